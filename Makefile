@@ -4,6 +4,7 @@
 # make bench    all timings, beside TensorFlow, JAX and the other peers, and the report on them: report/bench.html
 # make peers    the comparisons with real TensorFlow
 # make fuzz N=1000 [SEED=0] [JOBS=2]   random programs, each in several ways that must agree; what fails is shrunk
+# make fuzz-files N=10000 [SEED=0]       files of every format that is read, damaged: each must say so, soon, in small memory
 # make sanitize [TESTS=tests]   the tests, and random programs, with extensions built to notice wrong addresses and undefined behaviour
 # make mutants [JOBS=2]   break the code in each known way, and see that the named tests notice
 #
@@ -35,7 +36,7 @@ PIP := -m pip install --quiet --disable-pip-version-check
 
 export TF_CPP_MIN_LOG_LEVEL ?= 3
 
-.PHONY: test check lint format unit report bench peers fuzz sanitize mutants clean
+.PHONY: test check lint format unit report bench peers fuzz fuzz-files sanitize mutants clean
 
 test: $(LINT) unit
 
@@ -60,6 +61,9 @@ JOBS ?= 2
 
 fuzz: $(VENV)/.for-test
 	OPENBLAS_NUM_THREADS=1 $(BIN)/python -m tests.fuzz --n $(N) --seed $(SEED) --jobs $(JOBS)
+
+fuzz-files: $(VENV)/.for-test
+	OPENBLAS_NUM_THREADS=1 $(BIN)/python -m tests.fuzz.files --n $(N) --seed $(SEED)
 
 TESTS ?= tests
 # extensions that were built like this cannot be loaded into a usual Python: they are built in a copy of the sources

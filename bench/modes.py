@@ -9,7 +9,6 @@ import time
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass, field
-from html import escape
 from pathlib import Path
 from typing import Any
 
@@ -28,6 +27,7 @@ from engine.core import nest
 from engine.core.operands import Operand
 from engine.core.value import Value, address
 from engine.jacobian.planning.plan import Options
+from engine.quoting import markup
 
 HEAD = ("", "graph", "tape", "tape / graph")
 MODES = ("graph", "tape")
@@ -247,7 +247,7 @@ class ModeComparison:
             (f"{self.derivative}, first call", [Dot(m, *[1e3 * self.whole_first(m)] * 3) for m in MODES]),
         )
         figure = dots(title, found, styles(MODES), "milliseconds (logarithmic; lines: the middle half of the rounds)")
-        words = " ".join(escape(s) for s in self.findings())
+        words = " ".join(markup(s) for s in self.findings())
         # the figure is made for a white ground; notebooks may have a dark one
         look = "background: white; color: #222; padding: 8px"
         return f'<div style="{look}">{figure}{table(HEAD, self.rows())}<p>{words}</p></div>'

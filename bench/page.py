@@ -3,7 +3,8 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from html import escape
+
+from engine.quoting import markup
 
 STYLE = """
 body { max-width: 1000px; margin: 2em auto; padding: 0 1em; font: 16px/1.5 system-ui, sans-serif; color: #222; }
@@ -24,8 +25,8 @@ footer { color: #666; font-size: 0.85em; margin-top: 3em; }
 
 def table(head: Sequence[str], rows: Sequence[Sequence[str]]) -> str:
     """An HTML table; the first two columns are words, the others numbers."""
-    lines = ["<table>", "<tr>" + "".join(f"<th>{escape(h)}</th>" for h in head) + "</tr>"]
-    lines += ["<tr>" + "".join(f"<td>{escape(c)}</td>" for c in row) + "</tr>" for row in rows]
+    lines = ["<table>", "<tr>" + "".join(f"<th>{markup(h)}</th>" for h in head) + "</tr>"]
+    lines += ["<tr>" + "".join(f"<td>{markup(c)}</td>" for c in row) + "</tr>" for row in rows]
     return "\n".join([*lines, "</table>"])
 
 
@@ -36,12 +37,12 @@ def wide(content: str) -> str:
 
 def details(heading: str, content: str) -> str:
     """Content that is folded away until somebody asks for it."""
-    return f"<details><summary>{escape(heading)}</summary>{wide(content)}</details>"
+    return f"<details><summary>{markup(heading)}</summary>{wide(content)}</details>"
 
 
 def verdict(text: str, good: bool = True) -> str:
     """A sentence that matters."""
-    return f'<p class="{"verdict" if good else "verdict failed"}">{escape(text)}</p>'
+    return f'<p class="{"verdict" if good else "verdict failed"}">{markup(text)}</p>'
 
 
 def page(title: str, body: Sequence[str], footer: str) -> str:
@@ -49,12 +50,12 @@ def page(title: str, body: Sequence[str], footer: str) -> str:
     return "\n".join(
         [
             "<!doctype html>",
-            f'<html lang="en"><head><meta charset="utf-8"><title>{escape(title)}</title>',
+            f'<html lang="en"><head><meta charset="utf-8"><title>{markup(title)}</title>',
             '<meta name="viewport" content="width=device-width, initial-scale=1">',
             f"<style>{STYLE}</style></head><body>",
-            f"<h1>{escape(title)}</h1>",
+            f"<h1>{markup(title)}</h1>",
             *body,
-            f"<footer>{escape(footer)}</footer>",
+            f"<footer>{markup(footer)}</footer>",
             "</body></html>",
         ]
     )

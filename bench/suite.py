@@ -7,7 +7,6 @@ from __future__ import annotations
 
 import argparse
 from collections.abc import Callable, Sequence
-from html import escape
 from pathlib import Path
 
 from bench import page, tables, update_tables
@@ -16,6 +15,7 @@ from bench.plots import Curve, Dot, dots, scaling, shares, styles
 from bench.results import OURS, Result, Run, axis, chosen, modes, problems, read, sizes
 from bench.svg import GREEN, ORANGE, PURPLE, SKY, VERMILLION, Style
 from bench.text import as_markdown, duration, filled
+from engine.quoting import markup
 
 TITLE = "What Jacobians cost in graph mode and in tape mode"
 OTHER_TITLE = "Benchmarks"
@@ -153,7 +153,7 @@ def problem_section(name: str, results: Sequence[Result], looks: dict[str, Style
     size = sizes(results)[-1]
     largest = sorted((r for r in results if r.size == size and r.stage == "warm"), key=lambda r: r.median)
     rows = [(r.way, [Dot(r.mode, 1e3 * r.median, 1e3 * r.q1, 1e3 * r.q3)]) for r in largest]
-    body = [f"<h2>{escape(name)}</h2>"]
+    body = [f"<h2>{markup(name)}</h2>"]
     if rows:
         body.append(dots(f"{name} {size}: a later call".replace(" :", ":"), rows, looks, "milliseconds (logarithmic)"))
     if plots := [p for p in (growth(results, looks, kind) for kind in GROWTH) if p]:
@@ -241,7 +241,7 @@ def _updates_section(results: Sequence[Result]) -> list[str]:
     """What a step of training does with contributions, gradients and variables."""
     body = []
     for title, said, head, rows in update_tables.tables(results):
-        body += [f"<h3>{title}</h3>", f"<p>{escape(said)}</p>", page.wide(_table(head, rows))]
+        body += [f"<h3>{markup(title)}</h3>", f"<p>{markup(said)}</p>", page.wide(_table(head, rows))]
     return [f"<h2>{update_tables.HEADING}</h2>", *body] if body else []
 
 

@@ -9,9 +9,9 @@ from __future__ import annotations
 import math
 from collections.abc import Sequence
 from dataclasses import dataclass, field
-from html import escape
 
 from bench.text import readable
+from engine.quoting import markup
 
 BLUE, SKY, ORANGE, VERMILLION, GREEN, PURPLE = "#0072B2", "#56B4E9", "#E69F00", "#D55E00", "#009E73", "#CC79A7"
 INK, GRID = "#222222", "#DDDDDD"
@@ -49,7 +49,7 @@ class Svg:
         look = f'font-family="system-ui, sans-serif" font-size="14" fill="{INK}"'
         self.parts = [
             f'<svg xmlns="http://www.w3.org/2000/svg" role="img" {size} {look}>',
-            f"<title>{escape(title)}</title>",
+            f"<title>{markup(title)}</title>",
         ]
 
     def line(self, x1: float, y1: float, x2: float, y2: float, colour: str = GRID) -> None:
@@ -82,7 +82,7 @@ class Svg:
             look += ' font-weight="bold"'
         if turn:
             look += f' transform="rotate({turn} {x:.1f} {y:.1f})"'
-        self.parts.append(f'<text x="{x:.1f}" y="{y:.1f}" {look}>{escape(words)}</text>')
+        self.parts.append(f'<text x="{x:.1f}" y="{y:.1f}" {look}>{markup(words)}</text>')
 
     def __str__(self) -> str:
         return "\n".join([*self.parts, "</svg>"])

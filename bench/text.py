@@ -4,6 +4,8 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
+from engine.quoting import one_line
+
 DASH = "–"
 
 
@@ -56,4 +58,6 @@ def as_text(rows: Sequence[Sequence[str]], words: int = 2) -> str:
 def as_markdown(rows: Sequence[Sequence[str]], words: int = 2) -> str:
     """A table for Markdown; the first row is the head, the first `words` columns are words, the others numbers."""
     rule = ["---" if i < words else "--:" for i in range(len(rows[0]))]
-    return "\n".join("| " + " | ".join(c.replace("|", "\\|") for c in row) + " |" for row in (rows[0], rule, *rows[1:]))
+    return "\n".join(
+        "| " + " | ".join(one_line(c).replace("|", "\\|") for c in row) + " |" for row in (rows[0], rule, *rows[1:])
+    )

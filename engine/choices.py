@@ -18,7 +18,9 @@ A walk keeps a `Part` where this matters, and plain values elsewhere.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+import threading
+from collections.abc import Callable, Iterator, Sequence
+from contextlib import contextmanager
 from dataclasses import dataclass
 from typing import Any
 
@@ -155,8 +157,21 @@ def part(value: Any, choice: Choice | None, settled: bool = True) -> Any:
 
 def seeded(seed: Any) -> Any:
     """A cotangent or tangent to start from: what is zero in it is not asked for."""
-    ones = isinstance(seed, Symbol) and seed.node.op is ones_like
-    return seed if ones or type(seed) is Zero else Part(seed, Choice(None, Mask(lambda: seed), seed), True)
+    plain = getattr(_products, "plain", False) or (isinstance(seed, Symbol) and seed.node.op is ones_like)
+    return seed if plain or type(seed) is Zero else Part(seed, Choice(None, Mask(lambda: seed), seed), True)
+
+
+@contextmanager
+def plain_products() -> Iterator[None]:
+    """Walks take zeros of their seeds for any other numbers: for who looks at what a rule does with its cotangent."""
+    before, _products.plain = getattr(_products, "plain", False), True
+    try:
+        yield
+    finally:
+        _products.plain = before
+
+
+_products = threading.local()
 
 
 def settled(x: Any) -> Any:

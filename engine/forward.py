@@ -21,6 +21,7 @@ from engine.core.kinds import PushedTogether
 from engine.core.op import FROM_VJP, Node
 from engine.core.tape import Tape
 from engine.core.value import Value, Zero, dtype_of, shape_of
+from engine.linearity import check_linear, has_users_rule
 from engine.ops.creation import ones_like, zeros_like
 from engine.reverse import boxed, reverse
 
@@ -110,6 +111,8 @@ def _transposed_vjp(node: Node, given: Sequence[Any]) -> Sequence[Any]:
     """JVP as the transpose of the VJP: differentiate ``ct -> vjp(ct)`` with respect to ct, seeded with the tangents."""
     op = node.op
     assert op.vjp is not None
+    if has_users_rule(op):
+        check_linear(node)
     tape = Tape()
     cts = [_as_value(ones_like(o)) for o in node.outputs]
     for ct in cts:

@@ -14,12 +14,13 @@ from engine.core.errors import DTypeError, InvalidArgumentError, ShapeError
 from engine.core.indexed_slices import IndexedSlices
 from engine.core.op import Node
 from engine.core.operands import Operand
-from engine.core.trace import Symbol, needed_nodes
+from engine.core.trace import Symbol
 from engine.core.unconnected import UnconnectedGradients, as_policy
 from engine.core.value import Value, as_array, dtype_of, shape_of
 from engine.core.variable import Variable, tracked_value
 from engine.ops.creation import ones_like, zeros_like
 from engine.reverse import reverse
+from engine.slopes import prepared
 
 
 def as_list(x: Any) -> list[Any]:
@@ -72,10 +73,8 @@ def gradients(
     usable = [(y, seed) for y, seed in seeds if dtype_of(y).is_differentiable]
     kept = [w if dtype_of(w).is_differentiable else None for w in wanted]
     differentiated = [w for w in kept if w is not None]
-    found = reverse(
-        ancestors([y for y, _ in usable]), usable, differentiated, stop,
-        sparse=True, pairwise=pairwise, ones=grad_ys is None,
-    )  # fmt: skip
+    nodes = prepared(ancestors([y for y, _ in usable], differentiated, stop), differentiated, stop)
+    found = reverse(nodes, usable, differentiated, stop, sparse=True, pairwise=pairwise, ones=grad_ys is None)
     by_id = {id(w): g for w, g in zip(differentiated, found, strict=True)}
     results = [None if w is None else by_id[id(w)] for w in kept]
     missing = [x for g, x in zip(results, sources, strict=True) if g is None and isinstance(x, Variable)]
@@ -143,6 +142,6 @@ def _in_trace(g: Any, source: Symbol) -> Value | IndexedSlices | None:
     return g if g is None or isinstance(g, Symbol) else source.trace.operand(g)
 
 
-def ancestors(targets: Sequence[Symbol]) -> list[Node]:
+def ancestors(targets: Sequence[Symbol], sources: Sequence[Symbol], stop: Sequence[Symbol] = ()) -> list[Node]:
     """The nodes that the targets are computed from, in the order of execution."""
-    return needed_nodes(targets[0].trace.nodes, targets) if targets else []
+    return targets[0].trace.path_nodes(targets, sources, stop) if targets else []

@@ -29,7 +29,7 @@ from engine.ops.checked import checked_op
 from engine.subtraces.capture import Region
 from engine.subtraces.subtrace import SubTrace
 from graph_api.convert import convert_to_tensor
-from graph_api.graph import Graph
+from graph_api.graph import Graph, get_default_graph
 from graph_api.tensor import Operation, Tensor
 from graph_api.tensor_array import TensorArray
 
@@ -42,10 +42,13 @@ class Call:
             raise TypeError(f"{name} must be callable, got {function!r}")
         self.structure = function(*arguments)
         if self.structure is None:
-            raise ValueError(f"{name} must have a return value")
+            raise ValueError(
+                f"{name} must have a return value, got None; if that is a gradient, tf.explain(y, x) says why"
+            )
         self.leaves = nest.flatten(self.structure)
         self.effects: list[Node] = [x for x in self.leaves if isinstance(x, Operation)]
         self.tensors = [as_tensor(x) for x in self.leaves]
+        get_default_graph().require_in_reach(f"{name} returns", [*self.effects, *self.tensors])
 
 
 def as_tensor(leaf: Any) -> Tensor:
@@ -117,7 +120,7 @@ class Closure:
         self, graph: Graph, first: int, bound: Sequence[Any], calls: Sequence[tuple[Sequence[Any], Sequence[Node]]]
     ) -> None:
         self.graph = graph
-        self.nodes = graph.nodes[first:]
+        self.nodes = graph.inside(graph.nodes[first:])
         self.regions = [Region(self.nodes, bound, *call, lambda node: node.control_inputs) for call in calls]  # type: ignore[attr-defined]
         captured: dict[int, Any] = {}
         handles: dict[int, Any] = {}

@@ -21,7 +21,7 @@ from engine.subtraces.subtrace import build
 from graph_api.closures import Call, Closure, as_tensor, kept_apart, packed, same_shapes, where
 from graph_api.convert import convert_to_tensor
 from graph_api.flow import assertion
-from graph_api.graph import get_default_graph
+from graph_api.graph import Graph, get_default_graph
 from graph_api.tensor import Operation, Tensor
 from graph_api.tensor_array import TensorArray
 
@@ -41,7 +41,7 @@ def cond(
 
     Parameters
     ----------
-    pred : bool tensor, shape ()
+    pred : bool tensor, shape () (or of one element)
     true_fn, false_fn : callable
         Without arguments. They must return tensors (or numbers, variables, operations to run) in the same structure and
         of the same dtypes. Variables they assign to are assigned only if they are chosen.
@@ -75,15 +75,14 @@ def cond(
     if isinstance(pred, bool):
         raise TypeError("cond: argument `pred` must not be a Python bool; use Python's `if`, or tf.constant(...)")
     condition = convert_to_tensor(pred)
+    if condition.aval.shape and all(d in (1, None) for d in condition.aval.shape):
+        condition = shape.reshape(condition, [])
     check_predicate("cond", "pred", condition.aval)
     graph = get_default_graph()
     with graph.name_scope(name or "cond"):
         first = len(graph.nodes)
-        branches = (
-            (fn1 if true_fn is None else true_fn, "cond: argument `true_fn`"),
-            (fn2 if false_fn is None else false_fn, "cond: argument `false_fn`"),
-        )
-        true, false = [Call(label, _branch(label, function, strict)) for function, label in branches]
+        true = _called(graph, "true_fn", fn1 if true_fn is None else true_fn, strict)
+        false = _called(graph, "false_fn", fn2 if false_fn is None else false_fn, strict)
         _require_same(true, false)
         closure = Closure(graph, first, (), [(call.tensors, call.effects) for call in (true, false)])
         on_true, on_false = [closure.closed(region, closure.assigned) for region in closure.regions]
@@ -91,6 +90,13 @@ def cond(
         params = {"true": on_true, "false": on_false}
         outputs = closure.apply(cond_op, [condition, *operands], params, len(true.tensors), "Merge")
         return packed(true.structure, true.leaves, outputs)
+
+
+def _called(graph: Graph, name: str, function: Any, strict: bool) -> Call:
+    """A branch, called once."""
+    label = f"cond: argument `{name}`"
+    with graph.within(graph.new_context(f"`{name}` of cond", "if that branch is taken")):
+        return Call(label, _branch(label, function, strict))
 
 
 def _branch(label: str, function: Any, strict: bool) -> Callable[[], Any]:
@@ -237,7 +243,9 @@ def _provided(holds: Callable[[], Tensor], message: str, data: Sequence[Tensor],
     def waiting(leaf: Any) -> Tensor | TensorArray | Operation:
         if isinstance(leaf, Operation):
             return get_default_graph().group([leaf])
-        return leaf.holding(shape.identity(leaf.buffer)) if isinstance(leaf, TensorArray) else shape.identity(leaf)
+        # (a number as well: as a constant of the graph it would not wait)
+        waiting = shape.identity(as_tensor(leaf))
+        return leaf.holding(waiting) if isinstance(leaf, TensorArray) else waiting
 
     return checked
 
@@ -302,17 +310,20 @@ def while_loop(
         counter = [] if limit is None else [convert_to_tensor(0, limit.dtype)]
         first = len(graph.nodes)
         known = _invariants(loop_vars, leaves, start, shape_invariants)
-        bound = [graph.placeholder(a, name="loop_var") for a in [*[Aval((), c.dtype) for c in counter], *known]]
-        own = bound[len(counter) :]
-        arguments = [x.tracing(b) if isinstance(x, TensorArray) else b for x, b in zip(leaves, own, strict=True)]
-        given = nest.pack_sequence_as(loop_vars, arguments)
-        goes_on = _predicate(cond(*given))
-        if limit is not None:
-            goes_on = compare.logical_and(compare.less(bound[0], limit), goes_on)
-        call = Call("while_loop: argument `body`", lambda *v: nest.like_loop_vars(loop_vars, body(*v)), given)
-        _require_unchanged(own, call.tensors)
-        after = same_shapes("while_loop: loop variable", own, call.tensors)
-        nexts = [*[b + 1 for b in bound[: len(counter)]], *after]
+        context = graph.new_context("the body of while_loop", "in an iteration, and another one in each")
+        with graph.within(context):
+            bound = [graph.parameter(a, "loop_var") for a in [*[Aval((), c.dtype) for c in counter], *known]]
+            own = bound[len(counter) :]
+            context.carried += zip(own, start, strict=True)
+            arguments = [x.tracing(b) if isinstance(x, TensorArray) else b for x, b in zip(leaves, own, strict=True)]
+            given = nest.pack_sequence_as(loop_vars, arguments)
+            goes_on = _predicate(cond(*given))
+            if limit is not None:
+                goes_on = compare.logical_and(compare.less(bound[0], limit), goes_on)
+            call = Call("while_loop: argument `body`", lambda *v: nest.like_loop_vars(loop_vars, body(*v)), given)
+            _require_unchanged(own, call.tensors)
+            after = same_shapes("while_loop: loop variable", own, call.tensors)
+            nexts = [*[b + 1 for b in bound[: len(counter)]], *after]
         closure = Closure(graph, first, bound, [([goes_on], []), (nexts, call.effects)])
         # the reverse walk meets them in their order
         initial = [*counter, *kept_apart(_allocated(closure, arguments, start)[::-1], closure.captured)[::-1]]

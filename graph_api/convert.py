@@ -70,8 +70,9 @@ def _eagerly(result: Any) -> Any:
 
 def in_graph(result: Any, graph: Graph, name: str | None = None) -> Any:
     """Results as tensors of the graph, also inside lists and tuples."""
-    if isinstance(result, (np.ndarray, np.generic)):
-        return graph.constant(result, name=name)
+    if isinstance(result, (np.ndarray, np.generic, EagerTensor)):
+        # an operation of its own, which runs after the control dependencies that there are
+        return graph.constant(result._array if isinstance(result, EagerTensor) else result, name=name)
     if isinstance(result, (list, tuple)):
         return nest.map_structure(lambda r: in_graph(r, graph), result)
     if isinstance(result, Variable):

@@ -54,9 +54,10 @@ class _Function:
         graph = get_default_graph()
         spec, kind = dataset._stage.spec, type(dataset)
         first = len(graph.nodes)
-        with graph.control_dependencies(None), graph.name_scope("dataset_function"):
+        context = graph.new_context("a data set's function", "for one element, and another one for each")
+        with graph.control_dependencies(None), graph.within(context), graph.name_scope("dataset_function"):
             given = ([] if before is None else avals(before)) + avals(spec)
-            bound = [graph.placeholder(a, name="arg") for a in given]
+            bound = [graph.parameter(a, "arg") for a in given]
             arguments = _arguments(kind, bound, spec, before)
             result = fn(*arguments)
             if result is None:

@@ -19,6 +19,7 @@ from engine.core.value import Value, Zero, aval_of, dtype_of
 from engine.core.variable import Variable
 from engine.frontend.api import as_operand
 from engine.gradient_tape import GradientTape
+from engine.linearity import check_linear, not_linear
 from engine.ops.control import plus
 from engine.ops.creation import zeros_like
 from graph_api.convert import convert_to_tensor
@@ -61,6 +62,11 @@ class _Pulled:
 
     def __init__(self, func: Callable[..., Any], count: int, wanted: Sequence[int], given: Sequence[int]) -> None:
         self.func, self.count, self.wanted, self.given = func, count, wanted, given
+        # the derivative with respect to cotangents, by which forward mode goes, is one of a linear function
+        self.must_be_linear = False
+        if isinstance(func, _Pulled) and any(i >= func.count for i in wanted):
+            self.func = _Pulled(func.func, func.count, func.wanted, func.given)
+            self.func.must_be_linear = True
 
     def __call__(self, *values: Any) -> list[Any]:
         operands, cts = values[: self.count], values[self.count :]
@@ -68,6 +74,8 @@ class _Pulled:
         with GradientTape(watch_accessed_variables=False) as tape:
             tape.watch(sources)
             results = nest.flatten(self.func(*operands))
+        if self.must_be_linear and (node := not_linear(tape._tape.nodes)) is not None:
+            check_linear(node)
         targets = [(results[k], ct) for k, ct in zip(self.given, cts, strict=True) if isinstance(results[k], Value)]
         found = tape.gradient([r for r, _ in targets], sources, [ct for _, ct in targets])
         return [zeros_like(x) if g is None else as_operand(g) for x, g in zip(sources, found, strict=True)]

@@ -30,6 +30,9 @@ def gradients(
 ) -> list[Any]:
     """Derivatives of ``sum(ys)`` with respect to each of `xs`, as new tensors.
 
+    In the body of a loop they lead through its elements to what these are rows of: a Jacobian is
+    ``map_fn(lambda v: gradients(v, x)[0], y)``. What an iteration takes from the one before counts as given.
+
     Parameters
     ----------
     ys : tensor or list of tensors
@@ -67,6 +70,8 @@ def gradients(
         and there is more than one number to differentiate.
     TypeError
         If something is not a tensor, or a dtype of `grad_ys` does not fit.
+    UnimplementedError
+        In the body of a loop, if what it carries starts with something that depends on one of `xs`.
 
     Examples
     --------
@@ -77,7 +82,7 @@ def gradients(
     ...     print(sess.run(g, {x: 2.0}))
     16.0
     """
-    check_one_graph([*as_list(ys), *as_list(xs)])
+    check_one_graph([x for given in (ys, xs, grad_ys, stop_gradients) for x in as_list(given)])
     if strict and grad_ys is None:
         require_one_number("gradients", as_list(ys), "tf.jacobian")
     with graph_of(ys, "ys").name_scope(name):
@@ -99,8 +104,10 @@ def graph_of(x: Any, argument: str) -> Graph:
 
 
 def check_one_graph(values: Sequence[Any]) -> None:
-    """Raise unless all tensors and variables among `values` belong to one graph."""
+    """Raise unless all tensors and variables among `values` belong to one graph, and may be used here."""
     held = [x for x in values if isinstance(getattr(x, "graph", None), Graph)]
     for x in held[1:]:
         if x.graph is not held[0].graph:
             raise InvalidArgumentError(f"{x!r} must be from the same graph as {held[0]!r}")
+    for x in held[:1]:
+        x.graph.require_in_reach("gradients", held)

@@ -18,8 +18,10 @@ from engine.core.operands import Results
 from engine.core.trace import Symbol, Trace, computed_from, placeholder
 from engine.core.value import NotCopied, Value
 from engine.core.variable import Variable as EngineVariable
+from graph_api.contexts import WAIT_INSIDE, Contexts
 from graph_api.defaults import session_for, stacks
 from graph_api.graph_keys import GraphKeys
+from graph_api.node_names import PLAIN_NAMES, check_name
 from graph_api.overrides import apply_overridden, checked_map
 from graph_api.tensor import Operation, Tensor
 
@@ -37,19 +39,7 @@ no_op = nondifferentiable(
 )
 
 
-_NAME = re.compile(r"[A-Za-z0-9_.\\/>-]*")
-
-
-def _check_name(what: str, name: str, within: str) -> None:
-    """Raise unless the name is one that TensorFlow allows: the first character of a whole name is narrower."""
-    if not _NAME.fullmatch(name) or (not within and name[:1] in "_\\/>-"):
-        raise ValueError(
-            f"'{name}' is not a valid {what} name: it may consist of letters, digits and the characters _ . \\ / > -, "
-            f"and must begin with a letter, a digit or a dot"
-        )
-
-
-class Graph(NotCopied, Trace):
+class Graph(NotCopied, Contexts):
     """A graph under construction: operations, names, scopes and collections.
 
     Examples
@@ -86,8 +76,9 @@ class Graph(NotCopied, Trace):
         if self._finalized:
             raise RuntimeError("Graph is finalized and cannot be modified.")
         if name:
-            _check_name("node", name.removesuffix("/"), within=self._scope)
-        operation = Operation(self, op, inputs, params, self.unique_name(name or _default_name(op)))
+            check_name("node", name, within=self._scope)
+        self.require_in_reach(op.type, inputs)
+        operation = Operation(self, op, inputs, params, self.unique_name(name or PLAIN_NAMES.get(op.type, op.type)))
         self._by_name[operation.name] = operation
         return operation
 
@@ -109,6 +100,7 @@ class Graph(NotCopied, Trace):
 
     def check_fed(self, fed: Sequence[Any], nodes: Sequence[Node]) -> None:
         """Raise if a value is fed in place of a constant on whose contents something computed by `nodes` relies."""
+        self.require_feedable(fed)
         fixed = {id(t): t for t in fed if t.node.op is not placeholder}
         needed = {id(node) for node in nodes} if fixed else set()
         for on, results in self._relied if fixed else ():
@@ -223,10 +215,10 @@ class Graph(NotCopied, Trace):
         before = self._scope
         if not name:
             self._scope = ""
-        elif name.endswith("/"):
+        elif isinstance(name, str) and name.endswith("/"):
             self._scope = name[:-1]
         else:
-            _check_name("scope", name, within=self._scope)
+            check_name("scope", name, within=self._scope)
             self._scope = self.unique_name(name)
         try:
             yield f"{self._scope}/" if self._scope else ""
@@ -254,6 +246,8 @@ class Graph(NotCopied, Trace):
 
     def get_tensor_by_name(self, name: str) -> Tensor:
         """The tensor ``"operation:index"``, or an error."""
+        if not isinstance(name, str):
+            raise TypeError(f"get_tensor_by_name: argument `name` must be a string, got {name!r}")
         operation, colon, index = name.rpartition(":")
         if not colon or not index.isdigit():
             raise ValueError(f"{name!r} is not the name of a tensor, which has the form 'operation:index'")
@@ -342,6 +336,7 @@ class Graph(NotCopied, Trace):
             self._control = []
         else:
             after = [self.as_graph_element(c) for c in control_inputs]
+            self.require_in_reach("control_dependencies", after, WAIT_INSIDE)
             self._control = [*before, [e if isinstance(e, Operation) else e.op for e in after]]
         try:
             yield
@@ -418,6 +413,11 @@ class Graph(NotCopied, Trace):
         """The variables that a `Saver` saves by default."""
         return self.get_collection(GraphKeys.GLOBAL_VARIABLES)
 
+    def note_step(self, operation: Any) -> None:
+        """Add the operation that makes a step to the collection TRAIN_OP."""
+        if operation not in self.get_collection_ref(GraphKeys.TRAIN_OP):
+            self.add_to_collection(GraphKeys.TRAIN_OP, operation)
+
     def saver(self, variables: Any, **options: Any) -> Any:
         """A `train.Saver` of some variables."""
         return importlib.import_module("graph_api.saving").Saver(variables, **options)
@@ -425,20 +425,6 @@ class Graph(NotCopied, Trace):
     def session_for(self, session: Any, purpose: str) -> Any:
         """The session given, or the default one, which must run this graph."""
         return session_for(self, session, purpose)
-
-
-_PLAIN_NAMES = {
-    "AddV2": "Add", "ConcatV2": "concat", "GatherV2": "GatherV2", "Pack": "stack", "SelectV2": "SelectV2",
-    "Split": "split", "SplitV": "split", "Unpack": "unstack", "RealDiv": "truediv", "Range": "range",
-    "OneHot": "one_hot", "StridedSlice": "strided_slice", "Transpose": "transpose", "ZerosLike": "zeros_like",
-    "OnesLike": "ones_like", "LogSumExp": "ReduceLogSumExp", "ClipByValue": "clip_by_value", "PadV2": "Pad",
-    "FloorDiv": "floordiv", "BooleanMask": "boolean_mask",
-}  # fmt: skip
-
-
-def _default_name(op: Op) -> str:
-    """TensorFlow's default name of an operation."""
-    return _PLAIN_NAMES.get(op.type, op.type)
 
 
 def get_default_graph() -> Graph:

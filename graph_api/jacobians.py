@@ -24,17 +24,20 @@ from engine.jacobian.late_specialisation import batch_jacobian as batch_jacobian
 from engine.jacobian.late_specialisation import deferred_blocks, deferred_diagonal, deferred_rows, is_known
 from engine.jacobian.planning.plan import Options, plan_for
 from engine.jacobian.structure.path import Path, is_connected
+from engine.jacobian.views.complex_ends import by_parts
 from engine.jacobian.views.results import (
     SparseJacobian,
     options_for,
     pattern_for,
     require_differentiable,
+    require_real,
     sparse_block,
     vectors_like,
     vectors_of,
 )
 from engine.ops.creation import ones_like, zeros_like
 from engine.ops.shape import reshape
+from engine.slopes import with_slopes
 from engine.symbolic import ancestors, as_list
 from engine.symbolic import gradients as symbolic_gradients
 from graph_api.gradients import check_one_graph, gradients, graph_of
@@ -86,8 +89,8 @@ def jacobian(
     format : "dense", "csr", "csc", "coo" or "operator"
         ``"dense"``: a tensor. Sparse formats: a `SparseJacobian`, for which a session returns a `scipy.sparse` array of
         shape (elements of the y, elements of the x). ``"operator"``: a `SymbolicOperator`, for which a session returns
-        a `scipy.sparse.linalg.LinearOperator` that multiplies without the matrix. Complex ones multiply with the
-        derivative itself, of which the rows of the other formats, being gradients, are the conjugates.
+        a `scipy.sparse.linalg.LinearOperator` that multiplies without the matrix. Where the x is complex it multiplies
+        with the derivative itself, of which the rows of the other formats, being gradients, are the conjugates.
     executor : concurrent.futures.Executor, optional
         Where to sweep when the result is fetched, a chunk of seeds at a time: processes, threads, Dask's
         ``client.get_executor()``. A plan in one chunk is split into one per worker. The same chunks give the same bits
@@ -96,12 +99,14 @@ def jacobian(
     Returns
     -------
     structure like `xs` (for each y)
-        Dense ones of shape ``y.shape + x.shape``.
+        Dense ones of shape ``y.shape + x.shape``, of the dtype of the x; complex if the y is.
 
     Raises
     ------
     InvalidArgumentError
-        (a ValueError) when the result is fetched, if `sparsity` misses an entry; the message names it.
+        (a ValueError) when the result is fetched, if `sparsity` misses an entry; the message names it. Likewise if a
+        complex y is not a holomorphic function of a complex x. If `mode` is forward or `sparsity` a matrix, and a
+        custom gradient rule is not linear.
 
     Examples
     --------
@@ -121,9 +126,13 @@ def jacobian(
         if format == "operator":
             found = [[_operator(_path([y], [x], stop_gradients), y, x, policy) for x in sources] for y in targets]
         else:
-            path = _path(targets, sources, stop_gradients)
             pattern = pattern_for("jacobian", sparsity, targets, sources)
-            found = _finished(path, options, pattern, targets, sources, format, policy, executor)
+
+            def blocks_of(ys: Sequence[Any]) -> list[list[Any]]:
+                path = _path(ys, sources, stop_gradients)
+                return _finished(path, options, pattern, ys, sources, format, policy, executor)
+
+            found = by_parts(targets, sources, blocks_of)
     return nest.pack_sequence_as(ys, [nest.pack_sequence_as(xs, row) for row in found])
 
 
@@ -147,6 +156,7 @@ def jacobian_plan(
     options = options_for("jacobian_plan", mode, format, max_bytes)
     targets, sources = _ends(ys, xs, "jacobian_plan")
     require_differentiable("jacobian_plan", [*targets, *sources])
+    require_real("jacobian_plan", targets)
     path = _path(targets, sources, None)
     return bound(plan_for(path, options, pattern_for("jacobian_plan", sparsity, targets, sources)), path, format)
 
@@ -176,12 +186,15 @@ def batch_jacobian(y: Any, x: Any, name: str = "batch_jacobian", *, mode: str = 
     options_for("batch_jacobian", mode, "dense", None)
     with graph_of([y], "y").name_scope(name):
         (target,), (source,) = _ends([y], [x], "batch_jacobian")
-        path = _path([target], [source], None)
-        if not path.sources or not path.targets:
-            full = known_shape(target, "batch_jacobian") + known_shape(source, "batch_jacobian")[1:]
-            return _in_graph(np.zeros(full, dtype_of(source).numpy), target)
-        found = batch_jacobian_of(path, mode) if is_known(path) else deferred_rows(path, mode)
-        return _in_graph(found, target)
+
+        def rows_of(ys: Sequence[Any]) -> list[list[Any]]:
+            path = _path(ys, [source], None)
+            if not path.sources or not path.targets:
+                full = known_shape(target, "batch_jacobian") + known_shape(source, "batch_jacobian")[1:]
+                return [[_in_graph(np.zeros(full, dtype_of(source).numpy), target)]]
+            return [[_in_graph(batch_jacobian_of(path, mode) if is_known(path) else deferred_rows(path, mode), target)]]
+
+        return by_parts([target], [source], rows_of)[0][0]
 
 
 def hessian(
@@ -207,6 +220,7 @@ def hessian(
     with graph_of([y], "y").name_scope(name):
         _, sources = _ends([y], xs, "hessian")
         require_differentiable("hessian", sources)
+        require_real("hessian", sources)
         path = _hessian_path([y], sources)
         if format == "operator":
             if len(sources) != 1:
@@ -250,6 +264,7 @@ def hessians(
                 found.append(None)
                 continue
             _, (source,) = _ends([], [x], "hessians")
+            require_real("hessians", [source])
             path = _hessian_path(as_list(ys), [source])
             blocks = _finished(path, options, None, [source], [source], "dense", UnconnectedGradients.ZERO)
             found.append(blocks[0][0])
@@ -272,6 +287,7 @@ def hessian_diag(y: Any, xs: Any, name: str = "hessian_diag") -> Operand | list[
         for x in nest.flatten(xs):
             _, (source,) = _ends([y], [x], "hessian_diag")
             require_differentiable("hessian_diag", [source])
+            require_real("hessian_diag", [source])
             path = _hessian_path([y], [source])
             if not is_known(path):
                 found.append(deferred_diagonal(path, options))
@@ -346,14 +362,14 @@ def _ends(ys: Any, xs: Any, name: str) -> tuple[list[Any], list[Any]]:
 def _path(targets: Sequence[Any], sources: Sequence[Any], stop_gradients: Any) -> Path:
     stop = [] if stop_gradients is None else [tracked_value(s) for s in as_list(stop_gradients)]
     usable = [[x for x in side if dtype_of(x).is_differentiable] for side in (sources, targets)]
-    return Path(ancestors(targets), usable[0], usable[1], stop)
+    return Path(with_slopes(ancestors(usable[1], usable[0], stop)), usable[0], usable[1], stop)
 
 
 def _hessian_path(ys: Sequence[Any], sources: Sequence[Any]) -> Path:
     """From the sources to the gradients of the sum of `ys`."""
     first = symbolic_gradients(list(ys), list(sources), unconnected_gradients="zero")
     dense: list[Any] = [g.as_value() if isinstance(g, IndexedSlices) else g for g in first]
-    return Path(ancestors(dense), sources, dense)
+    return Path(with_slopes(ancestors(dense, sources)), sources, dense)
 
 
 def _finished(

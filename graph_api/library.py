@@ -8,6 +8,7 @@ from types import ModuleType
 from typing import Any
 
 from engine.core import row_assignment
+from engine.core.eager import EagerTensor
 from engine.frontend.legacy import lift_row
 from engine.frontend.namespace import LIFT, build, defined, place
 from graph_api import (
@@ -87,7 +88,7 @@ NATIVE: tuple[tuple[Any, str], ...] = (
 
 def public(row: Any, name: str) -> Callable[..., Any]:
     """The public function for a row of the table."""
-    return lift_row(row, finish, name)
+    return lift_row(row, finish, name, wrap=EagerTensor)
 
 
 LIFT["graph_api"] = public

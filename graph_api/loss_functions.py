@@ -9,6 +9,7 @@ from typing import Any
 
 import numpy as np
 
+from engine.core.eager import EagerTensor
 from engine.core.operands import Operand
 from engine.frontend.api import lift
 from engine.ops import losses
@@ -77,7 +78,7 @@ _SCOPES = {
 
 def _noting(function: Callable[..., Any]) -> Callable[..., Any]:
     """A loss with TensorFlow 1's `scope` and `loss_collection`."""
-    lifted = lift(function, finish)
+    lifted = lift(function, finish, wrap=EagerTensor)
     names = list(inspect.signature(function).parameters)
     # TensorFlow 1 puts `scope` and `loss_collection` before `reduction`
     order = [*names[:-1], "scope", "loss_collection", "reduction"] if names[-1] == "reduction" else names

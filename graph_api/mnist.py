@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-import gzip
+import math
 import struct
 from pathlib import Path
 from typing import Any, NamedTuple
@@ -10,6 +10,7 @@ from typing import Any, NamedTuple
 import numpy as np
 
 from engine.core.dtypes import as_dtype, float32, uint8
+from engine.io import limits
 from graph_api.graph import get_default_graph
 
 SOURCE_URL = "https://storage.googleapis.com/cvdf-datasets/mnist/"
@@ -137,7 +138,8 @@ def _open(folder: Path, what: str) -> bytes:
     name = FILES[what]
     packed, plain = folder / name, folder / name.removesuffix(".gz")
     if packed.is_file():
-        return gzip.decompress(packed.read_bytes())
+        with packed.open("rb") as file:
+            return limits.gunzipped(file, packed)
     if plain.is_file():
         return plain.read_bytes()
     raise FileNotFoundError(
@@ -151,19 +153,19 @@ def _array(content: bytes, name: str, magic: int) -> np.ndarray:
     rank = magic & 0xFF
     header = struct.calcsize(f">{rank + 1}I")
     found, *shape = struct.unpack_from(f">{rank + 1}I", content) if len(content) >= header else (0,)
-    if found != magic or len(content) - header != int(np.prod(shape)):
+    if found != magic or len(content) - header != math.prod(shape):
         raise ValueError(f"Invalid magic number or length in MNIST file {name}: it is not an IDX file of rank {rank}")
     return np.frombuffer(content, np.uint8, offset=header).reshape(shape)
 
 
 def extract_images(f: Any) -> np.ndarray:
     """The images of an open packed file: uint8, of shape (examples, rows, columns, 1)."""
-    return _array(gzip.decompress(f.read()), f.name, 2051)[..., None]
+    return _array(limits.gunzipped(f, f.name), f.name, 2051)[..., None]
 
 
 def extract_labels(f: Any, one_hot: bool = False, num_classes: int = CLASSES) -> np.ndarray:
     """The labels of an open packed file: uint8 of shape (examples,), or float64 of shape (examples, classes)."""
-    labels = _array(gzip.decompress(f.read()), f.name, 2049)
+    labels = _array(limits.gunzipped(f, f.name), f.name, 2049)
     return dense_to_one_hot(labels, num_classes) if one_hot else labels
 
 

@@ -2,9 +2,13 @@
 
 from __future__ import annotations
 
+import difflib
+import sys
+import warnings
 from collections.abc import Callable, Sequence
 from typing import Any
 
+from engine.core.op import Op
 from engine.core.operands import Operand
 from engine.custom import custom_gradient
 
@@ -69,7 +73,22 @@ def checked_map(op_type_map: Any) -> dict[str, str]:
         raise TypeError(f"gradient_override_map: argument `op_type_map` must map strings to strings, got {op_type_map}")
     for name in op_type_map.values():
         _gradient_of(name)
+    known = _known_types()
+    for kind in op_type_map:
+        if kind not in known:
+            near = difflib.get_close_matches(kind, known, 3)
+            warnings.warn(
+                f"gradient_override_map: no operation here has the type {kind!r}, so this changes no gradient"
+                + (f"; similar types: {', '.join(near)}" if near else ""),
+                stacklevel=4,
+            )
     return op_type_map
+
+
+def _known_types() -> set[str]:
+    """The types that operations can have."""
+    ours = [m for name, m in list(sys.modules.items()) if name.startswith(("engine.", "graph_api."))]
+    return {x.type for module in ours for x in list(vars(module).values()) if isinstance(x, Op)}
 
 
 def _gradient_of(name: str) -> Gradient:

@@ -50,7 +50,7 @@ class Resource:
         self._held: dict[int, Any] = {}
         self._locks: dict[int, Any] = {}
         self._making = threading.Lock()
-        with graph.control_dependencies(None):
+        with graph.lifted():
             params = {"aval": Aval((), int64), "default": self._new_number}
             handle = graph.apply(variable_handle, (), params, name=name)
             self.number = graph.apply(read_variable, (handle,), {}, name=f"{handle.op.name.rpartition('/')[2]}/id")

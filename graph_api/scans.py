@@ -7,12 +7,12 @@ from typing import Any
 
 from engine.core import nest
 from engine.core.aval import Aval, compatible
-from engine.core.dtypes import require_declared
+from engine.core.dtypes import int64, require_declared
 from engine.core.errors import InvalidArgumentError, ShapeError
 from engine.core.nest import Structure
-from engine.ops import joining, shape
+from engine.ops import filling, joining, shape
 from engine.ops.scan_loop import scan_op
-from engine.subtraces.subtrace import SubTrace
+from engine.subtraces.subtrace import SubTrace, plain
 from graph_api.closures import Call, Closure, as_tensor, kept_apart, packed, same_shapes
 from graph_api.graph import get_default_graph
 from graph_api.tensor import Tensor
@@ -43,15 +43,20 @@ def _scanned(
     graph.flow_assignments += 1  # a variable read in the loop is read in each step
     first = len(graph.nodes)
     avals = [x.aval for x in start] + [Aval(None if r.aval.shape is None else r.aval.shape[1:], r.dtype) for r in rows]
-    bound = [graph.placeholder(Aval(a.shape, a.dtype), name="element") for a in avals]
-    carries = len(start)
-    state = nest.pack_sequence_as(initial, bound[:carries])
-    row = nest.pack_sequence_as(elems, bound[carries:])
-    new, result = function(state, row)
-    label = f"{name}: argument `fn`"
-    after, made = Call(label, lambda: new), Call(label, lambda: result)
-    _require_carried(label, initial, new, bound[:carries], after.tensors)
-    carried = same_shapes(f"{name}: carried value", bound[:carries], after.tensors)
+    label, carries = f"{name}: argument `fn`", len(start)
+    context = graph.new_context(f"the body of {name}", "for one element, and another one for each")
+    with graph.within(context):
+        bound = [graph.parameter(plain(a), "element") for a in avals]
+        context.carried += zip(bound, start, strict=False)
+        context.rows += zip(bound[carries:], rows, strict=True)
+        state = nest.pack_sequence_as(initial, bound[:carries])
+        row = nest.pack_sequence_as(elems, bound[carries:])
+        new, result = function(state, row)
+        after, made = Call(label, lambda: new), Call(label, lambda: result)
+        _require_carried(label, initial, new, bound[:carries], after.tensors)
+        carried = same_shapes(f"{name}: carried value", bound[:carries], after.tensors)
+    if context.index is not None:
+        bound, rows = [*bound, context.index], [*rows, filling.range(shape.shape(rows[0], out_type=int64)[0])]
     # what is carried and stacked as well stays one value
     same = {id(x): kept for x, kept in zip(after.tensors, carried, strict=True)}
     stacked = [same.get(id(x), x) for x in made.tensors]

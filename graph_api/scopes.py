@@ -7,6 +7,8 @@ from contextlib import AbstractContextManager, contextmanager
 from functools import partial
 from typing import Any
 
+import numpy as np
+
 from engine.core.aval import compatible, normalize_shape
 from engine.core.dtypes import DType, as_dtype, float32
 from engine.core.operands import Array
@@ -177,6 +179,8 @@ def variable_scope(
         raise ValueError("variable_scope: `partitioner` is not supported: variables are in one part")
     if name_or_scope is None and default_name is None:
         raise ValueError("variable_scope: give `name_or_scope` or `default_name`")
+    if reuse not in (True, False, None, AUTO_REUSE):
+        raise ValueError(f"variable_scope: argument `reuse` must be True, False, None or tf.AUTO_REUSE, got {reuse!r}")
     graph = _graph_of_values(values)
     with graph.as_default():
         defaults = {"initializer": initializer, "regularizer": regularizer, "dtype": dtype, "constraint": constraint}
@@ -359,6 +363,12 @@ def _initial(initializer: Any, shape: Any, dtype: DType, full: str) -> Callable[
             initial_values.glorot_uniform_initializer() if dtype.is_floating else initial_values.zeros_initializer()
         )
     if not callable(initializer) or isinstance(initializer, Value):
+        found = initializer._shape if isinstance(initializer, Value) else np.shape(initializer)
+        if shape is not None and not compatible(normalize_shape(shape), found):
+            raise ValueError(
+                f"get_variable: the initializer of {full} is a value of shape {found}, not of the shape {shape}; leave "
+                f"out the shape, or give tf.constant_initializer(value)"
+            )
         return initializer
     if isinstance(initializer, type):
         initializer = initializer()
@@ -374,7 +384,7 @@ def _initial(initializer: Any, shape: Any, dtype: DType, full: str) -> Callable[
 def _regularize(variable: Variable, regularizer: Any, graph: Graph) -> None:
     if regularizer is None:
         return
-    with graph.name_scope(f"{variable.op.name}/Regularizer/"):
+    with graph.lifted(), graph.name_scope(f"{variable.op.name}/Regularizer/"):
         loss = regularizer(variable)
     if loss is not None:
         graph.add_to_collection(GraphKeys.REGULARIZATION_LOSSES, loss)

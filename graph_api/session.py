@@ -14,7 +14,7 @@ from __future__ import annotations
 
 import functools
 import importlib
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from contextlib import AbstractContextManager
 from types import TracebackType
 from typing import Any
@@ -28,8 +28,8 @@ from engine.core.dtypes import bool_, string
 from engine.core.errors import DTypeError, FailedPreconditionError, InvalidArgumentError, ShapeError
 from engine.core.nest import Structure
 from engine.core.op import Node
-from engine.core.trace import needed_nodes, placeholder
-from engine.core.value import NotCopied, Value, as_array, scalar
+from engine.core.trace import placeholder
+from engine.core.value import NotCopied, Value, as_array, fits, scalar
 from engine.core.variable import Variable, assign_variable, read_variable, variable_handle, variable_is_initialized
 from engine.frontend.absent import Absent
 from engine.program import lower
@@ -209,7 +209,7 @@ class Session(NotCopied):
         )
 
     def _needed(self, wanted: Sequence[Any], fed: set[int]) -> list[Node]:
-        return needed_nodes(self.graph.nodes, wanted, fed, lambda node: node.control_inputs)
+        return self.graph.needed(wanted, fed)
 
     def _examine(self, elements: Sequence[Any], feeds: Sequence[Any], avals: Sequence[Aval]) -> list[Aval]:
         """Raise if the shapes of the feeds do not fit; what is known of all values."""
@@ -325,6 +325,8 @@ class Session(NotCopied):
         values: list[Any] = []
         forms: list[Any] = []
         graph = self.graph
+        if not isinstance(feed_dict, Mapping):
+            raise TypeError(f"Session.run: argument `feed_dict` must be a dict, got {feed_dict!r}")
         for key, value in feed_dict.items():
             if type(key) is Tensor and key.trace is graph:
                 pairs: Any = ((key, value),)
@@ -438,13 +440,9 @@ def _fed_array(tensor: Tensor, value: Any) -> np.ndarray:
     if type(value) is np.ndarray and value.dtype is dtype and value.shape == aval.shape and value.flags.c_contiguous:
         return value
     if isinstance(value, Value):
-        if hasattr(value, "numpy"):
-            value = value.numpy()
-        else:
-            raise TypeError(
-                f"The value of a feed cannot be a tf.Tensor object ({value!r} was fed for {tensor.name}); feed Python "
-                f"numbers, lists or NumPy arrays"
-            )
+        if not hasattr(value, "numpy"):
+            raise TypeError(f"The value of a feed cannot be a tf.Tensor object ({value!r} for {tensor.name})")
+        value = value.numpy()
     if isinstance(value, np.ndarray) and value.dtype is dtype:
         array = value if value.flags.c_contiguous else np.ascontiguousarray(value)
     else:
@@ -463,10 +461,12 @@ def _converted_feed(tensor: Tensor, value: Any) -> np.ndarray:
         if not array.size and not isinstance(value, np.ndarray):
             return np.zeros(array.shape, tensor.dtype.numpy)
         if array.dtype.kind not in "OSUV" and tensor.dtype is not string and array.dtype != tensor.dtype.numpy:
-            lossy = array.dtype.kind == "c" and not tensor.dtype.is_complex
             fractional = array.dtype.kind == "f" and (tensor.dtype.is_integer or tensor.dtype.is_bool)
-            if lossy or (fractional and not isinstance(value, np.ndarray)):
+            lossy = (fractional and not isinstance(value, np.ndarray)) or array.dtype.kind == "c"
+            if lossy and not tensor.dtype.is_complex:
                 raise DTypeError(f"it is of dtype {array.dtype}")
+            if tensor.dtype.is_integer and not fits(array, tensor.dtype.numpy):
+                raise DTypeError(f"a number of dtype {array.dtype} is out of range")
             return np.ascontiguousarray(array.astype(tensor.dtype.numpy)).reshape(array.shape)
         return np.ascontiguousarray(as_array(value, tensor.dtype)).reshape(array.shape)
     except (TypeError, ValueError) as error:

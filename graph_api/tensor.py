@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import contextlib
 import operator
 import sys
 from collections.abc import Callable
@@ -19,14 +20,14 @@ from graph_api.defaults import session_for
 _HOUSE = tuple(
     str(Path(__file__).resolve().parent.parent / name) for name in ("engine", "graph_api", "tape_api", "optim")
 )
-_is_ours: dict[str, bool] = {}
-"""File name to whether it is one of ours. Whoever asks finds the same, so threads need no lock."""
+_is_ours: dict[str, bool] = {contextlib.__file__: True}
+"""File name to whether it is one of ours (or lies between). Whoever asks finds the same, so threads need no lock."""
 
 
-def _user_line() -> tuple[str, int]:
-    """File and line of the innermost caller outside this project, of what makes an operation (`Graph.append`)."""
-    # to look at a frame makes an object of it: those between here and who calls `append` are ours for sure
-    frame = sys._getframe(4)
+def user_line(skip: int) -> tuple[str, int]:
+    """File and line of the innermost caller outside this project, whose callees are `skip` frames of ours at least."""
+    # to look at a frame makes an object of it
+    frame = sys._getframe(skip)
     while frame.f_back is not None:
         name = frame.f_code.co_filename
         ours = _is_ours.get(name)
@@ -122,6 +123,8 @@ class Operation(Node):
     name : str
         Unique in the graph.
     graph : Graph
+    context : Context or None
+        The function of control flow that made it (`graph_api.contexts`).
     control_inputs : list of Operation
         What must run before it although it gives it no data.
     device : str
@@ -132,7 +135,7 @@ class Operation(Node):
         If it stands for an operation with a gradient of the user's own: the type of that, and the gradient's name.
     """
 
-    __slots__ = ("control_inputs", "device", "graph", "name", "overridden", "where")
+    __slots__ = ("context", "control_inputs", "device", "graph", "name", "overridden", "where")
 
     def __init__(self, graph: Any, op: Op, inputs: tuple[Any, ...], params: dict[str, Any], name: str) -> None:
         # without a call of what `Node` has: programs have operations by the thousand
@@ -141,7 +144,9 @@ class Operation(Node):
         self.name = name
         self.control_inputs = graph.current_control_inputs()
         self.device = graph.current_device
-        self.where = _user_line()
+        # those between here and who calls `Graph.append`
+        self.where = user_line(4)
+        self.context = None if graph.context is None else graph.belongs(self)
         self.overridden: tuple[str, str] | None = None
 
     @property

@@ -18,7 +18,7 @@ from graph_api.graph import Graph, get_default_graph
 from graph_api.graph_keys import GraphKeys
 from graph_api.initial_values import zeros_initializer
 from graph_api.scopes import get_variable
-from graph_api.variable import Variable, global_variables
+from graph_api.variable import Variable
 from optim import (
     AdadeltaOptimizer,
     AdagradDAOptimizer,
@@ -96,17 +96,10 @@ class ExponentialMovingAverage(VariableAverages):
         """The variable that holds the average of a variable or tensor, None if there is none."""
         return super().average(var) if isinstance(var, Variable) else self._of_tensors.get(id(var), (None, None))[1]
 
-    def variables_to_restore(self, moving_avg_variables: Any = None) -> dict[str, Variable]:
-        """What a Saver restores to have averages in place of the variables themselves, by name in the checkpoint."""
+    def _averaged_by_default(self) -> list[Any]:
         graph = get_default_graph()
-        if moving_avg_variables is None:
-            moving_avg_variables = {
-                *graph.get_collection(GraphKeys.TRAINABLE_VARIABLES),
-                *graph.get_collection(GraphKeys.MOVING_AVERAGE_VARIABLES),
-            }
-        averaged = {v.op.name for v in moving_avg_variables}
-        found = {self.average_name(v): v for v in moving_avg_variables}
-        return found | {v.op.name: v for v in global_variables() if v.op.name not in averaged}
+        names = (GraphKeys.TRAINABLE_VARIABLES, GraphKeys.MOVING_AVERAGE_VARIABLES)
+        return [v for name in names for v in graph.get_collection(name)]
 
 
 def _of_numbers(schedule: Callable[..., Any]) -> Callable[..., Any]:

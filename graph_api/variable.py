@@ -19,7 +19,13 @@ from engine.core.row_assignment import AssignsRows, replaced
 from engine.core.tape import record_read
 from engine.core.value import Value, as_array, not_an_array, scalar, shape_of
 from engine.core.variable import Variable as EngineVariable
-from engine.core.variable import assign_variable, read_variable, variable_handle, variable_is_initialized
+from engine.core.variable import (
+    assign_variable,
+    checked_constraint,
+    read_variable,
+    variable_handle,
+    variable_is_initialized,
+)
 from engine.frontend.api import cast_data
 from engine.ops.checked import checked_op
 from engine.ops.shape import shape as shape_of_value
@@ -111,11 +117,13 @@ class Variable(AssignsRows):
             raise ValueError("Variable: argument `initial_value` must be given")
         graph = get_default_graph()
         self.trainable = True if trainable is None else bool(trainable)
-        self.constraint = constraint
-        with graph.control_dependencies(None), graph.name_scope(name or "Variable") as scope:
+        self.constraint = checked_constraint(constraint)
+        with graph.lifted(), graph.name_scope(name or "Variable") as scope:
             full = scope[:-1]
             with graph.name_scope("Initializer"):
                 initial = _initial_tensor(initial_value, as_dtype(dtype) if dtype is not None else None, graph, full)
+            give = "Make it outside, or give a function (a lambda) that makes it as the initial value"
+            graph.require_in_reach(f"Variable: the initial value of {full!r}", [initial], give)
             known = initial.aval.shape if validate_shape else None
             if shape is not None:
                 known = merge_shapes(known, normalize_shape(shape))
@@ -185,7 +193,9 @@ class Variable(AssignsRows):
         """The value at this point: after assignments made before it was asked for, and after control dependencies."""
         graph = self.graph
         now = self._assignments + graph.flow_assignments
-        if self._snapshot_at != now or graph.current_control_inputs():
+        # (a read that a branch has made has a value only there)
+        made_in = self._snapshot.node.context
+        if self._snapshot_at != now or made_in not in (None, graph.context) or graph.current_control_inputs():
             out = self._fresh()
             if not graph.current_control_inputs():
                 self._snapshot, self._snapshot_at = out, now
@@ -454,18 +464,24 @@ def report_uninitialized_variables(
     return UninitializedNames([*global_variables(), *local_variables()] if var_list is None else var_list)
 
 
+def _variable(name: str, ref: Any) -> Variable:
+    if not hasattr(ref, name):
+        raise TypeError(f"{name}: argument `ref` must be a variable, got {ref!r}")
+    return ref
+
+
 def assign(
     ref: Variable, value: Any, validate_shape: Any = None, use_locking: Any = None, name: str | None = None
 ) -> Tensor:
     """Set a variable; see `Variable.assign`."""
-    return ref.assign(value, name=name)
+    return _variable("assign", ref).assign(value, name=name)
 
 
 def assign_add(ref: Variable, value: Any, use_locking: Any = None, name: str | None = None) -> Tensor:
     """Add to a variable; see `Variable.assign_add`."""
-    return ref.assign_add(value, name=name)
+    return _variable("assign_add", ref).assign_add(value, name=name)
 
 
 def assign_sub(ref: Variable, value: Any, use_locking: Any = None, name: str | None = None) -> Tensor:
     """Subtract from a variable; see `Variable.assign_sub`."""
-    return ref.assign_sub(value, name=name)
+    return _variable("assign_sub", ref).assign_sub(value, name=name)

@@ -5,10 +5,10 @@ from __future__ import annotations
 from types import SimpleNamespace
 from typing import Any
 
+from engine.ops.arithmetic import square
 from engine.ops.explog import sqrt
 from optim.keras_optimizer import KerasOptimizer
 from optim.optimizer import Optimizer
-from optim.squares import squared
 
 
 def adadelta(
@@ -28,9 +28,9 @@ def adadelta(
     Zeiler (2012), *ADADELTA: An Adaptive Learning Rate Method*, arXiv:1212.5701.
     """
     rho, epsilon = hyper.rho, hyper.epsilon
-    accum = slots["accum"] * rho + squared(gradient, hyper) * (1 - rho)
+    accum = slots["accum"] * rho + square(gradient) * (1 - rho)
     factor = sqrt(slots["accum_update"] + epsilon) / sqrt(accum + epsilon)
-    accum_update = slots["accum_update"] * rho + squared(gradient, hyper, factor) * (1 - rho)
+    accum_update = slots["accum_update"] * rho + square(factor * gradient) * (1 - rho)
     return value - factor * gradient * hyper.learning_rate, {"accum": accum, "accum_update": accum_update}
 
 

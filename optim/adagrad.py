@@ -7,10 +7,10 @@ from typing import Any
 
 import numpy as np
 
+from engine.ops.arithmetic import square
 from engine.ops.explog import sqrt
 from optim.keras_optimizer import KerasOptimizer
 from optim.optimizer import Optimizer
-from optim.squares import squared
 
 
 def adagrad(
@@ -22,7 +22,7 @@ def adagrad(
     ----------
     Duchi, Hazan and Singer (2011), *Adaptive Subgradient Methods for Online Learning and Stochastic Optimization*.
     """
-    accumulator = slots["accumulator"] + squared(gradient, hyper)
+    accumulator = slots["accumulator"] + square(gradient)
     return value - gradient * hyper.learning_rate / sqrt(accumulator + hyper.epsilon), {"accumulator": accumulator}
 
 

@@ -12,13 +12,12 @@ from engine.core.dtypes import DType, as_dtype, float32
 from engine.core.eager import EagerTensor
 from engine.core.operands import Operand
 from engine.core.value import dtype_of
-from engine.ops.arithmetic import maximum
+from engine.ops.arithmetic import maximum, square
 from engine.ops.compare import cast, cast_like
 from engine.ops.complexes import abs
 from engine.ops.explog import pow, sqrt
 from optim.keras_optimizer import KerasOptimizer, in_single
 from optim.optimizer import Optimizer
-from optim.squares import by_row, squared
 
 T = TypeVar("T")
 
@@ -84,7 +83,7 @@ def _adam(
     """Adam, given β₁ᵗ and β₂ᵗ; `nesterov` moves by ``β₁ m + (1 - β₁) g`` in place of ``m``."""
     rate = in_common(hyper, "rate", (power_1, power_2, hyper.learning_rate), _rate)
     weights = [in_common(hyper, n, (decay,), _rest) for n, decay in (("m", hyper.beta_1), ("v", hyper.beta_2))]
-    new = {"m": moved(slots["m"], gradient, weights[0]), "v": moved(slots["v"], squared(gradient, hyper), weights[1])}
+    new = {"m": moved(slots["m"], gradient, weights[0]), "v": moved(slots["v"], square(gradient), weights[1])}
     scale = new["v"]
     if hyper.amsgrad:
         scale = new["vhat"] = maximum(slots["vhat"], scale)
@@ -133,7 +132,7 @@ def adamax(
     """
     t = cast_like(state.iterations + 1, value)
     m = toward(slots["m"], gradient, hyper.beta_1)
-    norm = maximum(slots["v"] * hyper.beta_2, by_row(abs, gradient, hyper))
+    norm = maximum(slots["v"] * hyper.beta_2, abs(gradient))
     correction = 1 - pow(in_single(hyper.beta_1), t)
     return value - m * hyper.learning_rate / (correction * (norm + hyper.epsilon)), {"m": m, "v": norm}
 
@@ -160,7 +159,7 @@ def nadam(
     decay = cast_like(EagerTensor(np.float32(0.96)), value)
     now, ahead = [beta_1 * (1 - 0.5 * pow(decay, at)) for at in (t, t + 1)]
     m = toward(slots["m"], gradient, beta_1)
-    v = toward(slots["v"], squared(gradient, hyper), beta_2)
+    v = toward(slots["v"], square(gradient), beta_2)
     product = slots["momentum_product"] * (hyper.beta_1 * (1 - 0.5 * pow(0.96, t)))
     mean = m * ahead / (1 - product * ahead) + gradient * (1 - now) / (1 - product)
     scale = sqrt(v / (1 - pow(beta_2, t))) + hyper.epsilon
@@ -274,6 +273,7 @@ class Adam(WithBetas):
     """
 
     hyperparameters = (*WithBetas.hyperparameters, "amsgrad")
+    slot_groups = (("m", "v"), ("vhat",))
     update = staticmethod(adam)
 
     def __init__(

@@ -13,10 +13,10 @@ from engine.ops.arithmetic import minimum
 from engine.ops.compare import cast
 from engine.runtime.state import exclusively
 from optim.schedules import as_tensor
-from optim.state import Slots, assign_all, graph_of, locks_of
+from optim.state import Slots, Stateful, assign_all, graph_of, locks_of
 
 
-class ExponentialMovingAverage:
+class ExponentialMovingAverage(Stateful):
     """Keeps exponentially decaying averages of variables: ``average -= (1 - decay) * (average - variable)``.
 
     Parameters
@@ -54,7 +54,8 @@ class ExponentialMovingAverage:
         self._decay = decay
         self._num_updates = num_updates
         self._name = name
-        self._averages = Slots()
+        self._averages = self._slots = Slots()
+        self._counters = Slots()
 
     @property
     def name(self) -> str:
@@ -92,6 +93,7 @@ class ExponentialMovingAverage:
     def _applied(self, averaged: Sequence[Any]) -> Operation | None:
         fresh = self._fresh()
         averages = [self._average_of(x) for x in averaged]
+        self.restored()
 
         def update() -> Operation | None:
             changes = []
@@ -124,15 +126,46 @@ class ExponentialMovingAverage:
         Parameters
         ----------
         moving_avg_variables : list of variable, optional
-            Those that have averages; by default the ones that averages were made of.
+            Those that have averages; by default the ones that averages were made of, in a graph also the trainable
+            variables.
 
         Returns
         -------
         dict
-            From names in a checkpoint to variables.
+            From names in a checkpoint to variables: averages to what they are averages of; in a graph all other
+            global variables, but for the averages, to themselves.
+
+        Raises
+        ------
+        ValueError
+            If two variables go by one name.
+
+        Examples
+        --------
+        >>> import graph_api as tf
+        >>> with tf.Graph().as_default():
+        ...     w, step = tf.Variable(1.0, name="w"), tf.Variable(0, trainable=False, name="step")
+        ...     sorted(ExponentialMovingAverage(0.5).variables_to_restore([w]))
+        ['step', 'w/ExponentialMovingAverage']
         """
-        averaged = [v for v, _ in self._averages.pairs()] if moving_avg_variables is None else moving_avg_variables
-        return {self.average_name(v): v for v in averaged}
+        given = self._averaged_by_default() if moving_avg_variables is None else moving_avg_variables
+        averaged = list({id(v.handle): v for v in given}.values())
+        found = {self.average_name(v): v for v in averaged}
+        if len(found) < len(averaged):
+            names = sorted(self.average_name(v) for v in averaged)
+            raise ValueError(f"variables_to_restore: variables must have names of their own; averages go by {names}")
+        graph = graph_of(averaged)
+        if graph is None:
+            return found
+        own = {id(v.handle) for v in averaged}
+        others = {v.op.name: v for v in graph.global_variables() if id(v.handle) not in own}
+        # averages are not restored themselves: what the checkpoint has for them goes to the variables
+        return found | {name: v for name, v in others.items() if name not in found}
+
+    def _averaged_by_default(self) -> list[Variable]:
+        averaged = [v for v, _ in self._averages.pairs()]
+        graph = graph_of(averaged)
+        return averaged if graph is None else [*averaged, *graph.trainable_variables()]
 
     def pairs(self) -> list[tuple[Variable, Variable]]:
         """What averages were made of, and the averages."""

@@ -12,11 +12,12 @@ from typing import Any
 import numpy as np
 
 from engine.core.aval import broadcast_shapes, format_shape
-from engine.core.dtypes import FLOATING, INEXACT
+from engine.core.dtypes import FLOATING, REAL
 from engine.core.errors import DTypeError, ShapeError
 from engine.core.indexed_slices import IndexedSlices
+from engine.core.kinds import check_dtype
 from engine.core.operands import Operand
-from engine.core.value import dtype_of, shape_of
+from engine.core.value import aval_of, dtype_of, shape_of
 from engine.frontend.api import as_operand
 from engine.ops.arithmetic import add, clip, divide, maximum, minimum, multiply, reciprocal, square, subtract
 from engine.ops.compare import cast_like, greater, where
@@ -52,6 +53,7 @@ def clip_by_value(t: Any, clip_value_min: Any, clip_value_max: Any) -> Any:
     if isinstance(t, IndexedSlices):
         return t.with_values(clip_by_value(t.values, clip_value_min, clip_value_max))
     t = _tensor(t, "clip_by_value")
+    check_dtype("clip_by_value", "t", aval_of(t), REAL)
     limits = [_beside(limit, t, "clip_by_value") for limit in (clip_value_min, clip_value_max)]
     shape = shape_of(t)
     whole = broadcast_shapes("clip_by_value", shape, *[shape_of(limit) for limit in limits])
@@ -96,7 +98,7 @@ def clip_by_norm(t: Any, clip_norm: Any, axes: Any = None) -> Any:
     if isinstance(t, IndexedSlices):
         return t.with_values(clip_by_norm(t.values, clip_norm, axes))
     t = _tensor(t, "clip_by_norm")
-    _require_floating(t, "clip_by_norm", INEXACT)
+    _require_floating(t, "clip_by_norm", FLOATING)
     limit = _beside(clip_norm, t, "clip_by_norm")
     limit = maximum(limit, zeros_like(limit))
     squares = reduce_sum(multiply(t, t), axis=axes, keepdims=True)

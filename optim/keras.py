@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from typing import Any
 
+from engine.frontend.keras.configs import ours
 from optim import schedules
 from optim.adadelta import Adadelta
 from optim.adagrad import Adagrad
@@ -18,6 +19,7 @@ from optim.rmsprop import RMSprop
 _BY_NAME = {
     c.__name__.lower(): c for c in (Adadelta, Adagrad, Adam, AdamW, Adamax, Ftrl, Lamb, Lion, Nadam, RMSprop, SGD)
 }
+ours(*_BY_NAME.values(), *schedules.KINDS.values())
 
 
 def get(identifier: Any) -> Optimizer:

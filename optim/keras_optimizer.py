@@ -5,7 +5,6 @@ from __future__ import annotations
 import functools
 import warnings
 from collections.abc import Callable, Sequence
-from functools import partial
 from types import SimpleNamespace
 from typing import Any, ClassVar
 
@@ -19,16 +18,18 @@ from engine.core.trace import Symbol
 from engine.core.unconnected import reasons
 from engine.core.value import Value, dtype_of
 from engine.core.variable import Variable
+from engine.frontend.keras.configs import Described, deserialized
 from engine.ops.compare import cast, equal, not_equal, where
+from engine.runtime.state import exclusively
 from optim import schedules
+from optim.averages import present
 from optim.callables import evaluated
 from optim.clip import clip_by_global_norm, clip_by_norm, clip_by_value
 from optim.optimizer import Optimizer
-from optim.pairs import Pair, Pairs, require_fit, require_gradient, whole
+from optim.pairs import Pair, Pairs, require_gradient, whole
 from optim.protocols import KerasProtocol, written_by_users
 from optim.schedules import InverseTimeDecay, LearningRateSchedule
-from optim.squares import ROW_BY_ROW
-from optim.state import Done, Slots, assign_all, filled, graph_of
+from optim.state import MAKING, Done, Slots, assign_all, graph_of
 from optim.transforms import accumulate
 
 
@@ -74,6 +75,8 @@ class KerasOptimizer(KerasProtocol, Optimizer):
 
     counts_steps: ClassVar[bool] = True
     decided_by = ("weight_decay",)
+    slot_groups: ClassVar[tuple[tuple[str, ...], ...]] = ()
+    """Slots in the order in which Keras keeps them: one group for all variables, then the next."""
     in_single_precision: ClassVar[frozenset[str]] = frozenset({"learning_rate", "weight_decay"})
     """The hyperparameters that Keras holds in float32 whatever the variable is; others are exact for float64 ones."""
 
@@ -114,8 +117,9 @@ class KerasOptimizer(KerasProtocol, Optimizer):
             raise ValueError(f"`ema_momentum` must be in the range [0, 1]. Received: ema_momentum={ema_momentum}")
         for what, count in (("ema_overwrite_frequency", ema_overwrite_frequency),
                             ("gradient_accumulation_steps", gradient_accumulation_steps)):  # fmt: skip
-            if count is not None and (isinstance(count, bool) or not isinstance(count, int) or count < 1):
-                raise ValueError(f"`{what}` must be an integer >= 1 or None. Received: {what}={count!r}")
+            least = 1 if what == "ema_overwrite_frequency" else 2
+            if count is not None and (isinstance(count, bool) or not isinstance(count, int) or count < least):
+                raise ValueError(f"`{what}` must be an integer >= {least} or None. Received: {what}={count!r}")
         self.gradient_accumulation_steps = gradient_accumulation_steps
         self._accumulated = accumulate(gradient_accumulation_steps) if gradient_accumulation_steps else None
         self._averages = Slots()
@@ -246,10 +250,35 @@ class KerasOptimizer(KerasProtocol, Optimizer):
             names = [v.name for v in missing]
             text = f"Gradients do not exist for variables {names} when minimizing the loss.{reasons(missing)}"
             warnings.warn(text, stacklevel=3)
-        if self._accumulated is not None:
-            pairs = self._accumulated([p for p in pairs if p[0] is not None])
         train = super()._step(pairs, global_step, name)
         return self.iterations if train is None else train
+
+    def _step_unrecorded(self, pairs: Pairs, global_step: Any, name: str | None) -> Done:
+        used = [v for g, v in pairs if g is not None]
+        if used and (self.use_ema or self._accumulated is not None):
+            exclusively(MAKING, self.create_slots, used)
+            exclusively(MAKING, self._make_averages, [v for _, v in pairs])
+            self.restored()
+        if self._accumulated is not None:
+            pairs = self._accumulated(
+                pairs.then([(self._checked_gradient(g, v), v) for g, v in pairs if g is not None])
+            )
+        return super()._step_unrecorded(pairs, global_step, name)
+
+    def create_slots(self, variables: Sequence[Variable]) -> tuple[dict[str, Variable], list[Variable]]:
+        """Make, unless it is there, what is kept: averages and sums of gradients too, where they are asked for."""
+        self._make_averages(variables)
+        if self._accumulated is not None:
+            self._accumulated.make(variables)
+        return super().create_slots(variables)
+
+    def _make_averages(self, variables: Sequence[Variable]) -> None:
+        for variable in variables if self.use_ema else ():
+            self._averages.create(variable, "average", present)
+
+    def follows(self) -> Sequence[Variable]:
+        """With `use_ema` the averages, and the variables that they are averages of."""
+        return [v for pair in self._averages.pairs() for v in pair] if self.use_ema else ()
 
     def _may_overwrite(self) -> bool:
         return not self.use_ema
@@ -261,22 +290,30 @@ class KerasOptimizer(KerasProtocol, Optimizer):
         changes = super()._changes(pairs, state)
         if not self.use_ema:
             return changes
+        graph = graph_of([pairs[0][1]])
+        averaged = {id(v.handle): (v, average) for v, average in self._averages.pairs() if graph_of([v]) is graph}
+        kept = cast(not_equal(state.iterations, np.int64(0)), float32)
         after: list[tuple[Variable, Any]] = []
-        trained = {id(v.handle) for _, v in pairs}
         for variable, new in changes:
-            if id(variable.handle) not in trained:
+            found = averaged.pop(id(variable.handle), None)
+            if found is None:
                 after.append((variable, new))
-                continue
-            value = whole(new, variable.read_value())
-            average = self._averages.create(variable, "average", partial(filled, fill=0.0), "average")
-            kept = cast(not_equal(state.iterations, np.int64(0)), variable.dtype)
-            kept = kept * self._in_dtype("ema_momentum", self.ema_momentum, variable.dtype)
-            mean = average.read_value() * kept + value * (1 - kept)
-            if self.ema_overwrite_frequency is not None:
-                due = equal((state.iterations + 1) % self.ema_overwrite_frequency, np.int64(0))
-                value = where(due, mean, value)
-            after += [(variable, value), (average, mean)]
+            else:
+                after += self._averaged(variable, found[1], whole(new, variable.read_value()), kept, state)
+        for variable, average in averaged.values():
+            after += self._averaged(variable, average, variable.read_value(), kept, state)
         return after
+
+    def _averaged(
+        self, variable: Variable, average: Variable, value: Any, kept: Any, state: SimpleNamespace
+    ) -> list[tuple[Variable, Any]]:
+        """A variable and its average after a step that gives the variable a value."""
+        kept = cast(kept, variable.dtype) * self._in_dtype("ema_momentum", self.ema_momentum, variable.dtype)
+        mean = average.read_value() * kept + value * (1 - kept)
+        if self.ema_overwrite_frequency is not None:
+            due = equal((state.iterations + 1) % self.ema_overwrite_frequency, np.int64(0))
+            value = where(due, mean, value)
+        return [(variable, value), (average, mean)]
 
     def finalize_variable_values(self, var_list: Sequence[Variable]) -> Operation | None:
         """Give variables their moving averages, at the end of training with `use_ema`.
@@ -302,33 +339,20 @@ class KerasOptimizer(KerasProtocol, Optimizer):
         self._built_for = list(var_list)
         if var_list:
             self._shared(var_list[0])
+        self._make_averages(var_list)
+        if self._accumulated is not None:
+            self._accumulated.make(var_list)
         for variable in var_list:
             self._slots_of(variable)
+        self.restored()
 
     def _checked_gradient(self, gradient: Any, variable: Variable) -> Operand | IndexedSlices:
         if isinstance(gradient, IndexedSlices):
             self._require_dtype(variable)
-            rows = IndexedSlices(cast(gradient.values, variable.dtype), gradient.indices, like=variable)
-            require_fit(rows, variable, "the gradient of")
-            return rows if self._accumulated is None else rows.dense()
-        if isinstance(gradient, Value):
+            gradient = gradient.with_values(cast(gradient.values, variable.dtype))
+        elif isinstance(gradient, Value):
             gradient = cast(gradient, variable.dtype)
         return super()._checked_gradient(gradient, variable)
-
-    def _updated(
-        self, gradient: Any, value: Any, slots: dict[str, Any], hyper: SimpleNamespace, state: SimpleNamespace
-    ) -> tuple[Any, dict[str, Any]]:
-        """New values; where rows of the gradient repeat, their squares are added, not their sum squared."""
-        if isinstance(gradient, IndexedSlices):
-            rows, sparse = gradient, self.takes_rows()
-
-            def row_by_row(function: Callable[[Any], Any]) -> Operand:
-                found = rows.with_values(function(rows.values))
-                return found.summed().values if sparse else found.dense()
-
-            gradient = rows.summed() if sparse else rows.dense()
-            hyper = SimpleNamespace(**{**vars(hyper), ROW_BY_ROW: row_by_row})
-        return super()._updated(gradient, value, slots, hyper, state)
 
     def _processed(self, pairs: Sequence[Pair]) -> Sequence[Pair]:
         gradients, variables = [g for g, _ in pairs], [v for _, v in pairs]
@@ -336,8 +360,6 @@ class KerasOptimizer(KerasProtocol, Optimizer):
             gradients = [clip_by_norm(g, self.clipnorm) for g in gradients]
         elif self.global_clipnorm:
             gradients, _ = clip_by_global_norm(gradients, self.global_clipnorm)
-            # Keras adds repeated rows here; the norm and the other clips are of the rows as they stand
-            gradients = [g.dense() if isinstance(g, IndexedSlices) else g for g in gradients]
         elif self.clipvalue:
             gradients = [clip_by_value(g, -self.clipvalue, self.clipvalue) for g in gradients]
         else:
@@ -377,10 +399,34 @@ class KerasOptimizer(KerasProtocol, Optimizer):
 
     @property
     def variables(self) -> CallableList:
-        """All variables that the optimizer made so far: count, learning rate, then what it keeps for each variable."""
+        """All variables that the optimizer made so far, in the order in which Keras has them in files."""
+        slots = [slot for *_, slot in self.kept_slots()]
+        counts = [] if self._accumulated is None else self._accumulated.kept_together()
+        return CallableList([*self._counted(), *slots, *counts])
+
+    def _counted(self) -> list[Variable]:
         rate = self._learning_rate
         rates = [rate] if isinstance(rate, Variable) and not isinstance(rate.handle, Symbol) else []
-        return CallableList([*self._counters.all(), *rates, *self._slots.all(), *self._averages.all()])
+        return [*self._counters.all(), *rates]
+
+    def kept_slots(self) -> list[tuple[Variable, str, Variable]]:
+        """What is kept for single variables, in Keras's order: by `slot_groups`, then as in `build`."""
+        order = {id(v.handle): i for i, v in enumerate(self._built_for or ())}
+        group = {name: i for i, names in enumerate(self.slot_groups) for name in names}
+
+        def place(item: tuple[Variable, str, Variable]) -> tuple[int, int]:
+            return group.get(item[1], 0), order.get(id(item[0].handle), len(order))
+
+        sums = [] if self._accumulated is None else self._accumulated.kept_slots()
+        own = self._slots.items()
+        return [
+            *sorted(self._averages.items(), key=place), *sorted(sums, key=place),
+            *(sorted(own, key=place) if self.initial_slots() else own),
+        ]  # fmt: skip
+
+    def kept_together(self) -> list[Variable]:
+        """What is kept for all variables together."""
+        return [*self._counted(), *(() if self._accumulated is None else self._accumulated.kept_together())]
 
     @property
     def weights(self) -> CallableList:
@@ -393,7 +439,7 @@ class KerasOptimizer(KerasProtocol, Optimizer):
         """The arguments that make an equal optimizer, as plain Python data."""
         rate = self._learning_rate
         if isinstance(rate, LearningRateSchedule):
-            rate = {"class_name": type(rate).__name__, "config": rate.get_config()}
+            rate = Described(type(rate), {"class_name": type(rate).__name__, "config": rate.get_config()})
         elif not callable(rate) or isinstance(rate, Value):
             rate = float(rate)
         others = [n for n in self.hyperparameters if n != "learning_rate"]
@@ -406,7 +452,7 @@ class KerasOptimizer(KerasProtocol, Optimizer):
         """The optimizer that `get_config` came from."""
         rate = config.get("learning_rate")
         if isinstance(rate, dict):
-            config = {**config, "learning_rate": getattr(schedules, rate["class_name"]).from_config(rate["config"])}
+            config = {**config, "learning_rate": deserialized(rate, schedules.KINDS)}
         return cls(**config)
 
 

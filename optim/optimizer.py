@@ -27,13 +27,12 @@ from engine.core.dtypes import FLOATING, DType
 from engine.core.eager import EagerTensor
 from engine.core.indexed_slices import IndexedSlices
 from engine.core.operands import Operand
-from engine.core.tape import active, unrecorded
+from engine.core.tape import active
 from engine.core.trace import Symbol
 from engine.core.value import Value, as_array
-from engine.core.variable import Variable, go_on, tracked_value
+from engine.core.variable import Variable, tracked_value
 from engine.ops.compare import cast
 from engine.ops.gather import gather
-from engine.runtime.collector import uncollected
 from engine.runtime.state import exclusively
 from engine.symbolic import gradients
 from optim import dense
@@ -41,6 +40,7 @@ from optim.callables import evaluated, flat, recorded_gradients
 from optim.pairs import (
     Pair,
     Pairs,
+    as_gradient,
     as_pairs,
     label,
     require_fit,
@@ -54,10 +54,10 @@ from optim.pairs import (
 )
 from optim.protocols import UserProtocol, user_step, written_by_users
 from optim.schedules import LearningRateSchedule
-from optim.state import MAKING, Done, Slots, assign_all, filled, graph_of, locks_of
+from optim.state import MAKING, Done, Slots, Stateful, as_step, assign_all, filled, locks_of
 
 
-class Optimizer(UserProtocol):
+class Optimizer(Stateful, UserProtocol):
     """Base of the optimizers: gradients of a loss, and steps along them.
 
     A new algorithm is a subclass with `update`, its `hyperparameters` as attributes, and `initial_slots` if it keeps
@@ -93,8 +93,6 @@ class Optimizer(UserProtocol):
     """The attributes that `update` gets as `hyper`."""
     counts_steps: ClassVar[bool] = False
     """Whether `update` uses ``state.iterations`` (which otherwise is there only if a schedule needs it)."""
-    _restoring: Sequence[tuple[Any, int]] = ()
-    """Checkpoints that hold values for variables which are not made yet."""
     decided_by: ClassVar[tuple[str, ...]] = ()
     """The attributes besides hyperparameters that decide what a new value is."""
     accepts: ClassVar[frozenset[DType]] = FLOATING
@@ -224,7 +222,8 @@ class Optimizer(UserProtocol):
         variables = flat(var_list) if var_list is not None else graph.trainable_variables()
         if not variables:
             raise ValueError("No variables to optimize.")
-        found = gradients(loss, variables, grad_loss, aggregation_method=aggregation_method)
+        with graph.name_scope("gradients"):
+            found = gradients(loss, variables, grad_loss, aggregation_method=aggregation_method)
         pairs = list(zip(found, variables, strict=True))
         for gradient, variable in pairs:
             if gradient is not None:
@@ -309,8 +308,7 @@ class Optimizer(UserProtocol):
         return self._step(pairs, global_step, name)
 
     def _step(self, pairs: Pairs, global_step: Any, name: str | None) -> Done:
-        around = unrecorded if graph_of([pairs[0][1]]) is None else partial(uncollected, unrecorded)
-        return around(self._step_unrecorded, pairs, global_step, name)
+        return as_step(pairs[0][1], self._step_unrecorded, pairs, global_step, name)
 
     def _step_unrecorded(self, pairs: Pairs, global_step: Any, name: str | None) -> Done:
         ready = those_with_gradient(pairs)
@@ -322,8 +320,8 @@ class Optimizer(UserProtocol):
             warn_of_repeated([v for _, v in ready])
             ready = [(self._checked_gradient(g, v), v) for g, v in ready]
         shared, slots = exclusively(MAKING, self.create_slots, [v for _, v in ready[: None if plan is None else 1]])
-        if self._restoring:
-            go_on(self)
+        if plan is None:
+            self.restored()
         counters = [] if global_step is None else [required(global_step)]
         update = written_by_users(self)
         if update is not None:
@@ -338,7 +336,7 @@ class Optimizer(UserProtocol):
             changes += [(each, each.read_value() + 1) for each in counters]
             return assign_all([*pairs.if_due(changes), *pairs.changes], name or self._name)
 
-        others = [*counters, *shared.values(), *[v for v, _ in pairs.changes]]
+        others = [*counters, *shared.values(), *[v for v, _ in pairs.changes], *self.follows()]
         if plan is not None:
             return exclusively(plan.locks(others), step)
         return exclusively(locks_of([*others, *[v for _, v in ready], *slots]), step)
@@ -346,6 +344,10 @@ class Optimizer(UserProtocol):
     def create_slots(self, variables: Sequence[Variable]) -> tuple[dict[str, Variable], list[Variable]]:
         """Make, unless they are there, what is kept for all variables together, and the slots of some."""
         return self._shared(variables[0]), [s for v in variables for s in self._slots_of(v).values()]
+
+    def follows(self) -> Sequence[Variable]:
+        """Variables that a step changes besides those with gradients and their slots."""
+        return ()
 
     def _changes(self, pairs: Sequence[Pair], state: SimpleNamespace) -> list[tuple[Variable, Any]]:
         """Each variable and slot with its new value. A variable given twice makes two steps."""
@@ -422,18 +424,10 @@ class Optimizer(UserProtocol):
     def _checked_gradient(self, gradient: Any, variable: Variable) -> Operand | IndexedSlices:
         """The gradient as a value of the variable's shape and dtype, or as distinct rows of one."""
         self._require_dtype(variable)
-        if isinstance(gradient, IndexedSlices):
-            rows = IndexedSlices(gradient.values, gradient.indices, like=variable)
-            require_fit(rows, variable, "the gradient of")
-            return rows.summed() if self.takes_rows() else rows.dense()
-        if isinstance(gradient, Variable):
-            gradient = gradient.read_value()
-        elif hasattr(gradient, "as_value"):
-            gradient = gradient.as_value()
-        elif not isinstance(gradient, Value):
-            gradient = EagerTensor(as_array(gradient, variable.dtype, f"the gradient of variable {variable.name!r}"))
-        require_fit(gradient, variable, "the gradient of")
-        return gradient
+        found = as_gradient(gradient, variable)
+        if isinstance(found, IndexedSlices):
+            return found.summed() if self.takes_rows() else found.dense()
+        return found
 
     # ---- hyperparameters ---------------------------------------------------------------------------------------------
 
@@ -491,8 +485,8 @@ class Optimizer(UserProtocol):
         return self._slots.names()
 
     def variables(self) -> list[Variable]:
-        """All variables that the optimizer made so far."""
-        return [*self._counters.all(), *self._slots.all()]
+        """All variables that the optimizer made so far, by name."""
+        return sorted([*self.kept_together(), *[slot for *_, slot in self.kept_slots()]], key=lambda v: str(v.name))
 
     def get_name(self) -> str:
         """The name given."""

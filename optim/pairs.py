@@ -8,7 +8,7 @@ from collections import Counter
 from collections.abc import Iterable, Mapping, Sequence
 from typing import Any
 
-from engine.core.aval import compatible, format_shape
+from engine.core.aval import Shape, compatible, format_shape, is_known
 from engine.core.detach import user_frame
 from engine.core.dtypes import DType
 from engine.core.eager import EagerTensor
@@ -17,8 +17,9 @@ from engine.core.indexed_slices import IndexedSlices
 from engine.core.operands import Operand
 from engine.core.row_assignment import replaced
 from engine.core.unconnected import reasons
-from engine.core.value import dtype_of, shape_of
+from engine.core.value import Value, as_array, dtype_of, shape_of
 from engine.core.variable import Variable
+from engine.ops.checked import shaped_op
 from engine.ops.compare import logical_and, where
 from engine.ops.gather import gather
 
@@ -124,16 +125,60 @@ def whole(value: Any, before: Any) -> Operand:
     return replaced(before, value) if isinstance(value, IndexedSlices) else value
 
 
+def as_gradient(gradient: Any, variable: Variable) -> Operand | IndexedSlices:
+    """A gradient as a value, or as rows of its variable.
+
+    Raises
+    ------
+    ShapeError, DTypeError
+        If it is not of its variable's shape and dtype. A shape that only a run knows is examined in the run.
+    """
+    if isinstance(gradient, IndexedSlices):
+        return gradient.with_values(_fitting(gradient, gradient.values, variable), like=variable)
+    if isinstance(gradient, Variable):
+        gradient = gradient.read_value()
+    elif hasattr(gradient, "as_value"):
+        gradient = gradient.as_value()
+    elif not isinstance(gradient, Value):
+        gradient = EagerTensor(as_array(gradient, variable.dtype, f"the gradient of variable {variable.name!r}"))
+    return _fitting(gradient, gradient, variable)
+
+
+def _fitting(gradient: Any, values: Any, variable: Variable) -> Operand:
+    """The values of a gradient, which are examined when they are there."""
+    what = "the gradient of"
+    require_fit(gradient, variable, what)
+    want = _wanted(gradient, variable)
+    if want is None or is_known(shape_of(values)):
+        return values
+    return shaped_op(values, shape=want, message=_must_fit(what, variable))
+
+
+def _wanted(value: Any, variable: Variable) -> Shape:
+    """The shape that a value, or the rows of one, must have to be a variable's."""
+    whole = shape_of(variable)
+    return (None, *whole[1:]) if whole and isinstance(value, IndexedSlices) else whole
+
+
+def _must_fit(what: str, variable: Variable) -> str:
+    return f"{what} variable {variable.name!r} must have the variable's shape"
+
+
 def require_fit(value: Any, variable: Variable, what: str) -> None:
     """Raise ShapeError or DTypeError, saying `what` it is, unless a value or its rows can be the variable's."""
-    want = shape_of(variable)
+    want = _wanted(value, variable)
     if isinstance(value, IndexedSlices):
-        value, want = value.values, None if want is None else (None, *want[1:])
+        count, at = shape_of(value.values), shape_of(value.indices)
+        value = value.values
+        if at is not None and (len(at) != 1 or not compatible(count and count[:1], at)):
+            raise ShapeError(
+                f"{what} variable {variable.name!r} must have a row for each index, got rows of shape "
+                f"{format_shape(count)} and indices of shape {format_shape(at)}; no variable was changed"
+            )
     have = shape_of(value)
     if not compatible(have, want):
         raise ShapeError(
-            f"{what} variable {variable.name!r} must have the variable's shape {format_shape(want)}, got "
-            f"{format_shape(have)}; no variable was changed"
+            f"{_must_fit(what, variable)} {format_shape(want)}, got {format_shape(have)}; no variable was changed"
         )
     if dtype_of(value) is not variable.dtype:
         raise DTypeError(

@@ -211,6 +211,7 @@ def user_step(
     """
     variables = [v for _, v in pairs]
     optimizer._create_slots(variables)
+    optimizer.restored()  # type: ignore[attr-defined]
     optimizer._prepare(*([None] * _extra(optimizer._prepare)))
     trace = graph_of(variables)
     if trace is None:

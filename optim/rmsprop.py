@@ -9,7 +9,6 @@ from engine.ops.arithmetic import square
 from engine.ops.explog import sqrt
 from optim.keras_optimizer import KerasOptimizer
 from optim.optimizer import Optimizer
-from optim.squares import squared
 
 
 def rmsprop(
@@ -30,7 +29,7 @@ def rmsprop(
     *Generating Sequences With Recurrent Neural Networks*, arXiv:1308.0850, equations 38 to 41 (centered).
     """
     fresh = 1 - hyper.rho
-    new = {"rms": slots["rms"] + (squared(gradient, hyper) - slots["rms"]) * fresh}
+    new = {"rms": slots["rms"] + (square(gradient) - slots["rms"]) * fresh}
     variance = new["rms"]
     if hyper.centered:
         new["mg"] = slots["mg"] + (gradient - slots["mg"]) * fresh
@@ -97,6 +96,8 @@ class RMSprop(_RMSProp, KerasOptimizer):
     **common
         See `KerasOptimizer`.
     """
+
+    slot_groups = (("rms",), ("momentum",), ("mg",))
 
     def __init__(
         self,

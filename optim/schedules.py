@@ -380,3 +380,17 @@ def piecewise_constant(
 ) -> Operand | Callable[[], Operand]:
     """`PiecewiseConstantDecay` at step `x`."""
     return _at(PiecewiseConstantDecay(boundaries, values), x, "piecewise_constant")
+
+
+KINDS: dict[str, type[LearningRateSchedule]] = {
+    kind.__name__: kind
+    for kind in (
+        CosineDecay,
+        CosineDecayRestarts,
+        ExponentialDecay,
+        InverseTimeDecay,
+        PiecewiseConstantDecay,
+        PolynomialDecay,
+    )
+}
+"""The schedules that configurations may name."""

@@ -17,9 +17,10 @@ from engine.core.operands import Operand, Operation
 from engine.core.tape import active, unrecorded
 from engine.core.trace import Symbol, Trace
 from engine.core.value import Value, known_shape, shape_of
-from engine.core.variable import Variable
+from engine.core.variable import Variable, go_on
 from engine.ops.creation import ones_like
 from engine.program.update_loop import LateChange, Scratch
+from engine.runtime.collector import uncollected
 from engine.runtime.state import Lock, commit_computing, exclusively, in_order
 from optim.pairs import whole
 
@@ -63,6 +64,16 @@ def assign_all(changes: Sequence[tuple[Variable, Any]], name: str) -> Operation 
         return None
     done = [v.assign_rows(new) if isinstance(new, IndexedSlices) else v.assign(new) for v, new in changes]
     return graph.group(done, name)
+
+
+def as_step(variable: Variable, update: Callable[..., Done], *arguments: Any) -> Done:
+    """``update(*arguments)``, a step of `variable` and others, which no tape sees; a graph notes what makes it."""
+    graph = graph_of([variable])
+    if graph is None:
+        return unrecorded(update, *arguments)
+    made = uncollected(unrecorded, update, *arguments)
+    graph.note_step(made)
+    return made
 
 
 def _writes(variable: Variable, new: Any, scratch: Scratch) -> list[tuple[Any, ...]]:
@@ -131,6 +142,10 @@ class Slots:
         made = variable.new_slot(name, initial_value, below=False)
         return self._slots.setdefault((id(variable.handle), name), (variable, made))[1]
 
+    def items(self) -> list[tuple[Variable, str, Variable]]:
+        """Variables, names, and what is kept under them, in the order in which it was made."""
+        return [(variable, name, slot) for (_, name), (variable, slot) in list(self._slots.items())]
+
     def names(self) -> list[str]:
         """The names in use, sorted."""
         return sorted({name for _, name in list(self._slots)})
@@ -142,6 +157,31 @@ class Slots:
     def all(self) -> list[Variable]:
         """All slots, in the order in which they were made."""
         return [slot for _, slot in list(self._slots.values())]
+
+
+class Stateful:
+    """Base of what keeps variables between steps: optimizers, transforms, averages. Checkpoints hold these variables.
+
+    They know a slot by its variable and name, whatever the order in which slots were made.
+    """
+
+    _slots: Slots
+    _counters: Slots
+    _restoring: Sequence[tuple[Any, int]] = ()
+    """Checkpoints that hold values for variables which are not made yet."""
+
+    def kept_slots(self) -> list[tuple[Variable, str, Variable]]:
+        """What is kept for single variables: variable, name, slot."""
+        return self._slots.items()
+
+    def kept_together(self) -> list[Variable]:
+        """What is kept for all variables together."""
+        return self._counters.all()
+
+    def restored(self) -> None:
+        """Give what has been made since a checkpoint was restored the values that this has for it."""
+        if self._restoring:
+            go_on(self)
 
 
 def filled(variable: Variable, fill: float) -> Operand:

@@ -14,7 +14,8 @@ a time uses it.
 from __future__ import annotations
 
 import re
-from collections.abc import Callable, Iterable, Mapping
+from collections.abc import Callable, Iterable, Mapping, Sequence
+from functools import partial
 from typing import Any
 
 import numpy as np
@@ -23,7 +24,7 @@ from engine.core.eager import EagerTensor
 from engine.core.errors import InvalidArgumentError
 from engine.core.indexed_slices import IndexedSlices
 from engine.core.operands import Operand
-from engine.core.value import Value, as_array, dtype_of, shape_of
+from engine.core.value import Value, dtype_of, shape_of
 from engine.core.variable import Variable, tracked_value
 from engine.ops.arithmetic import add, divide, maximum, minimum, multiply, square, subtract
 from engine.ops.compare import cast, greater_equal, is_finite, logical_and, where
@@ -32,14 +33,15 @@ from engine.ops.gather import gather
 from engine.ops.joining import stack
 from engine.ops.random import stateless_normal
 from engine.ops.reduce import reduce_all, reduce_mean, reduce_sum
+from engine.runtime.state import exclusively
 from optim import clip
-from optim.pairs import Change, Pairs, as_pairs
-from optim.state import Slots
+from optim.pairs import Change, Pairs, as_gradient, as_pairs
+from optim.state import MAKING, Slots, Stateful, filled
 
 Each = Callable[[Any, Variable], Any]
 
 
-class Transform:
+class Transform(Stateful):
     """A function from pairs to pairs.
 
     Parameters
@@ -47,6 +49,8 @@ class Transform:
     function : callable
         ``function(pairs) -> pairs``, given and giving `Pairs`.
     name : str
+    parts : sequence of Transform
+        Those that it is made of. Checkpoints hold what they keep.
 
     Examples
     --------
@@ -57,8 +61,12 @@ class Transform:
     (array([1.2, 1.6], dtype=float32), None)
     """
 
-    def __init__(self, function: Callable[[Pairs], Pairs], name: str) -> None:
-        self._function, self._name = function, name
+    def __init__(self, function: Callable[[Pairs], Pairs], name: str, parts: Sequence[Transform] = ()) -> None:
+        self._function, self._name, self.parts = function, name, tuple(parts)
+        self._slots, self._counters = Slots(), Slots()
+
+    def make(self, variables: Sequence[Variable]) -> None:
+        """Make what is kept for variables now rather than when their gradients come first."""
 
     def __call__(self, grads_and_vars: Iterable[Any]) -> Pairs:
         """The pairs that this transform makes of some."""
@@ -89,7 +97,7 @@ def chain(*transforms: Transform) -> Transform:
             pairs = each(pairs)
         return pairs
 
-    return Transform(function, " | ".join(map(repr, transforms)) or "nothing")
+    return Transform(function, " | ".join(map(repr, transforms)) or "nothing", transforms)
 
 
 def each(function: Each, name: str = "") -> Transform:
@@ -98,7 +106,7 @@ def each(function: Each, name: str = "") -> Transform:
     `name` is what it is shown as, by default the function's.
     """
     return Transform(
-        lambda pairs: pairs.then([(None if g is None else function(_tensor(g, v), v), v) for g, v in pairs]),
+        lambda pairs: pairs.then([(None if g is None else function(as_gradient(g, v), v), v) for g, v in pairs]),
         name or getattr(function, "__name__", "each"),
     )
 
@@ -131,7 +139,7 @@ def clip_by_global_norm(clip_norm: Any) -> Transform:
     """Limit the norm of all gradients together, see `optim.clip_by_global_norm`. None stays None."""
 
     def function(pairs: Pairs) -> Pairs:
-        gradients = [None if g is None else _distinct(_tensor(g, v)) for g, v in pairs]
+        gradients = [None if g is None else _distinct(as_gradient(g, v)) for g, v in pairs]
         if all(g is None for g in gradients):
             return pairs
         clipped, _ = clip.clip_by_global_norm(gradients, clip_norm)
@@ -222,17 +230,17 @@ def add_noise(stddev: Any = 1.0, decay: float = 0.0, seed: int = 0) -> Transform
     ----------
     Neelakantan et al. (2015), *Adding Gradient Noise Improves Learning for Very Deep Networks*, arXiv:1511.06807.
     """
-    counters = Slots()
 
     def function(pairs: Pairs) -> Pairs:
         if not pairs:
             return pairs
-        count = counters.shared(pairs[0][1], "noise_steps", np.int32(0))
+        count = made._counters.shared(pairs[0][1], "noise_steps", np.int32(0))
+        made.restored()
         t = count.read_value()
         noisy = []
         for i, (g, v) in enumerate(pairs):
             if g is not None:
-                g = _distinct(_tensor(g, v))
+                g = _distinct(as_gradient(g, v))
                 x = g.values if isinstance(g, IndexedSlices) else g
                 size = multiply(_like(stddev, v), pow(add(cast(t, v.dtype), 1), _like(-decay / 2, v)))
                 key = stack([t, np.int32(seed * 65_536 + i)])
@@ -241,7 +249,8 @@ def add_noise(stddev: Any = 1.0, decay: float = 0.0, seed: int = 0) -> Transform
             noisy.append((g, v))
         return pairs.then(noisy, [(count, t + 1)])
 
-    return Transform(function, "add_noise")
+    made = Transform(function, "add_noise")
+    return made
 
 
 # ---- by variable -----------------------------------------------------------------------------------------------------
@@ -297,28 +306,45 @@ def accumulate(steps: int, mean: bool = True) -> Transform:
     InvalidArgumentError
         (a ValueError) If `steps` is not a positive int.
     """
-    if isinstance(steps, bool) or not isinstance(steps, int) or steps < 1:
-        raise InvalidArgumentError(f"accumulate: `steps` must be a positive int, got {steps!r}")
-    slots, counters = Slots(), Slots()
+    return _Accumulate(steps, mean)
 
-    def function(pairs: Pairs) -> Pairs:
-        if all(g is None for g, _ in pairs):
+
+class _Accumulate(Transform):
+    def __init__(self, steps: int, mean: bool) -> None:
+        super().__init__(self._accumulated, "accumulate")
+        if isinstance(steps, bool) or not isinstance(steps, int) or steps < 1:
+            raise InvalidArgumentError(f"accumulate: `steps` must be a positive int, got {steps!r}")
+        self._steps, self._mean = steps, mean
+
+    def make(self, variables: Sequence[Variable]) -> None:
+        """Make the count and the sums."""
+        if variables:
+            self._counters.shared(variables[0], "accumulated_steps", np.int32(0))
+        for v in variables:
+            self._slots.create(v, "accumulated", partial(filled, fill=0.0))
+
+    def _accumulated(self, pairs: Pairs) -> Pairs:
+        ready = [(as_gradient(g, v), v) for g, v in pairs if g is not None]
+        if not ready:
             return pairs
-        count = counters.shared(pairs[0][1], "accumulated_steps", np.int32(0))
+        exclusively(MAKING, self.make, [v for _, v in ready])
+        self.restored()
+        count = self._counters.shared(ready[0][1], "accumulated_steps", np.int32(0))
         number = count.read_value() + 1
-        due = greater_equal(number, np.int32(steps))
+        due = greater_equal(number, np.int32(self._steps))
+        # a variable that is given twice has one sum
+        variables = list({id(v.handle): v for _, v in ready}.values())
+        sums = {id(v.handle): slot for v, _, slot in self._slots.items()}
+        totals = {id(v.handle): sums[id(v.handle)].read_value() for v in variables}
+        for g, v in ready:
+            totals[id(v.handle)] = add(totals[id(v.handle)], _dense(g))
         changes: list[Change] = [(count, where(due, np.int32(0), number))]
-        summed = []
-        for g, v in pairs:
-            if g is not None:
-                kept = slots.create(v, "accumulated", lambda v: np.zeros(shape_of(v) or (), v.dtype.numpy))
-                total = add(kept.read_value(), _dense(_tensor(g, v)))
-                changes.append((kept, where(due, _like(0.0, v), total)))
-                g = divide(total, _like(steps, v)) if mean else total
-            summed.append((g, v))
+        summed: list[Any] = [(None, v) for g, v in pairs if g is None]
+        for v in variables:
+            total = totals[id(v.handle)]
+            changes.append((sums[id(v.handle)], where(due, _like(0.0, v), total)))
+            summed.append((divide(total, _like(self._steps, v)) if self._mean else total, v))
         return pairs.then(summed, changes, due)
-
-    return Transform(function, "accumulate")
 
 
 class SkipNonfinite(Transform):
@@ -326,7 +352,6 @@ class SkipNonfinite(Transform):
 
     def __init__(self) -> None:
         super().__init__(self._checked, "skip_nonfinite")
-        self._counters = Slots()
 
     @property
     def skipped(self) -> Variable | int:
@@ -338,6 +363,7 @@ class SkipNonfinite(Transform):
         if finite is None:
             return pairs
         count = self._counters.shared(pairs[0][1], "skipped_steps", np.int64(0))
+        self.restored()
         number = count.read_value()
         return pairs.then(pairs, [(count, where(finite, number, number + 1))], finite)
 
@@ -379,6 +405,10 @@ class LossScale(Transform):
         self.scale = near.new_slot("loss_scale", np.float32(initial), below=False)
         self._good = near.new_slot("good_steps", np.int32(0), below=False)
 
+    def kept_together(self) -> list[Variable]:
+        """The scale, and how many good steps there were since it last changed."""
+        return [self.scale, self._good]
+
     def scaled(self, loss: Any) -> Operand | Callable[[], Any]:
         """The loss times the scale; of a callable, a callable."""
         if callable(loss) and not isinstance(loss, Value):
@@ -387,7 +417,7 @@ class LossScale(Transform):
 
     def _unscaled(self, pairs: Pairs) -> Pairs:
         size = self.scale.read_value()
-        found = [(None if g is None else _scaled(_tensor(g, v), divide(_like(1.0, v), cast(size, v.dtype))), v)
+        found = [(None if g is None else _scaled(as_gradient(g, v), divide(_like(1.0, v), cast(size, v.dtype))), v)
                  for g, v in pairs]  # fmt: skip
         finite = _all_finite(found)
         if finite is None or self._interval is None:
@@ -403,17 +433,6 @@ class LossScale(Transform):
 
 
 # ---- the parts -------------------------------------------------------------------------------------------------------
-
-
-def _tensor(g: Any, v: Variable) -> Operand | IndexedSlices:
-    """A gradient as a value, or as rows of a variable."""
-    if isinstance(g, Variable):
-        return g.read_value()
-    if isinstance(g, IndexedSlices):
-        return IndexedSlices(g.values, g.indices, like=v) if g.dense_shape is None else g
-    if isinstance(g, Value):
-        return g
-    return EagerTensor(as_array(g, v.dtype, f"the gradient of variable {v.name!r}"))
 
 
 def _like(x: Any, v: Variable) -> Operand:
@@ -450,7 +469,7 @@ def _is_one_of(v: Variable, which: Iterable[Any]) -> bool:
 
 def _all_finite(pairs: Iterable[Any]) -> Operand | None:
     """Whether all gradients are finite, as a scalar; None if there are none."""
-    parts = [g.values if isinstance(g, IndexedSlices) else _tensor(g, v) for g, v in pairs if g is not None]
+    parts = [g.values if isinstance(g, IndexedSlices) else as_gradient(g, v) for g, v in pairs if g is not None]
     if not parts:
         return None
     return reduce_all(stack([reduce_all(is_finite(x)) for x in parts]))

@@ -16,7 +16,7 @@ from engine.runtime.state import exclusively
 from optim.averages import ExponentialMovingAverage, present
 from optim.optimizer import Optimizer
 from optim.pairs import as_pairs
-from optim.state import Done, assign_all, graph_of, locks_of
+from optim.state import MAKING, Done, assign_all, graph_of, locks_of
 
 
 class _Around(Optimizer):
@@ -47,16 +47,18 @@ class _Around(Optimizer):
         pairs = as_pairs(grads_and_vars)
         variables = list({id(v.handle): v for g, v in pairs if g is not None}.values())
         graph = graph_of(variables)
-        self._before(variables)
+        exclusively(MAKING, self._make, variables)
+        self.restored()
         done = self._optimizer.apply_gradients(pairs, global_step, name)
         if graph is None:
             return self._after(variables)
         with graph.control_dependencies([done]):  # type: ignore[attr-defined]
             return self._after(variables)
 
-    def _before(self, variables: list[Variable]) -> None:
-        """Make what is kept, which starts from the variables as they are before the first step."""
-        raise NotImplementedError
+    def _make(self, variables: list[Variable]) -> None:
+        """Make what both keep, which may start from the variables as they are before the first step."""
+        if variables:
+            self._optimizer.create_slots(variables)
 
     def _after(self, variables: list[Variable]) -> Done:
         """What follows a step."""
@@ -70,10 +72,13 @@ class _Around(Optimizer):
         """The names of what both keep."""
         return sorted({*self._slots.names(), *self._optimizer.get_slot_names()})
 
-    def variables(self) -> list[Variable]:
-        """All variables that both made so far."""
-        inner = self._optimizer.variables
-        return [*(inner() if callable(inner) else inner), *super().variables()]
+    def kept_slots(self) -> list[tuple[Variable, str, Variable]]:
+        """What both keep for single variables."""
+        return [*self._optimizer.kept_slots(), *super().kept_slots()]
+
+    def kept_together(self) -> list[Variable]:
+        """What both keep for all variables together."""
+        return [*self._optimizer.kept_together(), *super().kept_together()]
 
 
 class MovingAverageOptimizer(_Around):
@@ -141,7 +146,8 @@ class MovingAverageOptimizer(_Around):
         graph = graph_of([v for v, _ in pairs])
         if graph is None:
             raise InvalidArgumentError(
-                "swapping_saver: the variables are eager; give tf.train.Checkpoint what `variables_to_restore` returns"
+                "swapping_saver: the variables are eager; give tf.compat.v1.train.Saver what "
+                "`variables_to_restore` returns"
             )
         other = {id(a.handle): b for v, average in pairs for a, b in ((v, average), (average, v))}
         named = named_variables(graph.global_variables() if var_list is None else var_list)
@@ -152,7 +158,12 @@ class MovingAverageOptimizer(_Around):
             raise ValueError(f"swapping_saver: argument `var_list` lacks {', '.join(missing)}, which others go by")
         return graph.saver(swapped, name=name, **options)
 
-    def _before(self, variables: list[Variable]) -> None:
+    def kept_slots(self) -> list[tuple[Variable, str, Variable]]:
+        """What the optimizer inside keeps, and the averages."""
+        return [*super().kept_slots(), *self._averages.kept_slots()]
+
+    def _make(self, variables: list[Variable]) -> None:
+        super()._make(variables)
         self._averages.make(variables)
 
     def _after(self, variables: list[Variable]) -> Done:
@@ -198,9 +209,12 @@ class LookaheadOptimizer(_Around):
         super().__init__(optimizer, name)
         self._period, self._size = sync_period, slow_step_size
 
-    def _before(self, variables: list[Variable]) -> None:
+    def _make(self, variables: list[Variable]) -> None:
+        super()._make(variables)
         for v in variables:
             self._slots.create(v, "slow", present)
+        if variables:
+            self._counters.shared(variables[0], "lookahead_steps", np.int64(0))
 
     def _after(self, variables: list[Variable]) -> Done:
         count = self._counters.shared(variables[0], "lookahead_steps", np.int64(0))

@@ -59,9 +59,7 @@ from tape_api.flow import (
     executing_eagerly,
     get_static_value,
     grad_pass_through,
-    gradients,
     group,
-    hessians,
     init_scope,
     no_op,
     numpy_function,
@@ -74,6 +72,7 @@ from tape_api.keras import initializers, metrics, optimizers
 from tape_api.later import LATER as _LATER
 from tape_api.loops import foldl, foldr, map_fn, scan, vectorized_map, while_loop
 from tape_api.printing import print_ as print
+from tape_api.symbolic import gradients, hessians
 from tape_api.tensor import TensorSpec, constant, convert_to_tensor, is_tensor
 from tape_api.tensor_array import TensorArray
 from tape_api.variable import Variable

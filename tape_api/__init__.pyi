@@ -92,9 +92,7 @@ from tape_api.flow import device as device
 from tape_api.flow import executing_eagerly as executing_eagerly
 from tape_api.flow import get_static_value as get_static_value
 from tape_api.flow import grad_pass_through as grad_pass_through
-from tape_api.flow import gradients as gradients
 from tape_api.flow import group as group
-from tape_api.flow import hessians as hessians
 from tape_api.flow import init_scope as init_scope
 from tape_api.flow import no_op as no_op
 from tape_api.flow import numpy_function as _tape_api_flow_numpy_function
@@ -144,6 +142,8 @@ from tape_api.sparse import embedding_lookup_sparse as _tape_api_sparse_embeddin
 from tape_api.sparse import safe_embedding_lookup_sparse as _tape_api_sparse_safe_embedding_lookup_sparse
 from tape_api.string_parts import bytes_split as _tape_api_string_parts_bytes_split
 from tape_api.string_parts import split as _tape_api_string_parts_split
+from tape_api.symbolic import gradients as gradients
+from tape_api.symbolic import hessians as hessians
 from tape_api.tensor import TensorSpec as TensorSpec
 from tape_api.tensor import constant as constant
 from tape_api.tensor import convert_to_tensor as convert_to_tensor

@@ -4,14 +4,11 @@ from __future__ import annotations
 
 import os
 import time
-from typing import Any, NoReturn
+from typing import Any
 
 import numpy as np
 
-from engine.core.aval import compatible, format_shape
 from engine.core.detach import effect
-from engine.core.errors import DTypeError, ShapeError
-from engine.core.value import shape_of
 from engine.frontend.saver import checkpoint_name, restored_values
 from engine.io import bundle, checkpoints
 from engine.io.object_graph import GRAPH_KEY, VALUE, escaped, object_graph, value_key
@@ -19,10 +16,14 @@ from engine.io.protos import (
     BoolValue,
     ObjectReference,
     SerializedTensor,
+    SlotVariableReference,
     TrackableObject,
     TrackableObjectGraph,
 )
-from optim.state import step
+from optim.keras_optimizer import KerasOptimizer
+from optim.state import Stateful, step
+from tape_api import optimizer_files
+from tape_api.restored import NotRestored, Restored, RestoredByNames
 from tape_api.tensor import convert_to_tensor
 from tape_api.trackable import Container, children, trackable, walk
 from tape_api.variable import Variable
@@ -176,6 +177,7 @@ def _tensors(top: Any) -> dict[str, Any]:
     numbers = {id(obj): i for i, (obj, _) in enumerate(objects)}
     paths = {id(obj): path for obj, path in objects}
     graph, values = TrackableObjectGraph(), {}
+    calls = {id(o.iterations): optimizer_files.calls(o) for o, _ in objects if isinstance(o, KerasOptimizer)}
     for obj, _ in objects:
         node = TrackableObject(has_checkpoint_values=BoolValue(value=True))
         # containers are made anew for each question; those of the walk are found by the path to them
@@ -190,129 +192,19 @@ def _tensors(top: Any) -> dict[str, Any]:
             key = value_key("/".join(map(escaped, paths[id(obj)].split("/"))))
             node.attributes.append(SerializedTensor(name=VALUE, full_name=checkpoint_name(obj), checkpoint_key=key))
             values[key] = obj.numpy() if obj.dtype.name != "string" else np.array(obj.numpy(), object)
+            counted = calls.get(id(obj))
+            values[key] = values[key] if counted is None else counted
+        if isinstance(obj, Stateful):
+            node.slot_variables.extend(
+                SlotVariableReference(
+                    original_variable_node_id=numbers[id(v)], slot_name=name, slot_variable_node_id=numbers[id(slot)]
+                )
+                for v, name, slot in obj.kept_slots()
+                if id(v) in numbers and id(slot) in numbers
+            )
         graph.nodes.append(node)
     values[GRAPH_KEY] = np.array(graph.SerializeToString(), object)
     return values
-
-
-class Restored:
-    """What has been restored, and what waits for variables that are not made yet."""
-
-    def __init__(self, reader: checkpoints.CheckpointReader, graph: TrackableObjectGraph, owner: Checkpoint) -> None:
-        self._reader, self._graph, self._owner = reader, graph, owner
-        self._done: set[int] = set()
-        self._matched: dict[int, Any] = {}
-
-    def go_on(self, obj: Any, node_id: int) -> None:
-        """Restore what there is now below an object, in one step; leave word where more may come."""
-        found: list[tuple[Any, Any, int]] = []
-        waiting: list[tuple[Any, int]] = []
-        self._collect(obj, node_id, found, waiting, set())
-        values = [convert_to_tensor(value) for _, value, _ in found]
-        if found:
-            step([v for v, _, _ in found], lambda: values)
-        self._done.update(number for _, _, number in found)
-        self._matched.update({id(v): v for v, _, _ in found})
-        for each, number in waiting:
-            vars(each).setdefault("_restoring", []).append((self, number))
-
-    def _collect(self, obj: Any, number: int, found: list[Any], waiting: list[Any], seen: set[Any]) -> None:
-        if (id(obj), number) in seen:
-            return
-        seen.add((id(obj), number))
-        node = self._graph.nodes[number]
-        if isinstance(obj, Variable):
-            if number not in self._done and node.attributes and all(obj is not v for v, _, _ in found):
-                found.append((obj, self._value(obj, node.attributes[0].checkpoint_key), number))
-            return
-        held = children(obj)
-        missing = False
-        for edge in node.children:
-            if edge.local_name in held:
-                self._collect(held[edge.local_name], edge.node_id, found, waiting, seen)
-            else:
-                missing = True
-        if missing and not isinstance(obj, Container) and hasattr(obj, "__dict__"):
-            waiting.append((obj, number))
-
-    def _value(self, variable: Any, key: str) -> np.ndarray:
-        stored, shape = self._reader.dtype(key), self._reader.shape(key)
-        if not compatible(shape, shape_of(variable)):
-            raise ShapeError(
-                f"Received incompatible tensor with shape {format_shape(shape)} when attempting to restore variable "
-                f"with shape {format_shape(shape_of(variable))} and name {variable.name}; no variable was changed"
-            )
-        if stored is not variable.dtype:
-            raise DTypeError(
-                f"the checkpoint has {key} in dtype {getattr(stored, 'name', stored)}, the variable {variable.name} is "
-                f"of dtype {variable.dtype.name}; no variable was changed"
-            )
-        return np.asarray(self._reader.get_tensor(key))
-
-    def assert_existing_objects_matched(self) -> Restored:
-        """Raise AssertionError unless all variables that there are have been restored."""
-        for obj, path in walk(self._owner._top()):
-            if isinstance(obj, Variable) and id(obj) not in self._matched and obj is not self._owner._save_counter:
-                raise AssertionError(f"Object not assigned a value from checkpoint: {obj!r} ({path})")
-        return self
-
-    def assert_consumed(self) -> Restored:
-        """Raise AssertionError unless, besides, all values of the checkpoint have been used."""
-        self.assert_existing_objects_matched()
-        used = {a.checkpoint_key for i in self._done for a in self._graph.nodes[i].attributes}
-        left = [
-            a.checkpoint_key for n in self._graph.nodes for a in n.attributes if a.checkpoint_key not in used
-        ]  # fmt: skip
-        left = [key for key in left if not key.startswith("save_counter/")]
-        if left:
-            raise AssertionError(f"Unresolved object in checkpoint: nothing has taken the value of {', '.join(left)}")
-        return self
-
-    def assert_nontrivial_match(self) -> Restored:
-        """Raise AssertionError unless a variable has been restored."""
-        if not set(self._matched) - {id(self._owner._save_counter)}:
-            raise AssertionError("Nothing except the root object matched a checkpointed value.")
-        return self
-
-    def expect_partial(self) -> Restored:
-        """Accepted for compatibility: nothing is said of what is left over."""
-        return self
-
-    def initialize_or_restore(self, session: Any = None) -> None:
-        """Accepted for compatibility: eager variables have their values."""
-
-    run_restore_ops = initialize_or_restore
-
-
-class RestoredByNames(Restored):
-    """All variables have been restored by their names."""
-
-    def __init__(self) -> None:
-        self._done, self._matched = {0}, {}
-
-    def assert_existing_objects_matched(self) -> Restored:
-        """All variables had a value."""
-        return self
-
-    def assert_consumed(self) -> Restored:
-        """Raise AssertionError: what else the checkpoint holds is not known to belong to these objects."""
-        raise AssertionError("Restoring a name-based checkpoint. No load status is available.")
-
-
-class NotRestored:
-    """There was no checkpoint."""
-
-    def _refuse(self) -> NoReturn:
-        raise AssertionError("No checkpoint specified (save_path=None); nothing is being restored.")
-
-    assert_consumed = assert_existing_objects_matched = assert_nontrivial_match = run_restore_ops = _refuse
-
-    def expect_partial(self) -> NotRestored:
-        """Nothing to expect."""
-        return self
-
-    def initialize_or_restore(self, session: Any = None) -> None:
-        """Nothing to do."""
 
 
 class CheckpointManager:
@@ -360,7 +252,7 @@ class CheckpointManager:
         self._counter, self._interval, self._init = step_counter, checkpoint_interval, init_fn
         self._last_step: int | None = None
         state = checkpoints.get_state(self._folder)
-        paths = [] if state is None else [p for p in state.all_model_checkpoint_paths if checkpoints.exists(p)]
+        paths = [] if state is None else [p for p in state.all_model_checkpoint_paths if checkpoints.is_there(p)]
         self._kept: dict[str, float] = dict(zip(paths, checkpoints.written_at(paths), strict=True))
         self._newest = None if state is None or not paths else state.model_checkpoint_path
         self._preserved = (state.last_preserved_timestamp if state is not None else None) or time.time()

@@ -8,7 +8,7 @@ from __future__ import annotations
 import functools
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
-from typing import Any, NoReturn, TypeVar
+from typing import Any, TypeVar
 
 import numpy as np
 
@@ -84,6 +84,8 @@ def cond(pred: Any, true_fn: Callable[[], T], false_fn: Callable[[], T], name: s
     """
     for argument, function in (("true_fn", true_fn), ("false_fn", false_fn)):
         nest.require_callable("cond", argument, function)
+    if pred is None:
+        raise ValueError("cond: argument `pred` must be a boolean scalar, got None")
     return _chosen(true_fn if bool(pred) else false_fn)
 
 
@@ -202,26 +204,6 @@ def _as_declared(results: Any, dtypes: Any, convert: Callable[[Any, DType], Any]
     if not isinstance(results, (list, tuple)) or len(results) != len(dtypes):
         raise InvalidArgumentError(f"py_function: the function must return {len(dtypes)} values, got {results!r}")
     return [convert(r, as_dtype(d)) for r, d in zip(results, dtypes, strict=True)]
-
-
-_NOT_EAGER = (
-    "tf.{name} is not supported when eager execution is enabled. Use tf.GradientTape instead:\n"
-    "    with tf.GradientTape() as tape:\n"
-    "        tape.watch(xs)  # not needed for trainable variables\n"
-    "        ys = ...  # what is computed from xs\n"
-    "    tape.{use}\n"
-    "In graph_api, tf.{name}(ys, xs) works as it is."
-)
-
-
-def gradients(*_: Any, **__: Any) -> NoReturn:
-    """Not for eager tensors: use a `GradientTape` (or `graph_api`, which has ``gradients``)."""
-    raise RuntimeError(_NOT_EAGER.format(name="gradients", use="tape.gradient(ys, xs)"))
-
-
-def hessians(*_: Any, **__: Any) -> NoReturn:
-    """Not for eager tensors: use a `GradientTape` (or `graph_api`, which has ``hessians``)."""
-    raise RuntimeError(_NOT_EAGER.format(name="hessians", use="tape.hessian(ys, xs)"))
 
 
 def group(*inputs: Any, **_: Any) -> None:

@@ -30,6 +30,7 @@ from engine.frontend.platform.config import functions_run_eagerly
 from engine.ops.shape import identity
 from engine.runtime.cache import Cache
 from engine.traced_function import TracedFunction
+from tape_api import symbolic
 from tape_api.tensor import TensorSpec, convert_to_tensor
 from tape_api.tensor_array import TensorArray
 from tape_api.variable import Variable
@@ -87,6 +88,7 @@ def function(
     """
     if func is None:
         return functools.partial(function, input_signature=input_signature)
+    nest.require_callable("function", "func", func)
     return Function(func, input_signature)
 
 
@@ -106,6 +108,7 @@ class Function:
         self._seen: dict[int, int] = {}
         self._recorded = 0
         self._without_key = ""
+        self._asks = symbolic.asks(func)
         self._methods: dict[int, tuple[weakref.ref[Any], Function]] = {}
 
     def __call__(self, *args: Any, **kwargs: Any) -> Any:
@@ -191,7 +194,10 @@ class Function:
         return "\n".join(lines) or f"{name} has not been called"
 
     def _as_python(self, args: tuple[Any, ...], kwargs: dict[str, Any]) -> Any:
-        result = self.python_function(*args, **kwargs)
+        if self._asks and active.function is None and not functions_run_eagerly():
+            result = symbolic.watched(self.python_function, args, kwargs)
+        else:
+            result = self.python_function(*args, **kwargs)
         return result if type(result) in _ARE_TENSORS else _converted(result, _DATA)
 
     def _is_due(self, key: Any) -> bool:
@@ -217,6 +223,7 @@ class Function:
             no_longer(own, arguments, before)
         del args, kwargs
         self._recorded += 1
+        self._asks = self._asks or tape.is_asked
         if not tape.made_variables or self._seen.get(hash(key), 0) >= _TRIES:
             self._known.put(key, self._traced(tape, own, result, tapes))
         if tapes:

@@ -11,11 +11,12 @@ from typing import Any
 from engine.core import nest
 from engine.core.dtypes import require_declared
 from engine.core.eager import EagerTensor
-from engine.core.errors import InvalidArgumentError, ShapeError
+from engine.core.errors import DTypeError, InvalidArgumentError, ShapeError
 from engine.core.nest import Structure
 from engine.core.operands import Operand
-from engine.core.tape import paused
+from engine.core.tape import active, paused
 from engine.core.trace import Symbol
+from engine.core.value import Value
 from engine.core.variable import Variable
 from engine.ops.shape import stop_gradient
 from tape_api.library import root as tf
@@ -84,15 +85,31 @@ def while_loop(
     limit = None if maximum_iterations is None else int(maximum_iterations)
     done = 0
     flat, count = _is_flat(loop_vars), len(loop_vars)
+    given: Any = loop_vars
     state = apart(loop_vars)
     while (limit is None or done < limit) and bool(cond(*state)):
         before = marks()
-        state = body(*state)
-        if not (flat and isinstance(state, (list, tuple)) and len(state) == count and _is_flat(state)):
-            state = nest.like_loop_vars(loop_vars, state)
-        state = kept_apart(state, before) if flat else apart(state, before)
+        given = body(*state)
+        if not (flat and isinstance(given, (list, tuple)) and len(given) == count and _is_flat(given)):
+            given = nest.like_loop_vars(loop_vars, given)
+        if active.function is not None:
+            _require_dtypes(loop_vars, given)
+        state = kept_apart(given, before) if flat else apart(given, before)
         done += 1
-    return _finished(state, back_prop)
+    return _finished(state if type(given) is type(state) else nest.pack_sequence_as(given, state), back_prop)
+
+
+def _require_dtypes(before: Any, after: Any) -> None:
+    """Raise, inside a ``tf.function``, if an iteration changes the dtype of a loop variable, as TensorFlow does."""
+    for i, pair in enumerate(zip(nest.flatten(before), nest.flatten(after), strict=True)):
+        if any(isinstance(x, TensorArray) for x in pair):
+            continue
+        old, new = [x.dtype if isinstance(x, Value) else convert_to_tensor(x).dtype for x in pair]
+        if old is not new:
+            raise DTypeError(
+                f"while_loop: loop variable {i} enters the loop as {old.name}, but `body` returns it as {new.name}; "
+                f"cast it with tf.cast"
+            )
 
 
 # ---- rows ------------------------------------------------------------------------------------------------------------

@@ -16,16 +16,20 @@ from typing import Any
 
 import numpy as np
 
-from engine.frontend.keras.configs import REGISTERED, deserialized, serialized
+from engine.core.errors import DataLossError, InvalidArgumentError
+from engine.frontend.keras import activations, losses
+from engine.frontend.keras.configs import REGISTERED, Described, deserialized, serialized
 from engine.frontend.keras.layers import Layer
+from engine.frontend.keras.models import Model
 from engine.frontend.keras.utils import custom_object_scope
-from engine.io import files
+from engine.io import files, limits
 from optim import schedules
-from tape_api import weight_files
+from tape_api import hdf5, weight_files
 
 _OURS = "tape_api.keras"
 _VERSION = "3.5.0"  # whose layout this is
 _PLACES = ["layers", "models", "initializers", "regularizers", "constraints", "optimizers", "losses", "metrics"]
+_FUNCTIONS = {*losses.FUNCTIONS, *activations.KNOWN}
 _ALIASES = {"alpha", "activity_regularizer"}
 """Arguments of ours that not all layers of Keras have, and that say nothing where they are None."""
 _INERT = {"renorm_momentum", "shared_object_id", "dtype_policy", "unroll", "implementation", "jit_compile"}
@@ -65,7 +69,7 @@ def save_model(model: Any, filepath: Any, overwrite: bool = True, include_optimi
     config = _foreign(serialized(model))
     compiled = _compiled(model) if include_optimizer else None
     if kind != ".keras":
-        files.write(path, [weight_files.written(path, lambda file: _fill_older(file, model, config, compiled))])
+        files.write(path, [hdf5.written(path, lambda file: _fill_older(file, model, config, compiled))])
         return
     if compiled is not None:
         config["compile_config"] = compiled
@@ -74,7 +78,7 @@ def save_model(model: Any, filepath: Any, overwrite: bool = True, include_optimi
         now = datetime.now().strftime("%Y-%m-%d@%H:%M:%S")
         archive.writestr("metadata.json", json.dumps({"keras_version": _VERSION, "date_saved": now}))
         archive.writestr("config.json", _text(config))
-        weights = weight_files.written(path, lambda file: weight_files.fill_weights(file, model))
+        weights = hdf5.written(path, lambda file: weight_files.fill_weights(file, model))
         archive.writestr("model.weights.h5", weights)
     files.write(path, [buffer.getvalue()])
 
@@ -85,11 +89,17 @@ def _fill_older(file: Any, model: Any, config: Any, compiled: Any) -> None:
     if compiled is not None:
         optimizer = compiled.pop("optimizer")
         file.attrs["training_config"] = _text({**compiled, "optimizer_config": optimizer})
+        weight_files.fill_older_optimizer(file, model)
     weight_files.fill_older(file.create_group("model_weights"), model)
 
 
 def load_model(
-    host: Any, filepath: Any, custom_objects: Mapping[str, Any] | None = None, compile: bool = True, **more: Any
+    host: Any,
+    filepath: Any,
+    custom_objects: Mapping[str, Any] | None = None,
+    compile: bool = True,
+    safe_mode: bool = True,
+    **more: Any,
 ) -> Any:
     """The model that `save_model` or Keras has saved.
 
@@ -100,15 +110,18 @@ def load_model(
         Classes and functions of the program, by their names.
     compile : bool
         Whether to compile it as it was, with the state of the optimizer if the file has it.
-    **more
-        ``safe_mode``: functions are never read from files.
+    safe_mode : bool
+        Whether a `Lambda` layer whose function is bytecode is refused. It is refused in any case: bytecode is not run.
 
     Raises
     ------
     ValueError
-        If there is no such file, it is no model, or has a class or argument that is not known here.
+        If there is no such file.
+    DataLossError
+        If the file is damaged, larger than its limit (`DUALGRAD_READ_LIMIT`), or describes no model that can be made:
+        it has a class or argument that is neither ours, nor registered, nor in `custom_objects`. It is a ValueError.
     """
-    unknown = sorted(set(more) - {"safe_mode", "options"})
+    unknown = sorted(set(more) - {"options"})
     if unknown:
         raise TypeError(f"load_model: unknown arguments {unknown}")
     path = os.fspath(filepath)
@@ -116,22 +129,26 @@ def load_model(
         raise ValueError(f"load_model: {path} is a folder (a SavedModel); only .keras and .h5 files are read on tapes")
     if not os.path.isfile(path):
         raise ValueError(f"File not found: filepath={path}. Models are in files that end in .keras or .h5")
-    if zipfile.is_zipfile(path):
-        with zipfile.ZipFile(path) as archive:
-            config = json.loads(archive.read("config.json"))
-            weights: Any = io.BytesIO(archive.read("model.weights.h5"))
-        with weight_files.hdf5(path).File(weights, "r") as file:
-            return _made(host, config, config.get("compile_config"), file, custom_objects, compile)
-    with weight_files.opened(path) as file:
-        if "model_config" not in file.attrs:
-            raise ValueError(f"load_model: {path} holds weights, and no model: make the model and call load_weights")
-        compiled = json.loads(file.attrs.get("training_config", "null"))
-        if compiled is not None:
-            compiled["optimizer"] = compiled.pop("optimizer_config", None)
-        return _made(host, json.loads(file.attrs["model_config"]), compiled, file, custom_objects, compile)
+    hdf5.module(path)
+    with limits.damage(path), limits.allowance(path):
+        if zipfile.is_zipfile(path):
+            with zipfile.ZipFile(path) as archive:
+                config = json.loads(limits.member(archive, "config.json", path))
+                weights = limits.member(archive, "model.weights.h5", path)
+            with hdf5.opened(path, weights) as file:
+                return _made(host, path, config, config.get("compile_config"), file, custom_objects, compile)
+        with hdf5.opened(path) as file:
+            if "model_config" not in file.attrs:
+                raise DataLossError(
+                    f"{path}: the file holds weights, and no model: make the model and call load_weights"
+                )
+            compiled = json.loads(file.attrs.get("training_config", "null"))
+            if compiled is not None:
+                compiled["optimizer"] = compiled.pop("optimizer_config", None)
+            return _made(host, path, json.loads(file.attrs["model_config"]), compiled, file, custom_objects, compile)
 
 
-def _made(host: Any, config: Any, compiled: Any, file: Any, custom_objects: Any, compile: bool) -> Any:
+def _made(host: Any, path: str, config: Any, compiled: Any, file: Any, custom_objects: Any, compile: bool) -> Any:
     model = model_from_config(host, config, custom_objects)
     shape = (config.get("build_config") or {}).get("input_shape")
     if not model.built and shape is not None:
@@ -141,21 +158,37 @@ def _made(host: Any, config: Any, compiled: Any, file: Any, custom_objects: Any,
             try:
                 model.compile(**_arguments_of_compile(compiled))
             except (TypeError, ValueError) as error:
-                warnings.warn(f"load_model: the model is not compiled: {error}", stacklevel=3)
-    weight_files.load(model, file)
+                warnings.warn(f"load_model: the model is not compiled: {error}", stacklevel=4)
+    weight_files.load(model, file, path)
     return model
 
 
 def model_from_config(host: Any, config: Mapping[str, Any], custom_objects: Mapping[str, Any] | None = None) -> Any:
-    """The model that a configuration describes, with new weights."""
+    """The model that a configuration describes, with new weights.
+
+    Raises
+    ------
+    ValueError
+        If it names something that is neither ours, nor registered, nor in `custom_objects`, or describes no model.
+    """
     del host
     with custom_object_scope(custom_objects or {}):
-        return deserialized(_as_ours(config))
+        made = deserialized(_as_ours(config))
+    if not isinstance(made, Model):
+        raise InvalidArgumentError(f"the configuration describes {made!r}, which is no model")
+    return made
 
 
 def model_from_json(host: Any, json_string: str, custom_objects: Mapping[str, Any] | None = None) -> Any:
-    """The model that `to_json` describes, with new weights."""
-    return model_from_config(host, json.loads(json_string), custom_objects)
+    """The model that `to_json` describes, with new weights.
+
+    Raises
+    ------
+    DataLossError
+        If the text describes no model that can be made here; a ValueError.
+    """
+    with limits.damage("model_from_json: the text"):
+        return model_from_config(host, json.loads(json_string), custom_objects)
 
 
 def to_json(model: Any, **options: Any) -> str:
@@ -213,6 +246,7 @@ def _foreign(x: Any) -> Any:
         elif isinstance(module := found.get("module"), str) and "class_name" in found:
             is_model = module == f"{_OURS}.models" and found["class_name"] != "Functional"
             named = "keras.optimizers" if module.startswith("optim.") else module.replace(_OURS, "keras")
+            named = named.removeprefix("engine.frontend.")
             found["module"] = "keras" if is_model else named
             if found["class_name"] == "Functional" and module == f"{_OURS}.models":
                 found["module"] = "keras.src.models.functional"
@@ -233,26 +267,30 @@ def _as_ours(x: Any, place: str = "keras") -> Any:
     name = found["class_name"]
     if name in ("DTypePolicy", "Policy"):
         return found["config"]["name"]
-    kind = _class(found.get("module") or place, name)
+    if name == "function" and found["config"] not in REGISTERED and found["config"] in _FUNCTIONS:
+        return found["config"]
+    kind = _class(str(found.get("module") or place), name)
     if kind is None:
         return found
-    found["module"] = kind.__module__
     if not hasattr(kind, "add_loss") or name not in ("Functional", "Sequential", "Model"):
         found["config"] = _accepted(kind, found["config"])
-    return found
+    return Described(kind, found)
 
 
 def _class(module: str, name: str) -> Any:
-    """Our class for one of Keras's."""
+    """Our class for one of Keras's; None for what is not one of those that `get_config` describes."""
     parts = module.split(".")
-    if name in REGISTERED or parts[0] not in ("keras", "tf_keras", "tensorflow"):
+    if not isinstance(name, str) or name in REGISTERED or parts[0] not in ("keras", "tf_keras", "tensorflow"):
         return None
     if "ops" in parts:
         raise ValueError(f"load_model: the model has the op {name} between its layers; only layers are read from files")
+    if name in schedules.KINDS:
+        return schedules.KINDS[name]
     wanted = [p for p in parts if p in _PLACES and p != "models"] or _PLACES
     name = "Functional" if name == "Model" and wanted is _PLACES else name
-    found = (getattr(import_module(f"{_OURS}.{place}"), name, None) for place in wanted)
-    return next((kind for kind in found if kind is not None), None)
+    offered = (vars(import_module(f"{_OURS}.{place}")) for place in wanted)
+    kinds = (module[name] for module in offered if name in module["__all__"])
+    return next((kind for kind in kinds if isinstance(kind, type) and hasattr(kind, "get_config")), None)
 
 
 def _accepted(kind: Any, config: Any) -> Any:

@@ -14,7 +14,7 @@ from engine.frontend.keras.layers import InputLayer, Layer
 from engine.frontend.keras.models import Functional, Model, Sequential
 from engine.frontend.module import Module
 from optim.keras_optimizer import KerasOptimizer
-from optim.optimizer import Optimizer
+from optim.state import Stateful
 
 _RENAMED = {"kernel": "_kernel", "embeddings": "_embeddings"}
 """What Keras 3 calls some weights of layers."""
@@ -35,8 +35,8 @@ def children(obj: Any) -> dict[str, Any]:
         return obj.items
     if isinstance(obj, Variable):
         return {}
-    if isinstance(obj, Optimizer):
-        return _of_optimizer(obj)
+    if isinstance(obj, Stateful):
+        return _of_optimizer(obj) if isinstance(obj, KerasOptimizer) else _of_stateful(obj)
     found: dict[str, Any] = {}
     for name, value in vars(obj).items():
         if name in OURS:
@@ -53,7 +53,7 @@ def children(obj: Any) -> dict[str, Any]:
 
 def trackable(value: Any) -> Any:
     """The object, or container, that a value is in a checkpoint; None for what is not saved."""
-    if isinstance(value, (Variable, Module, Optimizer, Container)) or hasattr(value, "_trackable_children"):
+    if isinstance(value, (Variable, Module, Stateful, Container)) or hasattr(value, "_trackable_children"):
         return value
     if isinstance(value, (list, tuple)):
         items = {str(i): trackable(v) for i, v in enumerate(value)}
@@ -65,20 +65,37 @@ def trackable(value: Any) -> Any:
     return Container(kept) if kept else None
 
 
-def _of_optimizer(optimizer: Optimizer) -> dict[str, Any]:
-    if not isinstance(optimizer, KerasOptimizer):
-        variables = list(optimizer.variables())
-        return {v.name.removesuffix(":0"): v for v in variables}
-    variables = list(optimizer.variables)
+def _of_stateful(obj: Stateful) -> dict[str, Any]:
+    """Variables by their names. Where several have the same, those after the first are numbered."""
+    found: dict[str, Any] = {str(i): part for i, part in enumerate(getattr(obj, "parts", ()))}
+    for variable in [*obj.kept_together(), *[slot for *_, slot in obj.kept_slots()]]:
+        name = key = variable.name.removesuffix(":0")
+        number = 0
+        while found.setdefault(key, variable) is not variable:
+            number += 1
+            key = f"{name}_{number}"
+    return found
+
+
+def _of_optimizer(optimizer: KerasOptimizer) -> dict[str, Any]:
     found: dict[str, Any] = {}
-    if variables:
-        found["_variables"] = Container({str(i): v for i, v in enumerate(variables)})
     counters = optimizer._counters.all()
     if counters:
-        found["_iterations"] = counters[-1]
+        # Keras 2 calls it "iter"
+        found["_iterations"] = found["iter"] = counters[-1]
     if isinstance(optimizer._learning_rate, Variable):
         found["_learning_rate"] = optimizer._learning_rate
+    # by place, as Keras 3 has them: after those that have names
+    variables = [*optimizer._counted(), *[slot for *_, slot in optimizer.kept_slots()]]
+    if variables:
+        found["_variables"] = Container({str(i): v for i, v in enumerate(variables)})
     return found
+
+
+def in_older_order(optimizer: KerasOptimizer) -> Container:
+    """The variables of an optimizer as version 0.2 numbered them."""
+    variables = [*optimizer._counted(), *optimizer._slots.all(), *optimizer._averages.all()]
+    return Container({str(i): v for i, v in enumerate(variables)})
 
 
 def _of_stack(model: Model) -> dict[str, Any]:

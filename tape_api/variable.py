@@ -24,7 +24,7 @@ from engine.core.row_assignment import AssignsRows, replaced
 from engine.core.structural import contiguous
 from engine.core.tape import active, record_read, unrecorded
 from engine.core.value import not_an_array
-from engine.core.variable import read_variable
+from engine.core.variable import checked_constraint, read_variable
 from engine.frontend.eager_scopes import name_scope, scoped
 from engine.ops.arithmetic import add, subtract
 from engine.ops.scatter import check_entries, entries_at
@@ -110,7 +110,7 @@ class Variable(AssignsRows):
         self._name = scoped(name or "Variable")
         self.serial = next(_serials)
         self.trainable = True if trainable is None else bool(trainable)
-        self.constraint = constraint
+        self.constraint = checked_constraint(constraint)
         initial = unrecorded(convert_to_tensor, initial_value, dtype)
         self._dtype: DType = initial.dtype
         self._fits: Shape = normalize_shape(shape) if shape is not None else initial._shape if validate_shape else None

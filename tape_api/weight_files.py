@@ -2,75 +2,31 @@
 
 from __future__ import annotations
 
-import io
 import os
 import warnings
-from collections.abc import Callable, Iterator, Mapping, Sequence
-from importlib import import_module
+from collections.abc import Iterator, Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
 import numpy as np
 
 from engine.core.detach import effect
-from engine.core.errors import NotFoundError
+from engine.core.errors import InvalidArgumentError, NotFoundError
 from engine.core.variable import Variable
 from engine.frontend.keras.layers import Layer
 from engine.frontend.keras.metrics import Metric
 from engine.frontend.keras.models import Functional, Sequential
 from engine.frontend.keras.settings import layer_name
 from engine.frontend.module import distinct
-from engine.io import checkpoints, files
+from engine.io import checkpoints, files, limits
 from optim.optimizer import Optimizer
-from tape_api.checkpoint import Checkpoint, NotRestored, Restored
+from tape_api import hdf5, optimizer_files
+from tape_api.checkpoint import Checkpoint
+from tape_api.restored import NotRestored, Restored
 from tape_api.trackable import OURS
 
 Plan = list[tuple[Any, np.ndarray]]
 _SAVED = (Layer, Metric, Optimizer)
-
-
-def hdf5(path: Any) -> Any:
-    """The module that reads and writes HDF5 files.
-
-    Raises
-    ------
-    NotImplementedError
-        If it is not installed.
-    """
-    try:
-        return import_module("h5py")
-    except ImportError:
-        raise NotImplementedError(
-            f"{path}: HDF5 files need the package h5py (pip install h5py); a name without an ending makes a TensorFlow "
-            f"checkpoint, which needs nothing"
-        ) from None
-
-
-def opened(path: str) -> Any:
-    """A file to be read.
-
-    Raises
-    ------
-    FileNotFoundError
-        If there is none.
-    ValueError
-        If it is no HDF5 file.
-    """
-    module = hdf5(path)
-    if not Path(path).is_file():
-        raise FileNotFoundError(f"there is no file {path}")
-    try:
-        return module.File(path, "r")
-    except OSError as error:
-        raise ValueError(f"{path} is no HDF5 file, or is damaged: {error}") from None
-
-
-def written(path: Any, fill: Callable[[Any], None]) -> bytes:
-    """The contents of a file that a function fills."""
-    buffer = io.BytesIO()
-    with hdf5(path).File(buffer, "w") as file:
-        fill(file)
-    return buffer.getvalue()
 
 
 # ---- Keras 3 ---------------------------------------------------------------------------------------------------------
@@ -112,8 +68,7 @@ def _held(values: Any, path: str, seen: set[int]) -> Iterator[tuple[str, Any, li
 
 def _own(obj: Any) -> list[Any]:
     if isinstance(obj, Optimizer):
-        variables = obj.variables
-        return list(variables() if callable(variables) else variables)
+        return optimizer_files.kept(obj)
     given = [*getattr(obj, "_added", ()), *vars(obj).values(), *getattr(obj, "_state", ())]
     found: list[Any] = distinct(x for x in given if isinstance(x, Variable))
     return sorted(found, key=lambda v: not v.trainable)
@@ -121,15 +76,24 @@ def _own(obj: Any) -> list[Any]:
 
 def fill_weights(file: Any, model: Any) -> None:
     """Write a model's weights, and the state of its optimizer, into an open file."""
-    optimizer = getattr(model, "optimizer", None)
-    if optimizer is not None and hasattr(optimizer, "build") and _own(optimizer):
-        optimizer.build(model.trainable_variables)  # slots of variables without gradients too
+    _complete(model)
     for path, obj, variables in _parts(model):
         group = file.create_group(f"{path}vars")
         if getattr(obj, "name", None):
             group.attrs["name"] = obj.name
-        for i, variable in enumerate(variables):
-            group[str(i)] = variable.numpy()
+        arrays = optimizer_files.arrays(obj) if isinstance(obj, Optimizer) else [v.numpy() for v in variables]
+        for i, array in enumerate(arrays):
+            group[str(i)] = array
+
+
+def _complete(model: Any) -> Any:
+    """The optimizer of a model if it has made something, with what it keeps for variables without gradients too."""
+    optimizer = getattr(model, "optimizer", None)
+    if optimizer is None or not _own(optimizer):
+        return None
+    if hasattr(optimizer, "build"):
+        optimizer.build(model.trainable_variables)
+    return optimizer
 
 
 def _planned(file: Any, model: Any, skip_mismatch: bool) -> Plan:
@@ -138,11 +102,14 @@ def _planned(file: Any, model: Any, skip_mismatch: bool) -> Plan:
     for path, obj, variables in _parts(model):
         place = f"{path}vars"
         group = file.get(place.replace("layers/", "_layer_checkpoint_dependencies/") if older else place)
-        stored = [] if group is None else [group[str(i)][()] for i in range(len(group))]
-        if isinstance(obj, (Optimizer, Metric)) and len(stored) != len(variables):
+        stored = [] if group is None else [group[str(i)] for i in range(len(group))]
+        if isinstance(obj, Optimizer):
+            plan += optimizer_files.planned(obj, stored) if stored else []
+            continue
+        if isinstance(obj, Metric) and len(stored) != len(variables):
             continue
         what = f"{type(obj).__name__} {getattr(obj, 'name', '')!r} ({place})"
-        plan += _matched(what, variables, stored, skip_mismatch or isinstance(obj, Optimizer))
+        plan += _matched(what, variables, stored, skip_mismatch)
     return plan
 
 
@@ -154,12 +121,12 @@ def _matched(what: str, variables: Sequence[Any], stored: Sequence[Any], skip_mi
     ValueError
         If there are not as many, or a shape differs.
     """
-    wanted, given = [tuple(v.shape) for v in variables], [np.shape(a) for a in stored]
+    wanted, given = [tuple(v.shape) for v in variables], [getattr(a, "shape", None) for a in stored]
     if wanted == given:
-        return list(zip(variables, stored, strict=True))
+        return list(zip(variables, map(hdf5.numbers, stored), strict=True))
     message = f"load_weights: {what} has variables of shapes {wanted}, the file has {given}"
     if not skip_mismatch:
-        raise ValueError(f"{message}. Is the model built, and is it the one that was saved?")
+        raise InvalidArgumentError(f"{message}. Is the model built, and is it the one that was saved?")
     warnings.warn(f"{message}: they are left as they are", stacklevel=4)
     return []
 
@@ -182,18 +149,41 @@ def fill_older(group: Any, model: Any) -> None:
             below[name] = variable.numpy()
 
 
+def fill_older_optimizer(file: Any, model: Any) -> None:
+    """Write the state of a model's optimizer into a file.
+
+    Not where older versions have it: Keras 3 finds it there, and then refuses to train the model, as its own.
+    """
+    optimizer = _complete(model)
+    if optimizer is None:
+        return
+    group = file.create_group("optimizer_state")
+    found = {f"{optimizer.get_name()}/{i}": array for i, array in enumerate(optimizer_files.arrays(optimizer))}
+    group.attrs["weight_names"] = [name.encode() for name in found]
+    for name, array in found.items():
+        group[name] = array
+
+
+def _planned_older_optimizer(group: Any, model: Any) -> Plan:
+    optimizer = getattr(model, "optimizer", None)
+    if group is None or optimizer is None or not hasattr(optimizer, "build"):
+        return []
+    optimizer.build(model.trainable_variables)
+    return optimizer_files.planned(optimizer, [group[_text(name)] for name in group.attrs["weight_names"]])
+
+
 def planned_older(group: Any, model: Any, by_name: bool = False, skip_mismatch: bool = False) -> Plan:
     """What such a group says of the weights of a model."""
     stored = {}
     for name in map(_text, group.attrs["layer_names"]):
         below = group[name]
-        stored[name] = [below[_text(w)][()] for w in below.attrs["weight_names"]]
+        stored[name] = [below[_text(w)] for w in below.attrs["weight_names"]]
     if by_name:
         pairs = [(layer, stored[layer.name]) for layer in model.layers if layer.name in stored]
     else:
         layers, given = [x for x in model.layers if x.weights], [w for w in stored.values() if w]
         if len(layers) != len(given):
-            raise ValueError(
+            raise InvalidArgumentError(
                 f"load_weights: the model has {len(layers)} layers with weights, the file {len(given)} "
                 f"({', '.join(name for name, w in stored.items() if w)})"
             )
@@ -212,26 +202,30 @@ def save(model: Any, path: str) -> None:
     """Write the weights to a file, in Keras 3's layout if its name ends in ``.weights.h5``."""
     effect("it reads or writes a file")
     fill = fill_weights if path.endswith(".weights.h5") else fill_older
-    files.write(path, [written(path, lambda file: fill(file, model))])
+    files.write(path, [hdf5.written(path, lambda file: fill(file, model))])
 
 
-def load(model: Any, file: Any, by_name: bool = False, skip_mismatch: bool = False) -> None:
+def load(model: Any, file: Any, path: str, by_name: bool = False, skip_mismatch: bool = False) -> None:
     """Set the weights of a model to those of an open file of either layout: all, or none if something does not fit.
 
     Raises
     ------
     ValueError
         If the weights are not those of this model.
+    DataLossError
+        If the file, whose name is `path`, is damaged.
     """
     effect("it reads or writes a file")
-    group = file.get("model_weights", file)
-    if "layer_names" in group.attrs:
-        plan = planned_older(group, model, by_name, skip_mismatch)
-    else:
-        optimizer = getattr(model, "optimizer", None)
-        if optimizer is not None and len(file.get("optimizer/vars", ())) and hasattr(optimizer, "build"):
-            optimizer.build(model.trainable_variables)
-        plan = _planned(file, model, skip_mismatch)
+    with limits.damage(path, InvalidArgumentError):
+        group = file.get("model_weights", file)
+        if "layer_names" in group.attrs:
+            plan = planned_older(group, model, by_name, skip_mismatch)
+            plan += _planned_older_optimizer(file.get("optimizer_state", file.get("optimizer_weights")), model)
+        else:
+            optimizer = getattr(model, "optimizer", None)
+            if optimizer is not None and len(file.get("optimizer/vars", ())) and hasattr(optimizer, "build"):
+                optimizer.build(model.trainable_variables)
+            plan = _planned(file, model, skip_mismatch)
     model.host.set_values([v for v, _ in plan], [a for _, a in plan])
 
 
@@ -288,11 +282,13 @@ def load_weights(
         If there is no such file.
     ValueError
         If the weights are not those of this model. No weight is changed then.
+    DataLossError
+        If the file is damaged, larger than its limit (`DUALGRAD_READ_LIMIT`), or has links or data in other files.
     """
     path = os.fspath(filepath)
     if _is_hdf5(path) or (os.path.isfile(path) and not checkpoints.exists(path)):
-        with opened(path) as file:
-            load(model, file, by_name, skip_mismatch)
+        with hdf5.opened(path) as file:
+            load(model, file, path, by_name, skip_mismatch)
         return None
     if by_name or skip_mismatch:
         raise ValueError("load_weights: `by_name` and `skip_mismatch` are for HDF5 files; a checkpoint has no layers")

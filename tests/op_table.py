@@ -62,6 +62,8 @@ WITHOUT_ROW = {
 UNTESTED_RULES = {
     ("random_gamma_op", "alpha"): "the numbers are drawn anew for each difference; tests/test_random.py has its slope",
     ("igamma_grad_a", "a"): "is not implemented and says so",
+    ("zeta_grad_x", "x"): "is not implemented and says so",
+    **{(f"betainc_grad_{k}", a): "is not implemented and says so" for k in "ab" for a in "ab"},
     ("cond_op", "pred"): "a truth value has none",
     ("pull_varying_op", "*values"): "has first derivatives only and says so; tests/graph_api/test_forms.py",
 }

@@ -73,7 +73,7 @@ def test_as_array_changes_no_kind_of_number(value: Any, dtype: str) -> None:
 def test_as_array_refuses_none_and_ragged_lists() -> None:
     with pytest.raises(ValueError, match="None values not supported"):
         as_array(None)
-    with pytest.raises(ValueError, match="cannot make one array"):
+    with pytest.raises(ValueError, match="whose parts differ in length"):
         as_array([[1.0], [1.0, 2.0]])
     with pytest.raises(DTypeError, match="cannot convert"):
         as_array(np.datetime64("2020-01-01"))
@@ -171,3 +171,8 @@ def test_numpy_data_are_cast_and_python_data_must_fit_in_both_modes(
         else:
             found = way()
             assert (found.tolist(), found.dtype.name) == (expected, dtype)
+
+
+def test_of_python_data_the_first_decides_the_dtype() -> None:
+    for tf in (tape_api, graph_api):
+        assert (tf.add(1.5, 1).dtype, tf.multiply([1.0], [2]).dtype) == (tf.float32,) * 2

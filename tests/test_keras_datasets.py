@@ -9,15 +9,19 @@ import json
 import pickle
 import struct
 import tarfile
+import zipfile
 from pathlib import Path
+from typing import Any
 
 import numpy as np
 import pytest
 
 import graph_api
 import tape_api
+from engine.core.errors import DataLossError
 from engine.frontend.keras import files
 from engine.frontend.keras.datasets import sources
+from engine.io import arrays
 
 datasets = tape_api.keras.datasets
 
@@ -108,8 +112,83 @@ def test_cifar100_and_pickles_that_hold_code(home: Path) -> None:
     with pytest.raises(ValueError, match="label_mode"):
         datasets.cifar100.load_data("other")
     (folder / "train").write_bytes(pickle.dumps(print, protocol=2))
-    with pytest.raises(pickle.UnpicklingError, match="which is no array"):
+    with pytest.raises(DataLossError, match=r"train.*which is no array"):
         datasets.cifar100.load_data()
+
+
+class Evil:
+    """What makes a file when it is unpickled."""
+
+    def __init__(self, path: Path) -> None:
+        self.path = path
+
+    def __reduce__(self) -> Any:
+        return Path.touch, (self.path,)
+
+
+def test_nothing_that_lies_in_the_cache_runs(home: Path, tmp_path: Path) -> None:
+    mark, evil = tmp_path / "ran", Evil(tmp_path / "ran")
+    inner = np.empty(2, object)
+    inner[:] = [[1], [evil]]
+    for planted in (np.array(evil, object), np.array([evil, evil], object), inner):
+        names = ("x", "y", "x_train", "y_train", "x_test", "y_test")
+        for name in ("mnist", "imdb", "reuters", "boston_housing", "california_housing"):
+            np.savez(home / f"{name}.npz", allow_pickle=True, **dict.fromkeys(names, planted))
+            with pytest.raises(DataLossError, match=rf"{name}\.npz"):
+                getattr(datasets, name).load_data()
+    for data in (evil, {b"data": evil, b"labels": [1]}, [np.zeros(2), evil]):
+        for protocol in (0, 2, 4, 5):
+            for name, part in (("cifar-10-batches-py", "data_batch_1"), ("cifar-100-python", "train")):
+                (home / name).mkdir(exist_ok=True)
+                (home / name / part).write_bytes(pickle.dumps(data, protocol=protocol))
+            for which in (datasets.cifar10, datasets.cifar100):
+                with pytest.raises(DataLossError, match="which is no array"):
+                    which.load_data()
+    assert not mark.exists()
+
+
+def test_pickles_of_every_protocol_are_read() -> None:
+    lists = sources.ragged([[1, 2], [3, 4]])
+    for protocol in range(6):
+        for array in (np.arange(6, dtype=">i4").reshape(2, 3), np.ones((2, 2)).T, np.array([True, False]), lists):
+            for trusted in (False, True):
+                found = arrays.pickled(io.BytesIO(pickle.dumps({"a": array, "n": [1]}, protocol=protocol)), trusted)
+                held = {k.decode() if isinstance(k, bytes) else k: v for k, v in found.items()}
+                assert held["n"] == [1]
+                assert held["a"].tolist() == array.tolist()
+                assert held["a"].dtype.newbyteorder("=") == array.dtype.newbyteorder("=")
+
+
+def test_archives_that_unpack_to_more_than_the_limit(
+    home: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setenv("DUALGRAD_READ_LIMIT", "100000")
+    zeros = np.zeros(200_000, np.uint8)
+    np.savez_compressed(home / "mnist.npz", x_train=zeros, y_train=zeros, x_test=zeros, y_test=zeros)
+    with pytest.raises(DataLossError, match=r"mnist\.npz.*more than the 100,000 .*DUALGRAD_READ_LIMIT="):
+        datasets.mnist.load_data()
+    (home / "fashion-mnist").mkdir()
+    (home / "fashion-mnist" / "train-images-idx3-ubyte.gz").write_bytes(gzip.compress(zeros.tobytes()))
+    with pytest.raises(DataLossError, match="DUALGRAD_READ_LIMIT"):
+        datasets.fashion_mnist.load_data()
+    with zipfile.ZipFile(tmp_path / "b.zip", "w", zipfile.ZIP_DEFLATED) as packed:
+        packed.writestr("a", zeros.tobytes())
+    with tarfile.open(tmp_path / "b.tar.gz", "w:gz") as tar:
+        info = tarfile.TarInfo("a")
+        info.size = len(zeros)
+        tar.addfile(info, io.BytesIO(zeros.tobytes()))
+    for name in ("b.zip", "b.tar.gz"):
+        with pytest.raises(DataLossError, match="DUALGRAD_READ_LIMIT"):
+            files.unpack(tmp_path / name, tmp_path / "unpacked")
+        assert not (tmp_path / "unpacked").exists()
+
+
+@pytest.mark.parametrize("shape", [(1 << 50,), (3, 1 << 40), (7,)])
+def test_arrays_that_announce_another_size(shape: tuple[int, ...]) -> None:
+    stream = io.BytesIO()
+    np.lib.format.write_array_header_1_0(stream, {"descr": "<f8", "fortran_order": False, "shape": shape})
+    with pytest.raises(DataLossError, match="there are 16"):
+        arrays.npy(stream.getvalue() + bytes(16))
 
 
 def test_texts(home: Path) -> None:

@@ -192,3 +192,21 @@ def test_as_in_tensorflow(kink: Kink) -> None:
     for got, expected in zip(tape.gradient(y, xs), kink.gradients, strict=True):
         # TensorFlow keeps some constants (the slope of leaky_relu) in single precision
         np.testing.assert_allclose(got.numpy(), expected, rtol=1e-7)
+
+
+@pytest.mark.parametrize("dtype", ["float32", "float64", "complex128"])
+@pytest.mark.filterwarnings("ignore:invalid value")
+def test_determinants_of_nan_are_nan(dtype: str) -> None:
+    """Also where a column of zeros ends the factorization before it meets the NaN."""
+    x = np.array([[[0, nan], [0, 1]], [[2, 0], [0, 1]]], dtype)
+    for found in (determinants.det(x), *determinants.slogdet(x)):
+        assert np.isnan(found).tolist() == [True, False]
+
+
+def test_spectral_norm_of_complex_matrices() -> None:
+    """It is no norm of the moduli, as the others are."""
+    x = np.array([[1, 1j], [1j, 1]])
+    np.testing.assert_allclose(stats.norm(x, 2, (0, 1)), np.linalg.norm(x, 2), rtol=1e-12)
+    out, pull = vjp(lambda x: stats.norm(x, 2, (0, 1)), x + np.array([[0, 0.5j], [0, 0]]))
+    u, _, vh = np.linalg.svd(x + np.array([[0, 0.5j], [0, 0]]))
+    np.testing.assert_allclose(array(pull(np.ones_like(array(out)))[0]), np.outer(u[:, 0], vh[0]), rtol=1e-10)

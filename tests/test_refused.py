@@ -62,10 +62,17 @@ math.mod(n, [0, 1, 1]) | nn.sparse_softmax_cross_entropy_with_logits(labels=[[0]
 matmul(x, x) | add_n([x, v]) | nn.sparse_softmax_cross_entropy_with_logits(labels=[0], logits=x)
 shape(x, out_type='float32') | signal.rfft(x, [1.5])
 nn.sparse_softmax_cross_entropy_with_logits(labels=0, logits=x) | slice(x, [0.5, 0], [1, 1])
-slice(x, [0, 0], [3, 3])
+slice(x, [0, 0], [3, 3]) | one_hot(i, 2, on_value=5, off_value=0.5) | one_hot(i, 2, 1.5, 0, dtype='int32')
+cast(1, 'string') | zeros([2**70]) | constant(10**400, 'float32') | range(float('nan')) | range(0.0, float('inf'))
+add(1, 1.5) | zeros([True]) | clip_by_value([1j], 0, 1) | clip_by_norm([1j], 1) | linalg.tensor_diag(1.0)
+nn.l2_loss([1j]) | math.real([True]) | math.unsorted_segment_sum(x, i, 1.5) | matmul(x, x, transpose_b=2)
+einsum(None, x) | einsum(3, x) | pad(x, [1, 1]) | dynamic_stitch(3, [x]) | dynamic_stitch([i], 3)
+tensordot(x, x, None)
+matmul(np.ones((1, 1), np.int8), np.ones((1, 1), np.int8)) | negative(np.uint8(1)) | zeros_like('a')
+math.erf(2) | math.lgamma(3) | math.reduce_std([1, 2]) | reduce_max([1 + 5j, 2]) | nn.relu([1j])
 """
 CALLS = [c.strip() for line in BAD_CALLS.strip().splitlines() for c in line.split(" | ")]
-AXES = [call.replace("AXIS", axis) for call in AXIS_CALLS for axis in ("1.9", "1.0", "5", "-5", "'a'")]
+AXES = [call.replace("AXIS", axis) for call in AXIS_CALLS for axis in ("True", "1.9", "1.0", "5", "-5", "'a'")]
 
 
 def run(call: str, tf: Any, values: dict[str, Any]) -> Any:

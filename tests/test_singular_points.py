@@ -342,3 +342,102 @@ def test_values_at_corners_are_those_of_tensorflow(dtype: str) -> None:
             tape.watch([x, y])
             z = product(x, y)
         assert not np.any([z, *tape.gradient(z, [x, y])])
+
+
+# ---- powers of norms -------------------------------------------------------------------------------------------------
+
+SECOND = 2 * np.eye(3)
+
+
+def norm_times_itself(tf: Any, x: Any) -> Any:
+    n = tf.norm(x)
+    return n * n
+
+
+SQUARES: dict[str, tuple[Callable[..., Any], np.ndarray]] = {
+    "norm ** 2": (lambda tf, x: tf.norm(x) ** 2, SECOND),
+    "square(norm)": (lambda tf, x: tf.square(tf.norm(x)), SECOND),
+    "norm * norm": (norm_times_itself, SECOND),
+    "half of it": (lambda tf, x: 0.5 * tf.norm(x) ** 2 + tf.reduce_sum(x), np.eye(3)),
+    "norm ** 3": (lambda tf, x: tf.norm(x) ** 3, 0 * SECOND),
+    "norm ** 4": (lambda tf, x: tf.norm(x) ** 4, 0 * SECOND),
+    "norms of rows": (lambda tf, x: tf.reduce_sum(tf.norm(tf.stack([x, x + 1.0]), axis=1) ** 2), 2 * SECOND),
+    "reduce_euclidean_norm ** 2": (lambda tf, x: tf.math.reduce_euclidean_norm(x) ** 2, SECOND),
+    "reduce_std ** 2": (lambda tf, x: tf.math.reduce_std(x) ** 2, SECOND / 3 - 2 / 9),
+    "reduce_variance": (lambda tf, x: tf.math.reduce_variance(x), SECOND / 3 - 2 / 9),
+    "sqrt ** 2": (lambda tf, x: tf.sqrt(tf.reduce_sum(x * x)) ** 2, SECOND),
+    "abs ** 2": (lambda tf, x: tf.reduce_sum(tf.abs(x) ** 2), SECOND),
+    "abs ** 2, complex": (lambda tf, x: tf.reduce_sum(tf.abs(tf.complex(x, x)) ** 2), 2 * SECOND),
+    "hypot ** 2": (lambda tf, x: tf.reduce_sum(np.hypot(x, x) ** 2), 2 * SECOND),
+    "l2_normalize": (lambda tf, x: tf.reduce_sum(tf.math.l2_normalize(x)), 0 * SECOND),
+    "clip_by_norm": (lambda tf, x: tf.reduce_sum(tf.clip_by_norm(x, 1.0) ** 2), SECOND),
+}
+
+
+@pytest.mark.parametrize("dtype", ["float32", "float64"])
+@pytest.mark.parametrize("name", SQUARES)
+def test_second_derivatives_of_powers_of_norms(name: str, dtype: str) -> None:
+    """At 0 in all ways, also where the walk has been compiled."""
+    fn, expected = SQUARES[name]
+    x = tape_api.constant(np.zeros(3), dtype)
+    for _ in range(4):
+        with tape_api.GradientTape(persistent=True) as outer:
+            outer.watch(x)
+            with tape_api.GradientTape() as inner:
+                inner.watch(x)
+                y = fn(tape_api, x)
+            slope = inner.gradient(y, x)
+            parts = tape_api.unstack(slope)
+        reversed_twice = [outer.gradient(part, x, unconnected_gradients="zero") for part in parts]
+        found = [outer.jacobian(slope, x, unconnected_gradients="zero"), np.stack(reversed_twice), outer.hessian(y, x)]
+        for matrix in found:
+            np.testing.assert_allclose(matrix, expected, atol=1e-6)
+        np.testing.assert_allclose(outer.hvp(y, x, tape_api.ones_like(x)), expected.sum(1), atol=1e-6)
+    with graph_api.Graph().as_default(), graph_api.Session() as session:
+        source = graph_api.placeholder(dtype, [3])
+        (matrix,) = graph_api.hessians(fn(graph_api, source), source)
+        np.testing.assert_allclose(session.run(matrix, {source: np.zeros(3)}), expected, atol=1e-6)
+
+
+@pytest.mark.parametrize("x", [[0.0, 0.0, 0.0], [1.0, -2.0, 0.5], [np.nan, 1.0, 0.0]])
+def test_a_norm_that_is_a_source_keeps_its_derivative(x: list[float]) -> None:
+    with graph_api.Graph().as_default(), graph_api.Session() as session:
+        source = graph_api.constant(np.array(x))
+        n = graph_api.norm(source)
+        by_both = graph_api.gradients(n**2, [source, n])
+        (stopped,) = graph_api.gradients(n**2 + graph_api.reduce_sum(source), [source], stop_gradients=[n])
+        given, slope, by_norm, rest = session.run([n, *by_both, stopped])
+    np.testing.assert_array_equal(by_norm, 2 * given)
+    np.testing.assert_array_equal(rest, np.ones(3))
+    assert np.isnan(given) or np.allclose(slope, 2 * np.array(x))
+
+
+@pytest.mark.parametrize("name", ["norm", "reduce_std"])
+def test_a_norm_has_no_second_derivative_at_zero(name: str) -> None:
+    fn = {"norm": tape_api.norm, "reduce_std": tape_api.math.reduce_std}[name]
+    x = tape_api.constant(np.zeros(3))
+    with tape_api.GradientTape(persistent=True) as tape:
+        tape.watch(x)
+        y = fn(x)
+    np.testing.assert_array_equal(tape.gradient(y, x), np.zeros(3))
+    assert not np.isfinite(np.diag(np.asarray(tape.hessian(y, x)))).any()
+
+
+@pytest.mark.parametrize(("exponent", "slopes"), [(1.0, [np.inf, 0.5]), (2.0, [1.0, 1.0]), (3.0, [0.0, 1.5])])
+def test_powers_of_roots(exponent: float, slopes: list[float]) -> None:
+    x = tape_api.constant([0.0, 1.0])
+    with tape_api.GradientTape() as tape:
+        tape.watch(x)
+        y = tape_api.sqrt(x) ** exponent
+    np.testing.assert_array_equal(tape.gradient(y, x), slopes)
+
+
+@pytest.mark.parametrize(
+    ("exponent", "slope"), [(-1.0, np.nan), (0.0, 0.0), (0.5, np.nan), (1.0, 0.0), (1.5, 0.0), (2.0, 0.0), (3.0, 0.0)]
+)
+def test_first_derivatives_of_powers_of_a_norm_at_zero(exponent: float, slope: float) -> None:
+    x = tape_api.constant([0.0, 0.0])
+    with tape_api.GradientTape() as tape:
+        tape.watch(x)
+        y = tape_api.norm(x) ** exponent + tape_api.reduce_sum(tape_api.abs(x) ** exponent)
+    np.testing.assert_array_equal(tape.gradient(y, x), [slope, slope])

@@ -20,15 +20,18 @@ def as_int(name: str, argument: str, value: Any, least: int | None = None) -> in
     Raises
     ------
     DTypeError
-        If it is no integer (1.0 is none; True is 1, as in TensorFlow).
+        If it is no integer (1.0 is none, nor is True).
     InvalidArgumentError
         If it is below `least`.
     """
     if type(value) is not int:
         try:
-            value = operator.index(value)
+            index = None if isinstance(value, (bool, np.bool_)) else operator.index(value)
         except TypeError:
-            raise DTypeError(f"{name}: argument `{argument}` must be an integer, got {value!r}") from None
+            index = None
+        if index is None:
+            raise DTypeError(f"{name}: argument `{argument}` must be an integer, got {value!r}")
+        value = index
     if least is not None and value < least:
         raise InvalidArgumentError(f"{name}: argument `{argument}` must be at least {least}, got {value}")
     return value

@@ -24,12 +24,12 @@ import sys
 import threading
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
-from typing import Any
+from typing import Any, NoReturn
 
 import numpy as np
 
 from engine.core.aval import Aval
-from engine.core.errors import ShapeError, UnimplementedError
+from engine.core.errors import ShapeError, SymbolicArrayError, UnimplementedError
 from engine.core.expand_axes import expand_dims, repeat_leading
 from engine.core.op import Op
 from engine.core.operands import Operand, Results
@@ -97,6 +97,16 @@ class Batched(Value):
         """Number of elements in the batch."""
         shape = shape_of(self.inner)
         return self._size if shape is None or shape[0] is None else shape[0]
+
+    def _is_many(self, *_: Any, **__: Any) -> NoReturn:
+        raise SymbolicArrayError(
+            f"{self!r} stands for many values at once and is no one number: a function, or a gradient rule, that is "
+            f"applied to a whole batch (in a Jacobian: to the cotangents of all rows) reads its operand by Python's "
+            f"`if`, `.numpy()`, float or a NumPy function. Use tf.where for a choice and functions of this package, "
+            f"or take gradients row by row"
+        )
+
+    __bool__ = __float__ = __int__ = __complex__ = numpy = _is_many
 
     def _bind(self, op: Op, inputs: tuple[Any, ...], params: dict[str, Any]) -> Results:
         flags = tuple([isinstance(x, Batched) and x.level == self.level for x in inputs])

@@ -20,7 +20,7 @@ import numpy as np
 from engine.core.aval import Aval, aval_of_array
 from engine.core.detach import detached, looked_at
 from engine.core.dtypes import BY_NUMPY, DType
-from engine.core.errors import InvalidArgumentError, OpError
+from engine.core.errors import InvalidArgumentError, OpError, ResourceExhaustedError
 from engine.core.nest import LEAVES
 from engine.core.op import Op, distinct
 from engine.core.operands import Array, Operand, Results
@@ -324,7 +324,9 @@ def _operands(op: Op, inputs: tuple[Any, ...]) -> tuple[Any, ...]:
 
 def explained(error: Exception, op: Op, arrays: Sequence[Any], params: dict[str, Any]) -> Exception:
     """The error that says what was wrong with the op's arguments: its abstract evaluation's, else the kernel's."""
-    if not isinstance(error, (ValueError, TypeError, IndexError)):
+    if isinstance(error, MemoryError):
+        return ResourceExhaustedError.of(error, f"{op.title}({', '.join(str(abstract_operand(a)) for a in arrays)})")
+    if not isinstance(error, (ValueError, TypeError, IndexError, OverflowError)):
         return error  # it is not about the arguments
     try:
         op.result_avals([abstract_operand(a) for a in arrays], params)

@@ -70,12 +70,17 @@ class NotFoundError(OpError):
     """Something asked for by name does not exist."""
 
 
-class DataLossError(OpError):
-    """A file is damaged: a checksum is wrong, or it ends too early. The message names the file and what is damaged."""
+class DataLossError(OpError, ValueError):
+    """A file is damaged: a checksum is wrong, it ends too early, or it is not what it should be. It is named."""
 
 
 class ResourceExhaustedError(OpError, MemoryError):
     """What was asked for does not fit into memory. The message says how large it is, and what is smaller."""
+
+    @classmethod
+    def of(cls, error: MemoryError, what: str) -> MemoryError:
+        """The error that there is no memory for something, in place of NumPy's; one that says so already is itself."""
+        return error if isinstance(error, OpError) else cls(f"{what}: {error or 'out of memory'}")
 
 
 class AlreadyExistsError(OpError):

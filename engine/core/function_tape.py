@@ -40,6 +40,8 @@ class FunctionTape(Tape):
         ``id(variable) -> variable`` of the variables that were assigned to.
     made_variables : bool
         Whether the function has made any.
+    is_asked : bool
+        Whether derivatives were asked for without a tape.
     refusal : str or None
         The first reason why the recording cannot be run in place of the function.
     seen : Seen
@@ -55,6 +57,7 @@ class FunctionTape(Tape):
         "_witness",
         "current",
         "drawn",
+        "is_asked",
         "looked_at",
         "made_variables",
         "opened",
@@ -71,6 +74,7 @@ class FunctionTape(Tape):
         self.current: dict[int, Any] = {}
         self.written: dict[int, Any] = {}
         self.made_variables = False
+        self.is_asked = False
         self.refusal: str | None = None
         self.seen = Seen()
         self.opened: set[int] = set()

@@ -55,13 +55,14 @@ class IndexedSlices(Composite):
         A value of the whole tensor's shape, in place of `dense_shape`.
     """
 
-    __slots__ = ("_dense_shape", "_like", "indices", "values")
+    __slots__ = ("_dense_shape", "_is_summed", "_like", "indices", "values")
 
     def __init__(self, values: Any, indices: Any, dense_shape: Any = None, like: Any = None) -> None:
         self.values = values
         self.indices = indices
         self._like = zeros(dense_shape, dtype_of(values)) if like is None and dense_shape is not None else like
         self._dense_shape: Any = None
+        self._is_summed = False
 
     @classmethod
     def flat(cls, values: Any, indices: Any, *, like: Any) -> IndexedSlices | None:
@@ -137,7 +138,7 @@ class IndexedSlices(Composite):
 
     def summed(self) -> IndexedSlices:
         """The same with distinct indices: each row is the sum of the rows that had its index, in their order."""
-        return self._joined(unsorted_segment_sum)
+        return self if self._is_summed else self._joined(unsorted_segment_sum)
 
     def multiplied(self) -> IndexedSlices:
         """The same with distinct indices: each row is the product of the rows that had its index."""
@@ -146,11 +147,15 @@ class IndexedSlices(Composite):
     def _joined(self, join: Callable[..., Any]) -> IndexedSlices:
         indices, positions = unique(self.indices)
         values = join(self.values, positions, size_of_value(indices, int32))
-        return IndexedSlices(values, indices, like=self._like)
+        found = IndexedSlices(values, indices, like=self._like)
+        found._is_summed = True
+        return found
 
-    def with_values(self, values: Any) -> IndexedSlices:
-        """Other rows at the same indices."""
-        return IndexedSlices(values, self.indices, like=self._like)
+    def with_values(self, values: Any, like: Any = None) -> IndexedSlices:
+        """Other rows at the same indices, of a tensor of the same shape or of that of another value."""
+        found = IndexedSlices(values, self.indices, like=self._like if like is None else like)
+        found._is_summed = self._is_summed
+        return found
 
     def map(self, function: Any) -> IndexedSlices:
         """`function` applied to rows, indices and reference."""

@@ -160,6 +160,7 @@ class Facts(TypedDict, total=False):
     commutes: bool
     fill: Callable[..., float] | None
     repeats: bool
+    smooth: tuple[int, ...]
     scratch: float | Callable[..., float] | None
     flops: Callable[..., float] | None
     doc: str

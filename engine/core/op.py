@@ -138,6 +138,9 @@ class Op:
         ``fill(**params)``: the one number that all elements of the result are.
     repeats : bool
         Whether each element of the result is one of operand 0's, and no constant (of a mean: that, divided).
+    smooth : tuple of int
+        Positions of operands without a rule on which the result depends otherwise than piecewise constantly: the
+        derivative exists, and is not implemented. Whoever would take a missing path for zero must refuse.
     scratch : float, or callable, optional
         The memory that a rule needs besides its result, in results, or ``scratch(shapes of operands)``. None: 2, but
         0 for elementwise, linear and multilinear ops.
@@ -180,6 +183,7 @@ class Op:
     commutes: bool = False
     fill: Callable[..., float] | None = None
     repeats: bool = False
+    smooth: tuple[int, ...] = ()
     scratch: float | Callable[[Sequence[Shape]], float] | None = None
     flops: Callable[[Sequence[Aval], Sequence[Aval], dict[str, Any]], float] | None = None
     doc: str = ""

@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import sys
 from collections.abc import Callable, Collection, Iterator, Sequence
+from contextlib import AbstractContextManager, nullcontext
 from typing import Any, NoReturn, Self
 
 import numpy as np
@@ -196,11 +197,23 @@ class Trace:
         """A node whose value is given from outside."""
         return self.append(placeholder, (), {"dtype": aval.dtype, "shape": aval.shape}, (aval,), name=name)[0]
 
+    def parameter(self, aval: Aval, name: str) -> Any:
+        """A placeholder for what a function, which is called now, is called with."""
+        return self.placeholder(aval, name=name)
+
     def rely(self, on: Sequence[Any], results: Sequence[Any]) -> None:
         """Note that `results` are right only for the contents that the values `on` are known to have.
 
         A trace in which something else can be given in place of constants keeps this in mind.
         """
+
+    def path_nodes(self, targets: Sequence[Any], sources: Sequence[Any], stop: Sequence[Any] = ()) -> list[Node]:
+        """The nodes that `targets` are computed from, as far as derivatives with respect to `sources` need them."""
+        return needed_nodes(self.nodes, targets)
+
+    def rule_context(self, node: Node) -> AbstractContextManager[None]:
+        """Where the rule of a custom gradient, that of `node`, is called to be closed."""
+        return nullcontext()
 
     def operator(self, function: Callable[..., Any], operands: tuple[Any, ...], name: str) -> Results:
         """Apply a Python operator. A trace with names may name the result after it."""
@@ -221,6 +234,9 @@ class Trace:
     def session_for(self, session: Any, purpose: str) -> Any:
         """The session given, or the default one, which must run this trace. A plain trace has none."""
         raise InvalidArgumentError(f"Cannot {purpose}: {type(self).__name__} has no sessions; build a graph for that")
+
+    def note_step(self, operation: Operation) -> None:
+        """Keep the operation that makes a step of an optimizer, for who looks for it. A plain trace does not."""
 
     def group(self, operations: Sequence[Any], name: str) -> Operation:
         """One operation that runs all of `operations`. A plain trace runs nothing."""

@@ -199,7 +199,12 @@ def as_array(value: Any, dtype: Any = None, name: str = "value") -> Array:
         raise ValueError(f"{name}: None values not supported.")
     wanted = None if dtype is None else as_dtype(dtype)
     if wanted is not None and wanted.is_differentiable and (type(value) is float or type(value) is int):
-        return wanted.as_numpy_dtype(value)  # the common case, made quick
+        try:
+            return wanted.as_numpy_dtype(value)  # the common case, made quick
+        except OverflowError:
+            raise DTypeError(
+                f"{name}: an integer of {int(value).bit_length()} bits does not fit {wanted.name}"
+            ) from None
     if wanted is None and type(value) is float:
         return np.array(value, np.float32)
     if type(value) is int and (wanted is None or wanted.is_integer):
@@ -213,7 +218,9 @@ def as_array(value: Any, dtype: Any = None, name: str = "value") -> Array:
     try:
         array = value if numpy_like else np.asarray(value)
     except ValueError as error:
-        raise ValueError(f"{name}: cannot make one array of {value!r}: {error}") from None
+        if "inhomogeneous" in str(error):
+            raise ValueError(f"{name}: cannot make one tensor of {value!r}, whose parts differ in length") from None
+        raise ValueError(f"{name}: cannot make one tensor of {value!r}: {error}") from None
     if array.dtype.kind == "O" and (array.size or wanted is not string):
         array = _of_objects(array)
     if array.dtype.kind in "OSU" and (wanted is None or wanted is string):
@@ -287,7 +294,7 @@ def _default_dtype(value: Any, array: np.ndarray, name: str) -> DType:
     kind = array.dtype.kind
     try:
         if kind == "i":
-            return as_dtype(np.int32 if _fits(array, _INT32) else np.int64)
+            return as_dtype(np.int32 if fits(array, _INT32) else np.int64)
         return as_dtype(_OF_PYTHON_KIND.get(kind, array.dtype))
     except TypeError:
         raise _conversion_error(name, array, None) from None
@@ -301,8 +308,8 @@ _LIMITS = {np.dtype(kind): (int(np.iinfo(kind).min), int(np.iinfo(kind).max)) fo
 """The least and the largest number of each integer dtype."""
 
 
-def _fits(array: Any, dtype: np.dtype) -> bool:
-    """Whether all of some integers are numbers of an integer dtype."""
+def fits(array: Any, dtype: np.dtype) -> bool:
+    """Whether all of some numbers lie within the limits of an integer dtype."""
     low, high = _LIMITS[dtype]
     return not array.size or bool(low <= array.min() and array.max() <= high)
 
@@ -321,6 +328,12 @@ def as_declared(value: Any, dtype: DType, name: str) -> Operand:
     return as_array(value, dtype, name)
 
 
+def as_padding(known: Any, dtype: DType, name: str) -> Array:
+    """The number with which a value of some dtype is padded. The 0 that is meant by default is False among bools."""
+    value = known.item()
+    return as_array(bool(value) if dtype.is_bool and type(value) is int and value == 0 else value, dtype, name)
+
+
 _RANK_OF_KIND = {"b": 0, "u": 1, "i": 1, "f": 2, "c": 3}
 
 
@@ -334,7 +347,7 @@ def _converted(array: Any, wanted: DType, name: str) -> Array:
         given, target = _RANK_OF_KIND[have.kind], _RANK_OF_KIND[wanted.numpy.kind]
         if given > target:
             raise _conversion_error(name, array, wanted)
-        if target == 1 and not _fits(array, wanted.numpy):
+        if target == 1 and not fits(array, wanted.numpy):
             raise _conversion_error(name, array, wanted)
     return array.astype(wanted.numpy)
 

@@ -172,6 +172,13 @@ def tracked_value(x: Any) -> Any:
     return x.handle if isinstance(x, Variable) else x
 
 
+def checked_constraint(constraint: Any) -> Any:
+    """What a step makes of a variable's new value, a callable or None; anything else raises ValueError."""
+    if constraint is None or callable(constraint):
+        return constraint
+    raise ValueError(f"Variable: argument `constraint` must be None or a callable, got {constraint!r}")
+
+
 def go_on(holder: Any) -> None:
     """Let checkpoints that wait for variables of an object restore those that it has made by now."""
     waiting, holder._restoring = holder._restoring, []

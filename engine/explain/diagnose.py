@@ -105,9 +105,11 @@ def at_break(case: Case, broken: Break) -> Finding:
     inner = _inside(case, node, i)
     if inner is not None:
         return inner
+    name = op.args[min(i, len(op.args) - 1)].lstrip("*") if op.args else str(i)
+    if i in op.smooth:
+        return case.finding("not-implemented", node, operand=name)
     if op.vjp is None:
         return case.finding("no-derivative", node)
-    name = op.args[min(i, len(op.args) - 1)].lstrip("*") if op.args else str(i)
     return case.finding("no-derivative", node, detail=f" with respect to its operand `{name}`")
 
 

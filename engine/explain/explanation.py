@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import html
 from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Any
@@ -11,6 +10,7 @@ from engine.core.op import Node
 from engine.explain.diagnose import Finding, source_line
 from engine.explain.evidence import Evidence, op_label, site_text
 from engine.explain.picture import Picture, dot, picture_of_path, svg
+from engine.quoting import markup
 
 _SHOWN = 40
 """Ops of a path that a picture shows."""
@@ -125,7 +125,7 @@ class Explanation:
     def _repr_html_(self) -> str:
         rows = "".join(
             f"<tr><th style='text-align:left;vertical-align:top'>{name}</th>"
-            f"<td style='text-align:left'>{html.escape(text)}</td></tr>"
+            f"<td style='text-align:left'>{markup(text)}</td></tr>"
             for name, text in self._lines()[1:]
         )
-        return f"<div><b>{html.escape(self._headline())}</b><table>{rows}</table>{self.svg()}</div>"
+        return f"<div><b>{markup(self._headline())}</b><table>{rows}</table>{self.svg()}</div>"

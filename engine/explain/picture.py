@@ -6,7 +6,6 @@ for large graphs give the DOT to Graphviz. In both, what belongs to gradients is
 
 from __future__ import annotations
 
-import html
 import re
 from collections.abc import Sequence
 from dataclasses import dataclass, field
@@ -15,6 +14,7 @@ from typing import Any
 from engine.core.errors import InvalidArgumentError
 from engine.core.op import Node
 from engine.explain.evidence import op_label
+from engine.quoting import markup, one_line
 
 MOST = 300
 """Ops up to which an SVG is drawn."""
@@ -95,8 +95,8 @@ def _cluster(picture: Picture, scope: str, depth: int) -> list[str]:
 
 
 def _quoted(text: str) -> str:
-    escaped = text.replace("\\", "\\\\").replace('"', '\\"').replace("\n", "\\n")
-    return f'"{escaped}"'
+    lines = [one_line(line).replace("\\", "\\\\").replace('"', '\\"') for line in text.split("\n")]
+    return '"' + "\\n".join(lines) + '"'
 
 
 # ---- SVG -------------------------------------------------------------------------------------------------------------
@@ -130,9 +130,9 @@ def svg(picture: Picture) -> str:
             parts.append(f'<text x="{(x1 + x2) / 2 + 6}" y="{(start + end) / 2 + 4}" fill="{_RED}">✗</text>')
     for (x, y), (scope, text, gradient) in zip(places, picture.boxes, strict=True):
         colour = _BLUE if gradient else "#222222"
-        shown = html.escape(text.replace("\n", " "))
+        shown = text.replace("\n", " ")
         parts.append(
-            f'<g><title>{html.escape(f"{scope}/" if scope else "")}{shown}</title><rect x="{x - _WIDTH / 2}" y="{y}" '
+            f'<g><title>{markup(f"{scope}/{shown}" if scope else shown)}</title><rect x="{x - _WIDTH / 2}" y="{y}" '
             f'width="{_WIDTH}" height="{_HEIGHT}" rx="6" fill="white" stroke="{colour}"/><text x="{x}" '
             f'y="{y + _HEIGHT / 2 + 4}" text-anchor="middle" fill="{colour}">{_cut(shown)}</text></g>'
         )
@@ -140,8 +140,7 @@ def svg(picture: Picture) -> str:
 
 
 def _cut(text: str) -> str:
-    plain = html.unescape(text)
-    return text if len(plain) <= 28 else html.escape(plain[:27]) + "…"
+    return markup(text) if len(text) <= 28 else markup(text[:27]) + "…"
 
 
 def _placed(picture: Picture) -> tuple[list[tuple[float, float]], int, int]:

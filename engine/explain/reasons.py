@@ -78,6 +78,12 @@ _ALL = (
         "choice; for a straight-through estimate x + tf.stop_gradient(tf.round(x) - x)",
     ),
     Reason(
+        "not-implemented",
+        "{op} depends on its operand `{operand}`, and the derivative in it is not implemented (nor in TensorFlow).",
+        "keep that operand constant, or give the function a derivative of your own: tf.primitive(fn, vjp) or "
+        "tf.custom_gradient",
+    ),
+    Reason(
         "integer",
         "{detail}: integers and bools have no derivative.",
         "keep float32 or float64 along the whole path (tf.cast(x, tf.float32) for data, 1.0 for 1)",

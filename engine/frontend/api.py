@@ -16,6 +16,7 @@ import numpy as np
 
 from engine.core.dtypes import DType
 from engine.core.eager import in_c
+from engine.core.errors import ResourceExhaustedError
 from engine.core.op import Op
 from engine.core.operands import Array, Operand
 from engine.core.value import Value, as_array
@@ -56,7 +57,9 @@ def conversion(
             if starred and isinstance(value, (list, tuple)):
                 arguments[plain] = [_wrapped(as_operand(v, wanted, label), wrap) for v in value]
             elif not isinstance(value, Value):
-                arguments[plain] = _wrapped(as_operand(value, wanted, label), wrap)
+                arguments[plain] = converted = _wrapped(as_operand(value, wanted, label), wrap)
+                if counts and dtype is None:
+                    dtype = converted.dtype  # of Python data the first decides
 
     return convert
 
@@ -231,6 +234,7 @@ def lift(
     most = len(parameters) if signature.variadic is None else -1
     takes_sparse = public.rpartition(".")[2] in _OF_SPARSE
     convert = conversion(public, same, alone, signature.optional, wrap)
+    call = function if isinstance(function, Op) else _in_memory(function, public)
 
     def lifted(*args: Any, **kwargs: Any) -> Any:
         label = kwargs.pop("name", None) if kwargs else None
@@ -242,24 +246,24 @@ def lift(
                     break
             else:
                 if finished is None:
-                    return finish(function, label, *args, **kwargs)
-                out = function(*args, **kwargs)
+                    return finish(call, label, *args, **kwargs)
+                out = call(*args, **kwargs)
                 return out if type(out) is finished else finish(_given, label, out)
         if takes_sparse and args and hasattr(args[0], "mapped"):
             return args[0].mapped(lifted, *args[1:], **kwargs)
         arguments, last = signature.bind(args, kwargs)
         convert(arguments)
         if isinstance(function, Op):
-            return finish(function, label or last, *_operands_of(signature, arguments))
+            return finish(call, label or last, *_operands_of(signature, arguments))
         positional = signature.positional(arguments)
-        return finish(function, label or last, *positional, **arguments)
+        return finish(call, label or last, *positional, **arguments)
 
     functools.update_wrapper(lifted, function if not isinstance(function, Op) else lifted)
     lifted.__name__ = lifted.__qualname__ = public.rpartition(".")[2]
     lifted.__doc__ = signature.doc
     lifted.__engine__ = function  # type: ignore[attr-defined]
     if finished is not None:
-        _shorten(lifted, function, functools.partial(finish, _given, None), by_name, (least, most), positions)
+        _shorten(lifted, call, functools.partial(finish, _given, None), by_name, (least, most), positions)
     return lifted
 
 
@@ -275,6 +279,19 @@ def _shorten(
     if in_c:
         tensors, lists = (sum(1 << i for i, is_list in positions if is_list is kind) for kind in (False, True))
         in_c.shortcut(lifted, function, finish, frozenset({*by_name, "name"}), *count, tensors, lists)
+
+
+def _in_memory(function: Callable[..., Any], public: str) -> Callable[..., Any]:
+    """The function, which may need more memory than there is before it comes to an op."""
+
+    @functools.wraps(function)
+    def called(*args: Any, **kwargs: Any) -> Any:
+        try:
+            return function(*args, **kwargs)
+        except MemoryError as error:
+            raise ResourceExhaustedError.of(error, public) from error
+
+    return called
 
 
 def _given(x: Any) -> Any:

@@ -9,6 +9,7 @@ from __future__ import annotations
 import glob
 import itertools
 import math
+import os
 import struct
 import threading
 from collections.abc import Iterable, Iterator, Mapping
@@ -121,13 +122,16 @@ class BundleReader:
         entry = self._entry(name)
         if not entry.slices:
             return self._tensor(entry, f"tensor {name!r}")
-        shape = shape_of(entry.shape)
+        shape, keys = shape_of(entry.shape), [slice_key(name, part) for part in entry.slices]
+        if not all(key in self._slices for key in keys):
+            raise DataLossError(f"{self._file}: a part of tensor {name!r} is missing")
+        count = sum(math.prod(shape_of(self._slices[key].shape)) for key in keys)
+        if count != math.prod(shape):
+            raise DataLossError(f"{self._file}: the parts of tensor {name!r} of shape {shape} have {count} elements")
+        parts = [self._tensor(self._slices[key], f"a part of tensor {name!r}") for key in keys]
         out = np.zeros(shape, numpy_dtype(entry.dtype))
-        for part in entry.slices:
-            key = slice_key(name, part)
-            if key not in self._slices:
-                raise DataLossError(f"{self._file}: a part of tensor {name!r} is missing")
-            out[slice_of(part)] = self._tensor(self._slices[key], f"a part of tensor {name!r}")
+        for part, values in zip(entry.slices, parts, strict=True):
+            out[slice_of(part)] = values
         return out
 
     def _tensor(self, entry: BundleEntryProto, what: str) -> np.ndarray:
@@ -153,7 +157,7 @@ class BundleReader:
                 empty = Path(file).stat().st_size == 0
                 self._shards[entry.shard_id] = b"" if empty else np.memmap(file, np.uint8, "r")
         held = self._shards[entry.shard_id]
-        if entry.offset + entry.size > len(held):
+        if not 0 <= entry.offset <= entry.offset + entry.size <= len(held):
             raise DataLossError(f"{file}: the file has {len(held)} bytes; {what} ends at {entry.offset + entry.size}")
         return memoryview(held)[entry.offset : entry.offset + entry.size]
 
@@ -227,7 +231,7 @@ def write(prefix: str, tensors: Mapping[str, Any]) -> None:
     """Write a checkpoint.
 
     A checkpoint of the same name that is there stays whole until the new one is: the new tensors lie in a file of
-    another name until the new index has replaced the old one.
+    another name until the new index has replaced the old one. Saves to one folder wait for each other.
 
     Parameters
     ----------
@@ -246,6 +250,13 @@ def write(prefix: str, tensors: Mapping[str, Any]) -> None:
         if not name:
             raise InvalidArgumentError("a tensor of a checkpoint must have a name, got ''")
         data_type(array)
+    folder = os.path.dirname(prefix) or "."
+    os.makedirs(folder, exist_ok=True)
+    with files.locked(folder):
+        _write(prefix, arrays)
+
+
+def _write(prefix: str, arrays: Mapping[str, np.ndarray]) -> None:
     old = data_files(prefix)
     plain = data_file(prefix)
     if plain not in old:

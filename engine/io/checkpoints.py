@@ -13,7 +13,7 @@ from typing import Any
 from engine.core.dtypes import DType, as_dtype
 from engine.core.errors import DataLossError, NotFoundError
 from engine.core.operands import Array, Operand
-from engine.io import bundle, files
+from engine.io import bundle, files, limits
 from engine.io.bundle import BundleReader, index_file
 from engine.io.tensors import dtype_name
 from engine.io.text import quoted
@@ -48,7 +48,9 @@ class CheckpointReader:
             raise NotFoundError(
                 f"Unsuccessful TensorSliceReader constructor: Failed to find any matching files for {prefix}"
             )
-        self._reader: Any = BundleReader(prefix) if is_bundle else V1Reader(prefix)
+        self.prefix = prefix
+        with limits.damage(prefix):
+            self._reader: Any = BundleReader(prefix) if is_bundle else V1Reader(prefix)
 
     def has_tensor(self, tensor_str: str) -> bool:
         """Whether there is a tensor of that name."""
@@ -64,12 +66,13 @@ class CheckpointReader:
         DataLossError
             If it is damaged.
         """
-        array = self._reader.tensor(tensor_str)
+        with limits.damage(self.prefix):
+            array = self._reader.tensor(tensor_str)
         return array[()] if array.ndim == 0 else array
 
     def get_variable_to_shape_map(self) -> dict[str, list[int]]:
         """The shapes of all tensors."""
-        return {name: list(self._reader.shape(name)) for name in self._reader.names()}
+        return {name: list(self.shape(name)) for name in self._reader.names()}
 
     def get_variable_to_dtype_map(self) -> dict[str, Any]:
         """The dtypes of all tensors; a name, where we have no such dtype."""
@@ -85,11 +88,14 @@ class CheckpointReader:
 
     def shape(self, name: str) -> tuple[int, ...]:
         """The shape of a tensor."""
-        return self._reader.shape(name)
+        with limits.damage(self.prefix):
+            found: tuple[int, ...] = self._reader.shape(name)
+            return found
 
     def debug_string(self) -> bytes:
         """Names, dtypes and shapes, a line each."""
-        return bundle.describe(self._reader).encode()
+        with limits.damage(self.prefix):
+            return bundle.describe(self._reader).encode(errors="surrogateescape")
 
 
 def exists(prefix: str) -> bool:
@@ -139,10 +145,14 @@ def load_checkpoint(ckpt_dir_or_file: str) -> CheckpointReader:
 
 def remove(prefix: str, meta_graph_suffix: str = "meta") -> None:
     """Remove a checkpoint's files."""
-    for file in (index_file(prefix), *bundle.data_files(prefix), f"{prefix}.{meta_graph_suffix}"):
-        files.remove(file)
-    if Path(prefix).is_file():
-        files.remove(prefix)
+    folder = os.path.dirname(prefix) or "."
+    if not os.path.isdir(folder):
+        return
+    with files.locked(folder):  # or a checkpoint that another process is saving under this name would lose a part
+        for file in (index_file(prefix), *bundle.data_files(prefix), f"{prefix}.{meta_graph_suffix}"):
+            files.remove(file)
+        if Path(prefix).is_file():
+            files.remove(prefix)
 
 
 # ---- the state of a folder -------------------------------------------------------------------------------------------
@@ -203,6 +213,8 @@ def _unquoted(text: str) -> str:
             return bytes((int(what[1:], 16),))
         return {"n": b"\n", "t": b"\t", "r": b"\r"}.get(what, what.encode())
 
+    if text[:1] != '"':
+        raise DataLossError(f"a path must stand in quotes, got {text}")
     inner, out, at = text[1:-1], b"", 0
     for match in _ESCAPE.finditer(inner):
         out += inner[at : match.start()].encode() + one(match)
@@ -215,16 +227,17 @@ def get_state(checkpoint_dir: str, latest_filename: str | None = None) -> Checkp
 
     Raises
     ------
-    ValueError
-        If it does not say which is the newest.
+    DataLossError
+        If it is damaged, or does not say which is the newest.
     """
     folder = os.fspath(checkpoint_dir)
     path = os.path.join(folder, latest_filename or STATE_FILE)
     if not Path(path).is_file():
         return None
-    state = _parsed(files.read(path).decode(), path)
+    with limits.damage(path):
+        state = _parsed(files.read(path).decode(), path)
     if not state.model_checkpoint_path:
-        raise ValueError(f"Invalid checkpoint state loaded from {checkpoint_dir}")
+        raise DataLossError(f"{path}: Invalid checkpoint state loaded from {checkpoint_dir}")
     state.model_checkpoint_path = _below(folder, state.model_checkpoint_path)
     state.all_model_checkpoint_paths = [_below(folder, p) for p in state.all_model_checkpoint_paths]
     return state
@@ -288,9 +301,14 @@ def latest(checkpoint_dir: str, latest_filename: str | None = None) -> str | Non
     The file ``checkpoint`` says which it is; a checkpoint that it names and that is not there does not count.
     """
     state = get_state(checkpoint_dir, latest_filename)
-    if state is None or not exists(state.model_checkpoint_path):
+    if state is None or not is_there(state.model_checkpoint_path):
         return None
     return state.model_checkpoint_path
+
+
+def is_there(prefix: str) -> bool:
+    """Whether there is a checkpoint of that very name: what a file names is no pattern."""
+    return Path(index_file(prefix)).is_file() or Path(prefix).is_file()
 
 
 def written_at(prefixes: Sequence[str]) -> list[float]:

@@ -11,6 +11,7 @@ from pathlib import Path
 from typing import Any
 
 from engine.core.errors import FailedPreconditionError
+from engine.io import limits
 from engine.io.protos import Event
 from engine.io.records import read_records, record
 
@@ -120,4 +121,5 @@ def summary_iterator(path: str | Path) -> Iterator[Event]:
     DataLossError
         If it is damaged.
     """
-    return map(Event.FromString, read_records(path, partial=True))
+    with limits.damage(path):
+        yield from map(Event.FromString, read_records(path, partial=True))

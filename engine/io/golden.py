@@ -16,10 +16,8 @@ import contextlib
 import hashlib
 import io
 import json
-import math
 import zipfile
-import zlib
-from collections.abc import Iterator, Mapping
+from collections.abc import Mapping
 from pathlib import Path
 from typing import Any
 
@@ -28,11 +26,10 @@ import numpy as np
 from engine.core.dtypes import as_dtype
 from engine.core.errors import DataLossError, NotFoundError
 from engine.core.operands import Array
+from engine.io import arrays, limits
 from engine.io.files import read, write
 
 FORMAT = 1
-MOST_BYTES = 1 << 32
-"""Larger arrays are not read: no record that this module wrote has one."""
 _ARRAYS, _HEAD = "arrays.npz", "record.json"
 _WIDTH = 116
 
@@ -235,9 +232,16 @@ class Golden:
     def __init__(self, folder: str | Path) -> None:
         self.folder = Path(folder)
         self.head = self._json(_HEAD, read(self.folder / _HEAD) if (self.folder / _HEAD).is_file() else None)
+        with limits.damage(self.folder / _HEAD):
+            self._check_files()
+        with limits.damage(self.folder / _ARRAYS):
+            self._zip = zipfile.ZipFile(self.folder / _ARRAYS)
+
+    def _check_files(self) -> None:
+        """See that the head names the other files, and that these are as they were written."""
         if self.head.get("format") != FORMAT:
             raise DataLossError(
-                f"{folder}: the record has format {self.head.get('format')!r}; this version reads {FORMAT}"
+                f"{self.folder}: the record has format {self.head.get('format')!r}; this version reads {FORMAT}"
             )
         files = self.head.get("files")
         if not isinstance(files, dict) or _ARRAYS not in files or any(Path(n).name != n for n in files):
@@ -247,10 +251,6 @@ class Golden:
                 raise DataLossError(f"{self.folder / name}: the file is missing")
             if _file_hash(self.folder / name) != expected:
                 raise DataLossError(f"{self.folder / name}: the file is not as it was written (its hash differs)")
-        try:
-            self._zip = zipfile.ZipFile(self.folder / _ARRAYS)
-        except zipfile.BadZipFile as error:
-            raise DataLossError(f"{self.folder / _ARRAYS}: {error}") from error
 
     def part(self, name: str) -> Any:
         """The data of one of the JSON files."""
@@ -260,19 +260,18 @@ class Golden:
         """The text of one of the text files."""
         if name not in self.head["files"]:
             raise NotFoundError(f"{self.folder}: the record has no {name}")
-        return read(self.folder / name).decode()
+        with limits.damage(self.folder / name):
+            return read(self.folder / name).decode()
 
     def _json(self, name: str, content: bytes | None) -> Any:
         if content is None:
             raise NotFoundError(f"{self.folder}: there is no complete record here ({name} is missing)")
-        try:
+        with limits.damage(self.folder / name):
             return json.loads(content)
-        except ValueError as error:
-            raise DataLossError(f"{self.folder / name}: {error}") from error
 
     def holds(self, described: Mapping[str, Any]) -> bool:
         """Whether the record has the array itself, not only its hash."""
-        with contextlib.suppress(KeyError):
+        with contextlib.suppress(KeyError), limits.damage(self.folder / _HEAD, KeyError):
             return bool(self._zip.getinfo(f"{described['hash']}.npy"))
         return False
 
@@ -290,13 +289,9 @@ class Golden:
             If it is not there, or not what the description says.
         """
         name = f"{described.get('hash')}.npy"
-        with _damage(f"{self.folder / _ARRAYS}: {name}"):
+        with limits.damage(self.folder / _ARRAYS):
             shape, dtype = tuple(map(int, described["shape"])), described["dtype"]
-            info = self._zip.getinfo(name)
-            size = math.prod(shape) * (1 if dtype == "string" else as_dtype(dtype).numpy.itemsize)
-            if info.file_size > MOST_BYTES or (dtype != "string" and info.file_size > size + (1 << 16)):
-                raise ValueError(f"it would unpack to {info.file_size} bytes, not {size}")
-            found = np.lib.format.read_array(io.BytesIO(self._zip.read(info)), allow_pickle=False)
+            found = arrays.npy(limits.member(self._zip, name, self.folder / _ARRAYS))
             if dtype == "string":
                 texts = [base64.b64decode(x) for x in json.loads(found.tobytes())]
                 found = np.array([*texts, None], object)[:-1].reshape(shape)
@@ -305,12 +300,3 @@ class Golden:
             if found.shape != shape or _dtype_name(found) != dtype or digest(found) != described["hash"]:
                 raise ValueError("it is not what the record says it is")
         return found
-
-
-@contextlib.contextmanager
-def _damage(where: str) -> Iterator[None]:
-    try:
-        yield
-    except (KeyError, ValueError, TypeError, OSError, EOFError, zlib.error, zipfile.BadZipFile) as error:
-        said = f"there is no {error}" if isinstance(error, KeyError) else str(error)
-        raise DataLossError(f"{where}: {said}") from error

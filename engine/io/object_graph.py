@@ -4,6 +4,8 @@ from __future__ import annotations
 
 from typing import Any
 
+from engine.core.errors import DataLossError
+from engine.io import limits
 from engine.io.protos import TrackableObjectGraph
 
 GRAPH_KEY = "_CHECKPOINTABLE_OBJECT_GRAPH"
@@ -11,10 +13,21 @@ VALUE = "VARIABLE_VALUE"
 
 
 def object_graph(reader: Any) -> TrackableObjectGraph | None:
-    """The graph of objects of a checkpoint, None if it is not object-based."""
+    """The graph of objects of a checkpoint, None if it is not object-based.
+
+    Raises
+    ------
+    DataLossError
+        If it is damaged.
+    """
     if not reader.has_tensor(GRAPH_KEY):
         return None
-    return TrackableObjectGraph.FromString(reader.get_tensor(GRAPH_KEY))
+    with limits.damage(reader.prefix):
+        graph = TrackableObjectGraph.FromString(reader.get_tensor(GRAPH_KEY))
+        edges = [edge.node_id for node in graph.nodes for edge in node.children]
+        if not all(0 <= number < len(graph.nodes) for number in (0, *edges)):
+            raise DataLossError("the graph of objects has an edge to an object that there is not")
+        return graph
 
 
 def keys_by_full_name(reader: Any) -> dict[str, str]:

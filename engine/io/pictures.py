@@ -5,6 +5,9 @@ from __future__ import annotations
 import importlib
 from types import ModuleType
 
+FORMATS = ("PNG", "JPEG", "BMP", "GIF", "PPM", "TIFF", "WEBP")
+"""What is opened. Others may need programs: Pillow hands PostScript to an interpreter."""
+
 
 def pillow(name: str) -> ModuleType:
     """``PIL.Image``.

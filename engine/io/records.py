@@ -14,11 +14,11 @@ from pathlib import Path
 from typing import IO, Any
 
 from engine.core.errors import DataLossError, InvalidArgumentError, NotFoundError
+from engine.io import limits
 from engine.io.crc32c import masked_crc32c
 
 _HEAD = struct.Struct("<QI")
 _TAIL = struct.Struct("<I")
-_LONGEST = 1 << 40
 
 
 def record(data: bytes) -> bytes:
@@ -59,8 +59,7 @@ def opened(path: str | Path, compression: Any = None) -> IO[bytes]:
     except (FileNotFoundError, IsADirectoryError, NotADirectoryError):
         raise NotFoundError(f"{path}; No such file or directory") from None
     if kind == "ZLIB":
-        with file:
-            return io.BytesIO(zlib.decompress(file.read()))
+        return io.BufferedReader(limits.Inflated(file))
     return file
 
 
@@ -79,19 +78,21 @@ def read_records(path: str | Path, compression: Any = None, partial: bool = Fals
     NotFoundError
         If there is no such file.
     DataLossError
-        If it is damaged; the message says at which byte.
+        If it is damaged, and the message says at which byte; or if a record is larger than its limit
+        (`engine.io.limits`).
     """
-    with opened(path, compression) as file:
+    with limits.damage(path, InvalidArgumentError), opened(path, compression) as file:
         at = 0
-        while head := _read(file, _HEAD.size, path):
+        while head := file.read(_HEAD.size):
             if len(head) < _HEAD.size:
                 if partial:
                     return
                 raise DataLossError(f"{path}: truncated record at byte {at}")
             length, crc = _HEAD.unpack(head)
-            if masked_crc32c(head[:8]) != crc or length > _LONGEST:
+            if masked_crc32c(head[:8]) != crc:
                 raise DataLossError(f"{path}: corrupted record at byte {at}: the checksum of its length is wrong")
-            data, tail = _read(file, length, path), _read(file, 4, path)
+            limits.require(length, path, f"the record at byte {at}")
+            data, tail = file.read(length), file.read(4)
             if len(data) < length or len(tail) < 4:
                 if partial:
                     return
@@ -100,13 +101,6 @@ def read_records(path: str | Path, compression: Any = None, partial: bool = Fals
                 raise DataLossError(f"{path}: corrupted record at byte {at}: the checksum of its data is wrong")
             yield data
             at += _HEAD.size + length + _TAIL.size
-
-
-def _read(file: IO[bytes], size: int, path: Any) -> bytes:
-    try:
-        return file.read(size)
-    except (EOFError, zlib.error, gzip.BadGzipFile) as error:
-        raise DataLossError(f"{path}: the compressed file is damaged: {error}") from None
 
 
 class RecordWriter:

@@ -16,6 +16,7 @@ from typing import Any
 
 from engine.core.errors import DataLossError, UnimplementedError
 from engine.io.crc32c import masked_crc32c
+from engine.io.limits import VARIABLE, most_bytes_of
 from engine.io.snappy import decompress
 from engine.io.varints import read_varint, varint
 
@@ -128,10 +129,20 @@ def items(data: Any, what: str) -> Iterator[tuple[bytes, bytes]]:
     _block(data, offset, size, what)  # nobody needs what it says; that it is whole is checked all the same
     offset, at = read_varint(footer, at)
     size, _ = read_varint(footer, at)
+    last, total, most = None, 0, most_bytes_of(len(data))
     for _, handle in _entries(_block(data, offset, size, what), what):
         start, at = read_varint(handle, 0)
         length, _ = read_varint(handle, at)
-        yield from _entries(_block(data, start, length, what), what)
+        for key, value in _entries(_block(data, start, length, what), what):
+            if last is not None and key <= last:
+                raise DataLossError(f"{what}: the keys of the table do not ascend, {key[:80]!r} is after {last[:80]!r}")
+            last, total = (
+                key,
+                total + len(key) + len(value),
+            )  # keys share beginnings: they can be far more than the file
+            if total > most:
+                raise DataLossError(f"{what}: the table holds more than the {most:,} bytes that {VARIABLE} allows")
+            yield key, value
 
 
 def _block(data: Any, offset: int, size: int, what: str) -> bytes:

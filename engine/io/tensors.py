@@ -10,6 +10,7 @@ import numpy as np
 
 from engine.core.dtypes import as_dtype
 from engine.core.errors import DataLossError, UnimplementedError
+from engine.io import limits
 from engine.io.protos import Dim, TensorProto, TensorShapeProto
 
 STRING = 7
@@ -168,6 +169,8 @@ def array_of(proto: TensorProto, number: int = 0, shape: tuple[int, ...] | None 
     values = _values(getattr(proto, _FIELDS[number % 100]), dtype)
     if len(values) > count or (count and not len(values) and number != STRING and proto.ListFields() == []):
         raise DataLossError(f"{len(values)} values for a tensor of dtype {dtype} and shape {dims}")
+    if len(values) < count:
+        limits.require_fill(count * dtype.itemsize, f"a tensor of dtype {dtype} and shape {dims}")
     full = np.empty(count, dtype)
     full[: len(values)] = values
     full[len(values) :] = values[-1] if len(values) else b"" if number == STRING else 0

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from typing import Any, TypeVar
 
 from engine.core.errors import DataLossError
@@ -110,9 +110,10 @@ class _Parser:
             if field is not None:
                 self._store(message, field, inner)
             return
-        token = self._take()
-        while field is not None and token[:1] in "\"'" and self._next[:1] in ('"', "'"):
-            token = _joined(token, self._take())
+        tokens = [self._take()]
+        while field is not None and tokens[0][:1] in ('"', "'") and self._next[:1] in ('"', "'"):
+            tokens.append(self._take())
+        token = tokens[0] if len(tokens) == 1 else _joined(tokens)
         if field is not None:
             if field.is_message or field.key:
                 raise ValueError(f"{field.name!r} is a message")
@@ -159,8 +160,11 @@ def _tokens(text: str) -> Iterator[str]:
             yield found[0]
 
 
-def _joined(a: str, b: str) -> str:
-    return a[:-1] + (b[1:-1] if a[0] == b[0] else b[1:-1].replace(a[0], "\\" + a[0])) + a[0]
+def _joined(tokens: Sequence[str]) -> str:
+    """Texts that stand side by side as one, in the first one's quotation marks."""
+    mark = tokens[0][0]
+    inner = [t[1:-1] if t[0] == mark else t[1:-1].replace(mark, "\\" + mark) for t in tokens]
+    return f"{mark}{''.join(inner)}{mark}"
 
 
 def _scalar(kind: str, token: str) -> Scalar:

@@ -2,12 +2,13 @@
 
 from __future__ import annotations
 
+import math
 from typing import Any
 
 import numpy as np
 
 from engine.core.errors import DataLossError, NotFoundError
-from engine.io import files, table
+from engine.io import files, limits, table
 from engine.io.bundle import slice_of
 from engine.io.protos import SavedSliceMeta, SavedTensorSlices
 from engine.io.tensors import array_of, numpy_dtype, shape_of
@@ -32,14 +33,17 @@ class V1Reader:
     def __init__(self, path: str) -> None:
         self.prefix = path
         data = files.read(path)
-        rows = table.items(data, path)
-        key, first = next(rows, (b"?", b""))
-        if key:
-            raise DataLossError(f"{path}: a checkpoint of the first version begins with a description, this does not")
-        self.entries: dict[str, SavedSliceMeta] = {
-            t.name: t for t in SavedTensorSlices.FromString(first).meta.tensor
-        }  # fmt: skip
-        self._rows = [value for _, value in rows]
+        with limits.damage(path):
+            rows = table.items(data, path)
+            key, first = next(rows, (b"?", b""))
+            if key:
+                raise DataLossError(
+                    f"{path}: a checkpoint of the first version begins with a description, this does not"
+                )
+            self.entries: dict[str, SavedSliceMeta] = {
+                t.name: t for t in SavedTensorSlices.FromString(first).meta.tensor
+            }
+            self._rows = [value for _, value in rows]
         self._parts: dict[str, list[Any]] | None = None
 
     def has_tensor(self, name: str) -> bool:
@@ -48,7 +52,8 @@ class V1Reader:
 
     def shape(self, name: str) -> tuple[int, ...]:
         """The shape of a tensor."""
-        return shape_of(self._entry(name).shape)
+        with limits.damage(self.prefix):
+            return shape_of(self._entry(name).shape)
 
     def data_type(self, name: str) -> int:
         """The DataType of a tensor."""
@@ -66,13 +71,18 @@ class V1Reader:
     def tensor(self, name: str) -> np.ndarray:
         """A tensor, put together from its slices."""
         entry = self._entry(name)
+        with limits.damage(self.prefix):
+            return self._tensor(name, entry)
+
+    def _tensor(self, name: str, entry: SavedSliceMeta) -> np.ndarray:
         if self._parts is None:
-            self._parts = {}
+            found: dict[str, list[Any]] = {}
             for row in self._rows:
                 saved = SavedTensorSlices.FromString(row).data
-                self._parts.setdefault(saved.name, []).append(saved)
-            self._rows = []
+                found.setdefault(saved.name, []).append(saved)
+            self._parts, self._rows = found, []
         shape, dtype = shape_of(entry.shape), numpy_dtype(entry.type)
+        limits.require(math.prod(shape) * dtype.itemsize, self.prefix, f"tensor {name!r}")
         out = np.zeros(shape, dtype)
         covered = 0
         for part in self._parts.get(name, ()):

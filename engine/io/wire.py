@@ -301,6 +301,8 @@ def _write_one(out: bytearray, field: Field, value: Any) -> None:
 
 
 def _read(message: Message, field: Field, wire_type: int, raw: Any) -> None:
+    if (field.key or field.is_message) and wire_type != _LENGTH:
+        raise DataLossError(f"field {field.number} has the wire type {wire_type}, not {_LENGTH}")
     if field.key:
         entry = {number: (kind, value) for number, kind, value, _ in fields_of(raw)}
         parts = [Field(1, field.key), Field(2, field.kind)]

@@ -30,6 +30,7 @@ from engine.core.trace import Symbol, Trace, known_value
 from engine.core.value import Value, aval_of, dtype_of, known_shape, shape_of
 from engine.forward import forward
 from engine.jacobian.structure.row_independence import coupling, culprit
+from engine.linearity import not_linear
 from engine.ops.checked import checked_op
 
 
@@ -73,11 +74,21 @@ def checked_rows(x: Any, nodes: Sequence[Node], target: Any, source: Any) -> Ope
             used.append(value)
         return array
 
-    if rows < 2 or coupling(nodes, source, target, contents) is None:
+    if rows < 2 or not_linear(nodes) is not None or coupling(nodes, source, target, contents) is None:
         x.trace.rely([value for value in used if isinstance(value, Symbol)], [x])
         return x
     values, tangents = _pushed(nodes, target, source)
     return checked_op(x, *tangents, check=RowsCheck(nodes, values, rows)) if values else x
+
+
+def zero_beside(blocks: Any) -> None:
+    """Raise if a block of the Jacobian, ``blocks[row of target, row of source]``, is not zero where the rows differ."""
+    apart = ~np.eye(len(blocks), dtype=bool)
+    if np.any(blocks[apart] != 0):
+        raise InvalidArgumentError(
+            f"batch_jacobian: the rows of the target are not independent: a gradient rule that is not linear in the "
+            f"cotangent couples the {len(blocks)} rows of the source. Use jacobian for the full derivative"
+        )
 
 
 class RowsCheck:

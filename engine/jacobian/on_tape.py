@@ -11,7 +11,6 @@ from scipy.sparse import sparray
 
 from engine.core import nest
 from engine.core.aval import format_shape
-from engine.core.eager import EagerTensor
 from engine.core.errors import InvalidArgumentError, ShapeError
 from engine.core.op import Node
 from engine.core.operands import Operand, Results
@@ -41,21 +40,27 @@ from engine.jacobian.second import (
 )
 from engine.jacobian.structure.path import Path, is_connected
 from engine.jacobian.taking import Taking
+from engine.jacobian.views.complex_ends import by_parts
 from engine.jacobian.views.results import (
     SparseJacobian,
     dense_block,
+    eager,
     finished_block,
     options_for,
     pattern_for,
     require_differentiable,
+    require_real,
     sparse_block,
     vectors_like,
     vectors_of,
+    wrapped,
 )
+from engine.linearity import not_linear
 from engine.ops.creation import ones_like, zeros_like
 from engine.ops.shape import reshape
 from engine.replay import array_of
 from engine.reverse import reverse
+from engine.slopes import prepared, with_slopes
 
 
 class TapeDerivatives:
@@ -105,8 +110,8 @@ class TapeDerivatives:
         format : "dense", "csr", "csc", "coo" or "operator"
             ``"dense"``: a tensor. Sparse formats: a `scipy.sparse` array of shape (elements of the target, elements of
             the source). ``"operator"``: a `scipy.sparse.linalg.LinearOperator` that multiplies without the matrix.
-            Complex ones multiply with the derivative itself, of which the rows of the other formats, being gradients,
-            are the conjugates.
+            Where the source is complex it multiplies with the derivative itself, of which the rows of the other
+            formats, being gradients, are the conjugates.
         executor : concurrent.futures.Executor, optional
             Where to sweep, a chunk of seeds at a time: processes, threads, Dask's ``client.get_executor()``. A plan in
             one chunk is split into one per worker. The same chunks give the same bits as in one process.
@@ -114,14 +119,15 @@ class TapeDerivatives:
         Returns
         -------
         structure like `sources` (for each target)
-            Dense ones of shape ``target.shape + source.shape``.
+            Dense ones of shape ``target.shape + source.shape``, of the dtype of the source; complex if the target is.
 
         Raises
         ------
         RuntimeError
             On a second call, unless the tape is persistent.
         InvalidArgumentError
-            If `sparsity` misses an entry; the message names it.
+            If `sparsity` misses an entry; the message names it. If a complex target is not a holomorphic function of a
+            complex source. If `mode` is forward or `sparsity` a matrix, and a custom gradient rule is not linear.
 
         Examples
         --------
@@ -143,7 +149,8 @@ class TapeDerivatives:
                 found = [[self._operator(t, tracked_value(s), policy) for s in flat] for t in targets]
             else:
                 pattern = None if sparsity is None else pattern_for("jacobian", sparsity, targets, flat)
-                found = self._blocks(targets, flat, options, pattern, format, policy, executor)
+                given = flat, options, pattern, format, policy, executor
+                found = by_parts(targets, flat, lambda parts: self._blocks(parts, *given), self._tape)
             if self._tape.explains:
                 ways = [[is_connected(self._tape.nodes, tracked_value(x), t) for t in targets] for x in flat]
                 self._note_missing(targets, [x for x, way in zip(flat, ways, strict=True) if not any(way)])
@@ -192,21 +199,27 @@ class TapeDerivatives:
                     f"({format_shape(source_shape)}) to match."
                 )
             check_batch_room(shape + source_shape[1:], dtype_of(source))
-            wanted = tracked_value(source)
-            found = None
-            if self._usable(one) and self._usable(wanted):
-                if gives_arrays([one, wanted]):
-                    what, values = self._compiled([one], [wanted], options, compiled_rowwise)
-                    if not what.plan.facts["rows are independent"]:
-                        check_rows_by_numbers(self._tape.nodes, one, wanted)
-                    ((found,),) = what(values)
-                else:
-                    check_rows_independent(self._tape.nodes, one, wanted)
-                    path = Path(self._tape.nodes, [wanted], [one])
-                    found = checked_rowwise(path, mode) if isinstance(one, Symbol) else rowwise(path, mode)
-        full = shape + source_shape[1:]
-        zeros = np.zeros(full, dtype_of(source).numpy)
-        return _wrapped(zeros if found is None else reshape(found, full))
+            ((found,),) = by_parts([one], [source], lambda ys: [[self._rows(ys[0], source, options)]], self._tape)
+        return found
+
+    def _rows(self, target: Any, source: Any, options: Options) -> Operand:
+        """The Jacobian of each row of a target; zeros where nothing is connected."""
+        wanted = tracked_value(source)
+        found = None
+        if self._usable(target) and self._usable(wanted):
+            if gives_arrays([target, wanted]):
+                what, values = self._compiled([target], [wanted], options, compiled_rowwise)
+                if not what.plan.facts["rows are independent"]:
+                    check_rows_by_numbers(self._tape.nodes, target, wanted)
+                ((found,),) = what(values)
+            else:
+                path = Path(self._tape.nodes, [wanted], [target])
+                if not_linear(path.nodes) is None:
+                    check_rows_independent(self._tape.nodes, target, wanted)
+                symbolic = isinstance(target, Symbol)
+                found = checked_rowwise(path, options.mode) if symbolic else rowwise(path, options.mode)
+        full = known_shape(target, "batch_jacobian") + known_shape(source, "batch_jacobian")[1:]
+        return wrapped(np.zeros(full, dtype_of(source).numpy) if found is None else reshape(found, full))
 
     def hessian(
         self,
@@ -245,6 +258,7 @@ class TapeDerivatives:
         """
         options = options_for("hessian", mode, format, max_bytes, symmetric=True)
         with Taking(self, target, sources) as (targets, flat):
+            require_real("hessian", flat)
             if format == "operator":
                 found: list[list[Any]] = [[self._hessian_operator(targets, flat)]]
             else:
@@ -264,12 +278,13 @@ class TapeDerivatives:
         options = options_for("hessian_diag", "auto", "csr", None, symmetric=True)
         found = []
         with Taking(self, target, sources) as (targets, flat):
+            require_real("hessian_diag", flat)
             for source in flat:
                 plan, ((values,),) = self._hessian(targets, [source], options)
                 shape = known_shape(source, "hessian_diag")
                 size = math.prod(shape)
                 matrix = sparse_block(plan.blocks[0][0], values, (size, size), "csr", dtype_of(source).numpy)
-                found.append(_wrapped(reshape(matrix.diagonal(), shape)))
+                found.append(wrapped(reshape(matrix.diagonal(), shape)))
         return nest.pack_sequence_as(sources, found)
 
     def jvp(self, target: Any, sources: Any, tangents: Any) -> Operand | list[Operand]:
@@ -288,10 +303,10 @@ class TapeDerivatives:
             Zeros where it does not depend on the sources.
         """
         with Taking(self, target, sources) as (targets, flat):
-            given = _eager(vectors_like("jvp", "tangents", tangents, flat))
+            given = eager(vectors_like("jvp", "tangents", tangents, flat))
             pairs = zip(map(tracked_value, flat), given, strict=True)
             found = forward(self._tape.nodes, [(x, t) for x, t in pairs if t is not None and self._usable(x)], targets)
-        results = [_wrapped(zeros_like(y) if t is None else t) for y, t in zip(targets, found, strict=True)]
+        results = [wrapped(zeros_like(y) if t is None else t) for y, t in zip(targets, found, strict=True)]
         return nest.pack_sequence_as(target, results)
 
     def vjp(self, target: Any, sources: Any, cotangents: Any) -> Results:
@@ -316,7 +331,7 @@ class TapeDerivatives:
         structure like `sources`
         """
         with Taking(self, target, sources) as (targets, flat):
-            given = _eager(vectors_like("hvp", "vectors", vectors, flat))
+            given = eager(vectors_like("hvp", "vectors", vectors, flat))
             wanted = [tracked_value(s) for s in flat]
             if gives_arrays([*targets, *wanted, *[v for v in given if v is not None]]):
                 what, values = self._compiled(targets, wanted, Options(), compiled_product)
@@ -325,9 +340,9 @@ class TapeDerivatives:
             else:
                 nodes, gradients = self._gradients(targets, wanted)
                 seeds = [(x, v) for x, v in zip(wanted, given, strict=True) if v is not None]
-                found = forward(nodes, seeds, gradients)
+                found = forward(with_slopes(nodes), seeds, gradients)
                 products = [zeros_like(x) if p is None else p for x, p in zip(wanted, found, strict=True)]
-        return nest.pack_sequence_as(sources, [_wrapped(p) for p in products])
+        return nest.pack_sequence_as(sources, [wrapped(p) for p in products])
 
     def jacobian_plan(
         self,
@@ -351,6 +366,7 @@ class TapeDerivatives:
         options = options_for("jacobian_plan", mode, format, max_bytes)
         with Taking(self, target, sources) as (targets, flat):
             require_differentiable("jacobian_plan", [*targets, *flat])
+            require_real("jacobian_plan", targets)
             everything = self._tape.everything()
             path = Path(self._tape.nodes, [tracked_value(s) for s in flat], targets, known=contents_besides(everything))
             pattern = pattern_for("jacobian_plan", sparsity, targets, flat)
@@ -365,7 +381,7 @@ class TapeDerivatives:
     def _compiled(
         self, targets: Sequence[Any], sources: Sequence[Any], options: Options, make: Callable[..., Compiled]
     ) -> tuple[Compiled, list[Any]]:
-        return compiled_for(self._tape.nodes, sources, targets, options, None, make)
+        return compiled_for(with_slopes(self._tape.nodes), sources, targets, options, None, make)
 
     def _blocks(
         self,
@@ -381,7 +397,12 @@ class TapeDerivatives:
         rows = [i for i, t in enumerate(targets) if self._usable(t)]
         columns = [j for j, s in enumerate(wanted) if self._usable(s)]
         plan, found = blocks_of(
-            self._tape.nodes, [wanted[j] for j in columns], [targets[i] for i in rows], options, pattern, executor
+            with_slopes(self._tape.nodes),
+            [wanted[j] for j in columns],
+            [targets[i] for i in rows],
+            options,
+            pattern,
+            executor,
         )
         if format == "dense" and len(rows) == len(targets) and len(columns) == len(wanted):
             whole = [
@@ -420,7 +441,7 @@ class TapeDerivatives:
                 what, values = compiled_for(nodes, wanted, gradients, options)
             return what.plan, what(values)
         nodes, gradients = self._gradients(targets, wanted)
-        path = Path(nodes, wanted, gradients)
+        path = Path(with_slopes(nodes), wanted, gradients)
         plan = plan_for(path, options)
         return plan, evaluate(plan, path)
 
@@ -430,9 +451,8 @@ class TapeDerivatives:
         walk.tracked = self._tape.tracked.copy()
         walk.start()
         try:
-            found = reverse(
-                self._tape.nodes, [(t, ones_like(t)) for t in targets if self._usable(t)], wanted, ones=True
-            )
+            nodes = prepared(self._tape.nodes, wanted)
+            found = reverse(nodes, [(t, ones_like(t)) for t in targets if self._usable(t)], wanted, ones=True)
         finally:
             walk.stop()
         return [*self._tape.nodes, *walk.nodes], [
@@ -476,11 +496,3 @@ class TapeDerivatives:
             return symbolic_operator(Path(nodes, [source], gradients), symmetric=True)
         walk = self._compiled(targets, [source], Options(), compiled_product)
         return JacobianOperator(walk, walk, end_of(source), end_of(source))
-
-
-def _eager(vectors: Sequence[Any]) -> list[Any]:
-    return [v if v is None or isinstance(v, Value) else EagerTensor(v) for v in vectors]
-
-
-def _wrapped(x: Any) -> Operand:
-    return x if isinstance(x, Value) else EagerTensor(x)

@@ -25,14 +25,18 @@ from engine.custom import custom_call
 from engine.forward import forward
 from engine.jacobian.execution.compiled import Compiled, Mirror, numbered
 from engine.jacobian.execution.evaluate import constant_beside, evaluate, walk_from
+from engine.jacobian.independence import zero_beside
 from engine.jacobian.planning.cost import sweep_time
 from engine.jacobian.planning.plan import Options, Plan, plan_for
 from engine.jacobian.structure.path import Path
 from engine.jacobian.structure.row_independence import coupling
+from engine.linearity import not_linear
+from engine.ops.checked import checked_op
 from engine.ops.compare import cast
 from engine.ops.creation import ones_like, zeros_like
 from engine.ops.shape import reshape, transpose
 from engine.reverse import reverse
+from engine.slopes import prepared, with_slopes
 
 
 class UnknownShapesError(ShapeError):
@@ -87,7 +91,7 @@ def _gradient(mirror: Mirror) -> tuple[list[Any], list[Any], Path]:
     sources = [inner.values[slot] for slot in inner.sources]
     found = [mirror.trace.operand(g) for g in _walked(inner.nodes, inner)]
     made = [node for node in mirror.trace.nodes[first:] if node.op is not placeholder]
-    return sources, found, Path([*inner.nodes, *made], sources, found, known=mirror.contents)
+    return sources, found, Path(with_slopes([*inner.nodes, *made]), sources, found, known=mirror.contents)
 
 
 def _recorded(path: Path) -> tuple[Mirror, list[Any], list[Any], Path, _Numbers]:
@@ -103,7 +107,7 @@ def _recorded(path: Path) -> tuple[Mirror, list[Any], list[Any], Path, _Numbers]
     with paused():
         walk.start()
         found = _walked(path.recorded, path)
-    second = Path([*path.recorded, *walk.nodes], sources, found)
+    second = Path(with_slopes([*path.recorded, *walk.nodes]), sources, found)
     mirror = Mirror(second)
     ends = [[mirror.path.values[slot] for slot in side] for side in (second.sources, second.targets)]
     return mirror, ends[0], ends[1], mirror.path, lambda numbers: [path.number(second.values[k]) for k in numbers]
@@ -113,7 +117,7 @@ def _walked(nodes: Sequence[Node], path: Path) -> list[Any]:
     """The gradients of the sum of all targets of a path, zeros where there is none."""
     sources = [path.values[slot] for slot in path.sources]
     seeds = [(path.values[slot], ones_like(path.values[slot])) for slot in dict.fromkeys(path.targets)]
-    found = reverse(nodes, seeds, sources)
+    found = reverse(prepared(nodes, sources), seeds, sources)
     return [zeros_like(s) if g is None else g for g, s in zip(found, sources, strict=True)]
 
 
@@ -172,6 +176,8 @@ def rowwise(path: Path, mode: str) -> Operand | None:
         for direction, seeds in (("reverse", m), ("forward", n))
     }
     direction = min(times, key=lambda d: times[d]) if mode == "auto" else mode
+    if not_linear(path.nodes) is not None:
+        return _rows_of_whole(path, mode)
     if target.dtype.is_complex or source.dtype.is_complex:
         # a row is a gradient
         direction = "reverse"
@@ -190,14 +196,29 @@ def rowwise(path: Path, mode: str) -> Operand | None:
     return transpose(stacked, (1, 0, 2) if direction == "reverse" else (1, 2, 0))
 
 
+def _rows_of_whole(path: Path, mode: str) -> Operand | None:
+    """The same out of the whole Jacobian, for rules that are not linear: a seed for all rows would be another one.
+
+    The result raises if rows are not independent.
+    """
+    rows = path.shape(path.targets[0])[0]
+    ((block,),) = evaluate(plan_for(path, Options(mode)), path)
+    if block is None:
+        return None
+    split = transpose(reshape(block, (rows, -1, rows, path.size(path.sources[0]) // rows)), (0, 2, 1, 3))
+    flat = reshape(split, (rows * rows, *known_shape(split, "batch_jacobian")[2:]))
+    return checked_op(flat[:: rows + 1], split, check=zero_beside)
+
+
 def compiled_rowwise(path: Path, options: Options, sparsity: Any) -> Compiled:
     """The program for `rowwise`, with the values on the path as arguments.
 
-    The plan's fact ``"rows are independent"`` says whether structure alone tells so.
+    The plan's fact ``"rows are independent"`` says whether structure alone tells so, or the program itself checks it.
     """
     (target,), (source,) = ([path.values[slot] for slot in side] for side in (path.targets, path.sources))
     plan = _no_plan(path, options)
-    plan.facts["rows are independent"] = coupling(path.nodes, source, target, path.contents) is None
+    independent = not_linear(path.nodes) is not None or coupling(path.nodes, source, target, path.contents) is None
+    plan.facts["rows are independent"] = independent
     mirror = Mirror(path)
     with paused():
         found = rowwise(mirror.path, options.mode)

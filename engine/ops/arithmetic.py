@@ -16,10 +16,11 @@ from engine.core.value import Value, dtype_of, scalar
 from engine.ops.compare import cast, cast_like, greater, greater_equal, less, less_equal, logical_and
 from engine.ops.creation import ones_like, zeros_like
 
+_SIGNED = frozenset(d for d in NUMERIC if not d.is_unsigned)
 _IEEE: dict[str, Any] = {"rounds_correctly": True}
 add = elementwise("add", np.add, (1, 1), type="AddV2", accepts=NUMERIC, commutes=True, doc="``x + y``.", **_IEEE)
 subtract = elementwise("subtract", np.subtract, (1, -1), type="Sub", accepts=NUMERIC, doc="``x - y``.", **_IEEE)
-negative = elementwise("negative", np.negative, (-1,), type="Neg", accepts=NUMERIC, doc="``-x``.", **_IEEE)
+negative = elementwise("negative", np.negative, (-1,), type="Neg", accepts=_SIGNED, doc="``-x``.", **_IEEE)
 multiply = elementwise(
     "multiply",
     np.multiply,
@@ -176,6 +177,18 @@ divide_no_nan = elementwise(
     doc="""``x / y``, but 0 where ``y == 0`` (and so are both derivatives).
 
     The two derivatives cost some 5 times the quotient, as those of `divide` do.
+    """,
+)
+
+
+part_of = elementwise(
+    "part_of",
+    _divide_no_nan_kernel,
+    (lambda out, x, y: reciprocal(y), lambda out, x, y: -out / y),
+    type="DivNoNan",
+    doc="""``x / y``, but 0 where ``y == 0``, with the derivatives of `divide`: infinite or NaN there.
+
+    Of the gradient of a norm, which is taken to be 0 where there is none. A derivative of that is not.
     """,
 )
 

@@ -1,4 +1,4 @@
-"""Values that are handed on only if a check passes: any (`checked_op`), or that they are finite (`finite_op`).
+"""Values that are handed on only if a check passes: any (`checked_op`), of a shape, of what is finite.
 
 A graph cannot raise while it is built for what depends on numbers; so the check becomes part of the value: whoever
 fetches it, runs it.
@@ -11,9 +11,9 @@ from typing import Any
 
 import numpy as np
 
-from engine.core.aval import Aval
+from engine.core.aval import Aval, Shape, compatible, format_shape, is_known, merge_shapes
 from engine.core.batching import Batches, NotBatched, elementwise_rule, materialize
-from engine.core.errors import InvalidArgumentError
+from engine.core.errors import InvalidArgumentError, ShapeError
 from engine.core.kinds import linear
 from engine.core.op import Layout, Op
 from engine.core.operands import Operand
@@ -57,6 +57,42 @@ checked_op = linear(
     sparsity=IN_ORDER,
     layout=Layout.VIEW,
     doc="`x`, once ``check(*witnesses)`` has not raised.",
+)
+
+
+def require_shape(have: Shape, shape: Shape, message: str) -> None:
+    """Raise ShapeError, which starts with a message, unless a shape may be another one."""
+    if not compatible(have, shape):
+        raise ShapeError(f"{message} {format_shape(shape)}, got {format_shape(have)}")
+
+
+def _shaped_abstract(x: Aval, *, shape: Shape, message: str) -> Aval:
+    require_shape(x.shape, shape, message)
+    return Aval(merge_shapes(x.shape, shape), x.dtype)
+
+
+def _shaped_kernel(x: Any, *, shape: Shape, message: str) -> Operand:
+    require_shape(x.shape, shape, message)
+    return x
+
+
+def _shaped_batch(op: Op, size: int, flags: tuple[bool, ...], inputs: tuple[Any, ...], params: Any) -> Operand:
+    shape = params["shape"]
+    return op(*inputs, **{**params, "shape": None if shape is None else (None, *shape)})
+
+
+shaped_op = linear(
+    "shaped_op",
+    _shaped_kernel,
+    lambda ct, x, **_: ct,
+    _shaped_abstract,
+    _shaped_batch,
+    type="EnsureShape",
+    args=("x",),
+    simplify=lambda avals, params: 0 if is_known(avals[0].shape) else None,
+    sparsity=IN_ORDER,
+    layout=Layout.VIEW,
+    doc="`x`, once its shape fits `shape`; the message of the error ends with the two shapes.",
 )
 
 

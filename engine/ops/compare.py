@@ -9,7 +9,7 @@ import numpy as np
 from engine.core.aval import Aval, broadcast_shapes
 from engine.core.batching import Batches, elementwise_rule
 from engine.core.dtypes import ANY, BOOL, INEXACT, INTEGER, REAL, DType, as_dtype, bool_, int64, string
-from engine.core.errors import InvalidArgumentError, ShapeError
+from engine.core.errors import DTypeError, InvalidArgumentError, ShapeError
 from engine.core.kinds import check_dtype, general, linear, nondifferentiable, same_dtype
 from engine.core.op import Layout, Op
 from engine.core.operands import Array, Operand, operands
@@ -241,6 +241,10 @@ def cast(x: Any, dtype: Any) -> Any:
     target = as_dtype(dtype)
     if dtype_of(x) is target:
         return x
+    if string in (dtype_of(x), target):
+        raise DTypeError(
+            f"cast: {dtype_of(x).name} cannot be cast to {target.name}; use tf.strings.to_number or as_string"
+        )
     op = cast_op if target.is_differentiable and dtype_of(x).is_differentiable else truncate
     return op(x, dtype=target)
 

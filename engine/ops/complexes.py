@@ -14,16 +14,16 @@ import numpy as np
 
 from engine.core.aval import Aval, broadcast_shapes
 from engine.core.batching import elementwise_rule
-from engine.core.dtypes import COMPLEX, complex64, complex128, float32, float64
+from engine.core.dtypes import COMPLEX, NUMERIC, complex64, complex128, float32, float64
 from engine.core.kinds import check_dtype, elementwise_abstract, general, linear, same_dtype
 from engine.core.op import Layout
 from engine.core.operands import Operand, operands
 from engine.core.sparsity import ELEMENTWISE
 from engine.core.structural import conj as _conj
 from engine.core.structural import scale, sum_to_like
-from engine.core.value import dtype_of
+from engine.core.value import aval_of, dtype_of
 from engine.ops import arithmetic
-from engine.ops.arithmetic import divide_no_nan, real_abs
+from engine.ops.arithmetic import real_abs
 from engine.ops.compare import less, where
 from engine.ops.creation import ones_like, zeros_like
 
@@ -122,18 +122,21 @@ def complex(real: Any, imag: Any) -> Operand:
 @operands("input")
 def real(input: Any) -> Operand:
     """Real part; a real value is returned as it is."""
+    check_dtype("real", "input", aval_of(input), NUMERIC)
     return real_op(input) if dtype_of(input).is_complex else input
 
 
 @operands("input")
 def imag(input: Any) -> Operand:
     """Imaginary part; zeros for a real value."""
+    check_dtype("imag", "input", aval_of(input), NUMERIC)
     return imag_op(input) if dtype_of(input).is_complex else zeros_like(input)
 
 
 @operands("x")
 def conj(x: Any) -> Operand:
     """Complex conjugate; a real value is returned as it is."""
+    check_dtype("conj", "x", aval_of(x), NUMERIC)
     return _conj(x)
 
 
@@ -155,7 +158,7 @@ complex_abs = general(
 def _tangential(d: Any, out: Any, x: Any) -> Operand:
     """`d` without its component along x, over ``|x|``: the derivative of ``x / |x|``, which is its own adjoint."""
     along = out * _to_complex(real_op(d * _conj(out)))
-    return divide_no_nan(d - along, _to_complex(complex_abs(x)))
+    return (d - along) / _to_complex(complex_abs(x))
 
 
 complex_sign = general(

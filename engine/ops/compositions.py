@@ -7,19 +7,19 @@ from typing import Any
 
 import numpy as np
 
-from engine.core.aval import compatible, format_shape, normalize_shape
+from engine.core.aval import format_shape, normalize_shape
 from engine.core.dtypes import as_dtype, int32
 from engine.core.errors import ShapeError
 from engine.core.operands import Operand, operands
 from engine.core.value import dtype_of, shape_of
-from engine.ops.checked import checked_op
+from engine.ops.checked import shaped_op
 from engine.ops.compare import cast, greater
 from engine.ops.decompose import svd
 from engine.ops.extrema import reduce_max
 from engine.ops.joining import stack
 from engine.ops.reduce import reduce_sum
 from engine.ops.scatter import scatter_nd
-from engine.ops.shape import broadcast_to, identity, reshape
+from engine.ops.shape import broadcast_to, reshape
 from engine.ops.shape import shape as shape_of_value
 from engine.ops.stats import norm
 
@@ -129,17 +129,4 @@ def ensure_shape(x: Any, shape: Any) -> Operand:
     ShapeError
         If it has not.
     """
-    wanted = normalize_shape(shape)
-    have = shape_of(x)
-    _require(have, wanted)
-    if have is not None and None not in have:
-        return identity(x)
-    out = checked_op(x, shape_of_value(x), check=lambda dims: _require(tuple(dims.tolist()), wanted))
-    if hasattr(out, "set_shape"):
-        out.set_shape(wanted)
-    return out
-
-
-def _require(have: Any, wanted: Any) -> None:
-    if not compatible(have, wanted):
-        raise ShapeError(f"ensure_shape: {format_shape(have)} has not the shape {format_shape(wanted)}")
+    return shaped_op(x, shape=normalize_shape(shape), message="ensure_shape: the value has not the shape")

@@ -11,11 +11,12 @@ import numpy as np
 from engine.core.aval import Aval
 from engine.core.batching import NotBatched
 from engine.core.dtypes import ANY, DType
-from engine.core.kinds import nondifferentiable
+from engine.core.kinds import check_dtype, nondifferentiable
 from engine.core.op import Layout, Op
 
 
 def _like_abstract(x: Aval, *, dtype: DType | None = None) -> Aval:
+    check_dtype("zeros_like or ones_like", "input", x, ANY)
     return Aval(x.shape, dtype or x.dtype)
 
 

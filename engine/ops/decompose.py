@@ -34,6 +34,7 @@ from engine.ops.creation import ones_like, zeros_like
 from engine.ops.diagonal import diagonal, embed_diagonal
 from engine.ops.linalg import adjoint, matmul
 from engine.ops.solve import check_matrix, square_abstract, triangle, triangular_solve_op
+from engine.ops.spectral import singular, spectral
 
 
 def _half_lower(x: Any) -> Operand:
@@ -134,8 +135,8 @@ def _eigh_vjp(ct: Any, out: Any, x: Any) -> Operand:
     """Section 3.1 of [1]. Only the lower triangle of x is looked at, so only it has a gradient."""
     values, vectors = out
     inner = inverse_gaps(values) * matmul(vectors, ct[1], adjoint_a=True)
-    inner = inner + embed_diagonal(ct[0], inner)
-    return triangle(_hermitian(_from_basis(vectors, inner)), lower=True, diagonal=0.5)
+    found = spectral(ct[0], x, values, vectors) + _from_basis(vectors, inner)
+    return triangle(_hermitian(found), lower=True, diagonal=0.5)
 
 
 def _eigh_jvp(t: Any, out: Any, x: Any) -> tuple[Operand, ...]:
@@ -165,8 +166,8 @@ eigh_op = general(
 
 
 def _eigvalsh_vjp(ct: Any, out: Any, x: Any) -> Operand:
-    vectors = eigh_op(x)[1]
-    return triangle(_hermitian(matmul(columns(vectors, ct), vectors, adjoint_b=True)), lower=True, diagonal=0.5)
+    found = spectral(ct, x, out, eigh_op(x)[1])
+    return triangle(_hermitian(found), lower=True, diagonal=0.5)
 
 
 eigvalsh_op = general(
@@ -261,15 +262,13 @@ def _svd_vjp(ct: Any, out: Any, x: Any, *, full_matrices: bool = False) -> Opera
     inverse = divide_no_nan(ones_like(s), s)
     overlap = matmul(v, of_v, adjoint_a=True)
     inner = columns(gaps * _skew(matmul(u, of_u, adjoint_a=True)), s) + _rows(gaps * _skew(overlap), s)
-    center = cast_like(of_s, u)
     if dtype_of(x).is_complex:
         phase = -imag(diagonal(overlap)) * inverse
-        center = center + complex_op(zeros_like(phase), phase)
-    inner = inner + embed_diagonal(center, inner)
+        inner = inner + embed_diagonal(complex_op(zeros_like(phase), phase), inner)
     within = matmul(u, matmul(inner, v, adjoint_b=True))
     left = matmul(columns(_outside(u, of_u), inverse), v, adjoint_b=True)
     right = matmul(u, columns(_outside(v, of_v), inverse), adjoint_b=True)
-    return within + left + right
+    return singular(of_s, x, s, u, v) + within + left + right
 
 
 def _rows(x: Any, factors: Any) -> Operand:
@@ -301,7 +300,7 @@ svd_op = general(
 
 def _singular_values_vjp(ct: Any, out: Any, x: Any) -> Operand:
     _, u, v = svd_op(x, full_matrices=False)
-    return matmul(columns(u, ct), v, adjoint_b=True)
+    return singular(ct, x, out, u, v)
 
 
 def _singular_values_jvp(t: Any, out: Any, x: Any) -> Operand:

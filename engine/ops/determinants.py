@@ -164,9 +164,17 @@ cofactor = general(
     doc="Cofactors, also of singular matrices.",
     scratch=4,
 )
+
+
+def _with_nan(out: Any, x: Any) -> Any:
+    """The results, but NaN for a matrix that holds a NaN: beside a column of zeros LAPACK does not meet it."""
+    nan = np.asarray(np.nan, out.dtype)
+    return np.where(np.logical_or.reduce(np.not_equal(x, x), axis=(-2, -1)), nan, out)[()]
+
+
 det_op = general(
     "det_op",
-    np.linalg.det,
+    lambda x: _with_nan(np.linalg.det(x), x),
     scalar_abstract("det"),
     vjp=(lambda ct, out, x: scale_matrix(ct, conj(cofactor(x))),),
     jvp=(lambda t, out, x: reduce_sum(cofactor(x) * t, axis=(-2, -1)),),
@@ -207,7 +215,7 @@ def det(input: Any) -> Operand:
 
 def _slogdet_kernel(x: Any) -> tuple[Operand, ...]:
     sign, logarithm = np.linalg.slogdet(x)
-    return sign, logarithm.astype(x.dtype)
+    return _with_nan(sign, x), _with_nan(logarithm.astype(x.dtype), x)
 
 
 def _slogdet_abstract(x: Aval) -> tuple[Aval, Aval]:

@@ -21,7 +21,7 @@ from engine.core.op import Layout, Op
 from engine.core.operands import Operand, operands
 from engine.core.sparsity import MOVES, PICKS, PLACES
 from engine.core.trace import constant_value
-from engine.core.value import as_array, aval_of, dtype_of, shape_of
+from engine.core.value import as_padding, aval_of, dtype_of, shape_of
 from engine.ops.axis_args import static_int
 from engine.ops.bands import ALIGNMENTS, longest, put_band, take_band
 from engine.ops.compare import select
@@ -251,7 +251,7 @@ def _padded(name: str, make: Callable[[Any], Any], x: Any, padding_value: Any) -
     known = constant_value(padding_value)
     if known is None:
         raise InvalidArgumentError(f"{name}: `padding_value` must be known while the graph is built: {padding_value!r}")
-    value = np.asarray(as_array(known.item(), dtype_of(x), f"{name}: argument `padding_value`"))
+    value = np.asarray(as_padding(known, dtype_of(x), f"{name}: argument `padding_value`"))
     return select(_filled(make, x), make(x), value) if value else make(x)
 
 
@@ -348,6 +348,8 @@ def tensor_diag(diagonal: Any) -> Operand:
     array([[1, 0],
            [0, 2]])
     """
+    if shape_of(diagonal) == ():
+        raise ShapeError("tensor_diag: argument `diagonal` must have rank 1 or more, got a scalar")
     half = shape_op(diagonal, out_type=int32)
     return reshape(matrix_diag(reshape(diagonal, [-1])), concat([half, half], 0))
 

@@ -4,6 +4,8 @@ from __future__ import annotations
 
 from typing import Any
 
+import numpy as np
+
 from engine.core.aval import Aval
 from engine.core.dtypes import FLOATING
 from engine.core.errors import InvalidArgumentError, ShapeError
@@ -51,6 +53,8 @@ def dropout(x: Any, rate: Any, noise_shape: Any = None, *, draw: Draw) -> Operan
             raise InvalidArgumentError(f"dropout: argument `rate` must be in [0, 1), got {rate}")
         if rate == 0:
             return x
+    elif isinstance(rate, (list, tuple, np.ndarray)) and np.shape(rate) != ():
+        raise ShapeError(f"dropout: argument `rate` must be a scalar, got {rate!r}")
     shape = shape_of_value(x) if noise_shape is None else shape_operand(_noise_dims(x, noise_shape))
     rate = as_operand(rate, dtype_of(x), "dropout")
     kept = greater_equal(random_uniform_op(shape, *draw, dtype=dtype_of(x)), rate)

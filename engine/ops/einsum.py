@@ -20,8 +20,8 @@ import numpy as np
 
 from engine.core.arguments import as_int, as_ints, normalize_axis
 from engine.core.aval import Aval, broadcast_shapes
-from engine.core.dtypes import NUMERIC
-from engine.core.errors import InvalidArgumentError, NotKnownYet, ShapeError
+from engine.core.dtypes import INEXACT, int32, int64
+from engine.core.errors import DTypeError, InvalidArgumentError, NotKnownYet, ShapeError
 from engine.core.kinds import check_dtype, multilinear, same_dtype
 from engine.core.op import Layout, Op
 from engine.core.operands import Operand, operands
@@ -128,8 +128,12 @@ def _cut(shape: tuple[int, ...], first: int, second: int) -> tuple[tuple[int, ..
     return shape[:first], shape[first : first + second], shape[first + second :]
 
 
+MULTIPLIED = INEXACT | {int32, int64}
+"""Sums of products of smaller integers do not fit into these."""
+
+
 def _einsum_abstract(a: Aval, b: Aval, *, equation: str) -> Aval:
-    check_dtype("einsum", "inputs", a, NUMERIC)
+    check_dtype("einsum", "inputs", a, MULTIPLIED)
     dtype = same_dtype("einsum", ("*inputs",), (a, b))
     *terms, out = _split(equation)
     sizes: dict[str, list[int | None]] = {}
@@ -229,6 +233,8 @@ def einsum(equation: str, *inputs: Any) -> Operand:
     array([3., 7.])
     """
     shapes = [shape_of(x) for x in inputs]
+    if not isinstance(equation, str):
+        raise DTypeError(f"einsum: argument `equation` must be a string, got {equation!r}")
     terms, out = _parse(equation, tuple([None if shape is None else len(shape) for shape in shapes]))
     pairs = [
         _reduced(x, letters, set(out).union(*terms[:i], *terms[i + 1 :]))
@@ -355,7 +361,7 @@ def tensordot(a: Any, b: Any, axes: Any) -> Operand:
     axes = static_axis("tensordot", axes, "axes")
     if isinstance(axes, (list, tuple)):
         axes = [static_axis("tensordot", side, "axes") for side in axes]
-    if isinstance(axes, (int, np.integer)):
+    if not isinstance(axes, (list, tuple)):
         count = as_int("tensordot", "axes", axes, 0)
         if count > min(ranks):
             raise ShapeError(f"tensordot: argument `axes` must be at most the rank of each operand {ranks}, got {axes}")

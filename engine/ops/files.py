@@ -16,7 +16,7 @@ from engine.core.dtypes import as_dtype, float32, string, uint8, uint16
 from engine.core.errors import DTypeError, InvalidArgumentError, NotFoundError, ShapeError, UnimplementedError
 from engine.core.kinds import nondifferentiable
 from engine.core.operands import Operand, operands
-from engine.io.pictures import pillow
+from engine.io.pictures import FORMATS, pillow
 from engine.io.summaries import png
 from engine.ops.compare import cast
 
@@ -74,9 +74,9 @@ _MODES = {1: "L", 3: "RGB", 4: "RGBA"}
 def _decode(contents: Any, *, channels: int) -> np.ndarray:
     image = pillow("decode_image")
     try:
-        picture = image.open(io.BytesIO(contents.item()))
+        picture = image.open(io.BytesIO(contents.item()), formats=FORMATS)
         picture.load()
-    except (OSError, SyntaxError, ValueError) as error:
+    except (OSError, SyntaxError, ValueError, EOFError, image.DecompressionBombError) as error:
         raise InvalidArgumentError(f"decode_image: the contents are no picture that can be read: {error}") from None
     if picture.format == "GIF" or picture.mode.startswith(("I", "F")):
         raise UnimplementedError(

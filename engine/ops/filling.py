@@ -12,8 +12,8 @@ import numpy as np
 
 from engine.core.arguments import normalize_axis
 from engine.core.aval import Aval
-from engine.core.dtypes import INTEGER, DType, as_dtype, float32, float64, int32, int64
-from engine.core.errors import DTypeError, InvalidArgumentError, NotKnownYet, ShapeError
+from engine.core.dtypes import ANY, INTEGER, DType, as_dtype, float32, float64, int32, int64
+from engine.core.errors import DTypeError, InvalidArgumentError, NotKnownYet, ResourceExhaustedError, ShapeError
 from engine.core.expand_axes import expand_dims
 from engine.core.kinds import check_dtype, nondifferentiable, same_dtype
 from engine.core.operands import Operand, operands
@@ -94,18 +94,28 @@ def fill(dims: Any, value: Any) -> Operand:
 # ---- range, linspace -------------------------------------------------------------------------------------------------
 
 
+_MOST = 1 << 59
+"""Elements of an array, as far as an address goes."""
+
+
 def _count(start: Any, limit: Any, delta: Any) -> int:
     """How many numbers a range has."""
     if delta == 0:
         raise InvalidArgumentError("range: argument `delta` must not be 0")
-    if (start > limit) if delta > 0 else (start < limit):
+    if not ((start <= limit) if delta > 0 else (start >= limit)):
         relation = "<=" if delta > 0 else ">="
         raise InvalidArgumentError(
             f"range: argument `start` must be {relation} `limit` for `delta` {delta}, got {start} and {limit}"
         )
     if isinstance(start, (int, np.integer)):
-        return -((int(start) - int(limit)) // int(delta))
-    return math.ceil(abs((limit - start) / delta))
+        count = -((int(start) - int(limit)) // int(delta))
+    else:
+        count = abs((limit - start) / delta)
+        if not np.isfinite(count):
+            raise InvalidArgumentError(f"range: arguments must be finite, got {start}, {limit} and {delta}")
+    if count > _MOST:
+        raise ResourceExhaustedError(f"range: from {start} to {limit} in steps of {delta} are {count} numbers")
+    return math.ceil(count)
 
 
 def _range_kernel(start: Any, limit: Any, delta: Any) -> np.ndarray:
@@ -127,6 +137,7 @@ range_op = nondifferentiable(
     batch=same_for_all,
     type="Range",
     args=("start", "limit", "delta"),
+    smooth=(0, 2),
     doc="Equally spaced numbers below (or above) a limit.",
 )
 
@@ -279,9 +290,16 @@ def one_hot(
     wanted = as_dtype(dtype) if dtype is not None else float32 if given is None else dtype_of(given)
     if given is None:
         return cast(mask, wanted)
+    check_dtype("one_hot", "dtype" if dtype is not None else "on_value", Aval((), wanted), ANY)
+    for name, value in (("on_value", on_value), ("off_value", off_value)):
+        if value is not None and dtype_of(value) is not wanted:
+            raise DTypeError(
+                f"one_hot: argument `{name}` must have the dtype of the result, {wanted.name}, got "
+                f"{dtype_of(value).name}; cast it with tf.cast"
+            )
     on = np.ones((), wanted.numpy) if on_value is None else on_value
     off = np.zeros((), wanted.numpy) if off_value is None else off_value
-    return where(mask, cast(on, wanted), cast(off, wanted))
+    return where(mask, on, off)
 
 
 def _one_hot_mask(indices: Any, depth: Any, axis: int) -> Operand:

@@ -15,7 +15,7 @@ from engine.core.expand_axes import expand_dims
 from engine.core.kinds import check_dtype, nondifferentiable
 from engine.core.op import Op
 from engine.core.operands import Operand, operands
-from engine.core.value import as_array, dtype_of, shape_of
+from engine.core.value import as_array, aval_of, dtype_of, shape_of
 from engine.ops.arithmetic import add, floordiv, maximum, mod, square
 from engine.ops.axis_args import static_int
 from engine.ops.compare import cast, equal, less, where
@@ -41,6 +41,7 @@ def l2_loss(t: Any) -> Operand:
     >>> float(l2_loss(np.array([3.0, 4.0])))
     12.5
     """
+    check_dtype("l2_loss", "t", aval_of(t), FLOATING)
     return 0.5 * reduce_sum(square(t))
 
 

@@ -23,7 +23,7 @@ from engine.core.structural import conj, reshape_to, sum_to_like
 from engine.core.value import dtype_of, known_shape, shape_of
 from engine.ops.compare import cast
 from engine.ops.diagonal import diagonal
-from engine.ops.einsum import einsum_op
+from engine.ops.einsum import MULTIPLIED, einsum_op
 from engine.ops.reduce import reduce_sum
 from engine.ops.shape import matrix_transpose, matrix_transpose_op
 from engine.runtime.tuning import TUNING
@@ -129,7 +129,7 @@ def product_into(
 
 
 def _matmul_abstract(a: Aval, b: Aval, *, transpose_a: bool = False, transpose_b: bool = False) -> Aval:
-    check_dtype("matmul", "a", a, NUMERIC)
+    check_dtype("matmul", "a", a, MULTIPLIED)
     dtype = same_dtype("matmul", ("a", "b"), (a, b))
     for name, x in (("a", a), ("b", b)):
         if x.shape is not None and len(x.shape) < 2:
@@ -291,6 +291,10 @@ def matmul(
     """
     if not (transpose_a or transpose_b or adjoint_a or adjoint_b or output_type):
         return matmul_op(a, b)
+    flags = {"transpose_a": transpose_a, "transpose_b": transpose_b, "adjoint_a": adjoint_a, "adjoint_b": adjoint_b}
+    for name, flag in flags.items():
+        if flag not in (True, False, None):
+            raise DTypeError(f"matmul: argument `{name}` must be a bool, got {flag!r}")
     if (transpose_a and adjoint_a) or (transpose_b and adjoint_b):
         raise ShapeError("matmul: an argument may be transposed or adjoint, not both")
     if output_type is not None and as_dtype(output_type) is not dtype_of(a):

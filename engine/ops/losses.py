@@ -8,12 +8,13 @@ from engine.core.aval import (
     format_shape,
     is_known,
 )
-from engine.core.dtypes import float32
+from engine.core.dtypes import BOOL, REAL, float16, float32
 from engine.core.errors import InvalidArgumentError, NotKnownYet, ShapeError
 from engine.core.expand_axes import squeeze
+from engine.core.kinds import check_dtype
 from engine.core.operands import Operand, operands
 from engine.core.structural import broadcast_like
-from engine.core.value import as_array, dtype_of, shape_of
+from engine.core.value import as_array, aval_of, dtype_of, shape_of
 from engine.ops.arithmetic import divide_no_nan, maximum, minimum, squared_difference
 from engine.ops.checked import checked_op
 from engine.ops.compare import cast, cast_like, not_equal
@@ -77,13 +78,15 @@ def compute_weighted_loss(losses: Any, weights: Any = 1.0, reduction: str = SUM_
     weighted = losses * weights
     if reduction == NONE:
         return weighted
-    total = reduce_sum(weighted)
     if reduction == SUM:
-        return total
+        return reduce_sum(weighted)
+    # a mean of half floats may be one of more than they can count
+    wide = float32 if dtype is float16 else dtype
+    total = reduce_sum(cast(weighted, wide))
     if reduction == SUM_OVER_BATCH_SIZE:
-        return divide_no_nan(total, reduce_sum(ones_like(losses)))
-    counted = weights if reduction == MEAN else cast(not_equal(weights, zeros_like(weights)), dtype)
-    return divide_no_nan(total, reduce_sum(broadcast_like(counted, losses)))
+        return cast(divide_no_nan(total, reduce_sum(ones_like(cast(losses, wide)))), dtype)
+    counted = weights if reduction == MEAN else not_equal(weights, zeros_like(weights))
+    return cast(divide_no_nan(total, reduce_sum(broadcast_like(cast(counted, wide), losses))), dtype)
 
 
 def _check_weights(weights: Any, losses: Any) -> None:
@@ -102,6 +105,7 @@ def _check_weights(weights: Any, losses: Any) -> None:
 def _comparable(name: str, labels: Any, predictions: Any) -> tuple[Any, Any]:
     """Labels and predictions, of one shape, both in the dtype of the predictions; integers become float32."""
     check_same_shape(name, "labels", labels, "predictions", predictions)
+    check_dtype(name, "predictions", aval_of(predictions), REAL | BOOL)
     if not dtype_of(predictions).is_differentiable:
         predictions = cast(predictions, float32)
     return cast_like(labels, predictions), predictions

@@ -10,7 +10,7 @@ from engine.core.arguments import normalize_axis
 from engine.core.aval import Aval, compatible, format_shape
 from engine.core.batching import materialize
 from engine.core.dtypes import INTEGER, as_dtype, bool_, int32, int64
-from engine.core.errors import IndexOutOfRangeError, InvalidArgumentError, NotKnownYet, ShapeError
+from engine.core.errors import DTypeError, IndexOutOfRangeError, InvalidArgumentError, NotKnownYet, ShapeError
 from engine.core.kinds import check_dtype, linear, nondifferentiable
 from engine.core.op import Layout, Op
 from engine.core.operands import Operand, operands
@@ -130,7 +130,10 @@ def dynamic_stitch(indices: Any, data: Any) -> Operand:
     >>> dynamic_stitch([np.array([2, 0]), np.array([1])], [np.array([5, 6]), np.array([7])])
     array([6, 7, 5])
     """
-    if len(indices) != len(data) or not indices:
+    for name, given in (("indices", indices), ("data", data)):
+        if not isinstance(given, (list, tuple)) and shape_of(given) == ():
+            raise DTypeError(f"dynamic_stitch: argument `{name}` must be a list of tensors, got {given!r}")
+    if len(indices) != len(data) or not len(indices):
         raise ShapeError(f"dynamic_stitch: needs as many `indices` as `data`, got {len(indices)} and {len(data)}")
     ranks = [(len(s), x) for s, x in zip(map(shape_of, indices), data, strict=True) if s is not None]
     if not ranks:

@@ -11,7 +11,7 @@ from engine.core.arguments import as_ints, normalize_axis
 from engine.core.aval import Aval, format_shape, sum_dims
 from engine.core.batching import NotBatched, axis_param, lead_param, shift_axes
 from engine.core.dtypes import INTEGER, int64
-from engine.core.errors import InvalidArgumentError, ShapeError
+from engine.core.errors import DTypeError, InvalidArgumentError, ShapeError
 from engine.core.expand_axes import expand_dims
 from engine.core.kinds import check_dtype, general, linear, nondifferentiable
 from engine.core.op import Layout, Op
@@ -19,7 +19,7 @@ from engine.core.operands import Array, Operand, operands
 from engine.core.sparsity import REARRANGES, Moves, collected
 from engine.core.sums import add_over
 from engine.core.trace import constant_value
-from engine.core.value import as_array, dtype_of
+from engine.core.value import Value, as_padding, dtype_of
 from engine.ops.arithmetic import negative
 from engine.ops.axis_args import reduction_axes, single_axis, static_axis
 from engine.ops.gather import gather
@@ -330,13 +330,17 @@ def pad(tensor: Any, paddings: Any, mode: str = "CONSTANT", constant_values: Any
         raise InvalidArgumentError(
             f"pad: `constant_values` must be known while the graph is built: {constant_values!r}"
         )
-    value = as_array(known.item(), dtype_of(tensor), "pad: argument `constant_values`").item()
+    value = as_padding(known, dtype_of(tensor), "pad: argument `constant_values`").item()
     return pad_op(tensor, _flat_paddings(paddings), mode=upper, value=value)
 
 
 def _flat_paddings(paddings: Any) -> Operand:
     """Paddings as a vector, whose contents abstract evaluation can see."""
     if isinstance(paddings, (list, tuple)):
+        if not all(isinstance(pair, (list, tuple, np.ndarray, Value)) for pair in paddings):
+            raise DTypeError(
+                f"pad: argument `paddings` must be a pair of integers for each dimension, got {paddings!r}"
+            )
         return shape_operand([n for pair in paddings for n in pair])
     known = constant_value(paddings)
     return paddings if known is None else np.ravel(known)

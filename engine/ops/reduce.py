@@ -63,12 +63,20 @@ def nothing_reduced(avals: Any, params: dict[str, Any]) -> int | None:
 # ---- spread_like: the transpose of sum and mean ----------------------------------------------------------------------
 
 
+def share(x: Any, count: int) -> Any:
+    """What each of so many elements contributes to a mean, or gets of its derivative: ``x / count`` in x's dtype.
+
+    No half float is as large as a count may be.
+    """
+    return (x.astype(np.float32) / np.float32(count)).astype(x.dtype) if x.dtype.itemsize == 2 else x / count
+
+
 def _spread_kernel(
     x: Any, ref: Any, *, axis: Axes, keepdims: bool, mean: bool = False, lead: int = 0, ref_lead: int = 0
 ) -> np.ndarray:
     leading, shape = x.shape[:lead], ref.shape[ref_lead:]
     if mean and (count := count_reduced(shape, axis)) > 1:
-        x = x / count
+        x = share(x, count)
     return np.broadcast_to(np.reshape(x, leading + kept_shape(shape, axis)), leading + shape)
 
 

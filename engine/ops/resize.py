@@ -12,8 +12,9 @@ from typing import Any
 
 import numpy as np
 
-from engine.core.dtypes import float32
+from engine.core.dtypes import REAL, float32
 from engine.core.errors import InvalidArgumentError, NotKnownYet, ShapeError
+from engine.core.kinds import check_dtype
 from engine.core.operands import Operand, operands
 from engine.core.value import aval_of, shape_of
 from engine.ops.axis_args import static_axis
@@ -188,6 +189,7 @@ def resized(
     if method == NEAREST:
         rows = gather(images, _nearest(height, new_height, align_corners, half_pixel), axis=-3)
         return gather(rows, _nearest(width, new_width, align_corners, half_pixel), axis=-2)
+    check_dtype(name, "images", aval_of(images), REAL)
     images = cast(images, float32)
     scales = _scale(height, new_height, align_corners), _scale(width, new_width, align_corners)
     centers = _at_centers if half_pixel else _at_corners

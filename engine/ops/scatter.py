@@ -14,13 +14,14 @@ import numpy as np
 
 from engine.core.aval import Aval, Shape, compatible, format_shape
 from engine.core.batching import materialize
-from engine.core.dtypes import INTEGER, int32
+from engine.core.dtypes import INTEGER, REAL, int32
 from engine.core.errors import ShapeError
 from engine.core.kinds import FROM_VJP, check_dtype, general, linear, same_dtype
 from engine.core.op import Layout, Op
 from engine.core.operands import Array, Operand, operands
 from engine.core.sparsity import ELEMENTWISE, MOVES, PICKS, collected
 from engine.core.structural import scale
+from engine.core.value import aval_of
 from engine.ops.arithmetic import add, divide, negative
 from engine.ops.axis_args import static_int
 from engine.ops.compare import cast_like, equal
@@ -377,10 +378,12 @@ def tensor_scatter_nd_sub(tensor: Any, indices: Any, updates: Any) -> Operand:
 @operands("tensor", "updates", alone=("indices",))
 def tensor_scatter_nd_max(tensor: Any, indices: Any, updates: Any) -> Operand:
     """`tensor` with the larger of entry and update at some index vectors. k ties share the derivative equally."""
+    check_dtype("tensor_scatter_nd_max", "tensor", aval_of(tensor), REAL)
     return tensor_scatter_max_op(tensor, indices, updates)
 
 
 @operands("tensor", "updates", alone=("indices",))
 def tensor_scatter_nd_min(tensor: Any, indices: Any, updates: Any) -> Operand:
     """`tensor` with the smaller of entry and update at some index vectors. k ties share the derivative equally."""
+    check_dtype("tensor_scatter_nd_min", "tensor", aval_of(tensor), REAL)
     return tensor_scatter_min_op(tensor, indices, updates)

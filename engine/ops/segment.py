@@ -15,16 +15,17 @@ import numpy as np
 
 from engine.core.aval import Aval, compatible, format_shape
 from engine.core.batching import materialize
-from engine.core.dtypes import INTEGER, NUMERIC, REAL
+from engine.core.dtypes import INTEGER, NUMERIC, REAL, float16, float32
 from engine.core.errors import InvalidArgumentError, ShapeError
 from engine.core.kinds import check_dtype, general, linear
 from engine.core.op import Op, Rule
 from engine.core.operands import Operand, operands
 from engine.core.sparsity import MOVES, collected
 from engine.core.structural import conj, scale
-from engine.core.value import Value
+from engine.core.value import Value, dtype_of
 from engine.ops.arithmetic import divide_no_nan, maximum
-from engine.ops.compare import cast_like, equal
+from engine.ops.axis_args import static_int
+from engine.ops.compare import cast, cast_like, equal
 from engine.ops.creation import ones_like
 from engine.ops.explog import sqrt
 from engine.ops.gather import add_at
@@ -305,7 +306,13 @@ unsorted_segment_prod_op, segment_prod_op = _pair(
 
 def _number(num_segments: Any) -> Operand:
     """The number of segments as an operand: an integer tensor stays one, an int does not take the data's dtype."""
-    return num_segments if isinstance(num_segments, Value) else np.asarray(num_segments, np.int32)
+    if isinstance(num_segments, Value):
+        return num_segments
+    number = static_int("unsorted_segment", "num_segments", num_segments)
+    try:
+        return np.asarray(number, np.int32)
+    except OverflowError:
+        raise InvalidArgumentError(f"argument `num_segments` must be below 2**31, got {num_segments}") from None
 
 
 @operands("data", alone=("segment_ids",))
@@ -340,6 +347,11 @@ def unsorted_segment_sum(data: Any, segment_ids: Any, num_segments: Any) -> Oper
     return unsorted_segment_sum_op(data, segment_ids, _number(num_segments))
 
 
+def _countable(data: Any) -> Operand:
+    """`data`, half floats in single precision: they cannot count to 2049."""
+    return cast(data, float32) if dtype_of(data) is float16 else data
+
+
 def _rows_per_segment(data: Any, segment_ids: Any, num_segments: Any) -> Operand:
     """How many rows each segment has (1 if none), in the shape and dtype of its sum."""
     count = unsorted_segment_sum(ones_like(data), segment_ids, num_segments)
@@ -355,15 +367,17 @@ def unsorted_segment_mean(data: Any, segment_ids: Any, num_segments: Any) -> Ope
     >>> unsorted_segment_mean(np.array([1.0, 2.0, 4.0]), np.array([1, 0, 1]), 3)
     array([2. , 2.5, 0. ])
     """
-    total = unsorted_segment_sum(data, segment_ids, num_segments)
-    return total / _rows_per_segment(data, segment_ids, num_segments)
+    rows = _countable(data)
+    total = unsorted_segment_sum(rows, segment_ids, num_segments)
+    return cast_like(total / _rows_per_segment(rows, segment_ids, num_segments), data)
 
 
 @operands("data", alone=("segment_ids",))
 def unsorted_segment_sqrt_n(data: Any, segment_ids: Any, num_segments: Any) -> Operand:
     """Sums of the rows that have the same id over the root of their number (else as `unsorted_segment_sum`)."""
-    total = unsorted_segment_sum(data, segment_ids, num_segments)
-    return total / sqrt(_rows_per_segment(data, segment_ids, num_segments))
+    rows = _countable(data)
+    total = unsorted_segment_sum(rows, segment_ids, num_segments)
+    return cast_like(total / sqrt(_rows_per_segment(rows, segment_ids, num_segments)), data)
 
 
 @operands("data", alone=("segment_ids",))
@@ -419,8 +433,9 @@ def segment_sum(data: Any, segment_ids: Any) -> Operand:
 @operands("data", alone=("segment_ids",))
 def segment_mean(data: Any, segment_ids: Any) -> Operand:
     """Means of the rows that have the same id (parameters as in `segment_sum`); 0 for a segment without rows."""
-    count = segment_sum(ones_like(data), segment_ids)
-    return segment_sum(data, segment_ids) / maximum(count, ones_like(count))
+    rows = _countable(data)
+    count = segment_sum(ones_like(rows), segment_ids)
+    return cast_like(segment_sum(rows, segment_ids) / maximum(count, ones_like(count)), data)
 
 
 @operands("data", alone=("segment_ids",))

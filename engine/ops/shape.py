@@ -166,6 +166,8 @@ def dims_array(dims: Sequence[Any]) -> np.ndarray:
 @cached(4096)
 def _vector_of_ints(dims: tuple[int, ...]) -> np.ndarray:
     """The same array for the same ints, so that who compares arrays seldom needs to look at the contents."""
+    if not all(-(2**63) <= d < 2**63 for d in dims):
+        raise ShapeError(f"a dimension must be an int64, got the shape {dims}")
     array = np.asarray(dims, np.int32 if all(-(2**31) <= d < 2**31 for d in dims) else np.int64)
     array.flags.writeable = False
     return array

@@ -17,7 +17,7 @@ from engine.core.errors import InvalidArgumentError, NotKnownYet, ShapeError
 from engine.core.kinds import check_dtype, nondifferentiable, same_dtype
 from engine.core.op import Layout, Op
 from engine.core.operands import Operand, operands
-from engine.core.value import shape_of
+from engine.core.value import aval_of, shape_of
 from engine.ops.axis_args import single_axis, static_int
 from engine.ops.compare import cast
 from engine.ops.gather import gather_op
@@ -309,6 +309,7 @@ def searchsorted(sorted_sequence: Any, values: Any, side: str = "left", out_type
     """
     if side not in ("left", "right"):
         raise InvalidArgumentError(f"searchsorted: argument `side` must be 'left' or 'right', got {side!r}")
+    check_dtype("searchsorted", "sorted_sequence", aval_of(sorted_sequence), REAL)
     return searchsorted_op(sorted_sequence, values, side=side, out_type=as_dtype(out_type))
 
 

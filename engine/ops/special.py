@@ -15,12 +15,14 @@ import numpy as np
 from engine.core.dtypes import FLOATING
 from engine.core.errors import UnimplementedError
 from engine.core.kinds import elementwise
+from engine.core.op import Op
 from engine.core.operands import Operand, operands
 from engine.core.structural import scale
 from engine.ops.arithmetic import sign, square
 from engine.ops.compare import cast_like, not_equal, where
 from engine.ops.creation import ones_like, zeros_like
 from engine.ops.explog import exp, log
+from engine.ops.parameter_kernels import betainc_by_shape, zeta_by_order
 from engine.ops.reduce import reduce_sum
 from engine.ops.trig import cos, sin
 from engine.runtime.later import scipy
@@ -184,15 +186,39 @@ polygamma = elementwise(
     (None, lambda out, a, x: polygamma(a + 1, x)),
     args=("a", "x"),
     accepts=FLOATING,
+    smooth=(0,),
     doc="Derivative number ``a`` (a whole number) of `digamma` at x. The order carries no derivative.",
 )
 zeta = elementwise(
     "zeta",
     _scipy("zeta"),
-    (None, lambda out, x, q: -x * zeta(x + 1, q)),
+    (lambda out, x, q: zeta_grad_x(x, q), lambda out, x, q: -x * zeta(x + 1, q)),
     args=("x", "q"),
     accepts=FLOATING,
-    doc="Hurwitz zeta function: the sum of ``(q + n) ** -x`` over n. Differentiable in q only, as in TensorFlow.",
+    doc="Hurwitz zeta function: the sum of ``(q + n) ** -x`` over n.",
+)
+
+
+def _no_second_derivative(name: str, arguments: str, others: str) -> Callable[..., Operand]:
+    def rule(out: Any, *_: Any) -> Operand:
+        raise UnimplementedError(
+            f"{name}: the second derivative in the argument {arguments} is not implemented (nor is it in TensorFlow); "
+            f"first derivatives in {arguments} and all derivatives in {others} are"
+        )
+
+    return rule
+
+
+zeta_grad_x = elementwise(
+    "zeta_grad_x",
+    _typed(zeta_by_order),
+    (
+        _no_second_derivative("zeta", "`x`", "`q`"),
+        lambda out, x, q: -zeta(x + 1, q) - x * zeta_grad_x(x + 1, q),
+    ),
+    args=("x", "q"),
+    accepts=FLOATING,
+    doc="Derivative of `zeta` in `x`.",
 )
 
 
@@ -276,13 +302,6 @@ def _igamma_grad_a(a: Any, x: Any) -> np.ndarray:
     return found
 
 
-def _no_second_derivative(out: Any, a: Any, x: Any) -> Operand:
-    raise UnimplementedError(
-        "igamma, igammac: the second derivative in the argument `a` is not implemented (nor is it in TensorFlow); "
-        "first derivatives in `a` and all derivatives in `x` are"
-    )
-
-
 def _igamma_grad_a_dx(out: Any, a: Any, x: Any) -> Operand:
     inside = not_equal(x, zeros_like(x))
     return _gamma_density(a, x) * (where(inside, log(where(inside, x, ones_like(x))), zeros_like(x)) - digamma(a))
@@ -291,7 +310,7 @@ def _igamma_grad_a_dx(out: Any, a: Any, x: Any) -> Operand:
 igamma_grad_a = elementwise(
     "igamma_grad_a",
     _typed(_igamma_grad_a),
-    (_no_second_derivative, _igamma_grad_a_dx),
+    (_no_second_derivative("igamma, igammac", "`a`", "`x`"), _igamma_grad_a_dx),
     args=("a", "x"),
     accepts=FLOATING,
     doc="Derivative of `igamma` in `a`.",
@@ -306,11 +325,37 @@ def _beta_density(a: Any, b: Any, x: Any) -> Operand:
 betainc = elementwise(
     "betainc",
     _scipy("betainc"),
-    (None, None, lambda out, a, b, x: _beta_density(a, b, x)),
+    (
+        lambda out, a, b, x: betainc_grad_a(a, b, x),
+        lambda out, a, b, x: betainc_grad_b(a, b, x),
+        lambda out, a, b, x: _beta_density(a, b, x),
+    ),
     args=("a", "b", "x"),
     accepts=FLOATING,
-    doc="Regularized incomplete beta function I_x(a, b). Differentiable in x only, as in TensorFlow.",
+    doc="Regularized incomplete beta function I_x(a, b).",
 )
+
+
+def _betainc_grad(name: str, second: bool) -> Op:
+    def in_x(out: Any, a: Any, b: Any, x: Any) -> Operand:
+        inside = not_equal(base := 1 - x if second else x, zeros_like(x))
+        logarithm = where(inside, log(where(inside, base, ones_like(x))), zeros_like(x))
+        return _beta_density(a, b, x) * (logarithm - digamma(b if second else a) + digamma(a + b))
+
+    unknown = _no_second_derivative("betainc", "`a` or `b`", "`x`")
+    return elementwise(
+        name,
+        _typed(lambda a, b, x: betainc_by_shape(a, b, x, second)),
+        (unknown, unknown, in_x),
+        args=("a", "b", "x"),
+        accepts=FLOATING,
+        module=__name__,
+        doc=f"Derivative of `betainc` in `{'b' if second else 'a'}`.",
+    )
+
+
+betainc_grad_a = _betainc_grad("betainc_grad_a", second=False)
+betainc_grad_b = _betainc_grad("betainc_grad_b", second=True)
 
 
 # ---- Bessel functions ------------------------------------------------------------------------------------------------

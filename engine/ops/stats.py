@@ -17,7 +17,7 @@ from engine.core.sparsity import along
 from engine.core.structural import conj
 from engine.core.sums import add_over
 from engine.core.value import dtype_of, shape_of
-from engine.ops.arithmetic import divide_no_nan
+from engine.ops.arithmetic import part_of
 from engine.ops.axis_args import Axes, negative_axes, reduction_axes
 from engine.ops.compare import cast, equal, where
 from engine.ops.complexes import real
@@ -29,7 +29,16 @@ from engine.ops.reduce import mean_kernel, reduce_mean, reduce_sum_op, reduce_wi
 from engine.ops.shape import transpose_op
 
 
+def _wide(x: Any) -> Any:
+    """Half floats in single precision, in which their squares and sums of these do not overflow."""
+    return x.astype(np.float32) if x.dtype.itemsize == 2 else x
+
+
 def _center_kernel(x: Any, *, axis: Axes) -> np.ndarray:
+    return _centered(_wide(x), axis).astype(x.dtype, copy=False)
+
+
+def _centered(x: Any, axis: Axes) -> np.ndarray:
     if x.size == 0:
         return x
     # Deviations from an element first: equal values then give exact zeros, and large ones lose no digits.
@@ -55,16 +64,20 @@ center = linear(
 )
 
 
+def _variance(x: Any, axis: Axes, keepdims: bool) -> Any:
+    return mean_kernel(np.square(_centered(_wide(x), axis)), axis=axis, keepdims=keepdims)
+
+
 def _variance_kernel(x: Any, *, axis: Axes, keepdims: bool) -> Operand:
-    return mean_kernel(np.square(_center_kernel(x, axis=axis)), axis=axis, keepdims=keepdims)
+    return _variance(x, axis, keepdims).astype(x.dtype, copy=False)
 
 
 def _std_kernel(x: Any, *, axis: Axes, keepdims: bool) -> Operand:
-    return np.sqrt(_variance_kernel(x, axis=axis, keepdims=keepdims))
+    return np.sqrt(_variance(x, axis, keepdims)).astype(x.dtype, copy=False)
 
 
 def _norm_kernel(x: Any, *, axis: Axes, keepdims: bool) -> Operand:
-    return np.sqrt(add_over(np.square(x), axis, keepdims))
+    return np.sqrt(add_over(np.square(_wide(x)), axis, keepdims)).astype(x.dtype, copy=False)
 
 
 reduce_variance_op = reduction(
@@ -79,7 +92,7 @@ reduce_variance_op = reduction(
 reduce_std_op = reduction(
     "reduce_std",
     _std_kernel,
-    lambda out, x, axis: divide_no_nan(center(x, axis=axis), out),
+    lambda out, x, axis: part_of(center(x, axis=axis), out),
     mean=True,
     type="StandardDeviation",
     module=__name__,
@@ -88,7 +101,7 @@ reduce_std_op = reduction(
 reduce_euclidean_norm_op = reduction(
     "reduce_euclidean_norm",
     _norm_kernel,
-    lambda out, x, axis: divide_no_nan(x, out),
+    lambda out, x, axis: part_of(x, out),
     type="EuclideanNorm",
     module=__name__,
     doc="Square root of the sum of squares over axes.",
@@ -172,15 +185,21 @@ def norm(tensor: Any, ord: Any = "euclidean", axis: Any = None, keepdims: bool =
     (5.0, 7.0)
     """
     dtype = dtype_of(tensor)
-    if dtype.is_complex:
-        return cast(norm(abs(tensor), ord, axis, keepdims), dtype)
     axes = reduction_axes("norm", tensor, axis)
+    pair = axes if axis is not None and axes is not None and len(axes) == 2 else None
+    if dtype.is_complex:
+        # all but the spectral norm are norms of the moduli
+        if pair is not None and ord == 2:
+            found = _matrix_norm(tensor, 2, pair, bool(keepdims))
+        else:
+            found = norm(abs(tensor), ord, axis, keepdims)
+        return cast(found, dtype)
     if ord in ("euclidean", "fro"):
         return reduce_euclidean_norm_op(tensor, axis=axes, keepdims=bool(keepdims))
     if not isinstance(ord, (int, float)) or ord <= 0:
         raise InvalidArgumentError(f"norm: argument `ord` must be 'euclidean', 'fro' or a positive number, got {ord!r}")
-    if axis is not None and axes is not None and len(axes) == 2:
-        return _matrix_norm(tensor, ord, axes, bool(keepdims))
+    if pair is not None:
+        return _matrix_norm(tensor, ord, pair, bool(keepdims))
     return _vector_norm(tensor, ord, axes, bool(keepdims))
 
 

@@ -17,6 +17,7 @@ from engine.core.kinds import nondifferentiable
 from engine.core.op import Op
 from engine.core.operands import Operand, operands
 from engine.core.value import shape_of
+from engine.ops.patterns import matcher
 
 _UNITS = ("BYTE", "UTF8_CHAR")
 
@@ -115,16 +116,9 @@ def _substr(x: bytes, pos: int, count: int, *, unit: str) -> bytes:
 substr_op = _elementwise("substr_op", "Substr", _substr, string, ("input", "pos", "len"), "Parts of strings.")
 
 
-def _compiled(pattern: bytes) -> re.Pattern[bytes]:
-    try:
-        return re.compile(pattern)
-    except re.error as error:
-        raise InvalidArgumentError(f"Invalid pattern: {pattern.decode()}, error: {error}") from error
-
-
 def _regex_replace(x: bytes, *, pattern: bytes, rewrite: bytes, replace_global: bool) -> bytes:
     template = re.sub(rb"\\(\d)", rb"\\g<\1>", rewrite)
-    return _compiled(pattern).sub(template, x, count=0 if replace_global else 1)
+    return matcher("regex_replace", pattern, x, True).sub(template, x, count=0 if replace_global else 1)
 
 
 regex_replace_op = _elementwise(
@@ -133,7 +127,7 @@ regex_replace_op = _elementwise(
 regex_full_match_op = _elementwise(
     "regex_full_match_op",
     "RegexFullMatch",
-    lambda x, *, pattern: _compiled(pattern).fullmatch(x) is not None,
+    lambda x, *, pattern: matcher("regex_full_match", pattern, x, False).fullmatch(x) is not None,
     bool_,
     ("input",),
     "Whether strings as a whole match a pattern.",
@@ -243,6 +237,10 @@ def to_number(input: Any, out_type: Any = float32) -> Operand:
 # ---- strings of numbers ----------------------------------------------------------------------------------------------
 
 
+_WIDEST = 1 << 12
+"""Characters of a number, at most: of the digits of float64 no more than 1,100 are not zero."""
+
+
 def _as_string(x: Any, *, precision: int, scientific: bool, shortest: bool, width: int, fill: str) -> np.ndarray:
     flags = "%" + fill + (str(width) if width > -1 else "")
     digits = f".{precision}" if precision > -1 else ""
@@ -299,6 +297,9 @@ def as_string(
     """
     if scientific and shortest:
         raise ValueError("as_string: Cannot select both scientific and shortest notation")
+    for name, value in (("precision", precision), ("width", width)):
+        if int(value) > _WIDEST:
+            raise InvalidArgumentError(f"as_string: argument `{name}` must be at most {_WIDEST}, got {value}")
     return as_string_op(
         input,
         precision=int(precision),

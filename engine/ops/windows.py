@@ -34,6 +34,8 @@ Dims = tuple[int | None, ...]
 
 CACHE = 1 << 19
 """How many numbers a kernel lays side by side at a time, so that they stay in the processor's cache."""
+_MOST_TAPS = 1 << 20
+"""Entries of a window that is larger than the data by more than padding makes sense of."""
 PASSES = 8
 """Work that goes over each number several times is done on parts so many times smaller."""
 
@@ -76,6 +78,12 @@ def spans(name: str, dims: Sequence[int], size: Sequence[int], windows: Windows)
 
 @cached(1 << 10)
 def _spans(name: str, dims: Sequence[int], size: Sequence[int], windows: Windows) -> tuple[Span, ...]:
+    most = max(_MOST_TAPS, 4 * math.prod(dims))
+    if math.prod(size) > most:
+        raise InvalidArgumentError(
+            f"{name}: a window of {' x '.join(map(str, size))} entries is larger than what {most} entries cover, for "
+            f"data of {' x '.join(map(str, dims))}; a window no larger than twice the data finds the same"
+        )
     pairs = enumerate(zip(dims, size, strict=True))
     return tuple([_span(name, i, dim, taps, windows) for i, (dim, taps) in pairs])
 

@@ -17,6 +17,7 @@ import numpy as np
 
 from engine.core.aval import Aval
 from engine.core.eager import accept, explained
+from engine.core.errors import ResourceExhaustedError
 from engine.program.instruction import Instruction, Size, size_of
 from engine.program.late_updates import Product, Update
 from engine.program.layout import Order, packed, unpacked
@@ -322,7 +323,7 @@ class Program:
         """The error in the op's own words, with the place where the user made the op."""
         frame, line = _frame_of(error.__traceback__)
         if frame is None or not 2 <= line < 2 + len(self.instructions):
-            return error
+            return ResourceExhaustedError.of(error, "the program") if isinstance(error, MemoryError) else error
         instruction = self.instructions[line - 2]
         # what the instruction was given is still there, in the function's frame
         values = {**frame.f_globals, **frame.f_locals}

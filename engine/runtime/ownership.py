@@ -7,6 +7,7 @@ from typing import Any
 
 import numpy as np
 
+from engine.core.errors import ResourceExhaustedError
 from engine.core.operands import Array
 from engine.runtime.buffer_pool import is_whole
 
@@ -42,10 +43,12 @@ class Shared:
         whole = value if value.base is None else _whole(value)
         owner = id(value) if value.base is None else _owner(whole)
         # as large as the whole and yet no view of it: one number, shown several times
-        if value.nbytes != whole.nbytes or not value.flags.writeable:
-            return value.copy()
-        if owner in self._owners or owner in self._constants:
-            return value.copy()
+        is_shown = value.nbytes != whole.nbytes or not value.flags.writeable
+        if is_shown or owner in self._owners or owner in self._constants:
+            try:
+                return value.copy()
+            except MemoryError as error:
+                raise ResourceExhaustedError.of(error, "a result of its own memory") from error
         self._owners.add(owner)
         return value
 

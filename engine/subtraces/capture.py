@@ -211,16 +211,16 @@ def closed_rule(node: Node, orders: int = _ORDERS) -> list[Node]:
     count, rule = node.params["count"], node.params["rule"]
     trace = node.outputs[0].trace
     first = len(trace.nodes)
-    cts = tuple([trace.placeholder(out.aval) for out in node.outputs])
     try:
         if not orders:
             raise UnimplementedError(
                 f"custom_gradient: rules that use custom gradients can be differentiated {_ORDERS} times in bodies of "
                 f"control flow and in plans"
             )
-        with paused():
+        with paused(), trace.rule_context(node):
+            cts = tuple([trace.parameter(out.aval, "cotangent") for out in node.outputs])
             found = {i: rule(i, cts, x) for i, x in enumerate(node.inputs[:count]) if x.dtype.is_differentiable}
-        found = {i: trace.operand(ct) for i, ct in found.items() if not isinstance(ct, Zero)}
+            found = {i: trace.operand(ct) for i, ct in found.items() if not isinstance(ct, Zero)}
         region = Region(trace.nodes[first:], cts, list(found.values()), (), lambda _: (), orders - 1)
     except Exception as error:  # noqa: BLE001 - nobody may ever want this derivative
         params = {**node.params, "rule": _Failed(error)}

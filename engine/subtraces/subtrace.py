@@ -36,6 +36,7 @@ from engine.program.instruction import is_stateful
 from engine.program.layout import Order, same_layout
 from engine.reverse import reverse
 from engine.runtime.cache import Cache
+from engine.slopes import prepared
 
 R = TypeVar("R")
 
@@ -254,7 +255,8 @@ class SubTrace:
             known = [(values[i], ct) for i, ct in zip(seeded, values[cut_off:], strict=True)]
             seeds = [(body.operand(outputs[i]), ct) for i, ct in zip(given, values[count:cut_off], strict=True)]
             nodes = list(body.nodes)
-            found = reverse(nodes, [*known, *seeds], [values[i] for i in wanted])
+            ends = [values[i] for i in wanted]
+            found = reverse(prepared(nodes, ends), [*known, *seeds], ends)
             filled = [
                 zeros_like(values[i]) if g is None else _known(g, values[i]) for i, g in zip(wanted, found, strict=True)
             ]

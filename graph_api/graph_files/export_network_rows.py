@@ -219,6 +219,13 @@ def _checked(s: Source) -> bool:
     return True
 
 
+@way(checked.shaped_op)
+def _shaped(s: Source) -> bool:
+    dims = s.node.params["shape"]
+    s.main("EnsureShape", T=s.dtype(), shape=None if dims is None else Shape(dims))
+    return True
+
+
 @way(summaries.summary_op)
 def _summary(s: Source) -> bool:
     params = s.node.params

@@ -111,17 +111,19 @@ def element(body: Body, text: str) -> Tensor | Operation:
     """An operation or tensor by its name in the file."""
     name, _, index = text.partition(":")
     if name not in body.definition.items:
-        raise ValueError(f"Requested return_element {text!r} not found in graph_def.")
+        raise InvalidArgumentError(f"Requested return_element {text!r} not found in graph_def.")
     if not index:
         if name not in body.operations:
-            raise ValueError(f"Requested return_element {text!r} is no operation here: it is part of a branch or loop")
+            raise InvalidArgumentError(
+                f"Requested return_element {text!r} is no operation here: it is part of a branch or loop"
+            )
         return body.operations[name]
     ref = _ref(text)
     if ref in body.given:
         return body.given[ref]
     found = body.top.value_list(name)
     if ref.index >= len(found) or not isinstance(found[ref.index], Tensor):
-        raise ValueError(f"Requested return_element {text!r} not found in graph_def.")
+        raise InvalidArgumentError(f"Requested return_element {text!r} not found in graph_def.")
     return found[ref.index]
 
 
@@ -134,7 +136,9 @@ def imported(
         definition = Definition(message.node)
         for ref in given:
             if ref.node not in definition.items:
-                raise ValueError(f"Attempted to map inputs that were not found in graph_def: [{ref.node}:{ref.index}]")
+                raise InvalidArgumentError(
+                    f"Attempted to map inputs that were not found in graph_def: [{ref.node}:{ref.index}]"
+                )
         wanted = _kept(definition, given, {text.partition(":")[0] for text in keep})
         replaced = dict.fromkeys(ref.node for ref in given if ref.node not in wanted)
         definition = Definition([_pruned(p, wanted) for p in message.node if p.name in wanted], list(replaced))
@@ -186,17 +190,14 @@ def _kept(definition: Definition, given: Mapping[Ref, Any], keep: set[str]) -> s
         for name, item in items.items()
         if item.op not in PARTS and (item.op not in ROWS or (dropped and _is_text(item.proto)))
     ]
-    while True:
-        idle = [
-            name
-            for name in unknown
-            if name not in dropped | keep
-            and users[name]
-            and all(_is_idle(items[user], name, given, dropped) for user in users[name])
-        ]
-        if not idle:
-            break
-        dropped.update(idle)
+    candidates, left = frozenset(unknown) - keep, list(unknown)
+    while left:
+        name = left.pop()
+        if name not in candidates or name in dropped or not users[name]:
+            continue
+        if all(_is_idle(items[user], name, given, dropped) for user in users[name]):
+            dropped.add(name)
+            left += items[name].needs()
     return set(items) - dropped
 
 

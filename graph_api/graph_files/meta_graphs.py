@@ -4,13 +4,14 @@ from __future__ import annotations
 
 import os
 from collections.abc import Mapping
+from contextlib import nullcontext
 from typing import Any
 
 import numpy as np
 
 from engine.core.dtypes import string
 from engine.core.errors import InvalidArgumentError
-from engine.io import files
+from engine.io import files, limits
 from engine.io.graph_protos import CollectionDef, GraphDef, MetaGraphDef, MetaInfoDef, SaverDef, VariableDef
 from engine.io.tensors import array_of
 from graph_api.convert import convert_to_tensor
@@ -91,7 +92,10 @@ def import_meta_graph(
     ...     print(sess.run("y:0"), [v.name for v in tf.trainable_variables()])
     4.0 ['w:0']
     """
-    saver, elements = with_elements(as_meta_graph(meta_graph_or_file), clear_devices, import_scope, **kwargs)
+    meta = as_meta_graph(meta_graph_or_file)
+    is_file = isinstance(meta_graph_or_file, (str, os.PathLike))
+    with limits.damage(meta_graph_or_file, InvalidArgumentError) if is_file else nullcontext():
+        saver, elements = with_elements(meta, clear_devices, import_scope, **kwargs)
     return saver if elements is None else (saver, elements)
 
 

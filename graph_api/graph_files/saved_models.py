@@ -7,8 +7,8 @@ from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
-from engine.core.errors import NotFoundError
-from engine.io import files
+from engine.core.errors import InvalidArgumentError, NotFoundError
+from engine.io import files, limits
 from engine.io.checkpoints import exists
 from engine.io.graph_protos import MetaGraphDef, SavedModel, SignatureDef, TensorInfo
 from engine.io.tensors import OF_NAME, shape_proto
@@ -100,7 +100,8 @@ def load(
         )
     meta = found[0]
     with sess.graph.as_default():
-        saver, _ = with_elements(meta, import_scope=import_scope, **saver_kwargs)
+        with limits.damage(export_dir, InvalidArgumentError):
+            saver, _ = with_elements(meta, import_scope=import_scope, **saver_kwargs)
         path = os.path.join(os.fspath(export_dir), "variables", "variables")
         if saver is not None and saver._built():
             if not exists(path):
@@ -257,7 +258,7 @@ class SavedModelBuilder:
             meta.signature_def[name].CopyFrom(signature)
         if main is not None:
             meta.collection_def[_MAIN_OPS[0]].node_list.value.append(main.name)
-        if train is not None:
+        if train is not None and train not in graph.get_collection(GraphKeys.TRAIN_OP):
             meta.collection_def[GraphKeys.TRAIN_OP].node_list.value.append(train.name)
         with graph.as_default():
             chosen = saver or (Saver() if graph.get_collection(GraphKeys.GLOBAL_VARIABLES) else None)

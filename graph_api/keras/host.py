@@ -81,7 +81,8 @@ class GraphHost(Host):
 
     def penalty(self, weight: Any, regularizer: Callable[[Any], Any]) -> Callable[[], Any]:
         """Computed here, once."""
-        with get_default_graph().name_scope(f"{weight.op.name}/Regularizer/"):
+        graph = get_default_graph()
+        with graph.lifted(), graph.name_scope(f"{weight.op.name}/Regularizer/"):
             loss = regularizer(weight)
         return lambda: loss
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from collections import Counter
 from collections.abc import Callable, Sequence
 from contextlib import AbstractContextManager, nullcontext
@@ -10,9 +11,11 @@ from typing import Any
 
 import numpy as np
 
+from engine.core.dtypes import as_dtype
 from engine.core.operands import Operand
 from engine.frontend.keras.host import Host
 from engine.frontend.keras.symbolic import KerasTensor, TapeSymbols, new_input
+from engine.io.limits import spend
 from optim import keras as optimizers
 from optim.state import step
 from tape_api import flow, loops, random
@@ -75,6 +78,7 @@ class TapeHost(Host):
     ) -> Variable:
         """A variable named after its owner."""
         options.pop("regularizer", None)
+        spend(math.prod(shape) * as_dtype(dtype).size, f"variable {owner.name}/{name}")
         return Variable(make(shape, dtype=dtype), name=f"{owner.name}/{name}", **options)
 
     def assign(self, variables: Sequence[Any], values: Callable[[], Sequence[Any]]) -> None:

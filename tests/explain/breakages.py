@@ -58,6 +58,10 @@ y = tf.reduce_sum(x // 2.0)  # here
 == no-derivative: indices of top_k
 _, i = tf.nn.top_k(x, 2)  # here
 y = tf.reduce_sum(tf.gather(w, i))
+== not-implemented: the order of polygamma
+y = tf.reduce_sum(tf.math.polygamma(x, w))  # here
+== not-implemented: the start of a range
+y = tf.reduce_sum(tf.range(x[0], 9.0))  # here
 == no-derivative: a condition of where
 y = tf.reduce_sum(tf.where(x > 2.0, w, -w))  # here
 == integer: a cast to int and back

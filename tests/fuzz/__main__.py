@@ -14,6 +14,7 @@ from typing import Any
 # threads of the BLAS take longer to start than products of this size; NumPy reads this when it is imported
 os.environ.setdefault("OPENBLAS_NUM_THREADS", "1")
 
+from tests.fuzz.singular import SHARES
 from tests.fuzz.triage import Failure, report, work
 
 BLOCK = 100
@@ -47,7 +48,9 @@ def main(arguments: Sequence[str] | None = None) -> int:
     parser.add_argument("--seconds", type=float, default=5.0, help="at most so long to shrink one failure")
     parser.add_argument("--minutes", type=float, default=float("inf"), help="start no further block after so long")
     parser.add_argument("--tensorflow", action="store_true", help="compare values and gradients with TensorFlow alone")
+    parser.add_argument("--share", nargs="*", default=[], metavar="NAME=PART", help="of `tests.fuzz.singular.SHARES`")
     given = parser.parse_args(arguments)
+    SHARES.update({name: float(part) for name, part in (each.split("=") for each in given.share)})
     seeds = range(given.seed, given.seed + given.n)
     blocks = [(seeds[i : i + BLOCK], given.only, given.seconds, given.tensorflow) for i in range(0, given.n, BLOCK)]
     start, done, failures = time.monotonic(), 0, []

@@ -11,16 +11,15 @@ from typing import Any, NamedTuple
 import numpy as np
 
 from tests.fuzz.around import contents_asked, decisions, infinities_met, late_calls, quiet, unknown_shapes
+from tests.fuzz.closeness import LARGE, close, tolerance_of, within
 from tests.fuzz.differences import check_differences
-from tests.fuzz.execute import Failed, Results, attempt, follows, reference_of, run_on_tape, values_of
+from tests.fuzz.execute import Failed, Results, attempt, follows, reference_of, run_on_tape, taped, values_of
 from tests.fuzz.keys import numbers
 from tests.fuzz.peer import check_tensorflow
 from tests.fuzz.programs import Program
+from tests.fuzz.singular import check_modes, check_one_by_one, check_sides, crooked
 from tests.fuzz.ways import WAYS, Run
 
-TOLERANCE = {"float16": 2e-2, "float32": 2e-4, "float64": 1e-9, "complex64": 2e-4, "complex128": 1e-9}
-LARGE = 1e12
-"""Derivatives larger than this consist of rounding errors."""
 NOT_EXACT = {"chunks"}
 """Keys for which no bits are promised: products of another number of columns may be rounded in another way."""
 
@@ -83,32 +82,8 @@ def _roughly(got: Any, expected: Any, least: float) -> str | None:
 
 def _like_theirs(program: Program) -> Callable[[Any, Any], str | None]:
     """What another library's results differ in: it rounds in its own way, in all dtypes that there are."""
-    least = max([_within(program), *[_tolerance(x.value) for x in program.leaves]])
+    least = max([within(program), *[tolerance_of(x.value) for x in program.leaves]])
     return lambda got, expected: _roughly(got, expected, least)
-
-
-def close(got: np.ndarray, expected: np.ndarray, least: float = 0.0) -> bool:
-    """Whether what is finite in both differs by rounding only, measured by the largest of all.
-
-    `least` is a tolerance that must be granted anyway.
-    """
-    finite = np.isfinite(got) & np.isfinite(expected)
-    if not finite.any():
-        return True
-    tolerance = max(least, _tolerance(got, expected))
-    got, expected = got[finite].astype(complex), expected[finite].astype(complex)
-    size = np.abs(expected).max()
-    return bool(size > LARGE or (np.abs(got - expected) <= tolerance * (1 + size)).all())
-
-
-def _tolerance(*arrays: np.ndarray) -> float:
-    return max(TOLERANCE.get(a.dtype.name, 1e-9) for a in arrays)
-
-
-def _within(program: Program) -> float:
-    """The tolerance of the least precise dtype that a program casts to."""
-    text = program.text + " ".join(program.recipes)
-    return max([t for name, t in TOLERANCE.items() if f"tf.{name}" in text or f"to {name}" in text], default=0.0)
 
 
 def compared(way: str, got: Results, run: Run, late: bool = False) -> list[Difference]:
@@ -142,7 +117,7 @@ def _compared(way: str, key: str, got: Any, expected: Any, program: Program, lat
     # a graph differentiates both branches, a tape the one taken; a plan has zeros where nothing leads
     loose = way == "plan" or (way in IN_GRAPHS and program.leads_through(FLOW)) or (late and key == "order2")
     for i, (g, e) in enumerate(zip(got, expected, strict=True)):
-        kind = _roughly(g, e, _within(program))
+        kind = _roughly(g, e, within(program))
         if kind == "None" and loose and not np.any(e if g is None else g):
             continue
         if kind == "bits" and key in NOT_EXACT:
@@ -221,10 +196,15 @@ def consistent(program: Program, results: Results) -> list[Difference]:
             for g, e in zip(usable.get(key, ()), usable["jacobian"], strict=False):
                 if (g is None) != (e is None):
                     found.append(Difference("itself", f"{key} and jacobian", "None", f"{g!r} and {e!r}"))
-                elif g is not None and not _agree(g, e.reshape(g.shape), _within(program)):
+                elif g is not None and not _agree(g, e.reshape(g.shape), within(program)):
                     found.append(Difference("itself", f"{key} and jacobian", "value", f"{g!r}\n  and {e!r}"))
-        if not program.weighted and "gradient" in usable and not isinstance(usable["gradient"], Failed):
-            found += _summed(usable, _within(program))
+        if (
+            not crooked(program)
+            and not program.weighted
+            and "gradient" in usable
+            and not isinstance(usable["gradient"], Failed)
+        ):
+            found += _summed(usable, within(program))
     if not program.has(NO_DUALS):
         found += _dual(program, usable)
     return found
@@ -259,7 +239,7 @@ def _dual(program: Program, results: Results) -> list[Difference]:
     for key, one, other in pairs:
         terms = [*one, *other]
         size = float(np.sum(np.abs(terms)))
-        tolerance = 100 * max(_within(program), _tolerance(*ys, *xs))
+        tolerance = 100 * max(within(program), tolerance_of(*ys, *xs))
         if size < LARGE and abs(np.sum(one) - np.sum(other)) > tolerance * (1 + size):
             found.append(Difference("itself", key, "value", f"{np.sum(one)!r}\n  and {np.sum(other)!r}"))
     return found
@@ -296,7 +276,7 @@ def _summed(results: Results, least: float) -> list[Difference]:
         if np.max(size, initial=0) > LARGE:
             # the inverse of a singular matrix, or so
             continue
-        tolerance = 20 * max(least, _tolerance(gradient, *rows))
+        tolerance = 20 * max(least, tolerance_of(gradient, *rows))
         if not (np.abs(total - gradient) <= tolerance * (1 + np.max(size, initial=0))).all():
             found.append(Difference("itself", "jacobian and gradient", "value", f"{total!r}\n  and {gradient!r}"))
     return found
@@ -331,7 +311,7 @@ def ill_posed(program: Program, values: dict[str, np.ndarray], reference: Result
     beside = attempt(lambda: reference_of(program, moved))
     if isinstance(beside, Failed):
         return True
-    return any(not _alike(beside[key], found, _within(program)) for key, found in reference.items() if key in beside)
+    return any(not _alike(beside[key], found, within(program)) for key, found in reference.items() if key in beside)
 
 
 def _alike(got: Any, expected: Any, least: float) -> bool:
@@ -362,6 +342,12 @@ def differences(program: Program, ways: Sequence[str] | None = None) -> list[Dif
             elif way == "tensorflow":
                 theirs = check_tensorflow(program, values, reference, _like_theirs(program), Difference)
                 found += [] if theirs and ill_posed(program, values, reference, any_recipe=True) else theirs
+            elif way == "sides":
+                found += check_sides(program, values, reference, Difference)
+            elif way == "modes":
+                found += check_modes(program, taped(program, values, persistent=True), close, Difference)
+            elif way == "one by one":
+                found += check_one_by_one(taped(program, values, persistent=True), reference, close, Difference)
             elif way in WAYS:
                 found += _differences(way, WAYS[way], run)
         # what only contradicts itself may be a difference of large numbers, made by any recipe
@@ -460,11 +446,12 @@ def excuse(d: Difference, program: Program, why: Circumstances) -> str | None:
         # rows of the op table alone put them on a tape, where nothing sees into them
         if d.key in PLANNED and d.kind in ROUNDED and program.has({"row deferred_op", "row custom_call"}):
             return "ops of graphs on a tape"
-    if d.way in IN_GRAPHS | {"plan"} and (d.key, d.kind) == ("hessian", "value") and program.has({"custom_gradient"}):
+    custom = program.leads_through({"custom_gradient"})
+    if custom and d.way in IN_GRAPHS | {"plan"} and (d.key, d.kind) == ("hessian", "value"):
         return "hessians of custom gradients that are no gradients"
     if d.way in IN_GRAPHS | {"plan"} and d.key in PLANNED and spread and why.unknown:
         return "indices that are fed or computed"
-    inside = program.has(UPDATES) and program.has({"vectorized_map"} | FLOW) and program.has({"custom_gradient"})
+    inside = custom and program.has(UPDATES) and program.has({"vectorized_map"} | FLOW)
     if d.way in IN_GRAPHS and d.kind == "value" and d.key != "value" and inside:
         return "plans and variables that are updated: custom rules"
     if d.way in IN_GRAPHS and d.key in PLANNED and d.kind in ROUNDED and program.has(UPDATES):

@@ -23,8 +23,6 @@ CUTS = (
     "xlog",
     "xdivy",
     "custom",
-    "cast",
-    "round",
     "assign",
     "closed_call",
     "betainc",

@@ -19,6 +19,7 @@ from engine.core.variable import Variable
 from tests.fuzz.programs import LAYOUTS, NAMESPACE, Body, Instruction, Leaf, Program, _lines
 from tests.fuzz.recipes import CONTROL, FROM_IDIOMS, FROM_ROWS, RECIPES, SIMPLE, UPDATE, Recipe
 from tests.fuzz.related import RELATED, move_some, related_sources
+from tests.fuzz.singular import adversely
 
 SHAPES = ((), (), (1,), (2,), (3,), (3,), (4,), (2, 3), (2, 3), (3, 2), (3, 3), (2, 2), (1, 1), (1, 3), (3, 1))
 ODD_SHAPES = ((0,), (0, 3), (2, 0), (2, 1, 3), (1, 1, 1), (2, 2, 2), (1, 4), (5,), (2, 3, 1), (3, 3, 3), (20,))
@@ -417,7 +418,7 @@ def generate(seed: int, only: str | Recipe | None = None) -> Program:
     """The program of a seed; with `only`, one that has this recipe in it (or all that have it in their name)."""
     with warnings.catch_warnings(), np.errstate(all="ignore"):
         warnings.simplefilter("ignore")
-        return _generate(seed, only)
+        return adversely(_generate(seed, only), seed)
 
 
 def _generate(seed: int, only: str | Recipe | None) -> Program:

@@ -234,14 +234,14 @@ class Program:
         named = {**leaves, **dict(zip(self.computed, results[count:], strict=True))}
         return list(results[:count]), [named[name] for name in self.sources]
 
-    @property
+    @functools.cached_property
     def text(self) -> str:
         """The program as a function of the front end and its leaves that returns its `results`."""
         head = ", ".join(["tf", *[leaf.name for leaf in self.leaves]])
         lines = [*_lines(self.instructions), f"return [{', '.join(self.results)}]"]
         return f"def program({head}):\n" + textwrap.indent("\n".join(lines), "    ") + "\n"
 
-    @property
+    @functools.cached_property
     def recipes(self) -> list[str]:
         """What its instructions were made from, those in bodies included."""
         return sorted({i.recipe for i in everywhere(self.instructions)})

@@ -2,10 +2,14 @@
 
 from __future__ import annotations
 
+import random
+from functools import partial
+
 import numpy as np
 import pytest
 
-from tests.fuzz import compare, execute, ways
+import tape_api
+from tests.fuzz import compare, execute, singular, ways
 from tests.fuzz.around import quiet
 from tests.fuzz.compare import Difference, difference, differences
 from tests.fuzz.corpus import PROGRAMS
@@ -132,3 +136,67 @@ def test_a_wrong_rule_is_found_by_differences(monkeypatch: pytest.MonkeyPatch) -
     steps = (Instruction(("v",), "tf.sin({0})", ("x",)),)
     program = Program((Leaf("x", "source", np.array([0.5])),), steps, ("v",), ("x",), (), ("differences",))
     assert [d.key for d in compare.differences(program)] == ["gradient"]
+
+
+# ---- at singular points ----------------------------------------------------------------------------------------------
+
+
+def of_zero(code: str, *keys: str) -> tuple[Program, execute.Results]:
+    """A program of one instruction at 0, and what a tape gives."""
+    steps = (Instruction(("v",), code, ("x",), (), code),)
+    program = Program((Leaf("x", "source", np.zeros(2)),), steps, ("v",), ("x",), keys)
+    return program, execute.reference_of(program, {"x": np.zeros(2)})
+
+
+@pytest.mark.parametrize(
+    ("code", "key", "lie"),
+    [
+        ("tf.sin({0})", "gradient", 0.0),
+        ("tf.square(tf.sqrt({0}))", "gradient", 0.0),
+        ("tf.exp({0})", "order2", 0.0),
+        ("tf.reduce_sum({0} ** 2)", "order2", 0.0),
+    ],
+)
+def test_a_zero_in_place_of_a_derivative_is_found(code: str, key: str, lie: float) -> None:
+    """Also beside the end of a domain, where differences on one side alone exist."""
+    with quiet():
+        program, results = of_zero(code, "order2")
+        values = {"x": np.zeros(2)}
+        lying = {**results, key: [np.full(2, lie)]}
+        assert [d.key for d in singular.check_sides(program, values, lying, Difference)] == [key]
+        unknown = {**results, key: [np.full(2, np.nan)]}
+        assert singular.check_sides(program, values, unknown, Difference) == []
+
+
+def test_walks_that_are_not_adjoint_are_found(monkeypatch: pytest.MonkeyPatch) -> None:
+    program, _ = of_zero("tf.sin({0})")
+    asked = execute.taped(program, {"x": np.zeros(2)}, persistent=True)
+    assert singular.check_modes(program, asked, compare.close, Difference) == []
+    monkeypatch.setattr(type(asked.api), "jvp", lambda *_: [tape_api.constant([np.nan, 1.0], tape_api.float64)])
+    assert [d.key for d in singular.check_modes(program, asked, compare.close, Difference)] == ["jvp and gradient"]
+
+
+def test_rows_of_a_jacobian_that_are_no_gradients_are_found() -> None:
+    rule = Body(("d",), (), "tf.clip_by_value({0}, -0.5, 0.5)", ("d",))
+    body = Body(("a",), (), "{0}, {b0}", ("a",), (rule,))
+    steps = (Instruction(("v",), "tf.custom_gradient({b0})({0})", ("x",), (body,), "custom_gradient"),)
+    program = Program((Leaf("x", "source", np.ones(2)),), steps, ("v",), ("x",))
+    asked = execute.taped(program, {"x": np.ones(2)}, persistent=True)
+    right, wrong = np.diag([0.5, 0.5]), np.zeros((2, 2))
+    assert singular.check_one_by_one(asked, {"jacobian": [right]}, compare.close, Difference) == []
+    (found,) = singular.check_one_by_one(asked, {"jacobian": [wrong]}, compare.close, Difference)
+    assert found.key == "jacobian"
+
+
+def test_adverse_programs_run() -> None:
+    """Each style of points, each crooked rule: most programs still run there."""
+    rng, run = random.Random(0), 0
+    with quiet():
+        for seed in range(40):
+            program = singular.ending(singular.at_singular_points(generate(seed), rng), rng)
+            values, _ = execute.values_of(program)
+            found = execute.attempt(partial(execute.reference_of, program, values))
+            run += not isinstance(found, execute.Failed)
+        bent = [singular.with_crooked_rules(generate(seed, "custom_gradient"), rng) for seed in range(10)]
+    assert run > 20
+    assert any(crook[:8] in p.text for p in bent for crook in singular.CROOKS)

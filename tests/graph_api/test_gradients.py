@@ -280,6 +280,9 @@ def test_gradient_override_map_says_what_is_wrong() -> None:
         pass
     with pytest.raises(TypeError, match="strings"), graph.gradient_override_map({"Relu": tf.sign}):
         pass
+    with pytest.warns(UserWarning, match="type 'Reluu'.*similar types: Relu"):  # noqa: SIM117 - entering it warns
+        with graph.gradient_override_map({"Reluu": "Identity"}):
+            pass
     with pytest.raises(KeyError, match="two gradient"):
         tf.RegisterGradient("TestGuidedRelu")(lambda op, gradient: gradient)
 

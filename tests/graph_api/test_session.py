@@ -335,3 +335,29 @@ def test_partial_runs_are_refused_with_a_way_out(name: str) -> None:
         both = drawn * y
         first = session.run(drawn, {x: 1.0})
         assert session.run(both, {drawn: first, y: 2.0}) == 2 * first
+
+
+@pytest.mark.parametrize("fed", [300, [300], -129, np.array(300), np.array(np.nan), np.array(np.inf), 2**80])
+def test_a_fed_number_that_does_not_fit_is_refused_not_wrapped(fed) -> None:
+    with tf.Graph().as_default(), tf.Session() as session:
+        x = tf.placeholder(tf.int8)
+        with pytest.raises(TypeError, match="Cannot feed"):
+            session.run(x, {x: fed})
+        assert session.run(x, {x: np.array([127, -128])}).tolist() == [127, -128]
+
+
+def test_arguments_of_a_wrong_kind_are_named() -> None:
+    with tf.Graph().as_default() as graph, tf.Session() as session:
+        x = tf.constant(1.0)
+        with pytest.raises(TypeError, match="`feed_dict` must be a dict"):
+            session.run(x, [1])
+        with pytest.raises(TypeError, match="`name` must be a string"):
+            graph.get_tensor_by_name(None)
+        with pytest.raises(TypeError, match="`name` must be a string"):
+            tf.placeholder(tf.float32, name=3)
+        with pytest.raises(TypeError, match="assign: argument `ref` must be a variable"):
+            tf.assign(x, 1.0)
+        with pytest.raises(ValueError, match="is a value of shape"):
+            tf.get_variable("v", [2], initializer=np.zeros(3, np.float32))
+        with pytest.raises(ValueError, match="`reuse` must be"), tf.variable_scope("a", reuse="b"):
+            pass

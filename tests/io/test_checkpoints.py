@@ -4,6 +4,8 @@ from __future__ import annotations
 
 import contextlib
 import os
+import subprocess
+import sys
 from pathlib import Path
 
 import numpy as np
@@ -170,8 +172,7 @@ def test_a_crash_at_any_step_leaves_a_whole_checkpoint(tmp_path: Path, first: bo
             found.add(read(newest)["w"][0])
             saved(folder, 3.0)
             assert read(str(folder / "m"))["w"][0] == 3.0
-            left = [n for n in os.listdir(folder) if not n.endswith(".tmp")]
-            assert sorted(left) == ["checkpoint", "m.data-00000-of-00001", "m.index"]
+            assert sorted(os.listdir(folder)) == ["checkpoint", "m.data-00000-of-00001", "m.index"]
         if finished:
             break
         steps += 1
@@ -188,6 +189,86 @@ def test_a_crash_while_another_crash_is_mended(tmp_path: Path) -> None:
             with contextlib.suppress(Crash):
                 saved(tmp_path, float(steps))
         read(str(checkpoints.latest(str(tmp_path))))
+
+
+# ---- several processes -----------------------------------------------------------------------------------------------
+
+_SAVES = """
+import os, signal, sys
+import numpy as np
+from engine.io import bundle, checkpoints, files
+
+folder, mine = sys.argv[1], float(sys.argv[2])
+prefix = os.path.join(folder, "m")
+if mine < 0:  # killed in the midst of the tensors
+    def cut(arrays, entries):
+        yield bytes(1000)
+        print("half", flush=True)
+        sys.stdin.read(1) and os.kill(os.getpid(), signal.SIGKILL)
+        yield bytes(1000)
+    bundle._contents = cut
+for i in range(40):
+    bundle.write(prefix, {"w": np.full(5000, mine), "n": np.float64(mine)})
+    checkpoints.update_state(folder, prefix)
+"""
+
+
+def process(folder: Path, number: int) -> subprocess.Popen[str]:
+    home = Path(__file__).resolve().parents[2]
+    command = [sys.executable, "-c", _SAVES, str(folder), str(number)]
+    return subprocess.Popen(command, cwd=home, text=True, stdin=subprocess.PIPE, stdout=subprocess.PIPE)
+
+
+@pytest.mark.skipif(files.fcntl is None, reason="there are no locks")
+def test_processes_that_save_under_one_name(tmp_path: Path) -> None:
+    others = [process(tmp_path, i) for i in (1, 2, 3)]
+    for i in range(40):
+        saved(tmp_path, float(10 + i))
+    assert [other.wait(60) for other in others] == [0, 0, 0]
+    found = read(str(tmp_path / "m"))
+    assert len({float(x) for x in [*found["w"], found["n"] if "n" in found else found["w"][0]]}) == 1
+    assert sorted(os.listdir(tmp_path)) == ["checkpoint", "m.data-00000-of-00001", "m.index"]
+    for other in others:
+        other.communicate()
+
+
+@pytest.mark.skipif(files.fcntl is None, reason="there are no locks")
+def test_what_a_killed_save_left_is_cleared_by_the_next_and_a_running_one_is_let_be(tmp_path: Path) -> None:
+    def halves() -> list[str]:
+        return [n for n in os.listdir(tmp_path) if n.endswith(".tmp")]
+
+    saved(tmp_path, 1.0)
+    other = process(tmp_path, -1)
+    assert other.stdout is not None and other.stdout.readline() == "half\n"
+    assert len(halves()) == 1
+    files.write(tmp_path / "another.keras", [b"x"])
+    assert len(halves()) == 1, "it is still needed"
+    other.communicate("k")
+    assert other.returncode < 0
+    assert len(halves()) == 1
+    files.write(tmp_path / "another.keras", [b"x"])
+    assert halves() == []
+    assert read(str(tmp_path / "m"))["w"][0] == 1.0
+
+
+def test_a_save_within_a_save_does_not_wait_for_itself(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """As the handler of a signal does that says that the machine is going to stop."""
+    contents, interrupted = bundle._contents, []
+
+    def with_a_signal(*arguments):
+        if not interrupted:
+            interrupted.append(True)
+            saved(tmp_path, 2.0)
+        return contents(*arguments)
+
+    monkeypatch.setattr(bundle, "_contents", with_a_signal)
+    saved(tmp_path, 1.0)
+    assert read(str(tmp_path / "m"))["w"][0] == 1.0
+
+
+def test_names_as_long_as_a_file_system_takes(tmp_path: Path) -> None:
+    files.write(tmp_path / ("n" * 250), [b"x"])
+    assert os.listdir(tmp_path) == ["n" * 250]
 
 
 # ---- damage ----------------------------------------------------------------------------------------------------------

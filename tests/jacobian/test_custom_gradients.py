@@ -139,7 +139,7 @@ def test_second_derivatives_on_a_tape_see_all_that_the_rule_takes() -> None:
         @tape_api.custom_gradient
         def doubled(a: Any) -> Any:
             beside = tape_api.sin(a)
-            return a * 2.0, lambda ct: ct * beside + tape_api.cos(a) * x
+            return a * 2.0, lambda ct: ct * (beside + tape_api.cos(a) * x)
 
         return doubled(x) * x
 

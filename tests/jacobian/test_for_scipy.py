@@ -10,7 +10,7 @@ from scipy import integrate, optimize, sparse
 
 import graph_api
 import tape_api as tf
-from engine.core.errors import InvalidArgumentError
+from engine.core.errors import InvalidArgumentError, UnimplementedError
 from engine.jacobian.views.for_scipy import SciPyODE
 from tests.jacobian.solved import POINTS, both, bratu, bratu_jacobian, dense, rosenbrock
 
@@ -297,3 +297,90 @@ def test_scalar_equation_with_arguments() -> None:
     assert scalar.fun(0.0, [2.0]).tolist() == [-2.0]
     assert scalar.jac(0.0, [2.0]).tolist() == [[-1.0]]
     assert scalar.unpacked([2.0]).shape == ()
+
+
+CHOOSING: dict[str, Any] = {
+    "argsort": lambda tf, x: x * tf.gather(x, tf.argsort(x)),
+    "sort": lambda tf, x: tf.sort(x) * x,
+    "top_k": lambda tf, x: tf.nn.top_k(x, 3)[0] * 2.0,
+    "reduce_max": lambda tf, x: tf.reduce_max(tf.reshape(x, [3, 2]), 1),
+    "where": lambda tf, x: tf.where(x > 0.0, x, x[::-1] ** 2.0),
+    "argmax": lambda tf, x: x[:2] * tf.gather(x, tf.argmax(x)),
+    "mask": lambda tf, x: tf.reduce_sum(tf.boolean_mask(x, x > 0.0)) * x[:3],
+    "scatter": lambda tf, x: tf.scatter_nd(tf.argsort(x)[:, None], x, [6]),
+    "segments": lambda tf, x: tf.math.unsorted_segment_sum(x, tf.cast(x > 0.0, tf.int32), 2),
+    "one_hot": lambda tf, x: tf.one_hot(tf.argmax(x), 6, dtype=tf.float64) * x,
+    "fixed": lambda tf, x: tf.gather(x, [2, 0]) * x[:2],
+}
+
+
+@pytest.mark.parametrize("name", CHOOSING)
+def test_a_sparsity_pattern_holds_at_every_point(name: str) -> None:
+    """Also where indices are computed from values, of which the example point shows one choice."""
+    fn, random = CHOOSING[name], np.random.default_rng(0)
+    points = random.normal(size=(20, 6))
+    eager = tf.for_scipy(lambda x: fn(tf, x), points[0], format="csr")
+    with graph_api.Graph().as_default(), graph_api.Session():
+        x = graph_api.placeholder(graph_api.float64, [6])
+        fetched = graph_api.for_scipy(fn(graph_api, x), x, points[0], format="csr")
+        for problem in (eager, fetched):
+            pattern = problem.jac_sparsity().toarray()
+            for point in points:
+                found = problem.jac(point).toarray()
+                around = [(problem.fun(point + d) - problem.fun(point - d)) / 2e-6 for d in 1e-6 * np.eye(6)]
+                np.testing.assert_allclose(found, np.transpose(around), atol=1e-6)
+                assert not (found[pattern == 0] != 0).any()
+    # and is no fuller than it needs to be
+    assert name not in ("fixed", "where", "one_hot") or pattern.sum() < pattern.size
+
+
+UNKNOWN: list[Any] = [
+    lambda api, x: api.math.polygamma(x[:1], x[1:]),
+    lambda api, x: x * api.range(x[0], 4.0, dtype=x.dtype),
+]
+
+
+@pytest.mark.parametrize("fn", UNKNOWN)
+def test_a_derivative_that_is_not_implemented_is_no_zero(fn: Any) -> None:
+    x0, refused = np.array([2.0, 1.5]), "the derivative in it is not implemented"
+    with pytest.raises(UnimplementedError, match=refused):
+        tf.for_scipy(lambda x: fn(tf, x), x0).jac(x0)
+    with graph_api.Graph().as_default(), graph_api.Session():
+        u = graph_api.placeholder(graph_api.float64, [2])
+        with pytest.raises(UnimplementedError, match=refused):
+            graph_api.for_scipy(fn(graph_api, u), u, x0).jac(x0)
+
+
+def test_a_step_and_what_is_stopped_are_zero() -> None:
+    x0 = np.array([2.0, 1.5])
+    zero = tf.for_scipy(lambda x: tf.floor(x) * x[0] + tf.stop_gradient(x) + tf.math.polygamma(tf.floor(x), x), x0)
+    np.testing.assert_allclose(zero.jac([2.5, 1.5])[1], [1.0, float(tf.math.polygamma(2.0, 1.5))], rtol=1e-6)
+
+
+def test_parameters_of_special_functions_count() -> None:
+    """A cumulative distribution of Student's in the degrees of freedom, by differences."""
+
+    def fn(q: Any) -> Any:
+        return (
+            1
+            - 0.5 * tf.math.betainc(q[:1] / 2, np.array([0.5]), q[:1] / (q[:1] + q[1:] ** 2))
+            + tf.math.zeta(q[:1], q[1:])
+        )
+
+    p, x = tf.for_scipy(fn, np.array([5.0, 1.3])), np.array([5.0, 1.3])
+    around = [(p.fun(x + d) - p.fun(x - d)) / 2e-6 for d in 1e-6 * np.eye(2)]
+    np.testing.assert_allclose(p.jac(x), np.transpose(around), rtol=1e-7)
+
+
+def test_derivatives_in_parameters_in_the_tails() -> None:
+    """The digits are mpmath's, with 30 of them."""
+    a, b = np.array([0.05, 200.0, 3.0, 700.0]), np.array([9.0, 2.0, 800.0, 500.0])
+    x = np.array([1e-6, 0.999, 0.002, 0.6])
+    in_a = [-6.40188484969161697, -0.000164221282898737665, -0.196142730093495630, -0.00480829191242085105]
+    in_b = [0.00335727189894057078, 0.0448875456684815067, 0.000517836508145719306, 0.00696825372473256560]
+    np.testing.assert_allclose(np.diag(tf.for_scipy(lambda a: tf.math.betainc(a, b, x), a).jac(a)), in_a, rtol=1e-10)
+    np.testing.assert_allclose(np.diag(tf.for_scipy(lambda b: tf.math.betainc(a, b, x), b).jac(b)), in_b, rtol=1e-10)
+    order, q = np.array([2.7, 1.001, 30.0, 2.0]), np.array([1.7, 0.01, 0.3, 1000.0])
+    wanted = [-0.336058226061199689, -999537.291441805232, 5847618554899519.02, -0.00791121022458064714]
+    found = tf.for_scipy(lambda x: tf.math.zeta(x, q), order).jac(order)
+    np.testing.assert_allclose(np.diag(found), wanted, rtol=1e-12)

@@ -56,6 +56,8 @@ LOOSE = {
     "rfft_op": "entries that are cropped",
     "segment_recurrence": "triangles",
     "shuffle_op": "any order of rows",
+    "spectral": "triangles",
+    "spectral_sloped": "triangles",
     "triangular_solve_op": "triangles",
     "lu_op": "an element of a factor depends on those before it only",
     "nextafter": "of the second operand only the side matters",

@@ -83,6 +83,65 @@ def test_only_floating_variables_have_averages(bad: object) -> None:
         optim.ExponentialMovingAverage(0.5).apply([bad])  # type: ignore[list-item]
 
 
+# ---- averages restored into their variables --------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize("home", [v1.train, optim], ids=["train", "optim"])
+@pytest.mark.parametrize("given", [False, True], ids=["all", "given"])
+def test_the_evaluation_recipe_restores_averages_into_variables(tmp_path: Path, home: Any, given: bool) -> None:
+    tf = v1
+
+    def program() -> tuple[Any, Any, Any, Any]:
+        a, step = tf.Variable(1.0, name="a"), tf.Variable(0, trainable=False, name="step")
+        with tf.variable_scope("net"):
+            b = tf.get_variable("b", initializer=[2.0, 3.0])
+        average = home.ExponentialMovingAverage(0.5)
+        with tf.control_dependencies([tf.train.GradientDescentOptimizer(1.0).minimize(a + tf.reduce_sum(b), step)]):
+            return a, b, average, average.apply([a, b])
+
+    with tf.Graph().as_default(), tf.Session() as session:
+        a, b, average, train = program()
+        session.run(tf.global_variables_initializer())
+        session.run(train)
+        session.run(train)
+        path = tf.train.Saver().save(session, str(tmp_path / "model"))
+        wanted = session.run([average.average(a), average.average(b)])
+    with tf.Graph().as_default(), tf.Session() as session:
+        a, b, average, _ = program()
+        found = average.variables_to_restore([a, b] if given else None)
+        assert {name: v.op.name for name, v in found.items()} == {
+            "a/ExponentialMovingAverage": "a", "net/b/ExponentialMovingAverage": "net/b", "step": "step",
+        }  # fmt: skip
+        session.run(tf.global_variables_initializer())
+        tf.train.Saver(found).restore(session, path)
+        assert_same_bits(session.run([a, b]), wanted)
+        assert session.run("step:0") == 2
+
+
+def test_a_variable_without_an_average_is_restored_itself(tmp_path: Path) -> None:
+    """And a program that only evaluates has no averages at all."""
+    tf = v1
+    with tf.Graph().as_default():
+        a, b = tf.Variable(1.0, name="a"), tf.Variable(2.0, name="b")
+        found = tf.train.ExponentialMovingAverage(0.5).variables_to_restore([a])
+        assert {name: v.op.name for name, v in found.items()} == {"a/ExponentialMovingAverage": "a", "b": "b"}
+        assert b is found["b"]
+
+
+def test_averages_of_eager_variables_are_restored_by_their_names(tmp_path: Path) -> None:
+    tf = v2
+    w, average = tf.Variable(1.0, name="w"), optim.ExponentialMovingAverage(0.5)
+    average.apply([w])
+    w.assign(3.0)
+    average.apply([w])
+    saver = tf.compat.v1.train.Saver([w, average.average(w)])
+    path = saver.save(None, str(tmp_path / "model"))
+    tf.compat.v1.train.Saver(average.variables_to_restore()).restore(None, path)
+    assert w.numpy() == 2.0
+    with pytest.raises(ValueError, match="must have names of their own"):
+        average.variables_to_restore([w, tf.Variable(1.0, name="w")])
+
+
 # ---- an optimizer that keeps averages --------------------------------------------------------------------------------
 
 
@@ -107,6 +166,8 @@ def test_a_swapping_saver_saves_averages_under_the_names_of_variables(tmp_path: 
         path = swapping.save(session, str(tmp_path / "model"))
         plain.restore(session, path)
         assert session.run([w, average, other]) == [2.0, 1.0, 7.0]
+        tf.train.Saver(optimizer.variables_to_restore()).restore(session, plain.save(session, str(tmp_path / "plain")))
+        assert session.run([w, average, other]) == [1.0, 1.0, 7.0]
         swapping.restore(session, path)
         assert session.run([w, average]) == [1.0, 2.0]
         with pytest.raises(ValueError, match="`var_list` lacks w/ExponentialMovingAverage:0"):

@@ -71,6 +71,45 @@ def test_iterations_and_variables() -> None:
     assert int(optimizer.iterations) == 11
 
 
+def test_variables_are_in_the_order_of_keras() -> None:
+    a, b = v2.Variable(1.0, name="a"), v2.Variable([1.0], name="b")
+    optimizer = keras.Adam(amsgrad=True, use_ema=True, gradient_accumulation_steps=2)
+    optimizer.build([a, b])
+    assert [v.name.removesuffix(":0") for v in optimizer.variables] == [
+        *("iterations", "learning_rate", "a/average", "b/average", "a/accumulated", "b/accumulated"),
+        *("a/m", "a/v", "b/m", "b/v", "a/vhat", "b/vhat", "accumulated_steps"),
+    ]
+    optimizer.build([b, a])
+    assert [v.name.removesuffix(":0") for v in optimizer.variables][2:4] == ["b/average", "a/average"]
+
+
+def test_averages_move_for_all_variables_and_start_from_them() -> None:
+    """Those of variables without a gradient too, as in Keras; one that comes later starts from its value."""
+    a, b, late = v2.Variable(1.0), v2.Variable(8.0), v2.Variable(4.0)
+    optimizer = keras.SGD(1.0, use_ema=True, ema_momentum=0.5)
+    with pytest.warns(UserWarning, match="Gradients do not exist"):
+        optimizer.apply_gradients([(1.0, a), (None, b)])
+    b.assign(16.0)
+    optimizer.apply_gradients([(1.0, a), (2.0, late)])
+    optimizer.finalize_variable_values([a, b, late])
+    np.testing.assert_array_equal([a.numpy(), b.numpy(), late.numpy()], [-0.5, 12.0, 3.0])
+
+
+@pytest.mark.filterwarnings("ignore:.*is given more than once")
+def test_a_variable_given_twice_accumulates_both_gradients() -> None:
+    w = v2.Variable(0.0)
+    optimizer = keras.SGD(1.0, gradient_accumulation_steps=2)
+    for _ in range(2):
+        optimizer.apply_gradients([(1.0, w), (2.0, w)])
+    assert w.numpy() == -3.0
+
+
+@pytest.mark.parametrize("steps", [1, 0, True, 2.0])
+def test_how_many_steps_are_accumulated(steps: object) -> None:
+    with pytest.raises(ValueError, match="`gradient_accumulation_steps` must be an integer >= 2"):
+        keras.SGD(gradient_accumulation_steps=steps)  # type: ignore[arg-type]
+
+
 def test_build_makes_the_state_beforehand() -> None:
     a, b = v2.Variable(1.0), v2.Variable([1.0, 2.0])
     optimizer = keras.SGD(momentum=0.5)

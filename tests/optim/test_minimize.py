@@ -119,6 +119,24 @@ def test_slots_stand_below_the_variable_scope_of_the_step(session: Any) -> None:
     assert [v.name for v in optimizer.variables()] == ["worker/shared/w/Momentum:0"]
 
 
+def test_gradients_are_made_in_a_scope_of_their_own() -> None:
+    """As in TensorFlow, where programs find them by it."""
+    with v1.Graph().as_default():
+        w = v1.Variable([1.0, 2.0], name="w")
+        ((gradient, _),) = v1.train.AdamOptimizer(0.1).compute_gradients(v1.reduce_sum(w * w))
+        assert gradient.name.startswith("gradients/")
+
+
+def test_variables_of_an_optimizer_are_sorted_by_name() -> None:
+    """As in TensorFlow."""
+    with v1.Graph().as_default():
+        w, b = v1.Variable([1.0, 2.0], name="w"), v1.Variable([1.0], name="b")
+        optimizer = v1.train.AdamOptimizer(0.1)
+        optimizer.minimize(v1.reduce_sum(w) * b[0])
+        names = ["b/Adam", "b/Adam_1", "beta1_power", "beta2_power", "w/Adam", "w/Adam_1"]
+        assert [v.op.name for v in optimizer.variables()] == names
+
+
 def test_gradient_descent_makes_no_variables(session: Any) -> None:
     """So a program may initialize before it asks for the step."""
     w = v1.Variable(4.0)
@@ -266,3 +284,18 @@ def test_a_wrapper_around_another_optimizer(session: Any) -> None:
 def test_an_optimizer_without_an_algorithm_says_so() -> None:
     with pytest.raises(NotImplementedError, match="define `update`"):
         optim.Optimizer(False, "none").apply_gradients([(1.0, v2.Variable(1.0))])
+
+
+# ---- where the steps are found ---------------------------------------------------------------------------------------
+
+
+def test_a_step_of_a_graph_is_in_the_collection_train_op(session: Any) -> None:
+    w = v1.Variable(1.0)
+    optimizer = v1.train.AdamOptimizer(0.1)
+    first = optimizer.minimize(w * w)
+    second = optimizer.apply_gradients([(w * 2.0, w)])
+    assert v1.get_collection(v1.GraphKeys.TRAIN_OP) == [first, second]
+    meta = v1.train.export_meta_graph()
+    with v1.Graph().as_default():
+        v1.train.import_meta_graph(meta)
+        assert [op.name for op in v1.get_collection("train_op")] == [first.name, second.name]

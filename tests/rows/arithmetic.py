@@ -129,6 +129,12 @@ ROWS = (
         oracle=lambda x, y: np.divide(x, y, out=np.zeros_like(x), where=y != 0),
         tf=lambda tf, x, y: tf.math.divide_no_nan(x, y),
     ),
+    Row(
+        arithmetic.part_of,
+        (real(2, 3), fixed([2.0, 0.5, -1.5])),
+        dtypes=COMPLEX,
+        oracle=_truediv,
+    ),
     # remainders
     Row(
         arithmetic.mod,

@@ -6,7 +6,7 @@ from typing import Any
 
 import numpy as np
 
-from engine.ops.checked import checked_op, finite_op
+from engine.ops.checked import checked_op, finite_op, shaped_op
 from tests.row import Row, integers, real
 
 
@@ -16,6 +16,14 @@ def _positive(*witnesses: Any) -> None:
 
 
 ROWS = (
+    Row(
+        shaped_op,
+        (real(2, 3),),
+        {"shape": (None, 3), "message": "x"},
+        dtypes=("float32", "float64", "complex128"),
+        oracle=lambda x, **_: x,
+        tf=lambda tf, x, **_: tf.ensure_shape(x, [None, 3]),
+    ),
     Row(
         finite_op,
         (real(2, 3),),

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import collections
 from typing import Any
 
 import numpy as np
@@ -71,6 +72,28 @@ def test_while_loop() -> None:
     assert tape.gradient(y, x).numpy() == 12.0
     (n,) = tf.while_loop(lambda n: True, lambda n: n + 1, [0], maximum_iterations=5)
     assert n.numpy() == 5
+
+
+def test_while_loop_returns_what_its_body_returns() -> None:
+    Pair = collections.namedtuple("Pair", "i y")
+    for made in (tuple, list, lambda pair: Pair(*pair)):
+        found = tf.while_loop(lambda i, y: i < 3, lambda i, y: made((i + 1, y * 2.0)), (0, 1.0))  # noqa: B023
+        assert type(found) is type(made((0, 1))) and [x.numpy() for x in found] == [3, 8.0]
+    assert type(tf.while_loop(lambda i, y: False, lambda i, y: [i, y], (0, 1.0))) is tuple
+
+
+def test_a_loop_in_a_function_keeps_its_dtypes() -> None:
+    def loop() -> Any:
+        return tf.while_loop(lambda i, y: i < 3, lambda i, y: (i + 1, tf.cast(y, tf.float64)), [0, 1.0])
+
+    assert loop()[1].dtype is tf.float64
+    with pytest.raises(TypeError, match="loop variable 1 enters the loop as float32"):
+        tf.function(loop)()
+
+
+def test_a_condition_is_not_none() -> None:
+    with pytest.raises(ValueError, match="None"):
+        tf.cond(None, lambda: 1.0, lambda: 2.0)
 
 
 def test_map_scan_and_fold() -> None:

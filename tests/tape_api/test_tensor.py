@@ -68,7 +68,7 @@ def test_given_dtypes(value: Any, dtype: Any, expected: Any) -> None:
         ([1], tf.bool, TypeError, "to a tensor of dtype bool"),
         (None, None, ValueError, "None values not supported"),
         ([1, None], None, TypeError, "cannot convert"),
-        ([[1, 2], [3]], None, ValueError, "cannot make one array of"),
+        ([[1, 2], [3]], None, ValueError, "cannot make one tensor of"),
         ("text", tf.int32, TypeError, "cannot convert"),
         (object(), None, ValueError, "cannot convert"),
         (2**70, None, ValueError, "cannot convert"),

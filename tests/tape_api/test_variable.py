@@ -9,6 +9,7 @@ from typing import Any
 import numpy as np
 import pytest
 
+import graph_api
 import tape_api as tf
 from engine.core.errors import DetachWarning
 
@@ -199,6 +200,12 @@ def test_copies_and_pickles() -> None:
 def test_no_item_assignment() -> None:
     with pytest.raises(TypeError, match="item assignment"):
         tf.Variable([1.0])[0] = 2.0
+
+
+def test_a_constraint_that_cannot_be_called_is_refused() -> None:
+    for front in (tf, graph_api):
+        with graph_api.Graph().as_default(), pytest.raises(ValueError, match="`constraint` must be None or a callable"):
+            front.Variable(1.0, constraint=0)
 
 
 def test_constraint_is_kept() -> None:

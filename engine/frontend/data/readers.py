@@ -7,13 +7,16 @@ from typing import Any
 
 from engine.core.errors import InvalidArgumentError
 from engine.core.value import boxed
+from engine.io import limits
 from engine.io.records import opened, read_records
 
 
 def read_lines(name: str, compression: Any = None) -> Iterator[tuple[Any]]:
     """The lines of a file, without their ends."""
-    with opened(name, compression) as file:
-        for line in file:
+    with limits.damage(name, InvalidArgumentError), opened(name, compression) as file:
+        most = limits.most_bytes(name)
+        while line := file.readline(most + 1):
+            limits.require(len(line), name, "a line")
             yield (boxed(line.removesuffix(b"\n").removesuffix(b"\r")),)
 
 
@@ -32,8 +35,9 @@ def read_pieces(
     InvalidArgumentError
         If what lies between header and footer is no multiple of it.
     """
-    with opened(name, compression) as file:
-        data = file.read()
+    with limits.damage(name, InvalidArgumentError), opened(name, compression) as file:
+        data = file.read(limits.most_bytes(name) + 1)
+        limits.require(len(data), name, "what it unpacks to")
     inner = data[header : len(data) - footer]
     if len(inner) % size:
         raise InvalidArgumentError(

@@ -49,7 +49,9 @@ def described(model: Any) -> dict[str, Any]:
             {"args": list(nest.map_structure(shown, args)), "kwargs": nest.map_structure(shown, kwargs)}
             for args, kwargs in (call.arguments for call in calls.get(id(layer), ()))
         ]
-        layers.append({**serialized(layer), "name": layer.name, "inbound_nodes": nodes})
+        entry = serialized(layer)
+        entry.update(name=layer.name, inbound_nodes=nodes)
+        layers.append(entry)
     ends = [nest.map_structure(lambda x: places[id(x)], structure) for structure in model._structure]
     return {"layers": layers, "input_layers": ends[0], "output_layers": ends[1]}
 
@@ -65,7 +67,7 @@ def made_again(host: Any, config: Mapping[str, Any]) -> tuple[Any, Any]:
     values: dict[tuple[Any, ...], Any] = {}
     left: list[tuple[str, Any, int, Any]] = []
     for entry in config["layers"]:
-        name, layer = entry["name"], deserialized({k: entry[k] for k in entry if k not in ("name", "inbound_nodes")})
+        name, layer = entry["name"], deserialized(entry)
         if not entry["inbound_nodes"]:
             values[name, 0, 0] = symbol = host.input(layer.aval, name)
             symbol._input_layer = layer

@@ -2,9 +2,9 @@
 
 from __future__ import annotations
 
-import importlib
 import inspect
 from collections.abc import Callable, Collection, Mapping, Sequence
+from types import FunctionType
 from typing import Any, Self
 
 import numpy as np
@@ -17,6 +17,31 @@ _PLAIN = (bool, int, float, str, type(None))
 
 REGISTERED: dict[str, Any] = {}
 """Classes and functions of programs, by the names that configurations have for them."""
+OURS: dict[tuple[Any, Any], type] = {}
+"""Our own classes, by module and name. With `REGISTERED` this is all that a configuration can name."""
+
+
+class Described(dict[str, Any]):
+    """What `serialized` says of an object, with its class: a copy made in this process needs no name.
+
+    Attributes
+    ----------
+    kind : type
+    """
+
+    __slots__ = ("kind",)
+
+    def __init__(self, kind: Any, held: Mapping[str, Any]) -> None:
+        super().__init__(held)
+        self.kind = kind
+
+    def __reduce__(self) -> tuple[Any, ...]:
+        return type(self), (self.kind, dict(self))
+
+
+def ours(*kinds: type) -> None:
+    """Let configurations name classes of ours, if they have configurations themselves."""
+    OURS.update({(kind.__module__, kind.__name__): kind for kind in kinds if hasattr(kind, "get_config")})
 
 
 class Arguments:
@@ -108,22 +133,30 @@ def serialized(value: Any) -> Any:
         return value.item()
     if hasattr(value, "get_config") and not isinstance(value, type):
         kind = type(value)
-        return {
+        found = {
             "module": kind.__module__,
             "class_name": kind.__name__,
             "config": value.get_config(),
             "registered_name": next((name for name, x in REGISTERED.items() if x is kind), None),
         }
+        return Described(kind, found)
+    if isinstance(value, FunctionType):
+        known = next((name for name, x in REGISTERED.items() if x is value), None)
+        if known is not None:
+            return {"module": "builtins", "class_name": "function", "config": value.__name__, "registered_name": known}
     return value
 
 
 def deserialized(config: Any, custom_objects: Mapping[str, Any] | None = None) -> Any:
     """What `serialized` was given, made anew.
 
+    A configuration may come from a file, which nobody has to trust. So what it names is looked up among our own
+    classes, what the program has registered, and `custom_objects`; nothing is imported, and no function is called.
+
     Raises
     ------
     ValueError
-        If the class is not found: its module cannot be imported, and `custom_objects` does not have it.
+        If a class or function is not found there.
     """
     if isinstance(config, (list, tuple)):
         return type(config)(deserialized(x, custom_objects) for x in config)
@@ -131,12 +164,41 @@ def deserialized(config: Any, custom_objects: Mapping[str, Any] | None = None) -
         return config
     if not {"class_name", "config"} <= set(config):
         return {key: deserialized(x, custom_objects) for key, x in config.items()}
-    name, known = config["class_name"], {**REGISTERED, **(custom_objects or {})}
-    kind = known.get(name) or known.get(config.get("registered_name") or "")
-    if kind is None:
-        try:
-            kind = getattr(importlib.import_module(config.get("module") or ""), name)
-        except (ImportError, AttributeError, ValueError):
-            raise ValueError(f"Could not locate class '{name}': give it in `custom_objects`") from None
-    inner = config["config"]
+    kind, inner = named(config, custom_objects), config["config"]
+    if not isinstance(kind, type):
+        return kind
+    if not isinstance(inner, Mapping):
+        raise ValueError(f"the configuration of class '{kind.__name__}' must be a dict, got {inner!r}")
     return kind.from_config(inner) if hasattr(kind, "from_config") else kind(**deserialized(inner, custom_objects))
+
+
+def named(config: Mapping[str, Any], custom_objects: Mapping[str, Any] | None = None) -> Any:
+    """The class or function that a configuration names.
+
+    Raises
+    ------
+    ValueError
+        If it is not found.
+    """
+    if isinstance(config, Described):
+        return config.kind
+    name, module, registered = (config.get(key) for key in ("class_name", "module", "registered_name"))
+    what = "function" if name == "function" else "class"
+    name = config["config"] if name == "function" else name
+    if name == "__lambda__":
+        raise ValueError(
+            "Requested the deserialization of a Python lambda, which a file has as bytecode. Bytecode of a file is not "
+            "run here, nor with `safe_mode=False`: write a function with a name, and give it in `custom_objects`"
+        )
+    known = {**REGISTERED, **(custom_objects or {})}
+    names = [x for x in (registered, name) if isinstance(x, str)]
+    kind = next((known[x] for x in names if x in known), None)
+    if kind is None and what == "class" and isinstance(name, str) and isinstance(module, str):
+        # what does not depend on the front end is offered by both and defined in the engine
+        kind = OURS.get((module, name)) or OURS.get((f"engine.frontend.{module.partition('.')[2]}", name))
+    if kind is None:
+        raise ValueError(
+            f"Could not locate {what} {name!r} (of module {module!r}): what a configuration names must be one of ours, "
+            f"registered (keras.utils.register_keras_serializable), or given in `custom_objects`. Nothing is imported"
+        )
+    return kind

@@ -15,6 +15,8 @@ from pathlib import Path
 from typing import Any
 from urllib.parse import urlsplit
 
+from engine.io import limits
+
 _TIMEOUT = 30
 
 
@@ -146,17 +148,24 @@ def unpack(archive: Path, folder: Path, kind: Any = "auto") -> None:
     ------
     ValueError
         If it is none.
+    DataLossError
+        If it is damaged, larger than its limit (`engine.io.limits`), or wants to write elsewhere.
     """
     if folder.is_dir():
         return
     kinds = ("tar", "zip") if kind == "auto" else (kind,) if isinstance(kind, str) else tuple(kind or ())
     made = Path(tempfile.mkdtemp(dir=folder.parent, prefix=f".{folder.name}."))
     try:
+        size = 0
         if "tar" in kinds and tarfile.is_tarfile(archive):
-            with tarfile.open(archive) as tar:
-                tar.extractall(made, filter="data")
+            with limits.damage(archive), tarfile.open(archive) as tar:
+                for part in tar:
+                    size += part.size
+                    limits.require(size, archive, "what it unpacks to")
+                    tar.extract(part, made, filter="data")
         elif "zip" in kinds and zipfile.is_zipfile(archive):
-            with zipfile.ZipFile(archive) as packed:
+            with limits.damage(archive), zipfile.ZipFile(archive) as packed:
+                limits.require(sum(part.file_size for part in packed.infolist()), archive, "what it unpacks to")
                 packed.extractall(made)
         else:
             raise ValueError(f"get_file: {archive} is no archive of the kind {' or '.join(kinds)}")

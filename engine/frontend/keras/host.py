@@ -17,6 +17,7 @@ from typing import Any, ClassVar
 
 from engine.core.operands import Operand, Operation
 from engine.core.variable import Variable
+from engine.frontend.keras.configs import ours
 from engine.frontend.keras.symbolic import Symbols
 
 _HOME = "engine.frontend.keras"
@@ -161,6 +162,7 @@ class Host:
             body = {"host": self, "__doc__": shared.__doc__, "__module__": self._module_of(shared)}
             above = [b for b in bases if b is not object and b not in shared.__mro__]
             found = self._classes[shared] = type(shared)(shared.__name__, (shared, *above), body)
+            ours(found)
         return found
 
     def public(self, function: Callable[..., Any]) -> Callable[..., Any]:
@@ -195,7 +197,10 @@ class Host:
     def form_of(self, value: Any) -> Any:
         """The front end's form of a class, function or table of these; anything else is itself."""
         if isinstance(value, type):
-            return self.bound(value) if issubclass(value, Bound) else value
+            if issubclass(value, Bound):
+                return self.bound(value)
+            ours(value)
+            return value
         if isinstance(value, FunctionType):
             return self.public(value)
         if isinstance(value, dict):

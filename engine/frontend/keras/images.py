@@ -2,11 +2,14 @@
 
 from __future__ import annotations
 
+import os
+from contextlib import nullcontext
 from typing import Any
 
 import numpy as np
 
-from engine.io.pictures import pillow
+from engine.io import limits
+from engine.io.pictures import FORMATS, pillow
 
 _MODES = {"grayscale": "L", "rgb": "RGB", "rgba": "RGBA"}
 
@@ -90,7 +93,11 @@ def load_img(
     ways = {w: getattr(image.Resampling, w.upper()) for w in _RESAMPLING}
     if interpolation not in ways:
         raise ValueError(f"Invalid interpolation method {interpolation!r}; give one of {', '.join(ways)}")
-    with image.open(path) as opened:
+    # an open file has no name that an error could say
+    with (
+        limits.damage(path) if isinstance(path, (str, os.PathLike)) else nullcontext(),
+        image.open(path, formats=FORMATS) as opened,
+    ):
         opened.load()
         is_gray = color_mode == "grayscale" and opened.mode in ("L", "I;16", "I")
         picture = opened.copy() if is_gray else opened.convert(_MODES[color_mode])

@@ -6,7 +6,7 @@ import inspect
 from collections.abc import Mapping
 from typing import Any
 
-from engine.frontend.keras.configs import REGISTERED, deserialized
+from engine.frontend.keras.configs import REGISTERED, Described, deserialized
 
 
 def by_name(host: Any, known: Mapping[str, Any], identifier: Any, what: str) -> Any:
@@ -19,9 +19,15 @@ def by_name(host: Any, known: Mapping[str, Any], identifier: Any, what: str) -> 
     ValueError
         If it is neither.
     """
-    found = identifier
     if isinstance(identifier, Mapping):
-        return deserialized(identifier)
+        name, module = identifier.get("class_name"), identifier.get("module") or "keras"
+        if name != "function" or not isinstance(identifier.get("config"), str):
+            kind = host.form_of(known.get(name)) if isinstance(name, str) and name not in REGISTERED else None
+            is_known = str(module).partition(".")[0] in ("keras", "tf_keras", "tensorflow", host.package)
+            is_ours = is_known and inspect.isclass(kind) and not isinstance(identifier, Described)
+            return deserialized(Described(kind, identifier) if is_ours else identifier)
+        identifier = identifier["config"]
+    found = identifier
     if isinstance(identifier, str):
         found = host.form_of(known.get(identifier, REGISTERED.get(identifier)))
         if found is None:

@@ -30,10 +30,14 @@ _BRUTE_FORCE = 8
 
 @dataclass(frozen=True)
 class Ways:
-    """Which sweeps may be made: in what `mode` ("auto", "forward", "reverse"), and whether as products over `cuts`."""
+    """Which sweeps may be made: in what `mode` ("auto", "forward", "reverse"), and whether as products over `cuts`.
+
+    With `single_rows` each element of a target is swept from by itself, whatever the patterns.
+    """
 
     mode: str = "auto"
     cuts: bool = True
+    single_rows: bool = False
 
 
 @dataclass(frozen=True, eq=False)

@@ -30,11 +30,13 @@ from engine.jacobian.planning.describe import count, describe_block, describe_fa
 from engine.jacobian.planning.direction import DirectionAssignment, Group, PlannedSweep, Ways
 from engine.jacobian.planning.hessian import symmetric_plan
 from engine.jacobian.planning.memory import check_room, chunks_for, held_bytes
+from engine.jacobian.planning.single_rows import full_patterns, with_single_rows
 from engine.jacobian.structure.path import Path
 from engine.jacobian.structure.pattern import Pattern
 from engine.jacobian.structure.peeling import IndexMap, peel_sources, peel_targets, unpeeled
 from engine.jacobian.structure.propagation import TooFullError, patterns
 from engine.jacobian.structure.sums import peel_sums
+from engine.linearity import not_linear
 from engine.runtime.cache import Cache
 
 MODES = ("auto", "forward", "reverse")
@@ -236,7 +238,10 @@ class _Candidate:
 
 def _made(path: Path, options: Options, sparsity: Any) -> Plan:
     complex_ends = any(path.values[slot].dtype.is_complex for slot in path.connected_ends)
-    choices = _choices(path, options, sparsity, complex_ends)
+    rule = not_linear(path.nodes, options.mode == "forward")
+    if rule is not None:
+        options = with_single_rows(options, sparsity, rule)
+    choices = _choices(path, options, sparsity, complex_ends, rule is not None)
     plan = _planned(path, options, sparsity, next(choices), complex_ends)
     limit = options.max_bytes
     if limit is None or plan.facts["bytes"] <= limit:
@@ -266,10 +271,10 @@ class _Choice(NamedTuple):
     blocks: list[list[Any]] | None = None
 
 
-def _choices(path: Path, options: Options, sparsity: Any, complex_ends: bool) -> Iterator[_Choice]:
+def _choices(path: Path, options: Options, sparsity: Any, complex_ends: bool, single_rows: bool) -> Iterator[_Choice]:
     """What to plan: first what is cheapest, then whatever else there is, for those who have little memory."""
     mode = _mode(options, complex_ends)
-    candidates = _candidates(path, Ways(mode), sparsity)
+    candidates = _candidates(path, Ways(mode, not single_rows, single_rows), sparsity)
     best = _cheapest(candidates)
     check_room(path, best.entries(path), options.values_only, options.symmetric)
     if options.symmetric and not complex_ends and options.mode != "reverse":
@@ -282,7 +287,7 @@ def _choices(path: Path, options: Options, sparsity: Any, complex_ends: bool) ->
     # products over cuts cannot be made in chunks, and the other direction may hold less at a time
     either = options.mode == "auto" and not complex_ends
     for one in dict.fromkeys((mode, "forward", "reverse") if either else (mode,)):
-        candidates = _candidates(path, Ways(one, cuts=False), sparsity)
+        candidates = _candidates(path, Ways(one, False, single_rows), sparsity)
         for candidate in candidates:
             candidate.decide()
         for candidate in sorted(candidates, key=lambda c: held_bytes(path, c.sweeps)):
@@ -340,6 +345,8 @@ def _mode(options: Options, complex_ends: bool) -> str:
 def _candidates(path: Path, ways: Ways, sparsity: Any) -> list[_Candidate]:
     rows, columns = unpeeled(path)
     sites = Sites(path.contents)
+    if ways.single_rows:
+        return [_candidate(path, sites, path.nodes, rows, columns, ways, "rule not linear", full_patterns(path))]
     if sparsity is not None and any(t in path.live for t in path.targets):
         return [_candidate(path, sites, path.nodes, rows, columns, ways, "pattern given", sparsity)]
     found = [_candidate(path, sites, path.nodes, rows, columns, ways, "as it is")]
@@ -401,7 +408,9 @@ def _candidate(
 ) -> _Candidate:
     targets = _wanted(path, rows)
     sources = [Group(slot) for slot in dict.fromkeys(p.slot for p in columns)]
-    if sparsity is None:
+    if ways.single_rows:
+        found = sparsity
+    elif sparsity is None:
         ends = [[path.values[g.slot] for g in side] for side in (targets, sources)]
         found = patterns(nodes, ends[1], ends[0], sites, most)
         found = [

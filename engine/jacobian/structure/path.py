@@ -20,6 +20,7 @@ from engine.core.op import Node, distinct
 from engine.core.trace import constant_value, known_value
 from engine.core.value import Value, aval_of, known_shape
 from engine.core.variable import read_variable
+from engine.linearity import has_users_rule
 from engine.ops.shape import identity
 from engine.program.instruction import is_stateful
 from engine.reverse import live_path
@@ -130,7 +131,9 @@ class Path:
         for node in self.nodes:
             inputs = tuple([slots[id(x)] for x in node.inputs])
             outputs = [self.slots[id(x)] for x in node.outputs]
-            fixed = not is_stateful(node.op, node.params) and node.op not in (read_variable, identity)
+            # a rule that is not linear gives another sum for two uses than for one of their sum
+            apart = node.op in (read_variable, identity) or has_users_rule(node.op)
+            fixed = not is_stateful(node.op, node.params) and not apart
             if fixed and self.live.issuperset(inputs) and sources.isdisjoint(outputs):
                 with contextlib.suppress(TypeError):
                     params = tuple([(name, distinct(value)) for name, value in node.params.items()])

@@ -18,6 +18,7 @@ from engine.jacobian.late_specialisation import PathCopy, is_known
 from engine.jacobian.planning.plan import Options
 from engine.jacobian.structure.path import Path
 from engine.jacobian.views.for_scipy import Derived, Evaluations
+from engine.jacobian.views.missing import check_all_implemented
 from engine.ops.reduce import reduce_sum
 from engine.runtime.cache import Cache
 from engine.symbolic import ancestors
@@ -173,7 +174,10 @@ class _Derivative:
 
 
 def _path(ys: Sequence[Any], xs: Sequence[Any]) -> Path:
-    return Path(ancestors(ys), [tracked_value(x) for x in xs], ys)
+    sources = [tracked_value(x) for x in xs]
+    nodes = ancestors(ys, sources)
+    check_all_implemented(nodes, sources, ys)
+    return Path(nodes, sources, ys)
 
 
 def _avals(arrays: Sequence[Any]) -> list[Aval]:

@@ -23,6 +23,7 @@ from engine.core.sparsity import Sites
 from engine.core.tape import Tape, paused
 from engine.core.value import Value, dtype_of
 from engine.core.variable import Variable
+from engine.jacobian.callable_plan import contents_besides
 from engine.jacobian.execution.compiled import Compiled, compiled_jacobian
 from engine.jacobian.execution.parallel import Spread, check_executor, spread_over
 from engine.jacobian.plan_cache import compiled_for
@@ -30,6 +31,7 @@ from engine.jacobian.planning.plan import Options
 from engine.jacobian.second import compiled_gradient, compiled_hessian, compiled_product, compiled_pull, compiled_push
 from engine.jacobian.structure.path import Path
 from engine.jacobian.structure.propagation import patterns
+from engine.jacobian.views.missing import check_all_implemented
 from engine.jacobian.views.operator import JacobianOperator
 from engine.jacobian.views.results import options_for, pattern_given, sparse_block
 from engine.ops.reduce import reduce_sum
@@ -54,7 +56,7 @@ class Evaluations:
         raise NotImplementedError
 
     def path(self) -> Path:
-        """The way from the point to the results."""
+        """The way from the point to the results, with what is known of it at every point."""
         raise NotImplementedError
 
 
@@ -101,12 +103,14 @@ class Recorded(Evaluations):
     def derived(self, make: Callable[..., Compiled], options: Options, sparsity: Any, ends: Any = None) -> Derived:
         """The derivative of the recording."""
         targets, sources = self._targets, self._sources
+        check_all_implemented(self._tape, sources, targets)
         if ends is not None:
             targets, sources = [targets[ends[0]]], [sources[ends[1]]]
         return compiled_for(self._tape.nodes, sources, targets, options, sparsity, make)
 
     def weighted(self, make: Callable[..., Compiled], options: Options, weights: Sequence[np.ndarray]) -> Derived:
         """The same for the weighted sum, which is recorded in addition."""
+        check_all_implemented(self._tape, self._sources, self._targets)
         before = self._tape.nodes
         self._tape.nodes = before.copy()
         given = [EagerTensor(w) for w in weights]
@@ -115,8 +119,9 @@ class Recorded(Evaluations):
         return compiled_for(nodes, self._sources, sums, options, None, make)
 
     def path(self) -> Path:
-        """The recording."""
-        return Path(self._tape.nodes, self._sources, self._targets)
+        """The recording; indices that were computed in it, and may be others elsewhere, are not known."""
+        known = contents_besides(self._tape.everything())
+        return Path(self._tape.nodes, self._sources, self._targets, known=known)
 
     def _recorded(self, function: Callable[[], list[Any]]) -> list[Any]:
         with paused():
@@ -241,7 +246,12 @@ class SciPyFunction:
         return self.fun(x, *args), self.jac(x, *args)
 
     def jac_sparsity(self, *args: Any) -> sparse.csr_array:
-        """Where the Jacobian can be different from zero, from the structure of the function, as a CSR array of ones."""
+        """Where the Jacobian can be different from zero at any point, as a CSR array of ones.
+
+        It follows from the structure of the function. Where indices are computed from other values (a sort, a mask),
+        each element counts as depending on all that they choose from. What Python decides (an ``if``) is as at the
+        last point.
+        """
         if self._point is None:
             self._go(self.x0, args)
         path = self._evaluations.path()

@@ -69,8 +69,9 @@ class SparseJacobian(Composite):
         return [self.values]
 
     def rebuilt(self, components: Sequence[Any]) -> sparse.sparray:
-        """The `scipy.sparse` array with these values."""
-        found = self.block.matrix(components[0])
+        """The `scipy.sparse` array with these values; float32 for float16, which SciPy has no sparse arrays of."""
+        values = components[0]
+        found = self.block.matrix(values.astype(np.float32) if values.dtype == np.float16 else values)
         return found if self.format == "csr" else found.asformat(self.format)
 
     def __matmul__(self, other: Any) -> NoReturn:
@@ -170,11 +171,32 @@ def vectors_like(name: str, argument: str, given: Any, ends: Sequence[Any]) -> l
     return found
 
 
+def eager(vectors: Sequence[Any]) -> list[Any]:
+    """Vectors as values; None stays None."""
+    return [v if v is None else wrapped(v) for v in vectors]
+
+
+def wrapped(x: Any) -> Operand:
+    """A result as a value."""
+    return x if isinstance(x, Value) else EagerTensor(x)
+
+
 def require_differentiable(name: str, ends: Sequence[Any]) -> None:
     """Raise unless all targets and sources are of a floating or complex dtype."""
     for x in ends:
         if not dtype_of(x).is_differentiable:
             raise InvalidArgumentError(f"{name}: targets and sources must have a floating or complex dtype; got {x!r}")
+
+
+def require_real(name: str, ends: Sequence[Any]) -> None:
+    """Raise if a matrix of real numbers is wanted where an end is complex: it would be half of the derivatives."""
+    for x in ends:
+        if dtype_of(x).is_complex:
+            whose = "targets" if name == "jacobian_plan" else "sources"
+            raise InvalidArgumentError(
+                f"{name}: {whose} must be real, since one number per entry does not hold the derivative of complex "
+                f"ones; got {x!r}. Take real and imaginary parts as {whose} (tf.math.real, tf.math.imag, tf.complex)"
+            )
 
 
 def pattern_given(name: str, sparsity: Any, shape: tuple[int, int] | None) -> sparse.csr_array | None:

@@ -14,7 +14,7 @@ import numpy as np
 from engine.core.op import Op
 from engine.core.structural import contiguous, scale
 from engine.core.value import scalar
-from engine.ops.arithmetic import divide_no_nan
+from engine.ops.arithmetic import divide_no_nan, part_of
 from engine.ops.compare import keep_chosen
 from engine.ops.explog import pow
 from engine.ops.joining import concat_op, stack_op, unstack_op
@@ -65,7 +65,7 @@ def _power(recorder: Writer, x: Any, y: Any) -> Any:
 
 
 def _divide_no_nan(recorder: Writer, x: Any, y: Any) -> Any:
-    """`divide_no_nan` where the kernel looks whether anything is divided by zero."""
+    """`divide_no_nan` and `part_of`, where the kernel looks whether anything is divided by zero."""
     known = not isinstance(y, Hidden)
     if known:
         return divide_no_nan.kernel(x, y)
@@ -155,6 +155,7 @@ REWRITES: dict[Op, Callable[..., Any]] = {
     keep_chosen: _keep_chosen,
     pow: _power,
     divide_no_nan: _divide_no_nan,
+    part_of: _divide_no_nan,
     contiguous: _contiguous,
     concat_op: _concat,
     stack_op: _stack,

@@ -41,6 +41,7 @@ from engine.ops.arithmetic import multiply
 from engine.ops.compare import keep_chosen
 from engine.ops.creation import identity_like
 from engine.ops.linalg import matmul_op, matmul_specialized
+from engine.ops.reduce import share
 from engine.ops.shape import transpose_op
 from engine.program.kernels import diagonal_product, identity_product, number_like, scaled_product
 from engine.program.layout import Order, order_of_result
@@ -147,7 +148,7 @@ def _shared(structure: Fill, x: Aval, out: Aval) -> Fill | None:
     """What each element of a mean gets."""
     if not x.size or not out.size or not out.dtype.is_floating:
         return None
-    return Fill((out.dtype.numpy.type(structure.value) / (out.size // x.size)).item())
+    return Fill(share(out.dtype.numpy.type(structure.value), out.size // x.size).item())
 
 
 def _is_per_row(structure: Repeated, rows: TracedValue, x: TracedValue) -> bool:

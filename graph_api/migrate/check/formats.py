@@ -8,8 +8,10 @@ from collections.abc import Sequence
 from dataclasses import asdict
 from pathlib import PurePath
 from typing import Any
+from urllib.parse import quote
 
 import engine
+from engine.quoting import one_line
 from graph_api.migrate.check.uses import DIFFERS, MISSES, SAME, UNCHECKED, VERDICTS, Use
 
 LEVELS = {DIFFERS: "note", UNCHECKED: "warning", MISSES: "error"}
@@ -42,7 +44,9 @@ def _line(group: Sequence[Use]) -> str:
     first, *others = group
     further = ", ".join(dict.fromkeys(str(use.line) for use in others if use.line != first.line))
     parts = [f"{first.file}:{first.line}:{first.column}", first.verdict, first.name]
-    return ": ".join([*parts, *filter(None, [first.message])]) + (f" (and in line {further})" if further else "")
+    return one_line(": ".join([*parts, *filter(None, [first.message])])) + (
+        f" (and in line {further})" if further else ""
+    )
 
 
 def as_json(uses: Sequence[Use], files: int, every: bool = True) -> str:
@@ -54,7 +58,7 @@ def as_json(uses: Sequence[Use], files: int, every: bool = True) -> str:
         "counts": counts(uses),
         "uses": [asdict(use) for use in uses if every or use.verdict != SAME],
     }
-    return json.dumps(content, indent=1, ensure_ascii=False)
+    return json.dumps(content, indent=1)
 
 
 def as_sarif(uses: Sequence[Use], files: int, every: bool = False) -> str:
@@ -83,19 +87,20 @@ def as_sarif(uses: Sequence[Use], files: int, every: bool = False) -> str:
             }
         ],
     }
-    return json.dumps(content, indent=1, ensure_ascii=False)
+    return json.dumps(content, indent=1)
 
 
 def _result(use: Use) -> dict[str, Any]:
     place = {
-        "artifactLocation": {"uri": PurePath(use.file).as_posix()},
+        "artifactLocation": {"uri": quote(PurePath(use.file).as_posix(), errors="surrogateescape")},
         "region": {"startLine": use.line, "startColumn": use.column},
     }
     return {
         "ruleId": use.verdict.replace(" ", "-"),
         "ruleIndex": [*RULES].index(use.verdict),
         "level": LEVELS[use.verdict],
-        "message": {"text": f"{use.name}: {use.message}"},
+        # `[text](target)` would be a link (3.11.6)
+        "message": {"text": f"{use.name}: {use.message}".replace("](", "] (")},
         "locations": [{"physicalLocation": place}],
     }
 

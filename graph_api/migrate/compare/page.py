@@ -3,9 +3,9 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Sequence
-from html import escape
 from typing import Any
 
+from engine.quoting import markup
 from graph_api.migrate.compare.findings import Comparison, Difference, Row
 from graph_api.migrate.compare.report import EXPLAINED, HEAD, apart, cells, made_with, scope
 
@@ -37,9 +37,9 @@ def page(comparison: Comparison) -> str:
     c = comparison
     bad = "" if c.exit_code == 0 else " bad"
     parts = [
-        f"<h1>{escape(c.title)}</h1>",
-        f'<p class="verdict{bad}"><strong>{c.verdict}</strong><br>{escape(EXPLAINED[c.verdict])}</p>',
-        f"<h2>What was compared</h2><p>{escape(scope(c))}.</p>",
+        f"<h1>{markup(c.title)}</h1>",
+        f'<p class="verdict{bad}"><strong>{markup(c.verdict)}</strong><br>{markup(EXPLAINED[c.verdict])}</p>',
+        f"<h2>What was compared</h2><p>{markup(scope(c))}.</p>",
         _list("Left out", [f"{what}: {count}" for what, count in c.uncovered.items()]),
         _list("Why it is not comparable to the bit", c.reasons),
         _list("Notes", c.notes),
@@ -52,14 +52,14 @@ def page(comparison: Comparison) -> str:
     parts += [
         "<h2>With what</h2>",
         _terms([("The record", made_with(c.record["made"])), ("Here", made_with(c.here)), *_program(c)]),
-        "<p>CPU features: <code>" + escape(" ".join(c.here.get("cpu_features", []))) + "</code></p>",
+        "<p>CPU features: <code>" + markup(" ".join(c.here.get("cpu_features", []))) + "</code></p>",
         '<p class="sign"><span>Date</span><span>Name</span><span>Signature</span></p>',
     ]
     body = "\n".join(filter(None, parts))
     return (
         '<!doctype html>\n<html lang="en">\n<head>\n<meta charset="utf-8">\n'
         '<meta name="viewport" content="width=device-width">\n'
-        f"<title>{escape(c.title)}</title>\n<style>{_STYLE}</style>\n</head>\n<body>\n{body}\n</body>\n</html>\n"
+        f"<title>{markup(c.title)}</title>\n<style>{_STYLE}</style>\n</head>\n<body>\n{body}\n</body>\n</html>\n"
     )
 
 
@@ -75,21 +75,21 @@ def _printed(c: Comparison) -> str:
 
 
 def _list(title: str, items: Iterable[str]) -> str:
-    found = "".join(f"<li>{escape(item)}</li>" for item in items)
-    return f"<h3>{escape(title)}</h3><ul>{found}</ul>" if found else ""
+    found = "".join(f"<li>{markup(item)}</li>" for item in items)
+    return f"<h3>{markup(title)}</h3><ul>{found}</ul>" if found else ""
 
 
 def _terms(pairs: Iterable[tuple[str, str]]) -> str:
-    return "<dl>" + "".join(f"<dt>{escape(a)}</dt><dd><code>{escape(b)}</code></dd>" for a, b in pairs) + "</dl>"
+    return "<dl>" + "".join(f"<dt>{markup(a)}</dt><dd><code>{markup(b)}</code></dd>" for a, b in pairs) + "</dl>"
 
 
 def _difference(d: Difference) -> str:
     kind = f" ({d.type})" if d.type else ""
     pairs = [(f"Operand {name}", text) for name, text in d.operands]
     pairs += [("Recorded" + _at(d.site), d.expected), ("Here" + _at(d.new_site), d.got)]
-    said = f"<p>{escape(d.note)}</p>" if d.note else ""
+    said = f"<p>{markup(d.note)}</p>" if d.note else ""
     head = f"Step {d.step}: {d.what} {d.name}{kind} differs{apart(d.ulps)}"
-    return f'<section class="difference"><h3>{escape(head)}</h3>{_terms(p for p in pairs if p[1])}{said}</section>'
+    return f'<section class="difference"><h3>{markup(head)}</h3>{_terms(p for p in pairs if p[1])}{said}</section>'
 
 
 def _at(site: Any) -> str:
@@ -97,8 +97,8 @@ def _at(site: Any) -> str:
 
 
 def _table(rows: Sequence[Row]) -> str:
-    head = "".join(f"<th>{escape(name)}</th>" for name in HEAD)
+    head = "".join(f"<th>{markup(name)}</th>" for name in HEAD)
     lines = [
-        (BAD if row.failed else "<tr>") + "".join(f"<td>{escape(x)}</td>" for x in cells(row)) + "</tr>" for row in rows
+        (BAD if row.failed else "<tr>") + "".join(f"<td>{markup(x)}</td>" for x in cells(row)) + "</tr>" for row in rows
     ]
     return f"<table><thead><tr>{head}</tr></thead><tbody>{''.join(lines)}</tbody></table>"

@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterator
 from typing import Any
 
+from engine.quoting import one_line
 from graph_api.migrate.compare.findings import Comparison, Difference, Row
 
 EXPLAINED = {
@@ -24,7 +25,7 @@ def report(comparison: Comparison) -> str:
     ----------
     comparison : Comparison
     """
-    return "\n".join(_lines(comparison))
+    return "\n".join(map(one_line, _lines(comparison)))
 
 
 def _lines(comparison: Comparison) -> Iterator[str]:

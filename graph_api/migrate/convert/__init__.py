@@ -34,6 +34,7 @@ from typing import Any
 
 import numpy as np
 
+from engine.quoting import printable
 from graph_api.migrate import watch
 from graph_api.migrate.convert import loop, summaries
 from graph_api.migrate.convert.capture import Capture, capturing
@@ -116,7 +117,7 @@ def convert(capture: Capture, program: Path) -> Conversion:
         module.convert([run for run in capture.runs.values() if run.graph is module.graph])
     written = "\n\n\n".join("\n".join(module.text()).strip("\n") for module in modules)
     missing = [m for module in modules for m in module.missing]
-    head = HEAD.format(program=program.name)
+    head = HEAD.format(program=printable(program.name))
     if arrays:
         head = head.replace("import tape_api", "import numpy as np\nimport tape_api") + loop.LOADED
     head += _MISSING if missing else ""
@@ -141,7 +142,7 @@ def _savers(
             codes = ", ".join(f"{name!r}: {variables[v.name]}" for name, v in held.items())
             rest = "".join(f", {name}={plain(value)}" for name, value in options.items() if plain(value) is not None)
             found[line] = f"tf.compat.v1.train.Saver({{{codes}}}{rest})"
-    keeps_slots = any(".get_slot(" in text or ".variables()" in text for text in found.values())
+    keeps_slots = any(".get_slot(" in text or ".kept_together()" in text for text in found.values())
     keeps_slots = keeps_slots or any(m.only_initializes(x) for m in modules for run in capture.runs.values()
                                      if run.resets and run.graph is m.graph for x in run.flat)  # fmt: skip
     lines = [line for module in modules for line in module.slots_made() if keeps_slots]
@@ -220,7 +221,7 @@ def add_program(
         reason = error if isinstance(error, Unsafe) else f"{type(error).__name__} when it was rewritten: {error}"
         conversion.arrays = arrays
         said = f"Its functions alone: {reason}."
-        conversion.text = alone.replace('convert."""\n', f'convert.\n\n{said}\n"""\n', 1)
+        conversion.text = alone.replace('convert."""\n', f'convert.\n\n{printable(said)}\n"""\n', 1)
         conversion.map |= {"whole": False, "why": str(reason)}
 
 

@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-import re
+import io
+import tokenize
 from dataclasses import replace
 from typing import TYPE_CHECKING, Any
 
@@ -87,7 +88,7 @@ def results(cst: Any, found: Replaced, call: Any) -> Any:
 def _nested(cst: Any, found: Replaced, call: Any) -> libcst.Call:
     """The expression where some fetches are lists: what the function gives, taken apart and put together again."""
     values = ["None" if i is None else f"x{i}" for i in found.leaves]
-    inside = re.sub(r"@(\d+)", lambda m: values[int(m[1])], found.form)
+    inside = _filled(found.form, values)
     names = [f"x{i}" for i in range(len(found.function["returns"]))]
     if not names:
         return cst.parse_expression(inside)
@@ -99,6 +100,17 @@ def _nested(cst: Any, found: Replaced, call: Any) -> libcst.Call:
         every = cst.List([cst.Element(_numpy(cst, call))])
     function = cst.parse_expression(f"(lambda {', '.join(names)}: {inside})")
     return cst.Call(function, [cst.Arg(every, star="*")])
+
+
+def _filled(form: str, values: list[str]) -> str:
+    """A form (`capture.shape_of`) with values in place of ``@0, @1, ...``; texts in it stay what they are."""
+    found, after, mark = [], 0, ""
+    for token in tokenize.generate_tokens(io.StringIO(form).readline):
+        if mark and token.type == tokenize.NUMBER:
+            found += [form[after : token.start[1] - 1], values[int(token.string)]]
+            after = token.end[1]
+        mark = token.string if token.string == "@" else ""
+    return "".join([*found, form[after:]])
 
 
 def _numpy(cst: Any, value: Any) -> libcst.Call:

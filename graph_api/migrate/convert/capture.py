@@ -229,7 +229,11 @@ def shape_of(shape: Any) -> str:
     if type(shape) is tuple:
         return f"({inside}{',' * (len(shape) == 1)})"
     named = getattr(shape, "_fields", None)
-    return f'namedtuple("{type(shape).__name__}", "{" ".join(named)}")({inside})' if named else "?"
+    return (
+        f'namedtuple("{type(shape).__name__}", "{" ".join(named)}")({inside})'
+        if named and type(shape).__name__.isidentifier()
+        else "?"
+    )
 
 
 def _extent(frame: FrameType) -> tuple[int, int, int, int]:

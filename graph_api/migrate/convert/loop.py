@@ -221,7 +221,7 @@ def _number(value: Any) -> Any:
 def _editor(cst: Any, plan: Plan, source: str, restores: Mapping[Place, list[str]]) -> libcst.CSTTransformer:
     """What carries out a plan; a function because its class needs a library that is loaded when it is used."""
     meta = sys.modules["libcst.metadata"]
-    lines = source.splitlines()
+    lines = source.split("\n")
 
     def bytes_in(line: int, column: int) -> int:
         return len(lines[line - 1][:column].encode()) if line <= len(lines) else column

@@ -16,6 +16,7 @@ from engine.core.dtypes import DType, float32, int32
 from engine.core.operands import Operation
 from engine.core.trace import Symbol, constant
 from engine.core.variable import Variable, read_variable, variable_handle
+from engine.quoting import printable
 from graph_api.graph import Graph, no_op
 from graph_api.migrate.convert import printing
 from graph_api.migrate.convert.arguments import Arguments, convert_in_place, converted, handed_on
@@ -32,6 +33,7 @@ from graph_api.migrate.convert.tidying import merged, side_by_side, tidied
 from graph_api.session import Session
 from graph_api.tensor import Tensor
 
+_OF_SAVEZ = inspect.signature(np.savez_compressed).parameters
 LONGEST = 70
 """Characters up to which an array is written out."""
 
@@ -99,7 +101,7 @@ class Module:
         if variable is not None:
             args = [self.variable(variable.handle), ast.Constant(name)]
             return ast.Call(path(f"{own}.get_slot"), args, [])
-        return ast.parse(f"dict(enumerate({own}.variables())).get({name})", mode="eval").body
+        return ast.parse(f"dict(enumerate({own}.kept_together())).get({name})", mode="eval").body
 
     def _make(self, key: int) -> None:
         name, held = self._held.get(key, (self._code[key], {}))
@@ -200,7 +202,7 @@ class Module:
 
     def _key(self, name: str) -> str:
         key, count = name, 1
-        while key in self.arrays:
+        while key in self.arrays or key in _OF_SAVEZ:
             count += 1
             key = f"{name}_{count}"
         return key
@@ -385,7 +387,8 @@ class Module:
         where = getattr(node, "where", None)
         if not isinstance(where, tuple):
             return ""
-        return f"line {where[1]}" if Path(where[0]).name == self.program.name else f"{Path(where[0]).name}:{where[1]}"
+        file = Path(where[0]).name
+        return f"line {where[1]}" if file == self.program.name else printable(f"{file}:{where[1]}")
 
     def _made_by(self, statement: Statement) -> Any:
         """The program's statement that a statement comes from."""
@@ -411,12 +414,15 @@ class Module:
             function.statements = side_by_side(function.statements, self._made_by)
             convert_in_place(function, _length)
         top = Gathering(self._plain, self.arrays, lambda s: _length([s])).gathered(self.top)
-        found = printing.lines([*self._seeding(), *top], self.origin)
+        found = printing.checked("", [], [*self._seeding(), *top], self.origin)
         for function in self.functions:
             if function.name is None or not function.statements:
                 continue
-            found += ["", "", *printing.head(function.name, [name for name, _ in function.parameters])]
-            found += printing.lines([*converted(function.converts), *function.statements], self.origin, 4)
+            names, whole = (
+                [name for name, _ in function.parameters],
+                [*converted(function.converts), *function.statements],
+            )
+            found += ["", "", *printing.checked(function.name, names, whole, self.origin)]
         return found
 
 
@@ -472,8 +478,7 @@ def _slots(capture: Capture, graph: Graph) -> dict[int, tuple[Any, Any, str]]:
         for name in own.get_slot_names():
             slots = [(v, own.get_slot(v, name)) for _, v in step.pairs]
             found |= {id(slot.handle): (own, v, name) for v, slot in slots if slot is not None}
-        left = own.variables() if callable(own.variables) else own.variables
-        found |= {id(v.handle): (own, None, str(i)) for i, v in enumerate(left) if id(v.handle) not in found}
+        found |= {id(v.handle): (own, None, str(i)) for i, v in enumerate(own.kept_together())}
     return found
 
 

@@ -10,6 +10,7 @@ import ast
 import keyword
 import linecache
 import re
+import unicodedata
 from collections.abc import Iterable, Mapping
 from functools import cache
 from typing import Any
@@ -22,8 +23,11 @@ _RESERVED = frozenset({"tf", "np", "tape", "self"})
 
 def identifier(text: str) -> str:
     """A Python name made of any text."""
-    found = re.sub(r"\W+", "_", text) or "value"
-    found = f"_{found}" if found[0].isdigit() else found
+    # Python takes the letters of names for their plainest forms: ｔｆ is tf
+    plain = unicodedata.normalize("NFKC", text)
+    found = "".join(c if f"_{c}".isidentifier() else " " for c in plain)
+    found = re.sub(" +", "_", found) or "value"
+    found = found if found.isidentifier() else f"_{found}"
     return f"{found}_" if keyword.iskeyword(found) or found in _RESERVED else found
 
 

@@ -3,8 +3,8 @@
 from __future__ import annotations
 
 import ast
+import copy
 import io
-import re
 import tokenize
 from collections.abc import Callable, Iterable, Sequence
 from typing import Any
@@ -35,11 +35,6 @@ def lines(statements: Iterable[Any], origin: Callable[[Any], str], indent: int =
     return apart if not apart or apart[-1] else apart[:-1]
 
 
-def head(name: str, parameters: Sequence[str]) -> list[str]:
-    """The line that begins a function, or the lines."""
-    return _filled(f"def {name}({', '.join(parameters)}):", 0, "")
-
-
 def _statement(code: ast.stmt, comment: str, origin: Callable[[Any], str], indent: int) -> list[str]:
     pad = " " * indent
     if isinstance(code, ast.With):
@@ -66,14 +61,69 @@ def _statement(code: ast.stmt, comment: str, origin: Callable[[Any], str], inden
 
 
 def _unparsed(code: ast.AST) -> str:
-    return _QUOTED.sub(_with_double_quotes, ast.unparse(ast.fix_missing_locations(code)))
+    return _requoted(ast.unparse(ast.fix_missing_locations(code)))
 
 
-_QUOTED = re.compile(r"""[rb]*"(?:[^"\\]|\\.)*"|'([^'"\\\n]*)'""")
+def double_quoted(text: str) -> str:
+    """A text as Python writes it, in double quotes if nothing in it would have to be escaped for that."""
+    return _requoted(repr(text))
 
 
-def _with_double_quotes(found: re.Match[str]) -> str:
-    return found[0] if found[1] is None else f'"{found[1]}"'
+def _requoted(text: str) -> str:
+    """Code on one line whose strings have double quotes, where they hold no quotes and no escapes.
+
+    It goes by tokens: what stands in a string is never taken for one. From Python 3.12 an f-string is several of them.
+    """
+    if "'" not in text or "\n" in text:
+        return text
+    found, opened = list(text), []
+    for token in tokenize.generate_tokens(io.StringIO(text).readline):
+        kind, end = tokenize.tok_name[token.type], token.end[1]
+        if kind in ("FSTRING_START", "STRING"):
+            opened.append(end - len(token.string.lstrip(_PREFIXES)) if kind == "STRING" else end - 1)
+        if kind in ("FSTRING_END", "STRING"):
+            first, last = opened.pop(), end - 1
+            if text[first] == "'" and not set(text[first + 1 : last]) & {"'", '"', "\\"} and last > first:
+                found[first] = found[last] = '"'
+    return "".join(found)
+
+
+_PREFIXES = "rbufRBUF"
+
+
+def checked(name: str, parameters: Sequence[str], statements: Sequence[Any], origin: Callable[[Any], str]) -> list[str]:
+    """The lines of a function, or of statements at the top if there is no name: of the syntax tree that was meant.
+
+    Parameters
+    ----------
+    name : str
+    parameters : sequence of str
+    statements : sequence of Statement
+    origin : callable
+        As for `lines`.
+
+    Raises
+    ------
+    RuntimeError
+        If the syntax tree of the text is another one.
+    """
+    first = _filled(f"def {name}({', '.join(parameters)}):", 0, "") if name else []
+    found = [*first, *lines(statements, origin, 4 if name else 0)]
+    meant: Any = ast.parse("\n".join([*first, "    pass"] if name else []))
+    (meant.body[0] if name else meant).body = [_tree(s.code) for s in statements]
+    meant = ast.parse(ast.unparse(ast.fix_missing_locations(meant)))
+    if ast.dump(ast.parse("\n".join(found))) != ast.dump(meant):
+        raise RuntimeError(f"{name or 'the top of the module'} is written otherwise than it was meant: {found}")
+    return found
+
+
+def _tree(code: Any) -> Any:
+    """A statement whose body, if it has one, is made of syntax trees."""
+    if not isinstance(code, (ast.With, ast.FunctionDef, ast.For)):
+        return code
+    new = copy.copy(code)
+    new.body = [_tree(s.code) for s in code.body]  # type: ignore[attr-defined]
+    return new
 
 
 def _split(code: ast.stmt) -> tuple[str, ast.expr | None]:
@@ -112,7 +162,7 @@ def _filled(text: str, indent: int, comment: str, cut: int | None = None) -> lis
     for token in tokenize.generate_tokens(io.StringIO(text).readline):
         if token.type in (tokenize.NEWLINE, tokenize.ENDMARKER):
             break
-        line += text[after : token.start[1]] + token.string
+        line += text[after : token.end[1]]
         after = token.end[1]
         if token.string in _OPENING:
             opened.append((len(line), len(line)) if len(line) < _DEEPEST else (opened[-1][0], opened[-1][1] + 4))

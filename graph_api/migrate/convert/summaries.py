@@ -8,7 +8,6 @@ tensors by their tags (`Summaries`), and the program's own ``writer.add_summary`
 from __future__ import annotations
 
 import ast
-import json
 import re
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from typing import Any
@@ -19,6 +18,7 @@ from engine.core.dtypes import uint8
 from engine.core.value import boxed
 from engine.io import summaries
 from engine.io.protos import Summary
+from graph_api.migrate.convert import printing
 from graph_api.summaries import _histogram, _scalar, _text, merge_op, summary_op
 
 _KINDS: dict[Callable[..., Any], str] = {
@@ -151,7 +151,7 @@ def head(known: Mapping[str, tuple[str, tuple[Any, ...]]], adding: Mapping[int, 
     said = "".join(f"\n# The graph that line {n} {_LEFT_OUT}" for n in graphs)
     if not known and all(forms == {"graph"} for forms in adding.values()):
         return said
-    rows = [f"{json.dumps(tag)}: {_function(*found)}" for tag, found in known.items()]
+    rows = [f"{printing.double_quoted(tag)}: {_function(*found)}" for tag, found in known.items()]
     table = "SUMMARIES = {" + ", ".join(rows) + "}"
     if len(table) > _WIDEST:
         table = "\n".join(["SUMMARIES = {", *[f"    {row}," for row in rows], "}"])

@@ -6,18 +6,21 @@ import gzip
 
 import numpy as np
 
+from engine.core.errors import DataLossError
 from engine.frontend.keras.datasets.sources import BASE, Split, fetched
+from engine.io import limits
 
 
 def _array(name: str, rank: int) -> np.ndarray:
     """What an IDX file holds."""
     path = fetched(name, BASE + name, cache_subdir="datasets/fashion-mnist")
-    with gzip.open(path) as file:
-        data = file.read()
-    header = np.frombuffer(data, ">u4", rank + 1)
-    if header[0] != 2048 + rank:
-        raise ValueError(f"{path} is no IDX file of rank {rank}")
-    return np.frombuffer(data, np.uint8, offset=4 * (rank + 1)).reshape(header[1:].tolist())
+    with limits.damage(path), gzip.open(path) as file:
+        data = file.read(limits.most_bytes(path) + 1)
+        limits.require(len(data), path, "what it unpacks to")
+        header = np.frombuffer(data, ">u4", rank + 1)
+        if header[0] != 2048 + rank:
+            raise DataLossError(f"{path} is no IDX file of rank {rank}")
+        return np.frombuffer(data, np.uint8, offset=4 * (rank + 1)).reshape(header[1:].tolist())
 
 
 def load_data() -> Split:

@@ -40,7 +40,7 @@ def load_data(
     """
     if kwargs:
         raise TypeError(f"Unrecognized keyword arguments: {kwargs}")
-    x_train, y_train, x_test, y_test = archive(path, ["x_train", "y_train", "x_test", "y_test"], _DIGEST, True)
+    x_train, y_train, x_test, y_test = archive(path, ["x_train", "y_train", "x_test", "y_test"], _DIGEST)
     random = np.random.RandomState(seed)
     orders = []
     for x in (x_train, x_test):

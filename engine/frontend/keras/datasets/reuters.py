@@ -22,7 +22,7 @@ def load_data(
     index_from: int | None = 3,
 ) -> Split:
     """The texts, arrays of lists of ints, and the topic of each, from 0 to 45; `imdb.load_data` has the parameters."""
-    x, y = shuffled(archive(path, ["x", "y"], _DIGEST, True), seed)
+    x, y = shuffled(archive(path, ["x", "y"], _DIGEST), seed)
     shift = 0 if start_char is None else 1
     if maxlen:
         kept = [len(t) + shift < maxlen for t in x]

@@ -3,14 +3,14 @@
 from __future__ import annotations
 
 import json
-import pickle
 from collections.abc import Sequence
 from pathlib import Path
 from typing import Any
 
 import numpy as np
 
-from engine.frontend.keras.files import get_file, keras_home
+from engine.frontend.keras.files import get_file, keras_home, matches
+from engine.io import arrays, limits
 
 BASE = "https://storage.googleapis.com/tensorflow/tf-keras-datasets/"
 
@@ -27,61 +27,39 @@ def fetched(path: str, origin: str, digest: str | None = None, **where: Any) -> 
     return str(there) if there.exists() else get_file(given.name, origin, file_hash=digest, **where)
 
 
-def archive(path: str, names: Sequence[str], digest: str | None = None, allow_pickle: bool = False) -> list[Any]:
-    """Some arrays of an ``.npz`` file of Keras's.
+def archive(path: str, names: Sequence[str], digest: str | None = None) -> list[Any]:
+    """Some arrays of an ``.npz`` file of Keras's, of numbers or of lists of numbers. Nothing else is unpickled.
 
     Raises
     ------
-    ValueError
-        If one of them is not in it.
+    DataLossError
+        If one of them is not in it, or it is damaged or larger than its limit (`engine.io.limits`).
     """
     file = fetched(path, BASE + Path(path).name, digest)
-    with np.load(file, allow_pickle=allow_pickle) as held:
-        missing = [n for n in names if n not in held]
-        if missing:
-            raise ValueError(f"{file} has no array {', '.join(missing)}; it has {', '.join(held)}")
-        return [held[n] for n in names]
+    return arrays.npz(file, names, trusted=digest is not None and matches(Path(file), digest))
 
 
 def word_index(path: str) -> dict[str, int]:
     """The numbers of words."""
     file = fetched(path, BASE + Path(path).name)
-    return json.loads(Path(file).read_text())
-
-
-class _ArraysOnly(pickle.Unpickler):
-    """Reads pickles of arrays, and refuses everything else, which could run code."""
-
-    _ALLOWED = frozenset(
-        {
-            ("numpy.core.multiarray", "_reconstruct"),
-            ("numpy._core.multiarray", "_reconstruct"),
-            ("numpy", "ndarray"),
-            ("numpy", "dtype"),
-            ("_codecs", "encode"),
-        }
-    )
-
-    def find_class(self, module: str, name: str) -> Any:
-        """A class or function that arrays are made of."""
-        if (module, name) not in self._ALLOWED:
-            raise pickle.UnpicklingError(f"a batch of images holds {module}.{name}, which is no array")
-        return super().find_class(module.replace("numpy.core", "numpy._core"), name)
+    with limits.damage(file):
+        found: dict[str, int] = json.loads(Path(file).read_text(encoding="utf-8"))
+        return found
 
 
 def image_batch(path: Path, labels: str) -> tuple[np.ndarray, np.ndarray]:
     """The images and labels of a file of CIFAR: of shapes (examples, 32, 32, 3) and (examples, 1), uint8."""
-    with open(path, "rb") as file:
-        held = {k.decode(): v for k, v in _ArraysOnly(file, encoding="bytes").load().items()}
-    images = np.asarray(held["data"], np.uint8).reshape(-1, 3, 32, 32).transpose(0, 2, 3, 1)
-    return np.ascontiguousarray(images), np.asarray(held[labels], np.uint8).reshape(-1, 1)
+    with limits.damage(path), open(path, "rb") as file:
+        held = {k.decode(): v for k, v in arrays.pickled(file).items()}
+        images = np.asarray(held["data"], np.uint8).reshape(-1, 3, 32, 32).transpose(0, 2, 3, 1)
+        return np.ascontiguousarray(images), np.asarray(held[labels], np.uint8).reshape(-1, 1)
 
 
-def shuffled(arrays: Sequence[Any], seed: int) -> list[Any]:
+def shuffled(given: Sequence[Any], seed: int) -> list[Any]:
     """Arrays in one random order."""
-    order = np.arange(len(arrays[0]))
+    order = np.arange(len(given[0]))
     np.random.RandomState(seed).shuffle(order)
-    return [a[order] for a in arrays]
+    return [a[order] for a in given]
 
 
 def split(x: Any, y: Any, test_split: float) -> Split:
@@ -109,5 +87,6 @@ def sequences(
 def ragged(texts: Sequence[Any]) -> np.ndarray:
     """Lists of any lengths as an array of objects."""
     out = np.empty(len(texts), object)
-    out[:] = texts
+    for i, text in enumerate(texts):  # at once, lists of one length would be rows
+        out[i] = text
     return out

@@ -3,8 +3,8 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Callable
-from typing import Any
+from collections.abc import Callable, Mapping
+from typing import Any, Self
 
 from engine.core.aval import Aval
 from engine.core.dtypes import as_dtype
@@ -14,6 +14,7 @@ from engine.core.value import dtype_of, known_shape, shape_of
 from engine.core.variable import Variable
 from engine.frontend.keras import activations, initializers
 from engine.frontend.keras import functions as tf
+from engine.frontend.keras.configs import REGISTERED, deserialized
 from engine.frontend.keras.host import Bound
 from engine.frontend.keras.layers.base import Layer
 
@@ -336,6 +337,11 @@ class Lambda(Layer):
     mask : tensor or callable, optional
         The mask of the outputs: ``mask(inputs, mask of the inputs)``.
     arguments : dict, optional
+
+    Notes
+    -----
+    A file has the function by its name, which must be registered or given in `custom_objects`. Where older or other
+    versions have put bytecode into a file, it is never run; the function must be given under the name of the layer.
     """
 
     def __init__(
@@ -348,6 +354,29 @@ class Lambda(Layer):
     ) -> None:
         super().__init__(**kwargs)
         self.function, self.arguments, self.mask = function, arguments or {}, mask
+
+    @classmethod
+    def from_config(cls, config: Mapping[str, Any]) -> Self:
+        """The layer that `get_config` describes.
+
+        Raises
+        ------
+        ValueError
+            If its function is not known by a name.
+        """
+        function, name = config.get("function"), config.get("name")
+        if not callable(function):
+            said = function if isinstance(function, Mapping) and function.get("class_name") == "function" else {}
+            names = (said.get("registered_name"), said.get("config"), function, name)
+            known = (REGISTERED.get(n) for n in names if isinstance(n, str))
+            function = next((f for f in known if callable(f) and not isinstance(f, type)), None)
+        if not callable(function):
+            raise ValueError(
+                f"Lambda layer {name!r}: its function is not known. Functions in files are looked up by their names, "
+                f"never imported, and a Python lambda, which is bytecode there, is never run (in safe mode or not). "
+                f"The way out: give the function under the layer's name, `custom_objects={{{name!r}: function}}`"
+            )
+        return cls(function, **deserialized({k: x for k, x in config.items() if k != "function"}))
 
     def call(self, inputs: Any) -> Operand:
         """What the function returns."""

@@ -10,6 +10,8 @@ from typing import Any
 
 import numpy as np
 
+from engine.io import limits
+
 _FILTERS = '!"#$%&()*+,-./:;<=>?@[\\]^_`{|}~\t\n'
 
 
@@ -179,16 +181,25 @@ class Tokenizer:
 
 
 def tokenizer_from_json(json_string: str) -> Tokenizer:
-    """The tokenizer that `Tokenizer.to_json` wrote."""
-    config = json.loads(json_string)["config"]
-    counted = {name: json.loads(config.pop(name)) for name in ("word_counts", "word_docs", "index_docs", "word_index")}
-    config.pop("index_word", None)
-    made = Tokenizer(**config)
-    made.word_counts, made.word_docs = Counter(counted["word_counts"]), Counter(counted["word_docs"])
-    made.index_docs = Counter({int(i): count for i, count in counted["index_docs"].items()})
-    made.word_index = counted["word_index"]
-    made.index_word = {i: word for word, i in made.word_index.items()}
-    return made
+    """The tokenizer that `Tokenizer.to_json` wrote.
+
+    Raises
+    ------
+    DataLossError
+        If the text is no such tokenizer's.
+    """
+    with limits.damage("tokenizer_from_json: the text"):
+        config = json.loads(json_string)["config"]
+        counted = {
+            name: json.loads(config.pop(name)) for name in ("word_counts", "word_docs", "index_docs", "word_index")
+        }
+        config.pop("index_word", None)
+        made = Tokenizer(**config)
+        made.word_counts, made.word_docs = Counter(counted["word_counts"]), Counter(counted["word_docs"])
+        made.index_docs = Counter({int(i): count for i, count in counted["index_docs"].items()})
+        made.word_index = counted["word_index"]
+        made.index_word = {i: word for word, i in made.word_index.items()}
+        return made
 
 
 __all__ = ["Tokenizer", "text_to_word_sequence", "tokenizer_from_json"]

@@ -1,0 +1,89 @@
+"""Derivatives of special functions in their parameters, as kernels: the incomplete beta function, the zeta function."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+
+from engine.runtime.later import scipy
+
+_SHIFT = 12
+"""Terms of the zeta function that are added up before the tail is summed by the formula of Euler and Maclaurin."""
+_MOST = 1e7
+"""The sum of a and b from which on the fraction for the beta function would take too many terms; NaN then."""
+_BERNOULLI = (1 / 6, -1 / 30, 1 / 42, -1 / 30, 5 / 66, -691 / 2730, 7 / 6, -3617 / 510, 43867 / 798, -174611 / 330)
+"""The Bernoulli numbers B2, B4, ..., B20."""
+
+
+def betainc_by_shape(a: Any, b: Any, x: Any, second: bool) -> np.ndarray:
+    """The derivative of I_x(a, b) in `a`, or in `b` if `second`.
+
+    By the continued fraction DLMF 8.17.22, differentiated term by term: R. J. Boik and J. F. Robinson-Cox, "Derivatives
+    of the incomplete beta function", Journal of Statistical Software 3 (1998). It converges quickly below the mean;
+    above it, I_x(a, b) = 1 - I_(1-x)(b, a). Where a + b is 1e7 or more, the number of terms would be some 25,000: NaN.
+    """
+    a, b, x = np.broadcast_arrays(*[np.asarray(v, np.float64) for v in (a, b, x)])
+    small = a + b < _MOST
+    inside = (a > 0) & (b > 0) & small & (x > 0) & (x < 1)
+    given = [np.where(inside, v, 0.5).ravel() for v in (a, b, x)]
+    below = given[2] <= (given[0] + 1) / (given[0] + given[1] + 2)
+    p, q = np.where(below, given[0], given[1]), np.where(below, given[1], given[0])
+    # the smaller of x and 1 - x keeps its digits in either form
+    at, rest = np.where(below, given[2], 1 - given[2]), np.where(below, 1 - given[2], given[2])
+    logs = (
+        np.where(below, np.log(given[2]), np.log1p(-given[2])),
+        np.where(below, np.log1p(-given[2]), np.log(given[2])),
+    )
+    value, slopes = _fraction(p, q, at, rest)
+    psi = scipy.special.psi
+    power = np.exp(p * logs[0] + q * logs[1] - scipy.special.betaln(p, q)) / (p * value)
+    in_first = power * (logs[0] - 1 / p - psi(p) + psi(p + q) - slopes[0] / value)
+    in_second = power * (logs[1] - psi(q) + psi(p + q) - slopes[1] / value)
+    found = np.where(below, in_second, -in_first) if second else np.where(below, in_first, -in_second)
+    outside = np.where((a > 0) & (b > 0) & small & (x >= 0) & (x <= 1), 0.0, np.nan)
+    return np.where(inside, found.reshape(x.shape), outside)
+
+
+def _fraction(a: np.ndarray, b: np.ndarray, x: np.ndarray, rest: np.ndarray) -> tuple[np.ndarray, list[np.ndarray]]:
+    """The value ``1 + d1 / (1 + d2 / (1 + ...))`` and its derivatives in a and b, from the last term back."""
+    terms = int(40 + 8 * np.sqrt(np.max(a + b, initial=1.0)))
+    value, slopes = np.ones_like(x), [np.zeros_like(x), np.zeros_like(x)]
+    for k in range(terms, 0, -1):
+        for even in (True, False):
+            m = k if even else k - 1
+            below = (a + 2 * m) * (a + 2 * m - 1 if even else a + 2 * m + 1)
+            sum_below = 1 / (a + 2 * m) + 1 / (a + 2 * m - 1 if even else a + 2 * m + 1)
+            if even:
+                d = m * (b - m) * x / below
+                changes = -d * sum_below, m * x / below
+            else:
+                d = -(a + m) * (a + b + m) * x / below
+                changes = d * (1 / (a + m) + 1 / (a + b + m) - sum_below), -(a + m) * x / below
+            slopes = [(change - d * slope / value) / value for change, slope in zip(changes, slopes, strict=True)]
+            value = 1 + d / value
+    return value, slopes
+
+
+def zeta_by_order(x: Any, q: Any) -> np.ndarray:
+    """The derivative of the Hurwitz zeta function in its order: minus the sum of ``log(q + n) (q + n) ** -x``.
+
+    The first terms are added up, the others by the formula of Euler and Maclaurin (DLMF 25.11.7), differentiated in x.
+    """
+    x, q = np.broadcast_arrays(np.asarray(x, np.float64), np.asarray(q, np.float64))
+    inside = (x > 1) & (q > 0) & np.isfinite(x) & np.isfinite(q)
+    order, at = np.where(inside, x, 2.0), np.where(inside, q, 1.0)
+    found = np.zeros(x.shape)
+    for n in range(_SHIFT):
+        found -= np.log(at + n) * (at + n) ** -order
+    last = at + _SHIFT
+    log, power = np.log(last), last**-order
+    found -= power * last * (log / (order - 1) + 1 / (order - 1) ** 2) + power * log / 2
+    # rising factorial (x)_(2k-1) / (2k)! * last ** (1 - 2k), and the logarithmic derivative of the former
+    factor, slope = order / (2 * last), 1 / order
+    for k, bernoulli in enumerate(_BERNOULLI, 1):
+        found += bernoulli * factor * power * (slope - log)
+        first, second = order + 2 * k - 1, order + 2 * k
+        factor = factor * first * second / ((2 * k + 1) * (2 * k + 2) * last**2)
+        slope = slope + 1 / first + 1 / second
+    return np.where(inside, found, np.nan)

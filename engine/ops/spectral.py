@@ -1,0 +1,189 @@
+"""Functions of eigenvalues and singular values: their gradients, and the derivatives of these where values coincide.
+
+The gradient of a function of eigenvalues is ``V diag(c) V^H``, where ``c`` are its derivatives by the eigenvalues. Its
+own derivative is made of the divided differences ``(c_i - c_j) / (l_i - l_j)`` [1]_, of that of singular values ``s``
+also of ``(c_i + c_j) / (s_i + s_j)``. Where two values (nearly) coincide and the function is symmetric in them, both
+parts are zero. The limit is that along any direction in which the values part (l'Hopital's rule). How ``c`` changes
+when the values move in such a direction, `slope`, is found by a walk (`engine.slopes`) and given to an op of its own.
+
+References
+----------
+.. [1] R. Bhatia, *Matrix Analysis*, 1997, theorem V.3.3 (Daleckii and Krein)
+"""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+
+from engine.core.aval import Aval, broadcast_shapes
+from engine.core.batching import leading
+from engine.core.expand_axes import expand_dims
+from engine.core.kinds import general
+from engine.core.op import Op
+from engine.core.operands import Operand
+from engine.core.sparsity import rowwise
+from engine.core.value import dtype_of
+from engine.ops.arithmetic import maximum
+from engine.ops.compare import cast_like, equal, less_equal, logical_and, where
+from engine.ops.complexes import abs as absolute
+from engine.ops.complexes import real
+from engine.ops.creation import ones_like, zeros_like
+from engine.ops.diagonal import diagonal
+from engine.ops.extrema import reduce_max
+from engine.ops.linalg import adjoint, matmul
+from engine.ops.scan import cumsum
+from engine.ops.solve import triangle
+
+
+def direction(values: Any) -> Operand:
+    """A direction in which all values part: 1, 2, 3, ..."""
+    return cumsum(ones_like(values), axis=-1)
+
+
+def _pairs(x: Any, sign: int) -> Operand:
+    """``x[j] + sign * x[i]`` at [i, j]."""
+    return expand_dims(x, (-2,)) + sign * expand_dims(x, (-1,))
+
+
+def _largest(x: Any) -> Operand:
+    return expand_dims(reduce_max(absolute(x), axis=-1, keepdims=True), (-1,))
+
+
+def _divided(ct: Any, values: Any, slope: tuple[Any, ...], sign: int) -> Operand:
+    """Divided differences (sums, with the sign 1), in place of those of a value and itself 0."""
+    ct, values = real(ct), real(values)
+    steps, over, under = _pairs(direction(values), sign), _pairs(ct, sign), _pairs(values, sign)
+    one = ones_like(under)
+    same = equal(steps, zeros_like(steps))
+    if slope:
+        change = real(slope[0])
+        tolerance = dtype_of(values).as_numpy_dtype(np.finfo(dtype_of(values).numpy).eps ** 0.5)
+        size = _largest(values)
+        alike = less_equal(absolute(over), tolerance * maximum(_largest(ct), size * _largest(change)))
+        near = logical_and(less_equal(absolute(under), tolerance * size), alike)
+        limit = _pairs(change, sign) / where(same, one, steps)
+        found = where(near, limit, over / where(near, one, under))
+    else:
+        found = over / where(same, one, under)
+    return where(same, zeros_like(found), found)
+
+
+def _abstract(*avals: Aval) -> Aval:
+    x, stacks = avals[1], [a.shape if a.shape is None else a.shape[:-1] for a in (avals[0], avals[2])]
+    if x.shape is None or None in stacks:
+        return Aval(None, x.dtype)
+    return Aval((*(broadcast_shapes("spectral", x.shape[:-2], *stacks) or ()), *x.shape[-2:]), x.dtype)
+
+
+def _columns(x: Any, factors: Any) -> Operand:
+    return x * expand_dims(cast_like(factors, x), (-2,))
+
+
+def _rows(x: Any, factors: Any) -> Operand:
+    return x * expand_dims(cast_like(factors, x), (-1,))
+
+
+# ---- eigenvalues of Hermitian matrices -------------------------------------------------------------------------------
+
+
+def _eigen_kernel(ct: Any, x: Any, values: Any, vectors: Any, *slope: Any) -> np.ndarray:
+    return np.matmul(
+        vectors * ct[..., None, :].astype(vectors.dtype, copy=False), np.conjugate(vectors).swapaxes(-1, -2)
+    )
+
+
+def _eigen_change(d: Any, ct: Any, values: Any, vectors: Any, slope: tuple[Any, ...]) -> Operand:
+    """How it changes with the matrix in the direction `d`, Hermitian: this map is its own adjoint."""
+    inner = matmul(vectors, matmul(d, vectors), adjoint_a=True)
+    inner = inner * cast_like(_divided(ct, values, slope, -1), inner)
+    return matmul(vectors, matmul(inner, vectors, adjoint_b=True))
+
+
+def _eigen_by_x(d: Any, out: Any, ct: Any, x: Any, values: Any, vectors: Any, *slope: Any) -> Operand:
+    changed = _eigen_change(0.5 * (d + adjoint(d)), ct, values, vectors, slope)
+    return triangle(changed + adjoint(changed), lower=True, diagonal=0.5)
+
+
+def _eigen_along_x(t: Any, out: Any, ct: Any, x: Any, values: Any, vectors: Any, *slope: Any) -> Operand:
+    lower = triangle(t, lower=True, diagonal=0.5)
+    return _eigen_change(lower + adjoint(lower), ct, values, vectors, slope)
+
+
+def _eigen_by_ct(d: Any, out: Any, ct: Any, x: Any, values: Any, vectors: Any, *slope: Any) -> Operand:
+    return cast_like(real(diagonal(matmul(vectors, matmul(d, vectors), adjoint_a=True))), ct)
+
+
+def _eigen(name: str, slopes: int) -> Op:
+    rest = (None,) * (2 + slopes)
+    return general(
+        name,
+        _eigen_kernel,
+        _abstract,
+        vjp=(_eigen_by_ct, _eigen_by_x, *rest),
+        jvp=(lambda t, out, ct, x, values, vectors, *slope: _eigen_kernel_of(t, vectors), _eigen_along_x, *rest),
+        batch=leading(1, 2, 1, 2, *(1,) * slopes),
+        args=("ct", "x", "values", "vectors", "slope")[: 4 + slopes],
+        sparsity=rowwise(1, 2, 1, 2, *(1,) * slopes, results=(2,)),
+        doc="``V diag(ct) V^H``, a function of `x`, whose eigenvalues and eigenvectors are given.",
+    )
+
+
+def _eigen_kernel_of(ct: Any, vectors: Any) -> Operand:
+    return matmul(_columns(vectors, ct), vectors, adjoint_b=True)
+
+
+spectral = _eigen("spectral", 0)
+spectral_sloped = _eigen("spectral_sloped", 1)
+
+
+# ---- singular values -------------------------------------------------------------------------------------------------
+
+
+def _singular_kernel(ct: Any, x: Any, s: Any, u: Any, v: Any, *slope: Any) -> np.ndarray:
+    return np.matmul(u * ct[..., None, :].astype(u.dtype, copy=False), np.conjugate(v).swapaxes(-1, -2))
+
+
+def _singular_change(d: Any, out: Any, ct: Any, x: Any, s: Any, u: Any, v: Any, *slope: Any) -> Operand:
+    """How it changes with the matrix in the direction `d`; this map is its own adjoint."""
+    inner = matmul(u, matmul(d, v), adjoint_a=True)
+    turned = adjoint(inner)
+    even = 0.5 * (inner + turned) * cast_like(_divided(ct, s, slope, -1), inner)
+    odd = 0.5 * (inner - turned) * cast_like(_divided(ct, s, slope, 1), inner)
+    ratio = diagonal(_divided(ct, s, slope, 1))
+    left = matmul(_columns(_outside(u, matmul(d, v)), ratio), v, adjoint_b=True)
+    right = matmul(u, _rows(adjoint(_outside(v, matmul(d, u, adjoint_a=True))), ratio))
+    return matmul(u, matmul(even + odd, v, adjoint_b=True)) + left + right
+
+
+def _outside(basis: Any, x: Any) -> Operand:
+    """The part of each column of `x` orthogonal to the columns of `basis`."""
+    return x - matmul(basis, matmul(basis, x, adjoint_a=True))
+
+
+def _singular_by_ct(d: Any, out: Any, ct: Any, x: Any, s: Any, u: Any, v: Any, *slope: Any) -> Operand:
+    return real(diagonal(matmul(u, matmul(d, v), adjoint_a=True)))
+
+
+def _singular(name: str, slopes: int) -> Op:
+    rest = (None,) * (3 + slopes)
+    return general(
+        name,
+        _singular_kernel,
+        _abstract,
+        vjp=(_singular_by_ct, _singular_change, *rest),
+        jvp=(
+            lambda t, out, ct, x, s, u, v, *slope: matmul(_columns(u, t), v, adjoint_b=True),
+            _singular_change,
+            *rest,
+        ),
+        batch=leading(1, 2, 1, 2, 2, *(1,) * slopes),
+        args=("ct", "x", "s", "u", "v", "slope")[: 5 + slopes],
+        sparsity=rowwise(1, 2, 1, 2, 2, *(1,) * slopes, results=(2,)),
+        doc="``U diag(ct) V^H``, a function of `x`, whose singular values and vectors are given.",
+    )
+
+
+singular = _singular("singular", 0)
+singular_sloped = _singular("singular_sloped", 1)

@@ -1,0 +1,110 @@
+"""Powers of norms: derivatives of any order where the norm is 0, and has none itself.
+
+``norm(x) ** 2`` is smooth at 0. Step by step its derivative is ``2 n`` times ``x / n``, which is not: of a product of
+zero and something without limit, nothing can be told a second time. So a walk takes both steps at once. The cotangent
+of the norm is the power's times ``p n ** (p - 1)``; what a rule of `_ROOTS` wants is that over ``n``.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable, Sequence
+from typing import Any
+
+import numpy as np
+
+from engine.core.kinds import FROM_VJP, general
+from engine.core.op import Node, Op, Rule
+from engine.core.operands import Operand
+from engine.core.structural import sum_to_like
+from engine.core.value import dtype_of
+from engine.ops import complexes, stats
+from engine.ops.arithmetic import multiply, real_abs, square_op
+from engine.ops.compare import equal, less, less_equal, logical_and, not_equal, where
+from engine.ops.creation import ones_like, zeros_like
+from engine.ops.explog import pow, sqrt
+from engine.ops.reduce import spread_like
+from engine.ops.shape import stop_gradient
+
+_made: dict[tuple[Op, Op], Op] = {}
+
+
+def with_powers(nodes: Sequence[Node], sources: Iterable[Any], stop: Iterable[Any] = ()) -> Sequence[Node]:
+    """The nodes for a reverse walk, each power of a norm as one step from what the norm is taken of.
+
+    A norm that is itself a source, or counts as a constant, stays a step of its own.
+    """
+    ends: set[int] | None = None
+    roots: dict[int, Node] = {}
+    found: list[Node] | None = None
+    for i, node in enumerate(nodes):
+        op = node.op
+        if op in _ROOTS:
+            ends = {id(x) for x in (*sources, *stop)} if ends is None else ends
+            out = node.outputs[0]
+            if id(out) not in ends and not dtype_of(out).is_complex:
+                roots[id(out)] = node
+        if roots and op in _QUOTIENTS and (root := roots.get(id(node.inputs[0]))) is not None:
+            if op is multiply and node.inputs[1] is not node.inputs[0]:
+                continue
+            found = list(nodes) if found is None else found
+            inputs = (*node.inputs[:2], *root.inputs) if op is pow else (node.inputs[0], *root.inputs)
+            found[i] = Node(_power_of(op, root.op), inputs, root.params, node.outputs)
+    return nodes if found is None else found
+
+
+def _twice(ct: Any, of: Op, root: Any) -> Operand:
+    return ct + ct
+
+
+def _power(ct: Any, of: Op, root: Any, exponent: Any) -> Operand:
+    """``ct * p * root ** (p - 2)``; 0 where that is infinite, if the derivative of the root is taken to be 0 there."""
+    less_two = exponent - 2
+    zero, one = zeros_like(less_two), ones_like(less_two)
+    guarded = equal(less_two, zero) if of is sqrt else less_equal(less_two, zero)
+    # an infinity to a negative power is 0; below an exponent of 1 there is no derivative, but for 0
+    steep = logical_and(less(less_two, -one), not_equal(exponent, zero))
+    instead = where(less(less_two, zero), where(steep, np.nan * one, np.inf * one), one)
+    # the power must not see 0, whose infinite derivative would reach the gradient as NaN
+    safe = where(logical_and(equal(root, zeros_like(root)), guarded), instead, root)
+    return sum_to_like(ct * (exponent * pow(safe, less_two)), root)
+
+
+_ROOTS: dict[Op, Rule] = {
+    stats.reduce_euclidean_norm_op: lambda q, x, *, axis, keepdims: spread_like(q, x, axis, keepdims) * x,
+    stats.reduce_std_op: lambda q, x, *, axis, keepdims: (
+        spread_like(q, x, axis, keepdims, mean=True) * stats.center(x, axis=axis)
+    ),
+    sqrt: lambda q, x: 0.5 * q,
+    real_abs: lambda q, x: q * x,
+    complexes.complex_abs: lambda q, x: complexes.complex_op(q, zeros_like(q)) * x,
+}
+"""The cotangent of operand 0, given that of the result over the result: of ops without a derivative where it is 0."""
+
+_QUOTIENTS: dict[Op, Callable[..., Any]] = {square_op: _twice, multiply: _twice, pow: _power}
+"""Cotangents of roots, over these, from those of powers: of ops that raise to a power."""
+
+
+def _power_of(op: Op, root: Op) -> Op:
+    """What `op` makes of the result of `root`: an op that only walks see."""
+    made = _made.get((op, root))
+    if made is not None:
+        return made
+    quotient, rule, first = _QUOTIENTS[op], _ROOTS[root], 2 if op is pow else 1
+    by = op.vjp
+    assert by is not None
+
+    def vjp(ct: Any, out: Any, *inputs: Any, **params: Any) -> Operand:
+        # as of the two steps, the derivative is NaN where the root is
+        unknown = stop_gradient(inputs[0] - inputs[0])
+        return rule(quotient(ct, root, *inputs[:first]) + unknown, *inputs[first:], **params)
+
+    def by_exponent(ct: Any, out: Any, *inputs: Any, **params: Any) -> Operand:
+        return by[1](ct, out, *inputs[:2])  # type: ignore[misc]
+
+    own = (None, by_exponent) if op is pow else (None,)
+    others = [None] * (len(root.args) - 1)
+    name = f"{op.name}_of_{root.name}"
+    made = general(
+        name, op.kernel, op.abstract, (*own, vjp, *others), FROM_VJP, op.batch, args=(*op.args[:first], *root.args)
+    )
+    return _made.setdefault((op, root), made)

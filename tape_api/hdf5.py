@@ -1,0 +1,186 @@
+"""HDF5 files, opened so that nothing outside of them is reached, and nothing larger than a limit is unpacked."""
+
+from __future__ import annotations
+
+import io
+import math
+import mmap
+import os
+import struct
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
+from importlib import import_module
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+
+from engine.core.errors import DataLossError, UnimplementedError
+from engine.io import limits
+
+_DEEPEST = 100
+_TEXTS = (b"model_config", b"training_config", b"layer_names", b"weight_names")
+_OF_ANY_LENGTH = 9
+"""The class of datatypes whose elements lie in heaps."""
+
+
+class _NoPackageError(UnimplementedError, NotImplementedError):
+    """What reads HDF5 files is not installed: nothing is wrong with the file."""
+
+
+def module(path: Any) -> Any:
+    """The module that reads and writes HDF5 files.
+
+    Raises
+    ------
+    NotImplementedError
+        If it is not installed.
+    """
+    try:
+        return import_module("h5py")
+    except ImportError:
+        raise _NoPackageError(
+            f"{path}: HDF5 files need the package h5py (pip install h5py); a name without an ending makes a TensorFlow "
+            f"checkpoint, which needs nothing"
+        ) from None
+
+
+@contextmanager
+def opened(path: str, contents: bytes | None = None) -> Iterator[Any]:
+    """A file to be read, of which everything but the numbers has been looked at.
+
+    Parameters
+    ----------
+    path : str
+        Its name, also for messages.
+    contents : bytes, optional
+        What is read in its place: a member of an archive.
+
+    Raises
+    ------
+    FileNotFoundError
+        If there is none.
+    DataLossError
+        If it is no HDF5 file, is damaged or too large, or has links (soft, or to other files) or data that lie in
+        other files (external, virtual).
+    """
+    h5py = module(path)
+    if contents is None and not Path(path).is_file():
+        raise FileNotFoundError(f"there is no file {path}")
+    with limits.damage(path):
+        _require_sound_texts(path, contents)
+        file = h5py.File(path if contents is None else io.BytesIO(contents), "r")
+    try:
+        with limits.damage(path):
+            _examine(h5py, file, path)
+        yield file
+    finally:
+        file.close()
+
+
+def _require_sound_texts(path: str, contents: bytes | None) -> None:
+    """Refuse texts that would have the HDF5 library take any amount of memory or time, before it sees them.
+
+    The layouts are in sections III.E (global heap), IV.A.2.b (dataspace) and IV.A.2.m (attribute) of the HDF5 file
+    format specification.
+    """
+    with open(path, "rb") as file:
+        if contents is None and os.fstat(file.fileno()).st_size == 0:
+            raise DataLossError(f"{path}: the file is empty")
+        held: Any = contents if contents is not None else mmap.mmap(file.fileno(), 0, access=mmap.ACCESS_READ)
+        if held[:8] != b"\x89HDF\r\n\x1a\n":
+            raise DataLossError(f"{path}: this is no HDF5 file")
+        heaps = {at for at in _places(held, b"GCOL\x01") if _is_sound_heap(held, at)}
+        for name in _TEXTS:
+            for at in _places(held, name + b"\0"):
+                if not all(address in heaps and size <= len(held) for size, address in _texts(held, at, len(name) + 1)):
+                    raise DataLossError(f"{path}: the attribute {name.decode()} at byte {at} is damaged")
+
+
+def _places(held: Any, what: bytes) -> Iterator[int]:
+    at = held.find(what)
+    while at >= 0:
+        yield at
+        at = held.find(what, at + 1)
+
+
+def _is_sound_heap(held: Any, at: int) -> bool:
+    """Whether the pieces of a heap end; where one has no length, the library would go round and round."""
+    end, place = at + int.from_bytes(held[at + 8 : at + 16], "little"), at + 16
+    while place + 16 <= end <= len(held):
+        index, length = struct.unpack("<H6xQ", held[place : place + 16])
+        if not (index or length):
+            return False
+        place += (length + 7) // 8 * 8 + 16 if index else length
+    return place <= end <= len(held)
+
+
+def _texts(held: Any, at: int, size: int) -> Iterator[tuple[int, int]]:
+    """The lengths of the texts of an attribute whose name is at a place, and the addresses of their heaps."""
+    for before in (8, 9):  # from the third version on there is a byte for the set of characters
+        start = at - before
+        version, *sizes = struct.unpack("<Bx3H", held[start : start + 8]) if start >= 0 else (0, 0)
+        if version not in ((1, 2) if before == 8 else (3,)) or sizes[0] != size:
+            continue
+        unit = 8 if version == 1 else 1
+        kind = at + -(-sizes[0] // unit) * unit
+        space = kind + -(-sizes[1] // unit) * unit
+        if held[kind] & 15 != _OF_ANY_LENGTH:
+            continue
+        dims = space + (8 if held[space] == 1 else 4)
+        count = math.prod(struct.unpack(f"<{held[space + 1]}Q", held[dims : dims + 8 * held[space + 1]]))
+        first = space + -(-sizes[2] // unit) * unit
+        for length, address, _ in struct.iter_unpack("<IQI", held[first : first + 16 * min(count, len(held))]):
+            if length:
+                yield length, address
+
+
+def _examine(h5py: Any, file: Any, path: str) -> None:
+    """Go through a file once; an object that two names have is looked at once."""
+    if file.id.get_create_plist().get_sizes() != (8, 8):
+        raise DataLossError(f"{path}: addresses and lengths in the file have other than 8 bytes")
+    total, seen, left = 0, set(), [("", file, 0)]
+    while left:
+        place, group, depth = left.pop()
+        address = h5py.h5o.get_info(group.id).addr
+        if address in seen or depth > _DEEPEST:
+            raise DataLossError(f"{path}: group {place!r} is inside itself, or too deep")
+        seen.add(address)
+        for text in map(bytes.decode, _TEXTS):
+            if text in group.attrs:
+                limits.require(16 * math.prod(group.attrs.get_id(text).shape or ()), path, f"attribute {text}")
+        for name in group:
+            at = f"{place}/{name}"
+            if not isinstance(group.get(name, getlink=True), h5py.HardLink):
+                raise DataLossError(f"{path}: {at} is a link, which may lead anywhere; files with links are not read")
+            held = group[name]
+            if isinstance(held, h5py.Group):
+                left.append((at, held, depth + 1))
+            elif isinstance(held, h5py.Dataset):
+                total += _size(held, path, at)
+                limits.require(total, path, "all that it holds")
+            else:
+                raise DataLossError(f"{path}: {at} is neither a group nor an array")
+
+
+def _size(held: Any, path: str, at: str) -> int:
+    """The bytes of an array and of one of its chunks, which are unpacked at once."""
+    if held.external or held.is_virtual:
+        raise DataLossError(f"{path}: the numbers of {at} lie in another file; only those of this file are read")
+    return held.dtype.itemsize * (math.prod(held.shape or ()) + math.prod(held.chunks or (0,)))
+
+
+def written(path: Any, fill: Callable[[Any], None]) -> bytes:
+    """The contents of a file that a function fills."""
+    buffer = io.BytesIO()
+    with module(path).File(buffer, "w") as file:
+        fill(file)
+    return buffer.getvalue()
+
+
+def numbers(held: Any) -> np.ndarray:
+    """What a data set holds, if these are numbers."""
+    if held.dtype.kind not in "biufc":
+        raise DataLossError(f"{held.name} is no array of numbers but of dtype {held.dtype}")
+    found: np.ndarray = held[()]
+    return found

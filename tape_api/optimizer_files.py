@@ -1,0 +1,81 @@
+"""What an optimizer keeps, as the files of models have it: a list of arrays without names, in Keras's order.
+
+Keras counts calls, of which `gradient_accumulation_steps` make a step; here steps and calls since the last one are
+counted. The files have Keras's count.
+"""
+
+from __future__ import annotations
+
+import warnings
+from collections.abc import Sequence
+from typing import Any
+
+import numpy as np
+
+from optim.keras_optimizer import KerasOptimizer
+from tape_api import hdf5
+from tape_api.trackable import in_older_order
+
+Plan = list[tuple[Any, np.ndarray]]
+Taken = tuple[Any, np.ndarray, int]
+
+
+def kept(optimizer: Any) -> list[Any]:
+    """The variables of an optimizer."""
+    variables = optimizer.variables
+    return list(variables() if callable(variables) else variables)
+
+
+def arrays(optimizer: Any) -> list[np.ndarray]:
+    """What a file holds of an optimizer."""
+    values = [variable.numpy() for variable in kept(optimizer)]
+    number = calls(optimizer)
+    return values if number is None else [number, *values[1:-1]]
+
+
+def calls(optimizer: Any) -> np.ndarray | None:
+    """How often an optimizer that accumulates gradients was called; None if there is none that does."""
+    count = _count(optimizer)
+    if count is None:
+        return None
+    steps = optimizer.iterations.numpy()
+    return np.asarray(steps * optimizer.gradient_accumulation_steps + count.numpy(), steps.dtype)
+
+
+def in_steps(optimizer: KerasOptimizer, found: Sequence[Taken]) -> list[Taken]:
+    """Values for variables of an optimizer, with the number of calls made one of steps, and of calls since the last."""
+    count, taken = _count(optimizer), []
+    for variable, value, number in found:
+        if count is None or variable is not optimizer.iterations:
+            taken.append((variable, value, number))
+        else:
+            steps, rest = np.divmod(value, optimizer.gradient_accumulation_steps or 1)
+            taken += [(variable, steps, number), (count, np.asarray(rest, np.int32), number)]
+    return taken
+
+
+def planned(optimizer: Any, stored: Sequence[Any]) -> Plan:
+    """Variables of an optimizer and what they are to hold; nothing, with a warning, if the file is of another one."""
+    variables = kept(optimizer)[: None if _count(optimizer) is None else -1]
+    is_older = isinstance(optimizer, KerasOptimizer) and _shapes(variables) != _shapes(stored)
+    if is_older:
+        variables = list(in_older_order(optimizer).items.values())
+    if _shapes(variables) != _shapes(stored):
+        warnings.warn(
+            f"load_weights: the state of optimizer {getattr(optimizer, 'name', '')!r} is left as it is: it keeps "
+            f"arrays of shapes {_shapes(variables)}, the file has {_shapes(stored)}",
+            stacklevel=4,
+        )
+        return []
+    pairs = [(v, np.asarray(hdf5.numbers(a), v.dtype.numpy), 0) for v, a in zip(variables, stored, strict=True)]
+    return [(v, a) for v, a, _ in (pairs if is_older else in_steps(optimizer, pairs))]
+
+
+def _count(optimizer: Any) -> Any:
+    """What counts the calls since the last step; None if gradients are not accumulated, or nothing is made yet."""
+    accumulated = optimizer._accumulated if isinstance(optimizer, KerasOptimizer) else None
+    return next(iter([] if accumulated is None else accumulated.kept_together()), None)
+
+
+def _shapes(values: Sequence[Any]) -> list[Any]:
+    return [None if (shape := getattr(x, "shape", None)) is None else tuple(shape) for x in values]
