@@ -119,8 +119,11 @@ def _texts(held: Any, at: int, size: int) -> Iterator[tuple[int, int]]:
     """The lengths of the texts of an attribute whose name is at a place, and the addresses of their heaps."""
     for before in (8, 9):  # from the third version on there is a byte for the set of characters
         start = at - before
-        version, *sizes = struct.unpack("<Bx3H", held[start : start + 8]) if start >= 0 else (0, 0)
+        version, flags, *sizes = struct.unpack("<BB3H", held[start : start + 8]) if start >= 0 else (0, 0, 0)
         if version not in ((1, 2) if before == 8 else (3,)) or sizes[0] != size:
+            continue
+        if flags:  # its datatype lies elsewhere, where its lengths cannot be told from here
+            yield 0, -1
             continue
         unit = 8 if version == 1 else 1
         kind = at + -(-sizes[0] // unit) * unit
@@ -148,7 +151,7 @@ def _examine(h5py: Any, file: Any, path: str) -> None:
         seen.add(address)
         for text in map(bytes.decode, _TEXTS):
             if text in group.attrs:
-                limits.require(16 * math.prod(group.attrs.get_id(text).shape or ()), path, f"attribute {text}")
+                _require_text(h5py, group.attrs.get_id(text), path, f"the attribute {text} of {place or '/'}")
         for name in group:
             at = f"{place}/{name}"
             if not isinstance(group.get(name, getlink=True), h5py.HardLink):
@@ -161,6 +164,17 @@ def _examine(h5py: Any, file: Any, path: str) -> None:
                 limits.require(total, path, "all that it holds")
             else:
                 raise DataLossError(f"{path}: {at} is neither a group nor an array")
+
+
+def _require_text(h5py: Any, held: Any, path: str, what: str) -> None:
+    """Refuse an attribute that is to be text and is not; an empty list is one of numbers.
+
+    The library opens an attribute whose elements lie in heaps and are of no kind that it knows (neither sequences nor
+    text), and jumps to a null pointer when it reads one.
+    """
+    limits.require(16 * math.prod(held.shape or ()), path, what)
+    if not isinstance(held.get_type(), (h5py.h5t.TypeStringID, h5py.h5t.TypeFloatID)):
+        raise DataLossError(f"{path}: {what} is no text")
 
 
 def _size(held: Any, path: str, at: str) -> int:

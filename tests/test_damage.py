@@ -123,6 +123,35 @@ def test_a_heap_that_has_no_end(h5py: Any, tmp_path: Path) -> None:
         keras.models.load_model(tmp_path / "m.h5")
 
 
+def test_an_attribute_of_text_that_is_none(h5py: Any, tmp_path: Path) -> None:
+    path = tmp_path / "m.h5"
+    for name in (b"model_config", b"layer_names", b"weight_names"):
+        net().save(path)
+        data = path.read_bytes()
+        at = data.index(b"\x19\x01", data.index(name + b"\0"))  # a datatype of any length, which is text
+        for kind in (0, *range(2, 16)):  # a sequence; kinds that there are not
+            path.write_bytes(data[: at + 1] + bytes((kind,)) + data[at + 2 :])
+            with pytest.raises(DataLossError, match=rf"m\.h5: the attribute {name.decode()} of .* is no text"):
+                keras.models.load_model(path)
+    for dtype in ([("x", h5py.string_dtype())], h5py.vlen_dtype("i4")):
+        net().save(path)
+        with h5py.File(path, "r+") as file:
+            file["model_weights/d"].attrs.create("weight_names", np.zeros(0, dtype))
+        with pytest.raises(DataLossError, match="weight_names of /model_weights/d is no text"):
+            keras.models.load_model(path)
+
+
+def test_an_attribute_whose_datatype_lies_elsewhere(h5py: Any, tmp_path: Path) -> None:
+    path = tmp_path / "m.h5"
+    net().save(path)
+    with h5py.File(path, "r+") as file:
+        file["t"] = h5py.string_dtype()
+        file.attrs.create("model_config", file.attrs["model_config"], dtype=file["t"])
+        del file["t"]
+    with pytest.raises(DataLossError, match=r"m\.h5: the attribute model_config .* is damaged"):
+        keras.models.load_model(path)
+
+
 # ---- archives --------------------------------------------------------------------------------------------------------
 
 
