@@ -23,6 +23,7 @@ from engine.core.tape import Tape
 from engine.core.value import Value, Zero, dtype_of, shape_of
 from engine.linearity import check_linear, has_users_rule
 from engine.ops.creation import ones_like, zeros_like
+from engine.powers import with_powers
 from engine.reverse import boxed, reverse
 
 
@@ -43,6 +44,8 @@ def forward(nodes: Sequence[Node], seeds: Iterable[tuple[Any, Any]], targets: Se
         A tangent per target, None where no path leads to it from a seeded value.
     """
     tangents: dict[int, Any] = {}
+    seeds = list(seeds)
+    nodes = with_powers(nodes, [value for value, _ in seeds])
     for value, tangent in seeds:
         key, seed = id(value), choices.seeded(tangent)
         tangents[key] = choices.joined(tangents[key], seed) if key in tangents else seed

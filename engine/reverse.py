@@ -34,6 +34,7 @@ from engine.core.tape import active
 from engine.core.value import Value, Zero, dtype_of, shape_of
 from engine.core.variable import read_variable
 from engine.ops.creation import zeros_like
+from engine.powers import with_powers
 
 _COMPLEX = frozenset([np.dtype(np.complex64), np.dtype(np.complex128)])
 _MANY = 16
@@ -74,6 +75,8 @@ def reverse(
     """
     raw = not active.tapes
     kept = {id(s) for s in sources}
+    stop = list(stop)
+    nodes = with_powers(nodes, sources, stop)
     path, live = live_path(nodes, kept, {id(v) for v in stop})
     in_rows = _gathered_sources(path, kept) if sparse else frozenset()
     # what is read from a variable adds to the variable's cotangent, use by use: it matters not how often it was read

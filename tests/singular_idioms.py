@@ -58,6 +58,11 @@ def sqrt(tf: Any, x: Any) -> Any:
     return tf.sqrt(x)
 
 
+def root_of_second(tf: Any, x: Any) -> Any:
+    """The root of the second element; the first one plays no part."""
+    return tf.sqrt(x + np.array([5.0, 0.0])) * np.array([0.0, 1.0])
+
+
 def itself(tf: Any, x: Any) -> Any:
     return tf.identity(x)
 
@@ -241,9 +246,9 @@ UNCHOSEN = [
     unchosen("relu of a log", lambda tf, x: tf.nn.relu(tf.math.log(x)), log, (0.0, 2.5)),
     unchosen("relu6 of a log", lambda tf, x: tf.nn.relu6(tf.math.log(x)), log, (0.0, 2.5)),
     unchosen("a root of relu", lambda tf, x: tf.sqrt(tf.nn.relu(x)), sqrt),
-    unchosen("a root of a negative relu", lambda tf, x: tf.sqrt(tf.nn.relu(x)), sqrt, (-1.0, 0.25)),
+    unchosen("a root of a negative relu", lambda tf, x: tf.sqrt(tf.nn.relu(x)), root_of_second, (-1.0, 0.25)),
     unchosen("a clipped log", lambda tf, x: tf.clip_by_value(tf.math.log(x), -5.0, 5.0), log),
-    unchosen("a root of a clip", lambda tf, x: tf.sqrt(tf.clip_by_value(x, 0.0, 1.0)), sqrt, (-1.0, 0.25)),
+    unchosen("a root of a clip", lambda tf, x: tf.sqrt(tf.clip_by_value(x, 0.0, 1.0)), root_of_second, (-1.0, 0.25)),
     unchosen("divide_no_nan", lambda tf, x: tf.math.divide_no_nan(np.ones(2), tf.sqrt(x)), lambda tf, x: x**-0.5),
     unchosen(
         "reduce_max of a pair", lambda tf, x: tf.reduce_max(rows(tf, tf.sqrt(x), 0.1 * tf.ones_like(x)), -1), sqrt
