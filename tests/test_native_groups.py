@@ -11,7 +11,7 @@ import pytest
 
 from engine.core.structural import scale
 from engine.ops import arithmetic, complexes, explog, extrema, joining, reduce, shape, trig
-from engine.ops.compare import where
+from engine.ops.compare import cast_like, where
 from engine.program import native
 from engine.program.native import encoding, fusion, grouping
 from engine.program.native.grouping import Group
@@ -87,7 +87,9 @@ def kinks(x: Any, y: Any) -> Any:
 
 def guarded(x: Any, y: Any) -> Any:
     """Products in which a zero stays zero."""
-    return scale(x - y, y * x) + scale(y + x, scale(x * 2.0, y) - 1.0)
+    a = scale(x - y, y * x) + scale(y + x, scale(x * 2.0, y) - 1.0) + scale(y, x * y - 2.0 * x)
+    b = a - scale(x - 3.0 * y, y + y) + scale(x - 5.0 * y, x + x)
+    return b + scale(x - 7.0 * y, cast_like(x < y, x)) + scale(x - 9.0 * y, cast_like(x > y, x), either=True)
 
 
 def normalized(x: Any, y: Any) -> Any:
@@ -167,8 +169,9 @@ def test_arithmetic_stays_in_registers(groups: list[Group]) -> None:
         for dtype in ("f4", "f8"):
             x, y = [np.round(3 * rng.standard_normal(size)).astype(dtype) for _ in range(2)]
             x.flat[:3] = np.inf, -0.0, np.nan
-            for f in (sums, kinks, guarded):
-                program = lowered(lambda *xs, f=f: derived(functools.partial(_sum_of, f), xs), [x, y])
+            found = [lambda *xs, f=f: derived(functools.partial(_sum_of, f), xs) for f in (sums, kinks, guarded)]
+            for f in (*found, guarded):
+                program = lowered(f, [x, y])
                 table = natively(program, [x, y])
                 for given in ([x, y], [x[:], -y], [other(x), other(y)], [-0.0 * x, y]):
                     assert_same(table(*given), program.run_generated(*given), f"{size} {dtype}")

@@ -27,7 +27,7 @@ SPECIAL = np.array([0.0, -0.0, 1.5, -2.5, np.inf, -np.inf, np.nan, 1e-320])
 def gradients(f: Callable[..., Any]) -> Callable[..., Any]:
     def derived(*xs: Any) -> Any:
         out = f(*xs)
-        return reverse(list(out.trace.nodes), [(out, np.ones((), out.dtype.numpy))], list(xs))
+        return reverse(list(out.trace.nodes), [(out, np.ones((), out.dtype.numpy))], list(xs), ones=True)
 
     return derived
 

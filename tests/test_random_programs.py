@@ -251,6 +251,8 @@ MODULES = {
     *("shape", "rearrange", "joining", "slicing"),
 }
 SECOND_ORDER = {"concat_place"}
+# these have no second derivative, so no program leads through them
+FIRST_ORDER = {"betainc_grad_a", "betainc_grad_b", "zeta_grad_x"}
 """Ops that only rules of rules consist of."""
 
 
@@ -265,4 +267,4 @@ def ops_of(recipe: Recipe) -> set[str]:
 def test_every_op_takes_part() -> None:
     used = set().union(*map(ops_of, RECIPES.values()))
     there = {op.name for op in OPS.values() if op.module.rpartition(".")[2] in MODULES and op.vjp is not None}
-    assert there - used == SECOND_ORDER
+    assert there - used == SECOND_ORDER | FIRST_ORDER

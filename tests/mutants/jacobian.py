@@ -36,8 +36,8 @@ MUTANTS = (
     Mutant(
         "products over cuts are not given up for memory",
         "engine/jacobian/planning/plan.py",
-        "Ways(one, cuts=False)",
-        "Ways(one)",
+        "Ways(one, False, single_rows)",
+        "Ways(one, not single_rows, single_rows)",
         ("tests/jacobian/test_memory.py::test_products_over_cuts_keep_a_limit_too",),
     ),
     Mutant(

@@ -10,8 +10,8 @@ MUTANTS = (
     Mutant(
         "a result may lie in a program's constants",
         "engine/runtime/ownership.py",
-        "if owner in self._owners or owner in self._constants:",
-        "if owner in self._owners:",
+        "if is_shown or owner in self._owners or owner in self._constants:",
+        "if is_shown or owner in self._owners:",
         ("tests/graph_api/test_session.py::test_results_belong_to_the_caller",),
     ),
     Mutant(
@@ -24,8 +24,8 @@ MUTANTS = (
     Mutant(
         "a repeated number is handed out as a view",
         "engine/runtime/ownership.py",
-        "if value.nbytes != whole.nbytes or not value.flags.writeable:",
-        "if value.nbytes < whole.nbytes:",
+        "is_shown = value.nbytes != whole.nbytes or not value.flags.writeable",
+        "is_shown = value.nbytes < whole.nbytes",
         ("tests/graph_api/test_session.py::test_one_number_shown_several_times_can_be_written_to",),
     ),
     Mutant(
