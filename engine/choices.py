@@ -188,7 +188,7 @@ def value_of(x: Any) -> Any:
 
 def with_value(x: Any, value: Any) -> Any:
     """A `Part` with another value of the same numbers, or that value in place of a plain one."""
-    return Part(value, x.choice, x.settled) if type(x) is Part else value
+    return Part(value, x.choice, x.settled) if type(x) is Part and type(value) is not Zero else value
 
 
 def settled_all(x: Any) -> Any:
