@@ -150,8 +150,10 @@ UNKNOWN = re.compile(
 """What needs to know a shape or rank says so."""
 RECORDED = re.compile(
     "the recorded function has a custom gradient|is not known at other points|the shape of .* must be known"
+    "|jacobian_plan: targets must be real"
 )
-"""A plan that is called elsewhere does not know a custom gradient there, nor how many elements pass a test."""
+"""A plan that is called elsewhere does not know a custom gradient there, how many elements pass a test, nor whether a
+complex function is holomorphic."""
 FORWARD = re.compile("must be auto or reverse where a target or source is complex")
 """A loop of no steps leads from what its body uses, in a graph, and that may be complex."""
 DEPENDENT = re.compile("batch_jacobian: the rows of the target are not independent")
