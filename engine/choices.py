@@ -45,7 +45,7 @@ Map = Callable[[Any], Any]
 
 
 class Mask:
-    """What is nonzero where an element was chosen: found when somebody asks, and then kept as ones and zeros.
+    """What is nonzero where an element was chosen: found when somebody asks, and kept.
 
     Parameters
     ----------
@@ -55,23 +55,26 @@ class Mask:
         From that value, as ones and zeros, to one of the cotangent's shape; None if it has that shape.
     """
 
-    __slots__ = ("_find", "_found", "_spread")
+    __slots__ = ("_find", "_found", "_small", "_spread")
 
     def __init__(self, find: Callable[[], Any], spread: Map | None = None) -> None:
         self._find: Callable[[], Any] | None = find
         self._spread = spread
         self._found: Any = None
+        self._small: Any = None
 
-    def small(self) -> Operand:
-        """Ones and zeros that broadcast to the cotangent."""
+    def found(self) -> Operand:
+        """What `find` gave."""
         if self._find is not None:
-            found = self._find()
-            self._found, self._find = cast_like(not_equal(found, zero_of(found)), found), None
+            self._found, self._find = self._find(), None
         return self._found
 
     def whole(self, like: Any) -> Operand:
         """Ones and zeros in the shape of a cotangent."""
-        small = self.small()
+        if self._small is None:
+            found = self.found()
+            self._small = cast_like(not_equal(found, zero_of(found)), found)
+        small = self._small
         if self._spread is not None:
             return self._spread(small)
         return small if shape_of(small) == shape_of(like) else broadcast_like(cast_like(small, like), like)
@@ -123,8 +126,8 @@ class Choice:
             # as the op does, without finding the mask
             return ct  # type: ignore[return-value]
         if self.fixed is not None:
-            ct = keep_chosen(ct, self.fixed.small(), fixed=True)
-        return ct if self.seeded is None else keep_chosen(ct, self.seeded.small(), fixed=False)
+            ct = keep_chosen(ct, self.fixed.found(), fixed=True)
+        return ct if self.seeded is None else keep_chosen(ct, self.seeded.found(), fixed=False)
 
 
 def _either(a: Mask, b: Mask, total: Any) -> Mask:

@@ -14,7 +14,7 @@ from engine.core.kinds import check_dtype, general, linear, nondifferentiable, s
 from engine.core.op import Layout, Op
 from engine.core.operands import Array, Operand, operands
 from engine.core.sparsity import ELEMENTWISE
-from engine.core.structural import broadcast_like, has_nan, scale, sum_to_like
+from engine.core.structural import broadcast_like, has_nan, sum_to_like
 from engine.core.value import dtype_of, scalar
 from engine.ops.creation import zeros_like
 
@@ -110,9 +110,8 @@ def zero_of(x: Any) -> Array:
 
 def _through(ct: Any, x: Any, chosen: Any, fixed: bool) -> Operand:
     """A cotangent or tangent where the result is `x` for all values near these."""
-    if fixed:
-        return scale(ct, chosen, either=True)
-    return select(logical_or(equal(x, x), not_equal(chosen, zero_of(chosen))), ct, zeros_like(ct))
+    kept = not_equal(chosen, zero_of(chosen))
+    return select(kept if fixed else logical_or(equal(x, x), kept), ct, zeros_like(ct))
 
 
 keep_chosen = general(
