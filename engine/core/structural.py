@@ -180,7 +180,7 @@ reshape_to = Op(
     strict=False,
     sparsity=IN_ORDER,
     simplify=lambda avals, params: 0,
-    inline=lambda avals, params: f"{{0}}.reshape({params['shape']})",
+    inline=lambda avals, params: f"{{0}}.reshape({tuple(map(int, params['shape']))})",
     doc="`x` in a shape that is known beforehand: what lowering makes of all reshapes.",
     layout=Layout.VIEW,
 )

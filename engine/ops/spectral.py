@@ -125,6 +125,7 @@ def _eigen(name: str, slopes: int) -> Op:
         jvp=(lambda t, out, ct, x, values, vectors, *slope: _eigen_kernel_of(t, vectors), _eigen_along_x, *rest),
         batch=leading(1, 2, 1, 2, *(1,) * slopes),
         args=("ct", "x", "values", "vectors", "slope")[: 4 + slopes],
+        strict=False,
         sparsity=rowwise(1, 2, 1, 2, *(1,) * slopes, results=(2,)),
         doc="``V diag(ct) V^H``, a function of `x`, whose eigenvalues and eigenvectors are given.",
     )
@@ -180,6 +181,7 @@ def _singular(name: str, slopes: int) -> Op:
         ),
         batch=leading(1, 2, 1, 2, 2, *(1,) * slopes),
         args=("ct", "x", "s", "u", "v", "slope")[: 5 + slopes],
+        strict=False,
         sparsity=rowwise(1, 2, 1, 2, 2, *(1,) * slopes, results=(2,)),
         doc="``U diag(ct) V^H``, a function of `x`, whose singular values and vectors are given.",
     )
