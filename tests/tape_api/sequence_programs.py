@@ -167,23 +167,6 @@ def decisions(tf: Any) -> Any:
     return [*out, [history["found"], history["mse"], history["loss"]], sorted(history)[1:]]
 
 
-def repeated_rows(tf: Any) -> Any:
-    """Steps on a table of which rows are used several times: Keras adds the squares of their gradients."""
-    k, rng = tf.keras, np.random.default_rng(3)
-    start, words = rng.normal(size=(6, 2)).astype(np.float32), np.array([[1, 1, 4], [1, 5, 4]])
-    out = []
-    clips = ({"clipnorm": 0.5}, {"clipvalue": 0.4}, {"global_clipnorm": 0.5}, {})
-    for name in ("Adam", "RMSprop", "Adagrad", "Adadelta", "Nadam", "SGD", "Ftrl", "AdamW", *["Adagrad"] * 3):
-        table = tf.Variable(start)
-        optimizer = getattr(k.optimizers, name)(0.1, **clips[max(0, len(out) - 8) if len(out) >= 8 else -1])
-        for _ in range(3):
-            with tf.GradientTape() as tape:
-                loss = tf.reduce_sum(tf.sin(tf.nn.embedding_lookup(table, words)) * [1.0, 2.0])
-            optimizer.apply_gradients([(tape.gradient(loss, table), table)])
-        out.append(table.numpy())
-    return out
-
-
 def orders_of_layers(tf: Any) -> Any:
     """Layers of models with branches, inputs among them; weights in their order; states that are kept."""
     k, layers, rng = tf.keras, tf.keras.layers, np.random.default_rng(4)
