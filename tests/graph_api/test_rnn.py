@@ -176,7 +176,7 @@ def test_a_decoder_feeds_back_its_outputs() -> None:
     for i, y in enumerate(found):
         x = x if i == 0 else h * i
         h = np.tanh(np.concatenate([x, h], 1) @ k + b)
-        np.testing.assert_allclose(y, h, rtol=1e-5)
+        np.testing.assert_allclose(y, h, rtol=1e-5, atol=1e-6)  # a state near 0 is a difference of larger terms
     np.testing.assert_array_equal(end, found[-1])
 
 
