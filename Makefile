@@ -30,7 +30,7 @@ PEERS_BIN := $(VENV_PEERS)/bin
 ORACLES_BIN := $(VENV_ORACLES)/bin
 SANITIZE_BIN := $(CURDIR)/$(VENV_SANITIZE)/bin
 # What the native executor is built from
-NATIVE := setup.py $(wildcard engine/core/*.[ch] engine/runtime/*.h engine/ops/*.[ch] engine/program/native/*.[ch])
+NATIVE := setup.py $(wildcard engine/core/*.[ch] engine/runtime/*.h engine/ops/*.[ch] engine/executor/*.[ch])
 
 PIP := -m pip install --quiet --disable-pip-version-check
 

@@ -11,7 +11,7 @@ import numpy as np
 from setuptools import Extension, setup
 
 HERE = os.path.dirname(os.path.abspath(__file__))
-RUNTIME, OPS, NATIVE = "engine/runtime", "engine/ops", "engine/program/native"
+RUNTIME, OPS, EXECUTOR = "engine/runtime", "engine/ops", "engine/executor"
 # products and sums must stay apart: fused, they are rounded once only
 FLAGS = ["-O3", "-ffp-contract=off"] if sys.platform != "win32" else ["/fp:strict"]
 fingerprint = runpy.run_path(os.path.join(HERE, RUNTIME, "extension.py"))["fingerprint"]
@@ -34,9 +34,12 @@ def extension(name: str, sources: list[str], headers: list[str]) -> Extension:
 setup(
     ext_modules=[
         extension(
-            "engine.program.native._executor",
-            [f"{NATIVE}/{name}.c" for name in ("_executor", "rows", "short_rows", "loops", "small_products", "fused")],
-            [*[f"{NATIVE}/{name}" for name in ("_loop.h", "_table.h", "rows.h", "loops.h")], f"{RUNTIME}/wide.h"],
+            "engine.executor._executor",
+            [
+                f"{EXECUTOR}/{name}.c"
+                for name in ("_executor", "rows", "short_rows", "loops", "small_products", "fused")
+            ],
+            [*[f"{EXECUTOR}/{name}" for name in ("_loop.h", "_table.h", "rows.h", "loops.h")], f"{RUNTIME}/wide.h"],
         ),
         extension(
             "engine.core._eager",

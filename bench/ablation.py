@@ -26,11 +26,12 @@ from bench.measure import interleaved
 from bench.problems import PROBLEMS, Problem, Size, label
 from bench.ratios import SETS, kind_of
 from bench.text import DASH, as_markdown
+from engine.compiler.lowering import lower
+from engine.compiler.pipeline import ALL_PASSES
+from engine.compiler.program import Program
 from engine.core.trace import needed_nodes
-from engine.program import Program, lower
-from engine.program.native import status
-from engine.program.native.staged import in_python
-from engine.program.passes.pipeline import ALL_PASSES
+from engine.executor import status
+from engine.executor.staged import in_python
 
 WHOLE = "nothing"
 EXECUTORS = ("native", "Python")

@@ -19,11 +19,11 @@ import graph_api as tf
 from bench.calibrate import best_of, calibrate, described
 from bench.run import kernels_are_chosen
 from bench.text import as_text, duration
+from engine.compiler.lowering import lower
 from engine.core.operands import Operand
 from engine.core.trace import needed_nodes
-from engine.program import lower
-from engine.program.native import status
-from engine.program.native.staged import in_python
+from engine.executor import status
+from engine.executor.staged import in_python
 from engine.runtime import tuning
 from engine.runtime.tuning import EXECUTORS, TUNING, Costs
 

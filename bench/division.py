@@ -16,16 +16,16 @@ from bench.jacobians import Runner, recorded
 from bench.measure import interleaved
 from bench.problems import Problem, Values
 from bench.problems.problem import Kind
+from engine.closed.replay import array_of
+from engine.compiler.ir.instruction import size_of
+from engine.compiler.program import Program
 from engine.core.tape import paused
 from engine.core.value import aval_of
-from engine.jacobian.execution.compiled import Mirror
 from engine.jacobian.execution.evaluate import placed, swept
+from engine.jacobian.execution.plan_programs import Mirror
 from engine.jacobian.planning.plan import Options, plan_for
 from engine.jacobian.second import _gradient, rowwise
 from engine.jacobian.structure.path import Path
-from engine.program import Program
-from engine.program.instruction import size_of
-from engine.replay import array_of
 
 """What lowering makes of a product with a matrix that has one number in each row."""
 

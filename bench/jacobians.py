@@ -15,7 +15,7 @@ import graph_api
 import tape_api
 from bench.namespaces import ArrayNamespace
 from bench.problems import FIELD, Problem, Values
-from engine import replay
+from engine.closed import replay
 from engine.jacobian import plan_cache as recordings
 from engine.jacobian.planning import plan as planning
 from engine.jacobian.structure.path import Path

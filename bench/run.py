@@ -58,7 +58,7 @@ def run(options: argparse.Namespace) -> int:
 
 def _say_what_runs() -> None:
     """Say whether the native executor is there: in a checkout Python takes what lies here, not what is installed."""
-    from engine.program.native import status
+    from engine.executor import status
 
     found = status()
     print(found, file=sys.stderr)

@@ -22,7 +22,7 @@ from bench.division import Halves, halves
 from bench.jacobians import MODES, NotHere, Runner
 from bench.measure import median_seconds, peak_bytes
 from bench.problems import PROBLEMS, Problem, Size, label
-from engine.program.native.staged import in_python
+from engine.executor.staged import in_python
 
 BEST = "best"
 """The method of a peer: the fastest of its ways."""

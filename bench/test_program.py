@@ -14,7 +14,7 @@ import pytest
 
 from bench.ablation import Source
 from bench.problems import PROBLEMS, label
-from engine.program.passes.pipeline import ALL_PASSES
+from engine.compiler.pipeline import ALL_PASSES
 
 COMPILED = ("mlp", "recurrent", "bundle")
 PASSES: dict[str, Collection[str]] = {"all passes": ALL_PASSES, "no pass": ()}

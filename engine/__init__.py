@@ -12,6 +12,6 @@ __version__ = "0.2.0.dev0"
 # Kernels meet infinities and NaNs as a matter of course (the branch of a `where` not taken, log(0)); TensorFlow is
 # silent about them, and so are calls made from the engine. The filter is limited to warnings raised in the engine's own
 # modules: NumPy calls elsewhere warn as before, and np.seterr(all="raise") still raises.
-_warnings.filterwarnings("ignore", category=RuntimeWarning, module=r"engine(\.|$)")
+_warnings.filterwarnings("ignore", category=RuntimeWarning, module=r"(engine|dualgrad)(\.|$)")
 
 __all__ = ["cache_info", "clear_caches"]

@@ -4,10 +4,10 @@ from __future__ import annotations
 
 from typing import Any
 
-from engine.core.errors import InvalidArgumentError
-from engine.core.indexed_slices import IndexedSlices
 from engine.core.operands import Operand
 from engine.ops.arithmetic import add
+from engine.ops.indexed_slices import IndexedSlices
+from engine.runtime.errors import InvalidArgumentError
 
 
 class AggregationMethod:

@@ -22,7 +22,6 @@ from engine.core.aval import Aval, compatible, format_shape
 from engine.core.batching import materialize
 from engine.core.detach import detaching
 from engine.core.eager import EagerTensor
-from engine.core.errors import DTypeError, InvalidArgumentError, ShapeError
 from engine.core.kinds import FROM_VJP, PerOperand, Together, general
 from engine.core.op import Op
 from engine.core.operands import Operand
@@ -30,6 +29,7 @@ from engine.core.tape import Tape
 from engine.core.value import Value, Zero, as_array, aval_of, dtype_of, shape_of
 from engine.core.variable import Variable
 from engine.ops.arithmetic import add
+from engine.runtime.errors import DTypeError, InvalidArgumentError, ShapeError
 
 
 def _passed_through(*operands: Any, count: int, rule: Any) -> tuple[Any, ...]:

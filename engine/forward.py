@@ -16,7 +16,6 @@ from typing import Any
 from engine import choices
 from engine.core.aval import compatible, format_shape
 from engine.core.eager import EagerTensor
-from engine.core.errors import RuleError
 from engine.core.kinds import PushedTogether
 from engine.core.op import FROM_VJP, Node
 from engine.core.tape import Tape
@@ -25,6 +24,7 @@ from engine.linearity import check_linear, has_users_rule
 from engine.ops.creation import ones_like, zeros_like
 from engine.powers import with_powers
 from engine.reverse import boxed, reverse
+from engine.runtime.errors import RuleError
 
 
 def forward(nodes: Sequence[Node], seeds: Iterable[tuple[Any, Any]], targets: Sequence[Any]) -> list[Any]:

@@ -15,12 +15,11 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from engine.aggregation import is_pairwise
+from engine.closed.replay import replayed
 from engine.core import nest
 from engine.core.aval import format_shape
 from engine.core.dtypes import BY_NUMPY
 from engine.core.eager import EagerTensor, wrap
-from engine.core.errors import DTypeError, ShapeError
-from engine.core.indexed_slices import IndexedSlices
 from engine.core.operands import Operand
 from engine.core.tape import Tape, active
 from engine.core.unconnected import UnconnectedGradients, as_policy
@@ -28,10 +27,11 @@ from engine.core.value import NotCopied, Value, address, as_array, dtype_of, sha
 from engine.core.variable import Variable, tracked_value
 from engine.jacobian.taking import Taking, not_a_tensor, used
 from engine.ops.creation import ones_like, zeros_like
+from engine.ops.indexed_slices import IndexedSlices
 from engine.ops.reduce import add_n
-from engine.replay import replayed
 from engine.reverse import require_one_number
 from engine.runtime.cache import cached
+from engine.runtime.errors import DTypeError, ShapeError
 
 if TYPE_CHECKING:
     from engine.explain.explanation import Explanation
@@ -122,7 +122,7 @@ class GradientTape(NotCopied, TapeDerivatives):
     def __exit__(
         self, kind: type[BaseException] | None, error: BaseException | None, where: TracebackType | None
     ) -> None:
-        # twice: an interrupt may come within `finally` (`engine.runtime.state`)
+        # twice: an interrupt may come within `finally` (`engine.runtime.commit`)
         try:
             self._tape.close()
         finally:

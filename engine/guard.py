@@ -1,4 +1,4 @@
-"""Refuse to start on somebody else's `engine` or `optim`.
+"""Refuse to start on somebody else's `engine`, `dualgrad` or `optim`.
 
 Our packages have plain names, and Python looks in the user's own folder first: an ``engine.py`` or an ``optim/`` there
 would be imported in place of ours and fail in some obscure way. Each front end therefore runs this file before it
@@ -37,5 +37,5 @@ def check(name: str) -> None:
         )
 
 
-check("engine")
-check("optim")
+for package in ("engine", "dualgrad", "optim"):
+    check(package)

@@ -18,9 +18,9 @@ from typing import Any
 
 import numpy as np
 
+from engine import custom, primitive
 from engine.choices import plain_products
 from engine.core.batching import Batched
-from engine.core.errors import UnimplementedError
 from engine.core.kinds import FROM_VJP, PushedTogether, Together
 from engine.core.op import Node, Op
 from engine.core.sparsity import Moves
@@ -34,8 +34,9 @@ from engine.ops.complexes import complex_op
 from engine.ops.reduce import add_n_op
 from engine.ops.solve import solve_op, triangular_solve_op
 from engine.reverse import boxed
+from engine.runtime.errors import UnimplementedError
 
-_USERS = ("engine.custom", "engine.primitive")
+_USERS = (custom.__name__, primitive.__name__)
 """Modules of the ops that call rules which somebody else wrote."""
 
 

@@ -15,16 +15,16 @@ import numpy as np
 from engine.core.aval import Aval, broadcast_shapes, compatible, format_shape
 from engine.core.dtypes import DType, as_dtype
 from engine.core.eager import EagerTensor
-from engine.core.errors import DTypeError, ShapeError, UnimplementedError
 from engine.core.kinds import FROM_VJP, PushedTogether, Together, general
 from engine.core.op import Op
 from engine.core.operands import Operand
 from engine.core.value import Value, Zero, as_array, aval_of, dtype_of, shape_of
-from engine.frontend.api import as_operand
 from engine.ops.arithmetic import add
 from engine.ops.creation import zeros_like
 from engine.ops.joining import stack
+from engine.ops.lift import as_operand
 from engine.ops.slicing import getitem
+from engine.runtime.errors import DTypeError, ShapeError, UnimplementedError
 
 
 def primitive(

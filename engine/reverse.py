@@ -25,8 +25,6 @@ from engine.aggregation import PairwiseSum, dense, total, value_of
 from engine.core.aval import compatible, format_shape
 from engine.core.batching import Batched
 from engine.core.eager import EagerTensor
-from engine.core.errors import RuleError, ShapeError
-from engine.core.indexed_slices import IndexedSlices
 from engine.core.kinds import PerOperand, Together
 from engine.core.op import Node, Rule
 from engine.core.operands import Operand
@@ -34,7 +32,9 @@ from engine.core.tape import active
 from engine.core.value import Value, Zero, dtype_of, shape_of
 from engine.core.variable import read_variable
 from engine.ops.creation import zeros_like
+from engine.ops.indexed_slices import IndexedSlices
 from engine.powers import with_powers
+from engine.runtime.errors import RuleError, ShapeError
 
 _COMPLEX = frozenset([np.dtype(np.complex64), np.dtype(np.complex128)])
 _MANY = 16

@@ -10,8 +10,6 @@ from typing import Any
 
 from engine.aggregation import is_pairwise
 from engine.core.aval import compatible, format_shape
-from engine.core.errors import DTypeError, InvalidArgumentError, ShapeError
-from engine.core.indexed_slices import IndexedSlices
 from engine.core.op import Node
 from engine.core.operands import Operand
 from engine.core.trace import Symbol
@@ -19,7 +17,9 @@ from engine.core.unconnected import UnconnectedGradients, as_policy
 from engine.core.value import Value, as_array, dtype_of, shape_of
 from engine.core.variable import Variable, tracked_value
 from engine.ops.creation import ones_like, zeros_like
+from engine.ops.indexed_slices import IndexedSlices
 from engine.reverse import reverse
+from engine.runtime.errors import DTypeError, InvalidArgumentError, ShapeError
 from engine.slopes import prepared
 
 

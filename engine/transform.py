@@ -9,7 +9,7 @@ from __future__ import annotations
 from collections.abc import Callable, Sequence
 from typing import Any
 
-import engine.frontend.operators  # noqa: F401  (rules use Python's operators on values)
+import engine.numpy_api.operators  # noqa: F401  (rules use Python's operators on values)
 from engine.core.eager import EagerTensor
 from engine.core.nest import flatten, pack_sequence_as
 from engine.core.op import Node

@@ -6,9 +6,11 @@ from pathlib import Path as _Path
 
 _runpy.run_path(str(_Path(__file__).resolve().parent.parent / "engine" / "guard.py"))
 
-import engine.frontend.operators as _operators
+import engine.numpy_api.operators as _operators
+from dualgrad.frontend.namespace import lazily as _lazily
+from dualgrad.frontend.namespace import place_later as _place_later
 from engine.aggregation import AggregationMethod
-from engine.core import errors, nest
+from engine.core import nest
 from engine.core.dtypes import (
     DType,
     as_dtype,
@@ -30,12 +32,12 @@ from engine.core.dtypes import (
 from engine.core.dtypes import (
     bool_ as bool,
 )
-from engine.core.indexed_slices import IndexedSlices
 from engine.core.unconnected import UnconnectedGradients
-from engine.frontend.namespace import place_later as _place_later
 from engine.gradient_tape import GradientTape
+from engine.ops.indexed_slices import IndexedSlices
 from engine.ops.shape import broadcast_static_shape
 from engine.primitive import primitive
+from engine.runtime import errors
 from graph_api.convert import (
     constant,
     convert_to_tensor,
@@ -61,6 +63,7 @@ from graph_api.flow import (
     tuple_ as tuple,
 )
 from graph_api.gradients import gradients
+from graph_api.graph import EXTENSIONS as _EXTENSIONS
 from graph_api.graph import (
     Graph,
     add_to_collection,
@@ -73,7 +76,8 @@ from graph_api.graph import (
     reset_default_graph,
 )  # fmt: skip
 from graph_api.graph_keys import GraphKeys
-from graph_api.later import LATER as _LATER
+from graph_api.lazy_names import EXTENSIONS as _EXTENDED
+from graph_api.lazy_names import LATER as _LATER
 from graph_api.library import root as _root
 from graph_api.modes import (
     disable_eager_execution,
@@ -113,3 +117,4 @@ __version__ = "1.15.0"  # the TensorFlow release whose names these are
 
 globals().update({k: v for k, v in vars(_root).items() if not k.startswith("_")})
 _place_later(_sys.modules[__name__], _LATER)
+_EXTENSIONS.update({name: _lazily(where) for name, where in _EXTENDED.items()})

@@ -5,139 +5,147 @@ from collections.abc import Sequence
 from typing import Any, NamedTuple
 
 import numpy as np
+from dualgrad.data.csv import decode_csv as _dualgrad_data_csv_decode_csv
+from dualgrad.data.csv import decode_csv as decode_csv
+from dualgrad.data.parsing import FixedLenFeature as FixedLenFeature
+from dualgrad.data.parsing import FixedLenFeature as _dualgrad_data_parsing_FixedLenFeature
+from dualgrad.data.parsing import FixedLenSequenceFeature as FixedLenSequenceFeature
+from dualgrad.data.parsing import FixedLenSequenceFeature as _dualgrad_data_parsing_FixedLenSequenceFeature
+from dualgrad.data.parsing import VarLenFeature as VarLenFeature
+from dualgrad.data.parsing import VarLenFeature as _dualgrad_data_parsing_VarLenFeature
+from dualgrad.data.parsing import decode_raw as _dualgrad_data_parsing_decode_raw
+from dualgrad.data.parsing import decode_raw as decode_raw
+from dualgrad.data.parsing import parse_example as _dualgrad_data_parsing_parse_example
+from dualgrad.data.parsing import parse_example as parse_example
+from dualgrad.data.parsing import parse_single_example as _dualgrad_data_parsing_parse_single_example
+from dualgrad.data.parsing import parse_single_example as parse_single_example
+from dualgrad.extras.image_draws import random_brightness as _dualgrad_extras_image_draws_random_brightness
+from dualgrad.extras.image_draws import random_contrast as _dualgrad_extras_image_draws_random_contrast
+from dualgrad.extras.image_draws import random_crop as _dualgrad_extras_image_draws_random_crop
+from dualgrad.extras.image_draws import random_crop as random_crop
+from dualgrad.extras.image_draws import random_flip_left_right as _dualgrad_extras_image_draws_random_flip_left_right
+from dualgrad.extras.image_draws import random_flip_up_down as _dualgrad_extras_image_draws_random_flip_up_down
+from dualgrad.extras.image_draws import random_hue as _dualgrad_extras_image_draws_random_hue
+from dualgrad.extras.image_draws import random_saturation as _dualgrad_extras_image_draws_random_saturation
+from dualgrad.files.checkpoints import CheckpointReader as _dualgrad_files_checkpoints_CheckpointReader
+from dualgrad.files.checkpoints import CheckpointState as _dualgrad_files_checkpoints_CheckpointState
+from dualgrad.files.checkpoints import exists as _dualgrad_files_checkpoints_exists
+from dualgrad.files.checkpoints import get_state as _dualgrad_files_checkpoints_get_state
+from dualgrad.files.checkpoints import latest as _dualgrad_files_checkpoints_latest
+from dualgrad.files.checkpoints import list_variables as _dualgrad_files_checkpoints_list_variables
+from dualgrad.files.checkpoints import load_checkpoint as _dualgrad_files_checkpoints_load_checkpoint
+from dualgrad.files.checkpoints import load_variable as _dualgrad_files_checkpoints_load_variable
+from dualgrad.files.checkpoints import remove as _dualgrad_files_checkpoints_remove
+from dualgrad.files.checkpoints import update_state as _dualgrad_files_checkpoints_update_state
+from dualgrad.files.checkpoints import written_at as _dualgrad_files_checkpoints_written_at
+from dualgrad.files.events import summary_iterator as _dualgrad_files_events_summary_iterator
+from dualgrad.files.graph_protos import AttrValue as AttrValue
+from dualgrad.files.graph_protos import GraphDef as GraphDef
+from dualgrad.files.graph_protos import MetaGraphDef as MetaGraphDef
+from dualgrad.files.graph_protos import NodeDef as NodeDef
+from dualgrad.files.graph_protos import SaverDef as _dualgrad_files_graph_protos_SaverDef
+from dualgrad.files.graph_protos import SignatureDef as SignatureDef
+from dualgrad.files.graph_protos import TensorInfo as TensorInfo
+from dualgrad.files.protos import BytesList as _dualgrad_files_protos_BytesList
+from dualgrad.files.protos import Event as Event
+from dualgrad.files.protos import Event as _dualgrad_files_protos_Event
+from dualgrad.files.protos import Example as _dualgrad_files_protos_Example
+from dualgrad.files.protos import Feature as _dualgrad_files_protos_Feature
+from dualgrad.files.protos import FeatureList as _dualgrad_files_protos_FeatureList
+from dualgrad.files.protos import FeatureLists as _dualgrad_files_protos_FeatureLists
+from dualgrad.files.protos import Features as _dualgrad_files_protos_Features
+from dualgrad.files.protos import FloatList as _dualgrad_files_protos_FloatList
+from dualgrad.files.protos import HistogramProto as HistogramProto
+from dualgrad.files.protos import Int64List as _dualgrad_files_protos_Int64List
+from dualgrad.files.protos import SequenceExample as _dualgrad_files_protos_SequenceExample
+from dualgrad.files.protos import SessionLog as _dualgrad_files_protos_SessionLog
+from dualgrad.files.protos import Summary as Summary
+from dualgrad.files.protos import Summary as _dualgrad_files_protos_Summary
+from dualgrad.files.protos import TaggedRunMetadata as _dualgrad_files_protos_TaggedRunMetadata
+from dualgrad.files.records import RecordWriter as _dualgrad_files_records_RecordWriter
+from dualgrad.files.tensors import array_of as _dualgrad_files_tensors_array_of
+from dualgrad.files.tensors import as_tensor_proto as _dualgrad_files_tensors_as_tensor_proto
+from dualgrad.frontend.initializers import Initializer as _dualgrad_frontend_initializers_Initializer
+from dualgrad.frontend.methods import ResizeMethodVersion1 as _dualgrad_frontend_methods_ResizeMethodVersion1
+from dualgrad.platform import flags as _dualgrad_platform_flags
+from dualgrad.platform import logging as _dualgrad_platform_logging
+from dualgrad.platform.app import run as _dualgrad_platform_app_run
+from dualgrad.platform.config import LogicalDevice as _dualgrad_platform_config_LogicalDevice
+from dualgrad.platform.config import LogicalDeviceConfiguration as _dualgrad_platform_config_LogicalDeviceConfiguration
+from dualgrad.platform.config import PhysicalDevice as _dualgrad_platform_config_PhysicalDevice
+from dualgrad.platform.config import enable_op_determinism as _dualgrad_platform_config_enable_op_determinism
+from dualgrad.platform.config import enable_tensor_float_32_execution as _dualgrad_platform_config_enable_tensor_float_32_execution
+from dualgrad.platform.config import functions_run_eagerly as _dualgrad_platform_config_functions_run_eagerly
+from dualgrad.platform.config import get_inter_op_parallelism_threads as _dualgrad_platform_config_get_inter_op_parallelism_threads
+from dualgrad.platform.config import get_intra_op_parallelism_threads as _dualgrad_platform_config_get_intra_op_parallelism_threads
+from dualgrad.platform.config import get_jit as _dualgrad_platform_config_get_jit
+from dualgrad.platform.config import get_memory_growth as _dualgrad_platform_config_get_memory_growth
+from dualgrad.platform.config import get_soft_device_placement as _dualgrad_platform_config_get_soft_device_placement
+from dualgrad.platform.config import get_visible_devices as _dualgrad_platform_config_get_visible_devices
+from dualgrad.platform.config import list_logical_devices as _dualgrad_platform_config_list_logical_devices
+from dualgrad.platform.config import list_physical_devices as _dualgrad_platform_config_list_physical_devices
+from dualgrad.platform.config import run_functions_eagerly as _dualgrad_platform_config_run_functions_eagerly
+from dualgrad.platform.config import set_inter_op_parallelism_threads as _dualgrad_platform_config_set_inter_op_parallelism_threads
+from dualgrad.platform.config import set_intra_op_parallelism_threads as _dualgrad_platform_config_set_intra_op_parallelism_threads
+from dualgrad.platform.config import set_jit as _dualgrad_platform_config_set_jit
+from dualgrad.platform.config import set_logical_device_configuration as _dualgrad_platform_config_set_logical_device_configuration
+from dualgrad.platform.config import set_memory_growth as _dualgrad_platform_config_set_memory_growth
+from dualgrad.platform.config import set_soft_device_placement as _dualgrad_platform_config_set_soft_device_placement
+from dualgrad.platform.config import set_visible_devices as _dualgrad_platform_config_set_visible_devices
+from dualgrad.platform.config import tensor_float_32_execution_enabled as _dualgrad_platform_config_tensor_float_32_execution_enabled
+from dualgrad.platform.gfile import GFile as _dualgrad_platform_gfile_GFile
+from dualgrad.platform.gfile import copy as _dualgrad_platform_gfile_copy
+from dualgrad.platform.gfile import exists as _dualgrad_platform_gfile_exists
+from dualgrad.platform.gfile import glob as _dualgrad_platform_gfile_glob
+from dualgrad.platform.gfile import isdir as _dualgrad_platform_gfile_isdir
+from dualgrad.platform.gfile import join as _dualgrad_platform_gfile_join
+from dualgrad.platform.gfile import listdir as _dualgrad_platform_gfile_listdir
+from dualgrad.platform.gfile import makedirs as _dualgrad_platform_gfile_makedirs
+from dualgrad.platform.gfile import mkdir as _dualgrad_platform_gfile_mkdir
+from dualgrad.platform.gfile import remove as _dualgrad_platform_gfile_remove
+from dualgrad.platform.gfile import rename as _dualgrad_platform_gfile_rename
+from dualgrad.platform.gfile import rmtree as _dualgrad_platform_gfile_rmtree
+from dualgrad.platform.gfile import stat as _dualgrad_platform_gfile_stat
+from dualgrad.platform.gfile import walk as _dualgrad_platform_gfile_walk
+from dualgrad.sparse.functions import fill_empty_rows as _dualgrad_sparse_functions_fill_empty_rows
+from dualgrad.sparse.functions import maximum as _dualgrad_sparse_functions_maximum
+from dualgrad.sparse.functions import minimum as _dualgrad_sparse_functions_minimum
+from dualgrad.sparse.functions import reorder as _dualgrad_sparse_functions_reorder
+from dualgrad.sparse.functions import reset_shape as _dualgrad_sparse_functions_reset_shape
+from dualgrad.sparse.functions import reshape as _dualgrad_sparse_functions_reshape
+from dualgrad.sparse.functions import retain as _dualgrad_sparse_functions_retain
+from dualgrad.sparse.functions import slice as _dualgrad_sparse_functions_slice
+from dualgrad.sparse.functions import softmax as _dualgrad_sparse_functions_softmax
+from dualgrad.sparse.functions import sparse_dense_matmul as _dualgrad_sparse_functions_sparse_dense_matmul
+from dualgrad.sparse.functions import to_dense as _dualgrad_sparse_functions_to_dense
+from dualgrad.sparse.functions import to_indicator as _dualgrad_sparse_functions_to_indicator
+from dualgrad.sparse.functions import transpose as _dualgrad_sparse_functions_transpose
+from dualgrad.sparse.sparse_tensor import SparseTensorValue as SparseTensorValue
 from engine.aggregation import AggregationMethod as AggregationMethod
-from engine.core import errors as _engine_core_errors
 from engine.core import nest as _engine_core_nest
 from engine.core.dtypes import DType as DType
 from engine.core.dtypes import DType as _DType
 from engine.core.dtypes import as_dtype as as_dtype
-from engine.core.indexed_slices import IndexedSlices as IndexedSlices
-from engine.core.row_assignment import scatter_add as scatter_add
-from engine.core.row_assignment import scatter_div as scatter_div
-from engine.core.row_assignment import scatter_max as scatter_max
-from engine.core.row_assignment import scatter_min as scatter_min
-from engine.core.row_assignment import scatter_mul as scatter_mul
-from engine.core.row_assignment import scatter_nd_add as scatter_nd_add
-from engine.core.row_assignment import scatter_nd_sub as scatter_nd_sub
-from engine.core.row_assignment import scatter_nd_update as scatter_nd_update
-from engine.core.row_assignment import scatter_sub as scatter_sub
-from engine.core.row_assignment import scatter_update as scatter_update
 from engine.core.tensor_shape import TensorShape as _TensorShape
 from engine.core.unconnected import UnconnectedGradients as UnconnectedGradients
 from engine.core.value import Value as _Value
 from engine.explain import explain as explain
-from engine.frontend.data.parsing import FixedLenFeature as FixedLenFeature
-from engine.frontend.data.parsing import FixedLenFeature as _engine_frontend_data_parsing_FixedLenFeature
-from engine.frontend.data.parsing import FixedLenSequenceFeature as FixedLenSequenceFeature
-from engine.frontend.data.parsing import FixedLenSequenceFeature as _engine_frontend_data_parsing_FixedLenSequenceFeature
-from engine.frontend.data.parsing import VarLenFeature as VarLenFeature
-from engine.frontend.data.parsing import VarLenFeature as _engine_frontend_data_parsing_VarLenFeature
-from engine.frontend.initializers import Initializer as _engine_frontend_initializers_Initializer
-from engine.frontend.methods import ResizeMethodVersion1 as _engine_frontend_methods_ResizeMethodVersion1
-from engine.frontend.platform import flags as _engine_frontend_platform_flags
-from engine.frontend.platform import logging as _engine_frontend_platform_logging
-from engine.frontend.platform.app import run as _engine_frontend_platform_app_run
-from engine.frontend.platform.config import LogicalDevice as _engine_frontend_platform_config_LogicalDevice
-from engine.frontend.platform.config import LogicalDeviceConfiguration as _engine_frontend_platform_config_LogicalDeviceConfiguration
-from engine.frontend.platform.config import PhysicalDevice as _engine_frontend_platform_config_PhysicalDevice
-from engine.frontend.platform.config import enable_op_determinism as _engine_frontend_platform_config_enable_op_determinism
-from engine.frontend.platform.config import enable_tensor_float_32_execution as _engine_frontend_platform_config_enable_tensor_float_32_execution
-from engine.frontend.platform.config import functions_run_eagerly as _engine_frontend_platform_config_functions_run_eagerly
-from engine.frontend.platform.config import get_inter_op_parallelism_threads as _engine_frontend_platform_config_get_inter_op_parallelism_threads
-from engine.frontend.platform.config import get_intra_op_parallelism_threads as _engine_frontend_platform_config_get_intra_op_parallelism_threads
-from engine.frontend.platform.config import get_jit as _engine_frontend_platform_config_get_jit
-from engine.frontend.platform.config import get_memory_growth as _engine_frontend_platform_config_get_memory_growth
-from engine.frontend.platform.config import get_soft_device_placement as _engine_frontend_platform_config_get_soft_device_placement
-from engine.frontend.platform.config import get_visible_devices as _engine_frontend_platform_config_get_visible_devices
-from engine.frontend.platform.config import list_logical_devices as _engine_frontend_platform_config_list_logical_devices
-from engine.frontend.platform.config import list_physical_devices as _engine_frontend_platform_config_list_physical_devices
-from engine.frontend.platform.config import run_functions_eagerly as _engine_frontend_platform_config_run_functions_eagerly
-from engine.frontend.platform.config import set_inter_op_parallelism_threads as _engine_frontend_platform_config_set_inter_op_parallelism_threads
-from engine.frontend.platform.config import set_intra_op_parallelism_threads as _engine_frontend_platform_config_set_intra_op_parallelism_threads
-from engine.frontend.platform.config import set_jit as _engine_frontend_platform_config_set_jit
-from engine.frontend.platform.config import set_logical_device_configuration as _engine_frontend_platform_config_set_logical_device_configuration
-from engine.frontend.platform.config import set_memory_growth as _engine_frontend_platform_config_set_memory_growth
-from engine.frontend.platform.config import set_soft_device_placement as _engine_frontend_platform_config_set_soft_device_placement
-from engine.frontend.platform.config import set_visible_devices as _engine_frontend_platform_config_set_visible_devices
-from engine.frontend.platform.config import tensor_float_32_execution_enabled as _engine_frontend_platform_config_tensor_float_32_execution_enabled
-from engine.frontend.platform.gfile import GFile as _engine_frontend_platform_gfile_GFile
-from engine.frontend.platform.gfile import copy as _engine_frontend_platform_gfile_copy
-from engine.frontend.platform.gfile import exists as _engine_frontend_platform_gfile_exists
-from engine.frontend.platform.gfile import glob as _engine_frontend_platform_gfile_glob
-from engine.frontend.platform.gfile import isdir as _engine_frontend_platform_gfile_isdir
-from engine.frontend.platform.gfile import join as _engine_frontend_platform_gfile_join
-from engine.frontend.platform.gfile import listdir as _engine_frontend_platform_gfile_listdir
-from engine.frontend.platform.gfile import makedirs as _engine_frontend_platform_gfile_makedirs
-from engine.frontend.platform.gfile import mkdir as _engine_frontend_platform_gfile_mkdir
-from engine.frontend.platform.gfile import remove as _engine_frontend_platform_gfile_remove
-from engine.frontend.platform.gfile import rename as _engine_frontend_platform_gfile_rename
-from engine.frontend.platform.gfile import rmtree as _engine_frontend_platform_gfile_rmtree
-from engine.frontend.platform.gfile import stat as _engine_frontend_platform_gfile_stat
-from engine.frontend.platform.gfile import walk as _engine_frontend_platform_gfile_walk
-from engine.frontend.sparse.functions import fill_empty_rows as _engine_frontend_sparse_functions_fill_empty_rows
-from engine.frontend.sparse.functions import maximum as _engine_frontend_sparse_functions_maximum
-from engine.frontend.sparse.functions import minimum as _engine_frontend_sparse_functions_minimum
-from engine.frontend.sparse.functions import reorder as _engine_frontend_sparse_functions_reorder
-from engine.frontend.sparse.functions import reset_shape as _engine_frontend_sparse_functions_reset_shape
-from engine.frontend.sparse.functions import reshape as _engine_frontend_sparse_functions_reshape
-from engine.frontend.sparse.functions import retain as _engine_frontend_sparse_functions_retain
-from engine.frontend.sparse.functions import slice as _engine_frontend_sparse_functions_slice
-from engine.frontend.sparse.functions import softmax as _engine_frontend_sparse_functions_softmax
-from engine.frontend.sparse.functions import sparse_dense_matmul as _engine_frontend_sparse_functions_sparse_dense_matmul
-from engine.frontend.sparse.functions import to_dense as _engine_frontend_sparse_functions_to_dense
-from engine.frontend.sparse.functions import to_indicator as _engine_frontend_sparse_functions_to_indicator
-from engine.frontend.sparse.functions import transpose as _engine_frontend_sparse_functions_transpose
-from engine.frontend.sparse.tensor import SparseTensorValue as SparseTensorValue
 from engine.gradient_tape import GradientTape as GradientTape
-from engine.io.checkpoints import CheckpointReader as _engine_io_checkpoints_CheckpointReader
-from engine.io.checkpoints import CheckpointState as _engine_io_checkpoints_CheckpointState
-from engine.io.checkpoints import exists as _engine_io_checkpoints_exists
-from engine.io.checkpoints import get_state as _engine_io_checkpoints_get_state
-from engine.io.checkpoints import latest as _engine_io_checkpoints_latest
-from engine.io.checkpoints import list_variables as _engine_io_checkpoints_list_variables
-from engine.io.checkpoints import load_checkpoint as _engine_io_checkpoints_load_checkpoint
-from engine.io.checkpoints import load_variable as _engine_io_checkpoints_load_variable
-from engine.io.checkpoints import remove as _engine_io_checkpoints_remove
-from engine.io.checkpoints import update_state as _engine_io_checkpoints_update_state
-from engine.io.checkpoints import written_at as _engine_io_checkpoints_written_at
-from engine.io.events import summary_iterator as _engine_io_events_summary_iterator
-from engine.io.graph_protos import AttrValue as AttrValue
-from engine.io.graph_protos import GraphDef as GraphDef
-from engine.io.graph_protos import MetaGraphDef as MetaGraphDef
-from engine.io.graph_protos import NodeDef as NodeDef
-from engine.io.graph_protos import SaverDef as _engine_io_graph_protos_SaverDef
-from engine.io.graph_protos import SignatureDef as SignatureDef
-from engine.io.graph_protos import TensorInfo as TensorInfo
-from engine.io.protos import BytesList as _engine_io_protos_BytesList
-from engine.io.protos import Event as Event
-from engine.io.protos import Event as _engine_io_protos_Event
-from engine.io.protos import Example as _engine_io_protos_Example
-from engine.io.protos import Feature as _engine_io_protos_Feature
-from engine.io.protos import FeatureList as _engine_io_protos_FeatureList
-from engine.io.protos import FeatureLists as _engine_io_protos_FeatureLists
-from engine.io.protos import Features as _engine_io_protos_Features
-from engine.io.protos import FloatList as _engine_io_protos_FloatList
-from engine.io.protos import HistogramProto as HistogramProto
-from engine.io.protos import Int64List as _engine_io_protos_Int64List
-from engine.io.protos import SequenceExample as _engine_io_protos_SequenceExample
-from engine.io.protos import SessionLog as _engine_io_protos_SessionLog
-from engine.io.protos import Summary as Summary
-from engine.io.protos import Summary as _engine_io_protos_Summary
-from engine.io.protos import TaggedRunMetadata as _engine_io_protos_TaggedRunMetadata
-from engine.io.records import RecordWriter as _engine_io_records_RecordWriter
-from engine.io.tensors import array_of as _engine_io_tensors_array_of
-from engine.io.tensors import as_tensor_proto as _engine_io_tensors_as_tensor_proto
+from engine.ops.indexed_slices import IndexedSlices as IndexedSlices
+from engine.ops.row_assignment import scatter_add as scatter_add
+from engine.ops.row_assignment import scatter_div as scatter_div
+from engine.ops.row_assignment import scatter_max as scatter_max
+from engine.ops.row_assignment import scatter_min as scatter_min
+from engine.ops.row_assignment import scatter_mul as scatter_mul
+from engine.ops.row_assignment import scatter_nd_add as scatter_nd_add
+from engine.ops.row_assignment import scatter_nd_sub as scatter_nd_sub
+from engine.ops.row_assignment import scatter_nd_update as scatter_nd_update
+from engine.ops.row_assignment import scatter_sub as scatter_sub
+from engine.ops.row_assignment import scatter_update as scatter_update
 from engine.primitive import primitive as primitive
-from graph_api import contrib_metrics as _graph_api_contrib_metrics
-from graph_api import crf as _graph_api_crf
+from engine.runtime import errors as _engine_runtime_errors
 from graph_api import data as _graph_api_data
-from graph_api import distributions as _graph_api_distributions
 from graph_api import keras as _graph_api_keras
-from graph_api import layers as _graph_api_layers
-from graph_api import metrics as _graph_api_metrics
-from graph_api import mnist as _graph_api_mnist
-from graph_api import seq2seq as _graph_api_seq2seq
-from graph_api import slim as _graph_api_slim
 from graph_api import sparse as _graph_api_sparse
 from graph_api.assertions import assert_integer as _graph_api_assertions_assert_integer
 from graph_api.assertions import assert_integer as assert_integer
@@ -173,17 +181,6 @@ from graph_api.convert import convert_to_tensor as convert_to_tensor
 from graph_api.convert import custom_gradient as custom_gradient
 from graph_api.convert import placeholder as placeholder
 from graph_api.convert import placeholder_with_default as placeholder_with_default
-from graph_api.coordination import Coordinator as _graph_api_coordination_Coordinator
-from graph_api.coordination import LooperThread as _graph_api_coordination_LooperThread
-from graph_api.coordination import QueueRunner as _graph_api_coordination_QueueRunner
-from graph_api.coordination import add_queue_runner as _graph_api_coordination_add_queue_runner
-from graph_api.coordination import start_queue_runners as _graph_api_coordination_start_queue_runners
-from graph_api.ctc import ctc_beam_search_decoder as _graph_api_ctc_ctc_beam_search_decoder
-from graph_api.ctc import ctc_beam_search_decoder_v2 as _graph_api_ctc_ctc_beam_search_decoder_v2
-from graph_api.ctc import ctc_greedy_decoder as _graph_api_ctc_ctc_greedy_decoder
-from graph_api.ctc import ctc_loss as _graph_api_ctc_ctc_loss
-from graph_api.ctc import ctc_loss_v2 as _graph_api_ctc_ctc_loss_v2
-from graph_api.ctc import edit_distance as edit_distance
 from graph_api.defaults import get_default_session as get_default_session
 from graph_api.eager_calls import py_function as py_function
 from graph_api.flow import Assert as Assert
@@ -225,21 +222,6 @@ from graph_api.graph_files.saved_models import maybe_saved_model_directory as _g
 from graph_api.graph_files.saved_models import predict_signature_def as _graph_api_graph_files_saved_models_predict_signature_def
 from graph_api.graph_files.saved_models import simple_save as _graph_api_graph_files_saved_models_simple_save
 from graph_api.graph_keys import GraphKeys as GraphKeys
-from graph_api.hooks import CheckpointSaverHook as _graph_api_hooks_CheckpointSaverHook
-from graph_api.hooks import CheckpointSaverListener as _graph_api_hooks_CheckpointSaverListener
-from graph_api.hooks import FeedFnHook as _graph_api_hooks_FeedFnHook
-from graph_api.hooks import FinalOpsHook as _graph_api_hooks_FinalOpsHook
-from graph_api.hooks import LoggingTensorHook as _graph_api_hooks_LoggingTensorHook
-from graph_api.hooks import NanLossDuringTrainingError as _graph_api_hooks_NanLossDuringTrainingError
-from graph_api.hooks import NanTensorHook as _graph_api_hooks_NanTensorHook
-from graph_api.hooks import SecondOrStepTimer as _graph_api_hooks_SecondOrStepTimer
-from graph_api.hooks import SessionRunArgs as _graph_api_hooks_SessionRunArgs
-from graph_api.hooks import SessionRunContext as _graph_api_hooks_SessionRunContext
-from graph_api.hooks import SessionRunHook as _graph_api_hooks_SessionRunHook
-from graph_api.hooks import SessionRunValues as _graph_api_hooks_SessionRunValues
-from graph_api.hooks import StepCounterHook as _graph_api_hooks_StepCounterHook
-from graph_api.hooks import StopAtStepHook as _graph_api_hooks_StopAtStepHook
-from graph_api.hooks import SummarySaverHook as _graph_api_hooks_SummarySaverHook
 from graph_api.initial_values import constant_initializer as _graph_api_initial_values_constant_initializer
 from graph_api.initial_values import constant_initializer as constant_initializer
 from graph_api.initial_values import glorot_normal_initializer as _graph_api_initial_values_glorot_normal_initializer
@@ -261,21 +243,6 @@ from graph_api.initial_values import variance_scaling_initializer as _graph_api_
 from graph_api.initial_values import variance_scaling_initializer as variance_scaling_initializer
 from graph_api.initial_values import zeros_initializer as _graph_api_initial_values_zeros_initializer
 from graph_api.initial_values import zeros_initializer as zeros_initializer
-from graph_api.input_producers import FixedLengthRecordReader as FixedLengthRecordReader
-from graph_api.input_producers import ReaderBase as ReaderBase
-from graph_api.input_producers import TFRecordReader as TFRecordReader
-from graph_api.input_producers import TextLineReader as TextLineReader
-from graph_api.input_producers import WholeFileReader as WholeFileReader
-from graph_api.input_producers import batch as _graph_api_input_producers_batch
-from graph_api.input_producers import input_producer as _graph_api_input_producers_input_producer
-from graph_api.input_producers import limit_epochs as _graph_api_input_producers_limit_epochs
-from graph_api.input_producers import match_filenames_once as _graph_api_input_producers_match_filenames_once
-from graph_api.input_producers import matching_files as _graph_api_input_producers_matching_files
-from graph_api.input_producers import matching_files as matching_files
-from graph_api.input_producers import range_input_producer as _graph_api_input_producers_range_input_producer
-from graph_api.input_producers import shuffle_batch as _graph_api_input_producers_shuffle_batch
-from graph_api.input_producers import slice_input_producer as _graph_api_input_producers_slice_input_producer
-from graph_api.input_producers import string_input_producer as _graph_api_input_producers_string_input_producer
 from graph_api.iterators import TensorSpec as TensorSpec
 from graph_api.jacobians import batch_jacobian as batch_jacobian
 from graph_api.jacobians import hessian as hessian
@@ -286,6 +253,97 @@ from graph_api.jacobians import jacobian as jacobian
 from graph_api.jacobians import jacobian_plan as jacobian_plan
 from graph_api.jacobians import jvp as jvp
 from graph_api.jacobians import vjp as vjp
+from graph_api.legacy import contrib_metrics as _graph_api_legacy_contrib_metrics
+from graph_api.legacy import crf as _graph_api_legacy_crf
+from graph_api.legacy import distributions as _graph_api_legacy_distributions
+from graph_api.legacy import layers as _graph_api_legacy_layers
+from graph_api.legacy import metrics as _graph_api_legacy_metrics
+from graph_api.legacy import mnist as _graph_api_legacy_mnist
+from graph_api.legacy import seq2seq as _graph_api_legacy_seq2seq
+from graph_api.legacy import slim as _graph_api_legacy_slim
+from graph_api.legacy.coordination import Coordinator as _graph_api_legacy_coordination_Coordinator
+from graph_api.legacy.coordination import LooperThread as _graph_api_legacy_coordination_LooperThread
+from graph_api.legacy.coordination import QueueRunner as _graph_api_legacy_coordination_QueueRunner
+from graph_api.legacy.coordination import add_queue_runner as _graph_api_legacy_coordination_add_queue_runner
+from graph_api.legacy.coordination import start_queue_runners as _graph_api_legacy_coordination_start_queue_runners
+from graph_api.legacy.ctc import ctc_beam_search_decoder as _graph_api_legacy_ctc_ctc_beam_search_decoder
+from graph_api.legacy.ctc import ctc_beam_search_decoder_v2 as _graph_api_legacy_ctc_ctc_beam_search_decoder_v2
+from graph_api.legacy.ctc import ctc_greedy_decoder as _graph_api_legacy_ctc_ctc_greedy_decoder
+from graph_api.legacy.ctc import ctc_loss as _graph_api_legacy_ctc_ctc_loss
+from graph_api.legacy.ctc import ctc_loss_v2 as _graph_api_legacy_ctc_ctc_loss_v2
+from graph_api.legacy.ctc import edit_distance as edit_distance
+from graph_api.legacy.hooks import CheckpointSaverHook as _graph_api_legacy_hooks_CheckpointSaverHook
+from graph_api.legacy.hooks import CheckpointSaverListener as _graph_api_legacy_hooks_CheckpointSaverListener
+from graph_api.legacy.hooks import FeedFnHook as _graph_api_legacy_hooks_FeedFnHook
+from graph_api.legacy.hooks import FinalOpsHook as _graph_api_legacy_hooks_FinalOpsHook
+from graph_api.legacy.hooks import LoggingTensorHook as _graph_api_legacy_hooks_LoggingTensorHook
+from graph_api.legacy.hooks import NanLossDuringTrainingError as _graph_api_legacy_hooks_NanLossDuringTrainingError
+from graph_api.legacy.hooks import NanTensorHook as _graph_api_legacy_hooks_NanTensorHook
+from graph_api.legacy.hooks import SecondOrStepTimer as _graph_api_legacy_hooks_SecondOrStepTimer
+from graph_api.legacy.hooks import SessionRunArgs as _graph_api_legacy_hooks_SessionRunArgs
+from graph_api.legacy.hooks import SessionRunContext as _graph_api_legacy_hooks_SessionRunContext
+from graph_api.legacy.hooks import SessionRunHook as _graph_api_legacy_hooks_SessionRunHook
+from graph_api.legacy.hooks import SessionRunValues as _graph_api_legacy_hooks_SessionRunValues
+from graph_api.legacy.hooks import StepCounterHook as _graph_api_legacy_hooks_StepCounterHook
+from graph_api.legacy.hooks import StopAtStepHook as _graph_api_legacy_hooks_StopAtStepHook
+from graph_api.legacy.hooks import SummarySaverHook as _graph_api_legacy_hooks_SummarySaverHook
+from graph_api.legacy.input_producers import FixedLengthRecordReader as FixedLengthRecordReader
+from graph_api.legacy.input_producers import ReaderBase as ReaderBase
+from graph_api.legacy.input_producers import TFRecordReader as TFRecordReader
+from graph_api.legacy.input_producers import TextLineReader as TextLineReader
+from graph_api.legacy.input_producers import WholeFileReader as WholeFileReader
+from graph_api.legacy.input_producers import batch as _graph_api_legacy_input_producers_batch
+from graph_api.legacy.input_producers import input_producer as _graph_api_legacy_input_producers_input_producer
+from graph_api.legacy.input_producers import limit_epochs as _graph_api_legacy_input_producers_limit_epochs
+from graph_api.legacy.input_producers import match_filenames_once as _graph_api_legacy_input_producers_match_filenames_once
+from graph_api.legacy.input_producers import matching_files as _graph_api_legacy_input_producers_matching_files
+from graph_api.legacy.input_producers import matching_files as matching_files
+from graph_api.legacy.input_producers import range_input_producer as _graph_api_legacy_input_producers_range_input_producer
+from graph_api.legacy.input_producers import shuffle_batch as _graph_api_legacy_input_producers_shuffle_batch
+from graph_api.legacy.input_producers import slice_input_producer as _graph_api_legacy_input_producers_slice_input_producer
+from graph_api.legacy.input_producers import string_input_producer as _graph_api_legacy_input_producers_string_input_producer
+from graph_api.legacy.monitored import ChiefSessionCreator as _graph_api_legacy_monitored_ChiefSessionCreator
+from graph_api.legacy.monitored import MonitoredSession as _graph_api_legacy_monitored_MonitoredSession
+from graph_api.legacy.monitored import MonitoredTrainingSession as _graph_api_legacy_monitored_MonitoredTrainingSession
+from graph_api.legacy.monitored import Scaffold as _graph_api_legacy_monitored_Scaffold
+from graph_api.legacy.monitored import SingularMonitoredSession as _graph_api_legacy_monitored_SingularMonitoredSession
+from graph_api.legacy.queues import FIFOQueue as FIFOQueue
+from graph_api.legacy.queues import FIFOQueue as _graph_api_legacy_queues_FIFOQueue
+from graph_api.legacy.queues import PaddingFIFOQueue as PaddingFIFOQueue
+from graph_api.legacy.queues import PaddingFIFOQueue as _graph_api_legacy_queues_PaddingFIFOQueue
+from graph_api.legacy.queues import QueueBase as QueueBase
+from graph_api.legacy.queues import QueueBase as _graph_api_legacy_queues_QueueBase
+from graph_api.legacy.queues import RandomShuffleQueue as RandomShuffleQueue
+from graph_api.legacy.queues import RandomShuffleQueue as _graph_api_legacy_queues_RandomShuffleQueue
+from graph_api.legacy.rnn.cells import BasicLSTMCell as _graph_api_legacy_rnn_cells_BasicLSTMCell
+from graph_api.legacy.rnn.cells import BasicRNNCell as _graph_api_legacy_rnn_cells_BasicRNNCell
+from graph_api.legacy.rnn.cells import GRUCell as _graph_api_legacy_rnn_cells_GRUCell
+from graph_api.legacy.rnn.cells import LSTMCell as _graph_api_legacy_rnn_cells_LSTMCell
+from graph_api.legacy.rnn.cells import LSTMStateTuple as _graph_api_legacy_rnn_cells_LSTMStateTuple
+from graph_api.legacy.rnn.cells import LayerNormBasicLSTMCell as _graph_api_legacy_rnn_cells_LayerNormBasicLSTMCell
+from graph_api.legacy.rnn.cells import RNNCell as _graph_api_legacy_rnn_cells_RNNCell
+from graph_api.legacy.rnn.loops import bidirectional_dynamic_rnn as _graph_api_legacy_rnn_loops_bidirectional_dynamic_rnn
+from graph_api.legacy.rnn.loops import dynamic_rnn as _graph_api_legacy_rnn_loops_dynamic_rnn
+from graph_api.legacy.rnn.loops import raw_rnn as _graph_api_legacy_rnn_loops_raw_rnn
+from graph_api.legacy.rnn.loops import static_bidirectional_rnn as _graph_api_legacy_rnn_loops_static_bidirectional_rnn
+from graph_api.legacy.rnn.loops import static_rnn as _graph_api_legacy_rnn_loops_static_rnn
+from graph_api.legacy.rnn.sequences import basic_rnn_seq2seq as _graph_api_legacy_rnn_sequences_basic_rnn_seq2seq
+from graph_api.legacy.rnn.sequences import rnn_decoder as _graph_api_legacy_rnn_sequences_rnn_decoder
+from graph_api.legacy.rnn.sequences import sequence_loss_by_example as _graph_api_legacy_rnn_sequences_sequence_loss_by_example
+from graph_api.legacy.rnn.sequences import summed_sequence_loss as _graph_api_legacy_rnn_sequences_summed_sequence_loss
+from graph_api.legacy.rnn.wrappers import DeviceWrapper as _graph_api_legacy_rnn_wrappers_DeviceWrapper
+from graph_api.legacy.rnn.wrappers import DropoutWrapper as _graph_api_legacy_rnn_wrappers_DropoutWrapper
+from graph_api.legacy.rnn.wrappers import EmbeddingWrapper as _graph_api_legacy_rnn_wrappers_EmbeddingWrapper
+from graph_api.legacy.rnn.wrappers import InputProjectionWrapper as _graph_api_legacy_rnn_wrappers_InputProjectionWrapper
+from graph_api.legacy.rnn.wrappers import MultiRNNCell as _graph_api_legacy_rnn_wrappers_MultiRNNCell
+from graph_api.legacy.rnn.wrappers import OutputProjectionWrapper as _graph_api_legacy_rnn_wrappers_OutputProjectionWrapper
+from graph_api.legacy.rnn.wrappers import ResidualWrapper as _graph_api_legacy_rnn_wrappers_ResidualWrapper
+from graph_api.legacy.slim import framework as _graph_api_legacy_slim_framework
+from graph_api.legacy.slim import layers as _graph_api_legacy_slim_layers
+from graph_api.legacy.string_parts import split as _graph_api_legacy_string_parts_split
+from graph_api.legacy.string_parts import string_split as string_split
+from graph_api.legacy.supervisor import Supervisor as _graph_api_legacy_supervisor_Supervisor
+from graph_api.legacy.template import make_template as make_template
 from graph_api.loss_functions import Reduction as _graph_api_loss_functions_Reduction
 from graph_api.loss_functions import add_loss as _graph_api_loss_functions_add_loss
 from graph_api.loss_functions import get_losses as _graph_api_loss_functions_get_losses
@@ -296,48 +354,12 @@ from graph_api.modes import disable_eager_execution as disable_eager_execution
 from graph_api.modes import disable_v2_behavior as disable_v2_behavior
 from graph_api.modes import enable_eager_execution as enable_eager_execution
 from graph_api.modes import executing_eagerly as executing_eagerly
-from graph_api.monitored import ChiefSessionCreator as _graph_api_monitored_ChiefSessionCreator
-from graph_api.monitored import MonitoredSession as _graph_api_monitored_MonitoredSession
-from graph_api.monitored import MonitoredTrainingSession as _graph_api_monitored_MonitoredTrainingSession
-from graph_api.monitored import Scaffold as _graph_api_monitored_Scaffold
-from graph_api.monitored import SingularMonitoredSession as _graph_api_monitored_SingularMonitoredSession
 from graph_api.numerics import add_check_numerics_ops as add_check_numerics_ops
 from graph_api.numerics import check_numerics as _graph_api_numerics_check_numerics
 from graph_api.numerics import check_numerics as check_numerics
 from graph_api.numerics import verify_tensor_all_finite as _graph_api_numerics_verify_tensor_all_finite
 from graph_api.numerics import verify_tensor_all_finite as verify_tensor_all_finite
 from graph_api.overrides import RegisterGradient as RegisterGradient
-from graph_api.queues import FIFOQueue as FIFOQueue
-from graph_api.queues import FIFOQueue as _graph_api_queues_FIFOQueue
-from graph_api.queues import PaddingFIFOQueue as PaddingFIFOQueue
-from graph_api.queues import PaddingFIFOQueue as _graph_api_queues_PaddingFIFOQueue
-from graph_api.queues import QueueBase as QueueBase
-from graph_api.queues import QueueBase as _graph_api_queues_QueueBase
-from graph_api.queues import RandomShuffleQueue as RandomShuffleQueue
-from graph_api.queues import RandomShuffleQueue as _graph_api_queues_RandomShuffleQueue
-from graph_api.rnn.cells import BasicLSTMCell as _graph_api_rnn_cells_BasicLSTMCell
-from graph_api.rnn.cells import BasicRNNCell as _graph_api_rnn_cells_BasicRNNCell
-from graph_api.rnn.cells import GRUCell as _graph_api_rnn_cells_GRUCell
-from graph_api.rnn.cells import LSTMCell as _graph_api_rnn_cells_LSTMCell
-from graph_api.rnn.cells import LSTMStateTuple as _graph_api_rnn_cells_LSTMStateTuple
-from graph_api.rnn.cells import LayerNormBasicLSTMCell as _graph_api_rnn_cells_LayerNormBasicLSTMCell
-from graph_api.rnn.cells import RNNCell as _graph_api_rnn_cells_RNNCell
-from graph_api.rnn.loops import bidirectional_dynamic_rnn as _graph_api_rnn_loops_bidirectional_dynamic_rnn
-from graph_api.rnn.loops import dynamic_rnn as _graph_api_rnn_loops_dynamic_rnn
-from graph_api.rnn.loops import raw_rnn as _graph_api_rnn_loops_raw_rnn
-from graph_api.rnn.loops import static_bidirectional_rnn as _graph_api_rnn_loops_static_bidirectional_rnn
-from graph_api.rnn.loops import static_rnn as _graph_api_rnn_loops_static_rnn
-from graph_api.rnn.sequences import basic_rnn_seq2seq as _graph_api_rnn_sequences_basic_rnn_seq2seq
-from graph_api.rnn.sequences import rnn_decoder as _graph_api_rnn_sequences_rnn_decoder
-from graph_api.rnn.sequences import sequence_loss_by_example as _graph_api_rnn_sequences_sequence_loss_by_example
-from graph_api.rnn.sequences import summed_sequence_loss as _graph_api_rnn_sequences_summed_sequence_loss
-from graph_api.rnn.wrappers import DeviceWrapper as _graph_api_rnn_wrappers_DeviceWrapper
-from graph_api.rnn.wrappers import DropoutWrapper as _graph_api_rnn_wrappers_DropoutWrapper
-from graph_api.rnn.wrappers import EmbeddingWrapper as _graph_api_rnn_wrappers_EmbeddingWrapper
-from graph_api.rnn.wrappers import InputProjectionWrapper as _graph_api_rnn_wrappers_InputProjectionWrapper
-from graph_api.rnn.wrappers import MultiRNNCell as _graph_api_rnn_wrappers_MultiRNNCell
-from graph_api.rnn.wrappers import OutputProjectionWrapper as _graph_api_rnn_wrappers_OutputProjectionWrapper
-from graph_api.rnn.wrappers import ResidualWrapper as _graph_api_rnn_wrappers_ResidualWrapper
 from graph_api.run_options import ConfigProto as ConfigProto
 from graph_api.run_options import GPUOptions as GPUOptions
 from graph_api.run_options import RunMetadata as RunMetadata
@@ -367,8 +389,6 @@ from graph_api.scopes import name_scope as name_scope
 from graph_api.scopes import variable_scope as variable_scope
 from graph_api.session import InteractiveSession as InteractiveSession
 from graph_api.session import Session as Session
-from graph_api.slim import framework as _graph_api_slim_framework
-from graph_api.slim import layers as _graph_api_slim_layers
 from graph_api.sparse import SparseTensor as SparseTensor
 from graph_api.sparse import add as _graph_api_sparse_add
 from graph_api.sparse import convert_to_tensor_or_sparse_tensor as convert_to_tensor_or_sparse_tensor
@@ -384,8 +404,6 @@ from graph_api.sparse import segment_sqrt_n as _graph_api_sparse_segment_sqrt_n
 from graph_api.sparse import segment_sum as _graph_api_sparse_segment_sum
 from graph_api.sparse import sparse_concat as sparse_concat
 from graph_api.sparse import sparse_split as sparse_split
-from graph_api.string_parts import split as _graph_api_string_parts_split
-from graph_api.string_parts import string_split as string_split
 from graph_api.summaries import FileWriter as _graph_api_summaries_FileWriter
 from graph_api.summaries import FileWriterCache as _graph_api_summaries_FileWriterCache
 from graph_api.summaries import audio as _graph_api_summaries_audio
@@ -399,8 +417,6 @@ from graph_api.summaries import scalar as _graph_api_summaries_scalar
 from graph_api.summaries import scalar_summary as scalar_summary
 from graph_api.summaries import tensor_summary as _graph_api_summaries_tensor_summary
 from graph_api.summaries import text as _graph_api_summaries_text
-from graph_api.supervisor import Supervisor as _graph_api_supervisor_Supervisor
-from graph_api.template import make_template as make_template
 from graph_api.tensor import GraphDimension as _graph_api_tensor_GraphDimension
 from graph_api.tensor import GraphShape as _graph_api_tensor_GraphShape
 from graph_api.tensor import Operation as Operation
@@ -482,8 +498,8 @@ def add_n(inputs: TensorLike, name: str | None = ...) -> Tensor: ...
 all_variables = _graph_api_variable_global_variables
 def angle(input: TensorLike, name: str | None = ...) -> Tensor: ...
 class app:
-    flags = _engine_frontend_platform_flags
-    run = staticmethod(_engine_frontend_platform_app_run)
+    flags = _dualgrad_platform_flags
+    run = staticmethod(_dualgrad_platform_app_run)
 def argmax(input: TensorLike, axis: Any = ..., name: str | None = ..., dimension: Any = ..., output_type: Any = ...) -> Tensor: ...
 def argmin(input: TensorLike, axis: Any = ..., name: str | None = ..., dimension: Any = ..., output_type: Any = ...) -> Tensor: ...
 def argsort(values: TensorLike, axis: Any = ..., direction: Any = ..., stable: Any = ..., name: str | None = ...) -> Tensor: ...
@@ -534,76 +550,76 @@ complex64: _DType
 def complex_abs(x: TensorLike, name: str | None = ...) -> Tensor: ...
 def concat(values: TensorLike, axis: Any = ..., name: str | None = ..., *, concat_dim: Any = ...) -> Tensor: ...
 class config:
-    LogicalDevice = _engine_frontend_platform_config_LogicalDevice
-    LogicalDeviceConfiguration = _engine_frontend_platform_config_LogicalDeviceConfiguration
-    PhysicalDevice = _engine_frontend_platform_config_PhysicalDevice
+    LogicalDevice = _dualgrad_platform_config_LogicalDevice
+    LogicalDeviceConfiguration = _dualgrad_platform_config_LogicalDeviceConfiguration
+    PhysicalDevice = _dualgrad_platform_config_PhysicalDevice
     class experimental:
-        VirtualDeviceConfiguration = _engine_frontend_platform_config_LogicalDeviceConfiguration
-        enable_op_determinism = staticmethod(_engine_frontend_platform_config_enable_op_determinism)
-        enable_tensor_float_32_execution = staticmethod(_engine_frontend_platform_config_enable_tensor_float_32_execution)
-        get_memory_growth = staticmethod(_engine_frontend_platform_config_get_memory_growth)
-        get_visible_devices = staticmethod(_engine_frontend_platform_config_get_visible_devices)
-        list_logical_devices = staticmethod(_engine_frontend_platform_config_list_logical_devices)
-        list_physical_devices = staticmethod(_engine_frontend_platform_config_list_physical_devices)
-        set_memory_growth = staticmethod(_engine_frontend_platform_config_set_memory_growth)
-        set_virtual_device_configuration = staticmethod(_engine_frontend_platform_config_set_logical_device_configuration)
-        set_visible_devices = staticmethod(_engine_frontend_platform_config_set_visible_devices)
-        tensor_float_32_execution_enabled = staticmethod(_engine_frontend_platform_config_tensor_float_32_execution_enabled)
-    experimental_functions_run_eagerly = staticmethod(_engine_frontend_platform_config_functions_run_eagerly)
-    experimental_run_functions_eagerly = staticmethod(_engine_frontend_platform_config_run_functions_eagerly)
-    functions_run_eagerly = staticmethod(_engine_frontend_platform_config_functions_run_eagerly)
-    get_soft_device_placement = staticmethod(_engine_frontend_platform_config_get_soft_device_placement)
-    get_visible_devices = staticmethod(_engine_frontend_platform_config_get_visible_devices)
-    list_logical_devices = staticmethod(_engine_frontend_platform_config_list_logical_devices)
-    list_physical_devices = staticmethod(_engine_frontend_platform_config_list_physical_devices)
+        VirtualDeviceConfiguration = _dualgrad_platform_config_LogicalDeviceConfiguration
+        enable_op_determinism = staticmethod(_dualgrad_platform_config_enable_op_determinism)
+        enable_tensor_float_32_execution = staticmethod(_dualgrad_platform_config_enable_tensor_float_32_execution)
+        get_memory_growth = staticmethod(_dualgrad_platform_config_get_memory_growth)
+        get_visible_devices = staticmethod(_dualgrad_platform_config_get_visible_devices)
+        list_logical_devices = staticmethod(_dualgrad_platform_config_list_logical_devices)
+        list_physical_devices = staticmethod(_dualgrad_platform_config_list_physical_devices)
+        set_memory_growth = staticmethod(_dualgrad_platform_config_set_memory_growth)
+        set_virtual_device_configuration = staticmethod(_dualgrad_platform_config_set_logical_device_configuration)
+        set_visible_devices = staticmethod(_dualgrad_platform_config_set_visible_devices)
+        tensor_float_32_execution_enabled = staticmethod(_dualgrad_platform_config_tensor_float_32_execution_enabled)
+    experimental_functions_run_eagerly = staticmethod(_dualgrad_platform_config_functions_run_eagerly)
+    experimental_run_functions_eagerly = staticmethod(_dualgrad_platform_config_run_functions_eagerly)
+    functions_run_eagerly = staticmethod(_dualgrad_platform_config_functions_run_eagerly)
+    get_soft_device_placement = staticmethod(_dualgrad_platform_config_get_soft_device_placement)
+    get_visible_devices = staticmethod(_dualgrad_platform_config_get_visible_devices)
+    list_logical_devices = staticmethod(_dualgrad_platform_config_list_logical_devices)
+    list_physical_devices = staticmethod(_dualgrad_platform_config_list_physical_devices)
     class optimizer:
-        get_jit = staticmethod(_engine_frontend_platform_config_get_jit)
-        set_jit = staticmethod(_engine_frontend_platform_config_set_jit)
-    run_functions_eagerly = staticmethod(_engine_frontend_platform_config_run_functions_eagerly)
-    set_logical_device_configuration = staticmethod(_engine_frontend_platform_config_set_logical_device_configuration)
-    set_soft_device_placement = staticmethod(_engine_frontend_platform_config_set_soft_device_placement)
-    set_visible_devices = staticmethod(_engine_frontend_platform_config_set_visible_devices)
+        get_jit = staticmethod(_dualgrad_platform_config_get_jit)
+        set_jit = staticmethod(_dualgrad_platform_config_set_jit)
+    run_functions_eagerly = staticmethod(_dualgrad_platform_config_run_functions_eagerly)
+    set_logical_device_configuration = staticmethod(_dualgrad_platform_config_set_logical_device_configuration)
+    set_soft_device_placement = staticmethod(_dualgrad_platform_config_set_soft_device_placement)
+    set_visible_devices = staticmethod(_dualgrad_platform_config_set_visible_devices)
     class threading:
-        get_inter_op_parallelism_threads = staticmethod(_engine_frontend_platform_config_get_inter_op_parallelism_threads)
-        get_intra_op_parallelism_threads = staticmethod(_engine_frontend_platform_config_get_intra_op_parallelism_threads)
-        set_inter_op_parallelism_threads = staticmethod(_engine_frontend_platform_config_set_inter_op_parallelism_threads)
-        set_intra_op_parallelism_threads = staticmethod(_engine_frontend_platform_config_set_intra_op_parallelism_threads)
+        get_inter_op_parallelism_threads = staticmethod(_dualgrad_platform_config_get_inter_op_parallelism_threads)
+        get_intra_op_parallelism_threads = staticmethod(_dualgrad_platform_config_get_intra_op_parallelism_threads)
+        set_inter_op_parallelism_threads = staticmethod(_dualgrad_platform_config_set_inter_op_parallelism_threads)
+        set_intra_op_parallelism_threads = staticmethod(_dualgrad_platform_config_set_intra_op_parallelism_threads)
 def confusion_matrix(*args: Any, **kwargs: Any) -> Any: ...
 def conj(x: TensorLike, name: str | None = ...) -> Tensor: ...
 class contrib:
-    crf = _graph_api_crf
-    distributions = _graph_api_distributions
-    framework = _graph_api_slim_framework
-    layers = _graph_api_slim_layers
+    crf = _graph_api_legacy_crf
+    distributions = _graph_api_legacy_distributions
+    framework = _graph_api_legacy_slim_framework
+    layers = _graph_api_legacy_slim_layers
     class learn:
         class datasets:
-            mnist = _graph_api_mnist
+            mnist = _graph_api_legacy_mnist
     class legacy_seq2seq:
-        basic_rnn_seq2seq = staticmethod(_graph_api_rnn_sequences_basic_rnn_seq2seq)
-        rnn_decoder = staticmethod(_graph_api_rnn_sequences_rnn_decoder)
-        sequence_loss = staticmethod(_graph_api_rnn_sequences_summed_sequence_loss)
-        sequence_loss_by_example = staticmethod(_graph_api_rnn_sequences_sequence_loss_by_example)
-    metrics = _graph_api_contrib_metrics
+        basic_rnn_seq2seq = staticmethod(_graph_api_legacy_rnn_sequences_basic_rnn_seq2seq)
+        rnn_decoder = staticmethod(_graph_api_legacy_rnn_sequences_rnn_decoder)
+        sequence_loss = staticmethod(_graph_api_legacy_rnn_sequences_summed_sequence_loss)
+        sequence_loss_by_example = staticmethod(_graph_api_legacy_rnn_sequences_sequence_loss_by_example)
+    metrics = _graph_api_legacy_contrib_metrics
     opt = _optim_contrib
     class rnn:
-        BasicLSTMCell = _graph_api_rnn_cells_BasicLSTMCell
-        BasicRNNCell = _graph_api_rnn_cells_BasicRNNCell
-        DeviceWrapper = _graph_api_rnn_wrappers_DeviceWrapper
-        DropoutWrapper = _graph_api_rnn_wrappers_DropoutWrapper
-        EmbeddingWrapper = _graph_api_rnn_wrappers_EmbeddingWrapper
-        GRUCell = _graph_api_rnn_cells_GRUCell
-        InputProjectionWrapper = _graph_api_rnn_wrappers_InputProjectionWrapper
-        LSTMCell = _graph_api_rnn_cells_LSTMCell
-        LSTMStateTuple = _graph_api_rnn_cells_LSTMStateTuple
-        LayerNormBasicLSTMCell = _graph_api_rnn_cells_LayerNormBasicLSTMCell
-        MultiRNNCell = _graph_api_rnn_wrappers_MultiRNNCell
-        OutputProjectionWrapper = _graph_api_rnn_wrappers_OutputProjectionWrapper
-        RNNCell = _graph_api_rnn_cells_RNNCell
-        ResidualWrapper = _graph_api_rnn_wrappers_ResidualWrapper
-        static_bidirectional_rnn = staticmethod(_graph_api_rnn_loops_static_bidirectional_rnn)
-        static_rnn = staticmethod(_graph_api_rnn_loops_static_rnn)
-    seq2seq = _graph_api_seq2seq
-    slim = _graph_api_slim
+        BasicLSTMCell = _graph_api_legacy_rnn_cells_BasicLSTMCell
+        BasicRNNCell = _graph_api_legacy_rnn_cells_BasicRNNCell
+        DeviceWrapper = _graph_api_legacy_rnn_wrappers_DeviceWrapper
+        DropoutWrapper = _graph_api_legacy_rnn_wrappers_DropoutWrapper
+        EmbeddingWrapper = _graph_api_legacy_rnn_wrappers_EmbeddingWrapper
+        GRUCell = _graph_api_legacy_rnn_cells_GRUCell
+        InputProjectionWrapper = _graph_api_legacy_rnn_wrappers_InputProjectionWrapper
+        LSTMCell = _graph_api_legacy_rnn_cells_LSTMCell
+        LSTMStateTuple = _graph_api_legacy_rnn_cells_LSTMStateTuple
+        LayerNormBasicLSTMCell = _graph_api_legacy_rnn_cells_LayerNormBasicLSTMCell
+        MultiRNNCell = _graph_api_legacy_rnn_wrappers_MultiRNNCell
+        OutputProjectionWrapper = _graph_api_legacy_rnn_wrappers_OutputProjectionWrapper
+        RNNCell = _graph_api_legacy_rnn_cells_RNNCell
+        ResidualWrapper = _graph_api_legacy_rnn_wrappers_ResidualWrapper
+        static_bidirectional_rnn = staticmethod(_graph_api_legacy_rnn_loops_static_bidirectional_rnn)
+        static_rnn = staticmethod(_graph_api_legacy_rnn_loops_static_rnn)
+    seq2seq = _graph_api_legacy_seq2seq
+    slim = _graph_api_legacy_slim
 def cos(x: TensorLike, name: str | None = ...) -> Tensor: ...
 def cosh(x: TensorLike, name: str | None = ...) -> Tensor: ...
 def count_nonzero(input: TensorLike = ..., axis: Any = ..., keepdims: Any = ..., dtype: Any = ..., name: str | None = ..., reduction_indices: Any = ..., keep_dims: Any = ..., *, input_tensor: TensorLike = ...) -> Tensor: ...
@@ -632,13 +648,11 @@ class debugging:
     @staticmethod
     def is_nan(x: TensorLike, name: str | None = ...) -> Tensor: ...
     is_numeric_tensor = staticmethod(_graph_api_assertions_is_numeric_tensor)
-def decode_csv(records: Any, record_defaults: Any, field_delim: Any = ..., use_quote_delim: Any = ..., name: str | None = ..., na_value: Any = ..., select_cols: Any = ...) -> builtins.list[Tensor]: ...
-def decode_raw(input_bytes: Any, out_type: Any, little_endian: Any = ..., name: str | None = ...) -> Tensor: ...
 def depth_to_space(input: TensorLike, block_size: Any, name: str | None = ..., data_format: Any = ...) -> Tensor: ...
 def diag(diagonal: TensorLike, name: str | None = ...) -> Tensor: ...
 def diag_part(input: TensorLike, name: str | None = ...) -> Tensor: ...
 def digamma(x: TensorLike, name: str | None = ...) -> Tensor: ...
-distributions = _graph_api_distributions
+distributions = _graph_api_legacy_distributions
 def div(x: TensorLike, y: TensorLike, name: str | None = ...) -> Tensor: ...
 def div_no_nan(x: TensorLike, y: TensorLike, name: str | None = ...) -> Tensor: ...
 def divide(x: TensorLike, y: TensorLike, name: str | None = ...) -> Tensor: ...
@@ -656,11 +670,11 @@ def ensure_shape(*args: Any, **kwargs: Any) -> Any: ...
 def equal(x: TensorLike, y: TensorLike, name: str | None = ...) -> Tensor: ...
 def erf(x: TensorLike, name: str | None = ...) -> Tensor: ...
 def erfc(x: TensorLike, name: str | None = ...) -> Tensor: ...
-errors = _engine_core_errors
+errors = _engine_runtime_errors
 class examples:
     class tutorials:
         class mnist:
-            input_data = _graph_api_mnist
+            input_data = _graph_api_legacy_mnist
 def exp(x: TensorLike, name: str | None = ...) -> Tensor: ...
 def expand_dims(input: TensorLike, axis: Any = ..., name: str | None = ..., dim: Any = ...) -> Tensor: ...
 def expm1(x: TensorLike, name: str | None = ...) -> Tensor: ...
@@ -669,7 +683,7 @@ def eye(num_rows: Any, num_columns: Any = ..., batch_shape: Any = ..., dtype: An
 def fft(input: TensorLike, name: str | None = ...) -> Tensor: ...
 def fft2d(input: TensorLike, name: str | None = ...) -> Tensor: ...
 def fill(dims: Any, value: TensorLike, name: str | None = ...) -> Tensor: ...
-flags = _engine_frontend_platform_flags
+flags = _dualgrad_platform_flags
 float16: _DType
 float32: _DType
 float64: _DType
@@ -680,21 +694,21 @@ def floormod(x: TensorLike, y: TensorLike, name: str | None = ...) -> Tensor: ..
 def gather(params: TensorLike, indices: TensorLike, validate_indices: Any = ..., name: str | None = ..., axis: Any = ..., batch_dims: Any = ...) -> Tensor: ...
 def gather_nd(params: TensorLike, indices: TensorLike, batch_dims: Any = ..., name: str | None = ...) -> Tensor: ...
 class gfile:
-    Copy = staticmethod(_engine_frontend_platform_gfile_copy)
-    DeleteRecursively = staticmethod(_engine_frontend_platform_gfile_rmtree)
-    Exists = staticmethod(_engine_frontend_platform_gfile_exists)
-    FastGFile = _engine_frontend_platform_gfile_GFile
-    GFile = _engine_frontend_platform_gfile_GFile
-    Glob = staticmethod(_engine_frontend_platform_gfile_glob)
-    IsDirectory = staticmethod(_engine_frontend_platform_gfile_isdir)
-    ListDirectory = staticmethod(_engine_frontend_platform_gfile_listdir)
-    MakeDirs = staticmethod(_engine_frontend_platform_gfile_makedirs)
-    MkDir = staticmethod(_engine_frontend_platform_gfile_mkdir)
-    Open = _engine_frontend_platform_gfile_GFile
-    Remove = staticmethod(_engine_frontend_platform_gfile_remove)
-    Rename = staticmethod(_engine_frontend_platform_gfile_rename)
-    Stat = staticmethod(_engine_frontend_platform_gfile_stat)
-    Walk = staticmethod(_engine_frontend_platform_gfile_walk)
+    Copy = staticmethod(_dualgrad_platform_gfile_copy)
+    DeleteRecursively = staticmethod(_dualgrad_platform_gfile_rmtree)
+    Exists = staticmethod(_dualgrad_platform_gfile_exists)
+    FastGFile = _dualgrad_platform_gfile_GFile
+    GFile = _dualgrad_platform_gfile_GFile
+    Glob = staticmethod(_dualgrad_platform_gfile_glob)
+    IsDirectory = staticmethod(_dualgrad_platform_gfile_isdir)
+    ListDirectory = staticmethod(_dualgrad_platform_gfile_listdir)
+    MakeDirs = staticmethod(_dualgrad_platform_gfile_makedirs)
+    MkDir = staticmethod(_dualgrad_platform_gfile_mkdir)
+    Open = _dualgrad_platform_gfile_GFile
+    Remove = staticmethod(_dualgrad_platform_gfile_remove)
+    Rename = staticmethod(_dualgrad_platform_gfile_rename)
+    Stat = staticmethod(_dualgrad_platform_gfile_stat)
+    Walk = staticmethod(_dualgrad_platform_gfile_walk)
 def global_norm(t_list: Any, name: str | None = ...) -> Tensor: ...
 class graph_util:
     convert_variables_to_constants = staticmethod(_graph_api_graph_files_graph_util_convert_variables_to_constants)
@@ -711,7 +725,7 @@ def igamma(a: TensorLike, x: TensorLike, name: str | None = ...) -> Tensor: ...
 def igammac(a: TensorLike, x: TensorLike, name: str | None = ...) -> Tensor: ...
 def imag(input: TensorLike, name: str | None = ...) -> Tensor: ...
 class image:
-    ResizeMethod = _engine_frontend_methods_ResizeMethodVersion1
+    ResizeMethod = _dualgrad_frontend_methods_ResizeMethodVersion1
     @staticmethod
     def adjust_brightness(*args: Any, **kwargs: Any) -> Any: ...
     @staticmethod
@@ -758,20 +772,13 @@ class image:
     def per_image_standardization(*args: Any, **kwargs: Any) -> Any: ...
     @staticmethod
     def psnr(*args: Any, **kwargs: Any) -> Any: ...
-    @staticmethod
-    def random_brightness(image: Any, max_delta: Any, seed: Any = ...) -> Tensor: ...
-    @staticmethod
-    def random_contrast(image: Any, lower: Any, upper: Any, seed: Any = ...) -> Tensor: ...
-    @staticmethod
-    def random_crop(value: Any, size: Any, seed: Any = ..., name: str | None = ...) -> Tensor: ...
-    @staticmethod
-    def random_flip_left_right(image: Any, seed: Any = ...) -> Tensor: ...
-    @staticmethod
-    def random_flip_up_down(image: Any, seed: Any = ...) -> Tensor: ...
-    @staticmethod
-    def random_hue(image: Any, max_delta: Any, seed: Any = ...) -> Tensor: ...
-    @staticmethod
-    def random_saturation(image: Any, lower: Any, upper: Any, seed: Any = ...) -> Tensor: ...
+    random_brightness = staticmethod(_dualgrad_extras_image_draws_random_brightness)
+    random_contrast = staticmethod(_dualgrad_extras_image_draws_random_contrast)
+    random_crop = staticmethod(_dualgrad_extras_image_draws_random_crop)
+    random_flip_left_right = staticmethod(_dualgrad_extras_image_draws_random_flip_left_right)
+    random_flip_up_down = staticmethod(_dualgrad_extras_image_draws_random_flip_up_down)
+    random_hue = staticmethod(_dualgrad_extras_image_draws_random_hue)
+    random_saturation = staticmethod(_dualgrad_extras_image_draws_random_saturation)
     @staticmethod
     def resize(*args: Any, **kwargs: Any) -> Any: ...
     @staticmethod
@@ -817,7 +824,7 @@ class image:
 initialize_all_variables = _graph_api_variable_global_variables_initializer
 initialize_variables = _graph_api_variable_variables_initializer
 class initializers:
-    Initializer = _engine_frontend_initializers_Initializer
+    Initializer = _dualgrad_frontend_initializers_Initializer
     constant = _graph_api_initial_values_constant_initializer
     global_variables = staticmethod(_graph_api_variable_global_variables_initializer)
     glorot_normal = _graph_api_initial_values_glorot_normal_initializer
@@ -838,42 +845,38 @@ int64: _DType
 int8: _DType
 def invert_permutation(x: TensorLike, name: str | None = ...) -> Tensor: ...
 class io:
-    FixedLenFeature = _engine_frontend_data_parsing_FixedLenFeature
-    FixedLenSequenceFeature = _engine_frontend_data_parsing_FixedLenSequenceFeature
-    TFRecordWriter = _engine_io_records_RecordWriter
-    VarLenFeature = _engine_frontend_data_parsing_VarLenFeature
-    @staticmethod
-    def decode_csv(records: Any, record_defaults: Any, field_delim: Any = ..., use_quote_delim: Any = ..., name: str | None = ..., na_value: Any = ..., select_cols: Any = ...) -> builtins.list[Tensor]: ...
+    FixedLenFeature = _dualgrad_data_parsing_FixedLenFeature
+    FixedLenSequenceFeature = _dualgrad_data_parsing_FixedLenSequenceFeature
+    TFRecordWriter = _dualgrad_files_records_RecordWriter
+    VarLenFeature = _dualgrad_data_parsing_VarLenFeature
+    decode_csv = staticmethod(_dualgrad_data_csv_decode_csv)
     @staticmethod
     def decode_image(*args: Any, **kwargs: Any) -> Any: ...
     @staticmethod
     def decode_jpeg(*args: Any, **kwargs: Any) -> Any: ...
     @staticmethod
     def decode_png(*args: Any, **kwargs: Any) -> Any: ...
-    @staticmethod
-    def decode_raw(input_bytes: Any, out_type: Any, little_endian: Any = ..., name: str | None = ...) -> Tensor: ...
+    decode_raw = staticmethod(_dualgrad_data_parsing_decode_raw)
     @staticmethod
     def encode_png(*args: Any, **kwargs: Any) -> Any: ...
     class gfile:
-        GFile = _engine_frontend_platform_gfile_GFile
-        copy = staticmethod(_engine_frontend_platform_gfile_copy)
-        exists = staticmethod(_engine_frontend_platform_gfile_exists)
-        glob = staticmethod(_engine_frontend_platform_gfile_glob)
-        isdir = staticmethod(_engine_frontend_platform_gfile_isdir)
-        join = staticmethod(_engine_frontend_platform_gfile_join)
-        listdir = staticmethod(_engine_frontend_platform_gfile_listdir)
-        makedirs = staticmethod(_engine_frontend_platform_gfile_makedirs)
-        mkdir = staticmethod(_engine_frontend_platform_gfile_mkdir)
-        remove = staticmethod(_engine_frontend_platform_gfile_remove)
-        rename = staticmethod(_engine_frontend_platform_gfile_rename)
-        rmtree = staticmethod(_engine_frontend_platform_gfile_rmtree)
-        stat = staticmethod(_engine_frontend_platform_gfile_stat)
-        walk = staticmethod(_engine_frontend_platform_gfile_walk)
-    matching_files = staticmethod(_graph_api_input_producers_matching_files)
-    @staticmethod
-    def parse_example(serialized: Any, features: Any, example_names: Any = ..., name: str | None = ...) -> dict[str, Tensor]: ...
-    @staticmethod
-    def parse_single_example(serialized: Any, features: Any, example_names: Any = ..., name: str | None = ...) -> dict[str, Tensor]: ...
+        GFile = _dualgrad_platform_gfile_GFile
+        copy = staticmethod(_dualgrad_platform_gfile_copy)
+        exists = staticmethod(_dualgrad_platform_gfile_exists)
+        glob = staticmethod(_dualgrad_platform_gfile_glob)
+        isdir = staticmethod(_dualgrad_platform_gfile_isdir)
+        join = staticmethod(_dualgrad_platform_gfile_join)
+        listdir = staticmethod(_dualgrad_platform_gfile_listdir)
+        makedirs = staticmethod(_dualgrad_platform_gfile_makedirs)
+        mkdir = staticmethod(_dualgrad_platform_gfile_mkdir)
+        remove = staticmethod(_dualgrad_platform_gfile_remove)
+        rename = staticmethod(_dualgrad_platform_gfile_rename)
+        rmtree = staticmethod(_dualgrad_platform_gfile_rmtree)
+        stat = staticmethod(_dualgrad_platform_gfile_stat)
+        walk = staticmethod(_dualgrad_platform_gfile_walk)
+    matching_files = staticmethod(_graph_api_legacy_input_producers_matching_files)
+    parse_example = staticmethod(_dualgrad_data_parsing_parse_example)
+    parse_single_example = staticmethod(_dualgrad_data_parsing_parse_single_example)
     @staticmethod
     def read_file(*args: Any, **kwargs: Any) -> Any: ...
     write_graph = staticmethod(_graph_api_graph_files_meta_graphs_write_graph)
@@ -881,7 +884,7 @@ def is_finite(x: TensorLike, name: str | None = ...) -> Tensor: ...
 def is_inf(x: TensorLike, name: str | None = ...) -> Tensor: ...
 def is_nan(x: TensorLike, name: str | None = ...) -> Tensor: ...
 keras = _graph_api_keras
-layers = _graph_api_layers
+layers = _graph_api_legacy_layers
 def lbeta(x: TensorLike, name: str | None = ...) -> Tensor: ...
 def less(x: TensorLike, y: TensorLike, name: str | None = ...) -> Tensor: ...
 def less_equal(x: TensorLike, y: TensorLike, name: str | None = ...) -> Tensor: ...
@@ -976,7 +979,7 @@ def linspace(start: TensorLike, stop: TensorLike, num: Any, axis: Any = ..., nam
 def log(x: TensorLike, name: str | None = ...) -> Tensor: ...
 def log1p(x: TensorLike, name: str | None = ...) -> Tensor: ...
 def log_sigmoid(x: TensorLike, name: str | None = ...) -> Tensor: ...
-logging = _engine_frontend_platform_logging
+logging = _dualgrad_platform_logging
 def logical_and(x: TensorLike, y: TensorLike, name: str | None = ...) -> Tensor: ...
 def logical_not(x: TensorLike, name: str | None = ...) -> Tensor: ...
 def logical_or(x: TensorLike, y: TensorLike, name: str | None = ...) -> Tensor: ...
@@ -1008,8 +1011,8 @@ class losses:
     def softmax_cross_entropy(*args: Any, **kwargs: Any) -> Any: ...
     @staticmethod
     def sparse_softmax_cross_entropy(*args: Any, **kwargs: Any) -> Any: ...
-make_ndarray = _engine_io_tensors_array_of
-make_tensor_proto = _engine_io_tensors_as_tensor_proto
+make_ndarray = _dualgrad_files_tensors_array_of
+make_tensor_proto = _dualgrad_files_tensors_as_tensor_proto
 class manip:
     @staticmethod
     def batch_to_space_nd(input: TensorLike, block_shape: Any, crops: Any, name: str | None = ...) -> Tensor: ...
@@ -1318,7 +1321,7 @@ def maximum(x: TensorLike, y: TensorLike, name: str | None = ...) -> Tensor: ...
 merge_all_summaries = _graph_api_summaries_merge_all
 merge_summary = _graph_api_summaries_merge
 def meshgrid(*args: TensorLike, indexing: Any = ..., name: str | None = ...) -> builtins.list[Tensor]: ...
-metrics = _graph_api_metrics
+metrics = _graph_api_legacy_metrics
 def minimum(x: TensorLike, y: TensorLike, name: str | None = ...) -> Tensor: ...
 def mod(x: TensorLike, y: TensorLike, name: str | None = ...) -> Tensor: ...
 def mul(x: TensorLike, y: TensorLike, name: str | None = ...) -> Tensor: ...
@@ -1342,7 +1345,7 @@ class nn:
     def batch_normalization(x: TensorLike, mean: TensorLike, variance: TensorLike, offset: TensorLike = ..., scale: TensorLike = ..., variance_epsilon: Any = ..., name: str | None = ...) -> Tensor: ...
     @staticmethod
     def bias_add(value: TensorLike, bias: TensorLike, data_format: Any = ..., name: str | None = ...) -> Tensor: ...
-    bidirectional_dynamic_rnn = staticmethod(_graph_api_rnn_loops_bidirectional_dynamic_rnn)
+    bidirectional_dynamic_rnn = staticmethod(_graph_api_legacy_rnn_loops_bidirectional_dynamic_rnn)
     @staticmethod
     def conv1d(value: TensorLike = ..., filters: TensorLike = ..., stride: Any = ..., padding: Any = ..., use_cudnn_on_gpu: Any = ..., data_format: Any = ..., name: str | None = ..., input: TensorLike = ..., dilations: Any = ...) -> Tensor: ...
     @staticmethod
@@ -1363,11 +1366,11 @@ class nn:
     def convolution(input: TensorLike, filter: TensorLike = ..., padding: Any = ..., strides: Any = ..., dilation_rate: Any = ..., name: str | None = ..., data_format: Any = ..., filters: TensorLike = ..., dilations: Any = ...) -> Tensor: ...
     @staticmethod
     def crelu(features: TensorLike, axis: Any = ..., name: str | None = ...) -> Tensor: ...
-    ctc_beam_search_decoder = staticmethod(_graph_api_ctc_ctc_beam_search_decoder)
-    ctc_beam_search_decoder_v2 = staticmethod(_graph_api_ctc_ctc_beam_search_decoder_v2)
-    ctc_greedy_decoder = staticmethod(_graph_api_ctc_ctc_greedy_decoder)
-    ctc_loss = staticmethod(_graph_api_ctc_ctc_loss)
-    ctc_loss_v2 = staticmethod(_graph_api_ctc_ctc_loss_v2)
+    ctc_beam_search_decoder = staticmethod(_graph_api_legacy_ctc_ctc_beam_search_decoder)
+    ctc_beam_search_decoder_v2 = staticmethod(_graph_api_legacy_ctc_ctc_beam_search_decoder_v2)
+    ctc_greedy_decoder = staticmethod(_graph_api_legacy_ctc_ctc_greedy_decoder)
+    ctc_loss = staticmethod(_graph_api_legacy_ctc_ctc_loss)
+    ctc_loss_v2 = staticmethod(_graph_api_legacy_ctc_ctc_loss_v2)
     @staticmethod
     def depth_to_space(input: TensorLike, block_size: Any, name: str | None = ..., data_format: Any = ...) -> Tensor: ...
     @staticmethod
@@ -1375,7 +1378,7 @@ class nn:
     @staticmethod
     def depthwise_conv2d_native(input: TensorLike, filter: TensorLike, strides: Any, padding: Any, data_format: Any = ..., dilations: Any = ..., name: str | None = ...) -> Tensor: ...
     dropout = staticmethod(_graph_api_sampling_dropout)
-    dynamic_rnn = staticmethod(_graph_api_rnn_loops_dynamic_rnn)
+    dynamic_rnn = staticmethod(_graph_api_legacy_rnn_loops_dynamic_rnn)
     @staticmethod
     def elu(features: TensorLike, name: str | None = ...) -> Tensor: ...
     @staticmethod
@@ -1423,7 +1426,7 @@ class nn:
     def normalize_moments(*args: Any, **kwargs: Any) -> Any: ...
     @staticmethod
     def pool(input: TensorLike, window_shape: Any, pooling_type: Any, padding: Any = ..., dilation_rate: Any = ..., strides: Any = ..., name: str | None = ..., data_format: Any = ..., dilations: Any = ...) -> Tensor: ...
-    raw_rnn = staticmethod(_graph_api_rnn_loops_raw_rnn)
+    raw_rnn = staticmethod(_graph_api_legacy_rnn_loops_raw_rnn)
     @staticmethod
     def relu(features: TensorLike, name: str | None = ...) -> Tensor: ...
     @staticmethod
@@ -1431,16 +1434,16 @@ class nn:
     @staticmethod
     def relu_layer(*args: Any, **kwargs: Any) -> Any: ...
     class rnn_cell:
-        BasicLSTMCell = _graph_api_rnn_cells_BasicLSTMCell
-        BasicRNNCell = _graph_api_rnn_cells_BasicRNNCell
-        DeviceWrapper = _graph_api_rnn_wrappers_DeviceWrapper
-        DropoutWrapper = _graph_api_rnn_wrappers_DropoutWrapper
-        GRUCell = _graph_api_rnn_cells_GRUCell
-        LSTMCell = _graph_api_rnn_cells_LSTMCell
-        LSTMStateTuple = _graph_api_rnn_cells_LSTMStateTuple
-        MultiRNNCell = _graph_api_rnn_wrappers_MultiRNNCell
-        RNNCell = _graph_api_rnn_cells_RNNCell
-        ResidualWrapper = _graph_api_rnn_wrappers_ResidualWrapper
+        BasicLSTMCell = _graph_api_legacy_rnn_cells_BasicLSTMCell
+        BasicRNNCell = _graph_api_legacy_rnn_cells_BasicRNNCell
+        DeviceWrapper = _graph_api_legacy_rnn_wrappers_DeviceWrapper
+        DropoutWrapper = _graph_api_legacy_rnn_wrappers_DropoutWrapper
+        GRUCell = _graph_api_legacy_rnn_cells_GRUCell
+        LSTMCell = _graph_api_legacy_rnn_cells_LSTMCell
+        LSTMStateTuple = _graph_api_legacy_rnn_cells_LSTMStateTuple
+        MultiRNNCell = _graph_api_legacy_rnn_wrappers_MultiRNNCell
+        RNNCell = _graph_api_legacy_rnn_cells_RNNCell
+        ResidualWrapper = _graph_api_legacy_rnn_wrappers_ResidualWrapper
     safe_embedding_lookup_sparse = staticmethod(_graph_api_sparse_safe_embedding_lookup_sparse)
     @staticmethod
     def sampled_softmax_loss(*args: Any, **kwargs: Any) -> Any: ...
@@ -1449,10 +1452,10 @@ class nn:
     @staticmethod
     def separable_conv2d(input: TensorLike, depthwise_filter: TensorLike, pointwise_filter: TensorLike, strides: Any, padding: Any, rate: Any = ..., name: str | None = ..., data_format: Any = ..., dilations: Any = ...) -> Tensor: ...
     class seq2seq:
-        basic_rnn_seq2seq = staticmethod(_graph_api_rnn_sequences_basic_rnn_seq2seq)
-        rnn_decoder = staticmethod(_graph_api_rnn_sequences_rnn_decoder)
-        sequence_loss = staticmethod(_graph_api_rnn_sequences_summed_sequence_loss)
-        sequence_loss_by_example = staticmethod(_graph_api_rnn_sequences_sequence_loss_by_example)
+        basic_rnn_seq2seq = staticmethod(_graph_api_legacy_rnn_sequences_basic_rnn_seq2seq)
+        rnn_decoder = staticmethod(_graph_api_legacy_rnn_sequences_rnn_decoder)
+        sequence_loss = staticmethod(_graph_api_legacy_rnn_sequences_summed_sequence_loss)
+        sequence_loss_by_example = staticmethod(_graph_api_legacy_rnn_sequences_sequence_loss_by_example)
     @staticmethod
     def sigmoid(x: TensorLike, name: str | None = ...) -> Tensor: ...
     @staticmethod
@@ -1475,8 +1478,8 @@ class nn:
     def space_to_depth(input: TensorLike, block_size: Any, name: str | None = ..., data_format: Any = ...) -> Tensor: ...
     @staticmethod
     def sparse_softmax_cross_entropy_with_logits(_sentinel: Any = ..., labels: TensorLike = ..., logits: TensorLike = ..., name: str | None = ...) -> Tensor: ...
-    static_bidirectional_rnn = staticmethod(_graph_api_rnn_loops_static_bidirectional_rnn)
-    static_rnn = staticmethod(_graph_api_rnn_loops_static_rnn)
+    static_bidirectional_rnn = staticmethod(_graph_api_legacy_rnn_loops_static_bidirectional_rnn)
+    static_rnn = staticmethod(_graph_api_legacy_rnn_loops_static_rnn)
     @staticmethod
     def sufficient_statistics(*args: Any, **kwargs: Any) -> Any: ...
     @staticmethod
@@ -1503,18 +1506,16 @@ def ones(shape: Any, dtype: Any = ..., name: str | None = ...) -> Tensor: ...
 def ones_like(input: TensorLike = ..., dtype: Any = ..., name: str | None = ..., optimize: Any = ..., *, tensor: TensorLike = ...) -> Tensor: ...
 def pack(values: TensorLike, axis: Any = ..., name: str | None = ...) -> Tensor: ...
 def pad(tensor: TensorLike, paddings: Any, mode: Any = ..., name: str | None = ..., constant_values: Any = ...) -> Tensor: ...
-def parse_example(serialized: Any, features: Any, example_names: Any = ..., name: str | None = ...) -> dict[str, Tensor]: ...
-def parse_single_example(serialized: Any, features: Any, example_names: Any = ..., name: str | None = ...) -> dict[str, Tensor]: ...
 def polygamma(a: TensorLike, x: TensorLike, name: str | None = ...) -> Tensor: ...
 def pow(x: TensorLike, y: TensorLike, name: str | None = ...) -> Tensor: ...
 class python_io:
-    TFRecordWriter = _engine_io_records_RecordWriter
+    TFRecordWriter = _dualgrad_files_records_RecordWriter
 def qr(input: TensorLike, full_matrices: Any = ..., name: str | None = ...) -> _Qr: ...
 class queue:
-    FIFOQueue = _graph_api_queues_FIFOQueue
-    PaddingFIFOQueue = _graph_api_queues_PaddingFIFOQueue
-    QueueBase = _graph_api_queues_QueueBase
-    RandomShuffleQueue = _graph_api_queues_RandomShuffleQueue
+    FIFOQueue = _graph_api_legacy_queues_FIFOQueue
+    PaddingFIFOQueue = _graph_api_legacy_queues_PaddingFIFOQueue
+    QueueBase = _graph_api_legacy_queues_QueueBase
+    RandomShuffleQueue = _graph_api_legacy_queues_RandomShuffleQueue
 class random:
     categorical = staticmethod(_graph_api_sampling_categorical)
     @staticmethod
@@ -1539,7 +1540,6 @@ class random:
     uniform = staticmethod(_graph_api_sampling_uniform)
     @staticmethod
     def uniform_candidate_sampler(*args: Any, **kwargs: Any) -> Any: ...
-def random_crop(value: Any, size: Any, seed: Any = ..., name: str | None = ...) -> Tensor: ...
 random_gamma = _graph_api_sampling_gamma
 random_normal = _graph_api_sampling_normal
 random_poisson = _graph_api_sampling_poisson
@@ -1640,28 +1640,28 @@ def space_to_batch_nd(input: TensorLike, block_shape: Any, paddings: Any, name: 
 def space_to_depth(input: TensorLike, block_size: Any, name: str | None = ..., data_format: Any = ...) -> Tensor: ...
 sparse = _graph_api_sparse
 sparse_add = _graph_api_sparse_add
-sparse_fill_empty_rows = _engine_frontend_sparse_functions_fill_empty_rows
-sparse_maximum = _engine_frontend_sparse_functions_maximum
-sparse_minimum = _engine_frontend_sparse_functions_minimum
+sparse_fill_empty_rows = _dualgrad_sparse_functions_fill_empty_rows
+sparse_maximum = _dualgrad_sparse_functions_maximum
+sparse_minimum = _dualgrad_sparse_functions_minimum
 sparse_placeholder = _graph_api_sparse_placeholder
 sparse_reduce_max = _graph_api_sparse_reduce_max
 sparse_reduce_max_sparse = _graph_api_sparse_reduce_max_sparse
 sparse_reduce_sum = _graph_api_sparse_reduce_sum
 sparse_reduce_sum_sparse = _graph_api_sparse_reduce_sum_sparse
-sparse_reorder = _engine_frontend_sparse_functions_reorder
-sparse_reset_shape = _engine_frontend_sparse_functions_reset_shape
-sparse_reshape = _engine_frontend_sparse_functions_reshape
-sparse_retain = _engine_frontend_sparse_functions_retain
+sparse_reorder = _dualgrad_sparse_functions_reorder
+sparse_reset_shape = _dualgrad_sparse_functions_reset_shape
+sparse_reshape = _dualgrad_sparse_functions_reshape
+sparse_retain = _dualgrad_sparse_functions_retain
 sparse_segment_mean = _graph_api_sparse_segment_mean
 sparse_segment_sqrt_n = _graph_api_sparse_segment_sqrt_n
 sparse_segment_sum = _graph_api_sparse_segment_sum
-sparse_slice = _engine_frontend_sparse_functions_slice
-sparse_softmax = _engine_frontend_sparse_functions_softmax
-sparse_tensor_dense_matmul = _engine_frontend_sparse_functions_sparse_dense_matmul
-sparse_tensor_to_dense = _engine_frontend_sparse_functions_to_dense
+sparse_slice = _dualgrad_sparse_functions_slice
+sparse_softmax = _dualgrad_sparse_functions_softmax
+sparse_tensor_dense_matmul = _dualgrad_sparse_functions_sparse_dense_matmul
+sparse_tensor_to_dense = _dualgrad_sparse_functions_to_dense
 def sparse_to_dense(sparse_indices: Any, output_shape: Any, sparse_values: Any, default_value: Any = ..., validate_indices: Any = ..., name: str | None = ...) -> Tensor: ...
-sparse_to_indicator = _engine_frontend_sparse_functions_to_indicator
-sparse_transpose = _engine_frontend_sparse_functions_transpose
+sparse_to_indicator = _dualgrad_sparse_functions_to_indicator
+sparse_transpose = _dualgrad_sparse_functions_transpose
 class spectral:
     @staticmethod
     def fft(input: TensorLike, name: str | None = ...) -> Tensor: ...
@@ -1707,7 +1707,7 @@ class strings:
     def regex_full_match(*args: Any, **kwargs: Any) -> Any: ...
     @staticmethod
     def regex_replace(*args: Any, **kwargs: Any) -> Any: ...
-    split = staticmethod(_graph_api_string_parts_split)
+    split = staticmethod(_graph_api_legacy_string_parts_split)
     @staticmethod
     def strip(*args: Any, **kwargs: Any) -> Any: ...
     @staticmethod
@@ -1720,12 +1720,12 @@ def sub(x: TensorLike, y: TensorLike, name: str | None = ...) -> Tensor: ...
 def substr(*args: Any, **kwargs: Any) -> Any: ...
 def subtract(x: TensorLike, y: TensorLike, name: str | None = ...) -> Tensor: ...
 class summary:
-    Event = _engine_io_protos_Event
+    Event = _dualgrad_files_protos_Event
     FileWriter = _graph_api_summaries_FileWriter
     FileWriterCache = _graph_api_summaries_FileWriterCache
-    SessionLog = _engine_io_protos_SessionLog
-    Summary = _engine_io_protos_Summary
-    TaggedRunMetadata = _engine_io_protos_TaggedRunMetadata
+    SessionLog = _dualgrad_files_protos_SessionLog
+    Summary = _dualgrad_files_protos_Summary
+    TaggedRunMetadata = _dualgrad_files_protos_TaggedRunMetadata
     audio = staticmethod(_graph_api_summaries_audio)
     histogram = staticmethod(_graph_api_summaries_histogram)
     image = staticmethod(_graph_api_summaries_image)
@@ -1762,55 +1762,55 @@ class train:
     AdagradDAOptimizer = _optim_dual_averaging_AdagradDAOptimizer
     AdagradOptimizer = _optim_adagrad_AdagradOptimizer
     AdamOptimizer = _optim_adam_AdamOptimizer
-    BytesList = _engine_io_protos_BytesList
-    CheckpointSaverHook = _graph_api_hooks_CheckpointSaverHook
-    CheckpointSaverListener = _graph_api_hooks_CheckpointSaverListener
-    CheckpointState = _engine_io_checkpoints_CheckpointState
-    ChiefSessionCreator = _graph_api_monitored_ChiefSessionCreator
-    Coordinator = _graph_api_coordination_Coordinator
-    Example = _engine_io_protos_Example
+    BytesList = _dualgrad_files_protos_BytesList
+    CheckpointSaverHook = _graph_api_legacy_hooks_CheckpointSaverHook
+    CheckpointSaverListener = _graph_api_legacy_hooks_CheckpointSaverListener
+    CheckpointState = _dualgrad_files_checkpoints_CheckpointState
+    ChiefSessionCreator = _graph_api_legacy_monitored_ChiefSessionCreator
+    Coordinator = _graph_api_legacy_coordination_Coordinator
+    Example = _dualgrad_files_protos_Example
     ExponentialMovingAverage = _graph_api_training_ExponentialMovingAverage
-    Feature = _engine_io_protos_Feature
-    FeatureList = _engine_io_protos_FeatureList
-    FeatureLists = _engine_io_protos_FeatureLists
-    Features = _engine_io_protos_Features
-    FeedFnHook = _graph_api_hooks_FeedFnHook
-    FinalOpsHook = _graph_api_hooks_FinalOpsHook
-    FloatList = _engine_io_protos_FloatList
+    Feature = _dualgrad_files_protos_Feature
+    FeatureList = _dualgrad_files_protos_FeatureList
+    FeatureLists = _dualgrad_files_protos_FeatureLists
+    Features = _dualgrad_files_protos_Features
+    FeedFnHook = _graph_api_legacy_hooks_FeedFnHook
+    FinalOpsHook = _graph_api_legacy_hooks_FinalOpsHook
+    FloatList = _dualgrad_files_protos_FloatList
     FtrlOptimizer = _optim_ftrl_FtrlOptimizer
     GradientDescentOptimizer = _optim_gradient_descent_GradientDescentOptimizer
-    Int64List = _engine_io_protos_Int64List
-    LoggingTensorHook = _graph_api_hooks_LoggingTensorHook
-    LooperThread = _graph_api_coordination_LooperThread
+    Int64List = _dualgrad_files_protos_Int64List
+    LoggingTensorHook = _graph_api_legacy_hooks_LoggingTensorHook
+    LooperThread = _graph_api_legacy_coordination_LooperThread
     MomentumOptimizer = _optim_momentum_MomentumOptimizer
-    MonitoredSession = _graph_api_monitored_MonitoredSession
-    MonitoredTrainingSession = staticmethod(_graph_api_monitored_MonitoredTrainingSession)
-    NanLossDuringTrainingError = _graph_api_hooks_NanLossDuringTrainingError
-    NanTensorHook = _graph_api_hooks_NanTensorHook
-    NewCheckpointReader = _engine_io_checkpoints_CheckpointReader
+    MonitoredSession = _graph_api_legacy_monitored_MonitoredSession
+    MonitoredTrainingSession = staticmethod(_graph_api_legacy_monitored_MonitoredTrainingSession)
+    NanLossDuringTrainingError = _graph_api_legacy_hooks_NanLossDuringTrainingError
+    NanTensorHook = _graph_api_legacy_hooks_NanTensorHook
+    NewCheckpointReader = _dualgrad_files_checkpoints_CheckpointReader
     Optimizer = _optim_optimizer_Optimizer
     ProximalAdagradOptimizer = _optim_proximal_ProximalAdagradOptimizer
     ProximalGradientDescentOptimizer = _optim_proximal_ProximalGradientDescentOptimizer
-    QueueRunner = _graph_api_coordination_QueueRunner
+    QueueRunner = _graph_api_legacy_coordination_QueueRunner
     RMSPropOptimizer = _optim_rmsprop_RMSPropOptimizer
     Saver = _graph_api_saving_Saver
-    SaverDef = _engine_io_graph_protos_SaverDef
-    Scaffold = _graph_api_monitored_Scaffold
-    SecondOrStepTimer = _graph_api_hooks_SecondOrStepTimer
-    SequenceExample = _engine_io_protos_SequenceExample
-    SessionRunArgs = _graph_api_hooks_SessionRunArgs
-    SessionRunContext = _graph_api_hooks_SessionRunContext
-    SessionRunHook = _graph_api_hooks_SessionRunHook
-    SessionRunValues = _graph_api_hooks_SessionRunValues
-    SingularMonitoredSession = _graph_api_monitored_SingularMonitoredSession
-    StepCounterHook = _graph_api_hooks_StepCounterHook
-    StopAtStepHook = _graph_api_hooks_StopAtStepHook
-    SummarySaverHook = _graph_api_hooks_SummarySaverHook
+    SaverDef = _dualgrad_files_graph_protos_SaverDef
+    Scaffold = _graph_api_legacy_monitored_Scaffold
+    SecondOrStepTimer = _graph_api_legacy_hooks_SecondOrStepTimer
+    SequenceExample = _dualgrad_files_protos_SequenceExample
+    SessionRunArgs = _graph_api_legacy_hooks_SessionRunArgs
+    SessionRunContext = _graph_api_legacy_hooks_SessionRunContext
+    SessionRunHook = _graph_api_legacy_hooks_SessionRunHook
+    SessionRunValues = _graph_api_legacy_hooks_SessionRunValues
+    SingularMonitoredSession = _graph_api_legacy_monitored_SingularMonitoredSession
+    StepCounterHook = _graph_api_legacy_hooks_StepCounterHook
+    StopAtStepHook = _graph_api_legacy_hooks_StopAtStepHook
+    SummarySaverHook = _graph_api_legacy_hooks_SummarySaverHook
     SummaryWriter = _graph_api_summaries_FileWriter
-    Supervisor = _graph_api_supervisor_Supervisor
-    add_queue_runner = staticmethod(_graph_api_coordination_add_queue_runner)
-    batch = staticmethod(_graph_api_input_producers_batch)
-    checkpoint_exists = staticmethod(_engine_io_checkpoints_exists)
+    Supervisor = _graph_api_legacy_supervisor_Supervisor
+    add_queue_runner = staticmethod(_graph_api_legacy_coordination_add_queue_runner)
+    batch = staticmethod(_graph_api_legacy_input_producers_batch)
+    checkpoint_exists = staticmethod(_dualgrad_files_checkpoints_exists)
     @staticmethod
     def cosine_decay(*args: Any, **kwargs: Any) -> Any: ...
     @staticmethod
@@ -1819,23 +1819,23 @@ class train:
     @staticmethod
     def exponential_decay(*args: Any, **kwargs: Any) -> Any: ...
     export_meta_graph = staticmethod(_graph_api_graph_files_meta_graphs_export_meta_graph)
-    get_checkpoint_mtimes = staticmethod(_engine_io_checkpoints_written_at)
-    get_checkpoint_state = staticmethod(_engine_io_checkpoints_get_state)
+    get_checkpoint_mtimes = staticmethod(_dualgrad_files_checkpoints_written_at)
+    get_checkpoint_state = staticmethod(_dualgrad_files_checkpoints_get_state)
     get_global_step = staticmethod(_graph_api_training_get_global_step)
     get_or_create_global_step = staticmethod(_graph_api_training_get_or_create_global_step)
     global_step = staticmethod(_graph_api_training_global_step)
     import_meta_graph = staticmethod(_graph_api_graph_files_meta_graphs_import_meta_graph)
-    input_producer = staticmethod(_graph_api_input_producers_input_producer)
+    input_producer = staticmethod(_graph_api_legacy_input_producers_input_producer)
     @staticmethod
     def inverse_time_decay(*args: Any, **kwargs: Any) -> Any: ...
-    latest_checkpoint = staticmethod(_engine_io_checkpoints_latest)
-    limit_epochs = staticmethod(_graph_api_input_producers_limit_epochs)
+    latest_checkpoint = staticmethod(_dualgrad_files_checkpoints_latest)
+    limit_epochs = staticmethod(_graph_api_legacy_input_producers_limit_epochs)
     @staticmethod
     def linear_cosine_decay(*args: Any, **kwargs: Any) -> Any: ...
-    list_variables = staticmethod(_engine_io_checkpoints_list_variables)
-    load_checkpoint = staticmethod(_engine_io_checkpoints_load_checkpoint)
-    load_variable = staticmethod(_engine_io_checkpoints_load_variable)
-    match_filenames_once = staticmethod(_graph_api_input_producers_match_filenames_once)
+    list_variables = staticmethod(_dualgrad_files_checkpoints_list_variables)
+    load_checkpoint = staticmethod(_dualgrad_files_checkpoints_load_checkpoint)
+    load_variable = staticmethod(_dualgrad_files_checkpoints_load_variable)
+    match_filenames_once = staticmethod(_graph_api_legacy_input_producers_match_filenames_once)
     @staticmethod
     def natural_exp_decay(*args: Any, **kwargs: Any) -> Any: ...
     @staticmethod
@@ -1844,14 +1844,14 @@ class train:
     def piecewise_constant_decay(*args: Any, **kwargs: Any) -> Any: ...
     @staticmethod
     def polynomial_decay(*args: Any, **kwargs: Any) -> Any: ...
-    range_input_producer = staticmethod(_graph_api_input_producers_range_input_producer)
-    remove_checkpoint = staticmethod(_engine_io_checkpoints_remove)
-    shuffle_batch = staticmethod(_graph_api_input_producers_shuffle_batch)
-    slice_input_producer = staticmethod(_graph_api_input_producers_slice_input_producer)
-    start_queue_runners = staticmethod(_graph_api_coordination_start_queue_runners)
-    string_input_producer = staticmethod(_graph_api_input_producers_string_input_producer)
-    summary_iterator = staticmethod(_engine_io_events_summary_iterator)
-    update_checkpoint_state = staticmethod(_engine_io_checkpoints_update_state)
+    range_input_producer = staticmethod(_graph_api_legacy_input_producers_range_input_producer)
+    remove_checkpoint = staticmethod(_dualgrad_files_checkpoints_remove)
+    shuffle_batch = staticmethod(_graph_api_legacy_input_producers_shuffle_batch)
+    slice_input_producer = staticmethod(_graph_api_legacy_input_producers_slice_input_producer)
+    start_queue_runners = staticmethod(_graph_api_legacy_coordination_start_queue_runners)
+    string_input_producer = staticmethod(_graph_api_legacy_input_producers_string_input_producer)
+    summary_iterator = staticmethod(_dualgrad_files_events_summary_iterator)
+    update_checkpoint_state = staticmethod(_dualgrad_files_checkpoints_update_state)
     write_graph = staticmethod(_graph_api_graph_files_meta_graphs_write_graph)
 def transpose(a: TensorLike, perm: Any = ..., name: str | None = ..., conjugate: Any = ...) -> Tensor: ...
 def truediv(x: TensorLike, y: TensorLike, name: str | None = ...) -> Tensor: ...

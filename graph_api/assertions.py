@@ -9,10 +9,10 @@ import numpy as np
 
 import graph_api as tf
 from engine.core.dtypes import as_dtype
-from engine.core.errors import InvalidArgumentError
 from engine.core.operands import Operand, Operation
 from engine.core.trace import constant_value
 from engine.core.value import shape_of
+from engine.runtime.errors import InvalidArgumentError
 from graph_api.flow import assertion, no_op
 from graph_api.tensor import Tensor
 

@@ -1,7 +1,7 @@
 """From Python functions that add operations to a graph to closed sub-traces: what all control flow rests on.
 
 The user's functions run once, while the graph is built, and add their operations to it as any code does. The operations
-that their results need are then copied into a closed sub-trace (`engine.subtraces.capture.Region`), which one
+that their results need are then copied into a closed sub-trace (`engine.closed.capture.Region`), which one
 control-flow operation runs as often as it turns out; those in the graph are never run. What a function takes from the
 graph around it becomes an operand. So do the variables it reads; one that it assigns to becomes a result too, and is
 assigned after the control-flow operation, on which the results wait. Random operations, whose counters are variables,
@@ -16,9 +16,10 @@ from typing import Any
 
 import numpy as np
 
+from engine.closed.capture import Region
+from engine.closed.subtrace import SubTrace
 from engine.core import nest
 from engine.core.aval import Shape, compatible, format_shape
-from engine.core.errors import ShapeError
 from engine.core.nest import Structure
 from engine.core.op import Node, Op
 from engine.core.tape import active
@@ -26,8 +27,7 @@ from engine.core.value import address
 from engine.core.variable import assign_variable, read_variable
 from engine.ops import shape
 from engine.ops.checked import checked_op
-from engine.subtraces.capture import Region
-from engine.subtraces.subtrace import SubTrace
+from engine.runtime.errors import ShapeError
 from graph_api.convert import convert_to_tensor
 from graph_api.graph import Graph, get_default_graph
 from graph_api.tensor import Operation, Tensor

@@ -15,12 +15,12 @@ from typing import Any
 
 from engine.core.aval import Aval
 from engine.core.dtypes import int64
-from engine.core.errors import InvalidArgumentError, UnimplementedError
 from engine.core.op import Node
 from engine.core.trace import Trace, constant, needed_nodes, placeholder
 from engine.core.variable import variable_handle
 from engine.ops.indexing import getitem_op
 from engine.reverse import live_path
+from engine.runtime.errors import InvalidArgumentError, UnimplementedError
 from graph_api.tensor import Operation, Tensor, user_line
 
 _EVERYWHERE = (constant, placeholder, variable_handle)

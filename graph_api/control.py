@@ -6,18 +6,18 @@ from collections.abc import Callable, Sequence
 from functools import partial
 from typing import Any
 
+from engine.closed.capture import Region
+from engine.closed.subtrace import build
+from engine.control.cond import check_predicate, cond_op
+from engine.control.while_loop import while_op
 from engine.core import nest
 from engine.core.aval import Aval, compatible, format_shape, normalize_shape
 from engine.core.dtypes import int32
-from engine.core.errors import DTypeError, InvalidArgumentError, ShapeError, UnimplementedError
 from engine.core.nest import Structure
 from engine.core.value import Value
 from engine.ops import compare, joining, shape
-from engine.ops.control import check_predicate, cond_op
 from engine.ops.reduce import reduce_sum
-from engine.ops.while_loop import while_op
-from engine.subtraces.capture import Region
-from engine.subtraces.subtrace import build
+from engine.runtime.errors import DTypeError, InvalidArgumentError, ShapeError, UnimplementedError
 from graph_api.closures import Call, Closure, as_tensor, kept_apart, packed, same_shapes, where
 from graph_api.convert import convert_to_tensor
 from graph_api.flow import assertion

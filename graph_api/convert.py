@@ -7,21 +7,21 @@ from typing import Any
 
 import numpy as np
 
+from engine.control.late import late
 from engine.core import nest
 from engine.core.aval import Aval, compatible, format_shape, normalize_shape
 from engine.core.batching import elementwise_rule
 from engine.core.dtypes import DType, as_dtype
 from engine.core.eager import EagerTensor
-from engine.core.errors import DTypeError, NotKnownYet, ShapeError
 from engine.core.kinds import linear
 from engine.core.operands import Operand
 from engine.core.trace import Symbol
 from engine.core.value import Value, scalar
 from engine.core.variable import Variable
 from engine.custom import custom_gradient as with_custom_gradient
-from engine.frontend.api import as_operand, cast_data, own_array
-from engine.ops.late import late
+from engine.ops.lift import as_operand, cast_data, own_array
 from engine.ops.shape import broadcast_to, reshape
+from engine.runtime.errors import DTypeError, NotKnownYet, ShapeError
 from graph_api.defaults import stacks
 from graph_api.graph import Graph, get_default_graph
 from graph_api.tensor import Operation, Tensor
@@ -42,7 +42,7 @@ default_input = linear(
 def finish(call: Callable[..., Any], name: str | None, /, *args: Any, **kwargs: Any) -> Any:
     """Run a function that adds nodes; give its result the user's name; make constants of plain arrays.
 
-    This is what `engine.frontend.api.lift` does with a call in graph mode.
+    This is what `engine.ops.lift.lift` does with a call in graph mode.
     """
     if stacks.eager:
         return _eagerly(call(*args, **kwargs))

@@ -1,4 +1,4 @@
-"""``tf.data`` in graphs: data sets, and iterators that a session runs. What data sets do is in `engine.frontend.data`.
+"""``tf.data`` in graphs: data sets, and iterators that a session runs. What data sets do is in `dualgrad.data`.
 
 A user's function is called once, while the graph is built, and becomes a closed sub-trace (`graph_api.closures`). What
 it takes from the graph around it, and the tensors that a data set is made of, are operands of the operation that starts
@@ -16,6 +16,16 @@ from typing import Any, NoReturn
 
 import numpy as np
 
+from dualgrad.data import experimental, reading
+from dualgrad.data.dataset import (
+    AUTOTUNE,
+    BaseDataset,
+    Mode,
+    Options,
+)
+from dualgrad.data.sources import Rows
+from dualgrad.data.stage import Environment, Stage
+from dualgrad.data.structure import DatasetLeaf, Spec, avals, batched, flat, mapped, packed, width
 from engine.core.arguments import as_int
 from engine.core.aval import Aval
 from engine.core.dtypes import DType
@@ -23,16 +33,6 @@ from engine.core.kinds import nondifferentiable
 from engine.core.nest import Structure
 from engine.core.trace import Symbol
 from engine.core.value import Value, boxed
-from engine.frontend.data import experimental, reading
-from engine.frontend.data.dataset import (
-    AUTOTUNE,
-    BaseDataset,
-    Mode,
-    Options,
-)
-from engine.frontend.data.sources import Rows
-from engine.frontend.data.stage import Environment, Stage
-from engine.frontend.data.structure import DatasetLeaf, Spec, avals, batched, flat, mapped, packed, width
 from graph_api.closures import Closure
 from graph_api.convert import convert_to_tensor
 from graph_api.flow import one_by_one
@@ -248,15 +248,15 @@ reduce_dataset = nondifferentiable(
 
 
 class TextLineDataset(Dataset, reading.Lines):
-    """The lines of text files; `engine.frontend.data.reading.Lines` has the parameters."""
+    """The lines of text files; `dualgrad.data.reading.Lines` has the parameters."""
 
 
 class TFRecordDataset(Dataset, reading.TFRecords):
-    """The records of TFRecord files; `engine.frontend.data.reading.Lines` has the parameters."""
+    """The records of TFRecord files; `dualgrad.data.reading.Lines` has the parameters."""
 
 
 class FixedLengthRecordDataset(Dataset, reading.Pieces):
-    """Records of `record_bytes` bytes; `engine.frontend.data.reading.Pieces` has the parameters."""
+    """Records of `record_bytes` bytes; `dualgrad.data.reading.Pieces` has the parameters."""
 
 
 def make_one_shot_iterator(dataset: Dataset) -> Iterator:

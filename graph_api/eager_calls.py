@@ -8,20 +8,20 @@ from __future__ import annotations
 from collections.abc import Callable, Sequence
 from typing import Any
 
+from engine.control.cond import plus
 from engine.core import nest
 from engine.core.aval import Aval
 from engine.core.dtypes import DType, as_dtype
 from engine.core.eager import EagerTensor
-from engine.core.errors import DTypeError, InvalidArgumentError
 from engine.core.kinds import FROM_VJP, Together, general
 from engine.core.operands import Operand, Results
 from engine.core.value import Value, Zero, aval_of, dtype_of
 from engine.core.variable import Variable
-from engine.frontend.api import as_operand
 from engine.gradient_tape import GradientTape
 from engine.linearity import check_linear, not_linear
-from engine.ops.control import plus
 from engine.ops.creation import zeros_like
+from engine.ops.lift import as_operand
+from engine.runtime.errors import DTypeError, InvalidArgumentError
 from graph_api.convert import convert_to_tensor
 from graph_api.defaults import stacks
 from graph_api.flow import one_by_one

@@ -15,9 +15,9 @@ from typing import Any
 
 import numpy as np
 
+from engine.compiler.assignments import Assignment
+from engine.compiler.program import Program
 from engine.core.aval import Aval, Shape, aval_of_array
-from engine.program import Program
-from engine.program.state import Assignment
 from engine.runtime.cache import Cache
 
 _CACHE_SIZE = 512

@@ -12,7 +12,6 @@ from engine.core import nest
 from engine.core.aval import Aval
 from engine.core.batching import Batches
 from engine.core.dtypes import DType, as_dtype
-from engine.core.errors import InvalidArgumentError, UnimplementedError
 from engine.core.kinds import linear, nondifferentiable
 from engine.core.op import Op
 from engine.core.operands import Operand
@@ -20,6 +19,7 @@ from engine.core.trace import constant_value
 from engine.core.value import as_declared
 from engine.ops import compare, reduce
 from engine.ops import shape as shapes
+from engine.runtime.errors import InvalidArgumentError, UnimplementedError
 from graph_api.convert import convert_to_tensor
 from graph_api.graph import get_default_graph
 from graph_api.graph import no_op as no_op_op

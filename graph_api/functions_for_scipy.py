@@ -8,10 +8,10 @@ from typing import Any
 import numpy as np
 
 from engine.core import nest
-from engine.core.errors import InvalidArgumentError
 from engine.core.value import dtype_of
-from engine.jacobian.views.fetched import Fetched
+from engine.fetched_jacobian import Fetched
 from engine.jacobian.views.for_scipy import SciPyFunction, SciPyODE
+from engine.runtime.errors import InvalidArgumentError
 from graph_api.convert import placeholder
 from graph_api.gradients import graph_of
 from graph_api.variable import Variable

@@ -5,11 +5,11 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import Any
 
-from engine.core.errors import InvalidArgumentError
-from engine.core.indexed_slices import IndexedSlices
 from engine.core.unconnected import UnconnectedGradients
+from engine.ops.indexed_slices import IndexedSlices
 from engine.reverse import require_one_number
 from engine.runtime.collector import uncollected
+from engine.runtime.errors import InvalidArgumentError
 from engine.symbolic import as_list
 from engine.symbolic import gradients as symbolic_gradients
 from graph_api.graph import Graph

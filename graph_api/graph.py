@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import importlib
 import re
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import AbstractContextManager, contextmanager
@@ -11,13 +10,13 @@ from typing import TYPE_CHECKING, Any
 
 from engine.core.aval import Aval
 from engine.core.eager import EagerTensor
-from engine.core.errors import InvalidArgumentError
 from engine.core.kinds import nondifferentiable
 from engine.core.op import Node, Op
 from engine.core.operands import Results
 from engine.core.trace import Symbol, Trace, computed_from, placeholder
 from engine.core.value import NotCopied, Value
 from engine.core.variable import Variable as EngineVariable
+from engine.runtime.errors import InvalidArgumentError
 from graph_api.contexts import WAIT_INSIDE, Contexts
 from graph_api.defaults import session_for, stacks
 from graph_api.graph_keys import GraphKeys
@@ -26,7 +25,7 @@ from graph_api.overrides import apply_overridden, checked_map
 from graph_api.tensor import Operation, Tensor
 
 if TYPE_CHECKING:
-    from engine.io.graph_protos import GraphDef
+    from dualgrad.files.graph_protos import GraphDef
 
 no_op = nondifferentiable(
     "no_op",
@@ -37,6 +36,10 @@ no_op = nondifferentiable(
     multi=True,
     doc="Does nothing; its control inputs run before it.",
 )
+
+
+EXTENSIONS: dict[str, Callable[..., Any]] = {}
+"""What files add to graphs and savers, which do not know them; `graph_api` says where it is (`lazy_names.py`)."""
 
 
 class Graph(NotCopied, Contexts):
@@ -290,9 +293,7 @@ class Graph(NotCopied, Contexts):
         add_shapes : bool
             Whether to add the shapes of all outputs.
         """
-        # files know graphs, not the other way round
-        export = importlib.import_module("graph_api.graph_files.export")
-        return export.graph_def(self, from_version or 0, add_shapes)
+        return EXTENSIONS["graph_def"](self, from_version or 0, add_shapes)
 
     def dot(self) -> str:
         """A picture in Graphviz's language: scopes are clusters, gradients are blue."""
@@ -420,7 +421,7 @@ class Graph(NotCopied, Contexts):
 
     def saver(self, variables: Any, **options: Any) -> Any:
         """A `train.Saver` of some variables."""
-        return importlib.import_module("graph_api.saving").Saver(variables, **options)
+        return EXTENSIONS["saver"](variables, **options)
 
     def session_for(self, session: Any, purpose: str) -> Any:
         """The session given, or the default one, which must run this graph."""

@@ -1,11 +1,11 @@
-"""Initializers under TensorFlow 1's names; what each computes is in `engine.frontend.initializers`."""
+"""Initializers under TensorFlow 1's names; what each computes is in `dualgrad.frontend.initializers`."""
 
 from __future__ import annotations
 
 from typing import Any, ClassVar
 
-from engine.frontend import initializers
-from engine.frontend.initializers import Initializer
+from dualgrad.frontend import initializers
+from dualgrad.frontend.initializers import Initializer
 from graph_api import sampling
 
 

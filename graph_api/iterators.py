@@ -11,19 +11,19 @@ from typing import Any, NoReturn
 
 import numpy as np
 
+from dualgrad.data.dataset import BaseDataset
+from dualgrad.data.declared import declared
+from dualgrad.data.sources import Rows
+from dualgrad.data.stage import Environment, Stage
+from dualgrad.data.structure import DatasetLeaf, avals, batched, flat, is_structure, mapped, packed, width
 from engine.core.aval import Aval
 from engine.core.dtypes import DType, as_dtype, string
-from engine.core.errors import FailedPreconditionError, InvalidArgumentError, OutOfRangeError
 from engine.core.kinds import nondifferentiable
 from engine.core.nest import Structure
 from engine.core.trace import placeholder
 from engine.core.value import boxed
 from engine.core.variable import variable_handle
-from engine.frontend.data.dataset import BaseDataset
-from engine.frontend.data.declared import declared
-from engine.frontend.data.sources import Rows
-from engine.frontend.data.stage import Environment, Stage
-from engine.frontend.data.structure import DatasetLeaf, avals, batched, flat, is_structure, mapped, packed, width
+from engine.runtime.errors import FailedPreconditionError, InvalidArgumentError, OutOfRangeError
 from graph_api.convert import convert_to_tensor
 from graph_api.flow import one_by_one
 from graph_api.graph import get_default_graph

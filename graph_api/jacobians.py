@@ -10,8 +10,6 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from engine.core import nest
-from engine.core.errors import InvalidArgumentError
-from engine.core.indexed_slices import IndexedSlices
 from engine.core.operands import Operand, Results
 from engine.core.unconnected import UnconnectedGradients, as_policy
 from engine.core.value import dtype_of, known_shape
@@ -36,7 +34,9 @@ from engine.jacobian.views.results import (
     vectors_of,
 )
 from engine.ops.creation import ones_like, zeros_like
+from engine.ops.indexed_slices import IndexedSlices
 from engine.ops.shape import reshape
+from engine.runtime.errors import InvalidArgumentError
 from engine.slopes import with_slopes
 from engine.symbolic import ancestors, as_list
 from engine.symbolic import gradients as symbolic_gradients

@@ -7,10 +7,10 @@ from collections.abc import Callable
 from types import ModuleType
 from typing import Any
 
-from engine.core import row_assignment
+from dualgrad.frontend.legacy import lift_row
+from dualgrad.frontend.namespace import LIFT, build, defined, place
 from engine.core.eager import EagerTensor
-from engine.frontend.legacy import lift_row
-from engine.frontend.namespace import LIFT, build, defined, place
+from engine.ops import row_assignment
 from graph_api import (
     control,
     initial_values,

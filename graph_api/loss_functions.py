@@ -9,10 +9,10 @@ from typing import Any
 
 import numpy as np
 
+from dualgrad.extras.ops import losses
 from engine.core.eager import EagerTensor
 from engine.core.operands import Operand
-from engine.frontend.api import lift
-from engine.ops import losses
+from engine.ops.lift import lift
 from engine.ops.reduce import add_n
 from graph_api.convert import finish
 from graph_api.graph import get_default_graph

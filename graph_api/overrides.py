@@ -87,7 +87,7 @@ def checked_map(op_type_map: Any) -> dict[str, str]:
 
 def _known_types() -> set[str]:
     """The types that operations can have."""
-    ours = [m for name, m in list(sys.modules.items()) if name.startswith(("engine.", "graph_api."))]
+    ours = [m for name, m in list(sys.modules.items()) if name.startswith(("engine.", "dualgrad.", "graph_api."))]
     return {x.type for module in ours for x in list(vars(module).values()) if isinstance(x, Op)}
 
 

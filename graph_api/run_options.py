@@ -5,7 +5,7 @@ from __future__ import annotations
 import warnings
 from typing import Any, ClassVar
 
-from engine.core.errors import UnimplementedError
+from engine.runtime.errors import UnimplementedError
 
 
 class ConfigProto:

@@ -1,28 +1,27 @@
-"""``train.Saver`` and what belongs to it: the variables of a session in files."""
+"""``train.Saver`` and what belongs to it: the variables of a session in atomic."""
 
 from __future__ import annotations
 
-import importlib
 from collections.abc import Iterable, Sequence
 from typing import Any
 
-from engine.frontend.saver import BaseSaver
-from engine.io import files
-from engine.io.checkpoints import (
+from dualgrad.files import atomic
+from dualgrad.files.checkpoints import (
     CheckpointReader,
     CheckpointState,
     list_variables,
     load_checkpoint,
     load_variable,
 )
-from engine.io.checkpoints import exists as checkpoint_exists
-from engine.io.checkpoints import get_state as get_checkpoint_state
-from engine.io.checkpoints import latest as latest_checkpoint
-from engine.io.checkpoints import remove as remove_checkpoint
-from engine.io.checkpoints import update_state as update_checkpoint_state
-from engine.io.checkpoints import written_at as get_checkpoint_mtimes
-from engine.io.graph_protos import MetaGraphDef, SaverDef
-from graph_api.graph import get_default_graph
+from dualgrad.files.checkpoints import exists as checkpoint_exists
+from dualgrad.files.checkpoints import get_state as get_checkpoint_state
+from dualgrad.files.checkpoints import latest as latest_checkpoint
+from dualgrad.files.checkpoints import remove as remove_checkpoint
+from dualgrad.files.checkpoints import update_state as update_checkpoint_state
+from dualgrad.files.checkpoints import written_at as get_checkpoint_mtimes
+from dualgrad.files.graph_protos import MetaGraphDef, SaverDef
+from dualgrad.files.saver import BaseSaver
+from graph_api.graph import EXTENSIONS, get_default_graph
 from graph_api.graph_keys import GraphKeys
 from graph_api.session import Session
 from graph_api.tensor import Tensor
@@ -57,7 +56,7 @@ class Saver(BaseSaver):
     write_version : int
         Must be ``SaverDef.V2``.
     pad_step_number : bool
-        Whether steps have eight digits in the names of files.
+        Whether steps have eight digits in the names of atomic.
     save_relative_paths : bool
         Whether the file ``checkpoint`` has relative paths, so that the folder can be moved.
 
@@ -100,12 +99,10 @@ class Saver(BaseSaver):
         **options: Any,
     ) -> MetaGraphDef:  # fmt: skip
         """The graph with this saver as a message, which `import_meta_graph` reads; see `train.export_meta_graph`."""
-        # meta graphs know savers, not the other way round
-        meta_graphs = importlib.import_module("graph_api.graph_files.meta_graphs")
-        meta = meta_graphs.export_meta_graph(None, collection_list=collection_list, graph=self._graph, **options)
-        meta_graphs.with_saver(meta, self._built(), self.as_saver_def())
+        meta = EXTENSIONS["meta_graph"](None, collection_list=collection_list, graph=self._graph, **options)
+        EXTENSIONS["add_saver"](meta, self._built(), self.as_saver_def())
         if filename:
-            files.write(filename, [str(meta).encode() if as_text else meta.SerializeToString()])
+            atomic.write(filename, [str(meta).encode() if as_text else meta.SerializeToString()])
         return meta
 
     def _step_number(self, sess: Any, global_step: Any) -> int:

@@ -5,14 +5,14 @@ from __future__ import annotations
 from collections.abc import Callable, Sequence
 from typing import Any
 
+from engine.closed.subtrace import SubTrace, plain
+from engine.control.scan_loop import scan_op
 from engine.core import nest
 from engine.core.aval import Aval, compatible
 from engine.core.dtypes import int64, require_declared
-from engine.core.errors import InvalidArgumentError, ShapeError
 from engine.core.nest import Structure
 from engine.ops import filling, joining, shape
-from engine.ops.scan_loop import scan_op
-from engine.subtraces.subtrace import SubTrace, plain
+from engine.runtime.errors import InvalidArgumentError, ShapeError
 from graph_api.closures import Call, Closure, as_tensor, kept_apart, packed, same_shapes
 from graph_api.graph import get_default_graph
 from graph_api.tensor import Tensor

@@ -5,7 +5,7 @@ A session keeps the variables' values and a cache of executables. A call of `run
 pure; the session hands it the state it reads and stores the state it assigned, in one step, only after the whole
 program has succeeded. So a run that fails or is interrupted leaves every variable as it was.
 
-Threads may share a session. A run holds the locks of the variables that it assigns to (`engine.runtime.state`), so no
+Threads may share a session. A run holds the locks of the variables that it assigns to (`engine.runtime.commit`), so no
 other changes them between its reading and its writing; a run that only reads waits for nobody, and what it reads stays
 as it is until it has finished.
 """
@@ -13,7 +13,6 @@ as it is until it has finished.
 from __future__ import annotations
 
 import functools
-import importlib
 from collections.abc import Callable, Mapping, Sequence
 from contextlib import AbstractContextManager
 from types import TracebackType
@@ -21,28 +20,28 @@ from typing import Any
 
 import numpy as np
 
+from dualgrad.frontend.absent import Absent
+from engine.compiler.examine import examine
+from engine.compiler.lowering import lower
+from engine.compiler.pipeline import DEFAULT_PASSES
 from engine.core import nest
 from engine.core.aval import Aval, aval_of_array, compatible, format_shape
 from engine.core.composite import Composite
 from engine.core.dtypes import bool_, string
-from engine.core.errors import DTypeError, FailedPreconditionError, InvalidArgumentError, ShapeError
 from engine.core.nest import Structure
 from engine.core.op import Node
 from engine.core.trace import placeholder
 from engine.core.value import NotCopied, Value, as_array, fits, scalar
 from engine.core.variable import Variable, assign_variable, read_variable, variable_handle, variable_is_initialized
-from engine.frontend.absent import Absent
-from engine.program import lower
-from engine.program.examine import examine
-from engine.program.passes.pipeline import DEFAULT_PASSES
 from engine.runtime.collector import uncollected
+from engine.runtime.commit import exclusively, in_order
+from engine.runtime.errors import DTypeError, FailedPreconditionError, InvalidArgumentError, ShapeError
 from engine.runtime.ownership import UNSHARED, Shared
-from engine.runtime.state import exclusively, in_order
 from graph_api.defaults import stacks
 from graph_api.executables import Executable, Executables
 from graph_api.graph import Graph, get_default_graph
 from graph_api.resources import Number
-from graph_api.state import State
+from graph_api.session_state import State
 from graph_api.tensor import Operation, Tensor
 
 _ELEMENTS = (Tensor, Operation, Variable)  # what stands for itself among fetches
@@ -109,7 +108,9 @@ class Session(NotCopied):
         if self._closed:
             raise RuntimeError("Attempted to use a closed Session.")
         if options is not None or run_metadata is not None:
-            importlib.import_module("graph_api.run_options").check(options, run_metadata)
+            from graph_api.run_options import check
+
+            check(options, run_metadata)
         elements, pack = self._resolve(fetches)
         feeds, values, forms = self._feeds(feed_dict) if feed_dict else ((), (), ())
         fetched = tuple(map(id, elements))

@@ -1,24 +1,24 @@
-"""``tf.sparse`` of graphs: `engine.frontend.sparse`, placeholders, and TensorFlow 1's spellings of arguments."""
+"""``tf.sparse`` of graphs: `dualgrad.sparse`, placeholders, and TensorFlow 1's spellings of arguments."""
 
 from __future__ import annotations
 
 from typing import Any
 
 import graph_api
+from dualgrad.frontend.bound import bound
+from dualgrad.sparse import functions, lookup
+from dualgrad.sparse.functions import *  # noqa: F403 - all that it has
+from dualgrad.sparse.sparse_tensor import SparseTensor as AnySparseTensor
+from dualgrad.sparse.sparse_tensor import SparseTensorValue
 from engine.core.aval import normalize_shape
 from engine.core.dtypes import int64
 from engine.core.operands import Operand
 from engine.core.trace import constant_value
 from engine.core.value import Value, shape_of
-from engine.frontend.bound import bound
-from engine.frontend.sparse import functions, lookup
-from engine.frontend.sparse.functions import *  # noqa: F403 - all that it has
-from engine.frontend.sparse.tensor import SparseTensor as AnySparseTensor
-from engine.frontend.sparse.tensor import SparseTensorValue
 
 
 class SparseTensor(AnySparseTensor):
-    """A tensor that is zero but for some elements (`engine.frontend.sparse.tensor.SparseTensor`), of graph tensors."""
+    """A tensor that is zero but for some elements (`dualgrad.sparse.sparse_tensor.SparseTensor`), of graph tensors."""
 
     tf = graph_api
 
@@ -107,7 +107,7 @@ def reduce_max_sparse(
 def add(  # type: ignore[no-redef]
     a: Any, b: Any, threshold: Any = None, thresh: Any = None
 ) -> Operand | AnySparseTensor:
-    """The sum of two tensors at least one of which is sparse (`engine.frontend.sparse.functions.add`)."""
+    """The sum of two tensors at least one of which is sparse (`dualgrad.sparse.functions.add`)."""
     return functions.add(a, b, _either(threshold, thresh, 0))
 
 
@@ -119,7 +119,7 @@ def sparse_concat(
     concat_dim: Any = None,
     expand_nonconcat_dims: Any = None,
 ) -> AnySparseTensor:
-    """Several one after the other along an axis (`engine.frontend.sparse.functions.concat`)."""
+    """Several one after the other along an axis (`dualgrad.sparse.functions.concat`)."""
     return functions.concat(
         _either(axis, concat_dim), sp_inputs, bool(_either(expand_nonconcat_dims, expand_nonconcat_dim, False))
     )
@@ -168,7 +168,7 @@ def embedding_lookup_sparse(
     max_norm: Any = None,
     allow_fast_lookup: bool = False,
 ) -> Operand:
-    """Rows of `params`, combined for each row of ids (`engine.frontend.sparse.lookup.embedding_lookup_sparse`)."""
+    """Rows of `params`, combined for each row of ids (`dualgrad.sparse.lookup.embedding_lookup_sparse`)."""
     strategy = {"partition_strategy": partition_strategy}
     return lookup.embedding_lookup_sparse(graph_api, params, sp_ids, sp_weights, combiner, max_norm, strategy)
 
@@ -184,7 +184,7 @@ def safe_embedding_lookup_sparse(
     max_norm: Any = None,
     allow_fast_lookup: bool = False,
 ) -> Operand:
-    """The same for ids some of which are no ids (`engine.frontend.sparse.lookup.safe_embedding_lookup_sparse`)."""
+    """The same for ids some of which are no ids (`dualgrad.sparse.lookup.safe_embedding_lookup_sparse`)."""
     strategy = {"partition_strategy": partition_strategy}
     return lookup.safe_embedding_lookup_sparse(
         graph_api, embedding_weights, sparse_ids, sparse_weights, combiner, default_id, max_norm, strategy

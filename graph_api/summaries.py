@@ -11,15 +11,10 @@ from typing import Any, ClassVar
 
 import numpy as np
 
-from engine.core.aval import Aval, compatible, format_shape
-from engine.core.dtypes import string
-from engine.core.errors import DTypeError, InvalidArgumentError, ShapeError
-from engine.core.kinds import nondifferentiable
-from engine.core.value import boxed
-from engine.io import summaries
-from engine.io.events import EventFileWriter, summary_iterator
-from engine.io.graph_protos import GraphDef, MetaGraphDef
-from engine.io.protos import (
+from dualgrad.files import summary_values
+from dualgrad.files.events import EventFileWriter, summary_iterator
+from dualgrad.files.graph_protos import GraphDef, MetaGraphDef
+from dualgrad.files.protos import (
     Event,
     SessionLog,
     Summary,
@@ -27,6 +22,11 @@ from engine.io.protos import (
     SummaryValue,
     TaggedRunMetadata,
 )
+from engine.core.aval import Aval, compatible, format_shape
+from engine.core.dtypes import string
+from engine.core.kinds import nondifferentiable
+from engine.core.value import boxed
+from engine.runtime.errors import DTypeError, InvalidArgumentError, ShapeError
 from graph_api.convert import convert_to_tensor
 from graph_api.flow import one_by_one
 from graph_api.graph import Graph, get_default_graph
@@ -43,15 +43,15 @@ def _scalar(tag: str, x: Any) -> list[SummaryValue]:
 
 
 def _histogram(tag: str, x: Any) -> list[SummaryValue]:
-    return [SummaryValue(tag=tag, histo=summaries.histogram(x, tag))]
+    return [SummaryValue(tag=tag, histo=summary_values.histogram(x, tag))]
 
 
 def _text(tag: str, x: Any) -> list[SummaryValue]:
-    return [summaries.text_value(tag, x)]
+    return [summary_values.text_value(tag, x)]
 
 
 def _tensor(tag: str, x: Any, about: bytes) -> list[SummaryValue]:
-    return [summaries.tensor_value(tag, x, SummaryMetadata.FromString(about) if about else None)]
+    return [summary_values.tensor_value(tag, x, SummaryMetadata.FromString(about) if about else None)]
 
 
 def _described(*operands: Any, describe: Callable[..., Any], tag: str, options: tuple[Any, ...]) -> np.ndarray:
@@ -198,7 +198,7 @@ def image(
     _require("image", name, x, x.dtype.name in ("uint8", "float16", "float32", "float64"), "dtype uint8 or floating")
     if int(max_outputs) < 1:
         raise ValueError(f"summary.image: argument `max_outputs` must be at least 1, got {max_outputs}")
-    return _summary(summaries.images, name, [x], collections, family, (int(max_outputs),))
+    return _summary(summary_values.images, name, [x], collections, family, (int(max_outputs),))
 
 
 def audio(
@@ -213,7 +213,7 @@ def audio(
     x = convert_to_tensor(tensor)
     _require("audio", name, x, x.dtype.is_floating, "a floating dtype")
     rate = float(sample_rate)
-    return _summary(summaries.sounds, name, [x], collections, family, (rate, int(max_outputs)))
+    return _summary(summary_values.sounds, name, [x], collections, family, (rate, int(max_outputs)))
 
 
 def text(name: str, tensor: Any, collections: Sequence[str] | None = None) -> Tensor:
@@ -248,7 +248,7 @@ def tensor_summary(
     return _summary(_tensor, name, [tensor], collections, family, (about.SerializeToString(),))
 
 
-KINDS = {"scalar": _scalar, "histogram": _histogram, "image": summaries.images}
+KINDS = {"scalar": _scalar, "histogram": _histogram, "image": summary_values.images}
 """Summaries that have ops of their own in files of graphs."""
 
 

@@ -6,20 +6,17 @@ import contextlib
 import operator
 import sys
 from collections.abc import Callable
-from pathlib import Path
 from typing import Any
 
 from engine.core.aval import Aval, compatible, format_shape, merge_shapes, normalize_shape
-from engine.core.errors import ShapeError
 from engine.core.op import Node, Op
 from engine.core.operands import Operand
 from engine.core.tensor_shape import Dimension, TensorShape
 from engine.core.trace import Symbol
+from engine.runtime.errors import ShapeError
+from engine.runtime.packages import FOLDERS
 from graph_api.defaults import session_for
 
-_HOUSE = tuple(
-    str(Path(__file__).resolve().parent.parent / name) for name in ("engine", "graph_api", "tape_api", "optim")
-)
 _is_ours: dict[str, bool] = {contextlib.__file__: True}
 """File name to whether it is one of ours (or lies between). Whoever asks finds the same, so threads need no lock."""
 
@@ -32,7 +29,7 @@ def user_line(skip: int) -> tuple[str, int]:
         name = frame.f_code.co_filename
         ours = _is_ours.get(name)
         if ours is None:
-            ours = _is_ours[name] = name.startswith(_HOUSE)
+            ours = _is_ours[name] = name.startswith(FOLDERS)
         if not ours:
             break
         frame = frame.f_back

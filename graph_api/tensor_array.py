@@ -8,13 +8,13 @@ from __future__ import annotations
 
 from typing import Any
 
+from dualgrad.frontend.tensor_arrays import require_size
 from engine.core.aval import normalize_shape
 from engine.core.dtypes import as_dtype, int32
-from engine.core.errors import DTypeError, InvalidArgumentError, UnimplementedError
 from engine.core.operands import Operand
 from engine.core.trace import constant_value
-from engine.frontend.tensor_arrays import require_size
 from engine.ops import arithmetic, compare, filling, gather, joining, scatter, shape
+from engine.runtime.errors import DTypeError, InvalidArgumentError, UnimplementedError
 from graph_api.convert import convert_to_tensor
 from graph_api.tensor import Tensor
 

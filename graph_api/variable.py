@@ -12,10 +12,7 @@ import numpy as np
 from engine.core.aval import Aval, Shape, compatible, format_shape, merge_shapes, normalize_shape
 from engine.core.composite import Composite
 from engine.core.dtypes import DType, as_dtype
-from engine.core.errors import DTypeError, ShapeError, SymbolicArrayError
-from engine.core.indexed_slices import IndexedSlices
 from engine.core.operands import Array, Operand
-from engine.core.row_assignment import AssignsRows, replaced
 from engine.core.tape import record_read
 from engine.core.value import Value, as_array, not_an_array, scalar, shape_of
 from engine.core.variable import Variable as EngineVariable
@@ -26,15 +23,18 @@ from engine.core.variable import (
     variable_handle,
     variable_is_initialized,
 )
-from engine.frontend.api import cast_data
 from engine.ops.checked import checked_op
+from engine.ops.indexed_slices import IndexedSlices
+from engine.ops.lift import cast_data
+from engine.ops.row_assignment import AssignsRows, replaced
 from engine.ops.shape import shape as shape_of_value
+from engine.runtime.errors import DTypeError, ShapeError, SymbolicArrayError
 from graph_api.graph import Graph, get_default_graph
 from graph_api.graph_keys import VARIABLE_SCOPES, GraphKeys
 from graph_api.tensor import GraphShape, Operation, Tensor
 
 if TYPE_CHECKING:
-    from engine.io.graph_protos import VariableDef
+    from dualgrad.files.graph_protos import VariableDef
 
 
 def _initial_tensor(initial_value: Any, dtype: DType | None, graph: Graph, name: str) -> Tensor:
@@ -166,7 +166,7 @@ class Variable(AssignsRows):
 
     def to_proto(self, export_scope: str | None = None) -> VariableDef | None:
         """The variable as a message: the names of its operations, below `export_scope`; None if it is elsewhere."""
-        from engine.io.graph_protos import VariableDef
+        from dualgrad.files.graph_protos import VariableDef
 
         prefix = f"{export_scope}/" if export_scope else ""
         if not self.name.startswith(prefix):

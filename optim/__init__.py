@@ -6,8 +6,8 @@ TensorFlow 1's classes are here under their names; `keras` holds Keras's.
 import sys as _sys
 from typing import TYPE_CHECKING as _TYPE_CHECKING
 
-import engine.frontend.operators  # noqa: F401  (values get their operators)
-from engine.frontend.namespace import place_later as _place_later
+import engine.numpy_api.operators  # noqa: F401  (values get their operators)
+from dualgrad.frontend.namespace import place_later as _place_later
 from optim import keras, schedules, transforms
 from optim.adadelta import AdadeltaOptimizer
 from optim.adagrad import AdagradOptimizer

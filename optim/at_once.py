@@ -14,6 +14,9 @@ from typing import Any
 
 import numpy as np
 
+from engine.closed.retrace import Retrace
+from engine.compiler.program import Program
+from engine.compiler.updates.update_loop import Replacing
 from engine.core.aval import Aval
 from engine.core.eager import EagerTensor
 from engine.core.op import distinct
@@ -21,9 +24,6 @@ from engine.core.tape import paused
 from engine.core.trace import Trace
 from engine.core.value import aval_of
 from engine.core.variable import Variable
-from engine.program import Program
-from engine.program.retrace import Retrace
-from engine.program.update_loop import Replacing
 from engine.runtime.ownership import own_results
 from optim.pairs import Change, Pair, require_fit
 

@@ -11,9 +11,9 @@ from engine.core.tape import unrecorded
 from engine.core.variable import Variable
 from engine.ops.arithmetic import minimum
 from engine.ops.compare import cast
-from engine.runtime.state import exclusively
+from engine.runtime.commit import exclusively
 from optim.schedules import as_tensor
-from optim.state import Slots, Stateful, assign_all, graph_of, locks_of
+from optim.slots import Slots, Stateful, assign_all, graph_of, locks_of
 
 
 class ExponentialMovingAverage(Stateful):

@@ -5,11 +5,11 @@ from __future__ import annotations
 from functools import partial
 from typing import Any
 
+from engine.closed.replay import replayed
 from engine.core import nest
 from engine.core.detach import effect
 from engine.core.value import Value
 from engine.gradient_tape import GradientTape
-from engine.replay import replayed
 from optim.schedules import LearningRateSchedule
 
 

@@ -13,17 +13,17 @@ import numpy as np
 
 from engine.core.aval import broadcast_shapes, format_shape
 from engine.core.dtypes import FLOATING, REAL
-from engine.core.errors import DTypeError, ShapeError
-from engine.core.indexed_slices import IndexedSlices
 from engine.core.kinds import check_dtype
 from engine.core.operands import Operand
 from engine.core.value import aval_of, dtype_of, shape_of
-from engine.frontend.api import as_operand
 from engine.ops.arithmetic import add, clip, divide, maximum, minimum, multiply, reciprocal, square, subtract
 from engine.ops.compare import cast_like, greater, where
 from engine.ops.creation import ones_like, zeros_like
 from engine.ops.explog import rsqrt, sqrt
+from engine.ops.indexed_slices import IndexedSlices
+from engine.ops.lift import as_operand
 from engine.ops.reduce import add_n, reduce_sum
+from engine.runtime.errors import DTypeError, ShapeError
 
 
 def clip_by_value(t: Any, clip_value_min: Any, clip_value_max: Any) -> Any:

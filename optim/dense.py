@@ -21,17 +21,17 @@ from typing import Any
 
 import numpy as np
 
+from engine.compiler.updates.late_updates import LateArray
+from engine.compiler.updates.update_loop import Overwriting, Replacing, UpdateLoop, traced_loop
 from engine.core.aval import Aval
 from engine.core.eager import EagerTensor
 from engine.core.tape import active
 from engine.core.trace import Symbol, Trace
 from engine.core.variable import Variable
-from engine.program.late_updates import LateArray
-from engine.program.native.staged import raises
-from engine.program.update_loop import Overwriting, Replacing, UpdateLoop, traced_loop
+from engine.executor.staged import raises
 from engine.runtime.buffer_pool import empty
+from engine.runtime.commit import commit, in_order
 from engine.runtime.packs import copied, joined
-from engine.runtime.state import commit, in_order
 from optim.at_once import AtOnce
 from optim.pairs import Change, Pair
 

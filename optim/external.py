@@ -18,18 +18,18 @@ from engine.core import nest
 from engine.core.aval import Aval, format_shape
 from engine.core.dtypes import FLOATING
 from engine.core.eager import EagerTensor
-from engine.core.errors import InvalidArgumentError
 from engine.core.trace import Symbol
 from engine.core.unconnected import reasons
 from engine.core.value import Value, dtype_of, known_shape, shape_of
 from engine.core.variable import Variable, tracked_value
+from engine.fetched_jacobian import Fetched
 from engine.gradient_tape import GradientTape
-from engine.jacobian.execution.compiled import Compiled
+from engine.jacobian.execution.plan_programs import Compiled
 from engine.jacobian.planning.plan import Options
-from engine.jacobian.views.fetched import Fetched
 from engine.jacobian.views.for_scipy import Derived, Evaluations, Recorded, SciPyFunction
+from engine.runtime.errors import InvalidArgumentError
 from engine.symbolic import gradients
-from optim.state import assign_all, graph_of
+from optim.slots import assign_all, graph_of
 
 if TYPE_CHECKING:
     from scipy.optimize import OptimizeResult

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import Any
 
-from engine.frontend.keras.configs import ours
+from dualgrad.keras.configs import ours
 from optim import schedules
 from optim.adadelta import Adadelta
 from optim.adagrad import Adagrad

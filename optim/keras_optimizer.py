@@ -10,17 +10,17 @@ from typing import Any, ClassVar
 
 import numpy as np
 
+from dualgrad.keras.configs import Described, deserialized
 from engine.core.dtypes import DType, float32
 from engine.core.eager import EagerTensor
-from engine.core.indexed_slices import IndexedSlices
 from engine.core.operands import Operand, Operation
 from engine.core.trace import Symbol
 from engine.core.unconnected import reasons
 from engine.core.value import Value, dtype_of
 from engine.core.variable import Variable
-from engine.frontend.keras.configs import Described, deserialized
 from engine.ops.compare import cast, equal, not_equal, where
-from engine.runtime.state import exclusively
+from engine.ops.indexed_slices import IndexedSlices
+from engine.runtime.commit import exclusively
 from optim import schedules
 from optim.averages import present
 from optim.callables import evaluated
@@ -29,7 +29,7 @@ from optim.optimizer import Optimizer
 from optim.pairs import Pair, Pairs, require_gradient, whole
 from optim.protocols import KerasProtocol, written_by_users
 from optim.schedules import InverseTimeDecay, LearningRateSchedule
-from optim.state import MAKING, Done, Slots, assign_all, graph_of
+from optim.slots import MAKING, Done, Slots, assign_all, graph_of
 from optim.transforms import accumulate
 
 

@@ -25,7 +25,6 @@ import numpy as np
 
 from engine.core.dtypes import FLOATING, DType
 from engine.core.eager import EagerTensor
-from engine.core.indexed_slices import IndexedSlices
 from engine.core.operands import Operand
 from engine.core.tape import active
 from engine.core.trace import Symbol
@@ -33,7 +32,8 @@ from engine.core.value import Value, as_array
 from engine.core.variable import Variable, tracked_value
 from engine.ops.compare import cast
 from engine.ops.gather import gather
-from engine.runtime.state import exclusively
+from engine.ops.indexed_slices import IndexedSlices
+from engine.runtime.commit import exclusively
 from engine.symbolic import gradients
 from optim import dense
 from optim.callables import evaluated, flat, recorded_gradients
@@ -54,7 +54,7 @@ from optim.pairs import (
 )
 from optim.protocols import UserProtocol, user_step, written_by_users
 from optim.schedules import LearningRateSchedule
-from optim.state import MAKING, Done, Slots, Stateful, as_step, assign_all, filled, locks_of
+from optim.slots import MAKING, Done, Slots, Stateful, as_step, assign_all, filled, locks_of
 
 
 class Optimizer(Stateful, UserProtocol):

@@ -12,16 +12,16 @@ from engine.core.aval import Shape, compatible, format_shape, is_known
 from engine.core.detach import user_frame
 from engine.core.dtypes import DType
 from engine.core.eager import EagerTensor
-from engine.core.errors import DTypeError, ShapeError
-from engine.core.indexed_slices import IndexedSlices
 from engine.core.operands import Operand
-from engine.core.row_assignment import replaced
 from engine.core.unconnected import reasons
 from engine.core.value import Value, as_array, dtype_of, shape_of
 from engine.core.variable import Variable
 from engine.ops.checked import shaped_op
 from engine.ops.compare import logical_and, where
 from engine.ops.gather import gather
+from engine.ops.indexed_slices import IndexedSlices
+from engine.ops.row_assignment import replaced
+from engine.runtime.errors import DTypeError, ShapeError
 
 Pair = tuple[Any, Variable]
 Change = tuple[Variable, Any]

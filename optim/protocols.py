@@ -17,15 +17,15 @@ from typing import Any
 import numpy as np
 
 from engine.core.eager import EagerTensor
-from engine.core.errors import InvalidArgumentError
-from engine.core.indexed_slices import IndexedSlices
 from engine.core.operands import Operand, Operation
 from engine.core.value import Value, as_array, shape_of
 from engine.core.variable import Variable, assign_variable
 from engine.ops.compare import cast
-from engine.runtime.state import exclusively
+from engine.ops.indexed_slices import IndexedSlices
+from engine.runtime.commit import exclusively
+from engine.runtime.errors import InvalidArgumentError
 from optim.pairs import Pair, Pairs
-from optim.state import Slots, assign_all, graph_of, locks_of
+from optim.slots import Slots, assign_all, graph_of, locks_of
 
 Update = Callable[[Any, Variable], Any]
 

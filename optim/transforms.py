@@ -21,8 +21,6 @@ from typing import Any
 import numpy as np
 
 from engine.core.eager import EagerTensor
-from engine.core.errors import InvalidArgumentError
-from engine.core.indexed_slices import IndexedSlices
 from engine.core.operands import Operand
 from engine.core.value import Value, dtype_of, shape_of
 from engine.core.variable import Variable, tracked_value
@@ -30,13 +28,15 @@ from engine.ops.arithmetic import add, divide, maximum, minimum, multiply, squar
 from engine.ops.compare import cast, greater_equal, is_finite, logical_and, where
 from engine.ops.explog import pow, sqrt
 from engine.ops.gather import gather
+from engine.ops.indexed_slices import IndexedSlices
 from engine.ops.joining import stack
 from engine.ops.random import stateless_normal
 from engine.ops.reduce import reduce_all, reduce_mean, reduce_sum
-from engine.runtime.state import exclusively
+from engine.runtime.commit import exclusively
+from engine.runtime.errors import InvalidArgumentError
 from optim import clip
 from optim.pairs import Change, Pairs, as_gradient, as_pairs
-from optim.state import MAKING, Slots, Stateful, filled
+from optim.slots import MAKING, Slots, Stateful, filled
 
 Each = Callable[[Any, Variable], Any]
 

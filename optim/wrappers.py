@@ -7,16 +7,16 @@ from typing import Any
 
 import numpy as np
 
-from engine.core.errors import InvalidArgumentError
+from dualgrad.files.saver import BaseSaver, named_variables
 from engine.core.tape import unrecorded
 from engine.core.variable import Variable
-from engine.frontend.saver import BaseSaver, named_variables
 from engine.ops.compare import equal, where
-from engine.runtime.state import exclusively
+from engine.runtime.commit import exclusively
+from engine.runtime.errors import InvalidArgumentError
 from optim.averages import ExponentialMovingAverage, present
 from optim.optimizer import Optimizer
 from optim.pairs import as_pairs
-from optim.state import MAKING, Done, assign_all, graph_of, locks_of
+from optim.slots import MAKING, Done, assign_all, graph_of, locks_of
 
 
 class _Around(Optimizer):

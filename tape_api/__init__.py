@@ -10,9 +10,15 @@ from pathlib import Path as _Path
 
 _runpy.run_path(str(_Path(__file__).resolve().parent.parent / "engine" / "guard.py"))
 
-import engine.frontend.operators as _operators  # importing it gives values their operators
+import engine.numpy_api.operators as _operators  # importing it gives values their operators
+from dualgrad import platform as _platform
+from dualgrad.extras.module import Module
+from dualgrad.frontend.eager_scopes import name_scope
+from dualgrad.frontend.namespace import defined as _defined
+from dualgrad.frontend.namespace import namespace as _namespace
+from dualgrad.frontend.namespace import place_later as _place_later
 from engine.aggregation import AggregationMethod
-from engine.core import errors, nest
+from engine.core import nest
 from engine.core.dtypes import ALL as _ALL_DTYPES
 from engine.core.dtypes import (
     DType,
@@ -36,17 +42,12 @@ from engine.core.dtypes import bool_ as bool
 from engine.core.dtypes import float16 as half
 from engine.core.dtypes import float64 as double
 from engine.core.eager import EagerTensor as Tensor
-from engine.core.indexed_slices import IndexedSlices
 from engine.core.tensor_shape import TensorShape
 from engine.core.unconnected import UnconnectedGradients
-from engine.frontend import platform as _platform
-from engine.frontend.eager_scopes import name_scope
-from engine.frontend.module import Module
-from engine.frontend.namespace import defined as _defined
-from engine.frontend.namespace import namespace as _namespace
-from engine.frontend.namespace import place_later as _place_later
 from engine.gradient_tape import GradientTape
+from engine.ops.indexed_slices import IndexedSlices
 from engine.primitive import primitive
+from engine.runtime import errors
 from tape_api import debugging, keras, random, test, train, version1
 from tape_api import library as _library
 from tape_api.debugging import ensure_shape
@@ -69,7 +70,7 @@ from tape_api.flow import (
 from tape_api.function import function
 from tape_api.functions_for_scipy import for_ode, for_scipy
 from tape_api.keras import initializers, metrics, optimizers
-from tape_api.later import LATER as _LATER
+from tape_api.lazy_names import LATER as _LATER
 from tape_api.loops import foldl, foldr, map_fn, scan, vectorized_map, while_loop
 from tape_api.printing import print_ as print
 from tape_api.symbolic import gradients, hessians

@@ -5,8 +5,65 @@ from collections.abc import Sequence
 from typing import Any, NamedTuple
 
 import numpy as np
+from dualgrad.data.csv import decode_csv as _dualgrad_data_csv_decode_csv
+from dualgrad.data.parsing import FixedLenFeature as _dualgrad_data_parsing_FixedLenFeature
+from dualgrad.data.parsing import FixedLenSequenceFeature as _dualgrad_data_parsing_FixedLenSequenceFeature
+from dualgrad.data.parsing import VarLenFeature as _dualgrad_data_parsing_VarLenFeature
+from dualgrad.data.parsing import decode_raw as _dualgrad_data_parsing_decode_raw
+from dualgrad.data.parsing import parse_example as _dualgrad_data_parsing_parse_example
+from dualgrad.data.parsing import parse_single_example as _dualgrad_data_parsing_parse_single_example
+from dualgrad.extras.image_draws import random_brightness as _dualgrad_extras_image_draws_random_brightness
+from dualgrad.extras.image_draws import random_contrast as _dualgrad_extras_image_draws_random_contrast
+from dualgrad.extras.image_draws import random_crop as _dualgrad_extras_image_draws_random_crop
+from dualgrad.extras.image_draws import random_flip_left_right as _dualgrad_extras_image_draws_random_flip_left_right
+from dualgrad.extras.image_draws import random_flip_up_down as _dualgrad_extras_image_draws_random_flip_up_down
+from dualgrad.extras.image_draws import random_hue as _dualgrad_extras_image_draws_random_hue
+from dualgrad.extras.image_draws import random_saturation as _dualgrad_extras_image_draws_random_saturation
+from dualgrad.extras.module import Module as Module
+from dualgrad.files.records import RecordWriter as _dualgrad_files_records_RecordWriter
+from dualgrad.files.tensors import array_of as _dualgrad_files_tensors_array_of
+from dualgrad.files.tensors import as_tensor_proto as _dualgrad_files_tensors_as_tensor_proto
+from dualgrad.frontend.eager_scopes import name_scope as name_scope
+from dualgrad.frontend.methods import ResizeMethod as _dualgrad_frontend_methods_ResizeMethod
+from dualgrad.keras.losses import Reduction as _dualgrad_keras_losses_Reduction
+from dualgrad.platform.config import LogicalDevice as _dualgrad_platform_config_LogicalDevice
+from dualgrad.platform.config import LogicalDeviceConfiguration as _dualgrad_platform_config_LogicalDeviceConfiguration
+from dualgrad.platform.config import PhysicalDevice as _dualgrad_platform_config_PhysicalDevice
+from dualgrad.platform.config import enable_op_determinism as _dualgrad_platform_config_enable_op_determinism
+from dualgrad.platform.config import enable_tensor_float_32_execution as _dualgrad_platform_config_enable_tensor_float_32_execution
+from dualgrad.platform.config import functions_run_eagerly as _dualgrad_platform_config_functions_run_eagerly
+from dualgrad.platform.config import get_inter_op_parallelism_threads as _dualgrad_platform_config_get_inter_op_parallelism_threads
+from dualgrad.platform.config import get_intra_op_parallelism_threads as _dualgrad_platform_config_get_intra_op_parallelism_threads
+from dualgrad.platform.config import get_jit as _dualgrad_platform_config_get_jit
+from dualgrad.platform.config import get_memory_growth as _dualgrad_platform_config_get_memory_growth
+from dualgrad.platform.config import get_soft_device_placement as _dualgrad_platform_config_get_soft_device_placement
+from dualgrad.platform.config import get_visible_devices as _dualgrad_platform_config_get_visible_devices
+from dualgrad.platform.config import list_logical_devices as _dualgrad_platform_config_list_logical_devices
+from dualgrad.platform.config import list_physical_devices as _dualgrad_platform_config_list_physical_devices
+from dualgrad.platform.config import run_functions_eagerly as _dualgrad_platform_config_run_functions_eagerly
+from dualgrad.platform.config import set_inter_op_parallelism_threads as _dualgrad_platform_config_set_inter_op_parallelism_threads
+from dualgrad.platform.config import set_intra_op_parallelism_threads as _dualgrad_platform_config_set_intra_op_parallelism_threads
+from dualgrad.platform.config import set_jit as _dualgrad_platform_config_set_jit
+from dualgrad.platform.config import set_logical_device_configuration as _dualgrad_platform_config_set_logical_device_configuration
+from dualgrad.platform.config import set_memory_growth as _dualgrad_platform_config_set_memory_growth
+from dualgrad.platform.config import set_soft_device_placement as _dualgrad_platform_config_set_soft_device_placement
+from dualgrad.platform.config import set_visible_devices as _dualgrad_platform_config_set_visible_devices
+from dualgrad.platform.config import tensor_float_32_execution_enabled as _dualgrad_platform_config_tensor_float_32_execution_enabled
+from dualgrad.platform.gfile import GFile as _dualgrad_platform_gfile_GFile
+from dualgrad.platform.gfile import copy as _dualgrad_platform_gfile_copy
+from dualgrad.platform.gfile import exists as _dualgrad_platform_gfile_exists
+from dualgrad.platform.gfile import glob as _dualgrad_platform_gfile_glob
+from dualgrad.platform.gfile import isdir as _dualgrad_platform_gfile_isdir
+from dualgrad.platform.gfile import join as _dualgrad_platform_gfile_join
+from dualgrad.platform.gfile import listdir as _dualgrad_platform_gfile_listdir
+from dualgrad.platform.gfile import makedirs as _dualgrad_platform_gfile_makedirs
+from dualgrad.platform.gfile import mkdir as _dualgrad_platform_gfile_mkdir
+from dualgrad.platform.gfile import remove as _dualgrad_platform_gfile_remove
+from dualgrad.platform.gfile import rename as _dualgrad_platform_gfile_rename
+from dualgrad.platform.gfile import rmtree as _dualgrad_platform_gfile_rmtree
+from dualgrad.platform.gfile import stat as _dualgrad_platform_gfile_stat
+from dualgrad.platform.gfile import walk as _dualgrad_platform_gfile_walk
 from engine.aggregation import AggregationMethod as AggregationMethod
-from engine.core import errors as _engine_core_errors
 from engine.core import nest as _engine_core_nest
 from engine.core.dtypes import DType as DType
 from engine.core.dtypes import DType as _DType
@@ -14,61 +71,15 @@ from engine.core.dtypes import DType as _engine_core_dtypes_DType
 from engine.core.dtypes import as_dtype as _engine_core_dtypes_as_dtype
 from engine.core.dtypes import as_dtype as as_dtype
 from engine.core.eager import EagerTensor as _engine_core_eager_EagerTensor
-from engine.core.indexed_slices import IndexedSlices as IndexedSlices
 from engine.core.tensor_shape import TensorShape as TensorShape
 from engine.core.tensor_shape import TensorShape as _TensorShape
 from engine.core.unconnected import UnconnectedGradients as UnconnectedGradients
 from engine.core.value import Value as _Value
 from engine.explain import explain as explain
-from engine.frontend.data.parsing import FixedLenFeature as _engine_frontend_data_parsing_FixedLenFeature
-from engine.frontend.data.parsing import FixedLenSequenceFeature as _engine_frontend_data_parsing_FixedLenSequenceFeature
-from engine.frontend.data.parsing import VarLenFeature as _engine_frontend_data_parsing_VarLenFeature
-from engine.frontend.eager_scopes import name_scope as name_scope
-from engine.frontend.keras.losses import Reduction as _engine_frontend_keras_losses_Reduction
-from engine.frontend.methods import ResizeMethod as _engine_frontend_methods_ResizeMethod
-from engine.frontend.module import Module as Module
-from engine.frontend.platform.config import LogicalDevice as _engine_frontend_platform_config_LogicalDevice
-from engine.frontend.platform.config import LogicalDeviceConfiguration as _engine_frontend_platform_config_LogicalDeviceConfiguration
-from engine.frontend.platform.config import PhysicalDevice as _engine_frontend_platform_config_PhysicalDevice
-from engine.frontend.platform.config import enable_op_determinism as _engine_frontend_platform_config_enable_op_determinism
-from engine.frontend.platform.config import enable_tensor_float_32_execution as _engine_frontend_platform_config_enable_tensor_float_32_execution
-from engine.frontend.platform.config import functions_run_eagerly as _engine_frontend_platform_config_functions_run_eagerly
-from engine.frontend.platform.config import get_inter_op_parallelism_threads as _engine_frontend_platform_config_get_inter_op_parallelism_threads
-from engine.frontend.platform.config import get_intra_op_parallelism_threads as _engine_frontend_platform_config_get_intra_op_parallelism_threads
-from engine.frontend.platform.config import get_jit as _engine_frontend_platform_config_get_jit
-from engine.frontend.platform.config import get_memory_growth as _engine_frontend_platform_config_get_memory_growth
-from engine.frontend.platform.config import get_soft_device_placement as _engine_frontend_platform_config_get_soft_device_placement
-from engine.frontend.platform.config import get_visible_devices as _engine_frontend_platform_config_get_visible_devices
-from engine.frontend.platform.config import list_logical_devices as _engine_frontend_platform_config_list_logical_devices
-from engine.frontend.platform.config import list_physical_devices as _engine_frontend_platform_config_list_physical_devices
-from engine.frontend.platform.config import run_functions_eagerly as _engine_frontend_platform_config_run_functions_eagerly
-from engine.frontend.platform.config import set_inter_op_parallelism_threads as _engine_frontend_platform_config_set_inter_op_parallelism_threads
-from engine.frontend.platform.config import set_intra_op_parallelism_threads as _engine_frontend_platform_config_set_intra_op_parallelism_threads
-from engine.frontend.platform.config import set_jit as _engine_frontend_platform_config_set_jit
-from engine.frontend.platform.config import set_logical_device_configuration as _engine_frontend_platform_config_set_logical_device_configuration
-from engine.frontend.platform.config import set_memory_growth as _engine_frontend_platform_config_set_memory_growth
-from engine.frontend.platform.config import set_soft_device_placement as _engine_frontend_platform_config_set_soft_device_placement
-from engine.frontend.platform.config import set_visible_devices as _engine_frontend_platform_config_set_visible_devices
-from engine.frontend.platform.config import tensor_float_32_execution_enabled as _engine_frontend_platform_config_tensor_float_32_execution_enabled
-from engine.frontend.platform.gfile import GFile as _engine_frontend_platform_gfile_GFile
-from engine.frontend.platform.gfile import copy as _engine_frontend_platform_gfile_copy
-from engine.frontend.platform.gfile import exists as _engine_frontend_platform_gfile_exists
-from engine.frontend.platform.gfile import glob as _engine_frontend_platform_gfile_glob
-from engine.frontend.platform.gfile import isdir as _engine_frontend_platform_gfile_isdir
-from engine.frontend.platform.gfile import join as _engine_frontend_platform_gfile_join
-from engine.frontend.platform.gfile import listdir as _engine_frontend_platform_gfile_listdir
-from engine.frontend.platform.gfile import makedirs as _engine_frontend_platform_gfile_makedirs
-from engine.frontend.platform.gfile import mkdir as _engine_frontend_platform_gfile_mkdir
-from engine.frontend.platform.gfile import remove as _engine_frontend_platform_gfile_remove
-from engine.frontend.platform.gfile import rename as _engine_frontend_platform_gfile_rename
-from engine.frontend.platform.gfile import rmtree as _engine_frontend_platform_gfile_rmtree
-from engine.frontend.platform.gfile import stat as _engine_frontend_platform_gfile_stat
-from engine.frontend.platform.gfile import walk as _engine_frontend_platform_gfile_walk
 from engine.gradient_tape import GradientTape as GradientTape
-from engine.io.records import RecordWriter as _engine_io_records_RecordWriter
-from engine.io.tensors import array_of as _engine_io_tensors_array_of
-from engine.io.tensors import as_tensor_proto as _engine_io_tensors_as_tensor_proto
+from engine.ops.indexed_slices import IndexedSlices as IndexedSlices
 from engine.primitive import primitive as primitive
+from engine.runtime import errors as _engine_runtime_errors
 from tape_api import autodiff as _tape_api_autodiff
 from tape_api import data as _tape_api_data
 from tape_api import debugging as _tape_api_debugging
@@ -224,40 +235,40 @@ complex128: _DType
 complex64: _DType
 def concat(values: TensorLike, axis: Any, name: str | None = ...) -> Tensor: ...
 class config:
-    LogicalDevice = _engine_frontend_platform_config_LogicalDevice
-    LogicalDeviceConfiguration = _engine_frontend_platform_config_LogicalDeviceConfiguration
-    PhysicalDevice = _engine_frontend_platform_config_PhysicalDevice
+    LogicalDevice = _dualgrad_platform_config_LogicalDevice
+    LogicalDeviceConfiguration = _dualgrad_platform_config_LogicalDeviceConfiguration
+    PhysicalDevice = _dualgrad_platform_config_PhysicalDevice
     class experimental:
-        VirtualDeviceConfiguration = _engine_frontend_platform_config_LogicalDeviceConfiguration
-        enable_op_determinism = staticmethod(_engine_frontend_platform_config_enable_op_determinism)
-        enable_tensor_float_32_execution = staticmethod(_engine_frontend_platform_config_enable_tensor_float_32_execution)
-        get_memory_growth = staticmethod(_engine_frontend_platform_config_get_memory_growth)
-        get_visible_devices = staticmethod(_engine_frontend_platform_config_get_visible_devices)
-        list_logical_devices = staticmethod(_engine_frontend_platform_config_list_logical_devices)
-        list_physical_devices = staticmethod(_engine_frontend_platform_config_list_physical_devices)
-        set_memory_growth = staticmethod(_engine_frontend_platform_config_set_memory_growth)
-        set_virtual_device_configuration = staticmethod(_engine_frontend_platform_config_set_logical_device_configuration)
-        set_visible_devices = staticmethod(_engine_frontend_platform_config_set_visible_devices)
-        tensor_float_32_execution_enabled = staticmethod(_engine_frontend_platform_config_tensor_float_32_execution_enabled)
-    experimental_functions_run_eagerly = staticmethod(_engine_frontend_platform_config_functions_run_eagerly)
-    experimental_run_functions_eagerly = staticmethod(_engine_frontend_platform_config_run_functions_eagerly)
-    functions_run_eagerly = staticmethod(_engine_frontend_platform_config_functions_run_eagerly)
-    get_soft_device_placement = staticmethod(_engine_frontend_platform_config_get_soft_device_placement)
-    get_visible_devices = staticmethod(_engine_frontend_platform_config_get_visible_devices)
-    list_logical_devices = staticmethod(_engine_frontend_platform_config_list_logical_devices)
-    list_physical_devices = staticmethod(_engine_frontend_platform_config_list_physical_devices)
+        VirtualDeviceConfiguration = _dualgrad_platform_config_LogicalDeviceConfiguration
+        enable_op_determinism = staticmethod(_dualgrad_platform_config_enable_op_determinism)
+        enable_tensor_float_32_execution = staticmethod(_dualgrad_platform_config_enable_tensor_float_32_execution)
+        get_memory_growth = staticmethod(_dualgrad_platform_config_get_memory_growth)
+        get_visible_devices = staticmethod(_dualgrad_platform_config_get_visible_devices)
+        list_logical_devices = staticmethod(_dualgrad_platform_config_list_logical_devices)
+        list_physical_devices = staticmethod(_dualgrad_platform_config_list_physical_devices)
+        set_memory_growth = staticmethod(_dualgrad_platform_config_set_memory_growth)
+        set_virtual_device_configuration = staticmethod(_dualgrad_platform_config_set_logical_device_configuration)
+        set_visible_devices = staticmethod(_dualgrad_platform_config_set_visible_devices)
+        tensor_float_32_execution_enabled = staticmethod(_dualgrad_platform_config_tensor_float_32_execution_enabled)
+    experimental_functions_run_eagerly = staticmethod(_dualgrad_platform_config_functions_run_eagerly)
+    experimental_run_functions_eagerly = staticmethod(_dualgrad_platform_config_run_functions_eagerly)
+    functions_run_eagerly = staticmethod(_dualgrad_platform_config_functions_run_eagerly)
+    get_soft_device_placement = staticmethod(_dualgrad_platform_config_get_soft_device_placement)
+    get_visible_devices = staticmethod(_dualgrad_platform_config_get_visible_devices)
+    list_logical_devices = staticmethod(_dualgrad_platform_config_list_logical_devices)
+    list_physical_devices = staticmethod(_dualgrad_platform_config_list_physical_devices)
     class optimizer:
-        get_jit = staticmethod(_engine_frontend_platform_config_get_jit)
-        set_jit = staticmethod(_engine_frontend_platform_config_set_jit)
-    run_functions_eagerly = staticmethod(_engine_frontend_platform_config_run_functions_eagerly)
-    set_logical_device_configuration = staticmethod(_engine_frontend_platform_config_set_logical_device_configuration)
-    set_soft_device_placement = staticmethod(_engine_frontend_platform_config_set_soft_device_placement)
-    set_visible_devices = staticmethod(_engine_frontend_platform_config_set_visible_devices)
+        get_jit = staticmethod(_dualgrad_platform_config_get_jit)
+        set_jit = staticmethod(_dualgrad_platform_config_set_jit)
+    run_functions_eagerly = staticmethod(_dualgrad_platform_config_run_functions_eagerly)
+    set_logical_device_configuration = staticmethod(_dualgrad_platform_config_set_logical_device_configuration)
+    set_soft_device_placement = staticmethod(_dualgrad_platform_config_set_soft_device_placement)
+    set_visible_devices = staticmethod(_dualgrad_platform_config_set_visible_devices)
     class threading:
-        get_inter_op_parallelism_threads = staticmethod(_engine_frontend_platform_config_get_inter_op_parallelism_threads)
-        get_intra_op_parallelism_threads = staticmethod(_engine_frontend_platform_config_get_intra_op_parallelism_threads)
-        set_inter_op_parallelism_threads = staticmethod(_engine_frontend_platform_config_set_inter_op_parallelism_threads)
-        set_intra_op_parallelism_threads = staticmethod(_engine_frontend_platform_config_set_intra_op_parallelism_threads)
+        get_inter_op_parallelism_threads = staticmethod(_dualgrad_platform_config_get_inter_op_parallelism_threads)
+        get_intra_op_parallelism_threads = staticmethod(_dualgrad_platform_config_get_intra_op_parallelism_threads)
+        set_inter_op_parallelism_threads = staticmethod(_dualgrad_platform_config_set_inter_op_parallelism_threads)
+        set_intra_op_parallelism_threads = staticmethod(_dualgrad_platform_config_set_intra_op_parallelism_threads)
 constant_initializer = _tape_api_keras_initializers_Constant
 def cos(x: TensorLike, name: str | None = ...) -> Tensor: ...
 def cosh(x: TensorLike, name: str | None = ...) -> Tensor: ...
@@ -296,7 +307,7 @@ def eig(*args: Any, **kwargs: Any) -> Any: ...
 def eigvals(*args: Any, **kwargs: Any) -> Any: ...
 def einsum(equation: Any, *inputs: TensorLike, name: str | None = ...) -> Tensor: ...
 def equal(x: TensorLike, y: TensorLike, name: str | None = ...) -> Tensor: ...
-errors = _engine_core_errors
+errors = _engine_runtime_errors
 def exp(x: TensorLike, name: str | None = ...) -> Tensor: ...
 def expand_dims(input: TensorLike, axis: Any, name: str | None = ...) -> Tensor: ...
 def eye(num_rows: Any, num_columns: Any = ..., batch_shape: Any = ..., dtype: Any = ..., name: str | None = ...) -> Tensor: ...
@@ -313,7 +324,7 @@ half: _DType
 def identity(input: TensorLike, name: str | None = ...) -> Tensor: ...
 def identity_n(input: TensorLike, name: str | None = ...) -> builtins.list[Tensor]: ...
 class image:
-    ResizeMethod = _engine_frontend_methods_ResizeMethod
+    ResizeMethod = _dualgrad_frontend_methods_ResizeMethod
     @staticmethod
     def adjust_brightness(*args: Any, **kwargs: Any) -> Any: ...
     @staticmethod
@@ -358,20 +369,13 @@ class image:
     def per_image_standardization(*args: Any, **kwargs: Any) -> Any: ...
     @staticmethod
     def psnr(*args: Any, **kwargs: Any) -> Any: ...
-    @staticmethod
-    def random_brightness(image: Any, max_delta: Any, seed: Any = ...) -> Tensor: ...
-    @staticmethod
-    def random_contrast(image: Any, lower: Any, upper: Any, seed: Any = ...) -> Tensor: ...
-    @staticmethod
-    def random_crop(value: Any, size: Any, seed: Any = ..., name: str | None = ...) -> Tensor: ...
-    @staticmethod
-    def random_flip_left_right(image: Any, seed: Any = ...) -> Tensor: ...
-    @staticmethod
-    def random_flip_up_down(image: Any, seed: Any = ...) -> Tensor: ...
-    @staticmethod
-    def random_hue(image: Any, max_delta: Any, seed: Any = ...) -> Tensor: ...
-    @staticmethod
-    def random_saturation(image: Any, lower: Any, upper: Any, seed: Any = ...) -> Tensor: ...
+    random_brightness = staticmethod(_dualgrad_extras_image_draws_random_brightness)
+    random_contrast = staticmethod(_dualgrad_extras_image_draws_random_contrast)
+    random_crop = staticmethod(_dualgrad_extras_image_draws_random_crop)
+    random_flip_left_right = staticmethod(_dualgrad_extras_image_draws_random_flip_left_right)
+    random_flip_up_down = staticmethod(_dualgrad_extras_image_draws_random_flip_up_down)
+    random_hue = staticmethod(_dualgrad_extras_image_draws_random_hue)
+    random_saturation = staticmethod(_dualgrad_extras_image_draws_random_saturation)
     @staticmethod
     def resize(*args: Any, **kwargs: Any) -> Any: ...
     @staticmethod
@@ -406,41 +410,37 @@ int32: _DType
 int64: _DType
 int8: _DType
 class io:
-    FixedLenFeature = _engine_frontend_data_parsing_FixedLenFeature
-    FixedLenSequenceFeature = _engine_frontend_data_parsing_FixedLenSequenceFeature
-    TFRecordWriter = _engine_io_records_RecordWriter
-    VarLenFeature = _engine_frontend_data_parsing_VarLenFeature
-    @staticmethod
-    def decode_csv(records: Any, record_defaults: Any, field_delim: Any = ..., use_quote_delim: Any = ..., name: str | None = ..., na_value: Any = ..., select_cols: Any = ...) -> builtins.list[Tensor]: ...
+    FixedLenFeature = _dualgrad_data_parsing_FixedLenFeature
+    FixedLenSequenceFeature = _dualgrad_data_parsing_FixedLenSequenceFeature
+    TFRecordWriter = _dualgrad_files_records_RecordWriter
+    VarLenFeature = _dualgrad_data_parsing_VarLenFeature
+    decode_csv = staticmethod(_dualgrad_data_csv_decode_csv)
     @staticmethod
     def decode_image(*args: Any, **kwargs: Any) -> Any: ...
     @staticmethod
     def decode_jpeg(*args: Any, **kwargs: Any) -> Any: ...
     @staticmethod
     def decode_png(*args: Any, **kwargs: Any) -> Any: ...
-    @staticmethod
-    def decode_raw(input_bytes: Any, out_type: Any, little_endian: Any = ..., name: str | None = ...) -> Tensor: ...
+    decode_raw = staticmethod(_dualgrad_data_parsing_decode_raw)
     @staticmethod
     def encode_png(*args: Any, **kwargs: Any) -> Any: ...
     class gfile:
-        GFile = _engine_frontend_platform_gfile_GFile
-        copy = staticmethod(_engine_frontend_platform_gfile_copy)
-        exists = staticmethod(_engine_frontend_platform_gfile_exists)
-        glob = staticmethod(_engine_frontend_platform_gfile_glob)
-        isdir = staticmethod(_engine_frontend_platform_gfile_isdir)
-        join = staticmethod(_engine_frontend_platform_gfile_join)
-        listdir = staticmethod(_engine_frontend_platform_gfile_listdir)
-        makedirs = staticmethod(_engine_frontend_platform_gfile_makedirs)
-        mkdir = staticmethod(_engine_frontend_platform_gfile_mkdir)
-        remove = staticmethod(_engine_frontend_platform_gfile_remove)
-        rename = staticmethod(_engine_frontend_platform_gfile_rename)
-        rmtree = staticmethod(_engine_frontend_platform_gfile_rmtree)
-        stat = staticmethod(_engine_frontend_platform_gfile_stat)
-        walk = staticmethod(_engine_frontend_platform_gfile_walk)
-    @staticmethod
-    def parse_example(serialized: Any, features: Any, example_names: Any = ..., name: str | None = ...) -> dict[str, Tensor]: ...
-    @staticmethod
-    def parse_single_example(serialized: Any, features: Any, example_names: Any = ..., name: str | None = ...) -> dict[str, Tensor]: ...
+        GFile = _dualgrad_platform_gfile_GFile
+        copy = staticmethod(_dualgrad_platform_gfile_copy)
+        exists = staticmethod(_dualgrad_platform_gfile_exists)
+        glob = staticmethod(_dualgrad_platform_gfile_glob)
+        isdir = staticmethod(_dualgrad_platform_gfile_isdir)
+        join = staticmethod(_dualgrad_platform_gfile_join)
+        listdir = staticmethod(_dualgrad_platform_gfile_listdir)
+        makedirs = staticmethod(_dualgrad_platform_gfile_makedirs)
+        mkdir = staticmethod(_dualgrad_platform_gfile_mkdir)
+        remove = staticmethod(_dualgrad_platform_gfile_remove)
+        rename = staticmethod(_dualgrad_platform_gfile_rename)
+        rmtree = staticmethod(_dualgrad_platform_gfile_rmtree)
+        stat = staticmethod(_dualgrad_platform_gfile_stat)
+        walk = staticmethod(_dualgrad_platform_gfile_walk)
+    parse_example = staticmethod(_dualgrad_data_parsing_parse_example)
+    parse_single_example = staticmethod(_dualgrad_data_parsing_parse_single_example)
     @staticmethod
     def read_file(*args: Any, **kwargs: Any) -> Any: ...
 keras = _tape_api_keras
@@ -564,7 +564,7 @@ class losses:
     MeanSquaredError = _tape_api_keras_losses_MeanSquaredError
     MeanSquaredLogarithmicError = _tape_api_keras_losses_MeanSquaredLogarithmicError
     Poisson = _tape_api_keras_losses_Poisson
-    Reduction = _engine_frontend_keras_losses_Reduction
+    Reduction = _dualgrad_keras_losses_Reduction
     SparseCategoricalCrossentropy = _tape_api_keras_losses_SparseCategoricalCrossentropy
     SquaredHinge = _tape_api_keras_losses_SquaredHinge
     @staticmethod
@@ -627,8 +627,8 @@ class losses:
     def sparse_softmax_cross_entropy(*args: Any, **kwargs: Any) -> Any: ...
     @staticmethod
     def squared_hinge(*args: Any, **kwargs: Any) -> Any: ...
-make_ndarray = _engine_io_tensors_array_of
-make_tensor_proto = _engine_io_tensors_as_tensor_proto
+make_ndarray = _dualgrad_files_tensors_array_of
+make_tensor_proto = _dualgrad_files_tensors_as_tensor_proto
 class math:
     @staticmethod
     def abs(x: TensorLike, name: str | None = ...) -> Tensor: ...

@@ -5,8 +5,8 @@ from __future__ import annotations
 import os
 from typing import Any
 
-from engine.frontend.keras.callbacks import Callback, Logs
-from engine.frontend.keras.models import Sequential
+from dualgrad.keras.callbacks import Callback, Logs
+from dualgrad.keras.models import Sequential
 from tape_api import summary
 
 

@@ -8,11 +8,9 @@ from typing import Any
 
 import numpy as np
 
-from engine.core.detach import effect
-from engine.frontend.saver import checkpoint_name, restored_values
-from engine.io import bundle, checkpoints
-from engine.io.object_graph import GRAPH_KEY, VALUE, escaped, object_graph, value_key
-from engine.io.protos import (
+from dualgrad.files import bundle, checkpoints
+from dualgrad.files.object_graph import GRAPH_KEY, VALUE, escaped, object_graph, value_key
+from dualgrad.files.protos import (
     BoolValue,
     ObjectReference,
     SerializedTensor,
@@ -20,8 +18,10 @@ from engine.io.protos import (
     TrackableObject,
     TrackableObjectGraph,
 )
+from dualgrad.files.saver import checkpoint_name, restored_values
+from engine.core.detach import effect
 from optim.keras_optimizer import KerasOptimizer
-from optim.state import Stateful, step
+from optim.slots import Stateful, step
 from tape_api import optimizer_files
 from tape_api.restored import NotRestored, Restored, RestoredByNames
 from tape_api.tensor import convert_to_tensor

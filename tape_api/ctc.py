@@ -1,12 +1,12 @@
-"""Connectionist temporal classification (`engine.frontend.ctc`) of eager tensors."""
+"""Connectionist temporal classification (`dualgrad.extras.ctc_functions`) of eager tensors."""
 
 from __future__ import annotations
 
 from typing import Any
 
 import tape_api
+from dualgrad.extras.ctc_functions import Functions
 from engine.core.operands import Operand
-from engine.frontend.ctc import Functions
 from tape_api.sparse import SparseTensor
 
 _own = Functions(tape_api, SparseTensor)

@@ -1,4 +1,4 @@
-"""``tf.data``: data sets of eager tensors. What they do is in `engine.frontend.data`."""
+"""``tf.data``: data sets of eager tensors. What they do is in `dualgrad.data`."""
 
 from __future__ import annotations
 
@@ -7,17 +7,8 @@ from typing import Any, TypeVar
 
 import numpy as np
 
-from engine.core.arguments import as_int
-from engine.core.aval import Aval
-from engine.core.detach import effect
-from engine.core.eager import EagerTensor
-from engine.core.errors import InvalidArgumentError, OutOfRangeError
-from engine.core.nest import Structure
-from engine.core.tape import paused
-from engine.core.trace import Symbol, Trace
-from engine.core.value import Value
-from engine.frontend.data import experimental, reading
-from engine.frontend.data.dataset import (
+from dualgrad.data import experimental, reading
+from dualgrad.data.dataset import (
     AUTOTUNE,
     INFINITE_CARDINALITY,
     UNKNOWN_CARDINALITY,
@@ -26,9 +17,18 @@ from engine.frontend.data.dataset import (
     Mode,
     Options,
 )
-from engine.frontend.data.sources import Rows
-from engine.frontend.data.stage import Environment, Stage, Stream
-from engine.frontend.data.structure import DatasetLeaf, Spec, batched, flat, mapped, packed, width
+from dualgrad.data.sources import Rows
+from dualgrad.data.stage import Environment, Stage, Stream
+from dualgrad.data.structure import DatasetLeaf, Spec, batched, flat, mapped, packed, width
+from engine.core.arguments import as_int
+from engine.core.aval import Aval
+from engine.core.detach import effect
+from engine.core.eager import EagerTensor
+from engine.core.nest import Structure
+from engine.core.tape import paused
+from engine.core.trace import Symbol, Trace
+from engine.core.value import Value
+from engine.runtime.errors import InvalidArgumentError, OutOfRangeError
 from tape_api import random
 from tape_api.tensor import TensorSpec, convert_to_tensor
 
@@ -313,15 +313,15 @@ class DatasetIterator:
 
 
 class TextLineDataset(Dataset, reading.Lines):
-    """The lines of text files; `engine.frontend.data.reading.Lines` has the parameters."""
+    """The lines of text files; `dualgrad.data.reading.Lines` has the parameters."""
 
 
 class TFRecordDataset(Dataset, reading.TFRecords):
-    """The records of TFRecord files; `engine.frontend.data.reading.Lines` has the parameters."""
+    """The records of TFRecord files; `dualgrad.data.reading.Lines` has the parameters."""
 
 
 class FixedLengthRecordDataset(Dataset, reading.Pieces):
-    """Records of `record_bytes` bytes; `engine.frontend.data.reading.Pieces` has the parameters."""
+    """Records of `record_bytes` bytes; `dualgrad.data.reading.Pieces` has the parameters."""
 
 
 __all__ = [

@@ -8,10 +8,10 @@ from typing import Any
 import numpy as np
 
 from engine.core.dtypes import NUMERIC
-from engine.core.errors import InvalidArgumentError, ShapeError
 from engine.core.operands import Operand
 from engine.core.value import Value
 from engine.ops import checked
+from engine.runtime.errors import InvalidArgumentError, ShapeError
 from tape_api.library import root as tf
 from tape_api.printing import tensor_text
 from tape_api.tensor import convert_to_tensor

@@ -16,10 +16,10 @@ from engine import custom
 from engine.core import nest
 from engine.core.detach import detached, effect
 from engine.core.dtypes import DType, as_dtype
-from engine.core.errors import DTypeError, InvalidArgumentError
 from engine.core.operands import Operand
 from engine.core.tape import active
 from engine.core.value import as_declared
+from engine.runtime.errors import DTypeError, InvalidArgumentError
 from tape_api.own_values import apart, marks
 from tape_api.tensor import convert_to_tensor
 

@@ -18,7 +18,9 @@ from typing import Any
 
 import numpy as np
 
-from engine.call_record import are_plain, no_longer, references, standing_in
+from dualgrad.platform.config import functions_run_eagerly
+from engine.closed.call_record import are_plain, no_longer, references, standing_in
+from engine.closed.traced_function import TracedFunction
 from engine.core import nest
 from engine.core.composite import Composite
 from engine.core.eager import EagerTensor
@@ -26,10 +28,8 @@ from engine.core.function_tape import FunctionTape
 from engine.core.op import distinct
 from engine.core.tape import NOTHING, Tape, active, record
 from engine.core.value import Value, dtype_of, shape_of
-from engine.frontend.platform.config import functions_run_eagerly
 from engine.ops.shape import identity
 from engine.runtime.cache import Cache
-from engine.traced_function import TracedFunction
 from tape_api import symbolic
 from tape_api.tensor import TensorSpec, convert_to_tensor
 from tape_api.tensor_array import TensorArray

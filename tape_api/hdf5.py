@@ -15,8 +15,8 @@ from typing import Any
 
 import numpy as np
 
-from engine.core.errors import DataLossError, UnimplementedError
-from engine.io import limits
+from dualgrad.files import limits
+from engine.runtime.errors import DataLossError, UnimplementedError
 
 _DEEPEST = 100
 _TEXTS = (b"model_config", b"training_config", b"layer_names", b"weight_names")

@@ -11,14 +11,14 @@ import functools
 from collections.abc import Callable
 from typing import Any
 
+from dualgrad.frontend import version1 as engine_version1
+from dualgrad.frontend.legacy import lift_row
+from dualgrad.frontend.namespace import LIFT, build
 from engine.core.eager import EagerTensor
 from engine.core.op import Op
 from engine.core.operands import Results
 from engine.core.value import Value, as_array
-from engine.frontend import version1 as engine_version1
-from engine.frontend.legacy import lift_row
-from engine.frontend.namespace import LIFT, build
-from optim.names import CLIPPING_VERSION1
+from optim.clip_names import CLIPPING_VERSION1
 from tape_api.names import TABLE
 from tape_api.tensor import finish
 

@@ -11,7 +11,6 @@ from typing import Any
 from engine.core import nest
 from engine.core.dtypes import require_declared
 from engine.core.eager import EagerTensor
-from engine.core.errors import DTypeError, InvalidArgumentError, ShapeError
 from engine.core.nest import Structure
 from engine.core.operands import Operand
 from engine.core.tape import active, paused
@@ -19,6 +18,7 @@ from engine.core.trace import Symbol
 from engine.core.value import Value
 from engine.core.variable import Variable
 from engine.ops.shape import stop_gradient
+from engine.runtime.errors import DTypeError, InvalidArgumentError, ShapeError
 from tape_api.library import root as tf
 from tape_api.own_values import apart, kept_apart, marks
 from tape_api.tensor import convert_to_tensor

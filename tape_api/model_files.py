@@ -16,17 +16,18 @@ from typing import Any
 
 import numpy as np
 
-from engine.core.errors import DataLossError, InvalidArgumentError
-from engine.frontend.keras import activations, losses
-from engine.frontend.keras.configs import REGISTERED, Described, deserialized, serialized
-from engine.frontend.keras.layers import Layer
-from engine.frontend.keras.models import Model
-from engine.frontend.keras.utils import custom_object_scope
-from engine.io import files, limits
+from dualgrad.files import atomic, limits
+from dualgrad.keras import activations, losses
+from dualgrad.keras.configs import REGISTERED, Described, deserialized, serialized
+from dualgrad.keras.layers import Layer
+from dualgrad.keras.models import Model
+from dualgrad.keras.utils import custom_object_scope
+from engine.runtime.errors import DataLossError, InvalidArgumentError
 from optim import schedules
 from tape_api import hdf5, weight_files
+from tape_api.keras.host import host
 
-_OURS = "tape_api.keras"
+_OURS = f"{host.package}.keras"
 _VERSION = "3.5.0"  # whose layout this is
 _PLACES = ["layers", "models", "initializers", "regularizers", "constraints", "optimizers", "losses", "metrics"]
 _FUNCTIONS = {*losses.FUNCTIONS, *activations.KNOWN}
@@ -69,7 +70,7 @@ def save_model(model: Any, filepath: Any, overwrite: bool = True, include_optimi
     config = _foreign(serialized(model))
     compiled = _compiled(model) if include_optimizer else None
     if kind != ".keras":
-        files.write(path, [hdf5.written(path, lambda file: _fill_older(file, model, config, compiled))])
+        atomic.write(path, [hdf5.written(path, lambda file: _fill_older(file, model, config, compiled))])
         return
     if compiled is not None:
         config["compile_config"] = compiled
@@ -80,7 +81,7 @@ def save_model(model: Any, filepath: Any, overwrite: bool = True, include_optimi
         archive.writestr("config.json", _text(config))
         weights = hdf5.written(path, lambda file: weight_files.fill_weights(file, model))
         archive.writestr("model.weights.h5", weights)
-    files.write(path, [buffer.getvalue()])
+    atomic.write(path, [buffer.getvalue()])
 
 
 def _fill_older(file: Any, model: Any, config: Any, compiled: Any) -> None:
@@ -246,7 +247,7 @@ def _foreign(x: Any) -> Any:
         elif isinstance(module := found.get("module"), str) and "class_name" in found:
             is_model = module == f"{_OURS}.models" and found["class_name"] != "Functional"
             named = "keras.optimizers" if module.startswith("optim.") else module.replace(_OURS, "keras")
-            named = named.removeprefix("engine.frontend.")
+            named = named.removeprefix("dualgrad.")
             found["module"] = "keras" if is_model else named
             if found["class_name"] == "Functional" and module == f"{_OURS}.models":
                 found["module"] = "keras.src.models.functional"

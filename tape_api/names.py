@@ -1,4 +1,4 @@
-"""TensorFlow 2's names, and which function each stands for: those of `engine.frontend.names`, and its own.
+"""TensorFlow 2's names, and which function each stands for: those of `dualgrad.frontend.common_names`, and its own.
 
 Where TensorFlow 1 has the same name, it has other arguments there, or another meaning. `tape_api.library` makes the
 public functions.
@@ -8,8 +8,9 @@ from __future__ import annotations
 
 from typing import Any
 
-from engine.frontend import names
-from engine.frontend.legacy import Old
+from dualgrad.extras.ops import losses
+from dualgrad.frontend import common_names
+from dualgrad.frontend.legacy import Old
 from engine.ops import (
     blocks,
     compare,
@@ -20,7 +21,6 @@ from engine.ops import (
     gather,
     joining,
     layers,
-    losses,
     nn,
     partition,
     pool,
@@ -30,12 +30,12 @@ from engine.ops import (
     slicing,
     stats,
 )
-from optim.names import CLIPPING
+from optim.clip_names import CLIPPING
 
 _COLLECTED = ("scope", "loss_collection")
 
 TABLE: tuple[tuple[Any, str], ...] = (
-    *names.TABLE,
+    *common_names.TABLE,
     *CLIPPING,
     # ---- choice
     (compare.where, "where"),

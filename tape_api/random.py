@@ -23,7 +23,7 @@ from engine.core.tape import active
 from engine.ops import dropout as dropouts
 from engine.ops import random as sampling
 from engine.ops.random import Draw
-from engine.runtime.state import Lock, exclusively
+from engine.runtime.commit import Lock, exclusively
 from tape_api.library import public
 from tape_api.tensor import wrapped
 

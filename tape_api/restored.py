@@ -11,13 +11,13 @@ from typing import Any, NoReturn
 
 import numpy as np
 
+from dualgrad.files import checkpoints
+from dualgrad.files.protos import TrackableObject, TrackableObjectGraph
 from engine.core.aval import compatible, format_shape
-from engine.core.errors import DTypeError, ShapeError
 from engine.core.value import shape_of
-from engine.io import checkpoints
-from engine.io.protos import TrackableObject, TrackableObjectGraph
+from engine.runtime.errors import DTypeError, ShapeError
 from optim.keras_optimizer import KerasOptimizer
-from optim.state import Stateful, step
+from optim.slots import Stateful, step
 from tape_api import optimizer_files
 from tape_api.tensor import convert_to_tensor
 from tape_api.trackable import Container, children, in_older_order, walk

@@ -1,4 +1,4 @@
-"""Losses of many classes by a few sampled ones (`engine.frontend.sampled_losses`), of eager tensors."""
+"""Losses of many classes by a few sampled ones (`dualgrad.extras.sampled_losses`), of eager tensors."""
 
 from __future__ import annotations
 
@@ -6,8 +6,8 @@ from collections.abc import Callable
 from typing import Any
 
 import tape_api
+from dualgrad.extras.sampled_losses import functions
 from engine.core.operands import Results
-from engine.frontend.sampled_losses import functions
 from tape_api.random import draws
 from tape_api.tensor import wrapped
 

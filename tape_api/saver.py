@@ -5,8 +5,8 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import Any
 
-from engine.frontend.saver import BaseSaver
-from optim.state import step
+from dualgrad.files.saver import BaseSaver
+from optim.slots import step
 from tape_api.tensor import convert_to_tensor
 
 __all__ = ["Saver"]

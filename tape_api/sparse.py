@@ -1,19 +1,19 @@
-"""``tf.sparse`` of eager tensors: `engine.frontend.sparse`."""
+"""``tf.sparse`` of eager tensors: `dualgrad.sparse`."""
 
 from __future__ import annotations
 
 from typing import Any
 
 import tape_api
+from dualgrad.frontend.bound import bound
+from dualgrad.sparse import functions, lookup
+from dualgrad.sparse.functions import *  # noqa: F403 - all that it has
+from dualgrad.sparse.sparse_tensor import SparseTensor as AnySparseTensor
 from engine.core.operands import Operand
-from engine.frontend.bound import bound
-from engine.frontend.sparse import functions, lookup
-from engine.frontend.sparse.functions import *  # noqa: F403 - all that it has
-from engine.frontend.sparse.tensor import SparseTensor as AnySparseTensor
 
 
 class SparseTensor(AnySparseTensor):
-    """A tensor that is zero but for some elements (`engine.frontend.sparse.tensor.SparseTensor`), of eager tensors."""
+    """A tensor that is zero but for some elements (`dualgrad.sparse.sparse_tensor.SparseTensor`), of eager tensors."""
 
     tf = tape_api
 
@@ -52,7 +52,7 @@ def embedding_lookup_sparse(
     name: str | None = None,
     allow_fast_lookup: bool = False,
 ) -> Operand:
-    """Rows of `params`, combined for each row of ids (`engine.frontend.sparse.lookup.embedding_lookup_sparse`)."""
+    """Rows of `params`, combined for each row of ids (`dualgrad.sparse.lookup.embedding_lookup_sparse`)."""
     return lookup.embedding_lookup_sparse(tape_api, params, sp_ids, sp_weights, combiner, max_norm, {})
 
 
@@ -66,7 +66,7 @@ def safe_embedding_lookup_sparse(
     name: str | None = None,
     allow_fast_lookup: bool = False,
 ) -> Operand:
-    """The same for ids some of which are no ids (`engine.frontend.sparse.lookup.safe_embedding_lookup_sparse`)."""
+    """The same for ids some of which are no ids (`dualgrad.sparse.lookup.safe_embedding_lookup_sparse`)."""
     return lookup.safe_embedding_lookup_sparse(
         tape_api, embedding_weights, sparse_ids, sparse_weights, combiner, default_id, max_norm, {}
     )

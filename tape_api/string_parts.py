@@ -1,13 +1,13 @@
-"""Splitting a string into a vector of its parts; see `engine.ops.strings`."""
+"""Splitting a string into a vector of its parts; see `dualgrad.extras.ops.strings`."""
 
 from __future__ import annotations
 
 from typing import Any
 
-from engine.core.errors import UnimplementedError
+from dualgrad.extras.ops.strings import string_split_op
 from engine.core.operands import Operand
 from engine.core.value import shape_of
-from engine.ops.strings import string_split_op
+from engine.runtime.errors import UnimplementedError
 from tape_api.tensor import convert_to_tensor
 
 

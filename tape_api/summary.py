@@ -12,14 +12,14 @@ from typing import Any
 
 import numpy as np
 
+from dualgrad.files import summary_values
+from dualgrad.files.events import EventFileWriter
+from dualgrad.files.protos import Event, Summary, SummaryMetadata, SummaryValue
 from engine.core.detach import effect
 from engine.core.dtypes import string
 from engine.core.eager import EagerTensor
-from engine.core.errors import InvalidArgumentError
 from engine.core.value import Value
-from engine.io import summaries
-from engine.io.events import EventFileWriter
-from engine.io.protos import Event, Summary, SummaryMetadata, SummaryValue
+from engine.runtime.errors import InvalidArgumentError
 from tape_api.tensor import convert_to_tensor
 
 
@@ -159,7 +159,7 @@ def _written(tag: str, step: Any, make: Callable[[str], SummaryValue]) -> EagerT
 def write(tag: str, tensor: Any, step: Any = None, metadata: Any = None, name: str | None = None) -> EagerTensor:
     """A summary of a whole tensor, with what a plugin of TensorBoard needs to know of it; whether it was written."""
     about = SummaryMetadata.FromString(metadata.SerializeToString()) if metadata is not None else None
-    return _written(tag, step, lambda t: summaries.tensor_value(t, _array(tensor), about))
+    return _written(tag, step, lambda t: summary_values.tensor_value(t, _array(tensor), about))
 
 
 def _array(data: Any) -> np.ndarray:
@@ -193,17 +193,17 @@ def scalar(name: str, data: Any, step: Any = None, description: str | None = Non
     array = _array(data)
     if array.shape:
         raise InvalidArgumentError(f"summary.scalar {name!r}: a scalar is needed, got shape {array.shape}")
-    about = summaries.metadata("scalars", description)
-    return _written(name, step, lambda tag: summaries.tensor_value(tag, array.astype(np.float32), about))
+    about = summary_values.metadata("scalars", description)
+    return _written(name, step, lambda tag: summary_values.tensor_value(tag, array.astype(np.float32), about))
 
 
 def histogram(
     name: str, data: Any, step: Any = None, buckets: int | None = None, description: str | None = None
 ) -> EagerTensor:
     """A summary of how values are distributed over so many buckets, by default 30; see `scalar`."""
-    rows = summaries.histogram_rows(_array(data), 30 if buckets is None else int(buckets))
-    about = summaries.metadata("histograms", description)
-    return _written(name, step, lambda tag: summaries.tensor_value(tag, rows, about))
+    rows = summary_values.histogram_rows(_array(data), 30 if buckets is None else int(buckets))
+    about = summary_values.metadata("histograms", description)
+    return _written(name, step, lambda tag: summary_values.tensor_value(tag, rows, about))
 
 
 def image(name: str, data: Any, step: Any = None, max_outputs: int = 3, description: str | None = None) -> EagerTensor:
@@ -213,10 +213,12 @@ def image(name: str, data: Any, step: Any = None, max_outputs: int = 3, descript
         raise InvalidArgumentError(f"summary.image {name!r}: a tensor of rank 4 is needed, got shape {batch.shape}")
     if batch.dtype.kind == "f":
         batch = (np.clip(batch, 0, 1) * batch.dtype.type(255.5)).astype(np.uint8)
-    encoded = [summaries.png(x) for x in batch[: int(max_outputs)]]
+    encoded = [summary_values.png(x) for x in batch[: int(max_outputs)]]
     size = [str(batch.shape[2]).encode(), str(batch.shape[1]).encode()]
-    about = summaries.metadata("images", description)
-    return _written(name, step, lambda tag: summaries.tensor_value(tag, np.array([*size, *encoded], object), about))
+    about = summary_values.metadata("images", description)
+    return _written(
+        name, step, lambda tag: summary_values.tensor_value(tag, np.array([*size, *encoded], object), about)
+    )
 
 
 def audio(
@@ -234,10 +236,10 @@ def audio(
     batch = _array(data)
     if batch.ndim != 3:
         raise InvalidArgumentError(f"summary.audio {name!r}: a tensor of rank 3 is needed, got shape {batch.shape}")
-    encoded = [[summaries.wav(x, float(sample_rate)), b""] for x in batch[: int(max_outputs)]]
-    about = summaries.metadata("audio", description)
+    encoded = [[summary_values.wav(x, float(sample_rate)), b""] for x in batch[: int(max_outputs)]]
+    about = summary_values.metadata("audio", description)
     rows = np.array(encoded, object).reshape(-1, 2)
-    return _written(name, step, lambda tag: summaries.tensor_value(tag, rows, about))
+    return _written(name, step, lambda tag: summary_values.tensor_value(tag, rows, about))
 
 
 def text(name: str, data: Any, step: Any = None, description: str | None = None) -> EagerTensor:
@@ -245,7 +247,7 @@ def text(name: str, data: Any, step: Any = None, description: str | None = None)
     array = _array(data)
     if convert_to_tensor(data).dtype is not string:
         raise InvalidArgumentError(f"summary.text {name!r}: strings are needed, got {array.dtype}")
-    return _written(name, step, lambda tag: summaries.text_value(tag, array, description))
+    return _written(name, step, lambda tag: summary_values.text_value(tag, array, description))
 
 
 def _set_step(step: Any) -> None:

@@ -10,12 +10,12 @@ import numpy as np
 from engine.core.aval import format_shape, normalize_shape
 from engine.core.dtypes import ANY, DType, as_dtype, float32
 from engine.core.eager import EagerTensor, wrap
-from engine.core.errors import DTypeError, ShapeError
 from engine.core.tensor_shape import TensorShape
 from engine.core.value import Value
 from engine.core.variable import Variable
-from engine.frontend.api import as_operand, cast_data
+from engine.ops.lift import as_operand, cast_data
 from engine.ops.shape import broadcast_to, reshape
+from engine.runtime.errors import DTypeError, ShapeError
 
 
 def wrapped(x: Any) -> Any:

@@ -7,11 +7,11 @@ from typing import Any
 
 import numpy as np
 
+from dualgrad.frontend.tensor_arrays import require_size
 from engine.core.dtypes import DType, as_dtype
 from engine.core.eager import EagerTensor
-from engine.core.errors import InvalidArgumentError, OutOfRangeError, ShapeError
 from engine.core.tensor_shape import TensorShape
-from engine.frontend.tensor_arrays import require_size
+from engine.runtime.errors import InvalidArgumentError, OutOfRangeError, ShapeError
 from tape_api.library import root as tf
 from tape_api.tensor import convert_to_tensor
 

@@ -9,12 +9,12 @@ from __future__ import annotations
 from collections.abc import Iterator, Mapping
 from typing import Any
 
+from dualgrad.extras.module import Module
+from dualgrad.keras.layers import InputLayer, Layer
+from dualgrad.keras.models import Functional, Model, Sequential
 from engine.core.variable import Variable
-from engine.frontend.keras.layers import InputLayer, Layer
-from engine.frontend.keras.models import Functional, Model, Sequential
-from engine.frontend.module import Module
 from optim.keras_optimizer import KerasOptimizer
-from optim.state import Stateful
+from optim.slots import Stateful
 
 _RENAMED = {"kernel": "_kernel", "embeddings": "_embeddings"}
 """What Keras 3 calls some weights of layers."""

@@ -11,25 +11,25 @@ from typing import Any
 
 import numpy as np
 
+from dualgrad.frontend.eager_scopes import name_scope, scoped
 from engine.core.aval import Aval, Shape, compatible, format_shape, normalize_shape
 from engine.core.detach import assigned, detached, looked_at
 from engine.core.dtypes import DType
 from engine.core.eager import EagerTensor, Reference, array_text, in_c
-from engine.core.errors import DTypeError, ShapeError
-from engine.core.indexed_slices import IndexedSlices
 from engine.core.nest import LEAVES
 from engine.core.op import Op
 from engine.core.operands import Array, Operand, Results
-from engine.core.row_assignment import AssignsRows, replaced
 from engine.core.structural import contiguous
 from engine.core.tape import active, record_read, unrecorded
 from engine.core.value import not_an_array
 from engine.core.variable import checked_constraint, read_variable
-from engine.frontend.eager_scopes import name_scope, scoped
 from engine.ops.arithmetic import add, subtract
+from engine.ops.indexed_slices import IndexedSlices
+from engine.ops.row_assignment import AssignsRows, replaced
 from engine.ops.scatter import check_entries, entries_at
 from engine.runtime.buffer_pool import empty, is_whole
-from engine.runtime.state import Lock, commit, exclusively
+from engine.runtime.commit import Lock, commit, exclusively
+from engine.runtime.errors import DTypeError, ShapeError
 from tape_api.tensor import convert_to_tensor
 
 _serials = itertools.count()

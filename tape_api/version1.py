@@ -1,6 +1,6 @@
 """``tf.compat.v1``: what programs of the time of TensorFlow 1's eager mode call.
 
-Functions take TensorFlow 1's arguments here (`engine.frontend.version1`); what it has not, or has the same, is
+Functions take TensorFlow 1's arguments here (`dualgrad.frontend.version1`); what it has not, or has the same, is
 TensorFlow 2's.
 """
 
@@ -9,8 +9,11 @@ from __future__ import annotations
 from types import ModuleType
 from typing import Any
 
+from dualgrad.frontend.eager_scopes import old_name_scope as name_scope
+from dualgrad.frontend.namespace import offer
 from engine.core.operands import Operand, Operation
-from engine.core.row_assignment import (
+from engine.core.value import Value
+from engine.ops.row_assignment import (
     scatter_add,
     scatter_div,
     scatter_max,
@@ -22,9 +25,6 @@ from engine.core.row_assignment import (
     scatter_sub,
     scatter_update,
 )
-from engine.core.value import Value
-from engine.frontend.eager_scopes import old_name_scope as name_scope
-from engine.frontend.namespace import offer
 from tape_api import random
 from tape_api.flow import numpy_function
 from tape_api.variable import Variable

@@ -10,15 +10,15 @@ from typing import Any
 
 import numpy as np
 
+from dualgrad.extras.module import distinct
+from dualgrad.files import atomic, checkpoints, limits
+from dualgrad.keras.layers import Layer
+from dualgrad.keras.metrics import Metric
+from dualgrad.keras.models import Functional, Sequential
+from dualgrad.keras.settings import layer_name
 from engine.core.detach import effect
-from engine.core.errors import InvalidArgumentError, NotFoundError
 from engine.core.variable import Variable
-from engine.frontend.keras.layers import Layer
-from engine.frontend.keras.metrics import Metric
-from engine.frontend.keras.models import Functional, Sequential
-from engine.frontend.keras.settings import layer_name
-from engine.frontend.module import distinct
-from engine.io import checkpoints, files, limits
+from engine.runtime.errors import InvalidArgumentError, NotFoundError
 from optim.optimizer import Optimizer
 from tape_api import hdf5, optimizer_files
 from tape_api.checkpoint import Checkpoint
@@ -202,7 +202,7 @@ def save(model: Any, path: str) -> None:
     """Write the weights to a file, in Keras 3's layout if its name ends in ``.weights.h5``."""
     effect("it reads or writes a file")
     fill = fill_weights if path.endswith(".weights.h5") else fill_older
-    files.write(path, [hdf5.written(path, lambda file: fill(file, model))])
+    atomic.write(path, [hdf5.written(path, lambda file: fill(file, model))])
 
 
 def load(model: Any, file: Any, path: str, by_name: bool = False, skip_mismatch: bool = False) -> None:
@@ -283,7 +283,7 @@ def load_weights(
     ValueError
         If the weights are not those of this model. No weight is changed then.
     DataLossError
-        If the file is damaged, larger than its limit (`DUALGRAD_READ_LIMIT`), or has links or data in other files.
+        If the file is damaged, larger than its limit (`DUALGRAD_READ_LIMIT`), or has links or data in other atomic.
     """
     path = os.fspath(filepath)
     if _is_hdf5(path) or (os.path.isfile(path) and not checkpoints.exists(path)):

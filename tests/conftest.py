@@ -13,7 +13,7 @@ os.environ.setdefault("OPENBLAS_NUM_THREADS", "1")
 # whatever was calibrated on this machine, tests see the plans that all machines make
 os.environ["DUALGRAD_TUNING"] = "0"
 
-import engine.frontend.operators  # noqa: F401  (values get their operators; NumPy reads the setting above)
+import engine.numpy_api.operators  # noqa: F401  (values get their operators; NumPy reads the setting above)
 from tape_api.random import draws
 
 # The same examples each time, and no clock: a test that fails, fails everywhere.
@@ -43,6 +43,6 @@ def no_seed() -> None:
 @pytest.fixture
 def in_python(monkeypatch: pytest.MonkeyPatch) -> None:
     """Programs are run by the Python functions that are generated for them."""
-    from engine.program.native import staged
+    from engine.executor import staged
 
     monkeypatch.setattr(staged, "executor", None)

@@ -13,7 +13,7 @@ import sys
 from pathlib import Path
 from typing import NamedTuple
 
-from graph_api.migrate.hook import API, install
+from dualgrad.migrate.hook import API, install
 
 USAGE = Path(__file__).parent / "usage"
 

@@ -27,8 +27,8 @@ import numpy as np
 
 import graph_api
 import tape_api
-from engine.core.errors import DataLossError, InvalidArgumentError, NotFoundError, UnimplementedError
-from engine.io import arrays, bundle, checkpoints, table
+from dualgrad.files import arrays, bundle, checkpoints, table
+from engine.runtime.errors import DataLossError, InvalidArgumentError, NotFoundError, UnimplementedError
 from tape_api import keras
 from tape_api.keras import layers
 

@@ -9,12 +9,12 @@ from __future__ import annotations
 
 import sys
 from collections.abc import Callable, Iterator
-from pathlib import Path
 from types import FrameType
 from typing import Any
 
-HOME = Path(__file__).resolve().parent.parent
-OURS = (*[str(HOME / name) for name in ("engine", "graph_api", "tape_api", "optim")], "<program>")
+from engine.runtime.packages import FOLDERS
+
+OURS = (*FOLDERS, "<program>")
 
 
 class _Interrupter:

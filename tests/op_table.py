@@ -13,8 +13,9 @@ from collections.abc import Iterable, Iterator
 from dataclasses import dataclass
 from typing import Any
 
+import dualgrad.extras.ops
 import engine
-import engine.frontend.operators
+import engine.numpy_api.operators
 from engine.core.op import FROM_VJP, Op
 from tests import rows
 from tests.row import Row
@@ -102,7 +103,7 @@ def _ops_in(value: Any) -> Iterable[Op]:
 
 
 ROWS: tuple[Row, ...] = tuple(_rows())
-OPS: dict[str, Op] = dict(_ops(engine))
+OPS: dict[str, Op] = dict([*_ops(engine), *_ops(dualgrad.extras.ops)])
 """Where each op was found (``engine.ops.trig.sin``), and the op."""
 
 CASES = [(row, dtype) for row in ROWS for dtype in row.dtypes]

@@ -19,10 +19,10 @@ import graph_api
 import graph_api.names
 import tape_api
 import tape_api.names
+from dualgrad.frontend.bound import is_shared
+from dualgrad.frontend.legacy import Old
 from engine.core.dtypes import DType
 from engine.core.op import Op
-from engine.frontend.bound import is_shared
-from engine.frontend.legacy import Old
 
 HOME = Path(__file__).resolve().parent.parent
 TENSORS = {"graph_api": "graph_api.tensor.Tensor", "tape_api": "engine.core.eager.EagerTensor"}
@@ -217,7 +217,7 @@ class Stub:
         if tensor == "Tensor":
             self.imports.add(f"from {module} import Tensor as Tensor")
         self.imports.add("from engine.core.dtypes import DType as _DType")
-        self.imports.add("from engine.core.indexed_slices import IndexedSlices as IndexedSlices")
+        self.imports.add("from engine.ops.indexed_slices import IndexedSlices as IndexedSlices")
         self.imports.add("from engine.core.tensor_shape import TensorShape as _TensorShape")
         self.imports.add("from engine.core.value import Value as _Value")
         kinds = (

@@ -14,8 +14,8 @@ import graph_api
 import graph_api.names
 import tape_api
 import tape_api.names
+from dualgrad.frontend.namespace import defined
 from engine.core.op import FROM_VJP, Op
-from engine.frontend.namespace import defined
 from tests.op_table import OPS, ROWS, UNTESTED_RULES, Coverage, carriers, coverage
 from tests.row import Row
 from tests.test_house import PACKAGES

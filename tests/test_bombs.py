@@ -14,13 +14,13 @@ import pytest
 
 import graph_api
 import tape_api as tf
-from engine.core.errors import DataLossError, InvalidArgumentError, OpError, ResourceExhaustedError
-from engine.io.graph_protos import GraphDef, NodeDef
-from engine.io.protos import Dim, TensorProto, TensorShapeProto
-from engine.io.records import read_records, record
-from engine.io.tensors import array_of
-from engine.io.text_parser import parse
-from engine.io.varints import varint
+from dualgrad.files.graph_protos import GraphDef, NodeDef
+from dualgrad.files.protos import Dim, TensorProto, TensorShapeProto
+from dualgrad.files.records import read_records, record
+from dualgrad.files.tensors import array_of
+from dualgrad.files.text_format_parser import parse
+from dualgrad.files.varints import varint
+from engine.runtime.errors import DataLossError, InvalidArgumentError, OpError, ResourceExhaustedError
 
 HUGE = 1 << 31
 X = np.ones((1, 4, 4, 1), np.float32)

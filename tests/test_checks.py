@@ -12,13 +12,13 @@ from typing import Any
 import numpy as np
 import pytest
 
+from engine.compiler.lowering import lower
 from engine.core import eager as eager_module
 from engine.core.aval import Aval, aval_of_array
 from engine.core.eager import EagerTensor, abstract_operand
-from engine.core.errors import InvalidArgumentError
 from engine.core.op import Op
 from engine.core.trace import Trace
-from engine.program.lowering import lower
+from engine.runtime.errors import InvalidArgumentError
 from tests.op_table import ROWS
 from tests.row import Row
 

@@ -9,7 +9,7 @@ import pytest
 
 import graph_api
 import tape_api
-from engine.core.errors import ShapeError
+from engine.runtime.errors import ShapeError
 from tests.beside import Call, both_modes, close, on_tape
 
 RNG = np.random.default_rng(2)

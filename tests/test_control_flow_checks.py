@@ -10,7 +10,7 @@ import pytest
 
 import graph_api
 import tape_api
-from engine.core.errors import DTypeError, InvalidArgumentError, ShapeError
+from engine.runtime.errors import DTypeError, InvalidArgumentError, ShapeError
 
 MODES = ("graph", "tape")
 

@@ -12,12 +12,12 @@ import graph_api
 import tape_api
 from engine.core.dtypes import ALL, DType, as_dtype, float32, float64, int32
 from engine.core.eager import EagerTensor
-from engine.core.errors import DTypeError, InvalidArgumentError, ShapeError
 from engine.core.trace import Trace
 from engine.core.value import as_array
 from engine.ops.arithmetic import add, maximum
 from engine.ops.linalg import matmul
 from engine.ops.trig import sin
+from engine.runtime.errors import DTypeError, InvalidArgumentError, ShapeError
 from tests.support import array
 
 F32 = EagerTensor(np.array([1.0, 2.0], np.float32))

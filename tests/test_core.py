@@ -13,7 +13,6 @@ from engine.core.aval import Aval
 from engine.core.batching import Batched, batch_level, unbatch
 from engine.core.dtypes import INEXACT, float32, float64, int32
 from engine.core.eager import EagerTensor
-from engine.core.errors import InvalidArgumentError, OperatorNotAllowedInGraphError, RuleError
 from engine.core.kinds import elementwise_abstract, elementwise_rule, general
 from engine.core.op import Op
 from engine.core.tape import Tape, active, paused
@@ -25,6 +24,7 @@ from engine.ops.compare import cast
 from engine.ops.shape import identity
 from engine.ops.trig import cos, sin
 from engine.reverse import reverse
+from engine.runtime.errors import InvalidArgumentError, OperatorNotAllowedInGraphError, RuleError
 from tests.support import array, assert_same_bits, interpret
 
 F64 = EagerTensor(np.array([1.0, 2.0]))

@@ -10,7 +10,7 @@ import pytest
 
 import graph_api
 import tape_api
-from engine.core.errors import InvalidArgumentError, UnimplementedError
+from engine.runtime.errors import InvalidArgumentError, UnimplementedError
 from tests.beside import both_modes, close, in_graph, on_tape
 
 RNG = np.random.default_rng(3)

@@ -11,10 +11,9 @@ import pytest
 
 import graph_api
 import tape_api
-from engine.core.errors import DataLossError, NotFoundError, OpError, ResourceExhaustedError
-from engine.io import arrays, bundle, checkpoints, table
-from engine.io.object_graph import GRAPH_KEY
-from engine.io.protos import (
+from dualgrad.files import arrays, bundle, checkpoints, table
+from dualgrad.files.object_graph import GRAPH_KEY
+from dualgrad.files.protos import (
     BundleEntryProto,
     BundleHeaderProto,
     Dim,
@@ -25,7 +24,8 @@ from engine.io.protos import (
     TrackableObjectGraph,
     VersionDef,
 )
-from engine.io.tensors import shape_proto
+from dualgrad.files.tensors import shape_proto
+from engine.runtime.errors import DataLossError, NotFoundError, OpError, ResourceExhaustedError
 from tape_api import keras
 from tape_api.keras import layers
 from tests import damage

@@ -24,7 +24,7 @@ import scipy.special
 
 import graph_api as tf1
 import tape_api as tf
-from engine.core.errors import DetachError, DetachWarning, SymbolicArrayError
+from engine.runtime.errors import DetachError, DetachWarning, SymbolicArrayError
 
 Function = Callable[[Any], Any]
 

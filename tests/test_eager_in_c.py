@@ -15,12 +15,12 @@ import numpy as np
 import pytest
 
 import tape_api as tf
+from engine.closed.replay import Structure
 from engine.core.eager import EagerTensor, in_c
 from engine.core.op import Op
 from engine.core.tape import Recording
 from engine.core.value import Value, address
 from engine.ops.arithmetic import add, multiply
-from engine.replay import Structure
 
 needs_c = pytest.mark.skipif(in_c is None, reason="without the extension there is nothing to compare")
 

@@ -9,10 +9,10 @@ import numpy as np
 import pytest
 
 from engine.core.eager import EagerTensor, applied_in_python, in_c
-from engine.core.errors import OpError
+from engine.executor.loops import same_bits
 from engine.ops.arithmetic import multiply
 from engine.ops.trig import tanh
-from engine.program.native.loops import same_bits
+from engine.runtime.errors import OpError
 from tests.op_table import OPS
 from tests.test_eager_in_c import needs_c, outcome
 

@@ -14,14 +14,14 @@ from types import ModuleType
 import pytest
 
 from engine.core import eager
+from engine.executor.extension import executor
 from engine.ops import windows
-from engine.program.native.extension import executor
 from engine.runtime.extension import _stale
 
 HOME = Path(__file__).resolve().parent.parent
 EXTENSIONS = [found for found in (executor, eager.in_c, windows.in_c) if found is not None]
 STALE = {
-    "engine.program.native._executor": "engine/program/native/_executor.c=0123456789abcdef",
+    "engine.executor._executor": "engine/executor/_executor.c=0123456789abcdef",
     "engine.core._eager": "engine/core/_eager.c=0123456789abcdef,engine/core/_gone.h=0123456789abcdef",
     # one that was built when extensions did not say so
     "engine.ops._windows": None,
@@ -66,7 +66,7 @@ import sys, types
 sys.modules[{name!r}] = found = types.ModuleType({name!r})
 {built_from!r} and setattr(found, "BUILT_FROM", {built_from!r})
 import tape_api as tf
-from engine.program.native import status
+from engine.executor import status
 x = tf.constant([[[[2.0]]]])
 with tf.GradientTape() as tape:
     tape.watch(x)

@@ -38,7 +38,7 @@ def test_methods_of_a_tape_that_need_the_planner() -> None:
     program = """
 from engine.gradient_tape import GradientTape
 from engine.core.eager import EagerTensor
-import engine.frontend.operators, inspect, numpy as np
+import engine.numpy_api.operators, inspect, numpy as np
 x = EagerTensor(np.array([1.0, 2.0]))
 with GradientTape(persistent=True) as tape:
     tape.watch(x)
@@ -68,5 +68,5 @@ def test_no_name_that_is_loaded_later_is_that_of_a_module(front_end: str) -> Non
     # importing such a module would put it in the place of the name
     package = importlib.import_module(front_end)
     modules = {module.name for module in pkgutil.iter_modules(package.__path__)}
-    rows = importlib.import_module(f"{front_end}.later").LATER
+    rows = importlib.import_module(f"{front_end}.lazy_names").LATER
     assert [n for where, names in rows if ":" in where for n in names.split() if n in modules] == []

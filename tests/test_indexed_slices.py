@@ -9,8 +9,8 @@ import pytest
 
 import graph_api
 import tape_api
-from engine.core.indexed_slices import IndexedSlices, IndexedSlicesValue
-from engine.replay import COMPILE_AFTER, counters
+from engine.closed.replay import COMPILE_AFTER, counters
+from engine.ops.indexed_slices import IndexedSlices, IndexedSlicesValue
 
 E = np.arange(6.0).reshape(3, 2)
 INDICES = [2, 0, 2]

@@ -16,8 +16,8 @@ import pytest
 
 import graph_api as g
 import tape_api as t
+from engine.compiler.updates import late_updates
 from engine.core.tape import active
-from engine.program import late_updates
 from optim import dense
 from tests.interrupts import everywhere, length
 

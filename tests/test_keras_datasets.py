@@ -18,10 +18,10 @@ import pytest
 
 import graph_api
 import tape_api
-from engine.core.errors import DataLossError
-from engine.frontend.keras import files
-from engine.frontend.keras.datasets import sources
-from engine.io import arrays
+from dualgrad.files import arrays
+from dualgrad.keras import downloads
+from dualgrad.keras.datasets import local_files
+from engine.runtime.errors import DataLossError
 
 datasets = tape_api.keras.datasets
 
@@ -34,7 +34,7 @@ def home(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
     def no_network(*_: object, **__: object) -> None:
         raise OSError("no network")
 
-    monkeypatch.setattr(files.urllib.request, "urlopen", no_network)
+    monkeypatch.setattr(downloads.urllib.request, "urlopen", no_network)
     folder = tmp_path / "datasets"
     folder.mkdir()
     return folder
@@ -148,7 +148,7 @@ def test_nothing_that_lies_in_the_cache_runs(home: Path, tmp_path: Path) -> None
 
 
 def test_pickles_of_every_protocol_are_read() -> None:
-    lists = sources.ragged([[1, 2], [3, 4]])
+    lists = local_files.ragged([[1, 2], [3, 4]])
     for protocol in range(6):
         for array in (np.arange(6, dtype=">i4").reshape(2, 3), np.ones((2, 2)).T, np.array([True, False]), lists):
             for trusted in (False, True):
@@ -179,7 +179,7 @@ def test_archives_that_unpack_to_more_than_the_limit(
         tar.addfile(info, io.BytesIO(zeros.tobytes()))
     for name in ("b.zip", "b.tar.gz"):
         with pytest.raises(DataLossError, match="DUALGRAD_READ_LIMIT"):
-            files.unpack(tmp_path / name, tmp_path / "unpacked")
+            downloads.unpack(tmp_path / name, tmp_path / "unpacked")
         assert not (tmp_path / "unpacked").exists()
 
 
@@ -192,7 +192,7 @@ def test_arrays_that_announce_another_size(shape: tuple[int, ...]) -> None:
 
 
 def test_texts(home: Path) -> None:
-    x = sources.ragged([[4, 5, 6], [7], [8, 9], [3, 3, 3, 3]])
+    x = local_files.ragged([[4, 5, 6], [7], [8, 9], [3, 3, 3, 3]])
     y = np.array([0, 1, 0, 1])
     np.savez(home / "imdb.npz", x_train=x, y_train=y, x_test=x, y_test=y)
     np.savez(home / "reuters.npz", x=x, y=y)

@@ -11,18 +11,18 @@ import pytest
 
 import graph_api
 import tape_api
+from engine.compiler.ir.layout import Order, order_of, packed, same_layout, unpacked
+from engine.compiler.lowering import lower
+from engine.compiler.pipeline import ALL_PASSES
+from engine.compiler.program import Program
 from engine.core.aval import aval_of_array
 from engine.core.eager import EagerTensor
-from engine.core.errors import OpError
 from engine.core.tape import Tape
 from engine.core.trace import Trace, needed_nodes
 from engine.core.value import Value
 from engine.ops import joining, rearrange, reduce, shape
-from engine.program.layout import Order, order_of, packed, same_layout, unpacked
-from engine.program.lowering import lower
-from engine.program.passes.pipeline import ALL_PASSES
-from engine.program.program import Program
 from engine.reverse import reverse
+from engine.runtime.errors import OpError
 from tests.op_table import ROWS
 from tests.row import Row
 from tests.support import assert_same_bits

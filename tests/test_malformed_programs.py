@@ -12,12 +12,12 @@ from typing import Any
 import numpy as np
 import pytest
 
-from engine.program import native
-from engine.program.native import encoding
+from engine import executor
+from engine.executor import encoding
 from tests.test_native import is_refused, natively
 from tests.test_program import lowered
 
-pytestmark = pytest.mark.skipif(not native.status().active, reason=str(native.status()))
+pytestmark = pytest.mark.skipif(not executor.status().active, reason=str(executor.status()))
 HOME = Path(__file__).resolve().parent.parent
 
 

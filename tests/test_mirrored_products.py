@@ -1,4 +1,4 @@
-"""Products of a matrix with its own transpose: the same bits in every mode, wherever the two lie in memory."""
+"""Products of a matrix with its own transpose: the same bits in every mode, wherever the two lie in refs."""
 
 from __future__ import annotations
 
@@ -9,10 +9,10 @@ import pytest
 
 import graph_api
 import tape_api
+from engine import executor
+from engine.compiler import program as program_module
+from engine.executor import refs, staged
 from engine.ops.linalg import matmul_op
-from engine.program import native
-from engine.program import program as program_module
-from engine.program.native import memory, staged
 from engine.runtime.tuning import TUNING
 from tests.support import assert_same_bits
 from tests.test_program import lowered
@@ -43,7 +43,7 @@ def test_modes_agree(size: tuple[int, ...], dtype: str) -> None:
     np.testing.assert_allclose(eager[0], 2 * x @ np.array(x.swapaxes(-1, -2)), rtol=1e-3 if dtype == "f4" else 1e-9)
 
 
-@pytest.mark.skipif(not native.status().active, reason=str(native.status()))
+@pytest.mark.skipif(not executor.status().active, reason=str(executor.status()))
 def test_arguments_may_be_one_matrix_twice() -> None:
     """Whether they are, only a run knows: then the kernel is called."""
     rng = np.random.default_rng(1)
@@ -54,8 +54,8 @@ def test_arguments_may_be_one_matrix_twice() -> None:
             assert_same_bits(program(*given), [matmul_op(*given) * 2.0])
         if 1 < k < n and k <= TUNING.mirrored_columns:
             _, recording = staged.observed(program, [x, y.T], program_module.located)
-            assert any(isinstance(step, memory.Call) for step in recording.steps)
+            assert any(isinstance(step, refs.Call) for step in recording.steps)
         program = lowered(lambda a: matmul_op(a, a, transpose_b=True), [x])
         program(x)
         _, recording = staged.observed(program, [x], program_module.located)
-        assert all(isinstance(step, memory.Row) for step in recording.steps)
+        assert all(isinstance(step, refs.Row) for step in recording.steps)

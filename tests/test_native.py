@@ -18,24 +18,25 @@ import numpy as np
 import pytest
 
 import graph_api as tf
+from engine import executor
+from engine.compiler import program as program_module
+from engine.compiler.ir.layout import Order
+from engine.compiler.passes.inplace_concat import alloc
+from engine.compiler.program import Program
 from engine.core.dtypes import int64
-from engine.core.errors import ShapeError
 from engine.core.variable import read_variable
+from engine.executor import encoding, loops, refs, staged
+from engine.executor.encoding import table_of
+from engine.executor.hidden import Hidden, Opaque
+from engine.executor.recorder import Recorder
 from engine.ops import creation, explog, linalg, nn, rearrange, reduce, scan, shape
 from engine.ops.arithmetic import divide_no_nan, floor, round
 from engine.ops.compare import cast
 from engine.ops.gather import gather, gather_back_op
 from engine.ops.solve import solve, triangular_solve
 from engine.ops.trig import tanh
-from engine.program import Program, native
-from engine.program import program as program_module
-from engine.program.layout import Order
-from engine.program.native import encoding, loops, memory, staged
-from engine.program.native.encoding import table_of
-from engine.program.native.hidden import Hidden, Opaque
-from engine.program.native.recorder import Recorder
-from engine.program.passes.inplace_concat import alloc
 from engine.reverse import reverse
+from engine.runtime.errors import ShapeError
 from tests.op_table import CASES, case_id
 from tests.row import Row
 from tests.support import assert_same_bits
@@ -44,7 +45,7 @@ from tests.test_same_numbers import assert_same
 from tests.test_same_numbers import program as random_program
 
 pytestmark = [
-    pytest.mark.skipif(not native.status().active, reason=str(native.status())),
+    pytest.mark.skipif(not executor.status().active, reason=str(executor.status())),
     # kernels that a table calls here are called from this module
     pytest.mark.filterwarnings("ignore::RuntimeWarning"),
 ]
@@ -135,7 +136,7 @@ def test_extrema_of_numbers_and_one_number(ufunc: np.ufunc, dtype: str) -> None:
     for number, data in itertools.product(special, (x, x.T, x[::2, 1:, ::3], x[0, 0, :1], x[:, :1])):
         assert_same_bits(by_rows(lambda a, n=number: ufunc(a, n), data), ufunc(data, number))
         assert_same_bits(by_rows(lambda a, n=number: ufunc(n, a), data), ufunc(number, data))
-    assert loops.replaced((ufunc, 0), [memory.constant_ref(a) for a in (x, special[:1])]) != (ufunc, 0)
+    assert loops.replaced((ufunc, 0), [refs.constant_ref(a) for a in (x, special[:1])]) != (ufunc, 0)
 
 
 @pytest.mark.parametrize("dtype", ["f4", "f8", "c16"])
@@ -217,7 +218,7 @@ def test_nothing_is_called_of(f: Callable[..., Any]) -> None:
     program = lowered(lambda x: derived(f, [x]), [x])
     program(x)
     _, recording = staged.observed(program, [x], program_module.located)
-    assert all(isinstance(step, memory.Row) for step in recording.steps)
+    assert all(isinstance(step, refs.Row) for step in recording.steps)
     table, special = natively(program, [x]), np.r_[np.inf, -np.inf, np.nan, -0.0, 0.0, x.flat[5:]].reshape(x.shape)
     for given in (x, special):
         assert_same_bits(table(given), program.run_generated(given))
@@ -479,7 +480,7 @@ def is_refused(make: Callable[[], Any]) -> bool:
     ("wanted", "outcome"), [("0", "off"), ("1", "on"), ("require", "on"), ("2", "must be 0, 1 or require")]
 )
 def test_the_environment_decides(wanted: str, outcome: str) -> None:
-    code = "from engine.program.native import status; print(status())"
+    code = "from engine.executor import status; print(status())"
     environment = {**os.environ, "DUALGRAD_NATIVE": wanted}
     done = subprocess.run([sys.executable, "-c", code], env=environment, capture_output=True, text=True, check=False)
     assert outcome in done.stdout + done.stderr

@@ -7,18 +7,18 @@ from typing import Any
 import numpy as np
 import pytest
 
+from engine import executor
+from engine.executor import convolutions, staged
+from engine.executor.loops import same_bits
+from engine.executor.refs import Call, Recording
 from engine.ops import conv
 from engine.ops.windows import Windows
-from engine.program import native
-from engine.program.native import convolutions, staged
-from engine.program.native.loops import same_bits
-from engine.program.native.memory import Call, Recording
 from tests.test_native import natively
 from tests.test_program import lowered
 from tests.test_windows_in_c import GEOMETRIES, numbers
 
 pytestmark = [
-    pytest.mark.skipif(not native.status().active, reason=str(native.status())),
+    pytest.mark.skipif(not executor.status().active, reason=str(executor.status())),
     pytest.mark.filterwarnings("ignore::RuntimeWarning"),
 ]
 

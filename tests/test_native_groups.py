@@ -9,20 +9,20 @@ from typing import Any
 import numpy as np
 import pytest
 
+from engine import executor
 from engine.core.structural import scale
+from engine.executor import encoding, fusion, grouping
+from engine.executor.grouping import Group
+from engine.executor.refs import Root, Row
 from engine.ops import arithmetic, complexes, explog, extrema, joining, reduce, shape, trig
 from engine.ops.compare import cast_like, where
-from engine.program import native
-from engine.program.native import encoding, fusion, grouping
-from engine.program.native.grouping import Group
-from engine.program.native.memory import Root, Row
 from tests.support import assert_same_bits
 from tests.test_native import check_random_programs, derived, natively, other
 from tests.test_program import lowered
 from tests.test_same_numbers import assert_same
 
 pytestmark = [
-    pytest.mark.skipif(not native.status().active, reason=str(native.status())),
+    pytest.mark.skipif(not executor.status().active, reason=str(executor.status())),
     pytest.mark.filterwarnings("ignore::RuntimeWarning"),
 ]
 

@@ -9,9 +9,9 @@ import numpy as np
 import pytest
 
 import graph_api as tf
-from engine.program.native import status
-from engine.program.native.extension import executor
-from engine.subtraces.subtrace import SubTrace
+from engine.closed.subtrace import SubTrace
+from engine.executor import status
+from engine.executor.extension import executor
 from tests.support import assert_same_bits
 
 pytestmark = pytest.mark.skipif(not status().active, reason="without the native executor all steps run in Python")

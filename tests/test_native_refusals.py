@@ -9,22 +9,22 @@ import numpy as np
 import pytest
 
 import graph_api as tf
+from engine import executor
+from engine.compiler import program as program_module
+from engine.executor import staged, vocabulary
+from engine.executor.encoding import table_of
+from engine.executor.refs import Call
 from engine.ops import gather, linalg, scan, segment, solve
 from engine.ops.compare import cast
 from engine.ops.cross_entropy import sparse_softmax_cross_entropy_with_logits
 from engine.ops.decompose import cholesky
 from engine.ops.determinants import det, slogdet
 from engine.ops.diagonal import matrix_diag, matrix_diag_part
-from engine.program import native
-from engine.program import program as program_module
-from engine.program.native import staged, vocabulary
-from engine.program.native.encoding import table_of
-from engine.program.native.memory import Call
 from tests.support import assert_same_bits
 from tests.test_native import derived, natively
 from tests.test_program import lowered
 
-pytestmark = pytest.mark.skipif(not native.status().active, reason=str(native.status()))
+pytestmark = pytest.mark.skipif(not executor.status().active, reason=str(executor.status()))
 
 RNG = np.random.default_rng(0)
 SQUARE = RNG.normal(size=(4, 5, 5)) + 4 * np.eye(5)

@@ -9,18 +9,18 @@ import numpy as np
 import pytest
 
 import tape_api as tape
+from engine import executor
+from engine.compiler import program as program_module
+from engine.executor import refs, staged
+from engine.executor.hidden import Opaque
+from engine.executor.recorder import Recorder
 from engine.ops import explog
-from engine.program import native
-from engine.program import program as program_module
-from engine.program.native import memory, staged
-from engine.program.native.hidden import Opaque
-from engine.program.native.recorder import Recorder
 from tests.support import assert_same_bits
 from tests.test_native import derived, natively
 from tests.test_program import lowered
 
 pytestmark = [
-    pytest.mark.skipif(not native.status().active, reason=str(native.status())),
+    pytest.mark.skipif(not executor.status().active, reason=str(executor.status())),
     pytest.mark.filterwarnings("ignore::RuntimeWarning"),
 ]
 
@@ -33,7 +33,7 @@ def test_a_table_is_made_for_an_exponent(dtype: str) -> None:
         program = lowered(lambda x, y: derived(explog.pow, [x, y]), [x, make(3.0)])
         program(x, make(3.0))
         _, recording = staged.observed(program, [x, make(3.0)], program_module.located, (1,))
-        assert all(isinstance(step, memory.Row) for step in recording.steps)
+        assert all(isinstance(step, refs.Row) for step in recording.steps)
         table = natively(program, [x, make(3.0)])
         assert_same_bits(table(2.0 * x, make(3.0)), program.run_generated(2.0 * x, make(3.0)))
         for exponent in (0.5, -1.0, 0.0, -0.0, 3.0, 2.5, np.nan, 3.0):

@@ -13,9 +13,9 @@ import graph_api as tf1
 import tape_api as tf
 from engine.core import detach
 from engine.core.batching import Batched, batch_level, unbatch
-from engine.core.errors import DTypeError, SymbolicArrayError
 from engine.core.value import Value
-from engine.frontend import numpy_compound, numpy_functions, numpy_protocol
+from engine.numpy_api import compound, functions, protocol
+from engine.runtime.errors import DTypeError, SymbolicArrayError
 from tests.numpy_rows import ROWS, Function, W, X
 
 
@@ -114,7 +114,7 @@ def test_complex_parts_are_recorded() -> None:
 
 def test_the_rows_are_complete() -> None:
     mentioned = set(ROWS) | {"imag", "angle"}
-    recorded = {**numpy_functions.RECORDED, **numpy_compound.COMPOUND}
+    recorded = {**functions.RECORDED, **compound.COMPOUND}
     assert [f.__name__ for f in recorded if f.__name__ not in mentioned] == []
 
 
@@ -325,8 +325,8 @@ def test_tensors_do_not_change() -> None:
 
 
 def test_what_errors_recommend_exists() -> None:
-    advice = {numpy_protocol._advice(f) for f in (*numpy_protocol._UFUNCS, *numpy_protocol._OPERATORS)}
-    advice |= {name for _, name in numpy_protocol._ROWS.values()} | set(numpy_protocol._ADVICE.values())
+    advice = {protocol._advice(f) for f in (*protocol._UFUNCS, *protocol._OPERATORS)}
+    advice |= {name for _, name in protocol._ROWS.values()} | set(protocol._ADVICE.values())
     advice |= set(detach.ADVICE.values())
     names = sorted({name for text in advice for name in re.findall(r"tf\.[\w.]+\w", text)})
     assert len(names) > 80

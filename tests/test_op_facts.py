@@ -11,13 +11,13 @@ from typing import Any
 import numpy as np
 import pytest
 
+from engine.compiler.ir.kernels import diagonal_product, identity_product, number_like, scaled_product
+from engine.compiler.passes.inplace_concat import alloc, write_rows
+from engine.compiler.passes.outer_sum import outer_sum
+from engine.compiler.passes.slice_sum import slice_sum
 from engine.core.eager import EagerTensor
 from engine.core.op import Layout, Op
 from engine.core.value import aval_of
-from engine.program.kernels import diagonal_product, identity_product, number_like, scaled_product
-from engine.program.passes.inplace_concat import alloc, write_rows
-from engine.program.passes.outer_sum import outer_sum
-from engine.program.passes.slice_sum import slice_sum
 from tests.op_table import OPS, ROWS
 from tests.support import assert_same_bits
 

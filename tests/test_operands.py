@@ -15,8 +15,8 @@ import pytest
 
 import graph_api
 import tape_api
+from dualgrad.frontend.legacy import Old
 from engine.core.op import Op
-from engine.frontend.legacy import Old
 from tape_api.names import TABLE
 from tests.operand_calls import CALLED_ELSEWHERE, NARROWER, OTHERWISE, WIDER, calls
 

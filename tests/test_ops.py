@@ -12,13 +12,13 @@ from engine.check import check_grads, inner
 from engine.core.aval import aval_of_array
 from engine.core.batching import Batched, batch_level, unbatch
 from engine.core.eager import EagerTensor
-from engine.core.errors import InvalidArgumentError, ShapeError, UnimplementedError
 from engine.core.nest import flatten
 from engine.core.tape import Tape
 from engine.core.trace import Symbol, Trace
 from engine.core.value import aval_of
 from engine.forward import forward
 from engine.reverse import reverse
+from engine.runtime.errors import InvalidArgumentError, ShapeError, UnimplementedError
 from engine.transform import jvp, recorded, vjp
 from tests.op_table import CASES, ROWS, case_id
 from tests.row import Row

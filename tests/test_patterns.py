@@ -6,8 +6,8 @@ import numpy as np
 import pytest
 
 import tape_api as tf
-from engine.core.errors import InvalidArgumentError
 from engine.ops.patterns import matcher
+from engine.runtime.errors import InvalidArgumentError
 
 ENDLESS = [
     rb"(a+)+b", rb"(a|a)*c", rb"(a|aa)+c", rb"(a*)*c", rb"(x+x+)+y", rb"(\s*\w+\s*)+!", rb"(.*,)*x", rb"(a|b|ab)*c",

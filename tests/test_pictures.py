@@ -12,7 +12,7 @@ import pytest
 
 import graph_api
 import tape_api
-from engine.core.errors import InvalidArgumentError, NotFoundError
+from engine.runtime.errors import InvalidArgumentError, NotFoundError
 
 image = pytest.importorskip("PIL.Image")
 PIXELS = np.random.default_rng(0).integers(0, 256, (4, 6, 4)).astype(np.uint8)

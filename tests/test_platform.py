@@ -11,9 +11,9 @@ import pytest
 
 import graph_api
 import tape_api
-from engine.core.errors import AlreadyExistsError, FailedPreconditionError, NotFoundError, UnimplementedError
-from engine.frontend.platform import flags as module
-from engine.frontend.platform.flags import FlagValues
+from dualgrad.platform import flags as module
+from dualgrad.platform.flags import FlagValues
+from engine.runtime.errors import AlreadyExistsError, FailedPreconditionError, NotFoundError, UnimplementedError
 
 HOME = Path(__file__).resolve().parent.parent
 

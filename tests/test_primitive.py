@@ -13,7 +13,7 @@ import scipy.special
 import graph_api as tf1
 import tape_api as tf
 from engine.core.batching import Batched, batch_level, unbatch
-from engine.core.errors import DTypeError, ShapeError, UnimplementedError
+from engine.runtime.errors import DTypeError, ShapeError, UnimplementedError
 
 X = np.array([0.7, 1.9, 0.4])
 MATRIX = np.array([[2.0, 0.3, -0.4], [0.1, 1.5, 0.2], [0.5, -0.2, 3.0]])

@@ -15,9 +15,12 @@ import numpy as np
 import pytest
 
 import graph_api as tf
+from engine.compiler.ir.layout import Order
+from engine.compiler.lowering import lower
+from engine.compiler.pipeline import ALL_PASSES
+from engine.compiler.program import Program
 from engine.core.aval import Aval
 from engine.core.dtypes import float32
-from engine.core.errors import IndexOutOfRangeError
 from engine.core.nest import flatten
 from engine.core.trace import Trace, needed_nodes
 from engine.core.variable import read_variable
@@ -37,9 +40,7 @@ from engine.ops import (
 from engine.ops.linalg import matmul
 from engine.ops.nn import leaky_relu
 from engine.ops.trig import sin
-from engine.program import Program, lower
-from engine.program.layout import Order
-from engine.program.passes.pipeline import ALL_PASSES
+from engine.runtime.errors import IndexOutOfRangeError
 from tests.op_table import CASES, case_id
 from tests.row import Row
 from tests.support import assert_same_bits, interpret, placeholders

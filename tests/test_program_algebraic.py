@@ -8,12 +8,12 @@ from typing import Any
 import numpy as np
 import pytest
 
+from engine.compiler.lowering import FOLD_LIMIT, FOLD_TOTAL
+from engine.compiler.passes.algebraic import Diagonal, Fill, Identity, structure_of_array
 from engine.core.expand_axes import repeat_leading, seed_rows
 from engine.core.structural import scale
 from engine.ops import arithmetic, linalg, reduce, shape, trig
 from engine.ops.creation import identity_like, ones_like
-from engine.program.lowering import FOLD_LIMIT, FOLD_TOTAL
-from engine.program.passes.algebraic import Diagonal, Fill, Identity, structure_of_array
 from engine.reverse import reverse
 from tests.support import assert_same_bits
 from tests.test_program import lowered, names, numbers

@@ -12,11 +12,11 @@ from typing import Any
 import numpy as np
 import pytest
 
+from engine.compiler.ir.layout import Order
 from engine.core.structural import scale
 from engine.ops import arithmetic, explog, linalg, reduce, shape, trig
 from engine.ops.joining import concat, stack, unstack
 from engine.ops.scan import cumsum
-from engine.program.layout import Order
 from engine.runtime import buffer_pool
 from graph_api.flow import python_call
 from tests.support import assert_same_bits

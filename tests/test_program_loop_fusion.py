@@ -9,6 +9,8 @@ from typing import Any
 import numpy as np
 import pytest
 
+from engine.compiler.ir.layout import Order
+from engine.compiler.passes import loop_fusion
 from engine.core.dtypes import float32, float64
 from engine.core.structural import reshape_to, scale
 from engine.core.value import dtype_of
@@ -16,8 +18,6 @@ from engine.ops import arithmetic, explog, linalg, reduce, shape, trig
 from engine.ops.compare import cast, where
 from engine.ops.joining import concat
 from engine.ops.scan import cumsum
-from engine.program.layout import Order
-from engine.program.passes import loop_fusion
 from tests.support import assert_same_bits
 from tests.test_program import lowered, names, numbers
 from tests.test_program_passes import ALWAYS

@@ -8,14 +8,14 @@ from typing import Any
 import numpy as np
 import pytest
 
+from engine import executor
+from engine.compiler import program as program_module
+from engine.compiler.passes.outer_sum import outer_sum
+from engine.executor import refs, staged
 from engine.ops.linalg import matmul, matmul_op
 from engine.ops.reduce import reduce_sum
 from engine.ops.shape import reshape
 from engine.ops.trig import tanh
-from engine.program import native
-from engine.program import program as program_module
-from engine.program.native import memory, staged
-from engine.program.passes.outer_sum import outer_sum
 from engine.reverse import reverse
 from tests.support import assert_same_bits
 from tests.test_program import lowered, names
@@ -81,14 +81,14 @@ def test_gradients_of_recurrences(f: Callable[..., Any], size: int, dtype: str) 
             assert_same_bits(program.run_generated(*given), plain.run_generated(*given))
 
 
-@pytest.mark.skipif(not native.status().active, reason=str(native.status()))
+@pytest.mark.skipif(not executor.status().active, reason=str(executor.status()))
 @pytest.mark.parametrize("f", [columns, rows, turned, one_number], ids=lambda f: f.__name__)
 def test_nothing_is_called(f: Callable[..., Any]) -> None:
     w, x = np.eye(9) * 0.5, np.linspace(-1, 1, 9)[:, None]
     program = lowered(gradients(f), [w, x])
     program(w, x)
     _, recording = staged.observed(program, [w, x], program_module.located)
-    assert all(isinstance(step, memory.Row) for step in recording.steps)
+    assert all(isinstance(step, refs.Row) for step in recording.steps)
     assert sum(step.loop[0] in _LOOPS for step in recording.steps) >= 2
 
 

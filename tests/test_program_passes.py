@@ -10,10 +10,12 @@ from typing import Any
 import numpy as np
 import pytest
 
+from engine.compiler import program
+from engine.compiler.passes.nan_checks import check
+from engine.compiler.pipeline import ALL_PASSES, DEFAULT_PASSES, PIPELINE, Pass, table
 from engine.core.batching import Batched, batch_level, unbatch
 from engine.core.dtypes import float32
 from engine.core.eager import EagerTensor
-from engine.core.errors import ShapeError
 from engine.core.nest import flatten
 from engine.core.structural import reshape_to, scale
 from engine.core.tape import Tape
@@ -21,10 +23,8 @@ from engine.forward import forward
 from engine.ops import arithmetic, explog, linalg, shape, trig
 from engine.ops.compare import where
 from engine.ops.creation import identity_like
-from engine.program import program
-from engine.program.passes.nan_checks import check
-from engine.program.passes.pipeline import ALL_PASSES, DEFAULT_PASSES, PIPELINE, Pass, table
 from engine.reverse import reverse
+from engine.runtime.errors import ShapeError
 from graph_api.flow import python_call
 from tests.support import assert_same_bits
 from tests.test_program import SUBSETS, lowered, names, numbers

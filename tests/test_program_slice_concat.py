@@ -8,10 +8,10 @@ from typing import Any
 import numpy as np
 import pytest
 
+from engine.compiler.passes import slice_concat
 from engine.ops import shape
 from engine.ops.joining import concat
 from engine.ops.selection import add_at_op, pick_op
-from engine.program.passes import slice_concat
 from tests.support import assert_same_bits
 from tests.test_program import lowered, names
 from tests.test_program_passes import ALWAYS

@@ -8,9 +8,9 @@ from typing import Any
 import numpy as np
 import pytest
 
+from engine.compiler.passes import slice_sum
 from engine.ops import explog, reduce, shape
 from engine.ops.creation import ones_like
-from engine.program.passes import slice_sum
 from engine.reverse import reverse
 from tests.support import assert_same_bits
 from tests.test_program import lowered, names

@@ -10,15 +10,15 @@ import numpy as np
 import pytest
 
 import graph_api as tf
+from engine.closed.subtrace import build
+from engine.compiler.pipeline import ALL_PASSES
+from engine.compiler.program import Program
+from engine.control.while_loop import while_op, while_saving_op
 from engine.core.aval import Aval
 from engine.core.dtypes import int64
 from engine.ops.compare import less
 from engine.ops.creation import ones_like
-from engine.ops.while_loop import while_op, while_saving_op
-from engine.program import Program
-from engine.program.passes.pipeline import ALL_PASSES
 from engine.reverse import reverse
-from engine.subtraces.subtrace import build
 from tests.rows.control import counted, recurrence
 from tests.support import assert_same_bits
 from tests.test_program import lowered

@@ -12,10 +12,10 @@ import scipy.stats
 
 from engine.core import dtypes
 from engine.core.eager import EagerTensor
-from engine.core.errors import InvalidArgumentError, ShapeError
 from engine.core.trace import Trace
 from engine.ops import random
 from engine.ops.dropout import dropout
+from engine.runtime.errors import InvalidArgumentError, ShapeError
 from tests.support import interpret
 
 COUNT = 20_000

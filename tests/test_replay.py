@@ -9,14 +9,14 @@ import numpy as np
 import pytest
 
 import tape_api as tf
-from engine import replay
+from engine.closed import replay
+from engine.closed.replay import COMPILE_AFTER, counters, replayed
 from engine.core.batching import Batched, batch_level
 from engine.core.eager import EagerTensor
 from engine.core.nest import flatten
 from engine.core.op import distinct
 from engine.core.tape import Tape
 from engine.gradient_tape import GradientTape
-from engine.replay import COMPILE_AFTER, counters, replayed
 from engine.reverse import reverse
 from engine.slopes import prepared
 from tests.op_table import CASES, case_id
@@ -270,7 +270,7 @@ ONE_STRUCTURE = [
 ]  # fmt: skip
 
 
-@pytest.mark.filterwarnings("ignore:variable .* is read again:engine.core.errors.DetachWarning")
+@pytest.mark.filterwarnings("ignore:variable .* is read again:engine.runtime.errors.DetachWarning")
 @pytest.mark.parametrize("make", ONE_STRUCTURE)
 def test_a_recurring_structure_is_replayed(make: Callable[[], Step], monkeypatch: pytest.MonkeyPatch) -> None:
     assert_as_walked(make, monkeypatch)

@@ -12,8 +12,8 @@ import numpy as np
 import pytest
 
 import tape_api as tf
-from engine import replay
-from engine.replay import COMPILE_AFTER, counters
+from engine.closed import replay
+from engine.closed.replay import COMPILE_AFTER, counters
 from tests.test_replay import STEPS, forget_walks, taped, values
 
 __all__ = ["forget_walks"]

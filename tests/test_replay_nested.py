@@ -9,11 +9,11 @@ import numpy as np
 import pytest
 
 import tape_api as tf
+from engine.closed.replay import COMPILE_AFTER, replayed
 from engine.core.eager import EagerTensor
-from engine.core.errors import UnimplementedError
 from engine.core.tape import Tape
-from engine.replay import COMPILE_AFTER, replayed
 from engine.reverse import reverse
+from engine.runtime.errors import UnimplementedError
 from engine.slopes import prepared
 from tests.op_table import case_id
 from tests.row import Row

@@ -10,10 +10,10 @@ import pytest
 
 import graph_api
 import tape_api
-from engine.core.errors import IndexOutOfRangeError
+from engine.compiler.lowering import lower
+from engine.compiler.pipeline import ALL_PASSES
 from engine.core.trace import needed_nodes
-from engine.program import lower
-from engine.program.passes.pipeline import ALL_PASSES
+from engine.runtime.errors import IndexOutOfRangeError
 from tests.support import assert_same_bits
 
 V = np.array([[1.0, -2.0], [0.5, 0.25], [-0.75, 1.5]])

@@ -11,13 +11,13 @@ import pytest
 
 import graph_api
 import tape_api
+from engine.compiler.lowering import lower
+from engine.compiler.pipeline import ALL_PASSES
 from engine.core.structural import scale
 from engine.core.trace import Trace, needed_nodes
-from engine.frontend import operators  # noqa: F401  (functions here use Python's operators on values)
+from engine.numpy_api import operators  # noqa: F401  (functions here use Python's operators on values)
 from engine.ops import arithmetic, explog, joining, linalg, reduce, shape, trig
 from engine.ops.creation import ones_like
-from engine.program.lowering import lower
-from engine.program.passes.pipeline import ALL_PASSES
 from engine.reverse import reverse
 from engine.transform import recorded
 from tests.support import array, arrays, placeholders, run_with_open_shapes

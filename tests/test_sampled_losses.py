@@ -9,7 +9,7 @@ import pytest
 
 import graph_api
 import tape_api
-from engine.core.errors import InvalidArgumentError
+from engine.runtime.errors import InvalidArgumentError
 from tests.beside import Call, both_modes, close, in_graph, on_tape
 
 RNG = np.random.default_rng(5)

@@ -11,7 +11,7 @@ import pytest
 import graph_api
 import tape_api
 from engine.core.dtypes import as_dtype, string
-from engine.core.errors import InvalidArgumentError
+from engine.runtime.errors import InvalidArgumentError
 from tests.beside import both_modes, close, in_graph, on_tape
 
 

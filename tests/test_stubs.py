@@ -11,8 +11,8 @@ from typing import Any
 import pytest
 
 import tape_api
+from dualgrad.frontend.legacy import Old
 from engine.core.eager import EagerTensor
-from engine.frontend.legacy import Old
 from tests.op_table import ROWS
 from tests.stubs import FRONT_ENDS, HOME, Stub, path_of, result
 

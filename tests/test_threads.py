@@ -16,8 +16,8 @@ import pytest
 
 import graph_api as g
 import tape_api as t
-from engine.core.errors import CancelledError
-from engine.runtime.state import Lock, exclusively, in_order
+from engine.runtime.commit import Lock, exclusively, in_order
+from engine.runtime.errors import CancelledError
 
 THREADS = 8
 UPDATES = int(os.environ.get("DUALGRAD_THREADS_UPDATES", "150"))

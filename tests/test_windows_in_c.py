@@ -10,9 +10,9 @@ from typing import Any
 import numpy as np
 import pytest
 
+from engine.executor.loops import same_bits
 from engine.ops import conv_kernels, divided_products, pool_kernels, window_products, windows
 from engine.ops.windows import Windows, spans
-from engine.program.native.loops import same_bits
 from engine.runtime.cache import clear_caches
 
 pytestmark = pytest.mark.skipif(windows.in_c is None, reason="the extension is not there")

@@ -18,8 +18,8 @@ import pytest
 
 import graph_api
 import tape_api
-from engine import replay
-from engine.program import program
+from engine.closed import replay
+from engine.compiler import program
 from engine.runtime.cache import clear_caches
 from tests.singular_idioms import COMPUTED, ELEMENTWISE, IDIOMS, Idiom
 

@@ -17,7 +17,10 @@ from typing import Any
 
 import numpy as np
 
-import engine.frontend.operators  # noqa: F401  (values get their operators)
+import engine.numpy_api.operators  # noqa: F401  (values get their operators)
+from engine.control.cond import cond_op
+from engine.control.scan_loop import scan_op
+from engine.control.while_loop import while_op
 from engine.core.nest import flatten
 from engine.ops import (
     conv,
@@ -43,10 +46,7 @@ from engine.ops import (
     stats,
 )
 from engine.ops.compare import less
-from engine.ops.control import cond_op
-from engine.ops.scan_loop import scan_op
 from engine.ops.trig import cos, sin
-from engine.ops.while_loop import while_op
 from engine.reverse import reverse
 from engine.transform import recorded
 from tests.op_table import ROWS

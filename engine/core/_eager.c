@@ -1,4 +1,4 @@
-/* Eager ops, their recording, and the key of a recording, in C (engine/core/eager.py, tape.py and engine/replay.py say what for).
+/* Eager ops, their recording, and the key of a recording, in C (engine/core/eager.py, tape.py and engine/closed/replay.py say what for).
  *
  * Everything here is done by these modules too, with the same results: what is not the common case goes to them. The classes
  * are Python's; where their slots lie is asked of their descriptors when the module is set up, once.
@@ -661,7 +661,7 @@ static PyObject *by_number(PyObject *values, PyObject *numbers)
     return found;
 }
 
-/* apply_all(steps, values), as `engine.program.op_list` says. */
+/* apply_all(steps, values), as `engine.closed.op_list` says. */
 static PyObject *apply_all(PyObject *module, PyObject *const *args, Py_ssize_t count)
 {
     (void)module;
@@ -694,7 +694,7 @@ static PyObject *apply_all(PyObject *module, PyObject *const *args, Py_ssize_t c
     Py_RETURN_NONE;
 }
 
-/* record_all(steps, values), as `engine.call_record` says. */
+/* record_all(steps, values), as `engine.closed.call_record` says. */
 static PyObject *record_all(PyObject *module, PyObject *const *args, Py_ssize_t count)
 {
     (void)module;

@@ -355,7 +355,7 @@ static int note_node(Numbering *all, PyObject *const *node)
     return 0;
 }
 
-/* structure(log) -> (values, key), as `engine.replay.Structure` says. */
+/* structure(log) -> (values, key), as `engine.closed.replay.Structure` says. */
 static PyObject *structure(PyObject *module, PyObject *log)
 {
     (void)module;
@@ -416,7 +416,7 @@ static PyObject *places(PyObject *module, PyObject *const *args, Py_ssize_t coun
     return found;
 }
 
-/* arrays_of(values, places): the arrays behind some of the values, as `engine.replay` says. */
+/* arrays_of(values, places): the arrays behind some of the values, as `engine.closed.replay` says. */
 static PyObject *arrays_of(PyObject *module, PyObject *const *args, Py_ssize_t count)
 {
     (void)module;

@@ -1,7 +1,7 @@
 /* Elementwise ops by NumPy's inner loops themselves (a part of _eager.c).
  *
  * A call of a ufunc on few numbers costs several times what they do: most of it is finding the loop. Which loop it is follows
- * from the dtypes, so it is asked for once (`engine.program.native.loops` says which, if calling it gives the bits of NumPy's
+ * from the dtypes, so it is asked for once (`engine.executor.loops` says which, if calling it gives the bits of NumPy's
  * call), and called as NumPy would call it. Where NumPy might have something to say, a number out of range, NumPy is called. */
 #define NO_IMPORT_UFUNC
 #include <numpy/ufuncobject.h>

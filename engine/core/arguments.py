@@ -11,7 +11,7 @@ from typing import Any
 
 import numpy as np
 
-from engine.core.errors import DTypeError, InvalidArgumentError, ShapeError
+from engine.runtime.errors import DTypeError, InvalidArgumentError, ShapeError
 
 
 def as_int(name: str, argument: str, value: Any, least: int | None = None) -> int:

@@ -16,8 +16,8 @@ import numpy as np
 
 from engine.core.arguments import as_int
 from engine.core.dtypes import BY_NUMPY, DType, as_dtype
-from engine.core.errors import ShapeError
 from engine.runtime.cache import cached
+from engine.runtime.errors import ShapeError
 
 Shape = tuple[int | None, ...] | None
 Known = tuple[int | None, ...] | int | None

@@ -29,11 +29,11 @@ from typing import Any, NoReturn
 import numpy as np
 
 from engine.core.aval import Aval
-from engine.core.errors import ShapeError, SymbolicArrayError, UnimplementedError
 from engine.core.expand_axes import expand_dims, repeat_leading
 from engine.core.op import Op
 from engine.core.operands import Operand, Results
 from engine.core.value import Value, as_array, aval_of, not_an_array, shape_of
+from engine.runtime.errors import ShapeError, SymbolicArrayError, UnimplementedError
 
 _FIRST_LEVEL = 10
 

@@ -1,6 +1,6 @@
 """What is said when a value that a tape follows turns into a plain array: the tape goes on as if it were a constant.
 
-A tape sees what ops do. NumPy's own functions on tensors are recorded too (`engine.frontend.numpy_protocol`), but some
+A tape sees what ops do. NumPy's own functions on tensors are recorded too (`engine.numpy_api.protocol`), but some
 code can only be given an array: ``np.array([t[0], t[1]])``, ``out[i] = t[0]``, most of SciPy, ``math.sin(t[0])``. It
 asks the tensor for one, by ``__array__`` or ``__float__``, and what it computes has lost its derivative. A value that
 is asked calls `detached` if a tape is recording, and there it is seen whether a tape follows the value, and who asked:
@@ -31,13 +31,13 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
-from engine.core.errors import DetachError, DetachWarning
 from engine.core.nest import flatten
 from engine.core.tape import Tape, active
 from engine.core.value import Value, address
 from engine.runtime.cache import cached
+from engine.runtime.errors import DetachError, DetachWarning
+from engine.runtime.packages import PACKAGES
 
-_OURS = ("engine", "graph_api", "tape_api", "optim")
 _ARRAYS = ("numpy", "scipy")
 
 
@@ -144,7 +144,7 @@ def detached(value: Any, kind: str) -> None:
     if not tapes or _expected.depth:
         return
     caller = sys._getframe(2)
-    if kind == "numpy" and _package(caller) in _OURS:
+    if kind == "numpy" and _package(caller) in PACKAGES:
         return  # ours read it to compare or to show it
     user, by = _origin(caller)
     if by in _STEPS:
@@ -302,7 +302,7 @@ def _frames(caller: FrameType) -> Iterator[FrameType]:
 
 
 def _outside(frames: Sequence[FrameType]) -> FrameType:
-    foreign = [f for f in frames if _package(f) not in (*_OURS, *_ARRAYS)] or frames[-1:]
+    foreign = [f for f in frames if _package(f) not in (*PACKAGES, *_ARRAYS)] or frames[-1:]
     return next((f for f in foreign if not f.f_code.co_filename.startswith(_installed())), foreign[0])
 
 
@@ -320,7 +320,7 @@ def _origin(caller: FrameType) -> tuple[FrameType, str]:
 def _is_asked_by_the_user(caller: FrameType) -> bool:
     """Whether a number is asked for by ``float(x)`` or ``"%f" % x`` rather than by a function that computes."""
     names = _names_called(caller.f_code, caller.f_lasti)
-    return _package(caller) not in (*_OURS, *_ARRAYS) and names in ((), ("float",), ("complex",), ("round",))
+    return _package(caller) not in (*PACKAGES, *_ARRAYS) and names in ((), ("float",), ("complex",), ("round",))
 
 
 def _called(frame: FrameType) -> tuple[str, str] | None:

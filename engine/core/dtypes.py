@@ -7,7 +7,7 @@ from typing import Any
 import numpy as np
 
 from engine.core import nest
-from engine.core.errors import DTypeError
+from engine.runtime.errors import DTypeError
 
 
 class DType:

@@ -20,12 +20,12 @@ import numpy as np
 from engine.core.aval import Aval, aval_of_array
 from engine.core.detach import detached, looked_at
 from engine.core.dtypes import BY_NUMPY, DType
-from engine.core.errors import InvalidArgumentError, OpError, ResourceExhaustedError
 from engine.core.nest import LEAVES
 from engine.core.op import Op, distinct
 from engine.core.operands import Array, Operand, Results
 from engine.core.tape import NOTHING, Recording, Tape, active, record, record_beside
 from engine.core.value import Value, as_array, not_an_array
+from engine.runtime.errors import InvalidArgumentError, OpError, ResourceExhaustedError
 from engine.runtime.extension import extension
 from engine.runtime.tuning import TUNING
 

@@ -13,13 +13,13 @@ import numpy as np
 from numpy.lib.array_utils import normalize_axis_tuple
 
 from engine.core.aval import Aval
-from engine.core.errors import ShapeError
 from engine.core.op import Layout, Op
 from engine.core.operands import Operand
 from engine.core.sparsity import IN_ORDER, REARRANGES, collected
 from engine.core.sums import add_over
 from engine.core.value import shape_of
 from engine.runtime.cache import cached
+from engine.runtime.errors import ShapeError
 
 
 def _positions(axes: tuple[int, ...], rank: int) -> tuple[int, ...]:

@@ -1,8 +1,8 @@
 """The tape that records a function, all of it: what it computes from its arguments, from variables and random draws.
 
-Such a recording can be run again with other arguments, as a graph can (`engine.traced_function`), unless the function
-did something that is no op. It looked at the contents of a tensor, say, or printed. Whoever does that tells the tape
-(`engine.core.detach.looked_at`, `effect`), which then knows why the function cannot be run without Python.
+Such a recording can be run again with other arguments, as a graph can (`engine.closed.traced_function`), unless the
+function did something that is no op. It looked at the contents of a tensor, say, or printed. Whoever does that tells
+the tape (`engine.core.detach.looked_at`, `effect`), which then knows why the function cannot be run without Python.
 """
 
 from __future__ import annotations

@@ -25,12 +25,12 @@ from typing import Any, TypedDict, Unpack
 from engine.core.aval import Aval, broadcast_shapes
 from engine.core.batching import BatchRule, elementwise_rule
 from engine.core.dtypes import INEXACT, DType
-from engine.core.errors import DTypeError
 from engine.core.op import FROM_VJP, FromVjp, Layout, Op, Rule
 from engine.core.operands import Operand
 from engine.core.sparsity import ELEMENTWISE
 from engine.core.structural import Cotangent, Tangent, conj
 from engine.core.value import Zero
+from engine.runtime.errors import DTypeError
 
 
 def _every(i: int, params: dict[str, Any]) -> bool:
@@ -69,7 +69,7 @@ class PerOperand(Sequence[Rule]):
 
 
 class Together(Sequence[Rule]):
-    """Reverse rules of an op that pulls back to all its operands at once (`engine.ops.control`).
+    """Reverse rules of an op that pulls back to all its operands at once (`engine.control.cond`).
 
     Parameters
     ----------

@@ -32,8 +32,8 @@ import numpy as np
 
 from engine.core.aval import Aval, Shape
 from engine.core.dtypes import DType
-from engine.core.errors import InvalidArgumentError
 from engine.core.value import Value
+from engine.runtime.errors import InvalidArgumentError
 
 Rule = Callable[..., Any]
 
@@ -50,7 +50,7 @@ FROM_VJP = FromVjp.FROM_VJP
 class Layout(Enum):
     """How an op's results lie in memory, on which rounding depends: sums go through memory in its own order.
 
-    Passes need it: what they put in place of a value must lie as the value would have (`engine.program.layout`).
+    Passes need it: what they put in place of a value must lie as the value would have (`engine.compiler.ir.layout`).
     """
 
     FRESH = "in C order"
@@ -93,7 +93,7 @@ class Op:
         Which elements of the operands each element of the result depends on (`engine.core.sparsity`); None: on all.
     rows : callable, optional
         ``rows(ct, *inputs, **params) -> (values, indices) or None``: the cotangent of operand 0 as rows of it, if
-        it is one (`engine.core.indexed_slices`). Indices may have any rank; the values' first dimensions are theirs.
+        it is one (`engine.ops.indexed_slices`). Indices may have any rank; the values' first dimensions are theirs.
     alike : (callable, callable), optional
         Rules as in `vjp` and `jvp`, for an op of two operands that are the same value, with what both contribute.
     simplify : callable, optional
@@ -146,7 +146,7 @@ class Op:
         0 for elementwise, linear and multilinear ops.
     flops : callable, optional
         ``flops(operands, results, params)``: floating-point operations, given avals, where kind and shapes do not tell
-        (`engine.program.instruction`).
+        (`engine.compiler.ir.instruction`).
     """
 
     name: str

@@ -1,6 +1,6 @@
 """What ops take and give, for type hints, and how an engine function says which of its parameters are tensors.
 
-`engine.frontend.api` makes use of the latter.
+`engine.ops.lift` makes use of the latter.
 """
 
 from __future__ import annotations

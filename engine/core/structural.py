@@ -16,13 +16,13 @@ import numpy as np
 
 from engine.core.aval import Aval, Shape, broadcast_shapes
 from engine.core.batching import Batches, NotBatched, leading
-from engine.core.errors import ShapeError
 from engine.core.op import Layout, Op, Rule
 from engine.core.operands import Operand
 from engine.core.sparsity import ELEMENTWISE, IN_ORDER, REARRANGES, collected
 from engine.core.sums import add_over
 from engine.core.value import dtype_of, shape_of
 from engine.runtime.cache import cached
+from engine.runtime.errors import ShapeError
 
 # ---- reference ops: (x, ref) -> x in ref's shape ---------------------------------------------------------------------
 

@@ -26,7 +26,7 @@ def add_over(x: Any, axis: int | tuple[int, ...] | None, keepdims: bool = False,
     ones does not: such a sum over neighbouring axes, but not the last, is left to BLAS, if the array is in C order.
 
     How an array lies in memory decides in which order it is added up, and so how the sum is rounded. Nothing is copied:
-    programs see to it that arrays lie as they do without programs (`engine.program.layout`).
+    programs see to it that arrays lie as they do without programs (`engine.compiler.ir.layout`).
     """
     if x.size >= _LEAST and axis is not None and dtype is None and x.dtype in _ONES and x.flags.c_contiguous:
         split = _split(x.shape, axis, keepdims)

@@ -5,7 +5,7 @@ watched or computed from something tracked; a node is recorded if one of its inp
 identity; the tape keeps them alive, so identities stay unique.
 
 Recording is hot: each eager op pays for it. So the parts of a node are only written down; most derivatives follow from
-these (`engine.replay`), and nodes are made when somebody asks for them.
+these (`engine.closed.replay`), and nodes are made when somebody asks for them.
 
 Which tapes are recording is thread-local state: a tape records the thread that opened it.
 """
@@ -318,7 +318,7 @@ def unrecorded(function: Callable[..., R], *arguments: Any) -> R:
     before = active.tapes
     if not before:
         return function(*arguments)
-    # twice: an interrupt may come within `finally` (`engine.runtime.state`)
+    # twice: an interrupt may come within `finally` (`engine.runtime.commit`)
     try:
         try:
             active.tapes = _unpaused()

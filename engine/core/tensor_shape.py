@@ -6,7 +6,7 @@ from collections.abc import Iterator
 from typing import Any
 
 from engine.core.aval import Shape, compatible, merge_shapes, normalize_shape
-from engine.core.errors import ShapeError
+from engine.runtime.errors import ShapeError
 
 
 class Dimension(int):

@@ -18,11 +18,11 @@ from engine.core.batching import NotBatched
 from engine.core.detach import looked_at
 from engine.core.dtypes import DType, as_dtype, bool_
 from engine.core.eager import EagerTensor, abstract_operand
-from engine.core.errors import InvalidArgumentError, OperatorNotAllowedInGraphError, SymbolicArrayError
 from engine.core.op import Node, Op, are_plain
 from engine.core.operands import Array, Operation, Results
 from engine.core.tape import active, record
 from engine.core.value import Value, as_array, aval_of, not_an_array
+from engine.runtime.errors import InvalidArgumentError, OperatorNotAllowedInGraphError, SymbolicArrayError
 
 
 class Symbol(Value):

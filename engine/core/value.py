@@ -1,7 +1,7 @@
 """`Value`: the base of everything that flows through ops.
 
 Three kinds of value exist besides plain arrays: eager ones (`engine.core.eager`), symbolic ones (`engine.core.trace`)
-and batched ones (`engine.core.batching`). They share operators (installed by `engine.frontend.operators`) and one
+and batched ones (`engine.core.batching`). They share operators (installed by `engine.numpy_api.operators`) and one
 method, `_bind`, by which `engine.core.op.bind` asks the most abstract operand what applying an op to it means.
 
 Plain NumPy arrays are values too, as far as ops are concerned ("raw" values): an op applied to raw operands is its
@@ -18,9 +18,9 @@ import numpy as np
 
 from engine.core.aval import Aval, Shape, aval_of_array
 from engine.core.dtypes import BY_NUMPY, DType, as_dtype, string
-from engine.core.errors import DTypeError, NotKnownYet
 from engine.core.operands import Array, Operand, Results
 from engine.core.tensor_shape import TensorShape
+from engine.runtime.errors import DTypeError, NotKnownYet
 
 
 class Value:
@@ -39,7 +39,7 @@ class Value:
     __array_priority__ = 100.0
 
     if TYPE_CHECKING:
-        # Python's operators, which `engine.frontend.operators` defines: a tensor gives a tensor of its kind
+        # Python's operators, which `engine.numpy_api.operators` defines: a tensor gives a tensor of its kind
         def __getitem__(self, key: Any, /) -> Self: ...
         def __add__(self, other: Any, /) -> Self: ...
         def __radd__(self, other: Any, /) -> Self: ...

@@ -14,12 +14,12 @@ from typing import TYPE_CHECKING, Any, NoReturn, cast
 from engine.core.aval import Aval, compatible, format_shape, merge_shapes
 from engine.core.batching import elementwise_rule
 from engine.core.dtypes import bool_
-from engine.core.errors import DTypeError, FailedPreconditionError, ShapeError, UnimplementedError
 from engine.core.kinds import linear, nondifferentiable
 from engine.core.op import Layout, Op
 from engine.core.operands import Operand
 from engine.core.sparsity import IN_ORDER
 from engine.core.value import Value
+from engine.runtime.errors import DTypeError, FailedPreconditionError, ShapeError, UnimplementedError
 
 read_variable = linear(
     "read_variable",
@@ -96,7 +96,7 @@ class Variable(Value):
     trainable : bool
         Whether tapes watch it when it is read, and optimizers update it by default.
     locks : tuple of Lock
-        What an update holds (`engine.runtime.state`); none for a variable of a graph, whose updates happen in sessions.
+        What an update holds (`engine.runtime.commit`); none for a variable of a graph: a session updates it.
     """
 
     if TYPE_CHECKING:
@@ -130,7 +130,7 @@ class Variable(Value):
         raise AttributeError(f"{type(self).__name__} does not define `assign_rows`")
 
     def writes(self, value: Any) -> list[tuple[Any, ...]]:
-        """The write (for `engine.runtime.state.commit`) that sets an eager variable to a tensor or some of its rows."""
+        """The write (for `engine.runtime.commit`) that sets an eager variable to a tensor or some of its rows."""
         raise AttributeError(f"{type(self).__name__} does not define `writes`")
 
     def entry_writes(self, indices: Any, entries: Any) -> list[tuple[Any, ...]]:

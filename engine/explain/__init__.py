@@ -11,7 +11,6 @@ from collections.abc import Sequence
 from typing import Any
 
 from engine.core import nest
-from engine.core.indexed_slices import IndexedSlices
 from engine.core.tape import Tape, paused
 from engine.core.trace import Symbol
 from engine.core.value import Value, dtype_of
@@ -23,6 +22,7 @@ from engine.explain.reasons import REASONS, Reason
 from engine.explain.search import search
 from engine.explain.witness import ExplainedTape
 from engine.jacobian.taking import not_a_tensor
+from engine.ops.indexed_slices import IndexedSlices
 
 
 def explain(

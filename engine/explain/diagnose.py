@@ -9,6 +9,7 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
+from engine.closed.subtrace import SubTrace
 from engine.core.detach import Detached, instead
 from engine.core.op import Node
 from engine.core.trace import Symbol, constant, placeholder
@@ -18,7 +19,6 @@ from engine.explain.evidence import array_of, label, op_label, site_text
 from engine.explain.reasons import REASONS
 from engine.explain.search import Break, Search
 from engine.explain.witness import Site
-from engine.subtraces.subtrace import SubTrace
 
 
 class Finding(NamedTuple):

@@ -8,12 +8,12 @@ from collections.abc import Sequence
 from functools import partial
 from typing import Any
 
-from engine.core.errors import UnconnectedWarning
 from engine.core.tape import Tape
 from engine.core.unconnected import is_noted, note_missing
 from engine.core.variable import Variable
 from engine.explain import explain
 from engine.explain.explanation import Explanation
+from engine.runtime.errors import UnconnectedWarning
 
 _MOST = 8
 """Variables for which a tape looks for a reason at once; an error names no more."""

@@ -14,7 +14,6 @@ import numpy as np
 
 from engine.aggregation import total
 from engine.core.eager import EagerTensor
-from engine.core.errors import UnimplementedError
 from engine.core.op import Node
 from engine.core.trace import Symbol
 from engine.core.value import Zero
@@ -23,6 +22,7 @@ from engine.explain.diagnose import Case, Finding
 from engine.explain.evidence import array_of, label, op_label
 from engine.explain.rewrite import remedy
 from engine.reverse import live_path, reverse
+from engine.runtime.errors import UnimplementedError
 
 
 class Walk:

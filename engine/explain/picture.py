@@ -11,10 +11,10 @@ from collections.abc import Sequence
 from dataclasses import dataclass, field
 from typing import Any
 
-from engine.core.errors import InvalidArgumentError
 from engine.core.op import Node
 from engine.explain.evidence import op_label
 from engine.quoting import markup, one_line
+from engine.runtime.errors import InvalidArgumentError
 
 MOST = 300
 """Ops up to which an SVG is drawn."""

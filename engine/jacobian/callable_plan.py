@@ -11,10 +11,11 @@ from typing import Any
 import numpy as np
 from scipy import sparse
 
+from engine.compiler.lowering import lower
+from engine.compiler.program import Program
 from engine.core.aval import Aval, format_shape
 from engine.core.detach import looked_at
 from engine.core.eager import EagerTensor
-from engine.core.errors import InvalidArgumentError
 from engine.core.instantiate import in_trace, instantiate
 from engine.core.op import Node
 from engine.core.tape import paused
@@ -23,13 +24,13 @@ from engine.core.value import Value, as_array, aval_of, dtype_of
 from engine.core.variable import Variable, read_variable
 from engine.custom import custom_call
 from engine.jacobian.execution.closure_conversion import with_closed_rules
-from engine.jacobian.execution.compiled import numbered
 from engine.jacobian.execution.evaluate import evaluate
 from engine.jacobian.execution.parallel import Spread, SpreadOver, check_executor, spread, spread_over
+from engine.jacobian.execution.plan_programs import numbered
 from engine.jacobian.planning.plan import Plan, plan_for
 from engine.jacobian.structure.path import Path, contents_of
 from engine.jacobian.views.results import sparse_block
-from engine.program import Program, lower
+from engine.runtime.errors import InvalidArgumentError
 from engine.runtime.ownership import own_results
 
 

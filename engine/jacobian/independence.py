@@ -21,7 +21,6 @@ import numpy as np
 from engine.core.aval import format_shape
 from engine.core.batching import Batched, batch_level, unbatch
 from engine.core.eager import EagerTensor
-from engine.core.errors import InvalidArgumentError
 from engine.core.instantiate import renamed
 from engine.core.op import Node
 from engine.core.operands import Operand
@@ -32,6 +31,7 @@ from engine.forward import forward
 from engine.jacobian.structure.row_independence import coupling, culprit
 from engine.linearity import not_linear
 from engine.ops.checked import checked_op
+from engine.runtime.errors import InvalidArgumentError
 
 
 def check_rows_independent(nodes: Sequence[Node], target: Any, source: Any) -> None:

@@ -1,4 +1,4 @@
-"""Jacobians of graphs whose shapes are not known yet: planned when they are (`engine.ops.deferred`).
+"""Jacobians of graphs whose shapes are not known yet: planned when they are (`engine.control.deferred`).
 
 Plans depend on shapes. Where a placeholder has unknown dimensions, the graph gets one node in place of the sweeps. It
 takes all values on the path, as the sweeps would, and makes the plan once for each combination of shapes that it meets.
@@ -13,9 +13,10 @@ from typing import Any, NoReturn
 import numpy as np
 from scipy import sparse
 
+from engine.closed.subtrace import Body, SubTrace
+from engine.control.deferred import Recipe, deferred_op
 from engine.core.aval import Aval
 from engine.core.dtypes import int64
-from engine.core.errors import InvalidArgumentError, ShapeError
 from engine.core.instantiate import instantiate, renamed
 from engine.core.op import Node, Op
 from engine.core.operands import Operand
@@ -27,14 +28,13 @@ from engine.core.variable import read_variable, variable_handle
 from engine.jacobian.execution.closure_conversion import with_closed_rules
 from engine.jacobian.execution.evaluate import evaluate
 from engine.jacobian.independence import checked_rows
-from engine.jacobian.planning.memory import check_batch_room
+from engine.jacobian.planning.memory_limit import check_batch_room
 from engine.jacobian.planning.plan import Options, plan_for
 from engine.jacobian.second import rowwise
 from engine.jacobian.structure.path import Path, is_connected
 from engine.jacobian.views.results import SparseJacobian, pattern_given, sparse_block
-from engine.ops.deferred import Recipe, deferred_op
 from engine.ops.shape import identity, reshape
-from engine.subtraces.subtrace import Body, SubTrace
+from engine.runtime.errors import InvalidArgumentError, ShapeError
 
 
 def is_known(path: Path) -> bool:

@@ -9,9 +9,9 @@ from typing import Any
 import numpy as np
 from scipy.sparse import sparray
 
+from engine.closed.replay import array_of
 from engine.core import nest
 from engine.core.aval import format_shape
-from engine.core.errors import InvalidArgumentError, ShapeError
 from engine.core.op import Node
 from engine.core.operands import Operand, Results
 from engine.core.tape import Tape
@@ -21,13 +21,13 @@ from engine.core.value import Value, address, dtype_of, known_shape
 from engine.core.variable import Variable, tracked_value
 from engine.forward import forward
 from engine.jacobian.callable_plan import JacobianPlan, bound, contents_besides
-from engine.jacobian.execution.compiled import Compiled
 from engine.jacobian.execution.evaluate import evaluate
 from engine.jacobian.execution.parallel import check_executor
+from engine.jacobian.execution.plan_programs import Compiled
 from engine.jacobian.independence import check_rows_by_numbers, check_rows_independent
 from engine.jacobian.late_specialisation import batch_jacobian as checked_rowwise
 from engine.jacobian.plan_cache import blocks_of, compiled_for, gives_arrays
-from engine.jacobian.planning.memory import check_batch_room
+from engine.jacobian.planning.memory_limit import check_batch_room
 from engine.jacobian.planning.plan import Options, Plan, plan_for
 from engine.jacobian.second import (
     UnknownShapesError,
@@ -58,8 +58,8 @@ from engine.jacobian.views.results import (
 from engine.linearity import not_linear
 from engine.ops.creation import ones_like, zeros_like
 from engine.ops.shape import reshape
-from engine.replay import array_of
 from engine.reverse import reverse
+from engine.runtime.errors import InvalidArgumentError, ShapeError
 from engine.slopes import prepared, with_slopes
 
 

@@ -1,7 +1,7 @@
 """Jacobians of recordings: planned and compiled once per structure of the recording, then only run.
 
-The structure is what `engine.replay` takes for a key. What else a plan depends on, the contents of index values, is
-compared each time.
+The structure is what `engine.closed.replay` takes for a key. What else a plan depends on, the contents of index values,
+is compared each time.
 """
 
 from __future__ import annotations
@@ -12,18 +12,18 @@ from typing import Any
 
 import numpy as np
 
+from engine.closed.replay import Structure, array_of, arrays_of, structure_of
 from engine.core.eager import EagerTensor
 from engine.core.op import Node
 from engine.core.tape import active
 from engine.core.trace import Symbol
 from engine.core.value import address
 from engine.core.variable import Variable
-from engine.jacobian.execution.compiled import Compiled, compiled_jacobian
 from engine.jacobian.execution.evaluate import evaluate
 from engine.jacobian.execution.parallel import spread_blocks, spread_over
+from engine.jacobian.execution.plan_programs import Compiled, compiled_jacobian
 from engine.jacobian.planning.plan import Options, Plan, fingerprint, plan_for, plans_kept
 from engine.jacobian.structure.path import Path
-from engine.replay import Structure, array_of, arrays_of, structure_of
 from engine.runtime.cache import Cache
 
 _VARIANTS = 4

@@ -14,7 +14,6 @@ import numpy as np
 
 from engine.core.batching import Batched, batch_level, unbatch
 from engine.core.eager import EagerTensor
-from engine.core.errors import ShapeError
 from engine.core.expand_axes import seed_rows
 from engine.core.op import Node
 from engine.core.operands import Operand
@@ -23,8 +22,8 @@ from engine.core.trace import placeholder
 from engine.core.value import aval_of, dtype_of, known_shape
 from engine.custom import custom_call
 from engine.forward import forward
-from engine.jacobian.execution.compiled import Compiled, Mirror, numbered
 from engine.jacobian.execution.evaluate import constant_beside, evaluate, walk_from
+from engine.jacobian.execution.plan_programs import Compiled, Mirror, numbered
 from engine.jacobian.independence import zero_beside
 from engine.jacobian.planning.cost import sweep_time
 from engine.jacobian.planning.plan import Options, Plan, plan_for
@@ -36,6 +35,7 @@ from engine.ops.compare import cast
 from engine.ops.creation import ones_like, zeros_like
 from engine.ops.shape import reshape, transpose
 from engine.reverse import reverse
+from engine.runtime.errors import ShapeError
 from engine.slopes import prepared, with_slopes
 
 

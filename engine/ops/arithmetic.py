@@ -8,13 +8,13 @@ from typing import Any
 import numpy as np
 
 from engine.core.dtypes import FLOATING, NUMERIC, REAL, float32, float64
-from engine.core.errors import InvalidArgumentError
 from engine.core.kinds import elementwise, nondifferentiable
 from engine.core.operands import Operand, operands
 from engine.core.structural import Cotangent, Tangent, conj
 from engine.core.value import Value, dtype_of, scalar
 from engine.ops.compare import cast, cast_like, greater, greater_equal, less, less_equal, logical_and
 from engine.ops.creation import ones_like, zeros_like
+from engine.runtime.errors import InvalidArgumentError
 
 _SIGNED = frozenset(d for d in NUMERIC if not d.is_unsigned)
 _IEEE: dict[str, Any] = {"rounds_correctly": True}

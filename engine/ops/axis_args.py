@@ -10,10 +10,10 @@ import numpy as np
 
 from engine.core.arguments import as_int, as_ints, normalize_axes, normalize_axis
 from engine.core.aval import Shape
-from engine.core.errors import NotKnownYet, ShapeError
 from engine.core.trace import constant_value
 from engine.core.value import Value, shape_of
 from engine.runtime.cache import cached
+from engine.runtime.errors import NotKnownYet, ShapeError
 
 Axes = tuple[int, ...] | None
 """Axes as ops take them, counted from the end where the rank is known; None for all of a tensor of unknown rank."""

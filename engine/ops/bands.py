@@ -14,10 +14,10 @@ import numpy as np
 
 from engine.core.aval import Aval
 from engine.core.batching import Batches, NotBatched, leading
-from engine.core.errors import InvalidArgumentError, ShapeError
 from engine.core.kinds import linear
 from engine.core.op import Op
 from engine.core.sparsity import MOVES
+from engine.runtime.errors import InvalidArgumentError, ShapeError
 
 ALIGNMENTS = ("RIGHT_LEFT", "LEFT_RIGHT", "LEFT_LEFT", "RIGHT_RIGHT")
 

@@ -11,7 +11,6 @@ from typing import Any
 import numpy as np
 
 from engine.core.arguments import as_ints
-from engine.core.errors import InvalidArgumentError, NotKnownYet, ShapeError
 from engine.core.operands import Operand, operands
 from engine.core.trace import constant_value
 from engine.core.value import shape_of
@@ -21,6 +20,7 @@ from engine.ops.rearrange import pad
 from engine.ops.shape import reshape, shape, transpose
 from engine.ops.slicing import getitem
 from engine.ops.windows import is_channels_first
+from engine.runtime.errors import InvalidArgumentError, NotKnownYet, ShapeError
 
 
 def _dims(name: str, x: Any) -> list[Any]:

@@ -13,11 +13,11 @@ import numpy as np
 
 from engine.core.aval import Aval, Shape, compatible, format_shape, is_known, merge_shapes
 from engine.core.batching import Batches, NotBatched, elementwise_rule, materialize
-from engine.core.errors import InvalidArgumentError, ShapeError
 from engine.core.kinds import linear
 from engine.core.op import Layout, Op
 from engine.core.operands import Operand
 from engine.core.sparsity import ELEMENTWISE, IN_ORDER
+from engine.runtime.errors import InvalidArgumentError, ShapeError
 
 
 def _kernel(x: Any, *witnesses: Any, check: Callable[..., None], lead: int = 0) -> Operand:

@@ -9,7 +9,6 @@ import numpy as np
 from engine.core.aval import Aval, broadcast_shapes
 from engine.core.batching import Batches, elementwise_rule
 from engine.core.dtypes import ANY, BOOL, INEXACT, INTEGER, REAL, DType, as_dtype, bool_, int64, string
-from engine.core.errors import DTypeError, InvalidArgumentError, ShapeError
 from engine.core.kinds import check_dtype, general, linear, nondifferentiable, same_dtype
 from engine.core.op import Layout, Op
 from engine.core.operands import Array, Operand, operands
@@ -17,6 +16,7 @@ from engine.core.sparsity import ELEMENTWISE
 from engine.core.structural import broadcast_like, has_nan, sum_to_like
 from engine.core.value import dtype_of, scalar
 from engine.ops.creation import zeros_like
+from engine.runtime.errors import DTypeError, InvalidArgumentError, ShapeError
 
 
 def _comparison(doc: str, accepts: Any = REAL) -> dict[str, Any]:

@@ -27,7 +27,6 @@ from typing import Any
 import numpy as np
 
 from engine.core.aval import Shape
-from engine.core.errors import NotKnownYet, ShapeError
 from engine.core.expand_axes import expand_dims
 from engine.core.kinds import general
 from engine.core.op import Op
@@ -48,6 +47,7 @@ from engine.ops.gather import gather
 from engine.ops.shape import shape, shape_operand, transpose
 from engine.ops.window_sparsity import data_rule, filters_rule, forward_rule
 from engine.ops.windows import Windows, is_channels_first, make_windows
+from engine.runtime.errors import NotKnownYet, ShapeError
 
 # ---- the ops ---------------------------------------------------------------------------------------------------------
 

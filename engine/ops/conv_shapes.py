@@ -9,10 +9,10 @@ from typing import Any
 
 from engine.core.aval import Aval, Shape, broadcast_shapes, compatible, format_shape
 from engine.core.dtypes import FLOATING, INTEGER
-from engine.core.errors import ShapeError
 from engine.core.kinds import check_dtype, same_dtype
 from engine.ops.shape import known_dims
 from engine.ops.windows import Windows, counts
+from engine.runtime.errors import ShapeError
 
 
 def _stacked(name: str, stack: int, *shapes: Shape) -> Shape:

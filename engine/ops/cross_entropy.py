@@ -11,7 +11,6 @@ from engine.core.arguments import normalize_axis
 from engine.core.aval import Aval, Shape, broadcast_shapes, compatible, format_shape, merge_shapes
 from engine.core.batching import Batches, all_batched, elementwise_rule, shift_axes
 from engine.core.dtypes import FLOATING, INTEGER
-from engine.core.errors import InvalidArgumentError, ShapeError
 from engine.core.expand_axes import expand_dims
 from engine.core.kinds import check_dtype, elementwise, general, same_dtype
 from engine.core.op import Op
@@ -24,6 +23,7 @@ from engine.ops.compare import cast
 from engine.ops.creation import ones_like
 from engine.ops.nn import below_largest, log_softmax_op, sigmoid, softmax_op, softplus
 from engine.ops.reduce import reduce_sum_op
+from engine.runtime.errors import InvalidArgumentError, ShapeError
 
 # ---- softmax cross entropy -------------------------------------------------------------------------------------------
 

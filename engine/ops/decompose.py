@@ -20,7 +20,6 @@ import numpy as np
 
 from engine.core.aval import Aval
 from engine.core.batching import leading
-from engine.core.errors import UnimplementedError
 from engine.core.expand_axes import expand_dims
 from engine.core.kinds import FROM_VJP, general, linear
 from engine.core.op import Layout
@@ -35,6 +34,7 @@ from engine.ops.diagonal import diagonal, embed_diagonal
 from engine.ops.linalg import adjoint, matmul
 from engine.ops.solve import check_matrix, square_abstract, triangle, triangular_solve_op
 from engine.ops.spectral import singular, spectral
+from engine.runtime.errors import UnimplementedError
 
 
 def _half_lower(x: Any) -> Operand:

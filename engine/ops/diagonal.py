@@ -15,7 +15,6 @@ import numpy as np
 from engine.core.aval import Aval, compatible, format_shape
 from engine.core.batching import Batches, NotBatched, elementwise_rule, leading, materialize
 from engine.core.dtypes import bool_, int32
-from engine.core.errors import InvalidArgumentError, NotKnownYet, ShapeError
 from engine.core.kinds import general, linear, same_dtype
 from engine.core.op import Layout, Op
 from engine.core.operands import Operand, operands
@@ -30,6 +29,7 @@ from engine.ops.joining import concat
 from engine.ops.reduce import reduce_prod
 from engine.ops.shape import reshape, shape_op
 from engine.ops.slicing import getitem
+from engine.runtime.errors import InvalidArgumentError, NotKnownYet, ShapeError
 
 
 def _check_matrix(name: str, x: Aval) -> None:

@@ -8,16 +8,16 @@ import numpy as np
 
 from engine.core.aval import Aval
 from engine.core.dtypes import FLOATING
-from engine.core.errors import InvalidArgumentError, ShapeError
 from engine.core.kinds import check_dtype
 from engine.core.operands import Operand
 from engine.core.value import aval_of, dtype_of, shape_of
-from engine.frontend.api import as_operand
 from engine.ops.compare import greater_equal, where
 from engine.ops.creation import zeros_like
+from engine.ops.lift import as_operand
 from engine.ops.random import Draw, draw_of, random_uniform_op
 from engine.ops.shape import shape as shape_of_value
 from engine.ops.shape import shape_operand
+from engine.runtime.errors import InvalidArgumentError, ShapeError
 
 
 def _noise_dims(x: Any, noise_shape: Any) -> Any:

@@ -17,7 +17,6 @@ import numpy as np
 from engine.core.aval import Aval
 from engine.core.batching import leading
 from engine.core.dtypes import DType, complex64, complex128, float32, float64
-from engine.core.errors import InvalidArgumentError
 from engine.core.kinds import FROM_VJP, general
 from engine.core.operands import Operand, operands
 from engine.core.sparsity import rowwise
@@ -30,6 +29,7 @@ from engine.ops.diagonal import diagonal, embed_diagonal, matrix_diag
 from engine.ops.linalg import matmul
 from engine.ops.slicing import boolean_mask
 from engine.ops.solve import check_matrix, solve_op
+from engine.runtime.errors import InvalidArgumentError
 
 _COMPLEX: dict[DType, DType] = {
     float32: complex64,

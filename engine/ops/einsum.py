@@ -21,7 +21,6 @@ import numpy as np
 from engine.core.arguments import as_int, as_ints, normalize_axis
 from engine.core.aval import Aval, broadcast_shapes
 from engine.core.dtypes import INEXACT, int32, int64
-from engine.core.errors import DTypeError, InvalidArgumentError, NotKnownYet, ShapeError
 from engine.core.kinds import check_dtype, multilinear, same_dtype
 from engine.core.op import Layout, Op
 from engine.core.operands import Operand, operands
@@ -34,6 +33,7 @@ from engine.ops.diagonal import diagonal
 from engine.ops.reduce import reduce_sum
 from engine.ops.shape import transpose
 from engine.runtime.cache import cached
+from engine.runtime.errors import DTypeError, InvalidArgumentError, NotKnownYet, ShapeError
 
 _GUESS = 16
 """What a dimension counts for when it is not known yet and an order of multiplication must be chosen."""

@@ -11,12 +11,12 @@ from engine.core.arguments import normalize_axis
 from engine.core.aval import Aval
 from engine.core.batching import axis_param
 from engine.core.dtypes import BOOL, REAL, DType, as_dtype
-from engine.core.errors import ShapeError
 from engine.core.kinds import check_dtype, nondifferentiable
 from engine.core.operands import Operand, operands
 from engine.ops.axis_args import Axes, reduced_shape, single_axis
 from engine.ops.compare import cast_like, equal
 from engine.ops.reduce import nothing_reduced, reduce_sum_op, reduce_with, reduction
+from engine.runtime.errors import ShapeError
 
 
 def _extremum_kernel(ufunc: Any) -> Callable[..., Any]:

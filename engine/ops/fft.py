@@ -18,12 +18,12 @@ from engine.core.arguments import as_ints
 from engine.core.aval import Aval
 from engine.core.batching import Batches, NotBatched, logical_rank
 from engine.core.dtypes import COMPLEX, DType, complex64, complex128, float32, float64
-from engine.core.errors import ShapeError
 from engine.core.kinds import check_dtype, linear
 from engine.core.op import Op
 from engine.core.operands import Operand, operands
 from engine.core.sparsity import Links, Site, rowwise
 from engine.ops.axis_args import static_axis
+from engine.runtime.errors import ShapeError
 
 REAL = frozenset([float32, float64])
 Lengths = tuple[int, ...] | None

@@ -13,7 +13,6 @@ import numpy as np
 from engine.core.arguments import normalize_axis
 from engine.core.aval import Aval
 from engine.core.dtypes import ANY, INTEGER, DType, as_dtype, float32, float64, int32, int64
-from engine.core.errors import DTypeError, InvalidArgumentError, NotKnownYet, ResourceExhaustedError, ShapeError
 from engine.core.expand_axes import expand_dims
 from engine.core.kinds import check_dtype, nondifferentiable, same_dtype
 from engine.core.operands import Operand, operands
@@ -26,6 +25,7 @@ from engine.ops.axis_args import static_int
 from engine.ops.compare import cast, equal, where
 from engine.ops.joining import concat
 from engine.ops.shape import as_dims, broadcast_to, reshape, same_for_all, shape_operand
+from engine.runtime.errors import DTypeError, InvalidArgumentError, NotKnownYet, ResourceExhaustedError, ShapeError
 
 
 def _filled(name: str, shape: Any, value: Any) -> Operand:

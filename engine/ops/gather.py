@@ -11,14 +11,14 @@ from engine.core.arguments import normalize_axis
 from engine.core.aval import Aval, format_shape
 from engine.core.batching import Batches, NotBatched, materialize, shift_axes
 from engine.core.dtypes import INTEGER
-from engine.core.errors import IndexOutOfRangeError, NotKnownYet, ShapeError
 from engine.core.kinds import check_dtype, linear
 from engine.core.op import Layout, Op
 from engine.core.operands import Operand, operands
 from engine.core.sparsity import PICKS, collected
 from engine.core.value import boxed, shape_of
 from engine.ops.axis_args import single_axis, static_int
-from engine.runtime.later import scipy
+from engine.runtime.errors import IndexOutOfRangeError, NotKnownYet, ShapeError
+from engine.runtime.lazy_scipy import scipy
 from engine.runtime.tuning import TUNING
 
 _FEW = TUNING.gather_numbers

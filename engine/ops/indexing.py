@@ -23,7 +23,6 @@ import numpy as np
 from engine.core.aval import Aval, Known, Shape, compatible, format_shape
 from engine.core.batching import Batches, NotBatched, UnknownRankError
 from engine.core.dtypes import INTEGER
-from engine.core.errors import IndexOutOfRangeError, ShapeError
 from engine.core.expand_axes import expand_dims
 from engine.core.kinds import check_dtype, linear, nondifferentiable
 from engine.core.op import Layout, Op
@@ -33,6 +32,7 @@ from engine.core.value import boxed, dtype_of, shape_of
 from engine.ops.arithmetic import add
 from engine.ops.gather import gather_back_op, gather_op
 from engine.runtime.cache import cached
+from engine.runtime.errors import IndexOutOfRangeError, ShapeError
 
 OPERAND = "operand"
 FULL = (None, None, None)

@@ -12,7 +12,6 @@ from engine.core.arguments import as_int, as_ints, normalize_axis
 from engine.core.aval import Aval, Known, Shape, compatible, format_shape, merge_shapes, sum_dims
 from engine.core.batching import Batches, NotBatched, axis_param, materialize, shift_axes
 from engine.core.dtypes import INTEGER
-from engine.core.errors import InvalidArgumentError, ShapeError
 from engine.core.kinds import PerOperand, PushedTogether, check_dtype, general, linear, same_dtype
 from engine.core.op import Layout, Op
 from engine.core.operands import Operand, operands
@@ -23,6 +22,7 @@ from engine.ops.axis_args import single_axis, static_int
 from engine.ops.creation import zeros_like
 from engine.ops.indexing import getitem_op
 from engine.runtime.cache import cached
+from engine.runtime.errors import InvalidArgumentError, ShapeError
 
 _FULL = (None, None, None)
 

@@ -10,7 +10,6 @@ import numpy as np
 from engine.core.aval import Aval, compatible, format_shape
 from engine.core.batching import materialize
 from engine.core.dtypes import FLOATING, INTEGER, as_dtype, bool_, float16, float32, int32
-from engine.core.errors import InvalidArgumentError, NotKnownYet, ShapeError
 from engine.core.expand_axes import expand_dims
 from engine.core.kinds import check_dtype, nondifferentiable
 from engine.core.op import Op
@@ -30,6 +29,7 @@ from engine.ops.shape import reshape
 from engine.ops.shape import shape as shape_of_value
 from engine.ops.shape import size as size_of_value
 from engine.ops.stats import reduce_variance
+from engine.runtime.errors import InvalidArgumentError, NotKnownYet, ShapeError
 
 
 @operands("t")

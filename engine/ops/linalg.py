@@ -13,7 +13,6 @@ import numpy as np
 from engine.core.aval import Aval, broadcast_shapes
 from engine.core.batching import leading
 from engine.core.dtypes import NUMERIC, as_dtype, int8, int32, uint8
-from engine.core.errors import DTypeError, ShapeError
 from engine.core.expand_axes import expand_dims, squeeze
 from engine.core.kinds import check_dtype, multilinear, same_dtype
 from engine.core.op import Layout
@@ -26,6 +25,7 @@ from engine.ops.diagonal import diagonal
 from engine.ops.einsum import MULTIPLIED, einsum_op
 from engine.ops.reduce import reduce_sum
 from engine.ops.shape import matrix_transpose, matrix_transpose_op
+from engine.runtime.errors import DTypeError, ShapeError
 from engine.runtime.tuning import TUNING
 
 

@@ -14,7 +14,6 @@ import numpy as np
 from engine.core.aval import Aval
 from engine.core.batching import leading
 from engine.core.dtypes import as_dtype, int32, int64
-from engine.core.errors import DTypeError, InvalidArgumentError
 from engine.core.expand_axes import expand_dims
 from engine.core.kinds import general
 from engine.core.op import Layout
@@ -27,7 +26,8 @@ from engine.ops.diagonal import diagonal, embed_diagonal
 from engine.ops.linalg import adjoint, matmul
 from engine.ops.scan import cumsum
 from engine.ops.solve import check_matrix, triangle, triangular_solve_op
-from engine.runtime.later import scipy
+from engine.runtime.errors import DTypeError, InvalidArgumentError
+from engine.runtime.lazy_scipy import scipy
 
 
 def _kernel(x: Any, *, dtype: Any) -> tuple[np.ndarray, np.ndarray]:

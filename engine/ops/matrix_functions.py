@@ -14,7 +14,6 @@ import numpy as np
 
 from engine.core.aval import Aval
 from engine.core.batching import leading
-from engine.core.errors import NotKnownYet
 from engine.core.kinds import general, linear
 from engine.core.op import Layout
 from engine.core.operands import Operand, operands
@@ -28,7 +27,8 @@ from engine.ops.explog import log
 from engine.ops.linalg import adjoint, matmul
 from engine.ops.reduce import reduce_sum
 from engine.ops.solve import check_matrix, cholesky_solve, square_abstract
-from engine.runtime.later import scipy
+from engine.runtime.errors import NotKnownYet
+from engine.runtime.lazy_scipy import scipy
 
 # ---- pseudo-inverse, least squares -----------------------------------------------------------------------------------
 

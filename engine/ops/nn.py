@@ -15,7 +15,6 @@ from engine.core.arguments import normalize_axis
 from engine.core.aval import Aval
 from engine.core.batching import axis_param
 from engine.core.dtypes import FLOATING, REAL, float32
-from engine.core.errors import ShapeError
 from engine.core.kinds import check_dtype, elementwise, general
 from engine.core.operands import Operand, operands
 from engine.core.sparsity import along
@@ -29,6 +28,7 @@ from engine.ops.joining import concat
 from engine.ops.reduce import reduce_sum_op
 from engine.ops.special import ndtr
 from engine.ops.trig import tanh
+from engine.runtime.errors import ShapeError
 
 # ---- rectifiers ------------------------------------------------------------------------------------------------------
 

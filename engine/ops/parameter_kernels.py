@@ -6,7 +6,7 @@ from typing import Any
 
 import numpy as np
 
-from engine.runtime.later import scipy
+from engine.runtime.lazy_scipy import scipy
 
 _SHIFT = 12
 """Terms of the zeta function that are added up before the tail is summed by the formula of Euler and Maclaurin."""

@@ -10,7 +10,6 @@ from engine.core.arguments import normalize_axis
 from engine.core.aval import Aval, compatible, format_shape
 from engine.core.batching import materialize
 from engine.core.dtypes import INTEGER, as_dtype, bool_, int32, int64
-from engine.core.errors import DTypeError, IndexOutOfRangeError, InvalidArgumentError, NotKnownYet, ShapeError
 from engine.core.kinds import check_dtype, linear, nondifferentiable
 from engine.core.op import Layout, Op
 from engine.core.operands import Operand, operands
@@ -24,6 +23,7 @@ from engine.ops.joining import concat
 from engine.ops.scatter import tensor_scatter_nd_update
 from engine.ops.shape import expand_dims, reshape, shape_op
 from engine.ops.slicing import boolean_mask_op, getitem
+from engine.runtime.errors import DTypeError, IndexOutOfRangeError, InvalidArgumentError, NotKnownYet, ShapeError
 
 
 def _no_batch(op: Op, *_: Any) -> NoReturn:

@@ -19,7 +19,7 @@ from re import _constants as codes  # type: ignore[attr-defined]
 from re import _parser as parser  # type: ignore[attr-defined]
 from typing import Any, NamedTuple
 
-from engine.core.errors import InvalidArgumentError
+from engine.runtime.errors import InvalidArgumentError
 
 _MOST_STEPS, _MOST_CHOICES = 4e9, 5e8
 """What Python's engine does in some seconds: to go over bytes, to try the next choice."""

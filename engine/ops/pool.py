@@ -17,7 +17,6 @@ import numpy as np
 from engine.core.aval import Aval
 from engine.core.batching import materialize
 from engine.core.dtypes import FLOATING, REAL, DType, as_dtype
-from engine.core.errors import InvalidArgumentError, NotKnownYet, ShapeError
 from engine.core.kinds import check_dtype, general, linear, nondifferentiable
 from engine.core.op import Layout, Op
 from engine.core.operands import Operand, operands
@@ -35,6 +34,7 @@ from engine.ops.windows import (
     resized,
     spatial,
 )
+from engine.runtime.errors import InvalidArgumentError, NotKnownYet, ShapeError
 
 # ---- helpers ---------------------------------------------------------------------------------------------------------
 

@@ -20,18 +20,18 @@ import numpy as np
 from engine.core.aval import Aval, broadcast_shapes
 from engine.core.batching import Batches, NotBatched, insert_axes, lead_param, materialize
 from engine.core.dtypes import FLOATING, INTEGER, REAL, DType, as_dtype, float32, int32, int64
-from engine.core.errors import InvalidArgumentError, ShapeError
 from engine.core.kinds import check_dtype, general, linear, nondifferentiable, same_dtype
 from engine.core.op import Op
 from engine.core.operands import Operand
 from engine.core.sparsity import ELEMENTWISE, along_first, every
 from engine.core.structural import sum_to_like
 from engine.core.value import shape_of
-from engine.frontend.api import as_operand
 from engine.ops.arithmetic import maximum
 from engine.ops.creation import zeros_like
+from engine.ops.lift import as_operand
 from engine.ops.shape import as_dims, broadcast_to, known_dims, shape_operand
-from engine.runtime.later import scipy
+from engine.runtime.errors import InvalidArgumentError, ShapeError
+from engine.runtime.lazy_scipy import scipy
 
 Draw = tuple[Any, Any]
 """A seed (integer vector of two) and a counter (integer scalar)."""

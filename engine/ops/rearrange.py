@@ -11,7 +11,6 @@ from engine.core.arguments import as_ints, normalize_axis
 from engine.core.aval import Aval, format_shape, sum_dims
 from engine.core.batching import NotBatched, axis_param, lead_param, shift_axes
 from engine.core.dtypes import INTEGER, int64
-from engine.core.errors import DTypeError, InvalidArgumentError, ShapeError
 from engine.core.expand_axes import expand_dims
 from engine.core.kinds import check_dtype, general, linear, nondifferentiable
 from engine.core.op import Layout, Op
@@ -26,6 +25,7 @@ from engine.ops.gather import gather
 from engine.ops.indexing import placed_shape, placing_rule
 from engine.ops.joining import stack
 from engine.ops.shape import as_dims, broadcast_to, known_dims, reshape, shape_operand, size, unchanged
+from engine.runtime.errors import DTypeError, InvalidArgumentError, ShapeError
 
 # ---- tile ------------------------------------------------------------------------------------------------------------
 

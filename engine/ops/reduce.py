@@ -17,7 +17,6 @@ from engine.core.aval import Aval, Shape, compatible, format_shape, merge_shapes
 from engine.core.batching import Batches, NotBatched, all_batched, axis_param, logical_rank
 from engine.core.dtypes import BOOL, FLOATING, NUMERIC, DType
 from engine.core.eager import EagerTensor
-from engine.core.errors import InvalidArgumentError, ShapeError
 from engine.core.kinds import PerOperand, PushedTogether, check_dtype, general, linear, nondifferentiable, same_dtype
 from engine.core.op import Layout, Op
 from engine.core.operands import Array, Operand, operands
@@ -40,6 +39,7 @@ from engine.ops.explog import exp
 from engine.ops.scan import cumprod_op
 from engine.ops.shape import reshape
 from engine.runtime.cache import cached
+from engine.runtime.errors import InvalidArgumentError, ShapeError
 
 
 def reduction_abstract(name: str, accepts: Iterable[DType]) -> Callable[..., Aval]:

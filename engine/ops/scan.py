@@ -15,7 +15,6 @@ from engine.core.arguments import normalize_axis
 from engine.core.aval import Aval, merge_shapes
 from engine.core.batching import axis_param
 from engine.core.dtypes import FLOATING, INEXACT, NUMERIC, DType
-from engine.core.errors import InvalidArgumentError
 from engine.core.kinds import check_dtype, general, linear, same_dtype
 from engine.core.op import Layout
 from engine.core.operands import Operand, operands
@@ -26,6 +25,7 @@ from engine.ops.axis_args import single_axis
 from engine.ops.compare import equal, where
 from engine.ops.creation import zeros_like
 from engine.ops.explog import exp
+from engine.runtime.errors import InvalidArgumentError
 
 
 def _abstract(name: str, accepts: Iterable[DType]) -> Callable[..., Aval]:

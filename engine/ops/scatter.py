@@ -15,7 +15,6 @@ import numpy as np
 from engine.core.aval import Aval, Shape, compatible, format_shape
 from engine.core.batching import materialize
 from engine.core.dtypes import INTEGER, REAL, int32
-from engine.core.errors import ShapeError
 from engine.core.kinds import FROM_VJP, check_dtype, general, linear, same_dtype
 from engine.core.op import Layout, Op
 from engine.core.operands import Array, Operand, operands
@@ -28,6 +27,7 @@ from engine.ops.compare import cast_like, equal
 from engine.ops.creation import zeros_like
 from engine.ops.gather import add_at, check_range
 from engine.ops.shape import as_dims, known_dims, shape_op, shape_operand
+from engine.runtime.errors import ShapeError
 
 
 def _rows(name: str, indices: Any, shape: tuple[int, ...], batch_dims: int) -> np.ndarray:

@@ -16,7 +16,6 @@ import numpy as np
 from engine.core.aval import Aval, compatible, format_shape
 from engine.core.batching import materialize
 from engine.core.dtypes import INTEGER, NUMERIC, REAL, float16, float32
-from engine.core.errors import InvalidArgumentError, ShapeError
 from engine.core.kinds import check_dtype, general, linear
 from engine.core.op import Op, Rule
 from engine.core.operands import Operand, operands
@@ -30,6 +29,7 @@ from engine.ops.creation import ones_like
 from engine.ops.explog import sqrt
 from engine.ops.gather import add_at
 from engine.ops.segment_scan import segment_products_of_others
+from engine.runtime.errors import InvalidArgumentError, ShapeError
 
 # ---- what all ops share ----------------------------------------------------------------------------------------------
 

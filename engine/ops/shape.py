@@ -15,7 +15,6 @@ from engine.core.arguments import as_int, as_ints
 from engine.core.aval import Aval, Shape, broadcast_shapes, format_shape
 from engine.core.batching import Batches, NotBatched, elementwise_rule, lead_param, leading
 from engine.core.dtypes import INTEGER, DType, as_dtype, int32
-from engine.core.errors import DTypeError, NotKnownYet, ShapeError
 from engine.core.kinds import check_dtype, linear, nondifferentiable, same_dtype
 from engine.core.op import Layout, Op
 from engine.core.operands import Operand, operands
@@ -26,6 +25,7 @@ from engine.core.value import Value, aval_of, shape_of
 from engine.ops.axis_args import left_over, only_item, permutation, reduction_axes, static_axis, static_int
 from engine.ops.joining import stack
 from engine.runtime.cache import cached
+from engine.runtime.errors import DTypeError, NotKnownYet, ShapeError
 
 # ---- what a shape is -------------------------------------------------------------------------------------------------
 

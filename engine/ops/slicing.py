@@ -11,7 +11,6 @@ import numpy as np
 from engine.core.arguments import as_int, as_ints, normalize_axis
 from engine.core.aval import Aval, Shape, compatible, format_shape
 from engine.core.dtypes import BOOL
-from engine.core.errors import DTypeError, NotKnownYet, ShapeError
 from engine.core.kinds import check_dtype, linear
 from engine.core.op import Layout, Op
 from engine.core.operands import Operand, operands
@@ -20,6 +19,7 @@ from engine.core.trace import constant_value
 from engine.core.value import Value, aval_of, dtype_of, shape_of
 from engine.ops.axis_args import static_int
 from engine.ops.indexing import OPERAND, getitem_op, placed_shape, placing_rule
+from engine.runtime.errors import DTypeError, NotKnownYet, ShapeError
 
 # ---- boolean masks ---------------------------------------------------------------------------------------------------
 

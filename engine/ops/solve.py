@@ -14,7 +14,6 @@ import numpy as np
 from engine.core.aval import Aval, broadcast_shapes, format_shape
 from engine.core.batching import leading
 from engine.core.dtypes import complex64, complex128, float16, float32, float64
-from engine.core.errors import ShapeError
 from engine.core.expand_axes import expand_dims
 from engine.core.kinds import check_dtype, general, linear, same_dtype
 from engine.core.op import Layout
@@ -25,7 +24,8 @@ from engine.core.value import dtype_of
 from engine.ops import linalg
 from engine.ops.compare import cast
 from engine.ops.linalg import matmul
-from engine.runtime.later import scipy
+from engine.runtime.errors import ShapeError
+from engine.runtime.lazy_scipy import scipy
 
 LAPACK = frozenset([float32, float64, complex64, complex128])
 """The dtypes for which there are decompositions."""

@@ -13,7 +13,6 @@ from engine.core.arguments import normalize_axis
 from engine.core.aval import Aval, broadcast_shapes
 from engine.core.batching import Batches, axis_param, leading
 from engine.core.dtypes import INTEGER, REAL, DType, as_dtype, int16, int32, int64
-from engine.core.errors import InvalidArgumentError, NotKnownYet, ShapeError
 from engine.core.kinds import check_dtype, nondifferentiable, same_dtype
 from engine.core.op import Layout, Op
 from engine.core.operands import Operand, operands
@@ -22,6 +21,7 @@ from engine.ops.axis_args import single_axis, static_int
 from engine.ops.compare import cast
 from engine.ops.gather import gather_op
 from engine.ops.shape import identity, transpose
+from engine.runtime.errors import InvalidArgumentError, NotKnownYet, ShapeError
 
 # ---- argsort, sort ---------------------------------------------------------------------------------------------------
 

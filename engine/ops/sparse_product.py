@@ -13,13 +13,13 @@ from typing import Any
 import numpy as np
 
 from engine.core.aval import format_shape
-from engine.core.errors import ShapeError
 from engine.core.operands import Operand
 from engine.core.value import as_array, dtype_of, shape_of
 from engine.ops.gather import gather
 from engine.ops.segment import unsorted_segment_sum
 from engine.ops.shape import identity, matrix_transpose
-from engine.runtime.later import scipy
+from engine.runtime.errors import ShapeError
+from engine.runtime.lazy_scipy import scipy
 
 
 def sparse_matmul(matrix: Any, x: Any) -> Operand:

@@ -13,7 +13,6 @@ from typing import Any
 import numpy as np
 
 from engine.core.dtypes import FLOATING
-from engine.core.errors import UnimplementedError
 from engine.core.kinds import elementwise
 from engine.core.op import Op
 from engine.core.operands import Operand, operands
@@ -25,7 +24,8 @@ from engine.ops.explog import exp, log
 from engine.ops.parameter_kernels import betainc_by_shape, zeta_by_order
 from engine.ops.reduce import reduce_sum
 from engine.ops.trig import cos, sin
-from engine.runtime.later import scipy
+from engine.runtime.errors import UnimplementedError
+from engine.runtime.lazy_scipy import scipy
 
 
 def _typed(function: Callable[..., Any]) -> Callable[..., Any]:

@@ -9,7 +9,6 @@ import numpy as np
 from engine.core.aval import Aval
 from engine.core.batching import axis_param
 from engine.core.dtypes import INEXACT
-from engine.core.errors import InvalidArgumentError, NotKnownYet, UnimplementedError
 from engine.core.expand_axes import expand_dims, squeeze
 from engine.core.kinds import check_dtype, linear
 from engine.core.operands import Operand, operands
@@ -27,6 +26,7 @@ from engine.ops.explog import pow, sqrt
 from engine.ops.extrema import reduce_max_op
 from engine.ops.reduce import mean_kernel, reduce_mean, reduce_sum_op, reduce_with, reduction
 from engine.ops.shape import transpose_op
+from engine.runtime.errors import InvalidArgumentError, NotKnownYet, UnimplementedError
 
 
 def _wide(x: Any) -> Any:

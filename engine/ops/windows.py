@@ -21,13 +21,13 @@ from numpy.lib.stride_tricks import as_strided
 from engine.core.arguments import as_ints
 from engine.core.aval import Aval
 from engine.core.dtypes import INTEGER
-from engine.core.errors import InvalidArgumentError, ShapeError
 from engine.core.kinds import check_dtype, linear
 from engine.core.op import Layout, Op
 from engine.core.operands import Operand, operands
 from engine.core.sparsity import MOVES, collected
 from engine.ops.shape import as_dims, known_dims, shape
 from engine.runtime.cache import cached
+from engine.runtime.errors import InvalidArgumentError, ShapeError
 from engine.runtime.extension import extension
 
 Dims = tuple[int | None, ...]

@@ -3,7 +3,7 @@
 A `Cache` is bounded by a number of items, and by bytes if it is told how to weigh them. What has not been used for
 longest gives way. Using an item is one look into a `dict` and a mark of when that was, without a lock. Changes are made
 under one lock, which is never held while something is computed: threads that miss at once compute the same thing twice,
-and nothing else happens. An interrupt at any point gives the lock back (`engine.runtime.state.exclusively`).
+and nothing else happens. An interrupt at any point gives the lock back (`engine.runtime.commit.exclusively`).
 
 `clear_caches` empties all caches of the process, `cache_info` says what they hold.
 """
@@ -18,7 +18,7 @@ from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from typing import Any, Generic, NamedTuple, TypeVar
 
-from engine.runtime.state import exclusively
+from engine.runtime.commit import exclusively
 
 K = TypeVar("K")
 V = TypeVar("V")

@@ -17,7 +17,7 @@ def uncollected(function: Callable[..., R], *arguments: Any) -> R:
     """
     if not gc.isenabled():
         return function(*arguments)
-    # twice: an interrupt may come within `finally` (`engine.runtime.state`)
+    # twice: an interrupt may come within `finally` (`engine.runtime.commit`)
     try:
         try:
             gc.disable()

@@ -7,9 +7,8 @@ from typing import Any
 
 import numpy as np
 
-from engine.core.errors import ResourceExhaustedError
-from engine.core.operands import Array
 from engine.runtime.buffer_pool import is_whole
+from engine.runtime.errors import ResourceExhaustedError
 
 
 class Shared:
@@ -30,7 +29,7 @@ class Shared:
         self._lent: Sequence[Any] = lent
         self._owners: set[int] | None = None
 
-    def owned(self, value: Any) -> Array:
+    def owned(self, value: Any) -> np.ndarray:
         """An array that shares no memory with these, and is no view of a part of an array; nobody else gets it."""
         if not isinstance(value, np.ndarray):
             return value
@@ -61,7 +60,7 @@ class _Unshared(Shared):
     def __init__(self) -> None:
         super().__init__((), set())
 
-    def owned(self, value: Any) -> Array:
+    def owned(self, value: Any) -> np.ndarray:
         return value
 
 

@@ -9,9 +9,9 @@ import numpy as np
 
 from engine.core.aval import Aval
 from engine.core.batching import elementwise_rule
-from engine.core.errors import InvalidArgumentError
 from engine.core.kinds import nondifferentiable
 from engine.core.value import aval_of, scalar
+from engine.runtime.errors import InvalidArgumentError
 from graph_api.convert import constant
 from graph_api.graph_files.attributes import dtype_from
 from graph_api.graph_files.rows import Made, Site, row, same
@@ -134,7 +134,7 @@ def _shape_n(site: Site) -> Made:
 
 @row("EnsureShape")
 def _ensure_shape(site: Site) -> Made:
-    from engine.ops.compositions import ensure_shape
+    from dualgrad.extras.ops.compositions import ensure_shape
 
     return ensure_shape(site.inputs[0], site.attr("shape"))
 

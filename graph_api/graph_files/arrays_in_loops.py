@@ -6,8 +6,8 @@ itself (`graph_api.tensor_array`), and the handle is nothing.
 
 from __future__ import annotations
 
-from engine.core.errors import InvalidArgumentError
 from engine.core.operands import Operand
+from engine.runtime.errors import InvalidArgumentError
 from graph_api.graph_files.rows import Made, Site, row
 from graph_api.library import root as tf
 from graph_api.tensor_array import TensorArray

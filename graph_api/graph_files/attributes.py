@@ -7,11 +7,11 @@ from typing import Any
 
 import numpy as np
 
+from dualgrad.files.graph_protos import AttrValue
+from dualgrad.files.protos import TensorProto, TensorShapeProto
+from dualgrad.files.tensors import array_of, dtype_name, numpy_dtype
 from engine.core.dtypes import DType, as_dtype
-from engine.core.errors import DataLossError, ResourceExhaustedError
-from engine.io.graph_protos import AttrValue
-from engine.io.protos import TensorProto, TensorShapeProto
-from engine.io.tensors import array_of, dtype_name, numpy_dtype
+from engine.runtime.errors import DataLossError, ResourceExhaustedError
 
 LARGEST = 1 << 31
 """Bytes of one constant: a message of protocol buffers holds no more either."""

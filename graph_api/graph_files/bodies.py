@@ -9,11 +9,11 @@ from __future__ import annotations
 from collections.abc import Iterable, Iterator, Sequence
 from typing import Any
 
-from engine.core.errors import InvalidArgumentError, OpError, ShapeError, UnimplementedError
+from engine.closed.subtrace import plain
 from engine.core.kinds import FROM_VJP, PerOperand, general
 from engine.core.value import Value
 from engine.core.variable import read_variable
-from engine.subtraces.subtrace import plain
+from engine.runtime.errors import InvalidArgumentError, OpError, ShapeError, UnimplementedError
 from engine.symbolic import gradients
 from graph_api.control import cond, while_loop
 from graph_api.flow import one_by_one

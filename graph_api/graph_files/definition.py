@@ -6,8 +6,8 @@ import re
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from typing import NamedTuple
 
-from engine.core.errors import InvalidArgumentError
-from engine.io.graph_protos import FunctionDef, NodeDef
+from dualgrad.files.graph_protos import FunctionDef, NodeDef
+from engine.runtime.errors import InvalidArgumentError
 
 _NAME = re.compile(r"[A-Za-z0-9.][A-Za-z0-9_.\\/>-]*")
 LARGEST = 1_000_000

@@ -5,8 +5,8 @@ from __future__ import annotations
 from collections.abc import Callable, Sequence
 from typing import Any
 
+from engine.closed.subtrace import SubTrace
 from engine.core.dtypes import bool_, float32, int32
-from engine.subtraces.subtrace import SubTrace
 from graph_api.graph_files.exporting import RESOURCE, Source, Writer, write
 
 

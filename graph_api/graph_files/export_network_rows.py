@@ -4,20 +4,11 @@ from __future__ import annotations
 
 from typing import Any
 
+from engine.control import cond, scan_loop, while_loop
 from engine.core.dtypes import int32
 from engine.core.variable import assign_variable, read_variable, variable_is_initialized
 from engine.custom import closed_call, custom_call
-from engine.ops import (
-    checked,
-    control,
-    conv,
-    cross_entropy,
-    nn,
-    pool,
-    random,
-    scan_loop,
-    while_loop,
-)
+from engine.ops import checked, conv, cross_entropy, nn, pool, random
 from graph_api import summaries
 from graph_api.convert import default_input
 from graph_api.flow import assert_op, print_op
@@ -244,7 +235,7 @@ def _merge_summaries(s: Source) -> bool:
     return True
 
 
-WAYS[id(control.cond_op)] = write_choice
+WAYS[id(cond.cond_op)] = write_choice
 WAYS[id(while_loop.while_op)] = write_loop
 WAYS[id(scan_loop.scan_op)] = write_scan
 

@@ -13,13 +13,13 @@ from typing import Any
 
 import numpy as np
 
+from dualgrad.files.graph_protos import AttrValue, GraphDef, ListValue, NodeDef
+from dualgrad.files.protos import TensorShapeProto, VersionDef
+from dualgrad.files.tensors import OF_NAME, shape_proto, tensor_proto
 from engine.core.dtypes import DType
 from engine.core.op import Node
 from engine.core.trace import constant, placeholder
 from engine.core.variable import assign_variable, read_variable, variable_handle
-from engine.io.graph_protos import AttrValue, GraphDef, ListValue, NodeDef
-from engine.io.protos import TensorShapeProto, VersionDef
-from engine.io.tensors import OF_NAME, shape_proto, tensor_proto
 from engine.ops.pool import largest_tap_op, place_taps_op
 from graph_api.graph import no_op
 from graph_api.graph_files import own_ops

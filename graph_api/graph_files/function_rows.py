@@ -4,8 +4,8 @@ from __future__ import annotations
 
 from typing import Any
 
-from engine.core.errors import InvalidArgumentError
 from engine.core.operands import Operand
+from engine.runtime.errors import InvalidArgumentError
 from graph_api.control import cond, while_loop
 from graph_api.graph_files.bodies import held
 from graph_api.graph_files.rows import Made, Site, is_handle, row

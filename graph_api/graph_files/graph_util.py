@@ -7,8 +7,8 @@ from typing import Any
 
 import numpy as np
 
-from engine.io.graph_protos import AttrValue, GraphDef, NodeDef
-from engine.io.tensors import OF_NAME, tensor_proto
+from dualgrad.files.graph_protos import AttrValue, GraphDef, NodeDef
+from dualgrad.files.tensors import OF_NAME, tensor_proto
 from graph_api.graph_files.definition import split_input
 from graph_api.graph_files.importing import as_graph_def, import_graph_def
 

@@ -6,10 +6,10 @@ from collections import Counter
 from collections.abc import Iterable, Mapping, Sequence
 from typing import Any
 
-from engine.core.errors import DataLossError, InvalidArgumentError, UnimplementedError
+from dualgrad.files.graph_protos import GraphDef, NodeDef
+from dualgrad.files.tensors import dtype_name, numpy_dtype
 from engine.core.operands import Operation
-from engine.io.graph_protos import GraphDef, NodeDef
-from engine.io.tensors import dtype_name, numpy_dtype
+from engine.runtime.errors import DataLossError, InvalidArgumentError, UnimplementedError
 from graph_api.convert import convert_to_tensor
 from graph_api.graph import Graph, get_default_graph
 from graph_api.graph_files import (  # noqa: F401  (they fill the table)

@@ -9,11 +9,11 @@ from typing import Any
 
 import numpy as np
 
+from dualgrad.files import atomic, limits
+from dualgrad.files.graph_protos import CollectionDef, GraphDef, MetaGraphDef, MetaInfoDef, SaverDef, VariableDef
+from dualgrad.files.tensors import array_of
 from engine.core.dtypes import string
-from engine.core.errors import InvalidArgumentError
-from engine.io import files, limits
-from engine.io.graph_protos import CollectionDef, GraphDef, MetaGraphDef, MetaInfoDef, SaverDef, VariableDef
-from engine.io.tensors import array_of
+from engine.runtime.errors import InvalidArgumentError
 from graph_api.convert import convert_to_tensor
 from graph_api.graph import Graph, get_default_graph
 from graph_api.graph_files.bodies import Body
@@ -289,7 +289,7 @@ def export_meta_graph(
         if collection is not None:
             meta.collection_def[key].CopyFrom(collection)
     if filename:
-        files.write(filename, [str(meta).encode() if as_text else meta.SerializeToString()])
+        atomic.write(filename, [str(meta).encode() if as_text else meta.SerializeToString()])
     return meta
 
 
@@ -364,5 +364,5 @@ def write_graph(graph_or_graph_def: Any, logdir: str, name: str, as_text: bool =
     given = graph_or_graph_def
     message = given.as_graph_def() if isinstance(given, Graph) else as_graph_def(given)
     path = os.path.join(os.fspath(logdir), name)
-    files.write(path, [str(message).encode() if as_text else message.SerializeToString()])
+    atomic.write(path, [str(message).encode() if as_text else message.SerializeToString()])
     return path

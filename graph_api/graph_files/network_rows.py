@@ -5,8 +5,8 @@ from __future__ import annotations
 from collections.abc import Callable
 from typing import Any
 
-from engine.frontend.namespace import LIFT
-from engine.ops import affine, resize
+from dualgrad.extras.ops import affine, resize
+from dualgrad.frontend.namespace import LIFT
 from graph_api.graph_files.rows import ROWS, Made, Row, Site, row, same
 from graph_api.library import root as tf
 

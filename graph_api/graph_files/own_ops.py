@@ -7,10 +7,11 @@ import json
 import pkgutil
 from typing import Any
 
+from dualgrad.frontend.namespace import OPS
 from engine.core.dtypes import DType, as_dtype
-from engine.core.errors import InvalidArgumentError
 from engine.core.op import Op
 from engine.ops.windows import Windows
+from engine.runtime.errors import InvalidArgumentError
 
 _PREFIX = "Dualgrad>"
 _MODULES = ("engine.core.structural", "engine.core.expand_axes")
@@ -32,9 +33,8 @@ def op_named(kind: str) -> Op | None:
     if not kind.startswith(_PREFIX):
         return None
     if not _OPS:
-        import engine.ops
-
-        names = [f"engine.ops.{info.name}" for info in pkgutil.iter_modules(engine.ops.__path__)]
+        paths = {package: importlib.import_module(package.rstrip(".")).__path__ for package in OPS}
+        names = [f"{package}{info.name}" for package in OPS for info in pkgutil.iter_modules(paths[package])]
         for module in (*_MODULES, *names):
             for value in vars(importlib.import_module(module)).values():
                 if isinstance(value, Op) and value.module == module:
@@ -44,7 +44,7 @@ def op_named(kind: str) -> Op | None:
 
 def encoded(op: Op, params: dict[str, Any]) -> str | None:
     """Parameters as text; None if they are not plain data, or the op cannot be found again."""
-    if not op.module.startswith("engine.ops.") and op.module not in _MODULES:
+    if not op.module.startswith(OPS) and op.module not in _MODULES:
         return None
     try:
         return json.dumps({key: _plain(value) for key, value in params.items()}, sort_keys=True)

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from engine.core.errors import InvalidArgumentError
+from engine.runtime.errors import InvalidArgumentError
 from graph_api.graph_files.own_ops import decoded, op_named
 from graph_api.graph_files.rows import Made, Row, Site
 

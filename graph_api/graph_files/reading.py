@@ -6,9 +6,9 @@ import os
 from pathlib import Path
 from typing import Any, TypeVar
 
-from engine.core.errors import DataLossError, NotFoundError, ResourceExhaustedError
-from engine.io.text_parser import parse
-from engine.io.wire import Message
+from dualgrad.files.text_format_parser import parse
+from dualgrad.files.wire import Message
+from engine.runtime.errors import DataLossError, NotFoundError, ResourceExhaustedError
 
 M = TypeVar("M", bound=Message)
 

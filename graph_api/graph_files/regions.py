@@ -14,7 +14,7 @@ from __future__ import annotations
 from collections.abc import Iterator, Sequence
 from typing import NamedTuple
 
-from engine.core.errors import InvalidArgumentError
+from engine.runtime.errors import InvalidArgumentError
 from graph_api.graph_files.definition import Definition, Item, Ref
 
 SWITCHES = frozenset({"Switch", "RefSwitch"})

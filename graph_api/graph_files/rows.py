@@ -10,11 +10,11 @@ from typing import Any, NamedTuple, TypeVar
 
 import numpy as np
 
-from engine.core.errors import InvalidArgumentError
+from dualgrad.files.graph_protos import NodeDef
 from engine.core.operands import Results
 from engine.core.trace import constant_value
 from engine.core.variable import variable_handle
-from engine.io.graph_protos import NodeDef
+from engine.runtime.errors import InvalidArgumentError
 from graph_api.graph_files.attributes import value_of
 from graph_api.library import root
 from graph_api.tensor import Operation, Tensor

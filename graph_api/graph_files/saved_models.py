@@ -7,11 +7,11 @@ from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
-from engine.core.errors import InvalidArgumentError, NotFoundError
-from engine.io import files, limits
-from engine.io.checkpoints import exists
-from engine.io.graph_protos import MetaGraphDef, SavedModel, SignatureDef, TensorInfo
-from engine.io.tensors import OF_NAME, shape_proto
+from dualgrad.files import atomic, limits
+from dualgrad.files.checkpoints import exists
+from dualgrad.files.graph_protos import MetaGraphDef, SavedModel, SignatureDef, TensorInfo
+from dualgrad.files.tensors import OF_NAME, shape_proto
+from engine.runtime.errors import InvalidArgumentError, NotFoundError
 from graph_api.graph_files.meta_graphs import export_meta_graph, with_elements, with_saver
 from graph_api.graph_files.reading import message_from
 from graph_api.graph_keys import GraphKeys
@@ -270,7 +270,7 @@ class SavedModelBuilder:
     def save(self, as_text: bool = False) -> bytes:
         """Write the model; the file's path."""
         path = self._folder / ("saved_model.pbtxt" if as_text else "saved_model.pb")
-        files.write(path, [str(self._model).encode() if as_text else self._model.SerializeToString()])
+        atomic.write(path, [str(self._model).encode() if as_text else self._model.SerializeToString()])
         return str(path).encode()
 
 

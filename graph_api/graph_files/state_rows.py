@@ -7,8 +7,8 @@ from types import SimpleNamespace
 from typing import Any
 
 from engine.core.aval import Aval
-from engine.core.errors import InvalidArgumentError
 from engine.core.variable import assign_variable, variable_handle, variable_is_initialized
+from engine.runtime.errors import InvalidArgumentError
 from graph_api import sampling
 from graph_api.flow import Print, assertion
 from graph_api.graph_files.rows import ROWS, Made, Row, Site, row

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from engine.frontend.keras import datasets, preprocessing
+from dualgrad.keras import datasets, preprocessing
 from graph_api.keras import (
     activations,
     backend,

@@ -1,10 +1,10 @@
-"""What layers and losses share: ``tf.keras.backend``. Defined in `engine.frontend.keras.settings`."""
+"""What layers and losses share: ``tf.keras.backend``. Defined in `dualgrad.keras.settings`."""
 
 from typing import TYPE_CHECKING
 
-from engine.frontend.keras import ctc as _ctc
-from engine.frontend.keras import settings as _shared
-from engine.frontend.keras.host import public_names as _public_names
+from dualgrad.keras import ctc_batch_cost as _ctc_batch_cost
+from dualgrad.keras import settings as _shared
+from dualgrad.keras.host import public_names as _public_names
 from graph_api.graph import reset_default_graph as _reset_default_graph
 from graph_api.keras.host import host as _host
 from graph_api.keras.sessions import forget_session as _forget_session
@@ -21,7 +21,7 @@ def clear_session() -> None:
 
 
 if TYPE_CHECKING:
-    from engine.frontend.untyped import __getattr__ as __getattr__  # noqa: PLC0414
+    from dualgrad.frontend.untyped import __getattr__ as __getattr__  # noqa: PLC0414
 else:
     _host.fill(globals(), _shared, names=sorted({*_public_names(_shared)} - {"clear_session"}))
-    _host.fill(globals(), _ctc)
+    _host.fill(globals(), _ctc_batch_cost)

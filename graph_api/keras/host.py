@@ -10,9 +10,9 @@ from weakref import WeakKeyDictionary
 
 import numpy as np
 
+from dualgrad.frontend.legacy import lift_row
+from dualgrad.keras.host import Host
 from engine.core.operands import Operand, Operation
-from engine.frontend.keras.host import Host
-from engine.frontend.legacy import lift_row
 from graph_api import control, sampling, scans
 from graph_api.convert import convert_to_tensor, finish
 from graph_api.graph import Graph, get_default_graph
@@ -21,7 +21,7 @@ from graph_api.keras.symbols import GraphSymbols
 from graph_api.tensor import Tensor
 from graph_api.variable import Variable
 from optim import keras as optimizers
-from optim.state import step
+from optim.slots import step
 
 
 class GraphHost(Host):

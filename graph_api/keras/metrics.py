@@ -1,11 +1,11 @@
-"""Numbers accumulated over batches: ``tf.keras.metrics``, which `engine.frontend.keras.metrics` defines."""
+"""Numbers accumulated over batches: ``tf.keras.metrics``, which `dualgrad.keras.metrics` defines."""
 
 from typing import TYPE_CHECKING
 
-from engine.frontend.keras import metrics as _shared
+from dualgrad.keras import metrics as _shared
 from graph_api.keras.host import host as _host
 
 if TYPE_CHECKING:
-    from engine.frontend.untyped import __getattr__ as __getattr__  # noqa: PLC0414
+    from dualgrad.frontend.untyped import __getattr__ as __getattr__  # noqa: PLC0414
 else:
     _host.fill(globals(), _shared)

@@ -1,4 +1,4 @@
-"""Calls of layers in graphs: what `Model(inputs, outputs)` is built from, see `engine.frontend.keras.symbolic`."""
+"""Calls of layers in graphs: what `Model(inputs, outputs)` is built from, see `dualgrad.keras.symbolic`."""
 
 from __future__ import annotations
 
@@ -6,9 +6,9 @@ from collections.abc import Callable
 from typing import Any
 from weakref import WeakKeyDictionary
 
+from dualgrad.keras.symbolic import Call, Symbols
 from engine.core import nest
 from engine.core.instantiate import instantiate
-from engine.frontend.keras.symbolic import Call, Symbols
 from engine.ops.shape import identity
 from graph_api.graph import Graph, get_default_graph
 from graph_api.tensor import Tensor

@@ -1,12 +1,12 @@
-"""What `fit` calls on its way: ``tf.keras.callbacks``, which `engine.frontend.keras.callbacks` and `board` define."""
+"""What `fit` calls on its way: ``tf.keras.callbacks``, which `dualgrad.keras.callbacks` and `board` define."""
 
 from typing import TYPE_CHECKING
 
-from engine.frontend.keras import callbacks as _shared
+from dualgrad.keras import callbacks as _shared
 from tape_api.keras.host import host as _host
 
 if TYPE_CHECKING:
-    from engine.frontend.keras.callbacks import *  # noqa: F403
+    from dualgrad.keras.callbacks import *  # noqa: F403
     from tape_api.board import TensorBoard as TensorBoard  # noqa: PLC0414
 else:
     from tape_api import board as _board

@@ -1,11 +1,11 @@
-"""What optimizers do to weights: ``tf.keras.constraints``. Defined in `engine.frontend.keras.constraints`."""
+"""What optimizers do to weights: ``tf.keras.constraints``. Defined in `dualgrad.keras.constraints`."""
 
 from typing import TYPE_CHECKING
 
-from engine.frontend.keras import constraints as _shared
+from dualgrad.keras import constraints as _shared
 from tape_api.keras.host import host as _host
 
 if TYPE_CHECKING:
-    from engine.frontend.untyped import __getattr__ as __getattr__  # noqa: PLC0414
+    from dualgrad.frontend.untyped import __getattr__ as __getattr__  # noqa: PLC0414
 else:
     _host.fill(globals(), _shared)

@@ -11,13 +11,13 @@ from typing import Any
 
 import numpy as np
 
+from dualgrad.files.limits import spend
+from dualgrad.keras.host import Host
+from dualgrad.keras.symbolic import KerasTensor, TapeSymbols, new_input
 from engine.core.dtypes import as_dtype
 from engine.core.operands import Operand
-from engine.frontend.keras.host import Host
-from engine.frontend.keras.symbolic import KerasTensor, TapeSymbols, new_input
-from engine.io.limits import spend
 from optim import keras as optimizers
-from optim.state import step
+from optim.slots import step
 from tape_api import flow, loops, random
 from tape_api.function import function
 from tape_api.library import public

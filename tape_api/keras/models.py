@@ -1,12 +1,12 @@
-"""Models: ``tf.keras.models``. Defined in `engine.frontend.keras.models`."""
+"""Models: ``tf.keras.models``. Defined in `dualgrad.keras.models`."""
 
 from typing import TYPE_CHECKING
 
-from engine.frontend.keras import models as _shared
+from dualgrad.keras import models as _shared
 from tape_api.keras.host import host as _host
 
 if TYPE_CHECKING:
-    from engine.frontend.keras.models import *  # noqa: F403
+    from dualgrad.keras.models import *  # noqa: F403
 else:
     _host.fill(globals(), _shared)
 

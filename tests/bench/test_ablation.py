@@ -10,7 +10,7 @@ from bench import ablation
 from bench.__main__ import main
 from bench.ablation import Slowdown
 from bench.problems import PROBLEMS
-from engine.program.passes.pipeline import ALL_PASSES
+from engine.compiler.pipeline import ALL_PASSES
 
 
 def test_every_pass_is_left_out_once() -> None:

@@ -17,7 +17,7 @@ from bench.measure import interleaved, peak_bytes
 from bench.results import read
 from bench.rounds import InterleavedRounds, Progress, merged
 from bench.run import CHOOSES_KERNELS
-from engine.program import native
+from engine import executor
 from tests.bench.made import entry
 
 HOME = Path(__file__).resolve().parent.parent.parent
@@ -141,7 +141,7 @@ def test_a_run_writes_what_it_measured(measured: tuple[subprocess.CompletedProce
     done, out = measured
     assert done.returncode == 1, "a wrong result fails the run"
     assert "FAILED test_sums.py::test_wrong" in done.stderr and "must not run" not in done.stderr
-    assert str(native.status()) in done.stderr
+    assert str(executor.status()) in done.stderr
     assert "6 benchmarks to run" in done.stderr and f"Written: {out}" in done.stdout
     run = read(out)
     sums = [r for r in run.results if r.problem == "sum"]

@@ -49,7 +49,7 @@ def function(row: Breakage) -> tuple[str, Any]:
     return "\n".join(lines), executed("\n".join(lines), {}, ids(row))["body"]
 
 
-@pytest.mark.filterwarnings("ignore:the gradient is None:engine.core.errors.UnconnectedWarning")
+@pytest.mark.filterwarnings("ignore:the gradient is None:engine.runtime.errors.UnconnectedWarning")
 @pytest.mark.parametrize("row", BOTH, ids=ids)
 def test_on_a_tape(row: Breakage) -> None:
     tf = tape_api

@@ -10,10 +10,10 @@ import pytest
 import graph_api
 import tape_api
 from engine.core import nest
-from engine.core.errors import UnimplementedError
-from engine.core.indexed_slices import IndexedSlices
 from engine.core.value import Value
 from engine.explain import Explanation, explain
+from engine.ops.indexed_slices import IndexedSlices
+from engine.runtime.errors import UnimplementedError
 from tests.op_table import FIRST_ORDER, ROWS, UNTESTED_RULES
 from tests.row import Row
 
@@ -69,7 +69,7 @@ def in_graph(row: Row) -> None:
                 check(explain(y, x, session=session, feed_dict=feed), dense, value)
 
 
-@pytest.mark.filterwarnings("ignore:the gradient is None:engine.core.errors.UnconnectedWarning")
+@pytest.mark.filterwarnings("ignore:the gradient is None:engine.runtime.errors.UnconnectedWarning")
 @pytest.mark.parametrize("module", MODULES)
 def test_explanations_agree_with_gradients(module: str) -> None:
     wrong = []

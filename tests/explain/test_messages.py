@@ -13,8 +13,8 @@ import pytest
 import graph_api
 import optim
 import tape_api
-from engine.core.errors import UnconnectedWarning
 from engine.core.unconnected import why_missing
+from engine.runtime.errors import UnconnectedWarning
 
 
 def test_minimize_in_a_graph_says_of_each_variable_why() -> None:

@@ -10,8 +10,8 @@ import pytest
 
 import graph_api
 import tape_api as tf
-from engine.core.errors import InvalidArgumentError
 from engine.core.tape import active
+from engine.runtime.errors import InvalidArgumentError
 
 
 @pytest.fixture

@@ -8,8 +8,8 @@ from pathlib import Path
 import pytest
 
 import graph_api
+from dualgrad.migrate.command import main
 from engine.explain.reasons import PAGES, REASONS
-from graph_api.migrate.command import main
 from tests.test_readme import expected
 
 HOME = Path(__file__).resolve().parents[2]

@@ -11,9 +11,9 @@ import pytest
 
 import graph_api
 import tape_api
-from engine.core.errors import InvalidArgumentError
 from engine.explain import Explanation, explain
 from engine.explain.rewrite import safe
+from engine.runtime.errors import InvalidArgumentError
 from tests.explain.test_breakages import executed
 
 # ---- rewritten lines -------------------------------------------------------------------------------------------------

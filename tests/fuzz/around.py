@@ -9,10 +9,10 @@ from typing import Any
 
 import numpy as np
 
+from engine.compiler import program
+from engine.control.late import Call
 from engine.core.eager import EagerTensor
 from engine.jacobian.structure.path import Path
-from engine.ops.late import Call
-from engine.program import program
 from engine.runtime.cache import clear_caches
 from tests.fuzz import execute
 

@@ -21,11 +21,11 @@ from typing import Any
 
 import numpy as np
 
+from engine.compiler.ir.instruction import Instruction
+from engine.compiler.program import Program
 from engine.core import dtypes
 from engine.core.aval import Aval
-from engine.program.instruction import Instruction
-from engine.program.native import encoding
-from engine.program.program import Program
+from engine.executor import encoding
 from tests.fuzz.around import quiet
 from tests.fuzz.execute import attempt, reference_of, replayed_at_once, run_in_graph, run_on_tape, values_of
 from tests.fuzz.generate import generate
@@ -147,7 +147,7 @@ def _places(x: Any, path: Path = ()) -> Iterator[tuple[Path, Callable[[Any, rand
         inner = [("attribute", name) for name in ("inputs", "params", "outputs")]
     elif isinstance(x, Aval):
         inner = [("attribute", "shape"), ("attribute", "dtype")]
-    elif dataclasses.is_dataclass(x) and type(x).__module__.startswith("engine.program"):
+    elif dataclasses.is_dataclass(x) and type(x).__module__.startswith("engine.compiler"):
         inner = [("attribute", f.name) for f in dataclasses.fields(x)]
     else:
         if x is None or isinstance(x, (int, float, str, bytes, np.dtype, np.ndarray, dtypes.DType)):

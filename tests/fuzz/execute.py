@@ -15,11 +15,11 @@ import numpy as np
 
 import graph_api
 import tape_api
-from engine import replay
+from engine.closed import replay
+from engine.compiler.lowering import lower
 from engine.core.nest import flatten
 from engine.core.value import Value, dtype_of
 from engine.gradient_tape import GradientTape
-from engine.program import lower
 from engine.reverse import reverse
 from tests.fuzz.keys import KEYS, Asked, numbers
 from tests.fuzz.programs import LAYOUTS, Leaf, Program, compiled

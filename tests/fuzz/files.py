@@ -29,7 +29,7 @@ from typing import Any
 
 os.environ.setdefault("OPENBLAS_NUM_THREADS", "1")
 
-from engine.core.errors import DataLossError, NotFoundError, ResourceExhaustedError, UnimplementedError
+from engine.runtime.errors import DataLossError, NotFoundError, ResourceExhaustedError, UnimplementedError
 from tests.fuzz.formats import FORMATS, Files
 
 SECONDS = 10.0

@@ -22,11 +22,11 @@ import numpy as np
 
 import graph_api as tf
 import tape_api
-from engine.core.errors import InvalidArgumentError
-from engine.io import arrays, checkpoints, limits, table
-from engine.io.golden import Golden, GoldenWriter
-from engine.io.records import read_records, record
-from engine.io.summaries import png
+from dualgrad.files import arrays, checkpoints, limits, table
+from dualgrad.files.golden import Golden, GoldenWriter
+from dualgrad.files.records import read_records, record
+from dualgrad.files.summary_values import png
+from engine.runtime.errors import InvalidArgumentError
 from graph_api.graph_files.reading import message_from
 
 HERE = Path(__file__).resolve().parent.parent

@@ -15,10 +15,10 @@ import numpy as np
 
 import graph_api
 import tape_api
+from dualgrad.frontend.common_names import TABLE
+from engine.control.varying_loop import pull_varying_op
+from engine.control.while_loop import while_op, while_saving_op
 from engine.core.op import Op
-from engine.frontend.names import TABLE
-from engine.ops.varying_loop import pull_varying_op
-from engine.ops.while_loop import while_op, while_saving_op
 from tests.fuzz.programs import MODULES
 from tests.op_table import ROWS
 from tests.row import Row

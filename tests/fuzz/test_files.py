@@ -9,7 +9,7 @@ from typing import Any
 
 import pytest
 
-from engine.core.errors import DataLossError
+from engine.runtime.errors import DataLossError
 from tests.fuzz import files
 from tests.fuzz.formats import FORMATS, Format
 

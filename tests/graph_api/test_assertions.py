@@ -8,7 +8,7 @@ from typing import Any
 import pytest
 
 import graph_api
-from engine.core.errors import InvalidArgumentError
+from engine.runtime.errors import InvalidArgumentError
 
 # a check, what passes it, what does not
 CHECKS: dict[str, tuple[Callable[[Any, Any], Any], Any, Any]] = {

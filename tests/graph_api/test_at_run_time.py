@@ -9,7 +9,7 @@ import numpy as np
 import pytest
 
 import graph_api as tf
-from engine.core.errors import InvalidArgumentError
+from engine.runtime.errors import InvalidArgumentError
 
 A = np.arange(6, dtype=np.float64).reshape(2, 3) + 1
 

@@ -10,7 +10,7 @@ import numpy as np
 import pytest
 
 import graph_api as tf
-from engine.core.errors import InvalidArgumentError
+from engine.runtime.errors import InvalidArgumentError
 
 Keep = Callable[[Any], Any]
 

@@ -11,9 +11,9 @@ import pytest
 
 import graph_api as tf
 import tape_api as tape
-from engine.core.errors import DTypeError, InvalidArgumentError, ShapeError, UnimplementedError
 from engine.core.nest import flatten
 from engine.core.variable import read_variable
+from engine.runtime.errors import DTypeError, InvalidArgumentError, ShapeError, UnimplementedError
 
 Program = Callable[..., Any]
 

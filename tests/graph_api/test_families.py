@@ -8,7 +8,7 @@ import numpy as np
 import pytest
 
 import graph_api as tf
-from engine.program.examine import examine
+from engine.compiler.examine import examine
 from tests.support import assert_same_bits
 
 

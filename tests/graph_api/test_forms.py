@@ -10,7 +10,7 @@ import numpy as np
 import pytest
 
 import graph_api
-from engine.core.errors import FailedPreconditionError, UnimplementedError
+from engine.runtime.errors import FailedPreconditionError, UnimplementedError
 
 A = np.array([[1.0, 2.0], [3.0, 4.0]], np.float32)
 

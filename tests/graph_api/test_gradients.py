@@ -8,7 +8,7 @@ import numpy as np
 import pytest
 
 import graph_api as tf
-from engine.core.errors import DTypeError
+from engine.runtime.errors import DTypeError
 
 
 def run(fetches: object, feeds: dict | None = None) -> object:

@@ -8,7 +8,7 @@ import numpy as np
 import pytest
 
 import graph_api as tf
-from engine.core.errors import UnimplementedError
+from engine.runtime.errors import UnimplementedError
 
 
 @pytest.fixture(autouse=True)

@@ -9,7 +9,7 @@ import numpy as np
 import pytest
 
 import graph_api as tf
-from graph_api import kernel_gradients as kernels
+from graph_api.legacy import kernel_gradients as kernels
 
 X = np.array([[-3.0, -0.5, 0.25, 2.0, 7.0]], np.float32)
 

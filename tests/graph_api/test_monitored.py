@@ -10,7 +10,7 @@ import numpy as np
 import pytest
 
 import graph_api as tf
-from engine.core.errors import UnimplementedError
+from engine.runtime.errors import UnimplementedError
 
 
 def training() -> tuple[Any, Any, Any]:

@@ -111,7 +111,7 @@ def test_all_are_kept(sess: tf.Session, tmp_path: Path, keep: int | None) -> Non
 def test_one_in_so_many_hours_stays(sess: tf.Session, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     two(sess)
     now = time.time()
-    monkeypatch.setattr("engine.frontend.saver.time.time", lambda: now)
+    monkeypatch.setattr("dualgrad.files.saver.time.time", lambda: now)
     saver = tf.train.Saver(max_to_keep=1, keep_checkpoint_every_n_hours=1)
     for i in range(6):
         saver.save(sess, str(tmp_path / "m"), global_step=i, write_meta_graph=False)

@@ -10,7 +10,7 @@ import numpy as np
 import pytest
 
 import graph_api as tf
-from engine.core.errors import UnimplementedError
+from engine.runtime.errors import UnimplementedError
 
 
 def counting() -> tuple[Any, Any]:
@@ -131,7 +131,7 @@ def test_listeners_of_checkpoints(tmp_path: Path) -> None:
 
 
 def test_moving_averages_of_internals() -> None:
-    from graph_api.moving_averages import assign_moving_average, weighted_moving_average
+    from graph_api.legacy.moving_averages import assign_moving_average, weighted_moving_average
 
     plain, debiased = tf.Variable(1.0), tf.Variable(5.0)
     x = tf.placeholder(tf.float32, [])

@@ -10,7 +10,7 @@ import numpy as np
 import pytest
 
 import graph_api
-from engine.core.errors import DTypeError
+from engine.runtime.errors import DTypeError
 
 
 def names(tf: Any) -> list[str]:

@@ -11,8 +11,8 @@ import numpy as np
 import pytest
 
 import graph_api as tf
-from engine.core.errors import DataLossError, NotFoundError, UnimplementedError
-from engine.io.text_parser import parse
+from dualgrad.files.text_format_parser import parse
+from engine.runtime.errors import DataLossError, NotFoundError, UnimplementedError
 from tests.graph_files import golden
 from tests.graph_files.golden import GOLDEN, numbers
 

@@ -9,7 +9,7 @@ import numpy as np
 import pytest
 
 import graph_api as tf
-from engine.core.errors import DataLossError, InvalidArgumentError, OpError, UnimplementedError
+from engine.runtime.errors import DataLossError, InvalidArgumentError, OpError, UnimplementedError
 from tests.graph_files.golden import FROZEN, GOLDEN, STEPS
 
 NAMES = [program.__name__ for program in FROZEN]
@@ -188,7 +188,7 @@ def test_bit_flips_and_truncations_give_errors_of_ours_or_graphs() -> None:
                 with tf.Graph().as_default():
                     tf.import_graph_def(tf.GraphDef.FromString(bytes(data)), name="")
             except (OpError, ValueError) as error:
-                assert type(error).__module__ == "engine.core.errors", error  # noqa: PT017
+                assert type(error).__module__ == "engine.runtime.errors", error  # noqa: PT017
                 refused += 1
         assert refused > 10
 

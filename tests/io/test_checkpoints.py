@@ -11,9 +11,9 @@ from pathlib import Path
 import numpy as np
 import pytest
 
-from engine.core.errors import DataLossError, NotFoundError
-from engine.io import bundle, checkpoints, files
-from engine.io.protos import Extent, TensorSliceProto
+from dualgrad.files import atomic, bundle, checkpoints
+from dualgrad.files.protos import Extent, TensorSliceProto
+from engine.runtime.errors import DataLossError, NotFoundError
 
 GOLDEN = Path(__file__).parent / "golden"
 """Written by TensorFlow 2.21; ``tests/io/golden.py`` says how."""
@@ -102,7 +102,7 @@ class Machine:
     def __init__(self, monkeypatch: pytest.MonkeyPatch, steps: int) -> None:
         self.left = steps
         for name in ("replace", "link", "unlink", "fsync"):
-            monkeypatch.setattr(files.os, name, self.counted(getattr(os, name)))
+            monkeypatch.setattr(atomic.os, name, self.counted(getattr(os, name)))
         real = os.fdopen
 
         def fdopen(handle, mode):
@@ -128,7 +128,7 @@ class Machine:
 
             return Slow()
 
-        monkeypatch.setattr(files.os, "fdopen", fdopen)
+        monkeypatch.setattr(atomic.os, "fdopen", fdopen)
 
     def count(self) -> None:
         if self.left <= 0:
@@ -196,7 +196,7 @@ def test_a_crash_while_another_crash_is_mended(tmp_path: Path) -> None:
 _SAVES = """
 import os, signal, sys
 import numpy as np
-from engine.io import bundle, checkpoints, files
+from dualgrad.files import bundle, checkpoints, files
 
 folder, mine = sys.argv[1], float(sys.argv[2])
 prefix = os.path.join(folder, "m")
@@ -219,7 +219,7 @@ def process(folder: Path, number: int) -> subprocess.Popen[str]:
     return subprocess.Popen(command, cwd=home, text=True, stdin=subprocess.PIPE, stdout=subprocess.PIPE)
 
 
-@pytest.mark.skipif(files.fcntl is None, reason="there are no locks")
+@pytest.mark.skipif(atomic.fcntl is None, reason="there are no locks")
 def test_processes_that_save_under_one_name(tmp_path: Path) -> None:
     others = [process(tmp_path, i) for i in (1, 2, 3)]
     for i in range(40):
@@ -232,7 +232,7 @@ def test_processes_that_save_under_one_name(tmp_path: Path) -> None:
         other.communicate()
 
 
-@pytest.mark.skipif(files.fcntl is None, reason="there are no locks")
+@pytest.mark.skipif(atomic.fcntl is None, reason="there are no locks")
 def test_what_a_killed_save_left_is_cleared_by_the_next_and_a_running_one_is_let_be(tmp_path: Path) -> None:
     def halves() -> list[str]:
         return [n for n in os.listdir(tmp_path) if n.endswith(".tmp")]
@@ -241,12 +241,12 @@ def test_what_a_killed_save_left_is_cleared_by_the_next_and_a_running_one_is_let
     other = process(tmp_path, -1)
     assert other.stdout is not None and other.stdout.readline() == "half\n"
     assert len(halves()) == 1
-    files.write(tmp_path / "another.keras", [b"x"])
+    atomic.write(tmp_path / "another.keras", [b"x"])
     assert len(halves()) == 1, "it is still needed"
     other.communicate("k")
     assert other.returncode < 0
     assert len(halves()) == 1
-    files.write(tmp_path / "another.keras", [b"x"])
+    atomic.write(tmp_path / "another.keras", [b"x"])
     assert halves() == []
     assert read(str(tmp_path / "m"))["w"][0] == 1.0
 
@@ -267,7 +267,7 @@ def test_a_save_within_a_save_does_not_wait_for_itself(tmp_path: Path, monkeypat
 
 
 def test_names_as_long_as_a_file_system_takes(tmp_path: Path) -> None:
-    files.write(tmp_path / ("n" * 250), [b"x"])
+    atomic.write(tmp_path / ("n" * 250), [b"x"])
     assert os.listdir(tmp_path) == ["n" * 250]
 
 

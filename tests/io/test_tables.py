@@ -10,11 +10,11 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from engine.core.errors import DataLossError, InvalidArgumentError, NotFoundError
-from engine.io import records, table
-from engine.io.crc32c import crc32c, masked, masked_crc32c
-from engine.io.snappy import decompress
-from engine.io.varints import varint
+from dualgrad.files import records, table
+from dualgrad.files.crc32c import crc32c, masked, masked_crc32c
+from dualgrad.files.snappy import decompress
+from dualgrad.files.varints import varint
+from engine.runtime.errors import DataLossError, InvalidArgumentError, NotFoundError
 
 # ---- checksums -------------------------------------------------------------------------------------------------------
 

@@ -10,12 +10,12 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from engine.core.errors import DataLossError
-from engine.io import graph_protos, protos
-from engine.io.fields import Field
-from engine.io.protos import Event, Example, Feature, Features, Int64List, Summary, TensorProto
-from engine.io.varints import read_varint, read_varints, varint
-from engine.io.wire import Message
+from dualgrad.files import graph_protos, protos
+from dualgrad.files.fields import Field
+from dualgrad.files.protos import Event, Example, Feature, Features, Int64List, Summary, TensorProto
+from dualgrad.files.varints import read_varint, read_varints, varint
+from dualgrad.files.wire import Message
+from engine.runtime.errors import DataLossError
 
 
 class Everything(Message):
@@ -205,7 +205,7 @@ def test_google_reads_and_writes_the_same() -> None:
         np.array(True),
         np.zeros((0, 2), np.int64),
     ):
-        from engine.io.tensors import array_of, tensor_proto
+        from dualgrad.files.tensors import array_of, tensor_proto
 
         made = tf.make_tensor_proto(array)
         assert np.array_equal(array_of(TensorProto.FromString(made.SerializeToString())), array)

@@ -10,7 +10,7 @@ import numpy as np
 
 import graph_api
 import tape_api
-from engine.core.errors import InvalidArgumentError
+from engine.runtime.errors import InvalidArgumentError
 
 Function = Callable[..., Any]
 """``fn(tf, *tensors)``: a tensor, with either front end for `tf`."""

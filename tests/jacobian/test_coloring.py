@@ -13,7 +13,6 @@ from hypothesis import strategies as st
 from scipy import sparse
 from scipy.sparse import csr_array
 
-from engine.core.errors import InvalidArgumentError
 from engine.jacobian.coloring import compression as module
 from engine.jacobian.coloring.compression import (
     Coloring,
@@ -24,6 +23,7 @@ from engine.jacobian.coloring.compression import (
 )
 from engine.jacobian.coloring.greedy import improve, sequential, star
 from engine.jacobian.coloring.lattice import conflicts, entry_rows, lattice
+from engine.runtime.errors import InvalidArgumentError
 
 
 def recover_columns(pattern: csr_array, coloring: Coloring) -> np.ndarray:

@@ -13,10 +13,10 @@ import pytest
 
 import graph_api
 import tape_api as tf
-from engine.core.errors import InvalidArgumentError, UnimplementedError
 from engine.jacobian import plan_cache as recorded
 from engine.jacobian.execution.parallel import Sent, View, _portable
 from engine.jacobian.planning import plan as plans
+from engine.runtime.errors import InvalidArgumentError, UnimplementedError
 
 RNG = np.random.default_rng(5)
 POINT = RNG.normal(size=(6, 10))

@@ -10,8 +10,8 @@ from scipy import integrate, optimize, sparse
 
 import graph_api
 import tape_api as tf
-from engine.core.errors import InvalidArgumentError, UnimplementedError
 from engine.jacobian.views.for_scipy import SciPyODE
+from engine.runtime.errors import InvalidArgumentError, UnimplementedError
 from tests.jacobian.solved import POINTS, both, bratu, bratu_jacobian, dense, rosenbrock
 
 RNG = np.random.default_rng(11)

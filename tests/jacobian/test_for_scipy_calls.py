@@ -11,9 +11,9 @@ from scipy import sparse
 
 import graph_api
 import tape_api as tf
-from engine.core.errors import DetachWarning, InvalidArgumentError
 from engine.jacobian import plan_cache as recorded
 from engine.jacobian.planning import plan as plans
+from engine.runtime.errors import DetachWarning, InvalidArgumentError
 from tests.jacobian.solved import POINTS, both, bratu, bratu_jacobian, dense, rosenbrock
 
 RNG = np.random.default_rng(12)

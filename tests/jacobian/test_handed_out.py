@@ -14,8 +14,8 @@ from scipy.sparse.linalg import LinearOperator, lsqr
 
 import graph_api
 import tape_api
-from engine.core.errors import InvalidArgumentError, ShapeError
 from engine.jacobian.callable_plan import JacobianPlan
+from engine.runtime.errors import InvalidArgumentError, ShapeError
 from tests.jacobian.both import in_graph, on_tape, points
 
 MATRIX = np.random.default_rng(0).normal(size=(4, 3))

@@ -10,8 +10,8 @@ import numpy as np
 import pytest
 
 import graph_api as g
-from engine.core.errors import InvalidArgumentError, ResourceExhaustedError
 from engine.runtime import buffer_pool
+from engine.runtime.errors import InvalidArgumentError, ResourceExhaustedError
 from tests.jacobian.both import Function, in_graph, least_memory, on_tape
 
 N = 400

@@ -8,10 +8,9 @@ import numpy as np
 import pytest
 from scipy.sparse import csr_array
 
-import engine.frontend.operators  # noqa: F401
+import engine.numpy_api.operators  # noqa: F401
 from engine.core.aval import Aval
 from engine.core.dtypes import float64
-from engine.core.errors import ShapeError
 from engine.core.kinds import linear
 from engine.core.sparsity import Sites
 from engine.core.trace import Trace, constant_value
@@ -33,6 +32,7 @@ from engine.ops.segment import unsorted_segment_sum
 from engine.ops.shape import reshape, stop_gradient, transpose
 from engine.ops.slicing import boolean_mask
 from engine.ops.trig import sin, tanh
+from engine.runtime.errors import ShapeError
 from engine.transform import recorded
 from tests.jacobian.numeric import entries, nonzeros_of, pattern_of, patterns_either_way
 

@@ -10,9 +10,9 @@ import numpy as np
 import pytest
 
 import tape_api as tf
+from engine.closed.replay import structure_of
 from engine.jacobian import plan_cache as recorded
 from engine.jacobian.planning import plan as planning
-from engine.replay import structure_of
 
 RNG = np.random.default_rng(0)
 

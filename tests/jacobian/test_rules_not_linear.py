@@ -10,8 +10,8 @@ import pytest
 
 import graph_api
 import tape_api
-from engine.core.errors import InvalidArgumentError, SymbolicArrayError, UnimplementedError
 from engine.linearity import is_linear, not_linear
+from engine.runtime.errors import InvalidArgumentError, SymbolicArrayError, UnimplementedError
 
 RULES = {
     "clips": lambda tf, d, t: tf.clip_by_value(d, -0.5, 0.5) * tf.cos(t),

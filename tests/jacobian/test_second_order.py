@@ -12,10 +12,10 @@ from scipy import sparse
 
 import graph_api
 import tape_api
-from engine.core.errors import DetachWarning, InvalidArgumentError
 from engine.jacobian.coloring.symmetric import symmetrised
 from engine.jacobian.execution.decompression import Result, Scattered
 from engine.jacobian.structure.path import Path
+from engine.runtime.errors import DetachWarning, InvalidArgumentError
 from tests.jacobian.both import Function, in_graph, on_tape
 from tests.jacobian.both import points as some
 from tests.test_random_programs import NAMES, Instruction, points, programs, run

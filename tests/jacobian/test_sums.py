@@ -9,7 +9,7 @@ import pytest
 
 from engine.core.sparsity import Sites
 from engine.jacobian.planning import plan as planning
-from engine.jacobian.structure.sums import peel_sums
+from engine.jacobian.structure.through_sums import peel_sums
 from tests.jacobian.both import Function, in_graph, least_memory, matrix, on_tape, points, row_by_row
 from tests.jacobian.test_plans import graph_plan, path_of, tape_plan
 from tests.support import assert_close, assert_same_bits

@@ -11,11 +11,11 @@ import pytest
 
 import graph_api as tf
 import tape_api
+from engine.compiler.lowering import lower
+from engine.control.deferred import deferred_op
 from engine.core.trace import needed_nodes
 from engine.jacobian.late_specialisation import LateSparseJacobian
 from engine.jacobian.planning import plan
-from engine.ops.deferred import deferred_op
-from engine.program.lowering import lower
 
 WEIGHTS = np.random.default_rng(0).normal(size=(3, 4))
 POINTS = [np.random.default_rng(b).uniform(0.5, 1.5, (b, 3)) for b in (2, 5, 1, 2)]

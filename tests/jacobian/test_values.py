@@ -10,8 +10,8 @@ import pytest
 
 import graph_api
 import tape_api
-from engine.core.errors import InvalidArgumentError
 from engine.jacobian.execution.evaluate import _transposed
+from engine.runtime.errors import InvalidArgumentError
 from tests.jacobian.both import Function, in_graph, matrix, on_tape, points, row_by_row
 from tests.support import assert_same_bits
 

@@ -7,7 +7,7 @@ from collections.abc import Iterator
 
 import pytest
 
-from graph_api.migrate.hook import Hook
+from dualgrad.migrate.hook import Hook
 
 
 @pytest.fixture(autouse=True)

@@ -8,10 +8,10 @@ from collections.abc import Iterator
 from contextlib import contextmanager
 from pathlib import Path
 
+from dualgrad.migrate.command import main
 from graph_api import overrides
 from graph_api.defaults import stacks
 from graph_api.graph import Graph
-from graph_api.migrate.command import main
 
 
 @contextmanager

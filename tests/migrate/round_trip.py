@@ -17,12 +17,12 @@ from typing import Any
 
 import numpy as np
 
+from dualgrad.migrate import watch
+from dualgrad.migrate.convert import Conversion, capturing, convert
+from dualgrad.migrate.convert.literals import bits
+from dualgrad.migrate.convert.summaries import serialized
 from engine.core.value import boxed
 from graph_api.graph import reset_default_graph
-from graph_api.migrate import watch
-from graph_api.migrate.convert import Conversion, capturing, convert
-from graph_api.migrate.convert.literals import bits
-from graph_api.migrate.convert.summaries import serialized
 from tests.migrate.in_process import interpreter_kept
 from tests.programs.catalogue import HERE
 

@@ -13,7 +13,7 @@ from typing import Any
 import numpy as np
 import pytest
 
-from engine.io.golden import Golden
+from dualgrad.files.golden import Golden
 from tests.migrate.test_record_compare import GRAPH, MAP, TAPE, compared
 from tests.programs.catalogue import HERE as PROGRAMS
 
@@ -23,7 +23,7 @@ pytestmark = pytest.mark.peer
 
 def recorded_under_tensorflow(folder: Path, program: str, *options: str) -> None:
     """Record a program in a process of its own."""
-    command = [sys.executable, "-m", "graph_api.migrate", "record", "--backend", "tensorflow", "-o", "T"]
+    command = [sys.executable, "-m", "dualgrad.migrate", "record", "--backend", "tensorflow", "-o", "T"]
     environment = {**os.environ, "PYTHONPATH": str(HOME), "TF_CPP_MIN_LOG_LEVEL": "3"}
     result = subprocess.run(
         [*command, *options, program], cwd=folder, env=environment, capture_output=True, text=True, check=False
@@ -112,10 +112,10 @@ def test_gradients_of_tapes(tmp_path: Path) -> None:
 @pytest.mark.parametrize("seed", range(3))
 def test_budgets_are_kept_on_random_data(seed: int) -> None:
     tf = pytest.importorskip("tensorflow")
+    from dualgrad.migrate.compare.budgets import budget, judged
     from engine.ops.arithmetic import add, multiply
     from engine.ops.explog import exp, log
     from engine.ops.trig import sin, tanh
-    from graph_api.migrate.compare.budgets import budget, judged
 
     random = np.random.default_rng(seed)
     for dtype in (np.float32, np.float64):

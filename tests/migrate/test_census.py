@@ -6,8 +6,8 @@ from pathlib import Path
 
 import pytest
 
-from graph_api.migrate.check import check
-from graph_api.migrate.check.uses import DIFFERS, MISSES, SAME, UNCHECKED
+from dualgrad.migrate.check import check
+from dualgrad.migrate.check.uses import DIFFERS, MISSES, SAME, UNCHECKED
 from tests.migrate.in_process import dualgrad
 
 PROGRAM = """import tensorflow as tf

@@ -9,12 +9,12 @@ from pathlib import Path
 
 import pytest
 
-from engine.frontend.absent import ABSENT
-from engine.frontend.differences import DIFFERENCES
-from graph_api.migrate.check import check, files_of
-from graph_api.migrate.check.formats import as_json, as_sarif, as_text
-from graph_api.migrate.check.surface import Surface
-from graph_api.migrate.check.uses import Use, uses
+from dualgrad.frontend.absent import ABSENT
+from dualgrad.frontend.differences import DIFFERENCES
+from dualgrad.migrate.check import check, files_of
+from dualgrad.migrate.check.formats import as_json, as_sarif, as_text
+from dualgrad.migrate.check.surface import Surface
+from dualgrad.migrate.check.uses import Use, uses
 from tests.coverage_of_names import used
 from tests.programs.catalogue import HERE, programs
 
@@ -388,7 +388,7 @@ def test_sarif() -> None:
 
 
 def command(*arguments: str, folder: Path) -> subprocess.CompletedProcess[str]:
-    code = "import sys; from graph_api.migrate.command import main; sys.exit(main(sys.argv[1:]))"
+    code = "import sys; from dualgrad.migrate.command import main; sys.exit(main(sys.argv[1:]))"
     everything = [sys.executable, "-c", f"import sys; sys.path.insert(0, {str(HOME)!r}); {code}", "check", *arguments]
     return subprocess.run(everything, cwd=folder, capture_output=True, text=True, check=False)
 

@@ -7,8 +7,8 @@ from pathlib import Path
 
 import pytest
 
-from graph_api.migrate.check import check, files_of
-from graph_api.migrate.check.uses import Use
+from dualgrad.migrate.check import check, files_of
+from dualgrad.migrate.check.uses import Use
 from tests.migrate.test_check import TF, command
 
 PACKAGE = {

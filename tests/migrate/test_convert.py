@@ -6,12 +6,12 @@ from pathlib import Path
 
 import pytest
 
+from dualgrad.migrate.convert.spelling import spelled
 from engine.core.aval import Aval
 from engine.core.dtypes import bool_, complex64, float32, int32
-from engine.core.errors import DTypeError
 from engine.core.op import Op
 from engine.core.trace import Trace
-from graph_api.migrate.convert.spelling import spelled
+from engine.runtime.errors import DTypeError
 from tape_api.names import TABLE
 from tape_api.random import draws
 from tests.migrate.in_process import dualgrad

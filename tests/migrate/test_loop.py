@@ -11,9 +11,9 @@ from typing import Any
 
 import pytest
 
-from engine.io.events import summary_iterator
-from engine.io.tensors import array_of
-from graph_api.migrate.convert import loop
+from dualgrad.files.events import summary_iterator
+from dualgrad.files.tensors import array_of
+from dualgrad.migrate.convert import host_program
 from tests.programs.catalogue import HERE
 
 pytest.importorskip("libcst")
@@ -241,7 +241,7 @@ CONVERT = """
 import json, sys
 from pathlib import Path
 from graph_api import reset_default_graph
-from graph_api.migrate.convert import convert_program
+from dualgrad.migrate.convert import convert_program
 for file in sys.argv[1:]:
     reset_default_graph()
     code, conversion = convert_program(file)
@@ -274,7 +274,7 @@ def converted(tmp_path_factory: pytest.TempPathFactory) -> dict[str, tuple[str, 
 
 @pytest.mark.parametrize("name", [*WHOLE.split(), "lists", "handed", "looked at", "saved", "named"])
 def test_whole_programs(converted: dict[str, tuple[str, dict[str, Any]]], name: str) -> None:
-    """They were run, and printed what they printed before: `loop.tried`."""
+    """They were run, and printed what they printed before: `host_program.tried`."""
     text, content = converted[name]
     assert content["whole"] is True, content["why"]
     assert 'if __name__ == "__main__":\n' in text
@@ -357,7 +357,7 @@ def test_summaries_are_written_by_tape_code(tmp_path: Path) -> None:
     program, out = tmp_path / "shown.py", tmp_path / "shown_tape.py"
     program.write_text(SHOWN)
     env = {**os.environ, "PYTHONPATH": str(HOME)}
-    dualgrad = [sys.executable, "-m", "graph_api.migrate"]
+    dualgrad = [sys.executable, "-m", "dualgrad.migrate"]
     command = [*dualgrad, "convert", "-o", out.name, program.name, "tried"]
     converted = subprocess.run(command, cwd=tmp_path, env=env, capture_output=True, text=True, check=False)
     assert converted.returncode == 0, converted.stderr
@@ -399,7 +399,7 @@ def test_what_stays_stays_as_it_was_written(converted: dict[str, tuple[str, dict
 def test_without_the_library(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setitem(sys.modules, "libcst", None)
     with pytest.raises(ImportError, match=r"pip install 'dualgrad\[migrate\]'.*--functions"):
-        loop.needed()
+        host_program.needed()
 
 
 def test_a_program_that_prints_something_else_is_not_whole() -> None:
@@ -407,6 +407,6 @@ def test_a_program_that_prints_something_else_is_not_whole() -> None:
         def write(self, file: Path) -> None:
             file.write_text("print('a')\n")
 
-    loop.tried(Conversion(), "p.py", [], "a\n")
-    with pytest.raises(loop.Unsafe, match="it prints 'a', not 'b'"):
-        loop.tried(Conversion(), "p.py", [], "b\n")
+    host_program.tried(Conversion(), "p.py", [], "a\n")
+    with pytest.raises(host_program.Unsafe, match="it prints 'a', not 'b'"):
+        host_program.tried(Conversion(), "p.py", [], "b\n")

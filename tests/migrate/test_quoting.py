@@ -12,15 +12,15 @@ from xml.etree import ElementTree as ET
 import pytest
 
 import graph_api as tf
+from dualgrad.migrate.check.formats import as_json, as_sarif, as_text
+from dualgrad.migrate.check.uses import MISSES, Use
+from dualgrad.migrate.compare.findings import Comparison, Difference
+from dualgrad.migrate.compare.page import page
+from dualgrad.migrate.convert import printing
+from dualgrad.migrate.convert.calling import _filled
+from dualgrad.migrate.convert.identifiers import identifier
 from engine.explain.picture import Picture, dot, svg
 from engine.quoting import markup, one_line, printable
-from graph_api.migrate.check.formats import as_json, as_sarif, as_text
-from graph_api.migrate.check.uses import MISSES, Use
-from graph_api.migrate.compare.findings import Comparison, Difference
-from graph_api.migrate.compare.page import page
-from graph_api.migrate.convert import printing
-from graph_api.migrate.convert.calling import _filled
-from graph_api.migrate.convert.names import identifier
 from tests.migrate.in_process import dualgrad
 
 CODE = "__import__('os').mkdir('ran')"
@@ -82,7 +82,7 @@ def test_strings_get_double_quotes_by_token_or_not_at_all(text: str) -> None:
 
 
 def test_what_is_written_otherwise_than_meant_is_refused(monkeypatch: pytest.MonkeyPatch) -> None:
-    from graph_api.migrate.convert.body import Statement
+    from dualgrad.migrate.convert.body import Statement
 
     statement = Statement(ast.parse("x = f('a', 'b')").body[0])
     assert printing.checked("", [], [statement], lambda _: "") == ['x = f("a", "b")']

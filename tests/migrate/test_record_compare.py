@@ -12,8 +12,8 @@ from typing import Any
 import numpy as np
 import pytest
 
-from engine.core.errors import DataLossError, NotFoundError
-from engine.io.golden import Golden, digest
+from dualgrad.files.golden import Golden, digest
+from engine.runtime.errors import DataLossError, NotFoundError
 from tests.migrate.in_process import dualgrad
 from tests.programs.catalogue import HERE as PROGRAMS
 
@@ -189,7 +189,7 @@ def test_other_folders_are_not_written_to(tmp_path: Path) -> None:
 
 @pytest.mark.parametrize("kind", [np.float16, np.complex64, np.int8, bool])
 def test_arrays_come_back_as_they_were(kind: Any, tmp_path: Path) -> None:
-    from engine.io.golden import GoldenWriter
+    from dualgrad.files.golden import GoldenWriter
 
     arrays = [np.array([[1, 0], [0, 1]], kind), np.zeros((0, 3), kind), np.array(1, kind)]
     arrays += [np.array([b"a\0", "\u00e9".encode(), b""], object), np.array(-0.0), np.array([np.nan, np.inf])]
@@ -458,7 +458,7 @@ def test_what_an_optimizer_keeps_is_made_at_its_first_step(tmp_path: Path) -> No
 
 def test_who_reads_the_output_may_stop(tmp_path: Path) -> None:
     (tmp_path / "many.py").write_text("import tensorflow as tf\n" + "tf.no_such_name\n" * 9000)
-    command = [sys.executable, "-m", "graph_api.migrate", "check", str(tmp_path / "many.py")]
+    command = [sys.executable, "-m", "dualgrad.migrate", "check", str(tmp_path / "many.py")]
     with subprocess.Popen(command, cwd=HOME, stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True) as process:
         assert process.stdout is not None and process.stderr is not None
         assert "missing" in process.stdout.readline()

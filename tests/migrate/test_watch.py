@@ -1,4 +1,4 @@
-"""`graph_api.migrate.watch`: who asks is told of every run, and the program cannot tell."""
+"""`dualgrad.migrate.watch`: who asks is told of every run, and the program cannot tell."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ import numpy as np
 import pytest
 
 import graph_api as tf
-from graph_api.migrate.watch import Run, watching
+from dualgrad.migrate.watch import Run, watching
 from graph_api.session import Session
 
 HOME = Path(__file__).resolve().parents[2]
@@ -112,7 +112,7 @@ def test_a_program_is_watched(tmp_path: Path) -> None:
         "with tf.Session() as s:\n    print(ask(s, tf.constant(2.0)))\nsys.exit(3)\n"
     )
     code = (
-        "from graph_api.migrate.watch import watch_program\nseen = []\n"
+        "from dualgrad.migrate.watch import watch_program\nseen = []\n"
         "code = watch_program('program.py', ['--flag'], seen.append)\n"
         "print(code, [(r.site[0].rpartition('/')[2], r.site[1]) for r in seen])\n"
     )

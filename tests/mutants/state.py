@@ -86,28 +86,28 @@ MUTANTS = (
     ),
     Mutant(
         "a variable shares memory with what was fed",
-        "graph_api/state.py",
+        "graph_api/session_state.py",
         "new = {key: boxed(shared.owned(value)) for key, value in whole}",
         "new = {key: boxed(value) for key, value in whole}",
         ("tests/graph_api/test_state.py::test_a_python_functions_own_array_may_change_later",),
     ),
     Mutant(
         "an assigned value of another shape passes",
-        "graph_api/state.py",
+        "graph_api/session_state.py",
         "whole.append((key, _fitting(assignment.handle, next(left))))",
         "whole.append((key, next(left)))",
         ("tests/graph_api/test_state.py::test_values_of_a_wrong_shape_are_refused",),
     ),
     Mutant(
         "rows out of range are written",
-        "graph_api/state.py",
+        "graph_api/session_state.py",
         "self.value(key), *part)\n",
         "self.value(key), *part) if not part else None\n",
         ("tests/test_row_assignment.py::test_bad_rows_leave_the_variable_as_it_was",),
     ),
     Mutant(
         "a replay's key misses dtypes",
-        "engine/replay.py",
+        "engine/closed/replay.py",
         "parts += (array.shape, array.dtype, array.flags.c_contiguous)",
         "parts += (array.shape, array.flags.c_contiguous)",
         # with the extension the key is made in C, and compared with that of Python
@@ -115,7 +115,7 @@ MUTANTS = (
     ),
     Mutant(
         "a replay's key misses parameters",
-        "engine/replay.py",
+        "engine/closed/replay.py",
         "parts += (name, distinct(param))",
         "parts.append(name)",
         ("tests/test_replay.py::test_parameters_are_part_of_the_structure", IN_C),
@@ -143,14 +143,14 @@ MUTANTS = (
     ),
     Mutant(
         "a sub-trace hands out its constants",
-        "engine/subtraces/subtrace.py",
+        "engine/closed/subtrace.py",
         "        if not constants:\n            return results",
         "        if constants is not None:\n            return results",
         ("tests/graph_api/test_control.py::test_results_belong_to_the_caller",),
     ),
     Mutant(
         "a pullback is kept whatever is known already",
-        "engine/subtraces/subtrace.py",
+        "engine/closed/subtrace.py",
         'key = ("pullback", tuple(wanted), tuple(given), tuple(seeded))',
         'key = ("pullback", tuple(wanted), tuple(given))',
         ("tests/graph_api/test_control.py::test_third_derivatives",),

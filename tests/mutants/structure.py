@@ -55,7 +55,7 @@ MUTANTS = (
     ),
     Mutant(
         "a multiple is a sum",
-        "engine/jacobian/structure/sums.py",
+        "engine/jacobian/structure/through_sums.py",
         "return found if 0 < len(found) == len({slot for _, slot, _ in found}) else None",
         "return found or None",
         ("tests/jacobian/test_sums.py",),
@@ -164,7 +164,7 @@ MUTANTS = (
     ),
     Mutant(
         "copies of matrices take no memory",
-        "engine/jacobian/planning/memory.py",
+        "engine/jacobian/planning/memory_limit.py",
         " + _own_bytes(path, nodes)",
         "",
         (MEMORY + "test_copies_of_matrices_are_counted",),
@@ -172,14 +172,14 @@ MUTANTS = (
     # speculative NaN checks
     Mutant(
         "products are not looked at",
-        "engine/program/passes/nan_checks.py",
+        "engine/compiler/passes/nan_checks.py",
         "                    checks.add(-smallest[i][1])\n",
         "",
         (PASSES + "test_zero_times_infinity_is_found_behind_the_products", PASSES + "test_one_check_for_all_products"),
     ),
     Mutant(
         "a check finds nothing",
-        "engine/program/passes/nan_checks.py",
+        "engine/compiler/passes/nan_checks.py",
         "    if has_nan(x):\n",
         "    if has_nan(x) and not len(x):\n",
         (PASSES + "test_zero_times_infinity_is_found_behind_the_products",),

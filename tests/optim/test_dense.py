@@ -11,8 +11,8 @@ import numpy as np
 import pytest
 
 import tape_api as tf
-from engine.program import update_loop
-from engine.program.update_loop import TILE_BYTES, UpdateLoop
+from engine.compiler.updates import update_loop
+from engine.compiler.updates.update_loop import TILE_BYTES, UpdateLoop
 from engine.runtime.cache import clear_caches
 from optim import dense
 from tests.optim.cases import IDS, PAIRS, Case

@@ -11,9 +11,9 @@ import graph_api as tf
 import optim
 import tape_api as v2
 from bench.measure import peak_bytes
+from engine.compiler.updates import late_updates
 from engine.core.aval import aval_of_array
-from engine.program import late_updates
-from engine.program.native.staged import in_python
+from engine.executor.staged import in_python
 from engine.runtime import buffer_pool
 from optim import dense
 from tests.support import assert_same_bits

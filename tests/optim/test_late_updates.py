@@ -13,9 +13,9 @@ import graph_api
 import graph_api as tf
 import optim
 import tape_api
-from engine.program import late_updates
-from engine.program.lowering import lower
-from engine.program.passes.pipeline import ALL_PASSES
+from engine.compiler.lowering import lower
+from engine.compiler.pipeline import ALL_PASSES
+from engine.compiler.updates import late_updates
 from tests.optim.cases import IDS, PAIRS, Case
 from tests.support import assert_same_bits
 

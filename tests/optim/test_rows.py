@@ -12,7 +12,7 @@ import pytest
 import graph_api
 import optim
 import tape_api
-from engine.core.errors import IndexOutOfRangeError
+from engine.runtime.errors import IndexOutOfRangeError
 from tests.optim.cases import IDS, PAIRS, Case
 from tests.optim.rows import DISTINCT, REPEATED, START, in_graph, on_tape
 from tests.support import assert_same_bits

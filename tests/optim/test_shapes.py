@@ -11,7 +11,7 @@ import pytest
 import graph_api
 import optim
 import tape_api
-from engine.core.errors import IndexOutOfRangeError
+from engine.runtime.errors import IndexOutOfRangeError
 from optim import transforms
 from tests.optim.cases import CASES, Case
 

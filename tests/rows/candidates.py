@@ -1,10 +1,10 @@
-"""Rows of `engine.ops.candidates`."""
+"""Rows of `dualgrad.extras.ops.candidates`."""
 
 from __future__ import annotations
 
 import numpy as np
 
-from engine.ops import candidates
+from dualgrad.extras.ops import candidates
 from tests.row import Row, fixed
 
 SEED, COUNTER = fixed([3, 4], np.int64), fixed(0, np.int64)

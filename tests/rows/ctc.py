@@ -1,4 +1,4 @@
-"""Rows of `engine.ops.ctc`."""
+"""Rows of `dualgrad.extras.ops.ctc`."""
 
 from __future__ import annotations
 
@@ -6,7 +6,7 @@ import itertools
 
 import numpy as np
 
-from engine.ops import ctc
+from dualgrad.extras.ops import ctc
 from tests.row import Row, fixed, real
 
 PLACES = fixed([[0, 0], [0, 1], [1, 0]], np.int64)

@@ -6,12 +6,12 @@ from typing import Any
 
 import numpy as np
 
+from engine.closed.subtrace import build
 from engine.core.aval import Aval
 from engine.core.value import aval_of
 from engine.custom import closed_call, custom_call
 from engine.ops.shape import stop_gradient
 from engine.ops.trig import cos, sin
-from engine.subtraces.subtrace import build
 from tests.row import Row, real
 
 

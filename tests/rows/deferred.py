@@ -1,4 +1,4 @@
-"""Rows of `engine.ops.deferred`."""
+"""Rows of `engine.control.deferred`."""
 
 from __future__ import annotations
 
@@ -7,11 +7,11 @@ from typing import Any
 
 import numpy as np
 
+from engine.closed.subtrace import SubTrace, build
+from engine.control.deferred import Recipe, deferred_op
 from engine.core.aval import Aval
-from engine.ops.deferred import Recipe, deferred_op
 from engine.ops.shape import reshape
 from engine.ops.trig import sin
-from engine.subtraces.subtrace import SubTrace, build
 from tests.row import Row, real
 
 

@@ -1,11 +1,12 @@
-"""Rows of `engine.ops.losses`."""
+"""Rows of `dualgrad.extras.ops.losses`."""
 
 from __future__ import annotations
 
 import numpy as np
 import scipy.special as sp
 
-from engine.ops import arithmetic, cross_entropy, losses
+from dualgrad.extras.ops import losses
+from engine.ops import arithmetic, cross_entropy
 from tests.row import Row, distinct, fixed, positive, real
 
 LABELS = fixed([1, 3, 0])

@@ -1,15 +1,15 @@
-"""Rows of `engine.ops.varying_loop`."""
+"""Rows of `engine.control.varying_loop`."""
 
 from __future__ import annotations
 
 import numpy as np
 
+from engine.closed.subtrace import build
+from engine.control import varying_loop
 from engine.core.aval import Aval
 from engine.core.dtypes import float64
-from engine.ops import varying_loop
 from engine.ops.joining import concat
 from engine.ops.reduce import reduce_sum
-from engine.subtraces.subtrace import build
 from tests.row import Row, fixed
 
 GROWING = (Aval((None,), float64), Aval((), float64))

@@ -11,7 +11,7 @@ import pytest
 
 import graph_api as g
 import tape_api as tf
-from engine.io.tensors import array_of
+from dualgrad.files.tensors import array_of
 
 CALLBACKS = tf.keras.callbacks
 X = np.linspace(-1, 1, 40, dtype=np.float32)[:, None]

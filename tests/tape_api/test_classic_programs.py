@@ -89,7 +89,7 @@ def test_gradient_penalty() -> None:
     assert all(np.all(np.isfinite(g)) and np.any(g.numpy()) for g in gradients)
 
 
-@pytest.mark.filterwarnings("ignore:variable .* is read:engine.core.errors.DetachWarning")
+@pytest.mark.filterwarnings("ignore:variable .* is read:engine.runtime.errors.DetachWarning")
 def test_variables_on_tapes() -> None:
     found = programs.variables_on_tapes(tf)
     assert [float(g) for g in found["reads"]] == [405.0, 81.0, 81.0, 81.0, 81.0]
@@ -97,7 +97,7 @@ def test_variables_on_tapes() -> None:
     assert [None if g is None else float(g) for g in found["assigned"]] == [20.0, None]
 
 
-@pytest.mark.filterwarnings("ignore:variable .* is read:engine.core.errors.DetachWarning")
+@pytest.mark.filterwarnings("ignore:variable .* is read:engine.runtime.errors.DetachWarning")
 @pytest.mark.parametrize("program", programs.PROGRAMS, ids=lambda p: p.__name__)
 def test_programs_are_repeatable(program: Any) -> None:
     first, second = (tf.nest.flatten(program(tf)) for _ in range(2))

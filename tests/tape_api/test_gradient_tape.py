@@ -114,7 +114,7 @@ def test_assignment_inside_the_tape() -> None:
     assert tape.gradient(y, x).numpy() == 6.0
 
 
-@pytest.mark.filterwarnings("ignore:variable .* is read:engine.core.errors.DetachWarning")
+@pytest.mark.filterwarnings("ignore:variable .* is read:engine.runtime.errors.DetachWarning")
 def test_reads_before_and_after_an_assignment_both_count() -> None:
     x = tf.Variable(2.0)
     with tf.GradientTape() as tape:
@@ -124,7 +124,7 @@ def test_reads_before_and_after_an_assignment_both_count() -> None:
     assert tape.gradient([y, z], x).numpy() == 4.0 + 10.0
 
 
-@pytest.mark.filterwarnings("ignore:variable .* is read:engine.core.errors.DetachWarning")
+@pytest.mark.filterwarnings("ignore:variable .* is read:engine.runtime.errors.DetachWarning")
 def test_assignment_cuts_the_path() -> None:
     v, w = tf.Variable(2.0), tf.Variable(1.0)
     with tf.GradientTape(persistent=True) as tape:

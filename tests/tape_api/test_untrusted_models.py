@@ -16,8 +16,8 @@ import numpy as np
 import pytest
 
 import tape_api as tf
-from engine.core.errors import DataLossError
-from engine.frontend.keras.configs import REGISTERED
+from dualgrad.keras.configs import REGISTERED
+from engine.runtime.errors import DataLossError
 from tape_api import keras
 from tape_api.keras import layers
 
@@ -44,8 +44,8 @@ def planted(mark: Path) -> list[dict[str, Any]]:
         ("keras.utils", "get_file", {"origin": f"file://{mark.parent}/source", "fname": str(mark)}),
         ("tape_api.keras.models", "save_model", {"model": None, "filepath": str(mark)}),
         ("tape_api.model_files", "files.write", {"path": str(mark), "parts": []}),
-        ("engine.io.files", "write", {"path": str(mark), "parts": []}),
-        ("engine.io", "files", {}),
+        ("dualgrad.files.atomic", "write", {"path": str(mark), "parts": []}),
+        ("dualgrad.files", "files", {}),
         ("evil_module_beside", "Thing", {}),
         ("keras.layers", "evil_module_beside", {}),
     ]

@@ -11,7 +11,7 @@ import pytest
 
 import graph_api
 import tape_api as tf
-from engine.core.errors import DetachWarning
+from engine.runtime.errors import DetachWarning
 
 
 @pytest.mark.parametrize(

@@ -30,9 +30,9 @@ from dataclasses import dataclass
 import numpy as np
 from scipy.sparse import csr_array
 
-from engine.core.errors import InvalidArgumentError
 from engine.jacobian.coloring.greedy import improve, sequential, star
 from engine.jacobian.coloring.lattice import conflicts, entry_rows, lattice, positions
+from engine.runtime.errors import InvalidArgumentError
 
 SMALL = 200_000  # entries below which time hardly matters, and more is tried
 SMALL_GRAPH = 1_000_000  # entries up to which a star colouring is looked for, in a Python loop

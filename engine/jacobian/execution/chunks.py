@@ -12,6 +12,10 @@ from typing import Any
 
 import numpy as np
 
+from engine.closed.capture import closed_rule
+from engine.closed.subtrace import Body, SubTrace, build
+from engine.control.deferred import Recipe, deferred_op
+from engine.control.scan_loop import scan_op
 from engine.core.aval import Aval
 from engine.core.dtypes import int64
 from engine.core.op import Node
@@ -20,12 +24,8 @@ from engine.core.tape import paused
 from engine.core.trace import Symbol
 from engine.core.value import Value, aval_of
 from engine.custom import custom_call
-from engine.ops.deferred import Recipe, deferred_op
 from engine.ops.joining import concat
-from engine.ops.scan_loop import scan_op
 from engine.runtime.buffer_pool import empty
-from engine.subtraces.capture import closed_rule
-from engine.subtraces.subtrace import Body, SubTrace, build
 
 
 def starts(count: int, chunk: int) -> tuple[int, list[int]]:

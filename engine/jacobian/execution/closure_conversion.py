@@ -6,10 +6,10 @@ is copied into another trace, or sent elsewhere, has nodes in place of it.
 
 from __future__ import annotations
 
+from engine.closed.capture import closed_rule, in_order
 from engine.core.trace import Symbol
 from engine.custom import custom_call
 from engine.jacobian.structure.path import Path
-from engine.subtraces.capture import closed_rule, in_order
 
 
 def with_closed_rules(path: Path) -> Path:

@@ -12,7 +12,7 @@ from typing import Any
 
 import numpy as np
 
-import engine.frontend.operators  # noqa: F401  (rules use Python's operators on values)
+import engine.numpy_api.operators  # noqa: F401  (rules use Python's operators on values)
 from engine.core.batching import Batched, batch_level, unbatch
 from engine.core.op import Node
 from engine.core.operands import Operand

@@ -24,21 +24,21 @@ from typing import Any, NoReturn
 import numpy as np
 from numpy.lib.array_utils import byte_bounds
 
+from engine.compiler.program import Program
 from engine.core.aval import Aval
 from engine.core.dtypes import int64
-from engine.core.errors import InvalidArgumentError, UnimplementedError
 from engine.core.kinds import PerOperand, general
 from engine.core.op import Op
 from engine.core.tape import paused
 from engine.jacobian.execution.chunks import starts, together
 from engine.jacobian.execution.closure_conversion import with_closed_rules
-from engine.jacobian.execution.compiled import Compiled, Mirror, numbered
 from engine.jacobian.execution.evaluate import ends_of, note_contents, placed, rows_for, swept
+from engine.jacobian.execution.plan_programs import Compiled, Mirror, numbered
 from engine.jacobian.planning.direction import PlannedSweep
 from engine.jacobian.planning.plan import Options, Plan, plan_for
 from engine.jacobian.structure.path import Path
-from engine.program import Program
 from engine.runtime.cache import Cache
+from engine.runtime.errors import InvalidArgumentError, UnimplementedError
 from engine.runtime.ownership import own_results
 from engine.runtime.shared_file import Packed, Room, shared_file
 

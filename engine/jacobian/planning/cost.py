@@ -10,7 +10,7 @@ import math
 
 from engine.core.op import Node
 from engine.core.value import aval_of
-from engine.program.native.extension import executor
+from engine.executor.extension import executor
 from engine.runtime.tuning import TUNING
 
 COSTS = TUNING.native if executor is not None else TUNING.python

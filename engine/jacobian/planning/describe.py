@@ -24,7 +24,7 @@ from engine.jacobian.coloring.symmetric import Mirrored, Transposed
 from engine.jacobian.execution.decompression import Beside, Block, Scattered, Stacked, Whole
 from engine.jacobian.planning.direction import PlannedSweep
 from engine.jacobian.planning.elimination import Product, Step
-from engine.jacobian.planning.memory import readable
+from engine.jacobian.planning.memory_limit import readable
 from engine.jacobian.structure.path import Path
 
 Names = Mapping[int, str]

@@ -20,7 +20,6 @@ from typing import Any, NamedTuple
 import numpy as np
 from scipy import sparse
 
-from engine.core.errors import InvalidArgumentError
 from engine.core.op import Node
 from engine.core.sparsity import Sites
 from engine.jacobian.coloring.symmetric import symmetrised
@@ -29,15 +28,16 @@ from engine.jacobian.planning.cost import PICK
 from engine.jacobian.planning.describe import count, describe_block, describe_fact, describe_sweep, names_of
 from engine.jacobian.planning.direction import DirectionAssignment, Group, PlannedSweep, Ways
 from engine.jacobian.planning.hessian import symmetric_plan
-from engine.jacobian.planning.memory import check_room, chunks_for, held_bytes
+from engine.jacobian.planning.memory_limit import check_room, chunks_for, held_bytes
 from engine.jacobian.planning.single_rows import full_patterns, with_single_rows
 from engine.jacobian.structure.path import Path
 from engine.jacobian.structure.pattern import Pattern
 from engine.jacobian.structure.peeling import IndexMap, peel_sources, peel_targets, unpeeled
 from engine.jacobian.structure.propagation import TooFullError, patterns
-from engine.jacobian.structure.sums import peel_sums
+from engine.jacobian.structure.through_sums import peel_sums
 from engine.linearity import not_linear
 from engine.runtime.cache import Cache
+from engine.runtime.errors import InvalidArgumentError
 
 MODES = ("auto", "forward", "reverse")
 _THIN = 16

@@ -10,11 +10,11 @@ from __future__ import annotations
 import dataclasses
 from typing import Any
 
-from engine.core.errors import InvalidArgumentError
 from engine.core.op import Node
 from engine.jacobian.structure.path import Path, is_connected
 from engine.jacobian.structure.pattern import Pattern
 from engine.linearity import name_of
+from engine.runtime.errors import InvalidArgumentError
 
 
 def with_single_rows(options: Any, sparsity: Any, node: Node) -> Any:

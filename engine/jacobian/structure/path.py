@@ -14,6 +14,7 @@ from typing import Any
 
 import numpy as np
 
+from engine.compiler.ir.instruction import is_stateful
 from engine.core.detach import looked_at
 from engine.core.eager import EagerTensor
 from engine.core.op import Node, distinct
@@ -22,7 +23,6 @@ from engine.core.value import Value, aval_of, known_shape
 from engine.core.variable import read_variable
 from engine.linearity import has_users_rule
 from engine.ops.shape import identity
-from engine.program.instruction import is_stateful
 from engine.reverse import live_path
 
 

@@ -18,7 +18,6 @@ import numpy as np
 from scipy import sparse
 
 from engine.core.batching import Batched, batch_level, unbatch
-from engine.core.errors import InvalidArgumentError
 from engine.core.operands import Operand
 from engine.core.value import dtype_of
 from engine.forward import forward
@@ -28,6 +27,7 @@ from engine.ops.checked import checked_op
 from engine.ops.compare import cast
 from engine.ops.shape import reshape
 from engine.reverse import reverse
+from engine.runtime.errors import InvalidArgumentError
 
 _VECTORS = 3
 _MOST = 32

@@ -16,7 +16,6 @@ from scipy import sparse
 
 from engine.core.dtypes import float32
 from engine.core.eager import EagerTensor
-from engine.core.errors import InvalidArgumentError
 from engine.core.tape import Tape, paused
 from engine.core.value import dtype_of
 from engine.jacobian.views.results import SparseJacobian
@@ -25,6 +24,7 @@ from engine.ops.compare import cast
 from engine.ops.complexes import complex as complex_of
 from engine.ops.complexes import imag, real
 from engine.ops.creation import zeros_like
+from engine.runtime.errors import InvalidArgumentError
 
 
 def by_parts(

@@ -18,23 +18,23 @@ from engine.core import nest
 from engine.core.aval import format_shape
 from engine.core.detach import refusal
 from engine.core.eager import EagerTensor
-from engine.core.errors import InvalidArgumentError
 from engine.core.sparsity import Sites
 from engine.core.tape import Tape, paused
 from engine.core.value import Value, dtype_of
 from engine.core.variable import Variable
 from engine.jacobian.callable_plan import contents_besides
-from engine.jacobian.execution.compiled import Compiled, compiled_jacobian
 from engine.jacobian.execution.parallel import Spread, check_executor, spread_over
+from engine.jacobian.execution.plan_programs import Compiled, compiled_jacobian
 from engine.jacobian.plan_cache import compiled_for
 from engine.jacobian.planning.plan import Options
 from engine.jacobian.second import compiled_gradient, compiled_hessian, compiled_product, compiled_pull, compiled_push
 from engine.jacobian.structure.path import Path
 from engine.jacobian.structure.propagation import patterns
-from engine.jacobian.views.missing import check_all_implemented
 from engine.jacobian.views.operator import JacobianOperator
 from engine.jacobian.views.results import options_for, pattern_given, sparse_block
+from engine.jacobian.views.unimplemented import check_all_implemented
 from engine.ops.reduce import reduce_sum
+from engine.runtime.errors import InvalidArgumentError
 
 Derived = tuple[Compiled, list[Any]]
 """A compiled derivative and the arrays that it takes."""

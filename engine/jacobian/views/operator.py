@@ -10,9 +10,10 @@ import numpy as np
 from scipy import sparse
 from scipy.sparse.linalg import LinearOperator, aslinearoperator
 
+from engine.closed.subtrace import SubTrace
+from engine.control.deferred import Recipe
 from engine.core.aval import Aval
 from engine.core.composite import Composite
-from engine.core.errors import InvalidArgumentError
 from engine.core.tape import paused
 from engine.core.value import aval_of, dtype_of, known_shape
 from engine.jacobian.execution.closure_conversion import with_closed_rules
@@ -22,8 +23,7 @@ from engine.jacobian.planning.plan import Options
 from engine.jacobian.second import compiled_pull, compiled_push
 from engine.jacobian.structure.path import Path
 from engine.ops.creation import zeros_like
-from engine.ops.deferred import Recipe
-from engine.subtraces.subtrace import SubTrace
+from engine.runtime.errors import InvalidArgumentError
 
 Walk = tuple[Callable[..., Any], Sequence[Any]]
 """A function of some values and a vector, which gives ``[[product]]``, and these values."""

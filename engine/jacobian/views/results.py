@@ -13,7 +13,6 @@ from engine.core import nest
 from engine.core.aval import compatible
 from engine.core.composite import Composite
 from engine.core.eager import EagerTensor
-from engine.core.errors import InvalidArgumentError
 from engine.core.operands import Operand
 from engine.core.structural import reshape_to
 from engine.core.trace import Symbol
@@ -23,6 +22,7 @@ from engine.jacobian.execution.decompression import Scattered
 from engine.jacobian.planning.plan import MODES, Options
 from engine.ops.selection import pick_op, place_op
 from engine.runtime.cache import cached
+from engine.runtime.errors import InvalidArgumentError
 
 FORMATS = ("dense", "csr", "csc", "coo", "operator")
 

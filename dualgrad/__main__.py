@@ -1,0 +1,10 @@
+"""``python -m dualgrad.migrate``: the command ``dualgrad``."""
+
+from __future__ import annotations
+
+import sys
+
+from dualgrad.migrate.command import main
+
+if __name__ == "__main__":
+    sys.exit(main())

@@ -1,0 +1,125 @@
+"""Stages that call functions on elements."""
+
+from __future__ import annotations
+
+import itertools
+from collections.abc import Iterator
+from typing import Any
+
+import numpy as np
+
+from dualgrad.data.stage import UNKNOWN, Element, Environment, Stage, Stream
+from dualgrad.data.structure import Spec
+from engine.runtime.errors import InvalidArgumentError
+
+
+class Mapped(Stage):
+    """What a function makes of each element."""
+
+    def __init__(self, source: Stage, function: Any) -> None:
+        self.inputs = (source,)
+        self.function = function
+        self.own = function.captured
+
+    @property
+    def spec(self) -> Spec:
+        """Of what the function returns."""
+        return self.function.result_spec(self.inputs[0])
+
+    def stream(self, env: Environment) -> Stream:
+        """The results."""
+        return Stream(map(self.function.bound(env), self.inputs[0].stream(env).elements()))
+
+    def size(self, env: Environment | None = None) -> int:
+        """As many."""
+        return self.inputs[0].size(env)
+
+
+class Filtered(Stage):
+    """The elements for which a function holds."""
+
+    def __init__(self, source: Stage, predicate: Any) -> None:
+        self.inputs = (source,)
+        self._predicate = predicate
+        self.own = predicate.captured
+
+    def stream(self, env: Environment) -> Stream:
+        """Those elements."""
+        holds = self._predicate.bound(env)
+        source = self.inputs[0].stream(env)
+        return source.choosing(item for item in source.items if bool(holds(source.element(item))[0]))
+
+    def size(self, env: Environment | None = None) -> int:
+        """Not known."""
+        return 0 if self.inputs[0].size(env) == 0 else UNKNOWN
+
+
+class Interleaved(Stage):
+    """The elements of the data sets that a function makes, of several at a time (`flat_map`: of one)."""
+
+    def __init__(self, source: Stage, function: Any, cycle: Any, block: Any) -> None:
+        self.inputs = (source,)
+        self._function, self._cycle, self._block = function, cycle, block
+        self.own = (*function.captured, cycle, block)
+
+    @property
+    def spec(self) -> Spec:
+        """Of the elements of these data sets."""
+        return self._function.result_spec(self.inputs[0])
+
+    def stream(self, env: Environment) -> Stream:
+        """Blocks of each in turn; one that ends makes room for the next."""
+        start = self._function.streams(env)
+        sources = map(start, self.inputs[0].stream(env).elements())
+        return Stream(_interleaved(sources, env.number(self._cycle), env.number(self._block)))
+
+
+def _interleaved(sources: Iterator[Iterator[Any]], cycle: int, block: int) -> Iterator[Any]:
+    if cycle < 1 or block < 1:
+        raise InvalidArgumentError(
+            f"interleave: `cycle_length` and `block_length` must be positive, got {cycle} and {block}"
+        )
+    slots: list[Iterator[Any] | None] = [None] * cycle
+    at, ended = 0, False
+    while not ended or any(s is not None for s in slots):
+        if slots[at] is None and not ended:
+            slots[at] = next(sources, None)
+            ended = slots[at] is None
+        current = slots[at]
+        if current is not None:
+            part = list(itertools.islice(current, block)) if cycle > 1 else current
+            yield from part
+            if cycle == 1 or len(part) < block:  # type: ignore[arg-type]
+                slots[at] = None
+        at = (at + 1) % cycle
+
+
+class Scanned(Stage):
+    """What a function makes of a state and each element, with the state handed on."""
+
+    def __init__(self, source: Stage, initial: Element, function: Any, count: int) -> None:
+        self.inputs = (source,)
+        self._initial, self._function, self._states = initial, function, count
+        self.own = (*function.captured, *[x for x in initial if not isinstance(x, (np.ndarray, np.generic))])
+
+    @property
+    def spec(self) -> Spec:
+        """Of the second result."""
+        return self._function.result_spec(self.inputs[0])[1]
+
+    def stream(self, env: Environment) -> Stream:
+        """The outputs."""
+        step = self._function.bound(env)
+
+        def outputs() -> Iterator[Element]:
+            state = tuple([env.array(x) for x in self._initial])
+            for element in self.inputs[0].stream(env).elements():
+                results = step((*state, *element))
+                state = results[: self._states]
+                yield results[self._states :]
+
+        return Stream(outputs())
+
+    def size(self, env: Environment | None = None) -> int:
+        """As many."""
+        return self.inputs[0].size(env)

@@ -1,0 +1,180 @@
+"""``io.decode_csv``: lines of comma-separated values as tensors, one for each column."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import Any
+
+import numpy as np
+
+from engine.core.aval import Aval
+from engine.core.batching import refused
+from engine.core.dtypes import DType, float32, float64, int32, int64, string
+from engine.core.kinds import nondifferentiable
+from engine.core.trace import constant_value
+from engine.core.value import as_array, dtype_of, shape_of
+from engine.runtime.errors import DTypeError, InvalidArgumentError
+
+_DTYPES = (float32, float64, int32, int64, string)
+
+
+def _fields(line: bytes, delim: bytes, quotes: bool) -> list[bytes]:
+    """The fields of a line; in a quoted one, two quotation marks are one.
+
+    Raises
+    ------
+    ValueError
+        If quotation marks are not where they may be.
+    """
+    if not quotes or b'"' not in line:
+        if b"\n" in line or b"\r" in line:
+            raise ValueError("Unquoted fields cannot have ends of lines inside")
+        return line.split(delim) if line else []
+    found, at, end = list[bytes](), 0, len(line)
+    while True:
+        if line[at : at + 1] != b'"':
+            stop = line.find(delim, at)
+            stop = end if stop < 0 else stop
+            if any(c in line[at:stop] for c in (b'"', b"\n", b"\r")):
+                raise ValueError("Unquoted fields cannot have quotes or ends of lines inside")
+            found.append(line[at:stop])
+        else:
+            stop = at + 1
+            while (stop := line.find(b'"', stop)) >= 0 and line[stop + 1 : stop + 2] == b'"':
+                stop += 2
+            if stop < 0:
+                raise ValueError("Quoted field has to end with quote followed by delim or end")
+            found.append(line[at + 1 : stop].replace(b'""', b'"'))
+            stop += 1
+            if stop < end and line[stop : stop + 1] != delim:
+                raise ValueError("Quoted field has to end with quote followed by delim or end")
+        if stop >= end:
+            return found
+        at = stop + 1
+
+
+def _value(text: bytes, dtype: DType) -> Any:
+    """The value of a field; Python takes underscores within numbers, which are none."""
+    if dtype is string:
+        return text
+    number = text.decode("ascii", "replace").strip()
+    if "_" in number:
+        raise ValueError
+    if dtype in (int32, int64):
+        value = int(number)
+        info = np.iinfo(dtype.numpy)
+        if not info.min <= value <= info.max:
+            raise ValueError
+        return value
+    return float(number)
+
+
+def _kernel(
+    records: Any, *, dtypes: tuple[DType, ...], defaults: tuple[Any, ...], delim: bytes, quotes: bool, missing: bytes,
+    columns: tuple[int, ...] | None,
+) -> tuple[np.ndarray, ...]:  # fmt: skip
+    lines = as_array(records, string, "decode_csv")
+    found: list[list[Any]] = [[] for _ in dtypes]
+    for number, line in enumerate(lines.ravel().tolist()):
+        try:
+            fields = _fields(line, delim, quotes)
+        except ValueError as error:
+            raise InvalidArgumentError(f"decode_csv: {error}, in record {number}: {line!r}") from None
+        expected = len(dtypes) if columns is None else max(columns, default=-1) + 1
+        if len(fields) < expected or (columns is None and len(fields) > expected):
+            raise InvalidArgumentError(f"Expect {expected} fields but have {len(fields)} in record {number}")
+        chosen = fields if columns is None else [fields[i] for i in columns]
+        for i, (text, dtype, default) in enumerate(zip(chosen, dtypes, defaults, strict=True)):
+            if text in (b"", missing):
+                if default is None:
+                    raise InvalidArgumentError(f"Field {i} is required but missing in record {number}!")
+                found[i].append(default)
+                continue
+            try:
+                found[i].append(_value(text, dtype))
+            except ValueError:
+                raise InvalidArgumentError(
+                    f"Field {i} in record {number} is not a valid {dtype.name}: {text.decode('utf-8', 'replace')}"
+                ) from None
+    kinds = [object if d is string else d.numpy for d in dtypes]
+    return tuple([np.array(x, kind).reshape(lines.shape) for x, kind in zip(found, kinds, strict=True)])
+
+
+def _abstract(records: Aval, *, dtypes: tuple[DType, ...], **_: Any) -> tuple[Aval, ...]:
+    if records.dtype is not string:
+        raise DTypeError(f"decode_csv: argument `records` must be of strings, got {records}")
+    return tuple([Aval(records.shape, dtype) for dtype in dtypes])
+
+
+decode_csv_op = nondifferentiable(
+    "decode_csv_op",
+    _kernel,
+    abstract=_abstract,
+    batch=refused("lines cannot be vectorised; decode them before"),
+    type="DecodeCSV",
+    args=("records",),
+    multi=True,
+    strict=False,
+    doc="The columns of lines of comma-separated values.",
+)
+
+
+def decode_csv(
+    tf: Any, records: Any, record_defaults: Sequence[Any], field_delim: str = ",", use_quote_delim: bool = True,
+    name: str | None = None, na_value: str = "", select_cols: Sequence[int] | None = None,
+) -> list[Any]:  # fmt: skip
+    """The columns of lines of comma-separated values.
+
+    Parameters
+    ----------
+    tf : module
+    records : string tensor
+        Each element is a line, without its end.
+    record_defaults : list
+        For each column a list or tensor of one element, whose dtype is that of the column: what stands for a field
+        that is empty. An empty tensor where a field must not be empty.
+    field_delim : str
+        One character.
+    use_quote_delim : bool
+        Whether a field may be quoted.
+    name : str, optional
+    na_value : str
+        What is taken for an empty field besides.
+    select_cols : list of int, optional
+        The columns to take, in ascending order; by default all.
+
+    Returns
+    -------
+    list of tensor
+        For each column one of the shape of `records`.
+
+    Raises
+    ------
+    InvalidArgumentError
+        If a line has another number of fields, or a field is no number, or missing.
+    """
+    if len(field_delim.encode()) != 1:
+        raise ValueError(f"decode_csv: argument `field_delim` must be one character, got {field_delim!r}")
+    columns = None if select_cols is None else tuple(map(int, select_cols))
+    if columns is not None and (list(columns) != sorted(set(columns)) or len(columns) != len(record_defaults)):
+        raise ValueError(
+            f"decode_csv: argument `select_cols` must be ascending, one for each default, got {select_cols}"
+        )
+    known = [_default(tf, i, x) for i, x in enumerate(record_defaults)]
+    found = decode_csv_op(
+        tf.convert_to_tensor(records), dtypes=tuple([d for d, _ in known]), defaults=tuple([x for _, x in known]),
+        delim=field_delim.encode(), quotes=bool(use_quote_delim), missing=na_value.encode(), columns=columns,
+    )  # fmt: skip
+    return list(found)
+
+
+def _default(tf: Any, number: int, given: Any) -> tuple[DType, Any]:
+    """The dtype of a column, and what stands for an empty field; None if it must not be empty."""
+    tensor = tf.convert_to_tensor(given)
+    dtype, array = dtype_of(tensor), constant_value(tensor)
+    if array is None or np.size(array) > 1 or len(shape_of(tensor) or ()) > 1:
+        raise ValueError(f"decode_csv: default {number} must be a constant of one element or none, got {given!r}")
+    value = array.reshape(-1)[0] if np.size(array) else None
+    if dtype not in _DTYPES:
+        raise DTypeError(f"decode_csv: column {number} must be float, int or string, got {dtype.name}")
+    return dtype, value if value is None or dtype is string else value.item()

@@ -1,0 +1,1 @@
+"""What TensorFlow programs use beside gradients: distributions, sampled losses, CTC, modules, strings and pictures."""

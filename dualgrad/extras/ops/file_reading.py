@@ -1,0 +1,200 @@
+"""Files and pictures as tensors: ``io.read_file``, ``image.decode_png`` and its like."""
+
+from __future__ import annotations
+
+import io
+import os
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+
+from dualgrad.files.pictures import FORMATS, pillow
+from dualgrad.files.summary_values import png
+from engine.core.aval import Aval
+from engine.core.batching import refused
+from engine.core.detach import effect
+from engine.core.dtypes import as_dtype, float32, string, uint8, uint16
+from engine.core.kinds import nondifferentiable
+from engine.core.operands import Operand, operands
+from engine.ops.compare import cast
+from engine.runtime.errors import DTypeError, InvalidArgumentError, NotFoundError, ShapeError, UnimplementedError
+
+_one_by_one = refused("files cannot be vectorised; read them one at a time")
+
+
+def _a_string(name: str, x: Aval) -> None:
+    if x.dtype is not string or x.shape not in (None, ()):
+        raise DTypeError(f"{name}: must be given one string, got {x}")
+
+
+def _read(filename: Any) -> np.ndarray:
+    path = os.fsdecode(filename.item())
+    try:
+        data = Path(path).read_bytes()
+    except OSError as error:
+        raise NotFoundError(f"read_file: {path}; {error.strerror}") from None
+    return np.array(data, object)
+
+
+def _read_abstract(filename: Aval) -> Aval:
+    _a_string("read_file", filename)
+    return Aval((), string)
+
+
+read_file_op = nondifferentiable(
+    "read_file_op",
+    _read,
+    abstract=_read_abstract,
+    batch=_one_by_one,
+    type="ReadFile",
+    args=("filename",),
+    stateful=True,
+    strict=False,
+    doc="What is in a file.",
+)
+
+
+@operands("filename")
+def read_file(filename: Any) -> Operand:
+    """What is in a file, as a string.
+
+    Raises
+    ------
+    NotFoundError
+        If it cannot be read.
+    """
+    effect("it reads a file")
+    return read_file_op(filename)
+
+
+_MODES = {1: "L", 3: "RGB", 4: "RGBA"}
+
+
+def _decode(contents: Any, *, channels: int) -> np.ndarray:
+    image = pillow("decode_image")
+    try:
+        picture = image.open(io.BytesIO(contents.item()), formats=FORMATS)
+        picture.load()
+    except (OSError, SyntaxError, ValueError, EOFError, image.DecompressionBombError) as error:
+        raise InvalidArgumentError(f"decode_image: the contents are no picture that can be read: {error}") from None
+    if picture.format == "GIF" or picture.mode.startswith(("I", "F")):
+        raise UnimplementedError(
+            f"decode_image: {picture.format} pictures of mode {picture.mode} are not supported, only PNG of 8 bits, "
+            f"JPEG and BMP; read others with Pillow and feed the array"
+        )
+    has_alpha = "A" in picture.mode or "transparency" in picture.info
+    count = channels or (1 if picture.mode in ("1", "L") else 4 if has_alpha else 3)
+    return np.asarray(picture.convert(_MODES[count]), np.uint8).reshape(picture.height, picture.width, count)
+
+
+def _decode_abstract(contents: Aval, *, channels: int) -> Aval:
+    _a_string("decode_image", contents)
+    return Aval((None, None, channels or None), uint8)
+
+
+decode_image_op = nondifferentiable(
+    "decode_image_op",
+    _decode,
+    abstract=_decode_abstract,
+    batch=_one_by_one,
+    type="DecodeImage",
+    args=("contents",),
+    strict=False,
+    doc="The pixels of a picture.",
+)
+
+
+@operands("contents")
+def decode_png(contents: Any, channels: int = 0, dtype: Any = uint8) -> Operand:
+    """The pixels of a PNG, JPEG or BMP picture, read by Pillow.
+
+    Parameters
+    ----------
+    contents : string scalar
+        What is in the file.
+    channels : {0, 1, 3, 4}
+        Grey, colours, colours and opacity; 0: as in the file.
+    dtype : {uint8}
+
+    Returns
+    -------
+    value, shape (height, width, channels)
+    """
+    if channels not in (0, *_MODES):
+        raise ValueError(f"decode_image: argument `channels` must be 0, 1, 3 or 4, got {channels!r}")
+    if as_dtype(dtype) is not uint8:
+        raise DTypeError(f"decode_image: argument `dtype` must be uint8, got {dtype!r}; cast the result")
+    return decode_image_op(contents, channels=int(channels))
+
+
+@operands("contents")
+def decode_jpeg(
+    contents: Any, channels: int = 0, ratio: int = 1, fancy_upscaling: bool = True,
+    try_recover_truncated: bool = False, acceptable_fraction: float = 1, dct_method: str = "",
+) -> Operand:  # fmt: skip
+    """The same of a JPEG picture. Pillow may round other than TensorFlow does, by 1 or so."""
+    if ratio != 1 or try_recover_truncated:
+        raise UnimplementedError("decode_jpeg: `ratio` and `try_recover_truncated` are not supported: leave them out")
+    return decode_png(contents, channels)
+
+
+@operands("contents")
+def decode_image(contents: Any, channels: int = 0, dtype: Any = uint8, expand_animations: bool = True) -> Operand:
+    """The same of any of these pictures; as float32, from 0 to 1."""
+    pixels = decode_png(contents, channels)
+    if as_dtype(dtype) is uint8:
+        return pixels
+    if as_dtype(dtype) is not float32:
+        raise DTypeError(f"decode_image: argument `dtype` must be uint8 or float32, got {dtype!r}")
+    return cast(pixels, float32) * np.float32(1 / 255)
+
+
+def _encode(image: Any) -> np.ndarray:
+    flat = image.reshape(-1, *image.shape[-3:])
+    return np.array([png(pixels) for pixels in flat], object).reshape(image.shape[:-3])
+
+
+def _encode_abstract(image: Aval) -> Aval:
+    if image.dtype not in (uint8, uint16):
+        raise DTypeError(f"encode_png: argument `image` must be of dtype uint8 or uint16, got {image}")
+    if image.shape is not None and (len(image.shape) < 3 or image.shape[-1] not in (None, 1, 2, 3, 4)):
+        raise ShapeError(f"encode_png: argument `image` must be of shape (..., height, width, 1 to 4), got {image}")
+    return Aval(None if image.shape is None else image.shape[:-3], string)
+
+
+encode_png_op = nondifferentiable(
+    "encode_png_op",
+    _encode,
+    abstract=_encode_abstract,
+    batch=_one_by_one,
+    type="EncodePng",
+    args=("image",),
+    strict=False,
+    doc="Pictures as PNG files.",
+)
+
+
+@operands("image")
+def encode_png(image: Any, compression: int = -1) -> Operand:
+    r"""Pixels as the contents of a PNG file.
+
+    Parameters
+    ----------
+    image : uint8 or uint16 value, shape (..., height, width, channels)
+        Of one to four channels: grey, grey and opacity, colours, colours and opacity.
+    compression : int
+        From 0 (none) to 9; -1: as usual. Accepted for compatibility: all files hold the same pixels.
+
+    Returns
+    -------
+    string value, shape (...)
+
+    Examples
+    --------
+    >>> encode_png(np.zeros((2, 2, 1), np.uint8)).item()[1:4]
+    b'PNG'
+    """
+    if compression not in range(-1, 10):
+        raise InvalidArgumentError(f"encode_png: argument `compression` must be from -1 to 9, got {compression!r}")
+    return encode_png_op(image)

@@ -1,0 +1,327 @@
+"""Checkpoints of the second version, "tensor bundles": ``PREFIX.index`` and ``PREFIX.data-00000-of-00001``.
+
+The index is a table from the names of the tensors to where their bytes lie and what their checksum is; the empty name
+stands for a header. `dualgrad.files.table` has the layout of tables.
+"""
+
+from __future__ import annotations
+
+import glob
+import itertools
+import math
+import os
+import struct
+import threading
+from collections.abc import Iterable, Iterator, Mapping
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+
+from dualgrad.files import atomic, table
+from dualgrad.files.crc32c import crc32c, masked
+from dualgrad.files.protos import BundleEntryProto, BundleHeaderProto, TensorSliceProto, VersionDef
+from dualgrad.files.tensors import STRING, as_bytes, data_type, dtype_name, numpy_dtype, shape_of, shape_proto
+from dualgrad.files.varints import read_varint, varint
+from engine.runtime.errors import DataLossError, InvalidArgumentError, NotFoundError, UnimplementedError
+
+_VERSION = 1
+
+
+def index_file(prefix: str) -> str:
+    """The name of a checkpoint's index."""
+    return f"{prefix}.index"
+
+
+def data_file(prefix: str, shard: int = 0, count: int = 1) -> str:
+    """The name of a checkpoint's file of tensors."""
+    return f"{prefix}.data-{shard:05d}-of-{count:05d}"
+
+
+def data_files(prefix: str) -> list[str]:
+    """The files of tensors that there are."""
+    return sorted(glob.glob(f"{glob.escape(prefix)}.data-[0-9][0-9][0-9][0-9][0-9]-of-[0-9][0-9][0-9][0-9][0-9]"))
+
+
+# ---- reading ---------------------------------------------------------------------------------------------------------
+
+
+class BundleReader:
+    """The tensors of a checkpoint.
+
+    Parameters
+    ----------
+    prefix : str
+        What the names of its files begin with.
+
+    Raises
+    ------
+    NotFoundError
+        If there is no such checkpoint.
+    DataLossError
+        If the index is damaged.
+    """
+
+    def __init__(self, prefix: str) -> None:
+        self.prefix = prefix
+        self._file = index_file(prefix)
+        self.entries: dict[str, BundleEntryProto] = {}
+        self._slices: dict[bytes, BundleEntryProto] = {}
+        self._count = self._read_index()
+        self._shards: dict[int, Any] = {}
+        self._opening = threading.Lock()
+
+    def _read_index(self) -> int:
+        header = None
+        for key, value in table.items(atomic.read(self._file), self._file):
+            if not key:
+                header = BundleHeaderProto.FromString(value)
+            elif key[0] == 0:
+                self._slices[key] = BundleEntryProto.FromString(value)
+            else:
+                self.entries[key.decode(errors="surrogateescape")] = BundleEntryProto.FromString(value)
+        if header is None:
+            raise DataLossError(f"{self._file}: the index has no header")
+        if header.endianness != 0:
+            raise UnimplementedError(f"{self._file}: the checkpoint was written on a big-endian machine")
+        if header.version.min_consumer > _VERSION:
+            raise UnimplementedError(f"{self._file}: the format is version {header.version.min_consumer}, not 1")
+        return header.num_shards
+
+    def has_tensor(self, name: str) -> bool:
+        """Whether there is a tensor of that name."""
+        return name in self.entries
+
+    def shape(self, name: str) -> tuple[int, ...]:
+        """The shape of a tensor."""
+        return shape_of(self._entry(name).shape)
+
+    def data_type(self, name: str) -> int:
+        """The DataType of a tensor."""
+        return self._entry(name).dtype
+
+    def names(self) -> list[str]:
+        """The names of the tensors, sorted."""
+        return sorted(self.entries)
+
+    def _entry(self, name: str) -> BundleEntryProto:
+        if name not in self.entries:
+            raise NotFoundError(f"Key {name} not found in checkpoint {self.prefix}")
+        return self.entries[name]
+
+    def tensor(self, name: str) -> np.ndarray:
+        """A tensor; strings are bytes in an array of objects.
+
+        Raises
+        ------
+        NotFoundError
+            If there is none of that name.
+        DataLossError
+            If its checksum is wrong, or its file too short.
+        """
+        entry = self._entry(name)
+        if not entry.slices:
+            return self._tensor(entry, f"tensor {name!r}")
+        shape, keys = shape_of(entry.shape), [slice_key(name, part) for part in entry.slices]
+        if not all(key in self._slices for key in keys):
+            raise DataLossError(f"{self._file}: a part of tensor {name!r} is missing")
+        count = sum(math.prod(shape_of(self._slices[key].shape)) for key in keys)
+        if count != math.prod(shape):
+            raise DataLossError(f"{self._file}: the parts of tensor {name!r} of shape {shape} have {count} elements")
+        parts = [self._tensor(self._slices[key], f"a part of tensor {name!r}") for key in keys]
+        out = np.zeros(shape, numpy_dtype(entry.dtype))
+        for part, values in zip(entry.slices, parts, strict=True):
+            out[slice_of(part)] = values
+        return out
+
+    def _tensor(self, entry: BundleEntryProto, what: str) -> np.ndarray:
+        raw = self._bytes(entry, what)
+        shape, dtype = shape_of(entry.shape), numpy_dtype(entry.dtype)
+        if entry.dtype == STRING:
+            return _strings(raw, math.prod(shape), entry.crc32c, f"{self.prefix}: {what}").reshape(shape)
+        if len(raw) != math.prod(shape) * dtype.itemsize:
+            raise DataLossError(f"{self._file}: {what} of shape {shape} has {len(raw)} bytes")
+        if masked(crc32c(raw)) != entry.crc32c:
+            raise DataLossError(
+                f"{data_file(self.prefix, entry.shard_id, self._count)}: the checksum of {what} (bytes {entry.offset} "
+                f"to {entry.offset + entry.size}) is wrong: the file is damaged"
+            )
+        return np.frombuffer(raw, dtype.newbyteorder("<")).astype(dtype).reshape(shape)
+
+    def _bytes(self, entry: BundleEntryProto, what: str) -> memoryview:
+        file = data_file(self.prefix, entry.shard_id, self._count)
+        with self._opening:
+            if entry.shard_id not in self._shards:
+                if not Path(file).is_file():
+                    raise NotFoundError(f"{file}; No such file or directory")
+                empty = Path(file).stat().st_size == 0
+                self._shards[entry.shard_id] = b"" if empty else np.memmap(file, np.uint8, "r")
+        held = self._shards[entry.shard_id]
+        if not 0 <= entry.offset <= entry.offset + entry.size <= len(held):
+            raise DataLossError(f"{file}: the file has {len(held)} bytes; {what} ends at {entry.offset + entry.size}")
+        return memoryview(held)[entry.offset : entry.offset + entry.size]
+
+
+def _strings(raw: Any, count: int, expected: int, what: str) -> np.ndarray:
+    """Strings: their lengths, a checksum of these, and their bytes."""
+    at, lengths = 0, []
+    for _ in range(count):
+        length, at = read_varint(raw, at)
+        lengths.append(length)
+    own = crc32c(_as_words(lengths))
+    stored = bytes(raw[at : at + 4])
+    if len(stored) < 4 or struct.unpack("<I", stored)[0] != masked(own):
+        raise DataLossError(f"{what}: the checksum of the strings' lengths is wrong: the file is damaged")
+    at += 4
+    if at + sum(lengths) != len(raw):
+        raise DataLossError(f"{what}: the strings have {sum(lengths)} bytes, the file has {len(raw) - at}")
+    if masked(crc32c(raw[at:], crc32c(stored, own))) != expected:
+        raise DataLossError(f"{what}: the checksum is wrong: the file is damaged")
+    out = np.empty(count, object)
+    for i, length in enumerate(lengths):
+        out[i] = bytes(raw[at : at + length])
+        at += length
+    return out
+
+
+def _as_words(lengths: Iterable[int]) -> bytes:
+    """Lengths as they are checksummed: 32 bits each, 64 if they need them."""
+    return b"".join(struct.pack("<I" if n < 1 << 32 else "<Q", n) for n in lengths)
+
+
+def slice_of(part: TensorSliceProto) -> tuple[slice, ...]:
+    """The part of a tensor as an index."""
+    return tuple(
+        [slice(e.start, e.start + e.length) if e.WhichOneof("has_length") else slice(None) for e in part.extent]
+    )
+
+
+def slice_key(name: str, part: TensorSliceProto) -> bytes:
+    """The key of a part of a tensor: name, rank, and start and length of each dimension, so that keys sort alike."""
+    raw = name.encode()
+    escaped = raw.replace(b"\0", b"\0\xff").replace(b"\xff", b"\xff\0") if b"\0" in raw or b"\xff" in raw else raw
+    out = b"\0" + escaped + b"\0\x01" + _ordered(len(part.extent))
+    for extent in part.extent:
+        whole = not extent.WhichOneof("has_length")
+        out += _ordered_signed(0 if whole else extent.start) + _ordered_signed(-1 if whole else extent.length)
+    return out
+
+
+def _ordered(number: int) -> bytes:
+    """A count as its length in bytes and the bytes, highest first."""
+    size = (number.bit_length() + 7) // 8
+    return bytes((size,)) + number.to_bytes(size, "big")
+
+
+def _ordered_signed(number: int) -> bytes:
+    """A signed number, as many leading ones as it takes bytes; negative ones inverted."""
+    magnitude = ~number if number < 0 else number
+    size = magnitude.bit_length() // 7 + 1
+    header = ((1 << size) - 1) << (8 * size - size)
+    if size > 8:
+        raise InvalidArgumentError(f"a dimension of {number} elements is too large for a checkpoint's key")
+    value = header | magnitude
+    return (value ^ ((1 << 8 * size) - 1) if number < 0 else value).to_bytes(size, "big")
+
+
+# ---- writing ---------------------------------------------------------------------------------------------------------
+
+
+def write(prefix: str, tensors: Mapping[str, Any]) -> None:
+    """Write a checkpoint.
+
+    A checkpoint of the same name that is there stays whole until the new one is: the new tensors lie in a file of
+    another name until the new index has replaced the old one. Saves to one folder wait for each other.
+
+    Parameters
+    ----------
+    prefix : str
+        What the names of its files begin with; the folder is made if need be.
+    tensors : mapping of str to array
+        Arrays of objects, bytes or str are strings.
+
+    Raises
+    ------
+    TypeError
+        If an array is of a dtype that TensorFlow does not have.
+    """
+    arrays = {name: np.asarray(tensors[name]) for name in sorted(tensors, key=str.encode)}
+    for name, array in arrays.items():
+        if not name:
+            raise InvalidArgumentError("a tensor of a checkpoint must have a name, got ''")
+        data_type(array)
+    folder = os.path.dirname(prefix) or "."
+    os.makedirs(folder, exist_ok=True)
+    with atomic.locked(folder):
+        _write(prefix, arrays)
+
+
+def _write(prefix: str, arrays: Mapping[str, np.ndarray]) -> None:
+    old = data_files(prefix)
+    plain = data_file(prefix)
+    if plain not in old:
+        _write_shard(prefix, arrays, 0, 1)
+    else:
+        count = next(n for n in itertools.count(2) if data_file(prefix, n - 1, n) not in old)
+        aside = data_file(prefix, count - 1, count)
+        index = _write_shard(prefix, arrays, count - 1, count)
+        atomic.link(aside, plain)
+        atomic.write(index_file(prefix), [_index(index, 0, 1)])
+        atomic.remove(aside)
+    for file in old:
+        if file != plain:
+            atomic.remove(file)
+
+
+def _write_shard(prefix: str, arrays: Mapping[str, np.ndarray], shard: int, count: int) -> dict[str, BundleEntryProto]:
+    """Write tensors and then the index, which makes them a checkpoint."""
+    entries: dict[str, BundleEntryProto] = {}
+    atomic.write(data_file(prefix, shard, count), _contents(arrays, entries))
+    atomic.write(index_file(prefix), [_index(entries, shard, count)])
+    return entries
+
+
+def _contents(arrays: Mapping[str, np.ndarray], entries: dict[str, BundleEntryProto]) -> Iterator[Any]:
+    """The bytes of the tensors one after the other; what is to be known of each goes to `entries`."""
+    offset = 0
+    for name, array in arrays.items():
+        number = data_type(array)
+        size = 0
+        if number == STRING:
+            parts, crc = _of_strings(array)
+        else:
+            plain = np.ascontiguousarray(array, array.dtype.newbyteorder("<"))
+            parts = [plain.reshape(-1).data.cast("B")] if plain.size else []
+            crc = crc32c(parts[0]) if parts else crc32c(b"")
+        for part in parts:
+            size += len(part)
+            yield part
+        entries[name] = BundleEntryProto(
+            dtype=number, shape=shape_proto(array.shape), offset=offset, size=size, crc32c=masked(crc)
+        )
+        offset += size
+
+
+def _of_strings(array: np.ndarray) -> tuple[list[Any], int]:
+    values = as_bytes(array)
+    own = crc32c(_as_words(map(len, values)))
+    stored = struct.pack("<I", masked(own))
+    whole = b"".join(values)
+    return [b"".join(varint(len(v)) for v in values), stored, whole], crc32c(whole, crc32c(stored, own))
+
+
+def _index(entries: Mapping[str, BundleEntryProto], shard: int, count: int) -> bytes:
+    header = BundleHeaderProto(num_shards=count, version=VersionDef(producer=_VERSION))
+    rows = [(b"", header.SerializeToString())]
+    for name, entry in entries.items():
+        entry.shard_id = shard
+        rows.append((name.encode(errors="surrogateescape"), entry.SerializeToString()))
+    return table.written(rows)
+
+
+def describe(reader: BundleReader) -> str:
+    """The names, dtypes and shapes of the tensors, a line each."""
+    short = {"float32": "float", "float64": "double", "float16": "half"}
+    types = {n: dtype_name(reader.data_type(n)) for n in reader.names()}
+    shapes = {n: ",".join(map(str, reader.shape(n))) for n in types}
+    return "".join(f"{n} (DT_{short.get(t, t).upper()}) [{shapes[n]}]\n" for n, t in types.items())

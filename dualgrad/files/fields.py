@@ -1,0 +1,165 @@
+"""The fields of protocol buffers' messages, and what holds the values of repeated ones and of maps."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+from typing import Any
+
+import numpy as np
+
+from dualgrad.files.text_format import Scalar
+
+INTEGERS = {"int32": (32, True), "int64": (64, True), "uint32": (32, False), "uint64": (64, False)}
+"""By kind: how many bits, and whether one is the sign."""
+
+
+class Field:
+    """One field of a message, as a descriptor.
+
+    Parameters
+    ----------
+    number : int
+    kind : str or Message class
+        ``"int32" "int64" "uint32" "uint64" "bool" "enum" "float" "double" "fixed32" "fixed64" "string" "bytes"``, or
+        the class of a nested message; ``"self"`` for the class that is being declared.
+    repeated : bool
+    key : str, optional
+        The kind of the keys, if the field is a map.
+    oneof : str, optional
+        The group of fields of which only one is present. Such a scalar is written even if it is zero.
+    """
+
+    __slots__ = ("key", "kind", "name", "number", "oneof", "repeated")
+
+    def __init__(
+        self, number: int, kind: Any, repeated: bool = False, key: str | None = None, oneof: str | None = None
+    ) -> None:
+        self.number, self.kind, self.repeated, self.key, self.oneof = number, kind, repeated, key, oneof
+        self.name = ""
+
+    def __set_name__(self, owner: type, name: str) -> None:
+        self.name = name
+
+    @property
+    def is_message(self) -> bool:
+        """Whether its values are messages."""
+        return not isinstance(self.kind, str)
+
+    def __get__(self, message: Any, owner: Any = None) -> Any:
+        if message is None:
+            return self
+        values = message._values
+        if self.name not in values:
+            if not (self.repeated or self.is_message or self.key):
+                return self.default()
+            values[self.name] = self.empty()
+        return values[self.name]
+
+    def __set__(self, message: Any, value: Any) -> None:
+        if self.repeated or self.key or self.is_message:
+            raise AttributeError(
+                f"Assignment not allowed to field {self.name!r} of {type(message).__name__}; "
+                f"change what it holds (extend, add, CopyFrom)"
+            )
+        self.store(message, self.checked(value))
+
+    def store(self, message: Any, value: Any) -> None:
+        """Set the field, and remove the others of its group."""
+        if self.oneof:
+            for other in message.FIELDS.values():
+                if other.oneof == self.oneof:
+                    message._values.pop(other.name, None)
+        message._values[self.name] = value
+        message._explicit.add(self.name)
+
+    def default(self) -> Scalar:
+        """What a scalar is that is not there."""
+        kinds: dict[str, Scalar] = {"string": "", "bytes": b"", "bool": False, "float": 0.0, "double": 0.0}
+        return kinds.get(self.kind, 0)
+
+    def empty(self) -> Any:
+        """A container, or a message, without contents."""
+        if self.key:
+            return Map(self)
+        if self.repeated:
+            return Repeated(self)
+        return self.kind()
+
+    def checked(self, value: Any) -> Scalar:
+        """A scalar as the field holds it.
+
+        Raises
+        ------
+        TypeError, ValueError
+            If it is of another kind, or out of range.
+        """
+        kind = self.kind
+        if kind == "bytes":
+            if not isinstance(value, bytes):
+                raise TypeError(f"{value!r} has type {type(value).__name__}, but expected one of: bytes")
+            return value
+        if kind == "string":
+            if not isinstance(value, (str, bytes)):
+                raise TypeError(f"{value!r} has type {type(value).__name__}, but expected one of: bytes, str")
+            return value if isinstance(value, str) else value.decode()
+        if kind in ("float", "double"):
+            if isinstance(value, (str, bytes)):
+                raise TypeError(f"{value!r} has type {type(value).__name__}, but expected one of: int, float")
+            return float(np.float32(value)) if kind == "float" else float(value)
+        if kind == "bool":
+            return bool(value)
+        if not hasattr(value, "__index__"):
+            raise TypeError(f"{value!r} has type {type(value).__name__}, but expected one of: int")
+        number = value.__index__()
+        bits, signed = INTEGERS.get(kind, (32, kind == "enum"))
+        if not -(1 << (bits - 1)) * signed <= number < 1 << (bits - signed):
+            raise ValueError(f"Value out of range: {number}")
+        return number
+
+
+class Repeated(list[Any]):
+    """The values of a repeated field."""
+
+    __slots__ = ("_field",)
+
+    def __init__(self, field: Field, values: Iterable[Any] = ()) -> None:
+        self._field = field
+        super().__init__()
+        self.extend(values)
+
+    def _one(self, value: Any) -> Any:
+        if not self._field.is_message:
+            return self._field.checked(value)
+        made = self._field.kind(**value) if isinstance(value, dict) else value
+        if not isinstance(made, self._field.kind):
+            raise TypeError(f"{value!r} is no {self._field.kind.__name__}")
+        return made
+
+    def append(self, value: Any) -> None:
+        """Add a value."""
+        super().append(self._one(value))
+
+    def extend(self, values: Iterable[Any]) -> None:
+        """Add several values."""
+        super().extend([self._one(v) for v in values])
+
+    def add(self, **fields: Any) -> Any:
+        """Add a new message; return it."""
+        super().append(self._field.kind(**fields))
+        return self[-1]
+
+
+class Map(dict[Any, Any]):
+    """The entries of a map. A message that is not there is made when it is asked for."""
+
+    __slots__ = ("_field",)
+
+    def __init__(self, field: Field) -> None:
+        super().__init__()
+        self._field = field
+
+    def __missing__(self, key: Any) -> Any:
+        if not self._field.is_message:
+            raise KeyError(key)
+        self[key] = self._field.kind()
+        return self[key]

@@ -1,0 +1,183 @@
+"""What readers have in common: how much they unpack from a file, and one kind of error for what is wrong with it."""
+
+from __future__ import annotations
+
+import gzip
+import io
+import os
+import zipfile
+import zlib
+from collections.abc import Iterator
+from contextlib import contextmanager
+from contextvars import ContextVar
+from typing import IO, Any
+
+from engine.runtime.errors import DataLossError, NotFoundError, ResourceExhaustedError, UnimplementedError
+
+VARIABLE = "DUALGRAD_READ_LIMIT"
+_LEAST = 1 << 28
+_RATIO = 100
+_PASSED_ON = (
+    NotFoundError,
+    UnimplementedError,
+    ResourceExhaustedError,
+    FileNotFoundError,
+    PermissionError,
+)
+
+
+def most_bytes(path: Any) -> int:
+    """How many bytes a reader unpacks from a file: a hundred times its size, 256 MiB at least.
+
+    The environment variable ``DUALGRAD_READ_LIMIT`` is another limit, in bytes.
+    """
+    return most_bytes_of(os.path.getsize(path))
+
+
+def most_bytes_of(size: int) -> int:
+    """As `most_bytes`, for a file of some size."""
+    given = os.environ.get(VARIABLE)
+    return int(given) if given else max(_LEAST, _RATIO * size)
+
+
+def require(size: int, path: Any, what: str) -> None:
+    """See that something is not too large to be unpacked.
+
+    Raises
+    ------
+    DataLossError
+        If it is. The message has the limit, and how to raise it.
+    """
+    most = most_bytes(path)
+    if size > most:
+        raise DataLossError(
+            f"{path}: {what} has {size:,} bytes, more than the {most:,} that are read from a file of this size. If the "
+            f"file is to be trusted, set {VARIABLE}={size} in the environment"
+        )
+
+
+def member(archive: zipfile.ZipFile, name: str, path: Any) -> bytes:
+    """The contents of a member of a zip archive, no more than it announces.
+
+    Raises
+    ------
+    DataLossError
+        If there is none, or it is damaged or too large.
+    """
+    with damage(path):
+        info = archive.getinfo(name)
+        require(info.file_size, path, name)
+        if info.compress_type not in (zipfile.ZIP_STORED, zipfile.ZIP_DEFLATED):
+            raise DataLossError(f"{path}: {name} is compressed in a way that is not read ({info.compress_type})")
+        with archive.open(info) as file:
+            data = file.read(info.file_size + 1)
+        if len(data) != info.file_size:
+            raise DataLossError(f"{path}: {name} has {len(data)} bytes, not the {info.file_size} that are announced")
+        return data
+
+
+_left: ContextVar[tuple[Any, list[int]] | None] = ContextVar("left", default=None)
+"""What the reader in progress may still make of a file: its name, and how many bytes."""
+
+
+@contextmanager
+def allowance(path: Any) -> Iterator[None]:
+    """Inside, what is made because a file says so counts, all together, against what is unpacked from the file."""
+    token = _left.set((path, [0]))
+    try:
+        yield
+    finally:
+        _left.reset(token)
+
+
+def spend(size: int, what: str) -> None:
+    """Say that so many bytes are about to be made.
+
+    Raises
+    ------
+    DataLossError
+        If a file says so (`allowance`), and it is more than its limit.
+    """
+    found = _left.get()
+    if found is not None:
+        path, spent = found
+        spent[0] += size
+        require(spent[0], path, f"{what}, with what was made before,")
+
+
+def gunzipped(file: Any, path: Any) -> bytes:
+    """What a gzip file unpacks to, if that is not too large.
+
+    Parameters
+    ----------
+    file : binary file
+    path : path
+        Its name.
+    """
+    with damage(path), gzip.open(file) as unpacked:
+        data: bytes = unpacked.read(most_bytes(path) + 1)
+        require(len(data), path, "what it unpacks to")
+        return data
+
+
+class Inflated(io.RawIOBase):
+    """A file of zlib's, unpacked as it is read.
+
+    Parameters
+    ----------
+    file : binary file
+        Closed with this one.
+    """
+
+    def __init__(self, file: IO[bytes]) -> None:
+        self._file, self._zip = file, zlib.decompressobj()
+
+    def readable(self) -> bool:
+        """Whether it can be read: yes."""
+        return True
+
+    def readinto(self, room: Any) -> int:
+        """Fill a piece of memory; how much was there."""
+        while not self._zip.eof:
+            held = self._zip.unconsumed_tail or self._file.read(1 << 16)
+            data = self._zip.decompress(held, len(room))
+            if data:
+                room[: len(data)] = data
+                return len(data)
+            if not held:
+                raise EOFError("compressed file ended before the end-of-stream marker was reached")
+        return 0
+
+    def close(self) -> None:
+        """Close both."""
+        self._file.close()
+        super().close()
+
+
+def require_fill(size: int, what: str) -> None:
+    """See that what a message asks to be filled with one value is not too large.
+
+    Raises
+    ------
+    ResourceExhaustedError
+        If it is larger than 256 MiB, or than ``DUALGRAD_READ_LIMIT``.
+    """
+    most = int(os.environ.get(VARIABLE) or _LEAST)
+    if size > most:
+        raise ResourceExhaustedError(
+            f"{what} would be filled with one value, {size:,} bytes, more than the {most:,} that are made of a few. If "
+            f"the file is to be trusted, set {VARIABLE}={size} in the environment"
+        )
+
+
+@contextmanager
+def damage(path: Any, *passed_on: type[Exception]) -> Iterator[None]:
+    """Make a DataLossError with the file's name of whatever goes wrong while a file is read, but for some errors."""
+    try:
+        yield
+    except Exception as error:  # a damaged file can lead anywhere: into a library, to a missing key, out of memory
+        is_said = isinstance(error, DataLossError) and str(path) in str(error)
+        if is_said or isinstance(error, (*_PASSED_ON, *passed_on)):
+            raise
+        kind = "" if isinstance(error, DataLossError) else f" ({type(error).__name__})"
+        raise DataLossError(f"{path}: it is damaged, or is not what it should be: {error}{kind}") from error

@@ -1,0 +1,247 @@
+"""TensorFlow 1's names, and which function each stands for: those of `common_names.py`, and those that are its own.
+
+A row is ``(function, names)``, or ``(Old(function, ...), names)`` where TensorFlow 1 spelled arguments differently.
+Everything is lifted by `engine.ops.lift.lift`; there is no second implementation of anything. `graph_api` consists
+of them, `tape_api` has them as ``tf.compat.v1``.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import Any
+
+from dualgrad.frontend import common_names, version1_images
+from dualgrad.frontend.legacy import Old
+from dualgrad.frontend.namespace import moved, with_aliases
+from engine.core.dtypes import DType, complex64, complex128, float32, float64, int32, int64
+from engine.core.operands import Operand, operands
+from engine.core.value import dtype_of, shape_of
+from engine.ops import (
+    arithmetic,
+    compare,
+    cross_entropy,
+    extrema,
+    filling,
+    gather,
+    joining,
+    layers,
+    nn,
+    partition,
+    random,
+    rearrange,
+    reduce,
+    shape,
+    slicing,
+    stats,
+)  # fmt: skip
+
+_KEEP = {"keep_dims": "keepdims", "reduction_indices": "axis"}
+_ARG = ("input", "axis", "name", "dimension", "output_type")
+_TENSOR = {"tensor": "input"}
+_NORM = ("tensor", "ord", "axis", "keepdims", "name", "keep_dims")
+_NAMED = ("_sentinel", "labels", "logits", "name")
+
+
+@operands("labels", "logits")
+def _softmax_cross_entropy_with_logits(labels: Any, logits: Any, axis: Any = -1) -> Operand:
+    """As in `engine.ops.cross_entropy`, but the labels count as constants (TensorFlow 1)."""
+    return cross_entropy.softmax_cross_entropy_with_logits(shape.stop_gradient(labels), logits, axis)
+
+
+@operands("x", "y", alone=("condition",))
+def _where(condition: Any, x: Any = None, y: Any = None) -> Operand:
+    """As `engine.ops.compare.where`, but a vector condition beside higher ranks chooses rows, as in TensorFlow 1."""
+    ranks = [shape_of(v) for v in (condition, x) if v is not None]
+    if len(ranks) == 2 and None not in ranks and len(ranks[0] or ()) == 1 < len(ranks[1] or ()):
+        condition = shape.reshape(condition, [-1] + [1] * (len(ranks[1] or ()) - 1))
+    return compare.where(condition, x, y)
+
+
+@operands("*params", alone=("ids",))
+def _embedding_lookup(params: Any, ids: Any, max_norm: Any = None, partition_strategy: str = "mod") -> Operand:
+    """As in `engine.ops.layers`, but the rows of several `params` are dealt out to them by default."""
+    return layers.embedding_lookup(params, ids, max_norm, partition_strategy)
+
+
+@operands("x", "y")
+def _div(x: Any, y: Any) -> Operand:
+    """The quotient as Python 2 has it: of integers the floor."""
+    whole = all(dtype_of(v).is_integer for v in (x, y))
+    return arithmetic.floordiv(x, y) if whole else arithmetic.truediv(x, y)
+
+
+def _casting(target: DType) -> Callable[..., Any]:
+    """TensorFlow 1's ``to_float`` and its like."""
+
+    @operands("x")
+    def to_dtype(x: Any) -> Operand:
+        return compare.cast(x, target)
+
+    to_dtype.__doc__ = f"`x` cast to {target.name}."
+    return to_dtype
+
+
+def _reduction(function: Callable[..., Any]) -> Old:
+    return Old(function, _KEEP, ("input_tensor", "axis", "keepdims", "name", "reduction_indices", "keep_dims"))
+
+
+_OWN: tuple[tuple[Any, str], ...] = (
+    # ---- comparisons, logic, choice, casts
+    (_where, "where"),
+    (_div, "div"),
+    (compare.where, "where_v2"),
+    (_casting(float32), "to_float"),
+    (_casting(float64), "to_double"),
+    (_casting(int32), "to_int32"),
+    (_casting(int64), "to_int64"),
+    (_casting(complex64), "to_complex64"),
+    (_casting(complex128), "to_complex128"),
+    # ---- reductions
+    (_reduction(reduce.reduce_sum), "reduce_sum math.reduce_sum"),
+    (_reduction(reduce.reduce_mean), "reduce_mean math.reduce_mean"),
+    (_reduction(reduce.reduce_prod), "reduce_prod math.reduce_prod"),
+    (_reduction(extrema.reduce_max), "reduce_max math.reduce_max"),
+    (_reduction(extrema.reduce_min), "reduce_min math.reduce_min"),
+    (_reduction(reduce.reduce_all), "reduce_all math.reduce_all"),
+    (_reduction(reduce.reduce_any), "reduce_any math.reduce_any"),
+    (_reduction(reduce.reduce_logsumexp), "reduce_logsumexp math.reduce_logsumexp"),
+    (
+        Old(
+            reduce.count_nonzero,
+            {**_KEEP, "input_tensor": "input"},
+            ("input", "axis", "keepdims", "dtype", "name", "reduction_indices", "keep_dims"),
+        ),
+        "count_nonzero math.count_nonzero",
+    ),
+    (Old(extrema.argmax, {"dimension": "axis"}, _ARG), "argmax math.argmax"),
+    (Old(extrema.argmin, {"dimension": "axis"}, _ARG), "argmin math.argmin"),
+    (Old(reduce.add_n, ignored=("shape", "tensor_dtype")), "accumulate_n math.accumulate_n"),
+    # ---- shapes and data movement
+    (Old(shape.shape, order=("input", "name", "out_type")), "shape"),
+    (Old(shape.size, order=("input", "name", "out_type")), "size"),
+    (Old(shape.expand_dims, {"dim": "axis"}, ("input", "axis", "name", "dim")), "expand_dims"),
+    (Old(shape.squeeze, {"squeeze_dims": "axis"}, ("input", "axis", "name", "squeeze_dims")), "squeeze"),
+    (Old(shape.transpose, order=("a", "perm", "name", "conjugate")), "transpose"),
+    (Old(joining.concat, {"concat_dim": "axis"}), "concat"),
+    (Old(joining.split, {"split_dim": "axis", "num_split": "num_or_size_splits"}), "split"),
+    (Old(slicing.boolean_mask, order=("tensor", "mask", "name", "axis")), "boolean_mask"),
+    (
+        Old(
+            gather.gather,
+            order=("params", "indices", "validate_indices", "name", "axis", "batch_dims"),
+            ignored=("validate_indices",),
+        ),
+        "gather",
+    ),
+    (Old(partition.reverse_sequence, {"seq_dim": "seq_axis", "batch_dim": "batch_axis"}), "reverse_sequence"),
+    (Old(filling.zeros_like, _TENSOR, ("input", "dtype", "name", "optimize"), ("optimize",)), "zeros_like"),
+    (Old(filling.ones_like, _TENSOR, ("input", "dtype", "name", "optimize"), ("optimize",)), "ones_like"),
+    # ---- linear algebra
+    (Old(stats.norm, {"keep_dims": "keepdims"}, _NORM), "norm linalg.norm"),
+    # ---- neural networks
+    (Old(nn.softmax, {"dim": "axis"}, ("logits", "axis", "name", "dim")), "nn.softmax math.softmax"),
+    (Old(nn.log_softmax, {"dim": "axis"}, ("logits", "axis", "name", "dim")), "nn.log_softmax math.log_softmax"),
+    (
+        Old(layers.l2_normalize, {"dim": "axis"}, ("x", "axis", "epsilon", "name", "dim")),
+        "nn.l2_normalize math.l2_normalize",
+    ),
+    (
+        Old(layers.moments, {"keep_dims": "keepdims"}, ("x", "axes", "shift", "name", "keep_dims", "keepdims")),
+        "nn.moments",
+    ),
+    (
+        Old(
+            _embedding_lookup,
+            order=("params", "ids", "partition_strategy", "name", "validate_indices", "max_norm"),
+            ignored=("validate_indices",),
+        ),
+        "nn.embedding_lookup",
+    ),
+    (Old(layers.in_top_k, order=("predictions", "targets", "k", "name")), "nn.in_top_k math.in_top_k"),
+    # ---- losses
+    (
+        Old(_softmax_cross_entropy_with_logits, {"dim": "axis"}, (*_NAMED[:3], "axis", "name")),
+        "nn.softmax_cross_entropy_with_logits",
+    ),
+    (
+        Old(
+            cross_entropy.softmax_cross_entropy_with_logits,
+            {"dim": "axis"},
+            ("labels", "logits", "axis", "name", "dim"),
+        ),
+        "nn.softmax_cross_entropy_with_logits_v2",
+    ),
+    (
+        Old(cross_entropy.sparse_softmax_cross_entropy_with_logits, order=_NAMED),
+        "nn.sparse_softmax_cross_entropy_with_logits",
+    ),
+    (Old(cross_entropy.sigmoid_cross_entropy_with_logits, order=_NAMED), "nn.sigmoid_cross_entropy_with_logits"),
+    (
+        Old(
+            cross_entropy.weighted_cross_entropy_with_logits,
+            {"targets": "labels"},
+            ("labels", "logits", "pos_weight", "name", "targets"),
+        ),
+        "nn.weighted_cross_entropy_with_logits",
+    ),
+    (Old(rearrange.repeat, order=("input", "repeats", "axis", "name")), "repeat"),
+    (Old(rearrange.pad, order=("tensor", "paddings", "mode", "name", "constant_values")), "pad"),
+    # ---- random numbers that are functions of a seed
+    (Old(random.stateless_uniform, ignored=("alg",)), "random.stateless_uniform"),
+    (Old(random.stateless_normal, ignored=("alg",)), "random.stateless_normal"),
+    (Old(random.stateless_truncated_normal, ignored=("alg",)), "random.stateless_truncated_normal"),
+    (random.stateless_categorical, "random.stateless_categorical"),
+)
+
+_ALIASES = {
+    **moved(
+        "angle betainc ceil conj cumprod digamma erf erfc expm1 floordiv floormod igamma igammac imag is_finite is_inf "
+        "invert_permutation is_nan lbeta lgamma log1p log_sigmoid logical_xor mod polygamma real reciprocal rint rsqrt "
+        "segment_max segment_mean segment_min segment_prod segment_sum squared_difference unsorted_segment_max "
+        "unsorted_segment_mean unsorted_segment_min unsorted_segment_prod unsorted_segment_sum zeta",
+        "math",
+    ),
+    **moved("is_finite is_inf is_nan", "math", "debugging"),
+    **moved("log_sigmoid", "math", "nn"),
+    **moved("cholesky cholesky_solve cross global_norm matrix_transpose qr svd trace", "linalg"),
+    **moved("fft fft2d ifft ifft2d", "signal"),
+    **moved("fft fft2d ifft ifft2d irfft irfft2d rfft rfft2d", "signal", "spectral"),
+    **moved("batch_to_space_nd gather_nd reshape scatter_nd space_to_batch_nd", "", "manip"),
+    "batch_matmul": "matmul",
+    "batch_matrix_determinant": "linalg.det",
+    "batch_matrix_inverse": "linalg.inv",
+    "batch_svd": "linalg.svd",
+    "complex_abs": "abs",
+    "diag": "linalg.tensor_diag",
+    "diag_part": "linalg.tensor_diag_part",
+    "div_no_nan": "math.divide_no_nan",
+    "floor_div": "math.floordiv",
+    "lin_space": "linspace",
+    "linalg.transpose": "linalg.matrix_transpose",
+    "matrix_band_part": "linalg.band_part",
+    "matrix_determinant": "linalg.det",
+    "matrix_diag": "linalg.diag",
+    "matrix_diag_part": "linalg.diag_part",
+    "matrix_inverse": "linalg.inv",
+    "matrix_set_diag": "linalg.set_diag",
+    "matrix_solve": "linalg.solve",
+    "matrix_solve_ls": "linalg.lstsq",
+    "matrix_triangular_solve": "linalg.triangular_solve",
+    "mul": "multiply",
+    "neg": "negative",
+    "pack": "stack",
+    "reverse_v2": "reverse",
+    "self_adjoint_eig": "linalg.eigh",
+    "self_adjoint_eigvals": "linalg.eigvalsh",
+    "sub": "subtract",
+    "tensor_scatter_add": "tensor_scatter_nd_add",
+    "tensor_scatter_sub": "tensor_scatter_nd_sub",
+    "tensor_scatter_update": "tensor_scatter_nd_update",
+    "unpack": "unstack",
+}
+"""Names that TensorFlow 1 has beside those of today."""
+
+
+def table(*further: tuple[Any, str]) -> tuple[tuple[Any, str], ...]:
+    """All of them, with rows that are not the engine's."""
+    return with_aliases((*common_names.TABLE, *further, *_OWN, *version1_images.TABLE), _ALIASES)

@@ -1,0 +1,155 @@
+"""The batches that a model is trained on: rows of arrays, with labels and weights where there are some."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable, Iterator, Mapping
+from typing import Any
+
+import numpy as np
+
+from dualgrad.keras.settings import floatx
+from engine.core import nest
+from engine.core.nest import Structure
+
+
+def packed(x: Any, y: Any = None, sample_weight: Any = None) -> Structure[Any]:
+    """A batch as steps get it: labels and weights only where there are some."""
+    if y is None:
+        return (x,) if isinstance(x, (tuple, list)) else x
+    return (x, y) if sample_weight is None else (x, y, sample_weight)
+
+
+def one_batch(x: Any, y: Any, sample_weight: Any) -> Structure[Any]:
+    """A batch as steps get it, of what users write: a list of numbers is one array."""
+    return packed(*map(_rows, (x, y, sample_weight)))
+
+
+def unpack_x_y_sample_weight(data: Any) -> tuple[Any, Any, Any]:
+    """Inputs, labels and weights of a batch; None for what is not there.
+
+    Raises
+    ------
+    ValueError
+        If it is a tuple of more than three.
+    """
+    given = tuple(data) if isinstance(data, (tuple, list)) else (data,)
+    if not 1 <= len(given) <= 3:
+        raise ValueError(
+            f"Data is expected to be `x`, `(x,)`, `(x, y)` or `(x, y, sample_weight)`, got {len(given)} parts"
+        )
+    return (*given, *[None] * (3 - len(given)))
+
+
+def weighted(data: Iterable[Any], class_weight: Mapping[int, float] | None) -> Iterator[Any]:
+    """Batches with the weights of the classes of their labels, which are indices or one-hot rows, if there are any.
+
+    Raises
+    ------
+    ValueError
+        If there are no labels, or weights of samples as well.
+    """
+    for batch in data:
+        if not class_weight:
+            yield batch
+            continue
+        x, y, weight = unpack_x_y_sample_weight(batch)
+        if y is None or weight is not None:
+            raise ValueError("`class_weight` needs labels, and does not go together with `sample_weight`")
+        labels = np.asarray(y)
+        classes = labels.argmax(-1) if labels.ndim > 1 and labels.shape[-1] > 1 else labels.reshape(len(labels))
+        yield x, y, np.array([class_weight.get(int(c), 1.0) for c in classes.ravel()]).reshape(classes.shape)
+
+
+def split(data: tuple[Any, Any, Any], part: float) -> tuple[tuple[Any, Any, Any], tuple[Any, Any, Any]]:
+    """The first rows, and the last ones."""
+    if not 0 < part < 1 or not hasattr(nest.flatten(data[0])[0], "shape"):
+        raise ValueError("fit: `validation_split` must be in (0, 1), and x and y arrays")
+    arrays = nest.map_structure(lambda x: None if x is None else np.asarray(x), data)
+    at = int(len(nest.flatten(arrays)[0]) * (1 - part))
+    first, last = [
+        nest.map_structure(lambda x, s=s: None if x is None else x[s], arrays) for s in (np.s_[:at], np.s_[at:])
+    ]
+    return first, last
+
+
+def batches(
+    x: Any,
+    y: Any,
+    batch_size: int,
+    order_of: Callable[[int], Any] | None = None,
+    sample_weight: Any = None,
+) -> Iterator[Any]:
+    """The rows of arrays in batches; an iterable of batches as it is.
+
+    Raises
+    ------
+    ValueError
+        If there are not as many rows of each.
+    """
+    if isinstance(x, Sequence):
+        count = len(x)
+        for i in range(count) if order_of is None else order_of(count):
+            yield x[int(i)]
+        return
+    if not _is_rows(x, y):
+        # `yield from` would close a generator of the user's that has more to give
+        for batch in x:  # noqa: UP028
+            yield batch
+        return
+    whole = [_rows(part) for part in (x, y, sample_weight)]
+    sizes = [len(array) for part in whole for array in nest.flatten(part) if array is not None]
+    if len(set(sizes)) != 1:
+        raise ValueError(f"x and y must have as many rows, got {' and '.join(map(str, sizes))}")
+    order = np.arange(sizes[0]) if order_of is None else order_of(sizes[0])
+    for start in range(0, sizes[0], batch_size):
+        rows = order[start : start + batch_size]
+        yield packed(*[nest.map_structure(lambda a, r=rows: None if a is None else a[r], part) for part in whole])
+
+
+class Sequence:
+    """Base of data sets of a program's own: `__len__` says how many batches there are, `__getitem__` gives one.
+
+    Parameters
+    ----------
+    workers, use_multiprocessing, max_queue_size
+        Accepted for compatibility: batches are made as they are needed.
+    """
+
+    def __init__(self, workers: int = 1, use_multiprocessing: bool = False, max_queue_size: int = 10) -> None:
+        self.workers, self.use_multiprocessing, self.max_queue_size = workers, use_multiprocessing, max_queue_size
+
+    def __len__(self) -> int:
+        """The number of batches."""
+        raise NotImplementedError(f"{type(self).__name__} must define __len__, the number of batches")
+
+    def __getitem__(self, index: int) -> Any:
+        """One batch: ``x``, ``(x, y)`` or ``(x, y, sample_weight)``."""
+        raise NotImplementedError(f"{type(self).__name__} must define __getitem__, which gives a batch")
+
+    def on_epoch_end(self) -> None:
+        """Called after each epoch of `fit`."""
+
+
+def count_of_batches(x: Any, y: Any, batch_size: int) -> int | None:
+    """How many `batches` there are, None if that is not known."""
+    if _is_rows(x, y):
+        return -(-len(nest.flatten(_rows(x))[0]) // batch_size)
+    return len(x) if hasattr(x, "__len__") else None
+
+
+def _is_rows(x: Any, y: Any) -> bool:
+    """Whether `x` has the rows of inputs; else it is an iterable of batches. A list of arrays is several inputs."""
+    several = isinstance(x, (list, tuple)) and len(x) > 0 and all(hasattr(part, "shape") for part in x)
+    return y is not None or hasattr(x, "shape") or isinstance(x, dict) or several
+
+
+def _rows(part: Any) -> Structure[Any]:
+    """Arrays of rows: a list of numbers is one, a list of arrays several."""
+    if isinstance(part, (list, tuple)) and not (part and hasattr(part[0], "shape")):
+        part = np.asarray(part)
+    return nest.map_structure(lambda a: None if a is None else _cast(np.asarray(a)), part)
+
+
+def _cast(array: np.ndarray) -> np.ndarray:
+    """Floating numbers in the default dtype, as Keras has the rows of arrays."""
+    return array.astype(floatx()) if array.dtype.kind == "f" else array

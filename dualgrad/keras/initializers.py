@@ -1,0 +1,145 @@
+"""Initial values of weights: ``tf.keras.initializers``.
+
+An initializer is called with a shape. One with a seed gives the same numbers each time; one without draws new ones,
+which the front end's global seed makes reproducible. What each computes is in `dualgrad.frontend.initializers`.
+"""
+
+from __future__ import annotations
+
+import math
+from typing import Any
+
+from dualgrad.frontend import initializers
+from dualgrad.keras import functions as tf
+from dualgrad.keras.host import Bound
+from dualgrad.keras.lookup import by_name
+from dualgrad.keras.settings import floatx
+from engine.core.dtypes import as_dtype
+from engine.core.operands import Operand
+
+
+class Initializer(Bound, initializers.Initializer):
+    """Base of the initializers. A subclass defines `__call__`."""
+
+    @property
+    def source(self) -> Any:
+        """The front end's random numbers."""
+        return self.host.source
+
+    def __call__(self, shape: Any, dtype: Any = None, **_: Any) -> Operand:
+        """A tensor of the given shape."""
+        return self.host.tensor(self.values(tuple(shape), as_dtype(dtype or getattr(self, "dtype", None) or floatx())))
+
+    def get_config(self) -> dict[str, Any]:
+        """The arguments that make an equal initializer."""
+        return {key: value for key, value in super().get_config().items() if key != "dtype"}
+
+
+class Zeros(Initializer, initializers.Zeros):
+    """Zeros."""
+
+
+class Ones(Initializer, initializers.Ones):
+    """Ones."""
+
+
+class Constant(Initializer, initializers.Constant):
+    """A given value: a number, or an array of the shape that will be asked for."""
+
+
+class Identity(Initializer, initializers.Identity):
+    """`gain` times the identity matrix."""
+
+
+class RandomNormal(Initializer, initializers.RandomNormal):
+    """Normally distributed."""
+
+
+class TruncatedNormal(Initializer, initializers.TruncatedNormal):
+    """Normally distributed, no further than two standard deviations from the mean."""
+
+
+class RandomUniform(Initializer, initializers.RandomUniform):
+    """Uniform in [minval, maxval)."""
+
+
+class VarianceScaling(Initializer, initializers.VarianceScaling):
+    """Random numbers whose variance is ``scale / n``, where n counts a layer's inputs, outputs, or their mean."""
+
+
+class GlorotUniform(Initializer, initializers.GlorotUniform):
+    """Uniform, of variance 2 over the sum of inputs and outputs."""
+
+
+class GlorotNormal(Initializer, initializers.GlorotNormal):
+    """Truncated normal, of variance 2 over the sum of inputs and outputs."""
+
+
+class HeUniform(Initializer, initializers.HeUniform):
+    """Uniform, of variance 2 over the number of inputs."""
+
+
+class HeNormal(Initializer, initializers.HeNormal):
+    """Truncated normal, of variance 2 over the number of inputs."""
+
+
+class LecunUniform(Initializer, initializers.LecunUniform):
+    """Uniform, of variance 1 over the number of inputs."""
+
+
+class LecunNormal(Initializer, initializers.LecunNormal):
+    """Truncated normal, of variance 1 over the number of inputs."""
+
+
+class Orthogonal(Initializer):
+    """A random matrix with orthonormal rows or columns, times `gain`."""
+
+    def __init__(self, gain: float = 1.0, seed: Any = None) -> None:
+        self.gain, self.seed = gain, seed
+
+    def values(self, shape: tuple[int, ...], dtype: Any) -> Operand:
+        """A matrix reshaped: all but the last dimension count as rows."""
+        if len(shape) < 2:
+            raise ValueError(f"Orthogonal: the shape must have rank 2 or more, got {shape}")
+        rows, columns = math.prod(shape[:-1]), shape[-1]
+        drawn = self.source.normal((max(rows, columns), min(rows, columns)), dtype=dtype, seed=self.seed)
+        q, r = tf.qr(drawn)
+        # the signs make the decomposition unique, and so the matrix uniformly distributed
+        q *= tf.sign(tf.matrix_diag_part(r))
+        return self.gain * tf.reshape(tf.transpose(q) if rows < columns else q, shape)
+
+
+zeros, ones, constant, identity = Zeros, Ones, Constant, Identity
+random_normal, random_uniform, truncated_normal = RandomNormal, RandomUniform, TruncatedNormal
+orthogonal, variance_scaling = Orthogonal, VarianceScaling
+glorot_uniform, glorot_normal = GlorotUniform, GlorotNormal
+he_uniform, he_normal = HeUniform, HeNormal
+lecun_uniform, lecun_normal = LecunUniform, LecunNormal
+
+KNOWN = {
+    "zeros": Zeros,
+    "zero": Zeros,
+    "ones": Ones,
+    "one": Ones,
+    "constant": Constant,
+    "identity": Identity,
+    "normal": RandomNormal,
+    "random_normal": RandomNormal,
+    "uniform": RandomUniform,
+    "random_uniform": RandomUniform,
+    "truncated_normal": TruncatedNormal,
+    "orthogonal": Orthogonal,
+    "variance_scaling": VarianceScaling,
+    "glorot_uniform": GlorotUniform,
+    "glorot_normal": GlorotNormal,
+    "he_uniform": HeUniform,
+    "he_normal": HeNormal,
+    "lecun_uniform": LecunUniform,
+    "lecun_normal": LecunNormal,
+}
+KNOWN.update({kind.__name__: kind for kind in list(KNOWN.values())})
+
+
+def get(host: Any, identifier: Any) -> Any:
+    """The initializer that `identifier` stands for: a name, a class, an instance or a function of a shape."""
+    return None if identifier is None else by_name(host, KNOWN, identifier, "initializer")

@@ -1,0 +1,44 @@
+"""Layers: ``tf.keras.layers``."""
+
+from __future__ import annotations
+
+from dualgrad.keras.layers import (
+    attention,
+    base,
+    cells,
+    convolution,
+    core,
+    merging,
+    normalization,
+    pooling,
+    preprocessing,
+    recurrent,
+    shaping,
+)
+from dualgrad.keras.layers.attention import *  # noqa: F403
+from dualgrad.keras.layers.base import *  # noqa: F403
+from dualgrad.keras.layers.cells import *  # noqa: F403
+from dualgrad.keras.layers.convolution import *  # noqa: F403
+from dualgrad.keras.layers.core import *  # noqa: F403
+from dualgrad.keras.layers.merging import *  # noqa: F403
+from dualgrad.keras.layers.normalization import *  # noqa: F403
+from dualgrad.keras.layers.pooling import *  # noqa: F403
+from dualgrad.keras.layers.preprocessing import *  # noqa: F403
+from dualgrad.keras.layers.recurrent import *  # noqa: F403
+from dualgrad.keras.layers.shaping import *  # noqa: F403
+
+_MODULES = (
+    attention,
+    base,
+    cells,
+    convolution,
+    core,
+    merging,
+    normalization,
+    pooling,
+    preprocessing,
+    recurrent,
+    shaping,
+)
+
+__all__ = [name for module in _MODULES for name in module.__all__]

@@ -1,0 +1,305 @@
+"""Layers that move elements about, and layers that add noise."""
+
+from __future__ import annotations
+
+from typing import Any
+
+from dualgrad.keras import functions as tf
+from dualgrad.keras import initializers
+from dualgrad.keras.layers.base import Layer
+from dualgrad.keras.layers.convolution import channels_are_first, several
+from engine.core.operands import Operand
+from engine.core.tensor_shape import TensorShape
+from engine.core.value import dtype_of, shape_of
+
+
+class Permute(Layer):
+    """The dimensions of each element of the batch in another order; the first is number 1."""
+
+    def __init__(self, dims: Any, **kwargs: Any) -> None:
+        super().__init__(**kwargs)
+        self.dims = tuple(dims)
+        if sorted(self.dims) != [*range(1, len(self.dims) + 1)]:
+            raise ValueError(f"Permute: argument `dims` must be a permutation of 1 to {len(self.dims)}, got {dims}")
+
+    def call(self, inputs: Any) -> Operand:
+        """The inputs, transposed."""
+        return tf.transpose(inputs, [0, *self.dims])
+
+
+class RepeatVector(Layer):
+    """Each element of the batch, a vector, repeated `n` times: shape ``(batch, n, features)``."""
+
+    def __init__(self, n: int, **kwargs: Any) -> None:
+        super().__init__(**kwargs)
+        if not isinstance(n, int):
+            raise TypeError(f"Expected an integer value for `n`, got {type(n)}.")
+        self.n = n
+
+    def call(self, inputs: Any) -> Operand:
+        """The repeated vectors."""
+        return tf.tile(tf.expand_dims(inputs, 1), [1, self.n, 1])
+
+
+def _pairs(layer: str, argument: str, given: Any, rank: int) -> list[tuple[int, int]]:
+    """How much at both ends of each dimension: a number for all, one for each, or a pair for each."""
+    each = [given] * rank if isinstance(given, int) else list(given)
+    if rank == 1 and len(each) == 2 and all(isinstance(v, int) for v in each):
+        each = [tuple(each)]
+    pairs = [(v, v) if isinstance(v, int) else tuple(v) for v in each]
+    if len(pairs) != rank or any(len(p) != 2 or min(p) < 0 for p in pairs):
+        raise ValueError(f"{layer}: argument `{argument}` must be an int, or {rank} ints or pairs of ints, got {given}")
+    return pairs
+
+
+class _Spatial(Layer):
+    """Layers of the spatial dimensions of sequences, images and volumes."""
+
+    rank: int
+
+    def __init__(self, data_format: str | None = None, **kwargs: Any) -> None:
+        super().__init__(**kwargs)
+        self._first = channels_are_first(type(self).__name__, data_format)
+
+    def _in_all(self, spatial: list[Any], rest: Any) -> list[Any]:
+        """What holds for each dimension: `rest` for batch and channels."""
+        return [rest, rest, *spatial] if self._first else [rest, *spatial, rest]
+
+
+class _ZeroPadding(_Spatial):
+    def __init__(self, padding: Any = 1, data_format: str | None = None, **kwargs: Any) -> None:
+        super().__init__(data_format, **kwargs)
+        self.padding = _pairs(type(self).__name__, "padding", padding, self.rank)
+
+    def call(self, inputs: Any) -> Operand:
+        """The inputs with zeros around."""
+        return tf.pad(inputs, self._in_all([list(p) for p in self.padding], [0, 0]))
+
+
+class ZeroPadding1D(_ZeroPadding):
+    """Zeros before and after sequences."""
+
+    rank = 1
+
+
+class ZeroPadding2D(_ZeroPadding):
+    """Zeros around images: `padding` is one int, one for each direction, or a pair for each."""
+
+    rank = 2
+
+
+class ZeroPadding3D(_ZeroPadding):
+    """Zeros around volumes."""
+
+    rank = 3
+
+
+class _Cropping(_Spatial):
+    def __init__(self, cropping: Any = 1, data_format: str | None = None, **kwargs: Any) -> None:
+        super().__init__(data_format, **kwargs)
+        self.cropping = _pairs(type(self).__name__, "cropping", cropping, self.rank)
+
+    def call(self, inputs: Any) -> Operand:
+        """The inner part of the inputs."""
+        parts = [slice(a, -b if b else None) for a, b in self.cropping]
+        return inputs[tuple(self._in_all(parts, slice(None)))]
+
+
+class Cropping1D(_Cropping):
+    """Sequences without their ends."""
+
+    rank = 1
+
+
+class Cropping2D(_Cropping):
+    """Images without their margins: `cropping` is one int, one for each direction, or a pair for each."""
+
+    rank = 2
+
+
+class Cropping3D(_Cropping):
+    """Volumes without their margins."""
+
+    rank = 3
+
+
+class _UpSampling(_Spatial):
+    def __init__(self, size: Any = 2, data_format: str | None = None, **kwargs: Any) -> None:
+        interpolation = kwargs.pop("interpolation", "nearest")
+        super().__init__(data_format, **kwargs)
+        if interpolation != "nearest":
+            raise NotImplementedError(f"UpSampling: only interpolation='nearest' is supported, got {interpolation!r}")
+        self.size = several(type(self).__name__, "size", size, self.rank)
+
+    def call(self, inputs: Any) -> Operand:
+        """The inputs, each point repeated."""
+        for axis, count in enumerate(self._in_all(list(self.size), 1)):
+            if count > 1:
+                inputs = tf.repeat(inputs, count, axis=axis)
+        return inputs
+
+
+class UpSampling1D(_UpSampling):
+    """Each step of a sequence repeated `size` times."""
+
+    rank = 1
+
+
+class UpSampling2D(_UpSampling):
+    """Each point of an image repeated `size` times in both directions."""
+
+    rank = 2
+
+
+class UpSampling3D(_UpSampling):
+    """Each point of a volume repeated `size` times in all directions."""
+
+    rank = 3
+
+
+# ---- noise -----------------------------------------------------------------------------------------------------------
+
+
+class GaussianNoise(Layer):
+    """While training, adds normal noise of the given standard deviation."""
+
+    _hands_masks_on = True
+
+    def __init__(self, stddev: float, seed: int | None = None, **kwargs: Any) -> None:
+        super().__init__(**kwargs)
+        self.stddev, self.seed = stddev, seed
+
+    def call(self, inputs: Any, training: Any = False) -> Operand:
+        """The inputs, with noise while training."""
+        return self.host.choose(training, lambda: inputs + self._noise(inputs, 0.0, self.stddev), lambda: inputs)
+
+    def _noise(self, like: Any, mean: float, stddev: float) -> Operand:
+        known = shape_of(like)
+        shape = tf.shape(like) if known is None or None in known else known
+        return self.host.noise(shape, mean, stddev, dtype_of(like), self.seed)
+
+
+class GaussianDropout(GaussianNoise):
+    """While training, multiplies by normal noise of mean 1 and variance ``rate / (1 - rate)``."""
+
+    def __init__(self, rate: float, seed: int | None = None, **kwargs: Any) -> None:
+        if not 0 <= rate < 1:
+            raise ValueError(f"GaussianDropout: argument `rate` must be in [0, 1), got {rate}")
+        super().__init__((rate / (1 - rate)) ** 0.5, seed, **kwargs)
+        self.rate = rate
+
+    def call(self, inputs: Any, training: Any = False) -> Operand:
+        """The inputs, times noise while training."""
+        return self.host.choose(training, lambda: inputs * self._noise(inputs, 1.0, self.stddev), lambda: inputs)
+
+
+class _SpatialDropout(_Spatial):
+    _hands_masks_on = True
+
+    def __init__(self, rate: float, seed: int | None = None, data_format: str | None = None, **kwargs: Any) -> None:
+        super().__init__(data_format, **kwargs)
+        self.rate, self.seed = rate, seed
+
+    def call(self, inputs: Any, training: Any = False) -> Operand:
+        """The inputs, with some channels left out while training."""
+        size = tf.shape(inputs)
+        noise = [size[0], size[1], *[1] * self.rank] if self._first else [size[0], *[1] * self.rank, size[-1]]
+
+        def dropped() -> Operand:
+            return self.host.dropout(inputs, self.rate, tf.stack(noise), self.seed)
+
+        return self.host.choose(training, dropped, lambda: inputs)
+
+
+class SpatialDropout1D(_SpatialDropout):
+    """`Dropout` of whole channels of sequences."""
+
+    rank = 1
+
+
+class SpatialDropout2D(_SpatialDropout):
+    """`Dropout` of whole channels of images."""
+
+    rank = 2
+
+
+class SpatialDropout3D(_SpatialDropout):
+    """`Dropout` of whole channels of volumes."""
+
+    rank = 3
+
+
+# ---- activations with parameters -------------------------------------------------------------------------------------
+
+
+class ELU(Layer):
+    """``x`` above 0, ``alpha * (exp(x) - 1)`` below."""
+
+    _hands_masks_on = True
+
+    def __init__(self, alpha: float = 1.0, **kwargs: Any) -> None:
+        super().__init__(**kwargs)
+        self.alpha = alpha
+
+    def call(self, inputs: Any) -> Operand:
+        """The activation of the inputs."""
+        return tf.elu(inputs) if self.alpha == 1 else tf.where(inputs > 0, inputs, self.alpha * tf.elu(inputs))
+
+
+class PReLU(Layer):
+    """``x`` above 0, ``alpha * x`` below, with a learned `alpha` for each feature.
+
+    Parameters
+    ----------
+    alpha_initializer, alpha_regularizer, alpha_constraint
+        Of the slopes.
+    shared_axes : list of int, optional
+        Dimensions along which one slope is shared.
+    """
+
+    _hands_masks_on = True
+
+    def __init__(
+        self,
+        alpha_initializer: Any = "zeros",
+        alpha_regularizer: Any = None,
+        alpha_constraint: Any = None,
+        shared_axes: Any = None,
+        **kwargs: Any,
+    ) -> None:
+        super().__init__(**kwargs)
+        self.alpha_initializer = initializers.get(self.host, alpha_initializer)
+        self._options = {"regularizer": alpha_regularizer, "constraint": alpha_constraint}
+        self.shared_axes = [shared_axes] if isinstance(shared_axes, int) else list(shared_axes or ())
+
+    def build(self, input_shape: Any) -> None:
+        """Make the slopes."""
+        dims = TensorShape(input_shape).as_list()[1:]
+        shape = [1 if i in self.shared_axes else d for i, d in enumerate(dims, 1)]
+        self.alpha = self.add_weight(shape=shape, name="alpha", initializer=self.alpha_initializer, **self._options)
+
+    def call(self, inputs: Any) -> Operand:
+        """The activation of the inputs."""
+        return tf.relu(inputs) - self.alpha * tf.relu(-inputs)
+
+
+class ActivityRegularization(Layer):
+    """Hands its inputs through and adds a penalty on them to the losses."""
+
+    _hands_masks_on = True
+
+    def __init__(self, l1: float = 0.0, l2: float = 0.0, **kwargs: Any) -> None:
+        super().__init__(**kwargs)
+        self.l1, self.l2 = l1, l2
+
+    def call(self, inputs: Any) -> Operand:
+        """The inputs."""
+        self.add_loss(self.l1 * tf.reduce_sum(tf.abs(inputs)) + self.l2 * tf.reduce_sum(tf.square(inputs)))
+        return inputs
+
+
+__all__ = [
+    "ELU", "ActivityRegularization", "Cropping1D", "Cropping2D", "Cropping3D", "GaussianDropout", "GaussianNoise",
+    "PReLU", "Permute", "RepeatVector", "SpatialDropout1D", "SpatialDropout2D", "SpatialDropout3D", "UpSampling1D",
+    "UpSampling2D", "UpSampling3D", "ZeroPadding1D", "ZeroPadding2D", "ZeroPadding3D",
+]  # fmt: skip

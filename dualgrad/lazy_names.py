@@ -1,0 +1,98 @@
+"""Names of engine functions that are loaded on first use, in both front ends; `graph_api.lazy_names` explains.
+
+`BOTH` are the same in TensorFlow 1 and 2, `VERSION1` are TensorFlow 1's own, `VERSION2` those of TensorFlow 2.
+"""
+
+from __future__ import annotations
+
+_STRINGS = (
+    *("as_string", "join", "length", "lower", "regex_full_match", "regex_replace", "strip", "substr"),
+    *("to_number", "upper"),
+)
+
+_DRAWS = (
+    *("random_brightness", "random_contrast", "random_crop", "random_flip_left_right", "random_flip_up_down"),
+    *("random_hue", "random_saturation"),
+)
+
+BOTH: tuple[tuple[str, str], ...] = (
+    # ---- images
+    (
+        "dualgrad.extras.ops.images:",
+        (
+            "image.convert_image_dtype image.crop_and_resize image.crop_to_bounding_box image.central_crop "
+            "image.flip_left_right image.flip_up_down image.image_gradients image.pad_to_bounding_box image.rot90"
+        ),
+    ),
+    (
+        "dualgrad.extras.ops.colors:",
+        (
+            "image.adjust_brightness image.adjust_contrast image.adjust_gamma image.adjust_hue image.adjust_saturation "
+            "image.grayscale_to_rgb image.hsv_to_rgb image.per_image_standardization image.psnr image.rgb_to_grayscale "
+            "image.rgb_to_hsv image.rgb_to_yiq image.rgb_to_yuv image.sobel_edges image.ssim image.total_variation "
+            "image.yiq_to_rgb image.yuv_to_rgb"
+        ),
+    ),
+    ("dualgrad.extras.ops.images:transpose_image", "image.transpose"),
+    ("dualgrad.extras.image_draws:", " ".join(f"image.{name}" for name in _DRAWS)),
+    # ---- short functions
+    ("dualgrad.extras.ops.compositions:", "math.confusion_matrix linalg.normalize linalg.matrix_rank math.polyval"),
+    ("dualgrad.extras.ops.compositions:", "scalar_mul math.scalar_mul"),
+    # ---- serialised examples
+    ("dualgrad.data.parsing:", "io.parse_single_example io.parse_example io.decode_raw io.FixedLenFeature"),
+    ("dualgrad.data.parsing:", "io.FixedLenSequenceFeature io.VarLenFeature"),
+    ("dualgrad.data.csv:", "io.decode_csv"),
+    # ---- files
+    (
+        "dualgrad.extras.ops.file_reading:",
+        "io.read_file image.decode_png io.decode_png image.decode_jpeg io.decode_jpeg",
+    ),
+    ("dualgrad.extras.ops.file_reading:", "image.decode_image io.decode_image image.encode_png io.encode_png"),
+    # ---- arrays in messages
+    ("dualgrad.files.tensors:array_of", "make_ndarray"),
+    ("dualgrad.files.tensors:as_tensor_proto", "make_tensor_proto"),
+    # ---- strings
+    ("dualgrad.extras.ops.strings:", " ".join(f"strings.{name}" for name in _STRINGS)),
+    ("dualgrad.extras.ops.strings:", "as_string"),
+    # ---- decompositions of any matrix
+    ("engine.ops.lu:", "linalg.lu linalg.lu_solve linalg.lu_reconstruct linalg.lu_matrix_inverse"),
+    ("engine.ops.eig:", "eig linalg.eig eigvals linalg.eigvals linalg.eigh_tridiagonal"),
+    # ---- parts of networks
+    ("dualgrad.extras.ops.affine:", "nn.log_poisson_loss nn.normalize_moments"),
+    ("dualgrad.extras.ops.affine:local_response_normalization", "nn.lrn nn.local_response_normalization"),
+)
+VERSION1: tuple[tuple[str, str], ...] = (
+    ("dualgrad.extras.ops.compositions:", "confusion_matrix ensure_shape"),
+    ("dualgrad.extras.ops.file_reading:", "read_file"),
+    ("dualgrad.extras.ops.strings:", "regex_replace substr"),
+    ("dualgrad.extras.ops.strings:to_number", "string_to_number"),
+    ("dualgrad.extras.ops.strings:join", "string_join"),
+    ("dualgrad.extras.ops.strings:strip", "string_strip"),
+    ("dualgrad.extras.ops.strings:length", "string_length"),
+    ("dualgrad.extras.ops.strings:reduce_join", "strings.reduce_join reduce_join"),
+    ("dualgrad.extras.ops.affine:", "nn.relu_layer nn.xw_plus_b"),
+    ("dualgrad.extras.ops.affine:old_weighted_moments", "nn.weighted_moments"),
+    ("dualgrad.extras.ops.affine:old_sufficient_statistics", "nn.sufficient_statistics"),
+    (
+        "dualgrad.extras.ops.resize:",
+        (
+            "image.resize_area image.resize_bicubic image.resize_bilinear image.resize_images "
+            "image.resize_nearest_neighbor"
+        ),
+    ),
+    ("dualgrad.extras.ops.resize:resize_images", "image.resize"),
+    ("dualgrad.extras.ops.images:", "image.resize_image_with_pad image.transpose_image"),
+    (
+        "dualgrad.extras.ops.images:resize_with_crop_or_pad",
+        "image.resize_image_with_crop_or_pad image.resize_with_crop_or_pad",
+    ),
+    ("dualgrad.frontend.methods:ResizeMethodVersion1", "image.ResizeMethod"),
+)
+VERSION2: tuple[tuple[str, str], ...] = (
+    ("dualgrad.extras.ops.strings:", "strings.reduce_join"),
+    ("dualgrad.extras.ops.compositions:", "nn.compute_average_loss nn.scale_regularization_loss"),
+    ("dualgrad.extras.ops.affine:", "nn.sufficient_statistics nn.weighted_moments"),
+    ("dualgrad.extras.ops.resize:", "image.resize"),
+    ("dualgrad.extras.ops.images:", "image.resize_with_crop_or_pad image.resize_with_pad"),
+    ("dualgrad.frontend.methods:", "image.ResizeMethod"),
+)

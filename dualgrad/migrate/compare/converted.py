@@ -1,0 +1,355 @@
+"""A migrated program, compared with the record function by function.
+
+A map says which function computes which fetches, which of its parameters is which placeholder, and by which expression
+each variable of the graph is reached in the module. Each recorded run is made again: the variables are set to what they
+held, the function is called with what was fed, and what it returns and what the variables hold afterwards is compared
+to the bit. Random operations draw what the graph drew. When something differs, the function is called once more while
+every operation is taken down, and the first that differs is named.
+"""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Collection, Mapping, Sequence
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+
+from dualgrad.files.golden import Golden, digest
+from dualgrad.migrate.compare import slots
+from dualgrad.migrate.compare.findings import Comparison, Difference
+from dualgrad.migrate.compare.rerun import Rerun, name_first
+from dualgrad.migrate.compare.traces import Draws, Event, recorded_trace, tracing
+from dualgrad.migrate.convert.summaries import serialized
+from dualgrad.migrate.watch_tapes import value
+from engine.core import nest
+from engine.core.eager import EagerTensor
+from engine.core.value import scalar
+from engine.core.variable import Variable
+
+
+@dataclass(frozen=True)
+class Function:
+    """One function of a migrated program.
+
+    Attributes
+    ----------
+    name : str or None
+        A Python expression. None where there is nothing to call: variables were initialized, or only their values
+        were fetched.
+    fetches : tuple of str
+        The tensors and operations of the graph that it stands for.
+    feeds : dict
+        Parameters to placeholders, in order.
+    returns : tuple of str
+        What it returns.
+    values : tuple of str
+        Where there is nothing to call, the expressions for `returns`.
+    fed : tuple of str
+        All that was fed, used or not.
+    sites : list of (str, int)
+        The lines of the program that run it.
+    summaries : dict
+        Of those among `returns` that are summaries, by tag the kinds and options.
+    graph : int, optional
+        Which graph it is of, counted in the order in which they are first run.
+    variables : dict
+        As those of the map, where this graph has others of the same names.
+    """
+
+    name: str | None
+    fetches: tuple[str, ...]
+    feeds: Mapping[str, str]
+    returns: tuple[str, ...]
+    values: tuple[str, ...] = ()
+    fed: tuple[str, ...] = ()
+    sites: Sequence[Sequence[Any]] = ()
+    summaries: Mapping[str, Mapping[str, Sequence[Any]]] = field(default_factory=dict)
+    graph: int | None = None
+    variables: Mapping[str, str] = field(default_factory=dict)
+
+
+@dataclass(frozen=True)
+class Map:
+    """What corresponds in the graph and in the migrated program.
+
+    Attributes
+    ----------
+    functions : list of Function
+    variables : dict
+        Variables of the graph to Python expressions.
+    ops : dict
+        Operations of the graph to lines of the module.
+    """
+
+    functions: Sequence[Function]
+    variables: Mapping[str, str]
+    ops: Mapping[str, int]
+
+
+def read_map(path: Path) -> Map:
+    """Read a map.
+
+    Parameters
+    ----------
+    path : Path
+        A JSON file.
+
+    Raises
+    ------
+    ValueError
+        If it is none, or lacks something; the message says what.
+    """
+    try:
+        data = json.loads(path.read_bytes())
+    except ValueError as error:
+        raise ValueError(f"{path} is no JSON: {error}") from None
+    if not isinstance(data, dict) or data.get("format") != 1:
+        raise ValueError(f'{path} is no map of a migrated program: "format" must be 1')
+    try:
+        functions = [
+            Function(
+                f["name"],
+                tuple(f["fetches"]),
+                dict(f.get("feeds", {})),
+                tuple(f.get("returns", ())),
+                tuple(f.get("values", ())),
+                tuple(f.get("fed", ())),
+                [list(site) for site in f.get("sites", ())],
+                dict(f.get("summaries", {})),
+                f.get("graph"),
+                dict(f.get("variables", {})),
+            )
+            for f in data["functions"]
+        ]
+        return Map(functions, dict(data.get("variables", {})), dict(data.get("ops", {})))
+    except (KeyError, TypeError) as error:
+        raise ValueError(f"{path}: a function of the map lacks {error}") from None
+
+
+class Converted:
+    """Compares the functions of a migrated program with recorded runs.
+
+    Parameters
+    ----------
+    golden : Golden
+    comparison : Comparison
+        What is found is added to it.
+    known : Map
+    file : str
+        The name of the migrated program.
+    namespace : dict
+        Of the migrated module, which has been executed.
+    initial : dict
+        ``id(variable)`` to the array that it was made with.
+    """
+
+    def __init__(
+        self,
+        golden: Golden,
+        comparison: Comparison,
+        known: Map,
+        file: str,
+        namespace: dict[str, Any],
+        initial: Mapping[int, Any],
+    ) -> None:
+        self.golden, self.comparison, self.map = golden, comparison, known
+        self.file, self.namespace, self.initial = file, namespace, initial
+        self.graphs = golden.part("graphs.json")
+        self._hidden = {f"{node['name']}:0" for graph in self.graphs for node in graph if node.get("hidden")}
+        self._located = False
+        self._variables = known.variables
+        self._slots: dict[str, Variable] = {}
+        self._prepared: set[str] = set()
+        self._unconverted: dict[str, str] = {}
+        # what compares values and notes differences
+        self._notes = Rerun(golden, comparison)
+
+    def all(self) -> None:
+        """Compare every recorded run for which there is a function."""
+        for step in self.golden.part("steps.json"):
+            if step["kind"] != "run":
+                self.comparison.skip(f"steps of the kind {step['kind']}: a map is for runs of sessions")
+            elif "error" in step:
+                self.comparison.skip("runs that failed when they were recorded")
+            elif (function := self.function_for(step)) is None:
+                fed = f", fed {', '.join(step['feeds'])}" if step["feeds"] else ""
+                self.comparison.skip(f"no function for {', '.join(step['fetches'])}{fed}")
+            else:
+                self.one(step, function)
+
+    def function_for(self, step: Mapping[str, Any]) -> Function | None:
+        """The function that stands for a run's fetches and takes no more than what was fed.
+
+        Of several, programs with many graphs have them, the one of this graph that was run on this line, with all
+        these feeds.
+        """
+        fed = set(step["feeds"])
+        found = [
+            function
+            for function in self.map.functions
+            if set(function.fetches) == set(step["fetches"]) and set(function.feeds.values()) <= fed
+        ]
+
+        def fits(f: Function) -> tuple[bool, ...]:
+            return f.graph in (None, step["graph"]), step["site"] in f.sites, set(f.fed) == fed
+
+        return max(found, key=fits, default=None)
+
+    def one(self, step: Mapping[str, Any], function: Function) -> None:
+        """Compare one run."""
+        comparison = self.comparison
+        self._variables = {**self.map.variables, **function.variables}
+        missing = [d for d in [*step["before"].values(), *step["feeds"].values()] if not self.golden.holds(d)]
+        if missing:
+            comparison.skip("runs whose operands are not in the record")
+            return
+        if function.name is None and not function.values:
+            self.initialized(step)
+            return
+        what = function.name or ", ".join(function.values)
+        if what in self._unconverted:
+            comparison.skip(self._unconverted[what])
+            return
+        try:
+            self.prepare(step, function)
+            self.set_variables(step)
+            returned = self.call(step, function)
+        except Exception as error:  # noqa: BLE001 - whatever the program raises is a finding
+            if isinstance(error, NotImplementedError) and str(error).startswith("not converted"):
+                comparison.incomplete = True
+                self._unconverted[what] = f"{what}: {error}"
+                comparison.skip(self._unconverted[what])
+                return
+            self._notes.add(
+                Difference(step["number"], "error", what, site=step["site"],
+                           note=f"{what} raised {type(error).__name__}: {error}")
+            )  # fmt: skip
+            return
+        comparison.steps += 1
+        results = dict(zip(function.returns, returned, strict=False))
+        if len(returned) != len(function.returns):
+            comparison.notes.append(f"{what} returns {len(returned)} values; the map says {list(function.returns)}")
+        different = self.compare(step, results)
+        if different and function.name and not self._located and "ops" in step:
+            self._located = True
+            self.locate(step, function)
+
+    def call(self, step: Mapping[str, Any], function: Function, events: list[Event] | None = None) -> list[Any]:
+        """Call a function with what was fed; give the arrays that it returns."""
+        if function.name is None:
+            return [value(self.evaluated(expression)) for expression in function.values]
+        fed = {p: EagerTensor(scalar(self.golden.array(step["feeds"][t]))) for p, t in function.feeds.items()}
+        with tracing(events, Draws(step.get("draws", []))):
+            result = self.evaluated(function.name)(*fed.values())
+        if not function.returns:
+            return []
+        if function.summaries:
+            given = [result] if len(function.returns) == 1 else result
+            result = [
+                serialized(function.summaries[name], x) if name in function.summaries else x
+                for name, x in zip(function.returns, given, strict=True)
+            ]
+        flat = (
+            [result] if len(function.returns) == 1 and not isinstance(result, (list, tuple)) else nest.flatten(result)
+        )
+        return [value(x) if isinstance(x, (EagerTensor, Variable)) else np.asarray(x) for x in flat]
+
+    def evaluated(self, expression: str) -> Any:
+        """What an expression of the map means in the module."""
+        return eval(expression, self.namespace)  # the module itself is executed: this adds nothing to trust
+
+    def set_variables(self, step: Mapping[str, Any]) -> None:
+        """Set the variables to what they held before a run."""
+        for name, described in step["before"].items():
+            if (variable := self.variable(name, step["after"])) is not None:
+                variable.assign(self.golden.array(described))
+
+    def variable(self, name: str, changed: Collection[str] = ()) -> Variable | None:
+        """The variable of the module that stands for one of the graph; None if nobody knows, or it is not made yet."""
+        if name not in self._variables:
+            return self._slots.get(name)
+        found = self.evaluated(self._variables[name])
+        if found is None and name not in changed:
+            return None  # an optimizer makes what it keeps at its first step
+        if not isinstance(found, Variable):
+            raise TypeError(f"for {name} the map says {self._variables[name]}, which is {found!r}, no variable")
+        return found
+
+    def prepare(self, step: Mapping[str, Any], function: Function) -> None:
+        """Have the slots made that a function changes, and find those that the map does not name."""
+        known = self._variables
+        names = {**step["before"], **step["after"]}
+        unknown = [n for n in names if n not in known and n not in self._hidden]
+        unmade = [n for n in names if n in known and self._reached(n) is None]
+        if function.name is None or function.name in self._prepared or not unknown + unmade:
+            return
+        self._prepared.add(function.name)
+        found = slots.optimizers(self.namespace)
+        before = slots.held(found)
+        self.call(step, function)
+        used = {key for key, array in slots.held(found).items() if array is not before.get(key)}
+        mapped = {name: variable for name in known if (variable := self._reached(name)) is not None}
+        self._slots |= slots.named(unknown, step["after"], mapped, found, used)
+
+    def _reached(self, name: str) -> Variable | None:
+        try:
+            return self.variable(name)
+        except Exception:  # noqa: BLE001 - it will be missed where it is needed
+            return None
+
+    def initialized(self, step: Mapping[str, Any]) -> None:
+        """Compare the values that variables were made with with those that an initializer gave."""
+        if step.get("draws"):
+            self.comparison.skip("initial values that are random")
+            return
+        self.comparison.steps += 1
+        for name, described in step["after"].items():
+            if name in self._variables:
+                variable = self.evaluated(self._variables[name])
+                if id(variable) in self.initial:
+                    self.value(step, "variable", name, described, self.initial[id(variable)])
+
+    def compare(self, step: Mapping[str, Any], results: Mapping[str, Any]) -> bool:
+        """Compare what was returned, and the variables; whether anything differs."""
+        wanted = dict(zip(step["fetches"], step["results"], strict=True))
+        pairs = [("result", name, wanted[name], array) for name, array in results.items() if name in wanted]
+        after = {**step["before"], **step["after"]}
+        for name, described in after.items():
+            if (variable := self.variable(name, step["after"])) is not None:
+                pairs.append(("variable", name, described, value(variable)))
+            elif name in step["after"] and name not in self._hidden:
+                self.comparison.skip(f"the variable {name} changes and is not in the map")
+        same = [self.value(step, what, name, described, array) for what, name, described, array in pairs]
+        return not all(same)
+
+    def value(self, step: Mapping[str, Any], what: str, name: str, described: Any, array: Any) -> bool:
+        """Compare one value; whether it is the same."""
+        if described is None:
+            return True
+        row = self.comparison.row(name if what == "result" else f"variable {name}")
+        row.steps += 1
+        if digest(array) == described["hash"]:
+            row.equal += 1
+            return True
+        row.failed += 1
+        expected = self.golden.array(described) if self.golden.holds(described) else None
+        line = self.map.ops.get(name.rpartition(":")[0])
+        place = [self.file, line] if line else None
+        row.worst = max(row.worst, self._notes.note(step, what, name, expected, array, place) or 0.0)
+        return False
+
+    def locate(self, step: Mapping[str, Any], function: Function) -> None:
+        """Call a function once more, every operation taken down, and name the first that differs."""
+        self.set_variables(step)
+        events: list[Event] = []
+        self.call(step, function, events)
+        self.comparison.operations += len(events)
+        recorded = recorded_trace(self.golden, step, self.graphs[step["graph"]])
+        known = {d["hash"] for d in [*step["feeds"].values(), *step["before"].values()]}
+        name_first(self._notes, step, recorded, events, known)
+        first = self.comparison.differences[0]
+        if first.new_site is None and first.name.rpartition(":")[0] in self.map.ops:
+            first.new_site = [self.file, self.map.ops[first.name.rpartition(":")[0]]]

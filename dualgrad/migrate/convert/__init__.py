@@ -1,0 +1,249 @@
+"""Turn a graph program into tape code (``dualgrad convert``): run it, and write down what its graphs compute.
+
+The passes, each a module:
+
+- `capture`: runs the program and notes graphs, calls of `gradients`, steps of optimizers, and runs of sessions;
+- `items`: what a set of fetches needs, in order; the nodes of a gradient or a step are one item;
+- `tapes`: which of them a tape must see;
+- `spelling`: the call of `tape_api` that makes a node, proved by making it (`adapters`, `literals`);
+- `calls`, `public`: calls of functions that make several nodes, as the one call that they were;
+- `names`: the program's own names, from its globals, its lines and its scopes;
+- `body`, `module`: the statements of a function; variables, constants, optimizers and functions of the module;
+- `shortening`: what is repeated is written once: as lists (`repetition`), loops (`rolling`), functions (`outlining`);
+  `alignment` says in what statements differ;
+- `gathering`, `arguments`: variables made together, and which functions make tensors of what they are given;
+- `tidying`, `printing`: what the next statement alone reads, lines of text;
+- `notes`, `facts`, `runs`, `plan`, `edits`, `loop`, `calling`: the program's own lines around the graph, with calls in
+  place of runs.
+
+Beside ``OUT.py`` lies ``OUT.map.json``, which says where things have gone. A function's ``name`` is null where there is
+nothing to call: variables were initialized, which tape code does when it makes them, or only variables were fetched,
+whose expressions are in ``values`` then. Arrays that are too large to be written out are in ``OUT.npz``.
+"""
+
+from __future__ import annotations
+
+import argparse
+import json
+import sys
+from collections.abc import Sequence
+from contextlib import suppress
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+
+from dualgrad.migrate import watch
+from dualgrad.migrate.convert import host_program, summaries
+from dualgrad.migrate.convert.edits import Unsafe
+from dualgrad.migrate.convert.facts import plain
+from dualgrad.migrate.convert.identifiers import Names, Scope
+from dualgrad.migrate.convert.module import Module
+from dualgrad.migrate.convert.notes import Notes, noting
+from dualgrad.migrate.convert.observed_run import Capture, capturing
+from engine.quoting import printable
+
+HEAD = '''"""{program}, as tape code: written by dualgrad convert."""
+
+import tape_api as tf
+'''
+_MISSING = '''
+
+def not_converted(number, why):
+    """Stands where the program has something that could not be converted."""
+    raise NotImplementedError(f"not converted ({number}): {why}")
+'''
+
+
+@dataclass
+class Conversion:
+    """A converted program.
+
+    Attributes
+    ----------
+    text : str
+        The module.
+    map : dict
+        What ``OUT.map.json`` holds.
+    arrays : dict
+        What ``OUT.npz`` holds.
+    savers : dict
+        By line of the program that makes it, what makes a saver in tape code.
+    adding : dict
+        The lines of the program that add something to event files, and what: `Capture.added`.
+    """
+
+    text: str
+    map: dict[str, Any]
+    arrays: dict[str, np.ndarray] = field(default_factory=dict)
+    savers: dict[int, str] = field(default_factory=dict)
+    adding: dict[int, set[str]] = field(default_factory=dict)
+
+    def write(self, out: str | Path) -> None:
+        """Write the module and what belongs to it.
+
+        Parameters
+        ----------
+        out : path
+            Of the module.
+        """
+        out = Path(out)
+        out.write_text(self.text, encoding="utf-8")
+        out.with_suffix(".map.json").write_text(json.dumps({**self.map, "module": out.name}, indent=1) + "\n")
+        if self.arrays:
+            with out.with_suffix(".npz").open("wb") as file:
+                np.savez_compressed(file, allow_pickle=False, **self.arrays)
+
+
+def convert(capture: Capture, program: Path) -> Conversion:
+    """The converted program.
+
+    Parameters
+    ----------
+    capture : Capture
+        What the program did.
+    program : Path
+        Its file.
+    """
+    names, scope = Names(capture.names), Scope()
+    scope.taken.update({"tf", "np", "ARRAYS", "not_converted", "zip", *summaries.NAMES})
+    graphs = list({id(run.graph): run.graph for run in capture.runs.values()}.values())
+    modules = [Module(graph, capture, names, scope, program) for graph in graphs]
+    arrays: dict[str, np.ndarray] = {}
+    shown: dict[str, tuple[str, tuple[Any, ...]]] = {}
+    for module in modules:
+        module.arrays, module.summaries = arrays, shown
+        module.convert([run for run in capture.runs.values() if run.graph is module.graph])
+    written = "\n\n\n".join("\n".join(module.text()).strip("\n") for module in modules)
+    missing = [m for module in modules for m in module.missing]
+    head = HEAD.format(program=printable(program.name))
+    if arrays:
+        head = head.replace("import tape_api", "import numpy as np\nimport tape_api") + host_program.LOADED
+    head += _MISSING if missing else ""
+    adding = {line: forms for (file, line), forms in capture.added.items() if Path(file) == program}
+    head += summaries.head(shown, adding) if shown or adding else ""
+    apart = "\n\n\n" if missing or shown or adding or written.startswith("def ") else "\n\n"
+    text = f"{head.rstrip()}{apart}{written}\n"
+    done = sum(module.converted for module in modules)
+    content = _map(modules, missing, program, done)
+    savers, slots = _savers(capture, modules, content["variables"], program)
+    return Conversion(text + slots, content, arrays, savers, adding)
+
+
+def _savers(
+    capture: Capture, modules: list[Module], variables: dict[str, str], program: Path
+) -> tuple[dict[int, str], str]:
+    """By line, what makes a saver in tape code; and the lines that make the slots of optimizers that it saves."""
+    found: dict[int, str] = {}
+    for (file, line), (saver, options) in capture.savers.items():
+        held = saver._variables or {}
+        if Path(file) == program and all(v.name in variables for v in held.values()) and held:
+            codes = ", ".join(f"{name!r}: {variables[v.name]}" for name, v in held.items())
+            rest = "".join(f", {name}={plain(value)}" for name, value in options.items() if plain(value) is not None)
+            found[line] = f"tf.compat.v1.train.Saver({{{codes}}}{rest})"
+    keeps_slots = any(".get_slot(" in text or ".kept_together()" in text for text in found.values())
+    keeps_slots = keeps_slots or any(m.only_initializes(x) for m in modules for run in capture.runs.values()
+                                     if run.resets and run.graph is m.graph for x in run.flat)  # fmt: skip
+    lines = [line for module in modules for line in module.slots_made() if keeps_slots]
+    return found, "".join(f"{line}\n" for line in ["", "", *lines] if lines)
+
+
+def _shown(tensors: Sequence[Any]) -> dict[str, Any]:
+    """By the names of summaries, what these are made of."""
+    found = {}
+    for x in tensors:
+        if summaries.is_summary(x.node):
+            with suppress(ValueError):
+                found[x.name] = summaries.described(x.node)
+    return found
+
+
+def _map(modules: list[Module], missing: list[dict[str, Any]], program: Path, done: int) -> dict[str, Any]:
+    functions = [
+        {
+            "name": f.name,
+            "fetches": [x.name for x in f.run.flat],
+            "fed": [x.name for x in f.run.feeds],
+            "feeds": {name: x.name for name, x in f.parameters},
+            "returns": [x.name for x in f.returns],
+            "values": f.values,
+            **({"variables": module.variable_names()} if module is not modules[0] else {}),
+            **({"summaries": shown} if (shown := _shown(f.returns)) else {}),
+            "graph": number,
+            "sites": [[Path(file).name, line] for file, line in f.run.sites],
+            "calls": [[list(extent), sorted(shapes)] for extent, shapes in f.run.calls.items()],
+        }
+        for number, module in enumerate(modules)
+        for f in module.functions
+        if f.run is not None
+    ]
+    variables = {name: code for module in reversed(modules) for name, code in module.variable_names().items()}
+    return {
+        "format": 1, "program": program.name, "module": "", "functions": functions, "variables": variables, "ops": {},
+        "not_converted": missing, "rate": round(1 - len(missing) / max(done, 1), 4),
+    }  # fmt: skip
+
+
+def convert_program(
+    program: str | Path, arguments: list[str] | None = None, api: str = "1", whole: bool = True
+) -> tuple[int, Conversion]:
+    """Run a program and convert it.
+
+    Returns
+    -------
+    code : int
+        The exit code of the program.
+    conversion : Conversion
+    """
+    program = Path(program)
+    with capturing() as capture, noting(program) as notes:
+        code = watch.watch_program(program, arguments or [], lambda run: None, api)
+    capture.names = dict(vars(sys.modules["__main__"]))
+    notes.locals = capture.locals
+    conversion = convert(capture, program)
+    if whole and code == 0:
+        add_program(conversion, program, arguments or [], notes, capture.names)
+    return code, conversion
+
+
+def add_program(
+    conversion: Conversion, program: Path, arguments: list[str], notes: Notes, names: dict[str, Any]
+) -> None:
+    """Put the program's own loop behind the functions, or say in the head of the file why not."""
+    alone, arrays = conversion.text, dict(conversion.arrays)
+    try:
+        conversion.text = host_program.rewrite(program.read_text(encoding="utf-8"), conversion, notes, names)
+        host_program.tried(conversion, program.name, arguments, notes.printed)
+        conversion.map["whole"] = True
+    except Exception as error:  # noqa: BLE001
+        # whatever went wrong, the functions are right without the loop
+        reason = error if isinstance(error, Unsafe) else f"{type(error).__name__} when it was rewritten: {error}"
+        conversion.arrays = arrays
+        said = f"Its functions alone: {reason}."
+        conversion.text = alone.replace('convert."""\n', f'convert.\n\n{printable(said)}\n"""\n', 1)
+        conversion.map |= {"whole": False, "why": str(reason)}
+
+
+def add_arguments(parser: argparse.ArgumentParser) -> None:
+    """Say which arguments the subcommand takes."""
+    parser.add_argument("-o", "--out", metavar="OUT.py", required=True, help="the file to write")
+    parser.add_argument("--functions", action="store_true", help="write the functions alone, not the whole program")
+    parser.add_argument("program", metavar="PROGRAM", help="the file to convert")
+    parser.add_argument("arguments", metavar="ARG", nargs=argparse.REMAINDER, help="what follows is the program's own")
+
+
+def main(given: argparse.Namespace) -> int:
+    """Convert the program; give its exit code."""
+    if not Path(given.program).is_file():
+        print(f"dualgrad convert: there is no file {given.program}", file=sys.stderr)  # noqa: T201
+        return 2
+    if not given.functions:
+        try:
+            host_program.needed()
+        except ImportError as error:
+            print(f"dualgrad convert: {error}", file=sys.stderr)  # noqa: T201
+            return 2
+    code, conversion = convert_program(given.program, given.arguments, whole=not given.functions)
+    conversion.write(given.out)
+    return code

@@ -1,0 +1,135 @@
+"""Calls of the converted functions, as parts of a program's syntax tree, in place of runs of sessions."""
+
+from __future__ import annotations
+
+import io
+import tokenize
+from dataclasses import replace
+from typing import TYPE_CHECKING, Any
+
+from dualgrad.migrate.convert.edits import Replaced
+
+if TYPE_CHECKING:
+    import libcst
+
+
+def called(cst: Any, found: Replaced, call: Any) -> Any:
+    """The call of the function, with what was fed as its arguments."""
+    function = found.function
+    if function["name"] is None and not found.choices:
+        return None
+    callee: Any = cst.Name(function["name"] or "_")
+    if found.choices:
+        texts = [f"{key}: {_callable(f)}" for key, f in found.choices.items()]
+        index = cst.parse_expression("tuple(feed)")
+        if found.key is not None:
+            index = call.func.value if call.func.attr.value == "eval" else call.args[0].value
+            index = cst.Call(cst.Name("tuple"), [cst.Arg(index)]) if found.several else index
+        table = cst.parse_expression("{" + ", ".join(texts) + "}")
+        callee = cst.Subscript(table, [cst.SubscriptElement(cst.Index(index))])
+    fed = next((a.value for a in call.args if _is_feed(call, a)), None)
+    if found.named is None:
+        elements = [e.value for e in fed.elements] if isinstance(fed, cst.Dict) else []
+        values = [elements[x] if isinstance(x, int) else cst.parse_expression(x) for x in found.fed]
+        by_name = dict(zip(function["fed"], values, strict=True))
+        return cst.Call(callee, [cst.Arg(by_name[tensor]) for tensor in function["feeds"].values()])
+    some = set(function["fed"]) != set(function["feeds"].values()) and not found.choices
+    if some:
+        text = f"{{name: value for name, value in _.items() if name in {tuple(function['feeds'])!r}}}"
+        kept = cst.parse_expression(text)
+        fed = kept.with_deep_changes(kept.for_in.iter.func, value=fed)
+    if found.choices and found.key is None:
+        every = cst.parse_expression("(lambda feed: _)")
+        body = cst.Call(callee, [cst.Arg(cst.Name("feed"), star="**")])
+        return cst.Call(every.with_changes(body=body), [cst.Arg(fed)])
+    return cst.Call(callee, [cst.Arg(fed, star="**")])
+
+
+def _callable(function: dict[str, Any]) -> str:
+    return function["name"] or f"lambda: {function['values'][0]}"
+
+
+def _is_feed(call: Any, argument: Any) -> bool:
+    if argument.keyword is not None:
+        return argument.keyword.value == "feed_dict"
+    method = call.func.attr.value
+    return argument is not call.args[0] or method == "eval" or len(call.args) == 1
+
+
+def results(cst: Any, found: Replaced, call: Any) -> Any:
+    """The expression for what the session gave: arrays, None for operations."""
+    count = len(found.function["returns"])
+    if found.form:
+        return _nested(cst, found, call)
+    if call is None:
+        values = [cst.parse_expression(f"{value}.numpy()") for value in found.function["values"]]
+        return values[0] if not found.several else cst.List([cst.Element(v) for v in values])
+    if count == 0:
+        return call
+    if not found.several:
+        return _numpy(cst, call) if count == 1 else call
+    if count == 1 and [i for i in found.leaves if i is not None] == [0]:
+        none = cst.Name("None")
+        return cst.List([cst.Element(none if i is None else _numpy(cst, call)) for i in found.leaves])
+    asked = [i for i in found.leaves if i is not None]
+    first = next(n for n, i in enumerate(found.leaves) if i is not None)
+    if asked != list(range(count)) or found.leaves[first : first + count] != asked:
+        form = "[" + ", ".join(f"@{n}" for n in range(len(found.leaves))) + "]"
+        return _nested(cst, replace(found, form=form), call)
+    every = cst.parse_expression("[x.numpy() for x in _]")
+    every = every.with_changes(for_in=every.for_in.with_changes(iter=call))
+    if None not in found.leaves:
+        return every
+    behind = len(found.leaves) - first - count
+    nones = cst.Element(cst.Name("None"))
+    return cst.List([*[nones] * first, cst.StarredElement(every), *[nones] * behind])
+
+
+def _nested(cst: Any, found: Replaced, call: Any) -> libcst.Call:
+    """The expression where some fetches are lists: what the function gives, taken apart and put together again."""
+    values = ["None" if i is None else f"x{i}" for i in found.leaves]
+    inside = _filled(found.form, values)
+    names = [f"x{i}" for i in range(len(found.function["returns"]))]
+    if not names:
+        return cst.parse_expression(inside)
+    every = cst.parse_expression("[x.numpy() for x in _]")
+    every = every.with_changes(for_in=every.for_in.with_changes(iter=call)) if call is not None else every
+    if call is None:
+        every = cst.parse_expression("[" + ", ".join(f"{v}.numpy()" for v in found.function["values"]) + "]")
+    elif len(names) == 1:
+        every = cst.List([cst.Element(_numpy(cst, call))])
+    function = cst.parse_expression(f"(lambda {', '.join(names)}: {inside})")
+    return cst.Call(function, [cst.Arg(every, star="*")])
+
+
+def _filled(form: str, values: list[str]) -> str:
+    """A form (`capture.shape_of`) with values in place of ``@0, @1, ...``; texts in it stay what they are."""
+    found, after, mark = [], 0, ""
+    for token in tokenize.generate_tokens(io.StringIO(form).readline):
+        if mark and token.type == tokenize.NUMBER:
+            found += [form[after : token.start[1] - 1], values[int(token.string)]]
+            after = token.end[1]
+        mark = token.string if token.string == "@" else ""
+    return "".join([*found, form[after:]])
+
+
+def _numpy(cst: Any, value: Any) -> libcst.Call:
+    return cst.Call(cst.Attribute(value, cst.Name("numpy")))
+
+
+def is_name(cst: Any, node: Any, name: str | None) -> bool:
+    """Whether it is a name, this one."""
+    return isinstance(node, cst.Name) and node.value == name
+
+
+def below(cst: Any, node: Any) -> list[Any]:
+    """The calls inside of an expression."""
+    return [c for c in all_calls(cst, node) if c is not node]
+
+
+def all_calls(cst: Any, node: Any) -> list[Any]:
+    """The calls in an expression, the outer ones first."""
+    found = [node] if isinstance(node, cst.Call) else []
+    for child in node.children:
+        found += all_calls(cst, child)
+    return found

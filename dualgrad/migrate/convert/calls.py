@@ -1,0 +1,238 @@
+"""Calls of public functions that make several nodes, as the one call that they were.
+
+`noting` keeps what a program gives to the functions of `graph_api` and what it gets. `spelled` finds the call of
+`tape_api` that makes the same nodes: as in `spelling`, it is tried on symbols, and counts only if it makes the same
+ops, with the same parameters, of the same operands, in the same order.
+"""
+
+from __future__ import annotations
+
+import functools
+import operator
+from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
+from contextlib import contextmanager
+from dataclasses import dataclass, field
+from importlib import import_module
+from types import FunctionType, ModuleType
+from typing import Any
+
+import numpy as np
+
+from dualgrad.migrate.convert.adapters import Ref, Slices
+from dualgrad.migrate.convert.literals import bits, data
+from dualgrad.migrate.convert.spelling import Spelling, call, same_node
+from engine.core.aval import Aval
+from engine.core.dtypes import DType
+from engine.core.expand_axes import expand_dims_op
+from engine.core.trace import Symbol, Trace, constant
+from engine.core.variable import Variable, read_variable
+from engine.ops.indexed_slices import IndexedSlices
+from engine.ops.shape import stop_gradient
+from graph_api.convert import default_input
+
+_RENAMED = {"keep_dims": "keepdims", "reduction_indices": "axis", "dim": "axis", "squeeze_dims": "axis"}
+_LEFT_OUT = frozenset({"name", "scope", "loss_collection"})
+_NAMESPACES = ("", "nn.", "math.", "linalg.", "image.", "losses.", "sparse.")
+
+
+@dataclass(eq=False)
+class Written:
+    """A call as it can be written.
+
+    Attributes
+    ----------
+    spelling : Spelling
+        With a `Ref` for each operand.
+    operands : list of tensor
+        In the order in which they are written.
+    nodes : list of Node
+        What the call makes.
+    """
+
+    spelling: Spelling
+    operands: list[Any]
+    nodes: list[Any] = field(default_factory=list)
+
+
+# ---- noting ----------------------------------------------------------------------------------------------------------
+
+
+@functools.cache
+def _public() -> list[tuple[Any, str, Any, str]]:
+    """The functions that both front ends have: module, name, function, and where `tape_api` has it."""
+    found = []
+    for prefix in _NAMESPACES:
+        module = _reached("graph_api", prefix.removesuffix("."))
+        for name in dir(module) if isinstance(module, ModuleType) else ():
+            function = getattr(module, name, None)
+            places = [f"compat.v1.{prefix}{name}", *([] if prefix == "losses." else [f"{prefix}{name}"])]
+            place = next((p for p in reversed(places) if callable(_reached("tape_api", p))), None)
+            if isinstance(function, FunctionType) and not name.startswith("_") and place is not None:
+                found.append((module, name, function, place))
+    return found
+
+
+def _reached(module: str, path: str) -> Any:
+    try:
+        return operator.attrgetter(path)(import_module(module)) if path else import_module(module)
+    except AttributeError:
+        return None
+
+
+@contextmanager
+def noting(note: Callable[[str, Any, tuple[Any, ...], dict[str, Any]], Any]) -> Iterator[None]:
+    """Have calls of public functions made by `note`: of the place in `tape_api`, the function and its arguments."""
+
+    def wrapper(function: Any, place: str) -> Callable[..., Any]:
+        @functools.wraps(function)
+        def noted(*args: Any, **kwargs: Any) -> Any:
+            return note(place, function, args, kwargs)
+
+        return noted
+
+    wrappers: dict[int, Any] = {}
+    for module, name, function, place in _public():
+        wrappers.setdefault(id(function), wrapper(function, place))
+        setattr(module, name, wrappers[id(function)])
+    try:
+        yield
+    finally:
+        for module, name, function, _ in _public():
+            setattr(module, name, function)
+
+
+# ---- spelling --------------------------------------------------------------------------------------------------------
+
+
+def leaves(result: Any) -> list[Any]:
+    """The tensors and gradients of rows that a function gives, lists among them opened."""
+    if isinstance(result, (list, tuple)):
+        return [leaf for x in result for leaf in leaves(x)]
+    return [result]
+
+
+def spelled(path: str, args: Sequence[Any], kwargs: Mapping[str, Any], result: Any) -> Written | None:
+    """The call that makes what a function gave; None if there is none, or if it is no more than one node."""
+    wanted = [p for x in leaves(result) for p in _parts(x)]
+    if not wanted or not all(isinstance(x, Symbol) for x in wanted):
+        return None
+    operands: list[Any] = []
+    try:
+        given = [_plain(a, operands) for a in args]
+        named = {k: _plain(v, operands) for k, v in kwargs.items() if k not in _LEFT_OUT}
+    except TypeError:
+        return None
+    for renamed in (named, {_RENAMED.get(k, k): v for k, v in named.items()}):
+        found = _tried(Spelling(path, tuple(given), renamed), operands, wanted)
+        if found is not None:
+            return found
+    return None
+
+
+def _parts(x: Any) -> list[Any]:
+    return [x.values, x.indices] if isinstance(x, IndexedSlices) else [x]
+
+
+def _plain(x: Any, operands: list[Any]) -> Any:
+    """An argument, with references to operands for tensors.
+
+    Raises
+    ------
+    TypeError
+        If it cannot be written down.
+    """
+    if isinstance(x, (Symbol, Variable)):
+        operands.append(x)
+        return Ref(len(operands) - 1)
+    if isinstance(x, IndexedSlices):
+        return Slices(_plain(x.values, operands), _plain(x.indices, operands), x)
+    if type(x) in (list, tuple):
+        return type(x)(_plain(i, operands) for i in x)
+    if isinstance(x, (np.ndarray, np.generic)) and (found := data(np.asarray(x))) is not None:
+        return found
+    if x is None or isinstance(x, (bool, int, float, str, DType)):
+        return x
+    raise TypeError(f"{type(x).__name__} cannot be written down")
+
+
+def _aval(x: Any) -> Aval:
+    return Aval(tuple(x.shape), x.dtype) if isinstance(x, Variable) else Aval(x.aval.shape, x.aval.dtype, x.aval.value)
+
+
+def _tried(spelling: Spelling, operands: list[Any], wanted: Sequence[Any]) -> Written | None:
+    trace = Trace()
+    stand_ins = [trace.placeholder(_aval(x)) for x in operands]
+    try:
+        made = call(spelling, stand_ins)
+    except Exception:  # noqa: BLE001  (whatever is wrong with it, it is not the call looked for)
+        return None
+    results = [p for x in leaves(made) for p in _parts(x)]
+    if len(results) != len(wanted) or not all(isinstance(r, Symbol) for r in results):
+        return None
+    comparison = _Comparison(operands, stand_ins)
+    if not all(comparison.same(x, y) for x, y in zip(wanted, results, strict=True)):
+        return None
+    read = comparison.read
+    if any(isinstance(x, Variable) and len(read.get(i, ())) != 1 for i, x in enumerate(operands)):
+        return None
+    taken = [next(iter(read[i].values())) if isinstance(x, Variable) else x for i, x in enumerate(operands)]
+    order = {id(node): number for number, node in enumerate(trace.nodes)}
+    nodes = sorted(comparison.nodes, key=lambda pair: order[id(pair[1])])
+    return Written(spelling, taken, [node for node, _ in nodes]) if sum(not is_alias(n) for n, _ in nodes) > 1 else None
+
+
+class _Comparison:
+    """Follows tensors of the program and those that a call made back to the operands."""
+
+    def __init__(self, operands: Sequence[Any], stand_ins: Sequence[Any]) -> None:
+        self._stand_ins = {id(s): i for i, s in enumerate(stand_ins)}
+        self._operands = operands
+        self._met: dict[tuple[int, int], bool] = {}
+        self.nodes: list[tuple[Any, Any]] = []
+        self.read: dict[int, dict[int, Any]] = {}
+
+    def same(self, x: Any, made: Any) -> bool:
+        """Whether they are computed in the same way."""
+        if id(made) in self._stand_ins:
+            return self._is_operand(x, self._stand_ins[id(made)])
+        while _stops(x) > _stops(made) > 0:
+            self.nodes.append((x.node, made.node))  # stopped twice is stopped
+            x = x.node.inputs[0]
+        if made.node.op is constant or x.node.op is constant:
+            return made.node.op is x.node.op and _equal(x.node.params["value"], made.node.params["value"])
+        key = (id(x.node), id(made.node))
+        if key not in self._met:
+            self._met[key] = same_node(x.node, made.node) and all(map(self.same, x.node.inputs, made.node.inputs))
+            self.nodes.append((x.node, made.node))
+        return self._met[key] and x.index == made.index
+
+    def _is_operand(self, x: Any, number: int) -> bool:
+        operand = self._operands[number]
+        if not isinstance(operand, Variable):
+            return x is operand
+        self.read.setdefault(number, {})[id(x)] = x
+        return x.node.op is read_variable and x.node.inputs[0] is operand.handle
+
+
+def _stops(x: Any) -> int:
+    """How often a gradient is stopped at a tensor."""
+    count = 0
+    while x.node.op is stop_gradient:
+        count, x = count + 1, x.node.inputs[0]
+    return count
+
+
+def _equal(one: Any, other: Any) -> bool:
+    one, other = np.asarray(one), np.asarray(other)
+    return one.dtype == other.dtype and one.shape == other.shape and bits(one) == bits(other)
+
+
+def is_alias(node: Any) -> bool:
+    """Whether a node gives its operand as it is."""
+    return node.op is default_input or (node.op is expand_dims_op and not node.params["axes"])
+
+
+def stays_inside(nodes: Sequence[Any], results: Collection[int], users: Mapping[int, list[int]], span: range) -> bool:
+    """Whether nobody outside of a span of the graph uses what the nodes of a call compute on the way."""
+    inner = [x for node in nodes for x in node.outputs if id(x) not in results]
+    return all(number in span for x in inner for number in users.get(id(x), ()))

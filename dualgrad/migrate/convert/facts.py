@@ -1,0 +1,247 @@
+"""What a program asks of its graph beside running it, as plain values: counts, names, shapes, texts.
+
+Tape code has no graph to ask. What such an expression gave is known, for the program has run: it is evaluated once
+more, when the program has ended, and its value is written down in its place.
+"""
+
+from __future__ import annotations
+
+import ast
+import builtins
+import contextlib
+import math
+import operator
+from collections.abc import Callable, Iterator, Mapping
+from types import ModuleType
+from typing import Any
+
+import numpy as np
+
+import graph_api
+import tape_api
+from dualgrad.migrate.check.scopes import Scopes
+from engine.core.variable import Variable
+from graph_api.graph import Graph
+from graph_api.tensor import Operation, Tensor
+from optim.optimizer import Optimizer
+
+_LOOKING = (
+    "all any bool dict enumerate float getattr hasattr int isinstance len list map max min range repr reversed "
+    "round set sorted str sum tuple type zip"
+)
+LOOKING = frozenset(_LOOKING.split())
+"""Functions of Python that only look."""
+_METHODS = (
+    "all_variables as_list average count endswith format get get_attr get_collection get_default_graph "
+    "get_operation_by_name get_operations get_shape get_slot get_slot_names get_tensor_by_name get_variable_scope "
+    "global_variables index is_compatible_with is_fully_defined items join keys local_variables lower lstrip "
+    "model_variables moving_average_variables name_from_scope_name num_elements prod replace rsplit rstrip split "
+    "startswith strip trainable_variables upper values variables_to_restore"
+)
+METHODS = frozenset(_METHODS.split())
+"""Methods and functions of graphs, of texts and of containers that only look."""
+_PLAIN = (str, bytes, int, float, bool, type(None))
+_LONGEST = 2000
+_APART = ("dualgrad.platform", "dualgrad.files.", "engine.runtime.errors", "engine.core.dtypes")
+"""Modules of TensorFlow's surface that know no graphs; tape code has them too."""
+
+
+class Facts:
+    """Evaluates the expressions of a program that only look at its graph.
+
+    Parameters
+    ----------
+    tree : ast.Module
+        The program.
+    scopes : Scopes
+        Its names.
+    names : mapping
+        Its global names, and what they stood for in the end.
+    """
+
+    def __init__(self, tree: ast.Module, scopes: Scopes, names: Mapping[str, Any]) -> None:
+        self.scopes, self.names = scopes, names
+        graphs = {id(g): g for v in names.values() for g in _graphs(v, 2)}
+        self._graph = next(iter(graphs.values())) if len(graphs) == 1 else None
+        self._loops = [set(ast.walk(n)) for n in ast.walk(tree) if isinstance(n, (ast.For, ast.AsyncFor, ast.While))]
+        self._named: dict[str, list[ast.Name]] = {}
+        for n in ast.walk(tree):
+            if isinstance(n, ast.Name):
+                self._named.setdefault(n.id, []).append(n)
+
+    def found(self, tree: ast.AST) -> Iterator[tuple[ast.expr, str]]:
+        """The expressions that are known, the outermost ones, each with the text that says its value."""
+        for inner in ast.iter_child_nodes(tree):
+            text = self._text(inner, tree) if isinstance(inner, ast.expr) else None
+            if text is None:
+                yield from self.found(inner)
+            elif isinstance(inner, ast.expr):
+                yield inner, text
+
+    def is_final(self, leaf: ast.Name) -> bool:
+        """Whether a global name has, when a line is reached, the value that it has in the end."""
+        found = self.scopes.of[leaf].find(leaf.id)
+        if found is not self.scopes.module.bound.get(leaf.id):
+            return False
+        around = {n for loop in self._loops if leaf in loop for n in loop}
+        stores = [n for n in self._named[leaf.id] if not isinstance(n.ctx, ast.Load)]
+        if any(n in around for n in stores):
+            return False
+        return len(found or ()) == 1 or all(n.lineno < leaf.lineno for n in stores)
+
+    def _text(self, node: ast.expr, parent: ast.AST) -> str | None:
+        shown = _is_shown(node, parent)
+        if not isinstance(node, (ast.Attribute, ast.Call, ast.Subscript, ast.Compare, ast.ListComp, ast.SetComp,
+                                 ast.DictComp)) and not (shown and isinstance(node, ast.Name)):  # fmt: skip
+            return None
+        if not isinstance(getattr(node, "ctx", ast.Load()), ast.Load) or not self._looks(node):
+            return None
+        try:
+            with self._graph.as_default() if self._graph is not None else contextlib.nullcontext():
+                value = eval(compile(ast.Expression(node), "<looked at>", "eval"), dict(self.names))
+            text = plain(value)
+            return repr(str(value)) if text is None and shown and is_graphs(value) else text
+        except Exception:  # noqa: BLE001  (then it is no plain value)
+            return None
+
+    def handles(self, node: ast.expr, label: Callable[[str], str]) -> str | None:
+        """A part of the graph, or a structure of such parts, with labels in their place; None if it is none."""
+        if not isinstance(getattr(node, "ctx", ast.Load()), ast.Load) or not self._looks(node):
+            return None
+        try:
+            value = eval(compile(ast.Expression(node), "<named>", "eval"), dict(self.names))
+        except Exception:  # noqa: BLE001  (then it is not known)
+            return None
+        return _labelled(value, label)
+
+    def _looks(self, node: ast.expr) -> bool:
+        """Whether it looks at the graph, changes nothing, and uses nothing that is known inside of a function only."""
+        inside = list(ast.walk(node))
+        own = {n.id for n in inside if isinstance(n, ast.Name) and not isinstance(n.ctx, ast.Load)}
+        of_graph = False
+        for n in inside:
+            if isinstance(n, (ast.Await, ast.Yield, ast.YieldFrom, ast.NamedExpr, ast.Lambda)):
+                return False
+            if isinstance(n, ast.Call):
+                f = n.func
+                known = f.id in LOOKING if isinstance(f, ast.Name) else getattr(f, "attr", "") in METHODS
+                if not known:
+                    return False
+            if isinstance(n, ast.Name) and isinstance(n.ctx, ast.Load) and n.id not in own:
+                if n.id not in self.names:
+                    if self.scopes.of[n].find(n.id) is not None or not hasattr(builtins, n.id):
+                        return False
+                    continue
+                if not self.is_final(n):
+                    return False
+                value = self.names[n.id]
+                of_graph = of_graph or is_tensorflow(value) or is_graphs(value)
+        return of_graph
+
+
+def shared(path: str) -> str | None:
+    """What tape code calls something that has nothing to do with graphs: flags, files, checkpoints, errors.
+
+    >>> shared("gfile.Exists"), shared("errors.OutOfRangeError"), shared("matmul")
+    ('tf.compat.v1.gfile.Exists', 'tf.errors.OutOfRangeError', None)
+    """
+    for prefix in ("", "compat.v1."):
+        with contextlib.suppress(AttributeError):
+            found = operator.attrgetter(path)(graph_api)
+            if found is operator.attrgetter(prefix + path)(tape_api) and (_is_apart(path, graph_api)):
+                return f"tf.{prefix}{path}"
+    return None
+
+
+def _is_apart(path: str, own: Any) -> bool:
+    """Whether something, or the namespace in which it is, lies in a module that knows no graphs."""
+    found, parent = operator.attrgetter(path)(own), path.rpartition(".")[0]
+    if isinstance(found, ModuleType):
+        return found.__name__.startswith(_APART)
+    where = getattr(found, "__module__", None)
+    return where.startswith(_APART) if isinstance(where, str) else bool(parent) and _is_apart(parent, own)
+
+
+def is_apart(kind: type) -> bool:
+    """Whether the objects of a class have nothing to do with graphs."""
+    return kind.__module__.startswith(_APART)
+
+
+def is_tensorflow(value: Any) -> bool:
+    """Whether it is the module that stands for TensorFlow."""
+    return isinstance(value, ModuleType) and value.__name__.partition(".")[0] in ("tensorflow", "graph_api")
+
+
+def is_graphs(value: Any, depth: int = 3) -> bool:
+    """Whether it is a part of a graph, or holds one."""
+    if isinstance(value, (Tensor, Operation, Variable, Graph, Optimizer)):
+        return True
+    if type(value).__module__.partition(".")[0] in ("graph_api", "optim"):
+        return True
+    if depth and isinstance(value, (list, tuple, set, frozenset)):
+        return any(is_graphs(v, depth - 1) for v in value)
+    if depth and isinstance(value, dict):
+        return any(is_graphs(v, depth - 1) for pair in value.items() for v in pair)
+    return bool(depth) and type(value).__module__ == "__main__" and any(
+        is_graphs(v, depth - 1) for v in getattr(value, "__dict__", {}).values()
+    )  # fmt: skip
+
+
+def _graphs(value: Any, depth: int) -> Iterator[Graph]:
+    """The graphs that something belongs to."""
+    graph = value if isinstance(value, Graph) else getattr(value, "graph", None)
+    if isinstance(graph, Graph):
+        yield graph
+    elif depth and isinstance(value, (list, tuple)):
+        for v in value:
+            yield from _graphs(v, depth - 1)
+
+
+def _is_shown(node: ast.expr, parent: ast.AST) -> bool:
+    """Whether it is only turned into text."""
+    if isinstance(parent, ast.FormattedValue):
+        return parent.conversion in (-1, 115) and parent.format_spec is None
+    if not isinstance(parent, ast.Call) or node not in parent.args:
+        return False
+    return (isinstance(parent.func, ast.Name) and parent.func.id == "print") or (
+        isinstance(parent.func, ast.Attribute) and parent.func.attr == "format"
+    )
+
+
+def _labelled(value: Any, label: Callable[[str], str]) -> str | None:
+    if isinstance(value, (Tensor, Operation, Variable)):
+        return repr(label(value.name))
+    if type(value) in (list, tuple):
+        inside = [_labelled(v, label) for v in value]
+        if None in inside:
+            return None
+        text = ", ".join(map(str, inside))
+        return f"[{text}]" if type(value) is list else f"({text}{',' * (len(inside) == 1)})"
+    if type(value) is dict:
+        pairs = [(_labelled(k, label), _labelled(v, label)) for k, v in value.items()]
+        if any(None in pair for pair in pairs):
+            return None
+        return "{" + ", ".join(f"{k}: {v}" for k, v in pairs) + "}"
+    return plain(value)
+
+
+def plain(value: Any) -> str | None:
+    """A value as Python writes it; None if it is not made of numbers, texts and containers."""
+    if isinstance(value, np.float64):
+        value = float(value)
+    if not _is_plain(value):
+        return None
+    text = repr(value)
+    return text if len(text) <= _LONGEST else None
+
+
+def _is_plain(value: Any) -> bool:
+    if type(value) is float:
+        return math.isfinite(value)
+    if type(value) in (list, tuple):
+        return all(map(_is_plain, value))
+    if type(value) is set:
+        return bool(value) and all(map(_is_plain, value))
+    if type(value) is dict:
+        return all(_is_plain(v) for pair in value.items() for v in pair)
+    return type(value) in _PLAIN

@@ -1,0 +1,441 @@
+"""The program around the graph: its own source, with runs of sessions replaced by calls of the converted functions.
+
+What only builds the graph goes, everything else stays as it was written, comments included (through libcst). `plan`
+says what becomes of each statement. Where that is not sure, or where the new program does not print what the old one
+printed, the functions stand alone, and the head of the file says why.
+"""
+
+from __future__ import annotations
+
+import ast
+import os
+import re
+import subprocess
+import sys
+import tempfile
+from collections import Counter
+from collections.abc import Mapping, Sequence
+from importlib import import_module
+from pathlib import Path
+from types import ModuleType
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+
+from dualgrad.migrate.convert.calling import all_calls, below, called, is_name, results
+from dualgrad.migrate.convert.edits import Extent, Place, Plan, Replaced, Unsafe
+from dualgrad.migrate.convert.notes import Notes
+from dualgrad.migrate.convert.plan import Planner
+
+if TYPE_CHECKING:
+    import libcst
+
+LOADED = """
+ARRAYS = dict(np.load(__file__.removesuffix(".py") + ".npz"))
+"""
+"""What makes the arrays beside a converted module known to it."""
+LIMIT = 600
+"""How many seconds the new program may take when it is tried."""
+
+
+def needed() -> ModuleType:
+    """The library that changes programs and keeps their comments.
+
+    Raises
+    ------
+    ImportError
+        If it is not installed.
+    """
+    try:
+        libcst = import_module("libcst")
+        import_module("libcst.metadata")
+    except ImportError as error:
+        raise ImportError(
+            "dualgrad convert rewrites the program's own lines with libcst, which is not installed: "
+            "pip install 'dualgrad[migrate]', or convert the functions alone (--functions)"
+        ) from error
+    return libcst
+
+
+def rewrite(source: str, conversion: Any, notes: Notes, names: Mapping[str, Any]) -> str:
+    """The whole program: the converted functions and the program's own loop.
+
+    Parameters
+    ----------
+    source : str
+        The program.
+    conversion : Conversion
+        Its `arrays` get the states of generators that have to be set.
+    notes : Notes
+        What was seen when it ran.
+    names : mapping
+        Its global names and what they stood for in the end.
+
+    Raises
+    ------
+    Unsafe
+        If it is not sure that it does the same.
+    """
+    if conversion.map["not_converted"]:
+        missing = Counter("operation" if m["op"] else m["type"] for m in conversion.map["not_converted"])
+        said = " and ".join(f"{count} {what}{'s' * (count > 1)}" for what, count in missing.items())
+        raise Unsafe(f"{said} could not be converted")
+    cst = needed()
+    provided = _bound(ast.parse(conversion.text).body)
+    content = conversion.map
+    plan = Planner(
+        source,
+        content["functions"],
+        provided,
+        notes,
+        dict(names),
+        content["variables"],
+        conversion.savers,
+        conversion.adding,
+    ).made()
+    restores, arrays = _restores(plan, source)
+    edited = cst.metadata.MetadataWrapper(cst.parse_module(source)).visit(_editor(cst, plan, source, restores))
+    imports = [line for line in edited.body if _is_import(cst, line)]
+    body = [line for line in edited.body if not _is_import(cst, line)]
+    renamed = _bound(ast.parse(edited.with_changes(body=body).code).body) & provided
+    if renamed:
+        raise Unsafe(f"{', '.join(sorted(renamed))}: a name of the program is one of the converted module's too")
+    conversion.arrays.update(arrays)
+    return _joined(cst, conversion, imports, body, edited)
+
+
+def _joined(cst: Any, conversion: Any, imports: Sequence[Any], body: Sequence[Any], edited: Any) -> str:
+    """The text of the whole."""
+    text = conversion.text
+    if conversion.arrays and "ARRAYS = " not in text:
+        text = text.replace("import tape_api as tf\n", "import tape_api as tf\n" + LOADED, 1)
+    own = [cst.Module(body=[line.with_changes(leading_lines=[])]).code for line in imports]
+    ours = ["import numpy as np\n"] if conversion.arrays else []
+    text = text.replace("\nimport numpy as np\n", "\n", 1)
+    if "namedtuple(" in cst.Module(body=body).code:
+        own.append("from collections import namedtuple\n")
+    head, _, rest = text.partition("import tape_api as tf\n")
+    lines = _ordered({*own, *ours, "import tape_api as tf\n"})
+    guard = cst.parse_statement('if __name__ == "__main__":\n    pass\n')
+    if not body:
+        raise Unsafe("nothing of the program is left but what builds its graph")
+    alone = [line for line in body if _stands_alone(cst, line)]
+    first, *others = [line for line in body if line not in alone] or [cst.parse_statement("pass\n")]
+    defined = cst.Module(
+        body=[line.with_changes(leading_lines=_apart(cst, line)) for line in alone],
+        default_indent=edited.default_indent,
+    ).code
+    plain = [line for line in first.leading_lines if line.comment is not None]
+    block = guard.body.with_changes(body=[first.with_changes(leading_lines=plain), *others])
+    main = cst.Module(body=[guard.with_changes(body=block)], default_indent=edited.default_indent).code
+    return f"{head.rstrip()}\n\n{lines}{rest.rstrip()}\n{defined.rstrip()}\n\n{main}"
+
+
+def _stands_alone(cst: Any, line: Any) -> bool:
+    """Whether it is a function or class that needs nothing when it is defined."""
+    if isinstance(line, cst.FunctionDef):
+        every = [*line.params.params, *line.params.kwonly_params, *line.params.posonly_params]
+        defaults = [p.default for p in every if p.default is not None]
+        plain = (cst.Integer, cst.Float, cst.SimpleString, cst.UnaryOperation)
+        known = all(isinstance(d, plain) or getattr(d, "value", "") in ("None", "True", "False") for d in defaults)
+        noted = [p.annotation for p in every if p.annotation is not None]
+        return known and not line.decorators and not noted and line.returns is None
+    if isinstance(line, cst.ClassDef):
+        bases = all(is_name(cst, b.value, "object") for b in line.bases)
+        inside = line.body.body if isinstance(line.body, cst.IndentedBlock) else ()
+        text = [
+            s for s in inside if isinstance(s, cst.SimpleStatementLine) and isinstance(s.body[0], (cst.Expr, cst.Pass))
+        ]
+        rest = [s for s in inside if s not in text]
+        return bases and not line.keywords and not line.decorators and all(_stands_alone(cst, s) for s in rest)
+    return False
+
+
+def _apart(cst: Any, line: Any) -> list[Any]:
+    """Two empty lines, and the comments above a definition."""
+    return [cst.EmptyLine(indent=False), cst.EmptyLine(indent=False), *[c for c in line.leading_lines if c.comment]]
+
+
+def _ordered(lines: set[str]) -> str:
+    """Imports as they are usually ordered: Python's own, then others."""
+    own = [line for line in lines if re.split(r"[ .\n]", line)[1] in sys.stdlib_module_names]
+    others = sorted(lines.difference(own), key=lambda line: re.split(r"[ .\n]", line)[1])
+    groups = [sorted(own, key=lambda line: line.startswith("from")), others]
+    return "\n".join("".join(group) for group in groups if group)
+
+
+def _is_import(cst: Any, line: Any) -> bool:
+    return isinstance(line, cst.SimpleStatementLine) and isinstance(line.body[0], (cst.Import, cst.ImportFrom))
+
+
+def _bound(body: Sequence[ast.stmt]) -> set[str]:
+    """The names that statements bind where they stand, not inside of functions."""
+    found: set[str] = set()
+    todo: list[ast.AST] = list(body)
+    while todo:
+        node = todo.pop()
+        if isinstance(node, (ast.FunctionDef, ast.AsyncFunctionDef, ast.ClassDef)):
+            found.add(node.name)
+        elif isinstance(node, ast.Name) and isinstance(node.ctx, ast.Store):
+            found.add(node.id)
+        elif not isinstance(node, (ast.Lambda, ast.ListComp, ast.SetComp, ast.DictComp, ast.GeneratorExp)):
+            todo += ast.iter_child_nodes(node)
+    return found
+
+
+# ---- generators of random numbers ------------------------------------------------------------------------------------
+
+
+def _restores(plan: Plan, source: str) -> tuple[dict[Place, list[str]], dict[str, np.ndarray]]:
+    """By statement: the lines that set generators, and the arrays that they need."""
+    found: dict[Place, list[str]] = {}
+    arrays: dict[str, np.ndarray] = {}
+    for place, states in plan.restored.items():
+        for name, state in states.items():
+            key = f"{name.replace('.', '_')}_{place[0]}"
+            found.setdefault(place, []).append(_restored(name, state, key, arrays))
+    return found, arrays
+
+
+def _restored(name: str, state: Any, key: str, arrays: dict[str, np.ndarray]) -> str:
+    comment = "  # as the lines left it that built the graph"
+    if name == "random":
+        arrays[key] = np.array(state[1], np.uint32)
+        return f'random.setstate(({state[0]}, tuple(ARRAYS["{key}"].tolist()), {state[2]!r})){comment}'
+    if isinstance(state, dict):
+        if "array" in repr(state):
+            raise Unsafe(f"the state of {name} cannot be written down")
+        return f"{name}.bit_generator.state = {state!r}{comment}"
+    kind, keys, *numbers = state
+    arrays[key] = np.asarray(keys)
+    return f'{name}.set_state(("{kind}", ARRAYS["{key}"], {", ".join(repr(_number(n)) for n in numbers)})){comment}'
+
+
+def _number(value: Any) -> Any:
+    return value.item() if isinstance(value, np.generic) else value
+
+
+# ---- the edit --------------------------------------------------------------------------------------------------------
+
+
+def _editor(cst: Any, plan: Plan, source: str, restores: Mapping[Place, list[str]]) -> libcst.CSTTransformer:
+    """What carries out a plan; a function because its class needs a library that is loaded when it is used."""
+    meta = sys.modules["libcst.metadata"]
+    lines = source.split("\n")
+
+    def bytes_in(line: int, column: int) -> int:
+        return len(lines[line - 1][:column].encode()) if line <= len(lines) else column
+
+    class Editor(cst.CSTTransformer):  # type: ignore[misc]  # the module is a parameter
+        METADATA_DEPENDENCIES = (meta.PositionProvider,)
+
+        def _extent(self, node: Any) -> Extent:
+            found = self.get_metadata(meta.PositionProvider, node)
+            start, end = found.start, found.end
+            return start.line, bytes_in(start.line, start.column), end.line, bytes_in(end.line, end.column)
+
+        def _place(self, node: Any) -> Place:
+            return self._extent(node)[:2]
+
+        def on_leave(self, original: Any, updated: Any) -> Any:
+            result = super().on_leave(original, updated)
+            if isinstance(original, cst.BaseExpression) and plan.facts and self._extent(original) in plan.facts:
+                known = cst.parse_expression(plan.facts[self._extent(original)])
+                around = {"lpar": updated.lpar, "rpar": updated.rpar} if updated.lpar else {}
+                return known.with_changes(**around)
+            if not isinstance(original, (cst.SimpleStatementLine, cst.BaseCompoundStatement)):
+                return result
+            small = getattr(original, "body", ())
+            if isinstance(original, cst.SimpleStatementLine) and len(small) > 1:
+                lines = [self._planned(self._place(o), _alone(cst, updated, i)) for i, o in enumerate(small)]
+                parts = [n for line in lines for n in getattr(line, "nodes", [line])]
+                kept = [n for n in parts if n is not cst.RemovalSentinel.REMOVE]
+                if kept and all(a is b for a, b in zip(kept, parts, strict=False)) and len(kept) == len(small):
+                    untouched = all(n.body[0] is u for n, u in zip(kept, updated.body, strict=True))
+                    return updated if untouched else cst.FlattenSentinel(kept)
+                return cst.FlattenSentinel(kept) if kept else cst.RemoveFromParent()
+            return self._planned(self._place(original), result)
+
+        def _planned(self, place: Place, updated: Any) -> Any:
+            """What becomes of one statement."""
+            result = updated
+            if place in plan.gone:
+                return cst.RemoveFromParent()
+            if place in plan.said:
+                result = self._told(place, updated)
+            if place in plan.unrolled:
+                first, *others = [cst.parse_statement(f"{line}\n") for line in plan.unrolled[place]]
+                result = cst.FlattenSentinel([first.with_changes(leading_lines=updated.leading_lines), *others])
+            if place in plan.emptied and place not in plan.opened:
+                (name,) = plan.emptied[place]
+                result = cst.parse_statement(f"{name} = None  # there are no sessions\n").with_changes(
+                    leading_lines=updated.leading_lines
+                )
+            added = [cst.parse_statement(line + "\n") for line in restores.get(place, ())]
+            if not added:
+                return result
+            if result is cst.RemoveFromParent():
+                return result
+            first, *others = result.nodes if isinstance(result, cst.FlattenSentinel) else [result]
+            added[0] = added[0].with_changes(leading_lines=first.leading_lines)
+            return cst.FlattenSentinel([*added, first.with_changes(leading_lines=[]), *others])
+
+        def _told(self, place: Place, updated: Any) -> Any:
+            """What a statement leaves that only looked at the graph: its text, and plain values."""
+            said = plan.said[place]
+            end = "" if said.endswith("\n") else ", end=''"
+            lines = [f"print({said.removesuffix(chr(10))!r}{end})\n"] if said else []
+            lines += [f"{name} = {text}\n" for name, text in plan.given.get(place, {}).items()]
+            if not lines:
+                return cst.RemoveFromParent()
+            first, *others = map(cst.parse_statement, lines)
+            first = first.with_changes(leading_lines=updated.leading_lines)
+            return cst.FlattenSentinel([first, *others]) if others else first
+
+        def leave_EmptyLine(self, original: Any, updated: Any) -> libcst.CSTNode:
+            return updated if updated.comment else updated.with_changes(indent=False)
+
+        def leave_FunctionDef(self, original: Any, updated: Any) -> libcst.CSTNode:
+            if self._place(original) not in plan.hollow:
+                return updated
+            return updated.with_changes(body=cst.parse_statement("def f():\n    pass\n").body)
+
+        def leave_With(self, original: Any, updated: Any) -> libcst.CSTNode:
+            place = self._place(original)
+            if place not in plan.opened:
+                return updated
+            names = [cst.parse_statement(f"{n} = None  # there are no sessions\n") for n in plan.emptied.get(place, ())]
+            first, *others = names + list(updated.body.body)
+            own = updated.body.header.comment
+            above = [*updated.leading_lines, *([cst.EmptyLine(comment=own)] if own else [])]
+            return cst.FlattenSentinel([first.with_changes(leading_lines=[*above, *first.leading_lines]), *others])
+
+        def leave_Dict(self, original: Any, updated: Any) -> libcst.CSTNode:
+            keys = plan.feeds.get(self._extent(original))
+            if keys is None:
+                return updated
+            pairs = zip(updated.elements, keys, strict=True)
+            return updated.with_changes(elements=[e.with_changes(key=cst.SimpleString(f'"{k}"')) for e, k in pairs])
+
+        def leave_Call(self, original: Any, updated: Any) -> libcst.CSTNode:
+            if self._extent(original) in plan.loads:
+                set_ = updated.func.with_changes(attr=cst.Name("assign"))
+                return updated.with_changes(
+                    func=set_, args=[updated.args[0].with_changes(comma=cst.MaybeSentinel.DEFAULT)]
+                )
+            if self._extent(original) in plan.writers:
+                return _writer(cst, updated)
+            if self._extent(original) in plan.adds:
+                return _adding(cst, updated)
+            found = plan.calls.get(self._extent(original))
+            if found is None or not (found.choices or found.function["name"] or found.function["values"]):
+                return updated
+            return results(cst, found, called(cst, found, updated))
+
+        def leave_Expr(self, original: Any, updated: Any) -> libcst.CSTNode:
+            """What nobody looks at is not turned into arrays."""
+            found = plan.calls.get(self._extent(original.value)) if isinstance(original.value, cst.Call) else None
+            if found is None or found.function["name"] is None or found.choices:
+                return updated
+            value = updated.value
+            while not (isinstance(value, cst.Call) and is_name(cst, value.func, found.function["name"])):
+                inner = next((c for c in below(cst, value) if c is not None), None)
+                if inner is None:
+                    return updated
+                value = inner
+            return updated.with_changes(value=value)
+
+        def leave_Assign(self, original: Any, updated: Any) -> libcst.CSTNode:
+            """Names for what operations give, which is None, are left out where nobody reads them."""
+            found = plan.calls.get(self._extent(original.value)) if isinstance(original.value, cst.Call) else None
+            if found is None or found.form or found.choices or None not in found.leaves or len(updated.targets) != 1:
+                return updated
+            target = updated.targets[0].target
+            if not isinstance(target, cst.Tuple) or len(target.elements) != len(found.leaves):
+                return updated
+            pairs = list(zip(target.elements, found.leaves, strict=True))
+            if any(i is None and not is_name(cst, e.value, "_") for e, i in pairs):
+                return updated
+            kept = [(e, i) for e, i in pairs if i is not None]
+            call = next(
+                (c for c in all_calls(cst, updated.value) if is_name(cst, c.func, found.function["name"])), None
+            )
+            if call is None or not kept:
+                return updated
+            rest = Replaced(found.function, [i for _, i in kept], len(kept) > 1)
+            if len(kept) == 1:
+                new = kept[0][0].value
+            else:
+                ends = [e.with_changes(comma=cst.MaybeSentinel.DEFAULT) for e, _ in kept]
+                new = target.with_changes(elements=ends)
+            targets = [updated.targets[0].with_changes(target=new)]
+            return updated.with_changes(targets=targets, value=results(cst, rest, call))
+
+    return Editor()
+
+
+def _writer(cst: Any, call: Any) -> Any:
+    """A writer of event files, made as tape code makes it: without a graph."""
+    kept = [a for i, a in enumerate(call.args) if (i == 0 and a.keyword is None)
+            or (a.keyword is not None and a.keyword.value in ("logdir", "filename_suffix"))]  # fmt: skip
+    args = [a.with_changes(comma=cst.MaybeSentinel.DEFAULT) for a in kept]
+    return call.with_changes(func=cst.parse_expression("tf.summary.create_file_writer"), args=args)
+
+
+def _adding(cst: Any, call: Any) -> Any:
+    """``add_summary(writer, summary, step)``, a function of the converted module."""
+    given = [
+        a.with_changes(keyword=cst.Name("step")) if is_name(cst, a.keyword, "global_step") else a for a in call.args
+    ]
+    return call.with_changes(func=cst.Name("add_summary"), args=[cst.Arg(call.func.value), *given])
+
+
+def _alone(cst: Any, line: Any, number: int) -> Any:
+    """One of the statements of a line, on a line of its own."""
+    small = line.body[number]
+    one = small if number == len(line.body) - 1 else small.with_changes(semicolon=cst.MaybeSentinel.DEFAULT)
+    above = line.leading_lines if number == 0 else []
+    last = line.trailing_whitespace if number == len(line.body) - 1 else cst.TrailingWhitespace()
+    return cst.SimpleStatementLine([one], leading_lines=above, trailing_whitespace=last)
+
+
+# ---- trying ----------------------------------------------------------------------------------------------------------
+
+
+def tried(conversion: Any, name: str, arguments: Sequence[str], printed: str) -> None:
+    """Run the new program and see that it prints what the old one printed.
+
+    Parameters
+    ----------
+    conversion : Conversion
+    name : str
+        The file's.
+    arguments : sequence of str
+        Of the program.
+    printed : str
+        What the old one printed.
+
+    Raises
+    ------
+    Unsafe
+        If it does not.
+    """
+    home = str(Path(__file__).resolve().parents[3])
+    paths = [home, *filter(None, [os.environ.get("PYTHONPATH")])]
+    with tempfile.TemporaryDirectory() as folder:
+        file = Path(folder) / name
+        conversion.write(file)
+        try:
+            ran = subprocess.run(
+                [sys.executable, str(file), *arguments],
+                env={**os.environ, "PYTHONPATH": os.pathsep.join(paths)},
+                capture_output=True, text=True, check=False, timeout=LIMIT, stdin=subprocess.DEVNULL,
+            )  # fmt: skip
+        except subprocess.TimeoutExpired:
+            raise Unsafe(f"the new program did not end within {LIMIT} s") from None
+    if ran.returncode:
+        raise Unsafe(f"the new program fails: {(ran.stderr.splitlines() or ['no message'])[-1]}")
+    if ran.stdout != printed:
+        pairs = zip(ran.stdout.splitlines(), printed.splitlines(), strict=False)
+        first = next((f"it prints {a!r}, not {b!r}" for a, b in pairs if a != b), "it prints more or fewer lines")
+        raise Unsafe(f"the new program does not print the same: {first}")

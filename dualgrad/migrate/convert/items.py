@@ -1,0 +1,301 @@
+"""What a function of the converted module does, one `Item` after the other, in the order of the graph.
+
+Most items are nodes. The nodes that one call of `gradients` or `apply_gradients` added are one item, so that the walk
+backwards and the updates come out as the calls that they were.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Collection, Iterable, Iterator, Sequence
+from dataclasses import dataclass, field
+from typing import Any
+
+from dualgrad.migrate.convert import calls, summaries
+from dualgrad.migrate.convert.observed_run import Called, Capture, Draw, Flow, Gradient, Step
+from engine.core.op import Node
+from engine.core.trace import Symbol, constant, placeholder
+from engine.core.variable import Variable, assign_variable, read_variable, variable_handle
+from engine.ops.indexed_slices import IndexedSlices
+from engine.ops.shape import identity
+from graph_api.graph import Graph, no_op
+from graph_api.tensor import Tensor
+
+
+@dataclass(eq=False)
+class Item:
+    """One thing to do.
+
+    Attributes
+    ----------
+    order : float
+        Number of its (first) node in the graph.
+    inputs, outputs : list of tensor
+    after : list of Node
+        What must be done before although it gives no data.
+    """
+
+    order: float
+    inputs: list[Any] = field(default_factory=list)
+    outputs: list[Any] = field(default_factory=list)
+    after: list[Node] = field(default_factory=list)
+
+
+@dataclass(eq=False)
+class OpItem(Item):
+    """A node."""
+
+    node: Any = None
+
+
+@dataclass(eq=False)
+class GradientItem(Item):
+    """A call of `gradients`."""
+
+    call: Any = None
+
+
+@dataclass(eq=False)
+class StepItem(Item):
+    """A step of an optimizer."""
+
+    call: Any = None
+
+
+@dataclass(eq=False)
+class DrawItem(Item):
+    """A call of a random function."""
+
+    call: Any = None
+
+
+@dataclass(eq=False)
+class CallItem(Item):
+    """A call of a public function that makes several nodes; `node` is the last of them."""
+
+    call: Any = None
+    written: Any = None
+    node: Any = None
+
+
+@dataclass(eq=False)
+class FlowItem(Item):
+    """A choice or a loop."""
+
+    call: Any = None
+
+
+class Items:
+    """The items of a graph, or of the functions inside of a choice or loop.
+
+    Parameters
+    ----------
+    graph : Graph
+    capture : Capture
+    inside : Flow, optional
+        The choice or loop.
+    """
+
+    def __init__(self, graph: Graph, capture: Capture, inside: Flow | None = None) -> None:
+        self.graph, self._capture = graph, capture
+        self._first, last = (0, len(graph.nodes)) if inside is None else (inside.first, inside.last)
+        self._numbers = {id(node): i for i, node in enumerate(graph.nodes)}
+        self._owners: dict[int, Item] = {}
+        created = [c for c in capture.creations if c.graph is graph]
+        self._apart = {id(node) for c in created for node in graph.nodes[c.first : c.last]}
+        spans: list[Any] = [*capture.flows, *capture.gradients, *capture.steps, *capture.draws]
+        within = [
+            c for c in spans if c.graph is graph and c is not inside and self._first <= c.first and c.last <= last
+        ]
+        apart = [*within, *created]
+        called = [
+            c for c in capture.calls
+            if c.graph is graph and self._first <= c.first and c.last <= last
+            and not any(c.first <= other.first and other.last <= c.last for other in apart)
+        ]  # fmt: skip
+        users = _users(graph, capture) if called else {}
+        for call in sorted([*within, *called], key=lambda c: (c.first, -c.last)):
+            if isinstance(call, Called):
+                self._own_call(call, users)
+            else:
+                self._own(_ITEMS[type(call)](call))
+
+    def within(self, flow: Flow) -> Items:
+        """The items inside of a choice or loop."""
+        return Items(self.graph, self._capture, flow)
+
+    def _own_call(self, call: Called, users: dict[int, list[int]]) -> None:
+        """Take the nodes of a call together, if it can be written, and nobody uses what it computes on the way."""
+        if id(call) not in self._capture.written:
+            self._capture.written[id(call)] = calls.spelled(call.place, call.args, call.kwargs, call.result)
+        written = self._capture.written[id(call)]
+        if written is None or any(id(node) in self._owners for node in written.nodes):
+            return
+        span, results = range(call.first, call.last), [p for x in calls.leaves(call.result) for p in parts(x)]
+        if not all(self._numbers[id(node)] in span for node in written.nodes):
+            return
+        if not calls.stays_inside(written.nodes, set(map(id, results)), users, span):
+            return
+        after = [c for node in written.nodes for c in node.control_inputs if self._numbers[id(c)] not in span]
+        item = CallItem(call.last - 1, list(written.operands), results, after, call, written, results[-1].node)
+        self._owners |= {id(node): item for node in written.nodes}
+
+    def _own(self, item: Any) -> None:
+        call = item.call
+        inside = range(call.first, call.last)
+        nodes = [self.graph.nodes[i] for i in inside if id(self.graph.nodes[i]) not in self._owners]
+        for node in nodes:
+            if not isinstance(item, DrawItem) and self._is_apart(node, inside):
+                continue
+            self._owners[id(node)] = item
+            item.after += [c for c in _waited_for(node) if self._numbers[id(c)] not in inside]
+        if isinstance(item, GradientItem):
+            item.outputs = [r for r in item.outputs if self._numbers.get(id(r.node), -1) in inside]
+        item.order = call.last - 1
+
+    def _is_apart(self, node: Any, inside: range) -> bool:
+        """Whether a node may serve others too: constants, the making of variables, and reads kept for later uses."""
+        if node.op is constant or id(node) in self._apart:
+            return True
+        return node.op is read_variable and not any(self._numbers[id(c)] in inside for c in node.control_inputs)
+
+    def of(self, node: Any) -> Item:
+        """The item that a node belongs to."""
+        found = self._owners.get(id(node))
+        if found is None:
+            hidden = is_hidden(node)
+            inputs, after = ([], []) if hidden else (list(node.inputs), list(node.control_inputs))
+            if summaries.is_summary(node):
+                inputs, after = summaries.inputs(node)
+            found = OpItem(self._numbers[id(node)], inputs, list(node.outputs), after, node)
+            self._owners[id(node)] = found
+        return found
+
+    def needed(self, wanted: Sequence[Any], fed: Collection[int]) -> list[Item]:
+        """The items that some tensors and operations need, in order; `fed` are identities of tensors that are given."""
+        found: dict[int, Item] = {}
+        pending = [self.of(getattr(w, "node", w)) for w in wanted if id(w) not in fed]
+        while pending:
+            item = pending.pop()
+            if id(item) in found or item.order < self._first:
+                continue
+            found[id(item)] = item
+            pending += [self.of(x.node) for x in item.inputs if id(x) not in fed]
+            pending += [self.of(node) for node in item.after]
+        return sorted(found.values(), key=lambda item: item.order)
+
+
+def _users(graph: Graph, capture: Capture) -> dict[int, list[int]]:
+    """By tensor, the nodes that use it, by number, but for those of gradients and steps; -1 for what else does."""
+    own = {
+        i for c in [*capture.gradients, *capture.steps] if c.graph is graph for i in range(c.first, c.last)
+    }  # fmt: skip
+    users: dict[int, list[int]] = {}
+    for number, node in enumerate(graph.nodes):
+        for x in () if number in own else node.inputs:
+            users.setdefault(id(x), []).append(number)
+    for gradient in capture.gradients:
+        for x in (p for y in [*gradient.ys, *gradient.xs, *(gradient.grad_ys or ())] for p in parts(y)):
+            users.setdefault(id(x), []).append(-1)
+    for run in capture.runs.values():
+        for x in (p for y in [*run.flat, *run.feeds] for p in parts(y)):
+            users.setdefault(id(x), []).append(-1)
+    return users
+
+
+def _waited_for(node: Any) -> list[Any]:
+    return list(node.control_inputs)
+
+
+def parts(x: Any) -> list[Any]:
+    """The tensors that a gradient consists of."""
+    if isinstance(x, IndexedSlices):
+        return [x.values, x.indices]
+    return [x] if isinstance(x, Symbol) else []
+
+
+def _flat(values: Iterable[Any]) -> list[Any]:
+    return [part for x in values for part in parts(x)]
+
+
+def source(x: Any) -> Any:
+    """What a gradient is taken with respect to: a variable's handle, or a tensor."""
+    return x.handle if isinstance(x, Variable) else x
+
+
+def _gradient_item(call: Gradient) -> GradientItem:
+    inputs = [*_flat(call.ys), *_flat(call.grad_ys or ()), *[source(x) for x in call.xs]]
+    return GradientItem(call.first, inputs, _flat(call.results), [], call)
+
+
+def _step_item(call: Step) -> StepItem:
+    hyper = [getattr(call.optimizer, n) for n in call.optimizer.hyperparameters]
+    inputs = [*_flat(g for g, _ in call.pairs), *[x for x in hyper if isinstance(x, Symbol)]]
+    return StepItem(call.first, inputs, [], [], call)
+
+
+def _draw_item(call: Draw) -> DrawItem:
+    found = call.result if isinstance(call.result, (list, tuple)) else [call.result]
+    return DrawItem(call.first, _tensors(list(call.arguments.values())), list(found), [], call)
+
+
+def _tensors(x: Any) -> list[Any]:
+    if isinstance(x, (list, tuple)):
+        return [t for item in x for t in _tensors(item)]
+    return [source(x)] if isinstance(x, (Symbol, Variable)) else []
+
+
+def _flow_item(call: Flow) -> FlowItem:
+    regions = call.closure.regions
+    inputs = {id(x): x for x in operands(call)}
+    for region in regions:
+        inputs |= region.captured | region.handles
+    return FlowItem(call.first, list(inputs.values()), list(call.outputs), list(call.closure.after), call)
+
+
+def operands(call: Flow) -> list[Any]:
+    """What a choice or loop is given: the condition, or the initial values of loop variables and the rows."""
+    node, states = call.node, len(call.closure.assigned)
+    if node.op.name == "cond_op":
+        return [node.inputs[0]]
+    first = node.params.get("carries", node.params.get("count")) - states
+    rows = node.inputs[first + states :][: node.params.get("sequences", 0)]
+    numbers = {id(n): i for i, n in enumerate(call.graph.nodes[call.first : call.last])}
+
+    def plain(x: Any) -> Tensor:
+        return x.node.inputs[0] if id(x.node) in numbers and x.node.op is identity else x
+
+    return [plain(x) for x in [*node.inputs[:first], *rows]]
+
+
+_ITEMS: dict[type, Any] = {
+    Gradient: _gradient_item, Step: _step_item, Draw: _draw_item, Flow: _flow_item,
+}  # fmt: skip
+
+
+def is_hidden(node: Any) -> bool:
+    """Whether a node reads or moves on a counter that random functions keep."""
+    return bool(node.inputs) and getattr(node.inputs[0].node, "params", {}).get("default") is not None
+
+
+def is_leaf(item: Item) -> bool:
+    """Whether an item is no statement: what it stands for has a name, or is written where it is used."""
+    if isinstance(item, OpItem) and is_hidden(item.node):
+        return True
+    return isinstance(item, OpItem) and item.node.op in (placeholder, constant, variable_handle, read_variable, no_op)
+
+
+def is_assignment(item: Item) -> bool:
+    """Whether an item assigns to a variable of the program."""
+    return isinstance(item, OpItem) and item.node.op is assign_variable
+
+
+def assigned(item: Item) -> Iterator[Any]:
+    """The handles of the variables that an item assigns to."""
+    if is_assignment(item):
+        yield item.inputs[0]
+    elif isinstance(item, FlowItem):
+        yield from item.call.closure.assigned
+    elif isinstance(item, StepItem):
+        yield from (v.handle for _, v in item.call.pairs)
+        if item.call.global_step is not None:
+            yield item.call.global_step.handle

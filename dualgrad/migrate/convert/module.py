@@ -1,0 +1,497 @@
+"""The converted module: its variables, constants and optimizers, and a function for each set of fetches."""
+
+from __future__ import annotations
+
+import ast
+import inspect
+import itertools
+import re
+from collections.abc import Sequence
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+
+from dualgrad.migrate.convert import printing
+from dualgrad.migrate.convert.body import Body, Statement
+from dualgrad.migrate.convert.fed_arguments import Arguments, convert_in_place, converted, handed_on
+from dualgrad.migrate.convert.gathering import Gathering, Plain
+from dualgrad.migrate.convert.identifiers import Names, Scope, identifier, snake
+from dualgrad.migrate.convert.items import Items, OpItem, StepItem
+from dualgrad.migrate.convert.literals import data, literal, stored
+from dualgrad.migrate.convert.observed_run import Capture, Run
+from dualgrad.migrate.convert.sharing import HelperItem, Plan, plan_of, share
+from dualgrad.migrate.convert.shortening import Function, Shortening
+from dualgrad.migrate.convert.spelling import path
+from dualgrad.migrate.convert.tidying import merged, side_by_side, tidied
+from engine.core.dtypes import DType, float32, int32
+from engine.core.operands import Operation
+from engine.core.trace import Symbol, constant
+from engine.core.variable import Variable, read_variable, variable_handle
+from engine.quoting import printable
+from graph_api.graph import Graph, no_op
+from graph_api.session import Session
+from graph_api.tensor import Tensor
+
+_OF_SAVEZ = inspect.signature(np.savez_compressed).parameters
+LONGEST = 70
+"""Characters up to which an array is written out."""
+
+
+class Module:
+    """Writes the module for one graph.
+
+    Parameters
+    ----------
+    graph : Graph
+    capture : Capture
+    names : Names
+    scope : Scope
+        The names taken at the top of the module.
+    """
+
+    def __init__(self, graph: Graph, capture: Capture, names: Names, scope: Scope, program: Path) -> None:
+        self.graph, self.capture, self.names, self.scope, self.program = graph, capture, names, scope, program
+        self.items = Items(graph, capture)
+        names.note_uses(graph.nodes)
+        self.top: list[Statement] = []
+        self.functions: list[Function] = []
+        self.arrays: dict[str, np.ndarray] = {}
+        self.missing: list[dict[str, Any]] = []
+        self.summaries: dict[str, tuple[str, tuple[Any, ...]]] = {}
+        self.converted = 0
+        self._variables = {id(v.handle): v for v in capture.variables if v.graph is graph}
+        self._initializers = {id(v.initializer) for v in self._variables.values()}
+        self._code: dict[int, str] = {}
+        self._made: set[int] = set()
+        self._plans: list[Plan] = []
+        self._slots = _slots(capture, graph)
+        self._held: dict[int, tuple[str, dict[Any, Any]]] = {}
+        for key, variable in self._variables.items():
+            if key not in self._slots and key not in self._code:
+                self._name_variable(key, variable)
+        self._lists: dict[tuple[str, ...], str] = {}
+        self._plain: dict[int, Plain] = {}
+        self._seeds: set[str] = set()
+
+    # ---- what stands at the top --------------------------------------------------------------------------------------
+
+    def _name_variable(self, key: int, variable: Any) -> None:
+        """Give a variable its name, or all those a name that are in one list or dictionary."""
+        held = self.names.holder(variable)
+        inside = {} if held is None else {k: id(v.handle) for k, v in held[1].items()}
+        if held is None or any(i in self._slots or i not in self._variables for i in inside.values()):
+            self._code[key] = self.scope.free(self.names.variable(variable))
+            return
+        name = self.scope.free(held[0])
+        self._code |= {i: ast.unparse(_element(name, k)) for k, i in inside.items()}
+        self._held |= dict.fromkeys(inside.values(), (name, held[1]))
+
+    def variable(self, handle: Any) -> ast.expr:
+        """The name of a variable, which is made at the top of the module when it is first used."""
+        if id(handle) in self._slots:
+            return self._slot(*self._slots[id(handle)])
+        if id(handle) not in self._made:
+            self._make(id(handle))
+        return _expression(self._code[id(handle)])
+
+    def _slot(self, optimizer: Any, variable: Any, name: str) -> ast.expr:
+        """What an optimizer keeps for a variable, or counts; None before its first step."""
+        own = self.optimizer(optimizer)
+        if variable is not None:
+            args = [self.variable(variable.handle), ast.Constant(name)]
+            return ast.Call(path(f"{own}.get_slot"), args, [])
+        return ast.parse(f"dict(enumerate({own}.kept_together())).get({name})", mode="eval").body
+
+    def _make(self, key: int) -> None:
+        name, held = self._held.get(key, (self._code[key], {}))
+        self._made |= {id(v.handle) for v in held.values()} or {key}
+        variables = list(held.values()) or [self._variables[key]]
+        values: list[ast.expr] = [self._called(self._variables[id(v.handle)]) for v in variables]
+        whole = values[0]
+        if held and list(held) == list(range(len(held))):
+            whole = ast.List(values, ast.Load())
+            self._lists[tuple([self._code[id(v.handle)] for v in variables])] = name
+        elif held:
+            whole = ast.Dict([ast.Constant(k) for k in held], values)
+        item = OpItem(0, node=variables[0].op)
+        self.top.append(Statement(ast.Assign([ast.Name(name, ast.Store())], whole), item))
+
+    def _called(self, variable: Any) -> ast.expr:
+        """The call that makes a variable."""
+        name = identifier(self._code[id(variable.handle)]).strip("_")
+        initial = self._initial(variable, name)
+        keywords: list[ast.keyword] = []
+        if not variable.trainable:
+            keywords.append(ast.keyword("trainable", ast.Constant(False)))
+        own = variable.name.rpartition(":")[0]
+        if not own.startswith("Variable") and own != name:
+            keywords.append(ast.keyword("name", ast.Constant(own)))
+        call = ast.Call(path("tf.Variable"), [self._restart(initial, variable, name)], keywords)
+        start = variable.initial_value.node
+        if start.op is constant and (array := np.asarray(start.params["value"])).dtype.kind in "biufc":
+            self._plain[id(call)] = Plain(array, own, variable.trainable)
+        return call
+
+    def _restart(self, initial: ast.expr, variable: Any, name: str) -> ast.expr:
+        """Start all random numbers anew before a second draw with one seed, as each op of a graph starts by itself.
+
+        Where only the operation has a seed, nothing can be started anew: then its numbers, always the same, are stored.
+        """
+        seeds = {ast.unparse(n.value) for n in ast.walk(initial) if isinstance(n, ast.keyword) and n.arg == "seed"}
+        if seeds & self._seeds and self.graph.seed is None:
+            with Session(graph=self.graph) as session:
+                return self._array(np.asarray(session.run(variable.initial_value)), name, bare=True)
+        if seeds & self._seeds:
+            self.top += self._seeding()
+            self._seeds.clear()
+        self._seeds |= seeds
+        return initial
+
+    def _initial(self, variable: Any, name: str) -> ast.expr:
+        x = variable.initial_value
+        if x.node.op.name == "constant":
+            return self._array(np.asarray(x.node.params["value"]), name, bare=True)
+        body = Body(self, self.items, self.items.needed([x], ()), {}, [x])
+        *before, last = body.write()
+        self.top += before
+        assert isinstance(last.code, ast.Return) and last.code.value is not None
+        return last.code.value
+
+    def constant(self, x: Any) -> ast.expr:
+        """A constant of the graph."""
+        if id(x) in self._code:
+            return ast.Name(self._code[id(x)])
+        array = np.asarray(x.node.params["value"])
+        value = self._array(array, self.names.tensor(x), bare=False)
+        if not any(isinstance(n, ast.Name) and n.id == "ARRAYS" for n in ast.walk(value)):
+            return value
+        key = ast.literal_eval(value.args[0].slice)  # type: ignore[attr-defined]
+        self._plain[id(value)] = Plain(array, key, None)
+        name = self.scope.free(self.names.tensor(x))
+        self._code[id(x)] = name
+        self.top.append(Statement(ast.Assign([ast.Name(name, ast.Store())], value), OpItem(0, node=x.node)))
+        return ast.Name(name)
+
+    def _array(self, array: np.ndarray, name: str, bare: bool) -> ast.expr:
+        """An array: as numbers if it is small, else from the file beside the module; `bare` if it may stay an array."""
+        dtype = _dtype(array)
+        plain = dtype in (float32, int32) or array.dtype.kind in "bO"
+        keywords = [] if plain else [ast.keyword("dtype", literal(dtype))]
+        if (
+            array.size > 1
+            and array.dtype.kind in "biuf"
+            and (array == array.flat[0]).all()
+            and not np.signbit(array.flat[0])
+        ):
+            kind = {0: "tf.zeros", 1: "tf.ones"}.get(array.flat[0].item())
+            shape = literal(list(array.shape))
+            if kind is not None and array.dtype.kind != "b":
+                own = [] if dtype is float32 else [ast.keyword("dtype", literal(dtype))]
+                return ast.Call(path(kind), [shape], own)
+            value = data(array.ravel()[:1])
+            if value is not None:
+                return ast.Call(path("tf.constant"), [literal(value[0])], [*keywords, ast.keyword("shape", shape)])
+        value = data(array)
+        if value is not None and len(repr(value)) <= LONGEST:
+            return literal(value) if bare and plain else ast.Call(path("tf.constant"), [literal(value)], keywords)
+        key = self._key(name)
+        self.arrays[key] = stored(array)
+        value = ast.Subscript(ast.Name("ARRAYS"), ast.Constant(key), ast.Load())
+        return value if bare else ast.Call(path("tf.constant"), [value], [])
+
+    def _key(self, name: str) -> str:
+        key, count = name, 1
+        while key in self.arrays or key in _OF_SAVEZ:
+            count += 1
+            key = f"{name}_{count}"
+        return key
+
+    def listed(self, xs: Sequence[Any], codes: list[ast.expr]) -> ast.expr:
+        """A list of variables; one that is long gets a name at the top."""
+        if len(xs) < 3 or not all(isinstance(x, Variable) for x in xs):
+            return ast.List(codes, ast.Load())
+        key = tuple(ast.unparse(c) for c in codes)
+        return ast.Name(self._list_name(key, self.names.list_of(xs) or "variables"))
+
+    def _listed(self, texts: Sequence[str]) -> str | None:
+        """A name at the top for a list of variables, None if they are something else."""
+        if not set(texts) <= {self._code[key] for key in self._made}:
+            return None
+        # of weights["w1"] and weights["w2"] the name is weights
+        common = re.split(r"\W", _common_start(texts))[0].rstrip("_0123456789")
+        return self._list_name(tuple(texts), common or "variables")
+
+    def _list_name(self, key: tuple[str, ...], wanted: str) -> str:
+        if key not in self._lists:
+            name = self._lists[key] = self.scope.free(wanted)
+            value = ast.List(self._starred(key), ast.Load())
+            self.top.append(Statement(ast.Assign([ast.Name(name, ast.Store())], value)))
+        return self._lists[key]
+
+    def _starred(self, texts: tuple[str, ...]) -> list[ast.expr]:
+        """Expressions of variables; a list of some of them with a star."""
+        if not texts:
+            return []
+        for name in {name for name, _ in self._held.values()}:
+            key = next((k for k, n in self._lists.items() if n == name), ())
+            if key and key == texts[: len(key)]:
+                return [ast.Starred(ast.Name(name), ast.Load()), *self._starred(texts[len(key) :])]
+        return [_expression(texts[0]), *self._starred(texts[1:])]
+
+    def optimizer(self, optimizer: Any) -> str:
+        """The name of an optimizer, which is made at the top of the module when it is first used."""
+        if id(optimizer) not in self._code:
+            name = self.scope.free(self.names.given(optimizer) or "optimizer")
+            made = self.capture.optimizers[id(optimizer)]
+            call = ast.Call(path(f"tf.compat.v1.train.{made.kind.__name__}"), *self._arguments(made))
+            self.top.append(Statement(ast.Assign([ast.Name(name, ast.Store())], call)))
+            self._code[id(optimizer)] = name
+        return self._code[id(optimizer)]
+
+    def _arguments(self, made: Any) -> tuple[list[ast.expr], list[ast.keyword]]:
+        args: list[ast.expr] = []
+        keywords: list[ast.keyword] = []
+        for name, parameter in inspect.signature(made.kind).parameters.items():
+            value = made.arguments.get(name, parameter.default)
+            if type(value) is type(parameter.default) and value == parameter.default:
+                continue
+            code = self._hyperparameter(value)
+            if parameter.default is parameter.empty and not keywords:
+                args.append(code)
+            else:
+                keywords.append(ast.keyword(name, code))
+        return args, keywords
+
+    def _hyperparameter(self, value: Any) -> ast.expr:
+        """An argument of an optimizer; a tensor is set before each step instead."""
+        if isinstance(value, Variable):
+            return self.variable(value.handle)
+        return ast.Constant(0.0) if isinstance(value, Symbol) else literal(value)
+
+    # ---- functions ---------------------------------------------------------------------------------------------------
+
+    def convert(self, runs: Sequence[Run]) -> None:
+        """Functions for all sets of fetches of the graph; what one cannot be made for, it says."""
+        plans = self._plans = [plan for run in runs if (plan := self._planned(run)) is not None]
+        helpers = share(plans)
+        for helper in helpers:
+            alone = next((p for p in plans if _is_call_of(p, helper)), None)
+            helper.name = self.scope.free(self._name(alone.run if alone else None, helper.items, helper.wanted))
+        for plan in [*helpers, *plans]:
+            self._guarded(plan)
+        order = {id(run): number for number, run in enumerate(runs)}
+        self.functions.sort(key=lambda f: -1 if f.run is None else order[id(f.run)])
+
+    def _planned(self, run: Run) -> Plan | None:
+        """What there is to do for a set of fetches; None if no function is needed."""
+        fed = {id(f) for f in run.feeds}
+        wanted = _distinct([x for x in run.flat if isinstance(x, Symbol)])
+        if not wanted and not fed and not run.resets and all(self.only_initializes(x) for x in run.flat):
+            self.functions.append(Function(None, run, []))
+            return None
+        plan = plan_of(self.items, run, wanted)
+        if wanted and not plan.items and all(_variable_of(x) is not None for x in wanted):
+            values = [ast.unparse(self.variable(_variable_of(x))) for x in wanted]
+            self.functions.append(Function(None, run, wanted, values=values))
+            return None
+        self.converted += len(plan.items)
+        return plan
+
+    def _guarded(self, plan: Plan) -> None:
+        before = len(self.missing)
+        try:
+            self.functions.append(self._function(plan))
+        except (KeyError, TypeError, ValueError, AttributeError, StopIteration) as error:
+            del self.missing[before:]
+            why = f"{type(error).__name__}: {error}"
+            statement = Statement(ast.Return(self.not_converted(plan.items[0], why)))
+            name = plan.name or self.scope.free(f"not_converted_{len(self.functions)}")
+            named = [(f"fed_{i}", x) for i, x in enumerate(plan.given)]
+            self.functions.append(Function(name, plan.run, plan.wanted, named, [], [statement]))
+
+    def _function(self, plan: Plan) -> Function:
+        called = _only_call(plan)
+        if called is not None:
+            made = next(f for f in self.functions if f.name == called.name)
+            return Function(called.name, plan.run, plan.wanted, made.parameters)
+        parameters = Scope(self.scope)
+        named = [(parameters.free(self.names.tensor(f)), f) for f in plan.given]
+        name = plan.name or self.scope.free(self._name(plan.run, plan.items, plan.wanted))
+        arguments = {id(f): n for n, f in named}
+        statements = Body(self, self.items, [*plan.items, *plan.reads], arguments, plan.wanted).write()
+        is_called = plan.run is not None or any(_is_call_of(p, plan) for p in self._plans)
+        converts = {name: x.dtype for name, x in named} if is_called else {}
+        return Function(name, plan.run, plan.wanted, named, [], statements, converts)
+
+    def only_initializes(self, operation: Any) -> bool:
+        """Whether an operation sets variables to their initial values, and nothing else."""
+        if operation.op is no_op:
+            return all(self.only_initializes(c) for c in operation.control_inputs)
+        return id(operation) in self._initializers
+
+    def _name(self, run: Run | None, items: Sequence[Any], wanted: Sequence[Any]) -> str:
+        """A name for the function of a set of fetches, or for a helper."""
+        steps = [x for x in run.flat if not isinstance(x, Symbol)] if run is not None else []
+        for step in steps:
+            given = self.names.given(step)
+            if given is not None:
+                return given if "train" in given or "step" in given or "update" in given else f"run_{given}"
+        if any(isinstance(item, StepItem) for item in items):
+            return "train_step"
+        if steps:
+            return f"run_{snake(steps[0].name.rpartition('/')[2])}"
+        if len(wanted) == 1 and wanted[0].node.op is read_variable:
+            return f"assign_{identifier(ast.unparse(self.variable(wanted[0].node.inputs[0]))).strip('_')}"
+        labels = [self.names.tensor(x) for x in wanted]
+        if len(labels) > 2:
+            return f"compute_{labels[-1] if run is None else labels[0]}_and_{len(labels) - 1}_more"
+        return "compute_" + "_and_".join(labels)
+
+    # ---- what cannot be converted ------------------------------------------------------------------------------------
+
+    def not_converted(self, item: Any, why: str = "") -> ast.expr:
+        """What stands in the place of an op that has no spelling."""
+        node = item.node if isinstance(item, OpItem) else item.outputs[0].node
+        where = getattr(node, "where", None)
+        site = [Path(where[0]).name, where[1]] if isinstance(where, tuple) else None
+        why = why or f"no public function makes {node.op.name!r}"
+        self.missing.append({"op": getattr(node, "name", ""), "type": node.op.type, "site": site, "why": why})
+        number = len(self.missing)
+        return ast.Call(ast.Name("not_converted"), [ast.Constant(number), ast.Constant(f"{node.op.type}: {why}")], [])
+
+    def unknown(self, x: Any) -> ast.expr:
+        """What stands in the place of a tensor that was never computed here."""
+        item = OpItem(0, node=x.node)
+        return self.not_converted(item)
+
+    def variable_names(self) -> dict[str, str]:
+        """The expressions for the graph's variables, by their names in the graph."""
+        kept = [key for key in self._variables if key in self._made or self._is_slot_here(key)]
+        return {self._variables[key].name: ast.unparse(self.variable(self._variables[key].handle)) for key in kept}
+
+    def slots_made(self) -> list[str]:
+        """The lines that have optimizers make what they keep, for those who look before the first step."""
+        steps = {id(step.optimizer): step for step in self.capture.steps if id(step.optimizer) in self._code}
+        pairs = [(self._code[key], [v for g, v in step.pairs if g is not None]) for key, step in steps.items()]
+        codes = [(own, [ast.unparse(self.variable(v.handle)) for v in variables]) for own, variables in pairs]
+        return [f"{own}.create_slots([{', '.join(names)}])" for own, names in codes]
+
+    def _is_slot_here(self, key: int) -> bool:
+        optimizer, variable, _ = self._slots.get(key, (None, None, ""))
+        return id(optimizer) in self._code and (variable is None or id(variable.handle) in self._made)
+
+    def origin(self, statement: Statement) -> str:
+        """Where in the program a statement comes from."""
+        node = _node_of(statement.item, self.graph)
+        where = getattr(node, "where", None)
+        if not isinstance(where, tuple):
+            return ""
+        file = Path(where[0]).name
+        return f"line {where[1]}" if file == self.program.name else printable(f"{file}:{where[1]}")
+
+    def _made_by(self, statement: Statement) -> Any:
+        """The program's statement that a statement comes from."""
+        return self.names.statement_of(_node_of(statement.item, self.graph))
+
+    def _seeding(self) -> list[Statement]:
+        """What sets the seed that the graph has, if random numbers are drawn."""
+        drawn = any(draw.graph is self.graph for draw in self.capture.draws)
+        if self.graph.seed is None or not drawn:
+            return []
+        return [Statement(ast.Expr(ast.Call(path("tf.random.set_seed"), [literal(self.graph.seed)], [])))]
+
+    def text(self) -> list[str]:
+        """The lines of variables and functions."""
+        merged(self.functions)
+        Shortening(self.functions, self.scope, self.names, self._lists, self._listed).shorten()
+        merged(self.functions)
+        for function in self.functions:
+            function.statements = tidied(function.statements)
+        Arguments(self.functions, lambda converts: _length(converted(converts))).place()
+        handed_on(self.functions)
+        for function in self.functions:
+            function.statements = side_by_side(function.statements, self._made_by)
+            convert_in_place(function, _length)
+        top = Gathering(self._plain, self.arrays, lambda s: _length([s])).gathered(self.top)
+        found = printing.checked("", [], [*self._seeding(), *top], self.origin)
+        for function in self.functions:
+            if function.name is None or not function.statements:
+                continue
+            names, whole = (
+                [name for name, _ in function.parameters],
+                [*converted(function.converts), *function.statements],
+            )
+            found += ["", "", *printing.checked(function.name, names, whole, self.origin)]
+        return found
+
+
+def _expression(text: str) -> ast.expr:
+    return ast.parse(text, mode="eval").body
+
+
+def _element(name: str, key: Any) -> ast.expr:
+    return ast.Subscript(ast.Name(name), ast.Constant(key), ast.Load())
+
+
+def _variable_of(x: Any) -> Tensor | None:
+    """The handle of the variable that a tensor reads, or is; None if it is computed."""
+    if x.node.op is variable_handle:
+        return x
+    return x.node.inputs[0] if x.node.op is read_variable else None
+
+
+def _node_of(item: Any, graph: Graph) -> Operation | None:
+    """The first node of what an item stands for."""
+    if isinstance(item, HelperItem):
+        return None
+    if item is None or isinstance(item, OpItem):
+        return getattr(item, "node", None)
+    return graph.nodes[item.call.first]
+
+
+def _common_start(texts: Sequence[str]) -> str:
+    """What all texts start with."""
+    pairs = zip(min(texts), max(texts), strict=False)
+    return "".join(a for a, _ in itertools.takewhile(lambda pair: pair[0] == pair[1], pairs))
+
+
+def _only_call(plan: Plan) -> Plan | None:
+    """The helper whose results a function returns, if it does nothing else."""
+    if plan.run is None or len(plan.items) != 1 or not isinstance(plan.items[0], HelperItem):
+        return None
+    helper: Plan = plan.items[0].plan
+    return helper if list(map(id, helper.wanted)) == list(map(id, plan.wanted)) else None
+
+
+def _is_call_of(plan: Plan, helper: Plan) -> bool:
+    return _only_call(plan) is helper
+
+
+def _slots(capture: Capture, graph: Graph) -> dict[int, tuple[Any, Any, str]]:
+    """The variables that optimizers keep: the optimizer, the variable each belongs to, and its name or number."""
+    found: dict[int, tuple[Any, Any, str]] = {}
+    for step in capture.steps:
+        if step.graph is not graph:
+            continue
+        own = step.optimizer
+        for name in own.get_slot_names():
+            slots = [(v, own.get_slot(v, name)) for _, v in step.pairs]
+            found |= {id(slot.handle): (own, v, name) for v, slot in slots if slot is not None}
+        found |= {id(v.handle): (own, None, str(i)) for i, v in enumerate(own.kept_together())}
+    return found
+
+
+def _distinct(xs: Sequence[Any]) -> list[Any]:
+    return list({id(x): x for x in xs}.values())
+
+
+def _dtype(array: np.ndarray) -> DType:
+    from engine.core.dtypes import as_dtype
+
+    return as_dtype(array.dtype)
+
+
+def _length(statements: Sequence[Statement]) -> int:
+    """How many lines statements of a function have."""
+    return len(printing.lines(statements, lambda _: "", 4))

@@ -1,0 +1,402 @@
+"""What a program does while it runs, as far as its conversion needs it: graphs, gradients, steps of optimizers, runs.
+
+While `capturing`, `gradients`, optimizers and sessions say what they are asked; otherwise they are as always. What
+they add to a graph is then not a heap of nodes but one call that tape code can make too.
+"""
+
+from __future__ import annotations
+
+import sys
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
+from dataclasses import dataclass, field
+from importlib import import_module
+from itertools import islice
+from types import FrameType
+from typing import Any
+
+import numpy as np
+
+from dualgrad.migrate import watch
+from dualgrad.migrate.convert.calls import Written, noting
+from dualgrad.migrate.watch import watching
+from engine.core.operands import Operation
+from engine.core.variable import Variable
+from engine.symbolic import as_list
+from graph_api import jacobians, sampling
+from graph_api.closures import Closure
+from graph_api.graph import Graph, get_default_graph
+from graph_api.saving import Saver
+from graph_api.summaries import FileWriter
+from graph_api.tensor import Tensor
+from graph_api.variable import Variable as GraphVariable
+from optim import optimizer
+from optim.optimizer import Optimizer
+
+GRADIENTS = (
+    (import_module("graph_api.gradients"), "symbolic_gradients"),  # `graph_api.gradients` is the function
+    (jacobians, "symbolic_gradients"),
+    (optimizer, "gradients"),
+)
+"""Where modules look the function up that adds derivatives to a graph."""
+CHANGES = object()
+"""What a name stands for that stands for different things."""
+
+
+@dataclass(eq=False)
+class Span:
+    """The nodes of a graph that one call added: from number `first` up to, but not including, `last`."""
+
+    graph: Graph
+    first: int
+    last: int = 0
+
+
+@dataclass(eq=False)
+class Gradient(Span):
+    """A call of `gradients` or `hessians`. `results` has a tensor or None per x; `method` is that of a tape."""
+
+    ys: list[Any] = field(default_factory=list)
+    xs: list[Any] = field(default_factory=list)
+    grad_ys: list[Any] | None = None
+    aggregation: Any = None
+    zeros: bool = False
+    results: list[Any] = field(default_factory=list)
+    method: str = "gradient"
+
+
+@dataclass(eq=False)
+class Step(Span):
+    """A call of an optimizer's `apply_gradients`, also by `minimize`."""
+
+    optimizer: Any = None
+    pairs: list[tuple[Any, Any]] = field(default_factory=list)
+    global_step: Any = None
+    result: Any = None
+
+
+@dataclass(eq=False)
+class Draw(Span):
+    """A call of a random function: its name and arguments, and the seed of its own that it has, if any."""
+
+    function: str = ""
+    arguments: dict[str, Any] = field(default_factory=dict)
+    seed: int | None = None
+    result: Any = None
+
+
+@dataclass(eq=False)
+class Called(Span):
+    """A call of a public function of which no more is known than what it was given and gave."""
+
+    place: str = ""
+    args: tuple[Any, ...] = ()
+    kwargs: dict[str, Any] = field(default_factory=dict)
+    result: Any = None
+
+
+@dataclass(eq=False)
+class Flow(Span):
+    """A choice or loop, with the nodes that its functions added: what `Closure.apply` was given and gave."""
+
+    closure: Any = None
+    node: Any = None
+    outputs: list[Any] = field(default_factory=list)
+
+
+@dataclass(eq=False)
+class Made:
+    """How an optimizer was made: its class and the arguments that were given."""
+
+    kind: type
+    arguments: dict[str, Any]
+
+
+@dataclass(eq=False)
+class Run:
+    """What a session was asked: elements of the graph, what was fed, and the lines of the program that asked.
+
+    `resets` says that it has changed variables that had values. `calls` has, for each of the expressions that asked,
+    how the results were put together there: `shape_of`.
+    """
+
+    graph: Graph
+    flat: list[Any]
+    feeds: list[Any]
+    sites: list[tuple[str, int]] = field(default_factory=list)
+    resets: bool = False
+    calls: dict[tuple[int, int, int, int], set[str]] = field(default_factory=dict)
+
+
+@dataclass
+class Capture:
+    """All that was noted while a program ran.
+
+    Attributes
+    ----------
+    runs : dict
+        By what was asked, so that a training loop is one entry.
+    written : dict
+        By the identity of a call, how it can be written, as far as that was asked.
+    optimizers : dict
+        By the identity of the optimizer; `kept` keeps those identities valid.
+    added : dict
+        The lines of the program that added something to event files: a ``"graph"``, ``"fetched"`` summaries, or
+        summaries of the program's own, of ``"scalars"`` or ``"other"`` things.
+    locals : dict
+        By the line where a function begins, what its names stood for when it ran a session; `CHANGES` if that changed.
+    savers : dict
+        By the line of the program that made it, a saver and the options that it was given.
+    names : list of dict
+        Global names of the program, and what they stood for in the end.
+    """
+
+    gradients: list[Gradient] = field(default_factory=list)
+    steps: list[Step] = field(default_factory=list)
+    draws: list[Draw] = field(default_factory=list)
+    flows: list[Flow] = field(default_factory=list)
+    calls: list[Called] = field(default_factory=list)
+    written: dict[int, Written | None] = field(default_factory=dict)
+    variables: list[Any] = field(default_factory=list)
+    creations: list[Span] = field(default_factory=list)
+    runs: dict[Any, Run] = field(default_factory=dict)
+    optimizers: dict[int, Made] = field(default_factory=dict)
+    kept: list[Any] = field(default_factory=list)
+    added: dict[watch.Site, set[str]] = field(default_factory=dict)
+    locals: dict[int, dict[str, Any]] = field(default_factory=dict)
+    savers: dict[watch.Site, tuple[Any, dict[str, Any]]] = field(default_factory=dict)
+    names: dict[str, Any] = field(default_factory=dict)
+
+    def ran(self, seen: watch.Run) -> None:
+        """Note a run, unless it failed."""
+        if seen.error is not None:
+            return
+        key = (id(seen.graph), tuple(map(id, seen.flat)), tuple(map(id, seen.feeds)))
+        run = self.runs.setdefault(key, Run(seen.graph, seen.flat, seen.feeds))
+        if seen.site not in run.sites:
+            run.sites.append(seen.site)
+        if not run.resets and not seen.feeds:
+            before, after = seen.variables("before"), seen.variables("after")
+            # what another thread is changing at this moment is not there
+            run.resets = any(x is not (y := after.get(name, x)) and np.any(x != y) for name, x in before.items())
+        frame = watch.user_frame()
+        run.calls.setdefault(_extent(frame), set()).add(shape_of(seen.shape))
+        while frame is not None:
+            if watch.is_users(frame.f_code.co_filename):
+                self._note_locals(frame)
+            frame = frame.f_back  # type: ignore[assignment]
+
+    def _note_locals(self, frame: FrameType) -> None:
+        """Note what the names of a function stand for, unless that changes."""
+        if frame.f_code.co_name == "<module>":
+            return
+        kept = self.locals.setdefault(frame.f_code.co_firstlineno, {})
+        for name, value in frame.f_locals.items():
+            if kept.setdefault(name, value) is not value:
+                kept[name] = CHANGES
+
+    def _hessians(self, graph: Graph, first: int, result: list[Any], ys: Any, xs: Any, **options: Any) -> None:
+        plain = not set(options) - {"name", "aggregation_method"}
+        if plain and len(as_list(ys)) == 1:
+            found = Gradient(graph, first, len(graph.nodes), [_tensor(y) for y in as_list(ys)], as_list(xs))
+            found.aggregation, found.results = options.get("aggregation_method"), list(result)
+            found.method = "hessian"
+            self.gradients.append(found)
+
+    def called(self, place: str, function: Callable[..., Any], args: tuple[Any, ...], kwargs: dict[str, Any]) -> Any:
+        """Call a public function, and note what nodes that makes."""
+        graph = get_default_graph()
+        first = len(graph.nodes)
+        result = function(*args, **kwargs)
+        if place == "hessians":
+            self._hessians(graph, first, result, *args, **kwargs)
+        elif len(graph.nodes) > first + 1:
+            self.calls.append(Called(graph, first, len(graph.nodes), place, args, kwargs, result))
+        return result
+
+
+def shape_of(shape: Any) -> str:
+    """How results are put together, as an expression with ``@0, @1, ...`` in it; ``?`` where none says that.
+
+    >>> shape_of([0, (1, {"b": 2})])
+    "[@0, (@1, {'b': @2})]"
+    """
+    if isinstance(shape, int):
+        return f"@{shape}"
+    if type(shape) is dict:
+        return "{" + ", ".join(f"{key!r}: {shape_of(value)}" for key, value in shape.items()) + "}"
+    if not isinstance(shape, (list, tuple)):
+        return "?"
+    inside = ", ".join(map(shape_of, shape))
+    if type(shape) is list:
+        return f"[{inside}]"
+    if type(shape) is tuple:
+        return f"({inside}{',' * (len(shape) == 1)})"
+    named = getattr(shape, "_fields", None)
+    return (
+        f'namedtuple("{type(shape).__name__}", "{" ".join(named)}")({inside})'
+        if named and type(shape).__name__.isidentifier()
+        else "?"
+    )
+
+
+def _extent(frame: FrameType) -> tuple[int, int, int, int]:
+    """From where to where the call goes that a frame is making."""
+    line, end, column, end_column = next(islice(frame.f_code.co_positions(), frame.f_lasti // 2, None))
+    return line or frame.f_lineno, column or 0, end or frame.f_lineno, end_column or 0
+
+
+@contextmanager
+def capturing() -> Iterator[Capture]:
+    """Note what is done inside of the `with` block."""
+    capture = Capture()
+    changed: list[tuple[Any, str, Any]] = []
+
+    def change(where: Any, name: str, wrapper: Callable[[Capture, Any], Any]) -> None:
+        changed.append((where, name, getattr(where, name)))
+        setattr(where, name, wrapper(capture, getattr(where, name)))
+
+    for module, name in GRADIENTS:
+        change(module, name, _noting_gradients)
+    change(sampling, "drawn", _noting_draws)
+    change(Closure, "__init__", _noting_closures)
+    change(Closure, "apply", _noting_flows)
+    change(GraphVariable, "__init__", _noting_variables)
+    change(Optimizer, "_step", _noting_steps)
+    change(Optimizer, "__init__", _noting_optimizers)
+    change(Saver, "__init__", _noting_savers)
+    change(FileWriter, "add_summary", _noting_added)
+    change(FileWriter, "add_graph", _noting_graphs)
+    try:
+        with noting(capture.called), watching(capture.ran):
+            yield capture
+    finally:
+        for where, name, before in reversed(changed):
+            setattr(where, name, before)
+
+
+def _noting_gradients(capture: Capture, function: Callable[..., Any]) -> Callable[..., Any]:
+    def gradients(
+        ys: Any, xs: Any, grad_ys: Any = None, stop_gradients: Any = None, unconnected_gradients: Any = "none",
+        aggregation_method: Any = None,
+    ) -> list[Any]:  # fmt: skip
+        graph = next((g for y in as_list(ys) if isinstance(g := getattr(y, "graph", None), Graph)), None)
+        first = len(graph.nodes) if graph else 0
+        found: list[Any] = function(ys, xs, grad_ys, stop_gradients, unconnected_gradients, aggregation_method)
+        # with stop_gradients the ops of the gradient are converted one by one: a tape has no such argument
+        if graph is not None and not as_list(stop_gradients or []):
+            seeds = None if grad_ys is None else [_tensor(g) for g in as_list(grad_ys)]
+            zeros = getattr(unconnected_gradients, "value", unconnected_gradients) == "zero"
+            capture.gradients.append(
+                Gradient(
+                    graph, first, len(graph.nodes), [_tensor(y) for y in as_list(ys)], as_list(xs), seeds,
+                    aggregation_method, zeros, list(found),
+                )
+            )  # fmt: skip
+        return found
+
+    return gradients
+
+
+def _tensor(x: Any) -> Tensor:
+    return x.read_value() if isinstance(x, Variable) else x
+
+
+def _noting_draws(capture: Capture, function: Callable[..., Any]) -> Callable[..., Any]:
+    def drawn(draw: Callable[..., Any], seed: int | None, name: str) -> Tensor:
+        graph, caller = get_default_graph(), sys._getframe(1)
+        first = len(graph.nodes)
+        own = first if seed is None and graph.seed is not None else seed
+        arguments = dict(caller.f_locals)
+        result = function(draw, seed, name)
+        capture.draws.append(Draw(graph, first, len(graph.nodes), caller.f_code.co_name, arguments, own, result))
+        return result
+
+    return drawn
+
+
+def _noting_closures(capture: Capture, method: Callable[..., Any]) -> Callable[..., Any]:
+    def made(self: Any, graph: Graph, first: int, bound: Any, calls: Any) -> None:
+        method(self, graph, first, bound, calls)
+        self.effects = [list(effects) for _, effects in calls]
+
+    return made
+
+
+def _noting_flows(capture: Capture, method: Callable[..., Any]) -> Callable[..., Any]:
+    def apply(self: Any, op: Any, operands: Any, params: Any, states_at: int, name: str) -> list[Any]:
+        graph = self.graph
+        before = len(graph.nodes)
+        outputs: list[Any] = method(self, op, operands, params, states_at, name)
+        node = next(n for n in graph.nodes[before:] if n.op is op)
+        first = next((i for i, n in enumerate(graph.nodes) if n is self.nodes[0]), before) if self.nodes else before
+        capture.flows.append(Flow(graph, first, len(graph.nodes), self, node, list(outputs)))
+        return outputs
+
+    return apply
+
+
+def _noting_variables(capture: Capture, method: Callable[..., Any]) -> Callable[..., Any]:
+    def made(self: Any, *args: Any, **kwargs: Any) -> None:
+        graph = get_default_graph()
+        first = len(graph.nodes)
+        method(self, *args, **kwargs)
+        capture.variables.append(self)
+        capture.creations.append(Span(graph, first, len(graph.nodes)))
+
+    return made
+
+
+def _noting_steps(capture: Capture, method: Callable[..., Any]) -> Callable[..., Any]:
+    def _step(self: Any, pairs: Any, global_step: Any, name: str | None) -> Operation:
+        graph = getattr(pairs[0][1], "graph", None)
+        first = len(graph.nodes) if isinstance(graph, Graph) else 0
+        result = method(self, pairs, global_step, name)
+        if isinstance(graph, Graph):
+            capture.steps.append(Step(graph, first, len(graph.nodes), self, list(pairs), global_step, result))
+        return result
+
+    return _step
+
+
+def _noting_optimizers(capture: Capture, method: Callable[..., Any]) -> Callable[..., Any]:
+    def made(self: Any, *args: Any, **kwargs: Any) -> None:
+        frame, outermost = sys._getframe(1), None
+        while frame is not None and frame.f_code.co_name == "__init__" and frame.f_locals.get("self") is self:
+            outermost, frame = frame, frame.f_back  # type: ignore[assignment]
+        if outermost is not None:
+            code = outermost.f_code
+            names = code.co_varnames[1 : code.co_argcount + code.co_kwonlyargcount]
+            given = {n: outermost.f_locals[n] for n in names if n in outermost.f_locals}
+            capture.optimizers[id(self)] = Made(type(self), given)
+            capture.kept.append(self)
+        method(self, *args, **kwargs)
+
+    return made
+
+
+def _noting_savers(capture: Capture, method: Callable[..., Any]) -> Callable[..., Any]:
+    def made(self: Any, var_list: Any = None, **options: Any) -> None:
+        method(self, var_list, **options)
+        capture.savers[watch.user_site()] = self, options
+
+    return made
+
+
+def _noting_graphs(capture: Capture, method: Callable[..., Any]) -> Callable[..., Any]:
+    def add_graph(self: Any, *args: Any, **kwargs: Any) -> None:
+        capture.added.setdefault(watch.user_site(), set()).add("graph")
+        method(self, *args, **kwargs)
+
+    return add_graph
+
+
+def _noting_added(capture: Capture, method: Callable[..., Any]) -> Callable[..., Any]:
+    def add_summary(self: Any, summary: Any, *args: Any, **kwargs: Any) -> None:
+        site, form = watch.user_site(), "fetched"
+        if not isinstance(summary, bytes):
+            form = "scalars" if all(v.HasField("simple_value") for v in summary.value) else "other"
+        capture.added.setdefault(site, set()).add(form)
+        method(self, summary, *args, **kwargs)
+
+    return add_summary

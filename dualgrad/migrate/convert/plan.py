@@ -1,0 +1,444 @@
+"""Which parts of a graph program stay when its graph has become functions: the plan that `loop` carries out.
+
+A statement stays if nothing of TensorFlow is left in it once its runs of sessions are calls of functions. A statement
+that only makes parts of the graph goes. Where neither is sure, `Unsafe` says which line and why.
+"""
+
+from __future__ import annotations
+
+import ast
+import random
+from collections.abc import Iterator, Sequence
+from types import ModuleType
+from typing import Any
+
+import numpy as np
+
+from dualgrad.migrate.check.scopes import FUNCTIONS
+from dualgrad.migrate.check.values import Box, Instance, Local, Made, Many
+from dualgrad.migrate.convert.edits import Place, Plan, Unsafe, extent, place
+from dualgrad.migrate.convert.facts import LOOKING, METHODS, plain
+from dualgrad.migrate.convert.notes import GENERATORS
+from dualgrad.migrate.convert.runs import Runs, graph_name, is_pure
+from dualgrad.migrate.convert.summaries import kept_arguments
+from graph_api.session import Session
+from graph_api.summaries import FileWriter
+
+_EFFECTS = (
+    "add_graph add_meta_graph add_meta_graph_and_variables add_run_metadata add_session_log add_summary copyfile "
+    "dump export_meta_graph load_weights makedirs mkdir open remove rename restore rmtree run_loop save "
+    "save_weights savefig savetxt savez system tofile unlink write write_graph writelines"
+)
+EFFECTS = frozenset(_EFFECTS.split())
+"""Methods and functions that do more than build: they read or write files."""
+COLLECTS = {"add", "append", "extend", "insert", "setdefault", "update"}
+"""Methods of lists, sets and dicts that collect."""
+BLOCKS = (ast.If, ast.For, ast.While, ast.Try, ast.With)
+
+
+class Planner(Runs):
+    """Makes the plan for one program."""
+
+    def made(self) -> Plan:
+        """The plan.
+
+        Raises
+        ------
+        Unsafe
+            If there is none that is surely right.
+        """
+        self._find_runs()
+        self._block(self.tree.body)
+        self._drop_unused()
+        self._check_names()
+        self._restore()
+        return self.plan
+
+    # ---- statements --------------------------------------------------------------------------------------------------
+
+    def _block(self, body: Sequence[ast.stmt], again: bool | None = None) -> bool:
+        """Plan for a block, which may run `again` (by default, as the one around it); whether something stays."""
+        before = self._again
+        self._again = before if again is None else again
+        for statement in body:
+            if not self._statement(statement):
+                self.plan.gone.add(place(statement))
+        if not self._again:
+            self._once.append(body)
+        self._again = before
+        return any(place(statement) not in self.plan.gone for statement in body)
+
+    def _statement(self, node: ast.stmt) -> bool:
+        """Plan for a statement; whether it stays."""
+        before = self.plan.copy()
+        once, again = list(self._once), self._again
+        try:
+            return self._planned(node)
+        except Unsafe:
+            self.plan, self._once, self._again = before, once, again
+            if not self._tells(node):
+                raise
+            return True
+
+    def _planned(self, node: ast.stmt) -> bool:
+        if isinstance(node, (ast.Import, ast.ImportFrom)):
+            return not any(name.partition(".")[0] in ("tensorflow", "__future__") for name in _imported(node))
+        if isinstance(node, (ast.FunctionDef, ast.AsyncFunctionDef, ast.ClassDef)):
+            return self._definition(node)
+        if isinstance(node, ast.With):
+            return self._with(node)
+        if isinstance(node, BLOCKS):
+            return self._compound(node)
+        runs = [n for n in ast.walk(node) if isinstance(n, ast.Call) and self._is_run(n)]
+        if self._initializes(node, runs) or self._shows_graph(node):
+            return False
+        if self._only_shows(node):
+            self.plan.said[place(node)] = self.notes.said(_lines(node))
+            return True
+        left = [n for n in self._expressions(node) if self._is_left(n)]
+        if not left:
+            return not isinstance(node, ast.Assert) or extent(node.test) not in self.plan.facts
+        if any(extent(run) in self.plan.calls for run in runs):
+            if self._handled(lambda: [n for n in self._expressions(node) if self._is_left(n)]):
+                return True
+            raise Unsafe(f"line {node.lineno}: it uses the graph beside running it ({ast.unparse(left[0])})")
+        if self._only_builds(node):
+            said = "" if self._again else self.notes.said(_lines(node))
+            if said:
+                self.plan.said[place(node)] = said
+            return bool(said)
+        if not self._acts(node) and self._handled(lambda: [n for n in self._expressions(node) if self._is_left(n)]):
+            return True
+        raise Unsafe(f"line {node.lineno}: it does something with the graph itself ({ast.unparse(left[0])})")
+
+    def _initializes(self, node: ast.stmt, runs: Sequence[ast.Call]) -> bool:
+        """Whether it runs the initializers of variables, which tape code does when it makes them."""
+        if not isinstance(node, ast.Expr) or node.value not in runs:
+            return False
+        call = self.plan.calls.get(extent(node.value))
+        if call is None or call.function["name"] is not None or call.function["values"]:
+            return False
+        if self._again:
+            raise Unsafe(f"line {node.lineno}: variables are initialized more than once")
+        return True
+
+    def _shows_graph(self, node: ast.stmt) -> bool:
+        """Whether it writes the graph to an event file, of which there is none in tape code."""
+        call = node.value if isinstance(node, ast.Expr) else None
+        if not isinstance(call, ast.Call) or not isinstance(call.func, ast.Attribute) or call.func.attr != "add_graph":
+            return False
+        of = self.inference.of(call.func.value)
+        return any(isinstance(v, Instance) and issubclass(v.kind, FileWriter) for v in of)
+
+    def _only_builds(self, node: ast.stmt) -> bool:
+        if self._acts(node):
+            return False
+        if isinstance(node, (ast.Assign, ast.AugAssign, ast.AnnAssign, ast.Return, ast.Assert, ast.Delete)):
+            return True
+        if not isinstance(node, ast.Expr) or not isinstance(node.value, ast.Call):
+            return False
+        function = node.value.func
+        if isinstance(function, ast.Name) and function.id == "print":
+            return False
+        of = self.inference.of(function)
+        container = isinstance(function, ast.Attribute) and any(
+            isinstance(v, (Box, Many)) for v in self.inference.of(function.value)
+        )
+        if container and isinstance(function, ast.Attribute):
+            self._collected.update(n.id for n in ast.walk(function.value) if isinstance(n, ast.Name))
+        return container or any(self._is_graphs(v) for v in of)
+
+    def _acts(self, node: ast.AST, seen: frozenset[ast.AST] = frozenset()) -> bool:
+        """Whether it, or a function of the program that it calls, reads or writes files."""
+        for call in (n for n in ast.walk(node) if isinstance(n, ast.Call)):
+            if getattr(call.func, "attr", getattr(call.func, "id", "")) in EFFECTS:
+                return True
+            called = [v.node for v in self.inference.of(call.func) if isinstance(v, Local)]
+            if any(inner not in seen and self._acts(inner, seen | {inner}) for inner in called):
+                return True
+        return False
+
+    def _only_shows(self, node: ast.stmt) -> bool:
+        """Whether it prints what the graph is made of, once, and nothing else."""
+        call = node.value if isinstance(node, ast.Expr) else None
+        if not (isinstance(call, ast.Call) and isinstance(call.func, ast.Name) and call.func.id == "print"):
+            return False
+        names = [n for argument in call.args for n in ast.walk(argument) if isinstance(n, ast.Name)]
+        graphs = all(
+            self.scopes.of[n].find(n.id) is None
+            or isinstance(self.names.get(n.id), ModuleType)
+            or n.id in self._collected
+            or any(self._is_graphs(v) for v in self.inference.of(n))
+            for n in names
+        )
+        plain = all(k.arg in ("sep", "end") and isinstance(k.value, ast.Constant) for k in call.keywords)
+        runs = any(isinstance(n, ast.Call) and self._is_run(n) for n in ast.walk(node))
+        looks = any(isinstance(n, ast.expr) and self._is_left(n) for n in ast.walk(node))
+        looks = looks or any(n.id in self._collected for n in names)
+        shows = looks and not runs and graphs and plain and not self._acts(node)
+        return shows and not self._again and bool(self.notes.said(_lines(node)))
+
+    def _tells(self, node: ast.stmt) -> bool:
+        """Keep of a statement that only looks at the graph, once, what it prints and what values it leaves."""
+        inside = list(ast.walk(node))
+        calls = [n for n in inside if isinstance(n, ast.Call)]
+        if self._again or isinstance(node, (*FUNCTIONS, ast.ClassDef, ast.Return)):
+            return False
+        if self._acts(node) or not all(self._only_looks(call) for call in calls):
+            return False
+        left = any(self._is_left(n) for n in inside if isinstance(n, ast.expr))
+        if not left or any(isinstance(n, (ast.Return, ast.Yield, ast.YieldFrom, ast.Await)) for n in inside):
+            return False
+        changed = {n.id for n in inside if isinstance(n, ast.Name) and not isinstance(n.ctx, ast.Load)}
+        changed |= {n.value.id for n in inside if isinstance(n, (ast.Attribute, ast.Subscript))
+                    and isinstance(n.value, ast.Name)}  # fmt: skip
+        known = {name: plain(self.names[name]) for name in sorted(changed & self.names.keys())}
+        self.plan.said[place(node)] = self.notes.said(_lines(node))
+        self.plan.given[place(node)] = {name: text for name, text in known.items() if text is not None}
+        return True
+
+    def _only_looks(self, call: ast.Call) -> bool:
+        """Whether a call does no more than build a graph, look at it, print, or collect."""
+        if self._is_run(call) and self.inference.of(getattr(call.func, "value", call)):
+            return False
+        if isinstance(call.func, ast.Attribute):
+            if call.func.attr in METHODS | COLLECTS:
+                return True
+            base = self.names.get(getattr(call.func.value, "id", ""))
+            if base is np or base is random or isinstance(base, GENERATORS):
+                return True
+        elif isinstance(call.func, ast.Name) and call.func.id in LOOKING | {"print", "next", "iter"}:
+            return True
+        values = self.inference.of(call.func)
+        if any(isinstance(v, (Local, Made)) for v in values):
+            return all(self._builds(v.node) for v in values if isinstance(v, (Local, Made)))
+        return bool(values) and all(self._is_graphs(v) for v in values)
+
+    def _definition(self, node: ast.FunctionDef | ast.AsyncFunctionDef | ast.ClassDef) -> bool:
+        """A function or class stays if it runs something, or has nothing to do with the graph."""
+        starts = getattr(node, "name", "") == "__init__" and self.inference.owner(node) is not None
+        runs = any(isinstance(n, ast.Call) and extent(n) in self.plan.calls for n in ast.walk(node))
+        left = any(self._is_left(n) for statement in node.body for n in self._expressions(statement))
+        if left and not runs and not starts:
+            return False
+        head = min([node.lineno, *(d.lineno for d in node.decorator_list)])
+        calls = 0 if isinstance(node, ast.ClassDef) else self.notes.called[head]
+        kept = self._block(node.body, None if isinstance(node, ast.ClassDef) else calls > 1)
+        if not kept and starts:
+            self.plan.hollow.add(place(node))
+        return kept or starts
+
+    def _with(self, node: ast.With) -> bool:
+        of_graph = [
+            item
+            for item in node.items
+            if any(self._is_left(n) or self._is_session(n) for n in self._expressions(item.context_expr))
+        ]
+        if not of_graph:
+            return self._block(node.body)
+        if len(of_graph) < len(node.items):
+            raise Unsafe(f"line {node.lineno}: a with statement that is half of the graph's")
+        kept = self._block(node.body)
+        if kept:
+            self.plan.opened.add(place(node))
+            names = [i.optional_vars.id for i in node.items if isinstance(i.optional_vars, ast.Name)]
+            self.plan.emptied[place(node)] = names
+        return kept
+
+    def _compound(self, node: Any) -> bool:
+        header = [getattr(node, name, None) for name in ("test", "iter", "target")]
+
+        def found() -> list[ast.expr]:
+            return [n for h in header if h is not None for n in self._expressions(h) if self._is_left(n)]
+
+        runs = any(isinstance(n, ast.Call) and extent(n) in self.plan.calls for n in ast.walk(node))
+        built = any(isinstance(r.key, ast.Call) for n in ast.walk(node) if isinstance(n, ast.Call)
+                    and (r := self.plan.calls.get(extent(n))) is not None)  # fmt: skip
+        if (found() or built) and runs and self._unrolled(node):
+            return True
+        if (
+            found()
+            and runs
+            and self._handled(lambda: found() or self._named_here(header))
+            and isinstance(node, ast.For)
+        ):
+            self._labels.update(n.id for n in ast.walk(node.target) if isinstance(n, ast.Name))
+        left = found()
+        bodies = [node.body, node.orelse, *(h.body for h in getattr(node, "handlers", ()))]
+        again = True if isinstance(node, (ast.For, ast.While)) else None
+        kept = [self._block(body, again) for body in bodies if body]
+        kept.append(bool(getattr(node, "finalbody", ())) and self._block(node.finalbody))
+        if left and any(kept):
+            raise Unsafe(f"line {node.lineno}: what is repeated or chosen depends on the graph")
+        if left or (not any(kept) and all(is_pure(h) for h in header if h is not None)):
+            return False
+        if not kept[0]:
+            raise Unsafe(f"line {node.lineno}: only a part of it would be left")
+        return True
+
+    def _named_here(self, header: Sequence[Any]) -> list[ast.expr]:
+        """The variables that are named beside other parts of the graph."""
+        every = [n for h in header if h is not None for n in self._expressions(h)]
+        return [n for n in every if isinstance(n, ast.Name) and graph_name(self._value(n))]
+
+    def _unrolled(self, node: ast.stmt) -> bool:
+        """Whether a loop does no more than run something of each part of the graph that it goes through, unseen."""
+        (only, *others) = node.body if isinstance(node, ast.For) else [node]
+        call = only.value if isinstance(only, ast.Expr) else None
+        if others or not isinstance(call, ast.Call) or extent(call) not in self.plan.calls:
+            return False
+        found = [f for f in self.functions if self._shapes(call, f)]
+        if any(f["fed"] or not f["name"] for f in found) or self._acts(node):
+            return False
+        self.plan.unrolled[place(node)] = [f"{f['name']}()" for f in found]
+        return True
+
+    # ---- afterwards --------------------------------------------------------------------------------------------------
+
+    def _restore(self) -> None:
+        """Set generators that lines drew from that go as they were when the next line was reached."""
+        order = {line: number for number, line in enumerate(self.notes.states)}
+        reached = list(self.notes.states)
+        left_out = self.plan.gone | self.plan.said.keys()
+        gone = {n for node in ast.walk(self.tree) if isinstance(node, ast.stmt) and place(node) in left_out
+                for n in _lines(node)}  # fmt: skip
+        for body in self._once:
+            since = min((order[n] for n in _lines(body[0]) if n in order), default=0)
+            for statement in body:
+                here = min((order[n] for n in _lines(statement) if n in order), default=None)
+                if place(statement) in self.plan.gone or here is None:
+                    continue
+                since = next((n for n in range(since, here) if reached[n] in gone), here)
+                if since < here:
+                    window = [self.notes.states[line] for line in reached[since:here]]
+                    first = {name: state for states in reversed(window) for name, state in states.items()}
+                    self._set(statement, first, self.notes.states[reached[here]])
+                since = here
+
+    def _set(self, statement: ast.stmt, before: dict[str, Any], after: dict[str, Any]) -> None:
+        moved = {name: state for name, state in after.items() if name in before and state is not before[name]}
+        used = self._generators()
+        if found := {name: state for name, state in moved.items() if name in used}:
+            self.plan.restored[place(statement)] = found
+
+    def _generators(self) -> set[str]:
+        """The generators that what stays may draw from."""
+        nodes = [n for n in self._kept(self.tree) if isinstance(n, ast.Attribute) and isinstance(n.ctx, ast.Load)]
+        makers = {"RandomState", "default_rng", "Generator"}
+        return self._read() | {ast.unparse(n.value) for n in nodes if n.attr not in makers}
+
+    def _kept(self, node: ast.AST) -> Iterator[ast.AST]:
+        """What stays below a node."""
+        for inner in ast.iter_child_nodes(node):
+            if isinstance(inner, ast.stmt) and place(inner) in self.plan.gone:
+                continue
+            if isinstance(inner, ast.stmt) and place(inner) in self.plan.said.keys() | self.plan.unrolled.keys():
+                continue
+            if isinstance(inner, ast.withitem) and isinstance(node, ast.With) and place(node) in self.plan.opened:
+                continue
+            if isinstance(inner, ast.expr) and extent(inner) in self.plan.facts:
+                continue
+            yield inner
+            if isinstance(inner, ast.Call) and extent(inner) in self.plan.writers:
+                for value in kept_arguments(inner):
+                    yield value
+                    yield from self._kept(value)
+            elif isinstance(inner, ast.Call) and extent(inner) in self.plan.calls:
+                for value in self.feed_values(inner):
+                    yield value
+                    yield from self._kept(value)
+            elif isinstance(inner, ast.Dict) and extent(inner) in self.plan.feeds:
+                for value in inner.values:
+                    yield value
+                    yield from self._kept(value)
+            else:
+                yield from self._kept(inner)
+
+    def _read(self) -> set[str]:
+        return {n.id for n in self._kept(self.tree) if isinstance(n, ast.Name) and isinstance(n.ctx, ast.Load)}
+
+    def _drop_unused(self) -> None:
+        """Functions, imports and plain values that nothing uses any more go too."""
+        while True:
+            read = self._read()
+            unused = [n for n in self._kept(self.tree) if isinstance(n, ast.stmt) and self._is_unused(n, read)]
+            if not unused:
+                return
+            self.plan.gone.update(place(n) for n in unused)
+
+    def _is_unused(self, node: ast.stmt, read: set[str]) -> bool:
+        if isinstance(node, FUNCTIONS) and not isinstance(node, ast.Lambda):
+            called = node.name in read or (node.name == "main" and self._has_main())
+            return not called and not node.name.startswith("__") and node.col_offset == 0
+        if isinstance(node, ast.Assign) and all(isinstance(t, ast.Name) for t in node.targets):
+            known = is_pure(node.value) or extent(node.value) in self.plan.facts
+            return known and not any(isinstance(t, ast.Name) and t.id in read for t in node.targets)
+        if isinstance(node, (ast.Import, ast.ImportFrom)):
+            return not any((a.asname or a.name.partition(".")[0]) in read for a in node.names)
+        return isinstance(node, ast.ClassDef) and node.name not in read
+
+    def _has_main(self) -> bool:
+        """Whether ``tf.app.run()`` calls `main`."""
+        return any(text == "tf.compat.v1.app.run" for text in self.plan.facts.values())
+
+    def _check_names(self) -> None:
+        """Every name that is still used must be bound by what stays."""
+        kept = list(self._kept(self.tree))
+        bound = {n.id for n in kept if isinstance(n, ast.Name) and not isinstance(n.ctx, ast.Load)} | self.provided
+        bound |= {n.arg for n in kept if isinstance(n, ast.arg)} | {
+            n.name for n in kept if isinstance(n, ast.ExceptHandler) and n.name
+        }
+        bound |= {n.name for n in kept if isinstance(n, (ast.FunctionDef, ast.AsyncFunctionDef, ast.ClassDef))}
+        bound |= {name for names in self.plan.given.values() for name in names}
+        bound |= {
+            a.asname or a.name.partition(".")[0]
+            for n in kept
+            if isinstance(n, (ast.Import, ast.ImportFrom))
+            for a in n.names
+        }
+        gone = {
+            n.id for n in ast.walk(self.tree) if isinstance(n, ast.Name) and not isinstance(n.ctx, ast.Load)
+        } - bound
+        for name in sorted((self._read() & gone) | self._sessions_read(kept)):
+            givers = [p for p, names in self.plan.emptied.items() if name in names]
+            givers += self._sessions(name)
+            if not givers:
+                line = next(n.lineno for n in kept if isinstance(n, ast.Name) and n.id == name)
+                raise Unsafe(f"line {line}: it uses {name}, which is a part of the graph")
+        read = self._read()
+        self.plan.emptied = {p: [n for n in names if n in read] for p, names in self.plan.emptied.items()}
+        for given in self.plan.given.values():
+            for name in given.keys() - read:
+                del given[name]
+
+    def _sessions_read(self, kept: Sequence[ast.AST]) -> set[str]:
+        """Global names of sessions that are handed on, also where a parameter elsewhere has the same name."""
+        module = self.scopes.module
+        names = [n for n in kept if isinstance(n, ast.Name) and isinstance(n.ctx, ast.Load) and self._is_session(n)]
+        stored = {n.id for n in kept if isinstance(n, ast.Name) and not isinstance(n.ctx, ast.Load)}
+        return {
+            n.id for n in names
+            if n.id not in stored and self.scopes.of[n].find(n.id) is module.bound.get(n.id) is not None
+        }  # fmt: skip
+
+    def _sessions(self, name: str) -> list[Place]:
+        """The statements that give a session this name, which are kept in another form."""
+        found = []
+        for node in ast.walk(self.tree):
+            if isinstance(node, ast.Assign) and [ast.unparse(t) for t in node.targets] == [name]:
+                values = self.inference.of(node.value)
+                if values and all(isinstance(v, Instance) and issubclass(v.kind, Session) for v in values):
+                    self.plan.emptied[place(node)] = [name]
+                    self.plan.gone.discard(place(node))
+                    found.append(place(node))
+        return found
+
+
+def _imported(node: ast.Import | ast.ImportFrom) -> list[str]:
+    return [node.module or ""] if isinstance(node, ast.ImportFrom) else [a.name for a in node.names]
+
+
+def _lines(node: ast.stmt) -> range:
+    """Those that are reached when it is."""
+    is_definition = isinstance(node, (*FUNCTIONS, ast.ClassDef))
+    return range(node.lineno, node.lineno + 1 if is_definition else (node.end_lineno or node.lineno) + 1)

@@ -1,0 +1,406 @@
+"""Unrolled steps become loops again: like statements that follow each other several times are written once.
+
+Nothing is moved: the loop does what the statements did, one after the other. What a step leaves to the next one is
+assigned to one name, what only one step needs keeps a name of its own, and what later statements read of every step is
+collected in a list.
+"""
+
+from __future__ import annotations
+
+import ast
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass, field
+from typing import Any
+
+from dualgrad.migrate.convert.alignment import Aligned, Part, blocks, common, is_mixed, renamed, replaced
+from dualgrad.migrate.convert.repetition import counted
+
+LEAST = 3
+"""How often something must be repeated to become a loop."""
+LONGEST = 60
+"""Statements in one step."""
+MOST_NAMES = 5
+"""From how many values on they have no names of their own."""
+WIDEST = 90
+"""Characters in the head of a loop."""
+MOST_TRIED = 100
+"""How many stretches of repeated statements are tried, the longest first."""
+
+
+@dataclass
+class _Steps:
+    """Statements `first` to `first + period * count` of a block: `count` steps of `period` statements."""
+
+    block: list[Any]
+    first: int
+    period: int
+    count: int
+    lines: int = 0
+
+    @property
+    def last(self) -> int:
+        return self.first + self.period * self.count
+
+    def of(self, step: int) -> list[Any]:
+        at = self.first + step * self.period
+        return self.block[at : at + self.period]
+
+
+@dataclass
+class _Columns:
+    """What the parts of the steps are, each by its number in a step.
+
+    Attributes
+    ----------
+    stored : dict
+        Names that get a value in a step: by the name in the first step, the names in all.
+    carried : dict
+        Parts that are what the step before has stored, by number: that name in the first step.
+    running : dict
+        Parts that are something else in every step.
+    """
+
+    stored: dict[str, list[str]] = field(default_factory=dict)
+    carried: dict[int, str] = field(default_factory=dict)
+    running: dict[int, list[Part]] = field(default_factory=dict)
+
+
+class Rolling:
+    """Rolls the statements of one function up.
+
+    Parameters
+    ----------
+    aligned : Aligned
+    length : callable
+        How many lines a statement takes.
+    lists : mapping
+        Names of lists at the top of the module, by the texts of their elements.
+    free : callable
+        Of a name and the names that the function has, one that is free.
+    """
+
+    def __init__(
+        self, aligned: Aligned, length: Callable[[Any], int], lists: dict[tuple[str, ...], str],
+        free: Callable[[str, set[str]], str],
+    ) -> None:  # fmt: skip
+        self._aligned, self._length, self._lists, self._free = aligned, length, lists, free
+        self._parameters: set[str] = set()
+
+    def roll(self, statements: list[Any], parameters: Sequence[str]) -> list[Any]:
+        """The statements of a function with loops, as long as there is something to gain."""
+        for block in blocks(statements):
+            for s in block:
+                if isinstance(s.code, ast.FunctionDef):
+                    s.code.body = self.roll(s.code.body, [a.arg for a in s.code.args.args])
+        self._aligned.changed()
+        self._parameters = set(parameters)
+        for _ in range(100):
+            tried = sorted(self._candidates(statements), key=lambda steps: -steps.lines)
+            changed = next(
+                (new for steps in tried[:MOST_TRIED] if (new := self._rolled(statements, steps)) is not None), None
+            )
+            if changed is None:
+                return statements
+            statements = changed
+        return statements
+
+    # ---- what is repeated --------------------------------------------------------------------------------------------
+
+    def _candidates(self, statements: list[Any]) -> list[_Steps]:
+        found = []
+        for block in blocks(statements, inner=False):
+            shapes = [self._aligned.shape(s) for s in block]
+            lengths = [self._length(s) for s in block]
+            for period in range(1, min(LONGEST, len(block) // LEAST) + 1):
+                at = 0
+                while at + period < len(block):
+                    run = 0
+                    while at + run + period < len(block) and shapes[at + run] == shapes[at + run + period]:
+                        run += 1
+                    for first in range(at, min(at + period, at + run + period - LEAST * period + 1)):
+                        count = (run - (first - at)) // period + 1
+                        if count >= LEAST and not any(
+                            isinstance(s.code, ast.Return) for s in block[first : first + period]
+                        ):
+                            lines = sum(lengths[first + period : first + count * period])
+                            found.append(_Steps(block, first, period, count, lines))
+                    at += run + 1
+        return found
+
+    def _columns(self, steps: _Steps) -> _Columns | None:
+        """What the parts of the steps are; None if the steps do not follow from each other."""
+        rows = [self._aligned.all_parts(steps.of(i)) for i in range(steps.count)]
+        if is_mixed(rows[0]):
+            return None
+        found = _Columns()
+        # a name that every step uses alike means the same in a loop
+        varied = [column for column in zip(*rows, strict=True) if len({p.value for p in column}) > 1]
+        inside = {p.value for column in varied for p in column if p.is_store}
+        known: set[str] = set()
+        for number, column in enumerate(zip(*rows, strict=True)):
+            first, values = column[0], [p.value for p in column]
+            if len(set(values)) == 1 and values[0] not in inside:
+                continue
+            if not first.is_name:
+                found.running[number] = list(column)
+            elif first.is_store:
+                if found.stored.setdefault(first.value, values) != values:
+                    return None
+                known.add(first.value)
+            elif first.value in known:
+                if found.stored[first.value] != values:
+                    return None
+            elif inside.isdisjoint(values):
+                found.running[number] = list(column)
+            else:
+                found.carried[number] = ""
+        for number in found.carried:
+            values = [row[number].value for row in rows]
+            source = next((n for n, names in found.stored.items() if names[:-1] == values[1:]), None)
+            if source is None or values[0] in inside:
+                return None
+            found.carried[number] = source
+        everywhere = [name for names in found.stored.values() for name in names]
+        # a name that is used for something else in the next step is no name of one value
+        return found if len(set(everywhere)) == len(everywhere) else None
+
+    # ---- the loop ----------------------------------------------------------------------------------------------------
+
+    def _rolled(self, statements: list[Any], steps: _Steps) -> list[Any] | None:
+        columns = self._columns(steps)
+        if columns is None or self._is_wide(columns):
+            return None
+        after = self._read_after(statements, steps)
+        initial: dict[str, str] = {}
+        for number, source in columns.carried.items():
+            value = self._aligned.all_parts(steps.of(0))[number].value
+            if initial.setdefault(source, value) != value:
+                return None
+        collected = [n for n, names in columns.stored.items() if not after.isdisjoint(names[:-1])]
+        if any(n in after for s in steps.of(0) for n in _inner(self._aligned.parts(s))):
+            return None
+        parts = self._aligned.all_parts(statements)
+        stored = [p.value for p in parts if p.is_name and p.is_store and not p.is_inner]
+        if any(stored.count(n) > 1 for names in columns.stored.values() for n in names):
+            return None
+        taken = {p.value for p in self._aligned.all_parts(statements) if p.is_name} | self._parameters
+        if steps.period == 1 and not columns.carried and len(columns.stored) == 1:
+            return self._comprehension(statements, steps, columns, after, taken)
+        return self._loop(statements, steps, columns, collected, initial, after, taken)
+
+    def _read_after(self, statements: list[Any], steps: _Steps) -> set[str]:
+        """The names that are read outside of the steps."""
+        inside = {id(s) for s in steps.block[steps.first : steps.last]}
+        found: set[str] = set()
+
+        def walk(block: list[Any]) -> None:
+            for s in block:
+                if id(s) in inside:
+                    continue
+                if hasattr(s.code, "body") and any(s2 in inside for s2 in map(id, _below(s))):
+                    walk(s.code.body)
+                    head = Aligned().parts(type(s)(_headed(s.code)))
+                    found.update(p.value for p in head if _is_read(p))
+                else:
+                    found.update(p.value for p in self._aligned.parts(s) if _is_read(p))
+
+        walk(statements)
+        return found
+
+    def _runs(self, columns: _Columns, taken: set[str]) -> tuple[dict[int, str], ast.expr, ast.expr] | None:
+        """The names of what runs, by number of the part, the target of the loop, and what it runs through."""
+        by_values: dict[tuple[Any, ...], list[Part]] = {}
+        keys = {n: tuple([repr(p.value) for p in column]) for n, column in columns.running.items()}
+        for number, column in columns.running.items():
+            by_values.setdefault(keys[number], column)
+        sources = [self._source(column) for column in by_values.values()]
+        wanted = [common([p.value for p in c]) if c[0].is_name else "i" for c in by_values.values()]
+        named = {key: self._new(name, taken) for key, name in zip(by_values, wanted, strict=True)}
+        names = {number: named[key] for number, key in keys.items()}
+        count = len(next(iter(columns.running.values()))) if columns.running else 0
+        targets: list[ast.expr] = [ast.Name(n, ast.Store()) for n in named.values()]
+        if not targets:
+            return names, ast.Name("_", ast.Store()), ast.Call(ast.Name("range"), [ast.Constant(count)], [])
+        if len(targets) == 1:
+            source = sources[0]
+        elif len(targets) == 2 and _is_count(sources[0]):
+            source = ast.Call(ast.Name("enumerate"), [sources[1]], [])
+        elif len(targets) == 2 and _is_count(sources[1]):
+            source, targets = ast.Call(ast.Name("enumerate"), [sources[0]], []), targets[::-1]
+        else:
+            source = ast.Call(ast.Name("zip"), sources, [])
+        if len(ast.unparse(source)) > WIDEST:
+            return None
+        return names, targets[0] if len(targets) == 1 else ast.Tuple(targets, ast.Store()), source
+
+    def _is_wide(self, columns: _Columns) -> bool:
+        """Whether what runs is too long to be written; `_runs` says it too, later."""
+        named = {tuple([p.value for p in column]) for column in columns.running.values() if column[0].is_name}
+        return sum(len(value) + 2 for texts in named if texts not in self._lists for value in texts) > WIDEST
+
+    def _source(self, column: Sequence[Part]) -> ast.expr:
+        values = [p.value for p in column]
+        if column[0].is_name:
+            texts = tuple(values)
+            return (
+                ast.Name(self._lists[texts])
+                if texts in self._lists
+                else ast.List([ast.Name(n) for n in values], ast.Load())
+            )
+        return counted(values)
+
+    def _new(self, wanted: str, taken: set[str]) -> str:
+        name = self._free(wanted, taken)
+        taken.add(name)
+        return name
+
+    def _comprehension(
+        self, statements: list[Any], steps: _Steps, columns: _Columns, after: set[str], taken: set[str]
+    ) -> list[Any] | None:
+        """One value of each step, and nothing from one to the next: a list."""
+        first = steps.block[steps.first]
+        (names,) = columns.stored.values()
+        if not isinstance(first.code, ast.Assign) or not isinstance(first.code.targets[0], ast.Name):
+            return None
+        runs = self._runs(columns, taken)
+        if runs is None or not columns.running:
+            return None
+        running, target, source = runs
+        (new,) = replaced([first], lambda p, i: running.get(i, p.value))
+        value: ast.expr = ast.ListComp(new.code.value, [ast.comprehension(target, source, [], 0)])
+        if isinstance(new.code.value, ast.Name):
+            value = source
+        if len(names) < MOST_NAMES and not self._are_listed(names, steps, statements):
+            new.code = ast.Assign([ast.Tuple([ast.Name(n, ast.Store()) for n in names], ast.Store())], value)
+            later: dict[str, Any] = {}
+        else:
+            name = self._new(f"all_{common(names)}" if common(names) in taken else common(names), taken)
+            new.code = ast.Assign([ast.Name(name, ast.Store())], value)
+            later = _elements(name, names, after)
+        if self._length(new) >= steps.lines + self._length(first):
+            return None
+        return self._put(statements, steps, [new], later)
+
+    def _are_listed(self, names: Sequence[str], steps: _Steps, statements: list[Any]) -> bool:
+        """Whether names are read only all together, in a list."""
+        inside = {id(s) for s in steps.block[steps.first : steps.last]}
+        every = [
+            s for block in blocks(statements) for s in block if id(s) not in inside and not hasattr(s.code, "body")
+        ]
+        reads = sum(_is_read(p) and p.value in names for s in every for p in self._aligned.parts(s))
+        lists = [n for s in every for n in ast.walk(s.code) if isinstance(n, ast.List) and _texts(n) == list(names)]
+        return reads == len(lists) * len(names)
+
+    def _loop(
+        self, statements: list[Any], steps: _Steps, columns: _Columns, collected: Sequence[str],
+        initial: dict[str, str], after: set[str], taken: set[str],
+    ) -> list[Any] | None:  # fmt: skip
+        first = steps.of(0)
+        if columns.running:
+            runs = self._runs(columns, taken)
+        else:
+            count = ast.Call(ast.Name("range"), [ast.Constant(steps.count)], [])
+            runs = {}, ast.Name("_", ast.Store()), count
+        if runs is None:
+            return None
+        running, target, source = runs
+        names = {n: self._new(common(every), taken) for n, every in columns.stored.items()}
+        carried = {number: names[source] for number, source in columns.carried.items()}
+        inside = replaced(
+            first,
+            lambda p, i: carried.get(i) or running.get(i) or (names.get(p.value, p.value) if p.is_name else p.value),
+        )
+        # what a step reads of the step before must not be overwritten before that
+        if self._overwritten(first, columns):
+            return None
+        before: list[Any] = []
+        later: dict[str, Any] = {}
+        if initial:
+            targets = [ast.Name(names[s], ast.Store()) for s in initial]
+            values = [ast.Name(v) for v in initial.values()]
+            one = len(targets) == 1
+            code = ast.Assign(
+                [targets[0] if one else ast.Tuple(list(targets), ast.Store())],
+                values[0] if one else ast.Tuple(list(values), ast.Load()),
+            )
+            before.append(type(first[0])(code))
+        for name in collected:
+            all_of = self._new(f"all_{names[name]}", taken)
+            before.append(type(first[0])(ast.Assign([ast.Name(all_of, ast.Store())], ast.List([], ast.Load()))))
+            append = ast.Call(ast.Attribute(ast.Name(all_of), "append", ast.Load()), [ast.Name(names[name])], [])
+            inside.append(type(first[0])(ast.Expr(append)))
+            later |= _elements(all_of, columns.stored[name], after)
+        lasts = {n: every[-1] for n, every in columns.stored.items() if n not in collected}
+        later |= {last: ast.Name(names[n]) for n, last in lasts.items() if last in after}
+        loop = type(first[0])(ast.For(target, source, inside, []), first[0].item)
+        made = sum(map(self._length, [*before, loop]))
+        if made >= steps.lines + sum(map(self._length, first)):
+            return None
+        return self._put(statements, steps, [*before, loop], later)
+
+    def _overwritten(self, first: Sequence[Any], columns: _Columns) -> bool:
+        stored: set[str] = set()
+        for number, part in enumerate(self._aligned.all_parts(first)):
+            if columns.carried.get(number) in stored:
+                return True
+            if part.is_store:
+                stored.add(part.value)
+        return False
+
+    def _put(self, statements: list[Any], steps: _Steps, new: list[Any], later: dict[str, Any]) -> list[Any]:
+        """The statements of the function with the steps replaced, and other names after them."""
+        inside = {id(s) for s in steps.block[steps.first : steps.last]}
+
+        def walk(block: list[Any]) -> list[Any]:
+            found: list[Any] = []
+            for s in block:
+                if id(s) in inside:
+                    if s is steps.block[steps.first]:
+                        found += new
+                elif hasattr(s.code, "body") and any(i in inside for i in map(id, _below(s))):
+                    s.code.body = walk(s.code.body)
+                    found.append(s)
+                else:
+                    touched = any(p.value in later for p in self._aligned.parts(s) if _is_read(p))
+                    found += renamed([s], later) if touched else [s]
+            return found
+
+        made = walk(statements)
+        self._aligned.changed()
+        return made
+
+
+def _texts(listed: ast.List) -> list[str]:
+    return [e.id if isinstance(e, ast.Name) else "" for e in listed.elts]
+
+
+def _is_read(part: Part) -> bool:
+    return part.is_name and not part.is_store and not part.is_inner
+
+
+def _inner(parts: Sequence[Part]) -> list[str]:
+    return [p.value for p in parts if p.is_store and p.is_inner]
+
+
+def _is_count(source: ast.expr) -> bool:
+    """Whether it is ``range(n)``."""
+    return isinstance(source, ast.Call) and len(source.args) == 1
+
+
+def _elements(name: str, names: Sequence[str], after: set[str]) -> dict[str, Any]:
+    """What stands for the elements of a list from now on."""
+    return {n: ast.Subscript(ast.Name(name), ast.Constant(i), ast.Load()) for i, n in enumerate(names) if n in after}
+
+
+def _below(statement: Any) -> list[Any]:
+    """The statements in a block, at any depth."""
+    return [s for block in blocks(statement.code.body) for s in block]
+
+
+def _headed(code: Any) -> ast.stmt:
+    """What a block begins with, alone."""
+    if isinstance(code, ast.With):
+        return ast.With(code.items, [])
+    if isinstance(code, ast.For):
+        return ast.For(code.target, code.iter, [], [])
+    return ast.Pass()

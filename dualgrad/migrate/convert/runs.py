@@ -1,0 +1,492 @@
+"""Runs of sessions in a program's text, and which of its expressions are of the graph, for `plan`."""
+
+from __future__ import annotations
+
+import ast
+import re
+from collections.abc import Callable, Iterator, Sequence
+from typing import Any
+
+from dualgrad.migrate.check.inference import Inference
+from dualgrad.migrate.check.scopes import Element, Expression, Scopes
+from dualgrad.migrate.check.surface import Surface
+from dualgrad.migrate.check.values import (
+    Box,
+    Fixed,
+    Instance,
+    Local,
+    Lost,
+    Made,
+    Many,
+    Method,
+    Path,
+    Unknown,
+    Value,
+)
+from dualgrad.migrate.convert import summaries
+from dualgrad.migrate.convert.edits import Plan, Replaced, Unsafe, extent
+from dualgrad.migrate.convert.facts import Facts, is_apart, shared
+from engine.core.variable import Variable
+from graph_api.graph import Graph
+from graph_api.saving import Saver
+from graph_api.session import Session
+from graph_api.summaries import FileWriter
+
+RUNS = {"run", "eval"}
+PURE_CALLS = {"range", "len", "enumerate", "zip", "list", "dict", "tuple", "set", "int", "float", "str", "sorted"}
+
+
+class Runs:
+    """Finds the runs of sessions in a program, and the functions that they become.
+
+    Parameters
+    ----------
+    source : str
+    functions : sequence of dict
+        Those of the map.
+    provided : set of str
+        The names that the converted module has.
+    notes : Notes
+    names : dict
+        The program's global names and what they stood for in the end.
+    variables : dict
+        Of the map.
+    savers : dict
+        By the line that makes it, what makes a saver in tape code.
+    adding : dict
+        The lines that add summaries to event files, and what they add.
+    """
+
+    def __init__(
+        self, source: str, functions: Sequence[dict[str, Any]], provided: set[str], notes: Any, names: dict[str, Any],
+        variables: dict[str, str], savers: dict[int, str], adding: dict[int, set[str]],
+    ) -> None:  # fmt: skip
+        self.variables, self.savers, self.adding = variables, savers, adding
+        self.tree = ast.parse(source)
+        self.functions, self.provided, self.notes, self.names = functions, provided, notes, names
+        self.scopes = Scopes(self.tree)
+        self.inference = Inference(self.scopes, Surface.of("1"))
+        self.facts = Facts(self.tree, self.scopes, names)
+        self.plan = Plan(facts={extent(node): text for node, text in self.facts.found(self.tree)})
+        self._owned: dict[ast.AST, bool] = {}
+        self._around: dict[ast.AST, list[Any]] = {}
+        self._above = {inner: n for n in ast.walk(self.tree) for inner in ast.iter_child_nodes(n)}
+        for function in ast.walk(self.tree):
+            if isinstance(function, (ast.FunctionDef, ast.AsyncFunctionDef)):
+                for n in ast.walk(function):
+                    self._around.setdefault(n, []).insert(0, function)
+        self.plan.facts |= {extent(node): text for node, text in self._kept_names()}
+        self._again = False
+        self._labels: set[str] = set()
+        """Names of loops that go through labels."""
+        self._collected: set[str] = set()
+        """Names of lists and dicts from which lines were left out that add to them."""
+        self._once: list[Sequence[ast.stmt]] = []
+
+    def _kept_names(self) -> Iterator[tuple[ast.expr, str]]:
+        """What tape code has too, by the names that it has there; and the savers."""
+        todo: list[ast.AST] = [self.tree]
+        while todo:
+            node = todo.pop()
+            text = None
+            if isinstance(node, ast.Call) and node.lineno in self.savers:
+                made = any(isinstance(v, Path) and v.path == "train.Saver" for v in self.inference.of(node.func))
+                text = self.savers[node.lineno] if made else None
+            elif isinstance(node, (ast.Attribute, ast.Name)) and isinstance(node.ctx, ast.Load):
+                paths = [v.path for v in self.inference.of(node) if isinstance(v, Path)]
+                text = shared(paths[0]) if len(paths) == 1 and self._is_imported(node) else None
+            elif isinstance(node, ast.Call) and isinstance(node.func, ast.Attribute) and self.savers:
+                of = self.inference.of(node.func.value)
+                if any(isinstance(v, Instance) and issubclass(v.kind, Saver) for v in of):
+                    for given in [*node.args, *[k.value for k in node.keywords]]:
+                        value = self._value(given)
+                        if isinstance(value, Variable) and value.name in self.variables:
+                            yield given, self.variables[value.name]
+            if text is None:
+                todo += ast.iter_child_nodes(node)
+            else:
+                assert isinstance(node, ast.expr)
+                yield node, text
+
+    def _is_imported(self, node: ast.expr) -> bool:
+        """Whether it is a name of TensorFlow's modules, or an imported one."""
+        while isinstance(node, ast.Attribute):
+            node = node.value
+        imported = {a.asname or a.name.partition(".")[0] for n in ast.walk(self.tree)
+                    if isinstance(n, (ast.Import, ast.ImportFrom)) for a in n.names}  # fmt: skip
+        return isinstance(node, ast.Name) and node.id in imported
+
+    # ---- runs of sessions --------------------------------------------------------------------------------------------
+
+    def _find_runs(self) -> None:
+        calls = [n for n in ast.walk(self.tree) if isinstance(n, ast.Call) and self._is_run(n)]
+        unseen = {n.value for n in ast.walk(self.tree) if isinstance(n, ast.Expr)}
+        for load in [n for n in ast.walk(self.tree) if isinstance(n, ast.Call) and self._loads(n)]:
+            self.plan.loads.add(extent(load))
+            assert isinstance(load.func, ast.Attribute)
+            variable = self._value(load.func.value)
+            if isinstance(variable, Variable) and variable.name in self.variables:
+                self.plan.facts[extent(load.func.value)] = self.variables[variable.name]
+        self._find_writers()
+        for call in calls:
+            # functions of one name do the same; none is found for a call that was never reached: `_statement` says so
+            # if it would stay
+            found = {self._does(call, f, call in unseen): f for f in self.functions if self._shapes(call, f)}
+            if len(found) > 1 and any(f["name"] or f["values"] for f in found.values()):
+                self.plan.calls[extent(call)] = self._chosen(call, list(found.values()), call in unseen)
+            elif found:
+                self.plan.calls[extent(call)] = self._replaced(call, next(iter(found.values())), call in unseen)
+
+    def _find_writers(self) -> None:
+        """Find the calls that make writers of event files, and that hand them summaries."""
+        for call in [n for n in ast.walk(self.tree) if isinstance(n, ast.Call)]:
+            if any(isinstance(v, Path) and summaries.is_name(v.path) for v in self.inference.of(call.func)):
+                self.plan.writers.add(extent(call))
+            elif summaries.is_adding(call, self.adding):
+                if "other" in set().union(*(self.adding.get(n, ()) for n in lines_of(call))):
+                    raise Unsafe(f"line {call.lineno}: it makes summaries of its own that are no scalars")
+                self.plan.adds.add(extent(call))
+
+    def _does(self, call: ast.Call, function: dict[str, Any], is_unseen: bool) -> tuple[Any, ...]:
+        """What a call does where a function computes what it asks for; equal where that is the same."""
+        given = () if is_unseen else tuple([f in function["returns"] and function["returns"].index(f)
+                                            for f in function["fetches"]])  # fmt: skip
+        shapes = () if is_unseen else tuple(self._shapes(call, function))
+        return function["name"], tuple(function["values"]), tuple(function["fed"]), given, shapes
+
+    def _shapes(self, call: ast.Call, function: dict[str, Any]) -> list[str]:
+        """How the results were put together where a call asked for what a function computes; empty if it did not."""
+        at = list(extent(call))
+        return next((list(shapes) for where, shapes in function["calls"] if where == at), [])
+
+    def _chosen(self, call: ast.Call, functions: Sequence[dict[str, Any]], is_unseen: bool) -> Replaced:
+        """A run of which its fetches or its feeds tell, while the program runs, what it computes."""
+        fetches = self.asked(call)[0]
+        differ = len({(*f["feeds"].values(), None, *f["fed"]) for f in functions}) > 1
+        each = [self._replaced(call, f, is_unseen, differ) for f in functions]
+        alike = {(tuple(r.leaves), r.several, r.form, len(r.function["returns"])) for r in each}
+        asked = {tuple(f["fetches"]) for f in functions}
+        told = {tuple(f["fed"]) for f in functions}
+        one = (len(asked), len(told)) in {(1, len(functions)), (len(functions), 1)}
+        if len(alike) > 1 or each[0].form or not one:
+            raise Unsafe(f"line {call.lineno}: what is run depends on how the program runs")
+        keys: list[Any] = [tuple(map(self.label, f["fed"])) for f in functions]
+        if len(asked) > 1:
+            keys = [tuple(map(self.label, f["fetches"])) for f in functions]
+            each[0].key = fetches
+            for name in (n for n in ast.walk(fetches) if isinstance(n, ast.Name) and isinstance(n.ctx, ast.Load)):
+                text = self.facts.handles(name, self.label) if self._is_left(name) else None
+                if text is not None:
+                    self.plan.facts[extent(name)] = text
+            if not each[0].several:
+                keys = [key for (key,) in keys]
+        each[0].choices = {repr(key): r.function for key, r in zip(keys, each, strict=True)}
+        return each[0]
+
+    def _loads(self, call: ast.Call) -> bool:
+        """Whether it is ``variable.load(value, session)``."""
+        if not isinstance(call.func, ast.Attribute) or call.func.attr != "load" or not call.args:
+            return False
+        return any(isinstance(v, Instance) and issubclass(v.kind, Variable) for v in self.inference.of(call.func.value))
+
+    def label(self, name: str) -> str:
+        """What tape code calls a tensor that is fed, or that is fetched by a name of the program's."""
+        named = {p for f in self.functions for p, x in f["feeds"].items() if x == name}
+        if len(named) > 1:
+            raise Unsafe(f"{name} has several names")
+        return named.pop() if named else name.removesuffix(":0")
+
+    def _is_run(self, call: ast.Call) -> bool:
+        if self._is_count(call):
+            return True
+        if not isinstance(call.func, ast.Attribute) or call.func.attr not in RUNS:
+            return False
+        if extent(call.func) in self.plan.facts:  # tf.app.run
+            return False
+        base = self.inference.of(call.func.value)
+        return not base or any(self._is_graphs(v) for v in base)
+
+    def _is_count(self, call: ast.Call) -> bool:
+        """Whether it is ``tf.train.global_step(session, variable)``, which runs the variable."""
+        if not isinstance(call.func, ast.Attribute) or call.func.attr != "global_step" or len(call.args) != 2:
+            return False
+        return any(isinstance(v, Path) and v.path.endswith("train.global_step") for v in self.inference.of(call.func))
+
+    @staticmethod
+    def _is_at(call: ast.Call, line: int) -> bool:
+        assert isinstance(call.func, ast.Attribute)
+        return line in (call.lineno, call.func.end_lineno)
+
+    def asked(self, call: ast.Call) -> tuple[ast.expr, ast.expr | None]:
+        """The fetches of a run and what it is fed."""
+        assert isinstance(call.func, ast.Attribute)
+        keywords = {k.arg: k.value for k in call.keywords}
+        if self._is_count(call):
+            return call.args[1], None
+        session = any(
+            isinstance(v, Instance) and issubclass(v.kind, Session) for v in self.inference.of(call.func.value)
+        )
+        session = session or (call.func.attr == "run" and bool(call.args) and not isinstance(call.args[0], ast.Dict))
+        if session:
+            fetches = call.args[0] if call.args else keywords["fetches"]
+            return fetches, call.args[1] if len(call.args) > 1 else keywords.get("feed_dict")
+        return call.func.value, call.args[0] if call.args else keywords.get("feed_dict")
+
+    def _value(self, leaf: ast.expr) -> Any:
+        """What a name that stands for one thing stood for, or an attribute of that; None if that is not known."""
+        if isinstance(leaf, ast.Attribute):
+            return vars(owner).get(leaf.attr) if hasattr(owner := self._value(leaf.value), "__dict__") else None
+        if not isinstance(leaf, ast.Name):
+            return None
+        for function in self._around.get(leaf, ()):
+            known = self.notes.locals.get(min([function.lineno, *(d.lineno for d in function.decorator_list)]), {})
+            if leaf.id in known:
+                return known[leaf.id]
+            owner = self.inference.owner(function)
+            if owner is not None and function.args.args and leaf.id == function.args.args[0].arg:
+                return self._only_object(owner.name)
+        return self.names[leaf.id] if leaf.id in self.names and self.facts.is_final(leaf) else None
+
+    def _only_object(self, kind: str) -> Any:
+        """The only object there is of a class of the program; None if there are several."""
+        every = [*self.names.values(), *(v for known in self.notes.locals.values() for v in known.values())]
+        found = list({id(v): v for v in every if type(v).__name__ == kind}.values())
+        return found[0] if len(found) == 1 else None
+
+    def _replaced(self, call: ast.Call, function: dict[str, Any], is_unseen: bool, chosen: bool = False) -> Replaced:
+        feed = self.asked(call)[1]
+        try:
+            told = self._told(feed, call)
+            if len(told) != len(function["fed"]) or chosen:
+                raise Unsafe(f"line {call.lineno}: what is fed depends on how the program runs")
+        except Unsafe:
+            if feed is None or not self._labelled():
+                raise
+            told = []
+        used = set(function["feeds"].values())
+        for name, (at, value) in zip(function["fed"], told, strict=False):
+            if name not in used and isinstance(at, int) and not is_pure(value):  # what stands elsewhere stays there
+                raise Unsafe(f"line {call.lineno}: it feeds something that is not needed ({ast.unparse(value)})")
+        shapes = self._shapes(call, function)
+        flat: list[int | None] = [
+            function["returns"].index(f) if f in function["returns"] else None for f in function["fetches"]
+        ]
+        if is_unseen:
+            shapes = ["[" + "".join(f"@{i}, " for i in range(len(flat))) + "]"]
+        if len(shapes) != 1 or "?" in shapes[0]:
+            raise Unsafe(f"line {call.lineno}: a fetch is a structure that is made elsewhere")
+        (shape,) = shapes
+        several = not shape.startswith("@")
+        nested = several and (shape[0] not in "[(" or re.search(r"[\[({]", shape[1:]) is not None)
+        found = Replaced(function, flat, several, [f for f, _ in told], shape if nested else "")
+        found.named = feed if function["fed"] and not told else None
+        return found
+
+    def _labelled(self) -> bool:
+        """Have the keys of all feeds be labels; whether there are any."""
+        fed = {x for f in self.functions for x in f["fed"]}
+        keys = [k for n in ast.walk(self.tree) if isinstance(n, ast.Dict) for k in n.keys if k is not None]
+        keys += [n.slice for n in ast.walk(self.tree) if isinstance(n, ast.Subscript)]
+        for key in keys:
+            name = graph_name(self._value(key)) if isinstance(key, (ast.Name, ast.Attribute)) else None
+            if name in fed:
+                self.plan.facts[extent(key)] = repr(self.label(str(name)))
+        return bool(fed)
+
+    def _handled(self, left: Callable[[], list[ast.expr]]) -> bool:
+        """Whether parts of the graph are only named, for runs to come: labels stand for them then."""
+        while found := left():
+            whole = found[0]
+            while isinstance(above := self._above.get(whole), (ast.Attribute, ast.Subscript)) and above.value is whole:
+                whole = above
+            text = self.facts.handles(whole, self.label)
+            if text is None:
+                return False
+            self.plan.facts[extent(whole)] = text
+        return True
+
+    def _told(self, feed: ast.expr | None, call: ast.Call) -> list[tuple[str | int, ast.expr]]:
+        """What is fed, in order: an expression, or which element of the dict that stands there; and its value."""
+        if feed is None:
+            return []
+        found: dict[str, tuple[str | int, ast.expr]] = {}
+        named = isinstance(feed, ast.Name)
+        pairs = enumerate(zip(feed.keys, feed.values, strict=True)) if isinstance(feed, ast.Dict) else []
+        for number, (key, value) in [(0, (None, feed))] if named else pairs:
+            if key is not None:
+                found[key_of(key)] = (number, value)
+            elif isinstance(value, ast.Name):
+                node = self._written(value, call)
+                for inner, given in zip(node.keys, node.values, strict=True):
+                    if inner is not None:
+                        found[key_of(inner)] = (f'{value.id}["{key_of(inner)}"]', given if named else value)
+            else:
+                raise Unsafe(f"line {call.lineno}: what is fed depends on how the program runs")
+        return list(found.values())
+
+    def _written(self, name: ast.Name, call: ast.Call) -> ast.Dict:
+        """The dict that a name stands for, whose keys become strings."""
+        sources = self.scopes.of[name].find(name.id)
+        node = sources[0].node if sources and len(sources) == 1 and isinstance(sources[0], Expression) else None
+        every = [n for n in ast.walk(self.tree) if isinstance(n, ast.Name) and n.id == name.id]
+        fed = {c for c in ast.walk(self.tree) if isinstance(c, ast.Call) and self._is_run(c)}
+        feeds = [self.asked(c)[1] for c in fed]
+        starred = [v for d in feeds if isinstance(d, ast.Dict) for k, v in zip(d.keys, d.values, strict=True) if not k]
+        told = {id(node) for node in [*feeds, *starred]}
+        only_fed = all(isinstance(n.ctx, ast.Store) or id(n) in told for n in every)
+        if not isinstance(node, ast.Dict) or None in node.keys or not only_fed:
+            raise Unsafe(f"line {call.lineno}: what is fed is made elsewhere ({name.id})")
+        self.plan.feeds[extent(node)] = [key_of(k) for k in node.keys if k is not None]
+        return node
+
+    def feed_values(self, call: ast.Call) -> list[ast.expr]:
+        """The values that a run is fed."""
+        found = self.plan.calls.get(extent(call))
+        feed = self.asked(call)[1]
+        keys = [found.key] if found is not None and found.key is not None else []
+        if isinstance(feed, ast.Dict) and (found is None or found.named is None):
+            return [*keys, *feed.values]
+        return keys if feed is None else [*keys, feed]
+
+    # ---- expressions -------------------------------------------------------------------------------------------------
+
+    def _expressions(self, node: ast.AST) -> Iterator[ast.expr]:
+        """All expressions in a node, except for what is known, and asked of sessions in calls that are replaced."""
+        if isinstance(node, ast.expr) and extent(node) in self.plan.facts:
+            return
+        if isinstance(node, ast.Call) and extent(node) in self.plan.calls:
+            for value in self.feed_values(node):
+                if value is not getattr(self.plan.calls[extent(node)], "key", None):
+                    yield from self._expressions(value)
+            return
+        if isinstance(node, ast.Call) and extent(node) in self.plan.writers:
+            for value in summaries.kept_arguments(node):
+                yield from self._expressions(value)
+            return
+        if isinstance(node, ast.Call) and extent(node) in self.plan.adds:
+            assert isinstance(node.func, ast.Attribute)
+            for value in [node.func.value, *node.args, *(k.value for k in node.keywords)]:
+                yield from self._expressions(value)
+            return
+        if isinstance(node, ast.Call) and extent(node) in self.plan.loads:
+            assert isinstance(node.func, ast.Attribute)
+            yield from self._expressions(node.func.value)
+            yield from self._expressions(node.args[0])
+            return
+        if isinstance(node, ast.Dict) and extent(node) in self.plan.feeds:
+            for value in node.values:
+                yield from self._expressions(value)
+            return
+        if isinstance(node, ast.expr):
+            yield node
+        for inner in ast.iter_child_nodes(node):
+            yield from self._expressions(inner)
+
+    def _is_left(self, node: ast.expr) -> bool:
+        """Whether an expression is of the graph, and not of the converted module; of a composed one its parts tell."""
+        values = self.inference.of(node)
+        if isinstance(node, ast.Name):
+            if isinstance(node.ctx, ast.Store) or node.id in self._labels:
+                return False
+            return any(self._is_graphs(v) for v in values) and not self._is_session(node) and not self._is_here(node)
+        if isinstance(node, ast.Call):
+            if self._is_run(node):
+                return bool(self.inference.of(node.func))  # one that was never reached
+            if self._local_build(node):
+                return True
+        if isinstance(node, ast.Attribute) and self._is_session(node.value):
+            return True
+        names = [n for n in ast.walk(node) if isinstance(n, ast.Name)]
+        told = any(self._is_graphs(v) for n in names for v in self.inference.of(n))
+        return not told and not self._is_session(node) and any(self._is_graphs(v) for v in values)
+
+    def _is_session(self, node: ast.expr) -> bool:
+        """Whether it can only be a session, which `_check_names` looks at."""
+        values = self.inference.of(node)
+        return bool(values) and all(isinstance(v, Instance) and issubclass(v.kind, Session) for v in values)
+
+    def _is_here(self, node: ast.Name) -> bool:
+        """Whether a name is the converted module's, or goes through what is."""
+        sources = self.scopes.of[node].find(node.id)
+        if sources is self.scopes.module.bound.get(node.id) and node.id in self.provided:
+            return True
+        return bool(sources) and all(
+            isinstance(s, Element)
+            and isinstance(s.source, Expression)
+            and isinstance(s.source.node, ast.Name)
+            and self._is_here(s.source.node)
+            for s in sources or ()
+        )
+
+    def _local_build(self, node: ast.Call) -> bool:
+        """Whether it calls a function of the program that only builds."""
+        local = [v.node for v in self.inference.of(node.func) if isinstance(v, Local)]
+        return any(self._builds(n) for n in local)
+
+    def _builds(self, node: ast.AST) -> bool:
+        if node not in self._owned:
+            self._owned[node] = False
+            body = node.body if isinstance(node.body, list) else [node.body]  # type: ignore[attr-defined]
+            runs = any(isinstance(n, ast.Call) and extent(n) in self.plan.calls for n in ast.walk(node))
+            left = not runs and any(self._is_left(n) for statement in body for n in self._expressions(statement))
+            self._owned[node] = left
+        return self._owned[node]
+
+    def _is_graphs(self, value: Value) -> bool:
+        """Whether a value is TensorFlow's, and tape code has it not."""
+        if isinstance(value, Path) and shared(value.path):
+            return False
+        if isinstance(value, Unknown) and (of := re.match(r"tf\.([\w.]+)", value.source)) and shared(of[1]):
+            return False
+        if isinstance(value, (Instance, Method)):
+            kept = (FileWriter, Saver) if self.savers else (FileWriter,)
+            return not (is_apart(value.kind) or issubclass(value.kind, kept))
+        if isinstance(value, (Path, Unknown, Lost)):
+            return True
+        if isinstance(value, (Fixed, Many)):
+            inner = value.items if isinstance(value, Many) else [v for items in value.items for v in items]
+            return any(self._is_graphs(v) for v in inner)
+        if isinstance(value, Box):
+            key: Any = ("box", value.node)
+            if key not in self._owned:
+                self._owned[key] = False
+                self._owned[key] = any(self._is_graphs(v) for v in self.inference.elements(frozenset({value})))
+            return self._owned[key]
+        return isinstance(value, Made) and self._builds_object(value.node)
+
+    def _builds_object(self, node: ast.ClassDef) -> bool:
+        runs = any(isinstance(n, ast.Call) and extent(n) in self.plan.calls for n in ast.walk(node))
+        return not runs and self._builds(node)
+
+
+def lines_of(node: ast.expr) -> range:
+    """The lines on which an expression stands."""
+    return range(node.lineno, (node.end_lineno or node.lineno) + 1)
+
+
+def leaves_of(fetches: ast.expr) -> list[ast.expr]:
+    """What is fetched, one by one."""
+    return list(fetches.elts) if isinstance(fetches, (ast.List, ast.Tuple)) else [fetches]
+
+
+def key_of(node: ast.expr) -> str:
+    """``"x"`` for ``self.x``."""
+    return node.attr if isinstance(node, ast.Attribute) else ast.unparse(node)
+
+
+def graph_name(value: Any) -> str | None:
+    """The name that the map has for a tensor, operation or variable."""
+    if isinstance(value, Variable):
+        return value.name
+    return value.name if isinstance(getattr(value, "graph", None), Graph) else None
+
+
+def is_pure(node: ast.AST) -> bool:
+    """Whether leaving it out changes nothing else."""
+    calls = [n for n in ast.walk(node) if isinstance(n, (ast.Call, ast.Await, ast.Yield, ast.NamedExpr))]
+    return all(isinstance(c, ast.Call) and _is_pure_call(c) for c in calls)
+
+
+def _is_pure_call(call: ast.Call) -> bool:
+    name = ast.unparse(call.func)
+    return name in PURE_CALLS or (name.startswith(("np.", "numpy.")) and ".random" not in name)

@@ -1,0 +1,284 @@
+"""The last touches to finished functions: what is named only to be handed on at once, and functions of equal text."""
+
+from __future__ import annotations
+
+import ast
+import copy
+from collections.abc import Callable, Sequence
+from typing import Any
+
+from dualgrad.migrate.convert.printing import WIDTH
+
+_BESIDE = 3
+"""Names that are given in one line at most."""
+_COMMENT = 12
+"""Columns that a comment takes."""
+
+
+def tidied(statements: list[Any], indent: int = 4) -> list[Any]:
+    """Statements without names that the next one alone uses: of what is returned, and of gradients that are applied.
+
+    Parameters
+    ----------
+    statements : list of Statement
+        Of one block; the blocks inside are changed in place.
+    indent : int
+        Columns before each line.
+    """
+    for statement in statements:
+        if isinstance(statement.code, (ast.With, ast.FunctionDef, ast.For)):
+            statement.code.body = tidied(statement.code.body, indent + 4)
+    found: list[Any] = []
+    for number, statement in enumerate(statements):
+        while (place := _joined(found, [statement, *statements[number + 1 :]], indent)) is not None:
+            (at, whole), last = place, statement
+            before = found.pop(at)
+            statement = copy.copy(last if before.item is None else before)
+            statement.code, statement.node = whole, last.node
+        if found and (shorter := _minimized(found[-1].code, statement, statements[number + 1 :])) is not None:
+            found.pop()
+            statement = shorter
+        found.append(statement)
+    return found
+
+
+def side_by_side(statements: list[Any], origin: Callable[[Any], Any], indent: int = 4) -> list[Any]:
+    """Statements in which what one line of the program made is given names in one line again, if it fits.
+
+    Parameters
+    ----------
+    statements : list of Statement
+        Of one block; the blocks inside are changed in place.
+    origin : callable
+        Of a statement which one of the program it comes from, or None.
+    indent : int
+        Columns before each line.
+    """
+    found: list[Any] = []
+    for statement in statements:
+        if isinstance(statement.code, (ast.With, ast.FunctionDef, ast.For)):
+            statement.code.body = side_by_side(statement.code.body, origin, indent + 4)
+        before = found[-1] if found else None
+        if before is not None and origin(before) is not None and origin(before) == origin(statement):
+            names, values = _named(before.code)
+            more_names, more_values = _named(statement.code)
+            read = {n.id for v in more_values for n in ast.walk(v) if isinstance(n, ast.Name)}
+            targets, whole = names + more_names, values + more_values
+            if names and more_names and len(targets) <= _BESIDE and read.isdisjoint(ast.unparse(n) for n in names):
+                code = ast.Assign([ast.Tuple(targets, ast.Store())], ast.Tuple(whole, ast.Load()))
+                if indent + len(ast.unparse(ast.fix_missing_locations(code))) <= WIDTH - _COMMENT:
+                    found[-1] = copy.copy(before)
+                    found[-1].code = code
+                    continue
+        found.append(statement)
+    return found
+
+
+def _named(code: ast.stmt) -> tuple[list[ast.expr], list[ast.expr]]:
+    """The names that a statement gives, and what to, if it only gives each a value."""
+    if not isinstance(code, ast.Assign) or len(code.targets) > 1:
+        return [], []
+    target, value = code.targets[0], code.value
+    if isinstance(target, ast.Name):
+        return [target], [value]
+    if isinstance(target, ast.Tuple) and isinstance(value, ast.Tuple) and len(target.elts) == len(value.elts):
+        return list(target.elts), list(value.elts)
+    return [], []
+
+
+def _joined(found: Sequence[Any], left: Sequence[Any], indent: int) -> tuple[int, ast.stmt] | None:
+    """Which of the statements before can be a part of the first that is left, and the two as one."""
+    code, at = left[0].code, len(found) - 1
+    if at > 0 and _is_setting(found[at].code) and _takes(code, _given(found[at - 1].code)):
+        at -= 1  # a hyperparameter is set before the gradient is taken as well as after
+    whole = _together(found[at].code, code, left) if found else None
+    fits = isinstance(whole, ast.Return) or (whole is not None and indent + len(ast.unparse(whole)) <= WIDTH)
+    return (at, whole) if whole is not None and fits else None
+
+
+def _together(before: Any, code: Any, left: Sequence[Any]) -> ast.stmt | None:
+    """Two statements as one, if the first only names what the second takes at once, and nobody else does."""
+    assigned = _assigned(before, code)
+    if assigned is not None:
+        return assigned
+    name = _given(before)
+    if name is not None and _takes(code, name) and _count(left[:1], name) == _count(left, name) == 1:
+        placed: ast.stmt = _Placed(name, before.value).visit(copy.deepcopy(code))
+        return placed
+    return _handed_on(before, code)
+
+
+def _handed_on(before: Any, code: Any) -> ast.stmt | None:
+    """What a call gives as a tuple, returned as it is, or one part of it."""
+    target = before.targets[0] if isinstance(before, ast.Assign) else None
+    if not isinstance(target, ast.Tuple) or not isinstance(code, ast.Return) or not isinstance(before.value, ast.Call):
+        return None
+    names = [ast.unparse(e) for e in target.elts]
+    if isinstance(code.value, (ast.Tuple, ast.List)) and [ast.unparse(e) for e in code.value.elts] == names:
+        return ast.Return(before.value)
+    of_module = isinstance(before.value.func, ast.Name)
+    if of_module and isinstance(code.value, ast.Name) and names.count(code.value.id) == 1 and code.value.id != "_":
+        part = ast.Constant(names.index(code.value.id))
+        return ast.Return(ast.Subscript(before.value, part, ast.Load()))
+    return None
+
+
+def _minimized(before: ast.stmt, statement: Any, left: Sequence[Any]) -> Any:
+    """A step of an optimizer and the tape around a single expression before it, as one call of `minimize`."""
+    found = _step(statement.code)
+    if found is None or not isinstance(before, ast.With) or len(before.body) != 1:
+        return None
+    tape, loss, variables, call = found
+    item = before.items[0]
+    only: Any = before.body[0]
+    named = isinstance(item.optional_vars, ast.Name) and item.optional_vars.id == tape
+    if not named or ast.unparse(item.context_expr) != "tf.GradientTape()" or _given(only.code) != loss:
+        return None
+    if _count(left, loss) or _count(left, tape):
+        return None
+    nobody = ast.arguments([], [], None, [], [], None, [])
+    lazy = ast.Lambda(nobody, only.code.value)
+    listed = ast.keyword("var_list", variables)
+    shorter = copy.copy(statement)
+    shorter.code = ast.Expr(ast.Call(ast.Attribute(call.func.value, "minimize", ast.Load()), [lazy],
+                                     [*call.keywords, listed]))  # fmt: skip
+    return shorter
+
+
+def _step(code: ast.stmt) -> tuple[str, str, ast.expr, Any] | None:
+    """Of a step along a gradient the names of the tape and of the loss, the variables, and the call."""
+    call: Any = code.value if isinstance(code, ast.Expr) else None
+    if not isinstance(call, ast.Call) or not ast.unparse(call.func).endswith(".apply_gradients"):
+        return None
+    pairs = call.args[0]
+    if isinstance(pairs, ast.Call) and len(pairs.args) == 2:
+        gradient, variables = pairs.args
+        listed = variables
+    elif isinstance(pairs, ast.List) and len(pairs.elts) == 1 and isinstance(pairs.elts[0], ast.Tuple):
+        gradient, variables = pairs.elts[0].elts
+        listed = ast.List([variables], ast.Load())
+    else:
+        return None
+    if not isinstance(gradient, ast.Call) or not isinstance(gradient.func, ast.Attribute) or gradient.keywords:
+        return None
+    tape, loss = gradient.func.value, gradient.args[0]
+    same = gradient.func.attr == "gradient" and ast.unparse(gradient.args[1]) == ast.unparse(variables)
+    if not same or not isinstance(tape, ast.Name) or not isinstance(loss, ast.Name):
+        return None
+    return tape.id, loss.id, listed, call
+
+
+def _is_setting(code: ast.stmt) -> bool:
+    """Whether a statement sets a hyperparameter of an optimizer."""
+    return isinstance(code, ast.Assign) and isinstance(code.targets[0], ast.Attribute)
+
+
+def _assigned(before: ast.stmt, code: ast.stmt) -> ast.stmt | None:
+    """What returns the value of a variable that has just been assigned to, as one statement."""
+    if not isinstance(code, ast.Return) or not isinstance(before, ast.Expr) or code.value is None:
+        return None
+    target, _, rest = ast.unparse(before).partition(".assign(")
+    if not rest or ast.unparse(code.value) != f"{target}.read_value()":
+        return None
+    return ast.Return(ast.Call(ast.Attribute(before.value, "read_value", ast.Load()), [], []))
+
+
+def _given(code: ast.stmt) -> str | None:
+    """The one name that a statement gives."""
+    if isinstance(code, ast.Assign) and len(code.targets) == 1 and isinstance(code.targets[0], ast.Name):
+        return code.targets[0].id
+    return None
+
+
+def _takes(code: ast.stmt, name: str | None) -> bool:
+    """Whether a statement does nothing before it reads a name, and may be written with what the name stands for."""
+    if name is None:
+        return False
+    if isinstance(code, ast.Return):
+        parts = code.value.elts if isinstance(code.value, (ast.Tuple, ast.List)) else [code.value]
+        first = next((p for p in parts if not isinstance(p, ast.Name) or p.id == name), None)
+        return isinstance(first, ast.Name)
+    is_call = isinstance(code, ast.Expr) and isinstance(code.value, ast.Call)
+    if not is_call or not ast.unparse(code).partition("(")[0].endswith(".apply_gradients"):
+        return False
+    calls = [n for n in ast.walk(code) if isinstance(n, ast.Call)]
+    return all(isinstance(c.func, ast.Attribute) or ast.unparse(c.func) == "zip" for c in calls) and len(calls) < 3
+
+
+def _count(statements: Sequence[Any], name: str) -> int:
+    inside = (n for s in statements for n in _nodes(s))
+    return sum(isinstance(n, ast.Name) and n.id == name for n in inside)
+
+
+def _nodes(statement: Any) -> list[ast.AST]:
+    """The nodes of a statement, also of those inside of it, which stand in statements of their own."""
+    found: list[ast.AST] = []
+    todo = [getattr(statement, "code", statement)]
+    while todo:
+        node = todo.pop()
+        found.append(node)
+        body = getattr(node, "body", None)
+        todo += [s.code for s in body if not isinstance(s, ast.AST)] if isinstance(body, list) else []
+        todo += ast.iter_child_nodes(node)
+    return found
+
+
+class _Placed(ast.NodeTransformer):
+    """Puts an expression in the place of a name."""
+
+    def __init__(self, name: str, value: ast.expr) -> None:
+        self._name, self._value = name, value
+
+    def visit_Name(self, node: ast.Name) -> ast.expr:
+        return self._value if node.id == self._name else node
+
+
+def merged(functions: Sequence[Any]) -> None:
+    """Let functions that do the same be one: the later ones get the name of the first, and no statements."""
+    while True:
+        known: dict[Any, Any] = {}
+        renamed: dict[str, str] = {}
+        for function in functions:
+            first = known.setdefault(_shape(function), function) if function.statements else function
+            if first is not function:
+                renamed[function.name] = first.name
+                names = [name for name, _ in first.parameters]
+                function.parameters = [(n, x) for n, (_, x) in zip(names, function.parameters, strict=True)]
+                function.statements = []
+        if not renamed:
+            return
+        for function in functions:
+            function.name = renamed.get(function.name, function.name)
+            for node in (n for s in function.statements for n in _nodes(s) if isinstance(n, ast.Name)):
+                node.id = renamed.get(node.id, node.id)
+
+
+def _shape(function: Any) -> tuple[tuple[Any, ...], tuple[str, ...]]:
+    """What a function does, whatever it calls its own names."""
+    nodes = [n for s in function.statements for n in _nodes(s)]
+    own = [name for name, _ in function.parameters]
+    own += [n.id for n in nodes if isinstance(n, ast.Name) and isinstance(getattr(n, "ctx", None), ast.Store)]
+    own += [n.arg for n in nodes if isinstance(n, ast.arg)]
+    numbered = {name: f"_{i}" for i, name in enumerate(dict.fromkeys(own))}
+    converted = tuple([function.converts.get(name) for name, _ in function.parameters])
+    return converted, tuple([_text(s, numbered) for s in function.statements])
+
+
+def _text(statement: Any, own: dict[str, str]) -> str:
+    code = getattr(statement, "code", statement)
+    body = getattr(code, "body", None)
+    if isinstance(body, list):
+        head = copy.copy(code)
+        head.body = [ast.Pass()]
+        return _text_of(head, own) + "{" + "".join(_text(s, own) for s in body) + "}"
+    return _text_of(code, own)
+
+
+def _text_of(code: ast.AST, own: dict[str, str]) -> str:
+    code = copy.deepcopy(code)
+    for node in ast.walk(code):
+        if isinstance(node, ast.Name):
+            node.id = own.get(node.id, node.id)
+        elif isinstance(node, ast.arg):
+            node.arg = own.get(node.arg, node.arg)
+    return ast.dump(code)

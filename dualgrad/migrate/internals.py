@@ -1,0 +1,181 @@
+"""TensorFlow's internal modules that programs import (``tensorflow.python.framework.ops``), made of public names.
+
+A module is a list of the parts of the API in which its names are looked for, in this order.
+"""
+
+from __future__ import annotations
+
+from importlib import import_module
+from types import ModuleType
+from typing import Any
+
+INTERNALS: dict[str, str] = {
+    "python.framework.ops": ".",
+    "python.framework.dtypes": ". dtypes",
+    "python.framework.tensor_shape": ".",
+    "python.framework.constant_op": ".",
+    "python.framework.errors": "errors",
+    "python.framework.errors_impl": "errors",
+    "python.framework.random_seed": ". random",
+    "python.framework.tensor_util": ".",
+    "python.framework.graph_util": "graph_util",
+    "python.framework.graph_io": "train",
+    "python.framework.function": ".",
+    "python.framework.sparse_tensor": ".",
+    "python.framework.indexed_slices": ".",
+    "python.framework.test_util": "test",
+    "python.ops.array_ops": ". sparse",
+    "python.ops.math_ops": ". math",
+    "python.ops.linalg_ops": ". linalg",
+    "python.ops.linalg.linalg_impl": "linalg",
+    "python.ops.nn_ops": "nn .",
+    "python.ops.gen_nn_ops": "graph_api.legacy.kernel_gradients: nn .",
+    "python.ops.gen_math_ops": "graph_api.legacy.kernel_gradients: . math",
+    "python.ops.gen_array_ops": ".",
+    "python.ops.gen_linalg_ops": ". linalg",
+    "python.ops.gen_state_ops": ".",
+    "python.ops.ctc_ops": "nn",
+    "python.ops.histogram_ops": ".",
+    "python.ops.nn_impl": "nn",
+    "python.ops.nn": "nn",
+    "python.ops.control_flow_ops": ".",
+    "python.ops.functional_ops": ".",
+    "python.ops.tensor_array_ops": ".",
+    "python.ops.variable_scope": ".",
+    "python.ops.variables": ".",
+    "python.ops.resource_variable_ops": ".",
+    "python.ops.state_ops": ".",
+    "python.ops.init_ops": ". initializers",
+    "python.ops.random_ops": ". random",
+    "python.ops.clip_ops": ".",
+    "python.ops.check_ops": ". debugging",
+    "python.ops.logging_ops": ". summary",
+    "python.ops.script_ops": ".",
+    "python.ops.data_flow_ops": ".",
+    "python.ops.embedding_ops": "nn",
+    "python.ops.gradients": ".",
+    "python.ops.gradients_impl": ".",
+    "python.ops.gradient_checker": "test",
+    "python.ops.image_ops": "image",
+    "python.ops.sparse_ops": "sparse .",
+    "python.ops.string_ops": "strings .",
+    "python.ops.special_math_ops": "math .",
+    "python.ops.partitioned_variables": ".",
+    "python.ops.metrics": "metrics",
+    "python.ops.losses.losses": "losses",
+    "python.ops.losses.losses_impl": "losses",
+    "python.ops.losses.util": "losses",
+    "python.ops.rnn": "nn",
+    "python.ops.rnn_cell": "nn.rnn_cell",
+    "python.ops.rnn_cell_impl": "nn.rnn_cell contrib.rnn",
+    "python.ops.seq2seq": "nn.seq2seq",
+    "python.ops.distributions.normal": "distributions",
+    "python.ops.distributions.util": "distributions",
+    "python.training.optimizer": "train",
+    "python.training.adam": "train",
+    "python.training.gradient_descent": "train",
+    "python.training.momentum": "train",
+    "python.training.rmsprop": "train",
+    "python.training.adagrad": "train",
+    "python.training.training_util": "train",
+    "python.training.training": "train",
+    "python.training.moving_averages": "train graph_api.legacy.moving_averages:",
+    "python.training.basic_session_run_hooks": "train",
+    "python.training.monitored_session": "train",
+    "python.training.supervisor": "train",
+    "python.training.queue_runner": "train",
+    "python.training.coordinator": "train",
+    "python.training.input": "train",
+    "python.training.adadelta": "train",
+    "python.training.ftrl": "train",
+    "python.training.learning_rate_decay": "train",
+    "python.training.saver": "train",
+    "python.training.checkpoint_utils": "train",
+    "python.training.session_run_hook": "train",
+    "python.training.training_ops": "train",
+    "python.training.checkpointable.util": "train",
+    "python.client.session": ".",
+    "python.layers.layers": "layers",
+    "python.layers.base": "layers",
+    "python.layers.core": "layers",
+    "python.layers.convolutional": "layers",
+    "python.layers.normalization": "layers",
+    "python.layers.pooling": "layers",
+    "python.layers.utils": "layers",
+    "python.platform.app": "app",
+    "python.platform.flags": "flags app.flags",
+    "python.platform.gfile": "gfile",
+    "python.platform.tf_logging": "logging",
+    "python.platform.test": "test",
+    "python.lib.io.file_io": "io.gfile gfile",
+    "python.lib.io.tf_record": "io python_io",
+    "python.summary.summary": "summary",
+    "python.util.nest": "nest",
+    "python.data.ops.dataset_ops": "data",
+    "python.eager.context": ".",
+    "python.eager.backprop": ".",
+    "python.eager.def_function": ".",
+    "python.keras.backend": "keras.backend",
+    "python.keras.layers": "keras.layers",
+    "python.keras.models": "keras.models keras",
+    "python.keras.optimizers": "keras.optimizers",
+    "python.keras.datasets.mnist": "keras.datasets.mnist",
+    "python.keras.utils": "keras.utils",
+    "python.keras.callbacks": "keras.callbacks",
+    "python.keras.losses": "keras.losses",
+    "python.keras.initializers": "keras.initializers",
+    "python.keras.regularizers": "keras.regularizers",
+    "python.keras.preprocessing.image": "keras.preprocessing.image",
+    "contrib.layers.python.layers.layers": "contrib.layers",
+    "contrib.layers.python.layers.initializers": "contrib.layers",
+    "contrib.layers.python.layers.regularizers": "contrib.layers",
+    "contrib.layers.python.layers.utils": "contrib.layers",
+    "contrib.layers.python.layers": "contrib.layers",
+    "contrib.framework.python.ops.arg_scope": "contrib.framework",
+    "contrib.framework.python.ops.variables": "contrib.framework",
+    "contrib.framework.python.ops": "contrib.framework",
+    "contrib.rnn.python.ops.core_rnn_cell": "contrib.rnn nn.rnn_cell",
+    "contrib.rnn.python.ops.rnn_cell": "contrib.rnn nn.rnn_cell",
+    "contrib.rnn.python.ops.core_rnn": "contrib.rnn nn",
+    "contrib.opt.python.training.external_optimizer": "contrib.opt",
+    "contrib.slim.python.slim.learning": "contrib.slim.learning",
+    "contrib.learn.python.learn.datasets.mnist": "contrib.learn.datasets.mnist",
+}
+"""By name: the parts of the API, ``.`` for the top, ``module:`` for what only TensorFlow 1's internals have."""
+
+
+class Internals(ModuleType):
+    """One of these modules, or a package of them."""
+
+    def __init__(self, path: str, api: Any) -> None:
+        super().__init__(path, f"Public names under the name that TensorFlow's own modules have: {path}.")
+        self.__api__ = api
+        self.__wanted__ = INTERNALS.get(path, "").split()
+        self.__known__ = path
+
+    def __getattr__(self, name: str) -> Any:
+        if not name.startswith("__"):
+            for place in self._places():
+                if name in dir(place):
+                    return getattr(place, name)
+        raise AttributeError(f"module '{self.__name__}' has no attribute '{name}'", name=name, obj=self)
+
+    def _places(self) -> list[Any]:
+        """The parts that are here."""
+        found = []
+        for wanted in self.__wanted__:
+            here = self.__api__
+            if wanted.endswith(":"):
+                if here.__name__ == wanted.partition(".")[0]:
+                    found.append(import_module(wanted[:-1]))
+                continue
+            for part in filter(None, wanted.split(".")):
+                here = getattr(here, part, None)
+            if here is not None:
+                found.append(here)
+        return found
+
+    def __dir__(self) -> list[str]:
+        prefix = f"{self.__known__}."
+        below = {known[len(prefix) :].partition(".")[0] for known in INTERNALS if known.startswith(prefix)}
+        return sorted({*below, *(n for place in self._places() for n in dir(place) if not n.startswith("_"))})

@@ -1,0 +1,112 @@
+"""Run a program written for TensorFlow, unchanged: its ``import tensorflow`` gives dualgrad.
+
+The program sees what ``python PROGRAM`` would show it: ``sys.argv``, ``__main__``, the folder that its modules are
+imported from, the exit code. Tracebacks show the program's lines; set DUALGRAD_TRACEBACK=full to see ours too.
+"""
+
+from __future__ import annotations
+
+import argparse
+import builtins
+import os
+import sys
+from importlib.machinery import SourceFileLoader
+from pathlib import Path
+from types import ModuleType
+
+from dualgrad.migrate.hook import Facade, install
+from dualgrad.migrate.judge import judge
+from dualgrad.migrate.tracebacks import shortened
+from engine.runtime.packages import HOME, PACKAGES
+
+
+def add_arguments(parser: argparse.ArgumentParser) -> None:
+    """Say which arguments the subcommand takes."""
+    parser.add_argument(
+        "--api",
+        choices=("1", "2", "eager", "auto"),
+        default="auto",
+        help="what it was written for: TensorFlow 1, 2, or eager execution in 1; by default its names tell",
+    )
+    parser.add_argument("program", metavar="PROGRAM", help="the file to run")
+    parser.add_argument("arguments", metavar="ARG", nargs=argparse.REMAINDER, help="what follows is the program's own")
+
+
+def main(given: argparse.Namespace) -> int:
+    """Run the program; give its exit code.
+
+    Raises
+    ------
+    SystemExit
+        As the program raises it.
+    """
+    try:
+        path = program(given.program)
+    except ValueError as error:
+        print(f"dualgrad run: {error}", file=sys.stderr)  # noqa: T201
+        return 2
+    return run(path, given.arguments, judge(path) if given.api == "auto" else given.api)
+
+
+def program(name: str) -> Path:
+    """The file to run for what the command line says: a file, or a folder with a ``__main__.py``.
+
+    Raises
+    ------
+    ValueError
+        If there is none, or something beside it would be imported in place of our packages.
+    """
+    path = Path(name)
+    if path.is_dir():
+        path = path / "__main__.py"
+    if not path.is_file():
+        raise ValueError(f"there is no file {name}")
+    in_the_way = [name for name in PACKAGES if (path.parent / f"{name}.py").exists() or (path.parent / name).is_dir()]
+    if in_the_way and path.parent.resolve() != Path(HOME):
+        raise ValueError(f"{path.parent / in_the_way[0]} has the name of a package of dualgrad. Rename it.")
+    return path
+
+
+def run(path: Path, arguments: list[str], api: str, facade: type[Facade] = Facade) -> int:
+    """Run a file as ``python FILE`` does.
+
+    Parameters
+    ----------
+    path : Path
+    arguments : list of str
+    api, facade
+        As `dualgrad.migrate.hook.install` takes them.
+
+    Returns
+    -------
+    int
+        0, or the exit code of a Python that ends with an exception.
+
+    Raises
+    ------
+    SystemExit
+        As the program raises it.
+    """
+    install(api, facade)
+    return execute(path, arguments)
+
+
+def execute(path: Path, arguments: list[str]) -> int:
+    """The same with the modules there are: whatever ``import tensorflow`` gives."""
+    sys.argv = [str(path), *arguments]
+    if not sys.flags.safe_path:
+        sys.path[0] = str(path.parent.resolve())
+    main_module = ModuleType("__main__")
+    loader = SourceFileLoader("__main__", str(path))
+    vars(main_module).update(__file__=str(path), __builtins__=builtins, __loader__=loader)
+    sys.modules["__main__"] = main_module
+    try:
+        exec(compile(path.read_bytes(), str(path), "exec", dont_inherit=True), vars(main_module))
+    except SystemExit:
+        raise
+    except BaseException as error:  # noqa: BLE001
+        # what the interpreter does, but with fewer lines
+        short = error if os.environ.get("DUALGRAD_TRACEBACK") == "full" else shortened(error)
+        sys.excepthook(type(short), short, short.__traceback__)
+        return 130 if isinstance(error, KeyboardInterrupt) else 1
+    return 0

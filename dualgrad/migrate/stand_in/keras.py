@@ -1,0 +1,5 @@
+"""What a process that a running program starts imports as `keras`: see `dualgrad.migrate.hook.stand_in`."""
+
+from dualgrad.migrate.hook import stand_in
+
+stand_in("keras")

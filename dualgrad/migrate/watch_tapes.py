@@ -1,0 +1,151 @@
+"""Watch a program on tapes: whoever asks is told of each gradient taken and each step of an optimizer.
+
+As with `dualgrad.migrate.watch`, the methods are replaced while somebody watches. What happens inside graphs is not
+told here: there the runs of sessions tell it.
+
+>>> import tape_api as tf
+>>> x = tf.AnyVariable(3.0, name="x")
+>>> seen = []
+>>> with watching_tapes(seen.append):
+...     with tf.GradientTape() as tape:
+...         y = x * x
+...     tf.optimizers.SGD(0.5).apply_gradients([(tape.gradient(y, x), x)])
+<tf.AnyVariable ... numpy=1>
+>>> seen[0].kind, seen[0].gave, seen[1].kind, seen[1].after["x:0"]
+('gradient', {'x:0': array(6., dtype=float32)}, 'apply', array(0., dtype=float32))
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable, Iterator
+from contextlib import contextmanager
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+
+from dualgrad.migrate.watch import Site, user_site
+from engine.core import nest
+from engine.core.eager import EagerTensor
+from engine.core.operands import Operation
+from engine.core.value import Value
+from engine.core.variable import Variable as AnyVariable
+from engine.gradient_tape import GradientTape
+from engine.ops.indexed_slices import IndexedSlices
+from optim.optimizer import Optimizer
+from tape_api.variable import Variable
+
+
+@dataclass(eq=False)
+class Step:
+    """One gradient or one step.
+
+    Attributes
+    ----------
+    kind : {"gradient", "apply"}
+    site : tuple of (str, int)
+        File and line of the user's program.
+    given : dict
+        Of a gradient the targets and sources, of a step the gradients: names to arrays (None: no gradient).
+    gave : dict
+        The gradients, by the names of their sources; nothing for a step.
+    before, after : dict
+        Of a step: the variables and slots.
+    """
+
+    kind: str
+    site: Site
+    given: dict[str, Any]
+    gave: dict[str, Any]
+    before: dict[str, Any]
+    after: dict[str, Any]
+
+
+@contextmanager
+def watching_tapes(observer: Callable[[Step], Any]) -> Iterator[None]:
+    """Tell `observer` of every gradient and every step on eager values inside the ``with`` block."""
+    gradient, apply = GradientTape.gradient, Optimizer.apply_gradients
+
+    def watched_gradient(self: GradientTape, target: Any, sources: Any, *args: Any, **kwargs: Any) -> Any:
+        result = gradient(self, target, sources, *args, **kwargs)
+        targets, flat = nest.flatten(target), nest.flatten(sources)
+        if all(isinstance(x, (EagerTensor, AnyVariable)) for x in [*targets, *flat]):
+            given = _named(targets, "target") | _named(flat, "source")
+            found = nest.flatten(result)
+            gave = dict(zip(_named(flat, "source"), map(value, found), strict=True))
+            observer(Step("gradient", user_site(2), given, gave, {}, {}))
+        return result
+
+    def watched_apply(
+        self: Optimizer, grads_and_vars: Iterable[Any], *args: Any, **kwargs: Any
+    ) -> Operation | Value | None:
+        pairs = list(grads_and_vars)
+        variables = [v for _, v in pairs]
+        if not all(isinstance(v, AnyVariable) and eager(v) for v in variables):
+            return apply(self, pairs, *args, **kwargs)
+        before = _named([*variables, *kept_by(self, variables)], "variable")
+        result = apply(self, pairs, *args, **kwargs)
+        names = _named(variables, "variable")
+        given = {f"gradient of {n}": value(g) for n, (g, _) in zip(names, pairs, strict=True)}
+        after = _named([*variables, *kept_by(self, variables)], "variable")
+        observer(Step("apply", user_site(2), given, {}, before, after))
+        return result
+
+    GradientTape.gradient = watched_gradient  # type: ignore[method-assign]
+    Optimizer.apply_gradients = watched_apply  # type: ignore[method-assign]
+    try:
+        yield
+    finally:
+        GradientTape.gradient = gradient  # type: ignore[method-assign]
+        Optimizer.apply_gradients = apply  # type: ignore[method-assign]
+
+
+@contextmanager
+def noting_initial_values() -> Iterator[dict[int, Any]]:
+    """Note the array with which each eager variable is made inside the ``with`` block, by the variable's identity."""
+    made = Variable
+    usual = made.__init__
+    found: dict[int, Any] = {}
+    alive = []  # so that no other gets its identity
+
+    def noted(self: Any, *args: Any, **kwargs: Any) -> None:
+        usual(self, *args, **kwargs)
+        found[id(self)] = value(self).copy()
+        alive.append(self)
+
+    made.__init__ = noted  # type: ignore[method-assign]
+    try:
+        yield found
+    finally:
+        made.__init__ = usual  # type: ignore[method-assign]
+
+
+def eager(x: Any) -> bool:
+    """Whether a variable holds its value itself."""
+    return isinstance(x.read_value() if isinstance(x, AnyVariable) else x, EagerTensor)
+
+
+def kept_by(optimizer: Any, but: Iterable[Any] = ()) -> list[Any]:
+    """The variables that an optimizer has made: its slots and counters."""
+    found = optimizer.variables
+    known = {id(v) for v in but}
+    return [v for v in (found() if callable(found) else found) if id(v) not in known]
+
+
+def value(x: Any) -> Any:
+    """A tensor's or variable's array; None of nothing."""
+    if x is None:
+        return None
+    if isinstance(x, IndexedSlices):
+        x = x.as_value()
+    array = x.read_value()._array if isinstance(x, AnyVariable) else x._array
+    return np.asarray(array)
+
+
+def _named(values: Iterable[Any], other: str) -> dict[str, Any]:
+    """Arrays by the names of the variables; by numbers, where there are no names of their own."""
+    found: dict[str, Any] = {}
+    for i, x in enumerate(values):
+        name = x.name if isinstance(x, AnyVariable) else f"{other} {i}"
+        found[name if name not in found else f"{name} ({i})"] = value(x)
+    return found

@@ -1,0 +1,492 @@
+"""``tf.sparse``: functions of sparse tensors, written with those of the front end that a sparse tensor belongs to.
+
+The derivative with respect to the values (and to dense operands) comes from the ops used here. Where elements are
+grouped, a place is one number, counted in row-major order (`_flat`).
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from itertools import pairwise
+from typing import Any
+
+from dualgrad.sparse.sparse_tensor import SparseTensor, SparseTensorValue
+from engine.core.arguments import normalize_axis
+from engine.core.dtypes import as_dtype, float32, string
+from engine.core.operands import Operand
+from engine.ops.checked import checked_op
+from engine.runtime.errors import InvalidArgumentError, ShapeError
+
+
+def sparse(name: str, x: Any, cls: type[SparseTensor] | None = None) -> SparseTensor:
+    """`x`, if it is sparse."""
+    if isinstance(x, SparseTensorValue) and cls is not None:
+        return cls.from_value(x)
+    if not isinstance(x, SparseTensor):
+        raise TypeError(f"{name}: input must be a SparseTensor, got {x!r} (tf.sparse.from_dense makes one of a tensor)")
+    return x
+
+
+def _flat(tf: Any, indices: Any, shape: Any) -> Operand:
+    return tf.reduce_sum(indices * tf.math.cumprod(shape, exclusive=True, reverse=True), 1)
+
+
+def _places(tf: Any, flat: Any, shape: Any) -> Operand:
+    one = tf.ones_like(shape)
+    strides = tf.maximum(tf.math.cumprod(shape, exclusive=True, reverse=True), one)
+    return tf.math.floormod(tf.math.floordiv(tf.expand_dims(flat, 1), strides), tf.maximum(shape, one))
+
+
+def _grouped(tf: Any, flat: Any) -> tuple[Any, Any, Any]:
+    """The distinct numbers, ascending; for each element (in the given order) which one it has; their number."""
+    distinct = tf.unique(tf.sort(flat))[0]
+    return distinct, tf.searchsorted(distinct, flat), tf.size(distinct)
+
+
+def _axes(sp: SparseTensor, name: str, axis: Any) -> tuple[list[int], list[int]]:
+    """The axes named, and the others."""
+    rank = sp.rank
+    given = range(rank) if axis is None else axis if isinstance(axis, (list, tuple)) else [axis]
+    named = sorted({normalize_axis(name, int(a), rank) for a in given})
+    return named, [a for a in range(rank) if a not in named]
+
+
+def _same_shapes(name: str, a: SparseTensor, b: SparseTensor) -> SparseTensor:
+    """`a`, once its shape is known to be that of `b`."""
+
+    def check(x: Any, y: Any) -> None:
+        if x.tolist() != y.tolist():
+            raise InvalidArgumentError(f"{name}: the shapes of operands must be equal, got {x.tolist()}, {y.tolist()}")
+
+    shape = checked_op(a.dense_shape, a.dense_shape, b.dense_shape, check=check)
+    return type(a)(a.indices, a.values, shape)
+
+
+# ---- to and from dense tensors ---------------------------------------------------------------------------------------
+
+
+def from_dense(tf: Any, tensor: Any, name: str | None = None) -> SparseTensor:
+    """The elements of a tensor that are not zero (empty, of strings)."""
+    tensor = tf.convert_to_tensor(tensor)
+    zero = tf.constant("" if tensor.dtype is string else 0, tensor.dtype)
+    indices = tf.cast(tf.where(tf.not_equal(tensor, zero)), tf.int64)
+    made: SparseTensor = tf.SparseTensor(indices, tf.gather_nd(tensor, indices), tf.cast(tf.shape(tensor), tf.int64))
+    return made
+
+
+def to_dense(
+    sp_input: Any, default_value: Any = None, validate_indices: bool = True, name: str | None = None
+) -> Operand:
+    """The whole tensor.
+
+    Parameters
+    ----------
+    sp_input : SparseTensor
+    default_value : scalar, optional
+        What stands elsewhere; by default 0, or an empty string.
+    validate_indices : bool
+        Whether the indices must be in row-major order without repetition.
+    name : str, optional
+
+    Raises
+    ------
+    InvalidArgumentError
+        If they are not, or lie outside the shape.
+    """
+    sp = sparse("to_dense", sp_input)
+    tf = sp.tf
+    sp = sp.checked(ordered=validate_indices)
+    if default_value is None and sp.dtype is not string and validate_indices:
+        return tf.scatter_nd(sp.indices, sp.values, sp.dense_shape)
+    default = ("" if sp.dtype is string else 0) if default_value is None else default_value
+    whole = tf.broadcast_to(tf.convert_to_tensor(default, dtype=sp.dtype), sp.dense_shape)
+    return tf.tensor_scatter_nd_update(whole, sp.indices, sp.values)
+
+
+def sparse_to_dense(
+    tf: Any,
+    sparse_indices: Any,
+    output_shape: Any,
+    sparse_values: Any,
+    default_value: Any = 0,
+    validate_indices: bool = True,
+    name: str | None = None,
+) -> Operand:
+    """A tensor of `default_value`, but for given elements.
+
+    Parameters
+    ----------
+    sparse_indices : integer value of rank 0, 1 or 2
+    output_shape : integer vector
+    sparse_values : scalar or vector
+    default_value : scalar
+    validate_indices : bool
+        Whether the indices must be in row-major order without repetition.
+    name : str, optional
+    """
+    indices = tf.cast(tf.convert_to_tensor(sparse_indices), tf.int64)
+    rank = indices.shape.ndims
+    if rank is None or rank > 2:
+        raise ShapeError(f"sparse_to_dense: `sparse_indices` must have a known rank of at most 2, got {indices!r}")
+    if rank < 2:
+        indices = tf.reshape(indices, [-1, 1])
+    values = tf.convert_to_tensor(sparse_values)
+    if values.shape.ndims == 0:
+        values = tf.broadcast_to(values, tf.shape(indices)[:1])
+    made = tf.SparseTensor(indices, values, tf.cast(tf.convert_to_tensor(output_shape), tf.int64))
+    return to_dense(made, default_value, validate_indices)
+
+
+def eye(
+    tf: Any, num_rows: int, num_columns: int | None = None, dtype: Any = float32, name: str | None = None
+) -> SparseTensor:
+    """The identity matrix."""
+    columns = num_rows if num_columns is None else num_columns
+    count = tf.range(tf.cast(min(num_rows, columns), tf.int64))
+    ones = tf.ones([min(num_rows, columns)], as_dtype(dtype))
+    made: SparseTensor = tf.SparseTensor(tf.stack([count, count], 1), ones, [num_rows, columns])
+    return made
+
+
+def to_indicator(sp_input: Any, vocab_size: int, name: str | None = None) -> Operand:
+    """Booleans: ``[..., v]`` says whether v is among the values of that row."""
+    sp = sparse("to_indicator", sp_input)
+    tf = sp.tf
+    ids = tf.expand_dims(tf.cast(sp.values, tf.int64), 1)
+    shape = tf.concat([sp.dense_shape[:-1], tf.constant([vocab_size], tf.int64)], 0)
+    indices = tf.concat([sp.indices[:, :-1], ids], 1)
+    return to_dense(type(sp)(indices, tf.ones_like(sp.values, tf.bool), shape), False, False)
+
+
+# ---- order and shape -------------------------------------------------------------------------------------------------
+
+
+def _taken(sp: SparseTensor, order: Any, indices: Any = None, shape: Any = None) -> SparseTensor:
+    tf = sp.tf
+    indices = sp.indices if indices is None else indices
+    shape = sp.dense_shape if shape is None else shape
+    return type(sp)(tf.gather(indices, order), tf.gather(sp.values, order), shape)
+
+
+def reorder(sp_input: Any, name: str | None = None) -> SparseTensor:
+    """The same with its indices in row-major order."""
+    sp = sparse("reorder", sp_input).checked()
+    return _taken(sp, sp.tf.argsort(_flat(sp.tf, sp.indices, sp.dense_shape), stable=True))
+
+
+def reshape(sp_input: Any, shape: Any, name: str | None = None) -> SparseTensor:
+    """The same elements in another shape, one dimension of which may be -1."""
+    sp = sparse("reshape", sp_input).checked()
+    tf = sp.tf
+    wanted = tf.cast(tf.convert_to_tensor(shape), tf.int64)
+    whole, other = tf.reduce_prod(sp.dense_shape), tf.abs(tf.reduce_prod(wanted))
+    inferred = tf.math.floordiv(whole, tf.maximum(other, tf.ones_like(other)))
+    dims = tf.where(tf.equal(wanted, -1), tf.ones_like(wanted) * inferred, wanted)
+
+    def check(new: Any, old: Any, given: Any) -> None:
+        if (given < -1).any() or (given == -1).sum() > 1 or new.prod() != old.prod():
+            raise InvalidArgumentError(
+                f"sparse.reshape: a tensor of shape {old.tolist()} cannot take the shape {given.tolist()}"
+            )
+
+    dims = checked_op(dims, dims, sp.dense_shape, wanted, check=check)
+    return type(sp)(_places(tf, _flat(tf, sp.indices, sp.dense_shape), dims), sp.values, dims)
+
+
+def transpose(sp_input: Any, perm: Any = None, name: str | None = None) -> SparseTensor:
+    """The same with its dimensions in another order (by default reversed), in row-major order."""
+    sp = sparse("transpose", sp_input)
+    order = list(range(sp.rank))[::-1] if perm is None else [int(p) for p in perm]
+    if sorted(order) != list(range(len(order) if sp.dims is None else sp.rank)):
+        raise ShapeError(f"sparse.transpose: argument `perm` must be a permutation of all axes, got {order}")
+    tf = sp.tf
+    return reorder(type(sp)(tf.gather(sp.indices, order, axis=1), sp.values, tf.gather(sp.dense_shape, order)))
+
+
+def expand_dims(sp_input: Any, axis: Any = None, name: str | None = None) -> SparseTensor:
+    """The same with a new dimension of size one (by default the last)."""
+    sp = sparse("expand_dims", sp_input)
+    tf = sp.tf
+    at = normalize_axis("sparse.expand_dims", -1 if axis is None else int(axis), sp.rank + 1)
+    zeros = tf.zeros_like(sp.indices[:, :1]) if sp.rank else tf.zeros([tf.size(sp.values), 1], tf.int64)
+    indices = tf.concat([sp.indices[:, :at], zeros, sp.indices[:, at:]], 1)
+    shape = tf.concat([sp.dense_shape[:at], tf.constant([1], tf.int64), sp.dense_shape[at:]], 0)
+    return type(sp)(indices, sp.values, shape)
+
+
+def slice(sp_input: Any, start: Any, size: Any, name: str | None = None) -> SparseTensor:
+    """The part of it that begins at `start`, of shape `size` at most."""
+    sp = sparse("slice", sp_input)
+    tf = sp.tf
+    begin, extent = (tf.cast(tf.convert_to_tensor(v), tf.int64) for v in (start, size))
+    shape = tf.maximum(tf.minimum(extent, sp.dense_shape - begin), tf.zeros_like(begin))
+    inside = tf.logical_and(tf.greater_equal(sp.indices, begin), tf.less(sp.indices, begin + shape))
+    kept = retain(sp, tf.reduce_all(inside, 1))
+    return type(sp)(kept.indices - begin, kept.values, shape)
+
+
+def concat(
+    axis: Any, sp_inputs: Sequence[Any], expand_nonconcat_dims: bool = False, name: str | None = None
+) -> SparseTensor:
+    """Several one after the other along an axis, in row-major order.
+
+    With `expand_nonconcat_dims` the other dimensions become the largest; otherwise they must be equal.
+    """
+    parts = [sparse("concat", x) for x in sp_inputs]
+    if not parts:
+        raise ValueError("sparse.concat: argument `sp_inputs` must hold at least one SparseTensor")
+    first, tf = parts[0], parts[0].tf
+    along = normalize_axis("sparse.concat", int(axis), first.rank)
+    shapes = tf.stack([p.dense_shape for p in parts])
+    others = [a for a in range(first.rank) if a != along]
+
+    def check(dims: Any) -> None:
+        if (dims[:, others] != dims[:1, others]).any():
+            raise InvalidArgumentError(f"sparse.concat: shapes must be equal but for axis {along}, got {dims.tolist()}")
+
+    if not expand_nonconcat_dims:
+        shapes = checked_op(shapes, shapes, check=check)
+    places = tf.one_hot(along, first.rank, dtype=tf.int64)
+    largest, total = tf.reduce_max(shapes, 0), tf.reduce_sum(shapes, 0)
+    shape = tf.where(tf.equal(places, 1), total, largest)
+    starts = tf.math.cumsum(shapes[:, along], exclusive=True)
+    moved = [p.indices + places * starts[i] for i, p in enumerate(parts)]
+    return reorder(type(first)(tf.concat(moved, 0), tf.concat([p.values for p in parts], 0), shape))
+
+
+def split(sp_input: Any = None, num_split: Any = None, axis: Any = None, name: str | None = None) -> list[SparseTensor]:
+    """`num_split` parts along an axis; the first ones are larger by one where it does not divide the size."""
+    sp = sparse("split", sp_input)
+    if num_split is None or axis is None:
+        raise ValueError("sparse.split: the arguments `num_split` and `axis` are required")
+    tf, count = sp.tf, int(num_split)
+    along = normalize_axis("sparse.split", int(axis), sp.rank)
+    if count < 1:
+        raise InvalidArgumentError(f"sparse.split: argument `num_split` must be at least 1, got {count}")
+    size = sp.dense_shape[along]
+    each, rest = tf.math.floordiv(size, count), tf.math.floormod(size, count)
+    place = tf.one_hot(along, sp.rank, dtype=tf.int64)
+    bounds = [tf.minimum(rest, tf.constant(i, tf.int64)) + each * i for i in range(count + 1)]
+    return [
+        slice(sp, place * low, tf.where(tf.equal(place, 1), place * (high - low), sp.dense_shape))
+        for low, high in pairwise(bounds)
+    ]
+
+
+def reset_shape(sp_input: Any, new_shape: Any = None) -> SparseTensor:
+    """The same elements in a tensor of another size, by default the least that holds them."""
+    sp = sparse("reset_shape", sp_input)
+    tf = sp.tf
+    if new_shape is None:
+        zero = tf.zeros_like(sp.dense_shape)
+        shape = tf.maximum(tf.reduce_max(tf.concat([sp.indices, [zero - 1]], 0), 0) + 1, zero)
+        return type(sp)(sp.indices, sp.values, shape)
+    return type(sp)(sp.indices, sp.values, tf.cast(tf.convert_to_tensor(new_shape), tf.int64)).checked()
+
+
+# ---- choice ----------------------------------------------------------------------------------------------------------
+
+
+def retain(sp_input: Any, to_retain: Any) -> SparseTensor:
+    """Those elements for which `to_retain` is true."""
+    sp = sparse("retain", sp_input)
+    keep = sp.tf.convert_to_tensor(to_retain)
+    return _taken(sp, sp.tf.reshape(sp.tf.where(keep), [-1]))
+
+
+def fill_empty_rows(sp_input: Any, default_value: Any, name: str | None = None) -> tuple[SparseTensor, Any]:
+    """The same with an element at the beginning of each row that has none, and which rows these are."""
+    sp = sparse("fill_empty_rows", sp_input).checked()
+    tf = sp.tf
+    rows = sp.dense_shape[0]
+    taken = tf.math.unsorted_segment_sum(tf.ones_like(sp.indices[:, 0]), sp.indices[:, 0], rows)
+    empty = tf.equal(taken, tf.zeros_like(taken))
+    new = tf.cast(tf.where(empty), tf.int64)
+    new = tf.concat([new, tf.zeros([tf.size(new), sp.rank - 1], tf.int64)], 1)
+    fill = tf.broadcast_to(tf.convert_to_tensor(default_value, dtype=sp.dtype), tf.shape(new)[:1])
+    indices, values = tf.concat([sp.indices, new], 0), tf.concat([sp.values, fill], 0)
+    return reorder(type(sp)(indices, values, sp.dense_shape)), empty
+
+
+# ---- arithmetic ------------------------------------------------------------------------------------------------------
+
+
+def _union(name: str, a: SparseTensor, b: SparseTensor) -> tuple[SparseTensor, Any, Any, Any]:
+    """Zero wherever one of the two has an element; the values of each there; how many of them have one."""
+    a, tf = _same_shapes(name, a, b), a.tf
+    flat = [_flat(tf, x.indices, a.dense_shape) for x in (a, b)]
+    distinct, at, count = _grouped(tf, tf.concat(flat, 0))
+    left = tf.size(a.values)
+    x = tf.math.unsorted_segment_sum(a.values, at[:left], count)
+    y = tf.math.unsorted_segment_sum(b.values, at[left:], count)
+    have = tf.math.unsorted_segment_sum(tf.ones_like(at), at, count)
+    return type(a)(_places(tf, distinct, a.dense_shape), tf.zeros_like(x), a.dense_shape), x, y, have
+
+
+def add(a: Any, b: Any, threshold: Any = 0) -> Operand | SparseTensor:
+    """The sum of two tensors at least one of which is sparse; dense if the other one is.
+
+    Where both sparse ones have an element, the sum is left out if its absolute value is below `threshold`.
+    """
+    if not isinstance(a, SparseTensor):
+        a, b = b, a
+    a = sparse("add", a)
+    tf = a.tf
+    if not isinstance(b, SparseTensor):
+        return tf.tensor_scatter_nd_add(tf.convert_to_tensor(b, dtype=a.dtype), a.indices, a.values)
+    union, x, y, have = _union("sparse.add", a, b)
+    total = union.with_values(x + y)
+    if isinstance(threshold, (int, float)) and threshold == 0:
+        return total
+    size = tf.abs(total.values)
+    return retain(total, tf.logical_or(tf.less(have, 2), tf.greater_equal(size, tf.cast(threshold, size.dtype))))
+
+
+def maximum(sp_a: Any, sp_b: Any, name: str | None = None) -> SparseTensor:
+    """The larger elements of two, wherever one of them has one."""
+    union, x, y, _ = _union("sparse.maximum", sparse("maximum", sp_a), sparse("maximum", sp_b))
+    return union.with_values(union.tf.maximum(x, y))
+
+
+def minimum(sp_a: Any, sp_b: Any, name: str | None = None) -> SparseTensor:
+    """The smaller elements of two, wherever one of them has one."""
+    union, x, y, _ = _union("sparse.minimum", sparse("minimum", sp_a), sparse("minimum", sp_b))
+    return union.with_values(union.tf.minimum(x, y))
+
+
+def sparse_dense_matmul(
+    sp_a: Any, b: Any, adjoint_a: bool = False, adjoint_b: bool = False, name: str | None = None
+) -> Operand:
+    """The product of matrices one of which is sparse.
+
+    Parameters
+    ----------
+    sp_a, b : SparseTensor and dense matrix, in any order
+    adjoint_a, adjoint_b : bool
+        Whether to transpose (and conjugate) first.
+    name : str, optional
+
+    Returns
+    -------
+    tensor, shape (rows, columns)
+    """
+    if isinstance(b, SparseTensor):
+        tf = b.tf
+        dense = tf.convert_to_tensor(sp_a, dtype=b.dtype)
+        return tf.linalg.adjoint(sparse_dense_matmul(b, dense, not adjoint_b, not adjoint_a))
+    sp = sparse("sparse_dense_matmul", sp_a).checked()
+    tf = sp.tf
+    if len(sp.dims or (0, 0)) != 2:
+        raise ShapeError(f"sparse_dense_matmul: argument `sp_a` must be a matrix, got shape {sp.shape}")
+    dense = tf.convert_to_tensor(b, dtype=sp.dtype)
+    dense = tf.linalg.adjoint(dense) if adjoint_b else dense
+    out, inner = (1, 0) if adjoint_a else (0, 1)
+    values = tf.math.conj(sp.values) if adjoint_a and sp.dtype.is_complex else sp.values
+
+    def check(inner_size: Any, rows: Any) -> None:
+        if int(inner_size) != int(rows[0]):
+            raise InvalidArgumentError(
+                f"sparse_dense_matmul: cannot multiply A and B because inner dimension does not match: "
+                f"{int(inner_size)} vs. {int(rows[0])}"
+            )
+
+    shape = tf.shape(dense)
+    columns = checked_op(sp.indices[:, inner], sp.dense_shape[inner], shape, check=check)
+    terms = tf.expand_dims(values, 1) * tf.gather(tf.identity(dense), columns)
+    return tf.math.unsorted_segment_sum(terms, sp.indices[:, out], sp.dense_shape[out])
+
+
+def _reduced(sp: SparseTensor, name: str, axis: Any, keepdims: Any, segment: Any, whole: Any) -> Operand:
+    tf = sp.tf
+    if axis is None and not keepdims:
+        return whole(sp.values)
+    named, kept = _axes(sp, name, axis)
+    if not kept:
+        total = whole(sp.values)
+        return tf.reshape(total, [1] * sp.rank) if keepdims else total
+    sizes = tf.gather(sp.dense_shape, kept)
+    flat = _flat(tf, tf.gather(sp.indices, kept, axis=1), sizes)
+    total = segment(sp.values, flat, tf.reduce_prod(sizes))
+    one = tf.constant(1, tf.int64)
+    dims = [one if a in named else sp.dense_shape[a] for a in range(sp.rank) if keepdims or a in kept]
+    return tf.reshape(total, tf.stack(dims))
+
+
+def _sparsely(sp: SparseTensor, name: str, axis: Any, keepdims: Any, segment: Any) -> SparseTensor:
+    """A reduction as a sparse tensor."""
+    tf = sp.tf
+    kept = _axes(sp, name, axis)[1]
+    sizes = tf.where(tf.constant([a in kept for a in range(sp.rank)]), sp.dense_shape, tf.ones_like(sp.dense_shape))
+    columns = sp.indices * tf.constant([int(a in kept) for a in range(sp.rank)], tf.int64)
+    distinct, at, count = _grouped(tf, _flat(tf, columns, sizes))
+    found = type(sp)(_places(tf, distinct, sizes), segment(sp.values, at, count), sizes)
+    if keepdims:
+        return found
+    shape = tf.gather(sizes, kept) if kept else tf.zeros([0], tf.int64)
+    return type(sp)(tf.gather(found.indices, tf.constant(kept, tf.int32), axis=1), found.values, shape)
+
+
+def reduce_sum(
+    sp_input: Any, axis: Any = None, keepdims: Any = None, output_is_sparse: bool = False, name: str | None = None
+) -> Operand | SparseTensor:
+    """Sums along axes (by default all): a dense tensor, or a sparse one if `output_is_sparse`."""
+    sp = sparse("reduce_sum", sp_input).checked()
+    segment = sp.tf.math.unsorted_segment_sum
+    if output_is_sparse:
+        return _sparsely(sp, "sparse.reduce_sum", axis, keepdims, segment)
+    return _reduced(sp, "sparse.reduce_sum", axis, keepdims, segment, sp.tf.reduce_sum)
+
+
+def reduce_max(
+    sp_input: Any, axis: Any = None, keepdims: Any = None, output_is_sparse: bool = False, name: str | None = None
+) -> Operand | SparseTensor:
+    """The largest elements along axes, of those that it has (0 where it has none)."""
+    sp = sparse("reduce_max", sp_input).checked()
+    tf = sp.tf
+    if output_is_sparse:
+        return _sparsely(sp, "sparse.reduce_max", axis, keepdims, tf.math.unsorted_segment_max)
+
+    def largest(values: Any, ids: Any, count: Any) -> Operand:
+        there = tf.math.unsorted_segment_sum(tf.ones_like(ids), ids, count)
+        found = tf.math.unsorted_segment_max(values, ids, count)
+        return tf.where(tf.equal(there, 0), tf.zeros_like(found), found)
+
+    return _reduced(sp, "sparse.reduce_max", axis, keepdims, largest, tf.reduce_max)
+
+
+def softmax(sp_input: Any, name: str | None = None) -> SparseTensor:
+    """The softmax along the last dimension, over the elements that there are."""
+    sp = sparse("softmax", sp_input).checked()
+    tf = sp.tf
+    if sp.dims is not None and sp.rank < 2:
+        raise ShapeError(f"sparse.softmax: argument `sp_input` must have rank 2 or more, got shape {sp.shape}")
+    _, at, count = _grouped(tf, _flat(tf, sp.indices[:, :-1], sp.dense_shape[:-1]))
+    top = tf.stop_gradient(tf.math.unsorted_segment_max(sp.values, at, count))
+    powers = tf.exp(sp.values - tf.gather(top, at))
+    return sp.with_values(powers / tf.gather(tf.math.unsorted_segment_sum(powers, at, count), at))
+
+
+def map_values(op: Any, *args: Any, **kwargs: Any) -> SparseTensor:
+    """``op`` applied to the values of sparse arguments, which must have the same indices."""
+    every = [x for x in (*args, *kwargs.values()) if isinstance(x, SparseTensor)]
+    if not every:
+        raise ValueError("sparse.map_values: no SparseTensor in the arguments")
+    first = every[0]
+
+    def check(indices: Any, *others: Any) -> None:
+        if any(indices.shape != o.shape or (indices != o).any() for o in others):
+            raise InvalidArgumentError("sparse.map_values: the sparse arguments must have equal indices")
+
+    plain = [x.values if isinstance(x, SparseTensor) else x for x in args]
+    named = {k: x.values if isinstance(x, SparseTensor) else x for k, x in kwargs.items()}
+    indices = first.indices
+    if len(every) > 1:
+        indices = checked_op(indices, indices, *[x.indices for x in every[1:]], check=check)
+    return type(first)(indices, op(*plain, **named), first.dense_shape)
+
+
+__all__ = [
+    "add", "concat", "expand_dims", "fill_empty_rows", "map_values", "maximum", "minimum",
+    "reduce_max", "reduce_sum", "reorder", "reset_shape", "reshape", "retain", "slice",
+    "softmax", "sparse_dense_matmul", "split", "to_dense", "to_indicator", "transpose",
+]  # fmt: skip

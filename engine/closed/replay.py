@@ -1,0 +1,325 @@
+"""Compiled reverse walks: a training loop records the same tape every step, so its walk is planned once and kept.
+
+The structure of a recording (ops, parameters, who feeds whom, shapes and dtypes) is a key. When a structure is seen
+again and again, the reverse walk runs once more with symbols in place of arrays; the nodes it makes are lowered to a
+`Program` whose arguments are values on the tape. From then on a gradient of that structure costs looking up the key and
+running straight-line kernel calls. The walk and the rules are the same, the passes are bit-exact, so the results are
+too.
+
+While other tapes record, which want to know each op, it is these ops that are kept (`OpList`) and applied, not a
+program.
+"""
+
+from __future__ import annotations
+
+import itertools
+from collections.abc import Sequence
+from copy import copy
+from typing import Any
+
+import numpy as np
+
+from engine.closed.op_list import OpList
+from engine.closed.retrace import Retrace
+from engine.compiler.ir.layout import order_of_value
+from engine.compiler.program import Program
+from engine.compiler.updates.late_updates import with_late_arrays
+from engine.core.batching import Batched
+from engine.core.dtypes import DType
+from engine.core.eager import EagerTensor, in_c
+from engine.core.op import Node, distinct
+from engine.core.operands import Operand
+from engine.core.tape import Recording, active, logged, paused
+from engine.core.value import address, as_array, aval_of
+from engine.core.variable import Variable
+from engine.ops.indexed_slices import IndexedSlices, stand_in
+from engine.reverse import reverse
+from engine.runtime.cache import Cache
+from engine.slopes import prepared
+
+COMPILE_AFTER = 2
+"""How often a structure must have been walked before it is worth compiling."""
+_CAPACITY = 256
+"""Structures kept."""
+_FOLD_LIMIT = 1 << 12
+"""Largest constant, in bytes, of a compiled walk. It is kept as long as the walk is, and large zeros are soon made."""
+
+_FEW = 8
+"""So many values are looked for one by one."""
+
+_walks: Cache[int, int] = Cache("counted walks", _CAPACITY)
+"""Hash of a structure's key to how often it was walked; counting keeps nothing alive that way."""
+_compiled: Cache[Any, Replay | RecordedReplay] = Cache("compiled walks", _CAPACITY)
+counters = {"walked": 0, "compiled": 0, "replayed": 0}
+"""How many gradients were walked, compiled and replayed, for tests and the curious; threads may lose a count."""
+
+
+class Replay:
+    """A compiled reverse walk.
+
+    Attributes
+    ----------
+    program : Program
+    arguments : list of int
+        Which values of the recording (as `Structure` numbers them) the program takes; seeds follow.
+    results : list of (int, pair of int, or None)
+        Per source, which result of the program is its cotangent, or which two are its rows and their indices.
+    batched : list of bool
+        Per source, whether the cotangent has the batch axis of the seeds.
+    """
+
+    __slots__ = ("arguments", "batched", "program", "results")
+
+    def __init__(self, program: Program, arguments: list[int], results: list[Any], batched: list[bool]) -> None:
+        self.program = program
+        self.arguments = arguments
+        self.results = results
+        self.batched = batched
+
+    def __call__(self, values: list[Any], seeds: Sequence[Any], sources: Sequence[Any]) -> list[Any]:
+        """The cotangents for a recording of this structure."""
+        out = self.program(*arrays_of([*values, *seeds], self.arguments))
+        if self.program.products:
+            out = with_late_arrays(out, self.program.products)
+        found = [
+            out[i] if type(i) is int else _cotangent(out, i, source)
+            for i, source in zip(self.results, sources, strict=True)
+        ]
+        if True in self.batched:
+            level = next(s.level for s in seeds if type(s) is Batched)
+            return [Batched(g, level) if b else g for g, b in zip(found, self.batched, strict=True)]
+        return found
+
+
+class RecordedReplay:
+    """A reverse walk whose ops are recorded.
+
+    Attributes
+    ----------
+    ops : OpList
+        Takes the values of the recording, and the seeds.
+    results : list of (int, pair of int, or None)
+        As for a `Replay`.
+    """
+
+    __slots__ = ("ops", "results")
+
+    def __init__(self, ops: OpList, results: list[Any]) -> None:
+        self.ops = ops
+        self.results = results
+
+    def __call__(self, values: list[Any], seeds: Sequence[Any], sources: Sequence[Any]) -> list[Any]:
+        """The cotangents for a recording of this structure."""
+        out = self.ops([*values, *seeds])
+        return [_cotangent(out, i, source) for i, source in zip(self.results, sources, strict=True)]
+
+
+def _cotangent(out: Sequence[Any], result: Any, source: Any) -> IndexedSlices | None:
+    """One cotangent from the results of a program; see `Replay.results`."""
+    if type(result) is tuple:
+        return IndexedSlices(out[result[0]], out[result[1]], like=stand_in(source))
+    return None if result is None else out[result]
+
+
+def array_of(x: Any) -> Operand:
+    """The array behind a value of the recording or a seed."""
+    if type(x) is EagerTensor:
+        return x._array
+    if isinstance(x, Variable):
+        return as_array(x.read_value())
+    return x.inner if type(x) is Batched else x
+
+
+def arrays_of(values: list[Any], places: list[int]) -> list[Any]:
+    """The arrays behind some of the values."""
+    given = [values[i] for i in places]
+    return [x._array if type(x) is EagerTensor else array_of(x) for x in given]
+
+
+class Structure:
+    """A recording seen as a key, with its values numbered in the order in which they appear.
+
+    Attributes
+    ----------
+    key : hashable
+        Equal for equal structures; of a recording in C, no tuple but numbers.
+    values : list of Value
+        By number.
+
+    Raises
+    ------
+    AttributeError, TypeError
+        If the recording holds something that has no structure to compare: symbols, batches, or a function among the
+        parameters (`custom_gradient`), which must be asked anew each time.
+    """
+
+    __slots__ = ("_slots", "key", "values")
+
+    def __init__(self, nodes: Sequence[Node]) -> None:
+        self._slots: dict[int, int] | None = None
+        if in_c and type(nodes) is Recording:
+            self.values, self.key = in_c.structure(nodes.log)
+            return
+        slots: dict[int, int] = {}
+        values: list[Any] = []
+        parts: list[Any] = []
+        for op, inputs, params, result in logged(nodes):
+            parts.append(op)
+            for x in inputs:
+                slot = slots.get(address(x))
+                if slot is None:
+                    slot = slots[address(x)] = len(values)
+                    values.append(x)
+                    if type(x) is EagerTensor:
+                        array = x._array
+                        parts += (array.shape, array.dtype, array.flags.c_contiguous)
+                    else:
+                        parts += _leaf(x)
+                parts.append(slot)
+            if params:
+                for name, param in params.items():
+                    parts += (name, distinct(param))
+            if op.multi:
+                slots.update(zip(map(address, result), itertools.count(len(values)), strict=False))
+                values += result
+                parts += [out._array.shape for out in result]
+            else:
+                slots[address(result)] = len(values)
+                values.append(result)
+                parts.append(result._array.shape)
+        self._slots, self.values = slots, values
+        self.key = tuple(parts)
+
+    def numbers(self, values: list[Any]) -> list[Any]:
+        """The numbers of some values; None for one that is not there."""
+        if in_c and self._slots is None and len(values) <= _FEW:
+            return in_c.places(self.values, values)
+        slots = self.slots if self._slots is None else self._slots
+        return [slots.get(address(x)) for x in values]
+
+    @property
+    def slots(self) -> dict[int, int]:
+        """``address(value) -> number``."""
+        if self._slots is None:
+            self._slots = dict(zip(map(address, self.values), itertools.count(), strict=False))
+        return self._slots
+
+    def beside(self, values: list[Any]) -> tuple[Structure, list[int]]:
+        """This structure, with further numbers for those of `values` that the recording does not hold; and theirs."""
+        numbers = self.numbers(values)
+        if None not in numbers:
+            return self, numbers
+        further = {address(x): x for x, number in zip(values, numbers, strict=True) if number is None}
+        other = copy(self)
+        other.values = [*self.values, *further.values()]
+        other._slots = None
+        other.key = (self.key, "beside", *[_leaf(x) for x in further.values()])
+        return other, other.numbers(values)
+
+
+def structure_of(nodes: Sequence[Node]) -> Structure:
+    """The structure of nodes; that of a recording is found once."""
+    return nodes.known(Structure) if type(nodes) is Recording else Structure(nodes)
+
+
+def _leaf(x: Any) -> tuple[Any, ...]:
+    """What the key says of a value that the recording did not compute."""
+    if type(x) is EagerTensor:
+        return x._array.shape, x._array.dtype, x._array.flags.c_contiguous
+    if isinstance(x, (np.ndarray, np.generic)):
+        return x.shape, x.dtype, x.flags.c_contiguous
+    if isinstance(x, Variable):
+        return x._shape, x.dtype
+    if isinstance(x, (tuple, int)):
+        # a shape: part of the structure
+        return "shape", distinct(x)
+    if type(x) is Batched and isinstance(x.inner, np.ndarray):
+        return "batched", x.inner.shape, x.inner.dtype, x.inner.flags.c_contiguous
+    raise TypeError(f"{type(x).__name__} has no structure to compare")
+
+
+if in_c:
+    in_c.setup_structure(DType, distinct, _leaf, array_of)
+    arrays_of = in_c.arrays_of
+
+
+def replayed(
+    nodes: Sequence[Node],
+    seeds: Sequence[tuple[Any, Any]],
+    sources: Sequence[Any],
+    *,
+    sparse: bool = False,
+    pairwise: bool = False,
+    late: bool = False,
+    ones: bool = False,
+) -> list[Any]:
+    """What `engine.reverse.reverse` returns for an eager recording, by a compiled walk where there is one.
+
+    While no tape is recording, the result consists of plain arrays; if they may be `late`, some are products that are
+    still to be computed (`LateArray`). While one is, it consists of eager tensors.
+    """
+    recorded = bool(active.tapes)
+    options = sparse, pairwise, ones, late and not recorded
+    try:
+        structure = structure_of(nodes)
+        ends = structure.numbers([*[t for t, _ in seeds], *sources])
+        if None in ends[: len(seeds)]:
+            raise KeyError("a target was not recorded")
+        if recorded and not all(type(s) is EagerTensor for _, s in seeds):
+            raise TypeError("ops are kept for eager tensors")
+        key = (structure.key, len(seeds), *ends, *[_leaf(s) for _, s in seeds], *options, recorded)
+        replay = _compiled.get(key)
+    except (AttributeError, TypeError, KeyError):
+        replay = key = None
+    if replay is not None:
+        counters["replayed"] += 1
+        return replay(structure.values, [seed for _, seed in seeds], sources)
+    counters["walked"] += 1
+    if key is not None:
+        walks = _walks.put(hash(key), (_walks.get(hash(key)) or 0) + 1)
+        if walks > COMPILE_AFTER:
+            made = _compile(nodes, structure, seeds, sources, *options, recorded)
+            if made is not None:
+                _compiled.put(key, made)
+    nodes = prepared(nodes, sources)
+    return reverse(nodes, seeds, sources, sparse=sparse, pairwise=pairwise, ones=ones)
+
+
+def _compile(
+    nodes: Sequence[Node],
+    structure: Structure,
+    seeds: Sequence[tuple[Any, Any]],
+    sources: Sequence[Any],
+    sparse: bool,
+    pairwise: bool,
+    ones: bool,
+    late: bool,
+    recorded: bool,
+) -> Replay | RecordedReplay | None:
+    """The walk, made once with symbols; None if a walk that is recorded may be another one each time."""
+    counters["compiled"] += 1
+    again = Retrace(nodes, structure.values, _FOLD_LIMIT)
+    given = [again.trace.placeholder(aval_of(array_of(s))) for _, s in seeds]
+    levels = [s.level if type(s) is Batched else None for _, s in seeds]
+    of = {id(v): s for v, s in zip(structure.values, again.symbols, strict=True)}
+    with paused():
+        pairs = [
+            (of[id(t)], s if level is None else Batched(s, level))
+            for (t, _), s, level in zip(seeds, given, levels, strict=True)
+        ]
+        wanted_of = [of.get(id(s), s) for s in sources]
+        again_nodes = prepared(again.nodes, wanted_of)
+        found = reverse(again_nodes, pairs, wanted_of, sparse=sparse, pairwise=pairwise, ones=ones)
+    parts = [(g.values, g.indices) if type(g) is IndexedSlices else () if g is None else (array_of(g),) for g in found]
+    wanted = [part for group in parts for part in group]
+    order = iter(range(len(wanted)))
+    positions = [tuple([next(order) for _ in group]) for group in parts]
+    results = [(None, *p)[-1] if len(p) < 2 else p for p in positions]
+    if recorded:
+        try:
+            return RecordedReplay(again.listed(wanted, given), results)
+        except TypeError:
+            return None
+    program, taken = again.lowered(wanted, given, [order_of_value(s) for _, s in seeds], late)
+    taken += range(len(structure.values), len(structure.values) + len(seeds))
+    return Replay(program, taken, results, [type(g) is Batched for g in found])

@@ -1,0 +1,233 @@
+"""Functions that are recorded once and from then on run as programs.
+
+`FunctionTape` records what a function does with its arguments, variables and random draws. `TracedFunction` makes a
+trace of it: arguments become placeholders, variables handles, all else constants. The trace is lowered like a graph,
+when the function is called again. From then on a call costs what a session's run costs, and gives the same bits as the
+function. While tapes record, another program gives the results of all ops, too, and the tapes are told of these
+(`engine.closed.call_record`).
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import Any
+
+from engine.closed.call_record import CallRecord, Untraceable
+from engine.compiler.eager_state import assign
+from engine.compiler.ir.layout import order_of_value
+from engine.compiler.lowering import lower
+from engine.core import nest
+from engine.core.eager import EagerTensor, wrap
+from engine.core.function_tape import Again, FunctionTape
+from engine.core.instantiate import in_trace, instantiate
+from engine.core.op import Node
+from engine.core.tape import active, unrecorded
+from engine.core.trace import Trace
+from engine.core.value import aval_of
+from engine.core.variable import Variable, assign_variable, read_variable, variable_handle
+from engine.runtime.commit import exclusively, in_order
+
+MOST_NODES = 20_000
+"""A function that does more is not traced: it is a loop in Python, whose program would take long to make."""
+
+
+class TracedFunction:
+    """What a function did, to be done again with other arguments.
+
+    Parameters
+    ----------
+    tape : FunctionTape
+        Stopped.
+    arguments : sequence of EagerTensor
+        What the function was given.
+    result : structure
+        What it returned: tensors, variables, and what is the same each time.
+
+    Attributes
+    ----------
+    record : CallRecord, str or None
+        What tapes around a call are told; or why it runs as Python while they record. None if it assigns to trainable
+        variables, as training steps do: usual tapes watch these, so nothing is made ready for them.
+
+    Raises
+    ------
+    Untraceable
+        If it did something that is no op, or made something of a shape that depends on contents.
+    """
+
+    def __init__(self, tape: FunctionTape, arguments: Sequence[EagerTensor], result: Any) -> None:
+        if tape.refusal:
+            raise Untraceable(tape.refusal)
+        leaves = nest.flatten(result)
+        self._again = [again for _, again in tape.drawn]
+        self._trace = Trace()
+        self._alone: _Compiled | None = None
+        self._told: _Compiled | None = None
+        given = [*arguments, *[x for values, _ in tape.drawn for x in values]]
+        self._orders = [order_of_value(x) for x in given]
+        self._inputs = [self._trace.placeholder(aval_of(x)) for x in given]
+        of = {id(x): symbol for x, symbol in zip(given, self._inputs, strict=True)}
+        self._variables: dict[int, Variable] = {}
+        touched = {**{key: v for key, (v, _) in tape.reads.items()}, **tape.written}
+        handles = {key: self._handle(v) for key, v in touched.items()}
+        for key, (_, value) in tape.reads.items():
+            of[id(value)] = self._trace.apply(read_variable, (handles[key],), {})
+        new = {key: tape.current[key] for key in tape.written}
+        self._places = [i for i, x in enumerate(leaves) if type(x) is EagerTensor and tape.follows(x)]
+        ends = [*[leaves[i] for i in self._places], *new.values()]
+        self._repeat(_needed(tape.everything(), ends), of)
+        self._outputs = [of[id(leaves[i])] for i in self._places]
+        self._structure = nest.map_structure(lambda x: None, result)
+        self._leaves = [None if i in self._places else x for i, x in enumerate(leaves)]
+        for key, value in new.items():
+            self._trace.apply(assign_variable, (handles[key], of.get(id(value), value)), {})
+        self._length = len(self._trace.nodes)
+        self.record = self._recorded(tape, given, leaves, of)
+
+    def _recorded(self, tape: FunctionTape, given: Sequence[Any], leaves: list[Any], of: dict[int, Any]) -> Any:
+        """What tapes around it are told, if it can be."""
+        if any(variable.trainable for variable in tape.written.values()):
+            return None
+        try:
+            record = CallRecord(tape, given, leaves)
+            self._repeat([n for n in _needed(tape.everything(), record.made) if id(n.outputs[0]) not in of], of)
+        except Exception as error:  # noqa: BLE001 - whatever it is, Python can run it
+            return str(error)
+        self._wanted = [of[id(x)] for x in record.made]
+        record.made.clear()
+        return record
+
+    def _handle(self, variable: Variable) -> Any:
+        if not variable.aval.is_static:
+            raise Untraceable(f"the shape of variable {variable.name!r} may change")
+        (handle,) = self._trace.append(variable_handle, (), {"aval": variable.aval, "default": None}, (variable.aval,))
+        self._variables[id(handle)] = variable
+        return handle
+
+    def _repeat(self, nodes: list[Node], of: dict[int, Any]) -> None:
+        """Add nodes to the trace."""
+        if len(nodes) > MOST_NODES:
+            raise Untraceable(f"it applies {len(nodes)} ops, more than {MOST_NODES}")
+        made = {id(out) for node in nodes for out in node.outputs}
+        for node in nodes:
+            if node.op.stateful:
+                raise Untraceable(f"what {node.op.title} gives depends on more than its operands")
+            for x in node.inputs:
+                if id(x) not in of and id(x) not in made:
+                    of[id(x)] = self._trace.operand(x)
+        instantiate(nodes, of, self._made)
+        for node in nodes:
+            for out in node.outputs:
+                if of[id(out)].aval.shape != out._shape:
+                    raise Untraceable(f"the shape of what {node.op.title} gives depends on the contents of tensors")
+
+    def _made(self, node: Node, operands: tuple[Any, ...]) -> Sequence[Any]:
+        op = node.op
+        same = op.simplify([x.aval for x in operands], node.params) if op.multi and op.simplify else None
+        # a rule of the user's own is not needed any more, and may hold tensors
+        return in_trace(self._trace)(node, operands) if same is None else [operands[i] for i in same]
+
+    def __call__(self, arguments: Sequence[EagerTensor]) -> Any:
+        """What the function returns for other arguments of the same shapes and dtypes; an error changes nothing.
+
+        Raises
+        ------
+        Untraceable
+            If tapes record that must see Python run.
+        """
+        if active.tapes:
+            if not isinstance(self.record, CallRecord) or not self.record.fits(active.tapes):
+                raise Untraceable(str(self.record))
+            run: Any = self._under_tapes
+        else:
+            run = self._result
+        if not self._again:
+            return run(arguments, [])
+        drawn: list[tuple[Again, Sequence[Any]]] = []
+        try:
+            for again in self._again:
+                drawn.append((again, again()))  # noqa: PERF401 - what was drawn before one fails is needed
+            return run(arguments, [x for _, found in drawn for x in found])
+        except Exception:
+            # Python, which runs now, draws the same once more
+            for again, found in reversed(drawn):
+                again.take_back(found)
+            raise
+
+    def _result(self, arguments: Sequence[EagerTensor], drawn: list[Any]) -> Any:
+        if self._alone is None:
+            self._alone = self._compiled(self._length, self._outputs)
+        found = self._alone([*[x._array for x in arguments], *drawn])
+        leaves = list(self._leaves)
+        for i, array in zip(self._places, found, strict=False):
+            leaves[i] = EagerTensor(array)
+        return self._packed(leaves)
+
+    def _under_tapes(self, arguments: Sequence[EagerTensor], drawn: list[Any]) -> Any:
+        """The same, told to the tapes that record this thread."""
+        if self._told is None:
+            self._told = self._compiled(None, self._wanted)
+        read: list[EagerTensor] = []
+        found = unrecorded(self._told, [*[x._array for x in arguments], *drawn], self.record.read, read)
+        made = found[: len(self._wanted)]
+        values = self.record.tell([*arguments, *map(wrap, drawn)], read, made)
+        numbers = zip(self._leaves, self.record.results, strict=True)
+        return self._packed([x if number is None else values[number] for x, number in numbers])
+
+    def _packed(self, leaves: list[Any]) -> Any:
+        return nest.pack_sequence_as(self._structure, leaves) if nest.is_nested(self._structure) else leaves[0]
+
+    def _compiled(self, length: int | None, outputs: list[Any]) -> _Compiled:
+        """The program of the trace's first nodes; another thread may make the same one."""
+        return _Compiled(self._trace.nodes[:length], self._inputs, outputs, self._orders, self._variables)
+
+
+class _Compiled:
+    """A program of a trace, and the variables that it reads and writes."""
+
+    def __init__(
+        self,
+        nodes: list[Node],
+        inputs: Sequence[Any],
+        outputs: list[Any],
+        orders: Sequence[Any],
+        variables: dict[int, Variable],
+    ) -> None:
+        self._program, reads, assigned = lower(nodes, [(s, s.aval) for s in inputs], outputs, orders=orders)
+        self._count, self._variables = len(outputs), variables
+        self._reads = [variables[id(handle)] for handle in reads]
+        self._assigned = [(variables[id(a.handle)], a.in_part) for a in assigned]
+        changed = [v for v, _ in self._assigned]
+        changed += [variables[key] for u in self._program.updates for keys in u.keys for key in keys]
+        self._locks = in_order(lock for v in changed for lock in v.locks)
+
+    def __call__(self, arrays: list[Any], read: Sequence[Variable] = (), tensors: Any = None) -> Sequence[Any]:
+        """The outputs, after variables were written; `tensors` is given what those of `read` held before."""
+        if self._locks:
+            return exclusively(self._locks, self._run, arrays, read, tensors)
+        return self._run(arrays, read, tensors)
+
+    def _run(self, arrays: list[Any], read: Sequence[Variable], tensors: Any) -> Sequence[Any]:
+        if read:
+            tensors += type(read[0]).tensors(read)
+            # the same arrays, as another thread may assign
+            held = {id(v): x._array for v, x in zip(read, tensors, strict=True)}
+            arrays += [held[id(v)] if id(v) in held else type(v).arrays([v])[0] for v in self._reads]
+        elif self._reads:
+            arrays += type(self._reads[0]).arrays(self._reads)
+        found = self._program(*arrays)
+        if self._locks:
+            arrays.clear()
+            assign(self._assigned, found[self._count :], self._program.updates, self._variables)
+        return found
+
+
+def _needed(nodes: Sequence[Node], ends: Sequence[Any]) -> list[Node]:
+    """The nodes that some values are computed from, in their order."""
+    needed = set(map(id, ends))
+    found = []
+    for node in reversed(nodes):
+        if not needed.isdisjoint(map(id, node.outputs)):
+            found.append(node)
+            needed.update(map(id, node.inputs))
+    return found[::-1]

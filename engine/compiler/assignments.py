@@ -1,0 +1,72 @@
+"""Assignments to variables as results of a program: a new value, or the entries of it that differ.
+
+A variable that is assigned its own value with some entries replaced (rows of an embedding, in a training step) need not
+be copied: the program returns index vectors and entries, and its caller writes them into the variable, once the whole
+program has succeeded.
+"""
+
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from typing import Any
+
+from engine.compiler.ir.instruction import Instruction
+from engine.ops.scatter import tensor_scatter_update_op
+
+
+@dataclass(frozen=True, slots=True)
+class Assignment:
+    """What a program's results say of a variable.
+
+    Attributes
+    ----------
+    handle : Value
+        The variable's.
+    in_part : bool
+        Whether there are two results for it, index vectors and the entries that they name, to be written into its
+        value; else there is one, the new value.
+    """
+
+    handle: Any
+    in_part: bool = False
+
+
+def assignments(
+    changed: Sequence[tuple[Any, int]],
+    initial: Mapping[int, int],
+    instructions: Sequence[Instruction],
+    wanted: Sequence[int],
+) -> tuple[list[Assignment], list[int]]:
+    """The assignments, and the value ids of their results.
+
+    Parameters
+    ----------
+    changed : sequence of (handle, value id)
+        The variables assigned to, and their new values.
+    came : mapping
+        ``id(handle) -> value id`` of the variables' values before the run, which may be changed in part.
+    instructions : sequence of Instruction
+    wanted : sequence of int
+        The value ids of the program's other results.
+    """
+    found: list[Assignment] = []
+    results: list[int] = []
+    if not changed:
+        return found, results
+    used = Counter([*wanted, *[value_id for _, value_id in changed]])
+    used.update(s for instruction in instructions for s in instruction.inputs)
+    made_by = {s: instruction for instruction in instructions for s in instruction.outputs}
+    for handle, value_id in changed:
+        part = _part(made_by.get(value_id), initial.get(id(handle))) if used[value_id] == 1 else ()
+        found.append(Assignment(handle, in_part=bool(part)))
+        results += part or (value_id,)
+    return found, results
+
+
+def _part(change: Instruction | None, whole: int | None) -> tuple[int, ...]:
+    """The value ids of index vectors and entries, if an instruction replaces just these in `whole`."""
+    if change is None or change.op is not tensor_scatter_update_op or change.params.get("batch_dims"):
+        return ()
+    return change.inputs[1:] if change.inputs[0] == whole else ()

@@ -1,0 +1,497 @@
+"""Lowering: from nodes of a trace to a `Program` for given shapes.
+
+Lowering walks the nodes once, in the order of execution, and evaluates each abstractly with the now known avals. Each
+value gets a *value id*, as in any static single assignment form. On the way `Lowering.emit` applies the passes of level
+"node"; then the passes that look at all instructions run. `engine.compiler.pipeline.PIPELINE` lists them all.
+
+*State.* ``read_variable`` becomes whatever the variable holds at that point: the program's state input, or the value
+last assigned to it; ``variable_is_initialized`` becomes a state input of its own. ``assign_variable`` becomes nothing
+but a new current value. So programs are pure, reads and assignments happen in the order in which the graph was built,
+and a run that fails changes nothing.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Collection, Mapping, Sequence
+from dataclasses import dataclass, field
+from typing import Any
+
+import numpy as np
+
+from engine.compiler.assignments import Assignment, assignments
+from engine.compiler.ir.instruction import Instruction, is_stateful
+from engine.compiler.ir.layout import Order, is_view, order_of, order_of_result
+from engine.compiler.ir.traced_value import TracedValue, ValueTable
+from engine.compiler.passes.algebraic import (
+    SEEDS,
+    Structure,
+    seed_product,
+    simplified,
+    structure_of_array,
+    structure_of_result,
+    structure_of_seeds,
+)
+from engine.compiler.pipeline import DEFAULT_PASSES, run_pipeline
+from engine.compiler.program import Program, located
+from engine.compiler.updates.late_updates import Update, products_put_off, taken_out
+from engine.core.aval import Aval, Shape, is_known
+from engine.core.eager import abstract_operand
+from engine.core.expand_axes import seed_rows
+from engine.core.instantiate import instantiate
+from engine.core.op import Node, Op, distinct
+from engine.core.operands import Operand
+from engine.core.structural import contiguous, reshape_to
+from engine.core.trace import constant
+from engine.core.value import as_array, scalar
+from engine.core.variable import assign_variable, read_variable, variable_handle, variable_is_initialized
+from engine.ops.creation import identity_like
+from engine.runtime.errors import ShapeError
+from engine.runtime.tuning import TUNING
+
+FOLD_LIMIT, FOLD_TOTAL = TUNING.fold_bytes, 16
+"""Bytes of a constant that is folded, if no operand is as large, and how many such limits all of them may take."""
+
+
+@dataclass
+class Lowering(ValueTable):
+    """The state of one lowering.
+
+    Attributes
+    ----------
+    ids : dict
+        ``id(symbol) -> value id``.
+    current : dict
+        ``id(handle) -> value id`` holding the variable's value at this point.
+    reads : dict
+        ``id(handle) -> (handle, value id)`` of the state inputs, in the order of first use.
+    assigned : dict
+        ``id(handle) -> handle`` of the variables assigned to.
+    structures : dict
+        What is known of the contents of a value.
+    before_reshape : dict
+        ``value id -> value id`` of what it is a reshape of, if both have the same memory.
+    node : Node
+        The node being lowered.
+    first : dict
+        ``(shape, dtype) -> value id`` of the first value of that shape and dtype.
+    orders : dict
+        What is known of how a value lies in memory.
+    """
+
+    passes: Collection[str]
+    describe: Callable[[Node], str]
+    state_aval: Callable[[Any], Aval]
+    fold_limit: int
+    folded_bytes: int = 0
+    ids: dict[int, int] = field(default_factory=dict)
+    avals: dict[int, Aval] = field(default_factory=dict)
+    constants: dict[int, Any] = field(default_factory=dict)
+    instructions: list[Instruction] = field(default_factory=list)
+    current: dict[int, int] = field(default_factory=dict)
+    reads: dict[int, tuple[Any, int]] = field(default_factory=dict)
+    assigned: dict[int, Any] = field(default_factory=dict)
+    seen: dict[Any, tuple[int, ...]] = field(default_factory=dict)
+    report: dict[str, int] = field(default_factory=dict)
+    structures: dict[int, Structure] = field(default_factory=dict)
+    before_reshape: dict[int, int] = field(default_factory=dict)
+    first: dict[Any, int] = field(default_factory=dict)
+    orders: dict[int, Order] = field(default_factory=dict)
+    node: Any = None
+
+    def new_id(self, aval: Aval, order: Order = Order.UNKNOWN) -> int:
+        """A fresh value id."""
+        value_id = len(self.avals)
+        self.avals[value_id] = aval
+        size = aval.size
+        self.orders[value_id] = Order.CONTIGUOUS if size is not None and size <= 1 else order
+        if size is not None:
+            self.first.setdefault((aval.shape, aval.dtype), value_id)
+        return value_id
+
+    def referring(self, op: Op, inputs: tuple[int, ...]) -> tuple[int, ...]:
+        """The operands with the first value ids of the same shapes in place of references."""
+        new = inputs
+        for i in op.references:
+            if i < len(inputs) and is_known((a := self.avals[inputs[i]]).shape):
+                new = (*new[:i], self.first[a.shape, a.dtype], *new[i + 1 :])
+        if new != inputs:
+            self.count("reference_operands")
+        return new
+
+    def visit(self, node: Node) -> None:
+        """Lower one node."""
+        if node.op is read_variable:
+            self.ids[id(node.outputs[0])] = self.id_of(node.inputs[0])
+        elif node.op is variable_is_initialized:
+            self.ids[id(node.outputs[0])] = self.state_of(node.outputs[0])
+        elif node.op is assign_variable:
+            self.assign(node)
+        else:
+            inputs = tuple([self.id_of(x) for x in node.inputs])
+            self.node = node
+            try:
+                outputs = self.emit(node.op, inputs, node.params)
+            except Exception as error:
+                raise located(error, self.describe(node)) from error
+            for symbol, value_id in zip(node.outputs, outputs, strict=True):
+                # one that is given keeps the value it is given
+                self.ids.setdefault(id(symbol), value_id)
+
+    def id_of(self, x: Any) -> int:
+        """The value id of an operand: what a variable holds, for its handle.
+
+        The derivative of reading is reading. So something computed may be read, and the shape of a handle asked for.
+        """
+        value_id = self.ids.get(id(x))
+        return self.state_of(x) if value_id is None or x.node.op is variable_handle else value_id
+
+    def state_of(self, handle: Any) -> int:
+        """The value id that holds the variable's value now."""
+        key = id(handle)
+        if key not in self.current:
+            # what a variable holds is in C order
+            value_id = self.new_id(self.state_aval(handle), Order.CONTIGUOUS)
+            self.reads[key] = (handle, value_id)
+            self.current[key] = value_id
+        return self.current[key]
+
+    def assign(self, node: Node) -> None:
+        """An assignment: from here on the variable holds the operand's value."""
+        handle, value = node.inputs
+        value_id = self.in_order(self.ids[id(value)])
+        try:
+            assign_variable.abstract(handle.aval, self.avals[value_id])
+        except ShapeError as error:
+            raise located(error, self.describe(node)) from error
+        self.current[id(handle)] = value_id
+        self.assigned[id(handle)] = handle
+        self.ids[id(node.outputs[0])] = value_id
+
+    def is_contiguous(self, value_id: int) -> bool:
+        """Whether a value is known to lie in C order."""
+        return self.orders[value_id] is Order.CONTIGUOUS
+
+    def in_order(self, value_id: int) -> int:
+        """The value id of the same value in C order."""
+        return value_id if self.is_contiguous(value_id) else self.emit(contiguous, (value_id,), {})[0]
+
+    def emit(self, op: Op, inputs: tuple[int, ...], params: dict[str, Any]) -> tuple[int, ...]:
+        """The output value ids of an op: existing ones if a pass finds them, else those of a new instruction."""
+        if op is constant:
+            return (self.constant_id(params["value"]),)
+        avals = [self.avals[s] for s in inputs]
+        # shapes that are known only now are examined before a pass makes something else of the op
+        results = op.result_avals(avals, params)
+        if op.expand is not None and (inner := op.expand(avals, params)) is not None:
+            return self.spliced(inner, inputs)
+        if op.fix is not None:
+            arrays = {i: self.constants[s] for i, s in enumerate(inputs) if s in self.constants}
+            inputs, params = op.fix(inputs, arrays, params)
+            avals = [self.avals[s] for s in inputs]
+        if "noop_elimination" in self.passes and op.simplify is not None:
+            same = op.simplify(avals, params)
+            if op.multi and same is not None:
+                self.count("noop_elimination")
+                return tuple([inputs[i] for i in same])
+            if same is not None and not (self.is_contiguous(inputs[same]) or is_view(op, avals, params)):
+                # the op's own result would lie in memory in another way, perhaps
+                same = None
+            if same is not None and (kept := self.reshaped(op, inputs[same], results)) is not None:
+                self.count("noop_elimination")
+                return (kept,)
+        if op.references and "reference_operands" in self.passes:
+            inputs = self.referring(op, inputs)
+        key = _key(op, self.in_either_order(inputs) if op.commutes else inputs, params)
+        if "common_subexpression_elimination" in self.passes and key in self.seen:
+            self.count("common_subexpression_elimination")
+            return self.seen[key]
+        # what is known of a constant says more than its elements
+        known = not self.structures.keys().isdisjoint(inputs)
+        outputs = self.rewritten(op, inputs, avals, params, known) if known else None
+        if outputs is None and "constant_folding" in self.passes:
+            outputs = self.folded(op, inputs, params)
+        if outputs is None and not known:
+            outputs = self.rewritten(op, inputs, avals, params, known)
+        if outputs is None:
+            outputs = self.instruction(op, inputs, avals, params, results)
+        if key is not None:
+            self.seen[key] = outputs
+        return outputs
+
+    def in_either_order(self, inputs: tuple[int, ...]) -> tuple[int, ...]:
+        """The inputs of an op that commutes, sorted if the result's bits, and how it lies in memory, stay the same.
+
+        Complex products are fused in one order and not in the other.
+        """
+        same = all(self.is_contiguous(s) and not self.avals[s].dtype.is_complex for s in inputs)
+        return tuple(sorted(inputs)) if same else inputs
+
+    def spliced(self, inner: Any, inputs: tuple[int, ...]) -> tuple[int, ...]:
+        """The output value ids of the sub-trace that an op stands for."""
+        of = dict(zip(map(id, inner.parameters), inputs, strict=True))
+        instantiate(inner.nodes, of, lambda node, ids: self.emit(node.op, ids, node.params))
+        return tuple([of[id(result)] for result in inner.results])
+
+    def apply(self, op: Op, inputs: tuple[Any, ...], params: dict[str, Any]) -> TracedValue | tuple[TracedValue, ...]:
+        """The traced result of an op on traced values: what replaces a node is written in ops."""
+        ids = tuple([x.value_id if type(x) is TracedValue else self.constant_id(as_array(x)) for x in inputs])
+        outputs = tuple([TracedValue(self, s) for s in self.emit(op, ids, params)])
+        return outputs if op.multi else outputs[0]
+
+    def reshaped(self, op: Op, value_id: int, out: Aval) -> int | None:
+        """The value id of an op's result, of which `out` is known, that equals `value_id` up to its shape."""
+        aval = self.avals[value_id]
+        if out.shape == aval.shape and aval.is_static:
+            return value_id
+        if not (out.is_static and aval.is_static and aval.dtype.is_differentiable):
+            return None
+        source = self.before_reshape.get(value_id, value_id)
+        if self.avals[source].shape == out.shape:
+            return source
+        if op is reshape_to and source == value_id:
+            return None
+        return self.emit(reshape_to, (source,), {"shape": out.shape})[0]
+
+    def rewritten(
+        self, op: Op, inputs: tuple[int, ...], avals: Sequence[Aval], params: dict[str, Any], known: bool
+    ) -> tuple[int, ...] | None:
+        """The output value ids by what a pass makes of the op, or None; `known`: whether operands have structure."""
+        # without structure shapes alone may tell a simpler way
+        if op.stateful or op.multi or not (known or op.specialize is not None):
+            return None
+        for a in avals:
+            if not is_known(a.shape):
+                return None
+        values = [TracedValue(self, s) for s in inputs]
+        for name, attempt in (_ATTEMPTS if known else _WITHOUT_STRUCTURE).items():
+            found = attempt(op, values, params) if name == "seeds" or name in self.passes else None
+            if found is not None:
+                self.count(name)
+                return (found.value_id,)
+        return None
+
+    def instruction(
+        self, op: Op, inputs: tuple[int, ...], avals: Sequence[Aval], params: dict[str, Any], results: Any
+    ) -> tuple[int, ...]:
+        """Append the kernel call; `results` is what is known of what it gives."""
+        made = results if op.multi else (results,)
+        operands = [self.orders[s] for s in inputs]
+        outputs = tuple([self.new_id(a, order_of_result(op, operands, avals, params, a)) for a in made])
+        self.instructions.append(Instruction(op, inputs, params, outputs, self.describe(self.node)))
+        if op is reshape_to and _same_places(avals[0].shape, results.shape):
+            self.before_reshape[outputs[0]] = self.before_reshape.get(inputs[0], inputs[0])
+        if not op.multi:
+            self.learn(outputs[0], self.structure_of(op, inputs, params, results))
+        return outputs
+
+    def structure_of(self, op: Op, inputs: tuple[int, ...], params: dict[str, Any], out: Aval) -> Structure | None:
+        """What is known of an op's result."""
+        if op.fill is None and op not in _SEED_MAKERS and (not inputs or inputs[0] not in self.structures):
+            return None
+        values = [TracedValue(self, s) for s in inputs]
+        seeds = structure_of_seeds(op, values, params, out)
+        return (
+            structure_of_result(op, values, params, out)
+            if seeds is None and "algebraic_simplification" in self.passes
+            else seeds
+        )
+
+    def learn(self, value_id: int, structure: Structure | None) -> None:
+        """Note what is known of the contents of a value."""
+        if structure is not None:
+            self.structures[value_id] = structure
+
+    def constant_id(self, array: Any, shared: bool = True) -> int:
+        """The value id of a constant; equal small constants share one."""
+        key = None
+        if array.size <= 64 and shared:
+            key = ("constant", array.dtype.str, array.shape, array.strides, array.tobytes())
+            if "common_subexpression_elimination" in self.passes and key in self.seen:
+                return self.seen[key][0]
+        value_id = self.new_id(abstract_operand(array), order_of(array))
+        self.constants[value_id] = array
+        if "algebraic_simplification" in self.passes:
+            self.learn(value_id, structure_of_array(array))
+        if key is not None:
+            self.seen[key] = (value_id,)
+        return value_id
+
+    def folded(self, op: Op, inputs: tuple[int, ...], params: dict[str, Any]) -> tuple[int, ...] | None:
+        """Compute a node of constants now; None if it is not one."""
+        operands = None if is_stateful(op, params) or not inputs else self.operands_now(op, inputs)
+        if operands is None:
+            return None
+        try:
+            result = op.kernel(*operands, **params)
+        except Exception:  # noqa: BLE001 - it belongs to the run, which can tell the place in the user's program
+            return None
+        results = result if op.multi else (result,)
+        size = sum(r.nbytes for r in results)
+        # what is no larger than a constant that is kept anyway may be kept, too
+        kept = () if op.from_avals else [x.nbytes for x in operands if x.flags.forc]
+        if size > max([self.fold_limit, *kept]) or self.folded_bytes + size > FOLD_TOTAL * self.fold_limit:
+            return None
+        self.folded_bytes += size
+        self.count("constant_folding")
+        structure = None if op.multi else self.structure_of(op, inputs, params, abstract_operand(result))
+        # seeds are not what a user's constant that looks like them is
+        shared = not isinstance(structure, SEEDS)
+        outputs = tuple([self.constant_id(scalar(r), shared) for r in results])
+        if structure is not None:
+            self.learn(outputs[0], structure)
+        return outputs
+
+    def operands_now(self, op: Op, inputs: tuple[int, ...]) -> list[Any] | None:
+        """The operands if they are constants; stand-ins of the same shapes for an op that looks at nothing else."""
+        if op.from_avals:
+            avals = [self.avals[s] for s in inputs]
+            blank = [np.broadcast_to(a.dtype.numpy.type(0), a.shape) for a in avals if is_known(a.shape)]
+            return blank if len(blank) == len(avals) else None
+        for s in inputs:
+            if s not in self.constants:
+                break
+        else:
+            return [self.constants[s] for s in inputs]
+        avals = [self.avals[s] for s in inputs]
+        for a in avals:
+            if a.value is None or (isinstance(a.value, tuple) and None in a.value):
+                return None
+        return [np.asarray(a.value, a.dtype.numpy) for a in avals]
+
+    def count(self, name: str) -> None:
+        """Note that a pass removed an instruction."""
+        self.report[name] = self.report.get(name, 0) + 1
+
+
+def _specialized(op: Op, inputs: Sequence[TracedValue], params: dict[str, Any]) -> Operand | None:
+    return None if op.specialize is None else op.specialize(*inputs, **params)
+
+
+_ATTEMPTS: dict[str, Callable[..., Any]] = {
+    "seeds": seed_product,
+    "algebraic_simplification": simplified,
+    "shape_specialization": _specialized,
+}
+"""By name of the pass: what a node may be replaced by, as a function of its op, operands and parameters. "seeds" is no
+pass, because it defines what the seeds of a Jacobian mean, and cannot be left out."""
+
+
+_WITHOUT_STRUCTURE: dict[str, Callable[..., Any]] = {"shape_specialization": _specialized}
+"""Those that look at shapes alone."""
+_SEED_MAKERS = (identity_like, seed_rows)
+
+
+def _same_places(shape: Shape, other: Shape) -> bool:
+    """Whether shapes differ in axes of size one only, so that a reshape keeps any order in memory."""
+    return [d for d in shape or () if d != 1] == [d for d in other or () if d != 1]
+
+
+def _key(op: Op, inputs: tuple[int, ...], params: Mapping[str, Any]) -> tuple[Any, ...] | None:
+    """What makes two nodes equal, or None if they must never be taken for equal."""
+    if op.stateful:
+        return None
+    try:
+        return op, inputs, tuple([(name, distinct(value)) for name, value in params.items()])
+    except TypeError:
+        return None
+
+
+def lower(
+    nodes: Sequence[Node],
+    inputs: Sequence[tuple[Any, Aval]],
+    outputs: Sequence[Any],
+    *,
+    orders: Sequence[Order] | None = None,
+    state_aval: Callable[[Any], Aval] = lambda handle: handle.aval,
+    describe: Callable[[Node], str] = lambda node: "",
+    passes: Collection[str] = DEFAULT_PASSES,
+    fold_limit: int = FOLD_LIMIT,
+    put_off: bool = False,
+) -> tuple[Program, list[Any], list[Assignment]]:
+    """Compile nodes for inputs of given avals.
+
+    Parameters
+    ----------
+    nodes : sequence of Node
+        What must run, in the order of execution (`needed_nodes`).
+    inputs : sequence of (Symbol, Aval)
+        Symbols whose values are given, with their concrete avals. For a variable's handle it is what all reads give,
+        up to the first assignment.
+    outputs : sequence of Symbol
+        Symbols whose values are wanted.
+    orders : sequence of Order, optional
+        How the given values lie in memory; by default in C order.
+    state_aval : callable
+        The concrete aval of a variable's value, given its handle.
+    describe : callable
+        Where a node comes from, for error messages.
+    passes : collection of str
+        Which of `engine.compiler.pipeline.PIPELINE` to apply, by name.
+    fold_limit : int
+        How many bytes a folded constant may have, if none of its operands is as large.
+    put_off : bool
+        Whether the program may leave products among its outputs to be computed (`Program.products`).
+
+    Returns
+    -------
+    program : Program
+        Its inputs are those given, then the values of the handles read; its outputs those wanted, then those of the
+        assignments, and what `Program.updates` read.
+    reads : list of handle
+    assigned : list of Assignment
+    """
+    work = Lowering(frozenset(passes), describe, state_aval, fold_limit)
+    arguments = []
+    for (symbol, aval), order in zip(inputs, orders or [Order.CONTIGUOUS] * len(inputs), strict=True):
+        work.ids[id(symbol)] = value_id = work.new_id(aval, order)
+        if symbol.node.op is variable_handle:
+            work.current[id(symbol)] = value_id
+        arguments.append(value_id)
+    fed = {id(symbol) for symbol, _ in inputs}
+    for node in nodes:
+        if node.op is not variable_handle and not (node.outputs and all(id(o) in fed for o in node.outputs)):
+            work.visit(node)
+    wanted = [work.ids[id(x)] for x in outputs]
+    products = products_put_off(work.instructions, wanted, work.avals, work.orders) if put_off else {}
+    changed = [(handle, work.current[key]) for key, handle in work.assigned.items()]
+    initial = (
+        {id(handle): value_id for handle, value_id in work.reads.values()} if "partial_assignment" in passes else {}
+    )
+    updates: list[Update] = []
+    if "late_updates" in passes and changed:
+        came = {id(handle): value_id for handle, value_id in work.reads.values()}
+        updates, work.instructions = taken_out(changed, came, work.instructions, wanted, work.avals, work.orders)
+        late = {id(handle) for update in updates for handles in update.variables for handle in handles}
+        changed = [(handle, value_id) for handle, value_id in changed if id(handle) not in late]
+        if late:
+            work.report["late_updates"] = len(late)
+    assigned, new_values = assignments(changed, initial, work.instructions, wanted)
+    read_late = list(dict.fromkeys(s for u in updates for s in (*[s for o in u.operands for s in o], *u.numbers)))
+    positions = {s: len(new_values) + i for i, s in enumerate(read_late)}
+    updates = [update.at(positions) for update in updates]
+    new_values += read_late
+    if in_part := sum(assignment.in_part for assignment in assigned):
+        work.report["partial_assignment"] = in_part
+    reads = _reads_needed(work, {*wanted, *new_values}, assigned)
+    program = Program(
+        inputs=tuple(arguments + [value_id for _, value_id in reads]),
+        outputs=tuple(wanted + new_values),
+        constants=work.constants,
+        instructions=work.instructions,
+        avals=work.avals,
+        report=work.report,
+        orders=work.orders,
+        stages={"lowering": work.instructions},
+        updates=updates,
+        products=products,
+    )
+    run_pipeline(program, passes)
+    return program, [handle for handle, _ in reads], assigned
+
+
+def _reads_needed(work: Lowering, results: Collection[int], assigned: Sequence[Assignment]) -> list[tuple[Any, int]]:
+    """Handles and value ids of the reads, but for those of which only the shape counted, which cannot change."""
+    used = {*results, *[s for each in work.instructions for s in each.inputs]}
+    kept = {id(a.handle) for a in assigned if a.in_part}
+    kept |= {id(handle) for handle, s in work.reads.values() if s in used or not handle.aval.is_static}
+    return [(handle, s) for handle, s in work.reads.values() if id(handle) in kept]

@@ -1,0 +1,277 @@
+"""Algebraic simplification by constant structure: what is known of the contents of a value, and what follows from it.
+
+**The pass `algebraic_simplification`** changes no bit, infinities, NaN and signs of zero included:
+
+- `Fill`: every element is one real number. ``1 * x`` and ``scale(1, x)`` are x; other numbers need not be repeated.
+  Complex numbers are left alone: ``(1 + 0j) * x`` is not x where x is infinite or a zero has a sign.
+
+**What the seeds of a plan mean**, which is no pass and cannot be switched off. The seeds of a Jacobian are the rows of
+the identity matrix. Only plans make them, by ops that nothing else uses (`identity_like`, `seed_rows`). What a sweep
+makes of them is defined here, for graphs, tapes and chunks alike. An identity matrix of the user's is a matrix.
+
+- `Identity`: the elements, flattened, are those of an identity matrix. Its product with a matrix is that matrix: it is
+  no sum, so an infinity in one row does not turn all other rows into NaN.
+- `Diagonal`: the elements, flattened, are those of a diagonal matrix, whose diagonal is another value: what scaling
+  the rows of the identity gives. Its product with a matrix scales the rows of that matrix.
+- `Repeated`: the elements are those of a smaller array, again and again along one axis: the seeds of a batch Jacobian.
+  A product with a matrix is made of the smaller array.
+- `Scaled`: such an array, scaled by a number for each element of the batch. In a product with a matrix these numbers
+  are multiplied by all products of the smaller array and the matrix, ``d (a b)`` where ``(a d) b`` was.
+
+A reshape keeps what is known.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Sequence
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+
+from engine.compiler.ir.kernels import diagonal_product, identity_product, number_like, scaled_product
+from engine.compiler.ir.layout import Order, order_of_result
+from engine.compiler.ir.traced_value import TracedValue
+from engine.core.aval import Aval, broadcast_shapes
+from engine.core.expand_axes import seed_rows
+from engine.core.op import Op
+from engine.core.operands import Operand
+from engine.core.sparsity import IN_ORDER
+from engine.core.structural import contiguous, reshape_to, scale
+from engine.core.value import known_shape
+from engine.ops.arithmetic import multiply
+from engine.ops.compare import keep_chosen
+from engine.ops.creation import identity_like
+from engine.ops.linalg import matmul_op, matmul_specialized
+from engine.ops.reduce import share
+from engine.ops.shape import transpose_op
+
+
+@dataclass(frozen=True, slots=True)
+class Fill:
+    """Every element is `value`."""
+
+    value: Any
+
+
+@dataclass(frozen=True, slots=True)
+class Identity:
+    """The elements of the identity matrix with `rows` rows."""
+
+    rows: int
+
+
+@dataclass(frozen=True, slots=True)
+class Diagonal:
+    """The elements of a diagonal matrix; `values` is its diagonal, as a vector."""
+
+    values: TracedValue
+
+    @property
+    def rows(self) -> int:
+        """The number of rows."""
+        return self.values.aval.size or 0
+
+
+@dataclass(frozen=True, slots=True)
+class Repeated:
+    """`values`, again and again along a new axis at `position`."""
+
+    values: TracedValue
+    position: int
+
+
+@dataclass(frozen=True, slots=True)
+class Scaled:
+    """The rows of `values`, (..., s, k), each times all rows of `factors`, (n, k): of shape (..., s, n, k)."""
+
+    values: TracedValue
+    factors: TracedValue
+
+
+_MANY = 4
+"""Elements of a batch for each column of a matrix, from which on its products are cheap."""
+
+Structure = Fill | Identity | Diagonal | Repeated | Scaled
+SEEDS = (Identity, Diagonal, Repeated, Scaled)
+"""What is known of seeds, and of what a sweep makes of them."""
+
+
+# ---- what is known ---------------------------------------------------------------------------------------------------
+
+
+def structure_of_array(array: Any) -> Structure | None:
+    """What is special about a constant."""
+    if not array.size or array.dtype.kind != "f":
+        return None
+    first = array.flat[0]
+    if first != array.flat[-1] or (any(array.strides) and not _is_everywhere(first, array)):
+        return None
+    return Fill(first.item())
+
+
+def _is_everywhere(number: Any, array: Any) -> bool:
+    """Whether all elements are the same number, to the bit: zeros have signs."""
+    return bool((array == number).all() and (np.signbit(array) == np.signbit(number)).all())
+
+
+def structure_of_result(op: Op, inputs: Sequence[TracedValue], params: dict[str, Any], out: Aval) -> Structure | None:
+    """What is known of an op's result by what is known of real numbers."""
+    if op.fill is not None and out.dtype.is_floating:
+        return Fill(op.fill(**params))
+    structure = inputs[0].structure if inputs else None
+    if type(structure) is not Fill or not op.repeats:
+        return None
+    return _shared(structure, inputs[0].aval, out) if params.get("mean") else structure
+
+
+def structure_of_seeds(op: Op, inputs: Sequence[TracedValue], params: dict[str, Any], out: Aval) -> Structure | None:
+    """What is known of an op's result because it is made of a plan's seeds."""
+    if op is identity_like:
+        return Identity(params["count"]) if params["first"] == 0 and params["count"] ** 2 == out.size else None
+    if op is seed_rows:
+        return Repeated(inputs[0], params["position"])
+    structure = inputs[0].structure if inputs else None
+    if isinstance(structure, (Identity, Diagonal)) and out.size == structure.rows**2:
+        if op.sparsity is IN_ORDER:
+            return structure
+        if op is scale and _is_per_column(*inputs):
+            row = reshape_to(inputs[1], shape=(structure.rows,))
+            return Diagonal(scale(structure.values, row, **params) if isinstance(structure, Diagonal) else row)
+    if op is scale and not params and isinstance(structure, Repeated) and _is_per_row(structure, *inputs):
+        return Scaled(structure.values, inputs[1])
+    return None
+
+
+def _shared(structure: Fill, x: Aval, out: Aval) -> Fill | None:
+    """What each element of a mean gets."""
+    if not x.size or not out.size or not out.dtype.is_floating:
+        return None
+    return Fill(share(out.dtype.numpy.type(structure.value), out.size // x.size).item())
+
+
+def _is_per_row(structure: Repeated, rows: TracedValue, x: TracedValue) -> bool:
+    """Whether `x` has a row for each of the repetitions of two vectors or more."""
+    shape = rows.aval.shape or ()
+    return len(shape) == 3 and structure.position == 1 and x.aval.shape == shape[1:]
+
+
+def _is_per_column(rows: TracedValue, x: TracedValue) -> bool:
+    """Whether `x` has one element for each column of `rows`, a square matrix whose columns may have any shape."""
+    shape, other = rows.aval.shape or (), x.aval.shape or ()
+    return len(other) <= len(shape) and (1,) * (len(shape) - len(other)) + other == (1, *shape[1:])
+
+
+# ---- what follows ----------------------------------------------------------------------------------------------------
+
+
+def simplified(op: Op, inputs: Sequence[TracedValue], params: dict[str, Any]) -> TracedValue | None:
+    """The result by simpler means, or None. What seeds meet is left to `seed_product`, with any passes."""
+    structures = [x.structure for x in inputs]
+    if not any(structures) or any(isinstance(structure, SEEDS) for structure in structures):
+        return None
+    if op is keep_chosen:
+        x, chosen = inputs
+        return x if type(chosen.structure) is Fill and chosen.structure.value != 0 else None
+    found = _scaled(*inputs, **params) if op is scale else _product(*inputs) if op is multiply else None
+    return _one_number(op, inputs, params) if found is None and op.rounds_correctly else found
+
+
+def _one_number(op: Op, inputs: Sequence[TracedValue], params: dict[str, Any]) -> TracedValue | None:
+    """One number for all elements, where all that they are computed from is one number for all."""
+    if not all(type(x.structure) is Fill for x in inputs):
+        return None
+    out = op.abstract(*[x.aval for x in inputs], **params)
+    alike = next((x for x in inputs if x.aval.shape == out.shape), None)
+    if alike is None or out.size == 1 or any(x.order < Order.DESCENDING for x in inputs):
+        return None
+    number = op.kernel(*[np.asarray(x.structure.value, x.dtype.numpy) for x in inputs], **params)
+    return number_like(alike, number=number.item())
+
+
+def _product(x: TracedValue, y: TracedValue) -> TracedValue | None:
+    out = Aval(broadcast_shapes("multiply", x.aval.shape, y.aval.shape), x.dtype)
+    if order_of_result(multiply, (x.order, y.order), (x.aval, y.aval), {}, out) is not Order.CONTIGUOUS:
+        # what stands for the product must lie in memory as it would
+        return None
+    for one, other in ((x, y), (y, x)):
+        if other.aval.size == out.size and type(one.structure) is Fill:
+            other = other if other.order is Order.CONTIGUOUS else contiguous(other)
+            if one.structure.value == 1:
+                return reshape_to(other, shape=out.shape)
+            if one.aval.size != 1:
+                return multiply(np.asarray(one.structure.value, out.dtype.numpy), reshape_to(other, shape=out.shape))
+    return None
+
+
+def _scaled(ct: TracedValue, partial: TracedValue, *, either: bool = False) -> TracedValue | None:
+    """A product in which no zero can meet an infinity needs no check."""
+    if either:
+        both = (ct.structure, partial.structure)
+        unchecked = any(type(f) is Fill and math.isfinite(f.value) and f.value != 0 for f in both)
+        return multiply(ct, partial) if unchecked else None
+    if type(ct.structure) is Fill and ct.structure.value != 0:
+        return multiply(ct, partial)
+    return multiply(ct, partial) if type(partial.structure) is Fill and math.isfinite(partial.structure.value) else None
+
+
+def seed_product(op: Op, inputs: Sequence[TracedValue], params: dict[str, Any]) -> Operand | None:
+    """A product of matrices with what is made of seeds, or None."""
+    if op is not matmul_op or not any(isinstance(x.structure, SEEDS) for x in inputs):
+        return None
+    return _matrix_product(*inputs, **params)
+
+
+def _matrix_product(
+    a: TracedValue, b: TracedValue, *, transpose_a: bool = False, transpose_b: bool = False
+) -> Operand | None:
+    if isinstance(a.structure, Repeated):
+        return _product_once(a, a.structure, b, transpose_a, transpose_b)
+    if isinstance(a.structure, Scaled):
+        return None if transpose_a else _scaled_products(a.structure, b, transpose_b)
+    if len(a.aval.shape or ()) != 2 or len(b.aval.shape or ()) != 2:
+        # comes back with matrices, if there are two
+        return matmul_specialized(a, b, transpose_a=transpose_a, transpose_b=transpose_b)
+    if _is_diagonal(a):
+        return _scaled_matrix(a.structure, b, transpose_b, True)
+    return _scaled_matrix(b.structure, a, transpose_a, False) if _is_diagonal(b) else None
+
+
+def _product_once(
+    a: TracedValue, structure: Repeated, b: TracedValue, transpose_a: bool, transpose_b: bool
+) -> Operand | None:
+    """The product of the smaller array, repeated, if the axis is no axis of the product."""
+    rank = len(a.aval.shape or ())
+    if transpose_a or len(b.aval.shape or ()) != 2 or structure.position == rank - 1 or rank < 3:
+        return None
+    product = matmul_op(structure.values, b, transpose_a=False, transpose_b=transpose_b)
+    # still seeds, of what comes next
+    return seed_rows(product, size=a.aval.shape[structure.position], position=structure.position)  # type: ignore[index]
+
+
+def _scaled_products(structure: Scaled, b: TracedValue, transpose: bool) -> Operand | None:
+    """The factors times all products of values and matrix, if there are many factors for each of these."""
+    (seeds, inner), (rows, _) = known_shape(structure.values, "matmul"), known_shape(structure.factors, "matmul")
+    if len(b.aval.shape or ()) != 2:
+        return None
+    matrix = transpose_op(b, perm=(1, 0)) if transpose else b
+    columns = known_shape(matrix, "matmul")[1]
+    if columns * _MANY > rows:
+        return None
+    left = reshape_to(transpose_op(structure.values, perm=(1, 0)), shape=(inner, seeds, 1))
+    products = reshape_to(multiply(left, reshape_to(matrix, shape=(inner, 1, columns))), shape=(inner, seeds * columns))
+    found = scaled_product(structure.factors, products, structure.values, matrix)
+    return transpose_op(reshape_to(found, shape=(rows, seeds, columns)), perm=(1, 0, 2))
+
+
+def _is_diagonal(x: TracedValue) -> bool:
+    return isinstance(x.structure, (Identity, Diagonal)) and x.aval.shape == (x.structure.rows, x.structure.rows)
+
+
+def _scaled_matrix(structure: Structure | None, matrix: TracedValue, transpose: bool, of_rows: bool) -> TracedValue:
+    """The matrix (transposed) with its rows or columns scaled, in memory as a product would be."""
+    if not isinstance(structure, Diagonal):
+        return identity_product(matrix, transpose=transpose)
+    factors = reshape_to(structure.values, shape=(structure.rows, 1) if of_rows else (1, structure.rows))
+    return diagonal_product(matrix, factors, transpose=transpose)

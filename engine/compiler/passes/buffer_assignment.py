@@ -1,0 +1,193 @@
+"""Buffer assignment: decides by liveness where the large results of a program are written.
+
+An intermediate result that does not escape gets an offset in one block of memory from the pool
+(`engine.runtime.buffer_pool`). Values that are not live at the same time share an offset, and programs that do not run
+at the same time share a block. A live-out result gets memory of its own, which the pool takes back when the last array
+that uses it is gone.
+
+A result keeps the order in memory that its op gives it: one that would not be in C order is not written to a buffer.
+"""
+
+from __future__ import annotations
+
+import itertools
+from collections.abc import Collection, Mapping, Sequence
+from dataclasses import dataclass
+
+import numpy as np
+
+from engine.compiler.ir.instruction import Instruction
+from engine.compiler.ir.layout import Order
+from engine.compiler.passes.inplace_concat import alloc, concat_destinations, write_rows
+from engine.core.aval import Aval
+from engine.runtime.tuning import TUNING
+
+LEAST = TUNING.buffer_bytes
+"""Bytes of a result from which on it gets a buffer."""
+MOST = TUNING.block_bytes
+"""Bytes that the block of one program may have."""
+_ALIGN = 64
+
+
+@dataclass(eq=False)
+class BufferAssignment:
+    """Where the large results of a program are written.
+
+    Attributes
+    ----------
+    offsets : dict
+        Value id to (offset in bytes, aval).
+    size : int
+        Bytes of the block.
+    results : set of int
+        Large values that are live-out.
+    concat_rows : dict
+        Value ids that are computed in place in a concat, to that array and its rows (start, stop).
+    """
+
+    offsets: dict[int, tuple[int, Aval]]
+    size: int
+    results: set[int]
+    concat_rows: dict[int, tuple[int, int, int]]
+
+    def views(self, block: np.ndarray) -> tuple[np.ndarray, ...]:
+        """The arrays at the offsets, in their order."""
+        return tuple([_part(block, start, aval) for start, aval in self.offsets.values()])
+
+
+def into(out: np.ndarray, *operands: np.ndarray) -> np.ndarray | None:
+    """`out` if NumPy would give the result of an elementwise op in C order, else None.
+
+    It goes through the axes in the order of the operands' strides; where operands disagree, C order wins.
+    """
+    for x in operands:
+        if x.shape == out.shape and x.flags.c_contiguous:
+            return out
+    return out if all(_is_descending(x.strides) for x in operands) else None
+
+
+def _is_descending(strides: tuple[int, ...]) -> bool:
+    steps = [step for step in strides if step]
+    return all(a >= b > 0 for a, b in itertools.pairwise(steps))
+
+
+def _part(block: np.ndarray, start: int, aval: Aval) -> np.ndarray:
+    return block[start : start + _bytes(aval)].view(aval.dtype.numpy).reshape([d or 0 for d in aval.shape or ()])
+
+
+def _bytes(aval: Aval) -> int:
+    return (aval.size or 0) * aval.dtype.size
+
+
+def assign_buffers(
+    instructions: Sequence[Instruction],
+    avals: dict[int, Aval],
+    outputs: Collection[int],
+    products: Collection[int],
+    orders: Mapping[int, Order],
+) -> BufferAssignment | None:
+    """Where to write the large results of a program; None if none is large.
+
+    Parameters
+    ----------
+    products : collection of int
+        Positions of unchecked products.
+    orders : mapping
+        How values lie in memory: one that may not be in C order gets no offset, which `into` would leave unused.
+    """
+    if not any(_bytes(avals[s]) >= LEAST for each in instructions for s in each.outputs):
+        return None
+    last, escaping, live_out = _lifetimes(instructions, outputs)
+    # sweeps in chunks are to take little memory: what is in one goes when the next one comes
+    in_chunks = _has_chunks(instructions, avals)
+    block, results = _Block(), set()
+    destinations, concat_rows = concat_destinations(instructions, avals, outputs), {}
+    dying: dict[int, list[int]] = {}
+    for i, instruction in enumerate(instructions):
+        freed = dying.pop(i, [])
+        value_id = instruction.outputs[0] if len(instruction.outputs) == 1 else -1
+        if value_id >= 0 and _bytes(avals[value_id]) >= LEAST and (i in products or _takes_out(instruction, avals)):
+            if value_id in destinations:
+                concat_rows[value_id] = destinations[value_id]
+            elif value_id in live_out:
+                results.add(value_id)
+            elif not in_chunks and value_id not in escaping and orders.get(value_id) is Order.CONTIGUOUS:
+                # an elementwise op may write over an operand of the same shape that is dead
+                elementwise = i in products or instruction.op.is_ufunc
+                over = [s for s in freed if elementwise and avals[s] == avals[value_id]]
+                block.free(over)
+                freed = [s for s in freed if s not in over]
+                if block.assign(value_id, avals[value_id]):
+                    dying.setdefault(last[value_id], []).append(value_id)
+        block.free([*freed, *dying.pop(i, [])])
+    if not block.offsets and not results and not concat_rows:
+        return None
+    return BufferAssignment(block.offsets, block.size, results, concat_rows)
+
+
+def _has_chunks(instructions: Sequence[Instruction], avals: dict[int, Aval]) -> bool:
+    """Whether a large matrix is concatenated from several operands of one size (and what is left over)."""
+    sizes_of: list[list[int]] = []
+    for instruction in instructions:
+        if instruction.op is alloc:
+            sizes_of.append([])
+        elif instruction.op is write_rows and len(avals[instruction.inputs[1]].shape or ()) > 1:
+            sizes_of[-1].append(avals[instruction.inputs[1]].size or 0)
+    return any(len(sizes) > 1 and len(set(sorted(sizes)[1:])) == 1 for sizes in sizes_of)
+
+
+def _takes_out(instruction: Instruction, avals: dict[int, Aval]) -> bool:
+    """Whether an instruction can be told where to write its result."""
+    op, operands = instruction.op, [avals[s] for s in instruction.inputs]
+    if op.inline is None or not op.takes_out:
+        return op.takes_out
+    return all(a.is_static for a in operands) and op.inline(operands, instruction.params) is not None
+
+
+class _Block:
+    """Offsets in one block of memory: those that are free are used again for what fits."""
+
+    def __init__(self) -> None:
+        self.offsets: dict[int, tuple[int, Aval]] = {}
+        self.size = 0
+        self._sizes: dict[int, int] = {}
+        self._free: list[int] = []
+
+    def assign(self, value_id: int, aval: Aval) -> bool:
+        """Find an offset; False if there is no memory left."""
+        need = -(-_bytes(aval) // _ALIGN) * _ALIGN
+        fitting = [start for start in self._free if need <= self._sizes[start] <= 2 * need]
+        if fitting:
+            start = min(fitting, key=lambda start: self._sizes[start])
+            self._free.remove(start)
+        elif self.size + need <= MOST:
+            start = self.size
+            self._sizes[start] = need
+            self.size += need
+        else:
+            return False
+        self.offsets[value_id] = start, aval
+        return True
+
+    def free(self, ids: Sequence[int]) -> None:
+        """These values are dead."""
+        self._free += [self.offsets[value_id][0] for value_id in ids]
+
+
+def _lifetimes(
+    instructions: Sequence[Instruction], outputs: Collection[int]
+) -> tuple[dict[int, int], set[int], set[int]]:
+    """The last use of each alias set; the alias sets that escape into an op; those that are live-out."""
+    alias_set: dict[int, int] = {}
+    last: dict[int, int] = {}
+    escaping: set[int] = set()
+    for i, instruction in enumerate(instructions):
+        operands = [alias_set.get(s, s) for s in instruction.inputs]
+        last.update(dict.fromkeys(operands, i))
+        shared = instruction.op.shares
+        if shared not in ((), (0,)):
+            escaping.update(operands)
+        for value_id in instruction.outputs:
+            alias_set[value_id] = operands[0] if shared == (0,) else value_id
+            last.setdefault(alias_set[value_id], i)
+    return last, escaping, {alias_set.get(s, s) for s in outputs}

@@ -1,0 +1,212 @@
+"""Slice concat: a vector that picks numbers from several others becomes copies of slices.
+
+The values of a banded matrix in the order of its rows are those of its diagonals, in turn: the first diagonal goes to
+every third position, say. Concatenating the diagonals and indexing the result reads an index for each number, and
+moves each number through memory twice more. One slice for each diagonal does neither.
+"""
+
+from __future__ import annotations
+
+import itertools
+import operator
+from collections import Counter
+from collections.abc import Collection, Sequence
+from typing import Any
+
+import numpy as np
+
+from engine.compiler.ir.instruction import Instruction, without_unused
+from engine.compiler.ir.kernels import instruction_op
+from engine.core.aval import Aval
+from engine.ops.joining import concat_op
+from engine.ops.selection import add_at_op, pick_op
+from engine.runtime.buffer_pool import empty
+from engine.runtime.tuning import TUNING
+
+_LEAST = TUNING.slice_concat_elements
+"""Numbers from which on it pays."""
+_MOST = TUNING.slice_concat_slices
+"""Slices that may be made."""
+_LONG = TUNING.slice_concat_length
+"""Numbers in a slice, on average, from which on it pays."""
+
+Move = tuple[int, slice, slice]
+"""Which vector, what of it, and where it goes."""
+
+
+def _slice_concat(*vectors: Any, aval: Aval, moves: Sequence[Move], sums: Sequence[Move]) -> np.ndarray:
+    out = empty((aval.size or 0,), aval.dtype.numpy)
+    for k, of, to in moves:
+        out[to] = vectors[k][of]
+    for k, of, to in sums:
+        out[to] += vectors[k][of]
+    return out
+
+
+slice_concat = instruction_op(
+    "slice_concat",
+    __name__,
+    _slice_concat,
+    lambda *vectors, aval, moves, sums: aval,
+    "A vector that slices of others are written to, and then added to.",
+)
+
+
+def concat_slices(
+    instructions: Sequence[Instruction], avals: dict[int, Aval], constants: dict[int, Any], outputs: Collection[int]
+) -> tuple[list[Instruction], int]:
+    """The instructions with picks replaced that are slices, and how many there were.
+
+    Parameters
+    ----------
+    constants : dict
+        Value id to array.
+    outputs : collection of int
+        Value ids that are live-out.
+    """
+    made = {i.outputs[0]: i for i in instructions if len(i.outputs) == 1}
+    uses = Counter([*(s for i in instructions for s in i.inputs), *outputs])
+    found: list[Instruction] = []
+    count = 0
+    for instruction in instructions:
+        new = instruction
+        if instruction.op in (pick_op, add_at_op) and _is_vector(avals[instruction.outputs[0]]):
+            new = _replaced(instruction, made, avals, constants, uses) or instruction
+        if new is not instruction:
+            made[new.outputs[0]] = new
+            count += 1
+        found.append(new)
+    return (without_unused(found, outputs), count) if count else (found, 0)
+
+
+def _replaced(
+    instruction: Instruction,
+    made: dict[int, Instruction],
+    avals: dict[int, Aval],
+    constants: dict[int, Any],
+    uses: Counter[int],
+) -> Instruction | None:
+    if instruction.op is pick_op:
+        return _picked(instruction, made, avals, constants, _LEAST)
+    x, values, entries = instruction.inputs
+    first, more = made.get(x), made.get(values)
+    if more is not None and more.op is pick_op:
+        more = _picked(more, made, avals, constants, 1)
+    if first is None or more is None or first.op is not slice_concat or entries not in constants:
+        return None
+    if more.op is not slice_concat or uses[x] > 1 or more.inputs != first.inputs or more.params["sums"]:
+        return None
+    sums = [move for each in more.params["moves"] for move in _onward(each, constants[entries])]
+    if len(sums) > _MOST or not (instruction.params["distinct"] or _apart(sums, avals[x].size or 0)):
+        return None
+    params = {**first.params, "sums": (*first.params["sums"], *sums)}
+    return Instruction(slice_concat, first.inputs, params, instruction.outputs, instruction.where)
+
+
+def _picked(
+    instruction: Instruction,
+    made: dict[int, Instruction],
+    avals: dict[int, Aval],
+    constants: dict[int, Any],
+    least: int,
+) -> Instruction | None:
+    data, positions = instruction.inputs
+    out = avals[instruction.outputs[0]]
+    if positions not in constants or (out.size or 0) < least:
+        return None
+    join = made.get(data)
+    vectors = join.inputs if join is not None and join.op is concat_op else (data,)
+    if not all(_is_vector(avals[v]) for v in vectors):
+        return None
+    sizes = [avals[v].size or 0 for v in vectors]
+    moves = _moves(constants[positions], np.cumsum([0, *sizes]))
+    if moves is None:
+        return None
+    return Instruction(
+        slice_concat, vectors, {"aval": out, "moves": moves, "sums": ()}, instruction.outputs, instruction.where
+    )
+
+
+def _apart(sums: Sequence[Move], size: int) -> bool:
+    """Whether no vector adds two of its numbers to one place, so that their order there is that of the vectors."""
+    for _, moves in itertools.groupby(sums, operator.itemgetter(0)):
+        origins = np.full(size, -1)
+        for _, of, to in moves:
+            numbers = np.arange(of.start, of.stop, of.step)
+            if ((origins[to] != -1) & (origins[to] != numbers)).any():
+                return False
+            origins[to] = numbers
+    return True
+
+
+def _is_vector(aval: Aval) -> bool:
+    return aval.is_static and len(aval.shape or ()) == 1
+
+
+def _moves(positions: Any, starts: Any) -> tuple[Move, ...] | None:
+    """The slices that put together what is at the positions in the joined vectors; None if they are too many."""
+    most = min(_MOST, len(positions) // _LONG)
+    if len(starts) > most:
+        return None
+    moves: list[Move] = []
+    for k in range(len(starts) - 1):
+        targets = np.flatnonzero((positions >= starts[k]) & (positions < starts[k + 1]))
+        sources = positions[targets] - starts[k]
+        if not (sources[1:] >= sources[:-1]).all():
+            order = np.argsort(sources, kind="stable")
+            sources, targets = sources[order], targets[order]
+        # what is used several times on end is used once by each of several slices
+        times = _times(sources)
+        if len(times) > most:
+            return None
+        for time in times:
+            runs = _runs(sources[time], targets[time], most - len(moves))
+            if runs is None:
+                return None
+            moves += [(k, of, to) for of, to in runs]
+    return tuple(moves)
+
+
+def _times(sources: Any) -> list[Any]:
+    """Which of the numbers stand there for the first time on end, which for the second time and so on.
+
+    Some of those are enough if they are too many.
+    """
+    new = np.concatenate([[True], sources[1:] != sources[:-1]])[: len(sources)]
+    if new.all():
+        return [slice(None)]
+    at = np.arange(len(sources))
+    before = at - np.maximum.accumulate(np.where(new, at, 0))
+    return [np.flatnonzero(before == time) for time in range(min(int(before.max()) + 1, _MOST + 1))]
+
+
+def _runs(sources: Any, targets: Any, most: int) -> list[tuple[slice, slice]] | None:
+    """The slices in which both advance by equal steps; None if they are more than `most`."""
+    of, to = np.diff(sources), np.diff(targets)
+    # where the step to the next one is another than the step before
+    ends = np.append(np.flatnonzero((of[1:] != of[:-1]) | (to[1:] != to[:-1])) + 1, len(sources) - 1)
+    runs: list[tuple[slice, slice]] = []
+    first = 0
+    while first < len(sources):
+        if len(runs) == most:
+            return None
+        alone = first == len(of) or of[first] < 1 or to[first] < 1
+        last = first if alone else int(ends[np.searchsorted(ends, first, "right")])
+        runs.append((_slice(sources, first, last), _slice(targets, first, last)))
+        first = last + 1
+    return runs
+
+
+def _slice(numbers: Any, first: int, last: int) -> slice:
+    """The slice from one of the numbers to another, by equal steps."""
+    start, end = int(numbers[first]), int(numbers[last])
+    step = int(numbers[first + 1]) - start if last > first else 1
+    return slice(start, end + 1, step)
+
+
+def _onward(move: Move, entries: Any) -> list[Move]:
+    """The move, where what it makes goes on to the given entries."""
+    k, of, to = move
+    sources = np.arange(of.start, of.stop, of.step)
+    runs = _runs(sources, entries[to], _MOST)
+    return [(k, *run) for run in runs] if runs is not None else [(k, of, to)] * (_MOST + 1)

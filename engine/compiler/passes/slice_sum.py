@@ -1,0 +1,208 @@
+"""Slice sum: arrays that slices are added to take these where they belong, without zeros around each.
+
+The gradient of slices is a sum of arrays that are zero but for one slice each. To make each of them, and to add it up,
+goes through all of the result three times; to add the slice where it belongs goes through the slice alone.
+"""
+
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import Callable, Collection, Sequence
+from typing import Any
+
+import numpy as np
+
+from engine.compiler.ir.instruction import Instruction, without_unused
+from engine.compiler.ir.kernels import instruction_op
+from engine.core.aval import Aval
+from engine.ops.arithmetic import add, multiply, negative
+from engine.ops.indexing import getitem_back_op, numpy_key
+from engine.runtime.buffer_pool import empty
+from engine.runtime.tuning import TUNING
+
+_LEAST = TUNING.slice_sum_bytes
+"""Bytes from which on it pays, of an array as many times as slices of it there are."""
+
+Key = tuple[Any, ...]
+Box = tuple[tuple[int, int], ...]
+"""Per axis, where it begins and ends."""
+
+
+Term = tuple[Key, str, Any, Any]
+"""Where an array belongs, how it is added, the array, and the number that it is multiplied by, or None.
+
+It is added as the letters of fused.c say: "+", "-", and "A", "B" for its product with the number.
+"""
+
+
+def terms_of(operands: Sequence[Any], keys: Sequence[Key], hows: str) -> list[Term]:
+    """What is added up, one after the other."""
+    given = iter(operands)
+    return [(key, how, next(given), next(given) if how in "AB" else None) for key, how in zip(keys, hows, strict=True)]
+
+
+def added_up(out: Any, terms: Sequence[Term], write: Callable[[Any, Key, Any], None]) -> Any:
+    """Fill an array with a sum.
+
+    Where a term has nothing it would add 0, which makes a zero positive: once, at the end, is as good.
+    """
+    boxes = [box_of(out.shape, key) for key, *_ in terms]
+    for k, (key, how, x, factor) in enumerate(terms):
+        part = x if factor is None else x * factor
+        if k == 0:
+            write(out, key, part if how in "+A" else -part)
+            zero = np.zeros((), out.dtype)
+            for edge in _around(out.shape, boxes[0]):
+                write(out, edge, zero)
+            continue
+        here = out[key]
+        if how in "+A":
+            here += part
+        else:
+            here -= part
+    for edge in _around(out.shape, _common(boxes)):
+        here = out[edge]
+        here += zero[()]
+    return out
+
+
+def _write(out: Any, key: Key, x: Any) -> None:
+    out[key] = x
+
+
+def box_of(shape: Sequence[int], key: Key) -> Box:
+    """Where a key of slices and numbers, which may be of fewer axes, selects."""
+    ends = [k.indices(d)[:2] if isinstance(k, slice) else (k % d, k % d + 1) for k, d in zip(key, shape, strict=False)]
+    return (*ends, *[(0, d) for d in shape[len(key) :]])
+
+
+def _common(boxes: Sequence[Box]) -> Box:
+    """What several boxes have in common."""
+    ends = [(max(a for a, _ in axis), min(b for _, b in axis)) for axis in zip(*boxes, strict=True)]
+    return tuple([(a, max(a, b)) for a, b in ends])
+
+
+def _around(shape: Sequence[int], box: Box) -> list[Key]:
+    """What is around a box: slices along the first axis, and those of the rest along the others."""
+    found: list[Key] = []
+    inside: Key = ()
+    for d, (start, end) in zip(shape, box, strict=True):
+        found += [(*inside, slice(a, b)) for a, b in ((0, start), (end, d)) if a < b]
+        inside = (*inside, slice(start, end))
+        if start >= end:
+            break
+    return found
+
+
+slice_sum = instruction_op(
+    "slice_sum",
+    __name__,
+    lambda *operands, aval, keys, hows: added_up(
+        empty(aval.shape, aval.dtype.numpy), terms_of(operands, keys, hows), _write
+    ),
+    lambda *operands, aval, keys, hows: aval,
+    "The sum of arrays, with signs and factors, the later ones of which are zero but for a slice.",
+    flops=lambda operands, results, params: sum([a.size or 0 for a in operands[1:]]),
+)
+
+
+def sum_slices(
+    instructions: Sequence[Instruction], avals: dict[int, Aval], outputs: Collection[int]
+) -> tuple[list[Instruction], int]:
+    """The instructions with sums of slices among zeros replaced, and how many additions were.
+
+    Parameters
+    ----------
+    outputs : collection of int
+        Value ids that are live-out.
+    """
+    made = {i.outputs[0]: i for i in instructions if i.op in (getitem_back_op, negative, multiply)}
+    if all(i.op is not getitem_back_op for i in made.values()):
+        return list(instructions), 0
+    uses = Counter([*(s for i in instructions for s in i.inputs), *outputs])
+    slices = Counter([avals[s].shape for s, i in made.items() if i.op is getitem_back_op])
+    found, count = [], 0
+    for instruction in instructions:
+        new = instruction
+        if instruction.op is add and _pays(aval := avals[instruction.outputs[0]], slices[aval.shape]):
+            new = _replaced(instruction, made, avals, uses) or instruction
+        if new is not instruction:
+            made[new.outputs[0]] = new
+            count += 1
+        found.append(new)
+    return (without_unused(found, outputs), count) if count else (found, 0)
+
+
+def _pays(aval: Aval, slices: int) -> bool:
+    return aval.is_static and aval.dtype.is_floating and (aval.size or 0) * aval.dtype.size * slices >= _LEAST
+
+
+def _replaced(
+    instruction: Instruction, made: dict[int, Instruction], avals: dict[int, Aval], uses: Counter[int]
+) -> Instruction | None:
+    """An addition of a slice among zeros, or of anything to a sum of such."""
+    out = avals[instruction.outputs[0]]
+    if any(avals[s].shape != out.shape for s in instruction.inputs):
+        return None
+    first, last = [_term(s, made, avals, uses) for s in instruction.inputs]
+    if len(last[1]) > 1 or (len(first[1]) == 1 and last[1] == _ALL):
+        # in sums of two the order does not matter
+        first, last = last, first
+    if len(last[1]) > 1 or first[1] == last[1] == _ALL:
+        return None
+    params = {"aval": out, "keys": (*first[1], *last[1]), "hows": first[2] + last[2]}
+    return Instruction(slice_sum, (*first[0], *last[0]), params, instruction.outputs, instruction.where)
+
+
+_ALL: tuple[Key, ...] = ((),)
+"""The key of what is everywhere."""
+
+
+def _term(
+    s: int, made: dict[int, Instruction], avals: dict[int, Aval], uses: Counter[int]
+) -> tuple[tuple[int, ...], tuple[Key, ...], str]:
+    """What a value is the sum of, where each part belongs, and how it is added; by default itself, everywhere."""
+    source = made.get(s)
+    if source is not None and uses[s] == 1:
+        if source.op is slice_sum:
+            return source.inputs, source.params["keys"], source.params["hows"]
+        key = _key(source, avals[s])
+        if key is not None:
+            operands, how = _added(source.inputs[0], made, avals, uses)
+            return operands, (key,), how
+    operands, how = _added(s, made, avals, uses)
+    return operands, _ALL, how
+
+
+def _added(
+    s: int, made: dict[int, Instruction], avals: dict[int, Aval], uses: Counter[int]
+) -> tuple[tuple[int, ...], str]:
+    """How a value is added: signs are dropped, and a product that nobody else needs is made on the way."""
+    positive = alone = True
+    factor: tuple[int, ...] = ()
+    while (source := made.get(s)) is not None:
+        alone = alone and uses[s] == 1
+        if source.op is negative:
+            (s,), positive = source.inputs, not positive
+            continue
+        number = [k for k, of in enumerate(source.inputs) if avals[of].shape == ()]
+        if source.op is not multiply or not alone or factor or len(number) != 1:
+            break
+        factor, s = (source.inputs[number[0]],), source.inputs[1 - number[0]]
+    return (s, *factor), ("AB" if factor else "+-")[not positive]
+
+
+def _key(instruction: Instruction, out: Aval) -> Key | None:
+    """Where a slice belongs; None if that is no box that lies in one piece along each axis."""
+    if instruction.op is not getitem_back_op or len(instruction.inputs) != 2:
+        return None
+    shape = tuple([d or 0 for d in out.shape or ()])
+    key: Any = numpy_key(shape, instruction.params["spec"], (), instruction.params.get("lead", 0))
+    key = key if isinstance(key, tuple) else (key,)
+    if ... in key:
+        at = key.index(...)
+        key = (*key[:at], *[slice(None)] * (len(shape) - len(key) + 1), *key[at + 1 :])
+    if not all(isinstance(k, int) or (isinstance(k, slice) and k.step in (None, 1)) for k in key):
+        return None
+    # a number for each axis would not give an array that can be added to
+    return key if len(key) < len(shape) or any(isinstance(k, slice) for k in key) else None

@@ -1,0 +1,166 @@
+"""The pass pipeline: one table of all passes, in the order in which they are applied.
+
+A pass of level "node" looks at one node at a time, while `engine.compiler.lowering` makes instructions of nodes; so all
+passes of that level run interleaved. A pass of level "state" looks at the assignments to variables. A pass of level
+"program" or "buffers" looks at all instructions of a finished program and is a function of it. Every pass is exact: any
+subset of the passes gives the same bits, infinities, NaN and signs of zero included.
+
+`PIPELINE` is the one place that lists passes. The arguments ``passes=``, the on/off tests, `Program.explain` and
+docs/passes.md are made from it.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Collection
+from dataclasses import dataclass
+
+from engine.compiler.ir.instruction import is_stateful, without_unused
+from engine.compiler.passes.buffer_assignment import assign_buffers
+from engine.compiler.passes.inplace_concat import concat_in_place
+from engine.compiler.passes.loop_fusion import fuse_loops
+from engine.compiler.passes.nan_checks import speculate
+from engine.compiler.passes.outer_sum import sum_outers
+from engine.compiler.passes.slice_concat import concat_slices
+from engine.compiler.passes.slice_sum import sum_slices
+from engine.compiler.passes.while_merging import merge_loops
+from engine.compiler.program import Program
+
+
+@dataclass(frozen=True)
+class Pass:
+    """One row of the table.
+
+    Attributes
+    ----------
+    name : str
+        The key in ``passes=`` and in `Program.report`.
+    level : str
+        What it looks at: ``"node"``, ``"state"``, ``"program"`` or ``"buffers"``.
+    summary : str
+        What it does, in one sentence.
+    apply : callable, optional
+        Changes a program and returns how many values or instructions it changed. None where lowering applies the pass.
+    exact : bool
+        Whether it changes no bit.
+    default : bool
+        Whether it is applied unless a caller says otherwise.
+    """
+
+    name: str
+    level: str
+    summary: str
+    apply: Callable[[Program], int] | None = None
+    exact: bool = True
+    default: bool = True
+
+
+def run_pipeline(program: Program, passes: Collection[str]) -> None:
+    """Apply the passes of the levels "program" and "buffers" that are in `passes`, and note what each did."""
+    for one in PIPELINE:
+        if one.apply is not None and one.name in passes:
+            if count := one.apply(program):
+                program.report[one.name] = count
+            program.stages[one.name] = program.instructions
+
+
+def table() -> str:
+    """The passes as a table in Markdown."""
+    rows = [f"| `{p.name}` | {p.level} | {_yes(p.exact)} | {_yes(p.default)} | {p.summary} |" for p in PIPELINE]
+    return "\n".join(["| pass | level | exact | default | what it does |", "|---|---|---|---|---|", *rows])
+
+
+def _yes(value: bool) -> str:
+    return "yes" if value else "no"
+
+
+def _dead_code_elimination(program: Program) -> int:
+    live = without_unused(program.instructions, program.outputs)
+    dropped = len(program.instructions) - len(live)
+    program.instructions = live
+    needed = {*program.outputs, *(s for instruction in live for s in instruction.inputs)}
+    program.constants = {s: a for s, a in program.constants.items() if s in needed}
+    return dropped
+
+
+def _while_merging(program: Program) -> int:
+    program.instructions, program.outputs, count = merge_loops(program.instructions, program.avals, program.outputs)
+    return count
+
+
+def _slice_concat(program: Program) -> int:
+    live_out = set(program.outputs)
+    program.instructions, count = concat_slices(program.instructions, program.avals, program.constants, live_out)
+    return count
+
+
+def _slice_sum(program: Program) -> int:
+    program.instructions, count = sum_slices(program.instructions, program.avals, set(program.outputs))
+    return count
+
+
+def _outer_sum(program: Program) -> int:
+    program.instructions, count = sum_outers(program.instructions, program.avals, set(program.outputs))
+    return count
+
+
+def _loop_fusion(program: Program) -> int:
+    program.instructions, count = fuse_loops(program.instructions, program.avals, set(program.outputs))
+    return count
+
+
+def _inplace_concat(program: Program) -> int:
+    program.instructions, count = concat_in_place(program.instructions, program.avals, set(program.outputs))
+    return count
+
+
+def _speculative_nan_checks(program: Program) -> int:
+    # after a NaN the program is run a second time, so it must have no effects
+    if any(is_stateful(i.op, i.params) for i in program.instructions):
+        return 0
+    found = speculate(program.instructions, program.avals)
+    program.speculation = found if found.products else None
+    return len(found.products)
+
+
+def _inlining(program: Program) -> int:
+    program.inline = True
+    return 0
+
+
+def _buffer_assignment(program: Program) -> int:
+    products = program.speculation.products if program.speculation is not None else ()
+    program.buffers = assign_buffers(program.instructions, program.avals, program.outputs, products, program.orders)
+    return 0 if program.buffers is None else len(program.buffers.offsets) + len(program.buffers.results)
+
+
+PIPELINE = (
+    Pass("noop_elimination", "node", "Drops a node that changes nothing for these shapes; merges reshapes."),
+    Pass("shape_specialization", "node", "Replaces a node by simpler ops where its shapes allow it (`Op.specialize`)."),
+    Pass("algebraic_simplification", "node", "Uses known contents: a product with ones is the other operand."),
+    Pass("reference_operands", "node", "Reads the shape of an operand off an earlier value of that shape."),
+    Pass("constant_folding", "node", "Computes a node of constants while lowering."),
+    Pass("common_subexpression_elimination", "node", "Uses an earlier result of the same op, operands and parameters."),
+    Pass("partial_assignment", "state", "Assigns to a variable the entries that changed, without a copy of the rest."),
+    Pass(
+        "late_updates",
+        "state",
+        "Leaves elementwise updates of variables to the moment when they are written: tile by tile, or many in one.",
+    ),
+    Pass("dead_code_elimination", "program", "Drops what no output needs.", _dead_code_elimination),
+    Pass("while_merging", "program", "Runs a loop once for its results and for its gradient.", _while_merging),
+    Pass("slice_concat", "program", "Copies slices in place of concatenating vectors and indexing.", _slice_concat),
+    Pass("slice_sum", "program", "Adds slices where they belong, without zeros around each.", _slice_sum),
+    Pass("outer_sum", "program", "Adds up products of columns and rows, several at a time.", _outer_sum),
+    Pass("loop_fusion", "program", "Runs elementwise ops on large arrays together, tile by tile.", _loop_fusion),
+    Pass("inplace_concat", "program", "Writes the operands of a large concat straight into it.", _inplace_concat),
+    Pass(
+        "speculative_nan_checks",
+        "program",
+        "Multiplies without a check for each product and checks a later result; after a NaN the program runs again.",
+        _speculative_nan_checks,
+    ),
+    Pass("inlining", "program", "Writes NumPy calls out in the generated code (`Op.inline`).", _inlining),
+    Pass("buffer_assignment", "buffers", "Gives large intermediates offsets in one block.", _buffer_assignment),
+)
+ALL_PASSES = tuple(one.name for one in PIPELINE)
+DEFAULT_PASSES = tuple(one.name for one in PIPELINE if one.default)

@@ -1,0 +1,423 @@
+"""`Program`: a straight-line list of kernel calls, and the Python function that runs it.
+
+A program is pure: arrays in, arrays out. State (variables, random counters) has become inputs and outputs by the time
+a program exists. It is in static single assignment form: each value has an id (an int) and is written once, as an
+input, a constant or an instruction's result. A generated Python function executes the instructions. The list of
+instructions is what is pickled; loading it generates the function again.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass, field
+from types import FrameType, TracebackType
+from typing import Any
+
+import numpy as np
+
+from engine.compiler.ir.instruction import Instruction, Size, size_of
+from engine.compiler.ir.layout import Order, packed, unpacked
+from engine.compiler.passes.buffer_assignment import BufferAssignment, into
+from engine.compiler.passes.nan_checks import Speculation, SpeculationFailed, check
+from engine.compiler.updates.late_updates import Product, Update
+from engine.core.aval import Aval
+from engine.core.eager import accept, explained
+from engine.executor.staged import Staged, runs_natively
+from engine.runtime import buffer_pool
+from engine.runtime.errors import ResourceExhaustedError
+from engine.runtime.ownership import owners_of
+
+_MAX_FAILURES = 8
+"""After this many runs that met a NaN, the checked version is used for good."""
+
+
+@dataclass(slots=True)
+class Program:
+    """A compiled trace.
+
+    Attributes
+    ----------
+    inputs, outputs : tuple of int
+        Value ids of the arguments and results.
+    constants : dict
+        Value id to array.
+    instructions : list of Instruction
+        In the order of execution.
+    avals : dict
+        Shape and dtype of each value.
+    report : dict
+        What each pass did: its name to the number of values or instructions that it removed or changed.
+    speculation : Speculation, optional
+        Products that need no check of their own, and the results to check instead.
+    inline : bool
+        Whether to write out kernels as `Op.inline` says.
+    buffers : BufferAssignment, optional
+        Where to write large results.
+    orders : dict
+        What is known of how each value lies in memory, for passes.
+    stages : dict
+        What lowering (``"lowering"``) and each pass behind it left: instructions, or their size once it was pickled.
+    native : callable, optional
+        What runs the program in the native executor, if anything does (`engine.executor`).
+    updates : sequence of Update
+        What its caller does with results, once it has succeeded; positions count from the first that was not asked for.
+    products : dict
+        By the positions of results that are not the value asked for but the first factor of a product that is: the
+        position of the second factor, which follows the results asked for, and the product.
+    """
+
+    inputs: tuple[int, ...]
+    outputs: tuple[int, ...]
+    constants: dict[int, Any]
+    instructions: list[Instruction]
+    avals: dict[int, Aval]
+    report: dict[str, int] = field(default_factory=dict)
+    speculation: Speculation | None = None
+    inline: bool = False
+    buffers: BufferAssignment | None = None
+    orders: dict[int, Order] = field(default_factory=dict)
+    stages: dict[str, list[Instruction] | Size] = field(default_factory=dict)
+    native: Callable[..., Any] | None = None
+    updates: Sequence[Update] = ()
+    products: Mapping[int, tuple[int, Product]] = field(default_factory=dict)
+    _staged: bool = False
+    _compiled: tuple[Callable[..., Any], BufferAssignment | None] | None = None
+    _checked: Callable[..., Any] | None = None
+    _failures: int = 0
+    _owners: set[int] | None = None
+
+    def __call__(self, *arguments: Any) -> Sequence[Any]:
+        """Run the program.
+
+        Parameters
+        ----------
+        *arguments : array
+            One per input, of the shape and dtype it was compiled for.
+
+        Returns
+        -------
+        tuple or list of array
+            Results may share memory with arguments and constants; those of a list are nobody else's.
+        """
+        if self.native is not None:
+            return self.native(*arguments)
+        if not self._staged:
+            self._staged = True
+            if runs_natively(self):
+                self.native = Staged(self, located)
+                return self.native(*arguments)
+        return self.run_generated(*arguments)
+
+    def loop(
+        self, cond: Program | None, operands: Sequence[Any], carries: int, sequences: int, steps: range
+    ) -> tuple[int, list[Any], list[np.ndarray]] | None:
+        """As `SubTrace.loop`, by the tables of the programs, if they have any."""
+        run = getattr(self.native, "loop", None)
+        if run is None or (cond is not None and not hasattr(cond.native, "loop")):
+            return None
+        given = tuple([np.asarray(x) if isinstance(x, np.generic) else x for x in operands])
+        found = run(
+            None if cond is None else cond.native, given, carries, sequences, steps[0], len(steps), steps.step < 0
+        )
+        if found is None:
+            return None
+        done, state, rows = found
+        return done, [x[()] if x.ndim == 0 else x for x in state], rows
+
+    def keep_in_python(self) -> None:
+        """Never run the program natively: a table is for one way in which arguments lie in memory."""
+        self._staged, self.native = True, None
+
+    def run_generated(self, *arguments: Any) -> tuple[Any, ...]:
+        """Run the program by the generated Python function."""
+        if self._compiled is None:
+            # threads that do so at once make the same function
+            self._compiled = self._generate(self.speculation, self.buffers), self.buffers
+        function, buffers = self._compiled
+        try:
+            if buffers is not None:
+                return self._with_buffers(function, buffers, arguments)
+            return function(*arguments)
+        except SpeculationFailed:
+            return self._run_checked(arguments)
+        except Exception as error:
+            better = self._located(error)
+            if better is error:
+                raise
+            raise better from error
+
+    def _with_buffers(
+        self, function: Callable[..., Any], buffers: BufferAssignment, arguments: tuple[Any, ...]
+    ) -> tuple[Any, ...]:
+        if not buffers.offsets:
+            return function(*arguments)
+        block = buffer_pool.take(buffers.size)
+        try:
+            return function(*arguments, *block.views(buffers, buffers.views))
+        finally:
+            buffer_pool.give_back(block)
+
+    def _run_checked(self, arguments: tuple[Any, ...]) -> tuple[Any, ...]:
+        """Run the program with a check of every product."""
+        checked = self._checked = self._checked or self._generate(None)
+        self._failures += 1
+        if self._failures >= _MAX_FAILURES:
+            self._compiled = checked, None
+            self.buffers = None
+        return checked(*arguments)
+
+    @property
+    def owners(self) -> set[int]:
+        """Who owns the memory of the constants, which results may share (`engine.runtime.ownership`)."""
+        if self._owners is None:
+            self._owners = owners_of(self.constants.values())
+        return self._owners
+
+    def source(self) -> str:
+        """The Python source of the generated function."""
+        return "\n".join(self._lines(self.speculation, None))
+
+    def _lines(self, speculation: Speculation | None, buffers: BufferAssignment | None) -> list[str]:
+        names, dying = self._names()
+        outs = [f"w{s}" for s in buffers.offsets] if buffers is not None else []
+        lines = [f"def program({', '.join([*[names[s] for s in self.inputs], *outs])}):"]
+        for i, instruction in enumerate(self.instructions):
+            # one line per instruction, so that a traceback's line number tells which one failed
+            lines.append("    " + self._statement(i, instruction, names, speculation, buffers))
+            if dying[i]:
+                lines[-1] += "; del " + ", ".join(dying[i])
+        lines.append("    return (" + "".join(f"{names[s]}, " for s in self.outputs) + ")")
+        return lines
+
+    def _names(self) -> tuple[dict[int, str], list[list[str]]]:
+        """The local variable for each value, and per instruction those to delete after it.
+
+        A name is used again once its value is not needed any more. Python keeps a frame in 16 kB of memory with
+        those of its callers: a frame with a variable for each of a thousand values takes 16 kB of its own, which some
+        calls, by their depth, must have mapped each time.
+        """
+        last = {s: i for i, each in enumerate(self.instructions) for s in (*each.inputs, *each.outputs)}
+        keep = set(self.outputs) | set(self.constants)
+        names = {s: f"v{s}" for s in (*self.inputs, *self.constants)}
+        free: list[str] = []
+        dying: list[list[str]] = []
+        for i, each in enumerate(self.instructions):
+            dead = [s for s in dict.fromkeys((*each.inputs, *each.outputs)) if last[s] == i and s not in keep]
+            gone = [names[s] for s in dead if s in names]
+            free += gone
+            for value_id in each.outputs:
+                names[value_id] = free.pop() if free else f"v{value_id}"
+            written = {names[s] for s in each.outputs}
+            unused = [names[s] for s in dead if s in each.outputs]
+            dying.append([name for name in gone if name not in written] + unused)
+            free += unused
+        return names, dying
+
+    def _statement(
+        self,
+        i: int,
+        instruction: Instruction,
+        names: dict[int, str],
+        speculation: Speculation | None,
+        buffers: BufferAssignment | None,
+    ) -> str:
+        results = ", ".join(names[s] for s in instruction.outputs)
+        operands = [names[s] for s in instruction.inputs]
+        if instruction.op.multi:
+            results += "," if results else "_"
+        value_id = instruction.outputs[0] if instruction.outputs else -1
+        out = None if buffers is None else self._out(value_id, names, buffers)
+        if out is None:
+            statement = f"{results} = {self._expression(i, instruction, operands, speculation)}"
+        else:
+            statement = f"{results} = {self._with_out(out, i, instruction, operands, speculation)}"
+        return f"{statement}; check({results})" if speculation is not None and i in speculation.checks else statement
+
+    def _out(self, value_id: int, names: dict[int, str], buffers: BufferAssignment) -> str | None:
+        """Where to write a value, if it matters: at an offset in the block, in a new array, or in rows of a concat."""
+        if value_id in buffers.offsets:
+            return f"w{value_id}"
+        if value_id in buffers.results:
+            return f"empty({self.avals[value_id].shape}, {self.avals[value_id].dtype.numpy.str!r})"
+        if value_id in buffers.concat_rows:
+            whole, start, stop = buffers.concat_rows[value_id]
+            return f"{names[whole]}[{start}:{stop}].reshape({self.avals[value_id].shape})"
+        return None
+
+    def _expression(
+        self, i: int, instruction: Instruction, operands: list[str], speculation: Speculation | None
+    ) -> str:
+        if speculation is not None and i in speculation.products:
+            return f"np.multiply({', '.join(operands)})"
+        text = self._written_out(instruction, operands) if self.inline else None
+        if text is not None:
+            return text
+        return self._call(i, instruction, operands)
+
+    def _call(self, i: int, instruction: Instruction, operands: list[str]) -> str:
+        """The call of the kernel."""
+        named = [f"{name}=p{i}_{name}" for name in instruction.params]
+        return f"k{i}({', '.join(operands + named)})"
+
+    def _written_out(self, instruction: Instruction, operands: list[str]) -> str | None:
+        """The kernel as a Python expression, if the op says how."""
+        op, avals = instruction.op, [self.avals[s] for s in instruction.inputs]
+        if op.inline is None or not all(a.is_static for a in avals):
+            return None
+        text = op.inline(avals, instruction.params)
+        return None if text is None else text.format(*operands)
+
+    def _with_out(
+        self, out: str, i: int, instruction: Instruction, operands: list[str], speculation: Speculation | None
+    ) -> str:
+        """The expression that writes its result to `out`."""
+        taken = ", ".join(operands)
+        if speculation is not None and i in speculation.products:
+            return f"np.multiply({taken}, out=into({out}, {taken}))"
+        if instruction.op.is_ufunc:
+            return f"k{i}({taken}, out=into({out}, {taken}))"
+        call = self._written_out(instruction, operands) or self._call(i, instruction, operands)
+        return f"{call.removesuffix(')')}, out={out})"
+
+    def _generate(self, speculation: Speculation | None, buffers: BufferAssignment | None = None) -> Callable[..., Any]:
+        if not self.instructions:
+            # to compile a function takes as long as to run a small program
+            places, constants = {s: k for k, s in enumerate(self.inputs)}, self.constants
+            return lambda *given: tuple([given[places[s]] if s in places else constants[s] for s in self.outputs])
+        names: dict[str, Any] = {
+            "__name__": "engine.compiler.generated",
+            "np": np,
+            "check": check,
+            "into": into,
+            "empty": buffer_pool.empty,
+        }
+        names.update({f"v{s}": array for s, array in self.constants.items()})
+        names.update({f"v{s}": np.asarray(self.constants[s]) for s in self._ufunc_scalars()})
+        for i, instruction in enumerate(self.instructions):
+            names[f"k{i}"] = self.kernel(instruction)
+            names.update({f"p{i}_{name}": value for name, value in instruction.params.items()})
+        exec(compile("\n".join(self._lines(speculation, buffers)), "<program>", "exec"), names)
+        return names["program"]
+
+    def kernel(self, instruction: Instruction) -> Callable[..., Any]:
+        """The op's kernel; where shapes are known only when it runs, and it would let bad ones pass, with a check."""
+        op = instruction.op
+        if op.strict or all(self.avals[s].is_static for s in instruction.inputs):
+            return op.kernel
+
+        def guarded(*operands: Any, **params: Any) -> np.ndarray:
+            accept(op, operands, params)
+            return op.kernel(*operands, **params)
+
+        return guarded
+
+    def _ufunc_scalars(self) -> set[int]:
+        """Scalar constants that only NumPy's ufuncs take, which are quicker with arrays of rank 0 than with scalars."""
+        found = {s for s, array in self.constants.items() if isinstance(array, np.generic)} - set(self.outputs)
+        for instruction in self.instructions:
+            if not isinstance(instruction.op.kernel, np.ufunc):
+                found.difference_update(instruction.inputs)
+        return found
+
+    def _located(self, error: Exception) -> Exception:
+        """The error in the op's own words, with the place where the user made the op."""
+        frame, line = _frame_of(error.__traceback__)
+        if frame is None or not 2 <= line < 2 + len(self.instructions):
+            return ResourceExhaustedError.of(error, "the program") if isinstance(error, MemoryError) else error
+        instruction = self.instructions[line - 2]
+        # what the instruction was given is still there, in the function's frame
+        values = {**frame.f_globals, **frame.f_locals}
+        names, _ = self._names()
+        operands = [values[names[s]] for s in instruction.inputs]
+        return located(explained(error, instruction.op, operands, instruction.params), instruction.where)
+
+    def __getstate__(self) -> tuple[Any, ...]:
+        constants = {s: packed(array) for s, array in self.constants.items()}
+        parts = (self.inputs, self.outputs, constants, self.instructions, self.avals, self.report)
+        return (*parts, self.speculation, self.inline, self.buffers, self.sizes())
+
+    def __setstate__(self, state: tuple[Any, ...]) -> None:
+        self.inputs, self.outputs, self.constants, self.instructions, self.avals, self.report = state[:6]
+        self.speculation, self.inline, self.buffers, self.stages = state[6:]
+        self.constants = {s: unpacked(array) for s, array in self.constants.items()}
+        self._compiled, self._checked, self._failures, self._owners, self.orders = None, None, 0, None, {}
+        self.native, self._staged, self.updates, self.products = None, False, (), {}
+
+    def sizes(self) -> dict[str, Size]:
+        """By pass: instructions, floating-point operations and bytes read and written after it."""
+        known: dict[int, Size] = {}
+        found: dict[str, Size] = {}
+        for name, left in self.stages.items():
+            if not isinstance(left, Size):
+                left = known.get(id(left)) or known.setdefault(id(left), size_of(left, self.avals))
+            found[name] = left
+        return found
+
+    def explain(self) -> str:
+        """What each pass did to this program, as a table.
+
+        Passes of level "node" have no sizes of their own: they run together while nodes become instructions, which is
+        the row ``lowering``. The other rows say what there is after the pass: instructions, floating-point operations,
+        bytes read and written. `engine.compiler.pipeline.PIPELINE` says what each pass does.
+
+        Examples
+        --------
+        >>> from engine.core.aval import Aval
+        >>> from engine.core.dtypes import float64
+        >>> from engine.core.trace import Trace
+        >>> from engine.ops.trig import sin
+        >>> from engine.compiler.lowering import lower
+        >>> trace = Trace()
+        >>> x = trace.placeholder(Aval((3,), float64))
+        >>> y = sin(x) * sin(x)
+        >>> passes = ("common_subexpression_elimination", "dead_code_elimination")
+        >>> program, _, _ = lower(trace.nodes[1:], [(x, x.aval)], [y], passes=passes)
+        >>> print(program.explain())
+        pass                              changed  instructions  flops  bytes
+        common_subexpression_elimination        1
+        lowering                                              2      6    120
+        dead_code_elimination                   0             2      6    120
+        block for intermediates: 0 bytes
+        """
+        sizes = self.sizes()
+        rows = [("pass", "changed", "instructions", "flops", "bytes")]
+        rows += [(name, str(count), "", "", "") for name, count in self.report.items() if name not in sizes]
+        for name, size in sizes.items():
+            changed = "" if name == "lowering" else str(self.report.get(name, 0))
+            rows.append((name, changed, str(size.instructions), str(size.flops), str(size.bytes)))
+        first, *widths = [max(len(row[k]) for row in rows) for k in range(5)]
+        lines = [
+            "  ".join([row[0].ljust(first), *[cell.rjust(w) for cell, w in zip(row[1:], widths, strict=True)]]).rstrip()
+            for row in rows
+        ]
+        block = 0 if self.buffers is None else self.buffers.size
+        return "\n".join([*lines, f"block for intermediates: {block} bytes"])
+
+    def __str__(self) -> str:
+        """The instructions, one a line, with their avals."""
+        lines = [f"inputs  {', '.join(f'v{s}:{self.avals[s]}' for s in self.inputs)}"]
+        for instruction in self.instructions:
+            params = "".join(f", {k}={v}" for k, v in instruction.params.items())
+            results = ", ".join(f"v{s}:{self.avals[s]}" for s in instruction.outputs)
+            lines.append(f"{results} = {instruction.op.name}({', '.join(f'v{s}' for s in instruction.inputs)}{params})")
+        return "\n".join([*lines, f"outputs {', '.join(f'v{s}' for s in self.outputs)}"])
+
+
+def _frame_of(traceback: TracebackType | None) -> tuple[FrameType | None, int]:
+    """The frame of the generated function in which the error arose, and the line."""
+    while traceback is not None:
+        if traceback.tb_frame.f_code.co_filename == "<program>":
+            return traceback.tb_frame, traceback.tb_lineno
+        traceback = traceback.tb_next
+    return None, 0
+
+
+def located(error: Exception, where: str) -> Exception:
+    """The error with the place in the user's program appended to its message."""
+    if not where:
+        return error
+    try:
+        return type(error)(f"{error}{where}")
+    except TypeError:
+        # an exception class of the user's own that wants other arguments
+        return error

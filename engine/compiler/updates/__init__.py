@@ -1,0 +1,1 @@
+"""Updates of variables as parts of programs."""

@@ -1,0 +1,382 @@
+"""Updates of variables that are made when they are written, once the rest of a program has succeeded.
+
+The last instructions on the way to a variable's new value are mostly elementwise: a step of an optimizer. They need not
+be in the program. It returns what they read (the gradient, the learning rate) instead, and whoever writes new values
+into the variables runs them as an `UpdateLoop`: large variables where they lie, many small ones together.
+
+So may be a gradient that is a product of two matrices, which together are smaller: it is computed when its variable is
+updated, into memory that the next one uses again. Then no two such gradients are in memory at once.
+"""
+
+from __future__ import annotations
+
+import math
+from collections import Counter
+from collections.abc import Callable, Collection, Mapping, Sequence
+from dataclasses import dataclass
+from typing import Any, NamedTuple, cast
+
+import numpy as np
+
+from engine.compiler.ir.instruction import Instruction
+from engine.compiler.ir.layout import Order
+from engine.compiler.updates.update_loop import Scratch, Step, UpdateLoop, is_tileable
+from engine.core.aval import Aval
+from engine.core.dtypes import float32, float64
+from engine.ops.linalg import matmul_op, product_into
+from engine.runtime.buffer_pool import empty
+from engine.runtime.commit import commit
+from engine.runtime.packs import joined, taken_apart
+from engine.runtime.tuning import TUNING
+
+LARGE = TUNING.update_elements
+"""Elements of a variable that is worth a loop of its own."""
+MANY = TUNING.update_variables
+"""Smaller variables that are worth one together."""
+
+
+class Product(NamedTuple):
+    """A product of two matrices that is computed late.
+
+    Attributes
+    ----------
+    shape : tuple of int
+        Of the result.
+    params : dict
+        Which of the matrices are transposed first.
+    """
+
+    shape: tuple[int, ...]
+    params: Mapping[str, Any]
+
+    def into(self, out: np.ndarray, factors: Sequence[Any]) -> tuple[Any, ...]:
+        """The call of a C function that computes it."""
+        return (product_into(out, *factors, **self.params),)
+
+
+class LateArray:
+    """An array that is there only once it is computed: a product.
+
+    Parameters
+    ----------
+    product : Product
+    factors : sequence of array
+    """
+
+    __slots__ = ("dtype", "factors", "product", "shape")
+
+    def __init__(self, product: Product, factors: Sequence[np.ndarray]) -> None:
+        self.product, self.factors = product, factors
+        self.shape, self.dtype = product.shape, factors[0].dtype
+
+    def computed(self) -> np.ndarray:
+        """The array."""
+        out = empty(self.shape, self.dtype)
+        commit([self.product.into(out, self.factors)])
+        return out
+
+    def given(self, scratch: Scratch) -> tuple[np.ndarray, list[tuple[Any, ...]]]:
+        """The array, in memory that others use before and after; and the calls that compute it."""
+        (place,) = scratch.vectors("products", 1, math.prod(self.shape), self.dtype)
+        out = place.reshape(self.shape)
+        return out, [self.product.into(out, self.factors)]
+
+
+def with_late_arrays(results: Sequence[Any], products: Mapping[int, tuple[int, Product]]) -> list[Any]:
+    """The results of a program that leaves `products` to be computed (`Program.products`)."""
+    late = {k: LateArray(product, (results[k], results[second])) for k, (second, product) in products.items()}
+    return [late.get(k, result) for k, result in enumerate(results)]
+
+
+@dataclass(frozen=True, eq=False, slots=True)
+class Update:
+    """An update of variables, or of equally many variables in each of several places.
+
+    Attributes
+    ----------
+    loop : UpdateLoop
+        Its arrays are the variables' old values, in the order of `variables`, then `operands`; its results are their
+        new values, in that order.
+    variables : tuple of tuple of handle
+        For each place the variables that lie there, one after the other.
+    operands : tuple of tuple of int
+        For each further array the program's results that lie there, or of whose product it consists.
+    numbers : tuple of int
+        The program's results that are the loop's numbers.
+    shapes : tuple of tuple
+        Of the variables in each place.
+    """
+
+    loop: UpdateLoop
+    variables: tuple[tuple[Any, ...], ...]
+    operands: tuple[tuple[int, ...], ...]
+    numbers: tuple[int, ...]
+    shapes: tuple[tuple[int, ...], ...]
+    products: Mapping[int, Product]
+    """By positions among `operands`."""
+    keys: tuple[tuple[int, ...], ...] = ()
+    """The identities of `variables`."""
+
+    def at(self, positions: Mapping[int, int]) -> Update:
+        """The update with positions among a program's results in place of value ids."""
+        operands = tuple([tuple([positions[s] for s in ids]) for ids in self.operands])
+        numbers = tuple([positions[s] for s in self.numbers])
+        keys = tuple([tuple(map(id, handles)) for handles in self.variables])
+        return Update(self.loop, self.variables, operands, numbers, self.shapes, self.products, keys)
+
+    def given(self, results: Sequence[Any], scratch: Scratch) -> tuple[list[Any], list[tuple[Any, ...]]]:
+        """The arrays of `operands` from a program's results; and the calls that compute those that are products."""
+        arrays: list[Any] = []
+        calls: list[tuple[Any, ...]] = []
+        places = iter(scratch.vectors("products", len(self.products), math.prod(self.shapes[0]), self.loop.dtype))
+        for i, positions in enumerate(self.operands):
+            given = [results[k] for k in positions]
+            product = self.products.get(i)
+            if product is None:
+                arrays.append(joined(given))
+            else:
+                arrays.append(next(places).reshape(product.shape))
+                calls.append(product.into(arrays[-1], given))
+        return arrays, calls
+
+    def writes(
+        self,
+        results: Sequence[Any],
+        scratch: Scratch,
+        arrays: Callable[[tuple[int, ...]], list[Any]],
+        renewed: Callable[[tuple[int, ...]], tuple[Any, Any, list[tuple[Any, ...]]]],
+        replacing: Callable[[tuple[int, ...], list[Any]], tuple[Any, ...]],
+        raises: bool,
+    ) -> list[tuple[Any, ...]]:
+        """The writes that make the update, for `engine.runtime.commit.commit`.
+
+        Parameters
+        ----------
+        results : sequence of array
+            Those of the program.
+        scratch : Scratch
+        arrays : callable
+            The old values of a place, by its keys.
+        renewed : callable
+            For a place: the old values as one array; an array for the new ones; and the writes that come after.
+        replacing : callable
+            The write that gives the variables of a place new values.
+        raises : bool
+            Whether computing may fail. It is done before anything is written then.
+        """
+        numbers = [np.asarray(results[i]) for i in self.numbers]
+        operands, calls = self.given(results, scratch)
+        if raises:
+            before = [joined(arrays(keys)) for keys in self.keys]
+            after = [np.empty_like(array) for array in before]
+            commit([*calls, *self.loop.calls([*before, *operands], numbers, after, scratch)])
+            pieces = [taken_apart(array, self.shapes) for array in after]
+            return list(map(replacing, self.keys, pieces))
+        places = [renewed(keys) for keys in self.keys]
+        before, after = [old for old, _, _ in places], [new for _, new, _ in places]
+        calls += self.loop.calls([*before, *operands], numbers, after, scratch)
+        return [*calls, *[write for _, _, writes in places for write in writes]]
+
+
+@dataclass(eq=False, slots=True)
+class _Part:
+    """Instructions that hang together, and the variables whose new values they make."""
+
+    instructions: list[Instruction]
+    handles: list[Any]
+    loop: UpdateLoop
+    operands: list[int]
+    numbers: list[int]
+    aval: Aval
+
+
+def taken_out(
+    changed: Sequence[tuple[Any, int]],
+    initial: Mapping[int, int],
+    instructions: Sequence[Instruction],
+    wanted: Sequence[int],
+    avals: Mapping[int, Aval],
+    orders: Mapping[int, Order],
+) -> tuple[list[Update], list[Instruction]]:
+    """Updates, in which value ids stand for results, and the instructions that are left.
+
+    Parameters
+    ----------
+    changed : sequence of (handle, value id)
+        The variables assigned to, and their new values.
+    initial : mapping
+        ``id(handle) -> value id`` of the variables' values before the run.
+    instructions : sequence of Instruction
+    wanted : sequence of int
+        The value ids of the program's other results.
+    orders : mapping
+        How values lie in memory.
+    """
+    new = _replaceable(changed, initial, wanted, avals)
+    if not new:
+        return [], list(instructions)
+    inside = _inside(instructions, avals, new, {*wanted, *[s for _, s in changed if s not in new]})
+    groups: dict[Any, list[_Part]] = {}
+    for part in _parts(inside, avals, new, initial):
+        alone = (part.aval.size or 0) >= LARGE
+        kind = None if alone or not part.loop.keeps_bits_anywhere else (part.loop.key, tuple(part.numbers))
+        groups.setdefault(id(part) if kind is None else kind, []).append(part)
+    worth = [g for g in groups.values() if len(g) >= MANY or (g[0].aval.size or 0) >= LARGE]
+    # what the largest one needs is enough for the others
+    worth.sort(key=lambda group: group[0].aval.size or 0, reverse=True)
+    gone = {id(i) for group in worth for part in group for i in part.instructions}
+    left = [i for i in instructions if id(i) not in gone]
+    made = {id(handle) for group in worth for part in group for handle in part.handles}
+    needed = [*wanted, *[s for handle, s in changed if id(handle) not in made]]
+    needed += [s for group in worth for part in group for s in (*part.operands, *part.numbers)]
+    single = _worth_waiting(left, needed, avals, orders, initial.values())
+    updates = []
+    for group in worth:
+        operands = [tuple(ids) for ids in zip(*[part.operands for part in group], strict=True)]
+        late = {k: single[ids[0]] for k, ids in enumerate(operands) if len(group) == 1 and ids[0] in single}
+        gone.update(map(id, late.values()))
+        shapes = tuple([_shape(part.aval) for part in group])
+        updates.append(
+            Update(
+                group[0].loop,
+                tuple(zip(*[part.handles for part in group], strict=True)),
+                tuple([late[k].inputs if k in late else ids for k, ids in enumerate(operands)]),
+                tuple(group[0].numbers),
+                shapes,
+                {k: Product(shapes[0], each.params) for k, each in late.items()},
+            )
+        )
+    return updates, [i for i in left if id(i) not in gone]
+
+
+def products_put_off(
+    instructions: list[Instruction], wanted: list[int], avals: Mapping[int, Aval], orders: Mapping[int, Order]
+) -> dict[int, tuple[int, Product]]:
+    """Take products that can wait out of some instructions; see `Program.products` for what becomes of `wanted`."""
+    late = _worth_waiting(instructions, wanted, avals, orders)
+    found = {}
+    for k, product in [(k, late[s]) for k, s in enumerate(wanted) if s in late]:
+        found[k] = len(wanted), Product(_shape(avals[wanted[k]]), product.params)
+        wanted[k] = product.inputs[0]
+        wanted.append(product.inputs[1])
+        instructions.remove(product)
+    return found
+
+
+def _shape(aval: Aval) -> tuple[int, ...]:
+    return cast("tuple[int, ...]", aval.shape)
+
+
+def _worth_waiting(
+    instructions: Sequence[Instruction],
+    needed: Sequence[int],
+    avals: Mapping[int, Aval],
+    orders: Mapping[int, Order],
+    state: Collection[int] = (),
+) -> dict[int, Instruction]:
+    """The products that can wait until one is used, by their value ids.
+
+    Parameters
+    ----------
+    needed : sequence of int
+        The value ids of what is used behind the instructions; once for each use.
+    state : collection of int
+        Of what variables hold.
+    """
+    used = Counter([*needed, *[s for each in instructions for s in each.inputs]])
+    return {
+        each.outputs[0]: each
+        for each in instructions
+        if _is_worth_waiting(each, avals, orders, state) and used[each.outputs[0]] == 1
+    }
+
+
+def _is_worth_waiting(
+    instruction: Instruction, avals: Mapping[int, Aval], orders: Mapping[int, Order], state: Collection[int]
+) -> bool:
+    """Whether an instruction is a large product of two matrices that take less memory, and are no variables."""
+    if instruction.op is not matmul_op or any(orders[s] is not Order.CONTIGUOUS for s in instruction.inputs):
+        return False
+    out, *operands = [avals[s] for s in (*instruction.outputs, *instruction.inputs)]
+    if out.dtype not in (float32, float64) or not all(a.is_static and len(a.shape or ()) == 2 for a in operands):
+        return False
+    size = out.size or 0
+    return size >= LARGE and sum([a.size or 0 for a in operands]) < size and set(instruction.inputs).isdisjoint(state)
+
+
+def _replaceable(
+    changed: Sequence[tuple[Any, int]], initial: Mapping[int, int], wanted: Sequence[int], avals: Mapping[int, Aval]
+) -> dict[int, Any]:
+    """By the value ids of new values: variables of fixed shape that nothing else shares its new value with."""
+    times: dict[int, int] = {}
+    for s in (*wanted, *[s for _, s in changed]):
+        times[s] = times.get(s, 0) + 1
+    return {
+        s: handle
+        for handle, s in changed
+        if times[s] == 1 and handle.aval.is_static and avals[s].dtype.is_floating and s != initial.get(id(handle))
+    }
+
+
+def _inside(
+    instructions: Sequence[Instruction], avals: Mapping[int, Aval], new: Mapping[int, Any], outside: set[int]
+) -> list[Instruction]:
+    """The tileable instructions that only new values need."""
+    needed, found = set(new), []
+    outside = set(outside)
+    for each in reversed(instructions):
+        made = each.outputs[0] if len(each.outputs) == 1 else -1
+        if (
+            made in needed
+            and made not in outside
+            and is_tileable(each.op, [avals[s] for s in each.inputs], [avals[made]])
+        ):
+            needed.update(each.inputs)
+            found.append(each)
+        else:
+            outside.update(each.inputs)
+    return found[::-1]
+
+
+def _parts(
+    inside: Sequence[Instruction], avals: Mapping[int, Aval], new: Mapping[int, Any], initial: Mapping[int, int]
+) -> list[_Part]:
+    """The instructions, taken apart into what hangs together."""
+    made = {each.outputs[0] for each in inside}
+    changed = {s: handle for s, handle in new.items() if s in made}
+    old = {initial[id(handle)]: s for s, handle in changed.items() if id(handle) in initial}
+    leader = {s: s for s in made}
+
+    def root(s: int) -> int:
+        while leader[s] != s:
+            leader[s] = leader[leader[s]]
+            s = leader[s]
+        return s
+
+    for each in inside:
+        for s in each.inputs:
+            s = old.get(s, s)
+            if s in made:
+                leader[root(s)] = root(each.outputs[0])
+    members: dict[int, list[Instruction]] = {}
+    for each in inside:
+        members.setdefault(root(each.outputs[0]), []).append(each)
+    return [_part(group, avals, changed, initial) for group in members.values()]
+
+
+def _part(
+    group: list[Instruction], avals: Mapping[int, Aval], changed: Mapping[int, Any], initial: Mapping[int, int]
+) -> _Part:
+    made = [each.outputs[0] for each in group]
+    results = [s for s in made if s in changed]
+    handles = [changed[s] for s in results]
+    # a variable whose old value nothing reads has a place all the same
+    before = [initial.get(id(handle), -1 - k) for k, handle in enumerate(handles)]
+    aval = avals[made[0]]
+    own = {*made, *before}
+    others = dict.fromkeys(s for each in group for s in each.inputs if s not in own)
+    operands = [s for s in others if avals[s].shape]
+    numbers = [s for s in others if not avals[s].shape]
+    steps = [Step(each.op, each.inputs, each.outputs[0]) for each in group]
+    loop = UpdateLoop(steps, [*before, *operands], numbers, results, aval.dtype.numpy)
+    return _Part(group, handles, loop, operands, numbers, aval)

@@ -1,0 +1,207 @@
+"""Functions that are worked out once shapes are known (`deferred_op`).
+
+Some functions cannot be written down as nodes before the shapes are known: the Jacobian of a graph with unknown
+dimensions, say, whose plan depends on them. In the graph stands a `Recipe` in their place, which makes a sub-trace for
+operands of known shapes. Lowering puts the sub-trace's nodes where the op stood; where shapes follow from data only,
+the sub-trace is made and compiled on the first call with such shapes, and kept.
+
+The derivatives and batches of a recipe are recipes too: those of the sub-trace it is going to make.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import Any
+
+import numpy as np
+
+from engine.closed.subtrace import SubTrace
+from engine.control.cond import differentiable, plus
+from engine.core.aval import Aval
+from engine.core.kinds import PushedTogether, Together, general
+from engine.core.op import Op
+from engine.core.operands import Operand
+from engine.core.value import Zero, aval_of
+from engine.runtime.cache import Cache
+from engine.runtime.errors import UnimplementedError
+
+_CAPACITY = 64
+"""Sub-traces (one for each combination of shapes) that a recipe keeps."""
+
+
+class Recipe:
+    """What makes a sub-trace for operands of known shapes. A subclass says how.
+
+    Attributes
+    ----------
+    reads : frozenset of int
+        The operands, integer scalars and vectors, of which it needs the contents too.
+    """
+
+    reads: frozenset[int] = frozenset()
+
+    def __init__(self) -> None:
+        self._kept: Cache[Any, SubTrace] = Cache("late plans", _CAPACITY)
+
+    def avals(self, given: Sequence[Aval]) -> tuple[Aval, ...]:
+        """What is known of the results if this is known of the operands."""
+        raise NotImplementedError
+
+    def made(self, given: Sequence[Aval]) -> SubTrace:
+        """The sub-trace for operands of these avals, whose shapes are known."""
+        raise NotImplementedError
+
+    def sub_trace(self, given: Sequence[Aval]) -> SubTrace:
+        """The same, remembered."""
+        key = tuple([(a.shape, a.dtype, a.value) for a in given])
+        found = self._kept.get(key)
+        return self._kept.put(key, self.made(given)) if found is None else found
+
+    def spliced(self, given: Sequence[Aval]) -> SubTrace | None:
+        """What a program computes in place of the op: nodes if shapes are known; None if `run` does."""
+        return self.sub_trace(given) if self.knows(given) else None
+
+    def knows(self, given: Sequence[Aval]) -> bool:
+        """Whether shapes, and the contents that are read, are known."""
+        return all(a.is_static for a in given) and all(_is_known(given[i].value) for i in self.reads)
+
+    def run(self, *operands: Any) -> tuple[Any, ...]:
+        """The results for arrays."""
+        avals = [_with_contents(x) if i in self.reads else aval_of(x) for i, x in enumerate(operands)]
+        return tuple(self.sub_trace(avals).run(*operands))
+
+
+def _with_contents(x: Any) -> Aval:
+    """Shape, dtype and contents of an array of integers."""
+    return Aval(x.shape, aval_of(x).dtype, int(x) if x.ndim == 0 else tuple(np.ravel(x).tolist()))
+
+
+def _is_known(value: Any) -> bool:
+    return isinstance(value, int) or (value is not None and None not in value)
+
+
+class _Pulled(Recipe):
+    """``(operands, cotangents of the results `given`) -> cotangents of the operands `wanted``` of another recipe."""
+
+    def __init__(self, of: Recipe, count: int, wanted: Sequence[int], given: Sequence[int]) -> None:
+        super().__init__()
+        self.of, self.count = of, count
+        self.wanted, self.given = wanted, given
+        self.reads = of.reads
+
+    def avals(self, given: Sequence[Aval]) -> tuple[Aval, ...]:
+        return tuple([Aval(given[i].shape, given[i].dtype) for i in self.wanted])
+
+    def made(self, given: Sequence[Aval]) -> SubTrace:
+        return self.of.sub_trace(given[: self.count]).pullback(self.wanted, self.given)[0]
+
+
+class _Pushed(Recipe):
+    """``(operands, tangents of the operands `given`) -> tangents of the results `targets``` of another recipe."""
+
+    def __init__(self, of: Recipe, count: int, given: Sequence[int], targets: Sequence[int]) -> None:
+        super().__init__()
+        self.of, self.count = of, count
+        self.given, self.targets = given, targets
+        self.reads = of.reads
+
+    def avals(self, given: Sequence[Aval]) -> tuple[Aval, ...]:
+        results = self.of.avals(given[: self.count])
+        return tuple([Aval(results[i].shape, results[i].dtype) for i in self.targets])
+
+    def made(self, given: Sequence[Aval]) -> SubTrace:
+        inner = self.of.sub_trace(given[: self.count])
+        pushed = inner.pushforward(self.given, self.targets)[0]
+        return SubTrace(pushed.body, pushed.parameters, pushed.results[len(inner.results) :])
+
+
+class _AtOnce(Recipe):
+    """Another recipe applied to many operands at once; `flags` tells which have the batch axis."""
+
+    def __init__(self, of: Recipe, flags: Sequence[bool]) -> None:
+        super().__init__()
+        self.of, self.flags = of, flags
+        self.reads = of.reads
+
+    def _each(self, given: Sequence[Aval]) -> list[Aval]:
+        """The avals of one element of the batch."""
+        return [
+            Aval(a.shape[1:] if a.shape else None, a.dtype) if flag else a
+            for a, flag in zip(given, self.flags, strict=True)
+        ]
+
+    def _size(self, given: Sequence[Aval]) -> Any:
+        return next((a.shape[0] for a, flag in zip(given, self.flags, strict=True) if flag and a.shape), None)
+
+    def avals(self, given: Sequence[Aval]) -> tuple[Aval, ...]:
+        size = self._size(given)
+        results = self.of.avals(self._each(given))
+        return tuple([Aval(None if r.shape is None else (size, *r.shape), r.dtype) for r in results])
+
+    def made(self, given: Sequence[Aval]) -> SubTrace:
+        inner = self.of.sub_trace(self._each(given))
+        return inner.batched(self.flags, given, self._size(given), [True] * len(inner.results))[0]
+
+
+def _kernel(*operands: Any, recipe: Recipe) -> tuple[Any, ...]:
+    return recipe.run(*operands)
+
+
+def _abstract(*operands: Aval, recipe: Recipe) -> tuple[Aval, ...]:
+    if recipe.knows(operands):
+        return tuple([Aval(r.aval.shape, r.aval.dtype) for r in recipe.sub_trace(operands).results])
+    return recipe.avals(operands)
+
+
+def _expand(avals: Sequence[Aval], params: dict[str, Any]) -> SubTrace | None:
+    recipe: Recipe = params["recipe"]
+    return recipe.spliced(avals)
+
+
+def _vjp(
+    wanted: Sequence[bool], previous: Sequence[Any], cts: Any, outs: Any, *operands: Any, recipe: Recipe
+) -> list[Any]:
+    given = differentiable(outs)
+    asked = [i for i in differentiable(operands) if wanted[i]]
+    totals: list[Any] = [Zero(aval_of(x)) for x in operands]
+    if asked and given:
+        back = _Pulled(recipe, len(operands), asked, given)
+        for i, ct in zip(asked, deferred_op(*operands, *[cts[k] for k in given], recipe=back), strict=True):
+            totals[i] = plus(previous[i], ct)
+    return totals
+
+
+def _jvp(tangents: Sequence[Any], outs: Any, *operands: Any, recipe: Recipe) -> list[Any]:
+    given = [i for i in differentiable(operands) if tangents[i] is not None]
+    targets = differentiable(outs)
+    results: list[Any] = [Zero(aval_of(x)) for x in outs]
+    if given and targets:
+        ahead = _Pushed(recipe, len(operands), given, targets)
+        found = deferred_op(*operands, *[tangents[i] for i in given], recipe=ahead)
+        for k, t in zip(targets, found, strict=True):
+            results[k] = t
+    return results
+
+
+def _batch(
+    op: Op, size: int, flags: tuple[bool, ...], inputs: tuple[Any, ...], params: dict[str, Any]
+) -> tuple[Operand, ...]:
+    recipe: Recipe = params["recipe"]
+    if any(flags[i] for i in recipe.reads):
+        raise UnimplementedError(f"{recipe!r}: what it reads (an axis, say) must be the same for the whole batch")
+    return op(*inputs, recipe=_AtOnce(recipe, flags))
+
+
+deferred_op = general(
+    "deferred_op",
+    _kernel,
+    _abstract,
+    vjp=Together(_vjp),
+    jvp=PushedTogether(_jvp),
+    batch=_batch,
+    type="PartitionedCall",
+    args=("*operands",),
+    multi=True,
+    expand=_expand,
+    doc="The results of the sub-trace that `recipe` makes for operands of such shapes.",
+)

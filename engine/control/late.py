@@ -1,0 +1,141 @@
+"""Calls that need to know what only a run knows: an axis that is fed, the rank of a placeholder of any shape.
+
+While a graph is built, an engine function raises `NotKnownYet` then. `late` puts a node in its place, which makes the
+call when the shapes, and the contents it needs, are there (`engine.control.deferred`): once for each combination.
+"""
+
+from __future__ import annotations
+
+import itertools
+from collections.abc import Callable, Iterator, Sequence
+from typing import Any
+
+import numpy as np
+
+from engine.closed.subtrace import Body, SubTrace, build
+from engine.control.deferred import Recipe, deferred_op
+from engine.core import nest
+from engine.core.aval import Aval
+from engine.core.dtypes import DType
+from engine.core.operands import Results
+from engine.core.trace import Symbol
+from engine.core.value import Value, aval_of, dtype_of
+from engine.core.variable import Variable
+from engine.runtime.errors import NotKnownYet, OpError
+
+_RANKS = (2, 1, 3, 4, 0)
+"""Ranks to try where one is not known, to learn how many results there are and of what dtypes."""
+
+
+class Call(Recipe):
+    """A call of an engine function.
+
+    Parameters
+    ----------
+    function : callable
+    arguments : structure
+        ``(args, kwargs)``; the leaves at `positions` are the operands.
+    positions : sequence of int
+    reads : frozenset of int
+        The operands whose contents the function needs.
+    """
+
+    def __init__(
+        self, function: Callable[..., Any], arguments: Any, positions: Sequence[int], reads: frozenset[int]
+    ) -> None:
+        super().__init__()
+        self.function, self.arguments, self.positions, self.reads = function, arguments, positions, reads
+        self.results: Any = None
+        self._dtypes: list[DType] = []
+
+    def __repr__(self) -> str:
+        return f"<late call of {getattr(self.function, '__name__', self.function)}>"
+
+    def avals(self, given: Sequence[Aval]) -> tuple[Aval, ...]:
+        """Only the dtypes of the results are known."""
+        return tuple([Aval(None, dtype) for dtype in self._dtypes])
+
+    def made(self, given: Sequence[Aval]) -> SubTrace:
+        """The call as a sub-trace."""
+
+        def called(body: Body, values: Sequence[Any]) -> list[Any]:
+            contents = [
+                np.asarray(a.value, a.dtype.numpy) if i in self.reads else v
+                for i, (v, a) in enumerate(zip(values, given, strict=True))
+            ]
+            leaves = nest.flatten(self.arguments)
+            for at, x in zip(self.positions, contents, strict=True):
+                leaves[at] = x
+            args, kwargs = nest.pack_sequence_as(self.arguments, leaves)
+            self.results = self.function(*args, **kwargs)
+            return nest.flatten(self.results)
+
+        return build(given, called)
+
+    def tried(self, given: Sequence[Aval]) -> bool:
+        """Learn what the results are from the first call that works for shapes and contents that fit what is known."""
+        for guess in _guesses(given, self.reads):
+            try:
+                results = self.made(guess).results
+            except (OpError, ValueError, TypeError, IndexError):
+                continue
+            self._dtypes = [dtype_of(r) for r in results]
+            return True
+        return False
+
+
+def _guesses(given: Sequence[Aval], reads: frozenset[int]) -> Iterator[list[Aval]]:
+    """Avals without anything unknown that fit the given ones."""
+    sizes = dict.fromkeys([1, 2, *[d for aval in given for d in aval.shape or () if d], 16])
+    # what is read has an entry per dimension, often; a scalar or a vector of another length, else
+    unknown = any(given[i].shape in (None, (None,)) for i in reads)
+    lengths = (None, -1, *_RANKS) if unknown else (None,)
+    for length, rank, size, start in itertools.product(lengths, _RANKS, sizes, (0, -1, 1, None, 64)):
+        guess = []
+        for i, aval in enumerate(given):
+            shape = tuple([size if d is None else d for d in ((None,) * rank if aval.shape is None else aval.shape)])
+            if i in reads:
+                if aval.shape is None or aval.shape == (None,):
+                    shape = () if length == -1 and aval.shape is None else (rank if length in (None, -1) else length,)
+                value = 0 if start is None else start
+                if shape:
+                    value = (0,) * shape[0] if start is None else tuple(range(start, start + shape[0]))
+                guess.append(Aval(shape, aval.dtype, value))
+            else:
+                guess.append(Aval(shape, aval.dtype))
+        yield guess
+
+
+def late(function: Callable[..., Any], args: Sequence[Any], kwargs: dict[str, Any], error: NotKnownYet) -> Results:
+    """The results of ``function(*args, **kwargs)``, which has raised `error`, as far as a graph can have them.
+
+    Raises
+    ------
+    NotKnownYet
+        The same error, if waiting does not help.
+    """
+    arguments = (list(args), kwargs)
+    leaves = nest.flatten(arguments)
+    positions = [i for i, x in enumerate(leaves) if isinstance(x, Value)]
+    operands = [x.read_value() if isinstance(x, Variable) else x for x in [leaves[i] for i in positions]]
+    reads: set[int] = set()
+    needs = error.needs
+    while any(isinstance(x, Symbol) for x in operands):
+        if needs is not None:
+            found = [i for i, x in enumerate(operands) if x is needs]
+            if not found or not all(operands[i].dtype.is_integer for i in found):
+                break
+            reads.update(found)
+        recipe = Call(function, arguments, positions, frozenset(reads))
+        if recipe.tried([aval_of(x) for x in operands]):
+            return nest.pack_sequence_as(recipe.results, deferred_op(*operands, recipe=recipe))
+        more = [
+            i
+            for i, x in enumerate(operands)
+            if i not in reads and isinstance(x, Symbol) and x.dtype.is_integer and len(x.aval.shape or ()) <= 1
+        ]
+        if not more:
+            break
+        reads.update(more)
+        needs = None
+    raise error

@@ -1,0 +1,162 @@
+"""How loops run: the kernels of `scan_op` and of while loops.
+
+A step runs the program of the body. Once that has a table (`engine.executor`), the table runs all steps that are
+left, without a return to Python, if it can: then the carries keep their form, and no step calls Python.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Sequence
+from typing import Any
+
+import numpy as np
+
+from engine.closed.subtrace import SubTrace
+from engine.core.aval import Aval, format_shape
+from engine.core.operands import Operand
+from engine.core.value import aval_of
+from engine.runtime.errors import ShapeError, UnimplementedError
+
+_ASKED = (0, 2, 3)
+"""Steps before which a table is asked to run those left: a program has one after two runs, perhaps of another form."""
+_FEWEST, _MOST_BYTES = 1 << 6, 1 << 22
+"""Iterations that a table runs in one go, of a loop whose end nobody knows: so many, later bytes of what is saved."""
+
+
+def row_of(sequence: Aval) -> Aval:
+    """The aval of what a sequence has in one row."""
+    return Aval(None if sequence.shape is None else sequence.shape[1:], sequence.dtype)
+
+
+def length_of(sequences: Sequence[Aval]) -> int | None:
+    """How many rows sequences have, None if nobody knows.
+
+    Raises
+    ------
+    ShapeError
+        If they have different numbers of rows, or one is a scalar.
+    """
+    for aval in sequences:
+        if aval.shape == ():
+            raise ShapeError("scan: what to loop over must have at least one dimension, got a scalar")
+    known = {a.shape[0] for a in sequences if a.shape is not None and a.shape[0] is not None}
+    if len(known) > 1:
+        shown = ", ".join(format_shape(a.shape) for a in sequences)
+        raise ShapeError(f"scan: what to loop over must agree in the first dimension, got shapes {shown}")
+    return known.pop() if known else None
+
+
+def stacked(pieces: Sequence[np.ndarray], what: str) -> np.ndarray:
+    """The values of all iterations in one array; each piece holds those of some.
+
+    Raises
+    ------
+    UnimplementedError
+        If they have different shapes.
+    """
+    if len({piece.shape[1:] for piece in pieces}) > 1:
+        shown = ", ".join(sorted({format_shape(piece.shape[1:]) for piece in pieces}))
+        raise UnimplementedError(
+            f"{what} changes its shape between iterations ({shown}), so its values cannot be stacked (as the "
+            f"gradient of a while_loop needs them). Give it one shape, for example by padding; or let it enter the "
+            f"loop with a known shape (set_shape), from which it departs"
+        )
+    if len(pieces) == 1:
+        return pieces[0]
+    # in C order, as on a tape; else the order would be that of the pieces
+    whole = np.empty((sum(map(len, pieces)), *pieces[0].shape[1:]), pieces[0].dtype)
+    return np.concatenate(pieces, out=whole)
+
+
+def scan_kernel(*operands: Any, body: SubTrace, carries: int, sequences: int, backwards: bool = False) -> list[Operand]:
+    """The last carries and the stacked results of a body, run once for each row of the sequences."""
+    state: Sequence[Any] = operands[:carries]
+    # rows lie as those of `unstack` do, by which a tape takes them
+    columns = [np.ascontiguousarray(c) for c in operands[carries : carries + sequences]]
+    captures = operands[carries + sequences :]
+    length = length_of([aval_of(c) for c in columns])
+    assert length is not None
+    if length == 0:
+        return _no_rows(state, columns, captures, body, carries)
+    pieces: list[list[np.ndarray]] = [[] for _ in body.results[carries:]]
+    steps = range(length - 1, -1, -1) if backwards else range(length)
+    for done, t in enumerate(steps):
+        if done in _ASKED:
+            found = body.loop([*state, *columns, *captures], carries, sequences, steps[done:])
+            if found is not None:
+                _, state, stacks = found
+                for piece, stack in zip(pieces, stacks, strict=True):
+                    piece.append(stack)
+                break
+        results = body.run(*state, *[c[t] for c in columns], *captures)
+        state = results[:carries]
+        _append(pieces, results[carries:])
+    if backwards:
+        for piece in pieces:
+            piece.reverse()
+    return [*state, *[stacked(piece, f"scan: result {i}") for i, piece in enumerate(pieces)]]
+
+
+def _no_rows(
+    state: Sequence[Any], columns: Sequence[Any], captures: Sequence[Any], body: SubTrace, carries: int
+) -> list[Operand]:
+    known = [*map(aval_of, state), *[row_of(aval_of(c)) for c in columns], *map(aval_of, captures)]
+    try:
+        avals: Sequence[Aval] = body.avals(known)
+    except ShapeError:
+        # rows that do not exist may have shapes that no step would take: none is made, so none is refused
+        avals = [r.aval for r in body.results]
+    # a row that is a carry has that one's shape, also where no body tells it
+    carried = (*body.results[:carries], *body.parameters[:carries])
+    shapes = {id(r): aval_of(x) for r, x in zip(carried, (*state, *state), strict=True)}
+    made = [shapes.get(id(r), a) for r, a in zip(body.results[carries:], avals[carries:], strict=True)]
+    return [*state, *[_empty(a) for a in made]]
+
+
+def _empty(row: Aval) -> np.ndarray:
+    return np.zeros((0, *[d or 0 for d in row.shape or ()]), row.dtype.numpy)
+
+
+def iterated(
+    operands: Sequence[Any], cond: SubTrace, body: SubTrace, count: int
+) -> tuple[Sequence[Operand], int, list[list[np.ndarray]]]:
+    """Run a while loop over `count` loop variables.
+
+    Returns
+    -------
+    state : sequence of array
+        The loop variables at the end.
+    done : int
+        The number of iterations.
+    pieces : list of list of array
+        Per further result of `body`: its values of some iterations, one after the other.
+    """
+    state, captures = operands[:count], operands[count:]
+    pieces: list[list[np.ndarray]] = [[] for _ in body.results[count:]]
+    done, most = 0, _FEWEST
+    asked = True
+    while True:
+        if asked or done in _ASKED:
+            found = body.loop([*state, *captures], count, 0, range(done, done + most), cond)
+            asked = found is not None
+            if found is not None:
+                steps, state, stacks = found
+                for piece, stack in zip(pieces, stacks, strict=True):
+                    piece.append(stack[:steps])
+                done += steps
+                if steps < most:
+                    return state, done, pieces
+                saved = sum(stack.nbytes for stack in stacks) // steps
+                most = max(_FEWEST, min(2 * most, _MOST_BYTES // max(saved, 1)))
+                continue
+        if not cond.run(*state, *captures)[0]:
+            return state, done, pieces
+        results = body.run(*state, *captures)
+        state = results[:count]
+        _append(pieces, results[count:])
+        done += 1
+
+
+def _append(pieces: Sequence[list[np.ndarray]], rows: Iterable[Any]) -> None:
+    for piece, row in zip(pieces, rows, strict=True):
+        piece.append(row[None])

@@ -1,0 +1,430 @@
+"""Loops of a given number of steps over sub-traces: `scan_op`. It is also what all loops are pulled back by.
+
+``scan_op(*carries, *sequences, *captures)`` calls its body once for each row of the sequences:
+
+    ``body(carries, rows, captures) -> (new carries, rows of the results)``
+
+*Derivatives.* A scan is pulled back by a scan in the other direction. It carries the cotangents of the carries and the
+sums, over the steps, of the captures' cotangents; at each step it runs the body's reverse walk, which needs the
+carries that the step started with. These are computed once more and kept, but only those that the walk makes use of. A
+while loop (`engine.control.while_loop`) is pulled back in the same way. All of it is made of ops, so it can be
+differentiated again.
+
+Source: the reverse of a scan as in Griewank and Walther, *Evaluating Derivatives*, 2nd ed., ch. 12.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+
+from engine.closed.subtrace import SubTrace, build, with_fixed
+from engine.control.cond import differentiable, joined, plus
+from engine.control.loop_kernels import length_of, row_of, scan_kernel
+from engine.core.aval import Aval
+from engine.core.batching import Batches, NotBatched, logical_rank, materialize
+from engine.core.kinds import PushedTogether, Together, general, nondifferentiable
+from engine.core.op import Op
+from engine.core.operands import Operand
+from engine.core.value import Zero, aval_of
+from engine.ops.creation import zeros_like
+from engine.ops.shape import transpose
+
+# ---- shapes ----------------------------------------------------------------------------------------------------------
+
+
+def steady(body: SubTrace, state: Sequence[Aval], rest: Sequence[Aval]) -> tuple[list[Aval], tuple[Aval, ...]]:
+    """What is known of the loop variables in every iteration, and of the body's results then."""
+    state = [Aval(a.shape, a.dtype) for a in state]
+    while True:
+        results = body.avals([*state, *rest])
+        wider = [joined(a, b) for a, b in zip(state, results, strict=False)]
+        if wider == state:
+            return wider, results
+        state = wider
+
+
+def column(length: int | None, row: Aval) -> Aval:
+    """The aval of `length` values stacked."""
+    return Aval(None if row.shape is None else (length, *row.shape), row.dtype)
+
+
+# ---- scan ------------------------------------------------------------------------------------------------------------
+
+
+def _scan_abstract(
+    *operands: Aval, body: SubTrace, carries: int, sequences: int, backwards: bool = False
+) -> tuple[Aval, ...]:
+    columns = operands[carries : carries + sequences]
+    length = length_of(columns)
+    rest = [*map(row_of, columns), *operands[carries + sequences :]]
+    state, results = steady(body, operands[:carries], rest)
+    return (*state, *[column(length, r) for r in results[carries:]])
+
+
+def _scan_vjp(
+    wanted: Sequence[bool], previous: Sequence[Any], cts: Any, outs: Any, *operands: Any,
+    body: SubTrace, carries: int, sequences: int, backwards: bool = False,
+) -> list[Any]:  # fmt: skip
+    def history(saved: Sequence[int]) -> tuple[Any, Sequence[Any]]:
+        if not saved:
+            return operands[carries], ()
+        body_ = saving(_unsaved(body), carries, saved)
+        params = {"carries": carries, "sequences": sequences, "backwards": backwards}
+        return operands[carries], scan_op(*operands, body=body_, **params)[carries:]
+
+    return pulled_back(body, carries, sequences, wanted, previous, cts, operands, history, backwards)
+
+
+class _Saving(SubTrace):
+    """A body with some of the carries that a step starts with as its last results.
+
+    Parameters
+    ----------
+    of : SubTrace
+        The body.
+    saved : tuple of int
+        The carries.
+    whole : bool
+        Whether it has all results of the body, not the carries alone.
+    """
+
+    def __init__(self, of: SubTrace, carries: int, saved: Sequence[int], whole: bool) -> None:
+        self.of, self.carries, self.saved, self.whole = of, carries, tuple(saved), whole
+        self.first = len(of.results) if whole else carries
+        super().__init__(of.body, of.parameters, [*of.results[: self.first], *[of.parameters[k] for k in saved]])
+
+    def fixed(self, arrays: Mapping[int, Any]) -> SubTrace:
+        """As that of the body, with which it stays together."""
+        return saving(self.of.fixed(arrays), self.carries, self.saved, self.whole)
+
+    def places(self, of: SubTrace) -> list[int]:
+        """Where the results of the body, or of one that saves less of it, are among its results."""
+        if not isinstance(of, _Saving):
+            return [*range(len(of.results))]
+        return [*range(of.first), *[self.first + self.saved.index(k) for k in of.saved]]
+
+
+def saving(body: SubTrace, carries: int, saved: Sequence[int], whole: bool = False) -> _Saving:
+    """A body that gives some of the carries that its step starts with, behind its own carries or all its results."""
+    return body.derived(("saving", tuple(saved), whole), lambda: _Saving(body, carries, saved, whole))
+
+
+def _unsaved(body: SubTrace) -> SubTrace:
+    return body.of if isinstance(body, _Saving) else body
+
+
+def _form(params: dict[str, Any]) -> tuple[Any, ...]:
+    return params["carries"], params["sequences"], params.get("backwards", False)
+
+
+def _scan_merge(
+    first: tuple[Op, dict[str, Any]], second: tuple[Op, dict[str, Any]]
+) -> tuple[Op, dict[str, Any], Sequence[int], Sequence[int]] | None:
+    """One scan for a scan and the one that its gradient needs, which saves carries."""
+    (_, a), (_, b) = first, second
+    bodies = a["body"], b["body"]
+    body = _unsaved(bodies[0])
+    if _unsaved(bodies[1]) is not body or _form(a) != _form(b):
+        return None
+    saved = sorted({k for each in bodies if isinstance(each, _Saving) for k in each.saved})
+    both = saving(body, a["carries"], saved, any(getattr(each, "whole", True) for each in bodies))
+    return scan_op, {**a, "body": both}, both.places(bodies[0]), both.places(bodies[1])
+
+
+def grown(start: set[int], more: Callable[[set[int]], set[int]]) -> list[int]:
+    """The smallest set that contains `start` and what `more` makes of it."""
+    while not (found := more(start)) <= start:
+        start = start | found
+    return sorted(start)
+
+
+def order_of_sums(count: int, params: dict[str, Any]) -> list[int]:
+    """The order in which steps recorded one by one add up the cotangents of operands that are the same.
+
+    What the steps capture comes first, then the sequences, which were taken apart before, then the first carries.
+    """
+    carries = params["count"] if "count" in params else params["carries"]
+    start = carries + params.get("sequences", 0)
+    return [*range(start, count), *reversed(range(carries, start)), *range(carries)]
+
+
+def _empty_sum_batch(
+    op: Op, size: int, flags: tuple[bool, ...], inputs: tuple[Any, ...], params: dict[str, Any]
+) -> Batches:
+    found = op(*inputs)
+    return found if flags[0] else NotBatched(found)
+
+
+empty_sum = nondifferentiable(
+    "empty_sum",
+    lambda x, steps: np.negative(np.zeros(x.shape, x.dtype)) if steps.size else np.zeros(x.shape, x.dtype),
+    abstract=lambda x, steps: Aval(x.shape, x.dtype),
+    batch=_empty_sum_batch,
+    args=("x", "steps"),
+    doc="""What a sum over steps starts with, like `x`: -0.0, to which the first summand adds without a change.
+
+    If there are no steps it is 0.0, the sum of nothing.
+    """,
+)
+
+
+def pulled_back(
+    body: SubTrace, carries: int, sequences: int, wanted: Sequence[bool], previous: Sequence[Any], cts: Any,
+    operands: Sequence[Any], history: Callable[[Sequence[int]], tuple[Any, Sequence[Any]]], backwards: bool = False,
+    history_cts: dict[int, Any] | None = None,
+) -> list[Any]:  # fmt: skip
+    """Cotangents of a loop's operands.
+
+    Parameters
+    ----------
+    cts : sequence of value
+        Of the last carries, then of the stacked results.
+    history : callable
+        ``history(saved) -> (something with a row per iteration, the given carries at the start of all iterations)``.
+    history_cts : dict
+        Cotangents of the stacked values that carries had at the start of the iterations.
+    """
+    totals: list[Any] = [Zero(aval_of(x)) for x in operands]
+    asked = [i for i in differentiable(operands) if wanted[i]]
+    fixed = [i for i in asked if i >= carries]
+    live = grown(set(asked) - set(fixed), lambda s: {r for r in body.reached([*s, *fixed]) if r < carries})
+    given = [*live, *sorted(r for r in body.reached([*live, *fixed]) if r >= carries)]
+    paths = body.pullback([*live, *fixed], given)[1][len(live) :]
+    fixed = [i for i, path in zip(fixed, paths, strict=True) if path]
+    if not live and not fixed:
+        return totals
+    plan = _Plan.of(body, carries, sequences, live, fixed, given, history_cts or {})
+    length, saved = history(plan.saved)
+    sums = [empty_sum(operands[i], length) if previous[i] is None else previous[i] for i in plan.summed]
+    found = scan_op(
+        *[cts[k] for k in live],
+        *sums,
+        length,
+        *[operands[i] for i in plan.read],
+        *saved,
+        *[cts[r] for r in given[len(live) :]],
+        *[history_cts[k] for k in plan.added] if history_cts else (),
+        *operands[carries + sequences :],
+        body=plan.step(aval_of(length)),
+        carries=len(live) + len(sums),
+        sequences=plan.columns,
+        backwards=not backwards,
+    )
+    for i, ct in zip((*live, *plan.summed, *plan.mapped), found, strict=True):
+        if wanted[i]:
+            totals[i] = ct if i in plan.summed else plus(previous[i], ct)
+    return totals
+
+
+@dataclass
+class _Plan:
+    """How a loop is pulled back.
+
+    Attributes
+    ----------
+    live : list of int
+        The carries that carry a derivative.
+    mapped, summed : list of int
+        The sequences and the captures whose cotangents are wanted.
+    given : list of int
+        The results of the body whose cotangents are given: those of the live carries, and others.
+    saved, read : list of int
+        The carries and the sequences whose values the reverse walk needs.
+    added : list of int
+        The carries to the cotangents of which something is added at each step.
+    """
+
+    body: SubTrace
+    back: SubTrace
+    start: int
+    live: list[int]
+    mapped: list[int]
+    summed: list[int]
+    given: list[int]
+    saved: list[int]
+    read: list[int]
+    added: list[int]
+
+    @classmethod
+    def of(
+        cls, body: SubTrace, carries: int, sequences: int, live: list[int], fixed: list[int], given: list[int],
+        history_cts: dict[int, Any],
+    ) -> _Plan:  # fmt: skip
+        """The plan for the derivatives named."""
+        start = carries + sequences
+        mapped, summed = [i for i in fixed if i < start], [i for i in fixed if i >= start]
+        back = body.pullback([*live, *summed, *mapped], given, summed)[0]
+        saved = [k for k in range(carries) if back.uses(k)]
+        read = [i for i in range(carries, start) if back.uses(i)]
+        added = [k for k in live if k in history_cts]
+        return cls(body, back, start, live, mapped, summed, given, saved, read, added)
+
+    @property
+    def columns(self) -> int:
+        """Number of sequences that the scan loops over."""
+        return 1 + len(self.read) + len(self.saved) + len(self.given) - len(self.live) + len(self.added)
+
+    def step(self, length: Aval) -> SubTrace:
+        """The body of the scan."""
+        key = ("step", *map(tuple, (self.live, self.mapped, self.summed, self.given, self.added)), row_of(length))
+        return self.body.derived(key, lambda: self._step(length))
+
+    def _step(self, length: Aval) -> SubTrace:
+        count, live = len(self.body.parameters), len(self.live)
+        cts, sums = count, count + len(self.given)
+        # which parameter of the reverse walk each parameter of the step is; None: not one of them
+        order: list[int | None] = [*range(cts, cts + live), *range(sums, sums + len(self.summed)), None]
+        order += [*self.read, *self.saved, *range(cts + live, sums)]
+        first_added = len(order)
+        order += [None] * len(self.added) + [*range(self.start, count)]
+        known = [p.aval for p in self.back.parameters]
+        others = iter([row_of(length), *[known[k] for k in self.added]])
+
+        def function(body: Any, values: Sequence[Any]) -> list[Any]:
+            of = {i: x for i, x in zip(order, values, strict=True) if i is not None}
+            results = self.back.inline(body, [of.get(i) for i in range(len(known))])
+            for j, k in enumerate(self.added):
+                results[self.live.index(k)] = results[self.live.index(k)] + values[first_added + j]
+            return results
+
+        return build([next(others) if i is None else known[i] for i in order], function)
+
+
+# ---- forward mode -------------------------------------------------------------------------
+
+
+@dataclass
+class PushedLoop:
+    """A loop that computes tangents beside its carries."""
+
+    body: SubTrace
+    operands: list[Any]
+    live: list[int]
+    summed: list[int]
+    rows: list[int]
+
+
+def pushed_loop(
+    body: SubTrace, carries: int, sequences: int, tangents: Sequence[Any], operands: Sequence[Any]
+) -> PushedLoop:
+    """The loop that carries tangents too, where there are any."""
+    start = carries + sequences
+    have = [i for i in differentiable(operands) if tangents[i] is not None]
+    fixed = [i for i in have if i >= carries]
+    live = grown(set(have) - set(fixed), lambda s: {r for r in body.reached([*s, *fixed]) if r < carries})
+    mapped, summed = [i for i in fixed if i < start], [i for i in fixed if i >= start]
+    rows = sorted(r for r in body.reached([*live, *fixed]) if r >= carries)
+    pushed = body.pushforward([*live, *mapped, *summed], [*live, *rows])[0]
+    count = len(body.parameters)
+    own, more = pushed.parameters[:count], pushed.parameters[count:]
+    values = [zeros_like(operands[i]) if tangents[i] is None else tangents[i] for i in (*live, *mapped, *summed)]
+    a, b = len(live), len(live) + len(mapped)
+    order = [
+        (own[:carries], operands[:carries]),
+        (more[:a], values[:a]),
+        (own[carries:start], operands[carries:start]),
+        (more[a:b], values[a:b]),
+        (own[start:], operands[start:]),
+        (more[b:], values[b:]),
+    ]
+    key = ("pushed", tuple(live), tuple(mapped), tuple(summed))
+    results = [*pushed.results[:carries], *pushed.results[len(body.results) :]]
+    ahead = body.derived(key, lambda: SubTrace(pushed.body, [p for ps, _ in order for p in ps], results))
+    return PushedLoop(ahead, [x for _, xs in order for x in xs], live, summed, rows)
+
+
+def _scan_jvp(
+    tangents: Sequence[Any],
+    outs: Any,
+    *operands: Any,
+    body: SubTrace,
+    carries: int,
+    sequences: int,
+    backwards: bool = False,
+) -> list[Any]:
+    push = pushed_loop(body, carries, sequences, tangents, operands)
+    count = carries + len(push.live)
+    columns = sequences + sum(
+        tangents[i] is not None for i in differentiable(operands) if carries <= i < carries + sequences
+    )
+    found = scan_op(*push.operands, body=push.body, carries=count, sequences=columns, backwards=backwards)
+    results: list[Any] = [Zero(aval_of(x)) for x in outs]
+    for r, t in zip((*push.live, *push.rows), found[carries:], strict=True):
+        results[r] = t
+    return results
+
+
+# ---- batches ---------------------------------------------------------------------------------------------------------
+
+
+def swapped(op: Op, x: Any) -> Operand:
+    """Batch axis and axis of iterations exchanged."""
+    return transpose(x, [1, 0, *range(2, logical_rank(op, x, False))])
+
+
+def batch_aval(x: Any, flag: bool, carried: bool, size: int) -> Aval:
+    """The aval that a carry has once it has got the batch axis."""
+    aval = aval_of(x)
+    if carried and not flag:
+        return Aval(None if aval.shape is None else (size, *aval.shape), aval.dtype)
+    return Aval(aval.shape, aval.dtype)
+
+
+def carried_flags(
+    body: SubTrace, flags: Sequence[bool], inputs: Sequence[Any], rest: Sequence[Aval], count: int, size: int
+) -> tuple[list[bool], list[Aval], list[bool]]:
+    """Which carries have the batch axis (since they start with it, or get it), all avals, which results have it."""
+    carried = list(flags[:count])
+    while True:
+        state = [batch_aval(x, f, c, size) for x, f, c in zip(inputs, flags, carried, strict=False)]
+        found = body.batched([*carried, *flags[count:]], [*state, *rest], size)[1]
+        wider = [a or b for a, b in zip(carried, found, strict=False)]
+        if wider == carried:
+            return carried, [*state, *rest], found
+        carried = wider
+
+
+def materialized(inputs: Sequence[Any], flags: Sequence[bool], carried: Sequence[bool], size: int) -> list[Any]:
+    """The carries that a loop over batches starts with."""
+    return [materialize(x, size) if c and not f else x for x, f, c in zip(inputs, flags, carried, strict=False)]
+
+
+def _scan_batch(op: Op, size: int, flags: tuple[bool, ...], inputs: tuple[Any, ...], params: dict[str, Any]) -> Batches:
+    body, carries = params["body"], params["carries"]
+    start = carries + params["sequences"]
+    columns = [swapped(op, x) if f else x for x, f in zip(inputs[carries:start], flags[carries:start], strict=True)]
+    rest = [*[row_of(aval_of(c)) for c in columns], *map(aval_of, inputs[start:])]
+    carried, avals, found = carried_flags(body, flags, inputs, rest, carries, size)
+    full = [*carried, *found[carries:]]
+    inner = body.batched([*carried, *flags[carries:]], avals, size, full)[0]
+    first = materialized(inputs, flags, carried, size)
+    outs = op(*first, *columns, *inputs[start:], **{**params, "body": inner})
+    outs = [
+        *outs[:carries],
+        *[swapped(op, o) if f else o for o, f in zip(outs[carries:], full[carries:], strict=True)],
+    ]
+    return [o if f else NotBatched(o) for o, f in zip(outs, full, strict=True)]
+
+
+def _scan_fix(inputs: Sequence[Any], arrays: Any, params: dict[str, Any]) -> tuple[tuple[Any, ...], dict[str, Any]]:
+    return with_fixed(inputs, arrays, params, ("body",), params["carries"] + params["sequences"], 0)
+
+
+scan_op = general(
+    "scan_op",
+    scan_kernel,
+    _scan_abstract,
+    vjp=Together(_scan_vjp, order_of_sums),
+    jvp=PushedTogether(_scan_jvp),
+    batch=_scan_batch,
+    fix=_scan_fix,
+    merge=_scan_merge,
+    type="Scan",
+    args=("*operands",),
+    multi=True,
+    doc="A body called for each row of some sequences, with values carried from call to call.",
+)

@@ -1,0 +1,229 @@
+"""Loops that go on as long as a condition holds: `while_op`.
+
+The condition and the body are closed sub-traces of the loop variables and of captures. Forward mode is a loop that
+carries tangents too. Reverse mode needs the loop variables of all iterations: `while_saving_op` is the loop that keeps
+them, and a `scan_op` runs through them backwards (`engine.control.scan_loop.pulled_back`).
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import Any
+
+import numpy as np
+
+from engine.closed.subtrace import SubTrace, build, with_fixed
+from engine.control.cond import check_predicate
+from engine.control.loop_kernels import iterated, stacked
+from engine.control.scan_loop import (
+    PushedLoop,
+    batch_aval,
+    carried_flags,
+    column,
+    materialized,
+    order_of_sums,
+    pulled_back,
+    pushed_loop,
+    saving,
+    steady,
+    swapped,
+)
+from engine.control.varying_loop import pulled_back_varying, varying
+from engine.core.aval import Aval
+from engine.core.batching import Batched, Batches, NotBatched, batch_level, unbatch
+from engine.core.dtypes import int64
+from engine.core.kinds import PushedTogether, Together, general
+from engine.core.op import Op
+from engine.core.operands import Operand
+from engine.core.value import Zero, aval_of
+from engine.ops.compare import select
+from engine.ops.reduce import reduce_any
+from engine.runtime.errors import ShapeError
+
+
+def _while_kernel(*operands: Any, cond: SubTrace, body: SubTrace, count: int) -> Sequence[Operand]:
+    return iterated(operands, cond, body, count)[0]
+
+
+def _while_abstract(*operands: Aval, cond: SubTrace, body: SubTrace, count: int) -> tuple[Aval, ...]:
+    state, _ = steady(body, operands[:count], operands[count:])
+    check_predicate("while_loop", "cond", cond.avals([*state, *operands[count:]])[0])
+    return tuple(state)
+
+
+def _while_vjp(
+    wanted: Sequence[bool], previous: Sequence[Any], cts: Any, outs: Any, *operands: Any,
+    cond: SubTrace, body: SubTrace, count: int,
+) -> list[Any]:  # fmt: skip
+    before = [aval_of(x) for x in operands[:count]]
+    if varying(before, steady(body, before, [aval_of(x) for x in operands[count:]])[0]):
+        return pulled_back_varying(wanted, previous, cts, operands, cond, body, count)
+
+    def history(saved: Sequence[int]) -> tuple[Any, Sequence[Any]]:
+        found = while_saving_op(*operands, cond=cond, body=body, count=count, saved=tuple(saved))
+        return found[count], found[count + 1 :]
+
+    return pulled_back(body, count, 0, wanted, previous, cts, operands, history)
+
+
+def _saving_kernel(*operands: Any, cond: SubTrace, body: SubTrace, count: int, saved: Sequence[int]) -> list[Operand]:
+    last, done, pieces = iterated(operands, cond, saving(body, count, saved), count)
+    columns = [
+        stacked(piece, f"while_loop: loop variable {k}")
+        if piece
+        else np.zeros((0, *operands[k].shape), operands[k].dtype)
+        for k, piece in zip(saved, pieces, strict=True)
+    ]
+    return [*last, np.arange(done, dtype=np.int64), *columns]
+
+
+def _saving_abstract(
+    *operands: Aval, cond: SubTrace, body: SubTrace, count: int, saved: Sequence[int]
+) -> tuple[Aval, ...]:
+    state = _while_abstract(*operands, cond=cond, body=body, count=count)
+    return (*state, Aval((None,), int64), *[column(None, state[k]) for k in saved])
+
+
+def _saving_vjp(
+    wanted: Sequence[bool], previous: Sequence[Any], cts: Any, outs: Any, *operands: Any,
+    cond: SubTrace, body: SubTrace, count: int, saved: Sequence[int],
+) -> list[Any]:  # fmt: skip
+    def history(needed: Sequence[int]) -> tuple[Any, Sequence[Any]]:
+        if set(needed) <= set(saved):
+            return outs[count], [outs[count + 1 + saved.index(k)] for k in needed]
+        found = while_saving_op(*operands, cond=cond, body=body, count=count, saved=tuple(needed))
+        return found[count], found[count + 1 :]
+
+    history_cts = {k: cts[count + 1 + j] for j, k in enumerate(saved)}
+    return pulled_back(body, count, 0, wanted, previous, cts, operands, history, history_cts=history_cts)
+
+
+def _while_jvp(
+    tangents: Sequence[Any], outs: Any, *operands: Any, cond: SubTrace, body: SubTrace, count: int
+) -> list[Any]:
+    push = pushed_loop(body, count, 0, tangents, operands)
+    ahead = _widened(cond, push, count)
+    found = while_op(*push.operands, cond=ahead, body=push.body, count=count + len(push.live))
+    return _placed(outs, push.live, found[count:])
+
+
+def _saving_jvp(
+    tangents: Sequence[Any], outs: Any, *operands: Any, cond: SubTrace, body: SubTrace, count: int, saved: Sequence[int]
+) -> list[Any]:
+    push = pushed_loop(body, count, 0, tangents, operands)
+    kept = [k for k in saved if k in push.live]
+    both = tuple([count + push.live.index(k) for k in kept])
+    total = count + len(push.live)
+    found = while_saving_op(*push.operands, cond=_widened(cond, push, count), body=push.body, count=total, saved=both)
+    where = [*push.live, *[count + 1 + saved.index(k) for k in kept]]
+    return _placed(outs, where, [*found[count:total], *found[total + 1 :]])
+
+
+def _placed(outs: Sequence[Any], where: Sequence[int], tangents: Sequence[Any]) -> list[Any]:
+    results: list[Any] = [Zero(aval_of(x)) for x in outs]
+    for i, t in zip(where, tangents, strict=True):
+        results[i] = t
+    return results
+
+
+def _widened(cond: SubTrace, push: PushedLoop, count: int) -> SubTrace:
+    """The condition of a loop that carries tangents too, which it does not look at."""
+    own, live = len(cond.parameters), len(push.live)
+
+    def function(body: Any, values: Sequence[Any]) -> list[Any]:
+        return cond.inline(body, [*values[:count], *values[count + live : own + live]])
+
+    key = ("widened", live, len(push.summed))
+    return cond.derived(key, lambda: build([p.aval for p in push.body.parameters], function))
+
+
+def _while_batch(
+    op: Op, size: int, flags: tuple[bool, ...], inputs: tuple[Any, ...], params: dict[str, Any]
+) -> Batches:
+    cond, body, count = params["cond"], params["body"], params["count"]
+    rest = [aval_of(x) for x in inputs[count:]]
+    carried, avals, _ = carried_flags(body, flags, inputs, rest, count, size)
+    every = [*carried, *flags[count:]]
+    test, (differs,) = cond.batched(every, avals, size)
+    if not differs:
+        inner = body.batched(every, avals, size, carried)[0]
+    elif "saved" in params:
+        raise ShapeError(
+            "while_loop: the number of iterations must not differ between batch elements if it is differentiated"
+        )
+    else:
+        carried = [True] * count
+        every = [*carried, *flags[count:]]
+        avals = [*[batch_aval(x, f, True, size) for x, f in zip(inputs[:count], flags, strict=False)], *rest]
+        test = build(avals, lambda _, values: [reduce_any(_masked(cond, values, every, size)[0])])
+        inner = build(avals, lambda _, values: _masked_body(cond, body, values, every, size))
+    outs = op(*materialized(inputs, flags, carried, size), *inputs[count:], **{**params, "cond": test, "body": inner})
+    kept = [carried[k] for k in params.get("saved", ())]
+    outs = [*outs[: count + 1], *[swapped(op, o) if f else o for o, f in zip(outs[count + 1 :], kept, strict=True)]]
+    return [o if f else NotBatched(o) for o, f in zip(outs, [*carried, False, *kept], strict=False)]
+
+
+def _masked(trace: SubTrace, values: Sequence[Any], flags: Sequence[bool], size: int) -> list[Any]:
+    """Its results with the batch axis in front."""
+    with batch_level() as level:
+        return [
+            unbatch(r, level, size)
+            for r in trace.inline(
+                None, [Batched(x, level, size) if f else x for x, f in zip(values, flags, strict=True)]
+            )
+        ]
+
+
+def _masked_body(cond: SubTrace, body: SubTrace, values: Sequence[Any], flags: Sequence[bool], size: int) -> list[Any]:
+    """A step for the elements of the batch whose condition holds; the others stay as they are."""
+    with batch_level() as level:
+        batch = [Batched(x, level, size) if f else x for x, f in zip(values, flags, strict=True)]
+        (goes_on,) = cond.inline(None, batch)
+        pairs = zip(body.inline(None, batch), batch, strict=False)
+        return [unbatch(select(goes_on, new, old), level, size) for new, old in pairs]
+
+
+def _while_fix(inputs: Sequence[Any], arrays: Any, params: dict[str, Any]) -> tuple[tuple[Any, ...], dict[str, Any]]:
+    return with_fixed(inputs, arrays, params, ("cond", "body"), params["count"], 0)
+
+
+def _while_merge(first: tuple[Op, dict[str, Any]], second: tuple[Op, dict[str, Any]]) -> tuple[Any, ...] | None:
+    """One loop for a loop and the one that its gradient needs, which saves loop variables."""
+    (_, a), (_, b) = first, second
+    count = a["count"]
+    if a["cond"] is not b["cond"] or a["body"] is not b["body"] or b["count"] != count:
+        return None
+    saved = tuple(sorted({*a.get("saved", ()), *b.get("saved", ())}))
+    places = [
+        [*range(count), *([count, *[count + 1 + saved.index(k) for k in each["saved"]]] if "saved" in each else ())]
+        for each in (a, b)
+    ]
+    return while_saving_op, {**a, "saved": saved}, *places
+
+
+_FACTS: dict[str, Any] = {
+    "batch": _while_batch,
+    "fix": _while_fix,
+    "merge": _while_merge,
+    "type": "While",
+    "args": ("*operands",),
+    "multi": True,
+}
+while_op = general(
+    "while_op",
+    _while_kernel,
+    _while_abstract,
+    vjp=Together(_while_vjp, order_of_sums),
+    jvp=PushedTogether(_while_jvp),
+    **_FACTS,
+    doc="Calls the sub-trace `body` on `count` loop variables as long as the sub-trace `cond` holds for them.",
+)
+while_saving_op = general(
+    "while_saving_op",
+    _saving_kernel,
+    _saving_abstract,
+    vjp=Together(_saving_vjp, order_of_sums),
+    jvp=PushedTogether(_saving_jvp),
+    **_FACTS,
+    doc="`while_op` that also gives the numbers of its iterations and the `saved` loop variables at each one's start.",
+)

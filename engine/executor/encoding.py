@@ -1,0 +1,288 @@
+"""From a recording to a table: where values are put in memory, and rows as numbers.
+
+What rows compute lies in one block, at offsets by liveness: memory that is not needed any more is used again. A result
+that leaves the program gets an array of its own. Between any two values there is a gap: NumPy's loops look whether
+operands overlap, and take neighbours for overlapping.
+"""
+
+from __future__ import annotations
+
+import functools
+from collections.abc import Callable, Sequence
+from typing import Any
+
+import numpy as np
+
+from engine.compiler.ir.instruction import Instruction
+from engine.compiler.passes.buffer_assignment import MOST
+from engine.executor.extension import executor
+from engine.executor.fusion import fused
+from engine.executor.grouping import Group, grouped
+from engine.executor.loops import encoded
+from engine.executor.refs import Call, Recording, Ref, Root, Row
+from engine.runtime import buffer_pool
+from engine.runtime.tuning import TUNING
+
+_ALIGN = 64
+_POOLED = TUNING.buffer_bytes
+"""Bytes of a block from which on it is taken from the pool for each run."""
+_LARGE = TUNING.pool_least
+"""Bytes of a result from which on the pool allocates it."""
+_RELEASE = TUNING.release_elements
+"""Elements in a stretch of rows from which on other threads may run meanwhile."""
+
+
+class Fixed(tuple[Any]):
+    """Something that is the same in each run, among the operands of calls and the results."""
+
+    __slots__ = ()
+
+
+def table_of(
+    recording: Recording,
+    instructions: Sequence[Instruction],
+    kernels: Sequence[Callable[..., Any]],
+    host: tuple[Callable[..., Any], ...],
+) -> Any:
+    """The table that does what was recorded; None if its block would be larger than programs in Python may have.
+
+    Parameters
+    ----------
+    recording : Recording
+    instructions : sequence of Instruction
+    kernels : sequence of callable
+        One per instruction.
+    host : tuple of callable
+        See _executor.c.
+    """
+    encoding = _Encoding(recording)
+    return encoding.table(instructions, kernels, host) if encoding.size <= MOST else None
+
+
+class _Encoding:
+    def __init__(self, recording: Recording) -> None:
+        self.recording = recording
+        self.steps = grouped(recording.steps)
+        self.bases: list[tuple[Any, ...]] = []
+        self.last: dict[Root, int] = {}
+        self.size = 0
+        self.loops: dict[Any, int] = {}
+        self.place()
+
+    # ---- memory ------------------------------------------------------------------------------------------------------
+
+    def place(self) -> None:
+        """Give each root a base, and those in the block an offset."""
+        steps = self.steps
+        roots = [_roots(step) for step in steps]
+        first: dict[Root, int] = {}
+        for i, found in enumerate(roots):
+            for root in found:
+                self.last[root] = i
+                first.setdefault(root, i)
+        leaving = {_root(x) for x in self.recording.results if not (type(x) is Fixed or (type(x) is Ref and x.scalar))}
+        for x in self.recording.results:
+            if isinstance(x, (Ref, Root)):
+                self.last[_root(x)] = len(steps)
+        self.bases.append(())
+        for root in self.recording.arguments:
+            self.external(root, leaving)
+        free: dict[int, list[int]] = {}
+        dying: dict[int, list[tuple[int, int]]] = {}
+        for i, (step, found) in enumerate(zip(steps, roots, strict=True)):
+            for root in found:
+                if isinstance(step, Group) and step.holds(root):
+                    root.tiled = not root.escapes and root not in leaving and first[root] == i == self.last[root]
+                if root.base < 0 and not root.tiled:
+                    if root.kind != "computed" or root.escapes or root in leaving:
+                        self.external(root, leaving)
+                    else:
+                        need = self.in_block(root, free, _aligned(root.extent[1]))
+                        dying.setdefault(self.last[root], []).append((need, root.offset))
+            if isinstance(step, Group):
+                step.rows = fused(step.rows, step.count, step.length)
+                self.tiles(step, free)
+            for need, offset in dying.pop(i, ()):
+                free.setdefault(need, []).append(offset)
+        for x in self.recording.results:
+            if isinstance(x, (Ref, Root)) and _root(x).base < 0:
+                self.external(_root(x), leaving)
+        self.bases[0] = ("block", self.size)
+
+    def tiles(self, group: Group, free: dict[int, list[int]]) -> None:
+        """Give what only a group needs memory of one tile, which is free again behind it."""
+        last = {root: row for row in group.rows for root, _ in row.operands if root.tiled}
+        own: dict[int, list[int]] = {}
+        for row in group.rows:
+            held = dict.fromkeys([root for root, _ in row.operands if root.tiled])
+            for root in held:
+                if root.base < 0:
+                    need = _aligned(group.tile * group.length * root.item)
+                    if not own.get(need) and free.get(need):
+                        own.setdefault(need, []).append(free[need].pop())
+                    self.in_block(root, own, need)
+            for root in held:
+                if last[root] is row:
+                    own.setdefault(_aligned(group.tile * group.length * root.item), []).append(root.offset)
+        for need, offsets in own.items():
+            free.setdefault(need, []).extend(offsets)
+
+    def in_block(self, root: Root, free: dict[int, list[int]], need: int) -> int:
+        """Give a root an offset in the block: memory of the same size that is free, or at the end. Returns the size."""
+        root.base = 0
+        if free.get(need):
+            root.offset = free[need].pop()
+        else:
+            root.offset = self.size
+            self.size += need
+        return need
+
+    def external(self, root: Root, leaving: set[Any]) -> None:
+        """A base of its own."""
+        root.base, root.offset = len(self.bases), 0
+        if root.kind == "argument":
+            form: tuple[Any, ...] = (root.position, root.dtype, root.shape, root.strides)
+            form += () if root.array is None else (root.array.tobytes(),)
+            self.bases.append(("argument", *form) if root.dtype is not None else ("slot",))
+        elif root.kind == "constant":
+            self.bases.append(("constant", root.array))
+        elif root.kind == "slot":
+            form = (root.dtype, root.shape, root.strides) if root.dtype is not None else ()
+            self.bases.append(("slot", *form))
+        else:
+            assert root.dtype is not None
+            large = root.extent[1] >= _LARGE and _is_c_order(root)
+            make = functools.partial(buffer_pool.empty, root.shape, root.dtype) if large else None
+            self.bases.append(("fresh", root.dtype, root.shape, root.strides, make))
+
+    # ---- steps -------------------------------------------------------------------------------------------------------
+
+    def table(
+        self, instructions: Sequence[Instruction], kernels: Sequence[Callable[..., Any]], host: tuple[Any, ...]
+    ) -> Any:
+        numbers: list[int] = []
+        steps: list[tuple[Any, ...]] = []
+        first = count = work = 0
+        checked = -1
+        ends: dict[int, list[Root]] = {}
+        for root, last in self.last.items():
+            if root.kind == "slot":
+                ends.setdefault(last, []).append(root)
+        dead: list[Root] = []
+        for i, step in enumerate(self.steps):
+            dead += ends.get(i, ())
+            if isinstance(step, Row) and step.position == checked:
+                numbers += self.row(step)
+                count, work = count + 1, work + step.work
+                continue
+            if count > first:
+                steps.append(_stretch(first, count, work, checked))
+            first, work, checked = count, 0, -1
+            if isinstance(step, Group):
+                each, (tiles, rest) = step.tile, divmod(step.count, step.tile)
+                for row in step.rows:
+                    numbers += self.part(step, row, 0, each)
+                count += len(step.rows)
+                steps.append(("rows", first, count, True, tiles, 0))
+                first = count
+                for row in step.rows if rest else ():
+                    numbers += self.part(step, row, tiles * each, rest)
+                    count, work = count + 1, work + row.work // step.count * rest
+                continue
+            if isinstance(step, Row):
+                numbers += self.row(step)
+                count, work, checked = count + 1, step.work, step.position
+                continue
+            steps.append(self.call(step, instructions[step.position], kernels[step.position], dead))
+            dead = []
+        if count > first:
+            steps.append(_stretch(first, count, work, checked))
+        outputs = tuple([self.access(x) for x in self.recording.results])
+        pool = (buffer_pool.take, buffer_pool.give_back) if self.size >= _POOLED else None
+        assert executor is not None
+        return executor.Table(
+            len(self.recording.arguments),
+            tuple(self.bases),
+            tuple([loop[0] if len(loop) == 1 else loop for loop in self.loops]),
+            np.array(numbers, np.intp).tobytes(),
+            tuple(steps),
+            outputs,
+            host,
+            pool,
+        )
+
+    def row(self, row: Row) -> list[int]:
+        loop = self.loops.setdefault(row.loop, len(self.loops))
+        if row.loop[0] in _INDEXED:
+            held = row.operands[0][0]
+            self.bases[held.base] = ("constant", held.array.tobytes())
+        places = [(root.base, root.offset + offset) for root, offset in row.operands]
+        return encoded(row, loop, places)
+
+    def part(self, group: Group, row: Row, start: int, count: int) -> list[int]:
+        """A row for some rows of elements of a group."""
+        loop = self.loops.setdefault(row.loop, len(self.loops))
+        part, by = group.part(row, count)
+        places, advance = [], []
+        for (root, offset), step in zip(row.operands, by, strict=True):
+            places.append((root.base, root.offset + offset + (0 if root.tiled else start * step)))
+            advance.append(0 if root.tiled else group.tile * step)
+        return encoded(part, loop, places, tuple(advance))
+
+    def call(
+        self, call: Call, instruction: Instruction, kernel: Callable[..., Any], dead: Sequence[Root]
+    ) -> tuple[Any, ...]:
+        operands = [self.access(x, call.copies) for x in call.operands]
+        names = tuple(instruction.params)
+        operands += [("object", instruction.params[name]) for name in names]
+        outs = tuple([root.base for root in call.results])
+        frees = tuple([root.base for root in dead])
+        return "call", call.position, kernel, tuple(operands), names or None, outs, instruction.op.multi, frees
+
+    def access(self, x: Any, copies: bool = False) -> tuple[Any, ...]:
+        """How an operand of a call, or a result, is made a Python object."""
+        if isinstance(x, Fixed):
+            return "object", x[0]
+        root = _root(x)
+        if isinstance(x, Root) or (x.is_root and root.kind in ("argument", "slot")):
+            return ("given", root.position) if root.kind == "argument" else ("whole", root.base)
+        if x.is_root and root.kind == "computed" and root.base and not x.scalar and not copies:
+            return "whole", root.base
+        kind = "copy" if copies else "view"
+        return kind, root.base, root.offset + x.offset, x.dtype, x.shape, x.strides, x.scalar, x.writable
+
+
+_INDEXED = frozenset(f"{name}_{kind}" for name in ("take", "put", "add_at") for kind in (1, 2, 4, 8, 16, "f", "d"))
+
+
+def _stretch(first: int, end: int, work: int, position: int) -> tuple[Any, ...]:
+    """The step of some rows; those of the instruction at `position` may refuse what they are given."""
+    step = first, end, work > _RELEASE
+    return ("rows", *step) if position < 0 else ("checked", *step, position)
+
+
+def _root(x: Any) -> Root:
+    return x.root if isinstance(x, Ref) else x
+
+
+def _roots(step: Row | Call | Group) -> list[Root]:
+    if isinstance(step, Group):
+        return list(step.forms)
+    if isinstance(step, Row):
+        return [*[root for root, _ in step.operands], *step.keeps]
+    operands = [_root(x) for x in step.operands if not isinstance(x, Fixed)]
+    return [*operands, *step.results]
+
+
+def _aligned(size: int) -> int:
+    """What memory of a size takes in the block, with a gap."""
+    return -(-(size + 1) // _ALIGN) * _ALIGN + _ALIGN
+
+
+def _is_c_order(root: Root) -> bool:
+    step = 0 if root.dtype is None else root.dtype.itemsize
+    for d, stride in zip(reversed(root.shape), reversed(root.strides), strict=True):
+        if d != 1 and stride != step:
+            return False
+        step *= d
+    return True

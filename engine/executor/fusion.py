@@ -1,0 +1,190 @@
+"""Rows of a group made one, where one needs what another gave and nobody else does: it stays in registers then.
+
+These are the four operations of arithmetic, reciprocals, signs, the larger of numbers and one number, copies, choices,
+booleans as numbers, and products with partial derivatives, which can be rounded in one way only. Each result is rounded
+as if it had gone through memory (see fused.c), so no bit changes.
+"""
+
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass
+
+from engine.executor.extension import executor
+from engine.executor.refs import Root, Row
+
+Place = tuple[Root, int]
+"""Where an operand starts."""
+Strides = tuple[int, int]
+"""How it goes on along a line, and from line to line."""
+
+_ONE = {"negative": "n", "square": "Q", "copy": "", "positive": "", "reciprocal": "i", "absolute": "a", "sign": "g"}
+"""By operation: its letter in fused.c."""
+_TWO = {
+    "add": "++",
+    "subtract": "-r",
+    "multiply": "**",
+    "divide": "/q",
+    "scale": "st",
+    "either": "ee",
+    "larger": "MN",
+    "smaller": "mo",
+    "select": "XY",
+}
+"""Its letter where the first operand is what the steps before it gave, and where the second one is."""
+_OWN = ("copy", "negative", "scale", "either", "larger", "smaller", "select", "cast_b")
+"""Those that are loops of our own."""
+_BOTH = {"add": "2", "multiply": "Q"}
+"""Its letter where both are."""
+_WITH_STEP = dict(zip(("+*", "-*", "r*", "+s", "-s", "rs", "s2", "si", "sb", "eb"), "ABCDEFGHIJ", strict=True))
+"""The letter of an operation and of the one step that gave its other operand, by both of their letters."""
+_LONG = 96
+"""Elements of a line from which on a call for each line pays."""
+_MOST = 7
+"""Operands of a row beside its result."""
+
+
+@dataclass(slots=True)
+class _Steps:
+    """Letters and their operands, with which a row computes its result."""
+
+    row: Row
+    letters: str
+    operands: list[Place]
+    strides: list[Strides]
+
+    def then(self, row: Row, letter: str, operands: Sequence[Place] = (), strides: Sequence[Strides] = ()) -> _Steps:
+        """These steps and one more, for the result of a row."""
+        return _Steps(row, self.letters + letter, [*self.operands, *operands], [*self.strides, *strides])
+
+
+def fused(rows: Sequence[Row], count: int, length: int) -> list[Row]:
+    """The rows of a group of `count` lines of `length` elements: as many, or fewer."""
+    if executor is None or not executor.FUSES:
+        return list(rows)
+    reads = Counter([root for row in rows for root, _ in row.operands[:-1]])
+    writes = Counter([row.operands[-1][0] for row in rows])
+    found: list[Row | _Steps | None] = []
+    written: dict[Root, int] = {}
+
+    def inner(place: Place, times: int = 1) -> _Steps | None:
+        """The steps that gave an operand, if only one row needs it, and nothing that they read has changed since."""
+        k = written.get(place[0], -1)
+        known = found[k] if k >= 0 else None
+        if type(known) is not _Steps or not place[0].tiled or (reads[place[0]], writes[place[0]]) != (times, 1):
+            return None
+        return None if any(written.get(root, -1) > k for root, _ in known.operands) else known
+
+    def packed(row: Row) -> Row:
+        """The row with copies, made once for all rows, of operands that lie with gaps and are read several times."""
+        operands, strides = list(row.operands), _strides(row, length)
+        for k, view in enumerate(zip(row.operands, strides, strict=True)):
+            if gaps[view] > 1:
+                root = operands[k][0]
+                lined = root.item, length * root.item
+                if view not in copies:
+                    copies[view] = Root("computed", root.dtype, (count * length,), (root.item,), tiled=True)
+                    both = [operands[k], (copies[view], 0)]
+                    found.append(_row_of((f"copy_{root.item}",), both, [strides[k], lined], count, length))
+                operands[k], strides[k] = (copies[view], 0), lined
+        return _row_of(row.loop, operands, strides, count, length) if operands != list(row.operands) else row
+
+    names = [
+        _operation(row, writes) if row.work == count * length and (not row.outer or length >= _LONG) else ""
+        for row in rows
+    ]
+    gaps = Counter([view for row, name in zip(rows, names, strict=True) if name for view in _with_gaps(row, length)])
+    copies: dict[tuple[Place, Strides], Root] = {}
+    for given, name in zip(rows, names, strict=True):
+        row = packed(given) if name else given
+        made = _joined(name, row, length, inner) if name else row
+        if type(made) is _Steps:
+            for root in {root for root, _ in row.operands[:-1]} - {root for root, _ in made.operands}:
+                found[written[root]] = None
+        written[row.operands[-1][0]] = len(found)
+        found.append(made)
+    return [_row(x, count, length) for x in found if x is not None]
+
+
+def _operation(row: Row, writes: Mapping[Root, int]) -> str:
+    """What a row does to operands of one dtype; "" if steps cannot do it.
+
+    What the group writes must be read one element after the other, or be one number.
+    """
+    loop, root = row.loop[0], row.operands[-1][0]
+    name = loop.rpartition("_")[0] if isinstance(loop, str) else loop.__name__
+    kind = "" if root.dtype is None else root.dtype.char
+    if isinstance(loop, str) != (name in _OWN) or name not in (*_ONE, *_TWO, "cast_b") or kind not in ("f", "d"):
+        return ""
+    given = row.operands[1:] if name in ("select", "cast_b") else row.operands
+    alike = all(each.dtype == root.dtype for each, _ in given)
+    read = list(zip(row.operands, row.steps, strict=True))[:-1]
+    in_line = all(step in (0, each.item) or each not in writes for (each, _), step in read)
+    return name if alike and in_line and row.steps[-1] else ""
+
+
+def _joined(name: str, row: Row, length: int, inner: Callable[..., _Steps | None]) -> _Steps:
+    """The steps of a row, with those that gave its operands where these go no other way."""
+    operands, strides = row.operands[:-1], _strides(row, length)[:-1]
+    begun = [_Steps(row, "l", [x], [by]) for x, by in zip(operands, strides, strict=True)]
+    if name == "cast_b":
+        return _Steps(row, "b", [*operands], strides)
+    if name == "select":
+        within = [inner(x) for x in operands[1:]]
+        k = 0 if within[0] is not None or within[1] is None else 1
+        first = within[k]
+        if first is None or len(first.operands) + 2 > _MOST:
+            first = begun[1 + k]
+        return first.then(row, _TWO[name][k], [operands[0], operands[2 - k]], [strides[0], strides[2 - k]])
+    if len(operands) == 1:
+        return (inner(operands[0]) or begun[0]).then(row, _ONE[name])
+    if operands[0][0] is operands[1][0]:
+        if operands[0] == operands[1] and strides[0] == strides[1] and name in _BOTH:
+            return (inner(operands[0], 2) or begun[0]).then(row, _BOTH[name])
+        return begun[0].then(row, _TWO[name][0], operands[1:], strides[1:])
+    within = [inner(x) for x in operands]
+    # of two the longer one goes on; the other one can be of one step only
+    k = int(max((0, 1), key=lambda k: 0 if (x := within[k]) is None else len(x.operands)))
+    first, other, letter = within[k], within[1 - k], _TWO[name][k]
+    if first is not None and other is not None and len(first.operands) + len(other.operands) <= _MOST:
+        both = _WITH_STEP.get(letter + other.letters.removeprefix("l"))
+        if both is not None:
+            return first.then(row, both, other.operands, other.strides)
+    if first is None or len(first.operands) == _MOST:
+        first = begun[k]
+    return first.then(row, letter, [operands[1 - k]], [strides[1 - k]])
+
+
+def _strides(row: Row, length: int) -> list[Strides]:
+    lines = row.strides if row.outer else [length * s for s in row.steps]
+    return list(zip(row.steps, lines, strict=True))
+
+
+def _with_gaps(row: Row, length: int) -> list[tuple[Place, Strides]]:
+    """The operands that do not lie one element after the other."""
+    views = zip(row.operands[:-1], _strides(row, length)[:-1], strict=True)
+    return [(place, by) for place, by in views if by[0] not in (0, place[0].item)]
+
+
+def _row(x: Row | _Steps, count: int, length: int) -> Row:
+    """The row of some steps: in one piece where all operands are."""
+    if isinstance(x, Row):
+        return x
+    if len(x.letters) == 1 or (len(x.letters) == 2 and _with_gaps(x.row, length)):
+        # NumPy's loop takes less than the copies would
+        return x.row
+    result = x.row.operands[-1]
+    assert result[0].dtype is not None
+    loop = (f"fused_{result[0].dtype.char}_{x.letters}",)
+    return _row_of(loop, [*x.operands, result], [*x.strides, _strides(x.row, length)[-1]], count, length)
+
+
+def _row_of(
+    loop: tuple[str, ...], operands: Sequence[Place], strides: Sequence[Strides], count: int, length: int
+) -> Row:
+    """A row that goes through all lines, as one where all operands do."""
+    steps = tuple([step for step, _ in strides])
+    if all(line == length * step for step, line in strides):
+        return Row(loop, tuple(operands), (count * length,), steps)
+    return Row(loop, tuple(operands), (length,), steps, (count,), tuple([line for _, line in strides]))

@@ -1,0 +1,824 @@
+#define NO_IMPORT_ARRAY
+#define NO_IMPORT_UFUNC
+#include <string.h>
+
+#include "loops.h"
+#include "../runtime/wide.h"
+
+#define ARGS char **args, npy_intp const *dimensions, npy_intp const *steps, void *NPY_UNUSED(data)
+
+/* ---- copies: copy_SIZE(x), take_SIZE(offsets, x), put_SIZE(offsets, x) and select_SIZE(condition, x, y) ---------- */
+
+static int is_one_byte(const char *x, npy_intp item)
+{
+    return item == 1 || memcmp(x, x + 1, (size_t)(item - 1)) == 0;
+}
+
+static inline void move(char *out, npy_intp so, const char *x, npy_intp sx, npy_intp count, npy_intp item)
+{
+    if (so == item && sx == item) {
+        memcpy(out, x, (size_t)(count * item));
+    }
+    else if (so == item && sx == 0 && count > 1 && is_one_byte(x, item)) {
+        /* zeros, of which dense Jacobians and what slices are added up in are full */
+        memset(out, *x, (size_t)(count * item));
+    }
+    else {
+        for (npy_intp i = 0; i < count; i++, x += sx, out += so) {
+            memcpy(out, x, (size_t)item);
+        }
+    }
+}
+
+#define MOVES(SIZE) \
+    static void copy_##SIZE(ARGS) \
+    { \
+        move(args[1], steps[1], args[0], steps[0], dimensions[0], SIZE); \
+    } \
+    static void take_##SIZE(ARGS) \
+    { \
+        const npy_intp n = dimensions[0], so = steps[2]; \
+        const npy_intp *offsets = (const npy_intp *)args[0]; \
+        char *out = args[2]; \
+        for (npy_intp i = 0; i < n; i++, out += so) { \
+            memcpy(out, args[1] + offsets[i], SIZE); \
+        } \
+    } \
+    static void put_##SIZE(ARGS) \
+    { \
+        const npy_intp n = dimensions[0], sx = steps[1]; \
+        const npy_intp *offsets = (const npy_intp *)args[0]; \
+        const char *x = args[1]; \
+        for (npy_intp i = 0; i < n; i++, x += sx) { \
+            memcpy(args[2] + offsets[i], x, SIZE); \
+        } \
+    }
+MOVES(1)
+MOVES(2)
+MOVES(4)
+MOVES(8)
+MOVES(16)
+
+/* Both are read, so that no branch depends on what the condition happens to be. */
+#define SELECT_LINE(TYPE, SX, SY) \
+    for (npy_intp i = 0; i < n; i++) { \
+        const TYPE a = x[i * (SX)], b = y[i * (SY)]; \
+        out[i] = (TYPE)(b ^ ((a ^ b) & (0 - (TYPE)(c[i] != 0)))); \
+    }
+#define SELECT(SIZE, TYPE) \
+    WIDE static void select_##SIZE##_in_line( \
+        npy_intp n, const npy_bool *restrict c, const TYPE *restrict x, npy_intp sx, const TYPE *restrict y, npy_intp sy, TYPE *restrict out) \
+    { \
+        if (sx && sy) { \
+            SELECT_LINE(TYPE, 1, 1) \
+        } \
+        else if (sx) { \
+            SELECT_LINE(TYPE, 1, 0) \
+        } \
+        else { \
+            SELECT_LINE(TYPE, 0, sy) \
+        } \
+    } \
+    static void select_##SIZE(ARGS) \
+    { \
+        const npy_intp n = dimensions[0], sc = steps[0], sx = steps[1], sy = steps[2], so = steps[3]; \
+        const char *c = args[0], *x = args[1], *y = args[2]; \
+        char *out = args[3]; \
+        if (sc == 1 && so == SIZE && (sx == SIZE || sx == 0) && (sy == SIZE || sy == 0) && sizeof(TYPE) == SIZE && x != out && y != out && \
+            ((npy_uintp)x | (npy_uintp)y | (npy_uintp)out) % SIZE == 0) { \
+            select_##SIZE##_in_line(n, (const npy_bool *)c, (const TYPE *)x, sx != 0, (const TYPE *)y, sy != 0, (TYPE *)out); \
+            return; \
+        } \
+        for (npy_intp i = 0; i < n; i++, c += sc, x += sx, y += sy, out += so) { \
+            memcpy(out, *c ? x : y, SIZE); \
+        } \
+    }
+SELECT(1, npy_uint8)
+SELECT(2, npy_uint16)
+SELECT(4, npy_uint32)
+SELECT(8, npy_uint64)
+SELECT(16, npy_uint8) /* one by one */
+
+/* copies_SIZE(x): (count) -> (count), in many places */
+#define COPIES(SIZE) \
+    static void copies_##SIZE(ARGS) \
+    { \
+        const char *x = args[0]; \
+        char *out = args[1]; \
+        for (npy_intp i = 0; i < dimensions[0]; i++, x += steps[0], out += steps[1]) { \
+            move(out, steps[3], x, steps[2], dimensions[1], SIZE); \
+        } \
+    }
+COPIES(1)
+COPIES(2)
+COPIES(4)
+COPIES(8)
+COPIES(16)
+
+/* ---- scale_TYPE(cotangent, partial): their product, but zero where the cotangent is zero; either_TYPE: where one is;
+kept_TYPE(number, chosen): zero for a NaN that was not chosen */
+
+/* outer_TYPE: the product to which BLAS adds 0, as where the length of rows and columns that it multiplies is one.
+
+scales_TYPE, eithers_TYPE, outers_TYPE: (count), (count) -> (count), in many places: a call for each few elements takes longer.
+So do adds_TYPE, subtracts_TYPE, multiplies_TYPE and divides_TYPE, which do what NumPy's loops do.
+
+One of the operands may stay in place along a line; what else lies with gaps goes element by element. Lines of two and
+three, as places have, are worth loops of their own. */
+#if defined(__GNUC__)
+#define INLINED static inline __attribute__((always_inline))
+#else
+#define INLINED static inline
+#endif
+#define LINES(NAME, TYPE, COUNT, SX, SY) \
+    for (npy_intp i = 0; i < lines; i++, x += fx, y += fy, out += fo) { \
+        NAME##_line(COUNT, (const TYPE *)x, SX, (const TYPE *)y, SY, (TYPE *)out); \
+    }
+#define SHORT_LINES(NAME, TYPE, SX, SY) \
+    if (n == 2) { \
+        LINES(NAME, TYPE, 2, SX, SY) \
+    } \
+    else if (n == 3) { \
+        LINES(NAME, TYPE, 3, SX, SY) \
+    } \
+    else { \
+        LINES(NAME, TYPE, n, SX, SY) \
+    }
+#define IN_PLACES(NAME, TYPE, OPERATOR, RESULT) \
+    INLINED void NAME##_line( \
+        npy_intp n, const TYPE *restrict x, npy_intp sx, const TYPE *restrict y, npy_intp sy, TYPE *restrict out) \
+    { \
+        for (npy_intp j = 0; j < n; j++) { \
+            const TYPE a = x[j * sx], b = y[j * sy], both = a OPERATOR b; \
+            out[j] = RESULT; \
+        } \
+    } \
+    WIDE static void NAME##_in_lines( \
+        npy_intp lines, npy_intp n, const char *x, npy_intp fx, npy_intp sx, const char *y, npy_intp fy, npy_intp sy, char *out, npy_intp fo) \
+    { \
+        if (sx && sy) { \
+            SHORT_LINES(NAME, TYPE, 1, 1) \
+        } \
+        else if (sx) { \
+            SHORT_LINES(NAME, TYPE, 1, 0) \
+        } \
+        else { \
+            SHORT_LINES(NAME, TYPE, 0, 1) \
+        } \
+    } \
+    static void NAME##_all(npy_intp lines, npy_intp n, char **args, npy_intp const *far, npy_intp const *steps) \
+    { \
+        const npy_intp sx = steps[0], sy = steps[1], so = steps[2], item = sizeof(TYPE); \
+        const char *x = args[0], *y = args[1]; \
+        char *out = args[2]; \
+        if (so == item && (sx == item || (sx == 0 && sy == item)) && (sy == item || sy == 0) && x != out && y != out) { \
+            NAME##_in_lines(lines, n, x, far[0], sx, y, far[1], sy, out, far[2]); \
+            return; \
+        } \
+        for (npy_intp i = 0; i < lines; i++) { \
+            for (npy_intp j = 0; j < n; j++) { \
+                const TYPE a = *(const TYPE *)(x + i * far[0] + j * sx), b = *(const TYPE *)(y + i * far[1] + j * sy), both = a OPERATOR b; \
+                *(TYPE *)(out + i * far[2] + j * so) = RESULT; \
+            } \
+        } \
+    } \
+    static void NAME##_2(ARGS) \
+    { \
+        NAME##_all(dimensions[0], dimensions[1], args, steps, steps + 3); \
+    }
+#define PRODUCT(NAME, TYPE, RESULT) \
+    IN_PLACES(NAME, TYPE, *, RESULT) \
+    static void NAME##_1(ARGS) \
+    { \
+        const npy_intp far[3] = {0, 0, 0}; \
+        NAME##_all(1, dimensions[0], args, far, steps); \
+    }
+#define SCALED (both == both ? both : a == 0 ? 0 : both)
+#define EITHER (both == both ? both : (a == 0) | (b == 0) ? 0 : both)
+#define KEPT (a == a ? a : b == 0 ? 0 : a)
+PRODUCT(scale_f, npy_float, SCALED)
+PRODUCT(scale_d, npy_double, SCALED)
+PRODUCT(either_f, npy_float, EITHER)
+PRODUCT(either_d, npy_double, EITHER)
+PRODUCT(kept_f, npy_float, KEPT)
+PRODUCT(kept_d, npy_double, KEPT)
+PRODUCT(outer_f, npy_float, both + 0)
+PRODUCT(outer_d, npy_double, both + 0)
+IN_PLACES(add_f, npy_float, +, both)
+IN_PLACES(add_d, npy_double, +, both)
+IN_PLACES(subtract_f, npy_float, -, both)
+IN_PLACES(subtract_d, npy_double, -, both)
+IN_PLACES(multiply_f, npy_float, *, both)
+IN_PLACES(multiply_d, npy_double, *, both)
+IN_PLACES(divide_f, npy_float, /, both)
+IN_PLACES(divide_d, npy_double, /, both)
+
+/* ---- larger_TYPE(x, y), smaller_TYPE(x, y): NumPy's maximum and minimum, quick where one operand is a number ------------ */
+
+#define EXTREMUM(NAME, TYPE, WINS) \
+    WIDE static void NAME##_in_line(npy_intp n, const TYPE *restrict x, TYPE b, TYPE *restrict out, int first) \
+    { \
+        if (first) { \
+            for (npy_intp i = 0; i < n; i++) { \
+                out[i] = (x[i] WINS b) | (x[i] != x[i]) ? x[i] : b; \
+            } \
+        } \
+        else { \
+            for (npy_intp i = 0; i < n; i++) { \
+                out[i] = (b WINS x[i]) | (b != b) ? b : x[i]; \
+            } \
+        } \
+    } \
+    static void NAME(ARGS) \
+    { \
+        const npy_intp n = dimensions[0], sx = steps[0], sy = steps[1], so = steps[2], item = sizeof(TYPE); \
+        const char *x = args[0], *y = args[1]; \
+        char *out = args[2]; \
+        if (so == item && sx + sy == item && (sx == 0 || sy == 0) && x != out && y != out) { \
+            const char *many = sx ? x : y, *one = sx ? y : x; \
+            NAME##_in_line(n, (const TYPE *)many, *(const TYPE *)one, (TYPE *)out, sx != 0); \
+            return; \
+        } \
+        for (npy_intp i = 0; i < n; i++, x += sx, y += sy, out += so) { \
+            const TYPE a = *(const TYPE *)x, b = *(const TYPE *)y; \
+            *(TYPE *)out = (a WINS b) | (a != a) ? a : b; \
+        } \
+    }
+EXTREMUM(larger_f, npy_float, >)
+EXTREMUM(larger_d, npy_double, >)
+EXTREMUM(smaller_f, npy_float, <)
+EXTREMUM(smaller_d, npy_double, <)
+
+/* ---- negative_TYPE(x): -x. The loop of NumPy 2.4 gives wrong numbers where both operand and result lie with gaps ----------- */
+
+#define NEGATIVE(NAME, TYPE) \
+    WIDE static void NAME##_in_line(npy_intp n, const TYPE *x, TYPE *out) \
+    { \
+        for (npy_intp i = 0; i < n; i++) { \
+            out[i] = -x[i]; \
+        } \
+    } \
+    static void NAME(ARGS) \
+    { \
+        const npy_intp n = dimensions[0], sx = steps[0], so = steps[1], item = sizeof(TYPE); \
+        if (sx == item && so == item) { \
+            NAME##_in_line(n, (const TYPE *)args[0], (TYPE *)args[1]); \
+            return; \
+        } \
+        for (npy_intp i = 0; i < n; i++) { \
+            *(TYPE *)(args[1] + i * so) = -*(const TYPE *)(args[0] + i * sx); \
+        } \
+    }
+NEGATIVE(negative_f, npy_float)
+NEGATIVE(negative_d, npy_double)
+
+/* ---- isfinite, isinf, isnan and signbit, from the bits. NumPy's loops give wrong answers where results lie with gaps ---- */
+
+#define CLASS(NAME, TYPE, ANSWER) \
+    WIDE static void NAME##_in_line(npy_intp n, const TYPE *restrict x, npy_bool *restrict out) \
+    { \
+        for (npy_intp i = 0; i < n; i++) { \
+            const TYPE bits = x[i]; \
+            out[i] = (npy_bool)(ANSWER); \
+        } \
+    } \
+    static void NAME(ARGS) \
+    { \
+        const npy_intp n = dimensions[0], sx = steps[0], so = steps[1]; \
+        if (sx == sizeof(TYPE) && so == 1) { \
+            NAME##_in_line(n, (const TYPE *)args[0], (npy_bool *)args[1]); \
+            return; \
+        } \
+        for (npy_intp i = 0; i < n; i++) { \
+            const TYPE bits = *(const TYPE *)(args[0] + i * sx); \
+            *(npy_bool *)(args[1] + i * so) = (npy_bool)(ANSWER); \
+        } \
+    }
+/* without the sign, a number that is not finite is at least that of infinity */
+#define CLASSES(T, TYPE, INFINITE) \
+    CLASS(isfinite_##T, TYPE, (bits & ((TYPE)-1 >> 1)) < (INFINITE)) \
+    CLASS(isinf_##T, TYPE, (bits & ((TYPE)-1 >> 1)) == (INFINITE)) \
+    CLASS(isnan_##T, TYPE, (bits & ((TYPE)-1 >> 1)) > (INFINITE)) \
+    CLASS(signbit_##T, TYPE, bits >> (8 * sizeof(TYPE) - 1))
+CLASSES(f, npy_uint32, 0x7f800000u)
+CLASSES(d, npy_uint64, 0x7ff0000000000000u)
+
+/* ---- sum_rows_TYPE(x): (rows, columns) -> (columns), added to what is there, row after row ---------------------------- */
+
+#define SUM_FEW(TYPE, COUNT) \
+    TYPE total[COUNT]; \
+    memcpy(total, out, sizeof(total)); \
+    for (npy_intp i = 0; i < rows; i++, x += step) { \
+        for (npy_intp j = 0; j < (COUNT); j++) { \
+            total[j] += ((const TYPE *)x)[j]; \
+        } \
+    } \
+    memcpy(out, total, sizeof(total));
+#define SUM_ROWS(NAME, TYPE) \
+    WIDE static void NAME##_in_line(npy_intp rows, npy_intp columns, const char *x, npy_intp step, TYPE *restrict out) \
+    { \
+        if (columns == 2) { \
+            SUM_FEW(TYPE, 2) \
+            return; \
+        } \
+        if (columns == 3) { \
+            SUM_FEW(TYPE, 3) \
+            return; \
+        } \
+        for (npy_intp i = 0; i < rows; i++, x += step) { \
+            const TYPE *restrict row = (const TYPE *)x; \
+            for (npy_intp j = 0; j < columns; j++) { \
+                out[j] += row[j]; \
+            } \
+        } \
+    } \
+    static void NAME(ARGS) \
+    { \
+        const npy_intp rows = dimensions[1], columns = dimensions[2], sx = steps[3], so = steps[4]; \
+        const char *x = args[0]; \
+        char *out = args[1]; \
+        for (npy_intp n = 0; n < dimensions[0]; n++, x += steps[0], out += steps[1]) { \
+            if (sx == sizeof(TYPE) && so == sizeof(TYPE)) { \
+                NAME##_in_line(rows, columns, x, steps[2], (TYPE *)out); \
+                continue; \
+            } \
+            for (npy_intp i = 0; i < rows; i++) { \
+                for (npy_intp j = 0; j < columns; j++) { \
+                    *(TYPE *)(out + j * so) += *(const TYPE *)(x + i * steps[2] + j * sx); \
+                } \
+            } \
+        } \
+    }
+SUM_ROWS(sum_rows_f, npy_float)
+SUM_ROWS(sum_rows_d, npy_double)
+
+/* ---- sum_each_TYPE(x): (columns) -> (), added to what is there, in the order of NumPy's own sums ------------------ */
+
+/* Eight sums side by side, those in pairs, then what is left over; more than 128 in halves. */
+#define SUM_EACH(NAME, TYPE) \
+    INLINED TYPE NAME##_of(npy_intp columns, const char *x, npy_intp step) \
+    { \
+        TYPE r[8], sum = (TYPE)-0.0; \
+        npy_intp j = 0; \
+        for (; columns < 8 && j < columns; j++) { \
+            sum += *(const TYPE *)(x + j * step); \
+        } \
+        if (columns < 8) { \
+            return sum; \
+        } \
+        for (int k = 0; k < 8; k++) { \
+            r[k] = *(const TYPE *)(x + k * step); \
+        } \
+        for (j = 8; j < columns - columns % 8; j += 8) { \
+            for (int k = 0; k < 8; k++) { \
+                r[k] += *(const TYPE *)(x + (j + k) * step); \
+            } \
+        } \
+        sum = ((r[0] + r[1]) + (r[2] + r[3])) + ((r[4] + r[5]) + (r[6] + r[7])); \
+        for (; j < columns; j++) { \
+            sum += *(const TYPE *)(x + j * step); \
+        } \
+        return sum; \
+    } \
+    WIDE static void NAME##_in_line(npy_intp n, const char *x, npy_intp sx, npy_intp columns, char *out, npy_intp so) \
+    { \
+        for (npy_intp i = 0; i < n; i++, x += sx, out += so) { \
+            *(TYPE *)out += NAME##_of(columns, x, sizeof(TYPE)); \
+        } \
+    } \
+    static TYPE NAME##_halves(npy_intp columns, const char *x, npy_intp step) \
+    { \
+        TYPE sum = (TYPE)-0.0; \
+        if (columns > 128) { \
+            const npy_intp half = columns / 16 * 8; \
+            sum = NAME##_halves(half, x, step); \
+            return sum + NAME##_halves(columns - half, x + half * step, step); \
+        } \
+        if (step != sizeof(TYPE)) { \
+            return NAME##_of(columns, x, step); \
+        } \
+        NAME##_in_line(1, x, 0, columns, (char *)&sum, 0); \
+        return sum; \
+    } \
+    static void NAME(ARGS) \
+    { \
+        const npy_intp n = dimensions[0], columns = dimensions[1], sx = steps[0], so = steps[1]; \
+        const char *x = args[0]; \
+        char *out = args[1]; \
+        if (columns <= 128 && steps[2] == sizeof(TYPE)) { \
+            NAME##_in_line(n, x, sx, columns, out, so); \
+            return; \
+        } \
+        for (npy_intp i = 0; i < n; i++, x += sx, out += so) { \
+            *(TYPE *)out += NAME##_halves(columns, x, steps[2]); \
+        } \
+    }
+SUM_EACH(sum_each_f, npy_float)
+SUM_EACH(sum_each_d, npy_double)
+
+/* ---- max_each_TYPE(x), min_each_TYPE(x): (columns) -> (), compared with what is there; NumPy takes a call for each ---- */
+
+/* Which of two zeros is found depends on the order, which is NumPy's with AVX-512: LANES side by side, halves of those, the rest. */
+#define EXTREME_EACH(NAME, TYPE, OPERATOR) \
+    static inline TYPE NAME##_two(TYPE a, TYPE b) \
+    { \
+        return a OPERATOR b || a != a ? a : b; \
+    } \
+    static inline TYPE NAME##_of(TYPE found, npy_intp columns, const char *x, npy_intp step) \
+    { \
+        enum { LANES = 64 / sizeof(TYPE), LAST = 16 / sizeof(TYPE) }; \
+        npy_intp j = 0; \
+        if (columns >= LANES) { \
+            TYPE r[LANES]; \
+            for (; j < LANES; j++) { \
+                r[j] = *(const TYPE *)(x + j * step); \
+            } \
+            for (; j + LANES <= columns; j += LANES) { \
+                for (int k = 0; k < LANES; k++) { \
+                    r[k] = NAME##_two(r[k], *(const TYPE *)(x + (j + k) * step)); \
+                } \
+            } \
+            for (int half = LANES / 2; half >= LAST; half /= 2) { \
+                for (int k = 0; k < half; k++) { \
+                    r[k] = NAME##_two(r[k + half], r[k]); \
+                } \
+            } \
+            for (int k = 1; k < LAST; k++) { \
+                r[0] = NAME##_two(r[0], r[k]); \
+            } \
+            found = NAME##_two(found, r[0]); \
+        } \
+        for (; j < columns; j++) { \
+            found = NAME##_two(found, *(const TYPE *)(x + j * step)); \
+        } \
+        return found; \
+    } \
+    WIDE static void NAME##_in_line(npy_intp n, const char *x, npy_intp sx, npy_intp columns, char *out, npy_intp so) \
+    { \
+        for (npy_intp i = 0; i < n; i++, x += sx, out += so) { \
+            *(TYPE *)out = NAME##_of(*(TYPE *)out, columns, x, sizeof(TYPE)); \
+        } \
+    } \
+    static void NAME(ARGS) \
+    { \
+        const npy_intp n = dimensions[0], columns = dimensions[1], sx = steps[0], so = steps[1]; \
+        const char *x = args[0]; \
+        char *out = args[1]; \
+        if (steps[2] == sizeof(TYPE)) { \
+            NAME##_in_line(n, x, sx, columns, out, so); \
+            return; \
+        } \
+        for (npy_intp i = 0; i < n; i++, x += sx, out += so) { \
+            *(TYPE *)out = NAME##_of(*(TYPE *)out, columns, x, steps[2]); \
+        } \
+    }
+EXTREME_EACH(max_each_f, npy_float, >)
+EXTREME_EACH(max_each_d, npy_double, >)
+EXTREME_EACH(min_each_f, npy_float, <)
+EXTREME_EACH(min_each_d, npy_double, <)
+
+/* ---- puts that add: add_at_TYPE(offsets, x), one after the other --------------------------------------------------- */
+
+#define ADD_AT(NAME, TYPE) \
+    static void NAME(ARGS) \
+    { \
+        const npy_intp n = dimensions[0], sx = steps[1]; \
+        const npy_intp *offsets = (const npy_intp *)args[0]; \
+        const char *x = args[1]; \
+        for (npy_intp i = 0; i < n; i++, x += sx) { \
+            *(TYPE *)(args[2] + offsets[i]) += *(const TYPE *)x; \
+        } \
+    }
+ADD_AT(add_at_f, npy_float)
+ADD_AT(add_at_d, npy_double)
+
+/* ---- casts whose result the C language defines ----------------------------------------------------------------------- */
+
+#define CAST(NAME, FROM, TO) \
+    static void NAME(ARGS) \
+    { \
+        const npy_intp n = dimensions[0], sx = steps[0], so = steps[1]; \
+        const char *x = args[0]; \
+        char *out = args[1]; \
+        if (sx == sizeof(FROM) && so == sizeof(TO)) { \
+            for (npy_intp i = 0; i < n; i++) { \
+                ((TO *)out)[i] = (TO)((const FROM *)x)[i]; \
+            } \
+            return; \
+        } \
+        for (npy_intp i = 0; i < n; i++, x += sx, out += so) { \
+            *(TO *)out = (TO)*(const FROM *)x; \
+        } \
+    }
+#define TO_BOOL(NAME, FROM) \
+    static void NAME(ARGS) \
+    { \
+        const npy_intp n = dimensions[0], sx = steps[0], so = steps[1]; \
+        const char *x = args[0]; \
+        char *out = args[1]; \
+        for (npy_intp i = 0; i < n; i++, x += sx, out += so) { \
+            *(npy_bool *)out = *(const FROM *)x != 0; \
+        } \
+    }
+CAST(cast_d_f, npy_double, npy_float)
+CAST(cast_f_d, npy_float, npy_double)
+CAST(cast_b_f, npy_bool, npy_float)
+CAST(cast_b_d, npy_bool, npy_double)
+CAST(cast_b_i, npy_bool, npy_int32)
+CAST(cast_b_l, npy_bool, npy_int64)
+CAST(cast_i_f, npy_int32, npy_float)
+CAST(cast_i_d, npy_int32, npy_double)
+CAST(cast_i_l, npy_int32, npy_int64)
+CAST(cast_l_i, npy_int64, npy_int32)
+CAST(cast_l_f, npy_int64, npy_float)
+CAST(cast_l_d, npy_int64, npy_double)
+TO_BOOL(cast_f_b, npy_float)
+TO_BOOL(cast_d_b, npy_double)
+TO_BOOL(cast_i_b, npy_int32)
+TO_BOOL(cast_l_b, npy_int64)
+
+/* casts of numbers that the other type may not have: then they refuse */
+#define CHECKED_CAST(NAME, FROM, TO, LOW, HIGH) \
+    static void NAME(ARGS) \
+    { \
+        const npy_intp n = dimensions[0], sx = steps[0], so = steps[1]; \
+        const char *x = args[0]; \
+        char *out = args[1]; \
+        for (npy_intp i = 0; i < n; i++, x += sx, out += so) { \
+            const FROM a = *(const FROM *)x; \
+            if (!(a > (FROM)(LOW) && a < (FROM)(HIGH))) { \
+                args[0] = NULL; \
+                return; \
+            } \
+            *(TO *)out = (TO)a; \
+        } \
+    }
+CHECKED_CAST(cast_f_i, npy_float, npy_int32, -2147483648.0, 2147483648.0)
+CHECKED_CAST(cast_d_i, npy_double, npy_int32, -2147483648.0, 2147483648.0)
+CHECKED_CAST(cast_f_l, npy_float, npy_int64, -9223372036854775808.0, 9223372036854775808.0)
+CHECKED_CAST(cast_d_l, npy_double, npy_int64, -9223372036854775808.0, 9223372036854775808.0)
+
+/* ---- rows at indices that only a run knows -------------------------------------------------------------------------- */
+
+/* What an index refers to: the row, nothing (negative ones, where these are let pass), or a refusal. */
+#define AT(INDEX, LENIENT) \
+    const npy_intp at = (npy_intp) * (const INDEX *)index; \
+    if (at < 0 || at >= size) { \
+        if (!(LENIENT) || at >= size) { \
+            args[0] = NULL; \
+            return; \
+        } \
+    }
+
+/* rows_INDEX_SIZE(indices, x): (), (size, columns) -> (columns); `data` says whether negative indices give zeros. */
+#define ROWS_AT(NAME, INDEX, SIZE) \
+    static void NAME(char **args, npy_intp const *dimensions, npy_intp const *steps, void *data) \
+    { \
+        const npy_intp n = dimensions[0], size = dimensions[1], columns = dimensions[2]; \
+        const char *index = args[0], *x = args[1]; \
+        char *out = args[2]; \
+        for (npy_intp i = 0; i < n; i++, index += steps[0], x += steps[1], out += steps[2]) { \
+            AT(INDEX, data != NULL) \
+            if (at < 0) { \
+                for (npy_intp j = 0; j < columns; j++) { \
+                    memset(out + j * steps[5], 0, SIZE); \
+                } \
+            } \
+            else if (columns == 1) { \
+                memcpy(out, x + at * steps[3], SIZE); \
+            } \
+            else { \
+                move(out, steps[5], x + at * steps[3], steps[4], columns, SIZE); \
+            } \
+        } \
+    }
+#define ROWS_OF(SIZE) ROWS_AT(rows_i_##SIZE, npy_int32, SIZE) ROWS_AT(rows_l_##SIZE, npy_int64, SIZE)
+ROWS_OF(1)
+ROWS_OF(2)
+ROWS_OF(4)
+ROWS_OF(8)
+ROWS_OF(16)
+
+/* put_rows_INDEX_SIZE(indices, x): (), (columns) -> (size, columns), in place of what is there; of several the last stays. */
+#define PUT_ROWS(NAME, INDEX, SIZE) \
+    static void NAME(char **args, npy_intp const *dimensions, npy_intp const *steps, void *NPY_UNUSED(data)) \
+    { \
+        const npy_intp n = dimensions[0], size = dimensions[1], columns = dimensions[2]; \
+        const char *index = args[0], *x = args[1]; \
+        char *out = args[2]; \
+        for (npy_intp i = 0; i < n; i++, index += steps[0], x += steps[1], out += steps[2]) { \
+            AT(INDEX, 0) \
+            move(out + at * steps[4], steps[5], x, steps[3], columns, SIZE); \
+        } \
+    }
+#define PUT_ROWS_OF(SIZE) PUT_ROWS(put_rows_i_##SIZE, npy_int32, SIZE) PUT_ROWS(put_rows_l_##SIZE, npy_int64, SIZE)
+PUT_ROWS_OF(1)
+PUT_ROWS_OF(2)
+PUT_ROWS_OF(4)
+PUT_ROWS_OF(8)
+PUT_ROWS_OF(16)
+
+/* add_rows_INDEX_TYPE(indices, x): (), (columns) -> (size, columns), added to what is there, one after the other. */
+#define ADD_ROWS(NAME, INDEX, TYPE) \
+    static void NAME(char **args, npy_intp const *dimensions, npy_intp const *steps, void *data) \
+    { \
+        const npy_intp n = dimensions[0], size = dimensions[1], columns = dimensions[2]; \
+        const char *index = args[0], *x = args[1]; \
+        char *out = args[2]; \
+        for (npy_intp i = 0; i < n; i++, index += steps[0], x += steps[1], out += steps[2]) { \
+            AT(INDEX, data != NULL) \
+            if (at < 0) { \
+                continue; \
+            } \
+            char *to = out + at * steps[4]; \
+            for (npy_intp j = 0; j < columns; j++) { \
+                *(TYPE *)(to + j * steps[5]) += *(const TYPE *)(x + j * steps[3]); \
+            } \
+        } \
+    }
+ADD_ROWS(add_rows_i_f, npy_int32, npy_float)
+ADD_ROWS(add_rows_i_d, npy_int32, npy_double)
+ADD_ROWS(add_rows_l_f, npy_int64, npy_float)
+ADD_ROWS(add_rows_l_d, npy_int64, npy_double)
+
+/* ---- limits: all_below(x, limit), which refuses unless every x is below its limit ------------------------------------ */
+
+#define ALL_BELOW(NAME, TYPE) \
+    static void NAME(ARGS) \
+    { \
+        const char *x = args[0], *limit = args[1]; \
+        char *out = args[2]; \
+        for (npy_intp i = 0; i < dimensions[0]; i++, x += steps[0], limit += steps[1], out += steps[2]) { \
+            if (!(*(const TYPE *)x < *(const TYPE *)limit)) { \
+                args[0] = NULL; \
+                return; \
+            } \
+            *(npy_bool *)out = 1; \
+        } \
+    }
+ALL_BELOW(all_below_f, npy_float)
+ALL_BELOW(all_below_d, npy_double)
+
+/* ---- triangular systems: LAPACK's own, which SciPy's Cython interface hands out -------------------------------------- */
+
+typedef void (*Trtrs)(char *, char *, char *, int *, int *, void *, int *, void *, int *, int *);
+static Trtrs trtrs_function[2];
+static char of_lower[] = "UT", of_lower_adjoint[] = "UN", of_upper[] = "LT", of_upper_adjoint[] = "LN";
+
+int set_trtrs(void *single, void *both)
+{
+    trtrs_function[0] = (Trtrs)single;
+    trtrs_function[1] = (Trtrs)both;
+    return single != NULL && both != NULL;
+}
+
+/* Solve in place for the columns of the result, in Fortran's order, with a matrix in C's: (n, n) -> (n, m). */
+static void solve_in_place(char **args, npy_intp const *dims, npy_intp const *steps, void *data, int kind, npy_intp item)
+{
+    const npy_intp n = dims[1], m = dims[2];
+    int info = -1, rows = (int)n, columns = (int)m;
+    char *how = data, unit[] = "N", uplo[] = {how[0], 0}, trans[] = {how[1], 0};
+    const int lies_well = (n == 1 || (steps[2] == n * item && steps[3] == item && steps[4] == item)) && (m == 1 || steps[5] == n * item);
+    char *matrix = args[0], *out = args[1];
+    for (npy_intp i = 0; i < dims[0]; i++, matrix += steps[0], out += steps[1]) {
+        if (lies_well && rows == n && columns == m && trtrs_function[kind] != NULL) {
+            trtrs_function[kind](uplo, trans, unit, &rows, &columns, matrix, &rows, out, &rows, &info);
+        }
+        if (info != 0) {
+            args[0] = NULL;
+            return;
+        }
+    }
+}
+static void trtrs_f(char **args, npy_intp const *dimensions, npy_intp const *steps, void *data)
+{
+    solve_in_place(args, dimensions, steps, data, 0, sizeof(npy_float));
+}
+static void trtrs_d(char **args, npy_intp const *dimensions, npy_intp const *steps, void *data)
+{
+    solve_in_place(args, dimensions, steps, data, 1, sizeof(npy_double));
+}
+
+/* ---- the table ------------------------------------------------------------------------------------------------------- */
+
+typedef struct {
+    const char *name;
+    Loop loop;
+} Named;
+
+#define ROW(NAME, KIND, NIN, NARGS, ...) {#NAME, {NAME, NULL, KIND, 0, NIN, NARGS, {__VA_ARGS__}, 0, {0}, {0}}}
+/* negative indices are let pass where the name says "some" */
+#define ROWS_ROW(I, INDEX, S) \
+    {"rows_" #I "_" #S, {rows_##I##_##S, NULL, STRIDED, 1, 2, 3, {sizeof(INDEX), S, S}, 2, {0, 2, 1}, {0, 1, 1}}}, \
+        {"some_rows_" #I "_" #S, {rows_##I##_##S, "", STRIDED, 1, 2, 3, {sizeof(INDEX), S, S}, 2, {0, 2, 1}, {0, 1, 1}}}
+#define PUT_ROWS_ROW(I, INDEX, S) \
+    {"put_rows_" #I "_" #S, {put_rows_##I##_##S, NULL, STRIDED, 1, 2, 3, {sizeof(INDEX), S, S}, 2, {0, 1, 2}, {1, 0, 1}}}
+#define ROWS_ROWS(S) ROWS_ROW(i, npy_int32, S), ROWS_ROW(l, npy_int64, S), PUT_ROWS_ROW(i, npy_int32, S), PUT_ROWS_ROW(l, npy_int64, S)
+#define ADD_ROWS_ROW(I, INDEX, T, TYPE) \
+    {"add_rows_" #I "_" #T, {add_rows_##I##_##T, NULL, STRIDED, 1, 2, 3, {sizeof(INDEX), sizeof(TYPE), sizeof(TYPE)}, 2, {0, 1, 2}, {1, 0, 1}}}, \
+        {"add_some_rows_" #I "_" #T, {add_rows_##I##_##T, "", STRIDED, 1, 2, 3, {sizeof(INDEX), sizeof(TYPE), sizeof(TYPE)}, 2, {0, 1, 2}, {1, 0, 1}}}
+#define TRTRS_ROW(T, S, HOW) \
+    {"trtrs_" #T "_" #HOW, {trtrs_##T, HOW, STRIDED, 1, 1, 2, {S, S}, 2, {2, 2}, {0, 0, 0, 1}}}
+#define IN_PLACES_ROW(MANY, NAME, T, S) {#MANY "_" #T, {NAME##_##T##_2, NULL, STRIDED, 0, 2, 3, {S, S, S}, 1, {1, 1, 1}, {0, 0, 0}}}
+#define PRODUCT_ROWS(NAME, T, S) \
+    {#NAME "_" #T, {NAME##_##T##_1, NULL, STRIDED, 0, 2, 3, {S, S, S}, 0, {0}, {0}}}, IN_PLACES_ROW(NAME##s, NAME, T, S)
+#define SMALL_PRODUCT_ROW(NAME, S) {#NAME, {NAME, NULL, STRIDED, 0, 2, 3, {S, S, S}, 3, {2, 2, 2}, {0, 1, 1, 2, 0, 2}, .most = MOST_CORE}}
+#define SMALL_PRODUCT_ROWS(T, S) SMALL_PRODUCT_ROW(small_matmul_##T, S), SMALL_PRODUCT_ROW(small_matmul_fma_##T, S)
+#define ADD_OUTERS_ROWS(T, S) \
+    {"add_outers_" #T "_1", {add_outers_##T##_1, NULL, STRIDED, 0, 2, 3, {S, S, S}, 2, {1, 1, 2}, {0, 1, 0, 1}}}, \
+        {"add_outers_" #T "_2", {add_outers_##T##_2, NULL, STRIDED, 0, 4, 5, {S, S, S, S, S}, 2, {1, 1, 1, 1, 2}, {0, 1, 0, 1, 0, 1}}}, \
+        {"add_outers_" #T "_3", \
+         {add_outers_##T##_3, NULL, STRIDED, 0, 6, 7, {S, S, S, S, S, S, S}, 2, {1, 1, 1, 1, 1, 1, 2}, {0, 1, 0, 1, 0, 1, 0, 1}}}
+#define EACH_ROW(NAME, S) {#NAME, {NAME, NULL, STRIDED, 0, 1, 2, {S, S}, 1, {1, 0}, {0}}}
+#define CLASS_ROWS(T, S) \
+    ROW(isfinite_##T, STRIDED, 1, 2, S, 1), ROW(isinf_##T, STRIDED, 1, 2, S, 1), ROW(isnan_##T, STRIDED, 1, 2, S, 1), \
+        ROW(signbit_##T, STRIDED, 1, 2, S, 1)
+#define MOVE_ROWS(S) \
+    {"copies_" #S, {copies_##S, NULL, STRIDED, 0, 1, 2, {S, S}, 1, {1, 1}, {0, 0}}}, \
+    ROW(copy_##S, STRIDED, 1, 2, S, S), ROW(take_##S, TAKE, 2, 3, sizeof(npy_intp), S, S), ROW(put_##S, PUT, 2, 3, sizeof(npy_intp), S, S), \
+        ROW(select_##S, STRIDED, 3, 4, 1, S, S, S)
+
+static const Named table[] = {
+    MOVE_ROWS(1), MOVE_ROWS(2), MOVE_ROWS(4), MOVE_ROWS(8), MOVE_ROWS(16),
+    {"sum_rows_f", {sum_rows_f, NULL, STRIDED, 0, 1, 2, {4, 4}, 2, {2, 1}, {0, 1, 1}}},
+    EACH_ROW(sum_each_f, 4), EACH_ROW(max_each_f, 4), EACH_ROW(min_each_f, 4),
+    EACH_ROW(sum_each_d, 8), EACH_ROW(max_each_d, 8), EACH_ROW(min_each_d, 8),
+    {"sum_rows_d", {sum_rows_d, NULL, STRIDED, 0, 1, 2, {8, 8}, 2, {2, 1}, {0, 1, 1}}},
+    PRODUCT_ROWS(scale, f, 4),
+    PRODUCT_ROWS(scale, d, 8),
+    PRODUCT_ROWS(either, f, 4),
+    PRODUCT_ROWS(either, d, 8),
+    PRODUCT_ROWS(kept, f, 4),
+    PRODUCT_ROWS(kept, d, 8),
+    PRODUCT_ROWS(outer, f, 4),
+    PRODUCT_ROWS(outer, d, 8),
+    IN_PLACES_ROW(adds, add, f, 4), IN_PLACES_ROW(adds, add, d, 8),
+    IN_PLACES_ROW(subtracts, subtract, f, 4), IN_PLACES_ROW(subtracts, subtract, d, 8),
+    IN_PLACES_ROW(multiplies, multiply, f, 4), IN_PLACES_ROW(multiplies, multiply, d, 8),
+    IN_PLACES_ROW(divides, divide, f, 4), IN_PLACES_ROW(divides, divide, d, 8),
+    ROW(negative_f, STRIDED, 1, 2, 4, 4),
+    ROW(negative_d, STRIDED, 1, 2, 8, 8),
+    CLASS_ROWS(f, 4),
+    CLASS_ROWS(d, 8),
+    SMALL_PRODUCT_ROWS(f, 4),
+    SMALL_PRODUCT_ROWS(d, 8),
+    ADD_OUTERS_ROWS(f, 4),
+    ADD_OUTERS_ROWS(d, 8),
+    ROW(larger_f, STRIDED, 2, 3, 4, 4, 4),
+    ROW(larger_d, STRIDED, 2, 3, 8, 8, 8),
+    ROW(smaller_f, STRIDED, 2, 3, 4, 4, 4),
+    ROW(smaller_d, STRIDED, 2, 3, 8, 8, 8),
+    ROW(add_at_f, PUT, 2, 3, sizeof(npy_intp), 4, 4),
+    ROW(add_at_d, PUT, 2, 3, sizeof(npy_intp), 8, 8),
+    ROW(cast_d_f, STRIDED, 1, 2, 8, 4),
+    ROW(cast_f_d, STRIDED, 1, 2, 4, 8),
+    ROW(cast_b_f, STRIDED, 1, 2, 1, 4),
+    ROW(cast_b_d, STRIDED, 1, 2, 1, 8),
+    ROW(cast_b_i, STRIDED, 1, 2, 1, 4),
+    ROW(cast_b_l, STRIDED, 1, 2, 1, 8),
+    ROW(cast_i_f, STRIDED, 1, 2, 4, 4),
+    ROW(cast_i_d, STRIDED, 1, 2, 4, 8),
+    ROW(cast_i_l, STRIDED, 1, 2, 4, 8),
+    ROW(cast_l_i, STRIDED, 1, 2, 8, 4),
+    ROW(cast_l_f, STRIDED, 1, 2, 8, 4),
+    ROW(cast_l_d, STRIDED, 1, 2, 8, 8),
+    ROW(cast_f_b, STRIDED, 1, 2, 4, 1),
+    ROW(cast_d_b, STRIDED, 1, 2, 8, 1),
+    ROW(cast_i_b, STRIDED, 1, 2, 4, 1),
+    ROW(cast_l_b, STRIDED, 1, 2, 8, 1),
+    ROWS_ROWS(1), ROWS_ROWS(2), ROWS_ROWS(4), ROWS_ROWS(8), ROWS_ROWS(16),
+    ADD_ROWS_ROW(i, npy_int32, f, npy_float), ADD_ROWS_ROW(i, npy_int32, d, npy_double),
+    ADD_ROWS_ROW(l, npy_int64, f, npy_float), ADD_ROWS_ROW(l, npy_int64, d, npy_double),
+    {"cast_f_i", {cast_f_i, NULL, STRIDED, 1, 1, 2, {4, 4}, 0, {0}, {0}}},
+    {"cast_d_i", {cast_d_i, NULL, STRIDED, 1, 1, 2, {8, 4}, 0, {0}, {0}}},
+    {"cast_f_l", {cast_f_l, NULL, STRIDED, 1, 1, 2, {4, 8}, 0, {0}, {0}}},
+    {"cast_d_l", {cast_d_l, NULL, STRIDED, 1, 1, 2, {8, 8}, 0, {0}, {0}}},
+    {"all_below_f", {all_below_f, NULL, STRIDED, 1, 2, 3, {4, 4, 1}, 0, {0}, {0}}},
+    {"all_below_d", {all_below_d, NULL, STRIDED, 1, 2, 3, {8, 8, 1}, 0, {0}, {0}}},
+    TRTRS_ROW(f, 4, of_lower), TRTRS_ROW(f, 4, of_lower_adjoint), TRTRS_ROW(f, 4, of_upper), TRTRS_ROW(f, 4, of_upper_adjoint),
+    TRTRS_ROW(d, 8, of_lower), TRTRS_ROW(d, 8, of_lower_adjoint), TRTRS_ROW(d, 8, of_upper), TRTRS_ROW(d, 8, of_upper_adjoint),
+};
+#define COUNT (sizeof(table) / sizeof(table[0]))
+
+const Loop *own_loop(const char *name)
+{
+    for (size_t i = 0; i < COUNT; i++) {
+        if (strcmp(table[i].name, name) == 0) {
+            return strstr(name, "_fma_") != NULL && !has_fma() ? NULL : &table[i].loop;
+        }
+    }
+    return NULL;
+}
+
+PyObject *own_loop_names(void)
+{
+    PyObject *names = PyList_New(0);
+    for (size_t i = 0; names != NULL && i < COUNT; i++) {
+        PyObject *name = PyUnicode_FromString(table[i].name);
+        if (name == NULL || (own_loop(table[i].name) != NULL && PyList_Append(names, name) < 0)) {
+            Py_CLEAR(names);
+        }
+        Py_XDECREF(name);
+    }
+    return names;
+}

@@ -1,0 +1,266 @@
+"""Which inner loop NumPy uses for which dtypes, and whether calling it directly gives the same bits as NumPy's call.
+
+NumPy does not promise that its loops give the bits of its calls, so each loop is compared with the call before it is
+first used: on ordinary and special numbers, in one piece and with gaps. One that differs is left out for good.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from functools import lru_cache
+from typing import Any, NoReturn
+
+import numpy as np
+
+from engine.core.eager import in_c
+from engine.executor.extension import executor
+from engine.executor.hidden import offset_in
+from engine.executor.refs import Ref, Root, Row, constant_ref, elementwise
+
+rejected: list[str] = []
+"""Loops that are left out because they gave other bits."""
+
+_COUNT = 67
+_STEP = 31
+"""Has no divisor in common with the number of numbers to choose from, so that each is chosen once at most."""
+_ALIGN = 64
+_PERIOD = 1009
+"""After so many numbers they come again."""
+_LARGE = 1 << 20
+"""Bytes of an array from which on its own numbers are taken."""
+_SPECIAL = (0.0, -0.0, 1.0, -1.0, np.inf, -np.inf, np.nan, 1e-310, 1e-40, 2.5, -0.5, 88.0, -745.0, 1e30, 3.0, 0.1)
+
+
+@lru_cache(maxsize=1 << 10)
+def loop_of(ufunc: np.ufunc, dtypes: tuple[Any, ...]) -> tuple[tuple[np.ufunc, int], tuple[np.dtype, ...]] | None:
+    """The loop for operands of these dtypes, and the dtypes that it takes and gives; None if there is none to be used.
+
+    Parameters
+    ----------
+    dtypes : tuple
+        A dtype per operand; for a Python number its type.
+    """
+    assert executor is not None
+    try:
+        resolved = ufunc.resolve_dtypes((*dtypes, *[None] * ufunc.nout))
+    except TypeError:
+        return None
+    numbers = bytes([d.num for d in resolved if d.num < 128])
+    types, width = executor.ufunc_types(ufunc), ufunc.nargs
+    for index in range(len(types) // width):
+        if types[index * width : (index + 1) * width] == numbers:
+            loop = ufunc, index
+            trusted = ufunc.signature is not None or is_trusted(ufunc, _kept(loop, resolved), resolved)
+            return (loop, resolved) if trusted else None
+    return None
+
+
+def loop_alone(ufunc: np.ufunc, dtypes: tuple[np.dtype, ...]) -> tuple[int, int] | None:
+    """Which of its loops a ufunc uses for operands of exactly these dtypes, and the number of the result's; or None."""
+    found = loop_of(ufunc, dtypes)
+    if found is None or found[1][:-1] != dtypes:
+        return None
+    (_, index), resolved = found
+    return index, resolved[-1].num
+
+
+if in_c and executor is not None:
+    in_c.setup_loops(np.ufunc, loop_alone)
+
+
+@lru_cache(maxsize=1 << 8)
+def samples(dtype: np.dtype, shift: int) -> np.ndarray:
+    """Ordinary and special numbers of a dtype, in an order of their own for each `shift`."""
+    each = np.arange(_COUNT)
+    spread = _spread(_COUNT, shift)
+    if dtype.kind in "biu":
+        return _rounded(spread, dtype)
+    numbers = np.concatenate([np.array(_SPECIAL).repeat(3), spread * np.array([1e-3, 1, 20])[each % 3]])
+    with np.errstate(all="ignore"):
+        mixed = numbers[(each * _STEP + 7 * shift) % len(numbers)].astype(dtype)
+        if dtype.kind == "c":
+            mixed.imag = numbers[(each * _STEP + 7 * shift + 40) % len(numbers)]
+    return mixed
+
+
+def _spread(count: int, shift: int) -> np.ndarray:
+    """Numbers between -1 and 1, whose sums are rounded; it takes 10 ms to load NumPy's random ones."""
+    return np.sin((np.arange(count) + 1) * (1 + 0.7548776662466927 * shift))
+
+
+def _rounded(numbers: np.ndarray, dtype: np.dtype) -> np.ndarray:
+    """Numbers between -1 and 1 in another dtype, integers up to a hundred times as large."""
+    if dtype.kind == "b":
+        return numbers > 0
+    if dtype.kind in "iu":
+        return (100 * (abs(numbers) if dtype.kind == "u" else numbers)).astype(dtype)
+    return (numbers + 1j * numbers[::-1]).astype(dtype) if dtype.kind == "c" else numbers.astype(dtype)
+
+
+def numbers_like(x: np.ndarray, shift: int = 1) -> np.ndarray:
+    """Ordinary numbers that lie in memory as an array does; a large one itself, which takes no more memory."""
+    low, high = Root("constant", x.dtype, x.shape, x.strides).extent
+    if high - low > _LARGE:
+        return x
+    held = np.resize(_ordinary(x.dtype, shift), -(-(high - low) // x.itemsize))
+    return np.ndarray(x.shape, x.dtype, held, -low, x.strides)
+
+
+@lru_cache(maxsize=1 << 6)
+def _ordinary(dtype: np.dtype, shift: int) -> np.ndarray:
+    return _rounded(_spread(_PERIOD, shift), dtype)
+
+
+def special_like(dtype: np.dtype, shape: tuple[int, ...], strides: tuple[int, ...], shift: int) -> np.ndarray:
+    """Ordinary and special numbers that lie in memory in such a way."""
+    low, high = Root("constant", dtype, shape, strides).extent
+    held = np.resize(samples(dtype, shift), -(-(high - low) // dtype.itemsize))
+    return np.ndarray(shape, dtype, held, -low, strides)
+
+
+def same_bits(a: Any, b: Any) -> bool:
+    """Whether arrays agree in all bits, but for those inside of a NaN."""
+    a, b = np.atleast_1d(np.asarray(a)), np.atleast_1d(np.asarray(b))
+    if a.shape != b.shape or a.dtype != b.dtype:
+        return False
+    if a.tobytes() == b.tobytes():
+        return True
+    if a.dtype.kind == "c":
+        return same_bits(a.real, b.real) and same_bits(a.imag, b.imag)
+    if a.dtype.kind != "f":
+        return bool((a == b).all())
+    return bool((((a == b) & (np.signbit(a) == np.signbit(b))) | ((a != a) & (b != b))).all())
+
+
+def run_rows(rows: Sequence[Row], given: Sequence[tuple[Ref, np.ndarray]], result: np.ndarray) -> np.ndarray:
+    """Run rows on arrays; what they write and is not given goes to a new array like `result`."""
+    assert executor is not None
+    out = np.zeros_like(result)
+    bases = (
+        *[("argument", i, x.dtype, x.shape, x.strides) for i, (_, x) in enumerate(given)],
+        ("fresh", out.dtype, out.shape, out.strides, lambda: out),
+    )
+    known = {ref.root: (i, ref.offset) for i, (ref, _) in enumerate(given)}
+    loops = list(dict.fromkeys([row.loop for row in rows]))
+    names = [loop[0] if len(loop) == 1 else loop for loop in loops]
+    numbers: list[int] = []
+    for row in rows:
+        found = [(*known.get(root, (len(given), 0)), offset) for root, offset in row.operands]
+        numbers += encoded(row, loops.index(row.loop), [(base, offset - start) for base, start, offset in found])
+    steps, results = (("rows", 0, len(rows), False),), (("whole", len(given)),)
+    packed = np.array(numbers, np.intp).tobytes()
+    table = executor.Table(len(given), bases, tuple(names), packed, steps, results, _HOST, None)
+    return table(*[x for _, x in given])[0]
+
+
+def _refuse(*_: Any) -> NoReturn:
+    raise RuntimeError("a loop cannot be tried")
+
+
+_HOST = (_refuse, _refuse, _refuse, bool)
+"""Nothing that is tried calls Python."""
+
+
+def reduces_alike(rows: Sequence[Row], given: Sequence[tuple[Ref, np.ndarray]], expected: Any) -> bool:
+    """Whether rows reduce arrays to the same bits as NumPy did."""
+    result = np.asarray(expected)
+    return same_bits(run_rows(rows, given, result), result)
+
+
+def encoded(row: Row, loop: int, places: list[tuple[int, int]], advance: tuple[int, ...] | None = None) -> list[int]:
+    """A row as numbers; see ``row_read`` in rows.c."""
+    numbers = [loop, len(row.outer), *[base for base, _ in places], *[offset for _, offset in places]]
+    numbers += advance or (0,) * len(places)
+    return [*numbers, *row.dims, *row.steps, *row.outer, *row.strides]
+
+
+_EXTREMA = {np.maximum: "larger", np.minimum: "smaller"}
+
+
+_WRONG = {np.negative, np.isfinite, np.isinf, np.isnan, np.signbit}
+"""What gives wrong results in NumPy 2.4 or 2.5 where results lie with gaps."""
+
+
+def _kept(loop: tuple[Any, ...], dtypes: Sequence[np.dtype]) -> tuple[Any, ...]:
+    """A loop, or ours in its place where NumPy's is wrong."""
+    kind = dtypes[0].char
+    return (f"{loop[0].__name__}_{kind}",) if loop[0] in _WRONG and kind in "fd" else loop
+
+
+def replaced(loop: tuple[Any, ...], operands: Sequence[Ref]) -> tuple[Any, ...]:
+    """A loop, or one of our own in its place.
+
+    For the larger or smaller of numbers and one number NumPy's takes four times as long.
+    """
+    loop = _kept(loop, [x.dtype for x in operands])
+    name = _EXTREMA.get(loop[0])
+    if name is None or (kind := operands[0].dtype.char) not in "fd" or all(x.size != 1 for x in operands):
+        return loop
+    return (f"{name}_{kind}",) if _gives_the_same(f"{name}_{kind}", loop[0], kind) else loop
+
+
+@lru_cache(maxsize=8)
+def _gives_the_same(name: str, ufunc: np.ufunc, kind: str) -> bool:
+    """Whether a loop of our own gives the bits of NumPy's call for numbers and one number, in either order."""
+    many, numbers = samples(np.dtype(kind), 0), np.array(_SPECIAL[:8], kind)[:, np.newaxis]
+    for operands in ((many, numbers), (numbers, many), (many[:5], numbers), (numbers, many[:5])):
+        expected = ufunc(*operands)
+        given = [(constant_ref(x), x) for x in operands]
+        row = elementwise((name,), [*[ref for ref, _ in given], constant_ref(expected)])
+        if not reduces_alike([row], given, expected):
+            return False
+    return True
+
+
+@lru_cache(maxsize=1 << 8)
+def _trials(dtypes: tuple[np.dtype, ...]) -> tuple[list[list[np.ndarray]], tuple[Any, ...], bytes, np.ndarray]:
+    """What to try a loop on: operands of one trial after the other, and for a table the bases and a row per trial.
+
+    The operands lie in one piece or with gaps, all or one of them, and the result does; one of several operands is a
+    single number; they are many or few. The last item says where in the table's result the elements of all trials are:
+    like values in a table's block, those of each trial are aligned.
+    """
+    *given, result = dtypes
+    whole = [samples(d, i) for i, d in enumerate(given)]
+    gaps = [np.repeat(x, 3)[::3] for x in whole]
+    single = [np.broadcast_to(x[:1], _COUNT) for x in whole]
+    trials = [whole, gaps, [whole[0], *gaps[1:]]]
+    if len(given) > 1:
+        trials += [[whole[0], *single[1:]], [single[0], *whole[1:]]]
+    trials += [[x[i : i + n] for x in whole] for n in (1, 2, 5) for i in (0, 10, 30, 50)]
+    wide = [np.repeat(x, 4)[::4] for x in whole]
+    apart = [whole, gaps, wide]
+    held = [*whole, *gaps, *wide]
+    numbers: list[int] = []
+    where: list[int] = []
+    at, item = 0, result.itemsize
+    for step, operands in [*[(item, x) for x in trials], *[(2 * item, x) for x in apart]]:
+        found = [[offset_in(y, x) for x in held] for y in operands]
+        places = [next((k, offset) for k, offset in enumerate(each) if offset is not None) for each in found]
+        count = len(operands[0])
+        row = Row((), (), (count,), (*[y.strides[0] for y in operands], step))
+        numbers += encoded(row, 0, [*places, (len(held), at)])
+        where += range(at // item, (at + count * step) // item, step // item)
+        at += -(-count * step // _ALIGN) * _ALIGN
+    bases = (*[("constant", x) for x in held], ("fresh", result, (at // item,), (item,), None))
+    return [*trials, *apart], bases, np.array(numbers, np.intp).tobytes(), np.array(where)
+
+
+def is_trusted(ufunc: np.ufunc, loop: tuple[np.ufunc, int], dtypes: tuple[np.dtype, ...]) -> bool:
+    """Whether a loop gives the bits of the ufunc's calls; what does not is noted in `rejected`."""
+    assert executor is not None
+    if ufunc.nout != 1:
+        return False
+    trials, bases, numbers, where = _trials(dtypes)
+    try:
+        with np.errstate(all="ignore"):
+            expected = np.concatenate([ufunc(*operands) for operands in trials])
+    except ValueError:
+        # it refuses some numbers, as integers do negative powers; rows could not say so
+        return False
+    steps, results = (("rows", 0, len(trials), False),), (("whole", len(bases) - 1),)
+    table = executor.Table(0, bases, (loop[0] if len(loop) == 1 else loop,), numbers, steps, results, _HOST, None)
+    if same_bits(table()[0][where], expected):
+        return True
+    rejected.append(f"{ufunc.__name__} {''.join(d.char for d in dtypes)}")
+    return False

@@ -1,0 +1,257 @@
+"""Observing a run: what kernels ask of NumPy becomes rows.
+
+A kernel is called with `Observed` values in place of arrays. Such a value says what shape it has and how it lies in
+memory, but not what is in it: a kernel that looks at contents gets an `Opaque` error, and is called again with the
+arrays themselves, as it will be in each run. What NumPy is asked to do with observed values it does with the arrays
+behind them, and a row says the same. So no op is known here, and what NumPy decides (dtypes, the order in memory,
+whether a reshape is a view) is read off what it did.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator, Sequence
+from dataclasses import replace
+from types import SimpleNamespace
+from typing import Any, NoReturn
+
+import numpy as np
+from numpy.lib.mixins import NDArrayOperatorsMixin
+
+from engine.executor.broadcasts import made_long
+from engine.executor.hidden import Hidden, Opaque, is_readable, offset_in
+from engine.executor.loops import loop_of, replaced
+from engine.executor.reductions import reduce
+from engine.executor.refs import Call, Recording, Ref, Root, Row, constant_ref, elementwise
+from engine.executor.vocabulary import FUNCTIONS, apply_ufunc, cast, dot, getitem
+
+
+class Recorder:
+    """One run that is observed.
+
+    Attributes
+    ----------
+    recording : Recording
+    instruction : tuple, optional
+        Position and operands of the instruction whose kernel is called, where it can be called again with arrays.
+    """
+
+    def __init__(self) -> None:
+        self.recording = Recording([])
+        self.instruction: tuple[int, Sequence[Any]] | None = None
+
+    # ---- values ------------------------------------------------------------------------------------------------------
+
+    def root(self, kind: str, array: Any, position: int = -1) -> Root:
+        """New memory, that of an array."""
+        if not is_readable(array):
+            return Root(kind, None, (), (), position)
+        return Root(kind, array.dtype, array.shape, array.strides, position, scalar=isinstance(array, np.generic))
+
+    def value(self, actual: Any, ref: Ref) -> Hidden:
+        """A hidden value."""
+        return Observed(self, actual, ref)
+
+    def whole(self, root: Root, real: Any) -> Hidden:
+        """All of a root as a value."""
+        dtype = real.dtype
+        ref = Ref(root, 0, real.shape, real.strides, dtype, isinstance(real, np.generic))
+        return Observed(self, real, ref)
+
+    def constant(self, array: Any) -> Ref:
+        """A constant."""
+        return constant_ref(array)
+
+    def computed(self, real: Any) -> Hidden:
+        """What rows compute, which is laid out as NumPy laid it out."""
+        dtype, shape, strides, scalar = real.dtype, real.shape, real.strides, not isinstance(real, np.ndarray)
+        root = Root("computed", dtype, shape, strides, -1, None, scalar)
+        return Observed(self, real, Ref(root, 0, shape, strides, dtype, scalar))
+
+    def add(self, step: Row | Call) -> None:
+        """The next step."""
+        self.recording.steps.append(step)
+
+    def add_checked(self, row: Row) -> None:
+        """The next row, which may refuse what it is given; then the kernel of the instruction is called."""
+        if self.instruction is None:
+            raise Opaque
+        position, operands = self.instruction
+        keeps = tuple([x.ref.root for x in operands if type(x) is Observed])
+        self.add(replace(row, position=position, keeps=keeps))
+
+    # ---- what NumPy is asked for -------------------------------------------------------------------------------------
+
+    def elementwise(
+        self, loop: tuple[Any, ...], operands: Sequence[Ref], real: Any, out: Observed | None = None
+    ) -> Hidden:
+        """The row of an elementwise loop; `real` is its result."""
+        result = self.computed(real) if out is None else out
+        if result.actual.size:
+            refs = (*operands, result.ref)
+            row = elementwise(replaced(loop, operands), refs)
+            if loop[0] in _ROUNDED_TWICE and result.dtype.kind == "c" and not _is_one_piece(row, refs):
+                raise Opaque
+            self.recording.steps += made_long(row, refs) if row.outer else (row,)
+        return result
+
+    def ufunc(self, ufunc: np.ufunc, inputs: Sequence[Any], out: Any = None, order: str = "K") -> Hidden:
+        """A call of an elementwise ufunc."""
+        if ufunc.nout != 1 or ufunc.signature is not None:
+            raise Opaque
+        kinds: list[Any] = []
+        reals: list[Any] = []
+        for x in inputs:
+            if type(x) is Observed:
+                kinds.append(x.ref.dtype)
+                reals.append(x.actual)
+            else:
+                kinds.append(x.dtype if hasattr(x, "dtype") else type(x))
+                reals.append(x)
+        found = loop_of(ufunc, tuple(kinds))
+        if found is None:
+            raise Opaque
+        loop, dtypes = found
+        operands = []
+        for x, dtype in zip(inputs, dtypes, strict=False):
+            if type(x) is Observed:
+                operands.append(x.ref if x.ref.dtype == dtype else cast(self, x, dtype).ref)
+            else:
+                operands.append(self.constant(np.asarray(x, dtype)))
+        if out is None or (type(out) is Observed and isinstance(out.actual, np.generic)):
+            # a NumPy scalar is not written to: ``+=`` gives another one
+            return self.elementwise(loop, operands, ufunc(*reals) if order == "K" else ufunc(*reals, order=order))
+        if type(out) is not Observed or out.ref.root.kind != "computed" or out.dtype != dtypes[-1]:
+            raise Opaque
+        for x in operands:
+            if x.root is out.ref.root and x != out.ref:
+                # NumPy would make a copy of what overlaps
+                raise Opaque
+        ufunc(*reals, out=out.actual)
+        return self.elementwise(loop, operands, None, out)
+
+    def view(self, x: Observed, real: Any) -> Hidden:
+        """What is a view of `x`, or its copy in C order."""
+        if real.dtype == x.dtype and (isinstance(x.actual, np.generic) or real is x.actual):
+            strides = real.strides
+            ref = Ref(
+                x.ref.root, x.ref.offset, real.shape, strides, x.dtype, isinstance(real, np.generic), x.ref.writable
+            )
+            return Observed(self, real, ref)
+        if isinstance(real, np.ndarray) and real.size:
+            offset = offset_in(real, x.actual)
+            if offset is not None:
+                ref = x.ref
+                writable = ref.writable and (real.flags.writeable or not x.actual.flags.writeable)
+                shown = Ref(ref.root, ref.offset + offset, real.shape, real.strides, real.dtype, False, writable)
+                return Observed(self, real, shown)
+        raise Opaque
+
+    def copy(self, x: Observed, real: Any) -> Hidden:
+        """A copy of `x`, of the same shape."""
+        return self.elementwise((f"copy_{x.dtype.itemsize}",), [x.ref], real)
+
+
+_ROUNDED_TWICE = (np.multiply, np.square)
+"""Ufuncs whose complex loops fuse products and sums where operands lie one after the other, and not elsewhere."""
+
+
+def _is_one_piece(row: Row, refs: Sequence[Ref]) -> bool:
+    """Whether a row goes through its result, and through each operand that is no scalar, in one piece.
+
+    NumPy goes through single elements of several ranks with steps of 0.
+    """
+    result = refs[-1]
+    size = result.dtype.itemsize
+    if row.dims == (1,) and any(r.shape != result.shape for r in refs):
+        return False
+    return not row.outer and row.steps[-1] == size and set(row.steps) <= {0, size}
+
+
+class Observed(Hidden, NDArrayOperatorsMixin):
+    """A value in a run that is observed; kernels take it for an array, but cannot look inside."""
+
+    __slots__ = ()
+
+    @property
+    def T(self) -> Hidden:  # noqa: D102
+        return self.recorder.view(self, self.actual.T)
+
+    @property
+    def mT(self) -> Hidden:  # noqa: D102
+        return self.recorder.view(self, self.actual.mT)
+
+    @property
+    def real(self) -> Hidden:  # noqa: D102
+        return self.recorder.view(self, self.actual.real)
+
+    @property
+    def imag(self) -> Hidden:  # noqa: D102
+        return self.recorder.view(self, self.actual.imag)
+
+    def reshape(self, *shape: Any, **kw: Any) -> Hidden:  # noqa: D102
+        real = self.actual.reshape(*shape, **kw)
+        try:
+            return self.recorder.view(self, real)
+        except Opaque:
+            if kw or not isinstance(real, np.ndarray):
+                raise
+        if not real.size:
+            return self.recorder.computed(real)
+        whole = self.recorder.copy(self, np.array(self.actual, order="C"))
+        return self.recorder.view(whole, whole.actual.reshape(*shape))
+
+    def ravel(self, order: str = "C") -> Hidden:  # noqa: D102
+        return self.reshape(-1) if order == "C" else self._refuse()
+
+    def transpose(self, *axes: Any) -> Hidden:  # noqa: D102
+        return self.recorder.view(self, self.actual.transpose(*axes))
+
+    def swapaxes(self, a: int, b: int) -> Hidden:  # noqa: D102
+        return self.recorder.view(self, self.actual.swapaxes(a, b))
+
+    def squeeze(self, axis: Any = None) -> Hidden:  # noqa: D102
+        return self.recorder.view(self, self.actual.squeeze(axis))
+
+    @property
+    def ctypes(self) -> SimpleNamespace:
+        """With its `data`, of which can be told only whether that of another one is the same."""
+        return SimpleNamespace(data=(id(self.ref.root), self.ref.offset))
+
+    def copy(self, order: str = "C") -> Hidden:  # noqa: D102
+        return self.recorder.copy(self, self.actual.copy(order))
+
+    def astype(self, dtype: Any, **kw: Any) -> Hidden:  # noqa: D102
+        if set(kw) - {"copy"}:
+            self._refuse()
+        if not kw.get("copy", True) and self.dtype == dtype:
+            return self
+        return cast(self.recorder, self, np.dtype(dtype))
+
+    def dot(self, other: Any) -> Hidden:  # noqa: D102
+        return dot(self.recorder, self, other)
+
+    def sum(self, axis: Any = None, keepdims: bool = False) -> Hidden:  # noqa: D102
+        return reduce(self.recorder, np.add, self, axis=axis, keepdims=keepdims)
+
+    def __getitem__(self, key: Any) -> Hidden:
+        return getitem(self.recorder, self, key)
+
+    def __iter__(self) -> Iterator[Hidden]:
+        return iter([self[i] for i in range(len(self))])
+
+    # ---- NumPy's protocols ---------------------------------------------------------------------------------------
+
+    def __array_ufunc__(self, ufunc: np.ufunc, method: str, *inputs: Any, **kw: Any) -> Hidden:
+        return apply_ufunc(self.recorder, ufunc, method, inputs, kw)
+
+    def __array_function__(self, function: Callable[..., Any], types: Any, args: Any, kw: Any) -> Any:
+        handler = FUNCTIONS.get(function)
+        return self._refuse() if handler is None else handler(self.recorder, *args, **kw)
+
+    # ---- what would look inside ----------------------------------------------------------------------------------
+
+    def _refuse(self, *_: Any, **__: Any) -> NoReturn:
+        raise Opaque
+
+    __array__ = __bool__ = __int__ = __float__ = __complex__ = __index__ = __setitem__ = __contains__ = _refuse
+    item = tolist = tobytes = nonzero = view = argsort = sort = fill = _refuse

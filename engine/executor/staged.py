@@ -1,0 +1,446 @@
+"""How a program comes to run natively.
+
+The first run calls kernels one by one, the second is observed, then there is a table.
+So a program that runs once costs nothing but its kernels.
+"""
+
+from __future__ import annotations
+
+import contextlib
+import functools
+from collections.abc import Callable, Iterator, Sequence
+from typing import Any, Protocol
+
+import numpy as np
+
+from engine.compiler.ir.instruction import Instruction, is_stateful
+from engine.compiler.ir.layout import same_layout
+from engine.compiler.passes.inplace_concat import alloc
+from engine.core.aval import Aval
+from engine.core.eager import explained
+from engine.core.operands import Operand
+from engine.executor.encoding import Fixed, table_of
+from engine.executor.extension import executor
+from engine.executor.hidden import Hidden, Opaque, is_readable
+from engine.executor.recorder import Observed, Recorder
+from engine.executor.refs import Call, Recording, Ref, Root
+from engine.executor.rewrites import REWRITES
+from engine.runtime.collector import uncollected
+
+_LARGE = 1 << 20
+"""Bytes of what chunks are put together to, from which on a program runs in Python, which computes in its place."""
+_LARGE_EACH = 1 << 19
+"""The same for each instruction: what calls of many take is more than what copies do."""
+_LARGEST_CONSTANT = 1 << 16
+"""Bytes of a constant that a table may hold of what is computed from shapes, where it is not one number repeated."""
+_TABLES = 4
+"""Tables for arguments that lie in different ways in memory."""
+_MOST_RESUMED = 8
+"""After so many runs that Python carried on with, and finished, a program runs in Python for good."""
+
+
+class Runnable(Protocol):
+    """What is needed of a program."""
+
+    inputs: tuple[int, ...]
+    outputs: tuple[int, ...]
+    constants: dict[int, Any]
+    instructions: list[Instruction]
+    avals: dict[int, Aval]
+    native: Any
+
+    def kernel(self, instruction: Instruction) -> Callable[..., Any]:
+        """What to call for an instruction."""
+
+    def run_generated(self, *arguments: Any) -> tuple[Any, ...]:
+        """Run it in Python."""
+
+
+class Staged:
+    """What runs a program until it has a table, and where it does not fit.
+
+    Parameters
+    ----------
+    program : Program
+    located : callable
+        ``located(error, where)``: the error with the place in the user's program.
+    """
+
+    def __init__(self, program: Runnable, located: Callable[[Exception, str], Exception]) -> None:
+        self.program = program
+        self.located = located
+        self.runs = self.resumed = 0
+        self.tables: dict[Any, Any] = {}
+        self.static = _static(program)
+
+    def __call__(self, *arguments: Any) -> tuple[Any, ...]:
+        """Run the program in the way that is due."""
+        lies = _form(arguments)
+        self.runs += 1
+        if self.runs == 1:
+            return interpreted(self.program, arguments, self.located)
+        if len(arguments) != len(self.program.inputs):
+            return self.program.run_generated(*arguments)
+        return self.observed(arguments, (lies, self.contents(arguments)))
+
+    def contents(self, arguments: Sequence[Any]) -> tuple[bytes | None, ...]:
+        """What static arguments hold: a table expects it."""
+        static = [arguments[k] for k in self.static]
+        return tuple([x.tobytes() if is_readable(x) else None for x in static])
+
+    def observed(self, arguments: tuple[Any, ...], form: Any) -> tuple[Any, ...]:
+        """Run the program, observed, and make a table for arguments that lie so and have these contents."""
+        return uncollected(self._observed, arguments, form)
+
+    def _observed(self, arguments: tuple[Any, ...], form: Any) -> tuple[Any, ...]:
+        results, recording = observed(self.program, arguments, self.located, self.static)
+        kernels = [self.program.kernel(i) for i in self.program.instructions]
+        host = functools.partial(self.elsewhere, form), self.failed, _Resume(self, recording), raises
+        self.program.native = table_of(recording, self.program.instructions, kernels, host)
+        if self.program.native is not None:
+            self.tables[form] = self.program.native
+        return results
+
+    def elsewhere(self, refused: Any, *arguments: Any) -> tuple[Any, ...]:
+        """Run the program for arguments that the table for the form `refused` has not taken."""
+        lies = _form(arguments)
+        form = lies, self.contents(arguments)
+        if form == refused:
+            return self.program.run_generated(*arguments)
+        if lies == refused[0]:
+            # what has other contents in other runs is not static
+            self.static = ()
+            form = lies, ()
+        if form in self.tables:
+            # the next arguments are likely to be of the same form
+            self.program.native = self.tables[form]
+            return self.program.native(*arguments)
+        if len(self.tables) < _TABLES:
+            return self.observed(arguments, form)
+        return self.program.run_generated(*arguments)
+
+    def failed(self, error: Exception, position: int, operands: tuple[Any, ...]) -> None:
+        """Raise what a kernel raised in the op's own words, with the place where the user made the op."""
+        instruction = self.program.instructions[position]
+        _reraise(error, instruction, operands[: len(instruction.inputs)], self.located)
+
+
+def _static(program: Runnable) -> tuple[int, ...]:
+    """The positions of the inputs, of rank 0, by whose contents kernels choose how to compute (`Op.static`)."""
+    found: set[int] = set()
+    for instruction in reversed(program.instructions):
+        op, inputs = instruction.op, instruction.inputs
+        found.update([inputs[k] for k in op.static])
+        if not found.isdisjoint(instruction.outputs) and not is_stateful(op, instruction.params):
+            found.update(inputs)
+    return tuple([k for k, s in enumerate(program.inputs) if s in found and program.avals[s].shape == ()])
+
+
+def _form(arguments: Sequence[Any]) -> tuple[Any, ...]:
+    """How arguments lie in memory."""
+    if any(type(x) is Observed for x in arguments):
+        # the program of a body, called by a kernel that is being observed itself
+        raise Opaque
+    return tuple([
+        (x.dtype.num, x.shape, *[step for step, d in zip(x.strides, x.shape, strict=True) if d > 1])
+        if type(x) is np.ndarray
+        else type(x)
+        for x in arguments
+    ])  # fmt: skip
+
+
+class _Resume:
+    """Carries on with a program in which a call gave a result that lies otherwise than when it was observed.
+
+    Also with one in which rows refused what they were given, behind the instruction before theirs.
+    """
+
+    def __init__(self, staged: Staged, recording: Recording) -> None:
+        self.staged, self.recording = staged, recording
+
+    def __call__(
+        self, position: int, arguments: tuple[Any, ...], owners: tuple[Any, ...], buffers: tuple[Any, ...]
+    ) -> tuple[Any, ...]:
+        program = self.staged.program
+        rest = program.instructions[position + 1 :]
+        needed = {*program.outputs, *[s for instruction in rest for s in instruction.inputs]}
+        made = {s for instruction in rest for s in instruction.outputs}
+        known = {s: _found(self.recording.values[s], arguments, owners, buffers) for s in needed - made}
+        results = _carried_out(program, known, rest, self.staged.located)
+        self.staged.resumed += 1
+        if self.staged.resumed >= _MOST_RESUMED:
+            program.native = None
+        return results
+
+
+def _found(x: Any, arguments: tuple[Any, ...], owners: tuple[Any, ...], buffers: tuple[Any, ...]) -> Operand:
+    """A value in the midst of a run."""
+    if isinstance(x, Fixed):
+        return x[0]
+    root = x.root if isinstance(x, Ref) else x
+    if isinstance(x, Root) or (x.is_root and root.kind in ("slot", "argument")):
+        if root.kind == "argument":
+            return arguments[root.position]
+        held = owners[root.base]
+        if held is None and root.dtype is not None:
+            # it is gone, since no step that is left reads it: it has no elements, or only its shape counts
+            return np.zeros(root.shape, root.dtype)
+        block = buffers[0]
+        inside = isinstance(held, np.ndarray) and block is not None and np.may_share_memory(held, block)
+        return same_layout(held) if inside else held
+    if root.base < 0 or root.tiled or not x.size:
+        # no step reads it any more
+        return np.zeros(x.shape, x.dtype)
+    if buffers[root.base] is None:
+        return np.full(x.shape, owners[root.base], x.dtype)
+    low = 0 if root.base == 0 else root.extent[0]
+    shown: Any = np.ndarray(x.shape, x.dtype, buffers[root.base], root.offset + x.offset - low, x.strides)
+    shown = same_layout(shown)
+    return shown[()] if x.scalar else shown
+
+
+# ---- without a table -------------------------------------------------------------------------------------------------
+
+
+def interpreted(program: Runnable, arguments: Sequence[Any], located: Callable[..., Exception]) -> tuple[Any, ...]:
+    """The results by one kernel after the other."""
+    known = {**program.constants, **dict(zip(program.inputs, arguments, strict=True))}
+    return _carried_out(program, known, program.instructions, located)
+
+
+def _carried_out(
+    program: Runnable, known: dict[int, Any], instructions: Sequence[Instruction], located: Callable[..., Exception]
+) -> tuple[Any, ...]:
+    last = _last_uses(program, instructions)
+    for i, instruction in enumerate(instructions):
+        results = _called(program, instruction, [known[s] for s in instruction.inputs], located)
+        known.update(zip(instruction.outputs, results, strict=True))
+        for s in last.get(i, ()):
+            known.pop(s, None)
+    return tuple([known[s] for s in program.outputs])
+
+
+def _last_uses(program: Runnable, instructions: Sequence[Instruction]) -> dict[int, list[int]]:
+    """Per position, the values that nobody needs any more after it."""
+    last = {s: i for i, each in enumerate(instructions) for s in (*each.inputs, *each.outputs)}
+    dying: dict[int, list[int]] = {}
+    live_out = set(program.outputs)
+    for s, i in last.items():
+        if s not in live_out and s not in program.constants:
+            dying.setdefault(i, []).append(s)
+    return dying
+
+
+def _called(
+    program: Runnable, instruction: Instruction, operands: Sequence[Any], located: Callable[..., Exception]
+) -> tuple[Any, ...]:
+    try:
+        results = program.kernel(instruction)(*operands, **instruction.params)
+    except Exception as error:  # noqa: BLE001 - it is raised again, with its place
+        _reraise(error, instruction, operands, located)
+    return tuple(results) if instruction.op.multi else (results,)
+
+
+def _reraise(
+    error: Exception, instruction: Instruction, operands: Sequence[Any], located: Callable[..., Exception]
+) -> None:
+    better = located(explained(error, instruction.op, operands, instruction.params), instruction.where)
+    if better is error:
+        raise error
+    raise better from error
+
+
+# ---- observed --------------------------------------------------------------------------------------------------------
+
+
+def observed(
+    program: Runnable, arguments: Sequence[Any], located: Callable[..., Exception], static: Sequence[int] = ()
+) -> tuple[tuple[Any, ...], Recording]:
+    """The results of a run, and what it did; arguments at the positions `static` are constants to it."""
+    recorder = Recorder()
+    known: dict[int, Any] = {s: Fixed((array,)) for s, array in program.constants.items()}
+    for position, (s, argument) in enumerate(zip(program.inputs, arguments, strict=True)):
+        root = recorder.root("argument", argument, position)
+        recorder.recording.arguments.append(root)
+        if position in static and root.dtype is not None:
+            root.array = argument.copy()
+            known[s] = Fixed((root.array,))
+        else:
+            known[s] = _held(recorder, root, argument)
+    values = recorder.recording.values
+    values.update({s: _operand(x) for s, x in known.items()})
+    last = _last_uses(program, program.instructions)
+    for i, instruction in enumerate(program.instructions):
+        operands = [known[s] for s in instruction.inputs]
+        results = _written(recorder, i, instruction, operands)
+        if results is None:
+            results = _called_and_noted(recorder, program, i, instruction, operands, located)
+        for s, x in zip(instruction.outputs, results, strict=True):
+            known[s] = x
+            values[s] = _operand(x)
+        for s in last.get(i, ()):
+            known.pop(s, None)
+    wanted = [known[s] for s in program.outputs]
+    recorder.recording.results = [_operand(x) for x in wanted]
+    return tuple([_real(x) for x in wanted]), recorder.recording
+
+
+class _Loose:
+    """Something that rows cannot read: its root, and what it is in this run."""
+
+    __slots__ = ("actual", "root")
+
+    def __init__(self, root: Root, real: Any) -> None:
+        self.root, self.actual = root, real
+
+
+def _held(recorder: Recorder, root: Root, real: Any) -> Hidden | _Loose:
+    return _Loose(root, real) if root.dtype is None else recorder.whole(root, real)
+
+
+def _operand(x: Any) -> Ref | Fixed | Root:
+    """A value as an operand of a `Call`."""
+    if type(x) is Observed:
+        return x.ref
+    return x if type(x) is Fixed else x.root
+
+
+def _real(x: Any) -> np.ndarray:
+    return x[0] if type(x) is Fixed else x.actual
+
+
+def _written(
+    recorder: Recorder, position: int, instruction: Instruction, operands: Sequence[Any]
+) -> tuple[Observed | Fixed, ...] | None:
+    """The results of an instruction by rows, or None."""
+    op, held = instruction.op, {type(x) for x in operands}
+    if is_stateful(op, instruction.params) or _Loose in held:
+        return None
+    kernel = REWRITES.get(op)
+    steps = recorder.recording.steps
+    before = len(steps)
+    recorder.instruction = position, operands
+    if op.is_ufunc and Observed in held and not instruction.params:
+        # what NumPy would ask of an observed operand: it takes long to find out whom to ask
+        ufunc: Any = op.kernel
+        try:
+            computed: Any = recorder.ufunc(ufunc, [x[0] if type(x) is Fixed else x for x in operands])
+            return (computed,)
+        except Exception as error:  # noqa: BLE001 - it is called again with arrays, and raises what it has to
+            _pass_over(error)
+            del steps[before:]
+            return None
+    for given in _hidden(recorder, operands):
+        try:
+            if kernel is not None:
+                found = kernel(recorder, *given, **instruction.params)
+            else:
+                found = op.kernel(*given, **instruction.params)
+            results = tuple([_result(x) for x in (found if op.multi else (found,))])
+        except Exception as error:  # noqa: BLE001 - it is called again with arrays, and raises what it has to
+            _pass_over(error)
+            del steps[before:]
+            continue
+        if len(results) == len(instruction.outputs):
+            return results
+    return None
+
+
+strict = False
+"""Whether a fault of ours in writing rows is raised, as tests ask for: else the kernel is called, only slower."""
+_MAY_RAISE = {"__array_ufunc__", "__array_function__", "ufunc"}
+"""What passes on to NumPy, or to what writes rows for it, whatever a kernel asks for."""
+
+
+def _pass_over(error: Exception) -> None:
+    """Let an error pass that says that a kernel cannot be written as rows: all but those of the modules that write."""
+    trace = error.__traceback__ if strict and not isinstance(error, Opaque) else None
+    while trace is not None and trace.tb_next is not None:
+        trace = trace.tb_next
+    if trace is not None:
+        code, module = trace.tb_frame.f_code, trace.tb_frame.f_globals["__name__"]
+        if module.startswith(__package__) and code.co_name not in _MAY_RAISE:
+            raise error
+
+
+def _hidden(recorder: Recorder, operands: Sequence[Any]) -> Iterator[list[Any]]:
+    """The operands with constants as they are; then with constants hidden, on whose methods values may be given."""
+    yield [x[0] if type(x) is Fixed else x for x in operands]
+    if len({type(x) for x in operands}) > 1:
+        yield [Observed(recorder, x[0], recorder.constant(x[0])) if _is_array(x) else x for x in operands]
+
+
+def _is_array(x: Any) -> bool:
+    return type(x) is Fixed and isinstance(x[0], np.ndarray) and is_readable(x[0])
+
+
+def _result(x: Any) -> Observed | Fixed:
+    """What a kernel gave for observed values: if it is no such value, it followed from shapes and constants."""
+    if type(x) is Observed:
+        return x
+    if not is_readable(x) or (x.nbytes > _LARGEST_CONSTANT and any(x.strides)):
+        raise Opaque
+    return Fixed((x,))
+
+
+def _called_and_noted(
+    recorder: Recorder,
+    program: Runnable,
+    position: int,
+    instruction: Instruction,
+    operands: Sequence[Any],
+    located: Callable[..., Exception],
+) -> tuple[Any, ...]:
+    """The results of an instruction by a call of its kernel, as it will be made in each run."""
+    reals = [_real(x) for x in operands]
+    results = _called(program, instruction, reals, located)
+    roots = []
+    for s, real in zip(instruction.outputs, results, strict=True):
+        if isinstance(real, np.ndarray):
+            _keep(real, operands)
+        # a result of another size in each run is an object to rows
+        roots.append(recorder.root("slot", real) if program.avals[s].is_static else Root("slot", None, (), ()))
+    if not all(is_readable(real) for real in results):
+        # what is no array of numbers may hold arrays that it was given
+        for x in operands:
+            if type(x) is Observed:
+                x.ref.root.escapes = True
+    copies = is_stateful(instruction.op, instruction.params)
+    call = Call(position, tuple([_operand(x) for x in operands]), tuple(roots), copies)
+    recorder.add(call)
+    return tuple([_held(recorder, root, real) for root, real in zip(roots, results, strict=True)])
+
+
+def _keep(real: np.ndarray, operands: Sequence[Any]) -> None:
+    """Note that a result is a view of an operand, whose memory must not be used for anything else then."""
+    for x in operands:
+        if type(x) is Observed and isinstance(x.actual, np.ndarray) and np.may_share_memory(real, x.actual):
+            x.ref.root.escapes = True
+
+
+def raises() -> bool:
+    """Whether NumPy has been told to do more about floating-point errors than the warnings that the engine hides."""
+    return not {"ignore", "warn"}.issuperset(np.geterr().values())
+
+
+_switched_off = False
+
+
+@contextlib.contextmanager
+def in_python() -> Iterator[None]:
+    """A time in which programs that run for the first time are made for Python, to compare with."""
+    global _switched_off
+    before, _switched_off = _switched_off, True
+    try:
+        yield
+    finally:
+        _switched_off = before
+
+
+def runs_natively(program: Runnable) -> bool:
+    """Whether a program may become a table."""
+    if executor is None or _switched_off or not program.instructions:
+        return False
+    whole = [program.avals[i.outputs[0]] for i in program.instructions if i.op is alloc]
+    most = max(_LARGE, len(program.instructions) * _LARGE_EACH)
+    return all((a.size or 0) * a.dtype.size < most for a in whole)

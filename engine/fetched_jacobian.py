@@ -1,0 +1,184 @@
+"""Tensors of a graph as a function for SciPy: evaluated by running the graph, differentiated at the last point."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping, Sequence
+from typing import Any
+
+import numpy as np
+
+from engine.core.aval import Aval
+from engine.core.dtypes import as_dtype
+from engine.core.trace import constant_value
+from engine.core.value import dtype_of
+from engine.core.variable import tracked_value
+from engine.jacobian.execution.plan_programs import Compiled
+from engine.jacobian.late_specialisation import PathCopy, is_known
+from engine.jacobian.planning.plan import Options
+from engine.jacobian.structure.path import Path
+from engine.jacobian.views.for_scipy import Derived, Evaluations
+from engine.jacobian.views.unimplemented import check_all_implemented
+from engine.ops.reduce import reduce_sum
+from engine.runtime.cache import Cache
+from engine.runtime.errors import InvalidArgumentError
+from engine.symbolic import ancestors
+
+_CAPACITY = 64
+"""Combinations of shapes that a derivative is kept for."""
+
+
+class Fetched(Evaluations):
+    """Tensors of a graph as a function of others.
+
+    Beside the results, a run is asked for what the derivatives in use are computed from. So they cost no second
+    evaluation.
+
+    Parameters
+    ----------
+    ys, xs : list of tensor
+    run : callable
+        ``run(fetches, feed)``, as a session does it.
+    arguments : sequence of tensor
+        What further arguments are fed to.
+    feed : mapping, optional
+        What is fed in each run.
+    fetches : structure of tensors, optional
+        What else is evaluated at each point, and left in `fetched`.
+
+    Attributes
+    ----------
+    fetched : structure of arrays
+        The values of `fetches` at the last point.
+    """
+
+    def __init__(
+        self,
+        ys: list[Any],
+        xs: list[Any],
+        run: Callable[[Any, dict[Any, Any]], Any],
+        arguments: Sequence[Any] = (),
+        feed: Mapping[Any, Any] | None = None,
+        fetches: Any = (),
+    ) -> None:
+        self._ys, self._xs, self._arguments = ys, xs, list(arguments)
+        self._call, self._always, self._fetches = run, dict(feed or {}), fetches
+        self.fetched: Any = None
+        self._wanted: dict[int, Any] = {}
+        self._arrays: dict[int, Any] = {}
+        self._feed: dict[Any, Any] = {}
+        self._made: dict[Any, _Derivative] = {}
+        self._weights: list[Any] = []
+        self._sums: list[Any] = []
+
+    def evaluate(self, parts: Sequence[np.ndarray], args: Sequence[Any]) -> list[np.ndarray]:
+        """Feed a point, fetch the results."""
+        if len(args) != len(self._arguments):
+            raise InvalidArgumentError(f"for_scipy: expected {len(self._arguments)} further arguments; got {len(args)}")
+        self._feed = dict(zip([*self._xs, *self._arguments], [*parts, *args], strict=True))
+        self._arrays = {}
+        *found, self.fetched = self._fetched([*self._ys, self._fetches], self._wanted.values())
+        return [np.asarray(a) for a in found]
+
+    def derived(self, make: Callable[..., Compiled], options: Options, sparsity: Any, ends: Any = None) -> Derived:
+        """The derivative at the point fed last."""
+        key = make, options, ends
+        if key not in self._made:
+            ys, xs = (self._ys, self._xs) if ends is None else ([self._ys[ends[0]]], [self._xs[ends[1]]])
+            self._made[key] = _Derivative(_path(ys, xs), make, options, sparsity)
+        return self._made[key].at(self._kept(self._made[key].tensors))
+
+    def weighted(self, make: Callable[..., Compiled], options: Options, weights: Sequence[np.ndarray]) -> Derived:
+        """The same for the weighted sum, which becomes part of the graph."""
+        if not self._sums:
+            avals = [Aval(w.shape, dtype_of(y)) for y, w in zip(self._ys, weights, strict=True)]
+            self._weights = [y.trace.placeholder(aval) for y, aval in zip(self._ys, avals, strict=True)]
+            self._sums = [reduce_sum(y * w) for y, w in zip(self._ys, self._weights, strict=True)]
+        key = make, options, "weighted"
+        if key not in self._made:
+            self._made[key] = _Derivative(_path(self._sums, self._xs), make, options, None)
+        tensors = self._made[key].tensors
+        return self._made[key].at(self._run(tensors, dict(zip(self._weights, weights, strict=True))))
+
+    def path(self) -> Path:
+        """The way in the graph."""
+        path = _path(self._ys, self._xs)
+        if is_known(path):
+            return path
+        copy = PathCopy(path)
+        return copy.filled(_avals(self._kept([path.values[k] for k in copy.taken])))[2]
+
+    def _kept(self, tensors: Sequence[Any]) -> list[Any]:
+        """Arrays of tensors at this point. What is asked for once is fetched with the results from then on."""
+        missing = [t for t in tensors if id(t) not in self._arrays]
+        if missing:
+            self._wanted.update({id(t): t for t in missing})
+            self._fetched([], missing)
+        return [self._arrays[id(t)] for t in tensors]
+
+    def _fetched(self, results: Sequence[Any], also: Any) -> list[Any]:
+        """Results, and what is kept for derivatives."""
+        also = list(also)
+        found = self._run([*results, *also], {})
+        self._arrays.update(zip(map(id, also), found[len(results) :], strict=True))
+        return found[: len(results)]
+
+    def _run(self, tensors: Sequence[Any], feed: dict[Any, Any]) -> list[Any]:
+        found: list[Any] = self._call(list(tensors), {**self._always, **self._feed, **feed})
+        return found
+
+
+class _Derivative:
+    """A derivative on a path, compiled once; where shapes are not known, once for each combination of shapes.
+
+    Attributes
+    ----------
+    tensors : list of tensor
+        What it takes, or what tells the shapes.
+    """
+
+    def __init__(self, path: Path, make: Callable[..., Compiled], options: Options, sparsity: Any) -> None:
+        self._make = make, options, sparsity
+        self._copy = None if is_known(path) else PathCopy(path)
+        self._compiled: Cache[Any, tuple[Compiled, list[int], list[Any]]] = Cache("derivatives of graphs", _CAPACITY)
+        if self._copy is None:
+            what = make(path, options, sparsity)
+            self.tensors = [path.values[slot] for slot in what.arguments]
+            self._compiled.put(None, (what, list(range(len(self.tensors))), []))
+        else:
+            self.tensors = [path.values[k] for k in self._copy.taken]
+
+    def at(self, arrays: Sequence[Any]) -> Derived:
+        """The derivative for arrays of the tensors."""
+        key = None if self._copy is None else tuple([np.shape(a) for a in arrays])
+        what, taken, constants = self._compiled.get(key) or self._compiled.put(key, self._for_shapes(arrays))
+        pool = [*arrays, *constants]
+        return what, [pool[i] for i in taken]
+
+    def _for_shapes(self, arrays: Sequence[Any]) -> tuple[Compiled, list[int], list[Any]]:
+        """The derivative, which of the arrays, or of the constants after them, it takes, and these constants."""
+        assert self._copy is not None
+        make, options, sparsity = self._make
+        _, parameters, path = self._copy.filled(_avals(arrays))
+        what = make(path, options, sparsity)
+        place = {id(p): i for i, p in enumerate(parameters)}
+        constants: list[Any] = []
+        for x in [path.values[slot] for slot in what.arguments]:
+            if id(x) not in place:
+                place[id(x)] = len(arrays) + len(constants)
+                constants.append(constant_value(x))
+        if any(c is None for c in constants):
+            raise InvalidArgumentError(
+                "for_scipy: `y` is made of a Jacobian of unknown shape; set the shapes with set_shape"
+            )
+        return what, [place[id(path.values[slot])] for slot in what.arguments], [np.asarray(c) for c in constants]
+
+
+def _path(ys: Sequence[Any], xs: Sequence[Any]) -> Path:
+    sources = [tracked_value(x) for x in xs]
+    nodes = ancestors(ys, sources)
+    check_all_implemented(nodes, sources, ys)
+    return Path(nodes, sources, ys)
+
+
+def _avals(arrays: Sequence[Any]) -> list[Aval]:
+    return [Aval(np.shape(a), as_dtype(a.dtype)) for a in arrays]

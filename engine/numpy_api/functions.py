@@ -1,0 +1,493 @@
+"""NumPy's signatures for our functions, and which of NumPy's functions they answer for (see `numpy_protocol.py`).
+
+Each function here has the parameters of NumPy's that ours can serve, under NumPy's names. Where NumPy has more, a call
+that uses them does not bind, and is treated as one that we have no function for.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Callable, Sequence
+from itertools import pairwise
+from typing import Any
+
+import numpy as np
+
+from engine.core.dtypes import float64, int64, uint64
+from engine.core.operands import Operand, Results, operands
+from engine.core.value import Value, dtype_of, shape_of
+from engine.ops import (
+    arithmetic,
+    compare,
+    complexes,
+    creation,
+    decompose,
+    determinants,
+    diagonal,
+    einsum,
+    extrema,
+    fft,
+    filling,
+    gather,
+    joining,
+    linalg,
+    matrix_functions,
+    rearrange,
+    reduce,
+    scan,
+    slicing,
+    solve,
+    sorting,
+    stats,
+)
+from engine.ops import shape as shapes
+from engine.runtime.errors import ShapeError
+
+
+class NotTaken(Exception):
+    """Our function does not take these arguments of NumPy's."""
+
+
+def rank_of(x: Any) -> int:
+    """The number of dimensions; it must be known."""
+    return len(dims_of(x))
+
+
+def dims_of(x: Any) -> tuple[int | None, ...]:
+    """The shape; the rank must be known."""
+    shape = shape_of(x) if isinstance(x, Value) else np.shape(x)
+    if shape is None:
+        raise ShapeError(f"a NumPy function needs the rank of {x!r}; give it one with set_shape")
+    return shape
+
+
+def flat(x: Any) -> Operand:
+    """All elements in one dimension."""
+    return shapes.reshape(x, [-1])
+
+
+def _along(x: Any, axis: Any) -> tuple[Any, Any]:
+    """`x` and the axis; NumPy flattens where none is given."""
+    return (flat(x), 0) if axis is None else (x, axis)
+
+
+def inexact(x: Any) -> Operand:
+    """Integers as NumPy takes their mean."""
+    return x if dtype_of(x).is_differentiable else compare.cast(x, float64)
+
+
+def _wide(x: Any) -> Operand:
+    """Integers as NumPy adds them up."""
+    dtype = dtype_of(x)
+    if dtype.is_differentiable or dtype.size == 8:
+        return x
+    return compare.cast(x, uint64 if dtype.numpy.kind == "u" else int64)
+
+
+def _reduction(function: Callable[..., Any], prepare: Callable[[Any], Any] = lambda x: x) -> Callable[..., Any]:
+    @operands("a")
+    def apply(a: Any, axis: Any = None, *, keepdims: bool = False) -> Operand:
+        return function(prepare(a), axis, keepdims)
+
+    return apply
+
+
+def _scan(function: Callable[..., Any]) -> Callable[..., Any]:
+    @operands("a")
+    def apply(a: Any, axis: Any = None) -> Operand:
+        return function(*_along(_wide(a), axis))
+
+    return apply
+
+
+def _position(function: Callable[..., Any]) -> Callable[..., Any]:
+    @operands("a")
+    def apply(a: Any, axis: Any = None) -> Operand:
+        return function(*_along(a, axis))
+
+    return apply
+
+
+@operands("a")
+def _sort(a: Any, axis: Any = -1) -> Operand:
+    return sorting.sort(*_along(a, axis))
+
+
+@operands("a")
+def _argsort(a: Any, axis: Any = -1) -> Operand:
+    return sorting.argsort(*_along(a, axis))
+
+
+@operands("x")
+def _norm(x: Any, ord: Any = None, axis: Any = None, keepdims: bool = False) -> Operand:
+    if ord is not None and axis is None:
+        axis = {1: -1, 2: (-2, -1)}.get(rank_of(x))
+    of_matrices = isinstance(axis, (tuple, list)) and len(axis) == 2
+    fits = ord in ("fro", 1, np.inf) if of_matrices else isinstance(ord, (int, float)) and ord > 0
+    if ord is not None and (axis is None or not fits):
+        raise NotTaken
+    if dtype_of(x).is_complex:
+        x = complexes.abs(x)
+    return stats.norm(inexact(x), "euclidean" if ord is None else ord, axis, keepdims)
+
+
+@operands("a")
+def _reshape(a: Any, shape: Any) -> Operand:
+    return shapes.reshape(a, shape)
+
+
+@operands("a")
+def _transpose(a: Any, axes: Any = None) -> Operand:
+    return shapes.transpose(a, axes)
+
+
+@operands("a")
+def _swapaxes(a: Any, axis1: int, axis2: int) -> Operand:
+    order = list(range(rank_of(a)))
+    order[axis1], order[axis2] = order[axis2], order[axis1]
+    return shapes.transpose(a, order)
+
+
+@operands("a")
+def _moveaxis(a: Any, source: Any, destination: Any) -> Operand:
+    # NumPy's own arithmetic of axes, done on a stand-in without elements
+    axes = range(rank_of(a))
+    stand_in = np.moveaxis(np.empty([*axes], dtype=bool), source, destination)
+    return shapes.transpose(a, list(stand_in.shape))
+
+
+@operands("a")
+def _ravel(a: Any) -> Operand:
+    return flat(a)
+
+
+@operands("*arys")
+def _atleast_1d(*arys: Any) -> Results:
+    return at_least(arys, 1)
+
+
+@operands("*arys")
+def _atleast_2d(*arys: Any) -> Results:
+    return at_least(arys, 2)
+
+
+def at_least(values: Sequence[Any], rank: int) -> Results:
+    """The values with dimensions of 1 in front (one alone if there is one)."""
+    out = tuple([slicing.getitem(x, (None,) * max(rank - rank_of(x), 0)) for x in values])
+    return out[0] if len(out) == 1 else out
+
+
+@operands("*arrays")
+def _concatenate(arrays: Any, axis: Any = 0) -> Operand:
+    pairs = [_along(x, axis) for x in _items(arrays)]
+    return joining.concat([x for x, _ in pairs], pairs[0][1])
+
+
+@operands("*arrays")
+def _stack(arrays: Any, axis: Any = 0) -> Operand:
+    return joining.stack(_items(arrays), axis)
+
+
+@operands("*tup")
+def _vstack(tup: Any) -> Operand:
+    return joining.concat([at_least([x], 2) for x in _items(tup)], 0)
+
+
+@operands("*tup")
+def _hstack(tup: Any) -> Operand:
+    rows = [at_least([x], 1) for x in _items(tup)]
+    return joining.concat(rows, 0 if rank_of(rows[0]) == 1 else 1)
+
+
+def _items(arrays: Any) -> list[Any]:
+    return list(arrays) if isinstance(arrays, (list, tuple)) else joining.unstack(arrays)
+
+
+@operands("arr", "values")
+def _append(arr: Any, values: Any, axis: Any = None) -> Operand:
+    return _concatenate([arr, values], axis)
+
+
+@operands("ary")
+def _split(ary: Any, indices_or_sections: Any, axis: int = 0) -> list[Operand]:
+    if isinstance(indices_or_sections, (int, np.integer)):
+        return joining.split(ary, int(indices_or_sections), axis)
+    bounds = [0, *[int(i) for i in indices_or_sections]]
+    return joining.split(ary, [*[j - i for i, j in pairwise(bounds)], -1], axis)
+
+
+@operands("A")
+def _tile(A: Any, reps: Any) -> Operand:
+    counts = [int(n) for n in np.ravel(reps)]
+    counts = [1] * (rank_of(A) - len(counts)) + counts
+    return rearrange.tile(at_least([A], len(counts)), counts)
+
+
+@operands("array")
+def _pad(array: Any, pad_width: Any, mode: str = "constant", *, constant_values: Any = 0) -> Operand:
+    if mode not in ("constant", "reflect", "symmetric") or isinstance(pad_width, dict) or np.ndim(constant_values):
+        raise NotTaken
+    widths = np.broadcast_to(pad_width, (rank_of(array), 2)).tolist()
+    return rearrange.pad(array, widths, mode, constant_values)
+
+
+@operands("a")
+def _roll(a: Any, shift: Any, axis: Any = None) -> Operand:
+    if axis is None:
+        return shapes.reshape(rearrange.roll(flat(a), [shift], [0]), shapes.shape(a))
+    shifts, axes = np.broadcast_arrays(shift, axis)
+    return rearrange.roll(a, shifts.ravel().tolist(), axes.ravel().tolist())
+
+
+@operands("m")
+def _flip(m: Any, axis: Any = None) -> Operand:
+    return rearrange.reverse(m, list(range(rank_of(m))) if axis is None else axis)
+
+
+@operands("a")
+def _take(a: Any, indices: Any, axis: Any = None) -> Operand:
+    a, axis = _along(a, axis)
+    if not isinstance(indices, Value):
+        # from the end where negative, which our gather refuses
+        indices = np.asarray(indices)
+        length = dims_of(a)[axis]
+        if length is None and indices.min(initial=0) < 0:
+            raise NotTaken
+        indices = np.where(indices < 0, indices + (length or 0), indices)
+    return gather.gather(a, indices, axis=axis)
+
+
+@operands("a")
+def _diff(a: Any, n: int = 1, axis: int = -1) -> Operand:
+    before: tuple[Any, ...] = (slice(None),) * (axis if axis >= 0 else axis + rank_of(a))
+    for _ in range(n):
+        a = slicing.getitem(a, (*before, slice(1, None))) - slicing.getitem(a, (*before, slice(None, -1)))
+    return a
+
+
+@operands("x", "y", alone=("condition",))
+def _where(condition: Any, x: Any, y: Any) -> Operand:
+    return compare.where(condition, x, y)
+
+
+@operands("a", "a_min", "a_max", "min", "max")
+def _clip(a: Any, a_min: Any = None, a_max: Any = None, *, min: Any = None, max: Any = None) -> Operand:
+    low, high = a_min if min is None else min, a_max if max is None else max
+    if low is not None and high is not None:
+        return arithmetic.clip(a, low, high)
+    a = a if low is None else arithmetic.maximum(a, low)
+    return a if high is None else arithmetic.minimum(a, high)
+
+
+@operands("start", "stop")
+def _linspace(start: Any, stop: Any, num: int = 50, *, axis: int = 0) -> Operand:
+    return filling.linspace(start, stop, num, axis)
+
+
+@operands("a", "b")
+def _dot(a: Any, b: Any) -> Operand:
+    ranks = rank_of(a), rank_of(b)
+    if 0 in ranks:
+        return a * b
+    return linalg.matmul(a, b) if ranks == (2, 2) else einsum.tensordot(a, b, ([-1], [-min(2, ranks[1])]))
+
+
+@operands("a", "b")
+def _inner(a: Any, b: Any) -> Operand:
+    return a * b if 0 in (rank_of(a), rank_of(b)) else einsum.tensordot(a, b, ([-1], [-1]))
+
+
+@operands("a", "b")
+def _vdot(a: Any, b: Any) -> Operand:
+    return einsum.tensordot(complexes.conj(flat(a)), flat(b), 1)
+
+
+@operands("a", "b")
+def _outer(a: Any, b: Any) -> Operand:
+    return shapes.reshape(a, [-1, 1]) * shapes.reshape(b, [1, -1])
+
+
+@operands("a", "b")
+def _tensordot(a: Any, b: Any, axes: Any = 2) -> Operand:
+    return einsum.tensordot(a, b, axes)
+
+
+@operands("*factors")
+def _einsum(subscripts: Any, *factors: Any, optimize: Any = None) -> Operand:
+    if not isinstance(subscripts, str):
+        raise NotTaken
+    return einsum.einsum(subscripts, *factors)
+
+
+@operands("a")
+def _trace(a: Any) -> Operand:
+    if rank_of(a) != 2:
+        raise NotTaken
+    return linalg.trace(a)
+
+
+@operands("v")
+def _diag(v: Any, k: int = 0) -> Operand:
+    return diagonal.matrix_diag(v, k) if rank_of(v) == 1 else diagonal.matrix_diag_part(v, k)
+
+
+@operands("a", "b")
+def _solve(a: Any, b: Any) -> Operand:
+    if rank_of(b) > 1:
+        return solve.solve(a, b)
+    return shapes.squeeze(solve.solve(a, shapes.expand_dims(b, -1)), [-1])
+
+
+@operands("a")
+def _svd(a: Any, full_matrices: bool = True, compute_uv: bool = True) -> Results:
+    if not compute_uv:
+        return decompose.svd(a, compute_uv=False)
+    s, u, v = decompose.svd(a, full_matrices)
+    return u, s, linalg.adjoint(v)
+
+
+@operands("a")
+def _qr(a: Any, mode: str = "reduced") -> tuple[Operand, ...]:
+    if mode not in ("reduced", "complete"):
+        raise NotTaken
+    return decompose.qr(a, mode == "complete")
+
+
+@operands("a")
+def _rfft(a: Any, n: int | None = None) -> Operand:
+    return fft.rfft(inexact(a), None if n is None else [n])
+
+
+@operands("a")
+def _irfft(a: Any, n: int | None = None) -> Operand:
+    return fft.irfft(a, None if n is None else [n])
+
+
+@operands("a")
+def _copy(a: Any) -> Operand:
+    return shapes.identity(a)
+
+
+@operands("a")
+def _zeros_like(a: Any) -> Operand:
+    return creation.zeros_like(a)
+
+
+@operands("a")
+def _ones_like(a: Any) -> Operand:
+    return creation.ones_like(a)
+
+
+@operands("a")
+def _round(a: Any, decimals: int = 0) -> Operand:
+    if decimals:
+        raise NotTaken
+    return arithmetic.round(a)
+
+
+@operands("a")
+def _static_shape(a: Any) -> Any:
+    shape = shape_of(a)
+    if shape is None or None in shape:
+        raise NotTaken
+    return shape
+
+
+@operands("a")
+def _static_size(a: Any) -> int:
+    return math.prod(_static_shape(a))
+
+
+# ---- the tables ------------------------------------------------------------------------------------------------------
+
+Row = tuple[Callable[..., Any], str]
+
+RECORDED: dict[Any, Row] = {
+    np.sum: (_reduction(reduce.reduce_sum, _wide), "tf.reduce_sum"),
+    np.prod: (_reduction(reduce.reduce_prod, _wide), "tf.reduce_prod"),
+    np.mean: (_reduction(reduce.reduce_mean, inexact), "tf.reduce_mean"),
+    np.max: (_reduction(extrema.reduce_max), "tf.reduce_max"),
+    np.amax: (_reduction(extrema.reduce_max), "tf.reduce_max"),
+    np.min: (_reduction(extrema.reduce_min), "tf.reduce_min"),
+    np.amin: (_reduction(extrema.reduce_min), "tf.reduce_min"),
+    np.cumsum: (_scan(scan.cumsum), "tf.cumsum"),
+    np.cumprod: (_scan(scan.cumprod), "tf.math.cumprod"),
+    np.diff: (_diff, "tf.subtract of slices"),
+    np.sort: (_sort, "tf.sort"),
+    np.where: (_where, "tf.where"),
+    np.clip: (_clip, "tf.clip_by_value"),
+    np.linspace: (_linspace, "tf.linspace"),
+    np.real: (complexes.real, "tf.math.real"),
+    np.imag: (complexes.imag, "tf.math.imag"),
+    np.angle: (complexes.angle, "tf.math.angle"),
+    # ---- shapes
+    np.reshape: (_reshape, "tf.reshape"),
+    np.ravel: (_ravel, "tf.reshape"),
+    np.transpose: (_transpose, "tf.transpose"),
+    np.matrix_transpose: (shapes.matrix_transpose, "tf.linalg.matrix_transpose"),
+    np.swapaxes: (_swapaxes, "tf.transpose"),
+    np.moveaxis: (_moveaxis, "tf.transpose"),
+    np.squeeze: (shapes.squeeze, "tf.squeeze"),
+    np.expand_dims: (shapes.expand_dims, "tf.expand_dims"),
+    np.atleast_1d: (_atleast_1d, "tf.reshape"),
+    np.atleast_2d: (_atleast_2d, "tf.reshape"),
+    np.broadcast_to: (shapes.broadcast_to, "tf.broadcast_to"),
+    np.meshgrid: (rearrange.meshgrid, "tf.meshgrid"),
+    np.copy: (_copy, "tf.identity"),
+    # ---- joining and moving
+    np.concatenate: (_concatenate, "tf.concat"),
+    np.append: (_append, "tf.concat"),
+    np.stack: (_stack, "tf.stack"),
+    np.vstack: (_vstack, "tf.concat"),
+    np.hstack: (_hstack, "tf.concat"),
+    np.split: (_split, "tf.split"),
+    np.tile: (_tile, "tf.tile"),
+    np.repeat: (rearrange.repeat, "tf.repeat"),
+    np.pad: (_pad, "tf.pad"),
+    np.roll: (_roll, "tf.roll"),
+    np.flip: (_flip, "tf.reverse"),
+    np.take: (_take, "tf.gather"),
+    np.tril: (diagonal.tril, "tf.linalg.band_part"),
+    np.triu: (diagonal.triu, "tf.linalg.band_part"),
+    np.diag: (_diag, "tf.linalg.diag or tf.linalg.diag_part"),
+    # ---- products and matrices
+    np.dot: (_dot, "tf.matmul or tf.tensordot"),
+    np.inner: (_inner, "tf.tensordot"),
+    np.outer: (_outer, "tf.multiply after tf.reshape"),
+    np.vdot: (_vdot, "tf.tensordot"),
+    np.tensordot: (_tensordot, "tf.tensordot"),
+    np.einsum: (_einsum, "tf.einsum"),
+    np.cross: (linalg.cross, "tf.linalg.cross"),
+    np.trace: (_trace, "tf.linalg.trace"),
+    np.linalg.norm: (_norm, "tf.norm"),
+    np.linalg.inv: (solve.inv, "tf.linalg.inv"),
+    np.linalg.pinv: (matrix_functions.pinv, "tf.linalg.pinv"),
+    np.linalg.det: (determinants.det, "tf.linalg.det"),
+    np.linalg.slogdet: (determinants.slogdet, "tf.linalg.slogdet"),
+    np.linalg.solve: (_solve, "tf.linalg.solve"),
+    np.linalg.cholesky: (decompose.cholesky, "tf.linalg.cholesky"),
+    np.linalg.eigh: (decompose.eigh, "tf.linalg.eigh"),
+    np.linalg.eigvalsh: (decompose.eigvalsh, "tf.linalg.eigvalsh"),
+    np.linalg.svd: (_svd, "tf.linalg.svd"),
+    np.linalg.qr: (_qr, "tf.linalg.qr"),
+    np.fft.rfft: (_rfft, "tf.signal.rfft"),
+    np.fft.irfft: (_irfft, "tf.signal.irfft"),
+}
+"""What carries derivatives: NumPy's function, ours, and the name users know ours by."""
+
+UNDERIVED: dict[Any, Row] = {
+    np.argmax: (_position(extrema.argmax), "tf.argmax"),
+    np.argmin: (_position(extrema.argmin), "tf.argmin"),
+    np.argsort: (_argsort, "tf.argsort"),
+    np.all: (_reduction(reduce.reduce_all), "tf.reduce_all"),
+    np.any: (_reduction(reduce.reduce_any), "tf.reduce_any"),
+    np.count_nonzero: (_reduction(reduce.count_nonzero), "tf.math.count_nonzero"),
+    np.round: (_round, "tf.round"),
+    np.around: (_round, "tf.round"),
+    np.zeros_like: (_zeros_like, "tf.zeros_like"),
+    np.ones_like: (_ones_like, "tf.ones_like"),
+    np.shape: (_static_shape, "tf.shape"),
+    np.ndim: (rank_of, "tf.rank"),
+    np.size: (_static_size, "tf.size"),
+}
+"""What carries none: NumPy's own function serves eager values, ours the others."""

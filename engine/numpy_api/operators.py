@@ -1,0 +1,179 @@
+"""Python's operators on values.
+
+`Value` stands above the ops in the import order, so it gets its operators here, when the ops exist. A Python number or
+an array operand takes the tensor's dtype.
+"""
+
+from __future__ import annotations
+
+import sys
+from collections.abc import Callable
+from types import FunctionType
+from typing import Any
+
+import numpy as np
+
+from engine.core.eager import EagerTensor, in_c
+from engine.core.op import Op
+from engine.core.trace import Symbol
+from engine.core.value import Value, dtype_of
+from engine.core.variable import Variable
+from engine.ops import arithmetic, compare, complexes, explog, indexing, linalg, slicing
+from engine.ops.lift import as_operand
+from engine.ops.sparse_product import matmul_sparse, sparse_matmul
+from engine.runtime.errors import ShapeError
+
+_DATA = (int, float, complex, list, tuple)
+"""Python data that an operator accepts beside a tensor."""
+
+
+_NUMBERS = frozenset({int, float})
+
+
+def _binary(op: Callable[..., Any], name: str, reflected: bool = False) -> Callable[[Value, Any], Any]:
+    """A binary operator that applies `op`, converting the other operand to the tensor's dtype."""
+    as_op = op if isinstance(op, Op) else None
+
+    def operator(self: Value, other: Any) -> Any:
+        if type(self) is EagerTensor and type(other) in _NUMBERS and self._array.dtype.kind in "fc":
+            # of rank 0, not a NumPy scalar, with which ufuncs take longer
+            other = EagerTensor(np.asarray(other, self._array.dtype))
+        if as_op is not None and type(other) is EagerTensor and type(self) is EagerTensor:
+            return self._enter(as_op, (other, self) if reflected else (self, other), {})
+        if not isinstance(other, Value):
+            if not isinstance(other, _DATA) and not hasattr(other, "__array__"):
+                sparse: Any = sys.modules.get("scipy.sparse")  # if nobody has loaded it, this is none of its matrices
+                is_one = {"matmul": "issparse", "mul": "isspmatrix"}.get(name)
+                if sparse and is_one and getattr(sparse, is_one)(other):
+                    # of sparse matrices, as distinct from sparse arrays, `*` is the product of matrices
+                    return sparse_matmul(other, self) if reflected else matmul_sparse(self, other)
+                return NotImplemented
+            other = as_operand(other, self.dtype, name)
+            if type(self) is EagerTensor and not isinstance(other, Value):
+                other = EagerTensor(other)
+        if isinstance(self, Variable) and isinstance(self.handle, Symbol):
+            self = self.read_value()
+        if isinstance(self, Symbol):
+            return self.trace.operator(op, (other, self) if reflected else (self, other), name)
+        return op(other, self) if reflected else op(self, other)
+
+    return operator
+
+
+def _logical_or_bitwise(logical: Callable[..., Any], bitwise: Callable[..., Any]) -> Callable[..., Any]:
+    return lambda x, *y: (logical if dtype_of(x).is_bool else bitwise)(x, *y)
+
+
+_BINARY: dict[str, Callable[..., Any]] = {
+    "add": arithmetic.add,
+    "sub": arithmetic.subtract,
+    "mul": arithmetic.multiply,
+    "truediv": arithmetic.truediv,
+    "floordiv": arithmetic.floordiv,
+    "mod": arithmetic.mod,
+    "pow": explog.pow,
+    "matmul": linalg.matmul,
+    "and": _logical_or_bitwise(compare.logical_and, compare.bitwise_and),
+    "or": _logical_or_bitwise(compare.logical_or, compare.bitwise_or),
+    "xor": _logical_or_bitwise(compare.logical_xor, compare.bitwise_xor),
+}
+_COMPARISONS = {
+    "lt": compare.less,
+    "le": compare.less_equal,
+    "gt": compare.greater,
+    "ge": compare.greater_equal,
+}
+
+
+def install() -> None:
+    """Give `Value` its operators. Equality is elementwise on eager tensors only: graphs compare by identity."""
+    for name, op in _BINARY.items():
+        setattr(Value, f"__{name}__", _binary(op, name))
+        setattr(Value, f"__r{name}__", _binary(op, name, reflected=True))
+    for name, op in _COMPARISONS.items():
+        setattr(Value, f"__{name}__", _binary(op, op.type))  # TensorFlow names a comparison after its op
+    for name, function in _METHODS.items():
+        setattr(Value, f"__{name}__", _method(function))
+    if in_c:
+        _install_quick()
+    for name, op, if_shapes_differ in (("eq", compare.equal, False), ("ne", compare.not_equal, True)):
+        setattr(EagerTensor, f"__{name}__", _equality(op, if_shapes_differ))
+
+
+def _install_quick() -> None:
+    """Give eager tensors operators in C, which leave all but the common cases to those of `Value`."""
+    # of the dtypes that the op takes, and without options, they are the same
+    same: dict[Any, Op] = {linalg.matmul: linalg.matmul_op, arithmetic.truediv: arithmetic.divide}
+    ops: dict[str, Any] = {**_BINARY, **_COMPARISONS, "neg": arithmetic.negative, "getitem": indexing.getitem_op}
+    for name, function in ops.items():
+        op = same.get(function, function)
+        if isinstance(op, Op):
+            for title in (f"__{name}__", f"__r{name}__") if name in _BINARY else (f"__{name}__",):
+                reflected = title == f"__r{name}__"
+                setattr(EagerTensor, title, in_c.operator(op, getattr(Value, title), reflected, name == "getitem"))
+
+
+def _equality(op: Callable[..., Any], if_shapes_differ: bool) -> Callable[[EagerTensor, Any], Any]:
+    """``==`` or ``!=`` of eager tensors: elementwise, but one bool for None and for shapes that do not broadcast."""
+
+    def operator(self: EagerTensor, other: Any) -> Any:
+        if other is None:
+            return if_shapes_differ
+        if type(self) is EagerTensor and type(other) is float and self._array.dtype.kind in "fc":
+            other = EagerTensor(self._array.dtype.type(other))
+        elif not isinstance(other, Value):
+            if not isinstance(other, _DATA) and not hasattr(other, "__array__"):
+                return NotImplemented
+            other = as_operand(other, self.dtype, "==")
+        elif isinstance(other, Symbol):
+            return NotImplemented
+        try:
+            return op(self, other)
+        except ShapeError:
+            return EagerTensor(np.bool_(if_shapes_differ))
+
+    return operator
+
+
+def _method(function: Callable[..., Any]) -> Callable[..., Any]:
+    return function if isinstance(function, FunctionType) else lambda self, *args: function(self, *args)
+
+
+def _no_item_assignment(self: Value, *_: Any) -> None:
+    raise TypeError(
+        f"{type(self).__name__} does not support item assignment: tensors do not change. "
+        f"Make a changed copy with tf.tensor_scatter_nd_update or tf.where"
+    )
+
+
+_METHODS: dict[str, Callable[..., Any]] = {
+    "neg": arithmetic.negative,
+    "pos": lambda x: x,
+    "abs": complexes.abs,
+    "invert": _logical_or_bitwise(compare.logical_not, compare.bitwise_not),
+    "getitem": slicing.getitem,
+    "setitem": _no_item_assignment,
+}
+install()
+
+
+def _answering(name: str) -> Callable[..., Any]:
+    """One of NumPy's protocols; the tables of NumPy's functions are loaded by the first call."""
+
+    def first(self: Value, *args: Any, **kwargs: Any) -> Any:
+        from engine.numpy_api import protocol
+
+        protocol.install()
+        return getattr(self, name)(*args, **kwargs)
+
+    return first
+
+
+def _is(self: Value, other: object) -> bool:
+    return self is other
+
+
+Value.__array_ufunc__ = _answering("__array_ufunc__")  # type: ignore[attr-defined]
+Value.__array_function__ = _answering("__array_function__")  # type: ignore[attr-defined]
+# where ``==`` means identity it must say so itself, or else Python goes on to ask the array
+Value.__eq__ = _is  # type: ignore[method-assign, assignment]

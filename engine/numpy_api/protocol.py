@@ -1,0 +1,394 @@
+"""NumPy's functions on values: ``np.sin(t)``, ``np.mean(t)``, ``np.concatenate([t, u])``, ``array @ t``.
+
+NumPy hands a call to the operands that define ``__array_ufunc__`` and ``__array_function__``. Values do, and answer in
+one of three ways.
+
+- What carries derivatives is done by our own op or function, so that it is recorded, adds a node or is batched, like
+  anything else that is done to the value. For a ufunc that is the op whose kernel the ufunc is; for other functions the
+  tables in `engine.numpy_api.functions` say. Arguments and results are NumPy's, except for the dtype: arrays and
+  numbers beside a tensor take the tensor's.
+- What carries none (``argmax``, ``isnan``, ``allclose``, ``shape``) gives NumPy's own result on eager values: programs
+  index with it, or print it. On symbolic values it adds a node if we have the function.
+- What we have no function for works on the arrays of eager values. If a gradient tape tracks one of them the result
+  would lose its derivative without a word, and a symbolic value has no array: both are errors that say what to use.
+"""
+
+from __future__ import annotations
+
+import inspect
+import math
+import sys
+from collections.abc import Callable, Sequence
+from typing import Any
+
+import numpy as np
+
+from engine.core.aval import broadcast_shapes
+from engine.core.detach import followers
+from engine.core.eager import EagerTensor
+from engine.core.nest import flatten, map_structure
+from engine.core.op import Op
+from engine.core.operands import Operand
+from engine.core.tape import active, paused
+from engine.core.trace import Symbol
+from engine.core.value import Value
+from engine.core.variable import Variable, tracked_value
+from engine.numpy_api.compound import COMPOUND, vecdot
+from engine.numpy_api.functions import RECORDED, UNDERIVED, NotTaken, dims_of, rank_of
+from engine.ops import (
+    arithmetic,
+    compare,
+    complexes,
+    einsum,
+    explog,
+    joining,
+    linalg,
+    nn,
+    reduce,
+    slicing,
+    special,
+    trig,
+)
+from engine.ops.lift import as_operand, conversion
+from engine.ops.shape import broadcast_to, identity
+from engine.runtime.errors import DTypeError, SymbolicArrayError
+
+# ---- ufuncs ----------------------------------------------------------------------------------------------------------
+
+
+def _operator(name: str, reflected: str) -> Callable[[Any, Any], Any]:
+    """Python's operator: ``array + t`` arrives here as ``np.add(array, t)`` and must be what ``t``'s operator gives."""
+
+    def apply(x: Any, y: Any) -> Operand:
+        return getattr(x, name)(y) if isinstance(x, Value) else getattr(y, reflected)(x)
+
+    return apply
+
+
+def _equality(name: str, op: Op) -> Callable[[Any, Any], Any]:
+    """``==`` or ``!=`` where they compare elements. Those of symbols compare identities, and NumPy's means the op."""
+
+    def apply(x: Any, y: Any) -> Operand:
+        own, other = (x, y) if isinstance(x, Value) else (y, x)
+        if not isinstance(other, Value) and type(own).__eq__ is not Value.__eq__:
+            return getattr(own, name)(other)
+        return op(*_converted(op.name, (x, y)))
+
+    return apply
+
+
+def _matmul(a: Any, b: Any) -> Operand:
+    """Also of vectors, which TensorFlow's `matmul` leaves to `matvec`."""
+    ranks = rank_of(a), rank_of(b)
+    if ranks == (1, 1):
+        return einsum.tensordot(a, b, 1)
+    if ranks[1] == 1:
+        return linalg.matvec(a, b)
+    return linalg.matvec(b, a, transpose_a=True) if ranks[0] == 1 else linalg.matmul(a, b)
+
+
+def _unless_nan(out: Any, x: Any, y: Any) -> Operand:
+    """`out`, or the one of `x` and `y` that is a number where the other is none."""
+    return compare.where(compare.not_equal(x, x), y, compare.where(compare.not_equal(y, y), x, out))
+
+
+def _logaddexp(x: Any, y: Any) -> Operand:
+    shape = broadcast_shapes("np.logaddexp", dims_of(x), dims_of(y))
+    return reduce.reduce_logsumexp(joining.stack([broadcast_to(x, shape), broadcast_to(y, shape)]), 0)
+
+
+def _ops_by_kernel() -> dict[Any, Callable[..., Any]]:
+    """The ops whose kernel is a ufunc of NumPy's, or of SciPy's, by its name (see `_key`)."""
+    modules = (arithmetic, compare, explog, special, trig)
+    ops = [op for module in modules for op in vars(module).values() if isinstance(op, Op)]
+    found: dict[Any, Callable[..., Any]] = {op.kernel: op for op in ops if isinstance(op.kernel, np.ufunc)}
+    return found | {f"scipy.special.{op.kernel.scipy}": op for op in ops if hasattr(op.kernel, "scipy")}
+
+
+def _key(function: Any) -> str | Callable[..., Any]:
+    """What the tables call a function: NumPy's itself, SciPy's ufuncs by name, so that nothing loads SciPy for them."""
+    special = sys.modules.get("scipy.special")
+    name = getattr(function, "__name__", "")
+    return f"scipy.special.{name}" if special and getattr(special, name, None) is function else function
+
+
+_ARITHMETIC = {
+    np.add: "add",
+    np.subtract: "sub",
+    np.multiply: "mul",
+    np.true_divide: "truediv",
+    np.floor_divide: "floordiv",
+    np.remainder: "mod",
+    np.power: "pow",
+    np.bitwise_and: "and",
+    np.bitwise_or: "or",
+    np.bitwise_xor: "xor",
+}
+_OPERATORS: dict[Any, Callable[[Any, Any], Any]] = {
+    **{ufunc: _operator(f"__{name}__", f"__r{name}__") for ufunc, name in _ARITHMETIC.items()},
+    np.less: _operator("__lt__", "__gt__"),
+    np.less_equal: _operator("__le__", "__ge__"),
+    np.greater: _operator("__gt__", "__lt__"),
+    np.greater_equal: _operator("__ge__", "__le__"),
+    np.equal: _equality("__eq__", compare.equal),
+    np.not_equal: _equality("__ne__", compare.not_equal),
+}
+"""What Python's operators do, so that it does not matter on which side of one the tensor stands."""
+
+_UFUNCS: dict[Any, Callable[..., Any]] = {
+    **_ops_by_kernel(),
+    np.absolute: complexes.abs,
+    np.fabs: complexes.abs,
+    np.sign: complexes.sign,
+    np.conjugate: complexes.conj,
+    np.positive: identity,
+    np.matmul: _matmul,
+    np.exp2: lambda x: explog.exp(x * math.log(2)),
+    np.log2: lambda x: explog.log(x) / math.log(2),
+    np.log10: lambda x: explog.log(x) / math.log(10),
+    np.deg2rad: lambda x: x * (math.pi / 180),
+    np.radians: lambda x: x * (math.pi / 180),
+    np.rad2deg: lambda x: x * (180 / math.pi),
+    np.degrees: lambda x: x * (180 / math.pi),
+    np.hypot: lambda x, y: complexes.abs(complexes.complex(x, y)),
+    np.logaddexp: _logaddexp,
+    np.fmax: lambda x, y: _unless_nan(arithmetic.maximum(x, y), x, y),
+    np.fmin: lambda x, y: _unless_nan(arithmetic.minimum(x, y), x, y),
+    np.float_power: explog.pow,
+    np.vecdot: vecdot,
+    "scipy.special.expit": nn.sigmoid,
+    "scipy.special.log_expit": nn.log_sigmoid,
+}
+_AS_FUNCTIONS: dict[tuple[str, Any], Callable[..., Any]] = {
+    ("reduce", np.add): np.sum,
+    ("reduce", np.multiply): np.prod,
+    ("reduce", np.maximum): np.max,
+    ("reduce", np.minimum): np.min,
+    ("reduce", np.logical_and): np.all,
+    ("reduce", np.logical_or): np.any,
+    ("accumulate", np.add): np.cumsum,
+    ("accumulate", np.multiply): np.cumprod,
+}
+"""The functions that methods of ufuncs stand for."""
+
+
+def _array_ufunc(self: Value, ufunc: Any, method: str, *inputs: Any, **kwargs: Any) -> Operand:
+    """What NumPy calls for a ufunc one of whose operands is a value (https://numpy.org/neps/nep-0013)."""
+    if method == "__call__" and not kwargs:
+        if ufunc in _OPERATORS:
+            return _OPERATORS[ufunc](*inputs)
+        op = _UFUNCS.get(ufunc) or _UFUNCS.get(_key(ufunc))
+        if op is not None:
+            return _one_of_ours(op, ufunc, inputs)
+    if (method, ufunc) in _AS_FUNCTIONS:
+        return _AS_FUNCTIONS[method, ufunc](*inputs, **{"axis": 0, **kwargs})
+    name, advice = _name(ufunc), _advice(ufunc)
+    if any(isinstance(out, Value) for out in kwargs.get("out", ())):
+        raise TypeError(f"{name}: argument `out` is a tensor, and tensors do not change; use {advice}")
+    if method == "outer" and not kwargs:
+        x, y = _converted(name, inputs)
+        return ufunc(slicing.getitem(x, (..., *[None] * rank_of(y))), y)
+    if method != "__call__":
+        name = f"{name}.{method}"
+    if kwargs:
+        name = f"{name} with {_listed(kwargs)}"
+    return _on_arrays(getattr(ufunc, method), name, advice, inputs, kwargs)
+
+
+def _one_of_ours(function: Callable[..., Any], ufunc: Any, inputs: tuple[Any, ...]) -> Any:
+    unary = ufunc.nin == 1
+    if unary and isinstance(function, Op) and function.vjp is None and _is_eager(inputs[0]):
+        # isnan, floor: no derivative, so NumPy's result serves
+        return ufunc(_array(inputs[0]))
+    try:
+        return function(*_converted(_name(ufunc), inputs))
+    except DTypeError:
+        if unary and not inputs[0].dtype.is_differentiable and _is_eager(inputs[0]):
+            # the square root of an integer, say: NumPy knows it and there is no derivative
+            return ufunc(_array(inputs[0]))
+        raise
+
+
+def _converted(name: str, inputs: Sequence[Any]) -> list[Any]:
+    """The operands as values: arrays and numbers in the dtype of the first value among them."""
+    dtype = next(x.dtype for x in inputs if isinstance(x, Value))
+    return [x if isinstance(x, Value) else EagerTensor(as_operand(x, dtype, name)) for x in inputs]
+
+
+# ---- functions -------------------------------------------------------------------------------------------------------
+
+_ROWS = {**RECORDED, **COMPOUND, **UNDERIVED}
+_SIGNATURES = {function: inspect.signature(function) for function, _ in _ROWS.values()}
+_INSPECTING = {
+    *(np.allclose, np.array_equal, np.array_equiv, np.isclose, np.isin, np.isreal, np.iscomplex, np.isrealobj),
+    *(np.iscomplexobj, np.result_type, np.can_cast, np.common_type, np.shares_memory, np.may_share_memory),
+    *(np.array2string, np.array_repr, np.array_str, np.save, np.savez, np.savez_compressed, np.savetxt),
+    *(np.empty_like, np.nonzero, np.flatnonzero, np.argwhere, np.searchsorted, np.digitize),
+    *(np.histogram, np.histogram_bin_edges),
+}
+"""What only looks at arrays."""
+
+_ADVICE: dict[Any, str] = {
+    np.absolute: "tf.abs",
+    np.fabs: "tf.abs",
+    np.matmul: "tf.matmul",
+    np.true_divide: "tf.divide",
+    np.power: "tf.pow",
+    np.conjugate: "tf.math.conj",
+    np.positive: "tf.identity",
+    np.bitwise_and: "tf.bitwise.bitwise_and",
+    np.bitwise_or: "tf.bitwise.bitwise_or",
+    np.bitwise_xor: "tf.bitwise.bitwise_xor",
+    np.invert: "tf.bitwise.invert",
+    np.cbrt: "tf.pow",
+    np.trunc: "tf.cast",
+    np.divmod: "tf.math.floordiv and tf.math.mod",
+    "scipy.special.gamma": "tf.math.lgamma",
+    "scipy.special.ndtr": "tf.math.erfc",
+    "scipy.special.expit": "tf.sigmoid",
+    "scipy.special.log_expit": "tf.math.log_sigmoid",
+    np.allclose: "tf.debugging.assert_near",
+    np.searchsorted: "tf.searchsorted",
+    np.nonzero: "tf.where",
+    np.argwhere: "tf.where",
+    np.empty_like: "tf.zeros_like",
+    np.unique: "tf.unique",
+    np.linalg.lstsq: "tf.linalg.lstsq",
+    np.linalg.eig: "tf.linalg.eigh (for symmetric matrices)",
+    np.linalg.eigvals: "tf.linalg.eigvalsh (for symmetric matrices)",
+}
+"""What to use in place of functions that the other tables do not name."""
+
+
+def _array_function(self: Value, function: Any, types: Any, args: Any, kwargs: Any) -> Any:
+    """What NumPy calls for its other functions (https://numpy.org/neps/nep-0018)."""
+    name, advice = _name(function), _advice(function)
+    positions = function is np.where and len(args) == 1
+    if function in _INSPECTING or positions or (function in UNDERIVED and _all_eager((args, kwargs))):
+        # the weights that a histogram adds up have a derivative
+        return _on_arrays(function, name, advice, args, kwargs, cuts=kwargs.get("weights") is not None)
+    if function not in _ROWS or _only_whole((args, kwargs)):
+        return _on_arrays(function, name, advice, args, kwargs)
+    given = {key: value for key, value in kwargs.items() if value is not None or key not in ("out", "dtype")}
+    try:
+        return _called(_ROWS[function][0], name, args, given)
+    except NotTaken:
+        what = f"with {_listed(given)}" if given else "of these arguments"
+        return _on_arrays(function, f"{name} {what}", advice, args, kwargs)
+    except DTypeError:
+        values = [x for x in flatten((args, kwargs)) if isinstance(x, Value)]
+        if any(x.dtype.is_differentiable or not _is_eager(x) for x in values):
+            raise
+        # of integers, NumPy's function takes more than ours
+        return _on_arrays(function, name, advice, args, kwargs)
+
+
+def _called(function: Callable[..., Any], name: str, args: Any, kwargs: Any) -> Any:
+    """What one of our functions gives, its tensor arguments converted as a front end converts them."""
+    signature = _SIGNATURES[function]
+    try:
+        bound = signature.bind(*args, **kwargs)
+    except TypeError:
+        raise NotTaken from None
+    same, alone = getattr(function, "__operands__", ((), ()))
+    optional = {p.name for p in signature.parameters.values() if p.default is None}
+    conversion(name, same, alone, optional, EagerTensor)(bound.arguments)
+    return function(*bound.args, **bound.kwargs)
+
+
+# ---- NumPy's own functions on our arrays -----------------------------------------------------------------------------
+
+
+def _on_arrays(function: Any, name: str, advice: str, args: Any, kwargs: Any, cuts: bool = True) -> Any:
+    """NumPy's own result for the arrays of eager values.
+
+    Raises
+    ------
+    SymbolicArrayError
+        (a TypeError) if a value has no array.
+    TypeError
+        If the function `cuts` the path of a derivative that a tape follows.
+    """
+    for x in flatten((args, kwargs)):
+        if not isinstance(x, Value):
+            continue
+        what = _described(x)
+        if not _is_eager(x):
+            raise SymbolicArrayError(f"{name} cannot be applied to {what}, which has no array here; use {advice}")
+        if cuts and followers(tracked_value(x)):
+            raise TypeError(
+                f"{name} cannot be recorded, but a gradient tape tracks its argument {what}, so that the "
+                f"gradient would be cut off here. Use {advice}; if no gradient is meant to pass, apply it to x.numpy() "
+                f"or tf.stop_gradient(x)"
+            )
+    args, kwargs = map_structure(lambda x: _array(x) if isinstance(x, Value) else x, (args, kwargs))
+    return function(*args, **kwargs)
+
+
+def _is_eager(x: Value) -> bool:
+    """Whether a value has an array; a variable has one unless it lives in a graph."""
+    if isinstance(x, Variable):
+        try:
+            _array(x)
+        except NotImplementedError:
+            return False
+        return True
+    return isinstance(x, EagerTensor)
+
+
+def _array(x: Value) -> np.ndarray:
+    """The array of an eager value, where no derivative is lost."""
+    if not active.tapes:
+        return np.asarray(x)
+    with paused():
+        return np.asarray(x)
+
+
+def _all_eager(arguments: Any) -> bool:
+    return all(_is_eager(x) for x in flatten(arguments) if isinstance(x, Value))
+
+
+def _only_whole(arguments: Any) -> bool:
+    """Whether all values are eager and have no derivative to lose: shapes, counts and indices."""
+    values = [x for x in flatten(arguments) if isinstance(x, Value)]
+    return active.function is None and all(_is_eager(x) and not x.dtype.is_differentiable for x in values)
+
+
+def _described(x: Value) -> str:
+    """Without the contents, which may be many."""
+    if isinstance(x, Symbol):
+        return repr(x)
+    return repr(x.name) if isinstance(x, Variable) else f"a {'tensor' if _is_eager(x) else 'batch'} of {x.aval}"
+
+
+def _listed(kwargs: dict[str, Any]) -> str:
+    return ", ".join(f"`{key}`" for key in kwargs)
+
+
+def _name(function: Any) -> str:
+    """``np.linalg.norm``, ``np.sin``, ``scipy.special.erf``."""
+    if isinstance(function, np.ufunc):
+        home = "np" if hasattr(np, function.__name__) else "scipy.special"
+        return f"{home}.{function.__name__}"
+    return f"{function.__module__.replace('numpy', 'np', 1)}.{function.__name__}"
+
+
+def _advice(function: Any) -> str:
+    """What to use in place of NumPy's function."""
+    if function in _ROWS:
+        return _ROWS[function][1]
+    key = function if isinstance(function, str) else _key(function)
+    if key in _ADVICE:
+        return _ADVICE[key]
+    op = _UFUNCS.get(key)
+    if not isinstance(op, Op):
+        return "functions of tf (tf.math, tf.linalg, tf.signal)"
+    name = op.title
+    special_ones = name.startswith(("bessel", "dawsn", "expint", "fresnel", "spence"))
+    return f"tf.math.special.{name}" if special_ones else f"tf.math.{name}"
+
+
+def install() -> None:
+    """Give `Value` NumPy's two protocols."""
+    Value.__array_ufunc__ = _array_ufunc  # type: ignore[attr-defined]
+    Value.__array_function__ = _array_function  # type: ignore[attr-defined]

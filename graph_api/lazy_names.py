@@ -1,0 +1,171 @@
+"""Names that are loaded when a program first uses one of them: all that is not gradients, graphs and sessions.
+
+A row is ``(where, names)``. Where: ``"graph_api.saving:"`` if that module has it under the last part of each name,
+``"graph_api.saving:load"`` for one thing under other names, ``"graph_api.legacy.layers"`` for a module that is a part
+of the API (with ``__all__``). So `import graph_api` costs what gradients cost, whatever else there is.
+"""
+
+from __future__ import annotations
+
+from dualgrad import lazy_names as common
+from dualgrad import platform as files
+from dualgrad.extras.sampled_losses import SAMPLERS
+
+_SPARSE = (
+    *("add", "fill_empty_rows", "maximum", "minimum", "reduce_max", "reduce_max_sparse", "reduce_sum"),
+    *("reduce_sum_sparse", "reorder", "reset_shape", "reshape", "retain", "segment_mean", "segment_sqrt_n"),
+    *("segment_sum", "slice", "softmax", "transpose"),
+)
+"""What TensorFlow 1 has as ``sparse_...`` besides."""
+
+EXTENSIONS = {
+    "add_saver": "graph_api.graph_files.meta_graphs:with_saver",
+    "graph_def": "graph_api.graph_files.export:graph_def",
+    "meta_graph": "graph_api.graph_files.meta_graphs:export_meta_graph",
+    "saver": "graph_api.saving:Saver",
+}
+"""What extends graphs and savers by files (`graph_api.graph.EXTENSIONS`)."""
+
+LATER: tuple[tuple[str, str], ...] = (
+    # ---- Jacobians, and what needs SciPy
+    ("graph_api.jacobians:", "batch_jacobian hessian hessian_diag hessians hvp jacobian jacobian_plan jvp vjp"),
+    ("graph_api.functions_for_scipy:", "for_ode for_scipy"),
+    # ---- why there is no gradient
+    ("engine.explain:", "explain"),
+    # ---- tests
+    ("graph_api.testing:", "test.TestCase test.main"),
+    # ---- saving, summaries, records, files
+    ("graph_api.saving:", "train.Saver train.SaverDef train.NewCheckpointReader train.CheckpointState"),
+    ("graph_api.saving:", "train.checkpoint_exists train.latest_checkpoint train.get_checkpoint_mtimes"),
+    ("graph_api.saving:", "train.get_checkpoint_state train.update_checkpoint_state train.remove_checkpoint"),
+    ("graph_api.saving:", "train.list_variables train.load_checkpoint train.load_variable"),
+    ("graph_api.summaries:", "summary.scalar summary.histogram summary.image summary.audio summary.text"),
+    ("graph_api.summaries:", "summary.merge summary.merge_all summary.tensor_summary summary.Event summary.Summary"),
+    ("graph_api.summaries:", "summary.FileWriter summary.FileWriterCache summary.SessionLog train.SummaryWriter"),
+    ("graph_api.summaries:", "Summary Event train.summary_iterator scalar_summary histogram_summary image_summary"),
+    ("graph_api.summaries:", "merge_summary merge_all_summaries"),
+    ("dualgrad.files.protos:", "summary.TaggedRunMetadata HistogramProto"),
+    ("dualgrad.files.graph_protos:", "GraphDef MetaGraphDef NodeDef AttrValue"),
+    ("graph_api.graph_files.importing:", "import_graph_def graph_util.import_graph_def"),
+    ("graph_api.graph_files.graph_util:", "graph_util.convert_variables_to_constants graph_util.extract_sub_graph"),
+    ("graph_api.graph_files.graph_util:", "graph_util.remove_training_nodes"),
+    ("graph_api.graph_files.meta_graphs:", "train.import_meta_graph train.export_meta_graph train.write_graph"),
+    ("graph_api.graph_files.meta_graphs:", "io.write_graph"),
+    ("dualgrad.files.graph_protos:", "SignatureDef TensorInfo"),
+    ("graph_api.graph_files.saved_models:", "saved_model.loader.load saved_model.load saved_model.simple_save"),
+    ("graph_api.graph_files.saved_models:", "saved_model.builder.SavedModelBuilder"),
+    ("graph_api.graph_files.saved_models:SavedModelBuilder", "saved_model.Builder"),
+    ("graph_api.graph_files.saved_models:", "saved_model.loader.maybe_saved_model_directory"),
+    ("graph_api.graph_files.saved_models:TagConstants", "saved_model.tag_constants"),
+    ("graph_api.graph_files.saved_models:SignatureConstants", "saved_model.signature_constants"),
+    ("graph_api.graph_files.saved_models:", "saved_model.utils.build_tensor_info saved_model.build_tensor_info"),
+    ("graph_api.graph_files.saved_models:", "saved_model.utils.get_tensor_from_tensor_info"),
+    ("graph_api.graph_files.saved_models:", "saved_model.signature_def_utils.build_signature_def"),
+    ("graph_api.graph_files.saved_models:", "saved_model.signature_def_utils.predict_signature_def"),
+    ("graph_api.graph_files.saved_models:", "saved_model.build_signature_def saved_model.predict_signature_def"),
+    ("dualgrad.files.protos:", "train.Example train.Features train.Feature train.FeatureList train.FeatureLists"),
+    ("dualgrad.files.protos:", "train.BytesList train.FloatList train.Int64List train.SequenceExample"),
+    ("dualgrad.files.records:RecordWriter", "io.TFRecordWriter python_io.TFRecordWriter"),
+    # ---- data, queues, coordinators, sessions with hooks
+    ("graph_api.data", "data"),
+    ("dualgrad.data.parsing:", "parse_single_example parse_example decode_raw"),
+    ("dualgrad.data.csv:", "decode_csv"),
+    ("dualgrad.data.parsing:", "FixedLenFeature FixedLenSequenceFeature VarLenFeature"),
+    ("graph_api.legacy.coordination:", "train.Coordinator train.LooperThread train.QueueRunner train.add_queue_runner"),
+    ("graph_api.legacy.coordination:", "train.start_queue_runners"),
+    ("graph_api.legacy.queues:", "FIFOQueue PaddingFIFOQueue RandomShuffleQueue QueueBase queue.FIFOQueue"),
+    ("graph_api.legacy.queues:", "queue.PaddingFIFOQueue queue.RandomShuffleQueue queue.QueueBase"),
+    ("graph_api.legacy.input_producers:", "train.batch train.shuffle_batch train.input_producer train.limit_epochs"),
+    ("graph_api.legacy.input_producers:", "train.string_input_producer train.range_input_producer"),
+    ("graph_api.legacy.input_producers:", "train.slice_input_producer TextLineReader TFRecordReader WholeFileReader"),
+    ("graph_api.legacy.input_producers:", "FixedLengthRecordReader ReaderBase"),
+    ("graph_api.legacy.input_producers:", "train.match_filenames_once matching_files io.matching_files"),
+    ("graph_api.data:", "TensorSpec"),
+    # ---- sparse tensors
+    ("graph_api.sparse", "sparse"),
+    ("graph_api.sparse:", "SparseTensor SparseTensorValue sparse_to_dense sparse_concat sparse_split"),
+    ("graph_api.sparse:placeholder", "sparse_placeholder"),
+    ("graph_api.sparse:sparse_dense_matmul", "sparse_tensor_dense_matmul"),
+    ("graph_api.sparse:to_dense", "sparse_tensor_to_dense"),
+    ("graph_api.sparse:to_indicator", "sparse_to_indicator"),
+    *[(f"graph_api.sparse:{name}", f"sparse_{name}") for name in _SPARSE],
+    ("graph_api.sparse:", "nn.embedding_lookup_sparse nn.safe_embedding_lookup_sparse"),
+    ("graph_api.sparse:", "convert_to_tensor_or_sparse_tensor"),
+    ("graph_api.legacy.string_parts:", "string_split strings.split"),
+    (
+        "graph_api.legacy.ctc:",
+        "nn.ctc_loss nn.ctc_loss_v2 nn.ctc_greedy_decoder nn.ctc_beam_search_decoder edit_distance",
+    ),
+    ("graph_api.legacy.ctc:", "nn.ctc_beam_search_decoder_v2"),
+    # ---- layers, cells, keras
+    ("graph_api.keras", "keras"),
+    ("graph_api.legacy.layers", "layers"),
+    ("graph_api.legacy.rnn.cells:", "nn.rnn_cell.BasicLSTMCell nn.rnn_cell.BasicRNNCell nn.rnn_cell.GRUCell"),
+    ("graph_api.legacy.rnn.cells:", "nn.rnn_cell.LSTMCell nn.rnn_cell.LSTMStateTuple nn.rnn_cell.RNNCell"),
+    ("graph_api.legacy.rnn.wrappers:", "nn.rnn_cell.DeviceWrapper nn.rnn_cell.DropoutWrapper nn.rnn_cell.MultiRNNCell"),
+    ("graph_api.legacy.rnn.wrappers:", "nn.rnn_cell.ResidualWrapper"),
+    ("graph_api.legacy.rnn.loops:", "nn.dynamic_rnn nn.static_rnn nn.raw_rnn"),
+    ("graph_api.legacy.rnn.loops:", "nn.bidirectional_dynamic_rnn nn.static_bidirectional_rnn"),
+    ("graph_api.legacy.rnn.cells:", "contrib.rnn.BasicLSTMCell contrib.rnn.BasicRNNCell contrib.rnn.GRUCell"),
+    ("graph_api.legacy.rnn.cells:", "contrib.rnn.LSTMCell contrib.rnn.LSTMStateTuple contrib.rnn.RNNCell"),
+    ("graph_api.legacy.rnn.cells:", "contrib.rnn.LayerNormBasicLSTMCell"),
+    ("graph_api.legacy.rnn.wrappers:", "contrib.rnn.DeviceWrapper contrib.rnn.DropoutWrapper contrib.rnn.MultiRNNCell"),
+    ("graph_api.legacy.rnn.wrappers:", "contrib.rnn.ResidualWrapper contrib.rnn.OutputProjectionWrapper"),
+    ("graph_api.legacy.rnn.wrappers:", "contrib.rnn.InputProjectionWrapper contrib.rnn.EmbeddingWrapper"),
+    ("graph_api.legacy.rnn.loops:", "contrib.rnn.static_rnn contrib.rnn.static_bidirectional_rnn"),
+    # ---- contrib
+    ("optim.contrib", "contrib.opt"),
+    ("graph_api.legacy.seq2seq", "contrib.seq2seq"),
+    ("graph_api.legacy.crf", "contrib.crf"),
+    (
+        "graph_api.legacy.rnn.sequences:",
+        "contrib.legacy_seq2seq.sequence_loss_by_example nn.seq2seq.sequence_loss_by_example",
+    ),
+    ("graph_api.legacy.rnn.sequences:", "contrib.legacy_seq2seq.rnn_decoder nn.seq2seq.rnn_decoder"),
+    ("graph_api.legacy.rnn.sequences:", "contrib.legacy_seq2seq.basic_rnn_seq2seq nn.seq2seq.basic_rnn_seq2seq"),
+    (
+        "graph_api.legacy.rnn.sequences:summed_sequence_loss",
+        "contrib.legacy_seq2seq.sequence_loss nn.seq2seq.sequence_loss",
+    ),
+    ("graph_api.legacy.slim.framework", "contrib.framework"),
+    ("graph_api.legacy.slim.layers", "contrib.layers"),
+    ("graph_api.legacy.slim", "contrib.slim"),
+    ("graph_api.eager_calls:", "py_function"),
+    ("graph_api.flow:py_func", "numpy_function"),
+    ("graph_api.legacy.template:", "make_template"),
+    ("graph_api.run_options:", "ConfigProto GPUOptions RunMetadata RunOptions"),
+    # ---- images, metrics, losses, sparse tensors, strings, logging, files
+    *common.BOTH,
+    *common.VERSION1,
+    ("dualgrad.extras.image_draws:random_crop", "random_crop"),
+    # ---- data of tutorials
+    ("graph_api.legacy.mnist", "examples.tutorials.mnist.input_data contrib.learn.datasets.mnist"),
+    # ---- flags, programs' mains, files, devices
+    ("graph_api.legacy.hooks:", "train.CheckpointSaverHook train.FeedFnHook train.FinalOpsHook"),
+    ("graph_api.legacy.hooks:", "train.LoggingTensorHook train.NanLossDuringTrainingError train.NanTensorHook"),
+    ("graph_api.legacy.hooks:", "train.SecondOrStepTimer train.SessionRunArgs train.SessionRunContext"),
+    ("graph_api.legacy.hooks:", "train.SessionRunHook train.SessionRunValues train.StepCounterHook"),
+    ("graph_api.legacy.hooks:", "train.StopAtStepHook train.SummarySaverHook train.CheckpointSaverListener"),
+    ("graph_api.legacy.supervisor:", "train.Supervisor"),
+    ("graph_api.legacy.monitored:", "train.ChiefSessionCreator train.MonitoredSession train.MonitoredTrainingSession"),
+    ("graph_api.legacy.monitored:", "train.Scaffold train.SingularMonitoredSession"),
+    ("graph_api.assertions:", "assert_positive debugging.assert_positive assert_negative debugging.assert_negative"),
+    (
+        "graph_api.assertions:",
+        "assert_non_negative debugging.assert_non_negative assert_non_positive debugging.assert_non_positive",
+    ),
+    ("graph_api.assertions:", "assert_none_equal debugging.assert_none_equal assert_near debugging.assert_near"),
+    ("graph_api.assertions:", "assert_rank debugging.assert_rank assert_rank_at_least debugging.assert_rank_at_least"),
+    ("graph_api.assertions:", "assert_scalar debugging.assert_scalar assert_type debugging.assert_type"),
+    ("graph_api.assertions:", "assert_integer debugging.assert_integer is_numeric_tensor debugging.is_numeric_tensor"),
+    ("graph_api.assertions:", "is_tensor"),
+    ("graph_api.numerics:", "check_numerics debugging.check_numerics add_check_numerics_ops verify_tensor_all_finite"),
+    ("graph_api.numerics:", "debugging.assert_all_finite"),
+    ("graph_api.legacy.metrics", "metrics"),
+    ("graph_api.legacy.contrib_metrics", "contrib.metrics"),
+    ("graph_api.legacy.distributions", "distributions contrib.distributions"),
+    ("graph_api.legacy.sampled_losses:", "nn.nce_loss nn.sampled_softmax_loss"),
+    ("graph_api.legacy.sampled_losses:", " ".join(f"nn.{n} random.{n}" for n in SAMPLERS.split())),
+    *files.VERSION1,
+    *files.BOTH,
+)

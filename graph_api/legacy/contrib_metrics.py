@@ -1,0 +1,76 @@
+"""``tf.contrib.metrics``: the measures of ``tf.metrics`` with the predictions first, and the accuracy of one batch."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import Any
+
+import graph_api as tf
+from graph_api.convert import convert_to_tensor
+from graph_api.legacy import metrics
+from graph_api.tensor import Tensor
+
+
+def accuracy(predictions: Any, labels: Any, weights: Any = None, name: str | None = None) -> Tensor:
+    """How often predictions are equal to labels, in this batch alone.
+
+    Parameters
+    ----------
+    predictions, labels : tensors of one dtype: integers, booleans or strings
+    weights : tensor, optional
+        How much each counts.
+    name : str, optional
+
+    Returns
+    -------
+    float32 scalar
+
+    Raises
+    ------
+    ValueError
+        If the dtypes differ.
+
+    Examples
+    --------
+    >>> import graph_api as tf
+    >>> with tf.Session() as sess:
+    ...     print(sess.run(tf.contrib.metrics.accuracy([1, 2, 3, 0], [1, 2, 0, 0])))
+    0.75
+    """
+    predictions, labels = convert_to_tensor(predictions), convert_to_tensor(labels)
+    if labels.dtype != predictions.dtype:
+        raise ValueError(
+            f"accuracy: dtypes of predictions and labels must be equal, got {predictions.dtype} and {labels.dtype}"
+        )
+    with tf.name_scope(name or "accuracy"):
+        hits = tf.cast(tf.equal(predictions, labels), "float32")
+        if weights is None:
+            return tf.reduce_mean(hits)
+        weights = tf.cast(weights, "float32")
+        return tf.math.divide(tf.reduce_sum(hits * weights), tf.reduce_sum(weights * tf.ones_like(hits)))
+
+
+def _predictions_first(measure: Callable[..., Any]) -> Callable[..., Any]:
+    def streaming(
+        predictions: Any, labels: Any, weights: Any = None, *args: Any, **kwargs: Any
+    ) -> tuple[Tensor, Tensor]:
+        return measure(labels, predictions, weights, *args, **kwargs)
+
+    streaming.__name__ = streaming.__qualname__ = f"streaming_{measure.__name__}"
+    streaming.__doc__ = f"``tf.metrics.{measure.__name__}`` with the predictions first."
+    return streaming
+
+
+streaming_mean = metrics.mean
+streaming_accuracy = _predictions_first(metrics.accuracy)
+streaming_auc = _predictions_first(metrics.auc)
+streaming_mean_absolute_error = _predictions_first(metrics.mean_absolute_error)
+streaming_mean_squared_error = _predictions_first(metrics.mean_squared_error)
+streaming_precision = _predictions_first(metrics.precision)
+streaming_recall = _predictions_first(metrics.recall)
+streaming_root_mean_squared_error = _predictions_first(metrics.root_mean_squared_error)
+
+__all__ = [
+    "accuracy", "streaming_accuracy", "streaming_auc", "streaming_mean", "streaming_mean_absolute_error",
+    "streaming_mean_squared_error", "streaming_precision", "streaming_recall", "streaming_root_mean_squared_error",
+]  # fmt: skip

@@ -1,0 +1,426 @@
+"""``tf.metrics``: measures of a whole evaluation, added up run by run.
+
+Each gives ``(value, update_op)``: the value from all that was added up so far, and an operation that adds what a run
+sees and gives the value after it. What is added up is in local variables, which `local_variables_initializer` sets to
+zero.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from typing import Any
+
+import numpy as np
+
+import graph_api as tf
+from engine.core.operands import Operand
+from graph_api.graph import get_default_graph
+from graph_api.legacy.metric_sums import Result, alike, broadcast, floats, local_sum, measured, ratio, weighted_mean
+from graph_api.legacy.ranking_metrics import (
+    average_precision_at_k,
+    precision_at_k,
+    precision_at_top_k,
+    recall_at_k,
+    recall_at_top_k,
+    sparse_average_precision_at_k,
+    sparse_precision_at_k,
+)
+from graph_api.tensor import Tensor
+
+# ---- means -----------------------------------------------------------------------------------------------------------
+
+
+def mean(
+    values: Any, weights: Any = None, metrics_collections: Any = None, updates_collections: Any = None,
+    name: str | None = None,
+) -> Result:  # fmt: skip
+    """The (weighted) mean of all values.
+
+    Parameters
+    ----------
+    values : tensor
+    weights : tensor, optional
+        Broadcast against `values`.
+    metrics_collections, updates_collections : str or list of str, optional
+        Where the value and the update are noted.
+    name : str, optional
+
+    Returns
+    -------
+    value, update_op : tensors
+
+    Examples
+    --------
+    >>> import graph_api as tf
+    >>> with tf.Graph().as_default(), tf.Session() as sess:
+    ...     x = tf.placeholder(tf.float32)
+    ...     value, update = tf.metrics.mean(x)
+    ...     sess.run(tf.local_variables_initializer())
+    ...     for numbers in ([1.0, 2.0], [6.0]):
+    ...         _ = sess.run(update, {x: numbers})
+    ...     print(sess.run(value))
+    3.0
+    """
+    return weighted_mean(values, weights, name, "mean", metrics_collections, updates_collections)
+
+
+def accuracy(
+    labels: Any, predictions: Any, weights: Any = None, metrics_collections: Any = None,
+    updates_collections: Any = None, name: str | None = None,
+) -> Result:  # fmt: skip
+    """How often predictions are equal to labels (parameters as in `mean`)."""
+    labels, predictions = alike(labels, predictions)
+    hits = tf.equal(predictions, tf.cast(labels, predictions.dtype))
+    return weighted_mean(hits, weights, name, "accuracy", metrics_collections, updates_collections)
+
+
+def _mean_error(
+    default: str, error: Callable[..., Any], after: Callable[[Any], Any] | None = None
+) -> Callable[..., Any]:
+    def metric(
+        labels: Any, predictions: Any, weights: Any = None, metrics_collections: Any = None,
+        updates_collections: Any = None, name: str | None = None,
+    ) -> Result:  # fmt: skip
+        labels, predictions = alike(floats(labels), floats(predictions))
+        errors = error(labels, predictions)
+        return weighted_mean(errors, weights, name, default, metrics_collections, updates_collections, after)
+
+    metric.__name__ = metric.__qualname__ = default
+    metric.__doc__ = f"The {default.replace('_', ' ')} of predictions (parameters as in `mean`)."
+    return metric
+
+
+mean_absolute_error = _mean_error("mean_absolute_error", lambda y, p: tf.abs(p - y))
+mean_squared_error = _mean_error("mean_squared_error", lambda y, p: tf.squared_difference(p, y))
+root_mean_squared_error = _mean_error(
+    "root_mean_squared_error", lambda y, p: tf.squared_difference(p, y), lambda total: tf.sqrt(total)
+)
+
+
+def mean_relative_error(
+    labels: Any, predictions: Any, normalizer: Any, weights: Any = None, metrics_collections: Any = None,
+    updates_collections: Any = None, name: str | None = None,
+) -> Result:  # fmt: skip
+    """The mean of errors divided by `normalizer`, 0 where that is 0 (other parameters as in `mean`)."""
+    labels, predictions = alike(floats(labels), floats(predictions))
+    errors = tf.div_no_nan(tf.abs(labels - predictions), floats(normalizer))
+    return weighted_mean(errors, weights, name, "mean_relative_error", metrics_collections, updates_collections)
+
+
+def mean_cosine_distance(
+    labels: Any, predictions: Any, dim: int, weights: Any = None, metrics_collections: Any = None,
+    updates_collections: Any = None, name: str | None = None,
+) -> Result:  # fmt: skip
+    """1 less the mean inner product along a dimension of unit vectors (other parameters as in `mean`)."""
+    labels, predictions = alike(floats(labels), floats(predictions))
+    products = tf.reduce_sum(labels * predictions, [dim], keepdims=True)
+    default = "mean_cosine_distance"
+    return weighted_mean(
+        products, weights, name, default, metrics_collections, updates_collections, lambda mean: 1 - mean
+    )
+
+
+def percentage_below(
+    values: Any, threshold: Any, weights: Any = None, metrics_collections: Any = None, updates_collections: Any = None,
+    name: str | None = None,
+) -> Result:  # fmt: skip
+    """How often values are below a threshold (other parameters as in `mean`)."""
+    below = tf.less(tf.convert_to_tensor(values), threshold)
+    return weighted_mean(below, weights, name, "percentage_below_threshold", metrics_collections, updates_collections)
+
+
+def mean_tensor(
+    values: Any, weights: Any = None, metrics_collections: Any = None, updates_collections: Any = None,
+    name: str | None = None,
+) -> Result:  # fmt: skip
+    """The (weighted) mean of each element (parameters as in `mean`)."""
+    values = floats(values)
+    weights = tf.ones_like(values) if weights is None else broadcast(weights, values)
+    sums = [("total_tensor", values * weights), ("count_tensor", weights)]
+    return measured(name, "mean", sums, ratio, metrics_collections, updates_collections)
+
+
+# ---- counts ----------------------------------------------------------------------------------------------------------
+
+
+def _cells(labels: Any, predictions: Any, weights: Any, which: str) -> list[tuple[str, Any]]:
+    """Numbers of predictions by what they and the labels are: "tp", "fp", "tn", "fn", in the order asked for."""
+    labels, predictions = alike(tf.cast(labels, tf.bool), tf.cast(predictions, tf.bool))
+    found = {
+        "tp": (labels, predictions),
+        "fp": (tf.logical_not(labels), predictions),
+        "tn": (tf.logical_not(labels), tf.logical_not(predictions)),
+        "fn": (labels, tf.logical_not(predictions)),
+    }
+    words = {"tp": "true_positives", "fp": "false_positives", "tn": "true_negatives", "fn": "false_negatives"}
+    sums = []
+    single = " " not in which
+    for key in which.split():
+        hits = tf.cast(tf.logical_and(*found[key]), tf.float32)
+        count = tf.reduce_sum(hits if weights is None else hits * broadcast(weights, hits))
+        sums.append(("count" if single else f"{words[key]}/count", count))
+    return sums
+
+
+def _counted(default: str, which: str, value_of: Callable[..., Any]) -> Callable[..., Any]:
+    def metric(
+        labels: Any, predictions: Any, weights: Any = None, metrics_collections: Any = None,
+        updates_collections: Any = None, name: str | None = None,
+    ) -> Result:  # fmt: skip
+        sums = _cells(labels, predictions, weights, which)
+        return measured(name, default, sums, value_of, metrics_collections, updates_collections)
+
+    metric.__name__ = metric.__qualname__ = default
+    metric.__doc__ = f"The {default.replace('_', ' ')} of predictions that are true or false (parameters as in `mean`)."
+    return metric
+
+
+true_positives = _counted("true_positives", "tp", lambda n: n)
+false_positives = _counted("false_positives", "fp", lambda n: n)
+true_negatives = _counted("true_negatives", "tn", lambda n: n)
+false_negatives = _counted("false_negatives", "fn", lambda n: n)
+precision = _counted("precision", "tp fp", lambda tp, fp: ratio(tp, tp + fp))
+recall = _counted("recall", "tp fn", lambda tp, fn: ratio(tp, tp + fn))
+
+
+# ---- counts at thresholds --------------------------------------------------------------------------------------------
+
+_EPSILON = 1e-7
+"""TensorFlow's thresholds of areas lie a little outside of [0, 1], and its quotients are kept from 0 by as much."""
+
+
+_KINDS = {
+    "tp": ("true_positives", True, True),
+    "fn": ("false_negatives", True, False),
+    "tn": ("true_negatives", False, False),
+    "fp": ("false_positives", False, True),
+}
+"""For each kind of prediction its name, and whether the label and the prediction are true."""
+
+
+def _at_thresholds(
+    labels: Any, predictions: Any, thresholds: Sequence[float], weights: Any, which: str = "tp fn tn fp"
+) -> list[tuple[str, Any]]:
+    labels, predictions = alike(tf.cast(labels, tf.bool), floats(predictions))
+    truth = tf.reshape(labels, [1, -1])
+    above = tf.reshape(predictions, [1, -1]) > np.asarray(thresholds, np.float32)[:, None]
+    if weights is not None:
+        weights = tf.reshape(broadcast(weights, predictions), [1, -1])
+    sums = []
+    for key in which.split():
+        name, positive, over = _KINDS[key]
+        hits = tf.cast(
+            tf.logical_and(truth if positive else tf.logical_not(truth), above if over else tf.logical_not(above)),
+            tf.float32,
+        )
+        sums.append((name, tf.reduce_sum(hits if weights is None else hits * weights, 1)))
+    return sums
+
+
+def _rate_at_thresholds(default: str, which: str, rate: Callable[..., Any]) -> Callable[..., Any]:
+    def metric(
+        labels: Any, predictions: Any, thresholds: Sequence[float], weights: Any = None,
+        metrics_collections: Any = None, updates_collections: Any = None, name: str | None = None,
+    ) -> Result:  # fmt: skip
+        sums = _at_thresholds(labels, predictions, thresholds, weights, which)
+        scope = default if " " in which else default.removesuffix("_at_thresholds")
+        return measured(name, scope, sums, rate, metrics_collections, updates_collections)
+
+    metric.__name__ = metric.__qualname__ = default
+    metric.__doc__ = f"The {default.replace('_', ' ')}: one number for each (other parameters as in `mean`)."
+    return metric
+
+
+precision_at_thresholds = _rate_at_thresholds(
+    "precision_at_thresholds", "tp fp", lambda tp, fp: tp / (_EPSILON + tp + fp)
+)
+recall_at_thresholds = _rate_at_thresholds("recall_at_thresholds", "tp fn", lambda tp, fn: tp / (_EPSILON + tp + fn))
+true_positives_at_thresholds = _rate_at_thresholds("true_positives_at_thresholds", "tp", lambda n: n)
+false_negatives_at_thresholds = _rate_at_thresholds("false_negatives_at_thresholds", "fn", lambda n: n)
+true_negatives_at_thresholds = _rate_at_thresholds("true_negatives_at_thresholds", "tn", lambda n: n)
+false_positives_at_thresholds = _rate_at_thresholds("false_positives_at_thresholds", "fp", lambda n: n)
+
+
+def _thresholds(count: int, inner: Sequence[float] | None = None) -> list[float]:
+    """The points of a curve: those given, or so many, and one beyond each end."""
+    inner = inner or [(i + 1) / (count - 1) for i in range(count - 2)]
+    return [-_EPSILON, *sorted(inner), 1.0 + _EPSILON]
+
+
+def auc(
+    labels: Any, predictions: Any, weights: Any = None, num_thresholds: int = 200, metrics_collections: Any = None,
+    updates_collections: Any = None, curve: str = "ROC", name: str | None = None,
+    summation_method: str = "trapezoidal", thresholds: Sequence[float] | None = None,
+) -> Result:  # fmt: skip
+    """The area under a curve of predictions in [0, 1], by the trapezoidal rule.
+
+    Parameters
+    ----------
+    labels, predictions, weights, metrics_collections, updates_collections, name
+        As in `mean`; labels are true or false.
+    num_thresholds : int
+        Of how many points the curve is made.
+    curve : "ROC" or "PR"
+        True against false positive rate, or precision against recall.
+    summation_method : "trapezoidal", "minoring", "majoring" or "careful_interpolation"
+        Of each interval the mean, the lower or the higher end; or, of precision against recall, the area below the
+        curve on which the true positives grow evenly with the positives.
+    thresholds : sequence of float, optional
+        The points between 0 and 1.
+
+    Raises
+    ------
+    ValueError
+        If `curve` or `summation_method` is none of these.
+    """
+    if curve not in ("ROC", "PR"):
+        raise ValueError(f"auc: `curve` must be 'ROC' or 'PR', got {curve!r}")
+    rules = {"trapezoidal": lambda a, b: (a + b) / 2.0, "minoring": tf.minimum, "majoring": tf.maximum}
+    careful = summation_method == "careful_interpolation"
+    if summation_method not in rules and not careful:
+        raise ValueError(
+            f"auc: `summation_method` must be one of {', '.join(rules)}, careful_interpolation, not {summation_method}"
+        )
+    if careful and curve != "PR":
+        raise ValueError("auc: `summation_method` careful_interpolation is for the curve 'PR' only")
+    points = _thresholds(num_thresholds, thresholds)
+
+    def area(tp: Any, fn: Any, tn: Any, fp: Any) -> Operand:
+        if careful:
+            return _interpolated(tp, fn, tp + fp)
+        recalled = (tp + 1e-6) / (tp + fn + 1e-6)
+        if curve == "ROC":
+            x, y = fp / (fp + tn + 1e-6), recalled
+        else:
+            x, y = recalled, (tp + 1e-6) / (tp + fp + 1e-6)
+        return tf.reduce_sum((x[:-1] - x[1:]) * rules[summation_method](y[:-1], y[1:]))
+
+    sums = _at_thresholds(labels, predictions, points, weights)
+    return measured(name, "auc", sums, area, metrics_collections, updates_collections)
+
+
+def _interpolated(tp: Any, fn: Any, p: Any) -> Operand:
+    """The area below precision against recall (Davis and Goadrich, 2006)."""
+    gained, more = tp[:-1] - tp[1:], p[:-1] - p[1:]
+    slope = ratio(gained, tf.maximum(more, 0.0))
+    start = tp[1:] - slope * p[1:]
+    both = tf.logical_and(p[:-1] > 0.0, p[1:] > 0.0)
+    growth = tf.where(both, ratio(p[:-1], tf.maximum(p[1:], 0.0)), tf.ones_like(p[1:]))
+    return tf.reduce_sum(ratio(slope * (gained + start * tf.log(growth)), tf.maximum(tp[1:] + fn[1:], 0.0)))
+
+
+def _sensitivity(specificity: float, tp: Any, fn: Any, tn: Any, fp: Any) -> Operand:
+    place = tf.argmin(tf.abs(tn / (tn + fp + _EPSILON) - specificity), 0)
+    return tp[place] / (tp[place] + fn[place] + _EPSILON)
+
+
+def _specificity(sensitivity: float, tp: Any, fn: Any, tn: Any, fp: Any) -> Operand:
+    off = tf.abs(tp / (tp + fn + _EPSILON) - sensitivity)
+    # the last of the places that are equally good
+    place = tf.argmax(tf.cumsum(tf.cast(tf.equal(off, tf.reduce_min(off)), tf.int64)), 0)
+    return tn[place] / (tn[place] + fp[place] + _EPSILON)
+
+
+def sensitivity_at_specificity(
+    labels: Any, predictions: Any, specificity: float, weights: Any = None, num_thresholds: int = 200,
+    metrics_collections: Any = None, updates_collections: Any = None, name: str | None = None,
+) -> Result:  # fmt: skip
+    """The sensitivity at the threshold whose specificity is closest to the given one (parameters as in `auc`)."""
+    return _at_rate(
+        "sensitivity_at_specificity", specificity, _sensitivity, labels, predictions, weights, num_thresholds,
+        metrics_collections, updates_collections, name,
+    )  # fmt: skip
+
+
+def specificity_at_sensitivity(
+    labels: Any, predictions: Any, sensitivity: float, weights: Any = None, num_thresholds: int = 200,
+    metrics_collections: Any = None, updates_collections: Any = None, name: str | None = None,
+) -> Result:  # fmt: skip
+    """The specificity at the threshold whose sensitivity is closest to the given one (parameters as in `auc`)."""
+    return _at_rate(
+        "specificity_at_sensitivity", sensitivity, _specificity, labels, predictions, weights, num_thresholds,
+        metrics_collections, updates_collections, name,
+    )  # fmt: skip
+
+
+def _at_rate(
+    default: str, rate: float, value_of: Callable[..., Any], labels: Any, predictions: Any, weights: Any,
+    num_thresholds: int, collections: Any, updates: Any, name: str | None,
+) -> Result:  # fmt: skip
+    if not 0 <= rate <= 1:
+        raise ValueError(f"{default}: the rate must be in the range [0, 1], got {rate}")
+    sums = _at_thresholds(labels, predictions, _thresholds(num_thresholds), weights)
+    return measured(name, default, sums, lambda *counts: value_of(rate, *counts), collections, updates)
+
+
+# ---- classes ---------------------------------------------------------------------------------------------------------
+
+
+def _confusion(labels: Any, predictions: Any, num_classes: int, weights: Any) -> Tensor:
+    """How often each class (row) was predicted as each class (column)."""
+    truth, said = (tf.reshape(tf.cast(x, tf.int64), [-1]) for x in (labels, predictions))
+    each = tf.ones_like(truth, tf.float64) if weights is None else tf.cast(tf.reshape(weights, [-1]), tf.float64)
+    return tf.scatter_nd(tf.stack([truth, said], 1), each, tf.constant([num_classes, num_classes], tf.int64))
+
+
+def mean_iou(
+    labels: Any, predictions: Any, num_classes: int, weights: Any = None, metrics_collections: Any = None,
+    updates_collections: Any = None, name: str | None = None,
+) -> Result:  # fmt: skip
+    """Intersection over union, the mean over the classes that occur. The update gives the confusion matrix."""
+    return _of_classes(
+        labels, predictions, num_classes, weights, metrics_collections, updates_collections, name, "mean_iou",
+        lambda m: tf.reduce_sum(m, 0) + tf.reduce_sum(m, 1) - tf.diag_part(m), "total_confusion_matrix",
+    )  # fmt: skip
+
+
+def mean_per_class_accuracy(
+    labels: Any, predictions: Any, num_classes: int, weights: Any = None, metrics_collections: Any = None,
+    updates_collections: Any = None, name: str | None = None,
+) -> Result:  # fmt: skip
+    """How often each class is recognised, the mean over all classes. The update gives that of each class."""
+    labels, predictions = alike(labels, predictions)
+    hits = floats(tf.equal(tf.cast(predictions, tf.int64), tf.cast(labels, tf.int64)))
+    each = tf.ones_like(hits) if weights is None else broadcast(weights, hits)
+    places = tf.reshape(labels, [-1])
+    sums = [
+        (label, tf.unsorted_segment_sum(tf.reshape(values, [-1]), places, num_classes))
+        for label, values in (("total", each), ("count", hits * each))
+    ]
+    value, update = measured(
+        name, "mean_accuracy", sums, lambda total, count: ratio(count, total), None, updates_collections
+    )
+    value = tf.reduce_mean(value)
+    if metrics_collections:
+        get_default_graph().add_to_collections(metrics_collections, value)
+    return value, update
+
+
+def _of_classes(
+    labels: Any, predictions: Any, num_classes: int, weights: Any, collections: Any, updates: Any, name: str | None,
+    default: str, size_of: Callable[[Any], Any], label: str,
+) -> Result:  # fmt: skip
+    with tf.variable_scope(name, default):
+        total = local_sum(label, (num_classes, num_classes), np.float64)
+        update = tf.assign_add(total, _confusion(labels, predictions, num_classes, weights), name="update_op")
+        matrix = tf.cast(total.read_value(), tf.float32)
+        size = size_of(matrix)
+        there = tf.reduce_sum(tf.cast(tf.not_equal(size, 0.0), tf.float32))
+        shares = tf.diag_part(matrix) / tf.where(size > 0.0, size, tf.ones_like(size))
+        value = tf.where(there > 0.0, tf.reduce_sum(shares) / tf.maximum(there, 1.0), tf.zeros([]), name="value")
+    for names, what in ((collections, value), (updates, update)):
+        if names:
+            get_default_graph().add_to_collections(names, what)
+    return value, update
+
+
+__all__ = [
+    "accuracy", "auc", "average_precision_at_k", "false_negatives", "false_negatives_at_thresholds",
+    "false_positives", "false_positives_at_thresholds", "mean", "mean_absolute_error", "mean_cosine_distance",
+    "mean_iou", "mean_per_class_accuracy", "mean_relative_error", "mean_squared_error", "mean_tensor",
+    "percentage_below", "precision", "precision_at_k", "precision_at_thresholds", "precision_at_top_k", "recall",
+    "recall_at_k", "recall_at_thresholds", "recall_at_top_k", "root_mean_squared_error",
+    "sensitivity_at_specificity", "sparse_average_precision_at_k", "sparse_precision_at_k",
+    "specificity_at_sensitivity", "true_negatives", "true_negatives_at_thresholds", "true_positives",
+    "true_positives_at_thresholds",
+]  # fmt: skip

@@ -1,0 +1,242 @@
+"""The handwritten digits of ``tf.examples.tutorials.mnist.input_data``, read from files that are here already."""
+
+from __future__ import annotations
+
+import math
+import struct
+from pathlib import Path
+from typing import Any, NamedTuple
+
+import numpy as np
+
+from dualgrad.files import limits
+from engine.core.dtypes import as_dtype, float32, uint8
+from graph_api.graph import get_default_graph
+
+SOURCE_URL = "https://storage.googleapis.com/cvdf-datasets/mnist/"
+FILES = {
+    "train images": "train-images-idx3-ubyte.gz",
+    "train labels": "train-labels-idx1-ubyte.gz",
+    "test images": "t10k-images-idx3-ubyte.gz",
+    "test labels": "t10k-labels-idx1-ubyte.gz",
+}
+CLASSES = 10
+
+
+class DataSet:
+    """Images and labels, handed out in batches.
+
+    Parameters
+    ----------
+    images : ndarray of uint8, shape (examples, rows, columns, 1)
+    labels : ndarray, shape (examples,) or (examples, 10)
+    fake_data, one_hot : bool
+        Whether batches are made up, and their labels vectors.
+    dtype : DType
+        float32 maps pixels from 0 to 255 to 0 to 1; uint8 keeps them.
+    reshape : bool
+        Whether images become vectors.
+    seed : int, optional
+        Of NumPy's global random numbers, which shuffle the examples; by default that of the graph, as in TensorFlow.
+    """
+
+    def __init__(
+        self,
+        images: Any,
+        labels: Any,
+        fake_data: bool = False,
+        one_hot: bool = False,
+        dtype: Any = float32,
+        reshape: bool = True,
+        seed: int | None = None,
+    ) -> None:
+        np.random.seed(get_default_graph().seed if seed is None else seed)
+        dtype = as_dtype(dtype)
+        if dtype not in (uint8, float32):
+            raise TypeError(f"DataSet: dtype must be uint8 or float32, not {dtype.name}")
+        self._fake, self._one_hot = fake_data, one_hot
+        if fake_data:
+            images = labels = np.zeros([10000, 0])
+        elif len(images) != len(labels):
+            raise ValueError(f"DataSet: there are {len(images)} images and {len(labels)} labels")
+        elif reshape:
+            images = images.reshape(len(images), -1)
+        if dtype == float32 and not fake_data:
+            images = np.multiply(images.astype(np.float32), np.float32(1.0 / 255.0))
+        self._images, self._labels = images, labels
+        self._epochs_completed = self._index_in_epoch = 0
+
+    @property
+    def images(self) -> np.ndarray:
+        """The images, in the order of this epoch."""
+        return self._images
+
+    @property
+    def labels(self) -> np.ndarray:
+        """The labels, in the same order."""
+        return self._labels
+
+    @property
+    def num_examples(self) -> int:
+        """How many there are."""
+        return len(self._images)
+
+    @property
+    def epochs_completed(self) -> int:
+        """How often all have been handed out."""
+        return self._epochs_completed
+
+    def next_batch(self, batch_size: int, fake_data: bool = False, shuffle: bool = True) -> tuple[Any, Any]:
+        """The next examples; at the end of an epoch its rest and the beginning of the next one.
+
+        Parameters
+        ----------
+        batch_size : int
+        fake_data : bool
+            Give images of ones, labelled 0.
+        shuffle : bool
+            Whether each epoch has another order.
+
+        Returns
+        -------
+        images, labels : ndarray, of `batch_size` rows
+        """
+        if fake_data or self._fake:
+            label = np.eye(CLASSES, dtype=int)[0] if self._one_hot else 0
+            return [[1] * 784 for _ in range(batch_size)], [label for _ in range(batch_size)]
+        start = self._index_in_epoch
+        if shuffle and self._epochs_completed == 0 and start == 0:
+            self._shuffle()
+        end = start + batch_size
+        if end <= self.num_examples:
+            self._index_in_epoch = end
+            return self._images[start:end], self._labels[start:end]
+        self._epochs_completed += 1
+        rest = self._images[start:], self._labels[start:]
+        if shuffle:
+            self._shuffle()
+        self._index_in_epoch = end - self.num_examples
+        new = self._images[: self._index_in_epoch], self._labels[: self._index_in_epoch]
+        return np.concatenate([rest[0], new[0]]), np.concatenate([rest[1], new[1]])
+
+    def _shuffle(self) -> None:
+        order = np.arange(self.num_examples)
+        np.random.shuffle(order)
+        self._images, self._labels = self._images[order], self._labels[order]
+
+
+class Datasets(NamedTuple):
+    """The three parts."""
+
+    train: DataSet
+    validation: DataSet
+    test: DataSet
+
+
+def _open(folder: Path, what: str) -> bytes:
+    """The content of a file, unpacked if it is packed."""
+    name = FILES[what]
+    packed, plain = folder / name, folder / name.removesuffix(".gz")
+    if packed.is_file():
+        with packed.open("rb") as file:
+            return limits.gunzipped(file, packed)
+    if plain.is_file():
+        return plain.read_bytes()
+    raise FileNotFoundError(
+        f"read_data_sets: there is no {packed}. Nothing is downloaded: put {', '.join(FILES.values())} there; "
+        f"they are at {SOURCE_URL}"
+    )
+
+
+def _array(content: bytes, name: str, magic: int) -> np.ndarray:
+    """The array in an IDX file of bytes; the last byte of `magic` is its rank."""
+    rank = magic & 0xFF
+    header = struct.calcsize(f">{rank + 1}I")
+    found, *shape = struct.unpack_from(f">{rank + 1}I", content) if len(content) >= header else (0,)
+    if found != magic or len(content) - header != math.prod(shape):
+        raise ValueError(f"Invalid magic number or length in MNIST file {name}: it is not an IDX file of rank {rank}")
+    return np.frombuffer(content, np.uint8, offset=header).reshape(shape)
+
+
+def extract_images(f: Any) -> np.ndarray:
+    """The images of an open packed file: uint8, of shape (examples, rows, columns, 1)."""
+    return _array(limits.gunzipped(f, f.name), f.name, 2051)[..., None]
+
+
+def extract_labels(f: Any, one_hot: bool = False, num_classes: int = CLASSES) -> np.ndarray:
+    """The labels of an open packed file: uint8 of shape (examples,), or float64 of shape (examples, classes)."""
+    labels = _array(limits.gunzipped(f, f.name), f.name, 2049)
+    return dense_to_one_hot(labels, num_classes) if one_hot else labels
+
+
+def dense_to_one_hot(labels_dense: Any, num_classes: int) -> np.ndarray:
+    """Vectors with a 1 where the label says."""
+    return np.eye(num_classes)[labels_dense]
+
+
+def read_data_sets(
+    train_dir: str,
+    fake_data: bool = False,
+    one_hot: bool = False,
+    dtype: Any = float32,
+    reshape: bool = True,
+    validation_size: int = 5000,
+    seed: int | None = None,
+    source_url: str = SOURCE_URL,
+) -> Datasets:
+    """The handwritten digits of MNIST, from the four files in a folder.
+
+    Parameters
+    ----------
+    train_dir : str
+        The folder, as programs name it: ``"MNIST_data/"``.
+    fake_data, one_hot, dtype, reshape, seed
+        As `DataSet` takes them.
+    validation_size : int
+        How many of the examples for training become those for validation.
+    source_url : str
+        Not used: nothing is downloaded.
+
+    Returns
+    -------
+    Datasets
+        ``train``, ``validation`` and ``test``.
+
+    Raises
+    ------
+    FileNotFoundError
+        If a file is not there, saying where to put it.
+    ValueError
+        If a file is damaged, or there are fewer examples than `validation_size`.
+    """
+
+    def part(images: Any, labels: Any) -> DataSet:
+        return DataSet(images, labels, fake_data, one_hot, dtype, reshape, seed)
+
+    if fake_data:
+        return Datasets(*(part([], []) for _ in range(3)))
+    folder = Path(train_dir)
+    images, labels = [], []
+    for which in ("train", "test"):
+        images.append(_array(_open(folder, f"{which} images"), FILES[f"{which} images"], 2051)[..., None])
+        labels.append(_array(_open(folder, f"{which} labels"), FILES[f"{which} labels"], 2049))
+    if one_hot:
+        labels = [dense_to_one_hot(found, CLASSES) for found in labels]
+    if not 0 <= validation_size <= len(images[0]):
+        raise ValueError(f"Validation size should be between 0 and {len(images[0])}. Received: {validation_size}.")
+    return Datasets(
+        part(images[0][validation_size:], labels[0][validation_size:]),
+        part(images[0][:validation_size], labels[0][:validation_size]),
+        part(images[1], labels[1]),
+    )
+
+
+__all__ = [
+    "SOURCE_URL",
+    "DataSet",
+    "Datasets",
+    "dense_to_one_hot",
+    "extract_images",
+    "extract_labels",
+    "read_data_sets",
+]  # fmt: skip

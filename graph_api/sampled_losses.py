@@ -1,9 +1,0 @@
-"""Losses of many classes by a few sampled ones (`engine.frontend.sampled_losses`), of graph tensors."""
-
-from __future__ import annotations
-
-import graph_api
-from engine.frontend.sampled_losses import functions
-from graph_api.sampling import drawn
-
-globals().update(functions(graph_api, drawn, "mod"))

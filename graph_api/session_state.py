@@ -1,0 +1,202 @@
+"""What the variables of a graph hold in a session.
+
+Threads share it, and interrupts do not split it: see `engine.runtime.commit` for how.
+"""
+
+from __future__ import annotations
+
+from collections import deque
+from collections.abc import Mapping, Sequence
+from contextlib import AbstractContextManager
+from operator import setitem
+from typing import Any
+
+import numpy as np
+
+from engine.compiler.assignments import Assignment
+from engine.compiler.updates.late_updates import Update
+from engine.compiler.updates.update_loop import Scratch
+from engine.core.aval import compatible, format_shape
+from engine.core.operands import Array, Operand
+from engine.core.value import boxed, scalar
+from engine.executor.staged import raises
+from engine.ops.scatter import check_entries, entries_at
+from engine.runtime.buffer_pool import empty, is_whole
+from engine.runtime.commit import ALONE, Lock, commit_computing, exclusively, holders, in_order
+from engine.runtime.errors import ShapeError
+from engine.runtime.ownership import Shared
+from engine.runtime.packs import Pack
+from graph_api.tensor import Tensor
+
+
+class State:
+    """The values of variables, by the identities of their handles.
+
+    Attributes
+    ----------
+    values : dict
+        Without those whose rows are being written.
+    """
+
+    def __init__(self) -> None:
+        self.values: dict[int, Any] = {}
+        self._aside: dict[int, Any] = {}
+        self._packs: dict[tuple[int, ...], Pack] = {}
+        self._locks: dict[int, Any] = {}
+
+    def clear(self) -> None:
+        """Forget all values."""
+        self.values.clear()
+        self._aside.clear()
+        self._packs.clear()
+
+    def read(self, keys: Sequence[int], flags: Mapping[int, int]) -> list[Any]:
+        """The values of several variables, all of them as they are at one moment.
+
+        Parameters
+        ----------
+        keys : sequence of int
+        flags : mapping
+            Where among `keys` to say instead whether a variable has a value, and the key of that variable.
+        """
+        if flags:
+            return [np.bool_(self.has(flags[i])) if i in flags else self.value(key) for i, key in enumerate(keys)]
+        while True:
+            try:
+                # one call of a C function, during which no other thread assigns
+                return list(map(self.values.__getitem__, keys))
+            except KeyError as missing:
+                self.value(missing.args[0])
+
+    def value(self, key: int) -> Array:
+        """The value of a variable. Whoever is writing rows of it finishes first."""
+        found = self.values.get(key)
+        return exclusively((self.lock(key),), self._found, key) if found is None else found
+
+    def _found(self, key: int) -> np.ndarray:
+        """A value, put back if whoever put it aside was interrupted."""
+        if key not in self.values and key in self._aside:
+            self.values[key] = self._aside[key]
+        try:
+            return self.values[key]
+        except KeyError:
+            raise RuntimeError("the session has been closed by another thread") from None
+
+    def has(self, key: int) -> bool:
+        """Whether a variable has a value."""
+        # looked for twice: it may be put back in between
+        return key in self.values or key in self._aside or key in self.values
+
+    def lock(self, key: int) -> AbstractContextManager[Any]:
+        """What a run holds that assigns to a variable."""
+        return self._locks.get(key) or self._locks.setdefault(key, Lock())
+
+    def load(self, handles: Sequence[Tensor], values: Sequence[Any]) -> None:
+        """Set several variables in one step: all of them, or none if one does not fit."""
+        new = {
+            id(handle): scalar(np.array(_fitting(handle, value), order="C"))
+            for handle, value in zip(handles, values, strict=True)
+        }
+        replaced = [self.values.get(key) for key in new]
+        exclusively(in_order(self.lock(key) for key in new), self.values.update, new)
+        del replaced
+
+    def assign(
+        self,
+        assigned: Sequence[Assignment],
+        results: Sequence[Any],
+        shared: Shared,
+        arguments: list[Any],
+        updates: Sequence[Update] = (),
+    ) -> None:
+        """Store new values: all of them, or none if one does not fit. What was lent to the program is let go of."""
+        left = iter(results)
+        whole, parts = [], []
+        for assignment in assigned:
+            key = id(assignment.handle)
+            if assignment.in_part:
+                part = [shared.owned(next(left)), shared.owned(next(left))]
+                check_entries(f"assign to entries of {assignment.handle.op.name!r}", self.value(key), *part)
+                parts.append((key, part))
+            else:
+                whole.append((key, _fitting(assignment.handle, next(left))))
+        new = {key: boxed(shared.owned(value)) for key, value in whole}
+        # finalizers of what is replaced must not run between the writes
+        replaced = [self.values.get(key) for key in new]
+        if not parts and not updates:
+            self.values.update(new)
+            return
+        arguments.clear()
+        writes: list[tuple[Any, ...]] = []
+        hidden: list[int] = []
+        scratch = Scratch()
+        for update in updates:
+            writes += self._made(update, results, hidden, scratch)
+        writes.append((self.values.update, new))
+        for key, (indices, entries) in parts:
+            # nobody finds the value from here on; who looks for it waits for the lock
+            self._aside[key] = self.values[key]
+            del self.values[key]
+            if holders(self._aside, key) != ALONE:
+                self._aside[key] = self._aside[key].copy()
+            writes.insert(0, (setitem, self._aside[key], entries_at(indices), entries))
+            writes.append((setitem, self.values, key, self._aside[key]))
+        commit_computing(writes)
+        del replaced
+        for key in (*hidden, *[key for key, _ in parts]):
+            del self._aside[key]
+
+    # ---- late updates ------------------------------------------------------------------------------------------------
+
+    def _made(
+        self, update: Update, results: Sequence[Any], hidden: list[int], scratch: Scratch
+    ) -> list[tuple[Any, ...]]:
+        """The writes that make an update; the keys that are put aside until then go to `hidden`."""
+
+        def arrays(keys: tuple[int, ...]) -> list[Any]:
+            return [self.value(key) for key in keys]
+
+        def replacing(keys: tuple[int, ...], values: Sequence[Any]) -> tuple[Any, ...]:
+            return self.values.update, dict(zip(keys, values, strict=True))
+
+        def renewed(keys: tuple[int, ...]) -> tuple[Any, Any, list[tuple[Any, ...]]]:
+            old, new, values = self._renewed(keys, update.shapes)
+            hidden.extend(keys)
+            return old, new, [replacing(keys, values)]
+
+        return update.writes(results, scratch, arrays, renewed, replacing, raises())
+
+    def _renewed(self, keys: tuple[int, ...], shapes: Sequence[Any]) -> tuple[Any, Any, list[Any]]:
+        """The old values as one array; an array for the new ones; and that, taken apart.
+
+        The array is the same if nobody else holds the values. Meanwhile nobody finds them.
+        """
+        found = self.read(keys, {})
+        self._aside.update(zip(keys, found, strict=True))
+        deque(map(self.values.__delitem__, keys), 0)
+        if len(keys) > 1:
+            pack = self._packs.get(keys)
+            same = pack is not None and pack.holds(found)
+            found.clear()
+            if pack is None or not same or not pack.is_alone():
+                pack = self._packs[keys] = Pack([self._aside[key] for key in keys], shapes)
+            return pack.whole, pack.whole, pack.values
+        found.clear()
+        (key,) = keys
+        old = self._aside[key]
+        own = is_whole(old) and old.flags.writeable
+        del old
+        alone = own and holders(self._aside, key) == ALONE
+        old = self._aside[key]
+        new = old if alone else empty(old.shape, old.dtype)
+        return old, new, [new]
+
+
+def _fitting(handle: Tensor, value: Any) -> Operand:
+    """The new value of a variable, if it is of a shape that the variable may have."""
+    if not compatible(value.shape, handle._aval.shape):
+        raise ShapeError(
+            f"assign: the variable {handle.name!r} has shape {format_shape(handle._aval.shape)}, the value "
+            f"{format_shape(value.shape)}"
+        )
+    return value

@@ -1,0 +1,192 @@
+"""What optimizers and averages keep between steps, and how their results take effect.
+
+An update is computed as a whole before anything is assigned. On eager variables the assignments then happen, in one
+step (`engine.runtime.commit`); in a graph they become operations, joined into one.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable, Sequence
+from typing import Any
+
+import numpy as np
+
+from engine.compiler.updates.update_loop import LateChange, Scratch
+from engine.core.operands import Operand, Operation
+from engine.core.tape import active, unrecorded
+from engine.core.trace import Symbol, Trace
+from engine.core.value import Value, known_shape, shape_of
+from engine.core.variable import Variable, go_on
+from engine.ops.creation import ones_like
+from engine.ops.indexed_slices import IndexedSlices
+from engine.runtime.collector import uncollected
+from engine.runtime.commit import Lock, commit_computing, exclusively, in_order
+from engine.runtime.errors import InvalidArgumentError
+from optim.pairs import whole
+
+
+def graph_of(variables: Iterable[Variable]) -> Trace | None:
+    """The graph that all of `variables` live in; None if they are eager.
+
+    Raises
+    ------
+    InvalidArgumentError
+        If they do not all live in the same place.
+    """
+    places = [v.handle.trace if isinstance(v.handle, Symbol) else None for v in variables]
+    if any(place is not places[0] for place in places):
+        raise InvalidArgumentError("all variables must be eager or belong to one graph; handle each group on its own")
+    return places[0] if places else None
+
+
+Done = Operation | Value | None
+"""What a step gives: in a graph the operation that makes it, else None, or the number of steps in Keras."""
+
+
+def assign_all(changes: Sequence[tuple[Variable, Any]], name: str) -> Operation | None:
+    """Give each variable its new value, or some of its rows new values (`IndexedSlices`).
+
+    The caller holds the `locks_of` the variables.
+
+    Returns
+    -------
+    operation or None
+        In a graph the operation, called `name`, that makes all the assignments; None if they have been made.
+    """
+    graph = graph_of(variable for variable, _ in changes)
+    if graph is None:
+        if active.function is not None:
+            changes = [(variable, whole(new, variable)) for variable, new in changes]
+            for variable, new in changes:
+                active.function.write(variable, new)
+        scratch = Scratch()
+        commit_computing([write for variable, new in changes for write in _writes(variable, new, scratch)])
+        return None
+    done = [v.assign_rows(new) if isinstance(new, IndexedSlices) else v.assign(new) for v, new in changes]
+    return graph.group(done, name)
+
+
+def as_step(variable: Variable, update: Callable[..., Done], *arguments: Any) -> Done:
+    """``update(*arguments)``, a step of `variable` and others, which no tape sees; a graph notes what makes it."""
+    graph = graph_of([variable])
+    if graph is None:
+        return unrecorded(update, *arguments)
+    made = uncollected(unrecorded, update, *arguments)
+    graph.note_step(made)
+    return made
+
+
+def _writes(variable: Variable, new: Any, scratch: Scratch) -> list[tuple[Any, ...]]:
+    return new.writes(scratch) if isinstance(new, LateChange) else variable.writes(new)
+
+
+def locks_of(variables: Iterable[Variable]) -> tuple[Any, ...]:
+    """What an update of some variables holds (`engine.runtime.commit`): nothing in a graph."""
+    return in_order(lock for variable in variables for lock in variable.locks)
+
+
+def step(variables: Sequence[Variable], values: Callable[[], Sequence[Any]]) -> Operation | None:
+    """Give variables the values that a function computes from theirs, as `assign_all` does; no update comes between."""
+
+    def update() -> Operation | None:
+        return assign_all(list(zip(variables, values(), strict=True)), "step")
+
+    return exclusively(locks_of(variables), unrecorded, update)
+
+
+MAKING = (Lock(),)
+"""What whoever makes slots holds: two threads that make their first steps at once share what they make."""
+
+
+class Slots:
+    """Variables that accompany variables, by name.
+
+    Examples
+    --------
+    >>> import tape_api as tf
+    >>> slots, w = Slots(), tf.Variable([1.0, 2.0], name="w")
+    >>> slots.create(w, "momentum", lambda _: [0.0, 0.0])
+    <tf.Variable 'w/momentum:0' shape=(2,) dtype=float32, numpy=array([0., 0.], dtype=float32)>
+    >>> slots.get(w, "momentum") is slots.create(w, "momentum", lambda _: [9.0, 9.0])
+    True
+    """
+
+    def __init__(self) -> None:
+        # A handle stays what it is as long as the variable lives, and the entry keeps the variable alive.
+        self._slots: dict[tuple[int, str], tuple[Variable, Variable]] = {}
+
+    def get(self, variable: Variable, name: str) -> Variable | None:
+        """The slot of that name, or None if there is none."""
+        found = self._slots.get((id(variable.handle), name))
+        return None if found is None else found[1]
+
+    def create(
+        self, variable: Variable, name: str, initial_value: Callable[[Variable], Any], label: str = ""
+    ) -> Variable:
+        """The slot of that name; if there is none, a new one holding ``initial_value(variable)``.
+
+        `label` is what the new variable's own name ends in, by default `name`.
+        """
+        slot = self.get(variable, name)
+        if slot is None:
+            made = variable.new_slot(label or name, initial_value(variable))
+            slot = self._slots.setdefault((id(variable.handle), name), (variable, made))[1]
+        return slot
+
+    def shared(self, variable: Variable, name: str, initial_value: Any) -> Variable:
+        """The slot of that name for all variables of the graph (or for all eager ones); if there is none, a new one."""
+        place = graph_of([variable])
+        for (_, known), (_, slot) in list(self._slots.items()):
+            if known == name and graph_of([slot]) is place:
+                return slot
+        made = variable.new_slot(name, initial_value, below=False)
+        return self._slots.setdefault((id(variable.handle), name), (variable, made))[1]
+
+    def items(self) -> list[tuple[Variable, str, Variable]]:
+        """Variables, names, and what is kept under them, in the order in which it was made."""
+        return [(variable, name, slot) for (_, name), (variable, slot) in list(self._slots.items())]
+
+    def names(self) -> list[str]:
+        """The names in use, sorted."""
+        return sorted({name for _, name in list(self._slots)})
+
+    def pairs(self) -> list[tuple[Variable, Variable]]:
+        """Variables and what is kept for them."""
+        return list(self._slots.values())
+
+    def all(self) -> list[Variable]:
+        """All slots, in the order in which they were made."""
+        return [slot for _, slot in list(self._slots.values())]
+
+
+class Stateful:
+    """Base of what keeps variables between steps: optimizers, transforms, averages. Checkpoints hold these variables.
+
+    They know a slot by its variable and name, whatever the order in which slots were made.
+    """
+
+    _slots: Slots
+    _counters: Slots
+    _restoring: Sequence[tuple[Any, int]] = ()
+    """Checkpoints that hold values for variables which are not made yet."""
+
+    def kept_slots(self) -> list[tuple[Variable, str, Variable]]:
+        """What is kept for single variables: variable, name, slot."""
+        return self._slots.items()
+
+    def kept_together(self) -> list[Variable]:
+        """What is kept for all variables together."""
+        return self._counters.all()
+
+    def restored(self) -> None:
+        """Give what has been made since a checkpoint was restored the values that this has for it."""
+        if self._restoring:
+            go_on(self)
+
+
+def filled(variable: Variable, fill: float) -> Operand:
+    """The initial value of a slot."""
+    shape = shape_of(variable)
+    if shape is None or None in shape:
+        return ones_like(variable.initialized_value()) * fill  # type: ignore[attr-defined]
+    return np.full(known_shape(variable, "slot"), fill, variable.dtype.numpy)
