@@ -1,4 +1,4 @@
-"""``python -m dualgrad.migrate``: the command ``dualgrad``."""
+"""``python -m dualgrad``: the command ``dualgrad``."""
 
 from __future__ import annotations
 

@@ -70,3 +70,21 @@ def test_no_name_that_is_loaded_later_is_that_of_a_module(front_end: str) -> Non
     modules = {module.name for module in pkgutil.iter_modules(package.__path__)}
     rows = importlib.import_module(f"{front_end}.lazy_names").LATER
     assert [n for where, names in rows if ":" in where for n in names.split() if n in modules] == []
+
+
+def test_the_package_of_the_command_hands_on_both_front_ends_on_first_use() -> None:
+    program = """
+import sys
+import dualgrad
+print([m for m in ("engine", "graph_api", "tape_api", "optim", "numpy") if m in sys.modules])
+print(dualgrad.__version__, dualgrad.graph.__name__, dualgrad.tape.__name__, dualgrad.optim.__name__)
+print(sorted(dualgrad.__all__) == [n for n in dir(dualgrad) if n in dualgrad.__all__])
+"""
+    version = said("import engine; print(engine.__version__)")
+    assert said(program) == f"[]\n{version} graph_api tape_api optim\nTrue"
+
+
+def test_a_name_that_the_package_has_not_is_told() -> None:
+    dualgrad = importlib.import_module("dualgrad")
+    with pytest.raises(AttributeError, match="module 'dualgrad' has no attribute 'gradients'; it has __version__, graph"):
+        _ = dualgrad.gradients

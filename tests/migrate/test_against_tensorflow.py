@@ -23,7 +23,7 @@ pytestmark = pytest.mark.peer
 
 def recorded_under_tensorflow(folder: Path, program: str, *options: str) -> None:
     """Record a program in a process of its own."""
-    command = [sys.executable, "-m", "dualgrad.migrate", "record", "--backend", "tensorflow", "-o", "T"]
+    command = [sys.executable, "-m", "dualgrad", "record", "--backend", "tensorflow", "-o", "T"]
     environment = {**os.environ, "PYTHONPATH": str(HOME), "TF_CPP_MIN_LOG_LEVEL": "3"}
     result = subprocess.run(
         [*command, *options, program], cwd=folder, env=environment, capture_output=True, text=True, check=False

@@ -30,7 +30,7 @@ def test_the_guide(tmp_path: Path) -> None:
     said = ""
     for block in blocks("console"):
         command, _, expected = block.removeprefix("$ dualgrad ").partition("\n")
-        line = [sys.executable, "-m", "dualgrad.migrate", *command.split()]
+        line = [sys.executable, "-m", "dualgrad", *command.split()]
         result = subprocess.run(line, cwd=tmp_path, env=environment, capture_output=True, text=True, check=False)
         assert result.returncode == 0, result.stderr
         said = result.stdout

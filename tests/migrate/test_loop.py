@@ -357,7 +357,7 @@ def test_summaries_are_written_by_tape_code(tmp_path: Path) -> None:
     program, out = tmp_path / "shown.py", tmp_path / "shown_tape.py"
     program.write_text(SHOWN)
     env = {**os.environ, "PYTHONPATH": str(HOME)}
-    dualgrad = [sys.executable, "-m", "dualgrad.migrate"]
+    dualgrad = [sys.executable, "-m", "dualgrad"]
     command = [*dualgrad, "convert", "-o", out.name, program.name, "tried"]
     converted = subprocess.run(command, cwd=tmp_path, env=env, capture_output=True, text=True, check=False)
     assert converted.returncode == 0, converted.stderr

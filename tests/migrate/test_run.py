@@ -19,7 +19,7 @@ HOME = Path(__file__).resolve().parents[2]
 def run(folder: Path, text: str, *arguments: str, options: tuple[str, ...] = ()) -> subprocess.CompletedProcess[str]:
     """Run a program's text in a folder of its own."""
     (folder / "program.py").write_text(text)
-    command = [sys.executable, "-m", "dualgrad.migrate", "run", *options, "program.py", *arguments]
+    command = [sys.executable, "-m", "dualgrad", "run", *options, "program.py", *arguments]
     environment = {**os.environ, "PYTHONPATH": str(HOME)}
     return subprocess.run(
         command, cwd=folder, env=environment, capture_output=True, text=True, check=False, timeout=120
@@ -189,7 +189,7 @@ def test_files_with_names_of_ours_are_refused(tmp_path: Path) -> None:
 
 
 def test_a_file_that_is_not_there(tmp_path: Path) -> None:
-    command = [sys.executable, "-m", "dualgrad.migrate", "run", str(tmp_path / "no.py")]
+    command = [sys.executable, "-m", "dualgrad", "run", str(tmp_path / "no.py")]
     result = subprocess.run(command, cwd=HOME, capture_output=True, text=True, check=False)
     assert (result.returncode, result.stdout) == (2, "")
     assert "there is no file" in result.stderr

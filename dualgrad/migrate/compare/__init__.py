@@ -186,7 +186,7 @@ def by_way_of_ours(golden: Golden, path: Path, known: Map, comparison: Compariso
     """
     with tempfile.TemporaryDirectory() as folder:
         ours, findings = Path(folder) / "ours", Path(folder) / "findings.json"
-        command = [sys.executable, "-m", "dualgrad.migrate", "compare", str(golden.folder)]
+        command = [sys.executable, "-m", "dualgrad", "compare", str(golden.folder)]
         home = os.pathsep.join([str(Path(engine.__file__).parents[1]), os.environ.get("PYTHONPATH", "")])
         done = subprocess.run(
             [*command, "--again", str(ours), "--json", str(findings)],
