@@ -6,23 +6,16 @@ needs to know how the cotangents change when the eigenvalues part. The nodes bet
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Sequence
-from typing import Any
+from collections.abc import Sequence
 
 from engine.core.op import Node
 from engine.core.tape import Recording
 from engine.forward import forward
 from engine.ops.creation import zeros_like
 from engine.ops.spectral import direction, singular, singular_sloped, spectral, spectral_sloped
-from engine.powers import with_powers
 
 _SLOPED = {spectral: spectral_sloped, singular: singular_sloped}
 """What stands for a gradient once it is known how operand 0 changes along `direction` of operand 2."""
-
-
-def prepared(nodes: Sequence[Node], sources: Iterable[Any], stop: Iterable[Any] = ()) -> Sequence[Node]:
-    """The nodes for a reverse walk, such that it finds what is smooth at points where a step on the way is not."""
-    return with_powers(with_slopes(nodes), sources, stop)
 
 
 def with_slopes(nodes: Sequence[Node]) -> Sequence[Node]:

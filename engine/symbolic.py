@@ -20,7 +20,7 @@ from engine.ops.creation import ones_like, zeros_like
 from engine.ops.indexed_slices import IndexedSlices
 from engine.reverse import reverse
 from engine.runtime.errors import DTypeError, InvalidArgumentError, ShapeError
-from engine.slopes import prepared
+from engine.slopes import with_slopes
 
 
 def as_list(x: Any) -> list[Any]:
@@ -73,7 +73,7 @@ def gradients(
     usable = [(y, seed) for y, seed in seeds if dtype_of(y).is_differentiable]
     kept = [w if dtype_of(w).is_differentiable else None for w in wanted]
     differentiated = [w for w in kept if w is not None]
-    nodes = prepared(ancestors([y for y, _ in usable], differentiated, stop), differentiated, stop)
+    nodes = with_slopes(ancestors([y for y, _ in usable], differentiated, stop))
     found = reverse(nodes, usable, differentiated, stop, sparse=True, pairwise=pairwise, ones=grad_ys is None)
     by_id = {id(w): g for w, g in zip(differentiated, found, strict=True)}
     results = [None if w is None else by_id[id(w)] for w in kept]

@@ -18,7 +18,7 @@ from engine.core.value import Value, as_array, dtype_of
 from engine.forward import forward
 from engine.ops.creation import zeros_like
 from engine.reverse import reverse
-from engine.slopes import prepared
+from engine.slopes import with_slopes
 
 
 def recorded(fn: Callable[..., Any], *args: Any) -> tuple[Sequence[Node], tuple[Any, ...], Any]:
@@ -82,7 +82,7 @@ def vjp(fn: Callable[..., Any], *args: Any) -> tuple[Any, Callable[[Any], list[A
     nodes, inputs, out = recorded(fn, *args)
 
     def pull(ct: Any) -> list[Any]:
-        found = reverse(prepared(nodes, inputs), zip(flatten(out), map(as_value, flatten(ct)), strict=True), inputs)
+        found = reverse(with_slopes(nodes), zip(flatten(out), map(as_value, flatten(ct)), strict=True), inputs)
         return [as_value(zeros_like(x) if c is None else c) for c, x in zip(found, inputs, strict=True)]
 
     return out, pull

@@ -18,7 +18,7 @@ from engine.core.op import distinct
 from engine.core.tape import Tape
 from engine.gradient_tape import GradientTape
 from engine.reverse import reverse
-from engine.slopes import prepared
+from engine.slopes import with_slopes
 from tests.op_table import CASES, case_id
 from tests.row import Row
 from tests.support import assert_same_bits, bits, differentiable, random_like
@@ -91,7 +91,7 @@ def test_rules_of_every_op(row: Row, dtype: str, batched: bool) -> None:
                 seeds = [(o, Batched(random_like(rng, o, 3), level)) for o in outputs]
             else:
                 seeds = [(o, random_like(rng, o)) for o in outputs]
-            expected = reverse(prepared(tape.nodes, sources), seeds, sources)
+            expected = reverse(with_slopes(tape.nodes), seeds, sources)
             got = replayed(tape.nodes, seeds, sources)
         assert [type(g) is Batched for g in got] == [type(e) is Batched for e in expected]
         assert_same_bits([_inner(g) for g in got], [_inner(e) for e in expected])

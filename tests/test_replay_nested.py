@@ -14,7 +14,7 @@ from engine.core.eager import EagerTensor
 from engine.core.tape import Tape
 from engine.reverse import reverse
 from engine.runtime.errors import UnimplementedError
-from engine.slopes import prepared
+from engine.slopes import with_slopes
 from tests.op_table import case_id
 from tests.row import Row
 from tests.support import assert_same_bits, differentiable, random_like
@@ -32,7 +32,7 @@ def test_rules_of_every_op_while_another_tape_records(row: Row, dtype: str) -> N
 
 
 def _walk(nodes: Any, seeds: Any, sources: Any) -> list[Any]:
-    return reverse(prepared(nodes, sources), seeds, sources)
+    return reverse(with_slopes(nodes), seeds, sources)
 
 
 def _twice(walk: Callable[..., Any], row: Row, arrays: Any, step: int) -> list[Any]:

@@ -35,7 +35,7 @@ from engine.core.variable import Variable
 from engine.ops.indexed_slices import IndexedSlices, stand_in
 from engine.reverse import reverse
 from engine.runtime.cache import Cache
-from engine.slopes import prepared
+from engine.slopes import with_slopes
 
 COMPILE_AFTER = 2
 """How often a structure must have been walked before it is worth compiling."""
@@ -281,8 +281,7 @@ def replayed(
             made = _compile(nodes, structure, seeds, sources, *options, recorded)
             if made is not None:
                 _compiled.put(key, made)
-    nodes = prepared(nodes, sources)
-    return reverse(nodes, seeds, sources, sparse=sparse, pairwise=pairwise, ones=ones)
+    return reverse(with_slopes(nodes), seeds, sources, sparse=sparse, pairwise=pairwise, ones=ones)
 
 
 def _compile(
@@ -308,8 +307,7 @@ def _compile(
             for (t, _), s, level in zip(seeds, given, levels, strict=True)
         ]
         wanted_of = [of.get(id(s), s) for s in sources]
-        again_nodes = prepared(again.nodes, wanted_of)
-        found = reverse(again_nodes, pairs, wanted_of, sparse=sparse, pairwise=pairwise, ones=ones)
+        found = reverse(with_slopes(again.nodes), pairs, wanted_of, sparse=sparse, pairwise=pairwise, ones=ones)
     parts = [(g.values, g.indices) if type(g) is IndexedSlices else () if g is None else (array_of(g),) for g in found]
     wanted = [part for group in parts for part in group]
     order = iter(range(len(wanted)))

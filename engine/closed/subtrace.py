@@ -37,7 +37,7 @@ from engine.forward import forward
 from engine.ops.creation import zeros_like
 from engine.reverse import reverse
 from engine.runtime.cache import Cache
-from engine.slopes import prepared
+from engine.slopes import with_slopes
 
 R = TypeVar("R")
 
@@ -257,7 +257,7 @@ class SubTrace:
             seeds = [(body.operand(outputs[i]), ct) for i, ct in zip(given, values[count:cut_off], strict=True)]
             nodes = list(body.nodes)
             ends = [values[i] for i in wanted]
-            found = reverse(prepared(nodes, ends), [*known, *seeds], ends)
+            found = reverse(with_slopes(nodes), [*known, *seeds], ends)
             filled = [
                 zeros_like(values[i]) if g is None else _known(g, values[i]) for i, g in zip(wanted, found, strict=True)
             ]

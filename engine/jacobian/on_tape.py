@@ -60,7 +60,7 @@ from engine.ops.creation import ones_like, zeros_like
 from engine.ops.shape import reshape
 from engine.reverse import reverse
 from engine.runtime.errors import InvalidArgumentError, ShapeError
-from engine.slopes import prepared, with_slopes
+from engine.slopes import with_slopes
 
 
 class TapeDerivatives:
@@ -451,8 +451,8 @@ class TapeDerivatives:
         walk.tracked = self._tape.tracked.copy()
         walk.start()
         try:
-            nodes = prepared(self._tape.nodes, wanted)
-            found = reverse(nodes, [(t, ones_like(t)) for t in targets if self._usable(t)], wanted, ones=True)
+            seeds = [(t, ones_like(t)) for t in targets if self._usable(t)]
+            found = reverse(with_slopes(self._tape.nodes), seeds, wanted, ones=True)
         finally:
             walk.stop()
         return [*self._tape.nodes, *walk.nodes], [

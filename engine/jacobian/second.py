@@ -36,7 +36,7 @@ from engine.ops.creation import ones_like, zeros_like
 from engine.ops.shape import reshape, transpose
 from engine.reverse import reverse
 from engine.runtime.errors import ShapeError
-from engine.slopes import prepared, with_slopes
+from engine.slopes import with_slopes
 
 
 class UnknownShapesError(ShapeError):
@@ -117,7 +117,7 @@ def _walked(nodes: Sequence[Node], path: Path) -> list[Any]:
     """The gradients of the sum of all targets of a path, zeros where there is none."""
     sources = [path.values[slot] for slot in path.sources]
     seeds = [(path.values[slot], ones_like(path.values[slot])) for slot in dict.fromkeys(path.targets)]
-    found = reverse(prepared(nodes, sources), seeds, sources)
+    found = reverse(with_slopes(nodes), seeds, sources)
     return [zeros_like(s) if g is None else g for g, s in zip(found, sources, strict=True)]
 
 
