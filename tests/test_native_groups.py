@@ -15,7 +15,7 @@ from engine.executor import encoding, fusion, grouping
 from engine.executor.grouping import Group
 from engine.executor.refs import Root, Row
 from engine.ops import arithmetic, complexes, explog, extrema, joining, reduce, shape, trig
-from engine.ops.compare import cast_like, where
+from engine.ops.compare import cast_like, keep_chosen, where
 from tests.support import assert_same_bits
 from tests.test_native import check_random_programs, derived, natively, other
 from tests.test_program import lowered
@@ -89,7 +89,9 @@ def guarded(x: Any, y: Any) -> Any:
     """Products in which a zero stays zero."""
     a = scale(x - y, y * x) + scale(y + x, scale(x * 2.0, y) - 1.0) + scale(y, x * y - 2.0 * x)
     b = a - scale(x - 3.0 * y, y + y) + scale(x - 5.0 * y, x + x)
-    return b + scale(x - 7.0 * y, cast_like(x < y, x)) + scale(x - 9.0 * y, cast_like(x > y, x), either=True)
+    c = b + scale(x - 7.0 * y, cast_like(x < y, x)) + scale(x - 9.0 * y, cast_like(x > y, x), either=True)
+    chosen = cast_like(y > 0.0, y)
+    return keep_chosen(x / y, chosen, fixed=True) * c + keep_chosen(x, cast_like(x < y, x) * y, fixed=True)
 
 
 def normalized(x: Any, y: Any) -> Any:
@@ -177,7 +179,7 @@ def test_arithmetic_stays_in_registers(groups: list[Group]) -> None:
                     assert_same(table(*given), program.run_generated(*given), f"{size} {dtype}")
     names = {row.loop[0] for group in groups for row in group.rows if isinstance(row.loop[0], str)}
     letters = {letter for name in names if name.startswith("fused") for letter in name[8:]}
-    assert set("l+-*/nQ2stagibeXY") <= letters
+    assert set("l+-*/nQ2stagibeXYkK") <= letters
     assert (
         letters & set("GH")
         and letters & set("IJ")

@@ -19,7 +19,7 @@
 static const signed char takes[256] = {
     ['n'] = 1, ['Q'] = 1, ['2'] = 1, ['i'] = 1, ['a'] = 1, ['g'] = 1, ['l'] = 2, ['+'] = 2, ['-'] = 2, ['r'] = 2, ['*'] = 2, ['/'] = 2, ['q'] = 2,
     ['s'] = 2, ['t'] = 2, ['M'] = 2, ['N'] = 2, ['m'] = 2, ['o'] = 2, ['A'] = 3, ['B'] = 3, ['C'] = 3, ['D'] = 3, ['E'] = 3, ['F'] = 3,
-    ['G'] = 2, ['H'] = 2, ['I'] = 2, ['J'] = 2, ['b'] = 2, ['e'] = 2, ['X'] = 3, ['Y'] = 3,
+    ['G'] = 2, ['H'] = 2, ['I'] = 2, ['J'] = 2, ['b'] = 2, ['e'] = 2, ['X'] = 3, ['Y'] = 3, ['k'] = 2, ['K'] = 2,
 };
 #define TAKEN(LETTER) (takes[(unsigned char)(LETTER)] - 1)
 #define FIRST_IS_BOOLEAN(LETTER) ((LETTER) == 'b' || (LETTER) == 'I' || (LETTER) == 'J' || (LETTER) == 'X' || (LETTER) == 'Y')
@@ -58,6 +58,8 @@ static const signed char takes[256] = {
         ONCE(product); \
         (VEC)((MASK)product & ~((product != product) & (((X) == 0) | (other == 0)))); \
     })
+/* what is no number is zero where nobody chose it */
+#define KEPT(X, CHOSEN) ((VEC)((MASK)(X) & ~(((X) != (X)) & ((CHOSEN) == 0))))
 #if defined(__x86_64__)
 #define ONCE(X) __asm__("" : "+v"(X)) /* else it is computed once to be looked at, and again to be kept */
 #else
@@ -137,6 +139,8 @@ static const npy_int64 word_of_d[8] = {0}, byte_of_d[8] = {(npy_int64)BYTE(0, 8)
                 case 'E': EACH(a - SCALED(b, c)) \
                 case 'F': EACH(SCALED(b, c) - a) \
                 case 'e': EACH(EITHER(a, b)) \
+                case 'k': EACH(KEPT(a, b)) \
+                case 'K': EACH(KEPT(b, a)) \
                 case 'b': EACH(ONE_AT(at_part)) \
                 case 'G': EACH(SCALED(a, b + b)) \
                 case 'H': EACH(SCALED(a, (TYPE)1 / b)) \

@@ -31,9 +31,10 @@ _TWO = {
     "larger": "MN",
     "smaller": "mo",
     "select": "XY",
+    "kept": "kK",
 }
 """Its letter where the first operand is what the steps before it gave, and where the second one is."""
-_OWN = ("copy", "negative", "scale", "either", "larger", "smaller", "select", "cast_b")
+_OWN = ("copy", "negative", "scale", "either", "larger", "smaller", "select", "kept", "cast_b")
 """Those that are loops of our own."""
 _BOTH = {"add": "2", "multiply": "Q"}
 """Its letter where both are."""
