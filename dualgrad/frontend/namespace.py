@@ -79,7 +79,7 @@ def offer(module: ModuleType, path: str) -> dict[str, str]:
             front_end = path.partition(".")[0]
             if where.startswith(OPS):
                 value = LIFT[front_end](value, f"{path}.{name}".partition(".")[2])
-            elif where.startswith("dualgrad.frontend."):
+            elif where.startswith("dualgrad."):
                 value = as_offered(value, front_end)
         else:
             offer(value, f"{path}.{name}")

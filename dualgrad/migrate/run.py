@@ -61,9 +61,10 @@ def program(name: str) -> Path:
         path = path / "__main__.py"
     if not path.is_file():
         raise ValueError(f"there is no file {name}")
-    in_the_way = [name for name in PACKAGES if (path.parent / f"{name}.py").exists() or (path.parent / name).is_dir()]
+    beside = [path.parent / name for package in PACKAGES for name in (f"{package}.py", package)]
+    in_the_way = [other for other in beside if (other.exists() if other.suffix else other.is_dir())]
     if in_the_way and path.parent.resolve() != Path(HOME):
-        raise ValueError(f"{path.parent / in_the_way[0]} has the name of a package of dualgrad. Rename it.")
+        raise ValueError(f"{in_the_way[0]} has the name of a package of dualgrad. Rename it.")
     return path
 
 
