@@ -13,7 +13,8 @@ from collections.abc import Iterable, Iterator
 from dataclasses import dataclass
 from typing import Any
 
-import dualgrad.extras.ops
+import dualgrad.data
+import dualgrad.extras
 import engine
 import engine.numpy_api.operators
 from engine.core.op import FROM_VJP, Op
@@ -103,7 +104,7 @@ def _ops_in(value: Any) -> Iterable[Op]:
 
 
 ROWS: tuple[Row, ...] = tuple(_rows())
-OPS: dict[str, Op] = dict([*_ops(engine), *_ops(dualgrad.extras.ops)])
+OPS: dict[str, Op] = dict(op for package in (engine, dualgrad.data, dualgrad.extras) for op in _ops(package))
 """Where each op was found (``engine.ops.trig.sin``), and the op."""
 
 CASES = [(row, dtype) for row in ROWS for dtype in row.dtypes]

@@ -230,7 +230,7 @@ def page() -> Iterator[str]:
     yield "## Functions"
     yield ""
     for module in sorted(lines):
-        yield f"### {module.removeprefix('engine.ops.')}"
+        yield f"### {module.removeprefix('engine.ops.').removeprefix('dualgrad.extras.ops.')}"
         yield ""
         yield from table(
             ("function", "graph_api", "tape_api", *rules_head),

@@ -4,13 +4,13 @@ As with `dualgrad.migrate.watch`, the methods are replaced while somebody watche
 told here: there the runs of sessions tell it.
 
 >>> import tape_api as tf
->>> x = tf.AnyVariable(3.0, name="x")
+>>> x = tf.Variable(3.0, name="x")
 >>> seen = []
 >>> with watching_tapes(seen.append):
 ...     with tf.GradientTape() as tape:
 ...         y = x * x
 ...     tf.optimizers.SGD(0.5).apply_gradients([(tape.gradient(y, x), x)])
-<tf.AnyVariable ... numpy=1>
+<tf.Variable ... numpy=1>
 >>> seen[0].kind, seen[0].gave, seen[1].kind, seen[1].after["x:0"]
 ('gradient', {'x:0': array(6., dtype=float32)}, 'apply', array(0., dtype=float32))
 """

@@ -196,7 +196,7 @@ def test_a_crash_while_another_crash_is_mended(tmp_path: Path) -> None:
 _SAVES = """
 import os, signal, sys
 import numpy as np
-from dualgrad.files import bundle, checkpoints, files
+from dualgrad.files import bundle, checkpoints
 
 folder, mine = sys.argv[1], float(sys.argv[2])
 prefix = os.path.join(folder, "m")

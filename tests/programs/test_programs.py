@@ -21,7 +21,7 @@ def test_a_program_prints_what_it_prints_under_tensorflow(program: Path, tmp_pat
     copy = tmp_path / program.name
     shutil.copy(program, copy)
     environment = {**os.environ, "PYTHONPATH": str(HOME)}
-    command = [sys.executable, "-m", "graph_api.migrate", "run", copy.name]
+    command = [sys.executable, "-m", "dualgrad", "run", copy.name]
     result = subprocess.run(command, cwd=tmp_path, env=environment, capture_output=True, text=True, check=False)
     assert result.returncode == 0, result.stderr
     assert differences(result.stdout, output_of(program).read_text(), tolerance(program)) == []
