@@ -6,9 +6,11 @@ import ast
 import graphlib
 import inspect
 import os
+import re
 import subprocess
 import sys
 from pathlib import Path
+from typing import Any
 
 import pytest
 
@@ -154,6 +156,37 @@ def test_public_functions_say_what_they_do(front_end: str) -> None:
         if not name.startswith("_") and (inspect.isroutine(value) or inspect.isclass(value)) and not value.__doc__
     ]
     assert silent == []
+
+
+def documented_parameters(docstring: str) -> list[str]:
+    """The names in the section of parameters of a docstring in numpydoc's style."""
+    section = re.search(r"^Parameters\n-+\n(.*?)(?:\n\n\w[\w ]*\n-+\n|\Z)", docstring, re.DOTALL | re.MULTILINE)
+    lines = section.group(1).splitlines() if section else []
+    names = [name for line in lines if line and not line[0].isspace() for name in line.partition(" :")[0].split(",")]
+    return [name for name in (name.strip(" *`") for name in names) if name.isidentifier()]
+
+
+def parameters(function: ast.FunctionDef) -> set[str] | None:
+    """The names of a function's parameters; None if it takes any keyword."""
+    arguments = function.args
+    every = [*arguments.posonlyargs, *arguments.args, *arguments.kwonlyargs]
+    return None if arguments.kwarg else {a.arg for a in (*every, *([arguments.vararg] if arguments.vararg else []))}
+
+
+@pytest.mark.parametrize("name", MODULES)
+def test_documented_parameters_exist(name: str) -> None:
+    untrue = []
+    for node in ast.walk(ast.parse(MODULES[name].read_text())):
+        if not isinstance(node, ast.FunctionDef | ast.ClassDef):
+            continue
+        maker: Any = node
+        if isinstance(node, ast.ClassDef):
+            makers = (f for f in node.body if isinstance(f, ast.FunctionDef) and f.name in ("__init__", "__new__"))
+            maker = next(makers, None)
+        own = None if maker is None else parameters(maker)
+        documented = documented_parameters(ast.get_docstring(node) or "")
+        untrue += [f"{node.name}({p})" for p in documented if own is not None and p not in own]
+    assert untrue == []
 
 
 # ---- somebody else's package of our name -----------------------------------------------------------------------------

@@ -1,4 +1,4 @@
-"""Ops, nodes, and `bind`, the only dispatch.
+"""Ops and nodes; calling an `Op` is the only dispatch.
 
 An `Op` is one frozen object that owns everything the engine ever asks about it:
 

@@ -2,7 +2,7 @@
 
 Three kinds of value exist besides plain arrays: eager ones (`engine.core.eager`), symbolic ones (`engine.core.trace`)
 and batched ones (`engine.core.batching`). They share operators (installed by `engine.numpy_api.operators`) and one
-method, `_bind`, by which `engine.core.op.bind` asks the most abstract operand what applying an op to it means.
+method, `_bind`: calling an `Op` asks the most abstract of its operands what applying the op to it means.
 
 Plain NumPy arrays are values too, as far as ops are concerned ("raw" values): an op applied to raw operands is its
 kernel. The walks use that to run gradient rules at NumPy's own speed.

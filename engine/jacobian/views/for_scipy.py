@@ -166,7 +166,7 @@ class SciPyFunction:
         The example point.
     pack : callable
         From arrays to the structure of the point.
-    options
+    format, mode, sparsity, max_bytes, executor
         See `for_scipy`.
 
     Attributes
