@@ -35,9 +35,10 @@ from engine.ops.creation import zeros_like
 from engine.ops.indexed_slices import IndexedSlices
 from engine.powers import with_powers
 from engine.runtime.errors import RuleError, ShapeError
+from engine.runtime.tuning import TUNING
 
 _COMPLEX = frozenset([np.dtype(np.complex64), np.dtype(np.complex128)])
-_MANY = 16
+_MANY = TUNING.joint_operands
 """Operands of an op from which on a rule for all of them at once pays."""
 
 

@@ -32,12 +32,13 @@ from engine.executor.staged import raises
 from engine.runtime.buffer_pool import empty
 from engine.runtime.commit import commit, in_order
 from engine.runtime.packs import copied, joined
+from engine.runtime.tuning import TUNING
 from optim.at_once import AtOnce
 from optim.pairs import Change, Pair
 
-LARGE = 1 << 16
+LARGE = TUNING.update_elements
 """Elements of a variable that is updated by itself."""
-MANY = 16
+MANY = TUNING.update_variables
 """Smaller variables that are updated together, at least."""
 
 _OTHERS = 3

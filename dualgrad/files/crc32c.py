@@ -13,9 +13,11 @@ from typing import Any
 
 import numpy as np
 
+from engine.runtime.tuning import TUNING
+
 _POLYNOMIAL = 0x82F63B78  # reversed
 _MASK_DELTA = 0xA282EAD8
-_SHORT = 2048
+_SHORT = TUNING.checksum_bytes
 """Buffers up to so many bytes are done by a loop in Python."""
 _LANES = 4096
 

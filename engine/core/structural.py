@@ -23,6 +23,7 @@ from engine.core.sums import add_over
 from engine.core.value import dtype_of, shape_of
 from engine.runtime.cache import cached
 from engine.runtime.errors import ShapeError
+from engine.runtime.tuning import TUNING
 
 # ---- reference ops: (x, ref) -> x in ref's shape ---------------------------------------------------------------------
 
@@ -226,7 +227,7 @@ def reshape_like(x: Any, ref: Any, **lead: int) -> Operand:
 # ---- scale: a cotangent times a partial derivative -------------------------------------------------------------------
 
 
-_FEW = 1 << 13
+_FEW = TUNING.nan_elements
 """Elements up to which a product is the quickest reduction."""
 
 

@@ -14,7 +14,7 @@ from engine.runtime.tuning import TUNING
 _LEAST = TUNING.sum_elements
 """Elements of one sum's rows from which on a product with ones is quicker. Not of the whole stack: whatever part of a
 stack is summed, each sum is made in the same way."""
-_MOST = 1 << 12
+_MOST = TUNING.sum_rows
 """Rows in one product."""
 _ONES = {np.dtype(t): np.ones(_MOST, t) for t in (np.float32, np.float64)}
 

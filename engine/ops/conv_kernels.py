@@ -41,12 +41,13 @@ from engine.ops.windows import (
 )
 from engine.runtime.blas import multiplies_in_place
 from engine.runtime.buffer_pool import empty
+from engine.runtime.tuning import TUNING
 
-MANY_CHANNELS = 4
+MANY_CHANNELS = TUNING.conv_channels
 """Where each pixel has fewer, pixels rather than channels lie beside each other when taps are added up."""
 _FULL = 16
 """Channels that fill a register."""
-_MORE_OUTPUTS = 4
+_MORE_OUTPUTS = TUNING.conv_outputs
 """Times as many outputs as channels with which the transpose is a convolution, if small products are made in place."""
 
 # ---- what the kernels share ------------------------------------------------------------------------------------------

@@ -77,7 +77,7 @@ def _fold_rows(a: Any, b: Any) -> np.ndarray:
     return _two_matrices(a.reshape(math.prod(batch) * n, k), b).reshape(*batch, n, b.shape[1])
 
 
-NARROW = 3
+NARROW = TUNING.narrow_columns
 """Columns up to which many products with one matrix are one product, though what it gives is transposed in memory."""
 FEW = TUNING.dot_elements
 """Up to so many elements in the result `dot` is quicker than `matmul`. It makes the same BLAS calls with less ado, but

@@ -42,8 +42,9 @@ from engine.ops.windows import (
 )
 from engine.runtime.buffer_pool import empty
 from engine.runtime.cache import cached
+from engine.runtime.tuning import TUNING
 
-_BLOCK = 1 << 19
+_BLOCK = TUNING.pool_numbers
 """How many numbers of the data are dealt with at a time."""
 
 _FEW = 1 << 14

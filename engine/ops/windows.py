@@ -29,14 +29,15 @@ from engine.ops.shape import as_dims, known_dims, shape
 from engine.runtime.cache import cached
 from engine.runtime.errors import InvalidArgumentError, ShapeError
 from engine.runtime.extension import extension
+from engine.runtime.tuning import TUNING
 
 Dims = tuple[int | None, ...]
 
-CACHE = 1 << 19
+CACHE = TUNING.window_numbers
 """How many numbers a kernel lays side by side at a time, so that they stay in the processor's cache."""
 _MOST_TAPS = 1 << 20
 """Entries of a window that is larger than the data by more than padding makes sense of."""
-PASSES = 8
+PASSES = TUNING.window_passes
 """Work that goes over each number several times is done on parts so many times smaller."""
 
 in_c: Any = extension("engine.ops._windows")[0]
@@ -232,7 +233,7 @@ def blocks(
 # NumPy's elementwise functions are fast along lines of numbers that lie beside each other in memory. In a view of
 # neighbouring pixels such a line goes over the pixels; if some are left out, each pixel is a line of its own.
 
-LINE = 128
+LINE = TUNING.window_line
 """So many numbers beside each other make a line that is worth a loop of its own."""
 
 

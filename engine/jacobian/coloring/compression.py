@@ -33,11 +33,12 @@ from scipy.sparse import csr_array
 from engine.jacobian.coloring.greedy import improve, sequential, star
 from engine.jacobian.coloring.lattice import conflicts, entry_rows, lattice, positions
 from engine.runtime.errors import InvalidArgumentError
+from engine.runtime.tuning import TUNING
 
-SMALL = 200_000  # entries below which time hardly matters, and more is tried
-SMALL_GRAPH = 1_000_000  # entries up to which a star colouring is looked for, in a Python loop
-MASKS = 512  # bits for each entry that such loops may hold
-PATIENCE = 4  # visits to each entry, in search of fewer colours
+SMALL = TUNING.coloring_entries  # entries below which time hardly matters, and more is tried
+SMALL_GRAPH = TUNING.star_coloring_entries  # entries up to which a star colouring is looked for, in a Python loop
+MASKS = TUNING.coloring_masks  # bits for each entry that such loops may hold
+PATIENCE = TUNING.coloring_visits  # visits to each entry, in search of fewer colours
 
 
 @dataclass(frozen=True, eq=False)

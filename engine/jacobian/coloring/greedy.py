@@ -25,7 +25,9 @@ from itertools import pairwise
 import numpy as np
 from scipy.sparse import csr_array
 
-CHUNK = 2**20  # entries that become Python integers at a time
+from engine.runtime.tuning import TUNING
+
+CHUNK = TUNING.coloring_chunk  # entries that become Python integers at a time
 WORD = 64  # bits
 
 

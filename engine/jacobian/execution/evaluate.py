@@ -39,7 +39,7 @@ from engine.runtime.tuning import TUNING
 
 _AXES, _SLICES = 4, TUNING.slice_concat_slices
 """Axes whose order may pick all elements; slices that may do it in their place."""
-_SMALL = 1 << 16
+_SMALL = TUNING.index_elements
 """Elements of a block up to which an index for each is no burden."""
 
 

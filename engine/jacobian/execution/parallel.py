@@ -41,10 +41,11 @@ from engine.runtime.cache import Cache
 from engine.runtime.errors import InvalidArgumentError, UnimplementedError
 from engine.runtime.ownership import own_results
 from engine.runtime.shared_file import Packed, Room, shared_file
+from engine.runtime.tuning import TUNING
 
-_LARGE = 1 << 12
+_LARGE = TUNING.twin_bytes
 """Bytes of an array from which on it pays to see whether there is another like it."""
-_SPAN = 8
+_SPAN = TUNING.view_span
 """A view is sent with the memory between its elements, unless that is so many times as much."""
 _CAPACITY = 64
 """Programs that a worker keeps."""

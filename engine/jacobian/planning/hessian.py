@@ -23,8 +23,9 @@ from engine.jacobian.planning.cost import PICK
 from engine.jacobian.planning.direction import Group, PlannedSweep
 from engine.jacobian.structure.path import Path
 from engine.jacobian.structure.pattern import Pattern
+from engine.runtime.tuning import TUNING
 
-_MOST = 5_000
+_MOST = TUNING.star_entries
 """Entries up to which a star colouring is looked for, in a Python loop that takes about 2 us for each. Where there are
 more, it pays to have a look if some rows are much longer than the others."""
 

@@ -38,9 +38,10 @@ from engine.jacobian.structure.through_sums import peel_sums
 from engine.linearity import not_linear
 from engine.runtime.cache import Cache
 from engine.runtime.errors import InvalidArgumentError
+from engine.runtime.tuning import TUNING
 
 MODES = ("auto", "forward", "reverse")
-_THIN = 16
+_THIN = TUNING.thin_block
 """Rows or columns up to which a block that is full may stand among sparse ones."""
 _CAPACITY = 128
 _KEPT_BYTES = 1 << 29

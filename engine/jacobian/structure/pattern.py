@@ -18,16 +18,17 @@ import numpy as np
 from scipy.sparse import csr_array
 
 from engine.core.sparsity import Labels, Link
+from engine.runtime.tuning import TUNING
 
-SMALL = 10_000
+SMALL = TUNING.exact_entries
 """Patterns of so few entries are kept exactly: they cost nothing."""
-FULLEST = 3
+FULLEST = TUNING.fullest
 """Larger ones become dense when more than 1 in so many entries is set.
 
 Colouring such a pattern would save little (with 1 in 3 set, at most two thirds of the sweeps), and following it through
 a computation would cost about as much as the dense Jacobian itself.
 """
-TABLE = 1 << 17
+TABLE = TUNING.table_elements
 """Elements of a matrix up to which it is written out."""
 
 

@@ -24,6 +24,7 @@ from engine.jacobian.structure.path import Path, between
 from engine.jacobian.structure.peeling import MOST, IndexMap
 from engine.ops.arithmetic import add, negative, subtract
 from engine.ops.reduce import reduce_sum_op
+from engine.runtime.tuning import TUNING
 
 _COEFFICIENTS = {
     add: (1, 1),
@@ -34,7 +35,7 @@ _COEFFICIENTS = {
     sum_axis: (1,),
 }
 """What the elements of each operand are multiplied by where ops add them up; moves have 1."""
-_ENTRIES = 1 << 22
+_ENTRIES = TUNING.coefficient_entries
 """Entries of a matrix of coefficients up to which it is looked through a sum."""
 
 
