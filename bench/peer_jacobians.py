@@ -89,7 +89,7 @@ def fastest(ways: Ways) -> str:
 
 
 def warm_seconds(ways: Ways) -> dict[str, float]:
-    """What each way takes once it is warm: the least of a few calls, of one if that is long."""
+    """The seconds of each way once it is warm: the least of a few calls, of one if that is long."""
     return {name: _seconds(run) for name, run in ways.items()}
 
 

@@ -25,7 +25,7 @@ _MARKERS = ("triangle", "diamond", "point down", "cross", "star", "ring", "squar
 
 
 def styles(modes: Sequence[str]) -> dict[str, Style]:
-    """What each mode looks like: ours always the same, peers in turn."""
+    """The style of each mode: ours always the same, peers in turn."""
     # 6 colours and 7 markers: 42 peers before one looks like another
     others = (Style(_COLOURS[i % 6], _MARKERS[i % 7]) for i in itertools.count())
     return {m: _OWN.get(m) or next(others) for m in modes}

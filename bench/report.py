@@ -86,7 +86,7 @@ def sections(out: Path, steps: int = 400, examples: int = 16, seconds: float = 1
 
 @dataclass(frozen=True)
 class Training:
-    """What training in both modes gave.
+    """The results of training in both modes.
 
     Attributes
     ----------

@@ -31,7 +31,7 @@ MARKERS: dict[str, list[tuple[float, float]]] = {
 
 @dataclass(frozen=True)
 class Style:
-    """What a series looks like."""
+    """The looks of a series."""
 
     colour: str
     marker: str = "disc"

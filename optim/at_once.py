@@ -123,7 +123,7 @@ class _Numbers:
         self.arrays = [x._array for items in self._items for _, x in items if type(x) is EagerTensor]
 
     def key(self) -> tuple[Any, ...]:
-        """What else the program depends on.
+        """The other things that the program depends on.
 
         Raises
         ------

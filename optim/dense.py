@@ -50,7 +50,7 @@ Found = tuple[UpdateLoop, list[np.ndarray], list[str]]
 
 
 class Plan:
-    """What a step need not find out again if the last one had the same variables.
+    """The plan of a step, which later steps need not make again if they have the same variables.
 
     Parameters
     ----------

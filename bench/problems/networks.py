@@ -300,7 +300,7 @@ AUTOENCODER = Problem(
 )
 
 SMALLEST = 1e-5
-"""What is added to a variance, so that none is zero."""
+"""The number that is added to a variance, so that none is zero."""
 
 
 def layer_norm(tf: Any, gain: Any, shift: Any, first: Any, second: Any, tokens: Any, wanted: Any) -> Operand:

@@ -211,7 +211,7 @@ class Concatenated(Stage):
 
     @property
     def spec(self) -> Spec:
-        """What is known of both."""
+        """The spec that holds for both."""
         return self._spec
 
     def stream(self, env: Environment) -> Stream:

@@ -121,7 +121,7 @@ class Trainer(Bound):
             metric.reset_state()
 
     def get_metrics_result(self) -> dict[str, Any]:
-        """What the metrics say so far, by their names."""
+        """The values of the metrics so far, by their names."""
         logs: dict[str, Any] = {}
         for metric in self.metrics:
             result = metric.result()
@@ -438,7 +438,7 @@ class Trainer(Bound):
         return self.host.tensor(x) if isinstance(x, (np.ndarray, np.generic)) else x
 
     def _in_order(self, logs: dict[str, Any], return_dict: bool) -> float | list[float] | dict[str, Any]:
-        """What `metrics_names` names, with the parts of `CompiledMetrics`, and then the rest in the order of names."""
+        """The logs in the order of `metrics_names`, with the parts of `CompiledMetrics`; then the rest by name."""
         names = [
             m.name for whole in self.metrics for m in (whole.metrics if isinstance(whole, CompiledMetrics) else [whole])
         ]

@@ -41,7 +41,7 @@ def check_predicate(name: str, argument: str, aval: Aval) -> None:
 
 
 def joined(a: Aval, b: Aval) -> Aval:
-    """What is known of a value that is one of two."""
+    """The aval of a value that is one of two: all that holds for both."""
     if a.shape is None or b.shape is None or len(a.shape) != len(b.shape):
         return Aval(None, a.dtype)
     return Aval(tuple([p if p == q else None for p, q in zip(a.shape, b.shape, strict=True)]), a.dtype)

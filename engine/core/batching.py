@@ -58,7 +58,7 @@ def batch_level() -> Iterator[int]:
 
 
 class NotBatched:
-    """What a batch rule returns for an output that is the same for the whole batch."""
+    """The answer of a batch rule for an output that is the same for the whole batch."""
 
     __slots__ = ("value",)
 
@@ -151,7 +151,7 @@ class UnknownRankError(ShapeError):
 
 
 Batches = Operand | NotBatched | Sequence[Operand | NotBatched]
-"""What a batch rule gives: per result one value that holds those of the whole batch, or that is the same for all."""
+"""The answer of a batch rule: per result one value that holds those of the whole batch, or that is the same for all."""
 
 BatchRule = Callable[[Op, int, tuple[bool, ...], tuple[Any, ...], dict[str, Any]], Batches]
 

@@ -275,7 +275,7 @@ class Cotangent:
         return self._selects or "either" in params
 
     def factor(self, out: Any, inputs: Sequence[Any], params: dict[str, Any]) -> Any:
-        """What the cotangent is multiplied by; the numbers 1 and -1 as they are."""
+        """The factor of the cotangent; the numbers 1 and -1 as they are."""
         return conj(self._partial(out, *inputs, **params)) if callable(self._partial) else self._partial
 
     def summed(self, ct: Any, inputs: Sequence[Any]) -> Operand:
@@ -300,7 +300,7 @@ class Tangent:
         return self._selects or "either" in params
 
     def factor(self, out: Any, inputs: Sequence[Any], params: dict[str, Any]) -> Any:
-        """What the tangent is multiplied by; the numbers 1 and -1 as they are."""
+        """The factor of the tangent; the numbers 1 and -1 as they are."""
         return self._partial(out, *inputs, **params) if callable(self._partial) else self._partial
 
     def __call__(self, t: Any, out: Any, *inputs: Any, **params: Any) -> Operand:  # noqa: D102 - a rule

@@ -132,7 +132,7 @@ class Zero:
 
 
 def not_an_array(caller: FrameType) -> np.ndarray | None:
-    """What ``__array__`` gives where SciPy would rather leave a product to the other operand; None elsewhere.
+    """Answer ``__array__`` where SciPy would rather leave a product to the other operand; None elsewhere.
 
     ``sparse_matrix @ value`` asks `value` for its array. An array of rank 0 of an object says that it has none, and
     Python goes on to ask for ``value.__rmatmul__``.
@@ -253,7 +253,7 @@ def _strings(value: Any, name: str) -> np.ndarray:
 
 
 class NotCopied:
-    """What cannot be copied or pickled, and says so: part of its meaning is that there is one of it."""
+    """An object that cannot be copied or pickled, and says so: part of its meaning is that there is one of it."""
 
     __slots__ = ()
 
@@ -315,7 +315,7 @@ def fits(array: Any, dtype: np.dtype) -> bool:
 
 
 def as_declared(value: Any, dtype: DType, name: str) -> Operand:
-    """What a user's function has returned, as an array of the dtype it was said to return.
+    """The result of a user's function, as an array of the dtype it was said to return.
 
     Raises
     ------

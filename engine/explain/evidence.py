@@ -1,4 +1,4 @@
-"""What is known of how values came about: the nodes of a graph, what a tape recorded, what a witness saw beside it."""
+"""Evidence of how values came about: the nodes of a graph, what a tape recorded, what a witness saw beside it."""
 
 from __future__ import annotations
 
@@ -116,7 +116,7 @@ def _knowledge(tape: Tape, target: Any, source: Any) -> tuple[int, int, int]:
 
 
 def label(value: Any, otherwise: str) -> str:
-    """What a message calls a value: its name if it has one."""
+    """The name of a value in a message: its own if it has one."""
     name = getattr(value, "name", None)
     if isinstance(value, (Variable, Symbol)) and isinstance(name, str):
         return f"variable {name!r}" if isinstance(value, Variable) else f"tensor {name!r}"
@@ -124,7 +124,7 @@ def label(value: Any, otherwise: str) -> str:
 
 
 def op_label(node: Node) -> str:
-    """What a message calls an op: its public name, and its name in the graph."""
+    """The name of an op in a message: its public name, and its name in the graph."""
     public = node.op.title
     public = {"truncate": "cast", "select": "where", "custom_call": "custom_gradient"}.get(public, public)
     name = getattr(node, "name", None)

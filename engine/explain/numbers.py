@@ -71,7 +71,7 @@ class Walk:
 
 
 def of_numbers(case: Case, session: Any, feed_dict: Any) -> tuple[list[Finding], Any]:
-    """What is to be said of the numbers of a connected target, and the gradient; nothing without numbers."""
+    """Findings about the numbers of a connected target, and the gradient; none without numbers."""
     try:
         walk = _walk(case, session, feed_dict)
     except UnimplementedError:

@@ -24,7 +24,7 @@ _BLUE, _RED, _GREY = "#1f5fbf", "#c62828", "#8a8a8a"
 
 @dataclass
 class Picture:
-    """What is drawn.
+    """A picture: the nodes and edges that are drawn.
 
     Attributes
     ----------

@@ -24,7 +24,7 @@ class Break(NamedTuple):
 
 @dataclass
 class Search:
-    """What the two walks found.
+    """The result of the two walks.
 
     Attributes
     ----------

@@ -115,7 +115,7 @@ class JacobianPlan:
         return _bound(self.plan.in_chunks(count), self._known_path(), self._format, self._fixed)
 
     def _elsewhere(self, arrays: Sequence[Any], executor: Executor) -> Sequence[Any]:
-        """What the program gives, by an executor."""
+        """The results of the program, computed by an executor."""
         over = spread_over(executor)
         if over not in self._spread:
             path = self._known_path()
@@ -225,7 +225,7 @@ def bound(plan: Plan, path: Path, format: str, recorded: Sequence[Node] = ()) ->
 
 
 def contents_besides(recorded: Sequence[Node]) -> Callable[[Any], np.ndarray | None]:
-    """What a plan for other points may know: what was not computed in the recording, or follows from shapes alone."""
+    """The contents that a plan for other points may know: not computed in the recording, or told by shapes alone."""
     computed: set[int] = set()
     for node in recorded:
         # what is a source has derivatives

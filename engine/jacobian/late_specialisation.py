@@ -136,7 +136,7 @@ class _OnPath(Recipe):
         self.copy = PathCopy(path)
 
     def results(self, path: Path) -> list[Any]:
-        """What is computed."""
+        """The results to compute from a path."""
         raise NotImplementedError
 
     def made(self, given: Sequence[Aval]) -> SubTrace:
@@ -294,7 +294,7 @@ def deferred_diagonal(path: Path, options: Options) -> Operand:
 
 
 def deferred_rows(path: Path, mode: str) -> Operand:
-    """What `batch_jacobian` gives for a path with unknown shapes."""
+    """The deferred `batch_jacobian` of a path with unknown shapes."""
     return _applied(_Rows, path, mode)[0]
 
 

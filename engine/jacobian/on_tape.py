@@ -64,7 +64,7 @@ from engine.slopes import with_slopes
 
 
 class TapeDerivatives:
-    """What `GradientTape` derives from; see there."""
+    """The base of `GradientTape`; see there."""
 
     _tape: Tape
     _note_missing: Any

@@ -95,7 +95,7 @@ def _gradient(mirror: Mirror) -> tuple[list[Any], list[Any], Path]:
 
 
 def _recorded(path: Path) -> tuple[Mirror, list[Any], list[Any], Path, _Numbers]:
-    """What `_differentiated` gives, the gradients computed from arrays and recorded.
+    """The result of `_differentiated`, with the gradients computed from arrays and recorded.
 
     The rule of a custom gradient is a Python function. It may take what was computed beside the path, and compute from
     arrays what depends on the sources. Symbols for the values on the path would not show that.

@@ -60,7 +60,7 @@ def _images(x: Any, stack: int, rank: int) -> np.ndarray:
 
 
 def _points(x: Any) -> np.ndarray:
-    """What windows give as the rows of a matrix."""
+    """The contents of windows as the rows of a matrix."""
     return x.reshape(math.prod(x.shape[:-1]), x.shape[-1])
 
 
@@ -289,7 +289,7 @@ def conv_filters_kernel(x: Any, sizes: Any, ct: Any, *, windows: Windows, stack:
 
 
 _FORWARD, _TO_DATA, _TO_FILTERS = range(3)
-"""What `in_c.depthwise` adds products up to."""
+"""The results that `in_c.depthwise` may add products up to."""
 
 
 def _tap_weights(w: Any, stack: int, width: int) -> np.ndarray:

@@ -150,7 +150,7 @@ def _matmul_abstract(a: Aval, b: Aval, *, transpose_a: bool = False, transpose_b
 
 
 def matmul_specialized(a: Any, b: Any, *, transpose_a: bool = False, transpose_b: bool = False) -> Operand | None:
-    """What the kernel does with a stack of matrices and one matrix, in ops: one product of two matrices."""
+    """Spell the kernel's product of a stack of matrices and one matrix in ops: one product of two matrices."""
     shape_a, shape_b = known_shape(a, "matmul"), known_shape(b, "matmul")
     if len(shape_a) > 2 == len(shape_b) and not transpose_a:
         *batch, n, k = shape_a

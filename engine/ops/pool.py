@@ -160,7 +160,7 @@ tap_position_op = nondifferentiable(
 
 
 class MaxPoolWithArgmax(NamedTuple):
-    """What `max_pool_with_argmax` returns."""
+    """The result of `max_pool_with_argmax`."""
 
     output: Any
     argmax: Any

@@ -63,7 +63,7 @@ class _Reads(NamedTuple):
 
 
 def _of_windows(i: int, size: Sequence[int], windows: Windows, span: Span) -> list[_Reads]:
-    """What windows read of the data along dimension i."""
+    """The data that windows read along dimension i."""
     stride, dilation = windows.strides[i], windows.dilations[i]
     return [_Reads(0, 1, tuple([tap * dilation - span.before for tap in range(size[i])]), stride)]
 
@@ -81,7 +81,7 @@ def _of_data(i: int, size: Sequence[int], windows: Windows, span: Span) -> list[
 def _reduced(
     x: Any, reads: Sequence[list[_Reads]], numbers: Sequence[int], ufunc: Any, fill: Any, before: Any, behind: Any
 ) -> np.ndarray:
-    """What a ufunc makes of the entries that each result reads; `fill` if there are none.
+    """The results of a ufunc for the entries that each of them reads; `fill` if there are none.
 
     Parameters
     ----------

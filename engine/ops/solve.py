@@ -270,7 +270,7 @@ def _one_triangular(a: Any, b: Any, lower: bool, adjoint: bool) -> np.ndarray:
 
 
 _LETTERS = {float32.numpy: "s", float64.numpy: "d", complex64.numpy: "c", complex128.numpy: "z"}
-"""What LAPACK calls dtypes."""
+"""LAPACK's letters for dtypes."""
 
 
 def _triangular_solve_kernel(matrix: Any, rhs: Any, *, lower: bool, adjoint: bool = False) -> np.ndarray:

@@ -41,7 +41,7 @@ PASSES = TUNING.window_passes
 """Work that goes over each number several times is done on parts so many times smaller."""
 
 in_c: Any = extension("engine.ops._windows")[0]
-"""What moves windows in C, with the same bits as NumPy; None where it is not there."""
+"""The extension that moves windows in C, with the same bits as NumPy; None where it is not there."""
 _RANK = 3
 """The spatial dimensions that it knows."""
 

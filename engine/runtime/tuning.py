@@ -406,4 +406,4 @@ def _said(one: Field[Any]) -> str:
 
 
 TUNING = kept(file())
-"""What holds in this process."""
+"""The constants that hold in this process."""

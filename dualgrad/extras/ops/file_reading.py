@@ -57,7 +57,7 @@ read_file_op = nondifferentiable(
 
 @operands("filename")
 def read_file(filename: Any) -> Operand:
-    """What is in a file, as a string.
+    """Read a file, as a string.
 
     Raises
     ------

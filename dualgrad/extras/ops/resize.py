@@ -97,7 +97,7 @@ def _interpolated(images: Any, size: int, wanted: int, axis: int, scale: np.floa
 
 
 def _area_weights(size: int, wanted: int, scale: np.float32) -> np.ndarray:
-    """What of each row or column lies in each one of the result."""
+    """The part of each row or column that lies in each one of the result."""
     weights = np.zeros((wanted, size), np.float32)
     for i in range(wanted):
         start, end = np.float32(i) * scale, np.float32(i + 1) * scale

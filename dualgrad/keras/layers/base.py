@@ -28,7 +28,7 @@ from engine.core.variable import Variable as EngineVariable
 
 
 class _Context(threading.local):
-    """What calls of layers hand on to the layers they call."""
+    """Settings that calls of layers hand on to the layers they call."""
 
     training: bool | None = None
     symbolic: bool = False
@@ -416,7 +416,7 @@ class Layer(Bound, Configured, Module):
 
     @property
     def output(self) -> Any:
-        """What came of it."""
+        """The output of the only call."""
         return self._called().result
 
     @property
@@ -431,7 +431,7 @@ class Layer(Bound, Configured, Module):
 
     @classmethod
     def _signatures(cls) -> list[Callable[..., Any]]:
-        """What takes the layer's arguments: its ``__init__``, and those of the classes above."""
+        """The functions that take the layer's arguments: its ``__init__``, and those of the classes above."""
         kinds = cls.__mro__
         return [vars(kind)["__init__"] for kind in kinds[: kinds.index(Layer)] if "__init__" in vars(kind)]
 

@@ -103,7 +103,7 @@ class Normalization(Layer):
 
     @property
     def mean(self) -> Operand:
-        """What is subtracted, with the rank of the inputs."""
+        """The mean that is subtracted, with the rank of the inputs."""
         return self._known(self.input_mean, "adapt_mean")
 
     @property

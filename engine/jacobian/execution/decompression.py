@@ -25,7 +25,7 @@ from engine.jacobian.structure.peeling import IndexMap
 
 @dataclass(frozen=True)
 class Result:
-    """What a sweep gives for one of the values it reads, or that times -1."""
+    """The result of a sweep for one of the values it reads, or that times -1."""
 
     number: int
     read: int
@@ -373,7 +373,7 @@ def _ascending(numbers: np.ndarray, entries: np.ndarray) -> tuple[np.ndarray, np
 def _in_csr_order(
     results: Sequence[Result], flat: np.ndarray, position: np.ndarray, shape: tuple[int, int]
 ) -> Scattered:
-    """What puts numbers that stand at each `position` to the place `flat` (row times columns plus column)."""
+    """A scatter that puts numbers that stand at each `position` to the place `flat` (row times columns plus column)."""
     more = None
     if not bool((flat[1:] > flat[:-1]).all()):
         order = np.argsort(flat, kind="stable")

@@ -89,7 +89,7 @@ def placed(plan: Plan, path: Path, results: Sequence[Sequence[Any]]) -> list[lis
 
 
 def swept(plan: Plan, path: Path, number: int) -> Sequence[Any]:
-    """What sweep `number` gives: per value read a matrix of shape (seeds, the value's size), of the sources' dtypes."""
+    """Sweep number `number`: per value read a matrix of shape (seeds, the value's size), of the sources' dtypes."""
     one, nodes = plan.sweeps[number], [path.merged.nodes[k] for k in plan.kept]
     if one.count == 0:
         forward = one.direction == "forward"

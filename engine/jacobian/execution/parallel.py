@@ -138,7 +138,7 @@ def _viewed(span: np.ndarray, offset: int, shape: tuple[int, ...], strides: tupl
 
 
 def _run(sent: Sent, arrays: Sequence[Any]) -> tuple[Any, ...]:
-    """What a worker does."""
+    """Run a program that was sent: the task of a worker."""
     try:
         return tuple(sent.program(*[x.array for x in arrays]))
     except Exception as error:  # noqa: BLE001  (whatever it is, it is raised at home)
@@ -178,7 +178,7 @@ def _carried_out(work: list[tuple[Sent, list[View]]], executor: Executor, room: 
 
 
 def _gathered(executor: Executor, calls: Iterable[tuple[Any, ...]]) -> list[Any]:
-    """What the calls give, in order; if one fails, the others are called off."""
+    """The results of the calls, in order; if one fails, the others are called off."""
     futures: list[Future[Any]] = []
     try:
         for call in calls:
@@ -286,7 +286,7 @@ def spread(plan: Plan, path: Path) -> Spread:
     pieces: list[Any] = []
 
     def task(sent: Sent, slots: list[int], wanted: Sequence[Any], first: int | None = None) -> list[Any]:
-        """What stands for the results of a program."""
+        """Add a task, and give placeholders for the results of its program."""
         tasks.append((sent, slots, first))
         pieces.extend(mirror.trace.placeholder(Aval(w.aval.shape, w.aval.dtype)) for w in wanted)
         return pieces[-len(wanted) :]

@@ -28,7 +28,7 @@ from engine.jacobian.planning.memory_limit import readable
 from engine.jacobian.structure.path import Path
 
 Names = Mapping[int, str]
-"""What the values that a plan speaks of are called."""
+"""The names of the values that a plan speaks of."""
 
 
 def names_of(path: Path, sweeps: Iterable[PlannedSweep]) -> dict[int, str]:

@@ -60,7 +60,7 @@ counters = {"planned": 0, "reused": 0}
 
 @dataclass(frozen=True)
 class Options:
-    """What the caller asks for.
+    """The options of the caller.
 
     Attributes
     ----------
@@ -170,7 +170,7 @@ def plan_for(path: Path, options: Options, sparsity: Any = None) -> Plan:
 
 
 def fingerprint(pattern: Any) -> tuple[Any, ...] | None:
-    """What tells a pattern of the caller's, in CSR form, from others; None for None."""
+    """A key that tells a pattern of the caller's, in CSR form, from others; None for None."""
     if pattern is None:
         return None
     return pattern.shape, hashlib.sha256(pattern.indptr.tobytes() + pattern.indices.tobytes()).digest()
@@ -273,7 +273,7 @@ class _Choice(NamedTuple):
 
 
 def _choices(path: Path, options: Options, sparsity: Any, complex_ends: bool, single_rows: bool) -> Iterator[_Choice]:
-    """What to plan: first what is cheapest, then whatever else there is, for those who have little memory."""
+    """Ways to plan: first the cheapest, then all others, for those who have little memory."""
     mode = _mode(options, complex_ends)
     candidates = _candidates(path, Ways(mode, not single_rows, single_rows), sparsity)
     best = _cheapest(candidates)

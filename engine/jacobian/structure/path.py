@@ -244,7 +244,7 @@ def is_connected(nodes: Sequence[Node], source: Any, target: Any) -> bool:
 
 
 def _described(x: Any) -> tuple[Any, ...]:
-    """What the key says of a value: not its contents."""
+    """The part of the key that describes a value: not its contents."""
     if not isinstance(x, (Value, np.ndarray, np.generic)):
         # a shape, given as Python numbers; what it did shows in the shape of the result
         return ("integers", np.shape(x))

@@ -211,7 +211,7 @@ class Pattern:
         return Pattern.csr(self.to_csr().T.tocsr())
 
     def union(self, other: Pattern) -> Pattern:
-        """What is set in either."""
+        """The entries that are set in either."""
         assert self.shape == other.shape
         if other is self or other.is_zero or self.is_dense:
             return self

@@ -92,7 +92,7 @@ def peel_targets(path: Path, sites: Sites) -> list[IndexMap]:
 
 
 class _Makers:
-    """What makes the values of a path, where it is more than a source."""
+    """The nodes that make the values of a path, where it is more than a source."""
 
     def __init__(self, path: Path, sites: Sites) -> None:
         self.path, self.sites = path, sites

@@ -176,7 +176,7 @@ def _between(nodes: Sequence[Node], sources: set[int], targets: Iterable[Any]) -
 
 
 def _step(node: Node, known: dict[int, Row], sites: Sites) -> list[Row]:
-    """What a node makes of the patterns of its operands, per output."""
+    """The patterns of a node's outputs, from those of its operands."""
     site = sites(node)
     live = [i for i, x in enumerate(node.inputs) if known.get(id(x)) and site.carries(i)]
     given = [known[id(node.inputs[i])] for i in live]
@@ -191,7 +191,7 @@ def _step(node: Node, known: dict[int, Row], sites: Sites) -> list[Row]:
 
 
 def _gathered(site: Site, known: dict[int, Row], columns: dict[int, int]) -> list[Row]:
-    """What a move makes of the patterns of several operands: the rows of all of them, in another order."""
+    """The pattern of a move's result, from those of several operands: the rows of all of them, in another order."""
     rule = site.node.op.sparsity
     assert isinstance(rule, Moves)
     carriers = [(known.get(id(x), {}), site.size(i)) for i, x in enumerate(site.node.inputs) if site.carries(i)]

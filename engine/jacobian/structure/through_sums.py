@@ -34,7 +34,7 @@ _COEFFICIENTS = {
     sum_to_like_op: (1,),
     sum_axis: (1,),
 }
-"""What the elements of each operand are multiplied by where ops add them up; moves have 1."""
+"""The factors of the elements of each operand where ops add them up; moves have 1."""
 _ENTRIES = TUNING.coefficient_entries
 """Entries of a matrix of coefficients up to which it is looked through a sum."""
 

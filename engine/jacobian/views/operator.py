@@ -89,7 +89,7 @@ def end_of(x: Any) -> End:
 
 
 def zero_operator(target: Any, source: Any) -> LinearOperator:
-    """What stands for the operator of a source that the target does not depend on."""
+    """The operator of a source that the target does not depend on."""
     (shape, _), (source_shape, dtype) = end_of(target), end_of(source)
     return aslinearoperator(sparse.csr_array((math.prod(shape), math.prod(source_shape)), dtype=dtype))
 

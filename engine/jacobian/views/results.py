@@ -1,4 +1,4 @@
-"""What a Jacobian is handed out as: dense, as a SciPy matrix, or as a linear operator."""
+"""Forms in which a Jacobian is handed out: dense, as a SciPy matrix, or as a linear operator."""
 
 from __future__ import annotations
 

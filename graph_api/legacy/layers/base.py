@@ -109,7 +109,7 @@ class Layer(host.bound(SharedLayer)):  # type: ignore[misc]
     """
 
     _renames: Mapping[str, str] = MappingProxyType({})
-    """What variables are called instead (``tf.contrib.layers`` says ``weights`` for ``kernel``)."""
+    """The names that variables have instead (``tf.contrib.layers`` says ``weights`` for ``kernel``)."""
     _collections: Mapping[str, Sequence[str]] = MappingProxyType({})
     """Collections of variables, by name, where they are not the usual ones."""
 

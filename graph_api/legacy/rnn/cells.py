@@ -246,7 +246,7 @@ class GRUCell(_WeightedCell):
 
 
 class _LSTM(_WeightedCell):
-    """What LSTM cells have in common: a state of two parts."""
+    """The base of LSTM cells: a state of two parts."""
 
     _state_is_tuple: bool
 
