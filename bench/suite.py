@@ -19,7 +19,7 @@ from engine.quoting import markup
 
 TITLE = "What Jacobians cost in graph mode and in tape mode"
 OTHER_TITLE = "Benchmarks"
-PART_COLOURS = dict(zip(tables.PARTS, (SKY, ORANGE, "#BBBBBB", VERMILLION, "#F0E442", GREEN, PURPLE), strict=True))
+PART_COLORS = dict(zip(tables.PARTS, (SKY, ORANGE, "#BBBBBB", VERMILLION, "#F0E442", GREEN, PURPLE), strict=True))
 MEDIANS = "Times are medians; lines through dots and “middle half” show between which times half of the rounds lie."
 HOW = f"""{MEDIANS} What is compared was run one after the other, in several passes, so that what slows the machine for
 a while slows all of it. “First call” holds everything that is done once: building, planning, lowering. A peer stands
@@ -218,7 +218,7 @@ def _stages_chart(
         return ""
     used = [i for i in range(len(names)) if any(values[i] for _, _, values in rows)]
     shown = [(label, total, [values[i] for i in used]) for label, total, values in rows]
-    parts = [(names[i], PART_COLOURS[names[i]]) for i in used]
+    parts = [(names[i], PART_COLORS[names[i]]) for i in used]
     return shares(f"Where the time of a {which} call goes", shown, parts, f"share of a {which} call")
 
 

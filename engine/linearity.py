@@ -7,7 +7,7 @@ each element with a cotangent of its own.
 
 A rule is called once, for cotangents that are not known yet, and the ops that it applies to them are looked at. It is
 linear if these are *seen* to be: linear ops, sums, products with what does not depend on the cotangent. Whatever is not
-recognised counts as not linear, and so does a rule that reads the numbers of its cotangent.
+recognized counts as not linear, and so does a rule that reads the numbers of its cotangent.
 """
 
 from __future__ import annotations

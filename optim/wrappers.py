@@ -220,9 +220,9 @@ class LookaheadOptimizer(_Around):
         count = self._counters.shared(variables[0], "lookahead_steps", np.int64(0))
         slow = {id(v): self._slots.create(v, "slow", present) for v in variables}
         held = [count, *variables, *slow.values()]
-        return exclusively(locks_of(held), unrecorded, lambda: self._synchronised(count, variables, slow))
+        return exclusively(locks_of(held), unrecorded, lambda: self._synchronized(count, variables, slow))
 
-    def _synchronised(self, count: Variable, variables: list[Variable], slow: dict[int, Variable]) -> Done:
+    def _synchronized(self, count: Variable, variables: list[Variable], slow: dict[int, Variable]) -> Done:
         number = count.read_value() + 1
         due = equal(number % self._period, np.int64(0))
         changes: list[tuple[Variable, Any]] = [(count, number)]

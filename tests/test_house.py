@@ -174,6 +174,23 @@ def test_docstrings_begin_with_a_verb_or_a_noun(name: str) -> None:
     assert [line for line, text in docstrings(name) if text.split(maxsplit=1)[0] == "What"] == []
 
 
+BRITISH = re.compile(
+    r"(behavi|col|fav|flav|hon|lab|neighb)our|(label|model|signal|travel)l(ed|ing)|centre(?![a-z])|centred|grey"
+    r"|(author|character|custom|emphas|factor|final|general|initial|linear|maxim|minim|normal|optim|organ|parametr|penal"
+    r"|real|recogn|regular|serial|special|stabil|standard|summar|symmetr|synchron|util|vector|visual)"
+    r"is(e(?![a-z])|ed(?![a-z])|es(?![a-z])|er|ing(?![a-z])|ation|able)",
+    re.IGNORECASE,
+)
+"""British spellings, also inside of names; words are spelled as in NumPy and SciPy."""
+
+
+@pytest.mark.parametrize("name", SPOKEN)
+def test_words_are_spelled_as_in_numpy(name: str) -> None:
+    text = MODULES[name].read_text()
+    assert [match.group() for match in BRITISH.finditer(text)] == []
+    assert not BRITISH.search(name)
+
+
 def documented_parameters(docstring: str) -> list[str]:
     """The names in the section of parameters of a docstring in numpydoc's style."""
     section = re.search(r"^Parameters\n-+\n(.*?)(?:\n\n\w[\w ]*\n-+\n|\Z)", docstring, re.DOTALL | re.MULTILINE)

@@ -119,7 +119,7 @@ class Unbatched(Stage):
 
 
 class Windows(Stage):
-    """Data sets of neighbouring elements."""
+    """Data sets of neighboring elements."""
 
     def __init__(self, source: Stage, size: int, shift: int, stride: int, drop_remainder: bool) -> None:
         self.inputs = (source,)

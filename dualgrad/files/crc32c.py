@@ -1,7 +1,7 @@
 """CRC-32C (Castagnoli), the checksum of TensorFlow's files.
 
 A long buffer is cut into lanes of equal length. All lanes advance together, two bytes at a time, by table look-ups on
-whole arrays; then neighbouring lanes are joined. Joining rests on the checksum being linear: that of ``A + B`` is that
+whole arrays; then neighboring lanes are joined. Joining rests on the checksum being linear: that of ``A + B`` is that
 of A, advanced by as many zero bytes as B has, xor that of B.
 """
 

@@ -69,7 +69,7 @@ class Trainer(Bound):
         ----------
         optimizer : str or optimizer
         loss : str or callable, or a list or dict of these
-            ``loss(y_true, y_pred)``; the mean of what it returns is minimised. A list has one for each output, a dict
+            ``loss(y_true, y_pred)``; the mean of what it returns is minimized. A list has one for each output, a dict
             one for each name of an output.
         metrics : list of (str or metric), or a list or dict of these, optional
             ``"accuracy"`` stands for the accuracy that fits the shapes. They do not look at weights of samples. If

@@ -152,7 +152,7 @@ def get_inter_op_parallelism_threads() -> int:
 
 
 def set_jit(enabled: Any) -> None:
-    """Kept: every run is optimised, without a compiler to choose."""
+    """Kept: every run is optimized, without a compiler to choose."""
     _settings["jit"] = "autoclustering" if enabled is True else enabled or ""
 
 

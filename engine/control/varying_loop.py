@@ -98,7 +98,7 @@ pull_varying_op = general(
     vjp=Together(_rule),
     jvp=PushedTogether(_rule),
     batch=refused(
-        "where a loop variable changes its shape between iterations, its values cannot be vectorised; give it one "
+        "where a loop variable changes its shape between iterations, its values cannot be vectorized; give it one "
         "shape, for example by padding"
     ),
     type="WhileGrad",

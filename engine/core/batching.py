@@ -131,7 +131,7 @@ class Batched(Value):
         if declined is not None:
             return declined
         raise TypeError(
-            "a batched value has no array: NumPy was called inside a function that is being vectorised; "
+            "a batched value has no array: NumPy was called inside a function that is being vectorized; "
             "use the corresponding function of this package instead"
         )
 
@@ -161,7 +161,7 @@ def logical_rank(op: Op, x: Any, flag: bool) -> int:
     shape = shape_of(x)
     if shape is None:
         raise UnknownRankError(
-            f"{op.title}: cannot be vectorised over an operand of unknown rank; give it one with set_shape"
+            f"{op.title}: cannot be vectorized over an operand of unknown rank; give it one with set_shape"
         )
     return len(shape) - flag
 
@@ -227,7 +227,7 @@ def insert_axes(x: Any, position: int, count: int) -> Operand:
 
 
 def refused(advice: str) -> BatchRule:
-    """Rule for ops that cannot be vectorised: it raises, with what to do instead."""
+    """Rule for ops that cannot be vectorized: it raises, with what to do instead."""
 
     def rule(op: Op, size: int, flags: Any, inputs: Any, params: dict[str, Any]) -> Batches:
         raise UnimplementedError(f"{op.title}: {advice}")

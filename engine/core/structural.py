@@ -120,7 +120,7 @@ def _like_op(name: str, type_: str, kernel: Any, vjp: Any, sparsity: Any, **fact
 
 
 def _back(rule: Any) -> Rule:
-    """The transpose of a reference op: another reference op, towards x."""
+    """The transpose of a reference op: another reference op, toward x."""
 
     def vjp(ct: Any, out: Any, x: Any, ref: Any, *, lead: int = 0, ref_lead: int = 0) -> Operand:
         return rule(ct, x, lead=lead, ref_lead=lead)

@@ -19,7 +19,7 @@ from engine.runtime.errors import InvalidArgumentError
 MOST = 300
 """Ops up to which an SVG is drawn."""
 _GRADIENTS = re.compile(r"(^|/)gradients(_\d+)?(/|$)")
-_BLUE, _RED, _GREY = "#1f5fbf", "#c62828", "#8a8a8a"
+_BLUE, _RED, _GRAY = "#1f5fbf", "#c62828", "#8a8a8a"
 
 
 @dataclass
@@ -82,8 +82,8 @@ def _cluster(picture: Picture, scope: str, depth: int) -> list[str]:
     inner = {}
     for i, (place, text, gradient) in enumerate(picture.boxes):
         if place == scope:
-            colour = f', color="{_BLUE}", fontcolor="{_BLUE}"' if gradient else ""
-            lines.append(f"{pad}n{i} [label={_quoted(text)}{colour}];")
+            color = f', color="{_BLUE}", fontcolor="{_BLUE}"' if gradient else ""
+            lines.append(f"{pad}n{i} [label={_quoted(text)}{color}];")
         elif place.startswith(f"{scope}/" if scope else ""):
             rest = place.removeprefix(f"{scope}/") if scope else place
             inner[rest.partition("/")[0]] = True
@@ -122,19 +122,19 @@ def svg(picture: Picture) -> str:
     parts = [f'{head} font-family="sans-serif" font-size="11"><rect width="100%" height="100%" fill="white"/>']
     for a, b, broken in picture.edges:
         (x1, y1), (x2, y2) = places[a], places[b]
-        colour = _RED if broken else _BLUE if picture.boxes[b][2] else _GREY
+        color = _RED if broken else _BLUE if picture.boxes[b][2] else _GRAY
         dashes = ' stroke-dasharray="5 4"' if broken else ""
         start, end = y1 + _HEIGHT, y2
-        parts.append(f'<line x1="{x1}" y1="{start}" x2="{x2}" y2="{end}" stroke="{colour}"{dashes}/>')
+        parts.append(f'<line x1="{x1}" y1="{start}" x2="{x2}" y2="{end}" stroke="{color}"{dashes}/>')
         if broken:
             parts.append(f'<text x="{(x1 + x2) / 2 + 6}" y="{(start + end) / 2 + 4}" fill="{_RED}">✗</text>')
     for (x, y), (scope, text, gradient) in zip(places, picture.boxes, strict=True):
-        colour = _BLUE if gradient else "#222222"
+        color = _BLUE if gradient else "#222222"
         shown = text.replace("\n", " ")
         parts.append(
             f'<g><title>{markup(f"{scope}/{shown}" if scope else shown)}</title><rect x="{x - _WIDTH / 2}" y="{y}" '
-            f'width="{_WIDTH}" height="{_HEIGHT}" rx="6" fill="white" stroke="{colour}"/><text x="{x}" '
-            f'y="{y + _HEIGHT / 2 + 4}" text-anchor="middle" fill="{colour}">{_cut(shown)}</text></g>'
+            f'width="{_WIDTH}" height="{_HEIGHT}" rx="6" fill="white" stroke="{color}"/><text x="{x}" '
+            f'y="{y + _HEIGHT / 2 + 4}" text-anchor="middle" fill="{color}">{_cut(shown)}</text></g>'
         )
     return "".join([*parts, "</svg>"])
 

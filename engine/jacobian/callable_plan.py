@@ -42,7 +42,7 @@ class JacobianPlan:
     Attributes
     ----------
     plan : Plan
-        Sweeps, colours, cuts, predicted cost. Plans of one function are the same object, whichever front end it was
+        Sweeps, colors, cuts, predicted cost. Plans of one function are the same object, whichever front end it was
         written for.
     program : Program
         From the sources to the blocks.

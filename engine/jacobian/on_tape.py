@@ -25,7 +25,7 @@ from engine.jacobian.execution.evaluate import evaluate
 from engine.jacobian.execution.parallel import check_executor
 from engine.jacobian.execution.plan_programs import Compiled
 from engine.jacobian.independence import check_rows_by_numbers, check_rows_independent
-from engine.jacobian.late_specialisation import batch_jacobian as checked_rowwise
+from engine.jacobian.late_specialization import batch_jacobian as checked_rowwise
 from engine.jacobian.plan_cache import blocks_of, compiled_for, gives_arrays
 from engine.jacobian.planning.memory_limit import check_batch_room
 from engine.jacobian.planning.plan import Options, Plan, plan_for
@@ -359,7 +359,7 @@ class TapeDerivatives:
         Returns
         -------
         JacobianPlan
-            Print it to see direction, colours, cuts and costs; call it with arrays for the sources to evaluate the
+            Print it to see direction, colors, cuts and costs; call it with arrays for the sources to evaluate the
             Jacobian of the recorded function there. What carries no derivatives (comparisons, sort orders,
             `stop_gradient`) is computed anew; what Python decided (``if``, `stop_recording`) stays. It can be pickled.
         """

@@ -291,7 +291,7 @@ def _without_batched(
         What to gather from the result, one after the other.
     """
     if shape is None:
-        raise UnknownRankError("getitem: cannot be vectorised over an index into a value of unknown rank")
+        raise UnknownRankError("getitem: cannot be vectorized over an index into a value of unknown rank")
     rest = iter(zip(dynamic, flags, strict=True))
     out: list[Any] = []
     kept, batched = [], []

@@ -154,7 +154,7 @@ def _reduce_along(x: Any, out: Any, first: int, behind: int, reads: _Reads, ufun
 
 
 def _runs(offsets: Sequence[int], stride: int, dim: int, number: int) -> Iterator[tuple[int, int, list[int]]]:
-    """Neighbouring results that read the same offsets, and these, from the first of the results on.
+    """Neighboring results that read the same offsets, and these, from the first of the results on.
 
     They are all of them in the middle, and fewer near the ends, where an offset points into the padding.
     """

@@ -55,7 +55,7 @@ class Windows(NamedTuple):
     padding: str | tuple[tuple[int, int], ...]
     """``"SAME"`` (as many windows as steps), ``"VALID"`` (those that fit), or how many entries to add at the ends."""
     dilations: tuple[int, ...]
-    """The distance between neighbouring taps."""
+    """The distance between neighboring taps."""
 
 
 class Span(NamedTuple):
@@ -231,7 +231,7 @@ def blocks(
 # ---- lines of memory -------------------------------------------------------------------------------------------------
 #
 # NumPy's elementwise functions are fast along lines of numbers that lie beside each other in memory. In a view of
-# neighbouring pixels such a line goes over the pixels; if some are left out, each pixel is a line of its own.
+# neighboring pixels such a line goes over the pixels; if some are left out, each pixel is a line of its own.
 
 LINE = TUNING.window_line
 """So many numbers beside each other make a line that is worth a loop of its own."""
@@ -454,7 +454,7 @@ def extract_patches(images: Any, sizes: Any, strides: Any, rates: Any, padding: 
     ----------
     images : value, shape (batch, height, width, channels)
     sizes, strides, rates : sequence of 4 ints
-        The window's size, its steps, and the distance between neighbouring taps: ``(1, rows, columns, 1)``.
+        The window's size, its steps, and the distance between neighboring taps: ``(1, rows, columns, 1)``.
     padding : str
         ``"VALID"`` or ``"SAME"``.
 

@@ -1,4 +1,4 @@
-"""Mutants of Jacobians: patterns, colourings, plans, their caches and what carries them out."""
+"""Mutants of Jacobians: patterns, colorings, plans, their caches and what carries them out."""
 
 from __future__ import annotations
 
@@ -48,7 +48,7 @@ MUTANTS = (
         ("tests/jacobian/test_values.py::test_complex_ends_are_swept_in_reverse",),
     ),
     Mutant(
-        "rows labelled -1 are the last row",
+        "rows labeled -1 are the last row",
         "engine/jacobian/structure/pattern.py",
         "holes = count > 0 and int(index.min()) < 0",
         "holes = False",
@@ -202,7 +202,7 @@ MUTANTS = (
         ("tests/jacobian/test_plans.py::test_parts_of_a_source_are_swept_apart",),
     ),
     Mutant(
-        "colours are not used",
+        "colors are not used",
         "engine/jacobian/planning/direction.py",
         "return (None, size) if coloring.count >= size else",
         "return (None, size) if coloring.count else",
@@ -269,25 +269,25 @@ MUTANTS = (
         "engine/jacobian/coloring/compression.py",
         "found = np.where(alone[lower], lower, mirrored[lower])",
         "found = lower",
-        ("tests/jacobian/test_hessian_colours.py::test_they_are_what_plain_sweeps_give",),
+        ("tests/jacobian/test_hessian_colors.py::test_they_are_what_plain_sweeps_give",),
     ),
     Mutant(
-        "only small Hessians are coloured as symmetric ones",
+        "only small Hessians are colored as symmetric ones",
         "engine/jacobian/planning/hessian.py",
         "if whole.nnz > _MOST and not hubs(whole).any():",
         "if whole.nnz > _MOST:",
-        ("tests/jacobian/test_hessian_colours.py::test_large_ones_are_coloured_where_some_variables_meet_all_others",),
+        ("tests/jacobian/test_hessian_colors.py::test_large_ones_are_colored_where_some_variables_meet_all_others",),
     ),
     Mutant(
         "rows of a batch Jacobian have an axis too many while shapes are unknown",
-        "engine/jacobian/late_specialisation.py",
+        "engine/jacobian/late_specialization.py",
         "return (_plus(target, source, 1),)",
         "return (_plus(target, source),)",
         ("tests/jacobian/test_unknown_shapes.py",),
     ),
     Mutant(
         "contents of indices are not known once shapes are",
-        "engine/jacobian/late_specialisation.py",
+        "engine/jacobian/late_specialization.py",
         "            if dtype_of(x).is_integer or (k in asked and not dtype_of(x).is_differentiable)\n",
         "            if dtype_of(x).is_complex\n",
         ("tests/jacobian/test_unknown_shapes.py",),

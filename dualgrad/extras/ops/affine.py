@@ -1,4 +1,4 @@
-"""Small parts of networks: affine layers, normalisation of neighbouring channels, weighted moments, Poisson losses."""
+"""Small parts of networks: affine layers, normalization of neighboring channels, weighted moments, Poisson losses."""
 
 from __future__ import annotations
 

@@ -153,7 +153,7 @@ _KERNELS: dict[str, tuple[float, Callable[[np.ndarray], np.ndarray]]] = {
     _GAUSSIAN: (1.5, lambda x: np.where(x >= 1.5, 0, np.exp(-2 * x * x))),
     _MITCHELL: (2.0, _mitchell),
 }
-"""Radius and shape of the kernels of the methods that may look further than their neighbours."""
+"""Radius and shape of the kernels of the methods that may look further than their neighbors."""
 
 
 def _kernel_weights(size: int, wanted: int, method: str, antialias: bool) -> np.ndarray:

@@ -368,7 +368,7 @@ def _reduce_join_abstract(x: Aval, *, axes: tuple[int, ...], keepdims: bool, sep
     return Aval(tuple(dims), string)
 
 
-_one_by_one = refused("strings cannot be vectorised; treat them before")
+_one_by_one = refused("strings cannot be vectorized; treat them before")
 
 
 reduce_join_op = nondifferentiable(

@@ -147,7 +147,7 @@ def _batched(walk: Callable[[Any], list[Any]], seeds: Any, count: int, ends: Seq
 
 
 def _seeds(one: PlannedSweep, start: Any, first: Any, count: int) -> Operand:
-    """Seeds number `first` and following: each has ones at the elements of its colour."""
+    """Seeds number `first` and following: each has ones at the elements of its color."""
     if one.group.index is None and one.colors is None and isinstance(first, int):
         return identity_like(start, first=first, count=count)
     size = _size(start)

@@ -95,7 +95,7 @@ class PlannedSweep:
 
 
 class _Possible(NamedTuple):
-    """A sweep that may be made, not yet coloured: from group number `end` to those of the other side in `reached`."""
+    """A sweep that may be made, not yet colored: from group number `end` to those of the other side in `reached`."""
 
     direction: str
     end: int
@@ -115,7 +115,7 @@ class _Step(NamedTuple):
 class DirectionAssignment:
     """The choice of sweeps for given ends.
 
-    Looking for colours is what takes longest. How few there can be is known beforehand, from the longest row or column.
+    Looking for colors is what takes longest. How few there can be is known beforehand, from the longest row or column.
     So choices are looked at in the order of what they cost at the least, until that is more than the best one costs.
 
     Parameters
@@ -251,7 +251,7 @@ class DirectionAssignment:
         return PlannedSweep(sweep.direction, self._group(sweep), reads, colors, count, time=self._seconds(sweep, count))
 
     def _colored(self, sweep: _Possible) -> tuple[np.ndarray | None, int]:
-        """The seeds' colours and their number."""
+        """The seeds' colors and their number."""
         size, fewest = self._size(sweep), self._fewest(sweep)
         if fewest >= size:
             return None, size

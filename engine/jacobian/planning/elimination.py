@@ -175,7 +175,7 @@ def stretch_flops(path: Path, nodes: Sequence[Node], sources: Sequence[Any], tar
 
 
 def _useful(path: Path, cuts: list[tuple[int, int]], largest: int) -> list[tuple[int, int]]:
-    """Cuts that may pay: smaller than one of the ends, and the smallest of their neighbourhood."""
+    """Cuts that may pay: smaller than one of the ends, and the smallest of their neighborhood."""
     sizes = [path.size(slot) for slot, _ in cuts]
     found = []
     for k, (size, cut) in enumerate(zip(sizes, cuts, strict=True)):

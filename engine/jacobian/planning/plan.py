@@ -22,7 +22,7 @@ from scipy import sparse
 
 from engine.core.op import Node
 from engine.core.sparsity import Sites
-from engine.jacobian.coloring.symmetric import symmetrised
+from engine.jacobian.coloring.symmetric import symmetrized
 from engine.jacobian.execution.decompression import Decompression, Scattered
 from engine.jacobian.planning.cost import PICK
 from engine.jacobian.planning.describe import count, describe_block, describe_fact, describe_sweep, names_of
@@ -306,7 +306,7 @@ def _planned(path: Path, options: Options, sparsity: Any, choice: _Choice, compl
         m, n = range(len(path.targets)), range(len(path.sources))
         blocks = [[decompression.block(i, j, options.values_only) for j in n] for i in m]
         if options.symmetric and not complex_ends:
-            blocks = symmetrised(blocks, shapes)
+            blocks = symmetrized(blocks, shapes)
     left = {id(node) for node in best.nodes}
     for limit in (options.max_bytes, 1):
         chunks, peak = chunks_for(path, best.nodes, best.sweeps, blocks, shapes, options.values_only, limit)

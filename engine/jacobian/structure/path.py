@@ -1,4 +1,4 @@
-"""The way from sources to targets: the nodes between them, numbered, so that equal ways are recognised.
+"""The way from sources to targets: the nodes between them, numbered, so that equal ways are recognized.
 
 A plan speaks of values by number. Two recordings of one function, or a recording and a graph, get the same numbers and
 the same key; so they share one plan.

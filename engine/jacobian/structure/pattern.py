@@ -25,7 +25,7 @@ SMALL = TUNING.exact_entries
 FULLEST = TUNING.fullest
 """Larger ones become dense when more than 1 in so many entries is set.
 
-Colouring such a pattern would save little (with 1 in 3 set, at most two thirds of the sweeps), and following it through
+Coloring such a pattern would save little (with 1 in 3 set, at most two thirds of the sweeps), and following it through
 a computation would cost about as much as the dense Jacobian itself.
 """
 TABLE = TUNING.table_elements
@@ -261,7 +261,7 @@ class Pattern:
         return Pattern.csr(matrix[index])
 
     def merged(self, labels: Labels, count: int) -> Pattern:
-        """The union of the rows of each label, for the labels from 0 to ``count - 1``; rows labelled -1 are left out.
+        """The union of the rows of each label, for the labels from 0 to ``count - 1``; rows labeled -1 are left out.
 
         None stands for each row's own number.
         """

@@ -18,7 +18,7 @@ from engine.core.tape import paused
 from engine.core.value import aval_of, dtype_of, known_shape
 from engine.jacobian.execution.closure_conversion import with_closed_rules
 from engine.jacobian.execution.evaluate import walk_from
-from engine.jacobian.late_specialisation import PathCopy, is_known, readable
+from engine.jacobian.late_specialization import PathCopy, is_known, readable
 from engine.jacobian.planning.plan import Options
 from engine.jacobian.second import compiled_pull, compiled_push
 from engine.jacobian.structure.path import Path

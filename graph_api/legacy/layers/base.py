@@ -170,7 +170,7 @@ class Layer(host.bound(SharedLayer)):  # type: ignore[misc]
         scope : str or VariableScope, optional
             In the first call: the variable scope to use.
         """
-        self._check_initialised()
+        self._check_initialized()
         self._open(scope)
         return super().__call__(inputs, *args, **kwargs)
 
