@@ -84,10 +84,8 @@ def reverse(
     reads = {id(n.outputs[0]): id(n.inputs[0]) for n in path if n.op is read_variable and id(n.outputs[0]) not in kept}
     accumulate = _accumulate_pairs if pairwise else _accumulate
     cotangents: dict[int, Any] = {}
-    for value, seed in seeds:
-        if id(value) in live:
-            seed = _plain(seed) if raw else seed
-            accumulate(cotangents, reads.get(id(value), id(value)), seed if ones else choices.seeded(seed))
+    for value, seed in [(v, _plain(s) if raw else s) for v, s in seeds if id(v) in live]:
+        accumulate(cotangents, reads.get(id(value), id(value)), seed if ones else choices.seeded(seed))
     for node in reversed(path):
         ct = _take(cotangents, node, kept, raw)
         if node.op is read_variable:
@@ -117,16 +115,13 @@ def reverse(
             each = rules.of_many(ct, out, operands, node.params)
         for i, x in enumerate(inputs):
             key = id(x)
-            if key not in live:
-                continue
-            rule = rules[i]
+            rule = rules[i] if key in live else None
             if rule is None:
                 continue
             result = _rows(ct, operands, node) if i == 0 and key in in_rows else None
             if result is None:
-                result = choices.pulled(
-                    rule if each is None else _of_many(rule, each, i, ct), ct, node, i, out, operands
-                )
+                one = rule if each is None else _of_many(rule, each, i, ct)
+                result = choices.pulled(one, ct, node, i, out, operands)
                 if type(result) is Zero:
                     continue
                 _check(choices.value_of(result), operands[i], node, i)

@@ -309,8 +309,7 @@ class Trainer(Bound):
                 x.on_epoch_end()
             if validation_data is not None and (epoch + 1) % validation_freq == 0:
                 size = validation_batch_size or batch_size or 32
-                found = self._validated(validation_data, size, validation_steps, told)
-                logs = dict(sorted([*logs.items(), *[(f"val_{name}", value) for name, value in found.items()]]))
+                logs = dict(sorted((logs | self._validated(validation_data, size, validation_steps, told)).items()))
             told.tell("on_epoch_end", epoch, logs)
             if verbose:
                 _say(f"Epoch {epoch + 1}/{epochs}", logs)
@@ -326,7 +325,7 @@ class Trainer(Bound):
         rows = itertools.islice(batches(x, y, batch_size, None, weight), steps)
         found = self._run("test_step", rows, told, "test")
         told.tell("on_test_end", found)
-        return found
+        return {f"val_{name}": value for name, value in found.items()}
 
     def evaluate(
         self,
