@@ -72,8 +72,8 @@ class Mask:
     def whole(self, like: Any) -> Operand:
         """Ones and zeros in the shape of a cotangent."""
         if self._small is None:
-            found = self.found()
-            self._small = cast_like(not_equal(found, zero_of(found)), found)
+            chosen = self.found()
+            self._small = cast_like(not_equal(chosen, zero_of(chosen)), chosen)
         small = self._small
         if self._spread is not None:
             return self._spread(small)
@@ -249,8 +249,8 @@ def _left(x: Any, value: Any, rule: Map, k: int | None = None) -> Choice:
 
     def of(which: str) -> Mask:
         def find() -> Any:
-            found = rule(_masks(x, value, which))
-            return found if k is None else found[k]
+            masks = rule(_masks(x, value, which))
+            return masks if k is None else masks[k]
 
         return Mask(find)
 
@@ -297,8 +297,8 @@ def valued(x: Any, rule: Map, fit: Map) -> Any:
     value, choice = settled(x), choice_of(x)
     fixed = None if choice is None or choice.fixed is None else choice.through(value, fit).fixed
     known = None if choice is None else choice.seeded or choice.fixed
-    found = Mask(lambda: rule(ones_like(value) if known is None else known.whole(value)))
-    return Part(rule(value), Choice(fixed, found), True)
+    mask = Mask(lambda: rule(ones_like(value) if known is None else known.whole(value)))
+    return Part(rule(value), Choice(fixed, mask), True)
 
 
 @dataclass(frozen=True, slots=True)
@@ -356,8 +356,8 @@ def _in_product(axis: int, turned: bool, out: Any, x: Any, back: bool) -> Reach:
     """From a mask of a product of matrices to the lines of operand `x` that it reaches, or the reverse."""
 
     def lines(mask: Any) -> Operand:
-        found = reduce_sum(mask, axis, True)
-        return matrix_transpose_op(found) if turned else found
+        summed = reduce_sum(mask, axis, True)
+        return matrix_transpose_op(summed) if turned else summed
 
     if not back:
         return Reach(lines, lambda mask: broadcast_like(mask, out))

@@ -168,17 +168,17 @@ def _pull_together(
     chosen = choices.settled_all(ct)
     totals = rules.rule([k in live for k in keys], previous, chosen, out, *operands, **node.params)
     for i in order:
-        key, before, found = keys[i], previous[i], totals[i]
-        if key not in live or type(found) is Zero:
+        key, before, part = keys[i], previous[i], totals[i]
+        if key not in live or type(part) is Zero:
             continue
-        _check(found, operands[i], node, i)
-        found = found if active.tapes else _plain(found)
+        _check(part, operands[i], node, i)
+        part = part if active.tapes else _plain(part)
         if choices.choice_in(ct) and (before is None or choices.choice_in(known[i])):
-            found = choices.seeded(found)
+            part = choices.seeded(part)
         if before is None:
-            (_accumulate_pairs if pairwise else _accumulate)(cotangents, key, found)
+            (_accumulate_pairs if pairwise else _accumulate)(cotangents, key, part)
         else:
-            cotangents[key] = found
+            cotangents[key] = part
 
 
 def live_path(nodes: Sequence[Node], sources: set[int], stop: set[int]) -> tuple[list[Node], set[int]]:
@@ -264,9 +264,9 @@ def require_one_number(name: str, targets: Sequence[Any], instead: str) -> None:
     """
     shapes = [shape_of(y) for y in targets]
     if [shape is not None and all(n == 1 for n in shape) for shape in shapes] != [True]:
-        given = ", ".join(format_shape(shape) for shape in shapes)
+        every = ", ".join(format_shape(shape) for shape in shapes)
         raise ShapeError(
-            f"{name}: strict: the target must be one number, got shape {given}: the gradient would be that of the sum. "
+            f"{name}: strict: the target must be one number, got shape {every}: the gradient would be that of the sum. "
             f"Use {instead} for the derivative of each element, or differentiate tf.reduce_sum(y)"
         )
 

@@ -89,8 +89,8 @@ def _cond_vjp(
         seeded = [i for i in kept if previous[i + 1] is not None]
         back_true, back_false = true.pullback(kept, given, seeded)[0], false.pullback(kept, given, seeded)[0]
         extra = [*[cts[i] for i in given], *[previous[i + 1] for i in seeded]]
-        found = cond_op(pred, *operands, *extra, true=back_true, false=back_false)
-        for i, ct in zip(kept, found, strict=True):
+        cotangents = cond_op(pred, *operands, *extra, true=back_true, false=back_false)
+        for i, ct in zip(kept, cotangents, strict=True):
             totals[i + 1] = ct
     return totals
 
@@ -157,9 +157,9 @@ def _fitting(
     ]
     for agree in (compatible, lambda a, b: a is None or len(a) == len(b)):
         pairs = zip((True, False), branches, strict=True)
-        found = [(holds, b) for holds, b in pairs if all(agree(b.parameters[i].aval.shape, s) for i, s in known)]
-        if found:
-            return found
+        fitting = [(holds, b) for holds, b in pairs if all(agree(b.parameters[i].aval.shape, s) for i, s in known)]
+        if fitting:
+            return fitting
     raise ShapeError("cond: no branch fits the shapes it is used with")
 
 

@@ -54,8 +54,8 @@ class Recipe:
     def sub_trace(self, given: Sequence[Aval]) -> SubTrace:
         """The same, remembered."""
         key = tuple([(a.shape, a.dtype, a.value) for a in given])
-        found = self._kept.get(key)
-        return self._kept.put(key, self.made(given)) if found is None else found
+        kept = self._kept.get(key)
+        return self._kept.put(key, self.made(given)) if kept is None else kept
 
     def spliced(self, given: Sequence[Aval]) -> SubTrace | None:
         """The nodes that a program computes in place of the op, if shapes are known; None if `run` does."""
@@ -177,8 +177,8 @@ def _jvp(tangents: Sequence[Any], outs: Any, *operands: Any, recipe: Recipe) -> 
     results: list[Any] = [Zero(aval_of(x)) for x in outs]
     if given and targets:
         ahead = _Pushed(recipe, len(operands), given, targets)
-        found = deferred_op(*operands, *[tangents[i] for i in given], recipe=ahead)
-        for k, t in zip(targets, found, strict=True):
+        pushed = deferred_op(*operands, *[tangents[i] for i in given], recipe=ahead)
+        for k, t in zip(targets, pushed, strict=True):
             results[k] = t
     return results
 

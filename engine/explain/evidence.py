@@ -106,10 +106,10 @@ def _knowledge(tape: Tape, target: Any, source: Any) -> tuple[int, int, int]:
     """How many of two values a tape knows, whether the target is one, whether it was made to explain."""
     if isinstance(tape, ExplainedTape):
         known = {id(x) for node in tape.notes.nodes for x in (*node.inputs, *node.outputs)}
-        found = [id(x) in known or address(x) in tape.kept.tracked for x in (target, source)]
+        tracked = [id(x) in known or address(x) in tape.kept.tracked for x in (target, source)]
     else:
-        found = [address(x) in tape.tracked or address(x) in tape.beside for x in (target, source)]
-    return sum(found), found[0], tape.explains
+        tracked = [address(x) in tape.tracked or address(x) in tape.beside for x in (target, source)]
+    return sum(tracked), tracked[0], tape.explains
 
 
 # ---- words -----------------------------------------------------------------------------------------------------------

@@ -38,28 +38,30 @@ class Picture:
 
 def picture_of(nodes: Sequence[Node]) -> Picture:
     """All nodes of a graph, with the edges between them."""
-    found = Picture()
+    picture = Picture()
     number = {id(out): i for i, node in enumerate(nodes) for out in node.outputs}
     for i, node in enumerate(nodes):
         name = str(getattr(node, "name", ""))
         scope, _, last = name.rpartition("/")
-        found.boxes.append((scope, f"{node.op.type}\n{last}" if last else node.op.name, bool(_GRADIENTS.search(name))))
-        found.edges += [(number[k], i, False) for k in dict.fromkeys(map(id, node.inputs)) if k in number]
-    return found
+        picture.boxes.append(
+            (scope, f"{node.op.type}\n{last}" if last else node.op.name, bool(_GRADIENTS.search(name)))
+        )
+        picture.edges += [(number[k], i, False) for k in dict.fromkeys(map(id, node.inputs)) if k in number]
+    return picture
 
 
 def picture_of_path(nodes: Sequence[Node], broken: Node | None, names: dict[str, str]) -> Picture:
     """A way from source to target, one op below the other."""
-    found = Picture([("", names["source"], False)])
+    picture = Picture([("", names["source"], False)])
     for node in nodes:
-        found.edges.append((len(found.boxes) - 1, len(found.boxes), node is broken))
-        found.boxes.append(("", op_label(node), False))
+        picture.edges.append((len(picture.boxes) - 1, len(picture.boxes), node is broken))
+        picture.boxes.append(("", op_label(node), False))
     if nodes:
-        found.edges.append((len(found.boxes) - 1, len(found.boxes), False))
+        picture.edges.append((len(picture.boxes) - 1, len(picture.boxes), False))
     elif broken is None:
-        found.edges.append((0, 1, True))
-    found.boxes.append(("", names["target"], False))
-    return found
+        picture.edges.append((0, 1, True))
+    picture.boxes.append(("", names["target"], False))
+    return picture
 
 
 # ---- DOT -------------------------------------------------------------------------------------------------------------

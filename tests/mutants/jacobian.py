@@ -120,8 +120,8 @@ MUTANTS = (
     Mutant(
         "a plan in the user's hands gives its constants away",
         "engine/jacobian/callable_plan.py",
-        "found: Sequence[Any] = own_results(self.program, arrays, self.program.owners)",
-        "found: Sequence[Any] = self.program(*arrays)",
+        "numbers: Sequence[Any] = own_results(self.program, arrays, self.program.owners)",
+        "numbers: Sequence[Any] = self.program(*arrays)",
         ("tests/jacobian/test_handed_out.py::test_who_changes_what_a_plan_gives_changes_nothing_else",),
     ),
     Mutant(
@@ -267,8 +267,8 @@ MUTANTS = (
     Mutant(
         "entries of Hessians are read at one of their places",
         "engine/jacobian/coloring/compression.py",
-        "found = np.where(alone[lower], lower, mirrored[lower])",
-        "found = lower",
+        "entries = np.where(alone[lower], lower, mirrored[lower])",
+        "entries = lower",
         ("tests/jacobian/test_hessian_colors.py::test_they_are_what_plain_sweeps_give",),
     ),
     Mutant(

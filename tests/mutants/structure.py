@@ -14,8 +14,8 @@ MUTANTS = (
     Mutant(
         "parts of a target that are zeros stand for the last element",
         "engine/jacobian/structure/peeling.py",
-        "                kept = found >= 0\n",
-        "                kept = found >= -1\n",
+        "                kept = positions >= 0\n",
+        "                kept = positions >= -1\n",
         (PLANS + "test_targets_fall_into_parts", "tests/jacobian/test_random_programs.py"),
     ),
     Mutant(
@@ -49,15 +49,15 @@ MUTANTS = (
     Mutant(
         "what is subtracted is added",
         "engine/jacobian/execution/evaluate.py",
-        "flat = [-x if negated else x for x, negated in found]",
-        "flat = [x for x, negated in found]",
+        "flat = [-x if negated else x for x, negated in parts]",
+        "flat = [x for x, negated in parts]",
         ("tests/jacobian/test_sums.py",),
     ),
     Mutant(
         "a multiple is a sum",
         "engine/jacobian/structure/through_sums.py",
-        "return found if 0 < len(found) == len({slot for _, slot, _ in found}) else None",
-        "return found or None",
+        "return operands if 0 < len(operands) == len({slot for _, slot, _ in operands}) else None",
+        "return operands or None",
         ("tests/jacobian/test_sums.py",),
     ),
     # coloring

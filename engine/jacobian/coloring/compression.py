@@ -102,9 +102,9 @@ def _formula(pattern: csr_array, bound: int) -> tuple[np.ndarray, str] | None:
 
 def _search(pattern: csr_array, bound: int) -> tuple[np.ndarray, str]:
     """The best coloring found: by a lattice, one column after the other, and from there."""
-    found = lattice(pattern, bound, 2 * bound + 2)
-    if found is not None and (found[1] == bound or (pattern.nnz > SMALL and found[1] <= 1.5 * bound + 1)):
-        return found[0], "lattice"
+    formula = lattice(pattern, bound, 2 * bound + 2)
+    if formula is not None and (formula[1] == bound or (pattern.nnz > SMALL and formula[1] <= 1.5 * bound + 1)):
+        return formula[0], "lattice"
     if not _masks_fit(pattern, bound):
         apart = _dense_rows_apart(pattern)
         return (np.arange(pattern.shape[1]), "distinct") if apart is None else (apart, "dense rows apart")
@@ -113,8 +113,8 @@ def _search(pattern: csr_array, bound: int) -> tuple[np.ndarray, str]:
     if pattern.nnz <= SMALL:
         orders.append(_largest_first(pattern, rows_of))
     starts = [(sequential(rows_of, order), "greedy") for order in orders]
-    if found is not None:
-        starts.insert(0, (found[0], "lattice"))
+    if formula is not None:
+        starts.insert(0, (formula[0], "lattice"))
     start, method = min(starts, key=lambda start: start[0].max())
     better = improve(rows_of, start, bound, PATIENCE * (pattern.nnz + SMALL))
     return (better, f"{method}, improved") if better.max() < start.max() else (start, method)
@@ -222,8 +222,8 @@ def color_symmetric(pattern: csr_array, most: int = SMALL_GRAPH) -> Coloring:
     mirrored = pattern.T.tocsr()
     if not _same(pattern, mirrored):
         raise InvalidArgumentError(f"color_symmetric: expected a symmetric pattern, got one of shape {pattern.shape}")
-    found = hubs(pattern)
-    best = _hubs_apart(pattern, found) if np.any(found) else color_columns(pattern)
+    long_rows = hubs(pattern)
+    best = _hubs_apart(pattern, long_rows) if np.any(long_rows) else color_columns(pattern)
     if pattern.nnz > most or not _masks_fit(pattern, best.count) or best.count <= _star_bound(pattern):
         return best
     graph = _without_diagonal(pattern)
@@ -247,10 +247,10 @@ def readable_entries(pattern: csr_array, coloring: Coloring) -> np.ndarray:
     alone = _alone(rows * max(coloring.count, 1) + coloring.colors[columns].astype(np.intp), pattern)
     mirrored = csr_array((own, pattern.indices, pattern.indptr), shape=pattern.shape).T.tocsr().data
     lower = np.where(rows >= columns, own, mirrored)
-    found = np.where(alone[lower], lower, mirrored[lower])
-    if not alone[found].all():
+    entries = np.where(alone[lower], lower, mirrored[lower])
+    if not alone[entries].all():
         raise InvalidArgumentError("readable_entries: the coloring is not one of this pattern")
-    return found
+    return entries
 
 
 def _alone(places: np.ndarray, pattern: csr_array) -> np.ndarray:

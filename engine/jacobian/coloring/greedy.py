@@ -98,15 +98,15 @@ def _first_fit(rows_of: csr_array, colors: np.ndarray, order: np.ndarray) -> np.
     rank[order] = np.arange(len(order))
     left = np.flatnonzero(np.diff(rows_of.indptr))
     left = left[np.argsort(rank[colors[left]], kind="stable")]
-    found = np.zeros_like(colors)
+    first = np.zeros_like(colors)
     base = 0
     while left.size:
         bits = _first_bits(rows_of, left, rank[colors[left]])
         placed = bits < WORD
-        found[left[placed]] = base + bits[placed]
+        first[left[placed]] = base + bits[placed]
         left = left[~placed]
         base += WORD
-    return found
+    return first
 
 
 def _first_bits(rows_of: csr_array, columns: np.ndarray, classes: np.ndarray) -> np.ndarray:

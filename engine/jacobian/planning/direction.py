@@ -231,11 +231,11 @@ class DirectionAssignment:
 
     def _fewest(self, sweep: _Possible) -> int:
         """The seeds that a sweep takes at the least: elements that are met in one place need one each."""
-        size, found = self._size(sweep), self._found(sweep)
-        if size <= 1 or any(p.is_dense for p in found):
+        size, patterns = self._size(sweep), self._found(sweep)
+        if size <= 1 or any(p.is_dense for p in patterns):
             return size
         longest = 1
-        for other, pattern in zip(sweep.reached, found, strict=True):
+        for other, pattern in zip(sweep.reached, patterns, strict=True):
             key = sweep.direction, sweep.end, other
             if key not in self._longest:
                 self._longest[key] = int(pattern.counts(sweep.direction == "reverse").max(initial=0))
@@ -255,12 +255,12 @@ class DirectionAssignment:
         size, fewest = self._size(sweep), self._fewest(sweep)
         if fewest >= size:
             return None, size
-        found = self._found(sweep)
+        patterns = self._found(sweep)
         along = int(sweep.direction == "forward")
         if fewest == 1:
-            there = functools.reduce(np.logical_or, [p.counts(along) > 0 for p in found])
+            there = functools.reduce(np.logical_or, [p.counts(along) > 0 for p in patterns])
             return np.where(there, 0, -1).astype(np.int32), 1
-        matrices = [p.to_csr() for p in found]
+        matrices = [p.to_csr() for p in patterns]
         if sweep.direction == "reverse":
             coloring = color_rows(matrices[0] if len(matrices) == 1 else sparse.hstack(matrices, format="csr"))
         else:

@@ -236,8 +236,8 @@ class Pattern:
         if self.is_dense and not holes:
             return Pattern.dense(count, columns)
         if self.form == "map":
-            found = self.index[index]
-            return Pattern.map(np.where(index < 0, -1, found) if holes else found, columns)
+            rows = self.index[index]
+            return Pattern.map(np.where(index < 0, -1, rows) if holes else rows, columns)
         if count * columns <= TABLE:
             table = self.to_table()[index]
             return Pattern.table(table & (index >= 0)[:, None] if holes else table)
