@@ -5,7 +5,7 @@
 # make peers    the comparisons with real TensorFlow
 # make fuzz N=1000 [SEED=0] [JOBS=2]   random programs, each in several ways that must agree; what fails is shrunk
 # make fuzz-files N=10000 [SEED=0]       files of every format that is read, damaged: each must say so, soon, in small memory
-# make sanitize [TESTS=tests]   the tests, and random programs, with extensions built to notice wrong addresses and undefined behaviour
+# make sanitize [TESTS=tests]   the tests, and random programs, with extensions built to notice wrong addresses and undefined behavior
 # make mutants [JOBS=2]   break the code in each known way, and see that the named tests notice
 #
 # Nothing is needed beforehand but Python >= 3.11 and make: each target makes its own virtual environment.

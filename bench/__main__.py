@@ -19,7 +19,7 @@ COMMANDS = {
 }
 
 EXTRA = ("pytest", "pytest_benchmark", "sklearn", "threadpoolctl")
-"""What the extra ``report`` installs."""
+"""The packages that the extra ``report`` installs."""
 
 
 def main(arguments: Sequence[str] | None = None) -> int:

@@ -64,7 +64,7 @@ class Source:
 
 
 def variants() -> dict[str, Collection[str]]:
-    """What is left out, and the passes that are left."""
+    """The passes that are left in each variant, by what is left out."""
     each = {f"`{one}`": [p for p in ALL_PASSES if p != one] for one in ALL_PASSES}
     return {WHOLE: ALL_PASSES, **each, "all passes": ()}
 
@@ -193,7 +193,7 @@ def section(found: Sequence[Slowdown], large: bool = False) -> str:
 
 
 def add_arguments(parser: argparse.ArgumentParser) -> None:
-    """What ``ablate`` accepts."""
+    """Add the arguments of ``ablate``."""
     parser.add_argument("-k", dest="expression", default="", help="only problems whose name holds this")
     parser.add_argument("--seconds", type=float, default=0.5, help="for each problem, size and executor (default: 0.5)")
     parser.add_argument("--large", action="store_true", help="one larger size of each problem, not two small ones")

@@ -22,7 +22,7 @@ FIGURES = {
     "gemm_float32_flops_per_s": ("multiplying matrices, float32", 1e-9, "GFlop/s"),
     "call_seconds": ("one NumPy call on ten numbers", 1e9, "ns"),
 }
-"""What each figure is, the factor to its unit, and the unit."""
+"""The meaning of each figure, the factor to its unit, and the unit."""
 
 
 def calibrate(seconds: float = 0.2) -> dict[str, float]:
@@ -72,7 +72,7 @@ def slowness(figures: dict[str, float]) -> dict[str, float]:
 
 
 def described(figures: dict[str, float]) -> list[tuple[str, str]]:
-    """What is known of the machine, in words and units."""
+    """The facts known of the machine, in words and units."""
     return [
         (what, f"{figures[name] * factor:,.3g} {unit}")
         for name, (what, factor, unit) in FIGURES.items()

@@ -73,7 +73,7 @@ class Comparison:
 
     @property
     def regressions(self) -> list[Change]:
-        """What became slower, of ours."""
+        """The changes of ours that became slower."""
         return [c for c in self.changes if c.counts]
 
     def summary(self) -> str:
@@ -166,7 +166,7 @@ def compared(r: Result) -> float:
 
 
 def add_arguments(parser: argparse.ArgumentParser) -> None:
-    """What ``compare`` accepts."""
+    """Add the arguments of ``compare``."""
     parser.add_argument("before", type=Path, metavar="A.json")
     parser.add_argument("after", type=Path, metavar="B.json")
     parser.add_argument("--effect", type=float, default=EFFECT, help="smallest change that counts (default: 0.15)")

@@ -73,7 +73,7 @@ def _ready(function: Callable[..., Any], *arrays: np.ndarray) -> Callable[[], An
 
 
 def add_arguments(parser: argparse.ArgumentParser) -> None:
-    """What ``calibrate`` accepts."""
+    """Add the arguments of ``calibrate``."""
     parser.add_argument("--seconds", type=float, default=0.2, help="for each figure (default: %(default)s)")
     parser.add_argument("--dry-run", action="store_true", help="print only: keep what was known before")
 

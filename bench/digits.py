@@ -54,7 +54,7 @@ def batches(digits: Digits, steps: int, size: int = 64, seed: int = 2) -> Iterat
 
 @dataclass(frozen=True)
 class Step:
-    """What one step of training computed, before the weights moved."""
+    """The values that one step of training computed, before the weights moved."""
 
     loss: Array
     gradients: list[Array]

@@ -27,12 +27,10 @@ from engine.jacobian.planning.plan import Options, plan_for
 from engine.jacobian.second import _gradient, rowwise
 from engine.jacobian.structure.path import Path
 
-"""What lowering makes of a product with a matrix that has one number in each row."""
-
 
 @dataclass(frozen=True)
 class Halves:
-    """What a later call does beside running the function.
+    """The parts of a later call besides running the function.
 
     Attributes
     ----------
@@ -82,7 +80,7 @@ def _flops(program: Program) -> float:
 
 
 def _made(mirror: Mirror, kind: Kind, options: Options) -> tuple[list[Any], list[Any], list[Any]]:
-    """What the sweeps give; symbols that stand for it; and the blocks, made of these."""
+    """The results of the sweeps; symbols that stand for them; and the blocks, made of these."""
     if kind == "batch_jacobian":
         return [rowwise(mirror.path, options.mode)], [], []
     second = kind == "hessian"

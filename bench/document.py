@@ -37,7 +37,7 @@ class NoMarkers(Exception):
 
 
 def add_arguments(parser: argparse.ArgumentParser) -> None:
-    """What ``document`` accepts."""
+    """Add the arguments of ``document``."""
     parser.add_argument("file", type=Path, metavar="FILE.json", help="what was measured, with TensorFlow installed")
     parser.add_argument("--file", dest="target", type=Path, default=DOCUMENT, help="to change (default: %(default)s)")
     parser.add_argument("--readme", type=Path, help=f"to put the short table in as well, such as {README}")
@@ -108,7 +108,7 @@ def _beside_peers(measured: Run) -> list[str]:
 
 
 def _ratios(measured: Run) -> list[str]:
-    """What the run comes to: each ratio, its medians over the sets of problems, and where an aim is missed."""
+    """A summary of the run: each ratio, its medians over the sets of problems, and where an aim is missed."""
     parts = ratios.as_document(measured.results)
     return [RATIOS_TITLE, " ".join(RATIOS_SAID.split()), *parts] if parts else []
 
@@ -174,7 +174,7 @@ class _Row:
 
 
 def _pairs(results: Sequence[Result]) -> list[_Row]:
-    """What was measured in both of our modes: the chain of small ops, then each problem at its largest size."""
+    """The measurements in both of our modes: the chain of small ops, then each problem at its largest size."""
     chain = [r for r in results if CHAIN in r.problem]
     largest = {problem: (f"{problem} {size}".strip(), found) for problem, size, found in cases(results)}
     rows = [_Row(f"gradient of a {CHAIN}", chain), *(_Row(label, found) for label, found in largest.values())]
@@ -182,7 +182,7 @@ def _pairs(results: Sequence[Result]) -> list[_Row]:
 
 
 def _answers(rows: Sequence[_Row]) -> list[str]:
-    """What the rows come to."""
+    """A summary of the rows."""
     said = []
     both = [row for row in rows if row.theirs is not None]
     if both:
@@ -206,7 +206,7 @@ def _answers(rows: Sequence[_Row]) -> list[str]:
 
 
 def _per_op(row: _Row) -> str:
-    """What recording and walking cost per op, from the chain whose arithmetic is next to nothing."""
+    """The cost of recording and walking per op, from the chain whose arithmetic is next to nothing."""
 
     def one(r: Result | None) -> str:
         return duration(r.median / LENGTH if r else None)

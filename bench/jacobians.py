@@ -39,7 +39,7 @@ class NotHere(Exception):
 
 
 def ours(problem: Problem, values: Values, mode: str, method: str = "auto") -> Runner:
-    """What computes a problem's derivative in graph or tape mode; for graphs the graph is built here.
+    """A function that computes a problem's derivative in graph or tape mode; for graphs the graph is built here.
 
     Raises
     ------
@@ -101,7 +101,7 @@ def stages(problem: Problem, values: Values, mode: str) -> dict[str, float]:
 
 
 def planned(problem: Problem, values: Values, method: str) -> dict[str, float]:
-    """What the plan says: how many seeds are swept, and the flops it expects; nothing where a plan cannot be asked."""
+    """The figures of the plan: how many seeds are swept, and the expected flops; none where no plan can be asked."""
     if problem.kind != "jacobian" or method not in ("auto", "forward", "reverse"):
         return {}
     tape, y, sources = recorded(problem, values)

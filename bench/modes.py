@@ -131,7 +131,7 @@ def _noted(name: str, mode: str) -> Iterator[None]:
 
 @dataclass(frozen=True)
 class ModeComparison:
-    """What a derivative costs in each mode.
+    """The costs of a derivative in each mode.
 
     Attributes
     ----------
@@ -206,7 +206,7 @@ class ModeComparison:
         ]
 
     def findings(self) -> list[str]:
-        """What the table comes to, a sentence each."""
+        """A summary of the table, a sentence each."""
         ratio = self.later("tape") / self.later("graph")
         cheaper, factor = ("graph", ratio) if ratio >= 1 else ("tape", 1 / ratio)
         said = [f"The {self.derivative}s of both modes are equal to the bit."]
@@ -349,7 +349,7 @@ class _Program:
             return tape, self(tape_api, tensors)
 
     def halves(self) -> Halves | None:
-        """What the Jacobian consists of, if it is one that the planner finds by itself."""
+        """The parts of the Jacobian, if it is one that the planner finds by itself."""
         if self.derivative != "jacobian" or not set(self.options) <= {"mode", "format"}:
             return None
         sparse = self.options.get("format", "dense") != "dense"

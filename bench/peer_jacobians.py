@@ -89,7 +89,7 @@ def fastest(ways: Ways) -> str:
 
 
 def warm_seconds(ways: Ways) -> dict[str, float]:
-    """What each way takes once it is warm: the least of a few calls, of one if that is long."""
+    """The seconds of each way once it is warm: the least of a few calls, of one if that is long."""
     return {name: _seconds(run) for name, run in ways.items()}
 
 
@@ -226,7 +226,7 @@ def _listed(function: Callable[..., Any]) -> Callable[..., Any]:
 
 
 def _asdex(problem: Problem, values: Values) -> Ways:
-    """Sparse, upon JAX; finding pattern and colours is part of the first call."""
+    """Sparse, upon JAX; finding pattern and colors is part of the first call."""
     _sparse_only(problem, values, "asdex")
     asdex, jax = peers.asdex(), peers.jax()
     function, sources = _jax_function(problem, values)
@@ -251,7 +251,7 @@ def _asdex(problem: Problem, values: Values) -> Ways:
             compiled.append(build())
         return [_Coordinates(block) for block in jax.block_until_ready(compiled[0](*flat))]
 
-    return {"coloured": run}
+    return {"colored": run}
 
 
 class _Coordinates:

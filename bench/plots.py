@@ -1,7 +1,7 @@
 """The charts of the report: times as dots with their spread, scaling with the size, and shares of a whole.
 
-Every series has a colour of Okabe and Ito's palette and a marker of its own, so that the charts can be read without
-colours; all text is text.
+Every series has a color of Okabe and Ito's palette and a marker of its own, so that the charts can be read without
+colors; all text is text.
 """
 
 from __future__ import annotations
@@ -16,18 +16,18 @@ import numpy as np
 from bench.svg import BLUE, GREEN, INK, ORANGE, PURPLE, SKY, VERMILLION, Scale, Style, Svg, log_scale
 from bench.text import readable
 
-GREY, BAND, BLACK = "#999999", "#F5F5F5", "#000000"
+GRAY, BAND, BLACK = "#999999", "#F5F5F5", "#000000"
 CHARACTER = 8.3  # average width of a character, px; nothing here can measure text
 
 _OWN = {"graph": Style(BLUE, "disc"), "tape": Style(VERMILLION, "square"), "": Style(INK, "disc")}
-_COLOURS = (GREEN, PURPLE, ORANGE, SKY, BLACK, GREY)
+_COLORS = (GREEN, PURPLE, ORANGE, SKY, BLACK, GRAY)
 _MARKERS = ("triangle", "diamond", "point down", "cross", "star", "ring", "square")
 
 
 def styles(modes: Sequence[str]) -> dict[str, Style]:
-    """What each mode looks like: ours always the same, peers in turn."""
-    # 6 colours and 7 markers: 42 peers before one looks like another
-    others = (Style(_COLOURS[i % 6], _MARKERS[i % 7]) for i in itertools.count())
+    """The style of each mode: ours always the same, peers in turn."""
+    # 6 colors and 7 markers: 42 peers before one looks like another
+    others = (Style(_COLORS[i % 6], _MARKERS[i % 7]) for i in itertools.count())
     return {m: _OWN.get(m) or next(others) for m in modes}
 
 
@@ -77,7 +77,7 @@ def dots(
             here = y + height / 2 + 11 * (i - (len(row) - 1) / 2)
             style = looks[dot.series]
             if dot.high > dot.low > 0:
-                svg.path([(x(dot.low), here), (x(dot.high), here)], style.colour, 2)
+                svg.path([(x(dot.low), here), (x(dot.high), here)], style.color, 2)
             svg.mark(x(dot.value), here, style)
         y += height
     return str(svg)
@@ -119,11 +119,11 @@ def scaling(title: str, curves: Sequence[Curve], x_label: str, y_label: str, siz
     svg.line(left, bottom, right, bottom, INK)
     for i, curve in enumerate(curves):
         places = [(x(a), y(b)) for a, b in sorted(curve.points)]
-        svg.path(places, curve.style.colour, 1.5)
+        svg.path(places, curve.style.color, 1.5)
         for place in places:
             svg.mark(*place, curve.style, 4.5)
         here = bottom + 64 + 22 * i
-        svg.path([(left, here - 5), (left + 34, here - 5)], curve.style.colour, 1.5)
+        svg.path([(left, here - 5), (left + 34, here - 5)], curve.style.color, 1.5)
         svg.mark(left + 17, here - 5, curve.style, 4.5)
         svg.text(left + 44, here, curve.described(size))
     return str(svg)
@@ -140,7 +140,7 @@ def shares(
     bottom = top + pitch * len(rows)
     svg = Svg(width, bottom + 50, title)
     svg.text(10, 22, title, bold=True)
-    _legend(svg, legend, {name: Style(colour, "square") for name, colour in parts})
+    _legend(svg, legend, {name: Style(color, "square") for name, color in parts})
     x = Scale(0, 100, left, right)
     for tick in x.ticks():
         svg.line(x(tick), top - 4, x(tick), bottom)
@@ -149,9 +149,9 @@ def shares(
     for i, (label, total, values) in enumerate(rows):
         y, done = top + pitch * i, 0.0
         svg.text(left - 10, y + 14, label, anchor="end")
-        for value, (_, colour) in zip(values, parts, strict=True):
+        for value, (_, color) in zip(values, parts, strict=True):
             share = 100 * value / sum(values)
-            svg.box(x(done), y, max(0.0, x(done + share) - x(done) - 1), thick, colour)
+            svg.box(x(done), y, max(0.0, x(done + share) - x(done) - 1), thick, color)
             if share >= 7:
                 svg.text((x(done) + x(done + share)) / 2, y + 14, f"{share:.0f}", anchor="middle")
             done += share

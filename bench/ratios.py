@@ -1,4 +1,4 @@
-"""What a run comes to, as ratios: graph mode beside JAX, first calls, gradients beside their functions.
+"""Ratios that sum up a run: graph mode beside JAX, first calls, gradients beside their functions.
 
 Each ratio is of medians of one run, on one machine. Problems are in three sets: those with which the project began
 ("suite"), those of the field's lists that may be profiled ("tuned"), and those that may not ("held out").
@@ -24,7 +24,7 @@ MEDIANS = ("median of", *HEAD[4:])
 SHORT = 20e-6
 """Seconds below which a call counts as small."""
 LIMITS = 1.0, 1.3
-"""What graph / JAX shall not exceed, for long and for small calls."""
+"""The most that graph / JAX shall be, for long and for small calls."""
 
 
 class Row(NamedTuple):

@@ -39,7 +39,7 @@ tape. Both start from the same weights and see the same minibatches."""
 COSTS = """The Jacobian of the logits ({examples} digits, 10 logits each) with respect to the pixels and to the weights.
 The first call includes what is done once, such as building the graph. “Error” is the largest difference from central
 differences in float64; the methods themselves work in float32. “Bits” says whether the result is equal to the bit to
-graph mode's rows: computed row by row it must be; a vectorised Jacobian multiplies larger matrices, and may round
+graph mode's rows: computed row by row it must be; a vectorized Jacobian multiplies larger matrices, and may round
 differently."""
 
 
@@ -86,7 +86,7 @@ def sections(out: Path, steps: int = 400, examples: int = 16, seconds: float = 1
 
 @dataclass(frozen=True)
 class Training:
-    """What training in both modes gave.
+    """The results of training in both modes.
 
     Attributes
     ----------
@@ -97,7 +97,7 @@ class Training:
     same_weights : bool
         Whether the final weights are the same to the bit.
     accuracy : dict
-        Per mode the share of test digits that are recognised.
+        Per mode the share of test digits that are recognized.
     weights : list of array
         The final weights.
     measurements : list of Measurement

@@ -1,4 +1,4 @@
-"""What a JSON file of pytest-benchmark says, in the terms of the report: problem, size, mode, method, stage.
+"""Results of a JSON file of pytest-benchmark, in the terms of the report: problem, size, mode, method, stage.
 
 A benchmark of our suite says these in its ``extra_info``. Of any other, the group is the problem, the name is the
 method, and the mode is found in the parameters if they name a library. So every file that ``pytest --benchmark-json``
@@ -117,7 +117,7 @@ class Run:
 
     @property
     def identity(self) -> tuple[Any, ...]:
-        """What two runs on one machine have in common."""
+        """A key that two runs on one machine share."""
         cpu = self.machine.get("cpu") or {}
         known = [self.machine.get(key) for key in ("node", "machine", "system", "python_version")]
         return (*known, cpu.get("brand_raw"), cpu.get("count"))

@@ -106,7 +106,7 @@ def blas() -> list[str]:
 
 
 def _group(item: Any) -> str:
-    """What is run in turn: the tests of one benchmark group, else those of one function."""
+    """The group of tests that run in turn: those of one benchmark group, else those of one function."""
     marker = item.get_closest_marker("benchmark")
     return str((marker and marker.kwargs.get("group")) or item.nodeid.partition("[")[0])
 

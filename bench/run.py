@@ -23,7 +23,7 @@ CHOOSES_KERNELS = ("OPENBLAS_CORETYPE", "OPENBLAS_L2_SIZE")
 
 
 def add_arguments(parser: argparse.ArgumentParser) -> None:
-    """What ``run`` accepts."""
+    """Add the arguments of ``run``."""
     amount = parser.add_mutually_exclusive_group()
     amount.add_argument("--quick", dest="amount", action="store_const", const="quick", help="small sizes (the default)")
     amount.add_argument(
@@ -181,7 +181,7 @@ def _cores(count: int) -> Iterator[None]:
 
 
 def _settings(threads: int) -> dict[str, str]:
-    """What tells the peers how many threads to use."""
+    """The variables that tell the peers how many threads to use."""
     counts = ("OMP_NUM_THREADS", "TF_NUM_INTRAOP_THREADS", "TF_NUM_INTEROP_THREADS")
     xla = {"XLA_FLAGS": "--xla_cpu_multi_thread_eigen=false"} if threads == 1 else {}
     return {**dict.fromkeys(counts, str(threads)), **xla}

@@ -19,7 +19,7 @@ from engine.quoting import markup
 
 TITLE = "What Jacobians cost in graph mode and in tape mode"
 OTHER_TITLE = "Benchmarks"
-PART_COLOURS = dict(zip(tables.PARTS, (SKY, ORANGE, "#BBBBBB", VERMILLION, "#F0E442", GREEN, PURPLE), strict=True))
+PART_COLORS = dict(zip(tables.PARTS, (SKY, ORANGE, "#BBBBBB", VERMILLION, "#F0E442", GREEN, PURPLE), strict=True))
 MEDIANS = "Times are medians; lines through dots and “middle half” show between which times half of the rounds lie."
 HOW = f"""{MEDIANS} What is compared was run one after the other, in several passes, so that what slows the machine for
 a while slows all of it. “First call” holds everything that is done once: building, planning, lowering. A peer stands
@@ -39,7 +39,7 @@ of small ops. What fits into the caches can go beyond 100 %."""
 
 
 def add_arguments(parser: argparse.ArgumentParser) -> None:
-    """What ``report`` accepts."""
+    """Add the arguments of ``report``."""
     parser.add_argument(
         "file", nargs="?", type=Path, metavar="FILE.json", help="what to report (default: measure first)"
     )
@@ -92,7 +92,7 @@ def as_page(measured: Run) -> str:
 
 
 def heading(measured: Run) -> str:
-    """What the page is about: our suite, or whatever somebody measured."""
+    """The subject of the page: our suite, or whatever somebody measured."""
     return TITLE if any(r.in_suite for r in measured.results) else OTHER_TITLE
 
 
@@ -206,7 +206,7 @@ def _stages_chart(
     names: Sequence[str],
     measured: Callable[[Sequence[Result], str], tuple[float, ...] | None],
 ) -> str:
-    """What the calls of our modes consist of; nothing where that is not known."""
+    """A chart of the parts of our modes' calls; nothing where these are not known."""
     rows = []
     for name, found in _suite(results).items():
         largest = [r for r in found if r.size == sizes(found)[-1]]
@@ -218,7 +218,7 @@ def _stages_chart(
         return ""
     used = [i for i in range(len(names)) if any(values[i] for _, _, values in rows)]
     shown = [(label, total, [values[i] for i in used]) for label, total, values in rows]
-    parts = [(names[i], PART_COLOURS[names[i]]) for i in used]
+    parts = [(names[i], PART_COLORS[names[i]]) for i in used]
     return shares(f"Where the time of a {which} call goes", shown, parts, f"share of a {which} call")
 
 
@@ -238,7 +238,7 @@ def _roof_section(results: Sequence[Result], calibration: dict[str, float], look
 
 
 def _updates_section(results: Sequence[Result]) -> list[str]:
-    """What a step of training does with contributions, gradients and variables."""
+    """A section on what a step of training does with contributions, gradients and variables."""
     body = []
     for title, said, head, rows in update_tables.tables(results):
         body += [f"<h3>{markup(title)}</h3>", f"<p>{markup(said)}</p>", page.wide(_table(head, rows))]

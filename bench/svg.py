@@ -1,6 +1,6 @@
 """Plots as inline SVG: a line chart and a bar chart, enough for a report and small enough to read.
 
-Colours are those of Okabe and Ito, which the colour-blind can tell apart (M. Okabe and K. Ito, "Color universal
+Colors are those of Okabe and Ito, which the color-blind can tell apart (M. Okabe and K. Ito, "Color universal
 design", 2008); lines differ in width as well.
 """
 
@@ -31,9 +31,9 @@ MARKERS: dict[str, list[tuple[float, float]]] = {
 
 @dataclass(frozen=True)
 class Style:
-    """What a series looks like."""
+    """The looks of a series."""
 
-    colour: str
+    color: str
     marker: str = "disc"
 
 
@@ -52,28 +52,28 @@ class Svg:
             f"<title>{markup(title)}</title>",
         ]
 
-    def line(self, x1: float, y1: float, x2: float, y2: float, colour: str = GRID) -> None:
+    def line(self, x1: float, y1: float, x2: float, y2: float, color: str = GRID) -> None:
         """A straight line."""
-        self.parts.append(f'<line x1="{x1:.1f}" y1="{y1:.1f}" x2="{x2:.1f}" y2="{y2:.1f}" stroke="{colour}"/>')
+        self.parts.append(f'<line x1="{x1:.1f}" y1="{y1:.1f}" x2="{x2:.1f}" y2="{y2:.1f}" stroke="{color}"/>')
 
-    def path(self, points: Sequence[tuple[float, float]], colour: str, width: float) -> None:
+    def path(self, points: Sequence[tuple[float, float]], color: str, width: float) -> None:
         """A line through points."""
-        pen = f'stroke="{colour}" stroke-width="{width:g}" stroke-linejoin="round"'
+        pen = f'stroke="{color}" stroke-width="{width:g}" stroke-linejoin="round"'
         self.parts.append(f'<polyline points="{_joined(points)}" fill="none" {pen}/>')
 
     def mark(self, x: float, y: float, style: Style, size: float = 5) -> None:
-        """A marker around a point, by which a series is known even without colours."""
+        """A marker around a point, by which a series is known even without colors."""
         if style.marker in MARKERS:
             corners = [(x + size * dx, y + size * dy) for dx, dy in MARKERS[style.marker]]
-            self.parts.append(f'<polygon points="{_joined(corners)}" fill="{style.colour}" stroke="white"/>')
+            self.parts.append(f'<polygon points="{_joined(corners)}" fill="{style.color}" stroke="white"/>')
         else:
-            look = f'fill="white" stroke="{style.colour}" stroke-width="2"' if style.marker == "ring" else ""
-            look = look or f'fill="{style.colour}" stroke="white"'
+            look = f'fill="white" stroke="{style.color}" stroke-width="2"' if style.marker == "ring" else ""
+            look = look or f'fill="{style.color}" stroke="white"'
             self.parts.append(f'<circle cx="{x:.1f}" cy="{y:.1f}" r="{size:g}" {look}/>')
 
-    def box(self, x: float, y: float, width: float, height: float, colour: str) -> None:
+    def box(self, x: float, y: float, width: float, height: float, color: str) -> None:
         """A filled rectangle."""
-        self.parts.append(f'<rect x="{x:.1f}" y="{y:.1f}" width="{width:.1f}" height="{height:.1f}" fill="{colour}"/>')
+        self.parts.append(f'<rect x="{x:.1f}" y="{y:.1f}" width="{width:.1f}" height="{height:.1f}" fill="{color}"/>')
 
     def text(self, x: float, y: float, words: str, anchor: str = "start", bold: bool = False, turn: int = 0) -> None:
         """A piece of text; `y` is the base line."""
@@ -136,7 +136,7 @@ class Line:
 
     label: str
     values: Sequence[float]
-    colour: str
+    color: str
     width: float = 2
 
 
@@ -158,9 +158,9 @@ def line_chart(title: str, lines: Sequence[Line], x_label: str, y_label: str) ->
     svg.text(22, (top + bottom) / 2, y_label, anchor="middle", turn=-90)
     svg.box(right - 200, top - 2, 200, 24 * len(lines) + 14, "white")
     for i, line in enumerate(lines):
-        svg.path([(x(k), y(v)) for k, v in enumerate(line.values)], line.colour, line.width)
+        svg.path([(x(k), y(v)) for k, v in enumerate(line.values)], line.color, line.width)
         here = top + 22 + 24 * i
-        svg.path([(right - 190, here - 5), (right - 150, here - 5)], line.colour, line.width)
+        svg.path([(right - 190, here - 5), (right - 150, here - 5)], line.color, line.width)
         svg.text(right - 142, here, line.label)
     return str(svg)
 
@@ -174,14 +174,14 @@ class Bars:
 
 
 def bar_chart(title: str, groups: Sequence[Bars], series: Sequence[tuple[str, str]], x_label: str) -> str:
-    """Horizontal bars on a logarithmic scale, each with its value; `series` gives label and colour."""
+    """Horizontal bars on a logarithmic scale, each with its value; `series` gives label and color."""
     width, left, right, top, thick = 900, 250, 820, 82, 16
     pitch = thick * len(series) + 14
     height = top + sum(34 + pitch * len(g.rows) for g in groups) + 50
     svg = Svg(width, height, title)
     svg.text(10, 24, title, bold=True)
-    for i, (label, colour) in enumerate(series):
-        svg.box(left + 200 * i, 40, 22, thick, colour)
+    for i, (label, color) in enumerate(series):
+        svg.box(left + 200 * i, 40, 22, thick, color)
         svg.text(left + 200 * i + 30, 53, label)
     values = [v for g in groups for _, row in g.rows for v in row]
     lowest, highest = math.floor(math.log10(min(values))), math.ceil(math.log10(max(values)))
@@ -197,8 +197,8 @@ def bar_chart(title: str, groups: Sequence[Bars], series: Sequence[tuple[str, st
         y += 34
         for label, row in group.rows:
             svg.text(left - 10, y + thick * len(series) / 2 + 5, label, anchor="end")
-            for value, (_, colour) in zip(row, series, strict=True):
-                svg.box(left, y, x(value) - left, thick - 2, colour)
+            for value, (_, color) in zip(row, series, strict=True):
+                svg.box(left, y, x(value) - left, thick - 2, color)
                 svg.text(x(value) + 6, y + thick - 4, readable(value))
                 y += thick
             y += 14

@@ -32,7 +32,7 @@ def cases(results: Iterable[Result]) -> list[tuple[str, str, list[Result]]]:
 
 
 def others(results: Iterable[Result]) -> dict[str, list[Result]]:
-    """What is measured beside the suite and has no table of its own: per group its results."""
+    """The measurements beside the suite that have no table of their own: per group its results."""
     return problems(r for r in results if not r.in_suite and not is_shown(r))
 
 
@@ -53,7 +53,7 @@ def ratio(a: Result | None, b: Result | None) -> float | None:
 
 
 def forced_ratio(results: Sequence[Result], mode: str) -> float | None:
-    """What ``auto`` takes, by what the best forced direction takes."""
+    """The time of ``auto`` by that of the best forced direction."""
     warm = [r for r in results if r.mode == mode and r.stage == "warm"]
     automatic = next((r for r in warm if r.method == "auto"), None)
     return ratio(automatic, min((r for r in warm if r.method in FORCED), key=lambda r: r.median, default=None))
@@ -229,7 +229,7 @@ def _percent(fraction: float | None) -> str:
 
 
 def verdicts(results: Sequence[Result]) -> list[str]:
-    """What the summary comes to, a sentence each."""
+    """A summary of the summary table, a sentence each."""
     found = cases(results)
     slower = [r for r in (ratio(chosen(c, "tape"), chosen(c, "graph")) for _, _, c in found) if r is not None]
     beside = [r for r in (ratio(fastest_peer(c), chosen(c, "graph")) for _, _, c in found) if r is not None]

@@ -1,4 +1,4 @@
-"""What derivatives cost: every problem, in graph and tape mode by each method, and by the peers that are installed.
+"""Costs of derivatives: every problem, in graph and tape mode by each method, and by the peers that are installed.
 
 ``pytest bench -k jacobian --benchmark-enable`` (with ``--full``: the large sizes too). A benchmark is called
 ``problem-size-mode-method``; its results are checked, and what was found out about it is in its ``extra_info``.
@@ -84,7 +84,7 @@ _told: set[tuple[str, Size, str, str]] = set()
 
 
 def _costs(place: Place, mode: str, method: str, run: Runner, median: float) -> dict[str, Any]:
-    """What else is known of one of our ways, a later call of which takes `median` seconds."""
+    """Further facts about one of our ways, a later call of which takes `median` seconds."""
     found: dict[str, Any] = {"j_over_f": median / place.function_seconds(mode)}
     found |= jacobians.planned(place.problem, place.values, method)
     if method == "auto":
@@ -97,7 +97,7 @@ def _costs(place: Place, mode: str, method: str, run: Runner, median: float) -> 
 
 
 def _python_seconds(place: Place, mode: str) -> float:
-    """What a later call takes without the native executor."""
+    """The seconds of a later call without the native executor."""
     with in_python(), jacobians.afresh():
         run = jacobians.reading(jacobians.ours(place.problem, place.values, mode, "auto"))
         for _ in range(WARM):
@@ -143,7 +143,7 @@ class Place:
         self._halves: Halves | None = None
 
     def prepared(self, mode: str, method: str) -> Runner:
-        """What to time, warmed up."""
+        """A function to time, warmed up."""
         key = (mode, method)
         if key not in self._runners:
             if mode in MODES:
@@ -164,7 +164,7 @@ class Place:
         return self._runners[key]
 
     def unprepared(self, mode: str, method: str) -> Runner:
-        """What does everything from the start."""
+        """A function that does everything from the start."""
         return lambda: jacobians.ours(self.problem, self.values, mode, method)()
 
     def is_long(self, mode: str) -> bool:
@@ -176,7 +176,7 @@ class Place:
         return self._peers.get(mode, {})
 
     def function_seconds(self, mode: str) -> float:
-        """What the function alone costs."""
+        """The seconds of the function alone."""
         if mode not in self._seconds:
             call = jacobians.function(self.problem, self.values, mode)
             self._seconds[mode] = median_seconds(lambda: call(*self.values[: self.problem.sources]))

@@ -1,4 +1,4 @@
-"""What compiling a Jacobian costs, and what it gains: programs made with all passes and with none.
+"""Costs and gains of compiling a Jacobian: programs made with all passes and with none.
 
 Both compute the same, to the bit. What each pass alone is good for says ``python -m bench ablate``.
 """

@@ -55,7 +55,7 @@ def peak(call: Call) -> int:
 
 
 def factors(count: int) -> list[float]:
-    """What the argument of each contribution is multiplied by."""
+    """The factors of the argument of each contribution."""
     return np.linspace(0.5, 1.5, count).tolist()
 
 

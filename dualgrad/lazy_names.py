@@ -38,7 +38,7 @@ BOTH: tuple[tuple[str, str], ...] = (
     # ---- short functions
     ("dualgrad.extras.ops.compositions:", "math.confusion_matrix linalg.normalize linalg.matrix_rank math.polyval"),
     ("dualgrad.extras.ops.compositions:", "scalar_mul math.scalar_mul"),
-    # ---- serialised examples
+    # ---- serialized examples
     ("dualgrad.data.parsing:", "io.parse_single_example io.parse_example io.decode_raw io.FixedLenFeature"),
     ("dualgrad.data.parsing:", "io.FixedLenSequenceFeature io.VarLenFeature"),
     ("dualgrad.data.csv:", "io.decode_csv"),

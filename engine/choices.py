@@ -1,4 +1,4 @@
-"""What a zero in a cotangent or tangent means: nobody chose the element, or a product came out as zero.
+"""The meaning of a zero in a cotangent or tangent: nobody chose the element, or a product came out as zero.
 
 ``where(x > 0, sqrt(x), 0)`` has the derivative 0 at 0: the element is not chosen, so the infinite partial of the
 square root does not matter. ``exp(log(x))`` has the derivative 1 there; the chain rule multiplies a partial that is 0
@@ -45,7 +45,7 @@ Map = Callable[[Any], Any]
 
 
 class Mask:
-    """What is nonzero where an element was chosen: found when somebody asks, and kept.
+    """A mask that is nonzero where an element was chosen: found when somebody asks, and kept.
 
     Parameters
     ----------
@@ -64,7 +64,7 @@ class Mask:
         self._small: Any = None
 
     def found(self) -> Operand:
-        """What `find` gave."""
+        """The result of `find`."""
         if self._find is not None:
             self._found, self._find = self._find(), None
         return self._found
@@ -72,8 +72,8 @@ class Mask:
     def whole(self, like: Any) -> Operand:
         """Ones and zeros in the shape of a cotangent."""
         if self._small is None:
-            found = self.found()
-            self._small = cast_like(not_equal(found, zero_of(found)), found)
+            chosen = self.found()
+            self._small = cast_like(not_equal(chosen, zero_of(chosen)), chosen)
         small = self._small
         if self._spread is not None:
             return self._spread(small)
@@ -106,7 +106,7 @@ class Choice:
         self.uniform = uniform
 
     def through(self, ct: Any, rule: Map, spread: Map | None = None, uniform: bool = False) -> Choice:
-        """What is chosen of ``rule(ct)``, for a rule that moves or adds up elements; `spread` as for a `Mask`."""
+        """The elements chosen of ``rule(ct)``, for a rule that moves or adds up elements; `spread` as for a `Mask`."""
         fixed, seeded = self.fixed, self.seeded
         return Choice(
             None if fixed is None else Mask(lambda: rule(fixed.whole(ct)), spread),
@@ -115,7 +115,7 @@ class Choice:
         )
 
     def either(self, other: Choice, total: Any) -> Choice | None:
-        """What either chooses; None if that is all."""
+        """The elements that either chooses; None if that is all."""
         pairs = (self.fixed, other.fixed), (self.seeded, other.seeded)
         fixed, seeded = [None if a is None or b is None else _either(a, b, total) for a, b in pairs]
         return None if fixed is None and seeded is None else Choice(fixed, seeded)
@@ -245,12 +245,12 @@ def moved(x: Any, rule: Map, leaves_out: bool = False) -> Any:
 
 
 def _left(x: Any, value: Any, rule: Map, k: int | None = None) -> Choice:
-    """What is chosen of ``rule(x)``, or of its result number k: what the rule leaves of masks, and of ones."""
+    """The elements chosen of ``rule(x)``, or of its result number k: what the rule leaves of masks, and of ones."""
 
     def of(which: str) -> Mask:
         def find() -> Any:
-            found = rule(_masks(x, value, which))
-            return found if k is None else found[k]
+            masks = rule(_masks(x, value, which))
+            return masks if k is None else masks[k]
 
         return Mask(find)
 
@@ -297,13 +297,13 @@ def valued(x: Any, rule: Map, fit: Map) -> Any:
     value, choice = settled(x), choice_of(x)
     fixed = None if choice is None or choice.fixed is None else choice.through(value, fit).fixed
     known = None if choice is None else choice.seeded or choice.fixed
-    found = Mask(lambda: rule(ones_like(value) if known is None else known.whole(value)))
-    return Part(rule(value), Choice(fixed, found), True)
+    mask = Mask(lambda: rule(ones_like(value) if known is None else known.whole(value)))
+    return Part(rule(value), Choice(fixed, mask), True)
 
 
 @dataclass(frozen=True, slots=True)
 class Reach:
-    """What of a result is made of which elements of a cotangent.
+    """The elements of a result that are made of certain elements of a cotangent.
 
     Attributes
     ----------
@@ -321,7 +321,7 @@ class Reach:
 
 
 def _reach(rule: Any, node: Node, i: int, out: Any, operands: Sequence[Any], back: bool) -> Reach | None:
-    """What a cotangent or tangent reaches, as far as the op tells; see `mixed`."""
+    """The part of a result that a cotangent or tangent reaches, as far as the op tells; see `mixed`."""
     op, params = node.op, node.params
     if hasattr(rule, "reach"):
         return Reach(lambda mask: rule.reach(mask, out, *operands, **params))
@@ -356,8 +356,8 @@ def _in_product(axis: int, turned: bool, out: Any, x: Any, back: bool) -> Reach:
     """From a mask of a product of matrices to the lines of operand `x` that it reaches, or the reverse."""
 
     def lines(mask: Any) -> Operand:
-        found = reduce_sum(mask, axis, True)
-        return matrix_transpose_op(found) if turned else found
+        summed = reduce_sum(mask, axis, True)
+        return matrix_transpose_op(summed) if turned else summed
 
     if not back:
         return Reach(lines, lambda mask: broadcast_like(mask, out))

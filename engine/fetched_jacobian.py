@@ -13,7 +13,7 @@ from engine.core.trace import constant_value
 from engine.core.value import dtype_of
 from engine.core.variable import tracked_value
 from engine.jacobian.execution.plan_programs import Compiled
-from engine.jacobian.late_specialisation import PathCopy, is_known
+from engine.jacobian.late_specialization import PathCopy, is_known
 from engine.jacobian.planning.plan import Options
 from engine.jacobian.structure.path import Path
 from engine.jacobian.views.for_scipy import Derived, Evaluations
@@ -76,8 +76,8 @@ class Fetched(Evaluations):
             raise InvalidArgumentError(f"for_scipy: expected {len(self._arguments)} further arguments; got {len(args)}")
         self._feed = dict(zip([*self._xs, *self._arguments], [*parts, *args], strict=True))
         self._arrays = {}
-        *found, self.fetched = self._fetched([*self._ys, self._fetches], self._wanted.values())
-        return [np.asarray(a) for a in found]
+        *arrays, self.fetched = self._fetched([*self._ys, self._fetches], self._wanted.values())
+        return [np.asarray(a) for a in arrays]
 
     def derived(self, make: Callable[..., Compiled], options: Options, sparsity: Any, ends: Any = None) -> Derived:
         """The derivative at the point fed last."""
@@ -118,13 +118,13 @@ class Fetched(Evaluations):
     def _fetched(self, results: Sequence[Any], also: Any) -> list[Any]:
         """Results, and what is kept for derivatives."""
         also = list(also)
-        found = self._run([*results, *also], {})
-        self._arrays.update(zip(map(id, also), found[len(results) :], strict=True))
-        return found[: len(results)]
+        arrays = self._run([*results, *also], {})
+        self._arrays.update(zip(map(id, also), arrays[len(results) :], strict=True))
+        return arrays[: len(results)]
 
     def _run(self, tensors: Sequence[Any], feed: dict[Any, Any]) -> list[Any]:
-        found: list[Any] = self._call(list(tensors), {**self._always, **self._feed, **feed})
-        return found
+        arrays: list[Any] = self._call(list(tensors), {**self._always, **self._feed, **feed})
+        return arrays
 
 
 class _Derivative:

@@ -67,10 +67,10 @@ def _needed(nodes: Sequence[Node], targets: Sequence[Any]) -> list[Node]:
 def push(tangents: dict[int, Any], nodes: Iterable[Node]) -> None:
     """Add the tangents of what nodes compute to those by `id` of value that are there, each a value or a `Part`."""
     for node in nodes:
-        given = [tangents.get(id(x)) for x in node.inputs]
-        if node.op.vjp is None or all(t is None for t in given):
+        incoming = [tangents.get(id(x)) for x in node.inputs]
+        if node.op.vjp is None or all(t is None for t in incoming):
             continue
-        for out, tangent in zip(node.outputs, pushforward(node, given), strict=True):
+        for out, tangent in zip(node.outputs, pushforward(node, incoming), strict=True):
             if tangent is not None and type(tangent) is not Zero:
                 _check(choices.value_of(tangent), out, node)
                 # a source that is computed from another one has a tangent of its own
@@ -90,8 +90,8 @@ def pushforward(node: Node, given: Sequence[Any]) -> Sequence[Any]:
     if type(op.jvp) is PushedTogether and op.jvp.each is not None and choices.choice_in(tuple(given)):
         rules = op.jvp.each
     elif type(op.jvp) is PushedTogether:
-        found = op.jvp.rule([choices.settled(t) for t in given], out, *operands, **node.params)
-        return _marked(found, given)
+        pushed = op.jvp.rule([choices.settled(t) for t in given], out, *operands, **node.params)
+        return _marked(pushed, given)
     total: list[Any] = [None] * len(node.outputs)
     for i, t in enumerate(given):
         if t is None or (rule := rules[i]) is None:

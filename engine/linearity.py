@@ -7,7 +7,7 @@ each element with a cotangent of its own.
 
 A rule is called once, for cotangents that are not known yet, and the ops that it applies to them are looked at. It is
 linear if these are *seen* to be: linear ops, sums, products with what does not depend on the cotangent. Whatever is not
-recognised counts as not linear, and so does a rule that reads the numbers of its cotangent.
+recognized counts as not linear, and so does a rule that reads the numbers of its cotangent.
 """
 
 from __future__ import annotations
@@ -107,7 +107,7 @@ def check_linear(node: Node) -> None:
 
 
 def name_of(node: Node) -> str:
-    """What to call the function whose rule a node applies."""
+    """The name of the function whose rule a node applies."""
     return getattr(node.params.get("rule"), "name", None) or {"closed_call": "custom_gradient"}.get(
         node.op.name, node.op.title
     )
@@ -141,7 +141,7 @@ def _applied_is_linear(node: Node, open_: frozenset[Op], fixed: Sequence[int] = 
 
 
 def _pulled(node: Node, cts: Sequence[Any], only: Sequence[int]) -> Sequence[Any]:
-    """What the rule makes of cotangents; `only`: for which operands, if not for all."""
+    """The result of the rule for cotangents; `only`: for which operands, if not for all."""
     assert node.op.vjp is not None
     given = tuple(cts) if node.op.multi else cts[0]
     out = node.outputs if node.op.multi else node.outputs[0]

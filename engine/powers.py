@@ -85,7 +85,7 @@ _QUOTIENTS: dict[Op, Callable[..., Any]] = {square_op: _twice, multiply: _twice,
 
 
 def _power_of(op: Op, root: Op) -> Op:
-    """What `op` makes of the result of `root`: an op that only walks see."""
+    """The op that stands for `op` applied to the result of `root`: only walks see it."""
     made = _made.get((op, root))
     if made is not None:
         return made

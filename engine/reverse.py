@@ -35,9 +35,10 @@ from engine.ops.creation import zeros_like
 from engine.ops.indexed_slices import IndexedSlices
 from engine.powers import with_powers
 from engine.runtime.errors import RuleError, ShapeError
+from engine.runtime.tuning import TUNING
 
 _COMPLEX = frozenset([np.dtype(np.complex64), np.dtype(np.complex128)])
-_MANY = 16
+_MANY = TUNING.joint_operands
 """Operands of an op from which on a rule for all of them at once pays."""
 
 
@@ -83,10 +84,8 @@ def reverse(
     reads = {id(n.outputs[0]): id(n.inputs[0]) for n in path if n.op is read_variable and id(n.outputs[0]) not in kept}
     accumulate = _accumulate_pairs if pairwise else _accumulate
     cotangents: dict[int, Any] = {}
-    for value, seed in seeds:
-        if id(value) in live:
-            seed = _plain(seed) if raw else seed
-            accumulate(cotangents, reads.get(id(value), id(value)), seed if ones else choices.seeded(seed))
+    for value, seed in [(v, _plain(s) if raw else s) for v, s in seeds if id(v) in live]:
+        accumulate(cotangents, reads.get(id(value), id(value)), seed if ones else choices.seeded(seed))
     for node in reversed(path):
         ct = _take(cotangents, node, kept, raw)
         if node.op is read_variable:
@@ -116,16 +115,13 @@ def reverse(
             each = rules.of_many(ct, out, operands, node.params)
         for i, x in enumerate(inputs):
             key = id(x)
-            if key not in live:
-                continue
-            rule = rules[i]
+            rule = rules[i] if key in live else None
             if rule is None:
                 continue
             result = _rows(ct, operands, node) if i == 0 and key in in_rows else None
             if result is None:
-                result = choices.pulled(
-                    rule if each is None else _of_many(rule, each, i, ct), ct, node, i, out, operands
-                )
+                one = rule if each is None else _of_many(rule, each, i, ct)
+                result = choices.pulled(one, ct, node, i, out, operands)
                 if type(result) is Zero:
                     continue
                 _check(choices.value_of(result), operands[i], node, i)
@@ -172,17 +168,17 @@ def _pull_together(
     chosen = choices.settled_all(ct)
     totals = rules.rule([k in live for k in keys], previous, chosen, out, *operands, **node.params)
     for i in order:
-        key, before, found = keys[i], previous[i], totals[i]
-        if key not in live or type(found) is Zero:
+        key, before, part = keys[i], previous[i], totals[i]
+        if key not in live or type(part) is Zero:
             continue
-        _check(found, operands[i], node, i)
-        found = found if active.tapes else _plain(found)
+        _check(part, operands[i], node, i)
+        part = part if active.tapes else _plain(part)
         if choices.choice_in(ct) and (before is None or choices.choice_in(known[i])):
-            found = choices.seeded(found)
+            part = choices.seeded(part)
         if before is None:
-            (_accumulate_pairs if pairwise else _accumulate)(cotangents, key, found)
+            (_accumulate_pairs if pairwise else _accumulate)(cotangents, key, part)
         else:
-            cotangents[key] = found
+            cotangents[key] = part
 
 
 def live_path(nodes: Sequence[Node], sources: set[int], stop: set[int]) -> tuple[list[Node], set[int]]:
@@ -268,9 +264,9 @@ def require_one_number(name: str, targets: Sequence[Any], instead: str) -> None:
     """
     shapes = [shape_of(y) for y in targets]
     if [shape is not None and all(n == 1 for n in shape) for shape in shapes] != [True]:
-        given = ", ".join(format_shape(shape) for shape in shapes)
+        every = ", ".join(format_shape(shape) for shape in shapes)
         raise ShapeError(
-            f"{name}: strict: the target must be one number, got shape {given}: the gradient would be that of the sum. "
+            f"{name}: strict: the target must be one number, got shape {every}: the gradient would be that of the sum. "
             f"Use {instead} for the derivative of each element, or differentiate tf.reduce_sum(y)"
         )
 

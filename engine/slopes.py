@@ -15,7 +15,7 @@ from engine.ops.creation import zeros_like
 from engine.ops.spectral import direction, singular, singular_sloped, spectral, spectral_sloped
 
 _SLOPED = {spectral: spectral_sloped, singular: singular_sloped}
-"""What stands for a gradient once it is known how operand 0 changes along `direction` of operand 2."""
+"""The ops that stand for a gradient once it is known how operand 0 changes along `direction` of operand 2."""
 
 
 def with_slopes(nodes: Sequence[Node]) -> Sequence[Node]:

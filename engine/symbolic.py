@@ -74,8 +74,8 @@ def gradients(
     kept = [w if dtype_of(w).is_differentiable else None for w in wanted]
     differentiated = [w for w in kept if w is not None]
     nodes = with_slopes(ancestors([y for y, _ in usable], differentiated, stop))
-    found = reverse(nodes, usable, differentiated, stop, sparse=True, pairwise=pairwise, ones=grad_ys is None)
-    by_id = {id(w): g for w, g in zip(differentiated, found, strict=True)}
+    cotangents = reverse(nodes, usable, differentiated, stop, sparse=True, pairwise=pairwise, ones=grad_ys is None)
+    by_id = {id(w): g for w, g in zip(differentiated, cotangents, strict=True)}
     results = [None if w is None else by_id[id(w)] for w in kept]
     missing = [x for g, x in zip(results, sources, strict=True) if g is None and isinstance(x, Variable)]
     if missing:
@@ -107,10 +107,10 @@ def _require_symbolic(x: Any, argument: str) -> None:
 
 
 def _seeds(targets: Sequence[Any], grad_ys: Any) -> list[Any]:
-    given = [None] * len(targets) if grad_ys is None else as_list(grad_ys)
-    if len(given) != len(targets):
-        raise InvalidArgumentError(f"Length mismatch. Passed {len(given)} grad_ys for {len(targets)} ys")
-    return [_seed(y, g, i) for i, (y, g) in enumerate(zip(targets, given, strict=True))]
+    seeds = [None] * len(targets) if grad_ys is None else as_list(grad_ys)
+    if len(seeds) != len(targets):
+        raise InvalidArgumentError(f"Length mismatch. Passed {len(seeds)} grad_ys for {len(targets)} ys")
+    return [_seed(y, g, i) for i, (y, g) in enumerate(zip(targets, seeds, strict=True))]
 
 
 def _seed(y: Symbol, given: Any, i: int) -> Operand:

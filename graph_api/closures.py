@@ -35,7 +35,7 @@ from graph_api.tensor_array import TensorArray
 
 
 class Call:
-    """What one of the user's functions returned: its structure, tensors and effects."""
+    """The result of a call of one of the user's functions: its structure, tensors and effects."""
 
     def __init__(self, name: str, function: Callable[..., Any], arguments: Sequence[Any] = ()) -> None:
         if not callable(function):
@@ -138,7 +138,7 @@ class Closure:
         self.after = [node for region in self.regions for node in region.after]
 
     def values(self, handles: Sequence[Any]) -> list[Any]:
-        """What variables hold now."""
+        """The present values of variables."""
         with self.graph.control_dependencies(self.after):
             return [self.graph.apply(read_variable, (h,), {}, name="read") for h in handles]
 
@@ -191,7 +191,7 @@ class _SameShape:
 
 
 def same_shapes(what: str, before: Sequence[Any], after: Sequence[Any]) -> list[Any]:
-    """What an iteration gives, examined when it runs where less is known of it than of what it started with.
+    """The results of an iteration, examined when it runs where less is known of them than of what it started with.
 
     The ops of a body are chosen for the shapes that values enter it with.
     """

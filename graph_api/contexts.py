@@ -32,7 +32,7 @@ WAIT_INSIDE = (
     f"{_RETURN_IT}; or let what the function returns wait for it, inside: "
     f"`with tf.control_dependencies([update]): return tf.identity(y)`"
 )
-"""What to do with an update that something outside should wait for, one in UPDATE_OPS say."""
+"""Advice for an update that something outside should wait for, one in UPDATE_OPS say."""
 
 
 class Context:
@@ -95,7 +95,7 @@ class Contexts(Trace):
 
     @contextmanager
     def within(self, context: Context | None) -> Iterator[None]:
-        """What is made inside belongs to `context`."""
+        """Have whatever is made inside belong to `context`."""
         before, self.context = self.context, context
         try:
             yield
@@ -104,12 +104,12 @@ class Contexts(Trace):
 
     @contextmanager
     def lifted(self) -> Iterator[None]:
-        """What is made inside belongs to no function and waits for nothing."""
+        """Have whatever is made inside belong to no function and wait for nothing."""
         with self.control_dependencies(None), self.within(None):
             yield
 
     def control_dependencies(self, control_inputs: Any) -> Any:
-        """What is made inside runs after all of `control_inputs`."""
+        """Have whatever is made inside run after all of `control_inputs`."""
         raise NotImplementedError
 
     def rule_context(self, node: Any) -> AbstractContextManager[None]:
@@ -178,7 +178,7 @@ class Contexts(Trace):
         return made
 
     def path_nodes(self, targets: Sequence[Any], sources: Sequence[Any], stop: Sequence[Any] = ()) -> list[Any]:
-        """What targets are computed from, also through the elements of the loops that this happens in.
+        """The nodes that targets are computed from, also through the elements of the loops that this happens in.
 
         An element is a row of what the loop goes through: if that depends on a source, it is given as one. What a loop
         carries counts as given, as in TensorFlow.

@@ -339,7 +339,7 @@ def while_loop(
 
 
 def _invariants(loop_vars: Any, leaves: Sequence[Any], start: Sequence[Any], invariants: Any) -> list[Aval]:
-    """What is known of the loop variables in all iterations."""
+    """The avals of the loop variables in all iterations."""
     given = [None] * len(leaves) if invariants is None else _up_to(loop_vars, invariants)
     known = []
     for i, (leaf, tensor, invariant) in enumerate(zip(leaves, start, given, strict=True)):

@@ -75,7 +75,7 @@ class _Function:
         self.captured = (*closure.captured, *held)
 
     def result_spec(self, source: Stage) -> Spec:
-        """What is known of the results."""
+        """The spec of the results."""
         return self._spec
 
     def bound(self, env: Environment) -> Callable[[Any], Any]:
@@ -105,7 +105,7 @@ class _Function:
 
 
 def _arguments(kind: Any, bound: Sequence[Any], spec: Any, before: Any) -> tuple[Any, ...]:
-    """What a function is called with: a tuple's items apart, and the state of a scan in front."""
+    """The arguments of a function: a tuple's items apart, and the state of a scan in front."""
     left = iter(bound)
 
     def taken(leaf: Any) -> Any:
@@ -210,7 +210,7 @@ class Dataset(BaseDataset):
         return convert_to_tensor(np.int64(self._size()))
 
     def reduce(self, initial_state: Any, reduce_func: Callable[..., Any], name: str | None = None) -> Tensor:
-        """What a function makes of a state and all elements, one after the other: a structure of tensors."""
+        """Apply a function to a state and all elements, one after the other: a structure of tensors."""
         leaves, spec = self._components(initial_state)
         function = self._mode.function(reduce_func, self, before=spec)
         every = [*self._stage.captures(), *function.captured, *leaves]

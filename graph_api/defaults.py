@@ -1,4 +1,4 @@
-"""What is the default in the current thread: graphs and sessions, innermost last."""
+"""Defaults of the current thread: graphs and sessions, innermost last."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""What a session has compiled: programs for shapes, and for families of shapes.
+"""Programs that a session has compiled: for shapes, and for families of shapes.
 
 A program knows the shapes of all its values. That makes it quick, and costs as much as fifty runs of it. So where ever
 new shapes are fed, as batches of different sizes are, a second program is made once: one in which the dimensions that
@@ -142,7 +142,7 @@ class Sizes:
 
 
 def _open_size(shapes: Sequence[Shape], avals: Sequence[Aval]) -> int:
-    """What all open dimensions of the shapes are in the avals; 0 if they differ."""
+    """The size that all open dimensions of the shapes have in the avals; 0 if they differ."""
     pairs = [pair for s, a in zip(shapes, avals, strict=True) for pair in zip(s or (), a.shape or (), strict=True)]
     sizes = {size for d, size in pairs if d is None and size is not None}
     return sizes.pop() if len(sizes) == 1 else 0

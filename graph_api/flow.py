@@ -54,9 +54,9 @@ def with_dependencies(dependencies: Sequence[Any], output_tensor: Any, name: str
 
 def one_by_one(op: Op, size: int, flags: Any, inputs: Any, params: dict[str, Any]) -> Batches:
     """The batch rule of ops that call Python functions: there is none."""
-    """The batching rule of what cannot be vectorised."""
+    """The batching rule of what cannot be vectorized."""
     raise UnimplementedError(
-        f"{op.name}: a Python function cannot be vectorised; write it with this package's functions"
+        f"{op.name}: a Python function cannot be vectorized; write it with this package's functions"
     )
 
 

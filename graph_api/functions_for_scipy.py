@@ -121,7 +121,7 @@ def for_ode(dydt: Any, y: Any, y0: Any = None, *, t: Any = None, args: Sequence[
 
 
 def _parts(x: Any, x0: Any) -> list[Any]:
-    """What `x0` gives for each leaf of the structure `x`."""
+    """The items of `x0` for each leaf of the structure `x`."""
     if isinstance(x, Mapping):
         return [part for key in sorted(x) for part in _parts(x[key], x0[key])]
     if isinstance(x, (list, tuple)):

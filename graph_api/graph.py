@@ -39,7 +39,7 @@ no_op = nondifferentiable(
 
 
 EXTENSIONS: dict[str, Callable[..., Any]] = {}
-"""What files add to graphs and savers, which do not know them; `graph_api` says where it is (`lazy_names.py`)."""
+"""Functions that files add to graphs and savers, which do not know them; `graph_api` says where (`lazy_names.py`)."""
 
 
 class Graph(NotCopied, Contexts):
@@ -331,7 +331,7 @@ class Graph(NotCopied, Contexts):
 
     @contextmanager
     def control_dependencies(self, control_inputs: Any) -> Iterator[None]:
-        """What is made inside runs after all of `control_inputs` (None: after nothing)."""
+        """Have whatever is made inside run after all of `control_inputs` (None: after nothing)."""
         before = self._control
         if control_inputs is None:
             self._control = []
@@ -345,7 +345,7 @@ class Graph(NotCopied, Contexts):
             self._control = before
 
     def current_control_inputs(self) -> list[Operation]:
-        """What an operation made now must wait for."""
+        """The operations that one made now must wait for."""
         return [op for level in self._control for op in level] if self._control else []
 
     @contextmanager
@@ -438,7 +438,7 @@ def get_default_graph() -> Graph:
 
 
 def control_dependencies(control_inputs: Any) -> AbstractContextManager[None]:
-    """What is made in the default graph inside the `with` block runs after all of `control_inputs`."""
+    """Have whatever is made in the default graph inside the `with` block run after all of `control_inputs`."""
     return get_default_graph().control_dependencies(control_inputs)
 
 

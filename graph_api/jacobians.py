@@ -18,8 +18,8 @@ from engine.forward import forward
 from engine.jacobian.callable_plan import JacobianPlan, bound
 from engine.jacobian.execution.evaluate import evaluate
 from engine.jacobian.execution.parallel import check_executor, spread_blocks
-from engine.jacobian.late_specialisation import batch_jacobian as batch_jacobian_of
-from engine.jacobian.late_specialisation import deferred_blocks, deferred_diagonal, deferred_rows, is_known
+from engine.jacobian.late_specialization import batch_jacobian as batch_jacobian_of
+from engine.jacobian.late_specialization import deferred_blocks, deferred_diagonal, deferred_rows, is_known
 from engine.jacobian.planning.plan import Options, plan_for
 from engine.jacobian.structure.path import Path, is_connected
 from engine.jacobian.views.complex_ends import by_parts
@@ -150,7 +150,7 @@ def jacobian_plan(
     Returns
     -------
     JacobianPlan
-        Print it to see direction, colours, cuts and costs; call it with arrays for `xs` to evaluate the Jacobian
+        Print it to see direction, colors, cuts and costs; call it with arrays for `xs` to evaluate the Jacobian
         without a session. It can be pickled.
     """
     options = options_for("jacobian_plan", mode, format, max_bytes)

@@ -16,7 +16,7 @@ _SPARSE = (
     *("reduce_sum_sparse", "reorder", "reset_shape", "reshape", "retain", "segment_mean", "segment_sqrt_n"),
     *("segment_sum", "slice", "softmax", "transpose"),
 )
-"""What TensorFlow 1 has as ``sparse_...`` besides."""
+"""The names that TensorFlow 1 has as ``sparse_...`` besides."""
 
 EXTENSIONS = {
     "add_saver": "graph_api.graph_files.meta_graphs:with_saver",
@@ -24,7 +24,7 @@ EXTENSIONS = {
     "meta_graph": "graph_api.graph_files.meta_graphs:export_meta_graph",
     "saver": "graph_api.saving:Saver",
 }
-"""What extends graphs and savers by files (`graph_api.graph.EXTENSIONS`)."""
+"""The functions that extend graphs and savers by files (`graph_api.graph.EXTENSIONS`)."""
 
 LATER: tuple[tuple[str, str], ...] = (
     # ---- Jacobians, and what needs SciPy

@@ -1,4 +1,4 @@
-"""What operations of a graph keep between runs that is no array: iterators, queues, readers.
+"""Objects that operations of a graph keep between runs and that are no arrays: iterators, queues, readers.
 
 Each is kept for a session. A hidden variable of the graph has as its value a number, made anew in each session; under
 it the thing is found. When the session lets go of the number, the thing goes too.
@@ -69,7 +69,7 @@ class Resource:
             self._held[number] = value
 
     def get(self, number: int, make: Callable[[], R]) -> R:
-        """What is kept for a session, made if there is none."""
+        """The object kept for a session, made if there is none."""
         found = self._held.get(number)
         if found is None:
             with self._lock(number):
@@ -80,7 +80,7 @@ class Resource:
 
     @contextmanager
     def exclusively(self, number: int, make: Callable[[], Any]) -> Iterator[Any]:
-        """What is kept for a session, for this thread alone; made if there is none."""
+        """The object kept for a session, for this thread alone; made if there is none."""
         with self._lock(number):
             if number not in self._held:
                 self._held[number] = make()

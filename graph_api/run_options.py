@@ -1,4 +1,4 @@
-"""What a session is told when it is made, and `Session.run` besides fetches and feeds."""
+"""Options of a session when it is made, and of `Session.run` besides fetches and feeds."""
 
 from __future__ import annotations
 
@@ -49,7 +49,7 @@ class RunOptions:
 
 
 class RunMetadata:
-    """What a run says of itself. Runs are not traced here, so that its parts stay empty."""
+    """The description that a run gives of itself. Runs are not traced here, so that its parts stay empty."""
 
     def __init__(self) -> None:
         self.step_stats = StepStats()

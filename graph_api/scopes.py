@@ -53,7 +53,7 @@ def _graph_of_values(values: Any) -> Graph:
 
 
 class VariableScope:
-    """What `get_variable` goes by: a prefix, whether to share, and defaults.
+    """A scope that `get_variable` goes by: a prefix, whether to share, and defaults.
 
     Attributes
     ----------
@@ -357,7 +357,7 @@ def _shared(existing: Variable, full: str, shape: Any, dtype: Any, shares: Any) 
 
 
 def _initial(initializer: Any, shape: Any, dtype: DType, full: str) -> Callable[..., Any] | Array:
-    """What to make the variable from."""
+    """The callable or array to make the variable from."""
     if initializer is None:
         initializer = (
             initial_values.glorot_uniform_initializer() if dtype.is_floating else initial_values.zeros_initializer()

@@ -346,7 +346,7 @@ class Session(NotCopied):
         return tensors, values, forms
 
     def _fed_tensor(self, key: Any) -> Tensor:
-        """What a key of a feed stands for; for a variable its handle, so that every read gives the value fed."""
+        """The tensor for a key of a feed; for a variable its handle, so that every read gives the value fed."""
         try:
             if isinstance(key, Variable):
                 key = key.handle
@@ -428,7 +428,7 @@ class InteractiveSession(Session):
 
 
 def _readable(element: Any) -> Tensor | Operation:
-    """What to compute for a fetch: for a variable's handle, the variable's value."""
+    """The element to compute for a fetch: for a variable's handle, the variable's value."""
     if isinstance(element, Tensor) and element.node.op is variable_handle:
         return next(n for n in element.graph.nodes if n.op is read_variable and n.inputs[0] is element).outputs[0]
     return element

@@ -1,4 +1,4 @@
-"""What the variables of a graph hold in a session.
+"""Values of the variables of a graph in a session.
 
 Threads share it, and interrupts do not split it: see `engine.runtime.commit` for how.
 """
@@ -88,7 +88,7 @@ class State:
         return key in self.values or key in self._aside or key in self.values
 
     def lock(self, key: int) -> AbstractContextManager[Any]:
-        """What a run holds that assigns to a variable."""
+        """The lock that a run holds that assigns to a variable."""
         return self._locks.get(key) or self._locks.setdefault(key, Lock())
 
     def load(self, handles: Sequence[Tensor], values: Sequence[Any]) -> None:

@@ -66,7 +66,7 @@ summary_op = nondifferentiable(
     type="Summary",
     args=("*values",),
     stateful=True,
-    doc="A summary of a tensor: a serialised message.",
+    doc="A summary of a tensor: a serialized message.",
 )
 
 
@@ -150,7 +150,7 @@ def scalar(name: str, tensor: Any, collections: Sequence[str] | None = None, fam
     Returns
     -------
     tensor
-        A string: a serialised `Summary`, for `FileWriter.add_summary`.
+        A string: a serialized `Summary`, for `FileWriter.add_summary`.
 
     Examples
     --------

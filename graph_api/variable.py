@@ -186,7 +186,7 @@ class Variable(AssignsRows):
 
     @property
     def handle(self) -> Tensor:
-        """What tapes and gradients identify the variable by."""
+        """The tensor by which tapes and gradients identify the variable."""
         return self._handle
 
     def read_value(self) -> Tensor:
@@ -263,12 +263,12 @@ class Variable(AssignsRows):
         return self._element
 
     def _data(self, value: Any, what: str) -> Array:
-        """What is no tensor, as an array of the variable's dtype."""
+        """A value that is no tensor, as an array of the variable's dtype."""
         array = cast_data(value, self.dtype)
         return as_array(value, self.dtype, f"{what}: variable {self.name!r}") if array is None else array
 
     def _change(self, delta: Any, what: str) -> Operand:
-        """What is to be added or subtracted, which must have the variable's shape."""
+        """A summand to add or subtract, which must have the variable's shape."""
         change: Operand = delta if isinstance(delta, Value) else self._data(delta, what)
         have, own = shape_of(change), self._handle.aval.shape
 

@@ -35,7 +35,7 @@ def adadelta(
 
 
 class _Adadelta(Optimizer):
-    """What both classes share."""
+    """The base of both classes."""
 
     hyperparameters = ("learning_rate", "rho", "epsilon")
     update = staticmethod(adadelta)

@@ -25,11 +25,12 @@ from engine.core.trace import Trace
 from engine.core.value import aval_of
 from engine.core.variable import Variable
 from engine.runtime.ownership import own_results
+from engine.runtime.tuning import TUNING
 from optim.pairs import Change, Pair, require_fit
 
-AFTER: float = 2
+AFTER: float = TUNING.update_steps
 """Steps that are made op by op before it is worth while to make a program."""
-_FOLD_LIMIT = 1 << 12
+_FOLD_LIMIT = TUNING.fold_update_bytes
 _MOST = 8
 """Programs that are kept for one plan."""
 
@@ -122,7 +123,7 @@ class _Numbers:
         self.arrays = [x._array for items in self._items for _, x in items if type(x) is EagerTensor]
 
     def key(self) -> tuple[Any, ...]:
-        """What else the program depends on.
+        """The other things that the program depends on.
 
         Raises
         ------

@@ -168,7 +168,7 @@ class ExponentialMovingAverage(Stateful):
         return averaged if graph is None else [*averaged, *graph.trainable_variables()]
 
     def pairs(self) -> list[tuple[Variable, Variable]]:
-        """What averages were made of, and the averages."""
+        """The averaged variables with their averages."""
         return self._averages.pairs()
 
     def average_name(self, var: Variable) -> str:
@@ -179,7 +179,7 @@ class ExponentialMovingAverage(Stateful):
 
 
 def present(variable: Variable) -> Operand:
-    """What an average starts from: in a graph, the variable's initial value."""
+    """The value that an average starts from: in a graph, the variable's initial value."""
     if graph_of([variable]) is None:
         return variable.read_value()
     return variable.initialized_value()  # type: ignore[attr-defined]

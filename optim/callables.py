@@ -1,4 +1,4 @@
-"""What users give as callables: a loss, its variables, hyperparameters."""
+"""Callables that users give: a loss, its variables, hyperparameters."""
 
 from __future__ import annotations
 
@@ -44,7 +44,7 @@ def flat(var_list: Any) -> list[Any]:
 
 
 def evaluated(hyperparameter: Any, step: Any) -> Any:
-    """What a schedule gives at `step`, what another callable returns, and anything else itself."""
+    """Evaluate a hyperparameter: a schedule at `step`, another callable without arguments; anything else is itself."""
     if isinstance(hyperparameter, LearningRateSchedule):
         return hyperparameter(step)
     if callable(hyperparameter) and not isinstance(hyperparameter, Value):

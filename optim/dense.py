@@ -32,12 +32,13 @@ from engine.executor.staged import raises
 from engine.runtime.buffer_pool import empty
 from engine.runtime.commit import commit, in_order
 from engine.runtime.packs import copied, joined
+from engine.runtime.tuning import TUNING
 from optim.at_once import AtOnce
 from optim.pairs import Change, Pair
 
-LARGE = 1 << 16
+LARGE = TUNING.update_elements
 """Elements of a variable that is updated by itself."""
-MANY = 16
+MANY = TUNING.update_variables
 """Smaller variables that are updated together, at least."""
 
 _OTHERS = 3
@@ -49,7 +50,7 @@ Found = tuple[UpdateLoop, list[np.ndarray], list[str]]
 
 
 class Plan:
-    """What a step need not find out again if the last one had the same variables.
+    """The plan of a step, which later steps need not make again if they have the same variables.
 
     Parameters
     ----------

@@ -224,7 +224,7 @@ class _Problem:
         raise NotImplementedError
 
     def values(self) -> list[np.ndarray]:
-        """What the variables hold."""
+        """The values of the variables."""
         raise NotImplementedError
 
     def solve(
@@ -235,7 +235,7 @@ class _Problem:
         watched: tuple[Any, Callable[..., Any]] | None,
         arguments: Mapping[str, Any],
     ) -> OptimizeResult:
-        """What SciPy finds, starting from the variables' values."""
+        """Minimize by SciPy, starting from the variables' values."""
         name = str(method).lower()
         packed = _packed_bounds(bounds, self.variables)
         start = self.values()

@@ -39,7 +39,7 @@ def ftrl(
 
 
 class _Ftrl(Optimizer):
-    """What both classes share."""
+    """The base of both classes."""
 
     hyperparameters = (
         "learning_rate",

@@ -410,7 +410,7 @@ class KerasOptimizer(KerasProtocol, Optimizer):
         return [*self._counters.all(), *rates]
 
     def kept_slots(self) -> list[tuple[Variable, str, Variable]]:
-        """What is kept for single variables, in Keras's order: by `slot_groups`, then as in `build`."""
+        """The slots of single variables, in Keras's order: by `slot_groups`, then as in `build`."""
         order = {id(v.handle): i for i, v in enumerate(self._built_for or ())}
         group = {name: i for i, names in enumerate(self.slot_groups) for name in names}
 
@@ -425,7 +425,7 @@ class KerasOptimizer(KerasProtocol, Optimizer):
         ]  # fmt: skip
 
     def kept_together(self) -> list[Variable]:
-        """What is kept for all variables together."""
+        """The state kept for all variables together."""
         return [*self._counted(), *(() if self._accumulated is None else self._accumulated.kept_together())]
 
     @property

@@ -124,7 +124,7 @@ class Optimizer(Stateful, UserProtocol):
         return hyper
 
     def hyper_kind(self, variable: Variable) -> int | None:
-        """What variables have in common for which `hyper_for` gives the same."""
+        """A key that variables share for which `hyper_for` gives the same."""
         return None if type(self).hyper_for is Optimizer.hyper_for else id(variable)
 
     def takes_rows(self) -> bool:
@@ -385,7 +385,7 @@ class Optimizer(Stateful, UserProtocol):
         return [*done, *pending.values()]
 
     def _to_apply(self) -> Callable[..., list[tuple[Any, Any]]]:
-        """What computes gradients for `minimize`: if nobody else sees them, some when they are applied."""
+        """The function that computes gradients for `minimize`: if nobody else sees them, some when they are applied."""
         own = all(
             getattr(getattr(self, name), "__func__", None) is getattr(Optimizer, name)
             for name in ("compute_gradients", "apply_gradients")
@@ -460,16 +460,16 @@ class Optimizer(Stateful, UserProtocol):
         }
 
     def _slot_label(self, name: str) -> str:
-        """What the names of slot variables end in: in TensorFlow 1 the optimizer's name."""
+        """The end of the names of slot variables: in TensorFlow 1 the optimizer's name."""
         return self._name
 
     def shared_state(self) -> dict[str, Any]:
-        """What is kept for all variables together, as it is at first: the number of steps, if they are counted."""
+        """The state kept for all variables together, as it is at first: the number of steps, if they are counted."""
         follows = any(isinstance(getattr(self, n), LearningRateSchedule) for n in self.hyperparameters)
         return {"iterations": np.int64(0)} if self.counts_steps or follows else {}
 
     def advanced(self, state: dict[str, Any]) -> dict[str, Any]:
-        """What is kept for all variables together, after a step."""
+        """The state kept for all variables together, after a step."""
         return {name: value + 1 for name, value in state.items()}
 
     def _shared(self, first: Variable) -> dict[str, Variable]:

@@ -44,7 +44,7 @@ class Pairs(list[Pair]):
         self.changes, self.when = list(changes), when
 
     def then(self, pairs: Iterable[Pair], changes: Sequence[Change] = (), when: Any = None) -> Pairs:
-        """What a further transform makes of these: its changes are made only when these pairs are a step."""
+        """The pairs that a further transform makes of these: its changes are made only when these pairs are a step."""
         both = when if self.when is None or when is None else logical_and(self.when, when)
         return Pairs(pairs, [*self.changes, *self.if_due(changes)], self.when if both is None else both)
 
@@ -203,7 +203,7 @@ def require_number(x: Any, name: str, dtype: DType) -> None:
 
 
 def require_result(result: Any, slots: Mapping[str, Any], name: str) -> tuple[Any, dict[str, Any]]:
-    """What an optimizer's `update` has returned, or an error that says what it should have."""
+    """Check the result of an optimizer's `update`; the error says what it should have returned."""
     if not (isinstance(result, tuple) and len(result) == 2 and result[0] is not None and isinstance(result[1], dict)):
         raise TypeError(
             f"{name}.update must return the new value and a dict of new slots, got {result!r}; no variable was changed"
@@ -224,5 +224,5 @@ def required(global_step: Any) -> Variable:
 
 
 def label(x: Any) -> str:
-    """What an error calls a value."""
+    """The name of a value in an error."""
     return getattr(x, "name", None) or repr(x)

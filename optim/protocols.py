@@ -80,15 +80,15 @@ class UserProtocol:
     # ---- to call -----------------------------------------------------------------------------------------------------
 
     def _zeros_slot(self, var: Variable, slot_name: str, op_name: str) -> Variable:
-        """What is kept for a variable under a name, zeros at first."""
+        """The variable kept for a variable under a name, zeros at first."""
         return self._slots.create(var, slot_name, _zeros, op_name)
 
     def _get_or_make_slot(self, var: Variable, val: Any, slot_name: str, op_name: str) -> Variable:
-        """What is kept for a variable under a name, at first a given value."""
+        """The variable kept for a variable under a name, at first a given value."""
         return self._slots.create(var, slot_name, lambda _: val, op_name)
 
     def add_slot(self, var: Variable, slot_name: str, initializer: Any = "zeros", shape: Any = None) -> Variable:
-        """What is kept for a variable under a name; the initializer is a name, or a callable of shape and dtype."""
+        """The variable kept for a variable under a name; the initializer: a name, or a callable of shape and dtype."""
 
         def initial(v: Variable) -> np.ndarray:
             if initializer in ("zeros", "ones"):
@@ -102,7 +102,7 @@ class UserProtocol:
     def add_variable_from_reference(
         self, reference_variable: Any = None, name: str | None = None, initializer: Any = "zeros", **other: Any
     ) -> Variable:
-        """What is kept for a variable; ``model_variable`` and ``variable_name`` are older words for the arguments."""
+        """The variable kept for a variable; ``model_variable``, ``variable_name`` are older words for the arguments."""
         reference = other.pop("model_variable", reference_variable)
         slot_name = other.pop("variable_name", name)
         if other.get("initial_value") is not None:
@@ -120,7 +120,7 @@ class UserProtocol:
         return next((v for v in found if graph in (None, graph_of([v]))), None)
 
     def _call_if_callable(self, param: Any) -> float:
-        """What a callable returns, and anything else itself."""
+        """The result of a callable, and anything else itself."""
         return param() if callable(param) and not isinstance(param, Value) else param
 
     def assign(self, variable: Variable, value: Any) -> Operation | Value | None:
@@ -137,7 +137,7 @@ class UserProtocol:
 
 
 class KerasProtocol(UserProtocol):
-    """What Keras's optimizers of either generation have besides."""
+    """Methods that Keras's optimizers of either generation have besides."""
 
     built = _built = False
     _learning_rate: Any

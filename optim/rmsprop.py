@@ -41,7 +41,7 @@ def rmsprop(
 
 
 class _RMSProp(Optimizer):
-    """What both classes share."""
+    """The base of both classes."""
 
     hyperparameters = ("learning_rate", "rho", "momentum", "epsilon", "centered")
     update = staticmethod(rmsprop)

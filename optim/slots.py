@@ -1,4 +1,4 @@
-"""What optimizers and averages keep between steps, and how their results take effect.
+"""State that optimizers and averages keep between steps, and how their results take effect.
 
 An update is computed as a whole before anything is assigned. On eager variables the assignments then happen, in one
 step (`engine.runtime.commit`); in a graph they become operations, joined into one.
@@ -40,7 +40,7 @@ def graph_of(variables: Iterable[Variable]) -> Trace | None:
 
 
 Done = Operation | Value | None
-"""What a step gives: in a graph the operation that makes it, else None, or the number of steps in Keras."""
+"""The result of a step: in a graph the operation that makes it, else None, or the number of steps in Keras."""
 
 
 def assign_all(changes: Sequence[tuple[Variable, Any]], name: str) -> Operation | None:
@@ -81,7 +81,7 @@ def _writes(variable: Variable, new: Any, scratch: Scratch) -> list[tuple[Any, .
 
 
 def locks_of(variables: Iterable[Variable]) -> tuple[Any, ...]:
-    """What an update of some variables holds (`engine.runtime.commit`): nothing in a graph."""
+    """The locks that an update of some variables holds (`engine.runtime.commit`): none in a graph."""
     return in_order(lock for variable in variables for lock in variable.locks)
 
 
@@ -95,7 +95,7 @@ def step(variables: Sequence[Variable], values: Callable[[], Sequence[Any]]) -> 
 
 
 MAKING = (Lock(),)
-"""What whoever makes slots holds: two threads that make their first steps at once share what they make."""
+"""The lock held by whoever makes slots: two threads that make their first steps at once share what they make."""
 
 
 class Slots:
@@ -171,11 +171,11 @@ class Stateful:
     """Checkpoints that hold values for variables which are not made yet."""
 
     def kept_slots(self) -> list[tuple[Variable, str, Variable]]:
-        """What is kept for single variables: variable, name, slot."""
+        """The slots of single variables: variable, name, slot."""
         return self._slots.items()
 
     def kept_together(self) -> list[Variable]:
-        """What is kept for all variables together."""
+        """The variables kept for all variables together."""
         return self._counters.all()
 
     def restored(self) -> None:

@@ -61,11 +61,11 @@ class _Around(Optimizer):
             self._optimizer.create_slots(variables)
 
     def _after(self, variables: list[Variable]) -> Done:
-        """What follows a step."""
+        """Do what follows a step."""
         raise NotImplementedError
 
     def get_slot(self, var: Variable, name: str) -> Variable | None:
-        """What this optimizer or the one inside keeps for a variable."""
+        """The slot that this optimizer or the one inside keeps for a variable."""
         return self._slots.get(var, name) or self._optimizer.get_slot(var, name)
 
     def get_slot_names(self) -> list[str]:
@@ -73,11 +73,11 @@ class _Around(Optimizer):
         return sorted({*self._slots.names(), *self._optimizer.get_slot_names()})
 
     def kept_slots(self) -> list[tuple[Variable, str, Variable]]:
-        """What both keep for single variables."""
+        """The slots that both keep for single variables."""
         return [*self._optimizer.kept_slots(), *super().kept_slots()]
 
     def kept_together(self) -> list[Variable]:
-        """What both keep for all variables together."""
+        """The variables that both keep for all variables together."""
         return [*self._optimizer.kept_together(), *super().kept_together()]
 
 
@@ -159,7 +159,7 @@ class MovingAverageOptimizer(_Around):
         return graph.saver(swapped, name=name, **options)
 
     def kept_slots(self) -> list[tuple[Variable, str, Variable]]:
-        """What the optimizer inside keeps, and the averages."""
+        """The slots that the optimizer inside keeps, and the averages."""
         return [*super().kept_slots(), *self._averages.kept_slots()]
 
     def _make(self, variables: list[Variable]) -> None:
@@ -220,9 +220,9 @@ class LookaheadOptimizer(_Around):
         count = self._counters.shared(variables[0], "lookahead_steps", np.int64(0))
         slow = {id(v): self._slots.create(v, "slow", present) for v in variables}
         held = [count, *variables, *slow.values()]
-        return exclusively(locks_of(held), unrecorded, lambda: self._synchronised(count, variables, slow))
+        return exclusively(locks_of(held), unrecorded, lambda: self._synchronized(count, variables, slow))
 
-    def _synchronised(self, count: Variable, variables: list[Variable], slow: dict[int, Variable]) -> Done:
+    def _synchronized(self, count: Variable, variables: list[Variable], slow: dict[int, Variable]) -> Done:
         number = count.read_value() + 1
         due = equal(number % self._period, np.int64(0))
         changes: list[tuple[Variable, Any]] = [(count, number)]

@@ -91,7 +91,7 @@ from tape_api.version1 import (
 _root = _library.root
 
 __version__ = "2.21.0"
-"""The version of TensorFlow whose behaviour this follows: programs compare it with what they need."""
+"""The version of TensorFlow whose behavior this follows: programs compare it with what they need."""
 
 newaxis = None
 

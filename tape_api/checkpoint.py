@@ -172,7 +172,7 @@ class Checkpoint:
 
 
 def _tensors(top: Any) -> dict[str, Any]:
-    """What a checkpoint of an object holds: the values of the variables, and the graph of objects."""
+    """The tensors in a checkpoint of an object: the values of the variables, and the graph of objects."""
     objects = list(walk(top))
     numbers = {id(obj): i for i, (obj, _) in enumerate(objects)}
     paths = {id(obj): path for obj, path in objects}
@@ -264,7 +264,7 @@ class CheckpointManager:
 
     @property
     def checkpoint(self) -> Checkpoint:
-        """What is saved."""
+        """The checkpoint that is saved."""
         return self._checkpoint
 
     @property

@@ -62,7 +62,7 @@ def ctc_greedy_decoder(
 def ctc_beam_search_decoder(
     inputs: Any, sequence_length: Any, beam_width: int = 100, top_paths: int = 1
 ) -> tuple[list[SparseTensor], Operand]:
-    """The best labellings, found by following the `beam_width` best beginnings.
+    """The best labelings, found by following the `beam_width` best beginnings.
 
     Returns
     -------

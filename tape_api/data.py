@@ -36,10 +36,10 @@ R = TypeVar("R")
 
 
 class _Lasting(Environment):
-    """What stages keep, they keep from one iteration to the next."""
+    """An environment whose stages keep things from one iteration to the next."""
 
     def keep(self, stage: Any, make: Callable[[], R]) -> R:
-        """What a stage keeps, made when it is first asked for."""
+        """The thing that a stage keeps, made when it is first asked for."""
         return vars(stage).setdefault("kept", make()) if "kept" not in vars(stage) else stage.kept
 
 
@@ -57,7 +57,7 @@ class _Function:
         self._tried = False
 
     def _arguments(self, leaves: list[Any], spec: Any) -> tuple[Any, ...]:
-        """What the function is called with: a tuple's items apart, and the state of a scan in front."""
+        """The arguments of the function: a tuple's items apart, and the state of a scan in front."""
         left = iter(leaves)
 
         def taken(leaf: Any) -> Any:
@@ -110,7 +110,7 @@ class _Function:
         return result._stage
 
     def result_spec(self, source: Stage) -> Spec:
-        """What is known of the results: by calling the function on symbols, or else on the first element."""
+        """The spec of the results: from calling the function on symbols, or else on the first element."""
         if not self._tried:
             self._tried = True
             found = self._on_symbols(source)
@@ -120,7 +120,7 @@ class _Function:
         return self._known
 
     def _on_symbols(self, source: Stage) -> Spec | None:
-        """What the function gives for symbols; None if it does not work on symbols."""
+        """The spec of the function's results for symbols; None if it does not work on symbols."""
         spec = source.spec if self._before is None else (self._before, source.spec)
         trace = Trace()
         try:
@@ -130,7 +130,7 @@ class _Function:
             return None
 
     def _on_first(self, source: Stage) -> Spec:
-        """What the function gives for the first element."""
+        """The spec of the function's result for the first element."""
         first = next(source.stream(_Lasting()).elements(), None)
         if first is None or self._before is not None:
             raise InvalidArgumentError(
@@ -231,7 +231,7 @@ class Dataset(BaseDataset):
             yield mapped(lambda x: list(x.as_numpy_iterator()) if isinstance(x, Dataset) else x.numpy(), element)
 
     def reduce(self, initial_state: Any, reduce_func: Callable[..., Any], name: str | None = None) -> EagerTensor:
-        """What a function makes of a state and all elements, one after the other."""
+        """Apply a function to a state and all elements, one after the other."""
         state = mapped(_tensor, initial_state)
         for element in self:
             new = mapped(_tensor, reduce_func(state, element))

@@ -26,7 +26,7 @@ class ReduceOp(Enum):
 
 
 class InputContext(NamedTuple):
-    """What a function that makes a data set is told."""
+    """The argument of a function that makes a data set."""
 
     num_input_pipelines: int = 1
     input_pipeline_id: int = 0
@@ -153,7 +153,7 @@ class Strategy:
         return dataset_fn(InputContext())
 
     def experimental_distribute_values_from_function(self, value_fn: Callable[[ReplicaContext], T]) -> T:
-        """What the function gives for the one replica."""
+        """The value that the function gives for the one replica."""
         return value_fn(ReplicaContext(self))
 
     def experimental_local_results(self, value: Any) -> tuple[Any, ...]:
@@ -173,7 +173,7 @@ class OneDeviceStrategy(Strategy):
 
 
 class _Default(Strategy):
-    """What there is without a strategy."""
+    """The strategy in place where none was chosen."""
 
 
 _default = _Default()

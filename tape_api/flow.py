@@ -90,7 +90,7 @@ def cond(pred: Any, true_fn: Callable[[], T], false_fn: Callable[[], T], name: s
 
 
 def _chosen(function: Callable[[], T]) -> T:
-    """What a branch returns."""
+    """The result of a branch."""
     before = marks()
     return apart(function(), before)
 

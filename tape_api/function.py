@@ -93,7 +93,7 @@ def function(
 
 
 class Function:
-    """What `function` makes of a function.
+    """A function made by `function`.
 
     Attributes
     ----------
@@ -112,7 +112,7 @@ class Function:
         self._methods: dict[int, tuple[weakref.ref[Any], Function]] = {}
 
     def __call__(self, *args: Any, **kwargs: Any) -> Any:
-        """What the function returns."""
+        """Call the function."""
         if self.input_signature is not None:
             args, kwargs = _fitting(self.python_function, self.input_signature, args, kwargs)
         if kwargs or not _ARE_TENSORS.issuperset(map(type, args)):
@@ -241,7 +241,7 @@ class Function:
     def _traced(
         self, tape: FunctionTape, arguments: list[EagerTensor], result: Any, tapes: Sequence[Tape]
     ) -> TracedFunction | str:
-        """What to do in later calls; or why they run as Python."""
+        """A traced function for later calls, or the reason why they run as Python."""
         if tape.made_variables:
             return "it makes variables in each call"
         for x in nest.flatten(result):
@@ -305,7 +305,7 @@ class _Method:
         self._function, self.__self__ = function, instance
 
     def __call__(self, *args: Any, **kwargs: Any) -> Any:
-        """What the method returns."""
+        """Call the method."""
         return self._function(self.__self__, *args, **kwargs)
 
     def __getattr__(self, name: str) -> Any:
@@ -336,7 +336,7 @@ class _ByIdentity:
 
 
 def _described(x: Any, tensors: list[EagerTensor] | None, numbers: dict[int, int]) -> Any:
-    """What arguments are, as a key; the distinct tensors among them are added to `tensors`.
+    """A key that describes arguments; the distinct tensors among them are added to `tensors`.
 
     If that is None, `x` is what an object holds: its tensors are constants.
 
@@ -379,7 +379,7 @@ def _is_itself(x: Any) -> bool:
 
 
 def _contents(x: Any) -> Iterator[Any]:
-    """What a set, or an object that is compared by what it holds, is made of, as part of a key."""
+    """The contents of a set, or of an object that is compared by what it holds, as part of a key."""
     if isinstance(x, (set, frozenset)):
         yield frozenset([_described(item, None, {}) for item in x])
         return

@@ -25,7 +25,7 @@ _OF_ANY_LENGTH = 9
 
 
 class _NoPackageError(UnimplementedError, NotImplementedError):
-    """What reads HDF5 files is not installed: nothing is wrong with the file."""
+    """The package that reads HDF5 files is not installed: nothing is wrong with the file."""
 
 
 def module(path: Any) -> Any:
@@ -193,7 +193,7 @@ def written(path: Any, fill: Callable[[Any], None]) -> bytes:
 
 
 def numbers(held: Any) -> np.ndarray:
-    """What a data set holds, if these are numbers."""
+    """The numbers that a data set holds; anything else is refused."""
     if held.dtype.kind not in "biufc":
         raise DataLossError(f"{held.name} is no array of numbers but of dtype {held.dtype}")
     found: np.ndarray = held[()]

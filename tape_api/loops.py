@@ -234,7 +234,7 @@ def vectorized_map(fn: Callable[[Any], Any], elems: Any, fallback_to_while_loop:
 
 
 def _started(name: str, fn: Any, elems: Any, initializer: Any, backwards: bool) -> tuple[Any, list[Any]]:
-    """What to start with (the initializer, or else the first row), and the rows to go through."""
+    """The initial value (the initializer, or else the first row), and the rows to go through."""
     nest.require_callable(name, "fn", fn)
     columns = _columns(name, elems)
     if initializer is not None:
@@ -249,7 +249,7 @@ def _started(name: str, fn: Any, elems: Any, initializer: Any, backwards: bool) 
 
 
 def _step(name: str, fn: Callable[[Any, Any], Any], state: Any, row: Any) -> Structure[Any]:
-    """What `fn` returns, which must be like the state."""
+    """The result of `fn`, which must be like the state."""
     new = fn(state, row)
     if type(new) is EagerTensor is type(state):
         return new

@@ -198,7 +198,7 @@ def to_json(model: Any, **options: Any) -> str:
 
 
 def _compiled(model: Any) -> dict[str, Any] | None:
-    """What `compile` was given; None if it cannot be told."""
+    """The arguments of `compile`; None if they cannot be told."""
     if model.optimizer is None:
         return None
     losses, metrics = model._losses_of_outputs, model._compiled_metrics

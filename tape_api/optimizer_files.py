@@ -1,4 +1,4 @@
-"""What an optimizer keeps, as the files of models have it: a list of arrays without names, in Keras's order.
+"""Optimizers in the files of models: a list of arrays without names, in Keras's order.
 
 Keras counts calls, of which `gradient_accumulation_steps` make a step; here steps and calls since the last one are
 counted. The files have Keras's count.
@@ -27,7 +27,7 @@ def kept(optimizer: Any) -> list[Any]:
 
 
 def arrays(optimizer: Any) -> list[np.ndarray]:
-    """What a file holds of an optimizer."""
+    """The arrays that a file holds of an optimizer."""
     values = [variable.numpy() for variable in kept(optimizer)]
     number = calls(optimizer)
     return values if number is None else [number, *values[1:-1]]
@@ -72,7 +72,7 @@ def planned(optimizer: Any, stored: Sequence[Any]) -> Plan:
 
 
 def _count(optimizer: Any) -> Any:
-    """What counts the calls since the last step; None if gradients are not accumulated, or nothing is made yet."""
+    """The counter of calls since the last step; None if gradients are not accumulated, or nothing is made yet."""
     accumulated = optimizer._accumulated if isinstance(optimizer, KerasOptimizer) else None
     return next(iter([] if accumulated is None else accumulated.kept_together()), None)
 

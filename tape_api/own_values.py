@@ -1,4 +1,4 @@
-"""What goes into and comes out of the functions of control flow, as values of their own.
+"""Values that go into and come out of the functions of control flow, as values of their own.
 
 In a graph, a loop variable is another value than the one it starts with, and the result of a branch another one than
 what the branch returns. So they are on tapes: a tape that watches one does not watch what it was made of. Where

@@ -1,4 +1,4 @@
-"""What ``Checkpoint.restore`` gives: values for the objects that there are, and for those that are made later.
+"""The result of ``Checkpoint.restore``: values for the objects that there are, and for those that are made later.
 
 Objects are found by how they hold each other. What optimizers keep for a variable is found by that variable and its
 name; only where the variable is not among the objects, by its place.
@@ -25,7 +25,7 @@ from tape_api.variable import Variable
 
 
 class Restored:
-    """What has been restored, and what waits for variables that are not made yet."""
+    """Restored values, and those that wait for variables that are not made yet."""
 
     def __init__(self, reader: checkpoints.CheckpointReader, graph: TrackableObjectGraph, owner: Any) -> None:
         self._reader, self._graph, self._owner = reader, graph, owner
@@ -92,7 +92,7 @@ class Restored:
             found.append((variable, self._value(variable, node.attributes[0].checkpoint_key), number))
 
     def _collect_slots(self, found: list[Any], by_place: list[Any], waiting: list[Any]) -> None:
-        """What is kept for a variable is known by that variable; only where this is not here, by its place."""
+        """Collect slots. A slot is known by its variable; only where this is not here, by its place."""
         for number, holder in list(self._objects.items()):
             refs = self._graph.nodes[number].slot_variables if isinstance(holder, Stateful) else ()
             kept = {(id(v), name): slot for v, name, slot in holder.kept_slots()} if refs else {}
@@ -165,7 +165,7 @@ class Restored:
 
 
 def _by_older_names(obj: Stateful, held: dict[str, Any], names: set[str]) -> dict[str, Any]:
-    """What is kept, by the names of version 0.2, of which several variables had one, and the last was saved."""
+    """Saved values by the names of version 0.2, of which several variables had one, and the last was saved."""
     older = {v.name.removesuffix(":0"): v for v in [*obj.kept_together(), *[slot for *_, slot in obj.kept_slots()]]}
     numbered = held.keys() - older.keys() - {str(i) for i in range(len(getattr(obj, "parts", ())))}
     if not numbered or not names & older.keys() or names & numbered:

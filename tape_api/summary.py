@@ -24,7 +24,7 @@ from tape_api.tensor import convert_to_tensor
 
 
 class _Current(threading.local):
-    """What summaries of this thread go to."""
+    """The place that summaries of this thread go to."""
 
     writer: SummaryWriter | None = None
     step: Any = None

@@ -114,7 +114,7 @@ def hessians(ys: Any, xs: Any, name: str = "hessians", **_: Any) -> list[Any]:
 
 
 def _seen(name: str, use: str) -> Sequence[Node]:
-    """What the function has done so far."""
+    """The nodes that the function has made so far."""
     for tape in active.tapes:
         if type(tape.beside) is Seen:
             return list(tape.beside.nodes)
@@ -154,7 +154,7 @@ def asks(function: Callable[..., Any]) -> bool:
 
 
 def watched(function: Callable[..., Any], args: tuple[Any, ...], kwargs: dict[str, Any]) -> Any:
-    """What a function returns while all that it does is noted."""
+    """Call a function, and note all that it does."""
     witness = Tape(watch_accessed_variables=False)
     witness.beside = Seen()
     witness.start()

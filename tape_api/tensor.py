@@ -19,7 +19,7 @@ from engine.runtime.errors import DTypeError, ShapeError
 
 
 def wrapped(x: Any) -> Any:
-    """What a front-end function returns: arrays become tensors, also inside lists and tuples; the rest stays."""
+    """The result of a front-end function: arrays become tensors, also inside lists and tuples; the rest stays."""
     if isinstance(x, EagerTensor):
         return x
     if isinstance(x, (np.ndarray, np.generic)):

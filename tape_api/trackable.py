@@ -17,7 +17,7 @@ from optim.keras_optimizer import KerasOptimizer
 from optim.slots import Stateful
 
 _RENAMED = {"kernel": "_kernel", "embeddings": "_embeddings"}
-"""What Keras 3 calls some weights of layers."""
+"""Keras 3's names for some weights of layers."""
 OURS = frozenset({"_added", "_stack", "_order", "_structure", "_losses", "_penalties", "_metrics", "inputs", "outputs"})
 """Attributes of ours that hold nothing of their own."""
 
@@ -30,7 +30,7 @@ class Container:
 
 
 def children(obj: Any) -> dict[str, Any]:
-    """What an object holds, by name."""
+    """The objects that an object holds, by name."""
     if isinstance(obj, Container):
         return obj.items
     if isinstance(obj, Variable):

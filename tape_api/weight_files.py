@@ -33,7 +33,7 @@ _SAVED = (Layer, Metric, Optimizer)
 
 
 def _parts(obj: Any, path: str = "", seen: set[int] | None = None) -> Iterator[tuple[str, Any, list[Any]]]:
-    """What holds variables of its own, with its path in a file; each once."""
+    """The objects that hold variables of their own, each once, with its path in a file."""
     seen = set() if seen is None else seen
     if id(obj) in seen:
         return
@@ -173,7 +173,7 @@ def _planned_older_optimizer(group: Any, model: Any) -> Plan:
 
 
 def planned_older(group: Any, model: Any, by_name: bool = False, skip_mismatch: bool = False) -> Plan:
-    """What such a group says of the weights of a model."""
+    """The plan that such a group gives for the weights of a model."""
     stored = {}
     for name in map(_text, group.attrs["layer_names"]):
         below = group[name]

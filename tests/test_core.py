@@ -356,7 +356,7 @@ def test_a_long_graph_needs_no_recursion() -> None:
 
 
 def test_batches_nest() -> None:
-    """An outer product, twice vectorised, of operands whose ranks differ."""
+    """An outer product, twice vectorized, of operands whose ranks differ."""
     rng = np.random.default_rng(0)
     x, y, z = rng.normal(size=(2, 3)), rng.normal(size=(4, 5, 3)), rng.normal(size=3)
     with batch_level() as outer:
@@ -396,7 +396,7 @@ def test_a_value_that_does_not_depend_on_the_batch_is_repeated() -> None:
 def test_a_batch_has_no_array() -> None:
     with (
         batch_level() as level,
-        pytest.raises(TypeError, match="NumPy was called inside a function that is being vectorised"),
+        pytest.raises(TypeError, match="NumPy was called inside a function that is being vectorized"),
     ):
         np.sin(np.asarray(Batched(np.ones((3, 2)), level)))
 

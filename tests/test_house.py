@@ -6,9 +6,11 @@ import ast
 import graphlib
 import inspect
 import os
+import re
 import subprocess
 import sys
 from pathlib import Path
+from typing import Any
 
 import pytest
 
@@ -145,6 +147,28 @@ def test_modules_fit_in_the_head(folder: str) -> None:
     assert {name: n for name, n in lengths.items() if n > LONGEST} == {}
 
 
+LONGEST_FUNCTION = 60
+"""Lines of code, without docstring, comments and empty lines."""
+STILL_LONGER = "dualgrad.migrate.convert.host_program._editor"
+
+
+def lines_of_code(function: ast.FunctionDef, lines: list[str]) -> int:
+    """The length of a function as a reader counts it."""
+    body = function.body[1:] if ast.get_docstring(function) else function.body
+    head = range(function.lineno, function.body[0].lineno)
+    rest = range(body[0].lineno, (function.end_lineno or 0) + 1) if body else range(0)
+    return sum(bool((text := lines[i - 1].strip()) and not text.startswith("#")) for i in (*head, *rest))
+
+
+@pytest.mark.parametrize("name", MODULES)
+def test_functions_fit_in_the_head(name: str) -> None:
+    text = MODULES[name].read_text()
+    functions = [node for node in ast.walk(ast.parse(text)) if isinstance(node, ast.FunctionDef)]
+    lengths = [(f.name, lines_of_code(f, text.splitlines())) for f in functions]
+    long = [(f, n) for f, n in lengths if n > LONGEST_FUNCTION and f"{name}.{f}" != STILL_LONGER]
+    assert long == []
+
+
 @pytest.mark.parametrize("front_end", ["graph_api", "tape_api"])
 def test_public_functions_say_what_they_do(front_end: str) -> None:
     module = __import__(front_end)
@@ -154,6 +178,70 @@ def test_public_functions_say_what_they_do(front_end: str) -> None:
         if not name.startswith("_") and (inspect.isroutine(value) or inspect.isclass(value)) and not value.__doc__
     ]
     assert silent == []
+
+
+UNFINISHED = ("engine.compiler", "engine.executor", "engine.closed", "engine.numpy_api", "dualgrad.migrate")
+"""Packages whose words are not gone over yet."""
+SPOKEN = [name for name in MODULES if not name.startswith(UNFINISHED)]
+
+
+def docstrings(name: str) -> list[tuple[int, str]]:
+    """The docstrings of a module, also those of its constants, with their lines."""
+    statements = [n.value for n in ast.walk(ast.parse(MODULES[name].read_text())) if isinstance(n, ast.Expr)]
+    return [(s.lineno, s.value) for s in statements if isinstance(s, ast.Constant) and isinstance(s.value, str)]
+
+
+@pytest.mark.parametrize("name", SPOKEN)
+def test_docstrings_begin_with_a_verb_or_a_noun(name: str) -> None:
+    assert [line for line, text in docstrings(name) if text.split(maxsplit=1)[0] == "What"] == []
+
+
+BRITISH = re.compile(
+    r"(behavi|col|fav|flav|hon|lab|neighb)our|(label|model|signal|travel)l(ed|ing)|centre(?![a-z])|centred|grey"
+    r"|(author|character|custom|emphas|factor|final|general|initial|linear|maxim|minim|normal|optim|organ|parametr|penal"
+    r"|real|recogn|regular|serial|special|stabil|standard|summar|symmetr|synchron|util|vector|visual)"
+    r"is(e(?![a-z])|ed(?![a-z])|es(?![a-z])|er|ing(?![a-z])|ation|able)",
+    re.IGNORECASE,
+)
+"""British spellings, also inside of names; words are spelled as in NumPy and SciPy."""
+
+
+@pytest.mark.parametrize("name", SPOKEN)
+def test_words_are_spelled_as_in_numpy(name: str) -> None:
+    text = MODULES[name].read_text()
+    assert [match.group() for match in BRITISH.finditer(text)] == []
+    assert not BRITISH.search(name)
+
+
+def documented_parameters(docstring: str) -> list[str]:
+    """The names in the section of parameters of a docstring in numpydoc's style."""
+    section = re.search(r"^Parameters\n-+\n(.*?)(?:\n\n\w[\w ]*\n-+\n|\Z)", docstring, re.DOTALL | re.MULTILINE)
+    lines = section.group(1).splitlines() if section else []
+    names = [name for line in lines if line and not line[0].isspace() for name in line.partition(" :")[0].split(",")]
+    return [name for name in (name.strip(" *`") for name in names) if name.isidentifier()]
+
+
+def parameters(function: ast.FunctionDef) -> set[str] | None:
+    """The names of a function's parameters; None if it takes any keyword."""
+    arguments = function.args
+    every = [*arguments.posonlyargs, *arguments.args, *arguments.kwonlyargs]
+    return None if arguments.kwarg else {a.arg for a in (*every, *([arguments.vararg] if arguments.vararg else []))}
+
+
+@pytest.mark.parametrize("name", MODULES)
+def test_documented_parameters_exist(name: str) -> None:
+    untrue = []
+    for node in ast.walk(ast.parse(MODULES[name].read_text())):
+        if not isinstance(node, ast.FunctionDef | ast.ClassDef):
+            continue
+        maker: Any = node
+        if isinstance(node, ast.ClassDef):
+            makers = (f for f in node.body if isinstance(f, ast.FunctionDef) and f.name in ("__init__", "__new__"))
+            maker = next(makers, None)
+        own = None if maker is None else parameters(maker)
+        documented = documented_parameters(ast.get_docstring(node) or "")
+        untrue += [f"{node.name}({p})" for p in documented if own is not None and p not in own]
+    assert untrue == []
 
 
 # ---- somebody else's package of our name -----------------------------------------------------------------------------

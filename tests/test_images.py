@@ -1,4 +1,4 @@
-"""Images: sizes, crops, flips, colours and measures, in both modes, by differences, beside TensorFlow."""
+"""Images: sizes, crops, flips, colors and measures, in both modes, by differences, beside TensorFlow."""
 
 from __future__ import annotations
 

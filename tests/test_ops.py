@@ -323,7 +323,7 @@ def test_batched_value(row: Row, dtype: str) -> None:
                     raise
                 continue
             except UnimplementedError as error:
-                if "cannot be vectorised" not in str(error):  # what `engine.core.batching.refused` says
+                if "cannot be vectorized" not in str(error):  # what `engine.core.batching.refused` says
                     raise
                 continue
             got = unbatched(out, level)

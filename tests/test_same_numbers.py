@@ -279,7 +279,7 @@ EXPONENTS = [2.0, 3.0, 4.0, 1.0, -1.0, 0.5, 0.0, -2.0, 2.5, -0.5]
 @pytest.mark.parametrize("dtype", ["f2", "f4", "f8"])
 @pytest.mark.parametrize("exponent", EXPONENTS)
 def test_a_power_follows_from_base_and_exponent_alone(dtype: str, exponent: float) -> None:
-    """Not from shapes, strides, neighbours, or other exponents beside it."""
+    """Not from shapes, strides, neighbors, or other exponents beside it."""
     x = np.random.default_rng(0).normal(size=400).astype(dtype)
     x[:10] = SPECIAL[:10]
     y = np.array(exponent, dtype)

@@ -30,7 +30,8 @@ def test_the_page_shows_the_record() -> None:
 
 
 def test_every_constant_is_used_somewhere() -> None:
-    sources = "\n".join(p.read_text(encoding="utf-8") for p in (HOME / "engine").rglob("*.py"))
+    files = [p for folder in ("engine", "optim", "dualgrad") for p in (HOME / folder).rglob("*.py")]
+    sources = "\n".join(p.read_text(encoding="utf-8") for p in files)
     unused = [f.name for f in fields(Tuning) if not re.search(rf"TUNING\.{f.name}\b", sources)]
     assert unused == []
 

@@ -1,6 +1,6 @@
 """Bundle adjustment: cameras and points that explain what was seen where, in the formulation of ADBench [1]_.
 
-A camera has 11 parameters (rotation 3, centre 3, focal length 1, principal point 2, radial distortion 2), a point 3, an
+A camera has 11 parameters (rotation 3, center 3, focal length 1, principal point 2, radial distortion 2), a point 3, an
 observation a weight. Each observation has two residuals, and its weight one more: 31 non-zeros.
 
 References

@@ -1,4 +1,4 @@
-"""Linear algebra, residuals, and what is minimised in the field's lists (GradBench, COPS, CUTEst).
+"""Linear algebra, residuals, and what is minimized in the field's lists (GradBench, COPS, CUTEst).
 
 They were written before anything was tuned for them.
 """
@@ -262,7 +262,7 @@ ROCKET = Problem(
 
 
 def broyden(tf: Any, x: Any, edge: Any) -> Operand:
-    """Each unknown squared, less its neighbours; `edge` is a zero."""
+    """Each unknown squared, less its neighbors; `edge` is a zero."""
     return (3.0 - 2.0 * x) * x - tf.concat([edge, x[:-1]], 0) - 2.0 * tf.concat([x[1:], edge], 0) + 1.0
 
 

@@ -158,7 +158,7 @@ ATTENTION = Problem(
 
 
 def arm(tf: Any, angles: Any, lengths: Any, lower: Any) -> Operand:
-    """Where the joints of a planar robot are, from the angles between neighbours (a column)."""
+    """Where the joints of a planar robot are, from the angles between neighbors (a column)."""
     total = tf.matmul(lower, angles)
     return tf.concat([tf.matmul(lower, lengths * tf.cos(total)), tf.matmul(lower, lengths * tf.sin(total))], 0)
 

@@ -300,11 +300,11 @@ AUTOENCODER = Problem(
 )
 
 SMALLEST = 1e-5
-"""What is added to a variance, so that none is zero."""
+"""The number that is added to a variance, so that none is zero."""
 
 
 def layer_norm(tf: Any, gain: Any, shift: Any, first: Any, second: Any, tokens: Any, wanted: Any) -> Operand:
-    """Half the squared error of a residual block: tokens, and what two layers make of them once normalised."""
+    """Half the squared error of a residual block: tokens, and what two layers make of them once normalized."""
     n, d = int(tokens.shape[0]), int(tokens.shape[1])
     away = tokens - tf.reshape(tf.reduce_mean(tokens, 1), [n, 1])
     deviation = tf.sqrt(tf.reduce_mean(away * away, 1) + SMALLEST)

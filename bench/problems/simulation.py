@@ -77,7 +77,7 @@ ANSWERS, RATE = 20, 0.1
 
 
 def saddle(tf: Any, x: Any, matrix: Any) -> Operand:
-    """What is lost by playing x (a column) if the other side climbs to its best answer."""
+    """The loss from playing x (a column) if the other side climbs to its best answer."""
     pull = tf.matmul(matrix, x)
     y = 0.0 * pull
     for _ in range(ANSWERS):

@@ -119,7 +119,7 @@ class Unbatched(Stage):
 
 
 class Windows(Stage):
-    """Data sets of neighbouring elements."""
+    """Data sets of neighboring elements."""
 
     def __init__(self, source: Stage, size: int, shift: int, stride: int, drop_remainder: bool) -> None:
         self.inputs = (source,)
@@ -211,7 +211,7 @@ class Concatenated(Stage):
 
     @property
     def spec(self) -> Spec:
-        """What is known of both."""
+        """The spec that holds for both."""
         return self._spec
 
     def stream(self, env: Environment) -> Stream:

@@ -14,7 +14,7 @@ from engine.runtime.errors import InvalidArgumentError
 
 
 class Mapped(Stage):
-    """What a function makes of each element."""
+    """The results of a function for each element."""
 
     def __init__(self, source: Stage, function: Any) -> None:
         self.inputs = (source,)
@@ -95,7 +95,7 @@ def _interleaved(sources: Iterator[Iterator[Any]], cycle: int, block: int) -> It
 
 
 class Scanned(Stage):
-    """What a function makes of a state and each element, with the state handed on."""
+    """The results of a function for a state and each element, with the state handed on."""
 
     def __init__(self, source: Stage, initial: Element, function: Any, count: int) -> None:
         self.inputs = (source,)

@@ -110,7 +110,7 @@ decode_csv_op = nondifferentiable(
     "decode_csv_op",
     _kernel,
     abstract=_abstract,
-    batch=refused("lines cannot be vectorised; decode them before"),
+    batch=refused("lines cannot be vectorized; decode them before"),
     type="DecodeCSV",
     args=("records",),
     multi=True,

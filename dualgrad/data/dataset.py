@@ -31,7 +31,7 @@ INFINITE_CARDINALITY, UNKNOWN_CARDINALITY = INFINITE, UNKNOWN
 
 
 class Mode:
-    """What a data set needs of its front end."""
+    """The functions that a data set needs of its front end."""
 
     def leaf(self, value: Any) -> Operand:
         """A tensor of a source: an array, or a tensor of a graph."""
@@ -46,7 +46,7 @@ class Mode:
         raise AttributeError(f"{type(self).__name__} does not define `function`")
 
     def spec(self, aval: Aval) -> Any:
-        """What users see of the spec of a tensor."""
+        """The spec of a tensor, as users see it."""
         raise AttributeError(f"{type(self).__name__} does not define `spec`")
 
     def seeds(self, seed: int | None) -> tuple[int | None, int | None]:
@@ -129,7 +129,7 @@ class BaseDataset:
         output_signature: Any = None,
         name: str | None = None,
     ) -> Self:
-        """What a Python function yields.
+        """A data set of what a Python function yields.
 
         Parameters
         ----------
@@ -268,7 +268,7 @@ class BaseDataset:
         name: str | None = None,
         **unused: Any,
     ) -> Self:
-        """What a function makes of each element.
+        """Apply a function to each element.
 
         Parameters
         ----------
@@ -320,13 +320,13 @@ class BaseDataset:
         return type(self).zip((type(self).range(start, np.iinfo(np.int64).max), self))
 
     def scan(self, initial_state: Any, scan_func: Callable[..., Any], name: str | None = None) -> Self:
-        """What a function makes of a state and each element; it returns the new state and an output."""
+        """Apply a function to a state and each element; it returns the new state and an output."""
         leaves, spec = self._components(initial_state)
         function = self._mode.function(scan_func, self, before=spec)
         return self._then(computing.Scanned(self._stage, tuple(leaves), function, len(leaves)))
 
     def apply(self, transformation_func: Callable[[Any], Any]) -> BaseDataset:
-        """What a function makes of the data set."""
+        """Apply a function to the data set."""
         made = transformation_func(self)
         _require_dataset("apply: the function's result", made)
         return made

@@ -37,7 +37,7 @@ def _shape_leaves(shapes: Any, like: Any) -> list[Any]:
 
 
 def yielded(generator: Callable[..., Any], arguments: Sequence[Any], spec: Any) -> Iterator[tuple[Any, ...]]:
-    """What a generator yields as flat elements of a spec."""
+    """Elements that a generator yields, as flat elements of a spec."""
     wanted = flat(spec)
     for item in generator(*arguments):
         structure = tuple(item) if isinstance(item, list) and isinstance(spec, tuple) else item
@@ -90,7 +90,7 @@ def spread(values: Any, count: int) -> list[Any]:
 
 
 def padding(aval: Aval, value: Any) -> np.generic | int | float | str | bytes | bool:
-    """What to fill a tensor up with."""
+    """The value to fill a tensor up with."""
     if value is None:
         return b"" if aval.dtype is string else 0
     if aval.dtype is string:

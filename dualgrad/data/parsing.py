@@ -1,4 +1,4 @@
-"""Serialised examples as tensors: ``io.parse_single_example``, ``io.parse_example`` and ``io.decode_raw``."""
+"""Serialized examples as tensors: ``io.parse_single_example``, ``io.parse_example`` and ``io.decode_raw``."""
 
 from __future__ import annotations
 
@@ -58,7 +58,7 @@ class VarLenFeature(NamedTuple):
     dtype: Any
 
 
-_one_by_one = refused("examples cannot be vectorised; parse them before")
+_one_by_one = refused("examples cannot be vectorized; parse them before")
 
 
 def _values(example: Example, name: str, dtype: Any) -> list[Any] | None:
@@ -184,7 +184,7 @@ parse_examples = nondifferentiable(
     args=("serialized",),
     multi=True,
     strict=False,
-    doc="The features of serialised examples.",
+    doc="The features of serialized examples.",
 )
 
 
@@ -231,7 +231,7 @@ def _features(tf: Any, serialized: Any, features: Any, many: bool) -> dict[str, 
 def parse_single_example(
     tf: Any, serialized: Any, features: Any, example_names: Any = None, name: str | None = None
 ) -> dict[str, Any]:
-    """The features of one serialised `Example`.
+    """The features of one serialized `Example`.
 
     Parameters
     ----------
@@ -256,7 +256,7 @@ def parse_single_example(
 def parse_example(
     tf: Any, serialized: Any, features: Any, example_names: Any = None, name: str | None = None
 ) -> dict[str, Any]:
-    """The features of several serialised examples, stacked; see `parse_single_example`."""
+    """The features of several serialized examples, stacked; see `parse_single_example`."""
     return _features(tf, serialized, features, True)
 
 

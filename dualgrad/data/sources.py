@@ -93,7 +93,7 @@ class Range(Stage):
 
 
 class Generated(Stage):
-    """What a Python function yields, as elements (`from_generator`), or what reading files gives."""
+    """Elements that a Python function yields (`from_generator`), or that reading files gives."""
 
     def __init__(self, make: Callable[..., Iterator[Element]], spec: Any, arguments: Sequence[Any] = ()) -> None:
         self._make, self._spec, self._arguments = make, spec, tuple(arguments)
@@ -105,5 +105,5 @@ class Generated(Stage):
         return self._spec
 
     def stream(self, env: Environment) -> Stream:
-        """What the function yields."""
+        """The elements that the function yields."""
         return Stream(self._make(*[env.array(x) for x in self._arguments]))

@@ -28,7 +28,7 @@ Element = tuple[Any, ...]
 
 @dataclass
 class Environment:
-    """What one iterator knows: the values of captured tensors, and what stages keep from epoch to epoch.
+    """Knowledge of one iterator: the values of captured tensors, and what stages keep from epoch to epoch.
 
     Attributes
     ----------
@@ -50,7 +50,7 @@ class Environment:
         return self.values.get(id(x), x)
 
     def keep(self, stage: Any, make: Callable[[], R]) -> R:
-        """What a stage keeps, made when it is first asked for."""
+        """The thing that a stage keeps, made when it is first asked for."""
         if id(stage) not in self.kept:
             self.kept[id(stage)] = make()
         return self.kept[id(stage)]

@@ -108,7 +108,7 @@ def of_arrays(structure: Any) -> Spec:
 
 
 def joined(a: Any, b: Any) -> Aval:
-    """What is known of elements that are of one spec or of another.
+    """The aval of elements that are of one spec or of another.
 
     Raises
     ------

@@ -1,1 +1,1 @@
-"""What TensorFlow programs use beside gradients: distributions, sampled losses, CTC, modules, strings and pictures."""
+"""Parts of TensorFlow beside gradients: distributions, sampled losses, CTC, modules, strings and pictures."""

@@ -125,7 +125,7 @@ class Functions:
         return [self.sparse_tensor(*parts)], total
 
     def beam(self, inputs: Any, sequence_length: Any, width: int, paths: int, merge: bool) -> tuple[list[Any], Operand]:
-        """The best labellings, a sparse tensor for each path, and the logarithms of how likely they are."""
+        """The best labelings, a sparse tensor for each path, and the logarithms of how likely they are."""
         inputs = _ranked(self.tf, "ctc_beam_search_decoder", inputs)
         if not 1 <= paths <= width:
             raise ValueError(f"ctc_beam_search_decoder: top_paths must be in [1, beam_width = {width}], got {paths}")

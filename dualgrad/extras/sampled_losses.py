@@ -26,7 +26,29 @@ def functions(tf: Any, drawn: Drawn, by_default: str) -> dict[str, Callable[...,
     by_default : str
         How weights in several parts are divided.
     """
+    samplers = _samplers(tf, drawn)
+    return samplers | _losses(tf, samplers["log_uniform_candidate_sampler"], by_default)
 
+
+# ---- samplers --------------------------------------------------------------------------------------------------------
+
+
+def _unigram_weights(
+    range_max: int, vocab_file: str, distortion: float, reserved: int, unigrams: Sequence[float]
+) -> list[float]:
+    """The weights of `fixed_unigram_candidate_sampler`."""
+    if bool(vocab_file) == bool(len(unigrams)):
+        raise ValueError("fixed_unigram_candidate_sampler: give either `vocab_file` or `unigrams`")
+    if vocab_file:
+        with open(vocab_file, encoding="utf-8") as file:
+            unigrams = [float(line.rpartition(",")[2]) for line in file if line.strip()]
+    weights = [0.0] * reserved + [float(u) ** distortion for u in unigrams]
+    if len(weights) != range_max:
+        raise ValueError(f"fixed_unigram_candidate_sampler: {len(weights)} weights for {range_max} classes")
+    return weights
+
+
+def _samplers(tf: Any, drawn: Drawn) -> dict[str, Callable[..., Any]]:
     def sampler(
         true_classes: Any, num_sampled: int, unique: bool, range_max: int, weights: Any, seed: Any, name: str
     ) -> tuple[Operand, Operand, Operand]:
@@ -67,46 +89,51 @@ def functions(tf: Any, drawn: Drawn, by_default: str) -> dict[str, Callable[...,
         """
         if num_shards != 1 or shard:
             raise ValueError("fixed_unigram_candidate_sampler: the classes are in one part: num_shards must be 1")
-        if bool(vocab_file) == bool(len(unigrams)):
-            raise ValueError("fixed_unigram_candidate_sampler: give either `vocab_file` or `unigrams`")
-        if vocab_file:
-            with open(vocab_file, encoding="utf-8") as file:
-                unigrams = [float(line.rpartition(",")[2]) for line in file if line.strip()]
-        weights = [0.0] * num_reserved_ids + [float(u) ** distortion for u in unigrams]
-        if len(weights) != range_max:
-            raise ValueError(f"fixed_unigram_candidate_sampler: {len(weights)} weights for {range_max} classes")
+        weights = _unigram_weights(range_max, vocab_file, distortion, num_reserved_ids, unigrams)
         label = name or "FixedUnigramCandidateSampler"
         return sampler(true_classes, num_sampled, unique, range_max, weights, seed, label)
 
-    def sampled_logits(
-        weights: Any, biases: Any, labels: Any, inputs: Any, num_sampled: int, num_classes: int, num_true: int,
-        values: Any, remove_accidental_hits: bool, partition_strategy: str, seed: Any,
-    ) -> tuple[Any, Any]:  # fmt: skip
-        """Logits of the true and the sampled classes, and their labels."""
-        labels = tf.cast(tf.convert_to_tensor(labels), tf.int64)
-        if len(shape_of(labels) or (0, 0)) == 1:
-            labels = tf.expand_dims(labels, -1)
-        if values is None:
-            values = log_uniform_candidate_sampler(labels, num_true, num_sampled, True, num_classes, seed)
-        chosen, true_count, sampled_count = (tf.stop_gradient(tf.convert_to_tensor(v)) for v in values)
-        chosen = tf.cast(chosen, tf.int64)
-        ids = tf.concat([tf.reshape(labels, [-1]), chosen], 0)
-        lookup = {"partition_strategy": partition_strategy} if isinstance(weights, (list, tuple)) else {}
-        rows = tf.nn.embedding_lookup(weights, ids, **lookup)
-        offsets = tf.nn.embedding_lookup(biases, ids, **lookup)
-        inputs = tf.convert_to_tensor(inputs)
-        true = tf.size(labels)
-        width = tf.shape(inputs)[1]
-        own = tf.reshape(rows[:true], tf.stack([-1, num_true, width]))
-        true_logits = tf.reduce_sum(tf.expand_dims(inputs, 1) * own, 2) + tf.reshape(offsets[:true], [-1, num_true])
-        sampled_logits = tf.matmul(inputs, rows[true:], transpose_b=True) + offsets[true:]
-        if remove_accidental_hits:
-            hits = tf.reduce_any(tf.equal(tf.expand_dims(labels, 2), tf.reshape(chosen, [1, 1, -1])), 1)
-            sampled_logits += tf.cast(hits, sampled_logits.dtype) * -float(np.finfo(np.float32).max)
-        true_logits -= tf.math.log(true_count)
-        sampled_logits -= tf.math.log(sampled_count)
-        truth = tf.concat([tf.ones_like(true_logits) / num_true, tf.zeros_like(sampled_logits)], 1)
-        return tf.concat([true_logits, sampled_logits], 1), truth
+    made: list[Any] = [log_uniform_candidate_sampler, uniform_candidate_sampler, fixed_unigram_candidate_sampler]
+    return {f.__name__: f for f in made}
+
+
+# ---- losses ----------------------------------------------------------------------------------------------------------
+
+
+def _sampled_logits(
+    tf: Any, sampler: Callable[..., Any],
+    weights: Any, biases: Any, labels: Any, inputs: Any, num_sampled: int, num_classes: int, num_true: int,
+    values: Any, remove_accidental_hits: bool, partition_strategy: str, seed: Any,
+) -> tuple[Any, Any]:  # fmt: skip
+    """Logits of the true and the sampled classes, and their labels."""
+    labels = tf.cast(tf.convert_to_tensor(labels), tf.int64)
+    if len(shape_of(labels) or (0, 0)) == 1:
+        labels = tf.expand_dims(labels, -1)
+    if values is None:
+        values = sampler(labels, num_true, num_sampled, True, num_classes, seed)
+    chosen, true_count, sampled_count = (tf.stop_gradient(tf.convert_to_tensor(v)) for v in values)
+    chosen = tf.cast(chosen, tf.int64)
+    ids = tf.concat([tf.reshape(labels, [-1]), chosen], 0)
+    lookup = {"partition_strategy": partition_strategy} if isinstance(weights, (list, tuple)) else {}
+    rows = tf.nn.embedding_lookup(weights, ids, **lookup)
+    offsets = tf.nn.embedding_lookup(biases, ids, **lookup)
+    inputs = tf.convert_to_tensor(inputs)
+    true = tf.size(labels)
+    width = tf.shape(inputs)[1]
+    own = tf.reshape(rows[:true], tf.stack([-1, num_true, width]))
+    true_logits = tf.reduce_sum(tf.expand_dims(inputs, 1) * own, 2) + tf.reshape(offsets[:true], [-1, num_true])
+    sampled_logits = tf.matmul(inputs, rows[true:], transpose_b=True) + offsets[true:]
+    if remove_accidental_hits:
+        hits = tf.reduce_any(tf.equal(tf.expand_dims(labels, 2), tf.reshape(chosen, [1, 1, -1])), 1)
+        sampled_logits += tf.cast(hits, sampled_logits.dtype) * -float(np.finfo(np.float32).max)
+    true_logits -= tf.math.log(true_count)
+    sampled_logits -= tf.math.log(sampled_count)
+    truth = tf.concat([tf.ones_like(true_logits) / num_true, tf.zeros_like(sampled_logits)], 1)
+    return tf.concat([true_logits, sampled_logits], 1), truth
+
+
+def _losses(tf: Any, sampler: Callable[..., Any], by_default: str) -> dict[str, Callable[..., Any]]:
+    """The losses; `sampler` is the one to draw by unless others have drawn."""
 
     def nce_loss(
         weights: Any, biases: Any, labels: Any, inputs: Any, num_sampled: int, num_classes: int, num_true: int = 1,
@@ -138,8 +165,8 @@ def functions(tf: Any, drawn: Drawn, by_default: str) -> dict[str, Callable[...,
         ----------
         Gutmann and Hyvärinen (2010), *Noise-contrastive estimation*, AISTATS.
         """
-        logits, truth = sampled_logits(
-            weights, biases, labels, inputs, num_sampled, num_classes, num_true, sampled_values,
+        logits, truth = _sampled_logits(
+            tf, sampler, weights, biases, labels, inputs, num_sampled, num_classes, num_true, sampled_values,
             remove_accidental_hits, partition_strategy, None,
         )  # fmt: skip
         return tf.reduce_sum(tf.nn.sigmoid_cross_entropy_with_logits(labels=truth, logits=logits), 1)
@@ -155,17 +182,13 @@ def functions(tf: Any, drawn: Drawn, by_default: str) -> dict[str, Callable[...,
         ----------
         Jean, Cho, Memisevic and Bengio (2015), *On using very large target vocabulary*, ACL.
         """
-        logits, truth = sampled_logits(
-            weights, biases, labels, inputs, num_sampled, num_classes, num_true, sampled_values,
+        logits, truth = _sampled_logits(
+            tf, sampler, weights, biases, labels, inputs, num_sampled, num_classes, num_true, sampled_values,
             remove_accidental_hits, partition_strategy, seed,
         )  # fmt: skip
         return tf.nn.softmax_cross_entropy_with_logits(labels=tf.stop_gradient(truth), logits=logits)
 
-    made: list[Any] = [
-        *(log_uniform_candidate_sampler, uniform_candidate_sampler, fixed_unigram_candidate_sampler),
-        *(nce_loss, sampled_softmax_loss),
-    ]
-    return {f.__name__: f for f in made}
+    return {"nce_loss": nce_loss, "sampled_softmax_loss": sampled_softmax_loss}
 
 
 SAMPLERS = "log_uniform_candidate_sampler uniform_candidate_sampler fixed_unigram_candidate_sampler"

@@ -67,7 +67,7 @@ def npy(data: bytes, trusted: bool = False) -> np.ndarray:
 
 
 def pickled(stream: Any, trusted: bool = False) -> Any:
-    """What a pickle of arrays, numbers, strings, lists and dicts holds; strings of Python 2 are bytes.
+    """Load a pickle of arrays, numbers, strings, lists and dicts; strings of Python 2 are bytes.
 
     No class or function of any module is reached: what NumPy's pickles name stands for a few lines here.
 
@@ -154,7 +154,7 @@ _STANDS_FOR: dict[tuple[str, str], Any] = {
 
 class _ArraysOnly:
     def find_class(self, module: str, name: str) -> Any:
-        """What stands for a class or function that arrays are made of."""
+        """The stand-in for a class or function that arrays are made of."""
         found = _STANDS_FOR.get((module, name))
         if found is None:
             raise DataLossError(

@@ -160,7 +160,7 @@ def remove(prefix: str, meta_graph_suffix: str = "meta") -> None:
 
 @dataclass
 class CheckpointState:
-    """What the file ``checkpoint`` says.
+    """The contents of the file ``checkpoint``.
 
     Attributes
     ----------
@@ -223,7 +223,7 @@ def _unquoted(text: str) -> str:
 
 
 def get_state(checkpoint_dir: str, latest_filename: str | None = None) -> CheckpointState | None:
-    """What the file ``checkpoint`` of a folder says, with the folder before relative paths; None if there is none.
+    """The contents of a folder's file ``checkpoint``, with the folder before relative paths; None if there is none.
 
     Raises
     ------

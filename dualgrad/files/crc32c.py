@@ -1,7 +1,7 @@
 """CRC-32C (Castagnoli), the checksum of TensorFlow's files.
 
 A long buffer is cut into lanes of equal length. All lanes advance together, two bytes at a time, by table look-ups on
-whole arrays; then neighbouring lanes are joined. Joining rests on the checksum being linear: that of ``A + B`` is that
+whole arrays; then neighboring lanes are joined. Joining rests on the checksum being linear: that of ``A + B`` is that
 of A, advanced by as many zero bytes as B has, xor that of B.
 """
 
@@ -13,9 +13,11 @@ from typing import Any
 
 import numpy as np
 
+from engine.runtime.tuning import TUNING
+
 _POLYNOMIAL = 0x82F63B78  # reversed
 _MASK_DELTA = 0xA282EAD8
-_SHORT = 2048
+_SHORT = TUNING.checksum_bytes
 """Buffers up to so many bytes are done by a loop in Python."""
 _LANES = 4096
 

@@ -73,7 +73,7 @@ class Field:
         message._explicit.add(self.name)
 
     def default(self) -> Scalar:
-        """What a scalar is that is not there."""
+        """The value of a scalar that is not there."""
         kinds: dict[str, Scalar] = {"string": "", "bytes": b"", "bool": False, "float": 0.0, "double": 0.0}
         return kinds.get(self.kind, 0)
 

@@ -150,7 +150,7 @@ class NodeList(Message):
 
 
 class BytesValues(Message):
-    """Serialised messages."""
+    """Serialized messages."""
 
     value = Field(1, "bytes", repeated=True)
 

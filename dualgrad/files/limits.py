@@ -1,4 +1,4 @@
-"""What readers have in common: how much they unpack from a file, and one kind of error for what is wrong with it."""
+"""Limits that readers share: how much they unpack from a file, and one kind of error for what is wrong with it."""
 
 from __future__ import annotations
 
@@ -77,7 +77,7 @@ def member(archive: zipfile.ZipFile, name: str, path: Any) -> bytes:
 
 
 _left: ContextVar[tuple[Any, list[int]] | None] = ContextVar("left", default=None)
-"""What the reader in progress may still make of a file: its name, and how many bytes."""
+"""The allowance of the reader in progress: the file's name, and how many bytes it may still make of it."""
 
 
 @contextmanager
@@ -106,7 +106,7 @@ def spend(size: int, what: str) -> None:
 
 
 def gunzipped(file: Any, path: Any) -> bytes:
-    """What a gzip file unpacks to, if that is not too large.
+    """The contents of a gzip file, unpacked, if they are not too large.
 
     Parameters
     ----------

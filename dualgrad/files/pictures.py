@@ -6,7 +6,7 @@ import importlib
 from types import ModuleType
 
 FORMATS = ("PNG", "JPEG", "BMP", "GIF", "PPM", "TIFF", "WEBP")
-"""What is opened. Others may need programs: Pillow hands PostScript to an interpreter."""
+"""The formats that are opened. Others may need programs: Pillow hands PostScript to an interpreter."""
 
 
 def pillow(name: str) -> ModuleType:

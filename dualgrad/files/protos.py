@@ -88,7 +88,7 @@ class BundleEntryProto(Message):
 
 
 class SavedSliceMeta(Message):
-    """What a tensor of a checkpoint of the first version is."""
+    """The shape and dtype of a tensor of a checkpoint of the first version."""
 
     name = Field(1, "string")
     shape = Field(2, TensorShapeProto)
@@ -97,7 +97,7 @@ class SavedSliceMeta(Message):
 
 
 class SavedTensorSliceMeta(Message):
-    """What a checkpoint of the first version holds."""
+    """The index of a checkpoint of the first version."""
 
     tensor = Field(1, SavedSliceMeta, repeated=True)
     versions = Field(2, VersionDef)
@@ -313,7 +313,7 @@ class Summary(Message):
 
 
 class SessionLog(Message):
-    """What happened to a session."""
+    """An event of a session: it started, stopped or wrote a checkpoint."""
 
     status = Field(1, "enum")
     checkpoint_path = Field(2, "string")

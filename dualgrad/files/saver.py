@@ -1,4 +1,4 @@
-"""What ``train.Saver`` is in both front ends: which variables go by which names, and which checkpoints are kept."""
+"""The core of ``train.Saver`` in both front ends: which variables have which names, and which checkpoints are kept."""
 
 from __future__ import annotations
 
@@ -156,7 +156,7 @@ class BaseSaver:
     # ---- what a front end adds ---------------------------------------------------------------------------------------
 
     def _default_variables(self) -> Iterable[Any]:
-        """What is saved if nothing is named."""
+        """The variables that are saved if none are named."""
         raise AttributeError(f"{type(self).__name__} does not define `_default_variables`")
 
     def _values(self, sess: Any, variables: Sequence[Any]) -> list[Any]:

@@ -12,7 +12,7 @@ from engine.runtime.errors import DataLossError
 
 
 def decompress(data: bytes) -> bytes:
-    """What a compressed block holds.
+    """Unpack a compressed block.
 
     Raises
     ------

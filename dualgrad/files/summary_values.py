@@ -1,4 +1,4 @@
-"""What event files say of arrays: scalars, histograms, images, sound and text, as TensorFlow encodes them."""
+"""Arrays in event files: scalars, histograms, images, sound and text, as TensorFlow encodes them."""
 
 from __future__ import annotations
 

@@ -38,7 +38,7 @@ def dtype_name(number: int) -> str:
 
 
 def numpy_dtype(number: int) -> np.dtype:
-    """What holds a DataType.
+    """The NumPy dtype that holds a DataType.
 
     Raises
     ------

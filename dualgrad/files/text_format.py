@@ -8,7 +8,7 @@ from typing import Any
 import numpy as np
 
 Scalar = str | bytes | bool | int | float
-"""What a field of a message holds that is no message."""
+"""The value of a field of a message that is no message itself."""
 
 
 def lines(message: Any, indent: str = "") -> Iterator[str]:

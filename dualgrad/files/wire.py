@@ -22,11 +22,12 @@ from dualgrad.files.fields import INTEGERS, Field
 from dualgrad.files.text_format import lines
 from dualgrad.files.varints import read_varint, read_varints, varint
 from engine.runtime.errors import DataLossError
+from engine.runtime.tuning import TUNING
 
 _VARINT, _FIXED64, _LENGTH, _FIXED32 = 0, 1, 2, 5
 _WIDTH = {_FIXED64: 8, _FIXED32: 4}
 _FIXED = {"float": "<f4", "double": "<f8", "fixed32": "<u4", "fixed64": "<u8"}
-_LONG = 32
+_LONG = TUNING.packed_bytes
 """Packed integers of so many bytes are decoded by NumPy."""
 
 

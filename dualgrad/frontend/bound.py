@@ -39,5 +39,5 @@ def _known(function: Callable[..., Any], front_end: str) -> Callable[..., Any]:
 
 
 def as_offered(value: Any, front_end: str) -> Any:
-    """What a front end offers of something that it shares with the other: one function under all its names."""
+    """The form in which a front end offers what it shares with the other: one function under all its names."""
     return _known(value, front_end) if is_shared(value) else value

@@ -39,7 +39,7 @@ DIFFERENCES: dict[str, str] = {
 
 
 def difference(name: str) -> str | None:
-    """What differs, None if nothing is known to.
+    """The known difference from TensorFlow; None if there is none.
 
     Parameters
     ----------

@@ -32,7 +32,7 @@ class Initializer:
         return self.values(dims, as_dtype(dtype or getattr(self, "dtype", None) or float32))
 
     def values(self, shape: tuple[int, ...], dtype: Any) -> Operand:
-        """What the class computes."""
+        """The values that the class computes."""
         raise NotImplementedError(f"{type(self).__name__} must define `__call__(shape, dtype)`")
 
     def get_config(self) -> dict[str, Any]:

@@ -37,7 +37,7 @@ def missing(module: ModuleType, path: str, name: str) -> AttributeError:
 
 
 def listing(module: ModuleType) -> list[str]:
-    """What ``dir`` shows of a front end or a part of it, loaded or not; not the modules that it is made of."""
+    """The names that ``dir`` shows of a front end or a part of it, loaded or not; not the modules it is made of."""
     waiting: dict[str, str] = vars(module).get("__waiting__", {})
     if "__all__" in vars(module):
         return sorted({*vars(module)["__all__"], *waiting})
@@ -200,7 +200,7 @@ def moved(names: str, now: str, before: str = "") -> dict[str, str]:
 
 
 def defined(module: ModuleType) -> dict[str, Any]:
-    """What a module offers: a namespace everything, a module of the source what it defines itself or lists."""
+    """The names that a module offers: a namespace everything, a module of the source those it defines or lists."""
     if "__all__" in vars(module):
         return {name: getattr(module, name) for name in vars(module)["__all__"]}
     is_source = hasattr(module, "__file__")

@@ -39,7 +39,7 @@ class Arguments:
 
 
 def arguments_of(function: Callable[..., Any]) -> Arguments | None:
-    """What a function, class or method takes; None where Python does not tell.
+    """The arguments that a function, class or method takes; None where Python does not tell.
 
     Parameters
     ----------

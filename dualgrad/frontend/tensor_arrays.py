@@ -1,4 +1,4 @@
-"""What the TensorArrays of both front ends check."""
+"""Checks that the TensorArrays of both front ends share."""
 
 from __future__ import annotations
 

@@ -17,7 +17,7 @@ def with_logits(probabilities: Any, logits: Any) -> Operand:
 
 
 def logits_of(probabilities: Any) -> Operand | None:
-    """What an activation of Keras made these probabilities of; None if they come from elsewhere."""
+    """The logits of which an activation of Keras made these probabilities; None if they come from elsewhere."""
     return getattr(probabilities, "_keras_logits", None)
 
 

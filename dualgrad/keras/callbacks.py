@@ -1,4 +1,4 @@
-"""What `fit` calls between steps and epochs: ``tf.keras.callbacks``."""
+"""Callbacks that `fit` calls between steps and epochs: ``tf.keras.callbacks``."""
 
 from __future__ import annotations
 
@@ -107,7 +107,7 @@ class CallbackList:
 
 
 class History(Callback):
-    """What `fit` returns.
+    """The result of `fit`.
 
     Attributes
     ----------
@@ -139,7 +139,7 @@ class LambdaCallback(Callback):
 
 
 class _Monitor(Callback):
-    """What the callbacks that watch a number have in common."""
+    """The base of the callbacks that watch a number."""
 
     def __init__(self, monitor: str, mode: str, min_delta: float) -> None:
         if mode not in ("auto", "min", "max"):

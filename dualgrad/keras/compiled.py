@@ -1,4 +1,4 @@
-"""What `compile` was given: losses and metrics for each output of a model."""
+"""Arguments of `compile`: losses and metrics for each output of a model."""
 
 from __future__ import annotations
 
@@ -26,7 +26,7 @@ def named_outputs(names: Sequence[str], y_pred: Any) -> list[tuple[str | None, A
 
 
 def for_each(given: Any, outputs: Sequence[tuple[str | None, Any]], what: str) -> list[Any]:
-    """What was given for each output: a dict by their names, a list in their order, or one thing for all.
+    """Spread an argument over the outputs: a dict by their names, a list in their order, or one thing for all.
 
     Raises
     ------
@@ -187,7 +187,7 @@ class CompiledMetrics:
         return self.host.bound(kind)(name=given)
 
     def result(self) -> dict[str, Any]:
-        """What they say so far, by their names."""
+        """The values of the metrics so far, by their names."""
         return {name: metric.result() for name, _, metric, _ in self._made}
 
     def reset_state(self) -> None:

@@ -1,4 +1,4 @@
-"""What layers and models are made of, as dicts: `get_config`, `from_config`, and copies made by them."""
+"""Configurations of layers and models, as dicts: `get_config`, `from_config`, and copies made by them."""
 
 from __future__ import annotations
 
@@ -22,7 +22,7 @@ OURS: dict[tuple[Any, Any], type] = {}
 
 
 class Described(dict[str, Any]):
-    """What `serialized` says of an object, with its class: a copy made in this process needs no name.
+    """The description of an object by `serialized`, with its class: a copy made in this process needs no name.
 
     Attributes
     ----------
@@ -75,7 +75,7 @@ class Configured:
 
     @classmethod
     def from_config(cls, config: Mapping[str, Any]) -> Self:
-        """What `get_config` describes."""
+        """Make the object that `get_config` describes."""
         return cls(**deserialized(dict(config)))
 
 
@@ -148,7 +148,7 @@ def serialized(value: Any) -> Any:
 
 
 def deserialized(config: Any, custom_objects: Mapping[str, Any] | None = None) -> Any:
-    """What `serialized` was given, made anew.
+    """Make the object anew that `serialized` was given.
 
     A configuration may come from a file, which nobody has to trust. So what it names is looked up among our own
     classes, what the program has registered, and `custom_objects`; nothing is imported, and no function is called.

@@ -1,4 +1,4 @@
-"""What optimizers do to weights after each step: ``tf.keras.constraints``."""
+"""Constraints that optimizers apply to weights after each step: ``tf.keras.constraints``."""
 
 from __future__ import annotations
 

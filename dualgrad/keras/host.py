@@ -1,4 +1,4 @@
-"""What the shared definitions need of a front end (`Host`), and how they are bound to one.
+"""The interface of a front end that the shared definitions need (`Host`), and how they are bound to one.
 
 A shared class that depends on the mode derives from `Bound` and asks ``self.host``. For each front end a subclass is
 made that knows its host; the subclasses derive from each other as the shared classes do, so ``isinstance`` and
@@ -56,7 +56,7 @@ class Host:
     # ---- what a front end defines ------------------------------------------------------------------------------------
 
     def function(self, step: Any) -> Any:
-        """What ``tf.function`` makes of a function."""
+        """Make a ``tf.function`` of a function."""
         return step
 
     def tensor(self, x: Any, dtype: Any = None) -> Any:
@@ -74,7 +74,7 @@ class Host:
         raise NotImplementedError
 
     def initializer(self, given: Any, dtype: Any) -> Any:
-        """What makes a weight for which a layer was given some initializer, or None."""
+        """A function that makes a weight, for a layer's initializer or None."""
         return given or ("glorot_uniform" if dtype.is_floating else "zeros")
 
     def name_scope(self, name: str) -> AbstractContextManager[Any]:
@@ -105,7 +105,7 @@ class Host:
         """Note losses that a call of a layer has added."""
 
     def values(self, variables: Sequence[Any]) -> list[Any]:
-        """What variables hold, as arrays."""
+        """The values of variables, as arrays."""
         raise NotImplementedError
 
     def set_values(self, variables: Sequence[Any], values: Sequence[Any]) -> None:
@@ -141,7 +141,7 @@ class Host:
         raise NotImplementedError
 
     def scope(self, layer: Any) -> AbstractContextManager[Any]:
-        """What names the operations of a call of a layer."""
+        """A scope that names the operations of a call of a layer."""
         raise NotImplementedError
 
     def names(self) -> Mapping[str, Any]:
@@ -215,7 +215,7 @@ class Bound:
 
 
 def public_names(module: ModuleType) -> list[str]:
-    """What a shared module offers: its ``__all__``, or what it defines itself."""
+    """The names that a shared module offers: its ``__all__``, or what it defines itself."""
     given = getattr(module, "__all__", None)
     if given is not None:
         return list(given)

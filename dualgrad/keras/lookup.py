@@ -10,7 +10,7 @@ from dualgrad.keras.configs import REGISTERED, Described, deserialized
 
 
 def by_name(host: Any, known: Mapping[str, Any], identifier: Any, what: str) -> Any:
-    """What `identifier` stands for: a name, class or configuration makes what it names, anything callable is itself.
+    """Resolve `identifier`: a name, class or configuration makes what it names, anything callable is itself.
 
     What is looked up is bound to the host (`dualgrad.keras.host`).
 

@@ -23,7 +23,7 @@ def _smoothed(y_true: Any, label_smoothing: float, classes: Any) -> Operand:
 
 
 def _logits(given: Any, pred: Any) -> Operand | None:
-    """What an activation of Keras made the predictions of: of saturated probabilities nothing is lost then."""
+    """The logits behind predictions that an activation of Keras made: saturated probabilities lose nothing then."""
     found = logits_of(given)
     return found if found is not None and shape_of(found) == shape_of(pred) else None
 

@@ -1,4 +1,4 @@
-"""What losses and metrics do with labels, predictions and weights: bring them together, and average over a batch."""
+"""Labels, predictions and weights of losses and metrics: bring them together, and average over a batch."""
 
 from __future__ import annotations
 

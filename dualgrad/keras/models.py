@@ -65,7 +65,7 @@ class Model(Trainer, Layer):
 
     @property
     def output(self) -> Operand:
-        """What the model makes of `input`, or a list of them: a tensor in a graph."""
+        """The output of the model for `input`, or a list of them: a tensor in a graph."""
         return self._only("output", self.outputs)
 
     def _only(self, what: str, symbols: Sequence[Any]) -> Any:
@@ -208,11 +208,11 @@ class Sequential(Model):
 
     @property
     def outputs(self) -> list[Any]:
-        """What the model makes of `inputs`."""
+        """The outputs of the model for `inputs`."""
         return nest.flatten(self._tops[-1]) if self._tops else []
 
     def call(self, inputs: Any, training: bool | None = None, mask: Any = None) -> Operand:
-        """What the last layer makes of it."""
+        """The output of the last layer."""
         for layer in self._stack:
             inputs = layer(inputs)
         return inputs
@@ -229,7 +229,7 @@ class Sequential(Model):
 
 
 class Functional(Model):
-    """What ``Model(inputs, outputs)`` makes: the layers that were called on the way from inputs to outputs.
+    """A model made by ``Model(inputs, outputs)``: the layers that were called on the way from inputs to outputs.
 
     Parameters
     ----------

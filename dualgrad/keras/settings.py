@@ -1,4 +1,4 @@
-"""What layers and losses share, ``tf.keras.backend``: the default dtype, a small number, names that differ."""
+"""Settings of layers and losses, ``tf.keras.backend``: the default dtype, a small number, names that differ."""
 
 from __future__ import annotations
 
@@ -184,7 +184,7 @@ def softmax(x: Any, axis: int = -1) -> Operand:
 
 
 def get_value(host: Any, x: Any) -> Any:
-    """What a variable holds, as an array; in a graph, in the session."""
+    """The value of a variable, as an array; in a graph, in the session."""
     return host.values([x])[0] if isinstance(x, Variable) else np.asarray(x)[()]
 
 

@@ -1,4 +1,4 @@
-"""What `keras.Input` gives, and what layers make of it: the symbols that ``Model(inputs, outputs)`` is built from.
+"""Symbols that `keras.Input` and calls of layers give, from which ``Model(inputs, outputs)`` is built.
 
 A layer called with such a symbol remembers the call in the symbols it returns. Everything else done to them are nodes,
 as in any trace. To run the model is to go through calls and nodes again, from the inputs to the outputs.
@@ -222,7 +222,7 @@ def layers_of(
     ends = {id(x) for x in inputs}
 
     def step_of(x: Any) -> tuple[int, Any, Sequence[Any]]:
-        """What made a symbol: its key, its layer or node, and the symbols that went in."""
+        """The step that made a symbol: its key, its layer or node, and the symbols that went in."""
         if id(x) in ends:
             return id(x), layer_of(x), ()
         call = symbols.call_of(x)

@@ -69,7 +69,7 @@ class Trainer(Bound):
         ----------
         optimizer : str or optimizer
         loss : str or callable, or a list or dict of these
-            ``loss(y_true, y_pred)``; the mean of what it returns is minimised. A list has one for each output, a dict
+            ``loss(y_true, y_pred)``; the mean of what it returns is minimized. A list has one for each output, a dict
             one for each name of an output.
         metrics : list of (str or metric), or a list or dict of these, optional
             ``"accuracy"`` stands for the accuracy that fits the shapes. They do not look at weights of samples. If
@@ -121,7 +121,7 @@ class Trainer(Bound):
             metric.reset_state()
 
     def get_metrics_result(self) -> dict[str, Any]:
-        """What the metrics say so far, by their names."""
+        """The values of the metrics so far, by their names."""
         logs: dict[str, Any] = {}
         for metric in self.metrics:
             result = metric.result()
@@ -309,8 +309,7 @@ class Trainer(Bound):
                 x.on_epoch_end()
             if validation_data is not None and (epoch + 1) % validation_freq == 0:
                 size = validation_batch_size or batch_size or 32
-                found = self._validated(validation_data, size, validation_steps, told)
-                logs = dict(sorted([*logs.items(), *[(f"val_{name}", value) for name, value in found.items()]]))
+                logs = dict(sorted((logs | self._validated(validation_data, size, validation_steps, told)).items()))
             told.tell("on_epoch_end", epoch, logs)
             if verbose:
                 _say(f"Epoch {epoch + 1}/{epochs}", logs)
@@ -326,7 +325,7 @@ class Trainer(Bound):
         rows = itertools.islice(batches(x, y, batch_size, None, weight), steps)
         found = self._run("test_step", rows, told, "test")
         told.tell("on_test_end", found)
-        return found
+        return {f"val_{name}": value for name, value in found.items()}
 
     def evaluate(
         self,
@@ -438,7 +437,7 @@ class Trainer(Bound):
         return self.host.tensor(x) if isinstance(x, (np.ndarray, np.generic)) else x
 
     def _in_order(self, logs: dict[str, Any], return_dict: bool) -> float | list[float] | dict[str, Any]:
-        """What `metrics_names` names, with the parts of `CompiledMetrics`, and then the rest in the order of names."""
+        """The logs in the order of `metrics_names`, with the parts of `CompiledMetrics`; then the rest by name."""
         names = [
             m.name for whole in self.metrics for m in (whole.metrics if isinstance(whole, CompiledMetrics) else [whole])
         ]

@@ -1,4 +1,4 @@
-"""What TensorFlow's API has beside tensors, for programs: logging, flags, mains, files, devices.
+"""Parts of TensorFlow's API beside tensors, for programs: logging, flags, mains, files, devices.
 
 The tables say under which names; `graph_api.lazy_names` explains them.
 """

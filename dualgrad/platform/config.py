@@ -113,7 +113,7 @@ def run_functions_eagerly(run_eagerly: bool) -> None:
 
 
 def functions_run_eagerly() -> bool:
-    """What `run_functions_eagerly` was told."""
+    """The setting of `run_functions_eagerly`."""
     return bool(_settings["eager"])
 
 
@@ -127,7 +127,7 @@ def set_soft_device_placement(enabled: bool) -> None:
 
 
 def get_soft_device_placement() -> bool:
-    """What `set_soft_device_placement` was told."""
+    """The setting of `set_soft_device_placement`."""
     return bool(_settings["soft"])
 
 
@@ -137,7 +137,7 @@ def set_intra_op_parallelism_threads(num_threads: int) -> None:
 
 
 def get_intra_op_parallelism_threads() -> int:
-    """What `set_intra_op_parallelism_threads` was told."""
+    """The setting of `set_intra_op_parallelism_threads`."""
     return int(_settings["intra"])
 
 
@@ -147,17 +147,17 @@ def set_inter_op_parallelism_threads(num_threads: int) -> None:
 
 
 def get_inter_op_parallelism_threads() -> int:
-    """What `set_inter_op_parallelism_threads` was told."""
+    """The setting of `set_inter_op_parallelism_threads`."""
     return int(_settings["inter"])
 
 
 def set_jit(enabled: Any) -> None:
-    """Kept: every run is optimised, without a compiler to choose."""
+    """Kept: every run is optimized, without a compiler to choose."""
     _settings["jit"] = "autoclustering" if enabled is True else enabled or ""
 
 
 def get_jit() -> str:
-    """What `set_jit` was told."""
+    """The setting of `set_jit`."""
     return str(_settings["jit"])
 
 

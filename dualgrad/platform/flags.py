@@ -198,7 +198,7 @@ class FlagValues:
                 raise IllegalFlagValueError(f"flag --{name}={self._flags[name].value}: {message}")
 
     def get_help(self) -> str:
-        """What a user may write."""
+        """A text that lists the flags a user may write."""
         return "\n".join(
             f"  --{'[no]' if f.boolean else ''}{name}: {f.help} (default: {f.default!r})"
             for name, f in sorted(self._flags.items())

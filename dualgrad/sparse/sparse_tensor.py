@@ -23,7 +23,7 @@ from engine.runtime.errors import InvalidArgumentError
 
 
 class SparseTensorValue(NamedTuple):
-    """What a session returns for a `SparseTensor`, and what may be fed for one.
+    """The value that a session returns for a `SparseTensor`, and that may be fed for one.
 
     Attributes
     ----------
@@ -145,7 +145,7 @@ class SparseTensor(Composite):
         return self.values.graph
 
     def eval(self, feed_dict: Any = None, session: Any = None) -> SparseTensorValue:
-        """What a session (by default the current one) makes of it."""
+        """Evaluate it in a session (by default the current one)."""
         session = session or self.tf.get_default_session()
         if session is None:
             raise ValueError("SparseTensor.eval: no default session is registered; use `with sess.as_default()`")
@@ -172,7 +172,7 @@ class SparseTensor(Composite):
         return [self.indices, self.values, self.dense_shape]
 
     def rebuilt(self, components: Sequence[Any]) -> SparseTensorValue:
-        """What a session returns for it."""
+        """The value that a session returns for it."""
         return SparseTensorValue(*components)
 
     def as_value(self) -> Operand:

@@ -45,7 +45,7 @@ def assignments(
     ----------
     changed : sequence of (handle, value id)
         The variables assigned to, and their new values.
-    came : mapping
+    initial : mapping
         ``id(handle) -> value id`` of the variables' values before the run, which may be changed in part.
     instructions : sequence of Instruction
     wanted : sequence of int

@@ -41,7 +41,7 @@ def check_predicate(name: str, argument: str, aval: Aval) -> None:
 
 
 def joined(a: Aval, b: Aval) -> Aval:
-    """What is known of a value that is one of two."""
+    """The aval of a value that is one of two: all that holds for both."""
     if a.shape is None or b.shape is None or len(a.shape) != len(b.shape):
         return Aval(None, a.dtype)
     return Aval(tuple([p if p == q else None for p, q in zip(a.shape, b.shape, strict=True)]), a.dtype)
@@ -89,8 +89,8 @@ def _cond_vjp(
         seeded = [i for i in kept if previous[i + 1] is not None]
         back_true, back_false = true.pullback(kept, given, seeded)[0], false.pullback(kept, given, seeded)[0]
         extra = [*[cts[i] for i in given], *[previous[i + 1] for i in seeded]]
-        found = cond_op(pred, *operands, *extra, true=back_true, false=back_false)
-        for i, ct in zip(kept, found, strict=True):
+        cotangents = cond_op(pred, *operands, *extra, true=back_true, false=back_false)
+        for i, ct in zip(kept, cotangents, strict=True):
             totals[i + 1] = ct
     return totals
 
@@ -157,9 +157,9 @@ def _fitting(
     ]
     for agree in (compatible, lambda a, b: a is None or len(a) == len(b)):
         pairs = zip((True, False), branches, strict=True)
-        found = [(holds, b) for holds, b in pairs if all(agree(b.parameters[i].aval.shape, s) for i, s in known)]
-        if found:
-            return found
+        fitting = [(holds, b) for holds, b in pairs if all(agree(b.parameters[i].aval.shape, s) for i, s in known)]
+        if fitting:
+            return fitting
     raise ShapeError("cond: no branch fits the shapes it is used with")
 
 

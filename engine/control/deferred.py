@@ -30,7 +30,7 @@ _CAPACITY = 64
 
 
 class Recipe:
-    """What makes a sub-trace for operands of known shapes. A subclass says how.
+    """A recipe that makes a sub-trace for operands of known shapes. A subclass says how.
 
     Attributes
     ----------
@@ -44,7 +44,7 @@ class Recipe:
         self._kept: Cache[Any, SubTrace] = Cache("late plans", _CAPACITY)
 
     def avals(self, given: Sequence[Aval]) -> tuple[Aval, ...]:
-        """What is known of the results if this is known of the operands."""
+        """The avals of the results, if the operands have the given ones."""
         raise NotImplementedError
 
     def made(self, given: Sequence[Aval]) -> SubTrace:
@@ -54,11 +54,11 @@ class Recipe:
     def sub_trace(self, given: Sequence[Aval]) -> SubTrace:
         """The same, remembered."""
         key = tuple([(a.shape, a.dtype, a.value) for a in given])
-        found = self._kept.get(key)
-        return self._kept.put(key, self.made(given)) if found is None else found
+        kept = self._kept.get(key)
+        return self._kept.put(key, self.made(given)) if kept is None else kept
 
     def spliced(self, given: Sequence[Aval]) -> SubTrace | None:
-        """What a program computes in place of the op: nodes if shapes are known; None if `run` does."""
+        """The nodes that a program computes in place of the op, if shapes are known; None if `run` does."""
         return self.sub_trace(given) if self.knows(given) else None
 
     def knows(self, given: Sequence[Aval]) -> bool:
@@ -177,8 +177,8 @@ def _jvp(tangents: Sequence[Any], outs: Any, *operands: Any, recipe: Recipe) -> 
     results: list[Any] = [Zero(aval_of(x)) for x in outs]
     if given and targets:
         ahead = _Pushed(recipe, len(operands), given, targets)
-        found = deferred_op(*operands, *[tangents[i] for i in given], recipe=ahead)
-        for k, t in zip(targets, found, strict=True):
+        pushed = deferred_op(*operands, *[tangents[i] for i in given], recipe=ahead)
+        for k, t in zip(targets, pushed, strict=True):
             results[k] = t
     return results
 

@@ -122,10 +122,10 @@ def late(function: Callable[..., Any], args: Sequence[Any], kwargs: dict[str, An
     needs = error.needs
     while any(isinstance(x, Symbol) for x in operands):
         if needs is not None:
-            found = [i for i, x in enumerate(operands) if x is needs]
-            if not found or not all(operands[i].dtype.is_integer for i in found):
+            places = [i for i, x in enumerate(operands) if x is needs]
+            if not places or not all(operands[i].dtype.is_integer for i in places):
                 break
-            reads.update(found)
+            reads.update(places)
         recipe = Call(function, arguments, positions, frozenset(reads))
         if recipe.tried([aval_of(x) for x in operands]):
             return nest.pack_sequence_as(recipe.results, deferred_op(*operands, recipe=recipe))

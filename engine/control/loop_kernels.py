@@ -82,9 +82,9 @@ def scan_kernel(*operands: Any, body: SubTrace, carries: int, sequences: int, ba
     steps = range(length - 1, -1, -1) if backwards else range(length)
     for done, t in enumerate(steps):
         if done in _ASKED:
-            found = body.loop([*state, *columns, *captures], carries, sequences, steps[done:])
-            if found is not None:
-                _, state, stacks = found
+            outcome = body.loop([*state, *columns, *captures], carries, sequences, steps[done:])
+            if outcome is not None:
+                _, state, stacks = outcome
                 for piece, stack in zip(pieces, stacks, strict=True):
                     piece.append(stack)
                 break
@@ -137,10 +137,10 @@ def iterated(
     asked = True
     while True:
         if asked or done in _ASKED:
-            found = body.loop([*state, *captures], count, 0, range(done, done + most), cond)
-            asked = found is not None
-            if found is not None:
-                steps, state, stacks = found
+            outcome = body.loop([*state, *captures], count, 0, range(done, done + most), cond)
+            asked = outcome is not None
+            if outcome is not None:
+                steps, state, stacks = outcome
                 for piece, stack in zip(pieces, stacks, strict=True):
                     piece.append(stack[:steps])
                 done += steps

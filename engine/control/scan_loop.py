@@ -37,7 +37,7 @@ from engine.ops.shape import transpose
 
 
 def steady(body: SubTrace, state: Sequence[Aval], rest: Sequence[Aval]) -> tuple[list[Aval], tuple[Aval, ...]]:
-    """What is known of the loop variables in every iteration, and of the body's results then."""
+    """The avals of the loop variables in every iteration, and of the body's results then."""
     state = [Aval(a.shape, a.dtype) for a in state]
     while True:
         results = body.avals([*state, *rest])
@@ -137,8 +137,8 @@ def _scan_merge(
 
 def grown(start: set[int], more: Callable[[set[int]], set[int]]) -> list[int]:
     """The smallest set that contains `start` and what `more` makes of it."""
-    while not (found := more(start)) <= start:
-        start = start | found
+    while not (larger := more(start)) <= start:
+        start = start | larger
     return sorted(start)
 
 
@@ -155,8 +155,8 @@ def order_of_sums(count: int, params: dict[str, Any]) -> list[int]:
 def _empty_sum_batch(
     op: Op, size: int, flags: tuple[bool, ...], inputs: tuple[Any, ...], params: dict[str, Any]
 ) -> Batches:
-    found = op(*inputs)
-    return found if flags[0] else NotBatched(found)
+    total = op(*inputs)
+    return total if flags[0] else NotBatched(total)
 
 
 empty_sum = nondifferentiable(
@@ -200,7 +200,7 @@ def pulled_back(
     plan = _Plan.of(body, carries, sequences, live, fixed, given, history_cts or {})
     length, saved = history(plan.saved)
     sums = [empty_sum(operands[i], length) if previous[i] is None else previous[i] for i in plan.summed]
-    found = scan_op(
+    cotangents = scan_op(
         *[cts[k] for k in live],
         *sums,
         length,
@@ -214,7 +214,7 @@ def pulled_back(
         sequences=plan.columns,
         backwards=not backwards,
     )
-    for i, ct in zip((*live, *plan.summed, *plan.mapped), found, strict=True):
+    for i, ct in zip((*live, *plan.summed, *plan.mapped), cotangents, strict=True):
         if wanted[i]:
             totals[i] = ct if i in plan.summed else plus(previous[i], ct)
     return totals
@@ -351,9 +351,9 @@ def _scan_jvp(
     columns = sequences + sum(
         tangents[i] is not None for i in differentiable(operands) if carries <= i < carries + sequences
     )
-    found = scan_op(*push.operands, body=push.body, carries=count, sequences=columns, backwards=backwards)
+    pushed = scan_op(*push.operands, body=push.body, carries=count, sequences=columns, backwards=backwards)
     results: list[Any] = [Zero(aval_of(x)) for x in outs]
-    for r, t in zip((*push.live, *push.rows), found[carries:], strict=True):
+    for r, t in zip((*push.live, *push.rows), pushed[carries:], strict=True):
         results[r] = t
     return results
 

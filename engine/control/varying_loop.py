@@ -46,8 +46,8 @@ def pulled_back_varying(
     started = tuple([previous[i] is not None for i in fixed])
     sums = [previous[i] for i, there in zip(fixed, started, strict=True) if there]
     params = {"cond": cond, "body": body, "count": count, "live": tuple(live), "fixed": tuple(fixed)}
-    found = pull_varying_op(*operands, *[cts[k] for k in live], *sums, **params, started=started)
-    for i, ct in zip((*live, *fixed), found, strict=True):
+    cotangents = pull_varying_op(*operands, *[cts[k] for k in live], *sums, **params, started=started)
+    for i, ct in zip((*live, *fixed), cotangents, strict=True):
         if wanted[i]:
             totals[i] = ct if i in fixed else plus(previous[i], ct)
     return totals
@@ -71,8 +71,8 @@ def _kernel(
         next(given) if there else empty_sum.kernel(operands[i], steps) for i, there in zip(fixed, started, strict=True)
     ]
     for before in reversed(states):
-        found = back.run(*before, *captures, *cts, *sums)
-        cts, sums = list(found[: len(live)]), found[len(live) :]
+        results = back.run(*before, *captures, *cts, *sums)
+        cts, sums = list(results[: len(live)]), results[len(live) :]
     return [*cts, *sums]
 
 
@@ -98,7 +98,7 @@ pull_varying_op = general(
     vjp=Together(_rule),
     jvp=PushedTogether(_rule),
     batch=refused(
-        "where a loop variable changes its shape between iterations, its values cannot be vectorised; give it one "
+        "where a loop variable changes its shape between iterations, its values cannot be vectorized; give it one "
         "shape, for example by padding"
     ),
     type="WhileGrad",

@@ -60,8 +60,8 @@ def _while_vjp(
         return pulled_back_varying(wanted, previous, cts, operands, cond, body, count)
 
     def history(saved: Sequence[int]) -> tuple[Any, Sequence[Any]]:
-        found = while_saving_op(*operands, cond=cond, body=body, count=count, saved=tuple(saved))
-        return found[count], found[count + 1 :]
+        results = while_saving_op(*operands, cond=cond, body=body, count=count, saved=tuple(saved))
+        return results[count], results[count + 1 :]
 
     return pulled_back(body, count, 0, wanted, previous, cts, operands, history)
 
@@ -91,8 +91,8 @@ def _saving_vjp(
     def history(needed: Sequence[int]) -> tuple[Any, Sequence[Any]]:
         if set(needed) <= set(saved):
             return outs[count], [outs[count + 1 + saved.index(k)] for k in needed]
-        found = while_saving_op(*operands, cond=cond, body=body, count=count, saved=tuple(needed))
-        return found[count], found[count + 1 :]
+        results = while_saving_op(*operands, cond=cond, body=body, count=count, saved=tuple(needed))
+        return results[count], results[count + 1 :]
 
     history_cts = {k: cts[count + 1 + j] for j, k in enumerate(saved)}
     return pulled_back(body, count, 0, wanted, previous, cts, operands, history, history_cts=history_cts)
@@ -103,8 +103,8 @@ def _while_jvp(
 ) -> list[Any]:
     push = pushed_loop(body, count, 0, tangents, operands)
     ahead = _widened(cond, push, count)
-    found = while_op(*push.operands, cond=ahead, body=push.body, count=count + len(push.live))
-    return _placed(outs, push.live, found[count:])
+    results = while_op(*push.operands, cond=ahead, body=push.body, count=count + len(push.live))
+    return _placed(outs, push.live, results[count:])
 
 
 def _saving_jvp(
@@ -114,9 +114,9 @@ def _saving_jvp(
     kept = [k for k in saved if k in push.live]
     both = tuple([count + push.live.index(k) for k in kept])
     total = count + len(push.live)
-    found = while_saving_op(*push.operands, cond=_widened(cond, push, count), body=push.body, count=total, saved=both)
+    results = while_saving_op(*push.operands, cond=_widened(cond, push, count), body=push.body, count=total, saved=both)
     where = [*push.live, *[count + 1 + saved.index(k) for k in kept]]
-    return _placed(outs, where, [*found[count:total], *found[total + 1 :]])
+    return _placed(outs, where, [*results[count:total], *results[total + 1 :]])
 
 
 def _placed(outs: Sequence[Any], where: Sequence[int], tangents: Sequence[Any]) -> list[Any]:

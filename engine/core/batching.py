@@ -58,7 +58,7 @@ def batch_level() -> Iterator[int]:
 
 
 class NotBatched:
-    """What a batch rule returns for an output that is the same for the whole batch."""
+    """The answer of a batch rule for an output that is the same for the whole batch."""
 
     __slots__ = ("value",)
 
@@ -131,7 +131,7 @@ class Batched(Value):
         if declined is not None:
             return declined
         raise TypeError(
-            "a batched value has no array: NumPy was called inside a function that is being vectorised; "
+            "a batched value has no array: NumPy was called inside a function that is being vectorized; "
             "use the corresponding function of this package instead"
         )
 
@@ -151,7 +151,7 @@ class UnknownRankError(ShapeError):
 
 
 Batches = Operand | NotBatched | Sequence[Operand | NotBatched]
-"""What a batch rule gives: per result one value that holds those of the whole batch, or that is the same for all."""
+"""The answer of a batch rule: per result one value that holds those of the whole batch, or that is the same for all."""
 
 BatchRule = Callable[[Op, int, tuple[bool, ...], tuple[Any, ...], dict[str, Any]], Batches]
 
@@ -161,7 +161,7 @@ def logical_rank(op: Op, x: Any, flag: bool) -> int:
     shape = shape_of(x)
     if shape is None:
         raise UnknownRankError(
-            f"{op.title}: cannot be vectorised over an operand of unknown rank; give it one with set_shape"
+            f"{op.title}: cannot be vectorized over an operand of unknown rank; give it one with set_shape"
         )
     return len(shape) - flag
 
@@ -227,7 +227,7 @@ def insert_axes(x: Any, position: int, count: int) -> Operand:
 
 
 def refused(advice: str) -> BatchRule:
-    """Rule for ops that cannot be vectorised: it raises, with what to do instead."""
+    """Rule for ops that cannot be vectorized: it raises, with what to do instead."""
 
     def rule(op: Op, size: int, flags: Any, inputs: Any, params: dict[str, Any]) -> Batches:
         raise UnimplementedError(f"{op.title}: {advice}")

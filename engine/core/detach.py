@@ -1,4 +1,4 @@
-"""What is said when a value that a tape follows turns into a plain array: the tape goes on as if it were a constant.
+"""Messages for when a value that a tape follows turns into a plain array: the tape goes on as if it were a constant.
 
 A tape sees what ops do. NumPy's own functions on tensors are recorded too (`engine.numpy_api.protocol`), but some
 code can only be given an array: ``np.array([t[0], t[1]])``, ``out[i] = t[0]``, most of SciPy, ``math.sin(t[0])``. It
@@ -70,7 +70,7 @@ ADVICE = {
     "scipy.special.softmax": "tf.nn.softmax",
     "scipy.special.log_softmax": "tf.nn.log_softmax",
 }
-"""What to write in place of functions that can only be given arrays; see also `instead`."""
+"""Advice what to write in place of functions that can only be given arrays; see also `instead`."""
 
 
 class Detached(NamedTuple):
@@ -269,12 +269,12 @@ def _warn(message: str, user: FrameType) -> None:
 
 
 def refusal(tape: Tape) -> DetachError | None:
-    """What a strict tape refused, also if the program, or NumPy, has caught the error."""
+    """The error of a strict tape, also if the program, or NumPy, has caught it."""
     return next((_error(note) for note in tape.detached.values() if note.kind == "array"), None)
 
 
 def instead(by: str) -> str:
-    """What to write in place of a function that can only be given arrays."""
+    """Advice what to write in place of a function that can only be given arrays."""
     module, _, name = by.rpartition(".")
     if module in ("math", "cmath") and hasattr(np, name):
         return f"np.{name}"

@@ -216,7 +216,7 @@ _EAGER_OR_PLAIN = _WITH_DTYPE | {tuple}
 
 
 def _arrays(inputs: tuple[Any, ...]) -> list[Any]:
-    """What kernels take."""
+    """Operands as kernels take them."""
     return [x._array if type(x) is EagerTensor else x for x in inputs]
 
 
@@ -239,7 +239,7 @@ class Reference:
         self._referent = referent
 
     def deref(self) -> Operand:
-        """What it refers to."""
+        """The value that it refers to."""
         return self._referent
 
     def __eq__(self, other: object) -> bool:

@@ -19,7 +19,7 @@ def applied(node: Node, operands: tuple[Any, ...]) -> Sequence[Any]:
 
 
 def in_trace(trace: Trace) -> Make:
-    """What makes nodes of a trace: the op is applied there, also to operands that are plain arrays."""
+    """A maker of nodes of a trace: the op is applied there, also to operands that are plain arrays."""
 
     def make(node: Node, operands: tuple[Any, ...]) -> Sequence[Any]:
         result = trace.apply(node.op, operands, node.params)
@@ -29,7 +29,7 @@ def in_trace(trace: Trace) -> Make:
 
 
 def like(trace: Trace) -> Make:
-    """What makes nodes of a trace whose outputs are known to be as those of the originals."""
+    """A maker of nodes of a trace whose outputs are known to be as those of the originals."""
     return lambda node, operands: trace.append(node.op, operands, node.params, [out.aval for out in node.outputs])
 
 

@@ -131,7 +131,7 @@ class PushedTogether(Sequence[Rule]):
 
 
 class Facts(TypedDict, total=False):
-    """What an op may say of itself besides its rules; `engine.core.op.Op` explains each."""
+    """The facts that an op may state besides its rules; `engine.core.op.Op` explains each."""
 
     type: str
     module: str

@@ -107,7 +107,7 @@ def assert_same_structure(a: Any, b: Any) -> None:
 
 
 def like_loop_vars(loop_vars: Any, result: Any) -> Any:
-    """What the body of a `while_loop` returned, as a list or tuple of the structure of the loop variables.
+    """The result of the body of a `while_loop`, as a list or tuple of the structure of the loop variables.
 
     Raises
     ------

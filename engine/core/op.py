@@ -1,4 +1,4 @@
-"""Ops, nodes, and `bind`, the only dispatch.
+"""Ops and nodes; calling an `Op` is the only dispatch.
 
 An `Op` is one frozen object that owns everything the engine ever asks about it:
 
@@ -188,7 +188,7 @@ class Op:
     flops: Callable[[Sequence[Aval], Sequence[Aval], dict[str, Any]], float] | None = None
     doc: str = ""
     accepted: set[Any] = field(default_factory=set, init=False, repr=False)
-    """What abstract evaluation has accepted so far: dtypes of a strict op, else dtypes, shapes and parameters."""
+    """The arguments that `abstract` has accepted so far: dtypes of a strict op, else dtypes, shapes and parameters."""
 
     is_ufunc: bool = field(init=False, repr=False)
     """Whether the kernel is one of NumPy's elementwise ufuncs, with one result."""
@@ -226,7 +226,7 @@ class Op:
         return self.kernel(*inputs, **params)
 
     def result_avals(self, avals: Sequence[Aval], params: dict[str, Any]) -> Any:
-        """What ``abstract`` says. Where operands are not what it expects, that is an error of theirs."""
+        """The answer of ``abstract``. Where operands are not what it expects, that is an error of theirs."""
         try:
             return self.abstract(*avals, **params)
         except (IndexError, TypeError, ValueError) as error:

@@ -1,4 +1,4 @@
-"""What ops take and give, for type hints, and how an engine function says which of its parameters are tensors.
+"""Types of the operands and results of ops, and how an engine function says which of its parameters are tensors.
 
 `engine.ops.lift` makes use of the latter.
 """
@@ -14,7 +14,7 @@ F = TypeVar("F", bound=Callable[..., Any])
 
 
 class Operand(Protocol):
-    """What arrays and values (`engine.core.value`) have in common: a dtype, a shape and Python's operators.
+    """The interface that arrays and values (`engine.core.value`) share: a dtype, a shape and Python's operators.
 
     An op applied to plain arrays gives arrays; applied to eager tensors, symbols or batches it gives these. Its rules
     do not tell the difference, so their operands and results have this one type.
@@ -69,7 +69,7 @@ class Operand(Protocol):
 
 
 class Operation(Protocol):
-    """What a graph's node does, for those who only hand it on (`graph_api.tensor.Operation`)."""
+    """The interface of a graph's operations for those who only hand them on (`graph_api.tensor.Operation`)."""
 
     @property
     def name(self) -> str:
@@ -80,7 +80,7 @@ Array = np.ndarray
 """An array, or one of NumPy's scalars, which have the attributes and methods of arrays."""
 
 Results = Operand | Sequence[Operand]
-"""What applying an op gives: one value, or several if the op has several results."""
+"""The result of an op: one value, or several if the op has several results."""
 
 
 def operands(*same: str, alone: tuple[str, ...] = ()) -> Callable[[F], F]:

@@ -23,6 +23,7 @@ from engine.core.sums import add_over
 from engine.core.value import dtype_of, shape_of
 from engine.runtime.cache import cached
 from engine.runtime.errors import ShapeError
+from engine.runtime.tuning import TUNING
 
 # ---- reference ops: (x, ref) -> x in ref's shape ---------------------------------------------------------------------
 
@@ -119,7 +120,7 @@ def _like_op(name: str, type_: str, kernel: Any, vjp: Any, sparsity: Any, **fact
 
 
 def _back(rule: Any) -> Rule:
-    """The transpose of a reference op: another reference op, towards x."""
+    """The transpose of a reference op: another reference op, toward x."""
 
     def vjp(ct: Any, out: Any, x: Any, ref: Any, *, lead: int = 0, ref_lead: int = 0) -> Operand:
         return rule(ct, x, lead=lead, ref_lead=lead)
@@ -226,7 +227,7 @@ def reshape_like(x: Any, ref: Any, **lead: int) -> Operand:
 # ---- scale: a cotangent times a partial derivative -------------------------------------------------------------------
 
 
-_FEW = 1 << 13
+_FEW = TUNING.nan_elements
 """Elements up to which a product is the quickest reduction."""
 
 
@@ -274,7 +275,7 @@ class Cotangent:
         return self._selects or "either" in params
 
     def factor(self, out: Any, inputs: Sequence[Any], params: dict[str, Any]) -> Any:
-        """What the cotangent is multiplied by; the numbers 1 and -1 as they are."""
+        """The factor of the cotangent; the numbers 1 and -1 as they are."""
         return conj(self._partial(out, *inputs, **params)) if callable(self._partial) else self._partial
 
     def summed(self, ct: Any, inputs: Sequence[Any]) -> Operand:
@@ -299,7 +300,7 @@ class Tangent:
         return self._selects or "either" in params
 
     def factor(self, out: Any, inputs: Sequence[Any], params: dict[str, Any]) -> Any:
-        """What the tangent is multiplied by; the numbers 1 and -1 as they are."""
+        """The factor of the tangent; the numbers 1 and -1 as they are."""
         return self._partial(out, *inputs, **params) if callable(self._partial) else self._partial
 
     def __call__(self, t: Any, out: Any, *inputs: Any, **params: Any) -> Operand:  # noqa: D102 - a rule

@@ -14,7 +14,7 @@ from engine.runtime.tuning import TUNING
 _LEAST = TUNING.sum_elements
 """Elements of one sum's rows from which on a product with ones is quicker. Not of the whole stack: whatever part of a
 stack is summed, each sum is made in the same way."""
-_MOST = 1 << 12
+_MOST = TUNING.sum_rows
 """Rows in one product."""
 _ONES = {np.dtype(t): np.ones(_MOST, t) for t in (np.float32, np.float64)}
 
@@ -23,7 +23,7 @@ def add_over(x: Any, axis: int | tuple[int, ...] | None, keepdims: bool = False,
     """The sum of an array over axes, in its own dtype (or the given one).
 
     NumPy adds up row after row, which costs several times the reading of the rows where they are short. A product with
-    ones does not: such a sum over neighbouring axes, but not the last, is left to BLAS, if the array is in C order.
+    ones does not: such a sum over neighboring axes, but not the last, is left to BLAS, if the array is in C order.
 
     How an array lies in memory decides in which order it is added up, and so how the sum is rounded. Nothing is copied:
     programs see to it that arrays lie as they do without programs (`engine.compiler.ir.layout`).
@@ -51,9 +51,9 @@ def _added_rows(x: np.ndarray) -> np.ndarray:
 def _split(
     shape: tuple[int, ...], axis: int | tuple[int, ...], keepdims: bool
 ) -> tuple[tuple[int, int, int], tuple[int, ...]] | None:
-    """Sizes before, of and behind neighbouring axes, and the shape of the sums.
+    """Sizes before, of and behind neighboring axes, and the shape of the sums.
 
-    None if they are not neighbours, or nothing is behind them, or there is little to add.
+    None if they are not neighbors, or nothing is behind them, or there is little to add.
     """
     axes = sorted([a % len(shape) for a in ((axis,) if isinstance(axis, int) else axis)])
     if not axes:

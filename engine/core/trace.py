@@ -228,7 +228,7 @@ class Trace:
         return []
 
     def saver(self, variables: Any, **options: Any) -> Any:
-        """What writes variables, by name, to checkpoints. A plain trace has none."""
+        """A saver that writes variables, by name, to checkpoints. A plain trace has none."""
         raise InvalidArgumentError(f"{type(self).__name__} has no sessions, and so no values to save; build a graph")
 
     def session_for(self, session: Any, purpose: str) -> Any:
@@ -346,7 +346,7 @@ def computed_from(x: Any) -> dict[int, Any] | None:
 
 
 def _computed(x: Symbol, read: dict[int, Any]) -> Array | None:
-    """What the op of a symbol makes of the contents of some operands; the others only lend their shapes."""
+    """The value of a symbol's op for the contents of some operands; the others only lend their shapes."""
     node = x.node
     arrays = [read[i] if i in read else _in_shape(aval_of(y)) for i, y in enumerate(node.inputs)]
     try:

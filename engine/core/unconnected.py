@@ -1,4 +1,4 @@
-"""What the derivative with respect to a source is that the target does not depend on: None, or zeros.
+"""The derivative with respect to a source that the target does not depend on: None, or zeros.
 
 Why a variable had none is noted, once a variable, so that an optimizer which is given None can say it.
 """
@@ -15,7 +15,7 @@ from engine.runtime.cache import Cache
 
 
 class UnconnectedGradients(Enum):
-    """What the gradient with respect to a source is that the target does not depend on."""
+    """The gradient with respect to a source that the target does not depend on."""
 
     NONE = "none"
     ZERO = "zero"

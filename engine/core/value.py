@@ -2,7 +2,7 @@
 
 Three kinds of value exist besides plain arrays: eager ones (`engine.core.eager`), symbolic ones (`engine.core.trace`)
 and batched ones (`engine.core.batching`). They share operators (installed by `engine.numpy_api.operators`) and one
-method, `_bind`, by which `engine.core.op.bind` asks the most abstract operand what applying an op to it means.
+method, `_bind`: calling an `Op` asks the most abstract of its operands what applying the op to it means.
 
 Plain NumPy arrays are values too, as far as ops are concerned ("raw" values): an op applied to raw operands is its
 kernel. The walks use that to run gradient rules at NumPy's own speed.
@@ -132,7 +132,7 @@ class Zero:
 
 
 def not_an_array(caller: FrameType) -> np.ndarray | None:
-    """What ``__array__`` gives where SciPy would rather leave a product to the other operand; None elsewhere.
+    """Answer ``__array__`` where SciPy would rather leave a product to the other operand; None elsewhere.
 
     ``sparse_matrix @ value`` asks `value` for its array. An array of rank 0 of an object says that it has none, and
     Python goes on to ask for ``value.__rmatmul__``.
@@ -253,7 +253,7 @@ def _strings(value: Any, name: str) -> np.ndarray:
 
 
 class NotCopied:
-    """What cannot be copied or pickled, and says so: part of its meaning is that there is one of it."""
+    """An object that cannot be copied or pickled, and says so: part of its meaning is that there is one of it."""
 
     __slots__ = ()
 
@@ -315,7 +315,7 @@ def fits(array: Any, dtype: np.dtype) -> bool:
 
 
 def as_declared(value: Any, dtype: DType, name: str) -> Operand:
-    """What a user's function has returned, as an array of the dtype it was said to return.
+    """The result of a user's function, as an array of the dtype it was said to return.
 
     Raises
     ------

@@ -114,7 +114,7 @@ class Variable(Value):
 
     @property
     def handle(self) -> Value:
-        """What tapes and gradients identify the variable by."""
+        """The value by which tapes and gradients identify the variable."""
         raise AttributeError(f"{type(self).__name__} does not define `handle`")
 
     def read_value(self) -> Any:
@@ -168,12 +168,12 @@ class Variable(Value):
 
 
 def tracked_value(x: Any) -> Any:
-    """What a tape identifies `x` by: a variable's handle, any other value itself."""
+    """The value by which a tape identifies `x`: a variable's handle, any other value itself."""
     return x.handle if isinstance(x, Variable) else x
 
 
 def checked_constraint(constraint: Any) -> Any:
-    """What a step makes of a variable's new value, a callable or None; anything else raises ValueError."""
+    """The constraint on a variable's new value, a callable or None; anything else raises ValueError."""
     if constraint is None or callable(constraint):
         return constraint
     raise ValueError(f"Variable: argument `constraint` must be None or a callable, got {constraint!r}")

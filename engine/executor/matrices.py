@@ -23,7 +23,7 @@ from engine.executor.vocabulary import FUNCTIONS, core_row, dots_alike, filled, 
 from engine.ops.determinants import cofactor, cofactors_of, conditions, largest_condition
 from engine.ops.diagonal import embed_diagonal, matrix_diag_op, set_diag_op
 from engine.ops.linalg import by_dot
-from engine.ops.solve import one_factorisation, triangle, triangular_solve_op
+from engine.ops.solve import one_factorization, triangle, triangular_solve_op
 from engine.runtime.lazy_scipy import scipy
 
 # ---- gufuncs ---------------------------------------------------------------------------------------------------------
@@ -160,7 +160,7 @@ def _triangular_solve(
         return solved(a, out)
 
     if matrix.ndim == 2:
-        return one(matrix, rhs) if rhs.ndim == 2 else one_factorisation(one, matrix, rhs)
+        return one(matrix, rhs) if rhs.ndim == 2 else one_factorization(one, matrix, rhs)
     real = triangular_solve_op.kernel(actual_of(matrix), actual_of(rhs), **params)
     turned: Any = recorder.computed(np.empty(real.mT.shape, real.dtype))
     columns = turned.mT

@@ -107,17 +107,17 @@ def _as_list(x: Any) -> list[Any]:
 
 
 def _the_tape(tape: Any, target: Any, source: Any) -> Tape:
-    found = getattr(tape, "_tape", tape)
-    if found is None:
+    inner = getattr(tape, "_tape", tape)
+    if inner is None:
         return find_tape(target, tracked_value(source))
-    if not isinstance(found, Tape):
+    if not isinstance(inner, Tape):
         raise TypeError(f"explain: argument `tape` must be a GradientTape, got {type(tape).__name__}")
-    if not isinstance(found, ExplainedTape) and getattr(tape, "_spent", False):
+    if not isinstance(inner, ExplainedTape) and getattr(tape, "_spent", False):
         raise RuntimeError(
             "explain: the tape has let go of its recording, because a derivative was taken of it. Make it "
             "GradientTape(explain=True), or GradientTape(persistent=True)"
         )
-    return found
+    return inner
 
 
 def _other_graph(end: Any, start: Any, source: Any) -> Explanation | None:
@@ -142,16 +142,16 @@ def _other_graph(end: Any, start: Any, source: Any) -> Explanation | None:
 def _explained(
     evidence: Evidence, end: Any, start: Any, source: Any, session: Any, feed_dict: Any
 ) -> Explanation:  # fmt: skip
-    found = search(evidence, end, start)
-    case = Case(found, source)
+    walks = search(evidence, end, start)
+    case = Case(walks, source)
     findings: list[Finding] = []
     if not dtype_of(source).is_differentiable:
         detail = f"{case.names['source']} is of dtype {dtype_of(source).name}"
         findings = [case.finding("integer", detail=detail)]
-    elif not found.is_connected:
-        findings = [at_break(case, broken) for broken in found.breaks]
+    elif not walks.is_connected:
+        findings = [at_break(case, broken) for broken in walks.breaks]
         findings = findings or [no_path(case)]
-    path = found.path(end)
+    path = walks.path(end)
     if findings:
         return Explanation(False, _distinct(findings), path, evidence, case.names)
     if not dtype_of(end).is_differentiable:

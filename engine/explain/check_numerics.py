@@ -44,9 +44,9 @@ class _Checks(dict[int, Any]):
             if not isinstance(out, EagerTensor) or array is None:
                 continue
             vars(out)[_MADE_AT] = site
-            found = non_finite(array)
-            if found is not None:
-                raise InvalidArgumentError(_message(node, found, site))
+            fault = non_finite(array)
+            if fault is not None:
+                raise InvalidArgumentError(_message(node, fault, site))
 
 
 def _message(node: Node, found: str, site: Site) -> str:

@@ -126,8 +126,8 @@ def _inside(case: Case, node: Node, i: int) -> Finding | None:
             if any(inner.carries(k) for k in touched):
                 live.update(map(id, inner.outputs))
             elif touched and not inner.op.from_avals:
-                found = at_break(case, Break(inner, touched[0]))
-                return found._replace(site=_site_inside(inner) or case.evidence.site(node), node=node)
+                finding = at_break(case, Break(inner, touched[0]))
+                return finding._replace(site=_site_inside(inner) or case.evidence.site(node), node=node)
     return None
 
 

@@ -1,4 +1,4 @@
-"""What is known of how values came about: the nodes of a graph, what a tape recorded, what a witness saw beside it."""
+"""Evidence of how values came about: the nodes of a graph, what a tape recorded, what a witness saw beside it."""
 
 from __future__ import annotations
 
@@ -106,17 +106,17 @@ def _knowledge(tape: Tape, target: Any, source: Any) -> tuple[int, int, int]:
     """How many of two values a tape knows, whether the target is one, whether it was made to explain."""
     if isinstance(tape, ExplainedTape):
         known = {id(x) for node in tape.notes.nodes for x in (*node.inputs, *node.outputs)}
-        found = [id(x) in known or address(x) in tape.kept.tracked for x in (target, source)]
+        tracked = [id(x) in known or address(x) in tape.kept.tracked for x in (target, source)]
     else:
-        found = [address(x) in tape.tracked or address(x) in tape.beside for x in (target, source)]
-    return sum(found), found[0], tape.explains
+        tracked = [address(x) in tape.tracked or address(x) in tape.beside for x in (target, source)]
+    return sum(tracked), tracked[0], tape.explains
 
 
 # ---- words -----------------------------------------------------------------------------------------------------------
 
 
 def label(value: Any, otherwise: str) -> str:
-    """What a message calls a value: its name if it has one."""
+    """The name of a value in a message: its own if it has one."""
     name = getattr(value, "name", None)
     if isinstance(value, (Variable, Symbol)) and isinstance(name, str):
         return f"variable {name!r}" if isinstance(value, Variable) else f"tensor {name!r}"
@@ -124,7 +124,7 @@ def label(value: Any, otherwise: str) -> str:
 
 
 def op_label(node: Node) -> str:
-    """What a message calls an op: its public name, and its name in the graph."""
+    """The name of an op in a message: its public name, and its name in the graph."""
     public = node.op.title
     public = {"truncate": "cast", "select": "where", "custom_call": "custom_gradient"}.get(public, public)
     name = getattr(node, "name", None)

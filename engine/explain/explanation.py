@@ -1,4 +1,4 @@
-"""What `explain` returns."""
+"""The result of `explain`."""
 
 from __future__ import annotations
 
@@ -51,7 +51,7 @@ class Explanation:
 
     @property
     def instead(self) -> str:
-        """What to write instead."""
+        """Advice what to write instead."""
         return self.findings[0].instead
 
     @property

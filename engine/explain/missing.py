@@ -46,11 +46,11 @@ def note_in_graph(targets: Sequence[Any], variables: Sequence[Any], stop: Sequen
         own = weakref.ref(variable)
 
         def reason(own: Any = own) -> str:
-            given = target(), own()
-            if given[0] is None or given[1] is None:
+            ends = target(), own()
+            if ends[0] is None or ends[1] is None:
                 return "its graph is gone"
             held = [s for s in [ref() for ref in stops] if s is not None]
-            return sentence(explain(*given, stop_gradients=held or None))
+            return sentence(explain(*ends, stop_gradients=held or None))
 
         note_missing(variable, id(targets[0]), reason)
 

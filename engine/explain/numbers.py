@@ -55,8 +55,8 @@ class Walk:
         sources = {id(x): x for k, x in enumerate(node.inputs) if id(x) in live and node.carries(k)}
         if not seeds or not sources:
             return
-        found = reverse([node], seeds, list(sources.values()))
-        for (key, x), ct in zip(sources.items(), found, strict=True):
+        cotangents = reverse([node], seeds, list(sources.values()))
+        for (key, x), ct in zip(sources.items(), cotangents, strict=True):
             if ct is None or type(ct) is Zero:
                 continue
             ct = np.asarray(array_of(ct) if isinstance(ct, EagerTensor) else ct)
@@ -71,7 +71,7 @@ class Walk:
 
 
 def of_numbers(case: Case, session: Any, feed_dict: Any) -> tuple[list[Finding], Any]:
-    """What is to be said of the numbers of a connected target, and the gradient; nothing without numbers."""
+    """Findings about the numbers of a connected target, and the gradient; none without numbers."""
     try:
         walk = _walk(case, session, feed_dict)
     except UnimplementedError:
@@ -149,10 +149,10 @@ def _bad_forwards(case: Case, walk: Walk) -> list[Finding]:
     """The earliest op that made what is not finite, or the value that was not from the start."""
     made: set[int] = set()
     for node, original in walk.nodes:
-        for x, given in zip(node.inputs, original.inputs, strict=True):
+        for x, value in zip(node.inputs, original.inputs, strict=True):
             array = array_of(x)
             if id(x) not in made and not _finite(array):
-                return [_input(case, given, original, array)]
+                return [_input(case, value, original, array)]
         if not node.inputs or node.op is read_variable:
             continue  # a constant, or what is fed: it is named where it is used
         made.update(map(id, node.outputs))
@@ -218,17 +218,17 @@ def _any(array: Any) -> bool:
 
 def _zeros(case: Case, walk: Walk) -> list[Finding]:
     """Where cotangents that are not zero become zero; that they cancel if it is nowhere."""
-    given: dict[int, list[tuple[int, Any]]] = {}
+    by_operand: dict[int, list[tuple[int, Any]]] = {}
     for i, operand, ct in walk.parts:
-        given.setdefault(i, []).append((operand, ct))
-    found = []
-    for i, parts in given.items():
+        by_operand.setdefault(i, []).append((operand, ct))
+    findings = []
+    for i, parts in by_operand.items():
         node, original = walk.nodes[i]
         alive = any(_any(walk.cotangents.get(id(out), 0)) for out in node.outputs)
         if alive and not any(_any(ct) for _, ct in parts):
-            found.append(_killed(case, walk, node, original, parts[0][0]))
-    if found:
-        return found
+            findings.append(_killed(case, walk, node, original, parts[0][0]))
+    if findings:
+        return findings
     count = sum(_any(ct) for i, k, ct in walk.parts if walk.nodes[i][0].inputs[k] is walk.source)
     return [case.finding("zero-cancelled", detail=f"{count} that are not zero" if count else "some on the way to it")]
 

@@ -19,12 +19,12 @@ from engine.runtime.errors import InvalidArgumentError
 MOST = 300
 """Ops up to which an SVG is drawn."""
 _GRADIENTS = re.compile(r"(^|/)gradients(_\d+)?(/|$)")
-_BLUE, _RED, _GREY = "#1f5fbf", "#c62828", "#8a8a8a"
+_BLUE, _RED, _GRAY = "#1f5fbf", "#c62828", "#8a8a8a"
 
 
 @dataclass
 class Picture:
-    """What is drawn.
+    """A picture: the nodes and edges that are drawn.
 
     Attributes
     ----------
@@ -38,28 +38,30 @@ class Picture:
 
 def picture_of(nodes: Sequence[Node]) -> Picture:
     """All nodes of a graph, with the edges between them."""
-    found = Picture()
+    picture = Picture()
     number = {id(out): i for i, node in enumerate(nodes) for out in node.outputs}
     for i, node in enumerate(nodes):
         name = str(getattr(node, "name", ""))
         scope, _, last = name.rpartition("/")
-        found.boxes.append((scope, f"{node.op.type}\n{last}" if last else node.op.name, bool(_GRADIENTS.search(name))))
-        found.edges += [(number[k], i, False) for k in dict.fromkeys(map(id, node.inputs)) if k in number]
-    return found
+        picture.boxes.append(
+            (scope, f"{node.op.type}\n{last}" if last else node.op.name, bool(_GRADIENTS.search(name)))
+        )
+        picture.edges += [(number[k], i, False) for k in dict.fromkeys(map(id, node.inputs)) if k in number]
+    return picture
 
 
 def picture_of_path(nodes: Sequence[Node], broken: Node | None, names: dict[str, str]) -> Picture:
     """A way from source to target, one op below the other."""
-    found = Picture([("", names["source"], False)])
+    picture = Picture([("", names["source"], False)])
     for node in nodes:
-        found.edges.append((len(found.boxes) - 1, len(found.boxes), node is broken))
-        found.boxes.append(("", op_label(node), False))
+        picture.edges.append((len(picture.boxes) - 1, len(picture.boxes), node is broken))
+        picture.boxes.append(("", op_label(node), False))
     if nodes:
-        found.edges.append((len(found.boxes) - 1, len(found.boxes), False))
+        picture.edges.append((len(picture.boxes) - 1, len(picture.boxes), False))
     elif broken is None:
-        found.edges.append((0, 1, True))
-    found.boxes.append(("", names["target"], False))
-    return found
+        picture.edges.append((0, 1, True))
+    picture.boxes.append(("", names["target"], False))
+    return picture
 
 
 # ---- DOT -------------------------------------------------------------------------------------------------------------
@@ -82,8 +84,8 @@ def _cluster(picture: Picture, scope: str, depth: int) -> list[str]:
     inner = {}
     for i, (place, text, gradient) in enumerate(picture.boxes):
         if place == scope:
-            colour = f', color="{_BLUE}", fontcolor="{_BLUE}"' if gradient else ""
-            lines.append(f"{pad}n{i} [label={_quoted(text)}{colour}];")
+            color = f', color="{_BLUE}", fontcolor="{_BLUE}"' if gradient else ""
+            lines.append(f"{pad}n{i} [label={_quoted(text)}{color}];")
         elif place.startswith(f"{scope}/" if scope else ""):
             rest = place.removeprefix(f"{scope}/") if scope else place
             inner[rest.partition("/")[0]] = True
@@ -122,19 +124,19 @@ def svg(picture: Picture) -> str:
     parts = [f'{head} font-family="sans-serif" font-size="11"><rect width="100%" height="100%" fill="white"/>']
     for a, b, broken in picture.edges:
         (x1, y1), (x2, y2) = places[a], places[b]
-        colour = _RED if broken else _BLUE if picture.boxes[b][2] else _GREY
+        color = _RED if broken else _BLUE if picture.boxes[b][2] else _GRAY
         dashes = ' stroke-dasharray="5 4"' if broken else ""
         start, end = y1 + _HEIGHT, y2
-        parts.append(f'<line x1="{x1}" y1="{start}" x2="{x2}" y2="{end}" stroke="{colour}"{dashes}/>')
+        parts.append(f'<line x1="{x1}" y1="{start}" x2="{x2}" y2="{end}" stroke="{color}"{dashes}/>')
         if broken:
             parts.append(f'<text x="{(x1 + x2) / 2 + 6}" y="{(start + end) / 2 + 4}" fill="{_RED}">✗</text>')
     for (x, y), (scope, text, gradient) in zip(places, picture.boxes, strict=True):
-        colour = _BLUE if gradient else "#222222"
+        color = _BLUE if gradient else "#222222"
         shown = text.replace("\n", " ")
         parts.append(
             f'<g><title>{markup(f"{scope}/{shown}" if scope else shown)}</title><rect x="{x - _WIDTH / 2}" y="{y}" '
-            f'width="{_WIDTH}" height="{_HEIGHT}" rx="6" fill="white" stroke="{colour}"/><text x="{x}" '
-            f'y="{y + _HEIGHT / 2 + 4}" text-anchor="middle" fill="{colour}">{_cut(shown)}</text></g>'
+            f'width="{_WIDTH}" height="{_HEIGHT}" rx="6" fill="white" stroke="{color}"/><text x="{x}" '
+            f'y="{y + _HEIGHT / 2 + 4}" text-anchor="middle" fill="{color}">{_cut(shown)}</text></g>'
         )
     return "".join([*parts, "</svg>"])
 

@@ -154,12 +154,12 @@ _ALL = (
     Reason(
         "zero-flat",
         "{op} is flat where it was evaluated{detail}.",
-        "keep its operand where there is a slope: normalise it, use tf.nn.leaky_relu or a loss on logits",
+        "keep its operand where there is a slope: normalize it, use tf.nn.leaky_relu or a loss on logits",
     ),
     Reason(
         "zero-cancelled",
         "the contributions to {source} cancel each other: there are {detail}.",
-        "look whether something is subtracted from itself, normalised, or at a minimum, where zero is right",
+        "look whether something is subtracted from itself, normalized, or at a minimum, where zero is right",
     ),
     # ---- NaN and infinity
     Reason(

@@ -22,7 +22,7 @@ _GENERAL = "keep its operand where value and slope are finite: tf.maximum, tf.cl
 
 
 def remedy(op: str, site: Site | None) -> str:
-    """What to write instead of a line on which an op made a NaN or an infinity."""
+    """Advice what to write instead of a line on which an op made a NaN or an infinity."""
     rewritten = None if site is None else safe_line(site)
     if rewritten is not None:
         return rewritten

@@ -24,7 +24,7 @@ class Break(NamedTuple):
 
 @dataclass
 class Search:
-    """What the two walks found.
+    """The result of the two walks.
 
     Attributes
     ----------
@@ -79,10 +79,10 @@ class Search:
 
 def search(evidence: Evidence, target: Any, source: Any) -> Search:
     """Look for the ways from a source to a target."""
-    found = Search(evidence, source, target)
-    _backwards(found)
-    _forwards(found)
-    return found
+    walks = Search(evidence, source, target)
+    _backwards(walks)
+    _forwards(walks)
+    return walks
 
 
 def _backwards(found: Search) -> None:

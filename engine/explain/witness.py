@@ -1,4 +1,4 @@
-"""What a tape with ``explain=True`` sees besides: every op of its thread with the user's line, recorded or not.
+"""A witness for tapes with ``explain=True``: every op of its thread with the user's line, recorded or not.
 
 An ordinary tape keeps what depends on its sources. To say why something does *not*, one must have seen the rest:
 what was computed before `watch`, inside `stop_recording`, or from other values. So a second tape is active beside the
@@ -26,7 +26,7 @@ class Site(NamedTuple):
 
 
 class Notes(Seen):
-    """What was seen, with where it was.
+    """The ops that were seen, with where they were.
 
     Attributes
     ----------

@@ -42,7 +42,7 @@ class JacobianPlan:
     Attributes
     ----------
     plan : Plan
-        Sweeps, colours, cuts, predicted cost. Plans of one function are the same object, whichever front end it was
+        Sweeps, colors, cuts, predicted cost. Plans of one function are the same object, whichever front end it was
         written for.
     program : Program
         From the sources to the blocks.
@@ -99,13 +99,13 @@ class JacobianPlan:
         arrays = [_checked(k, x, aval) for k, (x, aval) in enumerate(zip(sources, self._sources, strict=True))]
         start = time.perf_counter()
         if executor is None:
-            found: Sequence[Any] = own_results(self.program, arrays, self.program.owners)
+            numbers: Sequence[Any] = own_results(self.program, arrays, self.program.owners)
         else:
-            found = self._elsewhere(arrays, executor)
+            numbers = self._elsewhere(arrays, executor)
         seconds = time.perf_counter() - start
         self.measured = seconds if self.measured is None else min(self.measured, seconds)
         blocks = [
-            [self._finished(None if k is None else found[k], i, j) for j, k in enumerate(row)]
+            [self._finished(None if k is None else numbers[k], i, j) for j, k in enumerate(row)]
             for i, row in enumerate(self._results)
         ]
         return blocks[0][0] if len(blocks) == 1 == len(blocks[0]) else blocks
@@ -115,7 +115,7 @@ class JacobianPlan:
         return _bound(self.plan.in_chunks(count), self._known_path(), self._format, self._fixed)
 
     def _elsewhere(self, arrays: Sequence[Any], executor: Executor) -> Sequence[Any]:
-        """What the program gives, by an executor."""
+        """The results of the program, computed by an executor."""
         over = spread_over(executor)
         if over not in self._spread:
             path = self._known_path()
@@ -157,8 +157,8 @@ class JacobianPlan:
         if self._format == "dense":
             shape = target.shape + source.shape
             return np.zeros(shape, source.dtype.numpy) if values is None else np.reshape(values, shape)
-        found = sparse_block(self.plan.blocks[i][j], values, self.plan.shapes[i][j], self._format, source.dtype.numpy)
-        return found.rebuilt(found.components())
+        block = sparse_block(self.plan.blocks[i][j], values, self.plan.shapes[i][j], self._format, source.dtype.numpy)
+        return block.rebuilt(block.components())
 
     def __str__(self) -> str:
         taken = "not run yet" if self.measured is None else f"{self.measured:.3g}"
@@ -168,8 +168,8 @@ class JacobianPlan:
 def _checked(k: int, x: Any, aval: Aval) -> np.ndarray:
     looked_at(x)
     # in C order, as what a session is fed
-    given = as_array(x._array if isinstance(x, EagerTensor) else x, aval.dtype, f"JacobianPlan: source {k}")
-    array = np.asarray(given, order="C")
+    converted = as_array(x._array if isinstance(x, EagerTensor) else x, aval.dtype, f"JacobianPlan: source {k}")
+    array = np.asarray(converted, order="C")
     if array.shape != aval.shape:
         raise InvalidArgumentError(
             f"JacobianPlan: source {k} must have the shape {format_shape(aval.shape)} that the plan was made for; got "
@@ -191,8 +191,8 @@ def bound(plan: Plan, path: Path, format: str, recorded: Sequence[Node] = ()) ->
     InvalidArgumentError
         If the path takes something that is neither a source nor known (a placeholder, say).
     """
-    given, trace = path, Trace()
-    path = with_closed_rules(given)
+    original, trace = path, Trace()
+    path = with_closed_rules(original)
     of: dict[int, Any] = {id(path.values[s]): trace.placeholder(aval_of(path.values[s])) for s in path.sources}
     nodes: list[Node] = []
     # a variable that is no source keeps the value that it had
@@ -218,14 +218,14 @@ def bound(plan: Plan, path: Path, format: str, recorded: Sequence[Node] = ()) ->
                 f"tape.jacobian"
             )
     copy = Path(nodes, ends[0], ends[1])
-    if path is not given:
+    if path is not original:
         plan = plan_for(copy, plan.options, plan.pattern_to_verify)
-    fixed = any(node.op is custom_call and not isinstance(node.outputs[0], Symbol) for node in given.nodes)
+    fixed = any(node.op is custom_call and not isinstance(node.outputs[0], Symbol) for node in original.nodes)
     return _bound(plan, copy, format, fixed)
 
 
 def contents_besides(recorded: Sequence[Node]) -> Callable[[Any], np.ndarray | None]:
-    """What a plan for other points may know: what was not computed in the recording, or follows from shapes alone."""
+    """The contents that a plan for other points may know: not computed in the recording, or told by shapes alone."""
     computed: set[int] = set()
     for node in recorded:
         # what is a source has derivatives
@@ -276,20 +276,20 @@ def _add(trace: Trace, of: dict[int, Any], x: Any, makers: Mapping[int, Node]) -
 
 def _steps(of: Mapping[int, Any], x: Any, makers: Mapping[int, Node]) -> list[Node]:
     """The recorded nodes from what is there already to x, in the order of execution; none if x was not recorded."""
-    found: dict[int, Node] = {}
+    steps: dict[int, Node] = {}
     pending = [x]
     while pending:
         value = pending[-1]
         node = None if id(value) in of else makers.get(id(value))
         missing = (
             []
-            if node is None or id(node) in found
-            else [y for y in node.inputs if id(y) not in of and id(makers.get(id(y))) not in found and id(y) in makers]
+            if node is None or id(node) in steps
+            else [y for y in node.inputs if id(y) not in of and id(makers.get(id(y))) not in steps and id(y) in makers]
         )
         if missing:
             pending += missing
             continue
         pending.pop()
         if node is not None:
-            found.setdefault(id(node), node)
-    return list(found.values())
+            steps.setdefault(id(node), node)
+    return list(steps.values())

@@ -133,8 +133,8 @@ def _pushed(nodes: Sequence[Node], target: Any, source: Any) -> tuple[list[Any],
     tangent = np.where(inside, random, 0.0).astype(dtype_of(source).numpy)
     values = [out for node in nodes for out in node.outputs if out is not target] + [target]
     with batch_level() as level:
-        found = forward(nodes, [(source, Batched(tangent, level))], values)
-        tangents = [None if t is None else unbatch(t, level, len(outside)) for t in found]
+        pushed = forward(nodes, [(source, Batched(tangent, level))], values)
+        tangents = [None if t is None else unbatch(t, level, len(outside)) for t in pushed]
     if tangents[-1] is None:
         return [], []
     return [v for v, t in zip(values, tangents, strict=True) if t is not None], [t for t in tangents if t is not None]

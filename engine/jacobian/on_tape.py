@@ -25,7 +25,7 @@ from engine.jacobian.execution.evaluate import evaluate
 from engine.jacobian.execution.parallel import check_executor
 from engine.jacobian.execution.plan_programs import Compiled
 from engine.jacobian.independence import check_rows_by_numbers, check_rows_independent
-from engine.jacobian.late_specialisation import batch_jacobian as checked_rowwise
+from engine.jacobian.late_specialization import batch_jacobian as checked_rowwise
 from engine.jacobian.plan_cache import blocks_of, compiled_for, gives_arrays
 from engine.jacobian.planning.memory_limit import check_batch_room
 from engine.jacobian.planning.plan import Options, Plan, plan_for
@@ -64,7 +64,7 @@ from engine.slopes import with_slopes
 
 
 class TapeDerivatives:
-    """What `GradientTape` derives from; see there."""
+    """The base of `GradientTape`; see there."""
 
     _tape: Tape
     _note_missing: Any
@@ -146,15 +146,15 @@ class TapeDerivatives:
             check_executor(executor, format)
         with Taking(self, target, sources) as (targets, flat):
             if format == "operator":
-                found = [[self._operator(t, tracked_value(s), policy) for s in flat] for t in targets]
+                blocks = [[self._operator(t, tracked_value(s), policy) for s in flat] for t in targets]
             else:
                 pattern = None if sparsity is None else pattern_for("jacobian", sparsity, targets, flat)
-                given = flat, options, pattern, format, policy, executor
-                found = by_parts(targets, flat, lambda parts: self._blocks(parts, *given), self._tape)
+                arguments = flat, options, pattern, format, policy, executor
+                blocks = by_parts(targets, flat, lambda parts: self._blocks(parts, *arguments), self._tape)
             if self._tape.explains:
                 ways = [[is_connected(self._tape.nodes, tracked_value(x), t) for t in targets] for x in flat]
                 self._note_missing(targets, [x for x, way in zip(flat, ways, strict=True) if not any(way)])
-        rows = [row[0] if isinstance(sources, Value) else nest.pack_sequence_as(sources, row) for row in found]
+        rows = [row[0] if isinstance(sources, Value) else nest.pack_sequence_as(sources, row) for row in blocks]
         return rows[0] if isinstance(target, Value) else nest.pack_sequence_as(target, rows)
 
     def batch_jacobian(
@@ -199,27 +199,27 @@ class TapeDerivatives:
                     f"({format_shape(source_shape)}) to match."
                 )
             check_batch_room(shape + source_shape[1:], dtype_of(source))
-            ((found,),) = by_parts([one], [source], lambda ys: [[self._rows(ys[0], source, options)]], self._tape)
-        return found
+            ((rows,),) = by_parts([one], [source], lambda ys: [[self._rows(ys[0], source, options)]], self._tape)
+        return rows
 
     def _rows(self, target: Any, source: Any, options: Options) -> Operand:
         """The Jacobian of each row of a target; zeros where nothing is connected."""
         wanted = tracked_value(source)
-        found = None
+        rows = None
         if self._usable(target) and self._usable(wanted):
             if gives_arrays([target, wanted]):
                 what, values = self._compiled([target], [wanted], options, compiled_rowwise)
                 if not what.plan.facts["rows are independent"]:
                     check_rows_by_numbers(self._tape.nodes, target, wanted)
-                ((found,),) = what(values)
+                ((rows,),) = what(values)
             else:
                 path = Path(self._tape.nodes, [wanted], [target])
                 if not_linear(path.nodes) is None:
                     check_rows_independent(self._tape.nodes, target, wanted)
                 symbolic = isinstance(target, Symbol)
-                found = checked_rowwise(path, options.mode) if symbolic else rowwise(path, options.mode)
+                rows = checked_rowwise(path, options.mode) if symbolic else rowwise(path, options.mode)
         full = known_shape(target, "batch_jacobian") + known_shape(source, "batch_jacobian")[1:]
-        return wrapped(np.zeros(full, dtype_of(source).numpy) if found is None else reshape(found, full))
+        return wrapped(np.zeros(full, dtype_of(source).numpy) if rows is None else reshape(rows, full))
 
     def hessian(
         self,
@@ -276,7 +276,7 @@ class TapeDerivatives:
     def hessian_diag(self, target: Any, sources: Any) -> Operand | list[Operand]:
         """The diagonal of the Hessian of the sum of `target`'s elements, in the shapes of the sources."""
         options = options_for("hessian_diag", "auto", "csr", None, symmetric=True)
-        found = []
+        diagonals = []
         with Taking(self, target, sources) as (targets, flat):
             require_real("hessian_diag", flat)
             for source in flat:
@@ -284,8 +284,8 @@ class TapeDerivatives:
                 shape = known_shape(source, "hessian_diag")
                 size = math.prod(shape)
                 matrix = sparse_block(plan.blocks[0][0], values, (size, size), "csr", dtype_of(source).numpy)
-                found.append(wrapped(reshape(matrix.diagonal(), shape)))
-        return nest.pack_sequence_as(sources, found)
+                diagonals.append(wrapped(reshape(matrix.diagonal(), shape)))
+        return nest.pack_sequence_as(sources, diagonals)
 
     def jvp(self, target: Any, sources: Any, tangents: Any) -> Operand | list[Operand]:
         """The derivative of `target` along `tangents`: one forward walk.
@@ -303,10 +303,10 @@ class TapeDerivatives:
             Zeros where it does not depend on the sources.
         """
         with Taking(self, target, sources) as (targets, flat):
-            given = eager(vectors_like("jvp", "tangents", tangents, flat))
-            pairs = zip(map(tracked_value, flat), given, strict=True)
-            found = forward(self._tape.nodes, [(x, t) for x, t in pairs if t is not None and self._usable(x)], targets)
-        results = [wrapped(zeros_like(y) if t is None else t) for y, t in zip(targets, found, strict=True)]
+            directions = eager(vectors_like("jvp", "tangents", tangents, flat))
+            pairs = zip(map(tracked_value, flat), directions, strict=True)
+            pushed = forward(self._tape.nodes, [(x, t) for x, t in pairs if t is not None and self._usable(x)], targets)
+        results = [wrapped(zeros_like(y) if t is None else t) for y, t in zip(targets, pushed, strict=True)]
         return nest.pack_sequence_as(target, results)
 
     def vjp(self, target: Any, sources: Any, cotangents: Any) -> Results:
@@ -331,17 +331,17 @@ class TapeDerivatives:
         structure like `sources`
         """
         with Taking(self, target, sources) as (targets, flat):
-            given = eager(vectors_like("hvp", "vectors", vectors, flat))
+            directions = eager(vectors_like("hvp", "vectors", vectors, flat))
             wanted = [tracked_value(s) for s in flat]
-            if gives_arrays([*targets, *wanted, *[v for v in given if v is not None]]):
+            if gives_arrays([*targets, *wanted, *[v for v in directions if v is not None]]):
                 what, values = self._compiled(targets, wanted, Options(), compiled_product)
-                further = [zeros_like(x) if v is None else v for x, v in zip(wanted, given, strict=True)]
+                further = [zeros_like(x) if v is None else v for x, v in zip(wanted, directions, strict=True)]
                 (products,) = what(values, *map(array_of, further))
             else:
                 nodes, gradients = self._gradients(targets, wanted)
-                seeds = [(x, v) for x, v in zip(wanted, given, strict=True) if v is not None]
-                found = forward(with_slopes(nodes), seeds, gradients)
-                products = [zeros_like(x) if p is None else p for x, p in zip(wanted, found, strict=True)]
+                seeds = [(x, v) for x, v in zip(wanted, directions, strict=True) if v is not None]
+                pushed = forward(with_slopes(nodes), seeds, gradients)
+                products = [zeros_like(x) if p is None else p for x, p in zip(wanted, pushed, strict=True)]
         return nest.pack_sequence_as(sources, [wrapped(p) for p in products])
 
     def jacobian_plan(
@@ -359,7 +359,7 @@ class TapeDerivatives:
         Returns
         -------
         JacobianPlan
-            Print it to see direction, colours, cuts and costs; call it with arrays for the sources to evaluate the
+            Print it to see direction, colors, cuts and costs; call it with arrays for the sources to evaluate the
             Jacobian of the recorded function there. What carries no derivatives (comparisons, sort orders,
             `stop_gradient`) is computed anew; what Python decided (``if``, `stop_recording`) stays. It can be pickled.
         """
@@ -424,8 +424,8 @@ class TapeDerivatives:
                 values = None
             # zeros by structure are zeros: only what no path leads to is None, as for `gradient`
             zeros = values is None and (i, j) in parts and is_connected(self._tape.nodes, wanted[j], targets[i])
-            given = UnconnectedGradients.ZERO if zeros else policy
-            return finished_block(values, block, shape, inner[j], wanted[j], format, given)
+            absent = UnconnectedGradients.ZERO if zeros else policy
+            return finished_block(values, block, shape, inner[j], wanted[j], format, absent)
 
         outer = [known_shape(t, "jacobian") for t in targets]
         return [[finished(i, j, shape) for j in range(len(flat))] for i, shape in enumerate(outer)]
@@ -452,11 +452,11 @@ class TapeDerivatives:
         walk.start()
         try:
             seeds = [(t, ones_like(t)) for t in targets if self._usable(t)]
-            found = reverse(with_slopes(self._tape.nodes), seeds, wanted, ones=True)
+            cotangents = reverse(with_slopes(self._tape.nodes), seeds, wanted, ones=True)
         finally:
             walk.stop()
         return [*self._tape.nodes, *walk.nodes], [
-            zeros_like(x) if g is None else g for g, x in zip(found, wanted, strict=True)
+            zeros_like(x) if g is None else g for g, x in zip(cotangents, wanted, strict=True)
         ]
 
     def _watched(self, flat: Sequence[Any]) -> list[Any]:

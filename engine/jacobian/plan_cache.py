@@ -128,7 +128,7 @@ def _kept(what: Compiled, path: Path, structure: Structure) -> Kept:
 
 
 def _nothing(value: Any) -> None:
-    """What is known of contents, if they are not to be looked at."""
+    """Know nothing of contents: for plans that may not look at them."""
 
 
 def _same(a: Any, b: np.ndarray) -> bool:

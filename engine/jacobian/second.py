@@ -89,13 +89,13 @@ def _gradient(mirror: Mirror) -> tuple[list[Any], list[Any], Path]:
     """The sources, the gradients of the sum of all targets, and the path to them."""
     inner, first = mirror.path, len(mirror.trace.nodes)
     sources = [inner.values[slot] for slot in inner.sources]
-    found = [mirror.trace.operand(g) for g in _walked(inner.nodes, inner)]
+    gradients = [mirror.trace.operand(g) for g in _walked(inner.nodes, inner)]
     made = [node for node in mirror.trace.nodes[first:] if node.op is not placeholder]
-    return sources, found, Path(with_slopes([*inner.nodes, *made]), sources, found, known=mirror.contents)
+    return sources, gradients, Path(with_slopes([*inner.nodes, *made]), sources, gradients, known=mirror.contents)
 
 
 def _recorded(path: Path) -> tuple[Mirror, list[Any], list[Any], Path, _Numbers]:
-    """What `_differentiated` gives, the gradients computed from arrays and recorded.
+    """The result of `_differentiated`, with the gradients computed from arrays and recorded.
 
     The rule of a custom gradient is a Python function. It may take what was computed beside the path, and compute from
     arrays what depends on the sources. Symbols for the values on the path would not show that.
@@ -106,8 +106,8 @@ def _recorded(path: Path) -> tuple[Mirror, list[Any], list[Any], Path, _Numbers]
         walk.watch(x)
     with paused():
         walk.start()
-        found = _walked(path.recorded, path)
-    second = Path(with_slopes([*path.recorded, *walk.nodes]), sources, found)
+        gradients = _walked(path.recorded, path)
+    second = Path(with_slopes([*path.recorded, *walk.nodes]), sources, gradients)
     mirror = Mirror(second)
     ends = [[mirror.path.values[slot] for slot in side] for side in (second.sources, second.targets)]
     return mirror, ends[0], ends[1], mirror.path, lambda numbers: [path.number(second.values[k]) for k in numbers]
@@ -117,15 +117,15 @@ def _walked(nodes: Sequence[Node], path: Path) -> list[Any]:
     """The gradients of the sum of all targets of a path, zeros where there is none."""
     sources = [path.values[slot] for slot in path.sources]
     seeds = [(path.values[slot], ones_like(path.values[slot])) for slot in dict.fromkeys(path.targets)]
-    found = reverse(with_slopes(nodes), seeds, sources)
-    return [zeros_like(s) if g is None else g for g, s in zip(found, sources, strict=True)]
+    cotangents = reverse(with_slopes(nodes), seeds, sources)
+    return [zeros_like(s) if g is None else g for g, s in zip(cotangents, sources, strict=True)]
 
 
 def compiled_gradient(path: Path, options: Options, sparsity: Any) -> Compiled:
     """The program for the gradients of the sum of all targets, ``results[0]``, one per source."""
-    mirror, _, found, _, numbers = _differentiated(path)
-    program, arguments = mirror.lowered(found)
-    return Compiled(_no_plan(path, options), program, numbers(arguments), [list(range(len(found)))])
+    mirror, _, gradients, _, numbers = _differentiated(path)
+    program, arguments = mirror.lowered(gradients)
+    return Compiled(_no_plan(path, options), program, numbers(arguments), [list(range(len(gradients)))])
 
 
 def compiled_product(path: Path, options: Options, sparsity: Any) -> Compiled:
@@ -133,10 +133,10 @@ def compiled_product(path: Path, options: Options, sparsity: Any) -> Compiled:
 
     ``results[0]`` are the products, one per source.
     """
-    mirror, sources, found, second, numbers = _differentiated(path)
+    mirror, sources, gradients, second, numbers = _differentiated(path)
     with paused():
         vectors = [mirror.trace.placeholder(s.aval) for s in sources]
-        products = forward(second.nodes, list(zip(sources, vectors, strict=True)), found)
+        products = forward(second.nodes, list(zip(sources, vectors, strict=True)), gradients)
         wanted = [zeros_like(s) if p is None else p for p, s in zip(products, sources, strict=True)]
     program, arguments = mirror.lowered(wanted, vectors)
     return Compiled(_no_plan(path, options), program, numbers(arguments), [list(range(len(wanted)))])
@@ -158,9 +158,9 @@ def _compiled_walk(path: Path, options: Options, direction: str) -> Compiled:
     start, end = (source, target) if direction == "forward" else (target, source)
     vector = mirror.trace.placeholder(start.aval)
     with paused():
-        (found,) = walk_from(direction, mirror.path.nodes, start, [end])(vector)
-    program, arguments = mirror.lowered([] if found is None else [found], [vector])
-    return Compiled(_no_plan(path, options), program, arguments, [[None if found is None else 0]])
+        (result,) = walk_from(direction, mirror.path.nodes, start, [end])(vector)
+    program, arguments = mirror.lowered([] if result is None else [result], [vector])
+    return Compiled(_no_plan(path, options), program, arguments, [[None if result is None else 0]])
 
 
 def rowwise(path: Path, mode: str) -> Operand | None:
@@ -189,10 +189,10 @@ def rowwise(path: Path, mode: str) -> Operand | None:
         of_row = np.eye(count, dtype=dtype_of(start).numpy).reshape(count, *row)
         seeds = seed_rows(constant_beside(start, of_row), size=shape[0], position=1)
     with batch_level() as level:
-        (found,) = walk_from(direction, path.nodes, start, [end])(Batched(seeds, level))
-        if found is None:
+        (rows,) = walk_from(direction, path.nodes, start, [end])(Batched(seeds, level))
+        if rows is None:
             return None
-        stacked = cast(reshape(unbatch(found, level, count), (count, shape[0], size)), source.dtype)
+        stacked = cast(reshape(unbatch(rows, level, count), (count, shape[0], size)), source.dtype)
     return transpose(stacked, (1, 0, 2) if direction == "reverse" else (1, 2, 0))
 
 
@@ -221,9 +221,9 @@ def compiled_rowwise(path: Path, options: Options, sparsity: Any) -> Compiled:
     plan.facts["rows are independent"] = independent
     mirror = Mirror(path)
     with paused():
-        found = rowwise(mirror.path, options.mode)
-    program, arguments = mirror.lowered([] if found is None else [found])
-    return Compiled(plan, program, arguments, [[None if found is None else 0]], dict(path.used))
+        rows = rowwise(mirror.path, options.mode)
+    program, arguments = mirror.lowered([] if rows is None else [rows])
+    return Compiled(plan, program, arguments, [[None if rows is None else 0]], dict(path.used))
 
 
 def _no_plan(path: Path, options: Options) -> Plan:

@@ -1,4 +1,4 @@
-"""What taking a derivative does to the tape."""
+"""Effects that taking a derivative has on the tape."""
 
 from __future__ import annotations
 

@@ -154,7 +154,7 @@ truncatediv = nondifferentiable(
     type="TruncateDiv",
     args=("x", "y"),
     accepts=REAL,
-    doc="``x / y``, rounded towards zero, as in C.",
+    doc="``x / y``, rounded toward zero, as in C.",
 )
 
 

@@ -1,4 +1,4 @@
-"""Several neighbouring diagonals of matrices, laid out as the rows of smaller matrices.
+"""Several neighboring diagonals of matrices, laid out as the rows of smaller matrices.
 
 Row i holds diagonal ``high - i``. Shorter diagonals leave places empty at one end, as the alignment says
 (``"RIGHT_LEFT"``: those above the main diagonal end at the right, those below it begin at the left).

@@ -97,7 +97,7 @@ shaped_op = linear(
 
 
 def non_finite(array: Any) -> str | None:
-    """What an array holds that is not finite, and where first: ``"Inf and NaN values, the first NaN at (0, 2)"``."""
+    """The kind and first place of what is not finite in an array: ``"Inf and NaN values, the first NaN at (0, 2)"``."""
     if array.dtype.kind not in "fc" or np.isfinite(array).all():
         return None
     tests = [("Inf", np.isinf(array)), ("NaN", np.isnan(array))]

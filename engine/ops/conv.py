@@ -14,7 +14,7 @@ op                    operands                                    result
 Three more do so for depthwise convolutions, in which each channel has filters of its own.
 
 Data have the shape ``(*stack, *batch, *space, channels)``, filters ``(*stack, *size, channels, outputs)``. The first
-`stack` dimensions of all operands broadcast, which is how filters that differ between batch elements are vectorised.
+`stack` dimensions of all operands broadcast, which is how filters that differ between batch elements are vectorized.
 """
 
 from __future__ import annotations
@@ -296,7 +296,7 @@ def convolution(
 
 @operands("value", "filters")
 def atrous_conv2d(value: Any, filters: Any, rate: int, padding: Any) -> Operand:
-    """`conv2d` with `rate` as the distance between neighbouring taps, in steps of one."""
+    """`conv2d` with `rate` as the distance between neighboring taps, in steps of one."""
     return _convolve("atrous_conv2d", 2, value, filters, 1, padding, "NHWC", rate)
 
 

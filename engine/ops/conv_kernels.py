@@ -41,12 +41,13 @@ from engine.ops.windows import (
 )
 from engine.runtime.blas import multiplies_in_place
 from engine.runtime.buffer_pool import empty
+from engine.runtime.tuning import TUNING
 
-MANY_CHANNELS = 4
+MANY_CHANNELS = TUNING.conv_channels
 """Where each pixel has fewer, pixels rather than channels lie beside each other when taps are added up."""
 _FULL = 16
 """Channels that fill a register."""
-_MORE_OUTPUTS = 4
+_MORE_OUTPUTS = TUNING.conv_outputs
 """Times as many outputs as channels with which the transpose is a convolution, if small products are made in place."""
 
 # ---- what the kernels share ------------------------------------------------------------------------------------------
@@ -59,7 +60,7 @@ def _images(x: Any, stack: int, rank: int) -> np.ndarray:
 
 
 def _points(x: Any) -> np.ndarray:
-    """What windows give as the rows of a matrix."""
+    """The contents of windows as the rows of a matrix."""
     return x.reshape(math.prod(x.shape[:-1]), x.shape[-1])
 
 
@@ -288,7 +289,7 @@ def conv_filters_kernel(x: Any, sizes: Any, ct: Any, *, windows: Windows, stack:
 
 
 _FORWARD, _TO_DATA, _TO_FILTERS = range(3)
-"""What `in_c.depthwise` adds products up to."""
+"""The results that `in_c.depthwise` may add products up to."""
 
 
 def _tap_weights(w: Any, stack: int, width: int) -> np.ndarray:

@@ -85,7 +85,7 @@ def _check_like(name: str, ct: Aval, found: tuple[int | None, ...]) -> None:
 
 
 def data_abstract(sizes: Aval, w: Aval, ct: Aval, *, name: str, depthwise: bool, windows: Windows, stack: int) -> Aval:
-    """What has the shape of the data."""
+    """The aval of a result in the shape of the data."""
     rank = len(windows.strides)
     name = name.format(rank)
     check_dtype(name, "sizes", sizes, INTEGER)
@@ -112,7 +112,7 @@ def data_abstract(sizes: Aval, w: Aval, ct: Aval, *, name: str, depthwise: bool,
 def filters_abstract(
     x: Aval, sizes: Aval, ct: Aval, *, name: str, depthwise: bool, windows: Windows, stack: int
 ) -> Aval:
-    """What has the shape of the filters."""
+    """The aval of a result in the shape of the filters."""
     rank = len(windows.strides)
     name = name.format(rank)
     check_dtype(name, "sizes", sizes, INTEGER)

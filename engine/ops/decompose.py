@@ -443,7 +443,7 @@ qr_op = general(
 
 
 class Qr(NamedTuple):
-    """What `qr` returns."""
+    """The result of `qr`."""
 
     q: Any
     r: Any

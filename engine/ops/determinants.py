@@ -260,7 +260,7 @@ slogdet_op = general(
 
 
 class LogMatrixDeterminant(NamedTuple):
-    """What `slogdet` returns."""
+    """The result of `slogdet`."""
 
     sign: Any
     log_abs_determinant: Any

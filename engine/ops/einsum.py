@@ -36,7 +36,7 @@ from engine.runtime.cache import cached
 from engine.runtime.errors import DTypeError, InvalidArgumentError, NotKnownYet, ShapeError
 
 _GUESS = 16
-"""What a dimension counts for when it is not known yet and an order of multiplication must be chosen."""
+"""The size that a dimension counts for when it is not known yet and an order of multiplication must be chosen."""
 
 # ---- the product of two tensors --------------------------------------------------------------------------------------
 

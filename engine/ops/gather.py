@@ -127,7 +127,7 @@ def _gather_abstract(params: Aval, indices: Aval, *, axis: int, batch_dims: int)
 
 
 def _gathered_value(params: Any, indices: Any) -> int | tuple[int | None, ...] | None:
-    """What is known of the contents, if `params` is a vector of partly known integers."""
+    """The contents of the result, as far as known, if `params` is a vector of partly known integers."""
     if not isinstance(params, tuple) or indices is None:
         return None
     if isinstance(indices, int):

@@ -34,7 +34,7 @@ from engine.ops.sorting import unique
 
 
 class IndexedSlicesValue(NamedTuple):
-    """What a session returns for an `IndexedSlices`."""
+    """The value that a session returns for an `IndexedSlices`."""
 
     values: Any
     indices: Any
@@ -166,7 +166,7 @@ class IndexedSlices(Composite):
         return [self.values, self.indices, self.dense_shape]
 
     def rebuilt(self, components: Sequence[Any]) -> IndexedSlicesValue:
-        """What a session returns for it."""
+        """The value that a session returns for it."""
         return IndexedSlicesValue(*components)
 
     def __repr__(self) -> str:

@@ -56,7 +56,7 @@ def _filled(spec: Spec, values: Iterable[int | None]) -> list[Any]:
 
 
 def _numpy_index(item: Any) -> Any:
-    """What NumPy calls an item."""
+    """An item as NumPy spells it."""
     if type(item) is not tuple:
         return item
     if len(item) == 3:
@@ -151,7 +151,7 @@ def _indexed_shape(shape: Shape, items: Sequence[Any]) -> Shape:
 
 
 def _indexed_value(value: Known, items: Sequence[Any]) -> Known:
-    """What is known of the selected contents of a partly known integer vector."""
+    """The selected contents, as far as known, of a partly known integer vector."""
     if not isinstance(value, tuple) or len(items) != 1 or items[0] is None:
         return None
     item = items[0]
@@ -291,7 +291,7 @@ def _without_batched(
         What to gather from the result, one after the other.
     """
     if shape is None:
-        raise UnknownRankError("getitem: cannot be vectorised over an index into a value of unknown rank")
+        raise UnknownRankError("getitem: cannot be vectorized over an index into a value of unknown rank")
     rest = iter(zip(dynamic, flags, strict=True))
     out: list[Any] = []
     kept, batched = [], []

@@ -1,4 +1,4 @@
-"""What layers do around their activations: normalisation, biases; and two measures of what comes out."""
+"""Operations of layers around their activations: normalization, biases; and two measures of what comes out."""
 
 from __future__ import annotations
 

@@ -34,7 +34,7 @@ def conversion(
     optional: Container[str] = (),
     wrap: Wrap | None = None,
 ) -> Callable[[dict[str, Any]], None]:
-    """What converts the tensor arguments of a function in place; only the `optional` ones may be None.
+    """A function that converts the tensor arguments of another in place; only the `optional` ones may be None.
 
     `wrap` makes the front end's tensors of what became an array.
     """
@@ -148,7 +148,7 @@ def _pack(x: Any, dtype: Any, name: str) -> Operand:
 
 
 class _Signature:
-    """What `lift` knows of a function or op: its parameters, and which of them are tensors."""
+    """The signature of a function or op, as `lift` knows it: its parameters, and which of them are tensors."""
 
     def __init__(self, function: Callable[..., Any], name: str) -> None:
         self.name = name

@@ -77,7 +77,7 @@ def _fold_rows(a: Any, b: Any) -> np.ndarray:
     return _two_matrices(a.reshape(math.prod(batch) * n, k), b).reshape(*batch, n, b.shape[1])
 
 
-NARROW = 3
+NARROW = TUNING.narrow_columns
 """Columns up to which many products with one matrix are one product, though what it gives is transposed in memory."""
 FEW = TUNING.dot_elements
 """Up to so many elements in the result `dot` is quicker than `matmul`. It makes the same BLAS calls with less ado, but
@@ -150,7 +150,7 @@ def _matmul_abstract(a: Aval, b: Aval, *, transpose_a: bool = False, transpose_b
 
 
 def matmul_specialized(a: Any, b: Any, *, transpose_a: bool = False, transpose_b: bool = False) -> Operand | None:
-    """What the kernel does with a stack of matrices and one matrix, in ops: one product of two matrices."""
+    """Spell the kernel's product of a stack of matrices and one matrix in ops: one product of two matrices."""
     shape_a, shape_b = known_shape(a, "matmul"), known_shape(b, "matmul")
     if len(shape_a) > 2 == len(shape_b) and not transpose_a:
         *batch, n, k = shape_a

@@ -105,7 +105,7 @@ lu_op = general(
 
 
 class Lu(NamedTuple):
-    """What `lu` returns."""
+    """The result of `lu`."""
 
     lu: Any
     p: Any

@@ -103,7 +103,7 @@ def lstsq(matrix: Any, rhs: Any, l2_regularizer: float = 0.0, fast: bool = True)
     matrix : value, shape (..., n, m)
     rhs : value, shape (..., n, k)
     l2_regularizer : float
-        Minimise ``|matrix @ x - rhs|**2 + l2_regularizer * |x|**2``. Used only if `fast`.
+        Minimize ``|matrix @ x - rhs|**2 + l2_regularizer * |x|**2``. Used only if `fast`.
     fast : bool
         Solve the normal equations by Cholesky decomposition; the matrices must have full rank. Otherwise use the
         pseudo-inverse, which gives the solution of smallest norm also for matrices of lower rank.

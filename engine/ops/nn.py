@@ -118,7 +118,7 @@ def crelu(features: Any, axis: Any = -1) -> Operand:
 # ---- smooth activations ----------------------------------------------------------------------------------------------
 
 
-# NumPy's exp and log1p are vectorised and several times faster than SciPy's expit and NumPy's logaddexp.
+# NumPy's exp and log1p are vectorized and several times faster than SciPy's expit and NumPy's logaddexp.
 
 
 def _sigmoid_kernel(x: Any) -> np.ndarray:

@@ -22,7 +22,7 @@ from typing import Any, NamedTuple
 from engine.runtime.errors import InvalidArgumentError
 
 _MOST_STEPS, _MOST_CHOICES = 4e9, 5e8
-"""What Python's engine does in some seconds: to go over bytes, to try the next choice."""
+"""The work that Python's engine does in some seconds: to go over bytes, to try the next choice."""
 _MANY = 64
 """Repeats up to so often are counted, those that may be more often are taken to be without end."""
 _ALL = (1 << 256) - 1
@@ -38,7 +38,7 @@ _REPEATS = (codes.MAX_REPEAT, codes.MIN_REPEAT, codes.POSSESSIVE_REPEAT)
 
 
 class _Part(NamedTuple):
-    """What is known of a part of a pattern.
+    """The facts known of a part of a pattern.
 
     Attributes
     ----------

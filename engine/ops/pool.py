@@ -145,7 +145,7 @@ def _position_batch(
     op: Op, size: int, flags: tuple[bool, ...], inputs: tuple[Any, ...], params: dict[str, Any]
 ) -> np.ndarray:
     if params["batch"]:
-        raise InvalidArgumentError("max_pool_with_argmax: cannot be vectorised with include_batch_in_index=True")
+        raise InvalidArgumentError("max_pool_with_argmax: cannot be vectorized with include_batch_in_index=True")
     return op(*[x if flag else materialize(x, size) for x, flag in zip(inputs, flags, strict=True)], **params)
 
 
@@ -160,7 +160,7 @@ tap_position_op = nondifferentiable(
 
 
 class MaxPoolWithArgmax(NamedTuple):
-    """What `max_pool_with_argmax` returns."""
+    """The result of `max_pool_with_argmax`."""
 
     output: Any
     argmax: Any

@@ -42,8 +42,9 @@ from engine.ops.windows import (
 )
 from engine.runtime.buffer_pool import empty
 from engine.runtime.cache import cached
+from engine.runtime.tuning import TUNING
 
-_BLOCK = 1 << 19
+_BLOCK = TUNING.pool_numbers
 """How many numbers of the data are dealt with at a time."""
 
 _FEW = 1 << 14
@@ -62,7 +63,7 @@ class _Reads(NamedTuple):
 
 
 def _of_windows(i: int, size: Sequence[int], windows: Windows, span: Span) -> list[_Reads]:
-    """What windows read of the data along dimension i."""
+    """The data that windows read along dimension i."""
     stride, dilation = windows.strides[i], windows.dilations[i]
     return [_Reads(0, 1, tuple([tap * dilation - span.before for tap in range(size[i])]), stride)]
 
@@ -80,7 +81,7 @@ def _of_data(i: int, size: Sequence[int], windows: Windows, span: Span) -> list[
 def _reduced(
     x: Any, reads: Sequence[list[_Reads]], numbers: Sequence[int], ufunc: Any, fill: Any, before: Any, behind: Any
 ) -> np.ndarray:
-    """What a ufunc makes of the entries that each result reads; `fill` if there are none.
+    """The results of a ufunc for the entries that each of them reads; `fill` if there are none.
 
     Parameters
     ----------
@@ -153,7 +154,7 @@ def _reduce_along(x: Any, out: Any, first: int, behind: int, reads: _Reads, ufun
 
 
 def _runs(offsets: Sequence[int], stride: int, dim: int, number: int) -> Iterator[tuple[int, int, list[int]]]:
-    """Neighbouring results that read the same offsets, and these, from the first of the results on.
+    """Neighboring results that read the same offsets, and these, from the first of the results on.
 
     They are all of them in the middle, and fewer near the ends, where an offset points into the padding.
     """

@@ -403,7 +403,7 @@ def categorical(logits: Any, num_samples: Any, dtype: Any = None, *, draw: Draw)
     Parameters
     ----------
     logits : value, shape (rows, classes)
-        Unnormalised logarithms of the probabilities.
+        Unnormalized logarithms of the probabilities.
     num_samples : int or integer scalar
         How many for each row.
     dtype : DType, optional

@@ -407,7 +407,7 @@ def _roll_kernel(x: Any, shift: Any, *, axis: tuple[int, ...]) -> np.ndarray:
 
 
 def _rolled(x: Any, distance: int, axis: int) -> np.ndarray:
-    """What `numpy.roll` gives, in half the time if `x` is small."""
+    """The result of `numpy.roll`, in half the time if `x` is small."""
     out = np.empty_like(x)
     for to, of in rolled_slices(x.shape, distance, axis):
         out[to] = x[of]

@@ -64,7 +64,7 @@ def nothing_reduced(avals: Any, params: dict[str, Any]) -> int | None:
 
 
 def share(x: Any, count: int) -> Any:
-    """What each of so many elements contributes to a mean, or gets of its derivative: ``x / count`` in x's dtype.
+    """The share of each of so many elements in a mean, or in its derivative: ``x / count`` in x's dtype.
 
     No half float is as large as a count may be.
     """

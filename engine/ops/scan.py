@@ -207,7 +207,7 @@ def _exp_difference(low: Any, high: Any) -> Operand:
 
 
 def _logsumexp_weights(x: Any, *, axis: int, reverse: bool) -> tuple[Any, Any]:
-    """What element i contributes to the sum of all up to i, and what that sum contributes to the one up to i + 1."""
+    """The shares of element i in the sum of all up to i, and of that sum in the one up to i + 1."""
     total = cumulative_logsumexp_op(x, axis=axis, exclusive=False, reverse=reverse)
     following = shift(total, axis=axis, reverse=not reverse)
     # at the last place a zero has moved in, for which nobody asks; minimum keeps it from overflowing

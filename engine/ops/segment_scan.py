@@ -1,4 +1,4 @@
-"""What runs from row to row of each segment: the linear recurrence, of which the derivatives of products are made.
+"""Recurrences along the rows of each segment: the linear one, of which the derivatives of products are made.
 
 As in `engine.ops.scan`, but row by row of the segments that ids name, in whatever order they stand. Rows with a
 negative id are in no segment; each stands alone.

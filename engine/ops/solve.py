@@ -160,7 +160,7 @@ def inv(input: Any, adjoint: bool = False) -> Operand:
     return inverse_op(matrix)
 
 
-def one_factorisation(solve: Callable[[Any, Any], Any], matrix: Any, rhs: Any) -> np.ndarray:
+def one_factorization(solve: Callable[[Any, Any], Any], matrix: Any, rhs: Any) -> np.ndarray:
     """Solve for a stack of right-hand sides with one matrix, as columns of one."""
     columns = np.moveaxis(rhs, -2, 0)
     return np.moveaxis(solve(matrix, columns.reshape(len(columns), -1)).reshape(columns.shape), 0, -2)
@@ -176,7 +176,7 @@ def _solve_kernel(matrix: Any, rhs: Any, *, adjoint: bool = False) -> np.ndarray
     if adjoint:
         matrix = np.conjugate(matrix).swapaxes(-1, -2)
     if matrix.ndim == 2 and rhs.ndim > 2 and rhs.size:
-        return one_factorisation(np.linalg.solve, matrix, rhs)
+        return one_factorization(np.linalg.solve, matrix, rhs)
     return np.linalg.solve(matrix, rhs)
 
 
@@ -270,7 +270,7 @@ def _one_triangular(a: Any, b: Any, lower: bool, adjoint: bool) -> np.ndarray:
 
 
 _LETTERS = {float32.numpy: "s", float64.numpy: "d", complex64.numpy: "c", complex128.numpy: "z"}
-"""What LAPACK calls dtypes."""
+"""LAPACK's letters for dtypes."""
 
 
 def _triangular_solve_kernel(matrix: Any, rhs: Any, *, lower: bool, adjoint: bool = False) -> np.ndarray:
@@ -285,7 +285,7 @@ def _triangular_solve_kernel(matrix: Any, rhs: Any, *, lower: bool, adjoint: boo
     if 0 in stack or not rhs.size:
         return np.zeros(stack + rhs.shape[-2:], rhs.dtype)
     if matrix.ndim == 2:
-        return one(matrix, rhs) if rhs.ndim == 2 else one_factorisation(one, matrix, rhs)
+        return one(matrix, rhs) if rhs.ndim == 2 else one_factorization(one, matrix, rhs)
     matrices = np.broadcast_to(matrix, stack + matrix.shape[-2:])
     sides = np.broadcast_to(rhs, stack + rhs.shape[-2:])
     return np.array([one(matrices[i], sides[i]) for i in np.ndindex(stack)]).reshape(sides.shape)

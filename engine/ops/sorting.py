@@ -203,7 +203,7 @@ top_k_indices = nondifferentiable(
 
 
 class TopKV2(NamedTuple):
-    """What `top_k` returns."""
+    """The result of `top_k`."""
 
     values: Any
     indices: Any
@@ -350,14 +350,14 @@ unique_op = nondifferentiable(
 
 
 class Unique(NamedTuple):
-    """What `unique` returns."""
+    """The result of `unique`."""
 
     y: Any
     idx: Any
 
 
 class UniqueWithCounts(NamedTuple):
-    """What `unique_with_counts` returns."""
+    """The result of `unique_with_counts`."""
 
     y: Any
     idx: Any

@@ -24,12 +24,13 @@ from engine.ops.windows import CACHE, Span, Windows, geometry, images_at_once, i
 from engine.runtime.blas import blas_threads
 from engine.runtime.buffer_pool import empty
 from engine.runtime.cache import cached
+from engine.runtime.tuning import TUNING
 
-_SHORT_RUNS = 24, 16
+_SHORT_RUNS = TUNING.window_run, TUNING.window_run_strided
 """Windows whose rows are shorter than this are copied tap by tap: in steps of one, and in larger ones."""
-_LEAST = 1 << 15
+_LEAST = TUNING.window_proof
 """Numbers of the data times outputs for which it is worth finding out whether bits are the same."""
-_STARTS = 14 * 64
+_STARTS = TUNING.window_starts
 """Windows of which it is known at a time where they begin."""
 
 

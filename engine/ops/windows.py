@@ -29,18 +29,19 @@ from engine.ops.shape import as_dims, known_dims, shape
 from engine.runtime.cache import cached
 from engine.runtime.errors import InvalidArgumentError, ShapeError
 from engine.runtime.extension import extension
+from engine.runtime.tuning import TUNING
 
 Dims = tuple[int | None, ...]
 
-CACHE = 1 << 19
+CACHE = TUNING.window_numbers
 """How many numbers a kernel lays side by side at a time, so that they stay in the processor's cache."""
 _MOST_TAPS = 1 << 20
 """Entries of a window that is larger than the data by more than padding makes sense of."""
-PASSES = 8
+PASSES = TUNING.window_passes
 """Work that goes over each number several times is done on parts so many times smaller."""
 
 in_c: Any = extension("engine.ops._windows")[0]
-"""What moves windows in C, with the same bits as NumPy; None where it is not there."""
+"""The extension that moves windows in C, with the same bits as NumPy; None where it is not there."""
 _RANK = 3
 """The spatial dimensions that it knows."""
 
@@ -54,7 +55,7 @@ class Windows(NamedTuple):
     padding: str | tuple[tuple[int, int], ...]
     """``"SAME"`` (as many windows as steps), ``"VALID"`` (those that fit), or how many entries to add at the ends."""
     dilations: tuple[int, ...]
-    """The distance between neighbouring taps."""
+    """The distance between neighboring taps."""
 
 
 class Span(NamedTuple):
@@ -230,9 +231,9 @@ def blocks(
 # ---- lines of memory -------------------------------------------------------------------------------------------------
 #
 # NumPy's elementwise functions are fast along lines of numbers that lie beside each other in memory. In a view of
-# neighbouring pixels such a line goes over the pixels; if some are left out, each pixel is a line of its own.
+# neighboring pixels such a line goes over the pixels; if some are left out, each pixel is a line of its own.
 
-LINE = 128
+LINE = TUNING.window_line
 """So many numbers beside each other make a line that is worth a loop of its own."""
 
 
@@ -453,7 +454,7 @@ def extract_patches(images: Any, sizes: Any, strides: Any, rates: Any, padding: 
     ----------
     images : value, shape (batch, height, width, channels)
     sizes, strides, rates : sequence of 4 ints
-        The window's size, its steps, and the distance between neighbouring taps: ``(1, rows, columns, 1)``.
+        The window's size, its steps, and the distance between neighboring taps: ``(1, rows, columns, 1)``.
     padding : str
         ``"VALID"`` or ``"SAME"``.
 

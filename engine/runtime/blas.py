@@ -1,4 +1,4 @@
-"""What is known of NumPy's BLAS, as far as that can be told from outside."""
+"""Facts about NumPy's BLAS, as far as they can be told from outside."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ _VARIABLES = ("OPENBLAS_NUM_THREADS", "GOTO_NUM_THREADS", "OMP_NUM_THREADS")
 _WIDE_CORES = ("skylakex", "cooperlake", "sapphirerapids", "zen5")
 """The processors, as OpenBLAS names them, for which it multiplies small matrices as they lie."""
 _WIDE = {"X86_V4", "AVX512_SKX"}
-"""What NumPy calls what these can do."""
+"""NumPy's names for the instruction sets of these."""
 
 
 @functools.cache

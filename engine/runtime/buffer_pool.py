@@ -44,7 +44,7 @@ class PoolBlock:
 
 
 _spare: list[PoolBlock] = []
-"""What nobody uses, that used last at the end.
+"""The blocks that nobody uses, the one used last at the end.
 
 There is no lock: memory changes hands by one operation of a list, `remove` or `append`, which threads do not split and
 which a finalizer may do in the middle of anything. Who has taken a block has it alone, with its views.
@@ -77,7 +77,7 @@ def forget() -> None:
 
 
 class _Held:
-    """What an array keeps alive in place of memory of its own: when the last array goes, the memory is given back."""
+    """The owner of an array's memory, which the array keeps alive; it gives memory back when the last array goes."""
 
     __slots__ = ("__array_interface__", "_block")
 

@@ -43,7 +43,7 @@ class _Entry(Generic[V]):
 
 
 class CacheInfo(NamedTuple):
-    """What the caches of one name hold and did; threads may lose a count of `hits`."""
+    """Contents and counts of the caches of one name; threads may lose a count of `hits`."""
 
     caches: int
     items: int
@@ -178,7 +178,7 @@ def _clear() -> None:
 
 
 def cache_info() -> dict[str, CacheInfo]:
-    """What caches hold, by what they keep.
+    """The contents and counts of all caches, by what they keep.
 
     Returns
     -------

@@ -75,7 +75,7 @@ class DataLossError(OpError, ValueError):
 
 
 class ResourceExhaustedError(OpError, MemoryError):
-    """What was asked for does not fit into memory. The message says how large it is, and what is smaller."""
+    """Memory does not suffice for what was asked. The message says how large it is, and what is smaller."""
 
     @classmethod
     def of(cls, error: MemoryError, what: str) -> MemoryError:

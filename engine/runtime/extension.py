@@ -26,7 +26,7 @@ unused: dict[str, str] = {}
 
 
 def fingerprint(files: Sequence[str], home: str = _HOME) -> str:
-    """What an extension is built from, in a word: its sources and headers, and a digest of each.
+    """A word for what an extension is built from: its sources and headers, and a digest of each.
 
     Parameters
     ----------

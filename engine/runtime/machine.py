@@ -1,4 +1,4 @@
-"""What the machine has: its memory."""
+"""Facts about the machine: its memory."""
 
 from __future__ import annotations
 

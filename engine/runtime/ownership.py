@@ -68,7 +68,7 @@ UNSHARED = _Unshared()
 
 
 def own_results(program: Callable[..., Any], lent: Sequence[Any], constants: set[int]) -> list[Any]:
-    """What a program makes of the arrays lent to it, in memory that is neither theirs nor that of its constants.
+    """The results of a program for the arrays lent to it, in memory that is neither theirs nor that of its constants.
 
     A program that gives a list says that this is so.
     """

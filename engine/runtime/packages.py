@@ -7,4 +7,4 @@ import os
 PACKAGES = ("engine", "dualgrad", "optim", "tape_api", "graph_api")
 HOME = os.path.dirname(os.path.dirname(os.path.dirname(os.path.realpath(__file__))))
 FOLDERS = tuple(os.path.join(HOME, name) + os.sep for name in PACKAGES)
-"""What the path of each of our modules starts with."""
+"""The beginnings of the paths of all our modules."""

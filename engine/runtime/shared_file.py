@@ -22,9 +22,11 @@ from typing import Any
 
 import numpy as np
 
-_LARGE = 1 << 12
+from engine.runtime.tuning import TUNING
+
+_LARGE = TUNING.shared_bytes
 """Bytes of a buffer from which on it goes through the file."""
-_KEPT = 1 << 26
+_KEPT = TUNING.shared_kept
 """Bytes of a file that is kept for the next call: memory that is new is mapped page by page, which takes as long."""
 _ALIGNMENT = 64
 _numbers = itertools.count()

@@ -1,4 +1,4 @@
-"""All constants that trade one cost against another: unit, what they say, and where the figure comes from.
+"""The constants that trade one cost against another: unit, meaning, and where the figure comes from.
 
 Three kinds. *Costs* are seconds of the machine; the planner compares Jacobians by them, and only their ratios matter.
 They are measured by ``python -m bench calibrate``, which keeps them in a file for each machine, one set for programs in
@@ -31,6 +31,9 @@ _CALIBRATED = "`python -m bench calibrate`, programs in Python, 2-core AMD EPYC,
 _CHOSEN = "chosen by trial on the suite of 0.1, not measured since"
 _TRIED = "chosen by trial on the suite of 0.2"
 _CACHE = "a few tiles shall stay in a core's own cache (256 kB to 2 MB)"
+_JUDGED = "by judgment; no measurement is recorded"
+_BLOCK = "by judgment: 2 MB in float32, which a third-level cache holds; no measurement is recorded"
+_CONVOLUTIONS = "with convolutions of a ResNet's sizes, one thread, AVX-512; none is recorded by itself"
 _MEMORY = "a limit that was set"
 
 
@@ -149,6 +152,175 @@ class Tuning:
         default=1 << 7,
         metadata=_about("elements", "of a row, from which on a product with ones sums it quicker", _CHOSEN),
     )
+    window_numbers: int = field(
+        default=1 << 19, metadata=_about("numbers", "that a kernel lays side by side at a time", _BLOCK)
+    )
+    window_passes: int = field(
+        default=8,
+        metadata=_about("times", "smaller are parts of work that goes over each number several times", _JUDGED),
+    )
+    window_line: int = field(
+        default=128,
+        metadata=_about("numbers", "beside each other, from which on they have a loop of their own", _JUDGED),
+    )
+    pool_numbers: int = field(
+        default=1 << 19, metadata=_about("numbers", "of images that are pooled at a time", _BLOCK)
+    )
+    conv_channels: int = field(
+        default=4,
+        metadata=_about(
+            "channels",
+            "from which on channels, not pixels, lie beside each other when taps are added up",
+            _CONVOLUTIONS,
+        ),
+    )
+    conv_outputs: int = field(
+        default=4,
+        metadata=_about(
+            "times", "as many outputs as channels, from which on a transpose is a convolution", _CONVOLUTIONS
+        ),
+    )
+    window_run: int = field(
+        default=24,
+        metadata=_about("numbers", "in a window's row, below which windows are copied tap by tap", _CONVOLUTIONS),
+    )
+    window_run_strided: int = field(
+        default=16,
+        metadata=_about("numbers", "the same, for windows that move in larger steps than one", _CONVOLUTIONS),
+    )
+    window_proof: int = field(
+        default=1 << 15,
+        metadata=_about(
+            "numbers", "times outputs, from which on it pays to compare the bits of a loop in C", _CONVOLUTIONS
+        ),
+    )
+    window_starts: int = field(
+        default=14 * 64,
+        metadata=_about(
+            "windows", "whose first elements are computed at a time", "64 rounds of the loop in C, which takes 14"
+        ),
+    )
+    product_small: int = field(
+        default=10**6,
+        metadata=_about(
+            "flop / 2",
+            "of a product, up to which OpenBLAS takes matrices as they lie",
+            "one thread, AVX-512: 210 to 230 GFLOP/s up to there, 150 to 190 beyond",
+        ),
+    )
+    product_rows: int = field(
+        default=128, metadata=_about("rows", "of a part of a product that BLAS copies first", _CONVOLUTIONS)
+    )
+    product_rows_in_place: int = field(
+        default=8, metadata=_about("rows", "of a part of a product that BLAS takes as it lies", _CONVOLUTIONS)
+    )
+    product_whole: int = field(
+        default=1 << 16, metadata=_about("numbers", "in the rows, up to which a product is not divided", _CONVOLUTIONS)
+    )
+    product_sum_least: int = field(
+        default=128, metadata=_about("rows", "that a product of columns sums over at a time, at least", _CONVOLUTIONS)
+    )
+    product_sum_most: int = field(default=256, metadata=_about("rows", "the same, at most", _CONVOLUTIONS))
+    product_columns: int = field(
+        default=16, metadata=_about("columns", "of a part of a product of columns", _CONVOLUTIONS)
+    )
+    product_outputs: int = field(
+        default=64, metadata=_about("outputs", "above which a product of columns is made in one piece", _CONVOLUTIONS)
+    )
+    product_unfilled: int = field(
+        default=2, metadata=_about("columns", "up to which a product of columns does not fill registers", _CONVOLUTIONS)
+    )
+    narrow_columns: int = field(
+        default=3,
+        metadata=_about("columns", "up to which many products with one matrix are one product, transposed", _JUDGED),
+    )
+    sum_rows: int = field(default=1 << 12, metadata=_about("rows", "that one product with ones adds up", _JUDGED))
+    nan_elements: int = field(
+        default=1 << 13, metadata=_about("elements", "up to which a product with itself finds a NaN quickest", _JUDGED)
+    )
+    joint_operands: int = field(
+        default=16, metadata=_about("operands", "of an op, from which on one rule for all of them pays", _JUDGED)
+    )
+    shared_bytes: int = field(
+        default=1 << 12,
+        metadata=_about("bytes", "of an array, from which on it reaches another process by a shared file", _JUDGED),
+    )
+    shared_kept: int = field(
+        default=1 << 26, metadata=_about("bytes", "of a shared file that is kept for the next call", _MEMORY)
+    )
+    twin_bytes: int = field(
+        default=1 << 12, metadata=_about("bytes", "of an array, from which on workers get equal arrays once", _JUDGED)
+    )
+    view_span: int = field(
+        default=8,
+        metadata=_about("times", "as much memory as a view shows, up to which a worker gets all of it", _JUDGED),
+    )
+    index_elements: int = field(
+        default=1 << 16, metadata=_about("elements", "of a block of a Jacobian, up to which each has an index", _JUDGED)
+    )
+    thin_block: int = field(
+        default=16, metadata=_about("rows or columns", "up to which a full block stands among sparse ones", _JUDGED)
+    )
+    star_entries: int = field(
+        default=5_000,
+        metadata=_about(
+            "entries", "of a pattern, up to which a star coloring is always tried", "about 2 µs for each entry"
+        ),
+    )
+    exact_entries: int = field(
+        default=10_000, metadata=_about("entries", "of a pattern, up to which it is kept however full it is", _JUDGED)
+    )
+    fullest: int = field(
+        default=3,
+        metadata=_about(
+            "entries",
+            "of which one may be set in a larger pattern; fuller ones are taken to be dense",
+            "coloring saves at most two thirds of the sweeps then",
+        ),
+    )
+    table_elements: int = field(
+        default=1 << 17, metadata=_about("elements", "of a matrix of a pattern, up to which it is written out", _JUDGED)
+    )
+    coefficient_entries: int = field(
+        default=1 << 22,
+        metadata=_about(
+            "entries", "of coefficients, up to which a Jacobian is swept from sums of its sources", _MEMORY
+        ),
+    )
+    coloring_entries: int = field(
+        default=200_000,
+        metadata=_about("entries", "of a pattern, below which more orders of columns are tried", _JUDGED),
+    )
+    star_coloring_entries: int = field(
+        default=1_000_000,
+        metadata=_about(
+            "entries",
+            "of a symmetric pattern, up to which a star coloring is tried at all",
+            "about 2 µs for each entry",
+        ),
+    )
+    coloring_masks: int = field(
+        default=512, metadata=_about("bits", "that loops in search of a coloring hold for each entry", _MEMORY)
+    )
+    coloring_visits: int = field(
+        default=4, metadata=_about("visits", "to each entry in search of fewer colors", _JUDGED)
+    )
+    coloring_chunk: int = field(
+        default=1 << 20, metadata=_about("entries", "that become Python integers at a time", _MEMORY)
+    )
+    update_steps: int = field(
+        default=2, metadata=_about("steps", "of an optimizer op by op, before small variables have a program", _JUDGED)
+    )
+    fold_update_bytes: int = field(
+        default=1 << 12,
+        metadata=_about("bytes", "of a constant that the program of an update computes beforehand", _MEMORY),
+    )
+    checksum_bytes: int = field(
+        default=2048, metadata=_about("bytes", "up to which a checksum is a loop in Python", _JUDGED)
+    )
+    packed_bytes: int = field(
+        default=32, metadata=_about("bytes", "of packed integers, from which on NumPy decodes them", _JUDGED)
+    )
 
 
 class TuningWarning(UserWarning):
@@ -234,4 +406,4 @@ def _said(one: Field[Any]) -> str:
 
 
 TUNING = kept(file())
-"""What holds in this process."""
+"""The constants that hold in this process."""

@@ -163,7 +163,7 @@ class Region:
         raise InvalidArgumentError(f"{ref.node!r} is used where it has no value: outside of its branch or loop")
 
     def _behind(self, ref: Ref) -> Ref:
-        """What a value is behind switches whose side is chosen here, and behind the entry into a loop."""
+        """The value behind switches whose side is chosen here, and behind the entry into a loop."""
         while True:
             item = self.body.definition.items.get(ref.node)
             if item is None or self._is_bound(ref) or ref in self.body.given or not _is_transparent(self.body, ref):
@@ -285,7 +285,7 @@ class Region:
         return outputs
 
     def _made(self, row: Row, item: Item, inputs: list[Any]) -> Made:
-        """What a row makes, with a gradient of the user's own if the file names one."""
+        """Make the nodes of a row, with a gradient of the user's own if the file names one."""
 
         def make(*inputs: Any) -> Any:
             return row.make(Site(self.graph, item.proto, list(inputs), self))
@@ -299,7 +299,7 @@ class Region:
         return made
 
     def _operation(self, name: str) -> Operation | None:
-        """What stands for a node that another one waits for; None for an argument of a function."""
+        """The operation for a node that another one waits for; None for an argument of a function."""
         if name not in self.body.definition.items:
             return None
         found = self.body.operations.get(name)
@@ -443,7 +443,7 @@ def _variables(body: Body, loop: Loop) -> list[int]:
 
 
 def named(graph: Any, made: Any, full: str, before: int) -> tuple[list[Any], Operation | None]:
-    """What a row has made, as outputs of one operation of the given name."""
+    """The results of a row, as outputs of one operation of the given name."""
     if isinstance(made, Operation):
         graph.rename(made, full)
         return [], made

@@ -1,4 +1,4 @@
-"""What a GraphDef, or a function of its library, says: nodes by name, and what each takes from which."""
+"""Contents of a GraphDef, or of a function of its library: nodes by name, and what each takes from which."""
 
 from __future__ import annotations
 
@@ -117,7 +117,7 @@ class Definition:
             raise InvalidArgumentError(f"{by!r} takes {name!r} as input, which does not exist")
 
     def ref(self, text: str, by: str) -> Ref:
-        """What an input of `by` refers to."""
+        """The value that an input of `by` refers to."""
         parts = text.split(":")
         if self._output_index is None or parts[0] in self.arguments or len(parts) < 3:
             name, index = split_input(text)

@@ -187,7 +187,7 @@ def _print(s: Source) -> bool:
 
 @way(custom_call, closed_call)
 def _custom(s: Source) -> bool:
-    """What a function with a gradient of the user's own results in; the gradient is Python, and stays behind.
+    """Export the results of a function with a gradient of the user's own; the gradient is Python, and stays behind.
 
     As in TensorFlow's files its name is of no use to who reads them, unless a gradient of that name is registered.
     """
@@ -205,7 +205,7 @@ def _several(s: Source) -> bool:
 
 @way(checked.checked_op)
 def _checked(s: Source) -> bool:
-    """What is checked; the check is Python, and stays behind."""
+    """Export the value that is checked; the check is Python, and stays behind."""
     s.main("Identity", s.inputs[:1], T=s.dtype())
     return True
 

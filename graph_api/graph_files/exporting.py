@@ -164,7 +164,7 @@ class Source:
 
     @property
     def device(self) -> str:
-        """What was asked for."""
+        """The device that was asked for."""
         return getattr(self.node, "device", "")
 
     def dtype(self, i: int = 0) -> DType:
@@ -172,7 +172,7 @@ class Source:
         return self.node.inputs[i].dtype
 
     def shape(self, i: int = 0) -> Shape:
-        """What is known of the shape of an operand."""
+        """The shape of an operand, as far as it is known."""
         return self.node.inputs[i].aval.shape
 
     def main(self, op: str, inputs: Sequence[str] | None = None, **attr: Any) -> None:

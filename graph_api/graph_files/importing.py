@@ -277,7 +277,7 @@ def _called(proto: NodeDef) -> list[str]:
 
 
 def _lack(proto: NodeDef, library: Library) -> str | None:
-    """What is missing for a node, if anything."""
+    """The thing that is missing for a node, if any."""
     if proto.op in PARTS:
         return None
     if proto.op not in ROWS and proto.op not in library and own_row(proto.op, "params" in proto.attr) is None:

@@ -182,7 +182,7 @@ def _variable(body: Body, graph: Graph, message: VariableDef, variables: dict[st
 
 
 def _saver(meta: MetaGraphDef, message: GraphDef, body: Body, variables: dict[str, Variable]) -> Saver | None:
-    """What the file's saver saves, by the names that it has in checkpoints."""
+    """A saver of what the file's saver saves, by the names that it has in checkpoints."""
     from graph_api.saving import Saver
 
     graph = body.graph

@@ -1,4 +1,4 @@
-"""Rows of convolutions, pools, normalisations, losses and images."""
+"""Rows of convolutions, pools, normalizations, losses and images."""
 
 from __future__ import annotations
 
@@ -144,7 +144,7 @@ def _max_pool_with_argmax(site: Site) -> Made:
     return list(tf.nn.max_pool_with_argmax(site.inputs[0], *how, **more))
 
 
-# ---- biases and normalisations ---------------------------------------------------------------------------------------
+# ---- biases and normalizations ---------------------------------------------------------------------------------------
 
 
 @row("BiasAddGrad")
@@ -157,11 +157,11 @@ def _bias_gradient(site: Site) -> Made:
     return tf.reduce_sum(tf.reshape(dy, tf.stack([-1, tf.shape(dy)[-1]])), 0)
 
 
-_NORMALISED = "y batch_mean batch_variance reserve_space_1 reserve_space_2 reserve_space_3"
+_NORMALIZED = "y batch_mean batch_variance reserve_space_1 reserve_space_2 reserve_space_3"
 
 
-def _normalised(site: Site, x: Any, scale: Any, offset: Any, given: tuple[Any, Any] | None) -> tuple[Any, Any, Any]:
-    """Normalised images with mean and variance, those of the batch or the given ones."""
+def _normalized(site: Site, x: Any, scale: Any, offset: Any, given: tuple[Any, Any] | None) -> tuple[Any, Any, Any]:
+    """Normalized images with mean and variance, those of the batch or the given ones."""
     first = site.attr("data_format", "NHWC") == "NCHW"
     if first:
         x = tf.transpose(x, [0, 2, 3, 1])
@@ -172,14 +172,14 @@ def _normalised(site: Site, x: Any, scale: Any, offset: Any, given: tuple[Any, A
     return (tf.transpose(y, [0, 3, 1, 2]) if first else y), mean, variance
 
 
-@row("FusedBatchNorm FusedBatchNormV2 FusedBatchNormV3", outputs=_NORMALISED)
+@row("FusedBatchNorm FusedBatchNormV2 FusedBatchNormV3", outputs=_NORMALIZED)
 def _fused_batch_norm(site: Site) -> Made:
     x, scale, offset, mean, variance = site.inputs
     extra = [tf.zeros_like(scale)] if site.proto.op.endswith("3") else []
     if not site.attr("is_training", True):
-        y, _, _ = _normalised(site, x, scale, offset, (mean, variance))
+        y, _, _ = _normalized(site, x, scale, offset, (mean, variance))
         return [y, *[tf.identity(v) for v in (mean, variance, mean, variance)], *extra]
-    y, batch_mean, batch_variance = _normalised(site, x, scale, offset, None)
+    y, batch_mean, batch_variance = _normalized(site, x, scale, offset, None)
     number = tf.cast(tf.size(x) / tf.size(scale), scale.dtype)
     unbiased = batch_variance * (number / tf.maximum(number - 1, tf.ones_like(number)))
     factor = site.attr("exponential_avg_factor", 1.0)
@@ -189,15 +189,15 @@ def _fused_batch_norm(site: Site) -> Made:
     return [y, *running, tf.identity(batch_mean), tf.identity(batch_variance), *extra]
 
 
-_NORMALISED_BACK = "x_backprop scale_backprop offset_backprop reserve_space_3 reserve_space_4"
+_NORMALIZED_BACK = "x_backprop scale_backprop offset_backprop reserve_space_3 reserve_space_4"
 
 
-@row("FusedBatchNormGrad FusedBatchNormGradV2 FusedBatchNormGradV3", outputs=_NORMALISED_BACK)
+@row("FusedBatchNormGrad FusedBatchNormGradV2 FusedBatchNormGradV3", outputs=_NORMALIZED_BACK)
 def _fused_batch_norm_gradient(site: Site) -> Made:
     dy, x, scale, mean, variance = site.inputs[:5]
     offset = tf.zeros_like(scale)
     given = None if site.attr("is_training", True) else (mean, variance)
-    y, _, _ = _normalised(site, x, scale, offset, given)
+    y, _, _ = _normalized(site, x, scale, offset, given)
     found = site.region.pulled_back(y, [x, scale, offset], dy)
     return [*found, tf.zeros([0], scale.dtype), tf.zeros([0], scale.dtype)]
 
@@ -205,20 +205,20 @@ def _fused_batch_norm_gradient(site: Site) -> Made:
 _lrn = LIFT["graph_api"](affine.local_response_normalization, "nn.lrn")
 
 
-def _normalised_response(site: Site, x: Any) -> Made:
+def _normalized_response(site: Site, x: Any) -> Made:
     names = {"depth_radius": 5, "bias": 1.0, "alpha": 1.0, "beta": 0.5}
     return _lrn(x, **{name: site.attr(name, default) for name, default in names.items()})
 
 
 @row("LRN")
 def _local_response(site: Site) -> Made:
-    return _normalised_response(site, site.inputs[0])
+    return _normalized_response(site, site.inputs[0])
 
 
 @row("LRNGrad")
 def _local_response_gradient(site: Site) -> Made:
     dy, x, _ = site.inputs
-    return site.region.pulled_back(_normalised_response(site, x), x, dy)
+    return site.region.pulled_back(_normalized_response(site, x), x, dy)
 
 
 # ---- losses ----------------------------------------------------------------------------------------------------------
@@ -258,7 +258,7 @@ def _resize_rows(name: str, function: Any, gradient: str) -> None:
 
     def back(site: Site) -> Made:
         dy, images = site.inputs
-        if images.dtype.is_integer:  # of the nearest neighbour: the size
+        if images.dtype.is_integer:  # of the nearest neighbor: the size
             images = tf.zeros(tf.concat([tf.shape(dy)[:1], images, tf.shape(dy)[3:]], 0), dy.dtype)
         return site.region.pulled_back(resized(site, images, tf.shape(dy)[1:3]), images, dy)
 

@@ -135,7 +135,7 @@ class Regions:
         return chooser is not None and chooser.op == "LoopCond"
 
     def predicate(self, switch: Item) -> Ref:
-        """What decides a switch, behind all identities."""
+        """The value that decides a switch, behind all identities."""
         if len(switch.inputs) != 2:
             raise InvalidArgumentError(f"the node {switch.name!r} needs a value and a predicate")
         ref = switch.inputs[1]
@@ -216,7 +216,7 @@ class Regions:
     # ---- what a choice or a loop takes from around it ----------------------------------------------------------------
 
     def taken(self, targets: Sequence[Ref], place: Place) -> Iterator[Ref]:
-        """What `targets` need from outside a place, a branch or a body."""
+        """The values from outside a place, a branch or a body, that `targets` need."""
         left, seen = list(targets), set()
         while left:
             ref = left.pop()

@@ -1,4 +1,4 @@
-"""What the tables of rows are made of: how a node of a file becomes operations of a graph.
+"""Parts of the tables of rows: how a node of a file becomes operations of a graph.
 
 A row belongs to one of TensorFlow's op types. `Site` is what it is given: the node's inputs and attributes.
 """
@@ -79,7 +79,7 @@ def is_handle(x: Any) -> bool:
 
 
 Made = Results | TensorArray | Operation
-"""What a row makes of a node: a tensor or several, an array of tensors, or an operation."""
+"""The result of a row for a node: a tensor or several, an array of tensors, or an operation."""
 Make = TypeVar("Make", bound=Callable[..., Any])
 
 ROWS: dict[str, Row] = {}

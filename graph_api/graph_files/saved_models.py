@@ -113,7 +113,7 @@ def load(
 
 
 def _main_operations(graph: Any, meta: MetaGraphDef) -> list[Operation | Tensor]:
-    """What a model runs when it is loaded."""
+    """The operations that a model runs when it is loaded."""
     keys = [key for key in _MAIN_OPS if key in meta.collection_def]
     return [op for key in keys[:1] for op in graph.get_collection(key)[-1:] if isinstance(op, (Operation, Tensor))]
 
@@ -147,7 +147,7 @@ def build_signature_def(
     outputs: Mapping[str, TensorInfo] | None = None,
     method_name: str | None = None,
 ) -> SignatureDef:
-    """What a model computes: names of its inputs and outputs."""
+    """Describe a computation of a model: names of its inputs and outputs."""
     return SignatureDef(inputs=dict(inputs or {}), outputs=dict(outputs or {}), method_name=method_name or "")
 
 

@@ -1,4 +1,4 @@
-"""What layers and losses share: ``tf.keras.backend``. Defined in `dualgrad.keras.settings`."""
+"""Settings of layers and losses: ``tf.keras.backend``. Defined in `dualgrad.keras.settings`."""
 
 from typing import TYPE_CHECKING
 

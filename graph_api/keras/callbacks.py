@@ -1,4 +1,4 @@
-"""What `fit` calls on its way: ``tf.keras.callbacks``, which `dualgrad.keras.callbacks` defines."""
+"""Callbacks of `fit`: ``tf.keras.callbacks``, which `dualgrad.keras.callbacks` defines."""
 
 from typing import TYPE_CHECKING
 

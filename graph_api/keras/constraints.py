@@ -1,4 +1,4 @@
-"""What optimizers do to weights: ``tf.keras.constraints``, which `dualgrad.keras.constraints` defines."""
+"""Constraints that optimizers apply to weights: ``tf.keras.constraints``. Defined in `dualgrad.keras.constraints`."""
 
 from typing import TYPE_CHECKING
 

@@ -87,7 +87,7 @@ class GraphHost(Host):
         return lambda: loss
 
     def values(self, variables: Sequence[Any]) -> list[np.ndarray]:
-        """What they hold in the session."""
+        """The values of variables in the session."""
         return list(session_of(variables).run(list(variables)))
 
     def set_values(self, variables: Sequence[Any], values: Sequence[Any]) -> None:

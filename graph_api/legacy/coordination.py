@@ -166,7 +166,7 @@ class LooperThread(threading.Thread):
                     self._coord.wait_for_stop(max(following - time.monotonic(), 0))
 
     def run_loop(self) -> None:
-        """What is called."""
+        """Call the target."""
         if self._function:
             self._function(*self._arguments, **self._named)
 

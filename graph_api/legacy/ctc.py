@@ -79,12 +79,12 @@ def ctc_greedy_decoder(
 def ctc_beam_search_decoder(
     inputs: Any, sequence_length: Any, beam_width: int = 100, top_paths: int = 1, merge_repeated: bool = True
 ) -> tuple[list[SparseTensor], Operand]:
-    """The best labellings, found by following the `beam_width` best beginnings.
+    """The best labelings, found by following the `beam_width` best beginnings.
 
     Returns
     -------
     decoded : list of SparseTensor, one for each of `top_paths`
-        With `merge_repeated` equal neighbours in a labelling are one, as in TensorFlow 1.
+        With `merge_repeated` equal neighbors in a labeling are one, as in TensorFlow 1.
     log_probability : tensor, shape (batch, top_paths)
     """
     return _own.beam(inputs, sequence_length, beam_width, top_paths, merge_repeated)
@@ -93,7 +93,7 @@ def ctc_beam_search_decoder(
 def ctc_beam_search_decoder_v2(
     inputs: Any, sequence_length: Any, beam_width: int = 100, top_paths: int = 1
 ) -> tuple[list[SparseTensor], Operand]:
-    """`ctc_beam_search_decoder` that leaves equal neighbours."""
+    """`ctc_beam_search_decoder` that leaves equal neighbors."""
     return _own.beam(inputs, sequence_length, beam_width, top_paths, False)
 
 

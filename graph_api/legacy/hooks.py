@@ -20,7 +20,7 @@ from graph_api.variable import Variable
 
 
 class SessionRunArgs(NamedTuple):
-    """What a hook asks a run for besides."""
+    """The further fetches and feeds that a hook asks a run for."""
 
     fetches: Any
     feed_dict: Any = None
@@ -28,7 +28,7 @@ class SessionRunArgs(NamedTuple):
 
 
 class SessionRunValues(NamedTuple):
-    """What a run gave a hook."""
+    """The values that a run gave a hook."""
 
     results: Any
     options: Any = None
@@ -36,7 +36,7 @@ class SessionRunValues(NamedTuple):
 
 
 class SessionRunContext:
-    """What a hook knows of a run."""
+    """The run, as far as a hook knows it."""
 
     def __init__(self, original_args: SessionRunArgs, session: Session) -> None:
         self.original_args = original_args
@@ -373,12 +373,12 @@ class FeedFnHook(SessionRunHook):
         self._feed_fn = feed_fn
 
     def before_run(self, run_context: SessionRunContext) -> SessionRunArgs:
-        """What to feed."""
+        """Say what to feed."""
         return SessionRunArgs(None, self._feed_fn())
 
 
 def _writer(writer: Any, folder: Any) -> FileWriter | None:
-    """What writes summaries: that which is given, or the one of a folder, or none."""
+    """The writer of summaries: that which is given, or the one of a folder, or none."""
     return FileWriterCache.get(os.fsdecode(folder)) if writer is None and folder else writer
 
 

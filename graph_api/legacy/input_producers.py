@@ -349,7 +349,7 @@ class ReaderBase:
         raise AttributeError(f"{type(self).__name__} does not define `records`")
 
     def key(self, name: str, number: int) -> str:
-        """What a record is known by."""
+        """The key of a record."""
         return f"{name}:{number}"
 
     def read(self, queue: QueueBase, name: str | None = None) -> tuple[Tensor, Tensor]:

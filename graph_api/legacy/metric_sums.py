@@ -1,4 +1,4 @@
-"""What the measures of ``tf.metrics`` are made of: sums in local variables, and the value computed from them."""
+"""Parts of the measures of ``tf.metrics``: sums in local variables, and the value computed from them."""
 
 from __future__ import annotations
 

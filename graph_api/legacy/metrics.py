@@ -378,7 +378,7 @@ def mean_per_class_accuracy(
     labels: Any, predictions: Any, num_classes: int, weights: Any = None, metrics_collections: Any = None,
     updates_collections: Any = None, name: str | None = None,
 ) -> Result:  # fmt: skip
-    """How often each class is recognised, the mean over all classes. The update gives that of each class."""
+    """How often each class is recognized, the mean over all classes. The update gives that of each class."""
     labels, predictions = alike(labels, predictions)
     hits = floats(tf.equal(tf.cast(predictions, tf.int64), tf.cast(labels, tf.int64)))
     each = tf.ones_like(hits) if weights is None else broadcast(weights, hits)

@@ -93,7 +93,7 @@ class DataSet:
         ----------
         batch_size : int
         fake_data : bool
-            Give images of ones, labelled 0.
+            Give images of ones, labeled 0.
         shuffle : bool
             Whether each epoch has another order.
 

@@ -31,7 +31,7 @@ from graph_api.training import get_or_create_global_step
 
 
 class Scaffold:
-    """What a session needs to begin: how to initialize its variables, and what saves them."""
+    """The parts that a session needs to begin: how to initialize its variables, and what saves them."""
 
     def __init__(
         self, init_op: Any = None, init_feed_dict: Any = None, init_fn: Callable[..., Any] | None = None,
@@ -69,7 +69,7 @@ class ChiefSessionCreator:
 
 
 def _once(given: Any, key: str, make: Callable[[], Any]) -> Any:
-    """What is given, or what the graph has noted, or what is made now, and noted."""
+    """The given thing, or what the graph has noted, or what is made now, and noted."""
     noted = get_default_graph().get_collection_ref(key)
     if given is None and not noted and (made := make()) is not None:
         noted.append(made)
@@ -226,7 +226,7 @@ class MonitoredSession:
 
 
 class _StepContext:
-    """What the function of `run_step_fn` is given."""
+    """The argument of the function of `run_step_fn`."""
 
     def __init__(self, session: MonitoredSession) -> None:
         self._session = session

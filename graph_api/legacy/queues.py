@@ -238,7 +238,7 @@ class QueueBase:
 
     @property
     def queue_ref(self) -> Tensor:
-        """What stands for the queue in the graph."""
+        """The tensor that stands for the queue in the graph."""
         return self._resource.number
 
     @property

@@ -14,7 +14,7 @@ from graph_api.sparse import SparseTensor
 from graph_api.tensor import Tensor
 
 _NO_CLASS = -1
-"""What stands where there are fewer labels than others have."""
+"""The number that fills up where there are fewer labels than others have."""
 
 
 def _labels(name: str, labels: Any, predictions: Any) -> Any:

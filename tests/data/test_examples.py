@@ -1,4 +1,4 @@
-"""Serialised examples as tensors, in both modes."""
+"""Serialized examples as tensors, in both modes."""
 
 from __future__ import annotations
 

@@ -99,7 +99,7 @@ y = tf.reduce_sum(a)
 x = b
 == no-path: another variable
 y = tf.reduce_sum(w * w)
-== no-path: a regulariser
+== no-path: a regularizer
 penalty = tf.reduce_sum(tf.square(w))
 y = 0.5 * penalty
 == partial: one of two ways is stopped
@@ -405,7 +405,7 @@ with tf.get_default_graph().gradient_override_map({"Identity": "NothingForExplai
     y = tf.identity(x)  # here
 session = tf.Session()
 session.run(tf.global_variables_initializer())
-== zero-mask: weights initialised with zeros
+== zero-mask: weights initialized with zeros
 x = tf.get_variable("w", [2, 2])
 u = tf.get_variable("u", [2, 1], initializer=tf.zeros_initializer())
 y = tf.reduce_sum(tf.matmul(tf.matmul(tf.ones([1, 2]), x), u))  # here

@@ -145,7 +145,7 @@ CAPTURED = re.compile("reads the variables .* `variables`")
 """A custom gradient must know of all variables that it uses: in a graph also of those in the branch not taken, and of
 those that a function takes."""
 UNKNOWN = re.compile(
-    "known|cannot be vectorised over an operand of unknown rank|`mode` must be auto or reverse|not divisible by"
+    "known|cannot be vectorized over an operand of unknown rank|`mode` must be auto or reverse|not divisible by"
 )
 """What needs to know a shape or rank says so."""
 RECORDED = re.compile(

@@ -81,7 +81,7 @@ def check_differences(
 
 
 def _continuous(here: list[Any], beside: Any, size: float) -> bool:
-    """Whether gradients at two neighbouring points are nearly the same."""
+    """Whether gradients at two neighboring points are nearly the same."""
     if beside is None or isinstance(beside, Failed):
         return False
     return all(

@@ -51,7 +51,7 @@ def numbers(tf: Any, fetches: Any, feeds: dict[Any, Any], last: Any = ()) -> lis
 
 
 def dense(tf: Any) -> dict[str, Any]:
-    """Dense layers with penalties, normalisation and dropout; names, sharing, collections."""
+    """Dense layers with penalties, normalization and dropout; names, sharing, collections."""
     rng = np.random.RandomState(0)
     x = tf.placeholder(tf.float32, [None, 3], name="x")
     with tf.variable_scope("s"):
@@ -86,7 +86,7 @@ def dense(tf: Any) -> dict[str, Any]:
 
 
 def images(tf: Any) -> dict[str, Any]:
-    """Convolutions, pools and normalisation of images and sequences."""
+    """Convolutions, pools and normalization of images and sequences."""
     rng = np.random.RandomState(1)
     im = tf.placeholder(tf.float32, [None, 8, 8, 3])
     c = tf.layers.conv2d(im, 4, 3, activation=tf.nn.relu)

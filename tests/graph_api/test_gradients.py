@@ -1,4 +1,4 @@
-"""`gradients` and `hessians`: the rows of TensorFlow's measured behaviour that concern graph mode."""
+"""`gradients` and `hessians`: the rows of TensorFlow's measured behavior that concern graph mode."""
 
 from __future__ import annotations
 

@@ -43,7 +43,7 @@ def test_variables_come_back(sess: tf.Session, tmp_path: Path) -> None:
     assert tf.train.load_variable(path, "w").tolist() == [1.0, 2.0]
 
 
-def test_restoring_initialises(sess: tf.Session, tmp_path: Path) -> None:
+def test_restoring_initializes(sess: tf.Session, tmp_path: Path) -> None:
     w, _ = two(sess)
     saver = tf.train.Saver()
     saver.save(sess, str(tmp_path / "m"))

@@ -44,7 +44,7 @@ def mlp(tf: Any) -> tuple[list[str], dict[str, Any]]:
 
 
 def convnet(tf: Any) -> tuple[list[str], dict[str, Any]]:
-    """Convolution, batch normalisation as it is at inference, pooling, and a dense layer."""
+    """Convolution, batch normalization as it is at inference, pooling, and a dense layer."""
     x = tf.placeholder(tf.float32, [None, 8, 8, 2], name="x")
     y = tf.nn.conv2d(x, weights(tf, "filters", 3, 3, 2, 4), [1, 1, 1, 1], "SAME")
     scale, offset = weights(tf, "scale", 4) + 1.5, weights(tf, "offset", 4)
@@ -57,7 +57,7 @@ def convnet(tf: Any) -> tuple[list[str], dict[str, Any]]:
 
 
 def inception(tf: Any) -> tuple[list[str], dict[str, Any]]:
-    """Four ways side by side, joined along the channels, and a response normalisation."""
+    """Four ways side by side, joined along the channels, and a response normalization."""
     x = tf.placeholder(tf.float32, [None, 6, 6, 3], name="x")
 
     def conv(x: Any, name: str, size: int, channels: int) -> Any:

@@ -51,7 +51,7 @@ PROGRAMS: tuple[Callable[..., Any], ...] = (golden.mlp, golden.flow, golden.trai
 
 
 def run_ours(program: Callable[..., Any]) -> tuple[Any, list[str], dict[str, Any], list[Any], list[str]]:
-    """The message of a program's graph, and what it computes here: after initialisation, and again after a step."""
+    """The message of a program's graph, and what it computes here: after initialization, and again after a step."""
     with tf.Graph().as_default() as graph, tf.Session() as sess:
         names, feeds = program(tf)
         inits = [v.initializer.name for v in tf.global_variables()]

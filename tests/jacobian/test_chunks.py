@@ -132,7 +132,7 @@ def test_no_seeds(rows: int) -> None:
 @pytest.mark.parametrize("size", [4, 9, 16])
 @pytest.mark.parametrize("taken", [on_tape, in_graph])
 def test_seeds_of_chunks_may_look_like_anything(taken: Any, size: int) -> None:
-    """Coloured seeds can be ones, rows of an identity, or a flat identity: they are seeds all the same."""
+    """Colored seeds can be ones, rows of an identity, or a flat identity: they are seeds all the same."""
     ring = lambda tf, x: x * tf.sin(tf.roll(x, 1, 0))  # noqa: E731
     x = np.arange(1.0, size + 1)
     plain = np.diag(np.sin(np.roll(x, 1))) + np.roll(np.diag(np.roll(x * np.cos(np.roll(x, 1)), -1)), 1, 0)

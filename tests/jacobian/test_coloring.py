@@ -1,4 +1,4 @@
-"""Colours are valid, few where the structure is known, found in linear time and memory, and give back the matrix."""
+"""Colors are valid, few where the structure is known, found in linear time and memory, and give back the matrix."""
 
 from __future__ import annotations
 
@@ -27,12 +27,12 @@ from engine.runtime.errors import InvalidArgumentError
 
 
 def recover_columns(pattern: csr_array, coloring: Coloring) -> np.ndarray:
-    """For each stored entry, in order, its flat position among the products, an array of shape (colours, rows)."""
+    """For each stored entry, in order, its flat position among the products, an array of shape (colors, rows)."""
     return coloring.colors[pattern.indices].astype(np.intp) * pattern.shape[0] + entry_rows(pattern)
 
 
 def recover_rows(pattern: csr_array, coloring: Coloring) -> np.ndarray:
-    """For each stored entry, in order, its flat position among the products, an array of shape (colours, columns)."""
+    """For each stored entry, in order, its flat position among the products, an array of shape (colors, columns)."""
     return coloring.colors[entry_rows(pattern)].astype(np.intp) * pattern.shape[1] + pattern.indices
 
 
@@ -122,7 +122,7 @@ def filled(pattern: csr_array) -> csr_array:
 
 
 def seeds(coloring: Coloring) -> csr_array:
-    """A row per colour, with ones where it is."""
+    """A row per color, with ones where it is."""
     there = np.flatnonzero(coloring.colors >= 0)
     return pattern_of(coloring.colors[there], there, (coloring.count, len(coloring.colors)))
 
@@ -134,7 +134,7 @@ def check_well_formed(coloring: Coloring) -> None:
 
 
 def check_columns(pattern: csr_array) -> int:
-    """The number of colours, once they are known to give back a matrix."""
+    """The number of colors, once they are known to give back a matrix."""
     coloring = color_columns(pattern)
     check_well_formed(coloring)
     assert np.array_equal(coloring.colors < 0, np.bincount(pattern.indices, minlength=pattern.shape[1]) == 0)
@@ -203,7 +203,7 @@ def test_larger_patterns_with_dense_rows(rows: int, columns: int, per_row: int, 
 
 
 @given(patterns())
-def test_every_search_gives_a_valid_colouring(pattern: csr_array) -> None:
+def test_every_search_gives_a_valid_coloring(pattern: csr_array) -> None:
     bound = longest(pattern)
     if not bound:
         return
@@ -218,15 +218,15 @@ def test_every_search_gives_a_valid_colouring(pattern: csr_array) -> None:
 
 
 @given(patterns(square=True))
-def test_star_colourings(pattern: csr_array) -> None:
+def test_star_colorings(pattern: csr_array) -> None:
     graph = module._without_diagonal(symmetric(pattern))
     colors = star(graph, np.arange(graph.shape[0]))
-    neighbours = [set(graph.indices[a:b].tolist()) for a, b in zip(graph.indptr, graph.indptr[1:], strict=False)]
-    for a in range(len(neighbours)):
-        for b in neighbours[a]:
+    neighbors = [set(graph.indices[a:b].tolist()) for a, b in zip(graph.indptr, graph.indptr[1:], strict=False)]
+    for a in range(len(neighbors)):
+        for b in neighbors[a]:
             assert colors[a] != colors[b]
-            for c in neighbours[b] - {a}:
-                for d in neighbours[c] - {a, b}:
+            for c in neighbors[b] - {a}:
+                for d in neighbors[c] - {a, b}:
                     assert len({colors[x].item() for x in (a, b, c, d)}) > 2
 
 
@@ -251,7 +251,7 @@ def test_star_colourings(pattern: csr_array) -> None:
         pytest.param(lambda: scattered(2000, 2000, 1), 1, id="one entry a row"),
     ],
 )
-def test_known_structures_take_the_fewest_colours(make: Callable[[], csr_array], expected: int) -> None:
+def test_known_structures_take_the_fewest_colors(make: Callable[[], csr_array], expected: int) -> None:
     assert check_columns(make()) == expected
 
 
@@ -272,7 +272,7 @@ def test_formulas_are_tried_before_searches() -> None:
         pytest.param(lambda: scattered(300, 300, 30), 300, id="nearly dense"),
     ],
 )
-def test_irregular_patterns_take_few_colours(make: Callable[[], csr_array], most: int) -> None:
+def test_irregular_patterns_take_few_colors(make: Callable[[], csr_array], most: int) -> None:
     pattern = make()
     assert check_columns(pattern) <= most
     assert check_rows(pattern) > 0
@@ -301,7 +301,7 @@ def test_symmetric_structures(make: Callable[[], csr_array], expected: int) -> N
     assert check_symmetric(make()) == expected
 
 
-def test_a_symmetric_colouring_saves_sweeps() -> None:
+def test_a_symmetric_coloring_saves_sweeps() -> None:
     pattern = symmetric(scattered(1000, 1000, 3))
     assert check_symmetric(pattern) < color_columns(pattern).count
 
@@ -312,7 +312,7 @@ def test_an_asymmetric_pattern_is_refused() -> None:
             color_symmetric(pattern)
 
 
-def test_a_colouring_of_another_pattern_is_refused() -> None:
+def test_a_coloring_of_another_pattern_is_refused() -> None:
     with pytest.raises(InvalidArgumentError, match="not one of this pattern"):
         recover_symmetric(csr_array(np.ones((3, 3))), Coloring(np.zeros(3, np.int32), 1, "none"))
 
@@ -349,7 +349,7 @@ def test_stored_zeros_count_and_entries_may_come_in_any_order() -> None:
     assert products.ravel()[recover_columns(pattern, coloring)].tolist() == [6.0, 5.0, 7.0, 8.0]
 
 
-def test_the_same_pattern_gets_the_same_colours() -> None:
+def test_the_same_pattern_gets_the_same_colors() -> None:
     pattern = scattered(60_000, 60_000, 4)
     assert np.array_equal(color_columns(pattern).colors, color_columns(pattern.copy()).colors)
 

@@ -79,7 +79,7 @@ def layers(x: Any, lib: Any) -> Any:
 
 
 def stencil(x: Any, lib: Any) -> Any:
-    """Sparse, three neighbours in a row that is not contiguous in memory."""
+    """Sparse, three neighbors in a row that is not contiguous in memory."""
     y = lib.sin(x)
     return y[1:-1, :] * (y[2:, :] - 2.0 * y[1:-1, :] + y[:-2, :])
 

@@ -262,7 +262,7 @@ def test_heat(method: str) -> None:
 
 @pytest.mark.parametrize("method", ["BDF", "Radau", "LSODA"])
 def test_burgers(method: str) -> None:
-    # the travelling wave u = 1 - tanh((x - t) / (2 viscosity)), its values given at both ends
+    # the traveling wave u = 1 - tanh((x - t) / (2 viscosity)), its values given at both ends
     n, viscosity = 120, 0.1
     x = np.linspace(-1, 2, n + 2)
     h = x[1] - x[0]

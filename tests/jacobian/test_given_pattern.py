@@ -1,4 +1,4 @@
-"""Sparsity patterns of the caller's: used for colouring, and found out if they miss an entry."""
+"""Sparsity patterns of the caller's: used for coloring, and found out if they miss an entry."""
 
 from __future__ import annotations
 
@@ -21,7 +21,7 @@ Function = Callable[..., Any]
 
 
 def ring(tf: Any, x: Any) -> Any:
-    """Each element with its neighbours, the last with the first."""
+    """Each element with its neighbors, the last with the first."""
     return tf.concat([x[:1] * x[-1:], x[1:-1] * x[:-2] + tf.sin(x[2:]), x[-1:] * x[:1]], 0)
 
 
@@ -110,7 +110,7 @@ def test_a_derivative_that_is_zero_here_may_be_missed(way: Any) -> None:
 
 
 @ways
-def test_the_pattern_is_what_is_coloured_by(way: Any) -> None:
+def test_the_pattern_is_what_is_colored_by(way: Any) -> None:
     """A function that is dense by its structure: three seeds do where the pattern says so."""
     matrix = np.diag(np.ones(9)) + np.diag(np.ones(8), 1)
     dense_by_structure = lambda tf, x: tf.linalg.matvec(tf.constant(matrix), x) ** 2  # noqa: E731

@@ -25,7 +25,7 @@ def layer(tf: Any, x: Any) -> Any:
     return tf.tanh(tf.linalg.matvec(MATRIX, x))
 
 
-def neighbours(tf: Any, x: Any) -> Any:
+def neighbors(tf: Any, x: Any) -> Any:
     return x[1:] * x[:-1]
 
 
@@ -36,9 +36,9 @@ def neighbours(tf: Any, x: Any) -> Any:
 @pytest.mark.parametrize("format", ["csr", "csc", "coo"])
 def test_sparse_formats(run: Any, format: str) -> None:
     (x,) = points((6,))
-    (found,) = run(neighbours, x, format=format)
+    (found,) = run(neighbors, x, format=format)
     assert sparse.issparse(found) and found.format == format and found.nnz == 10 and found.shape == (5, 6)
-    np.testing.assert_array_equal(found.toarray(), run(neighbours, x)[0])
+    np.testing.assert_array_equal(found.toarray(), run(neighbors, x)[0])
     assert run(lambda tf, x, y: tf.sin(x), x, x, format=format)[1] is None
     zero = run(lambda tf, x, y: tf.sin(x), x, x, format=format, unconnected_gradients="zero")[1]
     assert zero.nnz == 0 and zero.shape == (6, 6) and zero.format == format
@@ -50,11 +50,11 @@ def test_what_callers_do_to_a_sparse_matrix_is_their_business(format: str) -> No
     full, sparser = np.arange(1.0, 7.0), np.array([1.0, 0.0, 2.0, 0.0, 0.0, 3.0])
     with graph_api.Graph().as_default(), graph_api.Session() as session:
         u = graph_api.placeholder(graph_api.float64, [6])
-        found = graph_api.jacobian(neighbours(graph_api, u), u, format=format)
-        plan = on_tape(neighbours, full, method="jacobian_plan", format=format)
+        found = graph_api.jacobian(neighbors(graph_api, u), u, format=format)
+        plan = on_tape(neighbors, full, method="jacobian_plan", format=format)
         ways = [
             lambda x: session.run(found, {u: x}),
-            lambda x: on_tape(neighbours, x, format=format)[0],
+            lambda x: on_tape(neighbors, x, format=format)[0],
             plan,
         ]
         for jacobian in ways:
@@ -138,7 +138,7 @@ def test_the_values_of_a_sparse_jacobian_are_tensors() -> None:
     (x,) = points((6,))
     with graph_api.Graph().as_default(), graph_api.Session() as session:
         u = graph_api.placeholder(graph_api.float64, [6])
-        found = graph_api.jacobian(neighbours(graph_api, u), u, format="csr")
+        found = graph_api.jacobian(neighbors(graph_api, u), u, format="csr")
         assert found.shape == (5, 6) and found.nnz == 10 and "5 x 6" in repr(found)
         values, diagonal, again = session.run(
             [found.values, found.diagonal(), graph_api.gradients(found.values, u)[0]], {u: x}
@@ -215,18 +215,18 @@ def tape_plan(fn: Any, *values: Any, **options: Any) -> JacobianPlan:
 @pytest.mark.parametrize("format", ["dense", "csr", "coo"])
 def test_plans_are_called_with_arrays(make: Any, format: str) -> None:
     x, other = points((6,), (6,))
-    plan = make(neighbours, x, format=format)
+    plan = make(neighbors, x, format=format)
     for value in (x, other, list(other), tape_api.constant(other)):
         found = plan(value)
         dense = found.toarray() if sparse.issparse(found) else found
-        np.testing.assert_array_equal(dense, on_tape(neighbours, np.asarray(value))[0])
+        np.testing.assert_array_equal(dense, on_tape(neighbors, np.asarray(value))[0])
     again = pickle.loads(pickle.dumps(plan))(other)
     np.testing.assert_array_equal(again.toarray() if sparse.issparse(again) else again, dense)
 
 
 def test_plans_measure() -> None:
     (x,) = points((6,))
-    plan = tape_plan(neighbours, x)
+    plan = tape_plan(neighbors, x)
     assert plan.measured is None and "not run yet" in str(plan)
     plan(x)
     assert plan.measured is not None and plan.measured > 0 and "not run yet" not in str(plan)
@@ -244,7 +244,7 @@ def test_plans_of_several_sources() -> None:
 @pytest.mark.parametrize("make", [graph_plan, tape_plan])
 def test_plans_refuse_what_they_were_not_made_for(make: Any) -> None:
     (x,) = points((6,))
-    plan = make(neighbours, x)
+    plan = make(neighbors, x)
     with pytest.raises(InvalidArgumentError, match=r"source 0 must have the shape \(6,\) .* got \(5,\)"):
         plan(x[:5])
     with pytest.raises(InvalidArgumentError, match="expected 1 sources, got 2"):

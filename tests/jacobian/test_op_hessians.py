@@ -67,7 +67,7 @@ def test_what_is_overwritten_has_no_gradient() -> None:
         np.testing.assert_array_equal(tape.jacobian(y, x, mode=mode, format="csr").toarray(), expected)
 
 
-PENALISED: dict[str, Callable[[Any], Any]] = {
+PENALIZED: dict[str, Callable[[Any], Any]] = {
     "tile": lambda x: tf.tile(x**2.0, [tf.constant(TWO)]),
     "pad": lambda x: tf.pad(x**2.0, [[tf.constant(TWO), 0]]),
     "slice": lambda x: (x**2.0)[tf.constant(TWO) :],
@@ -84,10 +84,10 @@ def penalty(fn: Callable[[Any], Any], x: Any) -> Any:
     return tf.reduce_sum(tf.square(tape.gradient(y, x)))
 
 
-@pytest.mark.parametrize("name", PENALISED)
+@pytest.mark.parametrize("name", PENALIZED)
 def test_gradient_penalties(name: str) -> None:
     """Their gradients have values whose shapes follow from contents."""
-    fn = PENALISED[name]
+    fn = PENALIZED[name]
     for numbers in ([1.0, 2.0, -3.0, 0.5], [-1.0, 2.0, 3.0, 0.5], [1.0, 2.0, -3.0, 0.5]):
         x = tf.constant(np.array(numbers))
         with tf.GradientTape(persistent=True) as outer:

@@ -127,8 +127,8 @@ def burgers(u: Any) -> Any:
 
 
 def stencil(u: Any) -> Any:
-    neighbours = roll(u, 1, 0) + roll(u, -1, 0) + roll(u, 1, 1) + roll(u, -1, 1)
-    return square(u) * neighbours
+    neighbors = roll(u, 1, 0) + roll(u, -1, 0) + roll(u, 1, 1) + roll(u, -1, 1)
+    return square(u) * neighbors
 
 
 W1, W2 = RNG.standard_normal((3, 5)), RNG.standard_normal((5, 2))

@@ -1,4 +1,4 @@
-"""What plans consist of: ends that are peeled off, directions, colours, cuts; one plan for both front ends."""
+"""What plans consist of: ends that are peeled off, directions, colors, cuts; one plan for both front ends."""
 
 from __future__ import annotations
 
@@ -165,7 +165,7 @@ def test_a_plan_in_words() -> None:
         r"\(\[\w+, v\d+ to v\d+\] @ \[reverse, v\d+ to sources\]\)",
         text,
     )
-    assert "reverse from v" in text and "(Mul, shape (99,)): 2 seeds (2 colours)" in text
+    assert "reverse from v" in text and "(Mul, shape (99,)): 2 seeds (2 colors)" in text
     assert "block [0][0] 179 x 100: 8198 entries, each put in its place" in text
     assert "kB; results and the largest sweep)" in text
     assert "the result of a sweep" in str(tape_plan(lambda tf, x: tf.reduce_sum(x * x), *points((5,))))

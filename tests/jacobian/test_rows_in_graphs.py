@@ -40,7 +40,7 @@ def cumulated(api: Any, x: Any) -> Any:
     return api.scan(lambda a, b: a * b + b, x)
 
 
-def centred(api: Any, x: Any) -> Any:
+def centered(api: Any, x: Any) -> Any:
     return x - api.reduce_mean(x, 0)
 
 
@@ -55,7 +55,7 @@ def chosen_otherwise(api: Any, x: Any) -> Any:
 ROWWISE = (mapped, scanned, chosen, cancelling)
 COUPLED = (
     (cumulated, "getitem|scan|unstack"),
-    (centred, "reduce_mean"),
+    (centered, "reduce_mean"),
     (reversed_and_mapped, "reverse"),
     (chosen_otherwise, "cond"),
 )
@@ -139,14 +139,14 @@ def test_one_row_and_none() -> None:
     for rows in (0, 1):
         with tf.Graph().as_default(), tf.Session() as session:
             x = tf.placeholder(tf.float64, [rows, 3])
-            found = session.run(tf.batch_jacobian(centred(tf, x), x), {x: X[:rows]})
+            found = session.run(tf.batch_jacobian(centered(tf, x), x), {x: X[:rows]})
             np.testing.assert_allclose(found, np.zeros((rows, 3, 3)), atol=1e-15)
 
 
 def test_the_check_pickles() -> None:
     with tf.Graph().as_default() as graph:
         x = tf.placeholder(tf.float64, [6, 3])
-        tf.batch_jacobian(centred(tf, x), x)
+        tf.batch_jacobian(centered(tf, x), x)
         (check,) = [node.params["check"] for node in graph.nodes if node.op is checked_op]
     assert isinstance(check, RowsCheck)
     bad = [np.ones((6, 6, *value.aval.shape[1:])) for value in check.values]

@@ -18,7 +18,7 @@ RULES = {
     "sign": lambda tf, d, t: tf.sign(d) * tf.cos(t),
     "squares": lambda tf, d, t: d * d * t,
     "chooses": lambda tf, d, t: tf.where(tf.abs(d) > 1.0, tf.ones_like(d), d),
-    "normalises": lambda tf, d, t: d / (tf.norm(d) + 0.1) * t,
+    "normalizes": lambda tf, d, t: d / (tf.norm(d) + 0.1) * t,
     "shifts": lambda tf, d, t: d + t,
     "ignores": lambda tf, d, t: t + tf.zeros_like(d),
 }
@@ -125,7 +125,7 @@ def test_a_rule_for_tangents_is_used():
     np.testing.assert_allclose(tape_api.for_scipy(lambda x: 3 * clipped(x) + clipped(x), POINT).jac(POINT), np.eye(3))
 
 
-@pytest.mark.parametrize("rule", ["clips", "normalises"])
+@pytest.mark.parametrize("rule", ["clips", "normalizes"])
 def test_rows_of_a_batch_are_rows_of_the_whole(rule):
     point = np.arange(12.0).reshape(4, 3) / 7
     tape, y, x = recorded(lambda x: 3 * custom(tape_api, rule)(x)[:, :2], point)

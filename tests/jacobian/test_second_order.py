@@ -12,7 +12,7 @@ from scipy import sparse
 
 import graph_api
 import tape_api
-from engine.jacobian.coloring.symmetric import symmetrised
+from engine.jacobian.coloring.symmetric import symmetrized
 from engine.jacobian.execution.decompression import Result, Scattered
 from engine.jacobian.structure.path import Path
 from engine.runtime.errors import DetachWarning, InvalidArgumentError
@@ -385,7 +385,7 @@ def entries(dense: Any, more: Any = None) -> Scattered:
 
 
 def test_entries_above_the_diagonal_are_those_below() -> None:
-    ((full,),) = symmetrised([[entries(np.ones((2, 2)), (np.array([7, 8, 9]), np.array([1, 2, 2])))]], [[(2, 2)]])
+    ((full,),) = symmetrized([[entries(np.ones((2, 2)), (np.array([7, 8, 9]), np.array([1, 2, 2])))]], [[(2, 2)]])
     assert isinstance(full, Scattered) and full.more is not None
     assert full.positions.tolist() == [0, 2, 2, 3]
     # both are the sum of what the one below is the sum of
@@ -394,5 +394,5 @@ def test_entries_above_the_diagonal_are_those_below() -> None:
 
 def test_an_entry_without_another_below_the_diagonal_is_kept() -> None:
     """Patterns hold what may be different from zero, and one of two may be thought to be."""
-    ((found,),) = symmetrised([[entries(np.array([[1, 1, 1], [0, 1, 0], [1, 0, 1]]))]], [[(3, 3)]])
+    ((found,),) = symmetrized([[entries(np.array([[1, 1, 1], [0, 1, 0], [1, 0, 1]]))]], [[(3, 3)]])
     assert isinstance(found, Scattered) and found.positions.tolist() == [0, 1, 4, 3, 4, 5]

@@ -52,7 +52,7 @@ JACOBIANS: dict[str, tuple[Function, tuple[tuple[int, ...], ...], int]] = {
 @pytest.mark.parametrize("format", ["dense", "csr"])
 @pytest.mark.parametrize("name", JACOBIANS)
 def test_jacobians(name: str, format: str) -> None:
-    """A seed for each colour of the sums, one plan and the same bits in both front ends."""
+    """A seed for each color of the sums, one plan and the same bits in both front ends."""
     fn, shapes, seeds = JACOBIANS[name]
     values = points(*shapes)
     plan = tape_plan(fn, *values)

@@ -14,7 +14,7 @@ import tape_api
 from engine.compiler.lowering import lower
 from engine.control.deferred import deferred_op
 from engine.core.trace import needed_nodes
-from engine.jacobian.late_specialisation import LateSparseJacobian
+from engine.jacobian.late_specialization import LateSparseJacobian
 from engine.jacobian.planning import plan
 
 WEIGHTS = np.random.default_rng(0).normal(size=(3, 4))
@@ -138,7 +138,7 @@ def test_again_and_sparse() -> None:
 
 
 def test_what_was_deferred_is_looked_into() -> None:
-    """The third derivatives of a chain of neighbours are as sparse as if shapes had been known."""
+    """The third derivatives of a chain of neighbors are as sparse as if shapes had been known."""
     with tf.Graph().as_default(), tf.Session() as session:
         x = tf.placeholder(tf.float64, [None])
         hessian = tf.hessian(tf.reduce_sum(x[1:] ** 3 * x[:-1] ** 2), x, format="csr")

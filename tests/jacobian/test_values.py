@@ -64,7 +64,7 @@ def doubled(tf: Any, x: Any) -> Any:
     return padded + padded + tf.pad(x, [[0, 2]])
 
 
-def customised(tf: Any, x: Any) -> Any:
+def customized(tf: Any, x: Any) -> Any:
     @tf.custom_gradient
     def tripled(x: Any) -> Any:
         return tf.sin(x), lambda dy: dy * 3.0 * tf.cos(x)
@@ -87,7 +87,7 @@ FUNCTIONS: dict[str, tuple[Function, tuple[tuple[int, ...], ...]]] = {
     "scan": (scanned, ((5,),)),
     "foldl": (lambda tf, x: tf.foldl(lambda a, b: a * b, x), ((5,),)),
     "map_fn": (lambda tf, x: tf.map_fn(lambda a: a * a, x), ((5, 2),)),
-    "custom gradient": (customised, ((4,),)),
+    "custom gradient": (customized, ((4,),)),
     "stop_gradient": (lambda tf, x: tf.stop_gradient(x * x) * x, ((4,),)),
     "sort": (lambda tf, x: tf.sort(x * x), ((5,),)),
     "indices from the data": (lambda tf, x: tf.gather(x, tf.argsort(x)) * x, ((5,),)),

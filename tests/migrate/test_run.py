@@ -136,7 +136,7 @@ print(tape.gradient(y, x).numpy(), tf.__version__[0], Dense is keras.layers.Dens
 """
 
 
-def test_a_program_with_tapes_is_recognised(tmp_path: Path) -> None:
+def test_a_program_with_tapes_is_recognized(tmp_path: Path) -> None:
     assert output(tmp_path, TAPES) == ["6.0 2 True"]
 
 

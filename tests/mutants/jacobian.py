@@ -1,4 +1,4 @@
-"""Mutants of Jacobians: patterns, colourings, plans, their caches and what carries them out."""
+"""Mutants of Jacobians: patterns, colorings, plans, their caches and what carries them out."""
 
 from __future__ import annotations
 
@@ -48,7 +48,7 @@ MUTANTS = (
         ("tests/jacobian/test_values.py::test_complex_ends_are_swept_in_reverse",),
     ),
     Mutant(
-        "rows labelled -1 are the last row",
+        "rows labeled -1 are the last row",
         "engine/jacobian/structure/pattern.py",
         "holes = count > 0 and int(index.min()) < 0",
         "holes = False",
@@ -120,8 +120,8 @@ MUTANTS = (
     Mutant(
         "a plan in the user's hands gives its constants away",
         "engine/jacobian/callable_plan.py",
-        "found: Sequence[Any] = own_results(self.program, arrays, self.program.owners)",
-        "found: Sequence[Any] = self.program(*arrays)",
+        "numbers: Sequence[Any] = own_results(self.program, arrays, self.program.owners)",
+        "numbers: Sequence[Any] = self.program(*arrays)",
         ("tests/jacobian/test_handed_out.py::test_who_changes_what_a_plan_gives_changes_nothing_else",),
     ),
     Mutant(
@@ -202,7 +202,7 @@ MUTANTS = (
         ("tests/jacobian/test_plans.py::test_parts_of_a_source_are_swept_apart",),
     ),
     Mutant(
-        "colours are not used",
+        "colors are not used",
         "engine/jacobian/planning/direction.py",
         "return (None, size) if coloring.count >= size else",
         "return (None, size) if coloring.count else",
@@ -267,27 +267,27 @@ MUTANTS = (
     Mutant(
         "entries of Hessians are read at one of their places",
         "engine/jacobian/coloring/compression.py",
-        "found = np.where(alone[lower], lower, mirrored[lower])",
-        "found = lower",
-        ("tests/jacobian/test_hessian_colours.py::test_they_are_what_plain_sweeps_give",),
+        "entries = np.where(alone[lower], lower, mirrored[lower])",
+        "entries = lower",
+        ("tests/jacobian/test_hessian_colors.py::test_they_are_what_plain_sweeps_give",),
     ),
     Mutant(
-        "only small Hessians are coloured as symmetric ones",
+        "only small Hessians are colored as symmetric ones",
         "engine/jacobian/planning/hessian.py",
         "if whole.nnz > _MOST and not hubs(whole).any():",
         "if whole.nnz > _MOST:",
-        ("tests/jacobian/test_hessian_colours.py::test_large_ones_are_coloured_where_some_variables_meet_all_others",),
+        ("tests/jacobian/test_hessian_colors.py::test_large_ones_are_colored_where_some_variables_meet_all_others",),
     ),
     Mutant(
         "rows of a batch Jacobian have an axis too many while shapes are unknown",
-        "engine/jacobian/late_specialisation.py",
+        "engine/jacobian/late_specialization.py",
         "return (_plus(target, source, 1),)",
         "return (_plus(target, source),)",
         ("tests/jacobian/test_unknown_shapes.py",),
     ),
     Mutant(
         "contents of indices are not known once shapes are",
-        "engine/jacobian/late_specialisation.py",
+        "engine/jacobian/late_specialization.py",
         "            if dtype_of(x).is_integer or (k in asked and not dtype_of(x).is_differentiable)\n",
         "            if dtype_of(x).is_complex\n",
         ("tests/jacobian/test_unknown_shapes.py",),

@@ -1,11 +1,11 @@
-"""Mutants of peeling, colouring, directions, elimination and memory, and of the checks for NaN."""
+"""Mutants of peeling, coloring, directions, elimination and memory, and of the checks for NaN."""
 
 from __future__ import annotations
 
 from tests.mutants.mutant import Mutant
 
 PLANS = "tests/jacobian/test_plans.py::"
-COLOURS = "tests/jacobian/test_coloring.py::"
+COLORS = "tests/jacobian/test_coloring.py::"
 MEMORY = "tests/jacobian/test_memory.py::"
 PASSES = "tests/test_program_passes.py::"
 
@@ -14,8 +14,8 @@ MUTANTS = (
     Mutant(
         "parts of a target that are zeros stand for the last element",
         "engine/jacobian/structure/peeling.py",
-        "                kept = found >= 0\n",
-        "                kept = found >= -1\n",
+        "                kept = positions >= 0\n",
+        "                kept = positions >= -1\n",
         (PLANS + "test_targets_fall_into_parts", "tests/jacobian/test_random_programs.py"),
     ),
     Mutant(
@@ -49,48 +49,48 @@ MUTANTS = (
     Mutant(
         "what is subtracted is added",
         "engine/jacobian/execution/evaluate.py",
-        "flat = [-x if negated else x for x, negated in found]",
-        "flat = [x for x, negated in found]",
+        "flat = [-x if negated else x for x, negated in parts]",
+        "flat = [x for x, negated in parts]",
         ("tests/jacobian/test_sums.py",),
     ),
     Mutant(
         "a multiple is a sum",
         "engine/jacobian/structure/through_sums.py",
-        "return found if 0 < len(found) == len({slot for _, slot, _ in found}) else None",
-        "return found or None",
+        "return operands if 0 < len(operands) == len({slot for _, slot, _ in operands}) else None",
+        "return operands or None",
         ("tests/jacobian/test_sums.py",),
     ),
-    # colouring
+    # coloring
     Mutant(
-        "any cyclic colouring is valid",
+        "any cyclic coloring is valid",
         "engine/jacobian/coloring/compression.py",
         "        if _is_valid(pattern, colors, bound):\n",
         "        if bound:\n",
-        (COLOURS + "test_columns_and_rows_of_any_pattern",),
+        (COLORS + "test_columns_and_rows_of_any_pattern",),
     ),
     Mutant(
         "no formula is tried",
         "engine/jacobian/coloring/compression.py",
         "colors, method = _formula(pattern, bound) or _search(pattern, bound)",
         "colors, method = _search(pattern, bound)",
-        (COLOURS + "test_formulas_are_tried_before_searches",),
+        (COLORS + "test_formulas_are_tried_before_searches",),
     ),
     Mutant(
         "columns without entries take part in sweeps",
         "engine/jacobian/coloring/compression.py",
         "    result[used] = numbers[colors[used]]\n",
         "    result[:] = numbers[np.minimum(colors, len(numbers) - 1)]\n",
-        (COLOURS + "test_columns_without_entries_take_part_in_no_sweep",),
+        (COLORS + "test_columns_without_entries_take_part_in_no_sweep",),
     ),
     Mutant(
-        "no star colouring is looked for",
+        "no star coloring is looked for",
         "engine/jacobian/coloring/compression.py",
         "        best = tried if tried.count < best.count else best\n",
         "        best = best if tried.count else best\n",
-        (COLOURS + "test_a_symmetric_colouring_saves_sweeps",),
+        (COLORS + "test_a_symmetric_coloring_saves_sweeps",),
     ),
     Mutant(
-        "dense rows are not coloured apart",
+        "dense rows are not colored apart",
         "engine/jacobian/coloring/compression.py",
         "        apart = _dense_rows_apart(pattern)\n",
         "        apart = None\n",
@@ -112,7 +112,7 @@ MUTANTS = (
         ("tests/jacobian/test_plans.py",),
     ),
     Mutant(
-        "colours of rows are those of columns",
+        "colors of rows are those of columns",
         "engine/jacobian/planning/direction.py",
         "key = sweep.direction, sweep.end, other\n",
         'key = "reverse", sweep.end, other\n',

@@ -24,7 +24,7 @@ def _greedy(x, times):
 
 
 def _best(x, times):
-    """Of all labellings, the most likely one of each sequence, by adding up all alignments."""
+    """Of all labelings, the most likely one of each sequence, by adding up all alignments."""
     rows, totals = [], []
     for i, n in enumerate(times):
         p = np.exp(x[:n, i]) / np.exp(x[:n, i]).sum(1, keepdims=True)

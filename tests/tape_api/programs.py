@@ -59,7 +59,7 @@ def linear_regression(tf: Any) -> Any:
 
 
 def polynomial_by_optimizer(tf: Any) -> Any:
-    """Minimise a polynomial of two variables with Adam and a callable loss replaced by a tape."""
+    """Minimize a polynomial of two variables with Adam and a callable loss replaced by a tape."""
     x, y = tf.Variable(2.0, name="x"), tf.Variable(-1.0, name="y")
     optimizer = tf.optimizers.Adam(learning_rate=0.1)
     for _ in range(50):
@@ -114,7 +114,7 @@ def keras_model(tf: Any) -> Any:
 
 
 def keras_regression(tf: Any) -> Any:
-    """A subclassed model with a custom layer, SGD with momentum, and a regulariser written by hand."""
+    """A subclassed model with a custom layer, SGD with momentum, and a regularizer written by hand."""
     rng = np.random.default_rng(3)
     x = rng.normal(size=(32, 3)).astype(np.float32)
     y = np.tanh(x @ np.array([[1.0], [-2.0], [0.5]], np.float32))

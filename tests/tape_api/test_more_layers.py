@@ -48,7 +48,7 @@ CASES: dict[str, Case] = {
     "Minimum": (lambda L: L.Minimum(), [X, -X], {}),
     "Dot of matrices": (lambda L: L.Dot(axes=(2, 2)), [X, 2 * X], {}),
     "Dot of vectors": (lambda L: L.Dot(axes=1), [X[:, 0], X[:, 1]], {}),
-    "Dot, normalised": (lambda L: L.Dot(axes=-1, normalize=True), [X[:, 0], X[:, 1]], {}),
+    "Dot, normalized": (lambda L: L.Dot(axes=-1, normalize=True), [X[:, 0], X[:, 1]], {}),
     "Conv1DTranspose": (lambda L: L.Conv1DTranspose(2, 3, strides=2), X, {}),
     "DepthwiseConv2D": (lambda L: L.DepthwiseConv2D(3, depth_multiplier=2), IM, {}),
     "SeparableConv1D": (lambda L: L.SeparableConv1D(4, 2), X, {}),

@@ -1,4 +1,4 @@
-"""Small parts of networks: affine layers, normalisation of neighbouring channels, weighted moments, Poisson losses."""
+"""Small parts of networks: affine layers, normalization of neighboring channels, weighted moments, Poisson losses."""
 
 from __future__ import annotations
 
@@ -104,7 +104,7 @@ def weighted_moments(x: Any, axes: Any, frequency_weights: Any, keepdims: bool =
 
 @operands("x")
 def sufficient_statistics(x: Any, axes: Any, shift: Any = None, keepdims: bool = False) -> tuple[Any, Any, Any, Any]:
-    """What `normalize_moments` makes moments of: count, sum and sum of squares of ``x - shift``, and the shift."""
+    """Sums for `normalize_moments`: count, sum and sum of squares of ``x - shift``, and the shift."""
     moved = x if shift is None else x - shift
     count = reduce_sum(zeros_like(x) + dtype_of(x).as_numpy_dtype(1), axes, keepdims=False)
     whole = count if len(shape_of(count) or ()) == 0 else reduce_mean(count)

@@ -1,4 +1,4 @@
-"""Colours of images: spaces, brightness, contrast; and measures of how alike images are."""
+"""Colors of images: spaces, brightness, contrast; and measures of how alike images are."""
 
 from __future__ import annotations
 
@@ -36,12 +36,12 @@ _FROM_YIQ = [[1, 1, 1], [0.95598634, -0.27201283, -1.10674021], [0.6208248, -0.6
 _FROM_YUV = [[1, 1, 1], [0, -0.394642334, 2.03206185], [1.13988303, -0.58062185, 0]]
 
 
-# ---- colour spaces ---------------------------------------------------------------------------------------------------
+# ---- color spaces ---------------------------------------------------------------------------------------------------
 
 
 @operands("images")
 def rgb_to_grayscale(images: Any) -> Operand:
-    """Images of one channel, the brightness of their colours, in the same dtype.
+    """Images of one channel, the brightness of their colors, in the same dtype.
 
     Examples
     --------
@@ -71,7 +71,7 @@ def _transformed(name: str, matrix: Any) -> Callable[[Any], Operand]:
 
     function.__name__ = function.__qualname__ = name
     before, _, after = name.upper().partition("_TO_")
-    function.__doc__ = f"Colours in the space {after}, from {before}: a product with a matrix."
+    function.__doc__ = f"Colors in the space {after}, from {before}: a product with a matrix."
     return function
 
 
@@ -83,7 +83,7 @@ yuv_to_rgb = _transformed("yuv_to_rgb", _FROM_YUV)
 
 @operands("images")
 def rgb_to_hsv(images: Any) -> Operand:
-    """Hue, saturation and value of colours, all from 0 to 1.
+    """Hue, saturation and value of colors, all from 0 to 1.
 
     Examples
     --------
@@ -106,7 +106,7 @@ def rgb_to_hsv(images: Any) -> Operand:
 
 @operands("images")
 def hsv_to_rgb(images: Any) -> Operand:
-    """Colours of given hue, saturation and value, all from 0 to 1."""
+    """Colors of given hue, saturation and value, all from 0 to 1."""
     h, s, v = channels_of(images, "hsv_to_rgb")
     number = dtype_of(images).as_numpy_dtype
     zero, one = number(0), number(1)
@@ -192,7 +192,7 @@ def per_image_standardization(image: Any) -> Operand:
 
 @operands("images")
 def total_variation(images: Any) -> Operand:
-    """The sum of the absolute differences of neighbouring pixels: one number, or one for each image of a batch.
+    """The sum of the absolute differences of neighboring pixels: one number, or one for each image of a batch.
 
     Examples
     --------

@@ -1,4 +1,4 @@
-"""Connectionist temporal classification: labels without their times, the best labellings, and how far two differ.
+"""Connectionist temporal classification: labels without their times, the best labelings, and how far two differ.
 
 The loss is made of other ops (`dualgrad.extras.ctc_functions`). What is here has no derivative.
 """
@@ -22,7 +22,7 @@ from engine.runtime.errors import InvalidArgumentError
 Indexed = tuple[np.ndarray, np.ndarray, np.ndarray]
 """Indices, values and shape of a sparse matrix whose row is an element of the batch."""
 
-_ALONE = refused("sequences cannot be vectorised: they are a batch already")
+_ALONE = refused("sequences cannot be vectorized: they are a batch already")
 
 
 def _sparse(rows: Sequence[Sequence[int]]) -> Indexed:
@@ -135,7 +135,7 @@ greedy_op = nondifferentiable(
 
 
 class _Beam:
-    """A labelling, and the logarithms of how likely it is if the last time has a blank, a label, or either."""
+    """A labeling, and the logarithms of how likely it is if the last time has a blank, a label, or either."""
 
     __slots__ = ("children", "label", "new", "old", "parent")
 
@@ -158,7 +158,7 @@ def _total(beam: _Beam) -> float:
 
 
 def _searched(scores: np.ndarray, width: int) -> list[_Beam]:
-    """The best labellings of one sequence, the best first. `scores` are logarithms; the last class is the blank."""
+    """The best labelings of one sequence, the best first. `scores` are logarithms; the last class is the blank."""
     root = _Beam(None, -1)
     root.new = (0.0, -np.inf, 0.0)
     beams = [root]
@@ -227,7 +227,7 @@ beam_op = nondifferentiable(
     strict=False,
     args=("inputs", "sequence_length"),
     multi=True,
-    doc="The most likely labellings, found by following the best beginnings.",
+    doc="The most likely labelings, found by following the best beginnings.",
 )
 
 

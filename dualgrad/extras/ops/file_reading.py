@@ -20,7 +20,7 @@ from engine.core.operands import Operand, operands
 from engine.ops.compare import cast
 from engine.runtime.errors import DTypeError, InvalidArgumentError, NotFoundError, ShapeError, UnimplementedError
 
-_one_by_one = refused("files cannot be vectorised; read them one at a time")
+_one_by_one = refused("files cannot be vectorized; read them one at a time")
 
 
 def _a_string(name: str, x: Aval) -> None:
@@ -57,7 +57,7 @@ read_file_op = nondifferentiable(
 
 @operands("filename")
 def read_file(filename: Any) -> Operand:
-    """What is in a file, as a string.
+    """Read a file, as a string.
 
     Raises
     ------
@@ -114,7 +114,7 @@ def decode_png(contents: Any, channels: int = 0, dtype: Any = uint8) -> Operand:
     contents : string scalar
         What is in the file.
     channels : {0, 1, 3, 4}
-        Grey, colours, colours and opacity; 0: as in the file.
+        Gray, colors, colors and opacity; 0: as in the file.
     dtype : {uint8}
 
     Returns
@@ -182,7 +182,7 @@ def encode_png(image: Any, compression: int = -1) -> Operand:
     Parameters
     ----------
     image : uint8 or uint16 value, shape (..., height, width, channels)
-        Of one to four channels: grey, grey and opacity, colours, colours and opacity.
+        Of one to four channels: gray, gray and opacity, colors, colors and opacity.
     compression : int
         From 0 (none) to 9; -1: as usual. Accepted for compatibility: all files hold the same pixels.
 

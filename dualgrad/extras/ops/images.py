@@ -75,7 +75,7 @@ def convert_image_dtype(image: Any, dtype: Any, saturate: bool = False) -> Opera
 
 
 def as_floats(image: Any) -> Operand:
-    """Pixels in single or half precision, in which functions of colours compute."""
+    """Pixels in single or half precision, in which functions of colors compute."""
     return image if dtype_of(image) in (float16, float32) else convert_image_dtype(image, float32)
 
 
@@ -315,7 +315,7 @@ def crop_and_resize(
     return where(expand_dims(inside, -1), found, outside)
 
 
-# ---- differences between neighbours ----------------------------------------------------------------------------------
+# ---- differences between neighbors ----------------------------------------------------------------------------------
 
 
 @operands("image")

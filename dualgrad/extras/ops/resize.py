@@ -97,7 +97,7 @@ def _interpolated(images: Any, size: int, wanted: int, axis: int, scale: np.floa
 
 
 def _area_weights(size: int, wanted: int, scale: np.float32) -> np.ndarray:
-    """What of each row or column lies in each one of the result."""
+    """The part of each row or column that lies in each one of the result."""
     weights = np.zeros((wanted, size), np.float32)
     for i in range(wanted):
         start, end = np.float32(i) * scale, np.float32(i + 1) * scale
@@ -153,7 +153,7 @@ _KERNELS: dict[str, tuple[float, Callable[[np.ndarray], np.ndarray]]] = {
     _GAUSSIAN: (1.5, lambda x: np.where(x >= 1.5, 0, np.exp(-2 * x * x))),
     _MITCHELL: (2.0, _mitchell),
 }
-"""Radius and shape of the kernels of the methods that may look further than their neighbours."""
+"""Radius and shape of the kernels of the methods that may look further than their neighbors."""
 
 
 def _kernel_weights(size: int, wanted: int, method: str, antialias: bool) -> np.ndarray:

@@ -196,7 +196,7 @@ def substr(input: Any, pos: Any, len: Any, unit: str = "BYTE") -> Operand:
 
 @operands("input")
 def regex_replace(input: Any, pattern: Any, rewrite: Any, replace_global: bool = True) -> Operand:
-    r"""What matches a pattern, replaced; ``\1`` in `rewrite` stands for the first group, ``\0`` for all that matched.
+    r"""Replace what matches a pattern; ``\1`` in `rewrite` stands for the first group, ``\0`` for all that matched.
 
     Examples
     --------
@@ -368,7 +368,7 @@ def _reduce_join_abstract(x: Aval, *, axes: tuple[int, ...], keepdims: bool, sep
     return Aval(tuple(dims), string)
 
 
-_one_by_one = refused("strings cannot be vectorised; treat them before")
+_one_by_one = refused("strings cannot be vectorized; treat them before")
 
 
 reduce_join_op = nondifferentiable(

@@ -1,4 +1,4 @@
-"""Small colour images in ten classes: 50,000 of 32 by 32 pixels to train with, 10,000 to test."""
+"""Small color images in ten classes: 50,000 of 32 by 32 pixels to train with, 10,000 to test."""
 
 from __future__ import annotations
 

@@ -12,7 +12,7 @@ from engine.runtime.errors import DataLossError
 
 
 def _array(name: str, rank: int) -> np.ndarray:
-    """What an IDX file holds."""
+    """The array in an IDX file."""
     path = fetched(name, BASE + name, cache_subdir="datasets/fashion-mnist")
     with limits.damage(path), gzip.open(path) as file:
         data = file.read(limits.most_bytes(path) + 1)

@@ -1,4 +1,4 @@
-"""Reviews of films as lists of numbers of words, and whether they are favourable."""
+"""Reviews of films as lists of numbers of words, and whether they are favorable."""
 
 from __future__ import annotations
 

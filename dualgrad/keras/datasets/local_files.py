@@ -1,4 +1,4 @@
-"""What the loaders share: where the files are, and how they are read."""
+"""Files of the loaders: where they are, and how they are read."""
 
 from __future__ import annotations
 

@@ -15,7 +15,7 @@ from engine.core.value import dtype_of, shape_of
 from engine.core.variable import Variable
 
 _FAR_BELOW = -1e9
-"""What stands for the scores of steps that must not be attended to, so that their weights are 0."""
+"""The score that stands for steps that must not be attended to, so that their weights are 0."""
 
 
 class EinsumDense(Layer):
@@ -278,7 +278,7 @@ class MultiHeadAttention(Layer):
     def _allowed(
         query: Any, value: Any, query_mask: Any, value_mask: Any, key_mask: Any, given: Any, causal: bool
     ) -> Operand | None:
-        """What may be attended to: where all masks are true."""
+        """The mask of what may be attended to: where all masks are true."""
         masks = [] if given is None else [tf.cast(given, "bool")]
         if query_mask is not None:
             masks.append(tf.expand_dims(tf.cast(query_mask, "bool"), -1))

@@ -28,7 +28,7 @@ from engine.core.variable import Variable as EngineVariable
 
 
 class _Context(threading.local):
-    """What calls of layers hand on to the layers they call."""
+    """Settings that calls of layers hand on to the layers they call."""
 
     training: bool | None = None
     symbolic: bool = False
@@ -217,7 +217,7 @@ class Layer(Bound, Configured, Module):
 
         With what `keras.Input` gives, the call is remembered for ``Model(inputs, outputs)``.
         """
-        self._check_initialised()
+        self._check_initialized()
         if not _context.symbolic and self.host.symbols.are_among((args, kwargs)):
             call = Call(self, (args, kwargs))
             with symbolic(True):
@@ -312,7 +312,7 @@ class Layer(Bound, Configured, Module):
         if "_restoring" in vars(self):
             go_on(self)
 
-    def _check_initialised(self) -> None:
+    def _check_initialized(self) -> None:
         if "_added" not in vars(self):
             raise RuntimeError(f"In layer {type(self).__name__}, you forgot to call `super().__init__()` in `__init__`")
 
@@ -320,7 +320,7 @@ class Layer(Bound, Configured, Module):
 
     def _members(self) -> list[Any]:
         """Weights and layers, in the order in which they were made."""
-        self._check_initialised()
+        self._check_initialized()
         return list(held_by(vars(self).values()))
 
     def _parts(self) -> tuple[list[Any], list[Layer]]:
@@ -416,7 +416,7 @@ class Layer(Bound, Configured, Module):
 
     @property
     def output(self) -> Any:
-        """What came of it."""
+        """The output of the only call."""
         return self._called().result
 
     @property
@@ -431,7 +431,7 @@ class Layer(Bound, Configured, Module):
 
     @classmethod
     def _signatures(cls) -> list[Callable[..., Any]]:
-        """What takes the layer's arguments: its ``__init__``, and those of the classes above."""
+        """The functions that take the layer's arguments: its ``__init__``, and those of the classes above."""
         kinds = cls.__mro__
         return [vars(kind)["__init__"] for kind in kinds[: kinds.index(Layer)] if "__init__" in vars(kind)]
 

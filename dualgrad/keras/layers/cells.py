@@ -15,7 +15,7 @@ from engine.core.variable import Variable
 
 
 class WeightedCell(Layer):
-    """What the cells have in common: weights for inputs and for the state, biases, dropout."""
+    """The base of the cells: weights for inputs and for the state, biases, dropout."""
 
     parts: int
     """How many matrices of `units` columns the kernels consist of."""

@@ -37,7 +37,7 @@ def format_of(rank: int, channels_first: bool) -> str:
 
 
 class _Convolution(Layer):
-    """What the convolutional layers have in common: their arguments, the bias and the activation."""
+    """The base of the convolutional layers: their arguments, the bias and the activation."""
 
     rank: int
     bias: Variable | None

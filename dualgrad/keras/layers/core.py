@@ -379,11 +379,11 @@ class Lambda(Layer):
         return cls(function, **deserialized({k: x for k, x in config.items() if k != "function"}))
 
     def call(self, inputs: Any) -> Operand:
-        """What the function returns."""
+        """Call the function."""
         return self.function(inputs, **self.arguments)
 
     def compute_mask(self, inputs: Any, previous_mask: Any = None) -> Any:
-        """What `mask` says."""
+        """The mask that `mask` gives."""
         return self.mask(inputs, previous_mask) if callable(self.mask) else self.mask
 
 

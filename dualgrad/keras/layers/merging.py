@@ -15,7 +15,7 @@ from engine.core.value import shape_of
 
 
 class _Merge(Layer):
-    """What the layers that combine a list of inputs element by element have in common."""
+    """The base of the layers that combine a list of inputs element by element."""
 
     def call(self, inputs: Any) -> Operand:
         """The combination, with broadcasting."""

@@ -1,4 +1,4 @@
-"""Layers that normalise: `BatchNormalization`, `LayerNormalization`."""
+"""Layers that normalize: `BatchNormalization`, `LayerNormalization`."""
 
 from __future__ import annotations
 
@@ -85,7 +85,7 @@ class BatchNormalization(Layer):
                 setattr(self, name, weight)
 
     def call(self, inputs: Any, training: bool = False) -> Operand:
-        """The inputs, normalised by the batch while training, else by the moving averages."""
+        """The inputs, normalized by the batch while training, else by the moving averages."""
         dims = shape_of(inputs) or ()
         rank = len(dims)
         axis = self.axis % rank
@@ -169,7 +169,7 @@ class LayerNormalization(Layer):
                 setattr(self, name, self.add_weight(shape=(size,), initializer=initializer, name=name))
 
     def call(self, inputs: Any) -> Operand:
-        """The inputs, normalised."""
+        """The inputs, normalized."""
         mean, variance = tf.moments(inputs, axes=[-1], keepdims=True)
         return tf.batch_normalization(inputs, mean, variance, self.beta, self.gamma, self.epsilon)
 

@@ -13,7 +13,7 @@ from engine.core.value import dtype_of
 
 
 class _Pooling(Layer):
-    """What the layers that pool windows have in common."""
+    """The base of the layers that pool windows."""
 
     rank: int
     function: str
@@ -104,7 +104,7 @@ class AveragePooling3D(_AveragePooling):
 
 
 class _GlobalPooling(Layer):
-    """What the layers that pool all points have in common."""
+    """The base of the layers that pool all points."""
 
     rank: int
     function: str

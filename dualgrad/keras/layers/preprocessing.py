@@ -103,7 +103,7 @@ class Normalization(Layer):
 
     @property
     def mean(self) -> Operand:
-        """What is subtracted, with the rank of the inputs."""
+        """The mean that is subtracted, with the rank of the inputs."""
         return self._known(self.input_mean, "adapt_mean")
 
     @property
@@ -112,7 +112,7 @@ class Normalization(Layer):
         return self._known(self.input_variance, "adapt_variance")
 
     def call(self, inputs: Any) -> Operand:
-        """The inputs, normalised."""
+        """The inputs, normalized."""
         scale, x = tf.maximum(tf.sqrt(self.variance), epsilon()), tf.cast(inputs, self._dtype)
         return self.mean + x * scale if self.invert else (x - self.mean) / scale
 

@@ -157,7 +157,7 @@ class RNN(Layer):
 
     @property
     def states(self) -> list[Any]:
-        """What is kept between calls, if `stateful`."""
+        """The states that are kept between calls, if `stateful`."""
         return list(self._between.states)
 
     def reset_states(self) -> None:

@@ -62,7 +62,7 @@ class _Spatial(Layer):
         self._first = channels_are_first(type(self).__name__, data_format)
 
     def _in_all(self, spatial: list[Any], rest: Any) -> list[Any]:
-        """What holds for each dimension: `rest` for batch and channels."""
+        """The setting for each dimension: `rest` for batch and channels."""
         return [rest, rest, *spatial] if self._first else [rest, *spatial, rest]
 
 

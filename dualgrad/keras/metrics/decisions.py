@@ -16,7 +16,7 @@ from engine.core.value import shape_of
 from engine.core.variable import Variable
 
 _LEAST = -1e10
-"""What predictions that are not among the largest count as."""
+"""The score of predictions that are not among the largest."""
 
 
 class _Decisions(Metric):

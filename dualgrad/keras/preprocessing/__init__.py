@@ -1,4 +1,4 @@
-"""What is done to data before a model sees it: ``tf.keras.preprocessing``."""
+"""Preparation of data before a model sees it: ``tf.keras.preprocessing``."""
 
 from __future__ import annotations
 

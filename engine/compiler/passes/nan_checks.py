@@ -39,7 +39,7 @@ class Speculation:
 
 
 def check(x: Any) -> None:
-    """Raise NotFinite if there is a NaN (or, among complex numbers, an infinity)."""
+    """Raise `SpeculationFailed` if there is a NaN (or, among complex numbers, an infinity)."""
     if has_nan(x):
         raise SpeculationFailed
 

@@ -1,4 +1,4 @@
-"""Colouring: which columns or rows one sweep carries together.
+"""Coloring: which columns or rows one sweep carries together.
 
-In: a sparsity pattern. Out: a colour per column or row.
+In: a sparsity pattern. Out: a color per column or row.
 """

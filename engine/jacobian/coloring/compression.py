@@ -1,15 +1,15 @@
 """Which columns (rows) of a sparse Jacobian one sweep can carry together, and where its entries are then read.
 
-A forward sweep gives ``J @ s``. Columns of one *colour* share no row, so the sum of their seeds is one seed, and each
-entry of theirs stands alone in the product: ``product[colour of the column, row]`` (Curtis, Powell and Reid [1]_). Rows
-and reverse sweeps are the same of the transpose. A symmetric matrix needs fewer colours, since an entry may be read at
+A forward sweep gives ``J @ s``. Columns of one *color* share no row, so the sum of their seeds is one seed, and each
+entry of theirs stands alone in the product: ``product[color of the column, row]`` (Curtis, Powell and Reid [1]_). Rows
+and reverse sweeps are the same of the transpose. A symmetric matrix needs fewer colors, since an entry may be read at
 either of its two places (Coleman and Moré [3]_). A few dense rows or columns want sweeps of both kinds (Coleman and
 Verma [4]_); `engine.jacobian.planning.direction` decides that.
 
-A row with k entries needs k colours, and how many more are needed is hard to find out. So this tries, until that bound
-is reached: formulas (`engine.jacobian.coloring.lattice`), then greedy colourings (`engine.jacobian.coloring.greedy`),
+A row with k entries needs k colors, and how many more are needed is hard to find out. So this tries, until that bound
+is reached: formulas (`engine.jacobian.coloring.lattice`), then greedy colorings (`engine.jacobian.coloring.greedy`),
 then to improve on the best. All of it takes time and memory proportional to the number of entries, and gives the same
-colours every time.
+colors every time.
 
 References
 ----------
@@ -33,11 +33,12 @@ from scipy.sparse import csr_array
 from engine.jacobian.coloring.greedy import improve, sequential, star
 from engine.jacobian.coloring.lattice import conflicts, entry_rows, lattice, positions
 from engine.runtime.errors import InvalidArgumentError
+from engine.runtime.tuning import TUNING
 
-SMALL = 200_000  # entries below which time hardly matters, and more is tried
-SMALL_GRAPH = 1_000_000  # entries up to which a star colouring is looked for, in a Python loop
-MASKS = 512  # bits for each entry that such loops may hold
-PATIENCE = 4  # visits to each entry, in search of fewer colours
+SMALL = TUNING.coloring_entries  # entries below which time hardly matters, and more is tried
+SMALL_GRAPH = TUNING.star_coloring_entries  # entries up to which a star coloring is looked for, in a Python loop
+MASKS = TUNING.coloring_masks  # bits for each entry that such loops may hold
+PATIENCE = TUNING.coloring_visits  # visits to each entry, in search of fewer colors
 
 
 @dataclass(frozen=True, eq=False)
@@ -47,10 +48,10 @@ class Coloring:
     Parameters
     ----------
     colors : array of int32
-        The colour of each column; -1 for one without entries (or whose entries are all read elsewhere): it takes part
+        The color of each column; -1 for one without entries (or whose entries are all read elsewhere): it takes part
         in no sweep.
     count : int
-        Number of colours, which is the number of sweeps.
+        Number of colors, which is the number of sweeps.
     method : str
         How it was found.
     """
@@ -64,7 +65,7 @@ class Coloring:
 
 
 def color_columns(pattern: csr_array) -> Coloring:
-    """Colour columns so that no two of one colour share a row.
+    """Color columns so that no two of one color share a row.
 
     Parameters
     ----------
@@ -87,12 +88,12 @@ def color_columns(pattern: csr_array) -> Coloring:
 
 
 def color_rows(pattern: csr_array) -> Coloring:
-    """Colour rows so that no two of one colour share a column: `color_columns` of the transpose."""
+    """Color rows so that no two of one color share a column: `color_columns` of the transpose."""
     return color_columns(pattern.T.tocsr())
 
 
 def _formula(pattern: csr_array, bound: int) -> tuple[np.ndarray, str] | None:
-    """A colouring with `bound` colours that is found at once, if there is one."""
+    """A coloring with `bound` colors that is found at once, if there is one."""
     for colors, method in (positions(pattern), "positions in a row"), (np.arange(pattern.shape[1]) % bound, "cyclic"):
         if _is_valid(pattern, colors, bound):
             return colors, method
@@ -100,10 +101,10 @@ def _formula(pattern: csr_array, bound: int) -> tuple[np.ndarray, str] | None:
 
 
 def _search(pattern: csr_array, bound: int) -> tuple[np.ndarray, str]:
-    """The best colouring found: by a lattice, one column after the other, and from there."""
-    found = lattice(pattern, bound, 2 * bound + 2)
-    if found is not None and (found[1] == bound or (pattern.nnz > SMALL and found[1] <= 1.5 * bound + 1)):
-        return found[0], "lattice"
+    """The best coloring found: by a lattice, one column after the other, and from there."""
+    formula = lattice(pattern, bound, 2 * bound + 2)
+    if formula is not None and (formula[1] == bound or (pattern.nnz > SMALL and formula[1] <= 1.5 * bound + 1)):
+        return formula[0], "lattice"
     if not _masks_fit(pattern, bound):
         apart = _dense_rows_apart(pattern)
         return (np.arange(pattern.shape[1]), "distinct") if apart is None else (apart, "dense rows apart")
@@ -112,28 +113,28 @@ def _search(pattern: csr_array, bound: int) -> tuple[np.ndarray, str]:
     if pattern.nnz <= SMALL:
         orders.append(_largest_first(pattern, rows_of))
     starts = [(sequential(rows_of, order), "greedy") for order in orders]
-    if found is not None:
-        starts.insert(0, (found[0], "lattice"))
+    if formula is not None:
+        starts.insert(0, (formula[0], "lattice"))
     start, method = min(starts, key=lambda start: start[0].max())
     better = improve(rows_of, start, bound, PATIENCE * (pattern.nnz + SMALL))
     return (better, f"{method}, improved") if better.max() < start.max() else (start, method)
 
 
 def _masks_fit(pattern: csr_array, count: int) -> bool:
-    """Whether a bit for each row and colour takes little memory beside the entries."""
+    """Whether a bit for each row and color takes little memory beside the entries."""
     return pattern.shape[0] * count <= MASKS * (pattern.nnz + SMALL)
 
 
 def _largest_first(pattern: csr_array, rows_of: csr_array) -> np.ndarray:
-    """Columns by the number of their neighbours, those in several rows counted several times."""
+    """Columns by the number of their neighbors, those in several rows counted several times."""
     ones = csr_array((np.ones(pattern.nnz, np.int64), rows_of.indices, rows_of.indptr), shape=rows_of.shape)
     return np.argsort(-(ones @ np.diff(pattern.indptr)), kind="stable")
 
 
 def _dense_rows_apart(pattern: csr_array) -> np.ndarray | None:
-    """Colour the columns of a few very long rows apart, each class of the rest being split; None where it is no good.
+    """Color the columns of a few very long rows apart, each class of the rest being split; None where it is no good.
 
-    The colours are at most those of the other rows and one for each entry of the long rows.
+    The colors are at most those of the other rows and one for each entry of the long rows.
     """
     lengths = np.diff(pattern.indptr)
     limit, cost = _threshold(lengths, lengths, weight=2.0)  # the rest may well take twice its bound
@@ -145,14 +146,14 @@ def _dense_rows_apart(pattern: csr_array) -> np.ndarray | None:
     inside = np.flatnonzero(dense)
     inside = inside[np.argsort(classes[inside], kind="stable")]
     sizes = np.bincount(classes[inside], minlength=int(classes.max()) + 1)
-    room = np.maximum(sizes, 1)  # a class without such columns keeps its colour
+    room = np.maximum(sizes, 1)  # a class without such columns keeps its color
     colors = (np.cumsum(room) - room)[classes]
     colors[inside] += np.arange(len(inside)) - (np.cumsum(sizes) - sizes)[classes[inside]]
     return colors
 
 
 def _threshold(lengths: np.ndarray, prices: np.ndarray, weight: float = 1.0) -> tuple[int, float]:
-    """The limit t that minimises ``weight * t`` + the sum of the prices of what is longer than t, and the minimum."""
+    """The limit t that minimizes ``weight * t`` + the sum of the prices of what is longer than t, and the minimum."""
     order = np.argsort(lengths, kind="stable")
     limits = lengths[order]
     total = np.cumsum(prices[order])
@@ -163,7 +164,7 @@ def _threshold(lengths: np.ndarray, prices: np.ndarray, weight: float = 1.0) -> 
 
 
 def _is_valid(pattern: csr_array, colors: np.ndarray, count: int) -> bool:
-    """Whether a colouring is valid; a few rows tell most that are not."""
+    """Whether a coloring is valid; a few rows tell most that are not."""
     some = pattern[: 1 + 1000 // count]
     return not conflicts(some, colors, count).size and not conflicts(pattern, colors, count).size
 
@@ -182,12 +183,12 @@ def _same(one: csr_array, other: csr_array) -> bool:
 
 
 def _longest(pattern: csr_array) -> int:
-    """The largest number of entries in a row, which is a lower bound on the number of colours."""
+    """The largest number of entries in a row, which is a lower bound on the number of colors."""
     return int(np.diff(pattern.indptr).max(initial=0))
 
 
 def _coloring(colors: np.ndarray, used: np.ndarray, method: str) -> Coloring:
-    """Drop colours that no used column has."""
+    """Drop colors that no used column has."""
     kept = np.zeros(int(colors.max(initial=-1)) + 1, np.bool_)
     kept[colors[used]] = True
     numbers = np.cumsum(kept, dtype=np.int32) - np.int32(1)
@@ -200,9 +201,9 @@ def _coloring(colors: np.ndarray, used: np.ndarray, method: str) -> Coloring:
 
 
 def color_symmetric(pattern: csr_array, most: int = SMALL_GRAPH) -> Coloring:
-    """Colour a symmetric pattern so that each entry, or its mirror image, stands alone in its row of the products.
+    """Color a symmetric pattern so that each entry, or its mirror image, stands alone in its row of the products.
 
-    A star colouring has this property whatever entries the diagonal has, and so has a colouring of the columns. The
+    A star coloring has this property whatever entries the diagonal has, and so has a coloring of the columns. The
     former is looked for in patterns of at most so many entries.
 
     Raises
@@ -221,8 +222,8 @@ def color_symmetric(pattern: csr_array, most: int = SMALL_GRAPH) -> Coloring:
     mirrored = pattern.T.tocsr()
     if not _same(pattern, mirrored):
         raise InvalidArgumentError(f"color_symmetric: expected a symmetric pattern, got one of shape {pattern.shape}")
-    found = hubs(pattern)
-    best = _hubs_apart(pattern, found) if np.any(found) else color_columns(pattern)
+    long_rows = hubs(pattern)
+    best = _hubs_apart(pattern, long_rows) if np.any(long_rows) else color_columns(pattern)
     if pattern.nnz > most or not _masks_fit(pattern, best.count) or best.count <= _star_bound(pattern):
         return best
     graph = _without_diagonal(pattern)
@@ -246,10 +247,10 @@ def readable_entries(pattern: csr_array, coloring: Coloring) -> np.ndarray:
     alone = _alone(rows * max(coloring.count, 1) + coloring.colors[columns].astype(np.intp), pattern)
     mirrored = csr_array((own, pattern.indices, pattern.indptr), shape=pattern.shape).T.tocsr().data
     lower = np.where(rows >= columns, own, mirrored)
-    found = np.where(alone[lower], lower, mirrored[lower])
-    if not alone[found].all():
-        raise InvalidArgumentError("readable_entries: the colouring is not one of this pattern")
-    return found
+    entries = np.where(alone[lower], lower, mirrored[lower])
+    if not alone[entries].all():
+        raise InvalidArgumentError("readable_entries: the coloring is not one of this pattern")
+    return entries
 
 
 def _alone(places: np.ndarray, pattern: csr_array) -> np.ndarray:
@@ -271,7 +272,7 @@ def _without_diagonal(pattern: csr_array) -> csr_array:
 
 
 def _star_bound(pattern: csr_array) -> int:
-    """A lower bound on the number of colours, where the diagonal is full (else 1)."""
+    """A lower bound on the number of colors, where the diagonal is full (else 1)."""
     graph = _without_diagonal(pattern)
     size, edges = pattern.shape[0], graph.nnz // 2
     if pattern.nnz - graph.nnz < size or not size:
@@ -280,7 +281,7 @@ def _star_bound(pattern: csr_array) -> int:
     busiest = int(np.argmax(degrees))
     group = pattern.indices[pattern.indptr[busiest] : pattern.indptr[busiest + 1]]
     if pattern[group][:, group].nnz == len(group) ** 2:
-        return len(group)  # each of a clique has a colour of its own
+        return len(group)  # each of a clique has a color of its own
     count = 2 if edges else 1
     if np.any((degrees[entry_rows(graph)] > 1) & (degrees[graph.indices] > 1)):
         count = 3  # a triangle, or a path on four vertices
@@ -290,14 +291,14 @@ def _star_bound(pattern: csr_array) -> int:
 
 
 def hubs(pattern: csr_array) -> np.ndarray:
-    """The rows so long that it pays to give each a colour of its own, by which the whole row and column are read."""
+    """The rows so long that it pays to give each a color of its own, by which the whole row and column are read."""
     lengths = np.diff(pattern.indptr)
     limit, bound = _threshold(lengths, np.ones_like(lengths)) if lengths.size else (0, 0.0)
     return (lengths > limit) & (2 * bound <= _longest(pattern))
 
 
 def _hubs_apart(pattern: csr_array, apart: np.ndarray) -> Coloring:
-    """A colour for each hub, and a colouring of the columns of the rest."""
+    """A color for each hub, and a coloring of the columns of the rest."""
     rest = color_columns(pattern[~apart][:, ~apart])
     colors = np.zeros(len(apart), np.int64)
     colors[apart] = np.arange(np.count_nonzero(apart))

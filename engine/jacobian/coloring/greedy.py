@@ -1,12 +1,12 @@
-"""Greedy colourings: one column after the other, each in the first colour that its rows leave free.
+"""Greedy colorings: one column after the other, each in the first color that its rows leave free.
 
-`sequential` is the method of Curtis, Powell and Reid as Coleman and Moré read it: greedy colouring of the graph whose
+`sequential` is the method of Curtis, Powell and Reid as Coleman and Moré read it: greedy coloring of the graph whose
 vertices are the columns, two of them adjacent where they share a row. That graph is never built; a row remembers the
-colours of its columns as the bits of one integer.
+colors of its columns as the bits of one integer.
 
-That loop runs in Python, at a fraction of a microsecond for each entry. A colour class can be coloured anew all at
-once, since its columns share no row. So `improve`, the iterated greedy of Culberson, is vectorised: each pass takes the
-classes of the last colouring in another order, and never needs more colours.
+That loop runs in Python, at a fraction of a microsecond for each entry. A color class can be colored anew all at
+once, since its columns share no row. So `improve`, the iterated greedy of Culberson, is vectorized: each pass takes the
+classes of the last coloring in another order, and never needs more colors.
 
 References
 ----------
@@ -25,12 +25,14 @@ from itertools import pairwise
 import numpy as np
 from scipy.sparse import csr_array
 
-CHUNK = 2**20  # entries that become Python integers at a time
+from engine.runtime.tuning import TUNING
+
+CHUNK = TUNING.coloring_chunk  # entries that become Python integers at a time
 WORD = 64  # bits
 
 
 def sequential(rows_of: csr_array, order: np.ndarray) -> np.ndarray:
-    """Colour the rows of `rows_of` (columns of the pattern, transposed) in the given order, first fit."""
+    """Color the rows of `rows_of` (columns of the pattern, transposed) in the given order, first fit."""
     taken = [0] * rows_of.shape[1]
     colors = np.zeros(rows_of.shape[0], np.int64)
     for part in np.array_split(order, rows_of.nnz // CHUNK + 1):
@@ -40,7 +42,7 @@ def sequential(rows_of: csr_array, order: np.ndarray) -> np.ndarray:
 
 
 def _first_free(entries: list[int], starts: list[int], taken: list[int]) -> list[int]:
-    """The first free colour of each column in turn, which its rows then take."""
+    """The first free color of each column in turn, which its rows then take."""
     colors = []
     for start, end in pairwise(starts):
         rows = entries[start:end]
@@ -62,9 +64,9 @@ def _entries(rows_of: csr_array, columns: np.ndarray) -> tuple[np.ndarray, np.nd
 
 
 def improve(rows_of: csr_array, colors: np.ndarray, bound: int, budget: float) -> np.ndarray:
-    """Fewer colours, or as many, from a valid colouring: passes until `bound` colours are reached or `budget` is spent.
+    """Fewer colors, or as many, from a valid coloring: passes until `bound` colors are reached or `budget` is spent.
 
-    The budget is counted in entries visited and not in seconds, so that the outcome is always the same. (A colour
+    The budget is counted in entries visited and not in seconds, so that the outcome is always the same. (A color
     class visited costs as much as a few thousand entries.)
     """
     best, count, stalled = colors, int(colors.max()) + 1, 0
@@ -91,24 +93,24 @@ def _orders() -> Iterator[Callable[[np.ndarray], np.ndarray]]:
 
 
 def _first_fit(rows_of: csr_array, colors: np.ndarray, order: np.ndarray) -> np.ndarray:
-    """Greedy colouring, class after class: 64 colours at a time, then the columns for which they did not suffice."""
+    """Greedy coloring, class after class: 64 colors at a time, then the columns for which they did not suffice."""
     rank = np.empty(len(order), np.int64)
     rank[order] = np.arange(len(order))
     left = np.flatnonzero(np.diff(rows_of.indptr))
     left = left[np.argsort(rank[colors[left]], kind="stable")]
-    found = np.zeros_like(colors)
+    first = np.zeros_like(colors)
     base = 0
     while left.size:
         bits = _first_bits(rows_of, left, rank[colors[left]])
         placed = bits < WORD
-        found[left[placed]] = base + bits[placed]
+        first[left[placed]] = base + bits[placed]
         left = left[~placed]
         base += WORD
-    return found
+    return first
 
 
 def _first_bits(rows_of: csr_array, columns: np.ndarray, classes: np.ndarray) -> np.ndarray:
-    """For columns sorted by class the first free colour of 64, or 64 where there is none."""
+    """For columns sorted by class the first free color of 64, or 64 where there is none."""
     entries, starts = _entries(rows_of, columns)
     rows = rows_of.indices[entries]
     lengths = np.diff(rows_of.indptr)[columns]
@@ -129,25 +131,25 @@ def _first_bits(rows_of: csr_array, columns: np.ndarray, classes: np.ndarray) ->
 
 
 def star(graph: csr_array, order: np.ndarray) -> np.ndarray:
-    """Star colouring of a graph (symmetric, no diagonal), greedy in the given order, in time linear in its edges.
+    """Star coloring of a graph (symmetric, no diagonal), greedy in the given order, in time linear in its edges.
 
-    Adjacent vertices differ, and every path on four vertices has three colours at least. In other words: each pair of
-    colour classes spans stars. The bits in `around` are the colours that occur around a vertex, those in `often` occur
-    there twice, and `hubs` holds for a vertex the colours of stars in which it is one of several leaves.
+    Adjacent vertices differ, and every path on four vertices has three colors at least. In other words: each pair of
+    color classes spans stars. The bits in `around` are the colors that occur around a vertex, those in `often` occur
+    there twice, and `hubs` holds for a vertex the colors of stars in which it is one of several leaves.
     """
     starts, entries = graph.indptr.tolist(), graph.indices.tolist()
     color, around, often, hubs = ([0] * graph.shape[0] for _ in range(4))
     for vertex in order.tolist():
-        neighbours = entries[starts[vertex] : starts[vertex + 1]]
+        neighbors = entries[starts[vertex] : starts[vertex + 1]]
         twice = often[vertex]
         mask = around[vertex]
-        for w in neighbours:
+        for w in neighbors:
             mask |= hubs[w]
             if color[w] & twice:
                 mask |= around[w]
         lowest = ~mask & (mask + 1)
         color[vertex] = lowest
-        for w in neighbours:
+        for w in neighbors:
             if color[w] & twice:
                 hubs[w] |= lowest
             if not around[w] & lowest:

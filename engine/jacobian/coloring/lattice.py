@@ -1,9 +1,9 @@
-"""Colourings given by a formula: exact or nearly so on structured patterns, and found in a few passes over the entries.
+"""Colorings given by a formula: exact or nearly so on structured patterns, and found in a few passes over the entries.
 
 Two formulas catch most patterns that programs have. A column's *position* within its rows: residuals built from the
 same operands in the same order (bundle adjustment, blocks on a diagonal). And a *lattice*: the column number, or its
-digits on a grid, weighted and taken modulo the number of colours (bands, stencils on grids of any dimension, periodic
-or not, several fields to a point). Perfect colourings of infinite grids are of this form, see Goldfarb and Toint,
+digits on a grid, weighted and taken modulo the number of colors (bands, stencils on grids of any dimension, periodic
+or not, several fields to a point). Perfect colorings of infinite grids are of this form, see Goldfarb and Toint,
 "Optimal estimation of Jacobian and Hessian matrices that arise in finite difference calculations", Math. Comp. 43
 (1984). Nobody says what the grid is: its strides are looked for among the distances between entries of a row.
 
@@ -21,7 +21,7 @@ from scipy.sparse import csr_array
 SAMPLE = 128  # rows from which a lattice is proposed
 PAIRS = 20_000  # pairs of entries looked at, at most
 STRIDES = 5  # candidates for the strides of a grid
-SEARCH = 4096  # weights tried per grid and number of colours
+SEARCH = 4096  # weights tried per grid and number of colors
 IRREGULAR = 64  # distances, of which more than half are met only once, and no lattice is looked for
 REPAIRS = 12  # rows that contradict a proposal may join the sample so many times
 
@@ -32,7 +32,7 @@ def entry_rows(pattern: csr_array) -> np.ndarray:
 
 
 def conflicts(pattern: csr_array, colors: np.ndarray, count: int) -> np.ndarray:
-    """The rows in which two columns have the same colour, ascending."""
+    """The rows in which two columns have the same color, ascending."""
     rows, nnz = pattern.shape[0], pattern.nnz
     keys = entry_rows(pattern) * count + colors[pattern.indices]
     if rows * count <= 8 * nnz + 2**16:
@@ -46,7 +46,7 @@ def conflicts(pattern: csr_array, colors: np.ndarray, count: int) -> np.ndarray:
 
 
 def positions(pattern: csr_array) -> np.ndarray:
-    """Colour each column by the last position at which it stands in a row; not always valid."""
+    """Color each column by the last position at which it stands in a row; not always valid."""
     place = np.arange(pattern.nnz) - np.repeat(pattern.indptr[:-1], np.diff(pattern.indptr))
     colors = np.zeros(pattern.shape[1], np.int64)
     np.maximum.at(colors, pattern.indices, place)
@@ -54,7 +54,7 @@ def positions(pattern: csr_array) -> np.ndarray:
 
 
 def lattice(pattern: csr_array, low: int, high: int) -> tuple[np.ndarray, int] | None:
-    """A valid colouring ``(sum of weight * digit) mod count`` with the smallest `count` in ``[low, high)``, if any."""
+    """A valid coloring ``(sum of weight * digit) mod count`` with the smallest `count` in ``[low, high)``, if any."""
     columns = pattern.shape[1]
     pairs = _pairs(pattern, _sample(pattern))
     grids = list(_grids(pairs, columns))

@@ -29,7 +29,7 @@ class Mirrored:
     block: Dense
 
 
-def symmetrised(blocks: list[list[Block]], shapes: list[list[tuple[int, int]]]) -> list[list[object]]:
+def symmetrized(blocks: list[list[Block]], shapes: list[list[tuple[int, int]]]) -> list[list[object]]:
     """The blocks of a symmetric matrix: those above the diagonal follow from those below."""
     size = len(blocks)
     return [

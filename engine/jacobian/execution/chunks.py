@@ -79,9 +79,9 @@ class Chunked(Recipe):
         """The same as a scan, which can be differentiated."""
 
         def function(body: Body, operands: Sequence[Any]) -> list[Any]:
-            found = scan_op(np.asarray(self.starts), *operands, body=self.body, carries=0, sequences=1)
+            stacks = scan_op(np.asarray(self.starts), *operands, body=self.body, carries=0, sequences=1)
             chunks = range(len(self.starts))
-            return [together([rows[k] for k in chunks], self.starts, self.size) for rows in found]
+            return [together([rows[k] for k in chunks], self.starts, self.size) for rows in stacks]
 
         return build(given, function)
 
@@ -104,13 +104,13 @@ def in_chunks(
     body = Body()
     first = body.placeholder(Aval((), int64))
     stands: dict[int, Any] = {}
-    given: list[Any] = []
+    outside: list[Any] = []
 
     def inside(x: Any) -> Symbol:
         if id(x) not in stands:
             # a shape stays what it is
             stands[id(x)] = body.operand(x) if isinstance(x, (tuple, int)) else body.placeholder(aval_of(x))
-            given.append(x)
+            outside.append(x)
         return stands[id(x)]
 
     # a rule that is a Python function may take what is outside
@@ -118,9 +118,9 @@ def in_chunks(
     copies = [Node(n.op, tuple(map(inside, n.inputs)), n.params, tuple(map(inside, n.outputs))) for n in closed]
     with paused():
         rows = rows_of(copies, list(map(inside, ends)), first, starts(count, chunk)[0])
-    everything = SubTrace(body, [first, *[stands[id(x)] for x in given]], list(map(body.operand, rows)))
-    used = [i for i in range(len(given)) if everything.uses(i + 1)]
+    everything = SubTrace(body, [first, *[stands[id(x)] for x in outside]], list(map(body.operand, rows)))
+    used = [i for i in range(len(outside)) if everything.uses(i + 1)]
     small = SubTrace(body, [first, *[everything.parameters[i + 1] for i in used]], everything.results)
     # a plain number would take the dtype of the operands beside it
-    operands = [x if isinstance(x, (Value, tuple, int)) else np.asarray(x) for x in (given[i] for i in used)]
+    operands = [x if isinstance(x, (Value, tuple, int)) else np.asarray(x) for x in (outside[i] for i in used)]
     return deferred_op(*operands, recipe=Chunked(small, count, chunk))

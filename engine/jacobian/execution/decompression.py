@@ -25,7 +25,7 @@ from engine.jacobian.structure.peeling import IndexMap
 
 @dataclass(frozen=True)
 class Result:
-    """What a sweep gives for one of the values it reads, or that times -1."""
+    """The result of a sweep for one of the values it reads, or that times -1."""
 
     number: int
     read: int
@@ -102,10 +102,10 @@ class Scattered:
     def matrix(self, values: np.ndarray) -> sparse.csr_array:
         """The block with these entries. The caller may change it: `eliminate_zeros` moves indices, say."""
         like = self._like
-        found = object.__new__(type(like))
-        found.__dict__.update(like.__dict__)
-        found.data, found.indices, found.indptr = values, self.indices.copy(), self.indptr.copy()
-        return found
+        copied = object.__new__(type(like))
+        copied.__dict__.update(like.__dict__)
+        copied.data, copied.indices, copied.indptr = values, self.indices.copy(), self.indptr.copy()
+        return copied
 
     def reordered(self, order: np.ndarray) -> Scattered:
         """The block with its entries picked in another order, each as often as it is named."""
@@ -175,10 +175,10 @@ class Decompression:
             if len(sources) != 1 or self.sources[sources[0]].index is not None:
                 return None
             zero = all(self.patterns[t][sources[0]].is_zero for t, _ in self._groups(rows))
-            found = None if zero else self._stacked(rows, sources[0], i)
-            if found is None and not zero:
+            block = None if zero else self._stacked(rows, sources[0], i)
+            if block is None and not zero:
                 return None
-            parts.append((found, self.path.size(part.slot)))
+            parts.append((block, self.path.size(part.slot)))
         return parts[0][0] if len(parts) == 1 else Beside(tuple(parts))
 
     def _stacked(self, rows: Sequence[IndexMap], source: int, i: int) -> Whole | Stacked | None:
@@ -192,15 +192,15 @@ class Decompression:
             if len(held) != 1:
                 return None
             t, group = held[0]
-            found = None
+            block = None
             if not self.patterns[t][source].is_zero:
                 same = part.inner is group.index or (
                     part.inner is not None and group.index is not None and np.array_equal(part.inner, group.index)
                 )
-                found = self._whole(t, source) if same else None
-                if found is None:
+                block = self._whole(t, source) if same else None
+                if block is None:
                     return None
-            parts.append((found, part.length(self.path.size(part.slot))))
+            parts.append((block, part.length(self.path.size(part.slot))))
         return parts[0][0] if len(parts) == 1 else Stacked(tuple(parts))
 
     def _in_sequence(self, parts: Sequence[IndexMap], slot: int) -> list[IndexMap] | None:
@@ -360,9 +360,9 @@ def _ranges(starts: np.ndarray, counts: np.ndarray) -> np.ndarray:
 
 def _joined(arrays: list[np.ndarray], dtype: type) -> np.ndarray:
     """The arrays one after the other. The list is empty afterwards, so that nobody holds what is not used any more."""
-    found = arrays[0] if len(arrays) == 1 else np.concatenate([np.zeros(0, dtype), *arrays])
+    joined = arrays[0] if len(arrays) == 1 else np.concatenate([np.zeros(0, dtype), *arrays])
     arrays.clear()
-    return found
+    return joined
 
 
 def _ascending(numbers: np.ndarray, entries: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
@@ -373,7 +373,7 @@ def _ascending(numbers: np.ndarray, entries: np.ndarray) -> tuple[np.ndarray, np
 def _in_csr_order(
     results: Sequence[Result], flat: np.ndarray, position: np.ndarray, shape: tuple[int, int]
 ) -> Scattered:
-    """What puts numbers that stand at each `position` to the place `flat` (row times columns plus column)."""
+    """A scatter that puts numbers that stand at each `position` to the place `flat` (row times columns plus column)."""
     more = None
     if not bool((flat[1:] > flat[:-1]).all()):
         order = np.argsort(flat, kind="stable")

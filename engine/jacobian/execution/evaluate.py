@@ -39,7 +39,7 @@ from engine.runtime.tuning import TUNING
 
 _AXES, _SLICES = 4, TUNING.slice_concat_slices
 """Axes whose order may pick all elements; slices that may do it in their place."""
-_SMALL = 1 << 16
+_SMALL = TUNING.index_elements
 """Elements of a block up to which an index for each is no burden."""
 
 
@@ -89,7 +89,7 @@ def placed(plan: Plan, path: Path, results: Sequence[Sequence[Any]]) -> list[lis
 
 
 def swept(plan: Plan, path: Path, number: int) -> Sequence[Any]:
-    """What sweep `number` gives: per value read a matrix of shape (seeds, the value's size), of the sources' dtypes."""
+    """Sweep number `number`: per value read a matrix of shape (seeds, the value's size), of the sources' dtypes."""
     one, nodes = plan.sweeps[number], [path.merged.nodes[k] for k in plan.kept]
     if one.count == 0:
         forward = one.direction == "forward"
@@ -116,8 +116,8 @@ def rows_for(one: PlannedSweep) -> Callable[[Sequence[Node], Sequence[Any], Any,
         walk = walk_from(one.direction, nodes, start, reads)
         if one.count == 1 and one.group.index is None:
             # one seed of ones needs no batch
-            found = walk(ones_like(start))
-            rows = [reshape(_filled(g, x), (1, _size(x))) for g, x in zip(found, reads, strict=True)]
+            derivatives = walk(ones_like(start))
+            rows = [reshape(_filled(g, x), (1, _size(x))) for g, x in zip(derivatives, reads, strict=True)]
         else:
             rows = _batched(walk, _seeds(one, start, first, count), count, reads)
         # what a forward walk finds has the dtype of its end
@@ -138,16 +138,16 @@ def walk_from(direction: str, nodes: Sequence[Node], start: Any, ends: Sequence[
 def _batched(walk: Callable[[Any], list[Any]], seeds: Any, count: int, ends: Sequence[Any]) -> list[Any]:
     """A walk for many seeds at once: matrices of shape (seeds, size)."""
     with batch_level() as level:
-        found = walk(Batched(seeds, level))
+        derivatives = walk(Batched(seeds, level))
         stacked = [
             np.zeros((count, *_shape(x)), dtype_of(x).numpy) if g is None else unbatch(g, level, count)
-            for g, x in zip(found, ends, strict=True)
+            for g, x in zip(derivatives, ends, strict=True)
         ]
     return [reshape(g, (count, _size(x))) for g, x in zip(stacked, ends, strict=True)]
 
 
 def _seeds(one: PlannedSweep, start: Any, first: Any, count: int) -> Operand:
-    """Seeds number `first` and following: each has ones at the elements of its colour."""
+    """Seeds number `first` and following: each has ones at the elements of its color."""
     if one.group.index is None and one.colors is None and isinstance(first, int):
         return identity_like(start, first=first, count=count)
     size = _size(start)
@@ -208,21 +208,21 @@ def _chained(chain: Chain, one: PlannedSweep, path: Path, nodes: Sequence[Node])
 
     def _pushed(step: Any, low: Sequence[int], high: int) -> list[Any]:
         if step.seeds is None:
-            found = []
+            products = []
             for slot in low:
                 walk = walk_from("forward", nodes, path.values[slot], [path.values[high]])
                 (pushed,) = _batched(walk, _identity(path, slot), path.size(slot), [path.values[high]])
-                found.append(cast(pushed, dtype_of(path.values[slot])))
-            return found
+                products.append(cast(pushed, dtype_of(path.values[slot])))
+            return products
         walk = walk_from("forward", nodes, path.values[low[0]], [path.values[high]])
-        found = []
+        products = []
         for matrix, flipped in matrices(step.seeds):
             columns = cast(matrix if flipped else transpose(matrix), dtype_of(path.values[low[0]]))
             count = columns.shape[0]
             seeds = reshape(columns, (count, *path.shape(low[0])))
             (pushed,) = _batched(walk, seeds, count, [path.values[high]])
-            found.append(cast(pushed, dtype_of(matrix)))
-        return found
+            products.append(cast(pushed, dtype_of(matrix)))
+        return products
 
     return [transpose(m) if flipped else m for m, flipped in matrices(chain.step)]
 
@@ -258,8 +258,8 @@ def _block(
 
 
 def _whole(block: Whole, results: Sequence[Sequence[Any]]) -> Operand:
-    found = results[block.result.number][block.result.read]
-    return transpose(found) if block.forward else found
+    matrix = results[block.result.number][block.result.read]
+    return transpose(matrix) if block.forward else matrix
 
 
 def _among_zeros(block: Scattered, results: Sequence[Sequence[Any]]) -> Operand:
@@ -282,8 +282,8 @@ def _among_zeros(block: Scattered, results: Sequence[Sequence[Any]]) -> Operand:
 
 def _numbers(block: Scattered, results: Sequence[Sequence[Any]]) -> Operand:
     """All numbers that a scattered block is picked from."""
-    found = [(reshape(results[r.number][r.read], (-1,)), r.negated) for r in block.results]
-    flat = [-x if negated else x for x, negated in found]
+    parts = [(reshape(results[r.number][r.read], (-1,)), r.negated) for r in block.results]
+    flat = [-x if negated else x for x, negated in parts]
     return flat[0] if len(flat) == 1 else concat(flat, 0)
 
 

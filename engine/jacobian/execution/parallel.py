@@ -41,10 +41,11 @@ from engine.runtime.cache import Cache
 from engine.runtime.errors import InvalidArgumentError, UnimplementedError
 from engine.runtime.ownership import own_results
 from engine.runtime.shared_file import Packed, Room, shared_file
+from engine.runtime.tuning import TUNING
 
-_LARGE = 1 << 12
+_LARGE = TUNING.twin_bytes
 """Bytes of an array from which on it pays to see whether there is another like it."""
-_SPAN = 8
+_SPAN = TUNING.view_span
 """A view is sent with the memory between its elements, unless that is so many times as much."""
 _CAPACITY = 64
 """Programs that a worker keeps."""
@@ -80,8 +81,8 @@ _received_programs: Cache[bytes, Sent] = Cache("received programs", _CAPACITY)
 
 
 def _received(key: bytes, pickled: bytes | memoryview) -> Sent:
-    found = _received_programs.get(key)
-    return _received_programs.put(key, Sent(pickle.loads(pickled))) if found is None else found
+    kept = _received_programs.get(key)
+    return _received_programs.put(key, Sent(pickle.loads(pickled))) if kept is None else kept
 
 
 class View:
@@ -108,10 +109,10 @@ def _views(values: Sequence[Any]) -> list[View]:
     To compare arrays takes less time than to send them.
     """
     known: dict[Any, list[View]] = {}
-    found = []
+    views = []
     for array in map(np.asarray, values):
         if array.nbytes < _LARGE or not array.flags.c_contiguous:
-            found.append(View(array))
+            views.append(View(array))
             continue
         flat = array.reshape(-1).view(np.uint8)
         alike = known.setdefault((array.shape, array.dtype.str, flat[: 1 << 6].tobytes()), [])
@@ -119,8 +120,8 @@ def _views(values: Sequence[Any]) -> list[View]:
         if same is None:
             same = View(array)
             alike.append(same)
-        found.append(same)
-    return found
+        views.append(same)
+    return views
 
 
 def _first_byte(array: np.ndarray, low: int) -> np.ndarray:
@@ -137,7 +138,7 @@ def _viewed(span: np.ndarray, offset: int, shape: tuple[int, ...], strides: tupl
 
 
 def _run(sent: Sent, arrays: Sequence[Any]) -> tuple[Any, ...]:
-    """What a worker does."""
+    """Run a program that was sent: the task of a worker."""
     try:
         return tuple(sent.program(*[x.array for x in arrays]))
     except Exception as error:  # noqa: BLE001  (whatever it is, it is raised at home)
@@ -170,14 +171,14 @@ def _carried_out(work: list[tuple[Sent, list[View]]], executor: Executor, room: 
         return [x for packed in _gathered(executor, calls) for x in packed.load()]
     # what one worker does goes there together: a constant is in it once
     count = len(work) if isinstance(executor, ThreadPoolExecutor) else min(_workers(executor), len(work))
-    found: list[Any] = [None] * len(work)
+    outcomes: list[Any] = [None] * len(work)
     for k, results in enumerate(_gathered(executor, ((_run_all, work[k::count]) for k in range(count)))):
-        found[k::count] = results
-    return [x for results in found for x in results]
+        outcomes[k::count] = results
+    return [x for results in outcomes for x in results]
 
 
 def _gathered(executor: Executor, calls: Iterable[tuple[Any, ...]]) -> list[Any]:
-    """What the calls give, in order; if one fails, the others are called off."""
+    """The results of the calls, in order; if one fails, the others are called off."""
     futures: list[Future[Any]] = []
     try:
         for call in calls:
@@ -223,8 +224,8 @@ class Spread(Compiled):
         # what a thread found may be a constant of its program
         held = self.program.owners.union(*[sent.program.owners for sent, *_ in self.tasks])
         with shared_file() if isinstance(executor, ProcessPoolExecutor) else nullcontext() as room:
-            found = _carried_out(work, executor, room)
-            return tuple(own_results(self.program, [*[values[i] for i in self.takes], *found], held))
+            results = _carried_out(work, executor, room)
+            return tuple(own_results(self.program, [*[values[i] for i in self.takes], *results], held))
 
 
 @dataclass(frozen=True)
@@ -285,7 +286,7 @@ def spread(plan: Plan, path: Path) -> Spread:
     pieces: list[Any] = []
 
     def task(sent: Sent, slots: list[int], wanted: Sequence[Any], first: int | None = None) -> list[Any]:
-        """What stands for the results of a program."""
+        """Add a task, and give placeholders for the results of its program."""
         tasks.append((sent, slots, first))
         pieces.extend(mirror.trace.placeholder(Aval(w.aval.shape, w.aval.dtype)) for w in wanted)
         return pieces[-len(wanted) :]

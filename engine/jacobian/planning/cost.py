@@ -1,4 +1,4 @@
-"""What sweeps cost, as predicted from shapes.
+"""Costs of sweeps, as predicted from shapes.
 
 A node costs its calls into NumPy, and its arithmetic and memory traffic once per seed. The constants are those of the
 executor that programs run in (`engine.runtime.tuning`); only their ratios matter, and only for choosing between plans.

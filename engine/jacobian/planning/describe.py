@@ -1,13 +1,13 @@
 """Descriptions of plans: what `print(plan)` shows.
 
     Jacobian of 1 target, 1 source
-      reverse from v5 (Mul, shape (99998,)): 1 seed (1 colour)
+      reverse from v5 (Mul, shape (99998,)): 1 seed (1 color)
       block [0][0] 99998 x 100000: 299994 entries, each put in its place
       why: sources peeled
       candidates: as it is: 3 seeds, sources peeled: 1 seed
 
 The values of the function are numbered: v0, v1... are the sources, then come the results of its ops. A line per sweep
-says where it starts, in which direction it goes, and how many seeds are swept at once; elements of one colour share a
+says where it starts, in which direction it goes, and how many seeds are swept at once; elements of one color share a
 seed, since the numbers that belong to them meet nowhere. A line per block says how the sweeps' results become the
 block. A cut is a small value that everything on the way goes through: the Jacobians on its two sides are multiplied,
 each swept in its own direction. Peeled ops at either end only move data (slices, reshapes, joins); they are not swept
@@ -28,7 +28,7 @@ from engine.jacobian.planning.memory_limit import readable
 from engine.jacobian.structure.path import Path
 
 Names = Mapping[int, str]
-"""What the values that a plan speaks of are called."""
+"""The names of the values that a plan speaks of."""
 
 
 def names_of(path: Path, sweeps: Iterable[PlannedSweep]) -> dict[int, str]:
@@ -50,7 +50,7 @@ def describe_sweep(one: PlannedSweep, chunk: int, names: Names) -> str:
     if one.chain is not None:
         cuts = " and ".join(names.get(cut, f"v{cut}") for cut in one.chain.cuts)
         return f"{name} by the sources, cut at {cuts}: {_bracketing(one)}"
-    how = "one per element" if one.colors is None else count(one.count, "colour")
+    how = "one per element" if one.colors is None else count(one.count, "color")
     parts = f", {-(-one.count // chunk)} chunks of {chunk}" if chunk < one.count else ""
     return f"{one.direction} from {name}: {count(one.count, 'seed')} ({how}){parts}"
 

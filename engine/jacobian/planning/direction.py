@@ -95,7 +95,7 @@ class PlannedSweep:
 
 
 class _Possible(NamedTuple):
-    """A sweep that may be made, not yet coloured: from group number `end` to those of the other side in `reached`."""
+    """A sweep that may be made, not yet colored: from group number `end` to those of the other side in `reached`."""
 
     direction: str
     end: int
@@ -115,7 +115,7 @@ class _Step(NamedTuple):
 class DirectionAssignment:
     """The choice of sweeps for given ends.
 
-    Looking for colours is what takes longest. How few there can be is known beforehand, from the longest row or column.
+    Looking for colors is what takes longest. How few there can be is known beforehand, from the longest row or column.
     So choices are looked at in the order of what they cost at the least, until that is more than the best one costs.
 
     Parameters
@@ -231,11 +231,11 @@ class DirectionAssignment:
 
     def _fewest(self, sweep: _Possible) -> int:
         """The seeds that a sweep takes at the least: elements that are met in one place need one each."""
-        size, found = self._size(sweep), self._found(sweep)
-        if size <= 1 or any(p.is_dense for p in found):
+        size, patterns = self._size(sweep), self._found(sweep)
+        if size <= 1 or any(p.is_dense for p in patterns):
             return size
         longest = 1
-        for other, pattern in zip(sweep.reached, found, strict=True):
+        for other, pattern in zip(sweep.reached, patterns, strict=True):
             key = sweep.direction, sweep.end, other
             if key not in self._longest:
                 self._longest[key] = int(pattern.counts(sweep.direction == "reverse").max(initial=0))
@@ -251,16 +251,16 @@ class DirectionAssignment:
         return PlannedSweep(sweep.direction, self._group(sweep), reads, colors, count, time=self._seconds(sweep, count))
 
     def _colored(self, sweep: _Possible) -> tuple[np.ndarray | None, int]:
-        """The seeds' colours and their number."""
+        """The seeds' colors and their number."""
         size, fewest = self._size(sweep), self._fewest(sweep)
         if fewest >= size:
             return None, size
-        found = self._found(sweep)
+        patterns = self._found(sweep)
         along = int(sweep.direction == "forward")
         if fewest == 1:
-            there = functools.reduce(np.logical_or, [p.counts(along) > 0 for p in found])
+            there = functools.reduce(np.logical_or, [p.counts(along) > 0 for p in patterns])
             return np.where(there, 0, -1).astype(np.int32), 1
-        matrices = [p.to_csr() for p in found]
+        matrices = [p.to_csr() for p in patterns]
         if sweep.direction == "reverse":
             coloring = color_rows(matrices[0] if len(matrices) == 1 else sparse.hstack(matrices, format="csr"))
         else:

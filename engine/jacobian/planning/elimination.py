@@ -175,13 +175,13 @@ def stretch_flops(path: Path, nodes: Sequence[Node], sources: Sequence[Any], tar
 
 
 def _useful(path: Path, cuts: list[tuple[int, int]], largest: int) -> list[tuple[int, int]]:
-    """Cuts that may pay: smaller than one of the ends, and the smallest of their neighbourhood."""
+    """Cuts that may pay: smaller than one of the ends, and the smallest of their neighborhood."""
     sizes = [path.size(slot) for slot, _ in cuts]
-    found = []
+    candidates = []
     for k, (size, cut) in enumerate(zip(sizes, cuts, strict=True)):
         before = sizes[k - 1] if k else largest
         after = sizes[k + 1] if k + 1 < len(sizes) else largest
         if size < largest and size < before and size <= after:
-            found.append((size, cut))
-    smallest = sorted(found, key=lambda item: item[0])[:_MOST]
+            candidates.append((size, cut))
+    smallest = sorted(candidates, key=lambda item: item[0])[:_MOST]
     return sorted([cut for _, cut in smallest], key=lambda cut: cut[1])

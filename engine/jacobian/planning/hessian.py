@@ -3,7 +3,7 @@
 Columns that meet in a row cannot share a sweep if their entries there are to be told apart, unless these are read from
 the sweeps of that row (T. F. Coleman and J. J. Moré, "Estimation of sparse Hessian matrices and graph coloring
 problems", 1984). So one variable that all others meet, which makes n sweeps of an arrowhead's n columns, makes two. The
-sources of a Hessian are coloured together and swept one by one: what a sweep from one of them leaves out is found by
+sources of a Hessian are colored together and swept one by one: what a sweep from one of them leaves out is found by
 those from others.
 """
 
@@ -23,9 +23,10 @@ from engine.jacobian.planning.cost import PICK
 from engine.jacobian.planning.direction import Group, PlannedSweep
 from engine.jacobian.structure.path import Path
 from engine.jacobian.structure.pattern import Pattern
+from engine.runtime.tuning import TUNING
 
-_MOST = 5_000
-"""Entries up to which a star colouring is looked for, in a Python loop that takes about 2 us for each. Where there are
+_MOST = TUNING.star_entries
+"""Entries up to which a star coloring is looked for, in a Python loop that takes about 2 us for each. Where there are
 more, it pays to have a look if some rows are much longer than the others."""
 
 
@@ -41,7 +42,7 @@ class Symmetric:
 def symmetric_plan(
     path: Path, patterns: Sequence[Sequence[Pattern]], seconds: Callable[[int, int], float], best: float
 ) -> Symmetric | None:
-    """The sweeps by a symmetric colouring; None if they are no better than what takes `best` seconds.
+    """The sweeps by a symmetric coloring; None if they are no better than what takes `best` seconds.
 
     Parameters
     ----------
@@ -75,7 +76,7 @@ def symmetric_plan(
 
 
 def _own_colors(coloring: Coloring, part: slice) -> np.ndarray:
-    """The colours of some columns, numbered anew."""
+    """The colors of some columns, numbered anew."""
     own = coloring.colors[part]
     used, numbers = np.unique(own, return_inverse=True)
     return (numbers - int(used[0] < 0)).astype(np.int32)

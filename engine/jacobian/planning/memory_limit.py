@@ -134,12 +134,12 @@ def check_batch_room(shape: Sequence[int], dtype: DType) -> None:
 
 
 def held_bytes(path: Path, sweeps: Sequence[PlannedSweep]) -> int:
-    """What the results of sweeps take, which is less than a plan takes."""
+    """The bytes that the results of sweeps take, which are fewer than a plan takes."""
     return sum(one.count * sum(_bytes(path, slot) for slot in one.reads) for one in sweeps)
 
 
 def _own_bytes(path: Path, nodes: Sequence[Node]) -> int:
-    """What the derivative of one node takes, whatever the number of seeds: copies of matrices that it factorizes."""
+    """The bytes of one node's derivative for any number of seeds: copies of matrices that it factorizes."""
     most = 0.0
     for node in nodes:
         if isinstance(node.op.scratch, (int, float)):
@@ -222,7 +222,7 @@ def _bytes(path: Path, slot: int) -> int:
 
 
 def _placing(path: Path, block: Any, shape: tuple[int, int], source: int, values_only: bool) -> int:
-    """What it takes to put a block together, besides the sweeps' results."""
+    """The bytes that it takes to put a block together, besides the sweeps' results."""
     item = path.values[source].dtype.numpy.itemsize
     if isinstance(block, Scattered):
         # entries, and their places: in a matrix of the caller's, or in an array of the program's

@@ -22,7 +22,7 @@ from scipy import sparse
 
 from engine.core.op import Node
 from engine.core.sparsity import Sites
-from engine.jacobian.coloring.symmetric import symmetrised
+from engine.jacobian.coloring.symmetric import symmetrized
 from engine.jacobian.execution.decompression import Decompression, Scattered
 from engine.jacobian.planning.cost import PICK
 from engine.jacobian.planning.describe import count, describe_block, describe_fact, describe_sweep, names_of
@@ -38,9 +38,10 @@ from engine.jacobian.structure.through_sums import peel_sums
 from engine.linearity import not_linear
 from engine.runtime.cache import Cache
 from engine.runtime.errors import InvalidArgumentError
+from engine.runtime.tuning import TUNING
 
 MODES = ("auto", "forward", "reverse")
-_THIN = 16
+_THIN = TUNING.thin_block
 """Rows or columns up to which a block that is full may stand among sparse ones."""
 _CAPACITY = 128
 _KEPT_BYTES = 1 << 29
@@ -59,7 +60,7 @@ counters = {"planned": 0, "reused": 0}
 
 @dataclass(frozen=True)
 class Options:
-    """What the caller asks for.
+    """The options of the caller.
 
     Attributes
     ----------
@@ -169,7 +170,7 @@ def plan_for(path: Path, options: Options, sparsity: Any = None) -> Plan:
 
 
 def fingerprint(pattern: Any) -> tuple[Any, ...] | None:
-    """What tells a pattern of the caller's, in CSR form, from others; None for None."""
+    """A key that tells a pattern of the caller's, in CSR form, from others; None for None."""
     if pattern is None:
         return None
     return pattern.shape, hashlib.sha256(pattern.indptr.tobytes() + pattern.indices.tobytes()).digest()
@@ -272,7 +273,7 @@ class _Choice(NamedTuple):
 
 
 def _choices(path: Path, options: Options, sparsity: Any, complex_ends: bool, single_rows: bool) -> Iterator[_Choice]:
-    """What to plan: first what is cheapest, then whatever else there is, for those who have little memory."""
+    """Ways to plan: first the cheapest, then all others, for those who have little memory."""
     mode = _mode(options, complex_ends)
     candidates = _candidates(path, Ways(mode, not single_rows, single_rows), sparsity)
     best = _cheapest(candidates)
@@ -305,7 +306,7 @@ def _planned(path: Path, options: Options, sparsity: Any, choice: _Choice, compl
         m, n = range(len(path.targets)), range(len(path.sources))
         blocks = [[decompression.block(i, j, options.values_only) for j in n] for i in m]
         if options.symmetric and not complex_ends:
-            blocks = symmetrised(blocks, shapes)
+            blocks = symmetrized(blocks, shapes)
     left = {id(node) for node in best.nodes}
     for limit in (options.max_bytes, 1):
         chunks, peak = chunks_for(path, best.nodes, best.sweeps, blocks, shapes, options.values_only, limit)

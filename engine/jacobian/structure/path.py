@@ -1,4 +1,4 @@
-"""The way from sources to targets: the nodes between them, numbered, so that equal ways are recognised.
+"""The way from sources to targets: the nodes between them, numbered, so that equal ways are recognized.
 
 A plan speaks of values by number. Two recordings of one function, or a recording and a graph, get the same numbers and
 the same key; so they share one plan.
@@ -146,11 +146,11 @@ class Path:
             nodes.append(node if same else Node(node.op, operands, node.params, node.outputs))
         if len(nodes) == len(self.nodes):
             return self
-        found = copy.copy(self)
-        found.nodes, found.slots = nodes, slots
-        found.targets = [slots[id(self.values[slot])] for slot in self.targets]
-        found._merged = found
-        return found
+        merged = copy.copy(self)
+        merged.nodes, merged.slots = nodes, slots
+        merged.targets = [slots[id(self.values[slot])] for slot in self.targets]
+        merged._merged = merged
+        return merged
 
     def number(self, value: Any) -> int:
         """The number of a value, a new one if it has none."""
@@ -244,7 +244,7 @@ def is_connected(nodes: Sequence[Node], source: Any, target: Any) -> bool:
 
 
 def _described(x: Any) -> tuple[Any, ...]:
-    """What the key says of a value: not its contents."""
+    """The part of the key that describes a value: not its contents."""
     if not isinstance(x, (Value, np.ndarray, np.generic)):
         # a shape, given as Python numbers; what it did shows in the shape of the result
         return ("integers", np.shape(x))
@@ -257,8 +257,8 @@ def contents_of(x: Any) -> np.ndarray | None:
     if isinstance(x, EagerTensor):
         looked_at(x)
         return x._array
-    found = constant_value(x)
-    return None if found is None else np.asarray(found)
+    contents = constant_value(x)
+    return None if contents is None else np.asarray(contents)
 
 
 def _equal(a: np.ndarray | None, b: np.ndarray | None) -> bool:

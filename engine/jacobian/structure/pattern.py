@@ -18,16 +18,17 @@ import numpy as np
 from scipy.sparse import csr_array
 
 from engine.core.sparsity import Labels, Link
+from engine.runtime.tuning import TUNING
 
-SMALL = 10_000
+SMALL = TUNING.exact_entries
 """Patterns of so few entries are kept exactly: they cost nothing."""
-FULLEST = 3
+FULLEST = TUNING.fullest
 """Larger ones become dense when more than 1 in so many entries is set.
 
-Colouring such a pattern would save little (with 1 in 3 set, at most two thirds of the sweeps), and following it through
+Coloring such a pattern would save little (with 1 in 3 set, at most two thirds of the sweeps), and following it through
 a computation would cost about as much as the dense Jacobian itself.
 """
-TABLE = 1 << 17
+TABLE = TUNING.table_elements
 """Elements of a matrix up to which it is written out."""
 
 
@@ -210,7 +211,7 @@ class Pattern:
         return Pattern.csr(self.to_csr().T.tocsr())
 
     def union(self, other: Pattern) -> Pattern:
-        """What is set in either."""
+        """The entries that are set in either."""
         assert self.shape == other.shape
         if other is self or other.is_zero or self.is_dense:
             return self
@@ -235,8 +236,8 @@ class Pattern:
         if self.is_dense and not holes:
             return Pattern.dense(count, columns)
         if self.form == "map":
-            found = self.index[index]
-            return Pattern.map(np.where(index < 0, -1, found) if holes else found, columns)
+            rows = self.index[index]
+            return Pattern.map(np.where(index < 0, -1, rows) if holes else rows, columns)
         if count * columns <= TABLE:
             table = self.to_table()[index]
             return Pattern.table(table & (index >= 0)[:, None] if holes else table)
@@ -260,7 +261,7 @@ class Pattern:
         return Pattern.csr(matrix[index])
 
     def merged(self, labels: Labels, count: int) -> Pattern:
-        """The union of the rows of each label, for the labels from 0 to ``count - 1``; rows labelled -1 are left out.
+        """The union of the rows of each label, for the labels from 0 to ``count - 1``; rows labeled -1 are left out.
 
         None stands for each row's own number.
         """

@@ -81,18 +81,20 @@ def peel_targets(path: Path, sites: Sites) -> list[IndexMap]:
                 continue
             inner, outer = index_map.indices(path.size(index_map.slot))
             for slot, index in reversed(moved):
-                found = index[inner]
-                kept = found >= 0
+                positions = index[inner]
+                kept = positions >= 0
                 everything = bool(kept.all())
                 pending.append(
-                    IndexMap(slot, i, found if everything else found[kept], outer if everything else outer[kept])
+                    IndexMap(
+                        slot, i, positions if everything else positions[kept], outer if everything else outer[kept]
+                    )
                 )
         finished += [_simplified(path, index_map, True) for index_map in _merged(done)]
     return finished
 
 
 class _Makers:
-    """What makes the values of a path, where it is more than a source."""
+    """The nodes that make the values of a path, where it is more than a source."""
 
     def __init__(self, path: Path, sites: Sites) -> None:
         self.path, self.sites = path, sites
@@ -166,13 +168,13 @@ def _removable(
     """
     made = {path.slots[id(out)] for node in nodes for out in node.outputs}
     live, frontier = frontier | made, frontier - made
-    found: dict[int, tuple[Node, list[Any]]] = {}
+    removable: dict[int, tuple[Node, list[Any]]] = {}
     for node in nodes:
         if node.op.moves and {path.slots[id(x)] for x in node.inputs} & live <= frontier:
             moved = [_moved(path, sites, node, k) for k in range(len(node.outputs))]
             if None not in moved:
-                found[id(node)] = node, moved
-    return found
+                removable[id(node)] = node, moved
+    return removable
 
 
 def _moved(path: Path, sites: Sites, node: Node, output: int) -> list[tuple[int, np.ndarray]] | None:
@@ -182,8 +184,8 @@ def _moved(path: Path, sites: Sites, node: Node, output: int) -> list[tuple[int,
     maps = move_map(node, sites)
     if maps is None:
         return None
-    found = [(path.slots[id(x)], m) for x, m in zip(node.inputs, maps[output], strict=True) if m is not None]
-    return [(slot, m) for slot, m in found if slot in path.live]
+    maps_by_slot = [(path.slots[id(x)], m) for x, m in zip(node.inputs, maps[output], strict=True) if m is not None]
+    return [(slot, m) for slot, m in maps_by_slot if slot in path.live]
 
 
 def _behind(
@@ -197,8 +199,10 @@ def _behind(
             inner, outer = index_map.indices(path.size(slot))
             position = np.full(path.size(slot), -1)
             position[inner] = outer
-            found = position[index[here]]
-            maps.setdefault(index_map.of, []).append(IndexMap(made, index_map.of, here[found >= 0], found[found >= 0]))
+            positions = position[index[here]]
+            maps.setdefault(index_map.of, []).append(
+                IndexMap(made, index_map.of, here[positions >= 0], positions[positions >= 0])
+            )
     return [_joined(group) for group in maps.values()]
 
 

@@ -148,8 +148,8 @@ def _followed_back(
     reached = ends | {id(out) for node in path for out in node.outputs}
     known = dict(starts)
     for node in reversed(path):
-        given = [known.get(id(out), {}) if id(out) in ends else known.pop(id(out), {}) for out in node.outputs]
-        columns = {i: pattern.shape[1] for row in given for i, pattern in row.items()}
+        rows = [known.get(id(out), {}) if id(out) in ends else known.pop(id(out), {}) for out in node.outputs]
+        columns = {i: pattern.shape[1] for row in rows for i, pattern in row.items()}
         site = sites(node)
         for i, x in enumerate(node.inputs):
             if id(x) in reached and site.carries(i):
@@ -157,7 +157,7 @@ def _followed_back(
                     links = site.links(i)
                 except UnknownContentsError:
                     links = every(site, i)
-                row = _not_too_full(_linked(given, [[link.reversed for link in of] for of in links], columns), most)
+                row = _not_too_full(_linked(rows, [[link.reversed for link in of] for of in links], columns), most)
                 before = known.setdefault(id(x), {})
                 known[id(x)] = {**before, **{t: p.union(before[t]) if t in before else p for t, p in row.items()}}
     return known
@@ -176,22 +176,22 @@ def _between(nodes: Sequence[Node], sources: set[int], targets: Iterable[Any]) -
 
 
 def _step(node: Node, known: dict[int, Row], sites: Sites) -> list[Row]:
-    """What a node makes of the patterns of its operands, per output."""
+    """The patterns of a node's outputs, from those of its operands."""
     site = sites(node)
     live = [i for i, x in enumerate(node.inputs) if known.get(id(x)) and site.carries(i)]
-    given = [known[id(node.inputs[i])] for i in live]
-    columns = {j: pattern.shape[1] for row in given for j, pattern in row.items()}
+    rows = [known[id(node.inputs[i])] for i in live]
+    columns = {j: pattern.shape[1] for row in rows for j, pattern in row.items()}
     try:
         if len(live) > 1 and node.op.moves:
             return _gathered(site, known, columns)
         links = [site.links(i) for i in live]
     except UnknownContentsError:
         links = [every(site, i) for i in live]
-    return [_linked(given, [of[k] for of in links], columns) for k in range(len(node.outputs))]
+    return [_linked(rows, [of[k] for of in links], columns) for k in range(len(node.outputs))]
 
 
 def _gathered(site: Site, known: dict[int, Row], columns: dict[int, int]) -> list[Row]:
-    """What a move makes of the patterns of several operands: the rows of all of them, in another order."""
+    """The pattern of a move's result, from those of several operands: the rows of all of them, in another order."""
     rule = site.node.op.sparsity
     assert isinstance(rule, Moves)
     carriers = [(known.get(id(x), {}), site.size(i)) for i, x in enumerate(site.node.inputs) if site.carries(i)]

@@ -1,6 +1,6 @@
 """Whether the rows of a batch are independent, by structure.
 
-Each element of the source is labelled with its row, and the labels are followed to the target. Rows are independent if
+Each element of the source is labeled with its row, and the labels are followed to the target. Rows are independent if
 no element of the target depends on another row than its own. The patterns have a column per row of the source only, and
 as long as nothing couples rows they are vectors, so this costs little more than moving the data once.
 """

@@ -24,6 +24,7 @@ from engine.jacobian.structure.path import Path, between
 from engine.jacobian.structure.peeling import MOST, IndexMap
 from engine.ops.arithmetic import add, negative, subtract
 from engine.ops.reduce import reduce_sum_op
+from engine.runtime.tuning import TUNING
 
 _COEFFICIENTS = {
     add: (1, 1),
@@ -33,8 +34,8 @@ _COEFFICIENTS = {
     sum_to_like_op: (1,),
     sum_axis: (1,),
 }
-"""What the elements of each operand are multiplied by where ops add them up; moves have 1."""
-_ENTRIES = 1 << 22
+"""The factors of the elements of each operand where ops add them up; moves have 1."""
+_ENTRIES = TUNING.coefficient_entries
 """Entries of a matrix of coefficients up to which it is looked through a sum."""
 
 
@@ -62,11 +63,11 @@ def peel_sums(path: Path, sites: Sites) -> Summed | None:
     made, taken = peel.from_sources()
     if all(matrix.nnz <= matrix.shape[0] for matrix in made.values()):
         return None
-    given = peel.from_targets(made)
+    ends = peel.from_targets(made)
     rest = [node for node in path.nodes if id(node) not in taken]
-    nodes = between(rest, [path.values[slot] for slot in made], [path.values[slot] for slot in given])
-    used = {path.slots[id(x)] for node in nodes for x in node.inputs} | set(given)
-    rows = [x for slot, matrix in given.items() for x in _maps(path, path.targets, slot, matrix.T)]
+    nodes = between(rest, [path.values[slot] for slot in made], [path.values[slot] for slot in ends])
+    used = {path.slots[id(x)] for node in nodes for x in node.inputs} | set(ends)
+    rows = [x for slot, matrix in ends.items() for x in _maps(path, path.targets, slot, matrix.T)]
     columns = [x for slot, matrix in made.items() if slot in used for x in _maps(path, path.sources, slot, matrix)]
     return Summed(rows, columns, nodes) if len(rows) + len(columns) <= MOST else None
 
@@ -99,50 +100,54 @@ class _Peel:
         sizes = [path.size(slot) for slot in path.sources]
         everything = sparse.eye_array(sum(sizes), dtype=np.int32, format="csr")
         starts = list(itertools.accumulate(sizes, initial=0))
-        found = {slot: everything[a:b] for slot, (a, b) in zip(path.sources, itertools.pairwise(starts), strict=True)}
+        matrices = {
+            slot: everything[a:b] for slot, (a, b) in zip(path.sources, itertools.pairwise(starts), strict=True)
+        }
         taken = set()
         for node in path.nodes:
             operands = self._operands(node)
-            if operands is None or any(slot not in found for _, slot, _ in operands):
+            if operands is None or any(slot not in matrices for _, slot, _ in operands):
                 continue
             for k, out in enumerate(node.outputs):
-                found[path.slots[id(out)]] = _total([c * (_matrix(links[k]) @ found[s]) for c, s, links in operands])
-            if any(found[path.slots[id(out)]].nnz > _ENTRIES for out in node.outputs):
+                matrices[path.slots[id(out)]] = _total(
+                    [c * (_matrix(links[k]) @ matrices[s]) for c, s, links in operands]
+                )
+            if any(matrices[path.slots[id(out)]].nnz > _ENTRIES for out in node.outputs):
                 for out in node.outputs:
-                    del found[path.slots[id(out)]]
+                    del matrices[path.slots[id(out)]]
                 continue
             taken.add(id(node))
-        return found, taken
+        return matrices, taken
 
     def from_targets(self, made: dict[int, sparse.csr_array]) -> dict[int, sparse.csr_array]:
         """Of which values the targets, one after the other, are sums, up to those that are `made` of the sources."""
         path = self.path
         sizes = [path.size(slot) for slot in path.targets]
         everything = sparse.eye_array(sum(sizes), dtype=np.int32, format="csr")
-        found: dict[int, sparse.csr_array] = {}
+        matrices: dict[int, sparse.csr_array] = {}
         for slot, (a, b) in zip(path.targets, itertools.pairwise(itertools.accumulate(sizes, initial=0)), strict=True):
             if slot in path.live:
                 part = everything[:, a:b]
-                found[slot] = found[slot] + part if slot in found else part
+                matrices[slot] = matrices[slot] + part if slot in matrices else part
         behind = self._behind(set(made))
         for node in reversed(path.nodes):
             outs = [path.slots[id(out)] for out in node.outputs]
-            operands = self._operands(node) if id(node) in behind and any(slot in found for slot in outs) else None
+            operands = self._operands(node) if id(node) in behind and any(slot in matrices for slot in outs) else None
             if operands is None:
                 continue
             parts = [
-                (slot, c * (found[out] @ _matrix(links[k])))
+                (slot, c * (matrices[out] @ _matrix(links[k])))
                 for c, slot, links in operands
                 for k, out in enumerate(outs)
-                if out in found
+                if out in matrices
             ]
             if any(part.nnz > _ENTRIES for _, part in parts):
                 continue
             for out in outs:
-                found.pop(out, None)
+                matrices.pop(out, None)
             for slot, part in parts:
-                found[slot] = _total([found[slot], part] if slot in found else [part])
-        return found
+                matrices[slot] = _total([matrices[slot], part] if slot in matrices else [part])
+        return matrices
 
     def _behind(self, made: set[int]) -> set[int]:
         """The nodes, by identity, behind which it is worth to look from the targets.
@@ -171,7 +176,7 @@ class _Peel:
             return None
         if any(out.dtype is not self.dtype for out in node.outputs):
             return None
-        site, found = self.sites(node), []
+        site, operands = self.sites(node), []
         for i, x in enumerate(node.inputs):
             slot = self.path.slots[id(x)]
             if slot in self.path.live and site.carries(i):
@@ -181,9 +186,9 @@ class _Peel:
                     return None
                 if any(len(of) != 1 or (of[0].out is not None and of[0].operand is not None) for of in links):
                     return None
-                found.append((coefficients[i], slot, [of[0] for of in links]))
+                operands.append((coefficients[i], slot, [of[0] for of in links]))
         # twice the same is a multiple, not a sum
-        return found if 0 < len(found) == len({slot for _, slot, _ in found}) else None
+        return operands if 0 < len(operands) == len({slot for _, slot, _ in operands}) else None
 
 
 def _matrix(link: Link) -> sparse.csr_array:
@@ -201,9 +206,9 @@ def _matrix(link: Link) -> sparse.csr_array:
 
 def _total(parts: Sequence[sparse.csr_array]) -> sparse.csr_array:
     """The sum of matrices, without the entries that cancel."""
-    found = sparse.csr_array(sum(parts[1:], parts[0]))
-    found.eliminate_zeros()
-    return found
+    summed = sparse.csr_array(sum(parts[1:], parts[0]))
+    summed.eliminate_zeros()
+    return summed
 
 
 def _maps(path: Path, ends: Sequence[int], slot: int, matrix: sparse.csr_array) -> list[IndexMap]:

@@ -58,10 +58,10 @@ def checked_block(plan: Plan, path: Path, block: Any) -> Operand | None:
     seeds = vectors.reshape(_VECTORS, *shape)
     with batch_level() as level:
         walk = reverse if direction == "reverse" else forward
-        (found,) = walk(path.nodes, [(start, Batched(seeds, level))], [end])
-        if found is None:
+        (derivative,) = walk(path.nodes, [(start, Batched(seeds, level))], [end])
+        if derivative is None:
             return block
-        products = cast(reshape(unbatch(found, level, _VECTORS), (_VECTORS, -1)), dtype_of(source))
+        products = cast(reshape(unbatch(derivative, level, _VECTORS), (_VECTORS, -1)), dtype_of(source))
     if block is None:
         block = np.zeros(0 if plan.options.values_only else plan.pattern_to_verify.shape, dtype_of(source).numpy)
     colors = next((p.colors for p in plan.sweeps if p.direction == direction), None)

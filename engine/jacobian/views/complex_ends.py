@@ -100,11 +100,11 @@ def _joined(first: Any, second: Any, source: Any) -> Any:
     first = zeros_like(second) if first is None else first
     second = zeros_like(first) if second is None else second
     if dtype_of(source).is_complex:
-        found = checked_op(first, first, second, check=check_holomorphic)
+        joined = checked_op(first, first, second, check=check_holomorphic)
     else:
         wide = float32 if dtype_of(first).size < 4 else dtype_of(first)
-        found = complex_of(cast(first, wide), cast(second, wide))
-    return EagerTensor(found) if isinstance(found, np.ndarray) else found
+        joined = complex_of(cast(first, wide), cast(second, wide))
+    return EagerTensor(joined) if isinstance(joined, np.ndarray) else joined
 
 
 def _complex(dtype: Any) -> Any:

@@ -85,15 +85,15 @@ class Recorded(Evaluations):
         self._sources = self._placed(parts)
         for x in self._sources:
             self._tape.watch(x)
-        given = [_argument(a, self._dtype) for a in args]
+        further = [_argument(a, self._dtype) for a in args]
         try:
-            found = self._recorded(lambda: nest.flatten(self._function(self._pack(self._sources), *given)))
+            results = self._recorded(lambda: nest.flatten(self._function(self._pack(self._sources), *further)))
         finally:
             # also where NumPy has put another error in its place
             refused = refusal(self._tape)
             if refused is not None:
                 raise refused from None
-        self._targets = [_result(y, self._dtype) for y in found]
+        self._targets = [_result(y, self._dtype) for y in results]
         return [y._array for y in self._targets]
 
     def _placed(self, parts: Sequence[np.ndarray]) -> list[Any]:
@@ -113,8 +113,8 @@ class Recorded(Evaluations):
         check_all_implemented(self._tape, self._sources, self._targets)
         before = self._tape.nodes
         self._tape.nodes = before.copy()
-        given = [EagerTensor(w) for w in weights]
-        sums = self._recorded(lambda: [reduce_sum(y * w) for y, w in zip(self._targets, given, strict=True)])
+        constants = [EagerTensor(w) for w in weights]
+        sums = self._recorded(lambda: [reduce_sum(y * w) for y, w in zip(self._targets, constants, strict=True)])
         nodes, self._tape.nodes = self._tape.nodes, before
         return compiled_for(nodes, self._sources, sums, options, None, make)
 
@@ -166,7 +166,7 @@ class SciPyFunction:
         The example point.
     pack : callable
         From arrays to the structure of the point.
-    options
+    format, mode, sparsity, max_bytes, executor
         See `for_scipy`.
 
     Attributes
@@ -256,8 +256,8 @@ class SciPyFunction:
             self._go(self.x0, args)
         path = self._evaluations.path()
         sources, targets = ([path.values[slot] for slot in side] for side in (path.sources, path.targets))
-        found = patterns(path.nodes, sources, targets, Sites(path.contents))
-        rows = [[p.to_csr().astype(np.int8) for p in row] for row in found]
+        pattern = patterns(path.nodes, sources, targets, Sites(path.contents))
+        rows = [[p.to_csr().astype(np.int8) for p in row] for row in pattern]
         return rows[0][0] if len(rows) == 1 == len(rows[0]) else sparse.block_array(rows, format="csr")
 
     # ---- second derivatives ------------------------------------------------------------------------------------------
@@ -312,13 +312,13 @@ class SciPyFunction:
 
     def _checked(self, x: Any) -> np.ndarray:
         """A copy of a point as a flat vector."""
-        given = np.asarray(x)
-        if given.dtype.kind not in "fiu" or given.size != self.x0.size:
+        point = np.asarray(x)
+        if point.dtype.kind not in "fiu" or point.size != self.x0.size:
             raise InvalidArgumentError(
-                f"for_scipy: `x` must be a real vector of {self.x0.size} elements; got {given.dtype.name} of shape "
-                f"{format_shape(given.shape)}"
+                f"for_scipy: `x` must be a real vector of {self.x0.size} elements; got {point.dtype.name} of shape "
+                f"{format_shape(point.shape)}"
             )
-        return np.array(given, np.float64).reshape(-1)
+        return np.array(point, np.float64).reshape(-1)
 
     def _parts(self, x: np.ndarray) -> list[np.ndarray]:
         starts = zip(self._like, self._ends[:-1], self._ends[1:], strict=True)
@@ -443,8 +443,8 @@ class SciPyODE:
 
     def jac(self, t: float, y: Any, *args: Any) -> np.ndarray | sparse.sparray | LinearOperator:
         """The derivative of ``dy/dt`` with respect to `y`, shape (n, n)."""
-        found = self.function.jac(y, t, *args)
-        return found.reshape(1, -1) if getattr(found, "ndim", 2) == 1 else found
+        matrix = self.function.jac(y, t, *args)
+        return matrix.reshape(1, -1) if getattr(matrix, "ndim", 2) == 1 else matrix
 
     def jac_sparsity(self, *args: Any, t: float = 0.0) -> sparse.csr_array:
         """Where the Jacobian can be different from zero, as a CSR array of ones."""
@@ -493,8 +493,8 @@ def _same(these: Sequence[Any], those: Sequence[Any]) -> bool:
 
 def _own(array: Any, what: Compiled, values: Sequence[Any]) -> np.ndarray:
     """The array as float64, a copy if anybody else holds it: solvers change what they are given in place."""
-    found = np.asarray(array)
-    if found.dtype != np.float64:
-        return found.astype(np.float64)
+    own = np.asarray(array)
+    if own.dtype != np.float64:
+        return own.astype(np.float64)
     held = [*values, *what.program.constants.values()]
-    return found.copy() if any(isinstance(h, np.ndarray) and np.may_share_memory(found, h) for h in held) else found
+    return own.copy() if any(isinstance(h, np.ndarray) and np.may_share_memory(own, h) for h in held) else own

@@ -18,7 +18,7 @@ from engine.core.tape import paused
 from engine.core.value import aval_of, dtype_of, known_shape
 from engine.jacobian.execution.closure_conversion import with_closed_rules
 from engine.jacobian.execution.evaluate import walk_from
-from engine.jacobian.late_specialisation import PathCopy, is_known, readable
+from engine.jacobian.late_specialization import PathCopy, is_known, readable
 from engine.jacobian.planning.plan import Options
 from engine.jacobian.second import compiled_pull, compiled_push
 from engine.jacobian.structure.path import Path
@@ -54,11 +54,11 @@ class JacobianOperator(LinearOperator):  # type: ignore[misc]  # SciPy has no ty
         return self._applied(self._push, x, self._source, self._target)
 
     def _rmatvec(self, x: Any) -> np.ndarray:
-        found = self._applied(self._pull, x, self._target, self._source)
+        result = self._applied(self._pull, x, self._target, self._source)
         if _is_complex(self._target[1]) and not _is_complex(self._source[1]):
             # of a real source only the real part of the product is the gradient
-            return found + 1j * self._applied(self._pull, -1j * np.asarray(x), self._target, self._source)
-        return found
+            return result + 1j * self._applied(self._pull, -1j * np.asarray(x), self._target, self._source)
+        return result
 
     def _matmat(self, x: Any) -> np.ndarray:
         return _columns(self._matvec, x, self.shape[0], self.dtype)
@@ -73,14 +73,14 @@ class JacobianOperator(LinearOperator):  # type: ignore[misc]  # SciPy has no ty
         if _is_complex(x.dtype) and not _is_complex(dtype):
             return cls._applied(walk, x.real, start, end) + 1j * cls._applied(walk, x.imag, start, end)
         what, values = walk
-        ((found,),) = what(values, x.astype(dtype, copy=False).reshape(shape))
-        return np.zeros(math.prod(end[0]), end[1]) if found is None else np.asarray(found).reshape(-1)
+        ((result,),) = what(values, x.astype(dtype, copy=False).reshape(shape))
+        return np.zeros(math.prod(end[0]), end[1]) if result is None else np.asarray(result).reshape(-1)
 
 
 def _columns(product: Callable[[Any], Any], x: Any, size: int, dtype: Any) -> np.ndarray:
     """Products with the columns of a matrix, which may have none (SciPy's own loop cannot cope with that)."""
-    found = [product(column) for column in np.asarray(x).T]
-    return np.stack(found, axis=1) if found else np.zeros((size, 0), dtype)
+    columns = [product(column) for column in np.asarray(x).T]
+    return np.stack(columns, axis=1) if columns else np.zeros((size, 0), dtype)
 
 
 def end_of(x: Any) -> End:
@@ -89,7 +89,7 @@ def end_of(x: Any) -> End:
 
 
 def zero_operator(target: Any, source: Any) -> LinearOperator:
-    """What stands for the operator of a source that the target does not depend on."""
+    """The operator of a source that the target does not depend on."""
     (shape, _), (source_shape, dtype) = end_of(target), end_of(source)
     return aslinearoperator(sparse.csr_array((math.prod(shape), math.prod(source_shape)), dtype=dtype))
 
@@ -188,9 +188,9 @@ class _Walk(Recipe):
         start, end = ends if self.direction == "forward" else ends[::-1]
         vector = body.placeholder(aval_of(start))
         with paused():
-            (found,) = walk_from(self.direction, path.nodes, start, [end])(vector)
-            found = zeros_like(end) if found is None else found
-        return SubTrace(body, [*parameters, vector], [body.operand(found)])
+            (product,) = walk_from(self.direction, path.nodes, start, [end])(vector)
+            product = zeros_like(end) if product is None else product
+        return SubTrace(body, [*parameters, vector], [body.operand(product)])
 
     def __call__(self, values: Sequence[Any], vector: Any) -> list[Sequence[Any]]:
         """``[[product]]``, from arrays of the values on the path."""

@@ -1,4 +1,4 @@
-"""What a Jacobian is handed out as: dense, as a SciPy matrix, or as a linear operator."""
+"""Forms in which a Jacobian is handed out: dense, as a SciPy matrix, or as a linear operator."""
 
 from __future__ import annotations
 
@@ -71,8 +71,8 @@ class SparseJacobian(Composite):
     def rebuilt(self, components: Sequence[Any]) -> sparse.sparray:
         """The `scipy.sparse` array with these values; float32 for float16, which SciPy has no sparse arrays of."""
         values = components[0]
-        found = self.block.matrix(values.astype(np.float32) if values.dtype == np.float16 else values)
-        return found if self.format == "csr" else found.asformat(self.format)
+        matrix = self.block.matrix(values.astype(np.float32) if values.dtype == np.float16 else values)
+        return matrix if self.format == "csr" else matrix.asformat(self.format)
 
     def __matmul__(self, other: Any) -> NoReturn:
         raise TypeError(f"{self!r} has no products yet: multiply what a session returns for it, or use jvp and vjp")
@@ -110,10 +110,10 @@ def finished_block(
     if values is None and policy is UnconnectedGradients.NONE:
         return None
     if format != "dense":
-        found = sparse_block(block, values, (math.prod(shape), math.prod(source_shape)), format, dtype_of(source).numpy)
+        late = sparse_block(block, values, (math.prod(shape), math.prod(source_shape)), format, dtype_of(source).numpy)
         if isinstance(values, Symbol):
-            return found
-        return found.rebuilt([np.asarray(v) for v in found.components()])
+            return late
+        return late.rebuilt([np.asarray(v) for v in late.components()])
     if values is None:
         return EagerTensor(np.zeros(shape + source_shape, dtype_of(source).numpy))
     whole = reshape_to(values, shape=shape + source_shape)
@@ -146,12 +146,12 @@ def _is_integer(x: Any) -> bool:
 
 def vectors_of(given: Any, ends: Sequence[Any]) -> list[Any]:
     """The caller's vectors, flat, one per end; if there is but one end, lists of numbers are one vector."""
-    found = nest.flatten(given)
-    if len(ends) == 1 != len(found) and found and all(isinstance(x, (int, float, complex)) for x in found):
+    vectors = nest.flatten(given)
+    if len(ends) == 1 != len(vectors) and vectors and all(isinstance(x, (int, float, complex)) for x in vectors):
         array, shape = np.asarray(given), shape_of(ends[0])
         # the end itself may be given in a list
         return [array[0] if shape is not None and array.ndim == len(shape) + 1 and len(array) == 1 else array]
-    return found
+    return vectors
 
 
 def vectors_like(name: str, argument: str, given: Any, ends: Sequence[Any]) -> list[Any]:
@@ -159,7 +159,7 @@ def vectors_like(name: str, argument: str, given: Any, ends: Sequence[Any]) -> l
     vectors = vectors_of(given, ends)
     if len(vectors) != len(ends):
         raise InvalidArgumentError(f"{name}: expected {len(ends)} {argument}, one per source; got {len(vectors)}")
-    found = []
+    checked = []
     for k, (v, x) in enumerate(zip(vectors, ends, strict=True)):
         if v is not None and not isinstance(v, Value):
             v = as_array(v, dtype_of(x), f"{name}: {argument}")
@@ -167,8 +167,8 @@ def vectors_like(name: str, argument: str, given: Any, ends: Sequence[Any]) -> l
             raise InvalidArgumentError(
                 f"{name}: {argument}[{k}] must be {aval_of(x)} like its source; got {aval_of(v)}"
             )
-        found.append(v)
-    return found
+        checked.append(v)
+    return checked
 
 
 def eager(vectors: Sequence[Any]) -> list[Any]:

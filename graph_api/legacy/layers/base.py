@@ -109,7 +109,7 @@ class Layer(host.bound(SharedLayer)):  # type: ignore[misc]
     """
 
     _renames: Mapping[str, str] = MappingProxyType({})
-    """What variables are called instead (``tf.contrib.layers`` says ``weights`` for ``kernel``)."""
+    """The names that variables have instead (``tf.contrib.layers`` says ``weights`` for ``kernel``)."""
     _collections: Mapping[str, Sequence[str]] = MappingProxyType({})
     """Collections of variables, by name, where they are not the usual ones."""
 
@@ -170,7 +170,7 @@ class Layer(host.bound(SharedLayer)):  # type: ignore[misc]
         scope : str or VariableScope, optional
             In the first call: the variable scope to use.
         """
-        self._check_initialised()
+        self._check_initialized()
         self._open(scope)
         return super().__call__(inputs, *args, **kwargs)
 

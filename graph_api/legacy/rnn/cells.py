@@ -246,7 +246,7 @@ class GRUCell(_WeightedCell):
 
 
 class _LSTM(_WeightedCell):
-    """What LSTM cells have in common: a state of two parts."""
+    """The base of LSTM cells: a state of two parts."""
 
     _state_is_tuple: bool
 
@@ -418,7 +418,7 @@ class LSTMCell(_LSTM):
 
 
 class LayerNormBasicLSTMCell(_LSTM):
-    """A long short-term memory whose gates and content are normalised over the units, with dropout of what is new.
+    """A long short-term memory whose gates and content are normalized over the units, with dropout of what is new.
 
     Parameters
     ----------
@@ -428,9 +428,9 @@ class LayerNormBasicLSTMCell(_LSTM):
         Must be None: it is that of the inputs.
     activation : callable
     layer_norm : bool
-        Whether to normalise.
+        Whether to normalize.
     norm_gain, norm_shift : float
-        What the factors and offsets of the normalisation are at first.
+        What the factors and offsets of the normalization are at first.
     dropout_keep_prob : float or tensor
     dropout_prob_seed : int, optional
     reuse : bool, optional

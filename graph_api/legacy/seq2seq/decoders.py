@@ -12,7 +12,7 @@ from graph_api.legacy.seq2seq.helpers import Helper
 from graph_api.tensor import GraphShape
 
 BasicDecoderOutput = namedtuple("BasicDecoderOutput", ("rnn_output", "sample_id"))
-"""What a `BasicDecoder` gives at each time: the outputs, and what they say."""
+"""The output of a `BasicDecoder` at each time: the outputs, and what they say."""
 
 
 class Decoder:
@@ -102,7 +102,7 @@ def _where_ended(ended: Any, old: Any, new: Any) -> Any:
 
 
 def _array(dtype: Any, batch: Any, size: Any) -> tf.TensorArray:
-    """What collects outputs. It is told how large they are: what is drawn cannot be computed ahead to see."""
+    """An array that collects outputs. It is told how large they are: what is drawn cannot be computed ahead to see."""
     array = tf.TensorArray(dtype, 0, dynamic_size=True)
     one = tf.zeros(tf.stack([batch, *GraphShape(size).as_list()]), dtype)
     return array.holding(array.zeros_for(one))

@@ -1,4 +1,4 @@
-"""What decoders are fed with: the right sequence while training, what they said themselves afterwards."""
+"""Helpers that feed decoders: the right sequence while training, what they said themselves afterwards."""
 
 from __future__ import annotations
 
@@ -40,7 +40,7 @@ class Helper:
         raise NotImplementedError(f"{type(self).__name__} must define `initialize`")
 
     def sample(self, time: Any, outputs: Any, state: Any, name: str | None = None) -> Operand:
-        """What the outputs say."""
+        """The sample that the outputs give."""
         raise NotImplementedError(f"{type(self).__name__} must define `sample`")
 
     def next_inputs(
@@ -153,7 +153,7 @@ class ScheduledEmbeddingTrainingHelper(TrainingHelper):
         self._seeds = seed, scheduling_seed
 
     def sample(self, time: Any, outputs: Any, state: Any, name: str | None = None) -> Tensor:
-        """What is drawn, or -1."""
+        """The sample that is drawn, or -1."""
         said = tf.cast(tf.multinomial(outputs, 1, seed=self._seeds[0])[:, 0], tf.int32)
         chosen = tf.random_uniform(tf.shape(said), seed=self._seeds[1]) < tf.cast(self._often, tf.float32)
         return tf.where(chosen, said, tf.fill(tf.shape(said), -1))
@@ -218,7 +218,7 @@ class SampleEmbeddingHelper(GreedyEmbeddingHelper):
         self._temperature, self._seed = softmax_temperature, seed
 
     def sample(self, time: Any, outputs: Any, state: Any, name: str | None = None) -> Tensor:
-        """What is drawn."""
+        """The sample that is drawn."""
         logits = outputs if self._temperature is None else outputs / self._temperature
         return tf.cast(tf.multinomial(logits, 1, seed=self._seed)[:, 0], tf.int32)
 

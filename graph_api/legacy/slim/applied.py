@@ -1,4 +1,4 @@
-"""What the layers of ``tf.contrib.layers`` have in common: names and collections of variables, what follows a layer."""
+"""Common parts of the layers of ``tf.contrib.layers``: names and collections of variables, what follows a layer."""
 
 from __future__ import annotations
 
@@ -51,7 +51,7 @@ _MOVED = ("beta", "gamma", "moving_mean", "moving_variance")
 
 
 def finished(outputs: Any, normalizer_fn: Any, normalizer_params: Any, activation_fn: Any, collections: Any) -> Operand:
-    """What comes behind a layer: a normaliser, an activation; the result is noted in collections."""
+    """Apply what comes behind a layer: a normalizer, an activation; the result is noted in collections."""
     if normalizer_fn is not None:
         outputs = normalizer_fn(outputs, **(normalizer_params or {}))
     if activation_fn is not None:

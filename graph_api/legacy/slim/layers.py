@@ -1,4 +1,4 @@
-"""``tf.contrib.layers``: the layers of ``tf.layers`` with an activation, a normaliser and `arg_scope` defaults.
+"""``tf.contrib.layers``: the layers of ``tf.layers`` with an activation, a normalizer and `arg_scope` defaults.
 
 Their variables are called ``weights`` and ``biases``, and are in the collection MODEL_VARIABLES too.
 """

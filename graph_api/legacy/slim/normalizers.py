@@ -1,4 +1,4 @@
-"""Layers of ``tf.contrib.layers`` that normalise."""
+"""Layers of ``tf.contrib.layers`` that normalize."""
 
 from __future__ import annotations
 

@@ -136,7 +136,7 @@ class _OnPath(Recipe):
         self.copy = PathCopy(path)
 
     def results(self, path: Path) -> list[Any]:
-        """What is computed."""
+        """The results to compute from a path."""
         raise NotImplementedError
 
     def made(self, given: Sequence[Aval]) -> SubTrace:
@@ -150,9 +150,9 @@ def _applied(recipe: Callable[..., _OnPath], path: Path, *more: Any) -> Sequence
     """The results of a recipe for a path, as symbols."""
     closed = with_closed_rules(path)
     made = recipe(closed, *more)
-    found = deferred_op(*[readable(closed, closed.values[k]) for k in made.copy.taken], recipe=made)
-    found[0].trace.rely([closed.values[k] for k in made.copy.constants], found)
-    return found
+    results = deferred_op(*[readable(closed, closed.values[k]) for k in made.copy.taken], recipe=made)
+    results[0].trace.rely([closed.values[k] for k in made.copy.constants], results)
+    return results
 
 
 def readable(path: Path, x: Any) -> Operand:
@@ -177,14 +177,14 @@ class _Blocks(_OnPath):
 
     def avals(self, given: Sequence[Aval]) -> tuple[Aval, ...]:
         targets, sources = self.copy.ends(given)
-        found: list[Aval] = []
+        avals: list[Aval] = []
         for i, j in self.pairs:
             if self.options.values_only:
                 some = Aval((None,), int64)
-                found += [Aval((None,), sources[j].dtype), some, some, Aval((2,), int64)]
+                avals += [Aval((None,), sources[j].dtype), some, some, Aval((2,), int64)]
             else:
-                found.append(_plus(targets[i], sources[j]))
-        return tuple(found)
+                avals.append(_plus(targets[i], sources[j]))
+        return tuple(avals)
 
     def results(self, path: Path) -> list[Any]:
         sizes = [[path.size(slot) for slot in side] for side in (path.targets, path.sources)]
@@ -193,18 +193,18 @@ class _Blocks(_OnPath):
             pattern = pattern_given("jacobian", self.pattern, (sizes[0][0], sizes[1][0]))
         plan = plan_for(path, self.options, pattern)
         blocks = evaluate(plan, path)
-        found: list[Any] = []
+        parts: list[Any] = []
         for i, j in self.pairs:
             y, x = path.values[path.targets[i]], path.values[path.sources[j]]
             dtype = dtype_of(x).numpy
             if self.options.values_only:
                 block = sparse_block(plan.blocks[i][j], blocks[i][j], (sizes[0][i], sizes[1][j]), "csr", dtype)
                 where = [np.asarray(part, np.int64) for part in (block.indices, block.indptr, block.shape)]
-                found += [block.values, *where]
+                parts += [block.values, *where]
             else:
                 shape = known_shape(y, "jacobian") + known_shape(x, "jacobian")
-                found.append(np.zeros(shape, dtype) if blocks[i][j] is None else reshape(blocks[i][j], shape))
-        return found
+                parts.append(np.zeros(shape, dtype) if blocks[i][j] is None else reshape(blocks[i][j], shape))
+        return parts
 
 
 class _Diagonal(_OnPath):
@@ -222,8 +222,8 @@ class _Diagonal(_OnPath):
         x = path.values[path.sources[0]]
         plan, size = plan_for(path, self.options), path.size(path.sources[0])
         ((values,),) = evaluate(plan, path)
-        found = sparse_block(plan.blocks[0][0], values, (size, size), "csr", dtype_of(x).numpy)
-        return [reshape(found.diagonal(), known_shape(x, "hessian_diag"))]
+        hessian = sparse_block(plan.blocks[0][0], values, (size, size), "csr", dtype_of(x).numpy)
+        return [reshape(hessian.diagonal(), known_shape(x, "hessian_diag"))]
 
 
 class _Rows(_OnPath):
@@ -254,10 +254,10 @@ def batch_jacobian(path: Path, mode: str) -> Operand:
         )
     full = shape + source_shape[1:]
     check_batch_room(full, dtype_of(source))
-    found = rowwise(path, mode) if math.prod(full) else None
-    if found is None:
+    rows = rowwise(path, mode) if math.prod(full) else None
+    if rows is None:
         return np.zeros(full, dtype_of(source).numpy)
-    return checked_rows(reshape(found, full), path.nodes, target, source)
+    return checked_rows(reshape(rows, full), path.nodes, target, source)
 
 
 # ---- for graphs ------------------------------------------------------------------------------------------------------
@@ -278,13 +278,13 @@ def deferred_blocks(path: Path, options: Options, sparsity: Any, format: str, ze
     """
     m, n = range(len(path.targets)), range(len(path.sources))
     pairs = [(i, j) for i in m for j in n if zeros or _connected(path, i, j)]
-    found = iter(_applied(_Blocks, path, options, sparsity, pairs) if pairs else ())
+    results = iter(_applied(_Blocks, path, options, sparsity, pairs) if pairs else ())
     blocks: list[list[Any]] = [[None] * len(n) for _ in m]
     for i, j in pairs:
         if options.values_only:
-            blocks[i][j] = LateSparseJacobian(next(found), next(found), next(found), next(found), format)
+            blocks[i][j] = LateSparseJacobian(next(results), next(results), next(results), next(results), format)
         else:
-            blocks[i][j] = next(found)
+            blocks[i][j] = next(results)
     return blocks
 
 
@@ -294,7 +294,7 @@ def deferred_diagonal(path: Path, options: Options) -> Operand:
 
 
 def deferred_rows(path: Path, mode: str) -> Operand:
-    """What `batch_jacobian` gives for a path with unknown shapes."""
+    """The deferred `batch_jacobian` of a path with unknown shapes."""
     return _applied(_Rows, path, mode)[0]
 
 

@@ -88,7 +88,7 @@ def test_they_are_what_plain_sweeps_give(case: str, format: str) -> None:
                 np.testing.assert_array_equal(block.indptr, other.indptr)
 
 
-def test_large_ones_are_coloured_where_some_variables_meet_all_others() -> None:
+def test_large_ones_are_colored_where_some_variables_meet_all_others() -> None:
     assert plan_of(arrow, RNG.normal(size=5000)).seeds == 2
 
 
@@ -100,7 +100,7 @@ def test_sweeps_leave_out_what_others_find() -> None:
 
 
 def test_the_choice_is_by_cost() -> None:
-    # three colours are as many as there would be anyway, and peeling makes the sweep shorter
+    # three colors are as many as there would be anyway, and peeling makes the sweep shorter
     chain = lambda tf, x: tf.reduce_sum((x[1:] - x[:-1] ** 2) ** 2)  # noqa: E731
     assert plan_of(chain, np.ones(500)).facts["why"] != WHY
     # a caller who wants reverse sweeps gets them

@@ -1,0 +1,272 @@
+"""Distributions of vectors: of numbers, classes, counts and probabilities."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import graph_api as tf
+from graph_api.legacy.distributions.base import NOT_REPARAMETERIZED, Distribution, RegisterKL, floats
+from graph_api.legacy.distributions.scalars import Normal
+from graph_api.tensor import Tensor
+
+log, lgamma, digamma = tf.math.log, tf.math.lgamma, tf.math.digamma
+
+
+def _total(x: Any) -> Tensor:
+    """The sum along the last axis."""
+    return tf.reduce_sum(x, -1)
+
+
+def _lbeta(x: Any) -> Tensor:
+    """The logarithm of the beta function of vectors."""
+    return _total(lgamma(x)) - lgamma(_total(x))
+
+
+def _log_combinations(n: Any, counts: Any) -> Tensor:
+    """The logarithm of how many orders there are."""
+    return lgamma(n + 1) - _total(lgamma(counts + 1))
+
+
+class MultivariateNormalDiag(Normal):
+    """Independent normal distributions, whose last axis is one event."""
+
+    event_ndims = 1
+
+    def __init__(self, loc: Any = None, scale_diag: Any = None, scale_identity_multiplier: Any = None,
+                 validate_args: bool = False, allow_nan_stats: bool = True,
+                 name: str = "MultivariateNormalDiag") -> None:  # fmt: skip
+        if loc is None and scale_diag is None:
+            raise ValueError("MultivariateNormalDiag: give `loc` or `scale_diag`")
+        given = loc if loc is not None else scale_diag
+        scale = tf.ones_like(given) if scale_diag is None else scale_diag
+        if scale_identity_multiplier is not None:
+            factor = tf.expand_dims(tf.convert_to_tensor(scale_identity_multiplier), -1)
+            scale = factor * tf.ones_like(given) if scale_diag is None else scale + factor
+        super().__init__(tf.zeros_like(given) if loc is None else loc, scale, name=name)
+
+    def log_prob(self, value: Any, name: str | None = None) -> Tensor:
+        """The logarithm of the density of vectors."""
+        return tf.reduce_sum(super().log_prob(value), -1)
+
+    def entropy(self, name: str | None = None) -> Tensor:
+        """The entropy in nats."""
+        return tf.reduce_sum(super().entropy(), -1)
+
+    def cdf(self, value: Any, name: str | None = None) -> Tensor:
+        """Not implemented.
+
+        Raises
+        ------
+        NotImplementedError
+        """
+        raise NotImplementedError("MultivariateNormalDiag: there is no cdf")
+
+
+class Categorical(Distribution):
+    """Classes, given by logits or probabilities along the last axis."""
+
+    reparameterization_type = NOT_REPARAMETERIZED
+
+    def __init__(self, logits: Any = None, probs: Any = None, dtype: Any = None, validate_args: bool = False,
+                 allow_nan_stats: bool = True, name: str = "Categorical") -> None:  # fmt: skip
+        if (logits is None) == (probs is None):
+            raise ValueError("Categorical: give either `logits` or `probs`")
+        (given,) = floats(probs if logits is None else logits)
+        self.logits = given if probs is None else log(given)
+        self.probs = tf.nn.softmax(given) if probs is None else given
+        super().__init__(name, probs=self.probs)
+        self.dtype = tf.as_dtype(tf.int32 if dtype is None else dtype)
+
+    def _like(self) -> Tensor:
+        return tf.zeros_like(self.logits[..., 0])
+
+    @property
+    def event_size(self) -> Tensor:
+        """The number of classes."""
+        return tf.shape(self.logits)[-1]
+
+    def sample(self, sample_shape: Any = (), seed: Any = None, name: str | None = None) -> Tensor:
+        """Classes: of the shape asked for, followed by that of the parameters."""
+        shape = tf.reshape(tf.convert_to_tensor(sample_shape, dtype=tf.int32), [-1])
+        rows = tf.reshape(self.logits, tf.stack([-1, self.event_size]))
+        drawn = tf.random.categorical(rows, tf.reduce_prod(shape), seed=seed)
+        drawn = tf.reshape(tf.transpose(drawn), tf.concat([shape, tf.shape(self.logits)[:-1]], 0))
+        return tf.cast(drawn, self.dtype)
+
+    def log_prob(self, value: Any, name: str | None = None) -> Tensor:
+        """The logarithm of the probability of classes."""
+        value = tf.cast(tf.convert_to_tensor(value), tf.int32)
+        one_hot = tf.one_hot(value, self.event_size, dtype=self.logits.dtype)
+        return tf.reduce_sum(one_hot * tf.nn.log_softmax(self.logits), -1)
+
+    def entropy(self, name: str | None = None) -> Tensor:
+        """The entropy in nats."""
+        return -tf.reduce_sum(tf.nn.log_softmax(self.logits) * tf.nn.softmax(self.logits), -1)
+
+    def mode(self, name: str | None = None) -> Tensor:
+        """The likeliest class."""
+        return tf.cast(tf.argmax(self.logits, -1), self.dtype)
+
+
+class Dirichlet(Distribution):
+    """The Dirichlet distribution, of probabilities along the last axis."""
+
+    event_ndims = 1
+
+    def __init__(self, concentration: Any, validate_args: bool = False, allow_nan_stats: bool = True,
+                 name: str = "Dirichlet") -> None:  # fmt: skip
+        (self.concentration,) = floats(concentration)
+        super().__init__(name, concentration=self.concentration)
+
+    @property
+    def total_concentration(self) -> Tensor:
+        """The sum along the last axis."""
+        return _total(self.concentration)
+
+    def _mean(self) -> Tensor:
+        return self.concentration / tf.expand_dims(self.total_concentration, -1)
+
+    def sample(self, sample_shape: Any = (), seed: Any = None, name: str | None = None) -> Tensor:
+        """Samples: of the shape asked for, followed by that of the parameters."""
+        shape = tf.reshape(tf.convert_to_tensor(sample_shape, dtype=tf.int32), [-1])
+        drawn = tf.random.gamma(shape, self.concentration, dtype=self.dtype, seed=seed)
+        return drawn / tf.expand_dims(_total(drawn), -1)
+
+    def log_prob(self, value: Any, name: str | None = None) -> Tensor:
+        """The logarithm of the density."""
+        return _total(tf.math.xlogy(self.concentration - 1, value)) - _lbeta(self.concentration)
+
+    def entropy(self, name: str | None = None) -> Tensor:
+        """The entropy in nats."""
+        c, size = self.concentration, tf.cast(tf.shape(self.concentration)[-1], self.dtype)
+        own = (self.total_concentration - size) * digamma(self.total_concentration)
+        return _lbeta(c) + own - _total((c - 1) * digamma(c))
+
+    def mean(self, name: str | None = None) -> Tensor:
+        """The mean."""
+        return self._mean()
+
+    def mode(self, name: str | None = None) -> Tensor:
+        """The likeliest vector; NaN where a concentration is not above 1."""
+        c, size = self.concentration, tf.cast(tf.shape(self.concentration)[-1], self.dtype)
+        found = (c - 1) / tf.expand_dims(self.total_concentration - size, -1)
+        above = tf.reduce_all(c > 1, -1, keepdims=True)
+        return tf.where(tf.logical_and(above, c > 1), found, tf.zeros_like(c) + float("nan"))
+
+    def variance(self, name: str | None = None) -> Tensor:
+        """The variance of each element."""
+        mean = self._mean()
+        return mean * (1 - mean) / tf.expand_dims(1 + self.total_concentration, -1)
+
+
+class _Counts(Distribution):
+    """Counts along the last axis, which sum up to `total_count`."""
+
+    reparameterization_type = NOT_REPARAMETERIZED
+    event_ndims = 1
+
+    total_count: Any
+    _weights: Any
+    _share: Any
+
+    def _like(self) -> Any:
+        return tf.expand_dims(tf.zeros_like(self.total_count), -1) + tf.zeros_like(self._weights)
+
+    def _drawn(self, shape: Any, logits: Any, seed: Any) -> Tensor:
+        """Counts of the shape asked for, by one set of logits for each of them."""
+        size = tf.shape(logits)[-1]
+        whole = tf.concat([shape, tf.shape(self._like())], 0)
+        rows = tf.reshape(tf.broadcast_to(logits, whole), tf.stack([-1, size]))
+        counts = tf.reshape(tf.broadcast_to(self.total_count, whole[:-1]), [-1])
+        most = tf.cast(tf.reduce_max(counts), tf.int32)
+        classes = tf.one_hot(tf.random.categorical(rows, most, seed=seed), size, dtype=self.dtype)
+        taken = tf.cast(tf.range(most), self.dtype) < tf.expand_dims(counts, -1)
+        return tf.reshape(tf.reduce_sum(classes * tf.expand_dims(tf.cast(taken, self.dtype), -1), 1), whole)
+
+    def mean(self, name: str | None = None) -> Tensor:
+        """The mean."""
+        return tf.expand_dims(self.total_count, -1) * self._share()
+
+
+class Multinomial(_Counts):
+    """How often each class comes in `total_count` draws, by logits or probabilities along the last axis."""
+
+    def __init__(self, total_count: Any, logits: Any = None, probs: Any = None, validate_args: bool = False,
+                 allow_nan_stats: bool = True, name: str = "Multinomial") -> None:  # fmt: skip
+        if (logits is None) == (probs is None):
+            raise ValueError("Multinomial: give either `logits` or `probs`")
+        given, self.total_count = floats(probs if logits is None else logits, total_count)
+        self.logits = given if probs is None else log(given)
+        self.probs = tf.nn.softmax(given) if probs is None else given
+        self._weights = self.probs
+        super().__init__(name, probs=self.probs, total_count=self.total_count)
+
+    def _share(self) -> Tensor:
+        return self.probs
+
+    def sample(self, sample_shape: Any = (), seed: Any = None, name: str | None = None) -> Tensor:
+        """Counts: of the shape asked for, followed by that of the parameters."""
+        shape = tf.reshape(tf.convert_to_tensor(sample_shape, dtype=tf.int32), [-1])
+        return self._drawn(shape, self.logits, seed)
+
+    def log_prob(self, value: Any, name: str | None = None) -> Tensor:
+        """The logarithm of the probability of counts."""
+        value = tf.convert_to_tensor(value, dtype=self.dtype)
+        return _total(value * tf.nn.log_softmax(self.logits)) + _log_combinations(self.total_count, value)
+
+    def variance(self, name: str | None = None) -> Tensor:
+        """The variance of each count."""
+        return self.mean() * (1 - self.probs)
+
+
+class DirichletMultinomial(_Counts):
+    """How often each class comes in `total_count` draws with probabilities of a Dirichlet distribution."""
+
+    def __init__(self, total_count: Any, concentration: Any, validate_args: bool = False,
+                 allow_nan_stats: bool = True, name: str = "DirichletMultinomial") -> None:  # fmt: skip
+        self.concentration, self.total_count = floats(concentration, total_count)
+        self._weights = self.concentration
+        super().__init__(name, concentration=self.concentration, total_count=self.total_count)
+
+    @property
+    def total_concentration(self) -> Tensor:
+        """The sum along the last axis."""
+        return _total(self.concentration)
+
+    def _share(self) -> Tensor:
+        return self.concentration / tf.expand_dims(self.total_concentration, -1)
+
+    def sample(self, sample_shape: Any = (), seed: Any = None, name: str | None = None) -> Tensor:
+        """Counts: of the shape asked for, followed by that of the parameters."""
+        shape = tf.reshape(tf.convert_to_tensor(sample_shape, dtype=tf.int32), [-1])
+        other = None if seed is None else seed + 1
+        return self._drawn(shape, log(Dirichlet(self.concentration + self._like()).sample(shape, other)), seed)
+
+    def log_prob(self, value: Any, name: str | None = None) -> Tensor:
+        """The logarithm of the probability of counts."""
+        value = tf.convert_to_tensor(value, dtype=self.dtype)
+        ordered = _lbeta(self.concentration + value) - _lbeta(self.concentration)
+        return ordered + _log_combinations(self.total_count, value)
+
+    def variance(self, name: str | None = None) -> Tensor:
+        """The variance of each count."""
+        c = self.total_concentration
+        return self.mean() * (1 - self._share()) * tf.expand_dims((self.total_count + c) / (1 + c), -1)
+
+
+@RegisterKL(MultivariateNormalDiag, MultivariateNormalDiag)
+def _vectors(a: Any, b: Any) -> Tensor:
+    return _total(Normal(a.loc, a.scale).kl_divergence(Normal(b.loc, b.scale)))
+
+
+@RegisterKL(Categorical, Categorical)
+def _categoricals(a: Any, b: Any) -> Tensor:
+    difference = tf.nn.log_softmax(a.logits) - tf.nn.log_softmax(b.logits)
+    return tf.reduce_sum(tf.nn.softmax(a.logits) * difference, -1)
+
+
+@RegisterKL(Dirichlet, Dirichlet)
+def _dirichlets(a: Any, b: Any) -> Tensor:
+    slopes = digamma(a.concentration) - tf.expand_dims(digamma(a.total_concentration), -1)
+    own = _total((a.concentration - b.concentration) * slopes)
+    return own - _lbeta(a.concentration) + _lbeta(b.concentration)
