@@ -1,4 +1,4 @@
-"""Mutants of what is kept and shared: sessions, memory, replays, the reverse walk and sub-traces."""
+"""Mutants of what is kept and shared: sessions, memory, replays, the reverse walk and closed functions."""
 
 from __future__ import annotations
 
@@ -142,15 +142,15 @@ MUTANTS = (
         ("tests/test_core.py::test_a_wrong_rule_is_named",),
     ),
     Mutant(
-        "a sub-trace hands out its constants",
-        "engine/closed/subtrace.py",
-        "        if not constants:\n            return results",
-        "        if constants is not None:\n            return results",
+        "a closed function hands out its constants",
+        "engine/closed/function.py",
+        "        if not found._constants:\n            return results",
+        "        if found._constants is not None:\n            return results",
         ("tests/graph_api/test_control.py::test_results_belong_to_the_caller",),
     ),
     Mutant(
         "a pullback is kept whatever is known already",
-        "engine/closed/subtrace.py",
+        "engine/closed/function.py",
         'key = ("pullback", tuple(wanted), tuple(given), tuple(seeded))',
         'key = ("pullback", tuple(wanted), tuple(given))',
         ("tests/graph_api/test_control.py::test_third_derivatives",),

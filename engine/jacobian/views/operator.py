@@ -10,7 +10,7 @@ import numpy as np
 from scipy import sparse
 from scipy.sparse.linalg import LinearOperator, aslinearoperator
 
-from engine.closed.subtrace import SubTrace
+from engine.closed.function import ClosedFunction
 from engine.control.deferred import Recipe
 from engine.core.aval import Aval
 from engine.core.composite import Composite
@@ -182,7 +182,7 @@ class _Walk(Recipe):
         super().__init__()
         self.copy, self.direction = copy, direction
 
-    def made(self, given: Sequence[Aval]) -> SubTrace:
+    def made(self, given: Sequence[Aval]) -> ClosedFunction:
         body, parameters, path = self.copy.filled(given)
         ends = [path.values[slot] for slot in (*path.sources, *path.targets)]
         start, end = ends if self.direction == "forward" else ends[::-1]
@@ -190,11 +190,11 @@ class _Walk(Recipe):
         with paused():
             (found,) = walk_from(self.direction, path.nodes, start, [end])(vector)
             found = zeros_like(end) if found is None else found
-        return SubTrace(body, [*parameters, vector], [body.operand(found)])
+        return ClosedFunction(body, [*parameters, vector], [body.operand(found)])
 
     def __call__(self, values: Sequence[Any], vector: Any) -> list[Sequence[Any]]:
         """``[[product]]``, from arrays of the values on the path."""
-        return [self.sub_trace([aval_of(x) for x in values]).run(*values, vector)]
+        return [self.closed_function([aval_of(x) for x in values]).run(*values, vector)]
 
 
 def symbolic_operator(path: Path, symmetric: bool = False) -> SymbolicOperator:
