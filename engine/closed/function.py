@@ -94,7 +94,7 @@ class Store(Protocol):
     def destinations(self, assigned: Sequence[Any]) -> list[Any]:
         """What `assign` takes for some `Assignment`."""
 
-    def locks(self, handles: Iterable[Any]) -> Iterable[Any]:
+    def locks(self, handles: Sequence[Any]) -> Iterable[Any]:
         """What is held from reading to writing these."""
 
     def read(self, keys: Sequence[Any]) -> list[Any]:
@@ -271,7 +271,7 @@ class ClosedFunction:
                 return None
             arguments += state
             del state
-        results = program(*arguments)
+        results: Any = program(*arguments)
         if self._owned and type(results) is not list:
             shared = Shared(arguments, program.owners)
             results = [*map(shared.owned, results[: self._own]), *results[self._own :]]
@@ -279,7 +279,7 @@ class ClosedFunction:
             return results
         count = len(self.results)
         # nobody holds an old value any more, which may then be written over
-        results, new = [*results[:count]], results[count:]
+        results, new = results[:count], results[count:]
         self.store.assign(self._assigned, new, program.updates, arguments)  # type: ignore[union-attr]
         for place, keys in self._renewed:
             results[place] = scalar(np.array(self.store.read(keys)[0]))  # type: ignore[union-attr]
@@ -327,7 +327,8 @@ class ClosedFunction:
         >>> from engine.core.dtypes import float64
         >>> from engine.ops.trig import sin
         >>> sine = build([Aval((3,), float64)], lambda body, values: [sin(values[0])])
-        >>> print("\\n".join(sine.explain().splitlines()[:2]))
+        >>> for line in sine.explain().splitlines()[:2]:
+        ...     print(line)
         <closed function (float64(3,)) -> (float64(3,)), 1 nodes>
         pass                    changed  instructions  flops  bytes
         """

@@ -2,8 +2,8 @@
 
 Some functions cannot be written down as nodes before the shapes are known: the Jacobian of a graph with unknown
 dimensions, say, whose plan depends on them. In the graph stands a `Recipe` in their place, which makes a closed
-function for operands of known shapes. Lowering puts the function's nodes where the op stood; where shapes follow from data only,
-the function is made and compiled on the first call with such shapes, and kept.
+function for operands of known shapes. Lowering puts the function's nodes where the op stood; where shapes follow from
+data only, the function is made and compiled on the first call with such shapes, and kept.
 
 The derivatives and batches of a recipe are recipes too: those of the closed function it is going to make.
 """
