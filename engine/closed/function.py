@@ -180,7 +180,8 @@ class ClosedFunction:
             nodes = needed_nodes(trace.nodes, [*results, *effects], {id(p) for p in parameters})
         self.nodes = nodes
         self.avals: Sequence[Aval] = [p.aval for p in self.parameters]
-        self.captures, self.contents, self.form, self.plan = captures, contents or {}, form, plan
+        self.captures = list(captures)
+        self.contents, self.form, self.plan = contents or {}, form, plan
         self.store, self._after, self._owned = store, after or {}, owned
         self._lowering = {"orders": [Order.UNKNOWN] * len(self.parameters), "describe": _where, **lowering}
         self._shaped: Cache[Any, ClosedFunction] = Cache("programs of bodies", _CAPACITY)
@@ -212,9 +213,9 @@ class ClosedFunction:
     @property
     def program(self) -> Program:
         """The program for arguments of `avals`; it is made when it is asked for first, as often as threads do so."""
-        return self._program or self._compiled()
+        return self._program or self._make_program()
 
-    def _compiled(self) -> Program:
+    def _make_program(self) -> Program:
         given = list(zip(self.parameters, self.avals, strict=True))
         program, reads, assigned = lower(self.nodes, given, self.results, **self._lowering)
         self._constants = [i for i, slot in enumerate(program.outputs) if slot in program.constants]
@@ -260,7 +261,7 @@ class ClosedFunction:
         sequence of array, or None
             None if a variable has no longer the shape that the program was made for.
         """
-        program = self._program or self._compiled()
+        program = self._program or self._make_program()
         if self.locks and not held:
             return exclusively(self.locks, self.execute, arguments, read, True)
         if read is not None:
@@ -367,7 +368,7 @@ class ClosedFunction:
     def run(self, *arrays: Any) -> Sequence[Any]:
         """Its results for arrays of any shapes that fit."""
         found = self.at(arrays)
-        results = (found._program or found._compiled())(*arrays)
+        results = (found._program or found._make_program())(*arrays)
         if not found._constants:
             return results
         # nobody may get hold of a constant of the program itself
