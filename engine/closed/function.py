@@ -189,7 +189,19 @@ class ClosedFunction:
         self._fixed: Cache[Any, ClosedFunction] = Cache("bodies with constants", _CAPACITY)
 
     def __reduce__(self) -> tuple[Any, ...]:
-        return ClosedFunction, (self.trace, self.parameters, self.results, self.nodes)
+        if self.plan is None:
+            return ClosedFunction, (self.trace, self.parameters, self.results, self.nodes)
+        # a Jacobian goes without its nodes: they may hold rules of the user's own, and nobody differentiates it by them
+        self.program  # noqa: B018 - made now
+        without: dict[str, Any] = {
+            "trace": None,
+            "parameters": (),
+            "results": (),
+            "nodes": (),
+            "_lowering": {},
+            "_ops": None,
+        }
+        return _restored, (type(self), {**self.__dict__, **without})
 
     def __repr__(self) -> str:
         taken, given = ", ".join(map(str, self.avals)), ", ".join(str(r.aval) for r in self.results)
@@ -289,6 +301,10 @@ class ClosedFunction:
     def __call__(self, *arguments: Any) -> Any:
         """Its results for arrays, laid out in its `form`."""
         results = self.execute([*arguments])
+        return self.laid_out(results)
+
+    def laid_out(self, results: Sequence[Any]) -> Any:
+        """Results in its `form`."""
         return results if self.form is None else _laid_out(self.form, results)
 
     @property
@@ -307,10 +323,7 @@ class ClosedFunction:
 
     def fits(self, contents_of: Callable[[int], Any]) -> bool:
         """Whether it holds for the contents of values with some numbers."""
-        return all(
-            array is None or contents_of(number) is array or np.array_equal(contents_of(number), array)
-            for number, array in self.contents.items()
-        )
+        return all(array is None or _same(contents_of(number), array) for number, array in self.contents.items())
 
     @property
     def nbytes(self) -> int:
@@ -600,11 +613,22 @@ def with_fixed(
     return tuple([x for i, x in enumerate(inputs) if i not in chosen]), {**params, **fixed}
 
 
+def _restored(kind: type[ClosedFunction], attributes: dict[str, Any]) -> ClosedFunction:
+    """One that was pickled without its nodes."""
+    found = object.__new__(kind)
+    found.__dict__.update(attributes)
+    return found
+
+
 def _laid_out(form: Any, results: Sequence[Any]) -> Any:
     """Results in nested lists; None for what there is none of."""
     if type(form) is list:
         return [_laid_out(part, results) for part in form]
     return None if form is None else results[form]
+
+
+def _same(a: Any, b: np.ndarray) -> bool:
+    return a is b or bool(np.array_equal(a, b))
 
 
 def plain(aval: Aval) -> Aval:

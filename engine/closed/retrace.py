@@ -11,7 +11,6 @@ from typing import Any
 
 from engine.closed.function import ClosedFunction
 from engine.compiler.ir.layout import Order, order_of_value, orders_of
-from engine.compiler.program import Program
 from engine.core.instantiate import renamed
 from engine.core.op import Node
 from engine.core.trace import Trace, needed_nodes, placeholder
@@ -89,8 +88,3 @@ class Retrace:
             fold_limit=self._fold_limit,
             **how,
         )
-
-    def lowered(self, wanted: Sequence[Any], further: Sequence[Any] = ()) -> tuple[Program, list[int]]:
-        """The program that computes `wanted`, and the numbers of the values that it takes."""
-        made = self.closed(wanted, further)
-        return made.program, made.captures
