@@ -126,8 +126,9 @@ class ClosedFunction:
         Where its arguments come from: the numbers of values of a recording or a path, which its caller has.
     contents : mapping of int to array, optional
         Numbers of values and the contents for which alone it holds.
-    form : nested lists of (int, or None), optional
-        What the results are to the caller: a number stands for the result, None for what there is none of.
+    form : structure of (int, or None), optional
+        What the results are to the caller: a number stands for the result, None for what there is none of. The blocks
+        of a Jacobian are lists of rows, ``[target][source]``.
     plan : object
         What it carries out, if it is a Jacobian.
     store : Store, optional
@@ -299,13 +300,12 @@ class ClosedFunction:
         return results
 
     def __call__(self, *arguments: Any) -> Any:
-        """Its results for arrays, laid out in its `form`."""
-        results = self.execute([*arguments])
-        return self.laid_out(results)
+        """The blocks of a Jacobian for arrays, as its `form` says."""
+        return self.laid_out(self.execute([*arguments]))
 
     def laid_out(self, results: Sequence[Any]) -> Any:
-        """Results in its `form`."""
-        return results if self.form is None else _laid_out(self.form, results)
+        """Results as the blocks of a Jacobian."""
+        return [[None if k is None else results[k] for k in row] for row in self.form]
 
     @property
     def ops(self) -> OpList:
@@ -323,6 +323,8 @@ class ClosedFunction:
 
     def fits(self, contents_of: Callable[[int], Any]) -> bool:
         """Whether it holds for the contents of values with some numbers."""
+        if not self.contents:
+            return True
         return all(array is None or _same(contents_of(number), array) for number, array in self.contents.items())
 
     @property
@@ -618,13 +620,6 @@ def _restored(kind: type[ClosedFunction], attributes: dict[str, Any]) -> ClosedF
     found = object.__new__(kind)
     found.__dict__.update(attributes)
     return found
-
-
-def _laid_out(form: Any, results: Sequence[Any]) -> Any:
-    """Results in nested lists; None for what there is none of."""
-    if type(form) is list:
-        return [_laid_out(part, results) for part in form]
-    return None if form is None else results[form]
 
 
 def _same(a: Any, b: np.ndarray) -> bool:
