@@ -88,10 +88,13 @@ class Body(Trace):
 class Store(Protocol):
     """Where the variables that a closed function reads and writes have their values."""
 
-    def keys(self, handles: Sequence[Any]) -> list[Any]:
-        """What `read` takes for some handles; raises if one has no value."""
+    def key(self, handle: Any) -> Any:
+        """What `read` takes for a handle."""
 
-    def destinations(self, assigned: Sequence[Any]) -> list[Any]:
+    def keys(self, handles: Sequence[Any]) -> list[Any]:
+        """The same for several; raises if one has no value."""
+
+    def destinations(self, assigned: Sequence[Any]) -> Sequence[Any]:
         """What `assign` takes for some `Assignment`."""
 
     def locks(self, handles: Sequence[Any]) -> Iterable[Any]:
@@ -122,6 +125,8 @@ class ClosedFunction:
     results : sequence of Symbol
     nodes : sequence of Node, optional
         What must run, in the order of execution; by default what the results need, and effects such as assertions.
+    avals : sequence of Aval, optional
+        Of the parameters, which its program is for; by default what the symbols know.
     captures : sequence of int
         Where its arguments come from: the numbers of values of a recording or a path, which its caller has.
     contents : mapping of int to array, optional
@@ -143,8 +148,6 @@ class ClosedFunction:
     Attributes
     ----------
     nodes : list of Node
-    avals : list of Aval
-        Of the parameters, which its program is for (see `at`).
     reads : list
         The store's keys of the variables that its program reads, once there is one.
     locks : tuple of Lock
@@ -164,6 +167,7 @@ class ClosedFunction:
         results: Sequence[Symbol],
         nodes: Sequence[Node] | None = None,
         *,
+        avals: Sequence[Aval] | None = None,
         captures: Sequence[int] = (),
         contents: Mapping[int, Any] | None = None,
         form: Any = None,
@@ -180,7 +184,7 @@ class ClosedFunction:
             effects = [node for node in trace.nodes if not node.outputs]
             nodes = needed_nodes(trace.nodes, [*results, *effects], {id(p) for p in parameters})
         self.nodes = nodes
-        self.avals: Sequence[Aval] = [p.aval for p in self.parameters]
+        self.avals: Sequence[Aval] = [p.aval for p in self.parameters] if avals is None else avals
         self.captures = list(captures)
         self.contents, self.form, self.plan = contents or {}, form, plan
         self.store, self._after, self._owned = store, after or {}, owned
@@ -244,7 +248,7 @@ class ClosedFunction:
             self._assigned = self.store.destinations(assigned)
             self.locks = in_order(self.store.locks([*changed, *late]))
             written = {id(h) for h in (*changed, *late)}
-            self._renewed = [(i, self.store.keys([h])) for i, h in self._after.items() if id(h) in written]
+            self._renewed = [(i, self.store.key(h)) for i, h in self._after.items() if id(h) in written]
         self._program = program
         return program
 
@@ -253,8 +257,9 @@ class ClosedFunction:
         key = tuple([(a.shape, a.dtype) for a in arrays])
         found = self._shaped.get(key)
         if found is None:
-            for_these = self.like(avals=list(map(aval_of_array, arrays)), _program=None)
-            found = self._shaped.put(key, for_these)
+            made = self.like(avals=list(map(aval_of_array, arrays)), _program=None)
+            made._make_program()
+            found = self._shaped.put(key, made)
         return found
 
     def execute(self, arguments: list[Any], read: Callable[..., list[Any]] | None = None, held: bool = False) -> Any:
@@ -295,8 +300,8 @@ class ClosedFunction:
         # nobody holds an old value any more, which may then be written over
         results, new = results[:count], results[count:]
         self.store.assign(self._assigned, new, program.updates, arguments)  # type: ignore[union-attr]
-        for place, keys in self._renewed:
-            results[place] = scalar(np.array(self.store.read(keys)[0]))  # type: ignore[union-attr]
+        for place, key in self._renewed:
+            results[place] = scalar(np.array(self.store.read([key])[0]))  # type: ignore[union-attr]
         return results
 
     def __call__(self, *arguments: Any) -> Any:
@@ -383,7 +388,7 @@ class ClosedFunction:
     def run(self, *arrays: Any) -> Sequence[Any]:
         """Its results for arrays of any shapes that fit."""
         found = self.at(arrays)
-        results = (found._program or found._make_program())(*arrays)
+        results = found._program(*arrays)  # type: ignore[misc]
         if not found._constants:
             return results
         # nobody may get hold of a constant of the program itself
@@ -414,15 +419,11 @@ class ClosedFunction:
         """
         start, stop = carries, carries + sequences
         key = tuple([(x.shape[1:] if start <= i < stop else x.shape, x.dtype) for i, x in enumerate(operands)])
-        program, of_cond = self._program_at(key), None if cond is None else cond._program_at(key)
-        if program is None or (cond is not None and of_cond is None):
+        found, of_cond = self._shaped.get(key), None if cond is None else cond._shaped.get(key)
+        if found is None or (cond is not None and of_cond is None):
             return None
-        return program.loop(of_cond, operands, carries, sequences, steps)
-
-    def _program_at(self, key: Any) -> Program | None:
-        """The program for arguments of some shapes and dtypes, if there is one."""
-        found = self._shaped.get(key)
-        return None if found is None else found._program
+        holds = None if of_cond is None else of_cond._program
+        return found._program.loop(holds, operands, carries, sequences, steps)  # type: ignore[union-attr]
 
     def result_avals(self, given: Sequence[Aval]) -> tuple[Aval, ...]:
         """The avals of its results for arguments of some avals."""

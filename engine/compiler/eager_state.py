@@ -29,9 +29,13 @@ class EagerState:
     def __init__(self, variables: Mapping[int, Variable]) -> None:
         self._variables = variables
 
+    def key(self, handle: Any) -> Variable:
+        """The variable."""
+        return self._variables[id(handle)]
+
     def keys(self, handles: Sequence[Any]) -> list[Variable]:
         """The variables."""
-        return [self._variables[id(handle)] for handle in handles]
+        return list(map(self.key, handles))
 
     def locks(self, handles: Sequence[Any]) -> Iterable[Any]:
         """Those of the variables."""
