@@ -237,6 +237,7 @@ class ClosedFunction:
         program, reads, assigned = lower(self.nodes, given, self.results, **self._lowering)
         self._constants = [i for i, slot in enumerate(program.outputs) if slot in program.constants]
         self._own = len(self.results) + sum(1 + a.in_part for a in assigned)
+        self._owners = program.owners if self._owned else set()
         self._writes = bool(assigned or program.updates)
         if self.store is not None:
             changed = [a.handle for a in assigned]
@@ -292,8 +293,11 @@ class ClosedFunction:
             del state
         results: Any = program(*arguments)
         if self._owned and type(results) is not list:
-            shared = Shared(arguments, program.owners)
-            results = [*map(shared.owned, results[: self._own]), *results[self._own :]]
+            owned = Shared(arguments, self._owners).owned
+            # what updates read is nobody's
+            results = (
+                [*map(owned, results[: self._own]), *results[self._own :]] if self._writes else [*map(owned, results)]
+            )
         if not self._writes:
             return results
         count = len(self.results)

@@ -80,8 +80,8 @@ MUTANTS = (
     Mutant(
         "a session hands out what it was lent",
         "engine/closed/function.py",
-        "results = [*map(shared.owned, results[: self._own]), *results[self._own :]]",
-        "results = [*results]",
+        "if self._writes else [*map(owned, results)]",
+        "if self._writes else [*results]",
         ("tests/graph_api/test_session.py::test_results_belong_to_the_caller",),
     ),
     Mutant(
