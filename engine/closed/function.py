@@ -310,10 +310,7 @@ class ClosedFunction:
 
     def __call__(self, *arguments: Any) -> Any:
         """The blocks of a Jacobian for arrays, as its `form` says."""
-        return self.laid_out(self.execute([*arguments]))
-
-    def laid_out(self, results: Sequence[Any]) -> Any:
-        """Results as the blocks of a Jacobian."""
+        results = self.execute([*arguments])
         return [[None if k is None else results[k] for k in row] for row in self.form]
 
     @property

@@ -214,7 +214,8 @@ class Spread(ClosedFunction):
 
     def __call__(self, *arguments: Any) -> Any:
         """The blocks as arrays, from arrays of the values that it captures; the last argument is the executor."""
-        return self.laid_out(self.outcome(arguments[:-1], arguments[-1]))
+        out = self.outcome(arguments[:-1], arguments[-1])
+        return [[None if k is None else out[k] for k in row] for row in self.form]
 
     def outcome(self, values: Sequence[Any], executor: Executor) -> tuple[Any, ...]:
         """The blocks that are not zero, in order."""
@@ -325,7 +326,7 @@ def spread_blocks(plan: Plan, path: Path, executor: Executor) -> list[list[Any]]
         path, plan = closed, plan_for(closed, plan.options, plan.pattern_to_verify)
     what = spread(spread_over(executor).split(plan), path)
     out = spread_op(*[path.values[slot] for slot in what.captures], what=what, executor=executor)
-    blocks = what.laid_out(out)
+    blocks = [[None if k is None else out[k] for k in row] for row in what.form]
     note_contents(plan, path, blocks)
     return blocks
 
