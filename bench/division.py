@@ -65,12 +65,14 @@ def halves_of(tape: Any, target: Any, sources: Sequence[Any], kind: Kind, option
     mirror = Mirror(path)
     with paused():
         swept, given, blocks = _made(mirror, kind, options)
-    sweeps, slots = mirror.lowered(swept)
-    arrays = [array_of(path.values[slot]) for slot in slots]
+    first = mirror.closed(swept)
+    sweeps = first.program
+    arrays = [array_of(path.values[slot]) for slot in first.captures]
     if not given:
         return Halves({"sweeps": lambda: sweeps(*arrays)}, _flops(sweeps))
-    scatter, slots = mirror.lowered(blocks, given)
-    further = [*[array_of(path.values[slot]) for slot in slots], *sweeps(*arrays)]
+    second = mirror.closed(blocks, given)
+    scatter = second.program
+    further = [*[array_of(path.values[slot]) for slot in second.captures], *sweeps(*arrays)]
     calls = {"sweeps": lambda: sweeps(*arrays), "scatter": lambda: scatter(*further)}
     return Halves(calls, _flops(sweeps) + _flops(scatter))
 

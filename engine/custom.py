@@ -108,7 +108,7 @@ closed_call = general(
     args=("*operands",),
     multi=True,
     simplify=lambda avals, params: range(params["count"], params["count"] + params["results"]),
-    doc="""A `custom_call` whose rule is the sub-trace `pull`.
+    doc="""A `custom_call` whose rule is the closed function `pull`.
 
     Operands are ``count`` inputs, ``results`` outputs, and what the rule takes besides cotangents; it gives cotangents
     of the inputs `given`.

@@ -7,16 +7,16 @@ from typing import Any
 
 import numpy as np
 
+from engine.closed.function import ClosedFunction
 from engine.core.aval import Aval
 from engine.core.dtypes import as_dtype
 from engine.core.trace import constant_value
 from engine.core.value import dtype_of
 from engine.core.variable import tracked_value
-from engine.jacobian.execution.plan_programs import Compiled
 from engine.jacobian.late_specialization import PathCopy, is_known
 from engine.jacobian.planning.plan import Options
 from engine.jacobian.structure.path import Path
-from engine.jacobian.views.for_scipy import Derived, Evaluations
+from engine.jacobian.views.for_scipy import Derived, Evaluations, Make
 from engine.jacobian.views.unimplemented import check_all_implemented
 from engine.ops.reduce import reduce_sum
 from engine.runtime.cache import Cache
@@ -66,7 +66,7 @@ class Fetched(Evaluations):
         self._wanted: dict[int, Any] = {}
         self._arrays: dict[int, Any] = {}
         self._feed: dict[Any, Any] = {}
-        self._made: dict[Any, _Derivative] = {}
+        self._made: dict[Any, tuple[list[Any], Callable[[Sequence[Any]], Derived]]] = {}
         self._weights: list[Any] = []
         self._sums: list[Any] = []
 
@@ -79,15 +79,16 @@ class Fetched(Evaluations):
         *arrays, self.fetched = self._fetched([*self._ys, self._fetches], self._wanted.values())
         return [np.asarray(a) for a in arrays]
 
-    def derived(self, make: Callable[..., Compiled], options: Options, sparsity: Any, ends: Any = None) -> Derived:
+    def derived(self, make: Make, options: Options, sparsity: Any, ends: Any = None) -> Derived:
         """The derivative at the point fed last."""
         key = make, options, ends
         if key not in self._made:
             ys, xs = (self._ys, self._xs) if ends is None else ([self._ys[ends[0]]], [self._xs[ends[1]]])
-            self._made[key] = _Derivative(_path(ys, xs), make, options, sparsity)
-        return self._made[key].at(self._kept(self._made[key].tensors))
+            self._made[key] = _derivative(_path(ys, xs), make, options, sparsity)
+        tensors, derived_at = self._made[key]
+        return derived_at(self._kept(tensors))
 
-    def weighted(self, make: Callable[..., Compiled], options: Options, weights: Sequence[np.ndarray]) -> Derived:
+    def weighted(self, make: Make, options: Options, weights: Sequence[np.ndarray]) -> Derived:
         """The same for the weighted sum, which becomes part of the graph."""
         if not self._sums:
             avals = [Aval(w.shape, dtype_of(y)) for y, w in zip(self._ys, weights, strict=True)]
@@ -95,9 +96,9 @@ class Fetched(Evaluations):
             self._sums = [reduce_sum(y * w) for y, w in zip(self._ys, self._weights, strict=True)]
         key = make, options, "weighted"
         if key not in self._made:
-            self._made[key] = _Derivative(_path(self._sums, self._xs), make, options, None)
-        tensors = self._made[key].tensors
-        return self._made[key].at(self._run(tensors, dict(zip(self._weights, weights, strict=True))))
+            self._made[key] = _derivative(_path(self._sums, self._xs), make, options, None)
+        tensors, derived_at = self._made[key]
+        return derived_at(self._run(tensors, dict(zip(self._weights, weights, strict=True))))
 
     def path(self) -> Path:
         """The way in the graph."""
@@ -127,50 +128,51 @@ class Fetched(Evaluations):
         return arrays
 
 
-class _Derivative:
+def _derivative(
+    path: Path, make: Make, options: Options, sparsity: Any
+) -> tuple[list[Any], Callable[[Sequence[Any]], Derived]]:
     """A derivative on a path, compiled once; where shapes are not known, once for each combination of shapes.
 
-    Attributes
-    ----------
+    Returns
+    -------
     tensors : list of tensor
         What it takes, or what tells the shapes.
+    derived_at : callable
+        The derivative for arrays of these.
     """
+    if is_known(path):
+        closed = make(path, options, sparsity)
+        return [path.values[slot] for slot in closed.captures], lambda arrays: (closed, list(arrays))
+    copy = PathCopy(path)
+    made: Cache[Any, tuple[ClosedFunction, list[Any]]] = Cache("derivatives of graphs", _CAPACITY)
 
-    def __init__(self, path: Path, make: Callable[..., Compiled], options: Options, sparsity: Any) -> None:
-        self._make = make, options, sparsity
-        self._copy = None if is_known(path) else PathCopy(path)
-        self._compiled: Cache[Any, tuple[Compiled, list[int], list[Any]]] = Cache("derivatives of graphs", _CAPACITY)
-        if self._copy is None:
-            what = make(path, options, sparsity)
-            self.tensors = [path.values[slot] for slot in what.arguments]
-            self._compiled.put(None, (what, list(range(len(self.tensors))), []))
-        else:
-            self.tensors = [path.values[k] for k in self._copy.taken]
-
-    def at(self, arrays: Sequence[Any]) -> Derived:
-        """The derivative for arrays of the tensors."""
-        key = None if self._copy is None else tuple([np.shape(a) for a in arrays])
-        what, taken, constants = self._compiled.get(key) or self._compiled.put(key, self._for_shapes(arrays))
+    def derived_at(arrays: Sequence[Any]) -> Derived:
+        key = tuple([np.shape(a) for a in arrays])
+        found, constants = made.get(key) or made.put(key, _for_shapes(copy, arrays, make, options, sparsity))
         pool = [*arrays, *constants]
-        return what, [pool[i] for i in taken]
+        return found, [pool[i] for i in found.captures]
 
-    def _for_shapes(self, arrays: Sequence[Any]) -> tuple[Compiled, list[int], list[Any]]:
-        """The derivative, which of the arrays, or of the constants after them, it takes, and these constants."""
-        assert self._copy is not None
-        make, options, sparsity = self._make
-        _, parameters, path = self._copy.filled(_avals(arrays))
-        what = make(path, options, sparsity)
-        place = {id(p): i for i, p in enumerate(parameters)}
-        constants: list[Any] = []
-        for x in [path.values[slot] for slot in what.arguments]:
-            if id(x) not in place:
-                place[id(x)] = len(arrays) + len(constants)
-                constants.append(constant_value(x))
-        if any(c is None for c in constants):
-            raise InvalidArgumentError(
-                "for_scipy: `y` is made of a Jacobian of unknown shape; set the shapes with set_shape"
-            )
-        return what, [place[id(path.values[slot])] for slot in what.arguments], [np.asarray(c) for c in constants]
+    return [path.values[k] for k in copy.taken], derived_at
+
+
+def _for_shapes(
+    copy: PathCopy, arrays: Sequence[Any], make: Make, options: Options, sparsity: Any
+) -> tuple[ClosedFunction, list[Any]]:
+    """The derivative, which captures some of the arrays and of the constants after them; and these constants."""
+    _, parameters, path = copy.filled(_avals(arrays))
+    closed = make(path, options, sparsity)
+    place = {id(p): i for i, p in enumerate(parameters)}
+    constants: list[Any] = []
+    for x in [path.values[slot] for slot in closed.captures]:
+        if id(x) not in place:
+            place[id(x)] = len(arrays) + len(constants)
+            constants.append(constant_value(x))
+    if any(c is None for c in constants):
+        raise InvalidArgumentError(
+            "for_scipy: `y` is made of a Jacobian of unknown shape; set the shapes with set_shape"
+        )
+    captures = [place[id(path.values[slot])] for slot in closed.captures]
+    return closed.like(captures=captures), [np.asarray(c) for c in constants]
 
 
 def _path(ys: Sequence[Any], xs: Sequence[Any]) -> Path:

@@ -69,13 +69,13 @@ def not_linear(nodes: Iterable[Node], forward: bool = False) -> Node | None:
 
 
 def _inside(node: Node) -> Iterator[Node]:
-    """The nodes of the sub-traces among a node's parameters."""
+    """The nodes of the closed functions among a node's parameters."""
     for param in node.params.values():
         for part in param if isinstance(param, tuple) else (param,):
-            if hasattr(part, "sub_trace"):
+            if hasattr(part, "closed_function"):
                 avals = [aval_of(x) for x in node.inputs if isinstance(x, (Value, np.ndarray, np.generic))]
                 known = len(avals) == len(node.inputs) and all(a.is_static for a in avals) and part.knows(avals)
-                part = part.sub_trace(avals) if known else None
+                part = part.closed_function(avals) if known else None
             if hasattr(part, "parameters") and hasattr(part, "nodes"):
                 yield from part.nodes
 

@@ -1,7 +1,7 @@
-"""From Python functions that add operations to a graph to closed sub-traces: what all control flow rests on.
+"""From Python functions that add operations to a graph to closed functions: what all control flow rests on.
 
 The user's functions run once, while the graph is built, and add their operations to it as any code does. The operations
-that their results need are then copied into a closed sub-trace (`engine.closed.capture.Region`), which one
+that their results need are then copied into a closed function (`engine.closed.capture.Region`), which one
 control-flow operation runs as often as it turns out; those in the graph are never run. What a function takes from the
 graph around it becomes an operand. So do the variables it reads; one that it assigns to becomes a result too, and is
 assigned after the control-flow operation, on which the results wait. Random operations, whose counters are variables,
@@ -17,7 +17,7 @@ from typing import Any
 import numpy as np
 
 from engine.closed.capture import Region
-from engine.closed.subtrace import SubTrace
+from engine.closed.function import ClosedFunction
 from engine.core import nest
 from engine.core.aval import Shape, compatible, format_shape
 from engine.core.nest import Structure
@@ -142,8 +142,8 @@ class Closure:
         with self.graph.control_dependencies(self.after):
             return [self.graph.apply(read_variable, (h,), {}, name="read") for h in handles]
 
-    def closed(self, region: Region, new: Sequence[Any], states_first: int | None = None) -> SubTrace:
-        """The sub-trace of one function, its results followed by the values of the handles `new`.
+    def closed(self, region: Region, new: Sequence[Any], states_first: int | None = None) -> ClosedFunction:
+        """The closed function of one function, its results followed by the values of the handles `new`.
 
         Its parameters are what is bound, what is captured, and the variables read; those assigned to stand behind what
         is bound, or before the bound parameter `states_first`.
@@ -154,7 +154,7 @@ class Closure:
         states = parameters[inner : inner + len(self.assigned)]
         at = bound if states_first is None else states_first
         order = [*parameters[:at], *states, *parameters[at:inner], *parameters[inner + len(self.assigned) :]]
-        return SubTrace(made.body, order, made.results)
+        return ClosedFunction(made.trace, order, made.results)
 
     def apply(self, op: Op, operands: Sequence[Any], params: dict[str, Any], states_at: int, name: str) -> list[Any]:
         """The operation's outputs; those from `states_at` on, as many as `assigned`, go to the variables."""

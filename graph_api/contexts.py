@@ -1,8 +1,8 @@
 """Which function of control flow an operation belongs to, and who may use it.
 
 The functions that users give to `cond`, `while_loop`, `map_fn` and so on add their operations to the graph, from which
-they are copied into a sub-trace (`graph_api.closures`). Those left in the graph have no value: a branch that is not
-taken has none, an iteration has another one each time. So each operation knows the function that made it, its
+they are copied into a closed function (`graph_api.closures`). Those left in the graph have no value: a branch that is
+not taken has none, an iteration has another one each time. So each operation knows the function that made it, its
 `Context`, and only operations of that function and of those inside it may use it. A constant, a placeholder, and what
 is made while `Contexts.lifted` (variables, with their initial values) belong to no function.
 """

@@ -7,7 +7,7 @@ from functools import partial
 from typing import Any
 
 from engine.closed.capture import Region
-from engine.closed.subtrace import build
+from engine.closed.function import build
 from engine.control.cond import check_predicate, cond_op
 from engine.control.while_loop import while_op
 from engine.core import nest

@@ -15,8 +15,7 @@ from typing import Any
 
 import numpy as np
 
-from engine.compiler.assignments import Assignment
-from engine.compiler.program import Program
+from engine.closed.function import ClosedFunction
 from engine.core.aval import Aval, Shape, aval_of_array
 from engine.runtime.cache import Cache
 
@@ -31,43 +30,6 @@ _MOST_COUNTED = 4096
 
 
 @dataclass(slots=True)
-class Executable:
-    """A compiled combination of fetches, feeds and shapes.
-
-    Attributes
-    ----------
-    program : Program
-    reads : list of int
-        Identities of the handles of the variables whose values follow the feeds among the program's arguments.
-    flags : dict
-        Where among `reads` there is none for a value but one that says whether a variable has one; the identity of
-        that variable's handle.
-    assigned : list of Assignment
-        Of the variables whose new values follow the fetches among its results.
-    locks : tuple of Lock
-        Of these variables.
-    fetched : int
-        Number of fetched tensors.
-    shapes : list of tuple
-        Of the values read, when it was compiled.
-    owners : set of int
-        Who owns the memory of the program's constants.
-    after : list of (int, int)
-        Which fetches are variables that the run assigns to, and the identities of their handles: the values after it.
-    """
-
-    program: Program
-    reads: list[int]
-    flags: dict[int, int]
-    assigned: list[Assignment]
-    locks: tuple[Any, ...]
-    fetched: int
-    shapes: list[Any]
-    owners: set[int]
-    after: list[tuple[int, int]]
-
-
-@dataclass(slots=True)
 class _Family:
     """The shapes with which the same fetches and feeds have been run, of the same ranks.
 
@@ -75,7 +37,7 @@ class _Family:
     ----------
     shapes : list of tuple
         By feed, with None for the dimensions that have changed.
-    executable : Executable, optional
+    executable : ClosedFunction, optional
         Compiled for `shapes`.
     runs : dict
         How often each combination of shapes was run by it.
@@ -84,7 +46,7 @@ class _Family:
     """
 
     shapes: list[Shape]
-    executable: Executable | None = None
+    executable: ClosedFunction | None = None
     runs: dict[Any, int] = field(default_factory=dict)
     sizes: Sizes = field(default_factory=lambda: Sizes())
 
@@ -175,7 +137,7 @@ class Executables:
     """
 
     def __init__(self) -> None:
-        self.own: Cache[Any, Executable] = Cache("programs of sessions", _CACHE_SIZE)
+        self.own: Cache[Any, ClosedFunction] = Cache("programs of sessions", _CACHE_SIZE)
         self.families: Cache[Any, _Family] = Cache("programs for families of shapes", _CACHE_SIZE)
 
     def clear(self) -> None:
@@ -189,10 +151,10 @@ class Executables:
         fetches: tuple[int, ...],
         feeds: Sequence[Any],
         values: Sequence[Any],
-        compiled: Callable[[Sequence[Aval]], Executable],
+        compiled: Callable[[Sequence[Aval]], ClosedFunction],
         examined: Callable[[Sequence[Aval]], Sequence[Aval]],
-        stale: Executable | None,
-    ) -> Executable:
+        stale: ClosedFunction | None,
+    ) -> ClosedFunction:
         """The executable for shapes that have none of their own.
 
         Parameters
@@ -228,9 +190,9 @@ class Executables:
 def _shared(
     family: _Family,
     avals: Sequence[Aval],
-    compiled: Callable[[Sequence[Aval]], Executable],
+    compiled: Callable[[Sequence[Aval]], ClosedFunction],
     examined: Callable[[Sequence[Aval]], Sequence[Aval]],
-) -> Executable | None:
+) -> ClosedFunction | None:
     """The executable of a family, if it is to run for these shapes."""
     shapes = tuple([a.shape for a in avals])
     runs = family.runs.get(shapes, 0)

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable, Sequence
 from typing import Any
 
-from engine.closed.subtrace import SubTrace, plain
+from engine.closed.function import ClosedFunction, plain
 from engine.control.scan_loop import scan_op
 from engine.core import nest
 from engine.core.aval import Aval, compatible
@@ -65,7 +65,7 @@ def _scanned(
     body = closure.closed(region, closure.assigned, carries)
     states = len(closure.assigned)
     order = [*body.results[:carries], *body.results[len(body.results) - states :]]
-    body = SubTrace(body.body, body.parameters, [*order, *body.results[carries : len(body.results) - states]])
+    body = ClosedFunction(body.trace, body.parameters, [*order, *body.results[carries : len(body.results) - states]])
     # the reverse walk meets the carries in their order, after the rows
     own = kept_apart(start[::-1], [*rows, *closure.captured])[::-1]
     start, rows = own, kept_apart(rows, [*start, *closure.captured])

@@ -21,24 +21,22 @@ from typing import Any
 import numpy as np
 
 from dualgrad.frontend.absent import Absent
+from engine.closed.function import ClosedFunction
 from engine.compiler.examine import examine
-from engine.compiler.lowering import lower
 from engine.compiler.pipeline import DEFAULT_PASSES
 from engine.core import nest
-from engine.core.aval import Aval, aval_of_array, compatible, format_shape
+from engine.core.aval import Aval, compatible, format_shape
 from engine.core.composite import Composite
-from engine.core.dtypes import bool_, string
+from engine.core.dtypes import string
 from engine.core.nest import Structure
 from engine.core.op import Node
 from engine.core.trace import placeholder
-from engine.core.value import NotCopied, Value, as_array, fits, scalar
-from engine.core.variable import Variable, assign_variable, read_variable, variable_handle, variable_is_initialized
+from engine.core.value import NotCopied, Value, as_array, fits
+from engine.core.variable import Variable, assign_variable, read_variable, variable_handle
 from engine.runtime.collector import uncollected
-from engine.runtime.commit import exclusively, in_order
-from engine.runtime.errors import DTypeError, FailedPreconditionError, InvalidArgumentError, ShapeError
-from engine.runtime.ownership import UNSHARED, Shared
+from engine.runtime.errors import DTypeError, InvalidArgumentError, ShapeError
 from graph_api.defaults import stacks
-from graph_api.executables import Executable, Executables
+from graph_api.executables import Executables
 from graph_api.graph import Graph, get_default_graph
 from graph_api.resources import Number
 from graph_api.session_state import State
@@ -115,10 +113,10 @@ class Session(NotCopied):
         feeds, values, forms = self._feeds(feed_dict) if feed_dict else ((), (), ())
         fetched = tuple(map(id, elements))
         key = (*fetched, None, *forms)
-        executable, stale = self._executables.own.get(key), None
+        closed, stale = self._executables.own.get(key), None
         while True:
-            if executable is None:
-                executable = self._executables.due(
+            if closed is None:
+                closed = self._executables.due(
                     key,
                     fetched,
                     feeds,
@@ -127,47 +125,16 @@ class Session(NotCopied):
                     lambda avals: self._examine(elements, feeds, avals),
                     stale,
                 )
-            if executable.locks:
-                results = exclusively(executable.locks, self._execute, executable, elements, values)
-            else:
-                results = self._execute(executable, elements, values)
+            results = closed.execute(list(values))
             if results is not None:
+                if closed.form is not None:
+                    results = [None if k is None else results[k] for k in closed.form]
                 return results[0] if pack is None else pack(results)
             # it was compiled for variables of other shapes
-            executable, stale = None, executable
+            closed, stale = None, closed
 
-    def _execute(self, executable: Executable, elements: Sequence[Any], values: Sequence[Any]) -> list[Any] | None:
-        """The values of `elements`, or None if a variable has no longer the shape that the program was compiled for."""
-        arguments = list(values)
-        if executable.reads:
-            state = self._state.read(executable.reads, executable.flags)
-            if [value.shape for value in state] != executable.shapes:
-                return None
-            arguments += state
-            del state
-        program = executable.program
-        results = program(*arguments)
-        writes = bool(executable.assigned or program.updates)
-        if type(results) is list:
-            # all of them are nobody else's
-            if not writes and executable.fetched == len(elements):
-                return results
-            shared: Shared = UNSHARED
-            fetched = results[: executable.fetched]
-        else:
-            shared = Shared(arguments, executable.owners)
-            fetched = [shared.owned(value) for value in results[: executable.fetched]]
-        if writes:
-            results = results[executable.fetched :]
-            self._state.assign(executable.assigned, results, shared, arguments, program.updates)
-            for place, key in executable.after:
-                fetched[place] = scalar(np.array(self._state.value(key)))
-        if executable.fetched == len(elements):
-            return fetched
-        tensors = iter(fetched)
-        return [next(tensors) if isinstance(e, Tensor) else None for e in elements]
-
-    def _compile(self, elements: Sequence[Any], feeds: Sequence[Any], avals: Sequence[Aval]) -> Executable:
+    def _compile(self, elements: Sequence[Any], feeds: Sequence[Any], avals: Sequence[Aval]) -> ClosedFunction:
+        """The closed function from the feeds to the fetches, for feeds of some avals."""
         fed = {id(t) for t in feeds}
         wanted = [_readable(e) for e in elements]
         tensors, asked = ([x for x in xs if isinstance(x, Tensor)] for xs in (wanted, elements))
@@ -178,36 +145,33 @@ class Session(NotCopied):
         self.graph.check_fed(feeds, nodes)
         seen: dict[int, Aval] = {}
         passes = DEFAULT_PASSES
-        if any(node.op is assign_variable and self._is_missing(node.inputs[0]) for node in nodes):
+        if any(node.op is assign_variable and self._state.is_missing(node.inputs[0]) for node in nodes):
             # what gets its first value has none that could be written over
             passes = tuple([name for name in passes if name != "late_updates"])
 
         def state_aval(handle: Any) -> Aval:
             # threads may assign while this one compiles: what is noted is what the program is compiled for
-            return seen.setdefault(id(handle), self._state_aval(handle))
+            return seen.setdefault(id(handle), self._state.aval(handle))
 
-        program, reads, assigned = lower(
-            nodes,
-            list(zip(feeds, avals, strict=True)),
+        places = iter(range(len(tensors)))
+        form = [next(places) if isinstance(e, Tensor) else None for e in elements]
+        closed = ClosedFunction(
+            self.graph,
+            feeds,
             tensors,
+            nodes,
+            avals=avals,
+            form=None if len(tensors) == len(elements) else form,
+            store=self._state,
+            after={i: t for i, t in enumerate(asked) if t.node.op is variable_handle and id(t) not in fed},
+            owned=True,
+            orders=None,
             state_aval=state_aval,
             describe=_describe,
             passes=passes,
         )
-        late = [h for update in program.updates for handles in update.variables for h in handles]
-        changed = {id(h) for h in (*[a.handle for a in assigned], *late)}
-        self._readable_ids(late)
-        return Executable(
-            program,
-            self._readable_ids(reads),
-            {i: id(h.node.inputs[0]) for i, h in enumerate(reads) if h.node.op is variable_is_initialized},
-            assigned,
-            in_order(self._state.lock(id(h)) for h in (*[a.handle for a in assigned], *late)),
-            len(tensors),
-            [state_aval(h).shape for h in reads],
-            program.owners,
-            [(i, id(t)) for i, t in enumerate(asked) if id(t) in changed and id(t) not in fed],
-        )
+        closed.program  # noqa: B018 - made now, outside the locks of a run
+        return closed
 
     def _needed(self, wanted: Sequence[Any], fed: set[int]) -> list[Node]:
         return self.graph.needed(wanted, fed)
@@ -215,33 +179,7 @@ class Session(NotCopied):
     def _examine(self, elements: Sequence[Any], feeds: Sequence[Any], avals: Sequence[Aval]) -> list[Aval]:
         """Raise if the shapes of the feeds do not fit; what is known of all values."""
         nodes = self._needed([_readable(e) for e in elements], {id(t) for t in feeds})
-        return examine(nodes, list(zip(feeds, avals, strict=True)), self._state_aval)
-
-    def _readable_ids(self, reads: Sequence[Any]) -> list[int]:
-        """The identities of the handles of variables to be read, which must have values."""
-        for handle in reads:
-            if handle.node.op is not variable_is_initialized and not self._state.has(id(handle)):
-                raise _uninitialized(handle)
-        return [id(h) for h in reads]
-
-    def _is_missing(self, handle: Any) -> bool:
-        """Whether a variable must be initialized before it can be read."""
-        return handle.node.params["default"] is None and not self._state.has(id(handle))
-
-    def _state_aval(self, handle: Any) -> Aval:
-        """The aval of a variable's value; a hidden variable with a default gets it now."""
-        if handle.node.op is variable_is_initialized:
-            return Aval((), bool_)
-        key = id(handle)
-        if not self._state.has(key):
-            default = handle.node.params["default"]
-            if default is None:
-                # known well enough for what needs no more than its shape
-                if handle._aval.is_static:
-                    return handle._aval
-                raise _uninitialized(handle)
-            self._state.values.setdefault(key, default())
-        return aval_of_array(self._state.value(key))
+        return examine(nodes, list(zip(feeds, avals, strict=True)), self._state.aval)
 
     def load_variables(self, variables: Sequence[Any], values: Sequence[Any]) -> None:
         """Set several variables to arrays in one step, without running anything.
@@ -474,14 +412,6 @@ def _converted_feed(tensor: Tensor, value: Any) -> np.ndarray:
         raise DTypeError(
             f"Cannot feed {value!r} for Tensor {tensor.name}, which has dtype {tensor.dtype.name}: {error}"
         ) from None
-
-
-def _uninitialized(handle: Tensor) -> Exception:
-    return FailedPreconditionError(
-        f"Attempting to use uninitialized value {handle.op.name}: run its initializer "
-        f"(tf.global_variables_initializer) in this session first",
-        handle.op,
-    )
 
 
 def _unfed(node: Node) -> Exception:

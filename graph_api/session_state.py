@@ -6,7 +6,7 @@ Threads share it, and interrupts do not split it: see `engine.runtime.commit` fo
 from __future__ import annotations
 
 from collections import deque
-from collections.abc import Mapping, Sequence
+from collections.abc import Sequence
 from contextlib import AbstractContextManager
 from operator import setitem
 from typing import Any
@@ -16,15 +16,16 @@ import numpy as np
 from engine.compiler.assignments import Assignment
 from engine.compiler.updates.late_updates import Update
 from engine.compiler.updates.update_loop import Scratch
-from engine.core.aval import compatible, format_shape
+from engine.core.aval import Aval, aval_of_array, compatible, format_shape
+from engine.core.dtypes import bool_
 from engine.core.operands import Array, Operand
 from engine.core.value import boxed, scalar
+from engine.core.variable import variable_is_initialized
 from engine.executor.staged import raises
 from engine.ops.scatter import check_entries, entries_at
 from engine.runtime.buffer_pool import empty, is_whole
 from engine.runtime.commit import ALONE, Lock, commit_computing, exclusively, holders, in_order
-from engine.runtime.errors import ShapeError
-from engine.runtime.ownership import Shared
+from engine.runtime.errors import FailedPreconditionError, ShapeError
 from engine.runtime.packs import Pack
 from graph_api.tensor import Tensor
 
@@ -50,23 +51,60 @@ class State:
         self._aside.clear()
         self._packs.clear()
 
-    def read(self, keys: Sequence[int], flags: Mapping[int, int]) -> list[Any]:
-        """The values of several variables, all of them as they are at one moment.
+    # ---- what closed functions ask for -------------------------------------------------------------------------------
 
-        Parameters
-        ----------
-        keys : sequence of int
-        flags : mapping
-            Where among `keys` to say instead whether a variable has a value, and the key of that variable.
-        """
-        if flags:
-            return [np.bool_(self.has(flags[i])) if i in flags else self.value(key) for i, key in enumerate(keys)]
+    def key(self, handle: Tensor) -> int:
+        """The identity of a variable's handle; its complement for whether the variable has a value."""
+        asks = handle.node.op is variable_is_initialized
+        return ~id(handle.node.inputs[0]) if asks else id(handle)
+
+    def keys(self, handles: Sequence[Tensor]) -> list[int]:
+        """Those of variables to be read, which must have values."""
+        keys = list(map(self.key, handles))
+        for handle, key in zip(handles, keys, strict=True):
+            if key >= 0 and not self.has(key):
+                raise _uninitialized(handle)
+        return keys
+
+    def locks(self, handles: Sequence[Tensor]) -> list[AbstractContextManager[Any]]:
+        """Those of variables to be assigned to."""
+        return [self.lock(id(handle)) for handle in handles]
+
+    def destinations(self, assigned: Sequence[Assignment]) -> Sequence[Assignment]:
+        """The assignments themselves."""
+        return assigned
+
+    def read(self, keys: Sequence[int]) -> list[Any]:
+        """The values of several variables, all of them as they are at one moment."""
         while True:
             try:
                 # one call of a C function, during which no other thread assigns
                 return list(map(self.values.__getitem__, keys))
             except KeyError as missing:
+                if min(keys) < 0:
+                    return [np.bool_(self.has(~key)) if key < 0 else self.value(key) for key in keys]
                 self.value(missing.args[0])
+
+    def is_missing(self, handle: Any) -> bool:
+        """Whether a variable must be initialized before it can be read."""
+        return handle.node.params["default"] is None and not self.has(id(handle))
+
+    def aval(self, handle: Any) -> Aval:
+        """The aval of a variable's value; a hidden variable with a default gets it now."""
+        key = self.key(handle)
+        if key < 0:
+            return Aval((), bool_)
+        if not self.has(key):
+            default = handle.node.params["default"]
+            if default is None:
+                # known well enough for what needs no more than its shape
+                if handle._aval.is_static:
+                    return handle._aval
+                raise _uninitialized(handle)
+            self.values.setdefault(key, default())
+        return aval_of_array(self.value(key))
+
+    # ---- single values -----------------------------------------------------------------------------------------------
 
     def value(self, key: int) -> Array:
         """The value of a variable. Whoever is writing rows of it finishes first."""
@@ -105,22 +143,24 @@ class State:
         self,
         assigned: Sequence[Assignment],
         results: Sequence[Any],
-        shared: Shared,
+        updates: Sequence[Update],
         arguments: list[Any],
-        updates: Sequence[Update] = (),
     ) -> None:
-        """Store new values: all of them, or none if one does not fit. What was lent to the program is let go of."""
+        """Store new values, of memory of their own: all of them, or none if one does not fit.
+
+        `arguments`, what was lent to the program, are let go of.
+        """
         left = iter(results)
         whole, parts = [], []
         for assignment in assigned:
             key = id(assignment.handle)
             if assignment.in_part:
-                part = [shared.owned(next(left)), shared.owned(next(left))]
+                part = [next(left), next(left)]
                 check_entries(f"assign to entries of {assignment.handle.op.name!r}", self.value(key), *part)
                 parts.append((key, part))
             else:
                 whole.append((key, _fitting(assignment.handle, next(left))))
-        new = {key: boxed(shared.owned(value)) for key, value in whole}
+        new = {key: boxed(value) for key, value in whole}
         # finalizers of what is replaced must not run between the writes
         replaced = [self.values.get(key) for key in new]
         if not parts and not updates:
@@ -171,7 +211,7 @@ class State:
 
         The array is the same if nobody else holds the values. Meanwhile nobody finds them.
         """
-        found = self.read(keys, {})
+        found = self.read(keys)
         self._aside.update(zip(keys, found, strict=True))
         deque(map(self.values.__delitem__, keys), 0)
         if len(keys) > 1:
@@ -190,6 +230,14 @@ class State:
         old = self._aside[key]
         new = old if alone else empty(old.shape, old.dtype)
         return old, new, [new]
+
+
+def _uninitialized(handle: Tensor) -> Exception:
+    return FailedPreconditionError(
+        f"Attempting to use uninitialized value {handle.op.name}: run its initializer "
+        f"(tf.global_variables_initializer) in this session first",
+        handle.op,
+    )
 
 
 def _fitting(handle: Tensor, value: Any) -> Operand:

@@ -1,7 +1,7 @@
 """Dense updates of a few small eager variables, as one program.
 
 An update that is a function of its arguments alone, as those of this package are, makes the same ops at each step.
-Made once with symbols, for all the variables together, they are lowered to a `Program`; from then on only this runs,
+Made once with symbols, for all the variables together, they are a closed function; from then on only its program runs,
 with the hyperparameters and the number of steps among its arguments. It gives the bits of the ops.
 """
 
@@ -14,8 +14,8 @@ from typing import Any
 
 import numpy as np
 
+from engine.closed.function import ClosedFunction
 from engine.closed.retrace import Retrace
-from engine.compiler.program import Program
 from engine.compiler.updates.update_loop import Replacing
 from engine.core.aval import Aval
 from engine.core.eager import EagerTensor
@@ -24,7 +24,6 @@ from engine.core.tape import paused
 from engine.core.trace import Trace
 from engine.core.value import aval_of
 from engine.core.variable import Variable
-from engine.runtime.ownership import own_results
 from engine.runtime.tuning import TUNING
 from optim.pairs import Change, Pair, require_fit
 
@@ -53,7 +52,7 @@ class AtOnce:
         self.variables, self.slots = variables, slots
         self._pure = len(set(map(type, variables))) == 1 and is_pure(optimizer)
         self._steps = 0
-        self._programs: dict[Any, tuple[Program, list[Any]] | None] = {}
+        self._made: dict[Any, tuple[ClosedFunction, list[Any]] | None] = {}
         self._held = [*variables, *[s for of in slots for s in of.values()]]
 
     def changes(
@@ -69,22 +68,22 @@ class AtOnce:
         except TypeError:
             # a variable, a function: something that may be another one each time
             return None
-        if key not in self._programs:
-            if len(self._programs) >= _MOST:
-                self._programs.clear()
-            self._programs[key] = self._made(optimizer, numbers)
-        found = self._programs[key]
+        if key not in self._made:
+            if len(self._made) >= _MOST:
+                self._made.clear()
+            self._made[key] = self._closed(optimizer, numbers)
+        found = self._made[key]
         if found is None:
             return None
-        program, changed = found
+        step, changed = found
         arrays = [*[g._array for g, _ in pairs], *type(self.variables[0]).arrays(self._held), *numbers.arrays]
-        results = [np.asarray(x, order="C") for x in own_results(program, arrays, program.owners)]
+        results = [np.asarray(x, order="C") for x in step.execute(arrays)]
         if late:
             return [(changed[0], Replacing(changed, results))]
         return [(v, EagerTensor(x)) for v, x in zip(changed, results, strict=True)]
 
-    def _made(self, optimizer: Any, numbers: _Numbers) -> tuple[Program, list[Any]] | None:
-        """The program, and what its results are the values of; None if it cannot be made."""
+    def _closed(self, optimizer: Any, numbers: _Numbers) -> tuple[ClosedFunction, list[Any]] | None:
+        """The closed function, and what its results are the values of; None if it cannot be made."""
         again = Retrace((), (), _FOLD_LIMIT)
         given = _placeholders(again.trace, [*self.variables, *self._held])
         symbols = iter(given)
@@ -102,10 +101,11 @@ class AtOnce:
                         require_fit(value, each, "the new value computed for")
                         changed.append(each)
                         wanted.append(value)
-                program, _ = again.lowered(wanted, [*given, *further])
+                step = again.closed(wanted, [*given, *further], owned=True)
+                step.program  # noqa: B018 - made now, as long as there is another way
         except Exception:  # noqa: BLE001 - the update is made in another way, which raises what it has to
             return None
-        return program, changed
+        return step, changed
 
 
 class _Numbers:

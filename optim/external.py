@@ -24,9 +24,8 @@ from engine.core.value import Value, dtype_of, known_shape, shape_of
 from engine.core.variable import Variable, tracked_value
 from engine.fetched_jacobian import Fetched
 from engine.gradient_tape import GradientTape
-from engine.jacobian.execution.plan_programs import Compiled
 from engine.jacobian.planning.plan import Options
-from engine.jacobian.views.for_scipy import Derived, Evaluations, Recorded, SciPyFunction
+from engine.jacobian.views.for_scipy import Derived, Evaluations, Make, Recorded, SciPyFunction
 from engine.runtime.errors import InvalidArgumentError
 from engine.symbolic import gradients
 from optim.slots import assign_all, graph_of
@@ -413,12 +412,12 @@ class _RecordedVariables(Recorded):
         _store(self._variables, parts)
         return self._variables
 
-    def derived(self, make: Callable[..., Compiled], options: Options, sparsity: Any, ends: Any = None) -> Derived:
+    def derived(self, make: Make, options: Options, sparsity: Any, ends: Any = None) -> Derived:
         """The derivative of the recording; the variables may hold another function's point by now."""
         _store(self._variables, self._held)
         return super().derived(make, options, sparsity, ends)
 
-    def weighted(self, make: Callable[..., Compiled], options: Options, weights: Sequence[np.ndarray]) -> Derived:
+    def weighted(self, make: Make, options: Options, weights: Sequence[np.ndarray]) -> Derived:
         """The same for the weighted sum."""
         _store(self._variables, self._held)
         return super().weighted(make, options, weights)

@@ -141,8 +141,8 @@ def run_with_open_shapes(session: Session, fetches: Any, feed_dict: Any) -> list
     elements, _ = session._resolve(fetches)
     feeds, values, _ = session._feeds(feed_dict)
     avals = [aval_of_array(v) for v in values]
-    executable = session._compile(elements, feeds, [Aval((None,) * len(a.shape or ()), a.dtype) for a in avals])
-    executable.program.keep_in_python()
-    found = session._execute(executable, elements, values)
+    closed = session._compile(elements, feeds, [Aval((None,) * len(a.shape or ()), a.dtype) for a in avals])
+    closed.program.keep_in_python()
+    found = closed.execute(list(values))
     assert found is not None
-    return found
+    return found if closed.form is None else [None if k is None else found[k] for k in closed.form]

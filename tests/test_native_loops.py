@@ -9,7 +9,7 @@ import numpy as np
 import pytest
 
 import graph_api as tf
-from engine.closed.subtrace import SubTrace
+from engine.closed.function import ClosedFunction
 from engine.executor import status
 from engine.executor.extension import executor
 from tests.support import assert_same_bits
@@ -102,7 +102,7 @@ PROGRAMS: dict[str, tuple[Callable[[Any, Any], list[Any]], bool]] = {
 def ran(monkeypatch: pytest.MonkeyPatch) -> list[int]:
     """How many steps were run in one go, per loop that was."""
     steps: list[int] = []
-    loop = SubTrace.loop
+    loop = ClosedFunction.loop
 
     def noted(*args: Any, **kwargs: Any) -> Any:
         found = loop(*args, **kwargs)
@@ -110,7 +110,7 @@ def ran(monkeypatch: pytest.MonkeyPatch) -> list[int]:
             steps.append(found[0])
         return found
 
-    monkeypatch.setattr(SubTrace, "loop", noted)
+    monkeypatch.setattr(ClosedFunction, "loop", noted)
     return steps
 
 
@@ -133,7 +133,7 @@ def test_steps_in_one_go_give_the_bits_of_steps_one_by_one(
     program, is_in_one_go = PROGRAMS[name]
     found = _results(program, dtype, 5)
     assert bool(ran) == is_in_one_go
-    monkeypatch.setattr(SubTrace, "loop", lambda *args, **kwargs: None)
+    monkeypatch.setattr(ClosedFunction, "loop", lambda *args, **kwargs: None)
     expected = _results(program, dtype, 5)
     for run, other in zip(found, expected, strict=True):
         assert list(map(type, run)) == list(map(type, other))

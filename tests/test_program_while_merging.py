@@ -10,7 +10,7 @@ import numpy as np
 import pytest
 
 import graph_api as tf
-from engine.closed.subtrace import build
+from engine.closed.function import build
 from engine.compiler.pipeline import ALL_PASSES
 from engine.compiler.program import Program
 from engine.control.while_loop import while_op, while_saving_op

@@ -103,7 +103,7 @@ def _is_plain(param: Any) -> bool:
     try:
         distinct(param)
     except TypeError:
-        # a function or a sub-trace, another one each time
+        # a function or a closed function, another one each time
         return False
     return True
 

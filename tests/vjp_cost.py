@@ -50,7 +50,7 @@ from engine.ops.trig import cos, sin
 from engine.reverse import reverse
 from engine.transform import recorded
 from tests.op_table import ROWS
-from tests.rows.cond import sub_trace
+from tests.rows.cond import closed_function
 
 SIZE = 100_000
 LIMIT = 4.0
@@ -212,13 +212,13 @@ def control_flow() -> Iterator[Problem]:
     """A branch, and loops of ten steps, on vectors of 100,000 elements."""
     rng = np.random.default_rng(0)
     x, rows = rng.standard_normal(SIZE), rng.standard_normal((10, SIZE))
-    one = [sub_trace(f, x) for f in (lambda a: [sin(a) * a], lambda a: [cos(a)])]
+    one = [closed_function(f, x) for f in (lambda a: [sin(a) * a], lambda a: [cos(a)])]
     yield Problem("cond", lambda x: cond_op(np.bool_(True), x, true=one[0], false=one[1])[0], [x])
-    body = sub_trace(lambda h, r: [sin(h) + r], x, rows, rows=[1])
+    body = closed_function(lambda h, r: [sin(h) + r], x, rows, rows=[1])
     yield Problem("scan", lambda h, r: scan_op(h, r, body=body, carries=1, sequences=1)[0], [x, rows])
     few, start = np.int32(10), np.int32(0)
-    goes_on = sub_trace(lambda i, a, n: [less(i, n)], start, x, few)
-    step = sub_trace(lambda i, a, n: [i + 1, sin(a) * a], start, x, few)
+    goes_on = closed_function(lambda i, a, n: [less(i, n)], start, x, few)
+    step = closed_function(lambda i, a, n: [i + 1, sin(a) * a], start, x, few)
     yield Problem("while", lambda x: while_op(start, x, few, cond=goes_on, body=step, count=2)[1], [x])
 
 

@@ -1,5 +1,6 @@
-"""Sub-traces: closed functions inside a graph, such as branches and loop bodies.
+"""Closed functions: nodes with everything that they take and give, which is what is compiled, whoever made it.
 
-In: nodes that a Python function has added to a graph. Out: a `SubTrace` that can be run, differentiated and batched on
-its own. Values that the body uses from the outer graph become explicit operands (`capture.py`).
+In: what a tape recorded, what Python code did, fetches of a graph, the body of a loop. Out: a `ClosedFunction`
+(`function.py`), which can be run, differentiated, batched and explained. `capture.py` turns values that a body uses
+from the graph around it into operands, `retrace.py` does so for recordings.
 """

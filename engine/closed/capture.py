@@ -1,4 +1,4 @@
-"""From the nodes that a Python function has added to a graph to a closed sub-trace (`Region`)."""
+"""From the nodes that a Python function has added to a graph to a closed function (`Region`)."""
 
 from __future__ import annotations
 
@@ -6,7 +6,7 @@ from collections.abc import Callable, Iterable, Mapping, Sequence
 from types import MappingProxyType
 from typing import Any, NoReturn
 
-from engine.closed.subtrace import Body, SubTrace, plain
+from engine.closed.function import Body, ClosedFunction, plain
 from engine.core.instantiate import instantiate
 from engine.core.op import Node
 from engine.core.structural import contiguous
@@ -23,7 +23,7 @@ _ORDERS = 4
 
 
 class Region:
-    """The nodes that a Python function has added to a graph, about to become a sub-trace.
+    """The nodes that a Python function has added to a graph, about to become a closed function.
 
     A constant depends on nothing. So it belongs to the graph around, wherever it was made, and is taken from there like
     any other value: it can be fed, and differentiated. Rules of custom gradients are closed (`closed_rule`).
@@ -120,8 +120,8 @@ class Region:
         new: Sequence[Symbol],
         describe: Callable[[Node], str],
         read: Mapping[int, Symbol] = _NONE,
-    ) -> SubTrace:
-        """The sub-trace ``(bound, captured, values of handles) -> (results, values of the handles `new`)``.
+    ) -> ClosedFunction:
+        """The closed function ``(bound, captured, values of handles) -> (results, values of the handles `new`)``.
 
         `read` has, for the identity of any other handle, the captured symbol that its variable has been read to.
         """
@@ -142,7 +142,7 @@ class Region:
             return operands if node.op is read_variable else copy(node, operands)
 
         instantiate(self.nodes, of, make)
-        return SubTrace(body, [*own, *states], [of[id(x)] for x in (*self.results, *new)])
+        return ClosedFunction(body, [*own, *states], [of[id(x)] for x in (*self.results, *new)])
 
 
 def in_order(nodes: Sequence[Node]) -> list[Node]:

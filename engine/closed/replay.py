@@ -6,8 +6,7 @@ again and again, the reverse walk runs once more with symbols in place of arrays
 running straight-line kernel calls. The walk and the rules are the same, the passes are bit-exact, so the results are
 too.
 
-While other tapes record, which want to know each op, it is these ops that are kept (`OpList`) and applied, not a
-program.
+While other tapes record, which want to know each op, these are applied (`ClosedFunction.ops`), not a program.
 """
 
 from __future__ import annotations
@@ -19,10 +18,9 @@ from typing import Any
 
 import numpy as np
 
-from engine.closed.op_list import OpList
+from engine.closed.function import ClosedFunction
 from engine.closed.retrace import Retrace
 from engine.compiler.ir.layout import order_of_value
-from engine.compiler.program import Program
 from engine.compiler.updates.late_updates import with_late_arrays
 from engine.core.batching import Batched
 from engine.core.dtypes import DType
@@ -49,76 +47,9 @@ _FEW = 8
 
 _walks: Cache[int, int] = Cache("counted walks", _CAPACITY)
 """Hash of a structure's key to how often it was walked; counting keeps nothing alive that way."""
-_compiled: Cache[Any, Replay | RecordedReplay] = Cache("compiled walks", _CAPACITY)
+_compiled: Cache[Any, ClosedFunction] = Cache("compiled walks", _CAPACITY)
 counters = {"walked": 0, "compiled": 0, "replayed": 0}
 """How many gradients were walked, compiled and replayed, for tests and the curious; threads may lose a count."""
-
-
-class Replay:
-    """A compiled reverse walk.
-
-    Attributes
-    ----------
-    program : Program
-    arguments : list of int
-        Which values of the recording (as `Structure` numbers them) the program takes; seeds follow.
-    results : list of (int, pair of int, or None)
-        Per source, which result of the program is its cotangent, or which two are its rows and their indices.
-    batched : list of bool
-        Per source, whether the cotangent has the batch axis of the seeds.
-    """
-
-    __slots__ = ("arguments", "batched", "program", "results")
-
-    def __init__(self, program: Program, arguments: list[int], results: list[Any], batched: list[bool]) -> None:
-        self.program = program
-        self.arguments = arguments
-        self.results = results
-        self.batched = batched
-
-    def __call__(self, values: list[Any], seeds: Sequence[Any], sources: Sequence[Any]) -> list[Any]:
-        """The cotangents for a recording of this structure."""
-        out = self.program(*arrays_of([*values, *seeds], self.arguments))
-        if self.program.products:
-            out = with_late_arrays(out, self.program.products)
-        found = [
-            out[i] if type(i) is int else _cotangent(out, i, source)
-            for i, source in zip(self.results, sources, strict=True)
-        ]
-        if True in self.batched:
-            level = next(s.level for s in seeds if type(s) is Batched)
-            return [Batched(g, level) if b else g for g, b in zip(found, self.batched, strict=True)]
-        return found
-
-
-class RecordedReplay:
-    """A reverse walk whose ops are recorded.
-
-    Attributes
-    ----------
-    ops : OpList
-        Takes the values of the recording, and the seeds.
-    results : list of (int, pair of int, or None)
-        As for a `Replay`.
-    """
-
-    __slots__ = ("ops", "results")
-
-    def __init__(self, ops: OpList, results: list[Any]) -> None:
-        self.ops = ops
-        self.results = results
-
-    def __call__(self, values: list[Any], seeds: Sequence[Any], sources: Sequence[Any]) -> list[Any]:
-        """The cotangents for a recording of this structure."""
-        out = self.ops([*values, *seeds])
-        return [_cotangent(out, i, source) for i, source in zip(self.results, sources, strict=True)]
-
-
-def _cotangent(out: Sequence[Any], result: Any, source: Any) -> IndexedSlices | None:
-    """One cotangent from the results of a program; see `Replay.results`."""
-    if type(result) is tuple:
-        return IndexedSlices(out[result[0]], out[result[1]], like=stand_in(source))
-    return None if result is None else out[result]
 
 
 def array_of(x: Any) -> Operand:
@@ -268,12 +199,12 @@ def replayed(
         if recorded and not all(type(s) is EagerTensor for _, s in seeds):
             raise TypeError("ops are kept for eager tensors")
         key = (structure.key, len(seeds), *ends, *[_leaf(s) for _, s in seeds], *options, recorded)
-        replay = _compiled.get(key)
+        walk = _compiled.get(key)
     except (AttributeError, TypeError, KeyError):
-        replay = key = None
-    if replay is not None:
+        walk = key = None
+    if walk is not None:
         counters["replayed"] += 1
-        return replay(structure.values, [seed for _, seed in seeds], sources)
+        return _repeated(walk, structure.values, [seed for _, seed in seeds], sources, recorded)
     counters["walked"] += 1
     if key is not None:
         walks = _walks.put(hash(key), (_walks.get(hash(key)) or 0) + 1)
@@ -294,8 +225,13 @@ def _compile(
     ones: bool,
     late: bool,
     recorded: bool,
-) -> Replay | RecordedReplay | None:
-    """The walk, made once with symbols; None if a walk that is recorded may be another one each time."""
+) -> ClosedFunction | None:
+    """The walk, made once with symbols; None if a walk that is recorded may be another one each time.
+
+    It takes values of the recording, by the numbers that `Structure` gives them, and the seeds. Its form says per
+    source which result is the cotangent, or which two are its rows and their indices; and whether it has the batch axis
+    of the seeds.
+    """
     counters["compiled"] += 1
     again = Retrace(nodes, structure.values, _FOLD_LIMIT)
     given = [again.trace.placeholder(aval_of(array_of(s))) for _, s in seeds]
@@ -312,12 +248,43 @@ def _compile(
     wanted = [part for group in parts for part in group]
     order = iter(range(len(wanted)))
     positions = [tuple([next(order) for _ in group]) for group in parts]
-    results = [(None, *p)[-1] if len(p) < 2 else p for p in positions]
+    form = [(None, *p)[-1] if len(p) < 2 else p for p in positions], [type(g) is Batched for g in found]
+    if not recorded:
+        walk = again.closed(wanted, given, [order_of_value(s) for _, s in seeds], form=form, put_off=late)
+        walk.captures += range(len(structure.values), len(structure.values) + len(seeds))
+        walk.program  # noqa: B018 - made now, so that an error is the walk's
+        return walk
+    walk = again.closed(wanted, given, every=True, form=form)
+    try:
+        walk.ops  # noqa: B018 - it raises
+    except TypeError:
+        return None
+    return walk
+
+
+def _repeated(
+    walk: ClosedFunction, values: list[Any], seeds: Sequence[Any], sources: Sequence[Any], recorded: bool
+) -> list[Any]:
+    """The cotangents for a recording of this structure."""
+    results, batched = walk.form
     if recorded:
-        try:
-            return RecordedReplay(again.listed(wanted, given), results)
-        except TypeError:
-            return None
-    program, taken = again.lowered(wanted, given, [order_of_value(s) for _, s in seeds], late)
-    taken += range(len(structure.values), len(structure.values) + len(seeds))
-    return Replay(program, taken, results, [type(g) is Batched for g in found])
+        out: Sequence[Any] = walk.ops([*values, *seeds])
+        return [_cotangent(out, i, source) for i, source in zip(results, sources, strict=True)]
+    program = walk.program
+    out = program(*arrays_of([*values, *seeds], walk.captures))
+    if program.products:
+        out = with_late_arrays(out, program.products)
+    found = [
+        out[i] if type(i) is int else _cotangent(out, i, source) for i, source in zip(results, sources, strict=True)
+    ]
+    if True in batched:
+        level = next(s.level for s in seeds if type(s) is Batched)
+        return [Batched(g, level) if b else g for g, b in zip(found, batched, strict=True)]
+    return found
+
+
+def _cotangent(out: Sequence[Any], result: Any, source: Any) -> IndexedSlices | None:
+    """One cotangent from the results of a walk."""
+    if type(result) is tuple:
+        return IndexedSlices(out[result[0]], out[result[1]], like=stand_in(source))
+    return None if result is None else out[result]

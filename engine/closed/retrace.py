@@ -1,7 +1,7 @@
 """Re-tracing: recorded nodes in a trace of their own, in which every value is given.
 
-What a walk makes of them there, with symbols in place of arrays, is lowered to a `Program` that takes values of the
-recording. So compiled gradients and Jacobians of tapes are made. Where others record, it is an `OpList`.
+What a walk makes of them there, with symbols in place of arrays, is a closed function that captures values of the
+recording. So compiled gradients and Jacobians of tapes are made.
 """
 
 from __future__ import annotations
@@ -9,10 +9,8 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import Any
 
-from engine.closed.op_list import OpList
+from engine.closed.function import ClosedFunction
 from engine.compiler.ir.layout import Order, order_of_value, orders_of
-from engine.compiler.lowering import lower
-from engine.compiler.program import Program
 from engine.core.instantiate import renamed
 from engine.core.op import Node
 from engine.core.trace import Trace, needed_nodes, placeholder
@@ -49,45 +47,44 @@ class Retrace:
         orders_of(nodes, orders)
         self._orders = [orders[id(x)] for x in values]
 
-    def listed(self, wanted: Sequence[Any], further: Sequence[Any] = ()) -> OpList:
-        """The ops that compute `wanted` from all the values, and from `further` placeholders behind them.
-
-        Raises
-        ------
-        TypeError
-            If these may be others each time (`OpList`).
-        """
-        wanted = [self.trace.operand(w) for w in wanted]
-        given = [*self.symbols, *further]
-        steps = needed_nodes(self.trace.nodes, wanted, {id(s) for s in given})
-        return OpList(steps, given, wanted, self._fold_limit)
-
-    def lowered(
+    def closed(
         self,
         wanted: Sequence[Any],
         further: Sequence[Any] = (),
         orders: Sequence[Order] | None = None,
-        put_off: bool = False,
-    ) -> tuple[Program, list[int]]:
-        """The program that computes `wanted`, and the numbers of the values that it takes.
+        every: bool = False,
+        **how: Any,
+    ) -> ClosedFunction:
+        """The closed function that computes `wanted`. It captures values by their numbers.
 
         Parameters
         ----------
         wanted : sequence of value
             Those of the trace, and arrays.
         further : sequence of Symbol
-            Placeholders that the program takes besides, after the values.
+            Placeholders that it takes besides, after the values.
         orders : sequence of Order, optional
             How these lie in memory, if that is known.
-        put_off : bool
-            See `lower`.
+        every : bool
+            Whether it captures all values, shapes too, needed or not: so its ops are those that the walk applies.
+        **how
+            Further arguments of `ClosedFunction`.
         """
         wanted = [self.trace.operand(w) for w in wanted]
-        fed = {id(node.outputs[0]) for node in self.trace.nodes if node.op is placeholder}
+        own = {id(s) for s in (*self.symbols, *further)} if every else set()
+        fed = own or {id(node.outputs[0]) for node in self.trace.nodes if node.op is placeholder}
         steps = needed_nodes(self.trace.nodes, wanted, fed)
         used = fed & ({id(x) for node in steps for x in node.inputs} | {id(w) for w in wanted})
-        taken = [k for k, symbol in enumerate(self.symbols) if id(symbol) in used]
-        given = [(s, s.aval) for s in [*[self.symbols[k] for k in taken], *further]]
-        known = [*[self._orders[k] for k in taken], *(orders or [Order.UNKNOWN] * len(further))]
-        program, _, _ = lower(steps, given, wanted, orders=known, fold_limit=self._fold_limit, put_off=put_off)
-        return program, taken
+        captures = [k for k, symbol in enumerate(self.symbols) if every or id(symbol) in used]
+        parameters = [*[self.symbols[k] for k in captures], *further]
+        known = [*[self._orders[k] for k in captures], *(orders or [Order.UNKNOWN] * len(further))]
+        return ClosedFunction(
+            self.trace,
+            parameters,
+            wanted,
+            steps,
+            captures=captures,
+            orders=known,
+            fold_limit=self._fold_limit,
+            **how,
+        )

@@ -13,9 +13,9 @@ from collections.abc import Sequence
 from typing import Any
 
 from engine.closed.call_record import CallRecord, Untraceable
-from engine.compiler.eager_state import assign
+from engine.closed.function import ClosedFunction
+from engine.compiler.eager_state import EagerState
 from engine.compiler.ir.layout import order_of_value
-from engine.compiler.lowering import lower
 from engine.core import nest
 from engine.core.eager import EagerTensor, wrap
 from engine.core.function_tape import Again, FunctionTape
@@ -25,7 +25,6 @@ from engine.core.tape import active, unrecorded
 from engine.core.trace import Trace
 from engine.core.value import aval_of
 from engine.core.variable import Variable, assign_variable, read_variable, variable_handle
-from engine.runtime.commit import exclusively, in_order
 
 MOST_NODES = 20_000
 """A function that does more is not traced: it is a loop in Python, whose program would take long to make."""
@@ -61,8 +60,8 @@ class TracedFunction:
         leaves = nest.flatten(result)
         self._again = [again for _, again in tape.drawn]
         self._trace = Trace()
-        self._alone: _Compiled | None = None
-        self._told: _Compiled | None = None
+        self._alone: ClosedFunction | None = None
+        self._told: ClosedFunction | None = None
         given = [*arguments, *[x for values, _ in tape.drawn for x in values]]
         self._orders = [order_of_value(x) for x in given]
         self._inputs = [self._trace.placeholder(aval_of(x)) for x in given]
@@ -156,70 +155,39 @@ class TracedFunction:
 
     def _result(self, arguments: Sequence[EagerTensor], drawn: list[Any]) -> Any:
         if self._alone is None:
-            self._alone = self._compiled(self._length, self._outputs)
-        found = self._alone([*[x._array for x in arguments], *drawn])
+            self._alone = self._closed(self._length, self._outputs)
+        found = self._alone.execute([*[x._array for x in arguments], *drawn])
         leaves = list(self._leaves)
-        for i, array in zip(self._places, found, strict=False):
+        for i, array in zip(self._places, found, strict=True):
             leaves[i] = EagerTensor(array)
         return self._packed(leaves)
 
     def _under_tapes(self, arguments: Sequence[EagerTensor], drawn: list[Any]) -> Any:
         """The same, told to the tapes that record this thread."""
         if self._told is None:
-            self._told = self._compiled(None, self._wanted)
-        read: list[EagerTensor] = []
-        found = unrecorded(self._told, [*[x._array for x in arguments], *drawn], self.record.read, read)
-        made = found[: len(self._wanted)]
-        values = self.record.tell([*arguments, *map(wrap, drawn)], read, made)
+            self._told = self._closed(None, self._wanted)
+        tensors: list[EagerTensor] = []
+        told: Sequence[Variable] = self.record.read
+
+        def read(variables: Sequence[Variable]) -> list[Any]:
+            tensors.extend(type(told[0]).tensors(told))
+            # the same arrays, as another thread may assign
+            held = {id(v): x._array for v, x in zip(told, tensors, strict=True)}
+            return [held[id(v)] if id(v) in held else type(v).arrays([v])[0] for v in variables]
+
+        made = unrecorded(self._told.execute, [*[x._array for x in arguments], *drawn], read if told else None)
+        values = self.record.tell([*arguments, *map(wrap, drawn)], tensors, made)
         numbers = zip(self._leaves, self.record.results, strict=True)
         return self._packed([x if number is None else values[number] for x, number in numbers])
 
     def _packed(self, leaves: list[Any]) -> Any:
         return nest.pack_sequence_as(self._structure, leaves) if nest.is_nested(self._structure) else leaves[0]
 
-    def _compiled(self, length: int | None, outputs: list[Any]) -> _Compiled:
-        """The program of the trace's first nodes; another thread may make the same one."""
-        return _Compiled(self._trace.nodes[:length], self._inputs, outputs, self._orders, self._variables)
-
-
-class _Compiled:
-    """A program of a trace, and the variables that it reads and writes."""
-
-    def __init__(
-        self,
-        nodes: list[Node],
-        inputs: Sequence[Any],
-        outputs: list[Any],
-        orders: Sequence[Any],
-        variables: dict[int, Variable],
-    ) -> None:
-        self._program, reads, assigned = lower(nodes, [(s, s.aval) for s in inputs], outputs, orders=orders)
-        self._count, self._variables = len(outputs), variables
-        self._reads = [variables[id(handle)] for handle in reads]
-        self._assigned = [(variables[id(a.handle)], a.in_part) for a in assigned]
-        changed = [v for v, _ in self._assigned]
-        changed += [variables[key] for u in self._program.updates for keys in u.keys for key in keys]
-        self._locks = in_order(lock for v in changed for lock in v.locks)
-
-    def __call__(self, arrays: list[Any], read: Sequence[Variable] = (), tensors: Any = None) -> Sequence[Any]:
-        """The outputs, after variables were written; `tensors` is given what those of `read` held before."""
-        if self._locks:
-            return exclusively(self._locks, self._run, arrays, read, tensors)
-        return self._run(arrays, read, tensors)
-
-    def _run(self, arrays: list[Any], read: Sequence[Variable], tensors: Any) -> Sequence[Any]:
-        if read:
-            tensors += type(read[0]).tensors(read)
-            # the same arrays, as another thread may assign
-            held = {id(v): x._array for v, x in zip(read, tensors, strict=True)}
-            arrays += [held[id(v)] if id(v) in held else type(v).arrays([v])[0] for v in self._reads]
-        elif self._reads:
-            arrays += type(self._reads[0]).arrays(self._reads)
-        found = self._program(*arrays)
-        if self._locks:
-            arrays.clear()
-            assign(self._assigned, found[self._count :], self._program.updates, self._variables)
-        return found
+    def _closed(self, length: int | None, outputs: list[Any]) -> ClosedFunction:
+        """The closed function of the trace's first nodes; another thread may make the same one."""
+        store = EagerState(self._variables)
+        nodes = self._trace.nodes[:length]
+        return ClosedFunction(self._trace, self._inputs, outputs, nodes, store=store, orders=self._orders)
 
 
 def _needed(nodes: Sequence[Node], ends: Sequence[Any]) -> list[Node]:

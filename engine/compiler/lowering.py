@@ -227,7 +227,7 @@ class Lowering(ValueTable):
         return tuple(sorted(inputs)) if same else inputs
 
     def spliced(self, inner: Any, inputs: tuple[int, ...]) -> tuple[int, ...]:
-        """The output value ids of the sub-trace that an op stands for."""
+        """The output value ids of the closed function that an op stands for."""
         of = dict(zip(map(id, inner.parameters), inputs, strict=True))
         instantiate(inner.nodes, of, lambda node, ids: self.emit(node.op, ids, node.params))
         return tuple([of[id(result)] for result in inner.results])

@@ -111,7 +111,7 @@ class Program:
     def loop(
         self, cond: Program | None, operands: Sequence[Any], carries: int, sequences: int, steps: range
     ) -> tuple[int, list[Any], list[np.ndarray]] | None:
-        """As `SubTrace.loop`, by the tables of the programs, if they have any."""
+        """As `ClosedFunction.loop`, by the tables of the programs, if they have any."""
         run = getattr(self.native, "loop", None)
         if run is None or (cond is not None and not hasattr(cond.native, "loop")):
             return None

@@ -1,6 +1,6 @@
-"""A choice between two sub-traces (`cond_op`). Loops are beside it: `scan_loop.py`, `while_loop.py`.
+"""A choice between two closed functions (`cond_op`). Loops are beside it: `scan_loop.py`, `while_loop.py`.
 
-The branches are closed sub-traces (`engine.closed.subtrace`), parameters of the op; what they take from the graph
+The branches are closed functions (`engine.closed.function`), parameters of the op; what they take from the graph
 around them are its operands. Only the branch chosen runs. The reverse walk of a choice is the choice between the two
 branches' reverse walks, which compute the forward values they need anew; the forward walk likewise. So derivatives are
 choices too, and can be differentiated again.
@@ -16,7 +16,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Any
 
-from engine.closed.subtrace import SubTrace, with_fixed
+from engine.closed.function import ClosedFunction, with_fixed
 from engine.core.aval import Aval, compatible, format_shape
 from engine.core.batching import Batched, Batches, NotBatched, UnknownRankError, batch_level, unbatch
 from engine.core.dtypes import bool_
@@ -57,20 +57,20 @@ def differentiable(values: Sequence[Any]) -> list[int]:
     return [i for i, x in enumerate(values) if dtype_of(x).is_differentiable]
 
 
-def _cond_kernel(pred: Any, *operands: Any, true: SubTrace, false: SubTrace) -> Sequence[Operand]:
+def _cond_kernel(pred: Any, *operands: Any, true: ClosedFunction, false: ClosedFunction) -> Sequence[Operand]:
     check_predicate("cond", "pred", aval_of(pred))
     return (true if pred else false).run(*operands)
 
 
-def _cond_abstract(pred: Aval, *operands: Aval, true: SubTrace, false: SubTrace) -> tuple[Aval, ...]:
+def _cond_abstract(pred: Aval, *operands: Aval, true: ClosedFunction, false: ClosedFunction) -> tuple[Aval, ...]:
     check_predicate("cond", "pred", pred)
     try:
-        on_true = true.avals(operands)
+        on_true = true.result_avals(operands)
     except InvalidArgumentError:
         # it does not fit these shapes, and that is what the predicate may be for; if it is chosen, it will raise
-        return false.avals(operands)
+        return false.result_avals(operands)
     try:
-        on_false = false.avals(operands)
+        on_false = false.result_avals(operands)
     except InvalidArgumentError:
         return on_true
     return tuple([joined(a, b) for a, b in zip(on_true, on_false, strict=True)])
@@ -78,7 +78,7 @@ def _cond_abstract(pred: Aval, *operands: Aval, true: SubTrace, false: SubTrace)
 
 def _cond_vjp(
     wanted: Sequence[bool], previous: Sequence[Any], cts: Any, outs: Any, pred: Any, *operands: Any,
-    true: SubTrace, false: SubTrace,
+    true: ClosedFunction, false: ClosedFunction,
 ) -> list[Any]:  # fmt: skip
     given = differentiable(outs)
     asked = [i for i in differentiable(operands) if wanted[i + 1]]
@@ -100,7 +100,7 @@ def _cond_carries(i: int, params: dict[str, Any]) -> bool:
 
 
 def _cond_jvp(
-    tangents: Sequence[Any], outs: Any, pred: Any, *operands: Any, true: SubTrace, false: SubTrace
+    tangents: Sequence[Any], outs: Any, pred: Any, *operands: Any, true: ClosedFunction, false: ClosedFunction
 ) -> list[Any]:
     given = [i for i in differentiable(operands) if tangents[i + 1] is not None]
     targets = differentiable(outs)
@@ -114,8 +114,8 @@ def _cond_jvp(
     return results
 
 
-def _tangents_only(pushed: SubTrace, count: int) -> SubTrace:
-    return pushed.derived("tangents", lambda: SubTrace(pushed.body, pushed.parameters, pushed.results[count:]))
+def _tangents_only(pushed: ClosedFunction, count: int) -> ClosedFunction:
+    return pushed.derived("tangents", lambda: ClosedFunction(pushed.trace, pushed.parameters, pushed.results[count:]))
 
 
 def _cond_batch(op: Op, size: int, flags: tuple[bool, ...], inputs: tuple[Any, ...], params: dict[str, Any]) -> Batches:
@@ -146,8 +146,8 @@ def _cond_batch(op: Op, size: int, flags: tuple[bool, ...], inputs: tuple[Any, .
 
 
 def _fitting(
-    branches: tuple[SubTrace, SubTrace], flags: Sequence[bool], avals: Sequence[Aval]
-) -> list[tuple[bool, SubTrace]]:
+    branches: tuple[ClosedFunction, ClosedFunction], flags: Sequence[bool], avals: Sequence[Aval]
+) -> list[tuple[bool, ClosedFunction]]:
     """The branches made for batches of such shapes, or at least ranks: a constant that is fed may change a shape.
 
     One that only hands on what it is given would not refuse it.
@@ -176,7 +176,9 @@ class _Holds:
             )
 
 
-def _both(size: int, flags: Sequence[bool], inputs: Sequence[Any], true: SubTrace, false: SubTrace) -> list[Any]:
+def _both(
+    size: int, flags: Sequence[bool], inputs: Sequence[Any], true: ClosedFunction, false: ClosedFunction
+) -> list[Any]:
     """A predicate that differs within the batch: both branches are computed, and each element chooses."""
     with batch_level() as level:
         pred, *operands = [Batched(x, level, size) if f else x for x, f in zip(inputs, flags, strict=True)]
@@ -195,5 +197,5 @@ cond_op = general(
     type="If",
     args=("pred", "*operands"),
     multi=True,
-    doc="The results of the sub-trace `true` if `pred` holds, else of `false`.",
+    doc="The results of the closed function `true` if `pred` holds, else of `false`.",
 )

@@ -1,11 +1,11 @@
 """Functions that are worked out once shapes are known (`deferred_op`).
 
 Some functions cannot be written down as nodes before the shapes are known: the Jacobian of a graph with unknown
-dimensions, say, whose plan depends on them. In the graph stands a `Recipe` in their place, which makes a sub-trace for
-operands of known shapes. Lowering puts the sub-trace's nodes where the op stood; where shapes follow from data only,
-the sub-trace is made and compiled on the first call with such shapes, and kept.
+dimensions, say, whose plan depends on them. In the graph stands a `Recipe` in their place, which makes a closed
+function for operands of known shapes. Lowering puts the function's nodes where the op stood; where shapes follow from
+data only, the function is made and compiled on the first call with such shapes, and kept.
 
-The derivatives and batches of a recipe are recipes too: those of the sub-trace it is going to make.
+The derivatives and batches of a recipe are recipes too: those of the closed function it is going to make.
 """
 
 from __future__ import annotations
@@ -15,7 +15,7 @@ from typing import Any
 
 import numpy as np
 
-from engine.closed.subtrace import SubTrace
+from engine.closed.function import ClosedFunction
 from engine.control.cond import differentiable, plus
 from engine.core.aval import Aval
 from engine.core.kinds import PushedTogether, Together, general
@@ -26,11 +26,11 @@ from engine.runtime.cache import Cache
 from engine.runtime.errors import UnimplementedError
 
 _CAPACITY = 64
-"""Sub-traces (one for each combination of shapes) that a recipe keeps."""
+"""Closed functions (one for each combination of shapes) that a recipe keeps."""
 
 
 class Recipe:
-    """A recipe that makes a sub-trace for operands of known shapes. A subclass says how.
+    """What makes a closed function for operands of known shapes. A subclass says how.
 
     Attributes
     ----------
@@ -41,25 +41,25 @@ class Recipe:
     reads: frozenset[int] = frozenset()
 
     def __init__(self) -> None:
-        self._kept: Cache[Any, SubTrace] = Cache("late plans", _CAPACITY)
+        self._kept: Cache[Any, ClosedFunction] = Cache("late plans", _CAPACITY)
 
     def avals(self, given: Sequence[Aval]) -> tuple[Aval, ...]:
         """The avals of the results, if the operands have the given ones."""
         raise NotImplementedError
 
-    def made(self, given: Sequence[Aval]) -> SubTrace:
-        """The sub-trace for operands of these avals, whose shapes are known."""
+    def made(self, given: Sequence[Aval]) -> ClosedFunction:
+        """The closed function for operands of these avals, whose shapes are known."""
         raise NotImplementedError
 
-    def sub_trace(self, given: Sequence[Aval]) -> SubTrace:
+    def closed_function(self, given: Sequence[Aval]) -> ClosedFunction:
         """The same, remembered."""
         key = tuple([(a.shape, a.dtype, a.value) for a in given])
         kept = self._kept.get(key)
         return self._kept.put(key, self.made(given)) if kept is None else kept
 
-    def spliced(self, given: Sequence[Aval]) -> SubTrace | None:
-        """The nodes that a program computes in place of the op, if shapes are known; None if `run` does."""
-        return self.sub_trace(given) if self.knows(given) else None
+    def spliced(self, given: Sequence[Aval]) -> ClosedFunction | None:
+        """What a program computes in place of the op: nodes if shapes are known; None if `run` does."""
+        return self.closed_function(given) if self.knows(given) else None
 
     def knows(self, given: Sequence[Aval]) -> bool:
         """Whether shapes, and the contents that are read, are known."""
@@ -68,7 +68,7 @@ class Recipe:
     def run(self, *operands: Any) -> tuple[Any, ...]:
         """The results for arrays."""
         avals = [_with_contents(x) if i in self.reads else aval_of(x) for i, x in enumerate(operands)]
-        return tuple(self.sub_trace(avals).run(*operands))
+        return tuple(self.closed_function(avals).run(*operands))
 
 
 def _with_contents(x: Any) -> Aval:
@@ -92,8 +92,8 @@ class _Pulled(Recipe):
     def avals(self, given: Sequence[Aval]) -> tuple[Aval, ...]:
         return tuple([Aval(given[i].shape, given[i].dtype) for i in self.wanted])
 
-    def made(self, given: Sequence[Aval]) -> SubTrace:
-        return self.of.sub_trace(given[: self.count]).pullback(self.wanted, self.given)[0]
+    def made(self, given: Sequence[Aval]) -> ClosedFunction:
+        return self.of.closed_function(given[: self.count]).pullback(self.wanted, self.given)[0]
 
 
 class _Pushed(Recipe):
@@ -109,10 +109,10 @@ class _Pushed(Recipe):
         results = self.of.avals(given[: self.count])
         return tuple([Aval(results[i].shape, results[i].dtype) for i in self.targets])
 
-    def made(self, given: Sequence[Aval]) -> SubTrace:
-        inner = self.of.sub_trace(given[: self.count])
+    def made(self, given: Sequence[Aval]) -> ClosedFunction:
+        inner = self.of.closed_function(given[: self.count])
         pushed = inner.pushforward(self.given, self.targets)[0]
-        return SubTrace(pushed.body, pushed.parameters, pushed.results[len(inner.results) :])
+        return ClosedFunction(pushed.trace, pushed.parameters, pushed.results[len(inner.results) :])
 
 
 class _AtOnce(Recipe):
@@ -138,8 +138,8 @@ class _AtOnce(Recipe):
         results = self.of.avals(self._each(given))
         return tuple([Aval(None if r.shape is None else (size, *r.shape), r.dtype) for r in results])
 
-    def made(self, given: Sequence[Aval]) -> SubTrace:
-        inner = self.of.sub_trace(self._each(given))
+    def made(self, given: Sequence[Aval]) -> ClosedFunction:
+        inner = self.of.closed_function(self._each(given))
         return inner.batched(self.flags, given, self._size(given), [True] * len(inner.results))[0]
 
 
@@ -149,11 +149,11 @@ def _kernel(*operands: Any, recipe: Recipe) -> tuple[Any, ...]:
 
 def _abstract(*operands: Aval, recipe: Recipe) -> tuple[Aval, ...]:
     if recipe.knows(operands):
-        return tuple([Aval(r.aval.shape, r.aval.dtype) for r in recipe.sub_trace(operands).results])
+        return tuple([Aval(r.aval.shape, r.aval.dtype) for r in recipe.closed_function(operands).results])
     return recipe.avals(operands)
 
 
-def _expand(avals: Sequence[Aval], params: dict[str, Any]) -> SubTrace | None:
+def _expand(avals: Sequence[Aval], params: dict[str, Any]) -> ClosedFunction | None:
     recipe: Recipe = params["recipe"]
     return recipe.spliced(avals)
 
@@ -203,5 +203,5 @@ deferred_op = general(
     args=("*operands",),
     multi=True,
     expand=_expand,
-    doc="The results of the sub-trace that `recipe` makes for operands of such shapes.",
+    doc="The results of the closed function that `recipe` makes for operands of such shapes.",
 )

@@ -12,7 +12,7 @@ from typing import Any
 
 import numpy as np
 
-from engine.closed.subtrace import Body, SubTrace, build
+from engine.closed.function import Body, ClosedFunction, build
 from engine.control.deferred import Recipe, deferred_op
 from engine.core import nest
 from engine.core.aval import Aval
@@ -55,8 +55,8 @@ class Call(Recipe):
         """Only the dtypes of the results are known."""
         return tuple([Aval(None, dtype) for dtype in self._dtypes])
 
-    def made(self, given: Sequence[Aval]) -> SubTrace:
-        """The call as a sub-trace."""
+    def made(self, given: Sequence[Aval]) -> ClosedFunction:
+        """The call as a closed function."""
 
         def called(body: Body, values: Sequence[Any]) -> list[Any]:
             contents = [

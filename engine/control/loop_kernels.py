@@ -11,7 +11,7 @@ from typing import Any
 
 import numpy as np
 
-from engine.closed.subtrace import SubTrace
+from engine.closed.function import ClosedFunction
 from engine.core.aval import Aval, format_shape
 from engine.core.operands import Operand
 from engine.core.value import aval_of
@@ -68,7 +68,9 @@ def stacked(pieces: Sequence[np.ndarray], what: str) -> np.ndarray:
     return np.concatenate(pieces, out=whole)
 
 
-def scan_kernel(*operands: Any, body: SubTrace, carries: int, sequences: int, backwards: bool = False) -> list[Operand]:
+def scan_kernel(
+    *operands: Any, body: ClosedFunction, carries: int, sequences: int, backwards: bool = False
+) -> list[Operand]:
     """The last carries and the stacked results of a body, run once for each row of the sequences."""
     state: Sequence[Any] = operands[:carries]
     # rows lie as those of `unstack` do, by which a tape takes them
@@ -98,11 +100,11 @@ def scan_kernel(*operands: Any, body: SubTrace, carries: int, sequences: int, ba
 
 
 def _no_rows(
-    state: Sequence[Any], columns: Sequence[Any], captures: Sequence[Any], body: SubTrace, carries: int
+    state: Sequence[Any], columns: Sequence[Any], captures: Sequence[Any], body: ClosedFunction, carries: int
 ) -> list[Operand]:
     known = [*map(aval_of, state), *[row_of(aval_of(c)) for c in columns], *map(aval_of, captures)]
     try:
-        avals: Sequence[Aval] = body.avals(known)
+        avals: Sequence[Aval] = body.result_avals(known)
     except ShapeError:
         # rows that do not exist may have shapes that no step would take: none is made, so none is refused
         avals = [r.aval for r in body.results]
@@ -118,7 +120,7 @@ def _empty(row: Aval) -> np.ndarray:
 
 
 def iterated(
-    operands: Sequence[Any], cond: SubTrace, body: SubTrace, count: int
+    operands: Sequence[Any], cond: ClosedFunction, body: ClosedFunction, count: int
 ) -> tuple[Sequence[Operand], int, list[list[np.ndarray]]]:
     """Run a while loop over `count` loop variables.
 

@@ -1,4 +1,4 @@
-"""Loops of a given number of steps over sub-traces: `scan_op`. It is also what all loops are pulled back by.
+"""Loops of a given number of steps over closed functions: `scan_op`. It is also what all loops are pulled back by.
 
 ``scan_op(*carries, *sequences, *captures)`` calls its body once for each row of the sequences:
 
@@ -21,7 +21,7 @@ from typing import Any
 
 import numpy as np
 
-from engine.closed.subtrace import SubTrace, build, with_fixed
+from engine.closed.function import ClosedFunction, build, with_fixed
 from engine.control.cond import differentiable, joined, plus
 from engine.control.loop_kernels import length_of, row_of, scan_kernel
 from engine.core.aval import Aval
@@ -36,11 +36,11 @@ from engine.ops.shape import transpose
 # ---- shapes ----------------------------------------------------------------------------------------------------------
 
 
-def steady(body: SubTrace, state: Sequence[Aval], rest: Sequence[Aval]) -> tuple[list[Aval], tuple[Aval, ...]]:
-    """The avals of the loop variables in every iteration, and of the body's results then."""
+def steady(body: ClosedFunction, state: Sequence[Aval], rest: Sequence[Aval]) -> tuple[list[Aval], tuple[Aval, ...]]:
+    """What is known of the loop variables in every iteration, and of the body's results then."""
     state = [Aval(a.shape, a.dtype) for a in state]
     while True:
-        results = body.avals([*state, *rest])
+        results = body.result_avals([*state, *rest])
         wider = [joined(a, b) for a, b in zip(state, results, strict=False)]
         if wider == state:
             return wider, results
@@ -56,7 +56,7 @@ def column(length: int | None, row: Aval) -> Aval:
 
 
 def _scan_abstract(
-    *operands: Aval, body: SubTrace, carries: int, sequences: int, backwards: bool = False
+    *operands: Aval, body: ClosedFunction, carries: int, sequences: int, backwards: bool = False
 ) -> tuple[Aval, ...]:
     columns = operands[carries : carries + sequences]
     length = length_of(columns)
@@ -67,7 +67,7 @@ def _scan_abstract(
 
 def _scan_vjp(
     wanted: Sequence[bool], previous: Sequence[Any], cts: Any, outs: Any, *operands: Any,
-    body: SubTrace, carries: int, sequences: int, backwards: bool = False,
+    body: ClosedFunction, carries: int, sequences: int, backwards: bool = False,
 ) -> list[Any]:  # fmt: skip
     def history(saved: Sequence[int]) -> tuple[Any, Sequence[Any]]:
         if not saved:
@@ -79,12 +79,12 @@ def _scan_vjp(
     return pulled_back(body, carries, sequences, wanted, previous, cts, operands, history, backwards)
 
 
-class _Saving(SubTrace):
+class _Saving(ClosedFunction):
     """A body with some of the carries that a step starts with as its last results.
 
     Parameters
     ----------
-    of : SubTrace
+    of : ClosedFunction
         The body.
     saved : tuple of int
         The carries.
@@ -92,28 +92,28 @@ class _Saving(SubTrace):
         Whether it has all results of the body, not the carries alone.
     """
 
-    def __init__(self, of: SubTrace, carries: int, saved: Sequence[int], whole: bool) -> None:
+    def __init__(self, of: ClosedFunction, carries: int, saved: Sequence[int], whole: bool) -> None:
         self.of, self.carries, self.saved, self.whole = of, carries, tuple(saved), whole
         self.first = len(of.results) if whole else carries
-        super().__init__(of.body, of.parameters, [*of.results[: self.first], *[of.parameters[k] for k in saved]])
+        super().__init__(of.trace, of.parameters, [*of.results[: self.first], *[of.parameters[k] for k in saved]])
 
-    def fixed(self, arrays: Mapping[int, Any]) -> SubTrace:
+    def fixed(self, arrays: Mapping[int, Any]) -> ClosedFunction:
         """As that of the body, with which it stays together."""
         return saving(self.of.fixed(arrays), self.carries, self.saved, self.whole)
 
-    def places(self, of: SubTrace) -> list[int]:
+    def places(self, of: ClosedFunction) -> list[int]:
         """Where the results of the body, or of one that saves less of it, are among its results."""
         if not isinstance(of, _Saving):
             return [*range(len(of.results))]
         return [*range(of.first), *[self.first + self.saved.index(k) for k in of.saved]]
 
 
-def saving(body: SubTrace, carries: int, saved: Sequence[int], whole: bool = False) -> _Saving:
+def saving(body: ClosedFunction, carries: int, saved: Sequence[int], whole: bool = False) -> _Saving:
     """A body that gives some of the carries that its step starts with, behind its own carries or all its results."""
     return body.derived(("saving", tuple(saved), whole), lambda: _Saving(body, carries, saved, whole))
 
 
-def _unsaved(body: SubTrace) -> SubTrace:
+def _unsaved(body: ClosedFunction) -> ClosedFunction:
     return body.of if isinstance(body, _Saving) else body
 
 
@@ -173,7 +173,7 @@ empty_sum = nondifferentiable(
 
 
 def pulled_back(
-    body: SubTrace, carries: int, sequences: int, wanted: Sequence[bool], previous: Sequence[Any], cts: Any,
+    body: ClosedFunction, carries: int, sequences: int, wanted: Sequence[bool], previous: Sequence[Any], cts: Any,
     operands: Sequence[Any], history: Callable[[Sequence[int]], tuple[Any, Sequence[Any]]], backwards: bool = False,
     history_cts: dict[int, Any] | None = None,
 ) -> list[Any]:  # fmt: skip
@@ -238,8 +238,8 @@ class _Plan:
         The carries to the cotangents of which something is added at each step.
     """
 
-    body: SubTrace
-    back: SubTrace
+    body: ClosedFunction
+    back: ClosedFunction
     start: int
     live: list[int]
     mapped: list[int]
@@ -251,7 +251,7 @@ class _Plan:
 
     @classmethod
     def of(
-        cls, body: SubTrace, carries: int, sequences: int, live: list[int], fixed: list[int], given: list[int],
+        cls, body: ClosedFunction, carries: int, sequences: int, live: list[int], fixed: list[int], given: list[int],
         history_cts: dict[int, Any],
     ) -> _Plan:  # fmt: skip
         """The plan for the derivatives named."""
@@ -268,12 +268,12 @@ class _Plan:
         """Number of sequences that the scan loops over."""
         return 1 + len(self.read) + len(self.saved) + len(self.given) - len(self.live) + len(self.added)
 
-    def step(self, length: Aval) -> SubTrace:
+    def step(self, length: Aval) -> ClosedFunction:
         """The body of the scan."""
         key = ("step", *map(tuple, (self.live, self.mapped, self.summed, self.given, self.added)), row_of(length))
         return self.body.derived(key, lambda: self._step(length))
 
-    def _step(self, length: Aval) -> SubTrace:
+    def _step(self, length: Aval) -> ClosedFunction:
         count, live = len(self.body.parameters), len(self.live)
         cts, sums = count, count + len(self.given)
         # which parameter of the reverse walk each parameter of the step is; None: not one of them
@@ -301,7 +301,7 @@ class _Plan:
 class PushedLoop:
     """A loop that computes tangents beside its carries."""
 
-    body: SubTrace
+    body: ClosedFunction
     operands: list[Any]
     live: list[int]
     summed: list[int]
@@ -309,7 +309,7 @@ class PushedLoop:
 
 
 def pushed_loop(
-    body: SubTrace, carries: int, sequences: int, tangents: Sequence[Any], operands: Sequence[Any]
+    body: ClosedFunction, carries: int, sequences: int, tangents: Sequence[Any], operands: Sequence[Any]
 ) -> PushedLoop:
     """The loop that carries tangents too, where there are any."""
     start = carries + sequences
@@ -333,7 +333,7 @@ def pushed_loop(
     ]
     key = ("pushed", tuple(live), tuple(mapped), tuple(summed))
     results = [*pushed.results[:carries], *pushed.results[len(body.results) :]]
-    ahead = body.derived(key, lambda: SubTrace(pushed.body, [p for ps, _ in order for p in ps], results))
+    ahead = body.derived(key, lambda: ClosedFunction(pushed.trace, [p for ps, _ in order for p in ps], results))
     return PushedLoop(ahead, [x for _, xs in order for x in xs], live, summed, rows)
 
 
@@ -341,7 +341,7 @@ def _scan_jvp(
     tangents: Sequence[Any],
     outs: Any,
     *operands: Any,
-    body: SubTrace,
+    body: ClosedFunction,
     carries: int,
     sequences: int,
     backwards: bool = False,
@@ -375,7 +375,7 @@ def batch_aval(x: Any, flag: bool, carried: bool, size: int) -> Aval:
 
 
 def carried_flags(
-    body: SubTrace, flags: Sequence[bool], inputs: Sequence[Any], rest: Sequence[Aval], count: int, size: int
+    body: ClosedFunction, flags: Sequence[bool], inputs: Sequence[Any], rest: Sequence[Aval], count: int, size: int
 ) -> tuple[list[bool], list[Aval], list[bool]]:
     """Which carries have the batch axis (since they start with it, or get it), all avals, which results have it."""
     carried = list(flags[:count])

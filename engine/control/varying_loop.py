@@ -10,7 +10,7 @@ from typing import Any
 
 import numpy as np
 
-from engine.closed.subtrace import SubTrace, plain
+from engine.closed.function import ClosedFunction, plain
 from engine.control.cond import differentiable, plus
 from engine.control.scan_loop import empty_sum, grown
 from engine.core.aval import Aval
@@ -32,7 +32,7 @@ def varying(before: Sequence[Aval], during: Sequence[Aval]) -> bool:
 
 def pulled_back_varying(
     wanted: Sequence[bool], previous: Sequence[Any], cts: Any, operands: Sequence[Any],
-    cond: SubTrace, body: SubTrace, count: int,
+    cond: ClosedFunction, body: ClosedFunction, count: int,
 ) -> list[Any]:  # fmt: skip
     """Cotangents of the operands of a `while_op`."""
     totals: list[Any] = [Zero(aval_of(x)) for x in operands]
@@ -54,7 +54,7 @@ def pulled_back_varying(
 
 
 def _kernel(
-    *values: Any, cond: SubTrace, body: SubTrace, count: int, live: Sequence[int], fixed: Sequence[int],
+    *values: Any, cond: ClosedFunction, body: ClosedFunction, count: int, live: Sequence[int], fixed: Sequence[int],
     started: Sequence[bool],
 ) -> list[Any]:  # fmt: skip
     first = len(values) - len(live) - sum(started)
@@ -77,7 +77,7 @@ def _kernel(
 
 
 def _abstract(
-    *values: Aval, cond: SubTrace, body: SubTrace, count: int, live: Sequence[int], fixed: Sequence[int],
+    *values: Aval, cond: ClosedFunction, body: ClosedFunction, count: int, live: Sequence[int], fixed: Sequence[int],
     started: Sequence[bool],
 ) -> tuple[Aval, ...]:  # fmt: skip
     return tuple([plain(values[i]) for i in (*live, *fixed)])

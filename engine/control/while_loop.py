@@ -1,6 +1,6 @@
 """Loops that go on as long as a condition holds: `while_op`.
 
-The condition and the body are closed sub-traces of the loop variables and of captures. Forward mode is a loop that
+The condition and the body are closed functions of the loop variables and of captures. Forward mode is a loop that
 carries tangents too. Reverse mode needs the loop variables of all iterations: `while_saving_op` is the loop that keeps
 them, and a `scan_op` runs through them backwards (`engine.control.scan_loop.pulled_back`).
 """
@@ -12,7 +12,7 @@ from typing import Any
 
 import numpy as np
 
-from engine.closed.subtrace import SubTrace, build, with_fixed
+from engine.closed.function import ClosedFunction, build, with_fixed
 from engine.control.cond import check_predicate
 from engine.control.loop_kernels import iterated, stacked
 from engine.control.scan_loop import (
@@ -41,19 +41,19 @@ from engine.ops.reduce import reduce_any
 from engine.runtime.errors import ShapeError
 
 
-def _while_kernel(*operands: Any, cond: SubTrace, body: SubTrace, count: int) -> Sequence[Operand]:
+def _while_kernel(*operands: Any, cond: ClosedFunction, body: ClosedFunction, count: int) -> Sequence[Operand]:
     return iterated(operands, cond, body, count)[0]
 
 
-def _while_abstract(*operands: Aval, cond: SubTrace, body: SubTrace, count: int) -> tuple[Aval, ...]:
+def _while_abstract(*operands: Aval, cond: ClosedFunction, body: ClosedFunction, count: int) -> tuple[Aval, ...]:
     state, _ = steady(body, operands[:count], operands[count:])
-    check_predicate("while_loop", "cond", cond.avals([*state, *operands[count:]])[0])
+    check_predicate("while_loop", "cond", cond.result_avals([*state, *operands[count:]])[0])
     return tuple(state)
 
 
 def _while_vjp(
     wanted: Sequence[bool], previous: Sequence[Any], cts: Any, outs: Any, *operands: Any,
-    cond: SubTrace, body: SubTrace, count: int,
+    cond: ClosedFunction, body: ClosedFunction, count: int,
 ) -> list[Any]:  # fmt: skip
     before = [aval_of(x) for x in operands[:count]]
     if varying(before, steady(body, before, [aval_of(x) for x in operands[count:]])[0]):
@@ -66,7 +66,9 @@ def _while_vjp(
     return pulled_back(body, count, 0, wanted, previous, cts, operands, history)
 
 
-def _saving_kernel(*operands: Any, cond: SubTrace, body: SubTrace, count: int, saved: Sequence[int]) -> list[Operand]:
+def _saving_kernel(
+    *operands: Any, cond: ClosedFunction, body: ClosedFunction, count: int, saved: Sequence[int]
+) -> list[Operand]:
     last, done, pieces = iterated(operands, cond, saving(body, count, saved), count)
     columns = [
         stacked(piece, f"while_loop: loop variable {k}")
@@ -78,7 +80,7 @@ def _saving_kernel(*operands: Any, cond: SubTrace, body: SubTrace, count: int, s
 
 
 def _saving_abstract(
-    *operands: Aval, cond: SubTrace, body: SubTrace, count: int, saved: Sequence[int]
+    *operands: Aval, cond: ClosedFunction, body: ClosedFunction, count: int, saved: Sequence[int]
 ) -> tuple[Aval, ...]:
     state = _while_abstract(*operands, cond=cond, body=body, count=count)
     return (*state, Aval((None,), int64), *[column(None, state[k]) for k in saved])
@@ -86,7 +88,7 @@ def _saving_abstract(
 
 def _saving_vjp(
     wanted: Sequence[bool], previous: Sequence[Any], cts: Any, outs: Any, *operands: Any,
-    cond: SubTrace, body: SubTrace, count: int, saved: Sequence[int],
+    cond: ClosedFunction, body: ClosedFunction, count: int, saved: Sequence[int],
 ) -> list[Any]:  # fmt: skip
     def history(needed: Sequence[int]) -> tuple[Any, Sequence[Any]]:
         if set(needed) <= set(saved):
@@ -99,7 +101,7 @@ def _saving_vjp(
 
 
 def _while_jvp(
-    tangents: Sequence[Any], outs: Any, *operands: Any, cond: SubTrace, body: SubTrace, count: int
+    tangents: Sequence[Any], outs: Any, *operands: Any, cond: ClosedFunction, body: ClosedFunction, count: int
 ) -> list[Any]:
     push = pushed_loop(body, count, 0, tangents, operands)
     ahead = _widened(cond, push, count)
@@ -108,7 +110,13 @@ def _while_jvp(
 
 
 def _saving_jvp(
-    tangents: Sequence[Any], outs: Any, *operands: Any, cond: SubTrace, body: SubTrace, count: int, saved: Sequence[int]
+    tangents: Sequence[Any],
+    outs: Any,
+    *operands: Any,
+    cond: ClosedFunction,
+    body: ClosedFunction,
+    count: int,
+    saved: Sequence[int],
 ) -> list[Any]:
     push = pushed_loop(body, count, 0, tangents, operands)
     kept = [k for k in saved if k in push.live]
@@ -126,7 +134,7 @@ def _placed(outs: Sequence[Any], where: Sequence[int], tangents: Sequence[Any]) 
     return results
 
 
-def _widened(cond: SubTrace, push: PushedLoop, count: int) -> SubTrace:
+def _widened(cond: ClosedFunction, push: PushedLoop, count: int) -> ClosedFunction:
     """The condition of a loop that carries tangents too, which it does not look at."""
     own, live = len(cond.parameters), len(push.live)
 
@@ -163,7 +171,7 @@ def _while_batch(
     return [o if f else NotBatched(o) for o, f in zip(outs, [*carried, False, *kept], strict=False)]
 
 
-def _masked(trace: SubTrace, values: Sequence[Any], flags: Sequence[bool], size: int) -> list[Any]:
+def _masked(trace: ClosedFunction, values: Sequence[Any], flags: Sequence[bool], size: int) -> list[Any]:
     """Its results with the batch axis in front."""
     with batch_level() as level:
         return [
@@ -174,7 +182,9 @@ def _masked(trace: SubTrace, values: Sequence[Any], flags: Sequence[bool], size:
         ]
 
 
-def _masked_body(cond: SubTrace, body: SubTrace, values: Sequence[Any], flags: Sequence[bool], size: int) -> list[Any]:
+def _masked_body(
+    cond: ClosedFunction, body: ClosedFunction, values: Sequence[Any], flags: Sequence[bool], size: int
+) -> list[Any]:
     """A step for the elements of the batch whose condition holds; the others stay as they are."""
     with batch_level() as level:
         batch = [Batched(x, level, size) if f else x for x, f in zip(values, flags, strict=True)]
@@ -216,7 +226,7 @@ while_op = general(
     vjp=Together(_while_vjp, order_of_sums),
     jvp=PushedTogether(_while_jvp),
     **_FACTS,
-    doc="Calls the sub-trace `body` on `count` loop variables as long as the sub-trace `cond` holds for them.",
+    doc="Calls the closed function `body` on `count` loop variables as long as the closed function `cond` holds.",
 )
 while_saving_op = general(
     "while_saving_op",

@@ -103,10 +103,10 @@ class Op:
         ``specialize(*inputs, **params) -> value or None``: the same result, to the bit, by simpler ops, once shapes are
         known; None where there is nothing simpler.
     expand : callable, optional
-        ``expand(avals, params) -> sub-trace or None``: what the op stands for, once shapes are known.
+        ``expand(avals, params) -> closed function or None``: what the op stands for, once shapes are known.
     fix : callable, optional
         ``fix(inputs, arrays, params) -> (inputs, params)``: the op with fewer operands. Those of `arrays`
-        (by index) are constants, which its sub-traces hold then.
+        (by index) are constants, which its closed functions hold then.
     merge : callable, optional
         ``merge(first, second) -> (op, params, places, places) or None``: one application with the results of two to the
         same operands, given as pairs ``(op, params)``, and where the results of either are among its.
@@ -296,7 +296,7 @@ def distinct(param: Any) -> Hashable:
 
 
 def are_plain(params: dict[str, Any]) -> bool:
-    """Whether parameters are plain data: no function or sub-trace, which may do something else each time."""
+    """Whether parameters are plain data: no function or closed function, which may do something else each time."""
     try:
         for param in params.values():
             distinct(param)

@@ -9,7 +9,7 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
-from engine.closed.subtrace import SubTrace
+from engine.closed.function import ClosedFunction
 from engine.core.detach import Detached, instead
 from engine.core.op import Node
 from engine.core.trace import Symbol, constant, placeholder
@@ -116,7 +116,7 @@ def at_break(case: Case, broken: Break) -> Finding:
 def _inside(case: Case, node: Node, i: int) -> Finding | None:
     """Where the path ends inside the branches of a `cond` or the body of a loop."""
     for name, body in node.params.items():
-        if not isinstance(body, SubTrace) or name == "cond":
+        if not isinstance(body, ClosedFunction) or name == "cond":
             continue
         # a branch takes all operands but the condition; how a loop's body takes them is its own affair
         own = body.parameters[i - 1 : i] if name in ("true", "false") else body.parameters

@@ -11,7 +11,7 @@ from typing import Any
 import numpy as np
 from scipy import sparse
 
-from engine.compiler.lowering import lower
+from engine.closed.function import ClosedFunction
 from engine.compiler.program import Program
 from engine.core.aval import Aval, format_shape
 from engine.core.detach import looked_at
@@ -31,7 +31,6 @@ from engine.jacobian.planning.plan import Plan, plan_for
 from engine.jacobian.structure.path import Path, contents_of
 from engine.jacobian.views.results import sparse_block
 from engine.runtime.errors import InvalidArgumentError
-from engine.runtime.ownership import own_results
 
 
 class JacobianPlan:
@@ -41,33 +40,32 @@ class JacobianPlan:
 
     Attributes
     ----------
-    plan : Plan
-        Sweeps, colors, cuts, predicted cost. Plans of one function are the same object, whichever front end it was
-        written for.
-    program : Program
-        From the sources to the blocks.
     measured : float or None
         Seconds that the fastest call so far took.
     """
 
-    def __init__(
-        self,
-        plan: Plan,
-        program: Program,
-        results: list[list[int | None]],
-        path: Path,
-        format: str,
-        fixed: bool = False,
-    ) -> None:
-        self.plan = plan
-        self.program = program
+    def __init__(self, closed: ClosedFunction, path: Path, format: str, fixed: bool = False) -> None:
         self.measured: float | None = None
-        self._results = results
+        self._closed = closed
         self._path: Path | None = path
         self._targets, self._sources = ([path.values[s].aval for s in side] for side in (path.targets, path.sources))
         self._format = format
         self._fixed = fixed
-        self._spread: dict[SpreadOver, tuple[Program, Spread]] = {}
+        self._spread: dict[SpreadOver, tuple[ClosedFunction, Spread]] = {}
+
+    @property
+    def plan(self) -> Plan:
+        """Sweeps, colours, cuts, predicted cost.
+
+        Plans of one function are the same object, whichever front end it was written for.
+        """
+        plan: Plan = self._closed.plan
+        return plan
+
+    @property
+    def program(self) -> Program:
+        """From the sources to the blocks."""
+        return self._closed.program
 
     def __call__(
         self, *sources: Any, executor: Executor | None = None
@@ -99,14 +97,14 @@ class JacobianPlan:
         arrays = [_checked(k, x, aval) for k, (x, aval) in enumerate(zip(sources, self._sources, strict=True))]
         start = time.perf_counter()
         if executor is None:
-            numbers: Sequence[Any] = own_results(self.program, arrays, self.program.owners)
+            numbers: Sequence[Any] = self._closed.execute([*arrays])
         else:
             numbers = self._elsewhere(arrays, executor)
         seconds = time.perf_counter() - start
         self.measured = seconds if self.measured is None else min(self.measured, seconds)
         blocks = [
             [self._finished(None if k is None else numbers[k], i, j) for j, k in enumerate(row)]
-            for i, row in enumerate(self._results)
+            for i, row in enumerate(self._closed.form)
         ]
         return blocks[0][0] if len(blocks) == 1 == len(blocks[0]) else blocks
 
@@ -121,7 +119,7 @@ class JacobianPlan:
             path = self._known_path()
             what = spread(over.split(self.plan), path)
             sources = [path.values[slot] for slot in path.sources]
-            forward = _lowered(sources, [path.values[slot] for slot in what.arguments])
+            forward = _closed(sources, [path.values[slot] for slot in what.captures])
             self._spread[over] = forward, what
         forward, what = self._spread[over]
         return what.outcome(forward(*arrays), executor)
@@ -240,17 +238,18 @@ def _bound(plan: Plan, path: Path, format: str, fixed: bool) -> JacobianPlan:
     sources = [path.values[slot] for slot in path.sources]
     with paused():
         blocks = evaluate(plan, path)
-    program = _lowered(sources, [b for row in blocks for b in row if b is not None])
-    return JacobianPlan(plan, program, numbered(blocks), path, format, fixed)
+    wanted = [b for row in blocks for b in row if b is not None]
+    closed = _closed(sources, wanted, form=numbered(blocks), plan=plan, owned=True)
+    closed.program  # noqa: B018 - made with the plan
+    return JacobianPlan(closed, path, format, fixed)
 
 
-def _lowered(sources: Sequence[Any], wanted: Sequence[Any]) -> Program:
-    """The program from sources of a trace to something computed from them."""
+def _closed(sources: Sequence[Any], wanted: Sequence[Any], **how: Any) -> ClosedFunction:
+    """The closed function from sources of a trace, which lie in C order, to something computed from them."""
     trace = sources[0].trace
     wanted = [trace.operand(w) for w in wanted]
     steps = needed_nodes(trace.nodes, wanted, {id(s) for s in sources})
-    program, _, _ = lower(steps, [(s, s.aval) for s in sources], wanted)
-    return program
+    return ClosedFunction(trace, sources, wanted, steps, orders=None, **how)
 
 
 def _add(trace: Trace, of: dict[int, Any], x: Any, makers: Mapping[int, Node]) -> None:

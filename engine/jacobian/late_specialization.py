@@ -13,7 +13,7 @@ from typing import Any, NoReturn
 import numpy as np
 from scipy import sparse
 
-from engine.closed.subtrace import Body, SubTrace
+from engine.closed.function import Body, ClosedFunction
 from engine.control.deferred import Recipe, deferred_op
 from engine.core.aval import Aval
 from engine.core.dtypes import int64
@@ -139,11 +139,11 @@ class _OnPath(Recipe):
         """The results to compute from a path."""
         raise NotImplementedError
 
-    def made(self, given: Sequence[Aval]) -> SubTrace:
+    def made(self, given: Sequence[Aval]) -> ClosedFunction:
         body, parameters, path = self.copy.filled(given)
         with paused():
             results = self.results(path)
-        return SubTrace(body, parameters, [body.operand(r) for r in results])
+        return ClosedFunction(body, parameters, [body.operand(r) for r in results])
 
 
 def _applied(recipe: Callable[..., _OnPath], path: Path, *more: Any) -> Sequence[Any]:

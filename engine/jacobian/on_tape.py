@@ -9,6 +9,7 @@ from typing import Any
 import numpy as np
 from scipy.sparse import sparray
 
+from engine.closed.function import ClosedFunction
 from engine.closed.replay import array_of
 from engine.core import nest
 from engine.core.aval import format_shape
@@ -23,7 +24,6 @@ from engine.forward import forward
 from engine.jacobian.callable_plan import JacobianPlan, bound, contents_besides
 from engine.jacobian.execution.evaluate import evaluate
 from engine.jacobian.execution.parallel import check_executor
-from engine.jacobian.execution.plan_programs import Compiled
 from engine.jacobian.independence import check_rows_by_numbers, check_rows_independent
 from engine.jacobian.late_specialization import batch_jacobian as checked_rowwise
 from engine.jacobian.plan_cache import blocks_of, compiled_for, gives_arrays
@@ -211,7 +211,7 @@ class TapeDerivatives:
                 what, values = self._compiled([target], [wanted], options, compiled_rowwise)
                 if not what.plan.facts["rows are independent"]:
                     check_rows_by_numbers(self._tape.nodes, target, wanted)
-                ((rows,),) = what(values)
+                ((rows,),) = what(*values)
             else:
                 path = Path(self._tape.nodes, [wanted], [target])
                 if not_linear(path.nodes) is None:
@@ -336,7 +336,7 @@ class TapeDerivatives:
             if gives_arrays([*targets, *wanted, *[v for v in directions if v is not None]]):
                 what, values = self._compiled(targets, wanted, Options(), compiled_product)
                 further = [zeros_like(x) if v is None else v for x, v in zip(wanted, directions, strict=True)]
-                (products,) = what(values, *map(array_of, further))
+                (products,) = what(*values, *map(array_of, further))
             else:
                 nodes, gradients = self._gradients(targets, wanted)
                 seeds = [(x, v) for x, v in zip(wanted, directions, strict=True) if v is not None]
@@ -379,8 +379,8 @@ class TapeDerivatives:
         return dtype_of(x).is_differentiable and address(x) in self._tape.tracked
 
     def _compiled(
-        self, targets: Sequence[Any], sources: Sequence[Any], options: Options, make: Callable[..., Compiled]
-    ) -> tuple[Compiled, list[Any]]:
+        self, targets: Sequence[Any], sources: Sequence[Any], options: Options, make: Callable[..., ClosedFunction]
+    ) -> tuple[ClosedFunction, list[Any]]:
         return compiled_for(with_slopes(self._tape.nodes), sources, targets, options, None, make)
 
     def _blocks(
@@ -439,7 +439,7 @@ class TapeDerivatives:
             except UnknownShapesError:
                 nodes, gradients = self._gradients(targets, wanted)
                 what, values = compiled_for(nodes, wanted, gradients, options)
-            return what.plan, what(values)
+            return what.plan, what(*values)
         nodes, gradients = self._gradients(targets, wanted)
         path = Path(with_slopes(nodes), wanted, gradients)
         plan = plan_for(path, options)
@@ -481,7 +481,7 @@ class TapeDerivatives:
         if isinstance(target, Symbol):
             return symbolic_operator(Path(self._tape.nodes, [source], [target]))
         push, pull = (self._compiled([target], [source], Options(), make) for make in (compiled_push, compiled_pull))
-        if push[0].results[0][0] is None:
+        if push[0].form[0][0] is None:
             return None if policy is UnconnectedGradients.NONE else zero_operator(target, source)
         return JacobianOperator(push, pull, end_of(target), end_of(source))
 

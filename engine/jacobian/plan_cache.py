@@ -7,11 +7,9 @@ is compared each time.
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass
 from typing import Any
 
-import numpy as np
-
+from engine.closed.function import ClosedFunction
 from engine.closed.replay import Structure, array_of, arrays_of, structure_of
 from engine.core.eager import EagerTensor
 from engine.core.op import Node
@@ -21,34 +19,16 @@ from engine.core.value import address
 from engine.core.variable import Variable
 from engine.jacobian.execution.evaluate import evaluate
 from engine.jacobian.execution.parallel import spread_blocks, spread_over
-from engine.jacobian.execution.plan_programs import Compiled, compiled_jacobian
+from engine.jacobian.execution.plan_programs import compiled_jacobian
 from engine.jacobian.planning.plan import Options, Plan, fingerprint, plan_for, plans_kept
 from engine.jacobian.structure.path import Path
 from engine.runtime.cache import Cache
 
 _VARIANTS = 4
 """Plans kept for one structure, with different index contents."""
-_compiled: Cache[Any, list[Kept]] = plans_kept("compiled plans")
+_compiled: Cache[Any, list[ClosedFunction]] = plans_kept("compiled plans")
 counters = {"compiled": 0, "reused": 0}
 """How many plans were compiled for recordings, and how often one was used again, for tests and the curious."""
-
-
-@dataclass(frozen=True, eq=False)
-class Kept:
-    """A compiled plan, its arguments and index contents as numbers of the recording's structure."""
-
-    what: Compiled
-    arguments: list[int]
-    used: dict[int, np.ndarray | None]
-
-    @property
-    def nbytes(self) -> int:
-        """Bytes of its arrays."""
-        return self.what.plan.nbytes + sum(np.asarray(a).nbytes for a in self.what.program.constants.values())
-
-    def fits(self, values: Sequence[Any]) -> bool:
-        """Whether the recording has the index contents that the plan holds for."""
-        return all(_same(array_of(values[slot]), array) for slot, array in self.used.items() if array is not None)
 
 
 def compiled_for(
@@ -57,9 +37,9 @@ def compiled_for(
     targets: Sequence[Any],
     options: Options,
     sparsity: Any = None,
-    make: Callable[[Path, Options, Any], Compiled] = compiled_jacobian,
-) -> tuple[Compiled, list[Any]]:
-    """A compiled plan for a recording of arrays, and the arrays that it takes.
+    make: Callable[[Path, Options, Any], ClosedFunction] = compiled_jacobian,
+) -> tuple[ClosedFunction, list[Any]]:
+    """A plan's closed function for a recording of arrays, and the arrays that it takes.
 
     Parameters
     ----------
@@ -69,7 +49,7 @@ def compiled_for(
     sparsity : sparse matrix, optional
         The caller's pattern.
     make : callable
-        ``make(path, options, sparsity)`` compiles it, if it is not known yet.
+        ``make(path, options, sparsity)`` gives it, if it is not known yet.
     """
     try:
         structure, ends = structure_of(nodes).beside([*targets, *sources])
@@ -79,18 +59,18 @@ def compiled_for(
         key = None
     known = _compiled.get(key) or []
     for kept in known:
-        if kept.fits(structure.values):
+        if kept.fits(lambda number: array_of(structure.values[number])):
             counters["reused"] += 1
-            return kept.what, arrays_of(structure.values, kept.arguments)
+            return kept, arrays_of(structure.values, kept.captures)
     changing = key is not None and len(known) >= _VARIANTS
     # indices that change again and again follow from the data: the plan must not depend on them
     path = Path(nodes, sources, targets, known=_nothing if changing else None)
-    what = make(path, options, sparsity)
+    made = make(path, options, sparsity)
+    made.program  # noqa: B018 - made before it is copied
     counters["compiled"] += 1
     if key is not None:
-        kept = _kept(what, path, structure)
-        _compiled.put(key, [*known, kept])
-    return what, [array_of(path.values[slot]) for slot in what.arguments]
+        _compiled.put(key, [*known, _renumbered(made, path, structure)])
+    return made, [array_of(path.values[slot]) for slot in made.captures]
 
 
 def blocks_of(
@@ -102,13 +82,13 @@ def blocks_of(
     executor: Any = None,
 ) -> tuple[Plan, list[list[Any]]]:
     """The plan and the blocks for a recording: arrays, or values if somebody records or the recording is a graph's."""
-    make: Callable[..., Compiled] = compiled_jacobian if executor is None else spread_over(executor)
+    make: Callable[..., ClosedFunction] = compiled_jacobian if executor is None else spread_over(executor)
     if not gives_arrays((*sources, *targets)):
         path = Path(nodes, sources, targets)
         plan = plan_for(path, options, sparsity)
         return plan, evaluate(plan, path) if executor is None else spread_blocks(plan, path, executor)
-    what, values = compiled_for(nodes, sources, targets, options, sparsity, make)
-    return what.plan, what(values) if executor is None else what(values, executor)
+    closed, values = compiled_for(nodes, sources, targets, options, sparsity, make)
+    return closed.plan, closed(*values) if executor is None else closed(*values, executor)
 
 
 def gives_arrays(ends: Sequence[Any]) -> bool:
@@ -120,16 +100,12 @@ def _has_array(x: Any) -> bool:
     return isinstance(x, EagerTensor) or (isinstance(x, Variable) and not isinstance(x, Symbol))
 
 
-def _kept(what: Compiled, path: Path, structure: Structure) -> Kept:
-    """The compiled plan with the path's numbers turned into those of the recording."""
+def _renumbered(closed: ClosedFunction, path: Path, structure: Structure) -> ClosedFunction:
+    """The closed function with the path's numbers turned into those of the recording."""
     number: Callable[[int], int] = lambda slot: structure.slots[address(path.values[slot])]  # noqa: E731
-    used = {number(slot): array for slot, array in what.used.items()}
-    return Kept(what, [number(slot) for slot in what.arguments], used)
+    contents = {number(slot): array for slot, array in closed.contents.items()}
+    return closed.like(captures=[number(slot) for slot in closed.captures], contents=contents)
 
 
 def _nothing(value: Any) -> None:
-    """Know nothing of contents: for plans that may not look at them."""
-
-
-def _same(a: Any, b: np.ndarray) -> bool:
-    return a is b or bool(np.array_equal(a, b))
+    """What is known of contents, if they are not to be looked at."""

@@ -12,6 +12,7 @@ from typing import Any
 
 import numpy as np
 
+from engine.closed.function import ClosedFunction
 from engine.core.batching import Batched, batch_level, unbatch
 from engine.core.eager import EagerTensor
 from engine.core.expand_axes import seed_rows
@@ -23,7 +24,7 @@ from engine.core.value import aval_of, dtype_of, known_shape
 from engine.custom import custom_call
 from engine.forward import forward
 from engine.jacobian.execution.evaluate import constant_beside, evaluate, walk_from
-from engine.jacobian.execution.plan_programs import Compiled, Mirror, numbered
+from engine.jacobian.execution.plan_programs import Mirror, numbered
 from engine.jacobian.independence import zero_beside
 from engine.jacobian.planning.cost import sweep_time
 from engine.jacobian.planning.plan import Options, Plan, plan_for
@@ -43,8 +44,8 @@ class UnknownShapesError(ShapeError):
     """Raised if shapes in the gradient follow from contents, which programs leave open: evaluate it and record that."""
 
 
-def compiled_hessian(path: Path, options: Options, sparsity: Any) -> Compiled:
-    """The program for the blocks of the Hessian of the sum of all targets, with the values on the path as arguments.
+def compiled_hessian(path: Path, options: Options, sparsity: Any) -> ClosedFunction:
+    """The closed function for the blocks of the Hessian of the sum of all targets, of the values on the path.
 
     Raises
     ------
@@ -57,10 +58,14 @@ def compiled_hessian(path: Path, options: Options, sparsity: Any) -> Compiled:
             raise UnknownShapesError(f"hessian: the shape of {unknown!r} follows from contents")
         plan = plan_for(second, options, sparsity)
         blocks = evaluate(plan, second)
-    program, arguments = mirror.lowered([b for row in blocks for b in row if b is not None])
-    arguments = numbers(arguments)
     # whatever was looked at: contents that ops compute are known from those of the path
-    return Compiled(plan, program, arguments, numbered(blocks), dict(path.used))
+    return mirror.planned(
+        [b for row in blocks for b in row if b is not None],
+        plan,
+        form=numbered(blocks),
+        contents=dict(path.used),
+        numbers=numbers,
+    )
 
 
 _Numbers = Callable[[list[int]], list[int]]
@@ -121,15 +126,14 @@ def _walked(nodes: Sequence[Node], path: Path) -> list[Any]:
     return [zeros_like(s) if g is None else g for g, s in zip(cotangents, sources, strict=True)]
 
 
-def compiled_gradient(path: Path, options: Options, sparsity: Any) -> Compiled:
-    """The program for the gradients of the sum of all targets, ``results[0]``, one per source."""
-    mirror, _, gradients, _, numbers = _differentiated(path)
-    program, arguments = mirror.lowered(gradients)
-    return Compiled(_no_plan(path, options), program, numbers(arguments), [list(range(len(gradients)))])
+def compiled_gradient(path: Path, options: Options, sparsity: Any) -> ClosedFunction:
+    """The closed function for the gradients of the sum of all targets, ``results[0]``, one per source."""
+    mirror, _, found, _, numbers = _differentiated(path)
+    return mirror.planned(found, _no_plan(path, options), form=[list(range(len(found)))], numbers=numbers)
 
 
-def compiled_product(path: Path, options: Options, sparsity: Any) -> Compiled:
-    """The program for the Hessian of the sum of all targets times vectors, which are its further arguments.
+def compiled_product(path: Path, options: Options, sparsity: Any) -> ClosedFunction:
+    """The closed function for the Hessian of the sum of all targets times vectors, which are its further arguments.
 
     ``results[0]`` are the products, one per source.
     """
@@ -138,29 +142,29 @@ def compiled_product(path: Path, options: Options, sparsity: Any) -> Compiled:
         vectors = [mirror.trace.placeholder(s.aval) for s in sources]
         products = forward(second.nodes, list(zip(sources, vectors, strict=True)), gradients)
         wanted = [zeros_like(s) if p is None else p for p, s in zip(products, sources, strict=True)]
-    program, arguments = mirror.lowered(wanted, vectors)
-    return Compiled(_no_plan(path, options), program, numbers(arguments), [list(range(len(wanted)))])
+    form = [list(range(len(wanted)))]
+    return mirror.planned(wanted, _no_plan(path, options), vectors, form=form, numbers=numbers)
 
 
-def compiled_push(path: Path, options: Options, sparsity: Any) -> Compiled:
-    """The program for the Jacobian of one target times a vector, the further argument."""
+def compiled_push(path: Path, options: Options, sparsity: Any) -> ClosedFunction:
+    """The closed function for the Jacobian of one target times a vector, the further argument."""
     return _compiled_walk(path, options, "forward")
 
 
-def compiled_pull(path: Path, options: Options, sparsity: Any) -> Compiled:
-    """The program for a vector, the further argument, times the Jacobian of one target."""
+def compiled_pull(path: Path, options: Options, sparsity: Any) -> ClosedFunction:
+    """The closed function for a vector, the further argument, times the Jacobian of one target."""
     return _compiled_walk(path, options, "reverse")
 
 
-def _compiled_walk(path: Path, options: Options, direction: str) -> Compiled:
+def _compiled_walk(path: Path, options: Options, direction: str) -> ClosedFunction:
     mirror = Mirror(path)
     (target,), (source,) = ([mirror.path.values[slot] for slot in side] for side in (path.targets, path.sources))
     start, end = (source, target) if direction == "forward" else (target, source)
     vector = mirror.trace.placeholder(start.aval)
     with paused():
-        (result,) = walk_from(direction, mirror.path.nodes, start, [end])(vector)
-    program, arguments = mirror.lowered([] if result is None else [result], [vector])
-    return Compiled(_no_plan(path, options), program, arguments, [[None if result is None else 0]])
+        (found,) = walk_from(direction, mirror.path.nodes, start, [end])(vector)
+    wanted, form = ([], [[None]]) if found is None else ([found], [[0]])  # type: ignore[list-item]
+    return mirror.planned(wanted, _no_plan(path, options), [vector], form=form)
 
 
 def rowwise(path: Path, mode: str) -> Operand | None:
@@ -210,8 +214,8 @@ def _rows_of_whole(path: Path, mode: str) -> Operand | None:
     return checked_op(flat[:: rows + 1], split, check=zero_beside)
 
 
-def compiled_rowwise(path: Path, options: Options, sparsity: Any) -> Compiled:
-    """The program for `rowwise`, with the values on the path as arguments.
+def compiled_rowwise(path: Path, options: Options, sparsity: Any) -> ClosedFunction:
+    """The closed function for `rowwise`, with the values on the path as arguments.
 
     The plan's fact ``"rows are independent"`` says whether structure alone tells so, or the program itself checks it.
     """
@@ -221,9 +225,9 @@ def compiled_rowwise(path: Path, options: Options, sparsity: Any) -> Compiled:
     plan.facts["rows are independent"] = independent
     mirror = Mirror(path)
     with paused():
-        rows = rowwise(mirror.path, options.mode)
-    program, arguments = mirror.lowered([] if rows is None else [rows])
-    return Compiled(plan, program, arguments, [[None if rows is None else 0]], dict(path.used))
+        found = rowwise(mirror.path, options.mode)
+    wanted, form = ([], [[None]]) if found is None else ([found], [[0]])  # type: ignore[list-item]
+    return mirror.planned(wanted, plan, form=form, contents=dict(path.used))
 
 
 def _no_plan(path: Path, options: Options) -> Plan:

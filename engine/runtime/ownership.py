@@ -52,21 +52,6 @@ class Shared:
         return value
 
 
-class _Unshared(Shared):
-    """Of results that are nobody else's already."""
-
-    __slots__ = ()
-
-    def __init__(self) -> None:
-        super().__init__((), set())
-
-    def owned(self, value: Any) -> np.ndarray:
-        return value
-
-
-UNSHARED = _Unshared()
-
-
 def own_results(program: Callable[..., Any], lent: Sequence[Any], constants: set[int]) -> list[Any]:
     """The results of a program for the arrays lent to it, in memory that is neither theirs nor that of its constants.
 

@@ -9,7 +9,7 @@ from __future__ import annotations
 from collections.abc import Iterable, Iterator, Sequence
 from typing import Any
 
-from engine.closed.subtrace import plain
+from engine.closed.function import plain
 from engine.core.kinds import FROM_VJP, PerOperand, general
 from engine.core.value import Value
 from engine.core.variable import read_variable

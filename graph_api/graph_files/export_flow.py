@@ -5,12 +5,12 @@ from __future__ import annotations
 from collections.abc import Callable, Sequence
 from typing import Any
 
-from engine.closed.subtrace import SubTrace
+from engine.closed.function import ClosedFunction
 from engine.core.dtypes import bool_, float32, int32
 from graph_api.graph_files.exporting import RESOURCE, Source, Writer, write
 
 
-def _inside(writer: Writer, scope: str, body: SubTrace, arguments: Sequence[str], pivot: str) -> list[str]:
+def _inside(writer: Writer, scope: str, body: ClosedFunction, arguments: Sequence[str], pivot: str) -> list[str]:
     """Write the nodes of a branch or body under a name scope; the names of its results.
 
     What has no inputs waits for the pivot, so that it belongs there.

@@ -1,4 +1,4 @@
-"""Mutants of what is kept and shared: sessions, memory, replays, the reverse walk and sub-traces."""
+"""Mutants of what is kept and shared: sessions, memory, replays, the reverse walk and closed functions."""
 
 from __future__ import annotations
 
@@ -51,9 +51,9 @@ MUTANTS = (
     ),
     Mutant(
         "the shapes of variables are not looked at again",
-        "graph_api/session.py",
-        "if [value.shape for value in state] != executable.shapes:",
-        "if executable is None:",
+        "engine/closed/function.py",
+        "if self._state_shapes is not None and [value.shape for value in state] != self._state_shapes:",
+        "if self._program is None:",
         ("tests/test_threads.py::test_shapes_are_those_of_the_values_that_a_run_gets",),
     ),
     Mutant(
@@ -65,9 +65,9 @@ MUTANTS = (
     ),
     Mutant(
         "a run that assigns holds no locks",
-        "graph_api/session.py",
-        "            if executable.locks:\n",
-        "            if executable is None:\n",
+        "engine/closed/function.py",
+        "if self.locks and not held:",
+        "if self._program is None:",
         ("tests/test_threads.py::test_graph_assign_add_loses_nothing",),
     ),
     Mutant(
@@ -79,16 +79,16 @@ MUTANTS = (
     ),
     Mutant(
         "a session hands out what it was lent",
-        "graph_api/session.py",
-        "fetched = [shared.owned(value) for value in results[: executable.fetched]]",
-        "fetched = list(results[: executable.fetched])",
+        "engine/closed/function.py",
+        "if self._writes else [*map(owned, results)]",
+        "if self._writes else [*results]",
         ("tests/graph_api/test_session.py::test_results_belong_to_the_caller",),
     ),
     Mutant(
         "a variable shares memory with what was fed",
-        "graph_api/session_state.py",
-        "new = {key: boxed(shared.owned(value)) for key, value in whole}",
-        "new = {key: boxed(value) for key, value in whole}",
+        "engine/closed/function.py",
+        "self._own = len(self.results) + sum(1 + a.in_part for a in assigned)",
+        "self._own = len(self.results)",
         ("tests/graph_api/test_state.py::test_a_python_functions_own_array_may_change_later",),
     ),
     Mutant(
@@ -142,15 +142,15 @@ MUTANTS = (
         ("tests/test_core.py::test_a_wrong_rule_is_named",),
     ),
     Mutant(
-        "a sub-trace hands out its constants",
-        "engine/closed/subtrace.py",
-        "        if not constants:\n            return results",
-        "        if constants is not None:\n            return results",
+        "a closed function hands out its constants",
+        "engine/closed/function.py",
+        "        if not found._constants:\n            return results",
+        "        if found._constants is not None:\n            return results",
         ("tests/graph_api/test_control.py::test_results_belong_to_the_caller",),
     ),
     Mutant(
         "a pullback is kept whatever is known already",
-        "engine/closed/subtrace.py",
+        "engine/closed/function.py",
         'key = ("pullback", tuple(wanted), tuple(given), tuple(seeded))',
         'key = ("pullback", tuple(wanted), tuple(given))',
         ("tests/graph_api/test_control.py::test_third_derivatives",),

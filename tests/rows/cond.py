@@ -7,7 +7,7 @@ from typing import Any
 
 import numpy as np
 
-from engine.closed.subtrace import SubTrace, build
+from engine.closed.function import ClosedFunction, build
 from engine.control.cond import cond_op
 from engine.control.scan_loop import empty_sum, scan_op
 from engine.control.while_loop import while_op, while_saving_op
@@ -20,8 +20,8 @@ from engine.ops.trig import cos, sin
 from tests.row import Row, fixed, integers, real, unit
 
 
-def sub_trace(function: Callable[..., Sequence[Any]], *values: Any, rows: Sequence[int] = ()) -> SubTrace:
-    """A sub-trace for operands like the values (for rows of those named)."""
+def closed_function(function: Callable[..., Sequence[Any]], *values: Any, rows: Sequence[int] = ()) -> ClosedFunction:
+    """A closed function for operands like the values (for rows of those named)."""
     avals = []
     for i, x in enumerate(values):
         aval = aval_of(x)
@@ -32,8 +32,8 @@ def sub_trace(function: Callable[..., Sequence[Any]], *values: Any, rows: Sequen
 
 def chosen(pred: Any, x: Any, y: Any) -> Any:
     """Branches that differ in what they use, and a result that is an operand."""
-    true = sub_trace(lambda a, b: [sin(a) * b, a, a * 2.0], x, y)
-    false = sub_trace(lambda a, b: [exp(a), a, a + b * b * a], x, y)
+    true = closed_function(lambda a, b: [sin(a) * b, a, a * 2.0], x, y)
+    false = closed_function(lambda a, b: [exp(a), a, a + b * b * a], x, y)
     return cond_op(pred, x, y, true=true, false=false)
 
 
@@ -48,8 +48,8 @@ def counted(op: Any, n: Any, x: Any, w: Any, **params: Any) -> Any:
         return [i + 1, sin(a * w) + b, a * 0.5 + w, c]
 
     operands = [np.int32(0), x, identity(x), w * 2.0, n, w]
-    goes_on = sub_trace(lambda i, a, b, c, n, w: [less(i, n)], *operands)
-    return op(*operands, cond=goes_on, body=sub_trace(body, *operands), count=4, **params)
+    goes_on = closed_function(lambda i, a, b, c, n, w: [less(i, n)], *operands)
+    return op(*operands, cond=goes_on, body=closed_function(body, *operands), count=4, **params)
 
 
 def counted_by_numpy(n: Any, x: Any, w: Any) -> Any:
@@ -61,8 +61,8 @@ def counted_by_numpy(n: Any, x: Any, w: Any) -> Any:
 
 def until_large(x: Any, w: Any) -> Any:
     """A loop whose number of steps depends on its operands."""
-    goes_on = sub_trace(lambda a, w: [less(a, 10.0)], x, w)
-    return while_op(x, w, cond=goes_on, body=sub_trace(lambda a, w: [a * w + 1.0], x, w), count=1)
+    goes_on = closed_function(lambda a, w: [less(a, 10.0)], x, w)
+    return while_op(x, w, cond=goes_on, body=closed_function(lambda a, w: [a * w + 1.0], x, w), count=1)
 
 
 def until_large_by_numpy(x: Any, w: Any) -> Any:
@@ -73,7 +73,7 @@ def until_large_by_numpy(x: Any, w: Any) -> Any:
 
 def recurrence(state: Any, rows: Any, w: Any, **params: Any) -> Any:
     """A recurrence with a result per step."""
-    body = sub_trace(lambda h, x, w: [sin(h * w) + x, cos(h) * x * w], state, rows, w, rows=[1])
+    body = closed_function(lambda h, x, w: [sin(h * w) + x, cos(h) * x * w], state, rows, w, rows=[1])
     return scan_op(state, rows, w, body=body, carries=1, sequences=1, **params)
 
 
@@ -92,7 +92,7 @@ def backwards_by_numpy(state: Any, rows: Any, w: Any) -> Any:
 
 def mapped(x: Any, y: Any) -> Any:
     """No carry: a function of each row."""
-    body = sub_trace(lambda a, b: [a * b, sin(a)], x, y, rows=[0, 1])
+    body = closed_function(lambda a, b: [a * b, sin(a)], x, y, rows=[0, 1])
     return scan_op(x, y, body=body, carries=0, sequences=2)
 
 

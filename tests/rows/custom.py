@@ -6,7 +6,7 @@ from typing import Any
 
 import numpy as np
 
-from engine.closed.subtrace import build
+from engine.closed.function import build
 from engine.core.aval import Aval
 from engine.core.value import aval_of
 from engine.custom import closed_call, custom_call
@@ -26,7 +26,7 @@ def _sines(x: Any, y: Any) -> tuple[Any, Any]:
 
 
 def _scaled(x: Any, w: Any) -> Any:
-    """A square times a factor that counts as a constant; the rule takes both, and is a sub-trace."""
+    """A square times a factor that counts as a constant; the rule takes both, and is a closed function."""
     out = stop_gradient(x * x * w)
     avals = [Aval(a.shape, a.dtype) for a in map(aval_of, (out, x, w))]
     pull = build(avals, lambda _, symbols: [symbols[0] * symbols[1] * symbols[2] * 2.0])

@@ -7,7 +7,7 @@ from typing import Any
 
 import numpy as np
 
-from engine.closed.subtrace import SubTrace, build
+from engine.closed.function import ClosedFunction, build
 from engine.control.deferred import Recipe, deferred_op
 from engine.core.aval import Aval
 from engine.ops.shape import reshape
@@ -22,7 +22,7 @@ class Sized(Recipe):
         x, y = given
         return Aval(None if x.shape is None else (None,), x.dtype), Aval(y.shape, y.dtype)
 
-    def made(self, given: Sequence[Aval]) -> SubTrace:
+    def made(self, given: Sequence[Aval]) -> ClosedFunction:
         def function(_: Any, symbols: Sequence[Any]) -> Sequence[Any]:
             x, y = symbols
             size = int(np.prod(x.aval.shape))

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import numpy as np
 
-from engine.closed.subtrace import build
+from engine.closed.function import build
 from engine.control import varying_loop
 from engine.core.aval import Aval
 from engine.core.dtypes import float64

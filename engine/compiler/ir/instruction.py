@@ -68,7 +68,7 @@ def flops_of(op: Op, operands: Sequence[Aval], results: Sequence[Aval], params: 
 
 
 def is_stateful(op: Op, params: Mapping[str, Any]) -> bool:
-    """Whether an application may have effects: because of the op, or of a sub-trace among its parameters."""
+    """Whether an application may have effects: because of the op, or of a closed function among its parameters."""
     if not op.stateful:
         for p in params.values():
             if getattr(p, "stateful", False):

@@ -13,7 +13,7 @@ from typing import Any
 import numpy as np
 
 from engine.closed.capture import closed_rule
-from engine.closed.subtrace import Body, SubTrace, build
+from engine.closed.function import Body, ClosedFunction, build
 from engine.control.deferred import Recipe, deferred_op
 from engine.control.scan_loop import scan_op
 from engine.core.aval import Aval
@@ -46,12 +46,12 @@ class Chunked(Recipe):
 
     Parameters
     ----------
-    body : SubTrace
+    body : ClosedFunction
         ``(number of the first seed, values) -> results``, with a row for each seed of a chunk.
     count, chunk : int
     """
 
-    def __init__(self, body: SubTrace, count: int, chunk: int) -> None:
+    def __init__(self, body: ClosedFunction, count: int, chunk: int) -> None:
         super().__init__()
         self.body, self.count = body, count
         self.size, self.starts = starts(count, chunk)
@@ -75,7 +75,7 @@ class Chunked(Recipe):
             del results, rows
         return tuple(wholes)
 
-    def made(self, given: Sequence[Aval]) -> SubTrace:
+    def made(self, given: Sequence[Aval]) -> ClosedFunction:
         """The same as a scan, which can be differentiated."""
 
         def function(body: Body, operands: Sequence[Any]) -> list[Any]:
@@ -118,9 +118,9 @@ def in_chunks(
     copies = [Node(n.op, tuple(map(inside, n.inputs)), n.params, tuple(map(inside, n.outputs))) for n in closed]
     with paused():
         rows = rows_of(copies, list(map(inside, ends)), first, starts(count, chunk)[0])
-    everything = SubTrace(body, [first, *[stands[id(x)] for x in outside]], list(map(body.operand, rows)))
+    everything = ClosedFunction(body, [first, *[stands[id(x)] for x in outside]], list(map(body.operand, rows)))
     used = [i for i in range(len(outside)) if everything.uses(i + 1)]
-    small = SubTrace(body, [first, *[everything.parameters[i + 1] for i in used]], everything.results)
+    small = ClosedFunction(body, [first, *[everything.parameters[i + 1] for i in used]], everything.results)
     # a plain number would take the dtype of the operands beside it
     operands = [x if isinstance(x, (Value, tuple, int)) else np.asarray(x) for x in (outside[i] for i in used)]
     return deferred_op(*operands, recipe=Chunked(small, count, chunk))

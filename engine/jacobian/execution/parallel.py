@@ -18,12 +18,13 @@ import pickle
 from collections.abc import Iterable, Sequence
 from concurrent.futures import Executor, Future, ProcessPoolExecutor, ThreadPoolExecutor
 from contextlib import nullcontext
-from dataclasses import dataclass, field
+from dataclasses import dataclass
 from typing import Any, NoReturn
 
 import numpy as np
 from numpy.lib.array_utils import byte_bounds
 
+from engine.closed.function import ClosedFunction
 from engine.compiler.program import Program
 from engine.core.aval import Aval
 from engine.core.dtypes import int64
@@ -33,7 +34,7 @@ from engine.core.tape import paused
 from engine.jacobian.execution.chunks import starts, together
 from engine.jacobian.execution.closure_conversion import with_closed_rules
 from engine.jacobian.execution.evaluate import ends_of, note_contents, placed, rows_for, swept
-from engine.jacobian.execution.plan_programs import Compiled, Mirror, numbered
+from engine.jacobian.execution.plan_programs import Mirror, numbered
 from engine.jacobian.planning.direction import PlannedSweep
 from engine.jacobian.planning.plan import Options, Plan, plan_for
 from engine.jacobian.structure.path import Path
@@ -193,39 +194,42 @@ def _gathered(executor: Executor, calls: Iterable[tuple[Any, ...]]) -> list[Any]
 # ---- plans, spread ---------------------------------------------------------------------------------------------------
 
 
-@dataclass(frozen=True, eq=False)
-class Spread(Compiled):
-    """A plan and its programs: one for each chunk, and one that puts their results together.
+class Spread(ClosedFunction):
+    """The closed function of a plan whose chunks are swept elsewhere: its own program puts their results together.
 
-    Attributes
+    Parameters
     ----------
+    joined : ClosedFunction
+        Of values on the path, and of the results of the tasks.
     tasks : list of (Sent, list of int, int or None)
-        The chunks' programs, each with the positions of its arguments among `arguments`, and the number of its first
-        seed, its last argument. Chunks of one sweep share a program.
-    takes : list of int
-        Positions of what `program` takes, before the results of the tasks.
+        The chunks' programs, each with the numbers of the values that it takes, and the number of its first seed, its
+        last argument. Chunks of one sweep share a program.
     """
 
-    tasks: list[tuple[Sent, list[int], int | None]] = field(default_factory=list)
-    takes: list[int] = field(default_factory=list)
+    def __init__(self, joined: ClosedFunction, tasks: Sequence[tuple[Sent, list[int], int | None]]) -> None:
+        self.__dict__.update(joined.__dict__)
+        self.captures = list(dict.fromkeys([slot for _, slots, _ in tasks for slot in slots] + joined.captures))
+        position = {slot: i for i, slot in enumerate(self.captures)}
+        self._tasks = [(sent, [position[slot] for slot in slots], first) for sent, slots, first in tasks]
+        self._takes = [position[slot] for slot in joined.captures]
 
-    def __call__(self, values: Sequence[Any], *further: Any) -> list[list[Any]]:
-        """The blocks as arrays, from arrays of the arguments; `further` is the executor."""
-        out = self.outcome(values, *further)
-        return [[None if k is None else out[k] for k in row] for row in self.results]
+    def __call__(self, *arguments: Any) -> Any:
+        """The blocks as arrays, from arrays of the values that it captures; the last argument is the executor."""
+        out = self.outcome(arguments[:-1], arguments[-1])
+        return [[None if k is None else out[k] for k in row] for row in self.form]
 
     def outcome(self, values: Sequence[Any], executor: Executor) -> tuple[Any, ...]:
         """The blocks that are not zero, in order."""
         views = _views(values)
         work = [
             (sent, [views[i] for i in takes] + ([] if first is None else [View(np.asarray(first))]))
-            for sent, takes, first in self.tasks
+            for sent, takes, first in self._tasks
         ]
         # what a thread found may be a constant of its program
-        held = self.program.owners.union(*[sent.program.owners for sent, *_ in self.tasks])
+        held = self.program.owners.union(*[sent.program.owners for sent, *_ in self._tasks])
         with shared_file() if isinstance(executor, ProcessPoolExecutor) else nullcontext() as room:
-            results = _carried_out(work, executor, room)
-            return tuple(own_results(self.program, [*[values[i] for i in self.takes], *results], held))
+            found = _carried_out(work, executor, room)
+            return tuple(own_results(self.program, [*[values[i] for i in self._takes], *found], held))
 
 
 @dataclass(frozen=True)
@@ -294,33 +298,23 @@ def spread(plan: Plan, path: Path) -> Spread:
     def sweep_in_tasks(number: int, one: PlannedSweep, chunk: int) -> Sequence[Any]:
         if one.chain is not None or chunk >= one.count:
             wanted = [mirror.trace.operand(m) for m in swept(plan, mirror.path, number)]
-            program, slots = mirror.lowered(wanted)
-            return task(Sent(program), slots, wanted)
+            sweep = mirror.closed(wanted)
+            return task(Sent(sweep.program), sweep.captures, wanted)
         size, firsts = starts(one.count, chunk)
         first = mirror.trace.placeholder(Aval((), int64))
         found = rows_for(one)([mirror.path.merged.nodes[k] for k in plan.kept], ends_of(one, mirror.path), first, size)
         wanted = [mirror.trace.operand(m) for m in found]
-        program, slots = mirror.lowered(wanted, [first])
-        sent = Sent(program)
-        chunks = [task(sent, slots, wanted, start) for start in firsts]
+        sweep = mirror.closed(wanted, [first])
+        sent = Sent(sweep.program)
+        chunks = [task(sent, sweep.captures, wanted, start) for start in firsts]
         return [together(rows, firsts, size) for rows in zip(*chunks, strict=True)]
 
     with paused():
         for number, (one, chunk) in enumerate(zip(plan.sweeps, plan.chunks, strict=True)):
             results.append(sweep_in_tasks(number, one, chunk))
         blocks = placed(plan, mirror.path, results)
-    program, places = mirror.lowered([b for row in blocks for b in row if b is not None], pieces)
-    arguments = list(dict.fromkeys([slot for _, slots, _ in tasks for slot in slots] + places))
-    position = {slot: i for i, slot in enumerate(arguments)}
-    return Spread(
-        plan,
-        program,
-        arguments,
-        numbered(blocks),
-        plan.used,
-        [(sent, [position[slot] for slot in slots], first) for sent, slots, first in tasks],
-        [position[slot] for slot in places],
-    )
+    wanted = [b for row in blocks for b in row if b is not None]
+    return Spread(mirror.closed(wanted, pieces, form=numbered(blocks), plan=plan, contents=plan.used), tasks)
 
 
 # ---- in a graph ------------------------------------------------------------------------------------------------------
@@ -332,8 +326,8 @@ def spread_blocks(plan: Plan, path: Path, executor: Executor) -> list[list[Any]]
     if closed is not path:
         path, plan = closed, plan_for(closed, plan.options, plan.pattern_to_verify)
     what = spread(spread_over(executor).split(plan), path)
-    out = spread_op(*[path.values[slot] for slot in what.arguments], what=what, executor=executor)
-    blocks = [[None if k is None else out[k] for k in row] for row in what.results]
+    out = spread_op(*[path.values[slot] for slot in what.captures], what=what, executor=executor)
+    blocks = [[None if k is None else out[k] for k in row] for row in what.form]
     note_contents(plan, path, blocks)
     return blocks
 

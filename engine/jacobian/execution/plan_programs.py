@@ -1,62 +1,27 @@
-"""Plans as programs: the walks are made once with symbols in place of arrays, lowered, and from then on only run.
+"""Plans as closed functions: the walks are made once with symbols in place of arrays, and from then on only run.
 
-A `Compiled` plan takes the values on the path as its arguments: those a tape has recorded, or those a session fetches.
+A closed function of a plan captures the values on the path: those a tape has recorded, or those a session fetches. Its
+form is ``[target][source]``: which of its results is the block.
 """
 
 from __future__ import annotations
 
-from collections.abc import Sequence
-from dataclasses import dataclass, field
+from collections.abc import Callable, Sequence
 from typing import Any
 
 import numpy as np
 
+from engine.closed.function import ClosedFunction
 from engine.closed.retrace import Retrace
-from engine.compiler.program import Program
 from engine.core.tape import paused
 from engine.core.trace import constant_value
 from engine.jacobian.execution.evaluate import evaluate
 from engine.jacobian.planning.plan import Options, Plan, plan_for
 from engine.jacobian.structure.path import Path
-from engine.runtime.ownership import own_results
 from engine.runtime.tuning import TUNING
 
 FOLD_LIMIT = TUNING.fold_plan_bytes
 """Largest constant, in bytes, that a compiled plan computes beforehand and keeps."""
-
-
-@dataclass(frozen=True, eq=False)
-class Compiled:
-    """A plan and the program that carries it out.
-
-    Attributes
-    ----------
-    plan : Plan
-    program : Program
-    arguments : list of int
-        Numbers of the values on the path that the program takes.
-    results : list of list of (int or None)
-        ``[target][source]``: which result of the program is the block.
-    used : dict
-        Number to contents of the index values that it holds for.
-    """
-
-    plan: Plan
-    program: Program
-    arguments: list[int]
-    results: list[list[int | None]]
-    used: dict[int, np.ndarray | None] = field(default_factory=dict)
-
-    def __call__(self, values: Sequence[Any], *further: Any) -> list[list[Any]]:
-        """The blocks as arrays, from arrays of the arguments, and of what else the program takes.
-
-        The entries of sparse matrices are the caller's, who may change them in place.
-        """
-        if self.plan.options.values_only:
-            out: Sequence[Any] = own_results(self.program, (*values, *further), self.program.owners)
-        else:
-            out = self.program(*values, *further)
-        return [[None if k is None else out[k] for k in row] for row in self.results]
 
 
 class Mirror(Retrace):
@@ -80,19 +45,34 @@ class Mirror(Retrace):
         slot = self._slots.get(id(symbol))
         return constant_value(symbol) if slot is None else self._original.contents(self._original.values[slot])
 
+    def planned(
+        self,
+        wanted: Sequence[Any],
+        plan: Plan,
+        further: Sequence[Any] = (),
+        numbers: Callable[[list[int]], list[int]] = list,
+        **how: Any,
+    ) -> ClosedFunction:
+        """The closed function that computes what a plan says; `numbers` are given to what it captures.
 
-def compiled_jacobian(path: Path, options: Options, sparsity: Any) -> Compiled:
-    """The program for the Jacobian, with the values on the path as arguments."""
+        The entries of sparse matrices are the caller's, who may change them in place.
+        """
+        made = self.closed(wanted, further, plan=plan, owned=plan.options.values_only, **how)
+        return made.like(captures=numbers(made.captures))
+
+
+def compiled_jacobian(path: Path, options: Options, sparsity: Any) -> ClosedFunction:
+    """The closed function for the Jacobian, of the values on the path."""
     return compiled(plan_for(path, options, sparsity), path)
 
 
-def compiled(plan: Plan, path: Path) -> Compiled:
-    """The program for a plan, with the values on the path as arguments."""
+def compiled(plan: Plan, path: Path) -> ClosedFunction:
+    """The closed function for a plan, of the values on the path."""
     mirror = Mirror(path)
     with paused():
         blocks = evaluate(plan, mirror.path)
-    program, arguments = mirror.lowered([b for row in blocks for b in row if b is not None])
-    return Compiled(plan, program, arguments, numbered(blocks), plan.used)
+    wanted = [b for row in blocks for b in row if b is not None]
+    return mirror.planned(wanted, plan, form=numbered(blocks), contents=plan.used)
 
 
 def numbered(blocks: list[list[Any]]) -> list[list[int | None]]:

@@ -14,6 +14,7 @@ import numpy as np
 from scipy import sparse
 from scipy.sparse.linalg import LinearOperator
 
+from engine.closed.function import ClosedFunction
 from engine.core import nest
 from engine.core.aval import format_shape
 from engine.core.detach import refusal
@@ -24,7 +25,7 @@ from engine.core.value import Value, dtype_of
 from engine.core.variable import Variable
 from engine.jacobian.callable_plan import contents_besides
 from engine.jacobian.execution.parallel import Spread, check_executor, spread_over
-from engine.jacobian.execution.plan_programs import Compiled, compiled_jacobian
+from engine.jacobian.execution.plan_programs import compiled_jacobian
 from engine.jacobian.plan_cache import compiled_for
 from engine.jacobian.planning.plan import Options
 from engine.jacobian.second import compiled_gradient, compiled_hessian, compiled_product, compiled_pull, compiled_push
@@ -36,7 +37,8 @@ from engine.jacobian.views.unimplemented import check_all_implemented
 from engine.ops.reduce import reduce_sum
 from engine.runtime.errors import InvalidArgumentError
 
-Derived = tuple[Compiled, list[Any]]
+Make = Callable[..., ClosedFunction]
+Derived = tuple[ClosedFunction, list[Any]]
 """A compiled derivative and the arrays that it takes."""
 
 
@@ -47,11 +49,11 @@ class Evaluations:
         """Go to a point; return the results there."""
         raise NotImplementedError
 
-    def derived(self, make: Callable[..., Compiled], options: Options, sparsity: Any, ends: Any = None) -> Derived:
+    def derived(self, make: Make, options: Options, sparsity: Any, ends: Any = None) -> Derived:
         """The derivative that `make` compiles, at this point; `ends`: (which target, which source) if not all."""
         raise NotImplementedError
 
-    def weighted(self, make: Callable[..., Compiled], options: Options, weights: Sequence[np.ndarray]) -> Derived:
+    def weighted(self, make: Make, options: Options, weights: Sequence[np.ndarray]) -> Derived:
         """The same for the sum of the results times weights of their shapes."""
         raise NotImplementedError
 
@@ -100,7 +102,7 @@ class Recorded(Evaluations):
         """The point as what the function is differentiated with respect to."""
         return [EagerTensor(part) for part in parts]
 
-    def derived(self, make: Callable[..., Compiled], options: Options, sparsity: Any, ends: Any = None) -> Derived:
+    def derived(self, make: Make, options: Options, sparsity: Any, ends: Any = None) -> Derived:
         """The derivative of the recording."""
         targets, sources = self._targets, self._sources
         check_all_implemented(self._tape, sources, targets)
@@ -108,7 +110,7 @@ class Recorded(Evaluations):
             targets, sources = [targets[ends[0]]], [sources[ends[1]]]
         return compiled_for(self._tape.nodes, sources, targets, options, sparsity, make)
 
-    def weighted(self, make: Callable[..., Compiled], options: Options, weights: Sequence[np.ndarray]) -> Derived:
+    def weighted(self, make: Make, options: Options, weights: Sequence[np.ndarray]) -> Derived:
         """The same for the weighted sum, which is recorded in addition."""
         check_all_implemented(self._tape, self._sources, self._targets)
         before = self._tape.nodes
@@ -229,7 +231,7 @@ class SciPyFunction:
         self.counts["jac"] += 1
         if self._is_scalar:
             what, values = self._evaluations.derived(compiled_gradient, Options(), None)
-            return _flat(what(values)[0])
+            return _flat(what(*values)[0])
         if self._format == "operator":
             return self._operator()
         make = compiled_jacobian if self._executor is None else spread_over(self._executor)
@@ -295,7 +297,7 @@ class SciPyFunction:
         if self._format == "operator":
             return self._products(*self._evaluations.weighted(compiled_product, Options(), weights))
         what, values = self._evaluations.weighted(compiled_hessian, self._second, weights)
-        return self._finished(what, values, what(values), square=True)
+        return self._finished(what, values, what(*values), square=True)
 
     # ---- the parts ---------------------------------------------------------------------------------------------------
 
@@ -346,14 +348,14 @@ class SciPyFunction:
         return pattern_given("for_scipy", self._sparsity, (rows, self.x0.size))
 
     def _derived(
-        self, make: Callable[..., Compiled], options: Options, sparsity: Any = None
-    ) -> tuple[Compiled, list[Any], list[list[Any]]]:
+        self, make: Make, options: Options, sparsity: Any = None
+    ) -> tuple[ClosedFunction, list[Any], list[list[Any]]]:
         """A compiled derivative, what it takes, and the blocks that it gives."""
         what, values = self._evaluations.derived(make, options, sparsity)
-        return what, values, what(values, self._executor) if isinstance(what, Spread) else what(values)
+        return what, values, what(*values, self._executor) if isinstance(what, Spread) else what(*values)
 
     def _finished(
-        self, what: Compiled, values: list[Any], blocks: Any, square: bool = False
+        self, what: ClosedFunction, values: list[Any], blocks: Any, square: bool = False
     ) -> np.ndarray | sparse.sparray:
         """The blocks as one matrix in the format asked for."""
         if self._format == "dense":
@@ -368,7 +370,7 @@ class SciPyFunction:
                 rows[-1].append(one.rebuilt([_own(one.values, what, values)]))
         return rows[0][0] if len(rows) == 1 == len(rows[0]) else sparse.block_array(rows, format=self._format)
 
-    def _dense(self, what: Compiled, values: list[Any], blocks: Any, square: bool = False) -> np.ndarray:
+    def _dense(self, what: ClosedFunction, values: list[Any], blocks: Any, square: bool = False) -> np.ndarray:
         sizes = self._sizes(square)
         if len(blocks) == 1 == len(blocks[0]) and blocks[0][0] is not None:
             return _own(blocks[0][0], what, values).reshape(sizes[0][0], sizes[1][0])
@@ -381,11 +383,11 @@ class SciPyFunction:
     def _sizes(self, square: bool) -> tuple[list[int], list[int]]:
         return self._widths if square else [y.size for y in self._values], self._widths
 
-    def _product(self, what: Compiled, values: list[Any], p: Any) -> np.ndarray:
-        (products,) = what(values, *self._parts(self._checked(p)))
+    def _product(self, what: ClosedFunction, values: list[Any], p: Any) -> np.ndarray:
+        (products,) = what(*values, *self._parts(self._checked(p)))
         return _flat(products)
 
-    def _products(self, what: Compiled, values: list[Any]) -> LinearOperator:
+    def _products(self, what: ClosedFunction, values: list[Any]) -> LinearOperator:
         """The Hessian as an operator."""
         product: Callable[[Any], np.ndarray] = lambda p: self._product(what, values, p)  # noqa: E731
         return LinearOperator((self.x0.size,) * 2, product, product, dtype=np.float64)
@@ -491,7 +493,7 @@ def _same(these: Sequence[Any], those: Sequence[Any]) -> bool:
     )
 
 
-def _own(array: Any, what: Compiled, values: Sequence[Any]) -> np.ndarray:
+def _own(array: Any, what: ClosedFunction, values: Sequence[Any]) -> np.ndarray:
     """The array as float64, a copy if anybody else holds it: solvers change what they are given in place."""
     own = np.asarray(array)
     if own.dtype != np.float64:

@@ -10,7 +10,7 @@ import numpy as np
 from scipy import sparse
 from scipy.sparse.linalg import LinearOperator, aslinearoperator
 
-from engine.closed.subtrace import SubTrace
+from engine.closed.function import ClosedFunction
 from engine.control.deferred import Recipe
 from engine.core.aval import Aval
 from engine.core.composite import Composite
@@ -26,7 +26,7 @@ from engine.ops.creation import zeros_like
 from engine.runtime.errors import InvalidArgumentError
 
 Walk = tuple[Callable[..., Any], Sequence[Any]]
-"""A function of some values and a vector, which gives ``[[product]]``, and these values."""
+"""A function, mostly a closed one, of some values and a vector, which gives ``[[product]]``, and these values."""
 End = tuple[tuple[int, ...], Any]
 """Shape and dtype of a target or source."""
 
@@ -73,8 +73,8 @@ class JacobianOperator(LinearOperator):  # type: ignore[misc]  # SciPy has no ty
         if _is_complex(x.dtype) and not _is_complex(dtype):
             return cls._applied(walk, x.real, start, end) + 1j * cls._applied(walk, x.imag, start, end)
         what, values = walk
-        ((result,),) = what(values, x.astype(dtype, copy=False).reshape(shape))
-        return np.zeros(math.prod(end[0]), end[1]) if result is None else np.asarray(result).reshape(-1)
+        ((found,),) = what(*values, x.astype(dtype, copy=False).reshape(shape))
+        return np.zeros(math.prod(end[0]), end[1]) if found is None else np.asarray(found).reshape(-1)
 
 
 def _columns(product: Callable[[Any], Any], x: Any, size: int, dtype: Any) -> np.ndarray:
@@ -125,7 +125,7 @@ class SymbolicOperator(Composite):
         self.shape: tuple[int, int] | None = (path.size(path.targets[0]), path.size(path.sources[0]))
         makes = [compiled_push] if symmetric else [compiled_push, compiled_pull]
         self._walks = [make(path, Options(), None) for make in makes]
-        self._values = [readable(path, path.values[slot]) for what in self._walks for slot in what.arguments]
+        self._values = [readable(path, path.values[slot]) for what in self._walks for slot in what.captures]
         self._ends = [(path.shape(slot), dtype_of(path.values[slot]).numpy) for slot in (*path.targets, *path.sources)]
 
     def components(self) -> list[Any]:
@@ -137,7 +137,7 @@ class SymbolicOperator(Composite):
         walks: list[Walk] = []
         start = 0
         for what in self._walks:
-            count = len(what.arguments)
+            count = len(what.captures)
             walks.append((what, components[start : start + count]))
             start += count
         target, source = self._ends
@@ -182,19 +182,19 @@ class _Walk(Recipe):
         super().__init__()
         self.copy, self.direction = copy, direction
 
-    def made(self, given: Sequence[Aval]) -> SubTrace:
+    def made(self, given: Sequence[Aval]) -> ClosedFunction:
         body, parameters, path = self.copy.filled(given)
         ends = [path.values[slot] for slot in (*path.sources, *path.targets)]
         start, end = ends if self.direction == "forward" else ends[::-1]
         vector = body.placeholder(aval_of(start))
         with paused():
-            (product,) = walk_from(self.direction, path.nodes, start, [end])(vector)
-            product = zeros_like(end) if product is None else product
-        return SubTrace(body, [*parameters, vector], [body.operand(product)])
+            (found,) = walk_from(self.direction, path.nodes, start, [end])(vector)
+            found = zeros_like(end) if found is None else found
+        return ClosedFunction(body, [*parameters, vector], [body.operand(found)])
 
-    def __call__(self, values: Sequence[Any], vector: Any) -> list[Sequence[Any]]:
-        """``[[product]]``, from arrays of the values on the path."""
-        return [self.sub_trace([aval_of(x) for x in values]).run(*values, vector)]
+    def __call__(self, *arguments: Any) -> list[Sequence[Any]]:
+        """``[[product]]``, from arrays of the values on the path and a vector."""
+        return [self.closed_function([aval_of(x) for x in arguments[:-1]]).run(*arguments)]
 
 
 def symbolic_operator(path: Path, symmetric: bool = False) -> SymbolicOperator:

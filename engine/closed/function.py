@@ -1,0 +1,648 @@
+"""`ClosedFunction`: nodes with all that they take and give, and the programs that run them.
+
+Whatever is compiled is one: the fetches of a session, what a `tf.function` did, the reverse walk of a recorded tape, a
+Jacobian, the branches of a `cond` and the body of a loop. Nothing else wraps a program. It takes arrays for its
+parameters, and the values of the variables that it reads; it gives results, and new values for variables. So it can be
+compiled, differentiated, batched and copied into another trace without anybody around it:
+
+- `ClosedFunction.run` reads state, runs the program and writes state in one step; `ClosedFunction.at` is the same
+  function for arguments of other shapes;
+- `ClosedFunction.pullback` is its reverse walk, `ClosedFunction.pushforward` its forward walk, both with the forward
+  values computed anew inside; `ClosedFunction.batched` applies it to many arguments at once. Each gives another closed
+  function, which is remembered;
+- `ClosedFunction.inline` applies it node by node, `ClosedFunction.ops` to eager values that others record;
+- `ClosedFunction.explain` says what it takes, gives and is guarded by, and what the compiler did.
+
+`build` makes one from a Python function of symbols, `engine.closed.capture` from nodes that a function has added to
+a graph, `engine.closed.retrace` from a recording, `engine.closed.traced_function` from what Python code did.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable, Mapping, Sequence
+from typing import Any, Protocol, TypeVar
+
+import numpy as np
+
+from engine.closed.op_list import OpList
+from engine.compiler.ir.instruction import is_stateful
+from engine.compiler.ir.layout import Order, same_layout
+from engine.compiler.lowering import FOLD_LIMIT, lower
+from engine.compiler.program import Program
+from engine.core.aval import Aval, aval_of_array
+from engine.core.batching import Batched, batch_level, materialize
+from engine.core.instantiate import Make, applied, in_trace, instantiate, like
+from engine.core.op import Node, Op
+from engine.core.operands import Operand
+from engine.core.structural import reshape_like
+from engine.core.tape import paused
+from engine.core.trace import Symbol, Trace, needed_nodes
+from engine.core.value import aval_of, scalar
+from engine.forward import forward
+from engine.ops.creation import zeros_like
+from engine.reverse import reverse
+from engine.runtime.cache import Cache
+from engine.runtime.commit import exclusively, in_order
+from engine.runtime.ownership import Shared
+from engine.slopes import with_slopes
+
+R = TypeVar("R")
+
+_CAPACITY = 64
+"""Compiled programs (one for each combination of shapes) that a closed function keeps."""
+_FEW = 64
+"""Elements up to which constants are compared by contents."""
+
+
+class Step(Node):
+    """A node of a closed function, which knows where in the user's program it was made."""
+
+    __slots__ = ("where",)
+    where: str
+
+
+class Body(Trace):
+    """The trace inside a `ClosedFunction`. What is added to it is marked with `where`."""
+
+    def __init__(self) -> None:
+        super().__init__()
+        self.where = ""
+
+    def make_node(self, op: Op, inputs: tuple[Any, ...], params: dict[str, Any], name: str | None = None) -> Node:
+        """A step."""
+        step = Step(op, inputs, params, ())
+        step.where = self.where
+        return step
+
+    def copied(self, describe: Callable[[Node], str]) -> Make:
+        """What makes the same nodes here, each marked with ``describe(node)``."""
+        again = like(self)
+
+        def make(node: Node, operands: tuple[Any, ...]) -> Sequence[Any]:
+            self.where = describe(node)
+            return again(node, operands)
+
+        return make
+
+
+class Store(Protocol):
+    """Where the variables that a closed function reads and writes have their values."""
+
+    def key(self, handle: Any) -> Any:
+        """What `read` takes for a handle."""
+
+    def keys(self, handles: Sequence[Any]) -> list[Any]:
+        """The same for several; raises if one has no value."""
+
+    def destinations(self, assigned: Sequence[Any]) -> Sequence[Any]:
+        """What `assign` takes for some `Assignment`."""
+
+    def locks(self, handles: Sequence[Any]) -> Iterable[Any]:
+        """What is held from reading to writing these."""
+
+    def read(self, keys: Sequence[Any]) -> list[Any]:
+        """The values, all of them as they are at one moment."""
+
+    def assign(
+        self, destinations: Sequence[Any], results: Sequence[Any], updates: Sequence[Any], arguments: list[Any]
+    ) -> None:
+        """Store new values, all or none, once `arguments` are let go of."""
+
+
+def _where(node: Node) -> str:
+    return node.where if type(node) is Step else ""
+
+
+class ClosedFunction:
+    """A closed function from values to values.
+
+    Parameters
+    ----------
+    trace : Trace
+        That of all its symbols; a `Body`, if nodes are to know where they were made.
+    parameters : sequence of Symbol
+        What it is given values for: they are not computed. Placeholders, mostly.
+    results : sequence of Symbol
+    nodes : sequence of Node, optional
+        What must run, in the order of execution; by default what the results need, and effects such as assertions.
+    avals : sequence of Aval, optional
+        Of the parameters, which its program is for; by default what the symbols know.
+    captures : sequence of int
+        Where its arguments come from: the numbers of values of a recording or a path, which its caller has.
+    contents : mapping of int to array, optional
+        Numbers of values and the contents for which alone it holds.
+    form : structure of (int, or None), optional
+        What the results are to the caller: a number stands for the result, None for what there is none of. The blocks
+        of a Jacobian are lists of rows, ``[target][source]``.
+    plan : object
+        What it carries out, if it is a Jacobian.
+    store : Store, optional
+        Where the values of variables are, if it reads or writes any.
+    after : mapping of int to handle, optional
+        Results that are what variables hold after the run, if it assigns to them.
+    owned : bool
+        Whether its results are the caller's alone, in memory of their own.
+    **lowering
+        Further arguments of `lower`, for all its programs. By default nothing is known of how arguments lie in memory.
+
+    Attributes
+    ----------
+    nodes : list of Node
+    reads : list
+        The store's keys of the variables that its program reads, once there is one.
+    locks : tuple of Lock
+        Of the variables that it writes, once there is a program.
+    """
+
+    _program: Program | None = None
+    _ops: OpList | None = None
+    _stateful: bool | None = None
+    reads: Sequence[Any] = ()
+    locks: tuple[Any, ...] = ()
+
+    def __init__(
+        self,
+        trace: Trace,
+        parameters: Sequence[Symbol],
+        results: Sequence[Symbol],
+        nodes: Sequence[Node] | None = None,
+        *,
+        avals: Sequence[Aval] | None = None,
+        captures: Sequence[int] = (),
+        contents: Mapping[int, Any] | None = None,
+        form: Any = None,
+        plan: Any = None,
+        store: Store | None = None,
+        after: Mapping[int, Any] | None = None,
+        owned: bool = False,
+        **lowering: Any,
+    ) -> None:
+        self.trace = trace
+        self.parameters = tuple(parameters)
+        self.results = tuple(results)
+        if nodes is None:
+            effects = [node for node in trace.nodes if not node.outputs]
+            nodes = needed_nodes(trace.nodes, [*results, *effects], {id(p) for p in parameters})
+        self.nodes = nodes
+        self.avals: Sequence[Aval] = [p.aval for p in self.parameters] if avals is None else avals
+        self.captures = list(captures)
+        self.contents, self.form, self.plan = contents or {}, form, plan
+        self.store, self._after, self._owned = store, after or {}, owned
+        self._lowering = {"orders": [Order.UNKNOWN] * len(self.parameters), "describe": _where, **lowering}
+        self._shaped: Cache[Any, ClosedFunction] = Cache("programs of bodies", _CAPACITY)
+        self._derived: Cache[Any, Any] = Cache("derivatives of bodies", _CAPACITY)
+        self._fixed: Cache[Any, ClosedFunction] = Cache("bodies with constants", _CAPACITY)
+
+    def __reduce__(self) -> tuple[Any, ...]:
+        if self.plan is None:
+            return ClosedFunction, (self.trace, self.parameters, self.results, self.nodes)
+        # a Jacobian goes without its nodes: they may hold rules of the user's own, and nobody differentiates it by them
+        self.program  # noqa: B018 - made now
+        without: dict[str, Any] = {
+            "trace": None,
+            "parameters": (),
+            "results": (),
+            "nodes": (),
+            "_lowering": {},
+            "_ops": None,
+        }
+        return _restored, (type(self), {**self.__dict__, **without})
+
+    def __repr__(self) -> str:
+        taken, given = ", ".join(map(str, self.avals)), ", ".join(str(r.aval) for r in self.results)
+        return f"<closed function ({taken}) -> ({given}), {len(self.nodes)} nodes>"
+
+    @property
+    def stateful(self) -> bool:
+        """Whether it may have effects."""
+        if self._stateful is None:
+            self._stateful = any(is_stateful(node.op, node.params) for node in self.nodes)
+        return self._stateful
+
+    def like(self, **others: Any) -> ClosedFunction:
+        """The same with other attributes."""
+        found = object.__new__(type(self))
+        found.__dict__.update(self.__dict__, **others)
+        return found
+
+    # ---- its programs ------------------------------------------------------------------------------------------------
+
+    @property
+    def program(self) -> Program:
+        """The program for arguments of `avals`; it is made when it is asked for first, as often as threads do so."""
+        return self._program or self._make_program()
+
+    def _make_program(self) -> Program:
+        given = list(zip(self.parameters, self.avals, strict=True))
+        program, reads, assigned = lower(self.nodes, given, self.results, **self._lowering)
+        self._constants = [i for i, slot in enumerate(program.outputs) if slot in program.constants]
+        self._own = len(self.results) + sum(1 + a.in_part for a in assigned)
+        self._owners = program.owners if self._owned else set()
+        self._writes = bool(assigned or program.updates)
+        if self.store is not None:
+            changed = [a.handle for a in assigned]
+            late = [h for update in program.updates for handles in update.variables for h in handles]
+            self.store.keys(late)
+            self.reads = self.store.keys(reads)
+            aval_of_state = self._lowering.get("state_aval")
+            self._state_shapes = None if aval_of_state is None else [aval_of_state(h).shape for h in reads]
+            self._assigned = self.store.destinations(assigned)
+            self.locks = in_order(self.store.locks([*changed, *late]))
+            written = {id(h) for h in (*changed, *late)}
+            self._renewed = [(i, self.store.key(h)) for i, h in self._after.items() if id(h) in written]
+        self._program = program
+        return program
+
+    def at(self, arrays: Sequence[Any]) -> ClosedFunction:
+        """The same for arguments of the shapes and dtypes of some arrays, with a program of its own; remembered."""
+        key = tuple([(a.shape, a.dtype) for a in arrays])
+        found = self._shaped.get(key)
+        if found is None:
+            made = self.like(avals=list(map(aval_of_array, arrays)), _program=None)
+            made._make_program()
+            found = self._shaped.put(key, made)
+        return found
+
+    def execute(self, arguments: list[Any], read: Callable[..., list[Any]] | None = None, held: bool = False) -> Any:
+        """Its results for arrays; what it reads is read before, what it writes is written after, as one step.
+
+        Parameters
+        ----------
+        arguments : list of array
+            As `avals` says. It is used up.
+        read : callable, optional
+            ``read(reads)``: the values of variables, in place of what the store has.
+        held : bool
+            Whether this thread holds the `locks`.
+
+        Returns
+        -------
+        sequence of array, or None
+            None if a variable has no longer the shape that the program was made for.
+        """
+        program = self._program or self._make_program()
+        if self.locks and not held:
+            return exclusively(self.locks, self.execute, arguments, read, True)
+        if read is not None:
+            arguments += read(self.reads)
+        elif self.reads:
+            state = self.store.read(self.reads)  # type: ignore[union-attr]
+            if self._state_shapes is not None and [value.shape for value in state] != self._state_shapes:
+                return None
+            arguments += state
+            del state
+        results: Any = program(*arguments)
+        if self._owned and type(results) is not list:
+            owned = Shared(arguments, self._owners).owned
+            # what updates read is nobody's
+            results = (
+                [*map(owned, results[: self._own]), *results[self._own :]] if self._writes else [*map(owned, results)]
+            )
+        if not self._writes:
+            return results
+        count = len(self.results)
+        # nobody holds an old value any more, which may then be written over
+        results, new = results[:count], results[count:]
+        self.store.assign(self._assigned, new, program.updates, arguments)  # type: ignore[union-attr]
+        for place, key in self._renewed:
+            results[place] = scalar(np.array(self.store.read([key])[0]))  # type: ignore[union-attr]
+        return results
+
+    def __call__(self, *arguments: Any) -> Any:
+        """The blocks of a Jacobian for arrays, as its `form` says."""
+        results = self.execute([*arguments])
+        return [[None if k is None else results[k] for k in row] for row in self.form]
+
+    @property
+    def ops(self) -> OpList:
+        """Its ops, to be applied one by one to eager values: what a tape records has to be ops.
+
+        Raises
+        ------
+        TypeError
+            If these may be others each time (`OpList`).
+        """
+        if self._ops is None:
+            most = self._lowering.get("fold_limit", FOLD_LIMIT)
+            self._ops = OpList(self.nodes, self.parameters, self.results, most)
+        return self._ops
+
+    def fits(self, contents_of: Callable[[int], Any]) -> bool:
+        """Whether it holds for the contents of values with some numbers."""
+        if not self.contents:
+            return True
+        return all(array is None or _same(contents_of(number), array) for number, array in self.contents.items())
+
+    @property
+    def nbytes(self) -> int:
+        """Bytes of the arrays that its program and its plan keep."""
+        kept = sum(np.asarray(a).nbytes for a in self.program.constants.values())
+        return kept if self.plan is None else kept + self.plan.nbytes
+
+    def explain(self) -> str:
+        """What it takes and gives, what it reads and writes, what it holds for, and what the compiler did.
+
+        Examples
+        --------
+        >>> from engine.closed.function import build
+        >>> from engine.core.aval import Aval
+        >>> from engine.core.dtypes import float64
+        >>> from engine.ops.trig import sin
+        >>> sine = build([Aval((3,), float64)], lambda body, values: [sin(values[0])])
+        >>> for line in sine.explain().splitlines()[:2]:
+        ...     print(line)
+        <closed function (float64(3,)) -> (float64(3,)), 1 nodes>
+        pass                    changed  instructions  flops  bytes
+        """
+        program = self.program
+        lines = [repr(self)]
+        if self.reads:
+            lines.append(f"values of variables that it reads: {len(self.reads)}")
+        if self.locks:
+            lines.append(f"variables that it writes: {len(self.locks)}")
+        if self.contents:
+            lines.append(f"holds for the contents of the values {', '.join(map(str, self.contents))} alone")
+        return "\n".join([*lines, program.explain()])
+
+    def derived(self, key: Any, make: Callable[[], R]) -> R:
+        """``make()``, remembered under `key`: for threads that ask at once, what the first of them made."""
+        found = self._derived.get(key)
+        return self._derived.setdefault(key, make()) if found is None else found
+
+    # ---- applying it -------------------------------------------------------------------------------------------------
+
+    def inline(self, trace: Trace | None, operands: Sequence[Any], effects: bool = True) -> list[Any]:
+        """Apply it node by node; constants are made in `trace`, or stay arrays if it is None."""
+        of = {id(p): x for p, x in zip(self.parameters, operands, strict=True)}
+        added = None if trace is None else in_trace(trace)
+
+        def make(node: Any, operands: tuple[Any, ...]) -> Sequence[Any]:
+            if isinstance(trace, Body):
+                trace.where = _where(node)
+            return applied(node, operands) if operands or added is None else added(node, operands)
+
+        instantiate([node for node in self.nodes if node.outputs or effects], of, make)
+        if isinstance(trace, Body):
+            trace.where = ""
+        return [of[id(r)] for r in self.results]
+
+    def run(self, *arrays: Any) -> Sequence[Any]:
+        """Its results for arrays of any shapes that fit."""
+        found = self.at(arrays)
+        results = found._program(*arrays)  # type: ignore[misc]
+        if not found._constants:
+            return results
+        # nobody may get hold of a constant of the program itself
+        return [same_layout(r) if i in found._constants else r for i, r in enumerate(results)]
+
+    def loop(
+        self, operands: Sequence[Any], carries: int, sequences: int, steps: range, cond: ClosedFunction | None = None
+    ) -> tuple[int, list[Any], list[np.ndarray]] | None:
+        """Run it natively once for each step, as long as `cond` holds.
+
+        Parameters
+        ----------
+        operands : sequence of array
+            What is carried from step to step, then sequences, of which each step takes the row of its number, then
+            what stays.
+        carries, sequences : int
+            How many there are.
+        steps : range
+            The numbers of the steps, up or down by one.
+        cond : ClosedFunction, optional
+            Of the same operands; there are no sequences then.
+
+        Returns
+        -------
+        tuple or None
+            How many steps there were, what they carried to the end, and their other results, stacked by number; None
+            if Python must run them: no table has been made yet, or it is for operands of another form, or calls Python.
+        """
+        start, stop = carries, carries + sequences
+        key = tuple([(x.shape[1:] if start <= i < stop else x.shape, x.dtype) for i, x in enumerate(operands)])
+        found, of_cond = self._shaped.get(key), None if cond is None else cond._shaped.get(key)
+        if found is None or (cond is not None and of_cond is None):
+            return None
+        holds = None if of_cond is None else of_cond._program
+        return found._program.loop(holds, operands, carries, sequences, steps)  # type: ignore[union-attr]
+
+    def result_avals(self, given: Sequence[Aval]) -> tuple[Aval, ...]:
+        """The avals of its results for arguments of some avals."""
+        key = ("avals", tuple([(a.shape, a.dtype, a.value) for a in given]))
+        return self.derived(key, lambda: tuple(r.aval for r in build(given, self.inline).results))
+
+    def fixed(self, arrays: Mapping[int, Any]) -> ClosedFunction:
+        """It without some parameters, which hold the given arrays: constants, which its programs can fold.
+
+        Parameters
+        ----------
+        arrays : mapping of int to array
+            By index of the parameter. They must not be changed.
+        """
+        key = tuple([(i, *_identity(a)) for i, a in arrays.items()])
+        return self._fixed.get(key) or self._fixed.put(key, self._with_constants(arrays))
+
+    def _with_constants(self, arrays: Mapping[int, Any]) -> ClosedFunction:
+        body = Body()
+        left = [p for i, p in enumerate(self.parameters) if i not in arrays]
+        of = {id(self.parameters[i]): body.constant(array) for i, array in arrays.items()}
+        of.update({id(p): body.placeholder(p.aval) for p in left})
+        instantiate(self.nodes, of, body.copied(lambda node: node.where))  # type: ignore[attr-defined]
+        return ClosedFunction(body, [of[id(p)] for p in left], [of[id(r)] for r in self.results])
+
+    # ---- what it depends on ------------------------------------------------------------------------------------------
+
+    def uses(self, index: int) -> bool:
+        """Whether parameter `index` matters to any result."""
+        used = self.derived(
+            "used", lambda: {id(x) for x in [*self.results, *[x for n in self.nodes for x in n.inputs]]}
+        )
+        return id(self.parameters[index]) in used
+
+    def reached(self, sources: Iterable[int]) -> set[int]:
+        """The indices of the results that have a derivative with respect to any of the given parameters."""
+        live = {id(self.parameters[i]) for i in sources}
+        for node in self.nodes:
+            if any(id(x) in live and node.carries(i) for i, x in enumerate(node.inputs)):
+                live.update([id(o) for o in node.outputs if o.dtype.is_differentiable])
+        return {i for i, r in enumerate(self.results) if id(r) in live}
+
+    # ---- derivatives -------------------------------------------------------------------------------------------------
+
+    def pullback(
+        self, wanted: Sequence[int], given: Sequence[int], seeded: Sequence[int] = ()
+    ) -> tuple[ClosedFunction, list[bool]]:
+        """Its reverse walk.
+
+        Parameters
+        ----------
+        wanted : sequence of int
+            Parameters whose cotangents are wanted.
+        given : sequence of int
+            Results whose cotangents are given.
+        seeded : sequence of int
+            Wanted parameters of whose cotangents something is known already; it is added up with the rest.
+
+        Returns
+        -------
+        ClosedFunction
+            ``(parameters, cotangents of given, cotangents of seeded) -> cotangents of wanted``.
+        connected : list of bool
+            Per wanted parameter, whether a path leads to it.
+        """
+
+        def walk(body: Body, values: Sequence[Any]) -> tuple[list[Any], list[bool]]:
+            count, cut_off = len(self.parameters), len(self.parameters) + len(given)
+            outputs = self.inline(body, values[:count], effects=False)
+            known = [(values[i], ct) for i, ct in zip(seeded, values[cut_off:], strict=True)]
+            seeds = [(body.operand(outputs[i]), ct) for i, ct in zip(given, values[count:cut_off], strict=True)]
+            nodes = list(body.nodes)
+            ends = [values[i] for i in wanted]
+            found = reverse(with_slopes(nodes), [*known, *seeds], ends)
+            filled = [
+                zeros_like(values[i]) if g is None else _known(g, values[i]) for i, g in zip(wanted, found, strict=True)
+            ]
+            return filled, [g is not None for g in found]
+
+        key = ("pullback", tuple(wanted), tuple(given), tuple(seeded))
+        avals = [p.aval for p in self.parameters]
+        avals += [plain(self.results[i].aval) for i in given] + [plain(avals[i]) for i in seeded]
+        return self.derived(key, lambda: _built_with(avals, walk))
+
+    def pushforward(self, given: Sequence[int], targets: Sequence[int]) -> tuple[ClosedFunction, list[bool]]:
+        """Its forward walk.
+
+        Returns
+        -------
+        ClosedFunction
+            ``(parameters, tangents of given) -> (results, tangents of targets)``.
+        connected : list of bool
+            Per target, whether it has a tangent.
+        """
+
+        def walk(body: Body, values: Sequence[Any]) -> tuple[list[Any], list[bool]]:
+            count = len(self.parameters)
+            outputs = [body.operand(r) for r in self.inline(body, values[:count])]
+            seeds = [(values[i], t) for i, t in zip(given, values[count:], strict=True)]
+            found = forward(list(body.nodes), seeds, [outputs[i] for i in targets])
+            filled = [zeros_like(outputs[i]) if t is None else t for i, t in zip(targets, found, strict=True)]
+            return [*outputs, *filled], [t is not None for t in found]
+
+        avals = [p.aval for p in self.parameters]
+        avals += [plain(avals[i]) for i in given]
+        return self.derived(("pushforward", tuple(given), tuple(targets)), lambda: _built_with(avals, walk))
+
+    # ---- batches -----------------------------------------------------------------------------------------------------
+
+    def batched(
+        self, flags: Sequence[bool], avals: Sequence[Aval], size: int, full: Sequence[bool] | None = None
+    ) -> tuple[ClosedFunction, list[bool]]:
+        """It applied to many arguments at once.
+
+        Parameters
+        ----------
+        flags : sequence of bool
+            Which parameters have the batch axis in front.
+        avals : sequence of Aval
+            Of the arguments, batch axis included.
+        size : int
+            Of the batch.
+        full : sequence of bool, optional
+            Which results must have the batch axis; by default those that depend on the batch.
+
+        Returns
+        -------
+        ClosedFunction
+        batched : list of bool
+            Which results have the batch axis.
+        """
+
+        def walk(body: Body, values: Sequence[Any]) -> tuple[list[Any], list[bool]]:
+            with batch_level() as level:
+                given = [Batched(x, level, size) if f else x for x, f in zip(values, flags, strict=True)]
+                outputs = self.inline(body, given)
+                batch = [isinstance(o, Batched) and o.level == level for o in outputs]
+                inner = [o.inner if b else o for o, b in zip(outputs, batch, strict=True)]
+                wanted = batch if full is None else list(full)
+                return [
+                    materialize(x, size) if w > b else x for x, w, b in zip(inner, wanted, batch, strict=True)
+                ], wanted
+
+        key = ("batched", tuple(flags), tuple([(a.shape, a.dtype, a.value) for a in avals]), size)
+        return self.derived((*key, None if full is None else tuple(full)), lambda: _built_with(avals, walk))
+
+
+def _known(cotangent: Any, of: Any) -> Operand:
+    """A cotangent, of which at least as much is known as of its value: a loop of no steps has nothing else to go by."""
+    if aval_of(cotangent).is_static or not aval_of(of).is_static:
+        return cotangent
+    return reshape_like(cotangent, of)
+
+
+def _identity(array: Any) -> tuple[Any, ...]:
+    """What tells an array from others: a few elements by what they are, more by where they are."""
+    small = array.size <= _FEW
+    return array.dtype.str, array.shape, array.tobytes() if small else id(array)
+
+
+def with_fixed(
+    inputs: Sequence[Any],
+    arrays: Mapping[int, Any],
+    params: dict[str, Any],
+    names: Sequence[str],
+    first: int,
+    ahead: int,
+) -> tuple[tuple[Any, ...], dict[str, Any]]:
+    """Operands and parameters of an op with the constants among its captures inside its closed functions.
+
+    Parameters
+    ----------
+    inputs : sequence
+        The op's operands.
+    arrays : mapping of int to array
+        By index of the operand, those that are constants.
+    params : dict
+    names : sequence of str
+        The parameters that are closed functions of the operands.
+    first : int
+        Index of the first capture.
+    ahead : int
+        How many operands are no parameters of the closed functions; they come first.
+    """
+    chosen = {i: a for i, a in arrays.items() if i >= first}
+    if not chosen:
+        return tuple(inputs), params
+    inner = {i - ahead: a for i, a in chosen.items()}
+    fixed = {name: params[name].fixed(inner) for name in names}
+    return tuple([x for i, x in enumerate(inputs) if i not in chosen]), {**params, **fixed}
+
+
+def _restored(kind: type[ClosedFunction], attributes: dict[str, Any]) -> ClosedFunction:
+    """One that was pickled without its nodes."""
+    found = object.__new__(kind)
+    found.__dict__.update(attributes)
+    return found
+
+
+def _same(a: Any, b: np.ndarray) -> bool:
+    return a is b or bool(np.array_equal(a, b))
+
+
+def plain(aval: Aval) -> Aval:
+    """Without what is known of the contents."""
+    return Aval(aval.shape, aval.dtype)
+
+
+def build(avals: Sequence[Aval], function: Callable[[Body, Sequence[Any]], Sequence[Any]]) -> ClosedFunction:
+    """The closed function of ``function(body, symbols)`` for parameters of the given avals."""
+    return _built_with(avals, lambda body, values: (function(body, values), None))[0]
+
+
+def _built_with(
+    avals: Sequence[Aval], function: Callable[..., tuple[Sequence[Any], Any]]
+) -> tuple[ClosedFunction, Any]:
+    body = Body()
+    parameters = [body.placeholder(a) for a in avals]
+    with paused():
+        results, more = function(body, parameters)
+    return ClosedFunction(body, parameters, [body.operand(r) for r in results]), more
