@@ -19,7 +19,7 @@ from engine.core.dtypes import int64
 from engine.ops.compare import less
 from engine.ops.creation import ones_like
 from engine.reverse import reverse
-from tests.rows.control import counted, recurrence
+from tests.rows.cond import counted, recurrence
 from tests.support import assert_same_bits
 from tests.test_program import lowered
 

@@ -50,7 +50,7 @@ from engine.ops.trig import cos, sin
 from engine.reverse import reverse
 from engine.transform import recorded
 from tests.op_table import ROWS
-from tests.rows.control import sub_trace
+from tests.rows.cond import sub_trace
 
 SIZE = 100_000
 LIMIT = 4.0

@@ -13,6 +13,7 @@ from typing import Any
 
 import numpy as np
 
+from engine.compiler import verify
 from engine.compiler.ir.instruction import Instruction
 from engine.compiler.passes.buffer_assignment import MOST
 from engine.executor.extension import executor
@@ -56,6 +57,8 @@ def table_of(
         See _executor.c.
     """
     encoding = _Encoding(recording)
+    if verify.ENABLED:
+        verify_block(encoding.steps, recording.results, encoding.size)
     return encoding.table(instructions, kernels, host) if encoding.size <= MOST else None
 
 
@@ -250,6 +253,55 @@ class _Encoding:
             return "whole", root.base
         kind = "copy" if copies else "view"
         return kind, root.base, root.offset + x.offset, x.dtype, x.shape, x.strides, x.scalar, x.writable
+
+
+def verify_block(steps: Sequence[Row | Call | Group], results: Sequence[Any], size: int) -> None:
+    """Check that what is read in the block of a table is still there.
+
+    Raises
+    ------
+    IllegalProgram
+    """
+    memory, numbers = verify.Memory(), _Numbers()
+
+    def read(root: Root) -> None:
+        # what has no elements, or is only filled, is read as it is
+        if root.base == 0 and root.extent[1]:
+            memory.read(numbers[root])
+
+    def write(root: Root, end: int) -> None:
+        if root.base == 0 and root.extent[1]:
+            if not 0 <= root.offset <= root.offset + end <= size:
+                raise verify.IllegalProgram(f"{numbers[root]} does not fit into the block of {size} bytes")
+            memory.write(numbers[root], root.offset, root.offset + end)
+
+    for step in steps:
+        # a second tile shows whether the first one has written over what it needs
+        for _ in range(2 if isinstance(step, Group) else 1):
+            if isinstance(step, Group):
+                for root in {root for row in step.rows for root, _ in row.operands if root.tiled}:
+                    memory.drop(numbers[root])
+            for row in step.rows if isinstance(step, Group) else [step]:
+                written = [root for root, _ in row.operands[-row.outputs :]] if isinstance(row, Row) else row.results
+                for root in _roots(row):
+                    if root not in written:
+                        read(root)
+                for root in written:
+                    tile = step.tile * step.length * root.item if isinstance(step, Group) and root.tiled else 0
+                    write(root, tile or root.extent[1])
+    for x in results:
+        if isinstance(x, (Ref, Root)):
+            read(_root(x))
+            if _root(x).base == 0 and not (isinstance(x, Ref) and x.scalar):
+                raise verify.IllegalProgram(f"result {numbers[_root(x)]} lies in the block")
+
+
+class _Numbers(dict[Root, str]):
+    """Names of roots, for messages."""
+
+    def __missing__(self, root: Root) -> str:
+        name = self[root] = f"root {len(self)} of shape {root.shape}"
+        return name
 
 
 _INDEXED = frozenset(f"{name}_{kind}" for name in ("take", "put", "add_at") for kind in (1, 2, 4, 8, 16, "f", "d"))
