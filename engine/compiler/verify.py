@@ -17,7 +17,7 @@ from engine.compiler.passes.buffer_assignment import BufferAssignment
 from engine.compiler.passes.inplace_concat import alloc, write_rows
 from engine.compiler.passes.loop_fusion import FusedLoop
 from engine.compiler.passes.nan_checks import Speculation
-from engine.core.aval import Aval, compatible, is_known
+from engine.core.aval import Aval, compatible
 from engine.core.eager import abstract_operand
 from engine.core.structural import scale
 
