@@ -270,11 +270,8 @@ def test_groups_are_looked_at_tile_by_tile() -> None:
 @pytest.mark.skipif(not executor.status().active, reason=str(executor.status()))
 def test_tables_of_programs_are_looked_at(monkeypatch: pytest.MonkeyPatch) -> None:
     program = lowered(several, [A[:5, :5]])
-    def at_once(self: Any, held: Root, free: Any, need: int) -> int:
-        held.base, self.size = 0, max(self.size, need)
-        return need
 
-    monkeypatch.setattr(encoding._Encoding, "in_block", at_once)
+    monkeypatch.setattr(encoding, "placed", lambda needed: (dict.fromkeys(needed, 0), 1 << 12))
     program(A[:5, :5])
     with pytest.raises(IllegalProgram, match="is needed after"):
         program(A[:5, :5])

@@ -247,9 +247,11 @@ def _verify_buffers(program: Checked, buffers: BufferAssignment) -> None:
             if s in buffers.offsets:
                 start, aval = buffers.offsets[s]
                 memory.write(f"v{s}", start, start + _bytes(aval))
-                # NumPy takes care of operands that overlap with the result, kernels do not
-                for operand in () if each.op.is_ufunc or i in products else placed:
-                    _read(memory, operand, each)
+                over = each.op.is_ufunc or i in products
+                for operand in placed:
+                    # an elementwise op may write over an operand of the same form
+                    if not (over and buffers.offsets[operand] == buffers.offsets[s]):
+                        _read(memory, operand, each)
     for s in program.outputs:
         if not homes[s].isdisjoint(buffers.offsets):
             raise IllegalProgram(f"v{s} is a result and lies in the block")
