@@ -361,8 +361,10 @@ def _in_product(axis: int, turned: bool, out: Any, x: Any, back: bool) -> Reach:
 
     if not back:
         return Reach(lines, lambda mask: broadcast_like(mask, out))
-    if len(shape_of(out) or ()) == len(shape_of(x) or (0,)):
+    made, taken = shape_of(out), shape_of(x)
+    if made is not None and taken is not None and made[:-2] == taken[:-2] and None not in made[:-2]:
         return Reach(lines, lambda mask: broadcast_like(mask, x))
+    # x may have been repeated for other stacks of matrices
     return Reach(lambda mask: sum_to_like(lines(mask) * ones_like(x), x))
 
 

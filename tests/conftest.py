@@ -12,6 +12,8 @@ from hypothesis import settings
 os.environ.setdefault("OPENBLAS_NUM_THREADS", "1")
 # whatever was calibrated on this machine, tests see the plans that all machines make
 os.environ["DUALGRAD_TUNING"] = "0"
+# what each pass leaves of a program is checked
+os.environ.setdefault("DUALGRAD_VERIFY", "1")
 
 import engine.numpy_api.operators  # noqa: F401  (values get their operators; NumPy reads the setting above)
 from tape_api.random import draws

@@ -26,7 +26,7 @@ FLOORS = (
     ("engine.ops",),
     ("engine.numpy_api", "engine.custom", "engine.primitive", "engine.aggregation", "engine.choices", "engine.powers"),
     ("engine.reverse", "engine.linearity", "engine.forward", "engine.slopes"),
-    ("engine.compiler.ir", "engine.compiler.passes"),
+    ("engine.compiler.ir", "engine.compiler.liveness", "engine.compiler.passes", "engine.compiler.verify"),
     ("engine.executor",),
     ("engine.compiler",),
     ("engine.closed",),

@@ -221,6 +221,19 @@ def test_what_a_group_writes_is_not_copied() -> None:
     assert [row.loop for row in fusion.fused(rows, n, 1)] == [row.loop for row in rows]
 
 
+@pytest.mark.parametrize(("loop", "dtype"), [("copy_8", float), ("cast_b_d", bool)])
+def test_a_copy_of_a_copy_reads_what_is_there(loop: str, dtype: type) -> None:
+    """The one between is left out, so nobody may read it."""
+    n, real = 100, np.dtype(float)
+    x = Root("argument", np.dtype(dtype), (n,), (np.dtype(dtype).itemsize,))
+    between, result = [Root("computed", real, (n,), (8,), tiled=tiled) for tiled in (True, False)]
+    rows = [
+        Row((name,), ((of, 0), (to, 0)), (n,), (of.item, 8))
+        for name, of, to in ((loop, x, between), ("copy_8", between, result))
+    ]
+    assert [[root for root, _ in row.operands] for row in fusion.fused(rows, n, 1)] == [[x, result]]
+
+
 def _sum_of(f: Callable[..., Any], x: Any, y: Any) -> Any:
     found = f(x, y)
     return reduce.reduce_sum(found[0] if isinstance(found, tuple) else found)

@@ -14,6 +14,7 @@ from __future__ import annotations
 from collections.abc import Callable, Collection
 from dataclasses import dataclass
 
+from engine.compiler import verify
 from engine.compiler.ir.instruction import is_stateful, without_unused
 from engine.compiler.passes.buffer_assignment import assign_buffers
 from engine.compiler.passes.inplace_concat import concat_in_place
@@ -56,11 +57,15 @@ class Pass:
 
 def run_pipeline(program: Program, passes: Collection[str]) -> None:
     """Apply the passes of the levels "program" and "buffers" that are in `passes`, and note what each did."""
+    if verify.ENABLED:
+        verify.verify(program, "lowering")
     for one in PIPELINE:
         if one.apply is not None and one.name in passes:
             if count := one.apply(program):
                 program.report[one.name] = count
             program.stages[one.name] = program.instructions
+            if verify.ENABLED:
+                verify.verify(program, one.name)
 
 
 def table() -> str:

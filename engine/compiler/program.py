@@ -17,6 +17,7 @@ import numpy as np
 
 from engine.compiler.ir.instruction import Instruction, Size, size_of
 from engine.compiler.ir.layout import Order, packed, unpacked
+from engine.compiler.liveness import dying, last_uses, values_of
 from engine.compiler.passes.buffer_assignment import BufferAssignment, into
 from engine.compiler.passes.nan_checks import Speculation, SpeculationFailed, check
 from engine.compiler.updates.late_updates import Product, Update
@@ -178,14 +179,14 @@ class Program:
         return "\n".join(self._lines(self.speculation, None))
 
     def _lines(self, speculation: Speculation | None, buffers: BufferAssignment | None) -> list[str]:
-        names, dying = self._names()
+        names, deleted = self._names()
         outs = [f"w{s}" for s in buffers.offsets] if buffers is not None else []
         lines = [f"def program({', '.join([*[names[s] for s in self.inputs], *outs])}):"]
         for i, instruction in enumerate(self.instructions):
             # one line per instruction, so that a traceback's line number tells which one failed
             lines.append("    " + self._statement(i, instruction, names, speculation, buffers))
-            if dying[i]:
-                lines[-1] += "; del " + ", ".join(dying[i])
+            if deleted[i]:
+                lines[-1] += "; del " + ", ".join(deleted[i])
         lines.append("    return (" + "".join(f"{names[s]}, " for s in self.outputs) + ")")
         return lines
 
@@ -196,22 +197,20 @@ class Program:
         those of its callers: a frame with a variable for each of a thousand values takes 16 kB of its own, which some
         calls, by their depth, must have mapped each time.
         """
-        last = {s: i for i, each in enumerate(self.instructions) for s in (*each.inputs, *each.outputs)}
-        keep = set(self.outputs) | set(self.constants)
+        last = last_uses(values_of(self.instructions), (*self.outputs, *self.constants))
         names = {s: f"v{s}" for s in (*self.inputs, *self.constants)}
         free: list[str] = []
-        dying: list[list[str]] = []
-        for i, each in enumerate(self.instructions):
-            dead = [s for s in dict.fromkeys((*each.inputs, *each.outputs)) if last[s] == i and s not in keep]
+        deleted: list[list[str]] = []
+        for each, dead in zip(self.instructions, dying(last, len(self.instructions)), strict=True):
             gone = [names[s] for s in dead if s in names]
             free += gone
             for value_id in each.outputs:
                 names[value_id] = free.pop() if free else f"v{value_id}"
             written = {names[s] for s in each.outputs}
             unused = [names[s] for s in dead if s in each.outputs]
-            dying.append([name for name in gone if name not in written] + unused)
+            deleted.append([name for name in gone if name not in written] + unused)
             free += unused
-        return names, dying
+        return names, deleted
 
     def _statement(
         self,

@@ -8,12 +8,15 @@ operands overlap, and take neighbours for overlapping.
 from __future__ import annotations
 
 import functools
+import math
 from collections.abc import Callable, Sequence
 from typing import Any
 
 import numpy as np
 
+from engine.compiler import verify
 from engine.compiler.ir.instruction import Instruction
+from engine.compiler.liveness import Needed, last_uses, placed
 from engine.compiler.passes.buffer_assignment import MOST
 from engine.executor.extension import executor
 from engine.executor.fusion import fused
@@ -56,6 +59,8 @@ def table_of(
         See _executor.c.
     """
     encoding = _Encoding(recording)
+    if verify.ENABLED:
+        verify_block(encoding.steps, recording.results, encoding.size)
     return encoding.table(instructions, kernels, host) if encoding.size <= MOST else None
 
 
@@ -64,7 +69,6 @@ class _Encoding:
         self.recording = recording
         self.steps = grouped(recording.steps)
         self.bases: list[tuple[Any, ...]] = []
-        self.last: dict[Root, int] = {}
         self.size = 0
         self.loops: dict[Any, int] = {}
         self.place()
@@ -73,69 +77,34 @@ class _Encoding:
 
     def place(self) -> None:
         """Give each root a base, and those in the block an offset."""
-        steps = self.steps
+        steps, results = self.steps, [x for x in self.recording.results if isinstance(x, (Ref, Root))]
         roots = [_roots(step) for step in steps]
-        first: dict[Root, int] = {}
-        for i, found in enumerate(roots):
-            for root in found:
-                self.last[root] = i
-                first.setdefault(root, i)
-        leaving = {_root(x) for x in self.recording.results if not (type(x) is Fixed or (type(x) is Ref and x.scalar))}
-        for x in self.recording.results:
-            if isinstance(x, (Ref, Root)):
-                self.last[_root(x)] = len(steps)
+        self.last = last_uses(roots, map(_root, results))
+        leaving = {_root(x) for x in results if not (isinstance(x, Ref) and x.scalar)}
         self.bases.append(())
         for root in self.recording.arguments:
             self.external(root, leaving)
-        free: dict[int, list[int]] = {}
-        dying: dict[int, list[tuple[int, int]]] = {}
+        needed: dict[Root, Needed] = {}
         for i, (step, found) in enumerate(zip(steps, roots, strict=True)):
             for root in found:
-                if isinstance(step, Group) and step.holds(root):
-                    root.tiled = not root.escapes and root not in leaving and first[root] == i == self.last[root]
-                if root.base < 0 and not root.tiled:
-                    if root.kind != "computed" or root.escapes or root in leaving:
-                        self.external(root, leaving)
-                    else:
-                        need = self.in_block(root, free, _aligned(root.extent[1]))
-                        dying.setdefault(self.last[root], []).append((need, root.offset))
+                if root.base >= 0 or root in needed:
+                    continue
+                if root.kind != "computed" or root.escapes or root in leaving:
+                    self.external(root, leaving)
+                elif isinstance(step, Group) and step.holds(root) and self.last[root] == i:
+                    root.tiled = True
+                else:
+                    needed[root] = Needed(_aligned(root.extent[1]), (i, 0), (self.last[root], math.inf))
             if isinstance(step, Group):
                 step.rows = fused(step.rows, step.count, step.length)
-                self.tiles(step, free)
-            for need, offset in dying.pop(i, ()):
-                free.setdefault(need, []).append(offset)
-        for x in self.recording.results:
-            if isinstance(x, (Ref, Root)) and _root(x).base < 0:
+                needed |= _tiles(step, i)
+        for x in results:
+            if _root(x).base < 0 and _root(x) not in needed:
                 self.external(_root(x), leaving)
+        offsets, self.size = placed(needed)
+        for root, offset in offsets.items():
+            root.base, root.offset = 0, offset
         self.bases[0] = ("block", self.size)
-
-    def tiles(self, group: Group, free: dict[int, list[int]]) -> None:
-        """Give what only a group needs memory of one tile, which is free again behind it."""
-        last = {root: row for row in group.rows for root, _ in row.operands if root.tiled}
-        own: dict[int, list[int]] = {}
-        for row in group.rows:
-            held = dict.fromkeys([root for root, _ in row.operands if root.tiled])
-            for root in held:
-                if root.base < 0:
-                    need = _aligned(group.tile * group.length * root.item)
-                    if not own.get(need) and free.get(need):
-                        own.setdefault(need, []).append(free[need].pop())
-                    self.in_block(root, own, need)
-            for root in held:
-                if last[root] is row:
-                    own.setdefault(_aligned(group.tile * group.length * root.item), []).append(root.offset)
-        for need, offsets in own.items():
-            free.setdefault(need, []).extend(offsets)
-
-    def in_block(self, root: Root, free: dict[int, list[int]], need: int) -> int:
-        """Give a root an offset in the block: memory of the same size that is free, or at the end. Returns the size."""
-        root.base = 0
-        if free.get(need):
-            root.offset = free[need].pop()
-        else:
-            root.offset = self.size
-            self.size += need
-        return need
 
     def external(self, root: Root, leaving: set[Any]) -> None:
         """A base of its own."""
@@ -252,6 +221,55 @@ class _Encoding:
         return kind, root.base, root.offset + x.offset, x.dtype, x.shape, x.strides, x.scalar, x.writable
 
 
+def verify_block(steps: Sequence[Row | Call | Group], results: Sequence[Any], size: int) -> None:
+    """Check that what is read in the block of a table is still there.
+
+    Raises
+    ------
+    IllegalProgram
+    """
+    memory, numbers = verify.Memory(), _Numbers()
+
+    def read(root: Root) -> None:
+        # what has no elements, or is only filled, is read as it is
+        if root.base == 0 and root.extent[1]:
+            memory.read(numbers[root])
+
+    def write(root: Root, end: int) -> None:
+        if root.base == 0 and root.extent[1]:
+            if not 0 <= root.offset <= root.offset + end <= size:
+                raise verify.IllegalProgram(f"{numbers[root]} does not fit into the block of {size} bytes")
+            memory.write(numbers[root], root.offset, root.offset + end)
+
+    for step in steps:
+        # a second tile shows whether the first one has written over what it needs
+        for _ in range(2 if isinstance(step, Group) else 1):
+            if isinstance(step, Group):
+                for root in {root for row in step.rows for root, _ in row.operands if root.tiled}:
+                    memory.drop(numbers[root])
+            for row in step.rows if isinstance(step, Group) else [step]:
+                written = [root for root, _ in row.operands[-row.outputs :]] if isinstance(row, Row) else row.results
+                for root in _roots(row):
+                    if root not in written:
+                        read(root)
+                for root in written:
+                    tile = step.tile * step.length * root.item if isinstance(step, Group) and root.tiled else 0
+                    write(root, tile or root.extent[1])
+    for x in results:
+        if isinstance(x, (Ref, Root)):
+            read(_root(x))
+            if _root(x).base == 0 and not (isinstance(x, Ref) and x.scalar):
+                raise verify.IllegalProgram(f"result {numbers[_root(x)]} lies in the block")
+
+
+class _Numbers(dict[Root, str]):
+    """Names of roots, for messages."""
+
+    def __missing__(self, root: Root) -> str:
+        name = self[root] = f"root {len(self)} of shape {root.shape}"
+        return name
+
+
 _INDEXED = frozenset(f"{name}_{kind}" for name in ("take", "put", "add_at") for kind in (1, 2, 4, 8, 16, "f", "d"))
 
 
@@ -277,6 +295,15 @@ def _roots(step: Row | Call | Group) -> list[Root]:
 def _aligned(size: int) -> int:
     """What memory of a size takes in the block, with a gap."""
     return -(-(size + 1) // _ALIGN) * _ALIGN + _ALIGN
+
+
+def _tiles(group: Group, i: int) -> dict[Root, Needed]:
+    """What step `i` needs for one tile at a time, from row to row."""
+    held = [[root for root, _ in row.operands if root.tiled] for row in group.rows]
+    last = last_uses(held)
+    first = {root: j for j, found in reversed([*enumerate(held)]) for root in found}
+    each = group.tile * group.length
+    return {root: Needed(_aligned(each * root.item), (i, j), (i, last[root])) for root, j in first.items()}
 
 
 def _is_c_order(root: Root) -> bool:

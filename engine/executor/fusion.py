@@ -172,8 +172,9 @@ def _row(x: Row | _Steps, count: int, length: int) -> Row:
     """The row of some steps: in one piece where all operands are."""
     if isinstance(x, Row):
         return x
-    if len(x.letters) == 1 or (len(x.letters) == 2 and _with_gaps(x.row, length)):
-        # NumPy's loop takes less than the copies would
+    short = len(x.letters) == 1 or (len(x.letters) == 2 and _with_gaps(x.row, length))
+    if short and x.operands == list(x.row.operands[:-1]):
+        # NumPy's loop takes less than the copies would; what a copy copies may have become a step of its own
         return x.row
     result = x.row.operands[-1]
     assert result[0].dtype is not None

@@ -15,6 +15,7 @@ import numpy as np
 
 from engine.compiler.ir.instruction import Instruction, is_stateful
 from engine.compiler.ir.layout import same_layout
+from engine.compiler.liveness import dying, last_uses, values_of
 from engine.compiler.passes.inplace_concat import alloc
 from engine.core.aval import Aval
 from engine.core.eager import explained
@@ -211,24 +212,18 @@ def interpreted(program: Runnable, arguments: Sequence[Any], located: Callable[.
 def _carried_out(
     program: Runnable, known: dict[int, Any], instructions: Sequence[Instruction], located: Callable[..., Exception]
 ) -> tuple[Any, ...]:
-    last = _last_uses(program, instructions)
-    for i, instruction in enumerate(instructions):
+    for instruction, dead in zip(instructions, _dying(program, instructions), strict=True):
         results = _called(program, instruction, [known[s] for s in instruction.inputs], located)
         known.update(zip(instruction.outputs, results, strict=True))
-        for s in last.get(i, ()):
+        for s in dead:
             known.pop(s, None)
     return tuple([known[s] for s in program.outputs])
 
 
-def _last_uses(program: Runnable, instructions: Sequence[Instruction]) -> dict[int, list[int]]:
-    """Per position, the values that nobody needs any more after it."""
-    last = {s: i for i, each in enumerate(instructions) for s in (*each.inputs, *each.outputs)}
-    dying: dict[int, list[int]] = {}
-    live_out = set(program.outputs)
-    for s, i in last.items():
-        if s not in live_out and s not in program.constants:
-            dying.setdefault(i, []).append(s)
-    return dying
+def _dying(program: Runnable, instructions: Sequence[Instruction]) -> list[list[int]]:
+    """Per instruction, the values that nobody needs any more after it."""
+    last = last_uses(values_of(instructions), (*program.outputs, *program.constants))
+    return dying(last, len(instructions))
 
 
 def _called(
@@ -269,7 +264,7 @@ def observed(
             known[s] = _held(recorder, root, argument)
     values = recorder.recording.values
     values.update({s: _operand(x) for s, x in known.items()})
-    last = _last_uses(program, program.instructions)
+    dead = _dying(program, program.instructions)
     for i, instruction in enumerate(program.instructions):
         operands = [known[s] for s in instruction.inputs]
         results = _written(recorder, i, instruction, operands)
@@ -278,7 +273,7 @@ def observed(
         for s, x in zip(instruction.outputs, results, strict=True):
             known[s] = x
             values[s] = _operand(x)
-        for s in last.get(i, ()):
+        for s in dead[i]:
             known.pop(s, None)
     wanted = [known[s] for s in program.outputs]
     recorder.recording.results = [_operand(x) for x in wanted]

@@ -13,6 +13,8 @@ from typing import Any
 
 # threads of the BLAS take longer to start than products of this size; NumPy reads this when it is imported
 os.environ.setdefault("OPENBLAS_NUM_THREADS", "1")
+# what each pass leaves of a program is checked
+os.environ.setdefault("DUALGRAD_VERIFY", "1")
 
 from tests.fuzz.singular import SHARES
 from tests.fuzz.triage import Failure, report, work

@@ -85,9 +85,30 @@ MUTANTS = (
     Mutant(
         "a view of a place is handed out",
         "engine/compiler/passes/buffer_assignment.py",
-        "return last, escaping, {alias_set.get(s, s) for s in outputs}",
-        "return last, escaping, set(outputs)",
+        "return last_uses(used), escaping, {alias_set.get(s, s) for s in outputs}",
+        "return last_uses(used), escaping, set(outputs)",
         ("tests/test_program_buffers.py::test_results_are_the_callers",),
+    ),
+    Mutant(
+        "a value has the place of one that is needed for the last time when it is written",
+        "engine/compiler/liveness.py",
+        "while busy and busy[0][0] < value.first:",
+        "while busy and busy[0][0] <= value.first:",
+        ("tests/test_liveness.py::test_what_is_needed_at_once_does_not_overlap",),
+    ),
+    Mutant(
+        "a small value lies where a large one lies already",
+        "engine/compiler/liveness.py",
+        "if (k and self.ends[k - 1] >= value.first) or",
+        "if",
+        ("tests/test_liveness.py::test_what_is_needed_at_once_does_not_overlap",),
+    ),
+    Mutant(
+        "what is read after its memory was used again is not found",
+        "engine/compiler/verify.py",
+        "            if other != key and a < end and start < b:",
+        "            if other != key and a == start and end == b:",
+        ("tests/test_verify.py::test_tables_whose_memory_is_used_again_too_early_are_refused",),
     ),
     Mutant(
         "an operand that is broadcast decides on the order of a result",

@@ -18,6 +18,7 @@ import numpy as np
 
 from engine.compiler.ir.instruction import Instruction
 from engine.compiler.ir.layout import Order
+from engine.compiler.liveness import Needed, dying, last_uses, placed
 from engine.compiler.passes.inplace_concat import alloc, concat_destinations, write_rows
 from engine.core.aval import Aval
 from engine.runtime.tuning import TUNING
@@ -100,29 +101,31 @@ def assign_buffers(
     last, escaping, live_out = _lifetimes(instructions, outputs)
     # sweeps in chunks are to take little memory: what is in one goes when the next one comes
     in_chunks = _has_chunks(instructions, avals)
-    block, results = _Block(), set()
     destinations, concat_rows = concat_destinations(instructions, avals, outputs), {}
-    dying: dict[int, list[int]] = {}
-    for i, instruction in enumerate(instructions):
-        freed = dying.pop(i, [])
+    results: set[int] = set()
+    needed: dict[int, Needed] = {}
+    # by value, the first one in its place: what is written over a value is where that is
+    place_of: dict[int, int] = {}
+    for i, (instruction, dead) in enumerate(zip(instructions, dying(last, len(instructions)), strict=True)):
         value_id = instruction.outputs[0] if len(instruction.outputs) == 1 else -1
-        if value_id >= 0 and _bytes(avals[value_id]) >= LEAST and (i in products or _takes_out(instruction, avals)):
-            if value_id in destinations:
-                concat_rows[value_id] = destinations[value_id]
-            elif value_id in live_out:
-                results.add(value_id)
-            elif not in_chunks and value_id not in escaping and orders.get(value_id) is Order.CONTIGUOUS:
-                # an elementwise op may write over an operand of the same shape that is dead
-                elementwise = i in products or instruction.op.is_ufunc
-                over = [s for s in freed if elementwise and avals[s] == avals[value_id]]
-                block.free(over)
-                freed = [s for s in freed if s not in over]
-                if block.assign(value_id, avals[value_id]):
-                    dying.setdefault(last[value_id], []).append(value_id)
-        block.free([*freed, *dying.pop(i, [])])
-    if not block.offsets and not results and not concat_rows:
+        if value_id < 0 or _bytes(avals[value_id]) < LEAST or not (i in products or _takes_out(instruction, avals)):
+            continue
+        if value_id in destinations:
+            concat_rows[value_id] = destinations[value_id]
+        elif value_id in live_out:
+            results.add(value_id)
+        elif not in_chunks and value_id not in escaping and orders.get(value_id) is Order.CONTIGUOUS:
+            # an elementwise op may write over an operand of the same shape that is dead
+            elementwise = i in products or instruction.op.is_ufunc
+            there = [place_of[s] for s in dead if elementwise and s in place_of and avals[s] == avals[value_id]]
+            place = place_of[value_id] = there[0] if there else value_id
+            first = needed[place].first if there else i
+            needed[place] = Needed(-(-_bytes(avals[value_id]) // _ALIGN) * _ALIGN, first, last[value_id])
+    starts, size = placed(needed, MOST)
+    offsets = {s: (starts[place], avals[s]) for s, place in place_of.items() if place in starts}
+    if not offsets and not results and not concat_rows:
         return None
-    return BufferAssignment(block.offsets, block.size, results, concat_rows)
+    return BufferAssignment(offsets, size, results, concat_rows)
 
 
 def _has_chunks(instructions: Sequence[Instruction], avals: dict[int, Aval]) -> bool:
@@ -144,50 +147,18 @@ def _takes_out(instruction: Instruction, avals: dict[int, Aval]) -> bool:
     return all(a.is_static for a in operands) and op.inline(operands, instruction.params) is not None
 
 
-class _Block:
-    """Offsets in one block of memory: those that are free are used again for what fits."""
-
-    def __init__(self) -> None:
-        self.offsets: dict[int, tuple[int, Aval]] = {}
-        self.size = 0
-        self._sizes: dict[int, int] = {}
-        self._free: list[int] = []
-
-    def assign(self, value_id: int, aval: Aval) -> bool:
-        """Find an offset; False if there is no memory left."""
-        need = -(-_bytes(aval) // _ALIGN) * _ALIGN
-        fitting = [start for start in self._free if need <= self._sizes[start] <= 2 * need]
-        if fitting:
-            start = min(fitting, key=lambda start: self._sizes[start])
-            self._free.remove(start)
-        elif self.size + need <= MOST:
-            start = self.size
-            self._sizes[start] = need
-            self.size += need
-        else:
-            return False
-        self.offsets[value_id] = start, aval
-        return True
-
-    def free(self, ids: Sequence[int]) -> None:
-        """These values are dead."""
-        self._free += [self.offsets[value_id][0] for value_id in ids]
-
-
 def _lifetimes(
     instructions: Sequence[Instruction], outputs: Collection[int]
 ) -> tuple[dict[int, int], set[int], set[int]]:
     """The last use of each alias set; the alias sets that escape into an op; those that are live-out."""
     alias_set: dict[int, int] = {}
-    last: dict[int, int] = {}
     escaping: set[int] = set()
-    for i, instruction in enumerate(instructions):
+    used: list[list[int]] = []
+    for instruction in instructions:
         operands = [alias_set.get(s, s) for s in instruction.inputs]
-        last.update(dict.fromkeys(operands, i))
         shared = instruction.op.shares
         if shared not in ((), (0,)):
             escaping.update(operands)
-        for value_id in instruction.outputs:
-            alias_set[value_id] = operands[0] if shared == (0,) else value_id
-            last.setdefault(alias_set[value_id], i)
-    return last, escaping, {alias_set.get(s, s) for s in outputs}
+        alias_set.update({s: operands[0] if shared == (0,) else s for s in instruction.outputs})
+        used.append([*operands, *[alias_set[s] for s in instruction.outputs]])
+    return last_uses(used), escaping, {alias_set.get(s, s) for s in outputs}

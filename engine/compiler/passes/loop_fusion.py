@@ -15,6 +15,7 @@ import numpy as np
 
 from engine.compiler.ir.instruction import Instruction
 from engine.compiler.ir.kernels import instruction_op
+from engine.compiler.liveness import dying, last_uses, values_of
 from engine.compiler.passes.nan_checks import Speculation, SpeculationFailed, check, speculate
 from engine.core.aval import Aval
 from engine.core.op import Op
@@ -101,13 +102,10 @@ class FusedLoop:
     def unfused(self, arrays: Sequence[Any], call: Callable[[Op, list[Any], dict[str, Any]], Any]) -> tuple[Any, ...]:
         """The results by one instruction after the other, as they would be without tiles; `call` calls a kernel."""
         known = dict(zip(self.inputs, arrays, strict=True))
-        last = {s: i for i, member in enumerate(self.members) for s in member.inputs}
-        last.update({s: len(self.members) for s in self.results})
-        for i, member in enumerate(self.members):
-            operands = [known[s] for s in member.inputs]
-            known[member.outputs[0]] = call(member.op, operands, member.params)
-            del operands
-            for s in {s for s in member.inputs if last[s] == i}:
+        last = last_uses(values_of(self.members), self.results)
+        for member, dead in zip(self.members, dying(last, len(self.members)), strict=True):
+            known[member.outputs[0]] = call(member.op, [known[s] for s in member.inputs], member.params)
+            for s in dead:
                 del known[s]
         return tuple([known[s] for s in self.results])
 
@@ -140,7 +138,7 @@ class FusedLoop:
         An op may write over an operand that is dead, and into the memory of a later result.
         """
         buffers = {s: f"v{s}" for s in (*self.inputs, *[s for s, _ in self.outputs])}
-        last = {s: i for i, instruction in enumerate(self.instructions) for s in instruction.inputs}
+        last = last_uses(values_of(self.instructions))
         made = {instruction.outputs[0]: i for i, instruction in enumerate(self.instructions)}
         scratch: list[np.dtype] = []
         # the names of what is free, with its dtype and until which instruction
@@ -148,7 +146,7 @@ class FusedLoop:
         held: dict[int, tuple[str, np.dtype, int]] = {}
         for i, instruction in enumerate(self.instructions):
             (value_id,) = instruction.outputs
-            dtype, end = self.avals[value_id].dtype.numpy, last.get(value_id, i)
+            dtype, end = self.avals[value_id].dtype.numpy, last[value_id]
             free += [held.pop(s) for s in {*instruction.inputs} if s in held and last[s] == i]
             if value_id not in buffers:
                 fitting = [f for f in free if f[1] == dtype and end <= f[2]]

@@ -14,6 +14,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Any
 
+from engine.compiler.liveness import last_uses
 from engine.core.op import Node
 from engine.jacobian.planning.cost import flops, product_time, sweep_cost, with_seeds
 from engine.jacobian.structure.path import Path, between
@@ -76,11 +77,7 @@ def find_cuts(path: Path, nodes: Sequence[Node], sources: Sequence[int], target:
 
     Complex ones are left out: a matrix of gradients there is not one to multiply with.
     """
-    last = {target: len(nodes)}
-    for i, node in enumerate(nodes):
-        for x in node.inputs:
-            slot = path.slots[id(x)]
-            last[slot] = max(i, last.get(slot, 0))
+    last = last_uses([[path.slots[id(x)] for x in node.inputs] for node in nodes], [target])
     open_until = {slot: last[slot] for slot in sources if slot in last}
     cuts = []
     for i, node in enumerate(nodes):

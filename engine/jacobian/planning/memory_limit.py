@@ -6,6 +6,7 @@ import math
 from collections.abc import Sequence
 from typing import Any
 
+from engine.compiler.liveness import last_uses
 from engine.core.aval import format_shape
 from engine.core.dtypes import DType
 from engine.core.op import Node
@@ -171,7 +172,7 @@ def walk_bytes(path: Path, nodes: Sequence[Node], direction: str, starts: set[in
         if found:
             reached.update(after)
             taken.append((found, after, node))
-    last = {slot: i for i, (takes, _, _) in enumerate(taken) for slot in takes}
+    last = last_uses([takes for takes, _, _ in taken])
     alive = {slot: _bytes(path, slot) for slot in starts}
     held = most = sum(alive.values())
     for i, (takes, makes, node) in enumerate(taken):
