@@ -166,6 +166,3 @@ def functions(tf: Any, drawn: Drawn, by_default: str) -> dict[str, Callable[...,
         *(nce_loss, sampled_softmax_loss),
     ]
     return {f.__name__: f for f in made}
-
-
-SAMPLERS = "log_uniform_candidate_sampler uniform_candidate_sampler fixed_unigram_candidate_sampler"
