@@ -10,9 +10,20 @@ _STRINGS = (
     *("to_number", "upper"),
 )
 
+SAMPLERS = ("log_uniform_candidate_sampler", "uniform_candidate_sampler", "fixed_unigram_candidate_sampler")
+
 _DRAWS = (
     *("random_brightness", "random_contrast", "random_crop", "random_flip_left_right", "random_flip_up_down"),
     *("random_hue", "random_saturation"),
+)
+
+DTYPES: tuple[tuple[str, str], ...] = (
+    (
+        "engine.core.dtypes:",
+        "DType as_dtype complex64 complex128 float16 float32 float64 int8 int16 int32 int64 string",
+    ),
+    ("engine.core.dtypes:", "uint8 uint16 uint32 uint64"),
+    ("engine.core.dtypes:bool_", "bool"),
 )
 
 BOTH: tuple[tuple[str, str], ...] = (
@@ -61,6 +72,12 @@ BOTH: tuple[tuple[str, str], ...] = (
     ("dualgrad.extras.ops.affine:", "nn.log_poisson_loss nn.normalize_moments"),
     ("dualgrad.extras.ops.affine:local_response_normalization", "nn.lrn nn.local_response_normalization"),
 )
+SCATTERS: tuple[tuple[str, str], ...] = (
+    ("engine.ops.row_assignment:", "scatter_add scatter_div scatter_max scatter_min scatter_mul scatter_sub"),
+    ("engine.ops.row_assignment:", "scatter_update scatter_nd_add scatter_nd_sub scatter_nd_update"),
+)
+"""TensorFlow 1's assignments to rows of variables."""
+
 VERSION1: tuple[tuple[str, str], ...] = (
     ("dualgrad.extras.ops.compositions:", "confusion_matrix ensure_shape"),
     ("dualgrad.extras.ops.file_reading:", "read_file"),

@@ -8,6 +8,7 @@ from contextlib import AbstractContextManager, contextmanager
 from functools import partial
 from typing import TYPE_CHECKING, Any
 
+from dualgrad.frontend.namespace import lazily
 from engine.core.aval import Aval
 from engine.core.eager import EagerTensor
 from engine.core.kinds import nondifferentiable
@@ -20,6 +21,7 @@ from engine.runtime.errors import InvalidArgumentError
 from graph_api.contexts import WAIT_INSIDE, Contexts
 from graph_api.defaults import session_for, stacks
 from graph_api.graph_keys import GraphKeys
+from graph_api.lazy_names import EXTENSIONS as EXTENDED
 from graph_api.node_names import PLAIN_NAMES, check_name
 from graph_api.overrides import apply_overridden, checked_map
 from graph_api.tensor import Operation, Tensor
@@ -38,8 +40,8 @@ no_op = nondifferentiable(
 )
 
 
-EXTENSIONS: dict[str, Callable[..., Any]] = {}
-"""Functions that files add to graphs and savers, which do not know them; `graph_api` says where (`lazy_names.py`)."""
+EXTENSIONS: dict[str, Callable[..., Any]] = {name: lazily(where) for name, where in EXTENDED.items()}
+"""Functions that files add to graphs and savers, which do not know them."""
 
 
 class Graph(NotCopied, Contexts):

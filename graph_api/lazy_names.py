@@ -1,15 +1,14 @@
-"""Names that are loaded when a program first uses one of them: all that is not gradients, graphs and sessions.
+"""Names that are loaded when a program first uses one of them: all but the functions of `graph_api.names`.
 
 A row is ``(where, names)``. Where: ``"graph_api.saving:"`` if that module has it under the last part of each name,
 ``"graph_api.saving:load"`` for one thing under other names, ``"graph_api.legacy.layers"`` for a module that is a part
-of the API (with ``__all__``). So `import graph_api` costs what gradients cost, whatever else there is.
+of the API (with ``__all__``). So `import graph_api` loads tables of names and nothing else, whatever else there is.
 """
 
 from __future__ import annotations
 
 from dualgrad import lazy_names as common
 from dualgrad import platform as files
-from dualgrad.extras.sampled_losses import SAMPLERS
 
 _SPARSE = (
     *("add", "fill_empty_rows", "maximum", "minimum", "reduce_max", "reduce_max_sparse", "reduce_sum"),
@@ -17,6 +16,24 @@ _SPARSE = (
     *("segment_sum", "slice", "softmax", "transpose"),
 )
 """The names that TensorFlow 1 has as ``sparse_...`` besides."""
+
+_TRAIN = (
+    *("AdadeltaOptimizer", "AdagradDAOptimizer", "AdagradOptimizer", "AdamOptimizer", "ExponentialMovingAverage"),
+    *("FtrlOptimizer", "GradientDescentOptimizer", "MomentumOptimizer", "Optimizer", "ProximalAdagradOptimizer"),
+    *("ProximalGradientDescentOptimizer", "RMSPropOptimizer", "cosine_decay", "cosine_decay_restarts"),
+    *("create_global_step", "exponential_decay", "get_global_step", "get_or_create_global_step", "global_step"),
+    *("inverse_time_decay", "linear_cosine_decay", "natural_exp_decay", "piecewise_constant"),
+    *("piecewise_constant_decay", "polynomial_decay"),
+)
+"""Names that `graph_api.training` offers."""
+
+_LOSSES = (
+    *("Reduction", "absolute_difference", "add_loss", "compute_weighted_loss", "cosine_distance", "get_losses"),
+    *("get_regularization_loss", "get_regularization_losses", "get_total_loss", "hinge_loss", "huber_loss"),
+    *("log_loss", "mean_squared_error", "sigmoid_cross_entropy", "softmax_cross_entropy"),
+    "sparse_softmax_cross_entropy",
+)
+"""Names that `graph_api.loss_functions` offers."""
 
 EXTENSIONS = {
     "add_saver": "graph_api.graph_files.meta_graphs:with_saver",
@@ -27,6 +44,78 @@ EXTENSIONS = {
 """The functions that extend graphs and savers by files (`graph_api.graph.EXTENSIONS`)."""
 
 LATER: tuple[tuple[str, str], ...] = (
+    # ---- graphs, sessions, tensors
+    ("engine.aggregation:", "AggregationMethod"),
+    ("engine.core.nest", "nest"),
+    *common.DTYPES,
+    ("engine.core.unconnected:", "UnconnectedGradients"),
+    ("engine.gradient_tape:", "GradientTape"),
+    ("engine.ops.indexed_slices:", "IndexedSlices"),
+    ("engine.primitive:", "primitive"),
+    ("engine.runtime.errors", "errors"),
+    ("graph_api.convert:", "constant convert_to_tensor custom_gradient placeholder placeholder_with_default"),
+    ("graph_api.defaults:", "get_default_session"),
+    ("graph_api.flow:", "Assert Print assert_equal assert_greater assert_greater_equal assert_less assert_less_equal"),
+    ("graph_api.flow:", "group no_op py_func with_dependencies"),
+    ("graph_api.flow:tuple_", "tuple"),
+    ("graph_api.gradients:", "gradients"),
+    ("graph_api.graph:", "Graph add_to_collection add_to_collections control_dependencies device get_collection"),
+    ("graph_api.graph:", "get_collection_ref get_default_graph reset_default_graph"),
+    ("graph_api.graph_keys:", "GraphKeys"),
+    ("graph_api.modes:", "disable_eager_execution disable_v2_behavior enable_eager_execution executing_eagerly"),
+    ("graph_api.scopes:", "AUTO_REUSE VariableScope get_variable get_variable_scope name_scope variable_scope"),
+    ("graph_api.session:", "InteractiveSession Session"),
+    ("graph_api.tensor:GraphDimension", "Dimension"),
+    ("graph_api.tensor:GraphShape", "TensorShape"),
+    ("graph_api.tensor:", "Operation Tensor"),
+    ("graph_api.variable:", "Variable assign assign_add assign_sub local_variables local_variables_initializer"),
+    ("graph_api.variable:", "model_variables tables_initializer trainable_variables"),
+    # ---- random tensors
+    ("graph_api.sampling:uniform", "random_uniform random.uniform"),
+    ("graph_api.sampling:normal", "random_normal random.normal"),
+    ("graph_api.sampling:", "truncated_normal random.truncated_normal"),
+    ("graph_api.sampling:gamma", "random_gamma random.gamma"),
+    ("graph_api.sampling:poisson", "random_poisson random.poisson"),
+    ("graph_api.sampling:", "multinomial random.multinomial random.categorical"),
+    ("graph_api.sampling:shuffle", "random_shuffle random.shuffle"),
+    ("graph_api.sampling:", "set_random_seed random.set_random_seed nn.dropout"),
+    # ---- initial values
+    ("graph_api.initial_values:", "initializers.Initializer"),
+    ("graph_api.initial_values:zeros_initializer", "zeros_initializer initializers.zeros"),
+    ("graph_api.initial_values:ones_initializer", "ones_initializer initializers.ones"),
+    ("graph_api.initial_values:constant_initializer", "constant_initializer initializers.constant"),
+    ("graph_api.initial_values:identity_initializer", "initializers.identity"),
+    ("graph_api.initial_values:random_uniform_initializer", "random_uniform_initializer initializers.random_uniform"),
+    ("graph_api.initial_values:random_normal_initializer", "random_normal_initializer initializers.random_normal"),
+    (
+        "graph_api.initial_values:truncated_normal_initializer",
+        "truncated_normal_initializer initializers.truncated_normal",
+    ),
+    (
+        "graph_api.initial_values:variance_scaling_initializer",
+        "variance_scaling_initializer initializers.variance_scaling",
+    ),
+    ("graph_api.initial_values:glorot_uniform_initializer", "glorot_uniform_initializer initializers.glorot_uniform"),
+    ("graph_api.initial_values:glorot_normal_initializer", "glorot_normal_initializer initializers.glorot_normal"),
+    ("graph_api.initial_values:he_normal_initializer", "initializers.he_normal"),
+    ("graph_api.initial_values:he_uniform_initializer", "initializers.he_uniform"),
+    # ---- variables
+    (
+        "graph_api.variable:global_variables_initializer",
+        "global_variables_initializer initialize_all_variables initializers.global_variables",
+    ),
+    ("graph_api.variable:variables_initializer", "variables_initializer initialize_variables initializers.variables"),
+    ("graph_api.variable:global_variables", "global_variables all_variables"),
+    ("graph_api.variable:", "is_variable_initialized report_uninitialized_variables"),
+    *common.SCATTERS,
+    ("graph_api.overrides:", "RegisterGradient"),
+    # ---- control flow
+    ("graph_api.control:", "cond case switch_case while_loop"),
+    ("graph_api.scans:", "map_fn scan foldl foldr"),
+    ("graph_api.tensor_array:", "TensorArray"),
+    # ---- training
+    ("graph_api.training:", " ".join(f"train.{name}" for name in _TRAIN)),
+    ("graph_api.loss_functions:", " ".join(f"losses.{name}" for name in _LOSSES)),
     # ---- Jacobians, and what needs SciPy
     ("graph_api.jacobians:", "batch_jacobian hessian hessian_diag hessians hvp jacobian jacobian_plan jvp vjp"),
     ("graph_api.functions_for_scipy:", "for_ode for_scipy"),
@@ -165,7 +254,7 @@ LATER: tuple[tuple[str, str], ...] = (
     ("graph_api.legacy.contrib_metrics", "contrib.metrics"),
     ("graph_api.legacy.distributions", "distributions contrib.distributions"),
     ("graph_api.legacy.sampled_losses:", "nn.nce_loss nn.sampled_softmax_loss"),
-    ("graph_api.legacy.sampled_losses:", " ".join(f"nn.{n} random.{n}" for n in SAMPLERS.split())),
+    ("graph_api.legacy.sampled_losses:", " ".join(f"nn.{n} random.{n}" for n in common.SAMPLERS)),
     *files.VERSION1,
     *files.BOTH,
 )

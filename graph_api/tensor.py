@@ -8,6 +8,7 @@ import sys
 from collections.abc import Callable
 from typing import Any
 
+import engine.numpy_api.operators  # noqa: F401  (values get their operators)
 from engine.core.aval import Aval, compatible, format_shape, merge_shapes, normalize_shape
 from engine.core.op import Node, Op
 from engine.core.operands import Operand

@@ -6,34 +6,34 @@ TensorFlow 1's classes are here under their names; `keras` holds Keras's.
 import sys as _sys
 from typing import TYPE_CHECKING as _TYPE_CHECKING
 
-import engine.numpy_api.operators  # noqa: F401  (values get their operators)
+from dualgrad.frontend.namespace import FOUNDATION as _FOUNDATION
 from dualgrad.frontend.namespace import place_later as _place_later
-from optim import keras, schedules, transforms
-from optim.adadelta import AdadeltaOptimizer
-from optim.adagrad import AdagradOptimizer
-from optim.adam import AdamOptimizer
-from optim.averages import ExponentialMovingAverage
-from optim.clip import clip_by_average_norm, clip_by_global_norm, clip_by_norm, clip_by_value, global_norm
-from optim.dual_averaging import AdagradDAOptimizer
-from optim.ftrl import FtrlOptimizer
-from optim.gradient_descent import GradientDescentOptimizer
-from optim.momentum import MomentumOptimizer
-from optim.optimizer import Optimizer
-from optim.proximal import ProximalAdagradOptimizer, ProximalGradientDescentOptimizer
-from optim.rmsprop import RMSPropOptimizer
-from optim.schedules import (
-    cosine_decay,
-    cosine_decay_restarts,
-    exponential_decay,
-    inverse_time_decay,
-    linear_cosine_decay,
-    natural_exp_decay,
-    piecewise_constant,
-    polynomial_decay,
-)
 
 if _TYPE_CHECKING:
+    from optim import keras, schedules, transforms
+    from optim.adadelta import AdadeltaOptimizer
+    from optim.adagrad import AdagradOptimizer
+    from optim.adam import AdamOptimizer
+    from optim.averages import ExponentialMovingAverage
+    from optim.clip import clip_by_average_norm, clip_by_global_norm, clip_by_norm, clip_by_value, global_norm
+    from optim.dual_averaging import AdagradDAOptimizer
     from optim.external import ScipyOptimizerInterface, minimize
+    from optim.ftrl import FtrlOptimizer
+    from optim.gradient_descent import GradientDescentOptimizer
+    from optim.momentum import MomentumOptimizer
+    from optim.optimizer import Optimizer
+    from optim.proximal import ProximalAdagradOptimizer, ProximalGradientDescentOptimizer
+    from optim.rmsprop import RMSPropOptimizer
+    from optim.schedules import (
+        cosine_decay,
+        cosine_decay_restarts,
+        exponential_decay,
+        inverse_time_decay,
+        linear_cosine_decay,
+        natural_exp_decay,
+        piecewise_constant,
+        polynomial_decay,
+    )
 
 __all__ = [
     "AdadeltaOptimizer",
@@ -68,5 +68,31 @@ __all__ = [
     "transforms",
 ]
 
-# with these comes the planner of Jacobians
-_place_later(_sys.modules[__name__], (("optim.external:", "ScipyOptimizerInterface minimize"),))
+_NAMES = (
+    ("optim.keras", "keras"),
+    ("optim.schedules", "schedules"),
+    ("optim.transforms", "transforms"),
+    ("optim.adadelta:", "AdadeltaOptimizer"),
+    ("optim.adagrad:", "AdagradOptimizer"),
+    ("optim.adam:", "AdamOptimizer"),
+    ("optim.averages:", "ExponentialMovingAverage"),
+    ("optim.clip:", "clip_by_average_norm clip_by_global_norm clip_by_norm clip_by_value global_norm"),
+    ("optim.dual_averaging:", "AdagradDAOptimizer"),
+    ("optim.ftrl:", "FtrlOptimizer"),
+    ("optim.gradient_descent:", "GradientDescentOptimizer"),
+    ("optim.momentum:", "MomentumOptimizer"),
+    ("optim.optimizer:", "Optimizer"),
+    ("optim.proximal:", "ProximalAdagradOptimizer ProximalGradientDescentOptimizer"),
+    ("optim.rmsprop:", "RMSPropOptimizer"),
+    (
+        "optim.schedules:",
+        (
+            "cosine_decay cosine_decay_restarts exponential_decay inverse_time_decay linear_cosine_decay "
+            "natural_exp_decay piecewise_constant polynomial_decay"
+        ),
+    ),
+    ("optim.external:", "ScipyOptimizerInterface minimize"),
+)
+
+_FOUNDATION["optim"] = "engine.numpy_api.operators"
+_place_later(_sys.modules[__name__], _NAMES)

@@ -2,14 +2,14 @@
 
 from __future__ import annotations
 
-from typing import Any
+from dualgrad.frontend.rows import Later
 
-from optim import clip
+clip = Later("optim.clip")
 
-CLIPPING: tuple[tuple[Any, str], ...] = (
+CLIPPING: tuple[tuple[str, str], ...] = (
     (clip.clip_by_value, "clip_by_value"),
     (clip.clip_by_norm, "clip_by_norm"),
     (clip.clip_by_global_norm, "clip_by_global_norm"),
     (clip.global_norm, "linalg.global_norm"),
 )
-CLIPPING_VERSION1: tuple[tuple[Any, str], ...] = (*CLIPPING, (clip.clip_by_average_norm, "clip_by_average_norm"))
+CLIPPING_VERSION1: tuple[tuple[str, str], ...] = (*CLIPPING, (clip.clip_by_average_norm, "clip_by_average_norm"))

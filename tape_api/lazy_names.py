@@ -4,9 +4,48 @@ from __future__ import annotations
 
 from dualgrad import lazy_names as common
 from dualgrad import platform as files
-from dualgrad.extras.sampled_losses import SAMPLERS
 
 LATER: tuple[tuple[str, str], ...] = (
+    # ---- tensors, variables, tapes
+    ("engine.aggregation:", "AggregationMethod"),
+    ("engine.core.eager:EagerTensor", "Tensor"),
+    ("engine.core.nest", "nest"),
+    *common.DTYPES,
+    ("engine.core.dtypes:float16", "half dtypes.half"),
+    ("engine.core.dtypes:float64", "double dtypes.double"),
+    *[(where, " ".join(f"dtypes.{name}" for name in names.split())) for where, names in common.DTYPES],
+    ("engine.core.tensor_shape:", "TensorShape"),
+    ("engine.core.unconnected:", "UnconnectedGradients"),
+    ("engine.gradient_tape:", "GradientTape"),
+    ("engine.ops.indexed_slices:", "IndexedSlices"),
+    ("engine.primitive:", "primitive"),
+    ("engine.runtime.errors", "errors"),
+    ("dualgrad.extras.module:", "Module"),
+    ("dualgrad.frontend.eager_scopes:", "name_scope"),
+    ("tape_api.tensor:", "TensorSpec constant convert_to_tensor is_tensor"),
+    ("tape_api.tensor_array:", "TensorArray"),
+    ("tape_api.variable:", "Variable"),
+    ("tape_api.version1:", "assign assign_add assign_sub enable_eager_execution multinomial py_func random_normal"),
+    ("tape_api.version1:", "set_random_seed"),
+    ("tape_api.random:", "nn.dropout"),
+    # ---- functions, control flow
+    ("tape_api.function:", "function"),
+    ("tape_api.flow:", "case cond control_dependencies custom_gradient device executing_eagerly get_static_value"),
+    ("tape_api.flow:", "grad_pass_through group init_scope no_op numpy_function py_function switch_case"),
+    ("tape_api.loops:", "foldl foldr map_fn scan vectorized_map while_loop"),
+    ("tape_api.symbolic:", "gradients hessians"),
+    ("tape_api.functions_for_scipy:", "for_ode for_scipy"),
+    ("tape_api.printing:print_", "print"),
+    ("tape_api.debugging:", "ensure_shape"),
+    # ---- parts of Keras
+    ("tape_api.keras.initializers", "initializers"),
+    ("tape_api.keras.metrics", "metrics"),
+    ("tape_api.keras.optimizers", "optimizers"),
+    ("tape_api.keras.initializers:Constant", "constant_initializer"),
+    ("tape_api.keras.initializers:Ones", "ones_initializer"),
+    ("tape_api.keras.initializers:RandomNormal", "random_normal_initializer"),
+    ("tape_api.keras.initializers:RandomUniform", "random_uniform_initializer"),
+    ("tape_api.keras.initializers:Zeros", "zeros_initializer"),
     # ---- parts of the API that are modules here
     ("tape_api.debugging", "debugging"),
     ("tape_api.keras", "keras"),
@@ -16,11 +55,7 @@ LATER: tuple[tuple[str, str], ...] = (
     ("tape_api.autodiff", "autodiff"),
     ("tape_api.recompute:", "recompute_grad"),
     ("tape_api.distribute", "distribute"),
-    # ---- why there is no gradient
-    ("engine.explain:", "explain"),
-    ("engine.explain.check_numerics:", "debugging.enable_check_numerics debugging.disable_check_numerics"),
-    # ---- saving, summaries, records, files
-    ("tape_api.summary", "summary"),
+    # ---- in modules of these
     ("tape_api.checkpoint:", "train.Checkpoint train.CheckpointManager"),
     ("dualgrad.files.checkpoints:", "train.list_variables train.load_variable train.load_checkpoint"),
     ("dualgrad.files.checkpoints:latest", "train.latest_checkpoint"),
@@ -29,8 +64,15 @@ LATER: tuple[tuple[str, str], ...] = (
     ("dualgrad.files.checkpoints:CheckpointReader", "train.CheckpointReader train.NewCheckpointReader"),
     ("dualgrad.files.protos:", "train.Example train.Features train.Feature train.FeatureList train.FeatureLists"),
     ("dualgrad.files.protos:", "train.BytesList train.FloatList train.Int64List train.SequenceExample"),
-    ("dualgrad.files.records:RecordWriter", "io.TFRecordWriter"),
+    ("dualgrad.files.events:", "train.summary_iterator"),
     ("tape_api.saver:", "train.Saver"),
+    ("engine.explain.check_numerics:", "debugging.enable_check_numerics debugging.disable_check_numerics"),
+    ("tape_api.sampled_losses:", " ".join(f"random.{n}" for n in common.SAMPLERS)),
+    # ---- why there is no gradient
+    ("engine.explain:", "explain"),
+    # ---- saving, summaries, records, files
+    ("tape_api.summary", "summary"),
+    ("dualgrad.files.records:RecordWriter", "io.TFRecordWriter"),
     # ---- data
     ("tape_api.data", "data"),
     # ---- sparse tensors
@@ -39,13 +81,21 @@ LATER: tuple[tuple[str, str], ...] = (
     ("tape_api.sparse:", "nn.embedding_lookup_sparse nn.safe_embedding_lookup_sparse"),
     ("tape_api.string_parts:", "strings.split strings.bytes_split"),
     ("tape_api.ctc:", "nn.ctc_loss nn.ctc_greedy_decoder nn.ctc_beam_search_decoder edit_distance"),
-    # ---- keras
     # ---- images, sparse tensors, strings, logging, files
     *common.BOTH,
     *common.VERSION2,
     *files.BOTH,
-    ("dualgrad.files.events:", "compat.v1.train.summary_iterator"),
-    ("dualgrad.files.protos:", "compat.v1.Summary compat.v1.Event compat.v1.HistogramProto"),
     ("tape_api.sampled_losses:", "nn.nce_loss nn.sampled_softmax_loss"),
-    ("tape_api.sampled_losses:", " ".join(f"random.{n}" for n in SAMPLERS.split())),
 )
+
+VERSION1: tuple[tuple[str, str], ...] = (
+    ("tape_api.version1:", "assign assign_add assign_sub disable_eager_execution disable_v2_behavior"),
+    ("tape_api.version1:", "enable_eager_execution enable_resource_variables enable_v2_behavior enable_v2_tensorshape"),
+    ("tape_api.version1:", "multinomial py_func random_gamma random_normal random_poisson random_shuffle"),
+    ("tape_api.version1:", "random_uniform set_random_seed truncated_normal"),
+    ("dualgrad.frontend.eager_scopes:old_name_scope", "name_scope"),
+    *common.SCATTERS,
+    ("dualgrad.files.protos:", "Summary Event HistogramProto"),
+    *files.VERSION1,
+)
+"""Names that ``tf.compat.v1`` has besides the functions of TensorFlow 1's table; for the rest it has today's names."""

@@ -1,26 +1,21 @@
-"""The functions of the tape API, made from the table in `tape_api.names`.
-
-`root` holds what TensorFlow has at the top level; its attributes ``math``, ``nn``, ... hold the rest. The package
-`tape_api` re-exports all of it; modules of this package that need the functions (layers, losses) take them from `root`.
-`version1` holds the same under TensorFlow 1's names and with its arguments, for ``tf.compat.v1``.
-"""
+"""How a function of the engine's becomes one of the tape API (`dualgrad.frontend.namespace.FOUNDATION`)."""
 
 from __future__ import annotations
 
 import functools
+import sys
 from collections.abc import Callable
 from typing import Any
 
-from dualgrad.frontend import version1 as engine_version1
 from dualgrad.frontend.legacy import lift_row
-from dualgrad.frontend.namespace import LIFT, build
 from engine.core.eager import EagerTensor
 from engine.core.op import Op
 from engine.core.operands import Results
 from engine.core.value import Value, as_array
-from optim.clip_names import CLIPPING_VERSION1
-from tape_api.names import TABLE
 from tape_api.tensor import finish
+
+root: Any = sys.modules["tape_api"]
+"""The functions as users have them, for modules of this package."""
 
 
 def _mixed(op: Op, slow: Callable[..., Any], args: tuple[Any, ...]) -> Results:
@@ -57,10 +52,3 @@ def public(row: Any, name: str) -> Callable[..., Any]:
     lifted = lift_row(row, finish, name, wrap=EagerTensor, finished=EagerTensor)
     shortened = hasattr(lifted, "__shortcut__")
     return quick(row, lifted) if isinstance(row, Op) and not row.multi and not shortened else lifted
-
-
-LIFT["tape_api"] = public
-
-
-root: Any = build("tape_api", TABLE, public)
-version1: Any = build("tape_api.compat.v1", engine_version1.table(*CLIPPING_VERSION1), public)

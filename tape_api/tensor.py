@@ -7,6 +7,7 @@ from typing import Any
 
 import numpy as np
 
+import engine.numpy_api.operators  # noqa: F401  (values get their operators)
 from engine.core.aval import format_shape, normalize_shape
 from engine.core.dtypes import ANY, DType, as_dtype, float32
 from engine.core.eager import EagerTensor, wrap

@@ -6,37 +6,13 @@ TensorFlow 2's.
 
 from __future__ import annotations
 
-from types import ModuleType
 from typing import Any
 
-from dualgrad.frontend.eager_scopes import old_name_scope as name_scope
-from dualgrad.frontend.namespace import offer
 from engine.core.operands import Operand, Operation
 from engine.core.value import Value
-from engine.ops.row_assignment import (
-    scatter_add,
-    scatter_div,
-    scatter_max,
-    scatter_min,
-    scatter_mul,
-    scatter_nd_add,
-    scatter_nd_sub,
-    scatter_nd_update,
-    scatter_sub,
-    scatter_update,
-)
 from tape_api import random
 from tape_api.flow import numpy_function
 from tape_api.variable import Variable
-
-__all__ = [
-    "assign", "assign_add", "assign_sub", "disable_eager_execution", "disable_v2_behavior", "enable_eager_execution",
-    "enable_resource_variables", "enable_v2_behavior", "enable_v2_tensorshape", "multinomial", "name_scope", "py_func",
-    "random_gamma", "random_normal", "random_poisson", "random_shuffle", "random_uniform", "scatter_add", "scatter_div",
-    "scatter_max", "scatter_min", "scatter_mul", "scatter_nd_add", "scatter_nd_sub", "scatter_nd_update", "scatter_sub",
-    "scatter_update", "set_random_seed", "truncated_normal",
-]  # fmt: skip
-
 
 random_gamma = random.gamma
 random_normal = random.normal
@@ -51,22 +27,6 @@ py_func = numpy_function
 def multinomial(logits: Any, num_samples: Any, seed: Any = None, name: Any = None, output_dtype: Any = None) -> Operand:
     """``tf.random.categorical`` with another order of arguments."""
     return random.categorical(logits, num_samples, output_dtype, seed)
-
-
-def complete(tree: ModuleType, today: ModuleType) -> None:
-    """Add the names of today that a tree of TensorFlow 1's names lacks, in the namespaces that both have too."""
-    for name in dir(today):
-        if name.startswith("_"):
-            continue
-        if name not in vars(today):
-            waiting = offer(tree, "tape_api.compat.v1")
-            if name not in vars(tree):
-                waiting.setdefault(name, vars(today)["__waiting__"][name])
-            continue
-        value = vars(today)[name]
-        mine = vars(tree).setdefault(name, value)
-        if mine is not value and isinstance(mine, ModuleType) and isinstance(value, ModuleType):
-            complete(mine, value)
 
 
 def enable_eager_execution(config: Any = None, device_policy: Any = None, execution_mode: Any = None) -> None:

@@ -180,11 +180,11 @@ def native(front_end: ModuleType, in_table: Container[str]) -> list[tuple[list[s
 
 def reachable(module: ModuleType, prefix: str = "") -> Iterator[tuple[str, Any]]:
     """What a module offers, and the namespaces in it; not what it imports for its own use."""
-    for waiting in [*vars(module).get("__waiting__", ())]:
+    for waiting in dir(module) if "__waiting__" in vars(module) else ():
         getattr(module, waiting)  # loads it
-    offers_all = not prefix or hasattr(module, "__all__")
+    offers_all = not prefix or "__all__" in vars(module)
     offered = vars(module) if offers_all else defined(module)
-    chosen = getattr(module, "__all__", offered)
+    chosen = vars(module).get("__all__", offered)
     for name, value in [*offered.items()]:
         is_ours = callable(value) and value.__module__.partition(".")[0] in PACKAGES
         if is_ours and not name.startswith("_") and name in chosen and name not in HELPERS:

@@ -174,7 +174,7 @@ def test_public_functions_say_what_they_do(front_end: str) -> None:
     module = __import__(front_end)
     silent = [
         name
-        for name, value in vars(module).items()
+        for name, value in [(name, getattr(module, name)) for name in dir(module)]
         if not name.startswith("_") and (inspect.isroutine(value) or inspect.isclass(value)) and not value.__doc__
     ]
     assert silent == []

@@ -64,12 +64,148 @@ print(type(y).__name__, "%.4f" % tape.gradient(y, x).numpy()[0])
 
 
 @pytest.mark.parametrize("front_end", ["graph_api", "tape_api"])
-def test_no_name_that_is_loaded_later_is_that_of_a_module(front_end: str) -> None:
-    # importing such a module would put it in the place of the name
+def test_importing_a_front_end_loads_tables_and_nothing_else(front_end: str) -> None:
+    program = f"""
+import sys
+before = set(sys.modules)
+import {front_end}
+loaded = {{m for m in set(sys.modules) - before if "__file__" in vars(sys.modules[m])}}
+found = {{m for m in loaded if m.partition(".")[0] in {("numpy", "scipy", *FOUR)}}}
+print(*found)
+"""
+    tables = {"dualgrad.lazy_names", "dualgrad.platform", "optim.clip_names", *_of("dualgrad.frontend", _TABLES)}
+    assert set(said(program).split()) - {*PACKAGES, front_end} <= tables | set(
+        _of(front_end, "compat.v1 lazy_names names")
+    )
+
+
+FOUR = ("engine", "dualgrad", "optim", "graph_api", "tape_api")
+PACKAGES = ("dualgrad", "dualgrad.frontend", "optim")
+_TABLES = "common_names namespace rows version1 version1_images"
+
+
+def _of(package: str, names: str) -> list[str]:
+    return [f"{package}.{name}" for name in names.split()]
+
+
+ROOMS = (
+    *("scipy", "unittest", "socket", "http", "logging", "dualgrad.keras.layers", "dualgrad.keras.losses"),
+    *("dualgrad.data", "dualgrad.extras.ops.images", "dualgrad.files.checkpoints", "dualgrad.migrate"),
+    *("engine.explain.diagnose", "engine.jacobian.planning"),
+)
+"""What training does not need."""
+
+
+@pytest.mark.parametrize(
+    "program",
+    [
+        """
+import tape_api as tf
+v = tf.Variable([1.0])
+with tf.GradientTape() as tape:
+    loss = tf.reduce_sum(tf.nn.relu(v * v))
+assert tape.gradient(loss, v).numpy() == [2.0]
+""",
+        """
+import graph_api as tf
+x = tf.placeholder(tf.float32, [None])
+v = tf.get_variable("v", [1], initializer=tf.ones_initializer())
+train = tf.train.AdamOptimizer().minimize(tf.reduce_sum(v * x))
+with tf.Session() as sess:
+    sess.run(tf.global_variables_initializer())
+    sess.run(train, {x: [2.0]})
+""",
+    ],
+    ids=["tape", "graph"],
+)
+def test_training_loads_no_room_that_it_does_not_need(program: str) -> None:
+    shown = f"import sys\nprint(*[m for m in {ROOMS} if m in sys.modules])"
+    assert said(program + shown) == ""
+
+
+@pytest.mark.parametrize("front_end", ["graph_api", "tape_api"])
+def test_every_name_is_where_its_table_says(front_end: str) -> None:
+    program = f"""
+import types
+import {front_end} as tf
+
+def broken(part, seen):
+    for name in dir(part):
+        if not name.startswith("__"):
+            try:
+                value = getattr(part, name)
+            except Exception as error:
+                yield part.__name__, name, error
+            inside = vars(value).get("__waiting__") if isinstance(value, types.ModuleType) else None
+            if inside is not None and id(value) not in seen:
+                seen.add(id(value))
+                yield from broken(value, seen)
+
+print(*broken(tf, {{id(tf)}}))
+"""
+    assert said(program) == ""
+
+
+@pytest.mark.parametrize("front_end", ["graph_api", "tape_api"])
+def test_importing_a_module_takes_no_name(front_end: str) -> None:
+    # a module may have the name of a function: `graph_api.gradients`
     package = importlib.import_module(front_end)
-    modules = {module.name for module in pkgutil.iter_modules(package.__path__)}
-    rows = importlib.import_module(f"{front_end}.lazy_names").LATER
-    assert [n for where, names in rows if ":" in where for n in names.split() if n in modules] == []
+    modules = sorted(module.name for module in pkgutil.iter_modules(package.__path__))
+    program = f"""
+import importlib, types
+import {front_end} as tf
+for module in {modules}:
+    importlib.import_module("{front_end}." + module)
+for name, waiting in vars(tf)["__waiting__"].items():
+    if not waiting.is_module and isinstance(getattr(tf, name), types.ModuleType):
+        print(name)
+"""
+    assert {"gradients", "function"} & set(modules)
+    assert said(program) == ""
+
+
+def test_a_part_that_is_imported_directly_has_all_its_names() -> None:
+    program = """
+import tape_api.keras, tape_api.train
+import tape_api as tf
+print(tf.train.Checkpoint.__name__, tape_api.train.list_variables.__name__)
+try:
+    tape_api.keras.Sequental
+except AttributeError as error:
+    print("has no such name" in str(error))
+"""
+    assert said(program) == "Checkpoint list_variables\nTrue"
+
+
+@pytest.mark.parametrize("front_end", ["graph_api", "tape_api"])
+def test_star_imports_have_the_names_that_wait(front_end: str) -> None:
+    program = f"""
+from {front_end} import *
+import builtins
+builtins.print(reduce_sum.__name__, nn.relu.__name__, gradients.__name__, explain.__name__, "library" in globals())
+"""
+    assert said(program) == "reduce_sum relu gradients explain False"
+
+
+def test_a_function_is_the_same_under_all_its_names_and_in_all_threads() -> None:
+    program = """
+import threading
+import tape_api as tf
+found, start = [], threading.Barrier(8)
+
+def look(names):
+    start.wait()
+    found.extend(id(eval(name)) for name in names)
+
+names = ["tf.sigmoid", "tf.math.sigmoid", "tf.nn.sigmoid", "tf.compat.v1.sigmoid"]
+threads = [threading.Thread(target=look, args=(names[i % 4:] + names[:i % 4],)) for i in range(8)]
+for thread in threads:
+    thread.start()
+for thread in threads:
+    thread.join()
+print(len(found), len(set(found)))
+"""
+    assert said(program) == "32 1"
 
 
 def test_the_package_of_the_command_hands_on_both_front_ends_on_first_use() -> None:

@@ -189,6 +189,3 @@ def _losses(tf: Any, sampler: Callable[..., Any], by_default: str) -> dict[str, 
         return tf.nn.softmax_cross_entropy_with_logits(labels=tf.stop_gradient(truth), logits=logits)
 
     return {"nce_loss": nce_loss, "sampled_softmax_loss": sampled_softmax_loss}
-
-
-SAMPLERS = "log_uniform_candidate_sampler uniform_candidate_sampler fixed_unigram_candidate_sampler"

@@ -4,21 +4,13 @@ from __future__ import annotations
 
 import functools
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass, field
 from typing import Any
 
+from dualgrad.frontend.rows import Old
 from engine.core.operands import Results
 from engine.ops.lift import Wrap, lift
 
-
-@dataclass(frozen=True)
-class Old:
-    """An engine function with other arguments, which `legacy` describes, in a row of a table of names."""
-
-    function: Callable[..., Any]
-    renames: Mapping[str, str] = field(default_factory=dict)
-    order: tuple[str, ...] | None = None
-    ignored: tuple[str, ...] = ()
+__all__ = ["Old", "legacy", "lift_row"]
 
 
 def legacy(

@@ -1,36 +1,80 @@
-"""Trees of names: from a front end's table to the modules that users see.
+"""Trees of names: from a front end's tables to the modules that users see.
 
-A table has one row per function: the function (or op), and all its names below ``tf.`` (``"abs math.abs"``). A table of
-what is loaded when it is first used has, in place of the function, where it is: ``"graph_api.saving:Saver"``.
+A row of a table says where something is, and all its names below ``tf.``: ``("engine.ops.trig:sin", "sin math.sin")``
+(`dualgrad.frontend.rows`). It is loaded when one of its names is first used, and is the same object under all of them.
 """
 
 from __future__ import annotations
 
-import importlib
+import functools
 import sys
 from collections.abc import Callable, Iterable, Mapping
-from types import ModuleType
-from typing import Any
+from types import FunctionType, ModuleType
+from typing import Any, NamedTuple
 
-from dualgrad.frontend.absent import reason
-from dualgrad.frontend.bound import as_offered
+from dualgrad.frontend.rows import found, loaded
 
 OPS = ("engine.ops.", "dualgrad.extras.ops.")
-"""Where modules of ops are: `lift` makes public functions of what these hold."""
+"""Where modules of ops are: `lift` makes public functions of the ops in these, and of functions made of ops."""
 
-LIFT: dict[str, Callable[[Any, str], Any]] = {}
-"""By front end, what makes a public function of one of the engine's, as `build` is told: ``public(function, name)``."""
+FOUNDATION: dict[str, str] = {}
+"""By front end, the module that is loaded before anything else of it.
+
+If functions of the engine's are to be among its names, this module has ``public(function, name)``, which makes one.
+"""
+
+
+class Waiting(NamedTuple):
+    """Something that waits under a name: a row, the first of its names, and whether it is of a table of functions to lift."""
+
+    what: Any
+    first: str
+    lifted: bool
+
+    @property
+    def is_module(self) -> bool:
+        """Whether it is a module, which is a part of the API."""
+        return isinstance(self.what, str) and ":" not in self.what
+
+
+_INSIDE: dict[str, dict[str, Waiting]] = {}
+"""Names that wait in modules that are not loaded yet, by their path."""
+_MADE: dict[tuple[str, Any, str], Any] = {}
+"""Public functions by front end, row and first name."""
 
 
 def lazily(where: str) -> Callable[..., Any]:
     """A function that is loaded when it is first called, from ``"module:name"``."""
-    module, _, name = where.partition(":")
-    return lambda *args, **kwargs: getattr(importlib.import_module(module), name)(*args, **kwargs)
+    return lambda *args, **kwargs: found(where)(*args, **kwargs)
+
+
+def _load(front_end: str, waiting: Waiting) -> Any:
+    foundation: Any = found(FOUNDATION[front_end]) if front_end in FOUNDATION else None
+    what = waiting.what
+    key = (front_end, what, waiting.first)
+    if key in _MADE:
+        return _MADE[key]
+    value = loaded(what)
+    if waiting.lifted or (what.startswith(OPS) and _is_operation(value)):
+        # of two threads that come here at once, the later one takes what the first one made
+        return _MADE.setdefault(key, foundation.public(value, waiting.first))
+    if what.startswith("dualgrad.") and not waiting.is_module:
+        from dualgrad.frontend.bound import as_offered
+
+        return as_offered(value, front_end)
+    return value
+
+
+def _is_operation(value: Any) -> bool:
+    """Whether it is an op, or a function that says which of its arguments are tensors."""
+    return hasattr(value, "__operands__") or not isinstance(value, (type, FunctionType, ModuleType))
 
 
 def missing(module: ModuleType, path: str, name: str) -> AttributeError:
     """The error for a name that is not here: what to use instead, or why it is out of scope."""
     front_end, _, inner = path.partition(".")
+    from dualgrad.frontend.absent import reason
+
     why = reason(f"{inner}.{name}".lstrip(".")) or f"dualgrad's {front_end} has no such name (yet)"
     # with these two Python itself proposes the name that was meant
     return AttributeError(f"module '{path}' has no attribute '{name}': {why}", name=name, obj=module)
@@ -38,19 +82,32 @@ def missing(module: ModuleType, path: str, name: str) -> AttributeError:
 
 def listing(module: ModuleType) -> list[str]:
     """The names that ``dir`` shows of a front end or a part of it, loaded or not; not the modules it is made of."""
-    waiting: dict[str, str] = vars(module).get("__waiting__", {})
-    if "__all__" in vars(module):
-        return sorted({*vars(module)["__all__"], *waiting})
+    content = vars(module)
+    waiting = {*content.get("__waiting__", ()), *_names_beside(content.get("__beside__", ""))}
+    if "__all__" in content:
+        return sorted({*content["__all__"], *waiting})
 
     def is_part(name: str, value: Any) -> bool:
-        return hasattr(value, "__file__") and value.__name__ == f"{module.__name__}.{name}"
+        is_source = isinstance(value, ModuleType) and "__file__" in vars(value)
+        return is_source and value.__name__ == f"{module.__name__}.{name}"
 
-    hidden = {name for name, value in vars(module).items() if name not in waiting and is_part(name, value)}
-    hidden |= {name for name in vars(module) if name.startswith("_") and not name.startswith("__")}
-    return sorted({*vars(module), *waiting} - hidden - {"__getattr__", "__dir__", "__waiting__"})
+    hidden = {name for name, value in content.items() if name not in waiting and is_part(name, value)}
+    hidden |= {name for name in content if name.startswith("_") and not name.startswith("__")}
+    return sorted({*content, *waiting} - hidden - {"__getattr__", "__dir__", "__waiting__", "__beside__"})
 
 
-def offer(module: ModuleType, path: str) -> dict[str, str]:
+def _beside(path: str) -> Any:
+    """The namespace of that path; None if there is none."""
+    name, *parts = path.split(".")
+    return functools.reduce(lambda here, part: getattr(here, part, None), parts, sys.modules.get(name))
+
+
+def _names_beside(path: str) -> list[str]:
+    there = _beside(path) if path else None
+    return [] if there is None else [name for name in listing(there) if not name.startswith("_")]
+
+
+def offer(module: ModuleType, path: str, beside: str = "") -> dict[str, Waiting]:
     """Let a module load what waits there when it is first used, and say of every other name that it is missing.
 
     Parameters
@@ -58,63 +115,87 @@ def offer(module: ModuleType, path: str) -> dict[str, str]:
     module : module
     path : str
         Its name for users: ``"graph_api.train"``.
+    beside : str
+        Path of a namespace that has what is missing in this one.
 
     Returns
     -------
-    dict of str to str
-        What waits, by name: ``"module"``, or ``"module:name"``. It may be added to.
+    dict of str to Waiting
+        What waits, by name. It may be added to.
     """
     content = vars(module)
     if "__waiting__" in content:
         return content["__waiting__"]
-    waiting: dict[str, str] = {}
+    waiting = _INSIDE.pop(path, {})
+    front_end = path.partition(".")[0]
 
     def getattr_(name: str) -> Any:
-        if name not in waiting:
-            raise missing(module, path, name)
-        where, _, attribute = waiting[name].partition(":")
-        value: Any = importlib.import_module(where)
-        if attribute:
-            value = getattr(value, attribute)
-            front_end = path.partition(".")[0]
-            if where.startswith(OPS):
-                value = LIFT[front_end](value, f"{path}.{name}".partition(".")[2])
-            elif where.startswith("dualgrad."):
-                value = as_offered(value, front_end)
+        if name in waiting:
+            value = _load(front_end, waiting[name])
+            if isinstance(value, ModuleType) and not value.__name__.startswith("engine."):
+                offer(value, f"{path}.{name}")
+        elif name == "__all__":
+            # `from ... import *` asks for it: all names, those that wait too
+            return [n for n in listing(module) if not n.startswith("_")]
+        elif not name.startswith("_") and name in _names_beside(beside):
+            value = getattr(_beside(beside), name)
         else:
-            offer(value, f"{path}.{name}")
+            raise missing(module, path, name)
         content[name] = value
         return value
 
     content.setdefault("__getattr__", getattr_)
     content.setdefault("__dir__", lambda: listing(module))
     content["__waiting__"] = waiting
+    content["__beside__"] = beside
     return waiting
 
 
-def namespace(path: str) -> ModuleType:
-    """An empty module of the given full name, which can be imported too."""
+class Named(ModuleType):
+    """A front end, whose names are what its tables say: importing a module of it takes no name from a function.
+
+    ``import graph_api.gradients`` would put the module in the place of the function of that name. A module that is a
+    part of the API is put there, and says what is missing in it (`offer`).
+    """
+
+    def __setattr__(self, name: str, value: Any) -> None:
+        waiting = vars(self).get("__waiting__", {}).get(name)
+        if waiting is not None and isinstance(value, ModuleType):
+            if not waiting.is_module:
+                return
+            offer(value, f"{self.__name__}.{name}")
+        super().__setattr__(name, value)
+
+
+def namespace(path: str, beside: str = "") -> ModuleType:
+    """An empty module of the given full name, which can be imported too; see `offer`."""
     module = ModuleType(path, f"The part `{path.partition('.')[2]}` of TensorFlow's API.")
-    offer(module, path)
+    offer(module, path, beside)
     sys.modules[path] = module
     return module
 
 
 def _above(root: Any, path: str) -> tuple[Any, str]:
-    """The namespace that a name belongs to, made if need be, and the last part of the name."""
+    """The namespace that a name belongs to, made if need be, and the last part of the name.
+
+    Of a module that waits itself, the path.
+    """
+    offer(root, root.__name__)
     *parents, name = path.split(".")
     here, so_far = root, root.__name__
     for parent in parents:
         so_far = f"{so_far}.{parent}"
+        if parent in vars(here)["__waiting__"]:
+            return so_far, name
         if parent not in vars(here):
-            setattr(here, parent, namespace(so_far))
+            beside = vars(here)["__beside__"]
+            setattr(here, parent, namespace(so_far, beside and f"{beside}.{parent}"))
         here = vars(here)[parent]
-        offer(here, so_far)
     return here, name
 
 
 def place(root: Any, path: str, value: Any) -> None:
-    """Make `value` known as `path` (``"math.abs"``), making the namespaces on the way.
+    """Make `value` known as `path` (``"compat.v1"``), making the namespaces on the way.
 
     Raises
     ------
@@ -127,7 +208,7 @@ def place(root: Any, path: str, value: Any) -> None:
     setattr(here, name, value)
 
 
-def place_later(root: Any, table: Iterable[tuple[str, str]]) -> None:
+def place_later(root: Any, table: Iterable[tuple[Any, str]], lifted: bool = False) -> None:
     """Make names known whose modules are loaded when one of them is first used.
 
     Parameters
@@ -135,46 +216,29 @@ def place_later(root: Any, table: Iterable[tuple[str, str]]) -> None:
     root : module
     table : iterable of (where, names)
         Where: ``"module:name"``; ``"module:"`` if the module has it under the last part of each name; ``"module"`` for
-        the module itself, of which ``__all__`` is shown. What is in a module of ``engine.ops`` becomes a public
-        function by `LIFT`; a function of ``dualgrad.frontend`` is bound to the front end (`dualgrad.frontend.bound`).
+        the module itself, of which ``__all__`` is shown. An op in a module of `OPS`, or a function there that declares
+        its operands, becomes a public function (`FOUNDATION`); a function of ``dualgrad`` whose first parameter is the
+        front end is bound to it (`dualgrad.frontend.bound`).
+    lifted : bool
+        Whether everything in the table becomes public functions; then `Old` rows may be in it.
 
     Raises
     ------
     ValueError
         If a name is taken.
     """
-    offer(root, root.__name__)
-    for where, names in table:
-        for path in names.split():
+    for what, names in table:
+        paths = names.split()
+        by_last = isinstance(what, str) and what.endswith(":")
+        first: dict[str, str] = {}
+        for path in paths:
             here, name = _above(root, path)
-            loaded = vars(here).get(name)
-            taken = loaded is not None and loaded is not sys.modules.get(where)
-            if name in vars(here)["__waiting__"] or taken:
+            content = {"__waiting__": _INSIDE.setdefault(here, {})} if isinstance(here, str) else vars(here)
+            waiting = content["__waiting__"]
+            if name in content or name in waiting:
                 raise ValueError(f"the name {path} is in the table twice")
-            vars(here)["__waiting__"][name] = f"{where}{name}" if where.endswith(":") else where
-            if loaded is not None:
-                offer(loaded, f"{root.__name__}.{path}")
-
-
-def build(
-    front_end: str, table: Iterable[tuple[Any, str]], public: Callable[[Any, str], Callable[..., Any]]
-) -> ModuleType:
-    """All functions of a table, in a tree of namespaces.
-
-    Parameters
-    ----------
-    front_end : str
-        Name of the package.
-    table : iterable of (function, names)
-    public : callable
-        ``public(function, name)`` makes the function that users call.
-    """
-    root = ModuleType(front_end)
-    for function, names in table:
-        value = public(function, names.split()[0])
-        for path in names.split():
-            place(root, path, value)
-    return root
+            known = first.setdefault(name, path) if by_last else paths[0]
+            waiting[name] = Waiting(f"{what}{name}" if by_last else what, known, lifted)
 
 
 def with_aliases(table: Iterable[tuple[Any, str]], aliases: Mapping[str, str]) -> tuple[tuple[Any, str], ...]:

@@ -7,33 +7,28 @@ of them, `tape_api` has them as ``tf.compat.v1``.
 
 from __future__ import annotations
 
-from collections.abc import Callable
 from typing import Any
 
 from dualgrad.frontend import common_names, version1_images
-from dualgrad.frontend.legacy import Old
 from dualgrad.frontend.namespace import moved, with_aliases
-from engine.core.dtypes import DType, complex64, complex128, float32, float64, int32, int64
-from engine.core.operands import Operand, operands
-from engine.core.value import dtype_of, shape_of
-from engine.ops import (
-    arithmetic,
-    compare,
-    cross_entropy,
-    extrema,
-    filling,
-    gather,
-    joining,
-    layers,
-    nn,
-    partition,
-    random,
-    rearrange,
-    reduce,
-    shape,
-    slicing,
-    stats,
-)  # fmt: skip
+from dualgrad.frontend.rows import Later, Old, Table
+
+version1_functions = Later("dualgrad.frontend.version1_functions")
+compare = Later("engine.ops.compare")
+cross_entropy = Later("engine.ops.cross_entropy")
+extrema = Later("engine.ops.extrema")
+filling = Later("engine.ops.filling")
+gather = Later("engine.ops.gather")
+joining = Later("engine.ops.joining")
+layers = Later("engine.ops.layers")
+nn = Later("engine.ops.nn")
+partition = Later("engine.ops.partition")
+random = Later("engine.ops.random")
+rearrange = Later("engine.ops.rearrange")
+reduce = Later("engine.ops.reduce")
+shape = Later("engine.ops.shape")
+slicing = Later("engine.ops.slicing")
+stats = Later("engine.ops.stats")
 
 _KEEP = {"keep_dims": "keepdims", "reduction_indices": "axis"}
 _ARG = ("input", "axis", "name", "dimension", "output_type")
@@ -42,60 +37,21 @@ _NORM = ("tensor", "ord", "axis", "keepdims", "name", "keep_dims")
 _NAMED = ("_sentinel", "labels", "logits", "name")
 
 
-@operands("labels", "logits")
-def _softmax_cross_entropy_with_logits(labels: Any, logits: Any, axis: Any = -1) -> Operand:
-    """As in `engine.ops.cross_entropy`, but the labels count as constants (TensorFlow 1)."""
-    return cross_entropy.softmax_cross_entropy_with_logits(shape.stop_gradient(labels), logits, axis)
-
-
-@operands("x", "y", alone=("condition",))
-def _where(condition: Any, x: Any = None, y: Any = None) -> Operand:
-    """As `engine.ops.compare.where`, but a vector condition beside higher ranks chooses rows, as in TensorFlow 1."""
-    ranks = [shape_of(v) for v in (condition, x) if v is not None]
-    if len(ranks) == 2 and None not in ranks and len(ranks[0] or ()) == 1 < len(ranks[1] or ()):
-        condition = shape.reshape(condition, [-1] + [1] * (len(ranks[1] or ()) - 1))
-    return compare.where(condition, x, y)
-
-
-@operands("*params", alone=("ids",))
-def _embedding_lookup(params: Any, ids: Any, max_norm: Any = None, partition_strategy: str = "mod") -> Operand:
-    """As in `engine.ops.layers`, but the rows of several `params` are dealt out to them by default."""
-    return layers.embedding_lookup(params, ids, max_norm, partition_strategy)
-
-
-@operands("x", "y")
-def _div(x: Any, y: Any) -> Operand:
-    """The quotient as Python 2 has it: of integers the floor."""
-    whole = all(dtype_of(v).is_integer for v in (x, y))
-    return arithmetic.floordiv(x, y) if whole else arithmetic.truediv(x, y)
-
-
-def _casting(target: DType) -> Callable[..., Any]:
-    """TensorFlow 1's ``to_float`` and its like."""
-
-    @operands("x")
-    def to_dtype(x: Any) -> Operand:
-        return compare.cast(x, target)
-
-    to_dtype.__doc__ = f"`x` cast to {target.name}."
-    return to_dtype
-
-
-def _reduction(function: Callable[..., Any]) -> Old:
+def _reduction(function: Any) -> Old:
     return Old(function, _KEEP, ("input_tensor", "axis", "keepdims", "name", "reduction_indices", "keep_dims"))
 
 
 _OWN: tuple[tuple[Any, str], ...] = (
     # ---- comparisons, logic, choice, casts
-    (_where, "where"),
-    (_div, "div"),
+    (version1_functions.where, "where"),
+    (version1_functions.div, "div"),
     (compare.where, "where_v2"),
-    (_casting(float32), "to_float"),
-    (_casting(float64), "to_double"),
-    (_casting(int32), "to_int32"),
-    (_casting(int64), "to_int64"),
-    (_casting(complex64), "to_complex64"),
-    (_casting(complex128), "to_complex128"),
+    (version1_functions.to_float, "to_float"),
+    (version1_functions.to_double, "to_double"),
+    (version1_functions.to_int32, "to_int32"),
+    (version1_functions.to_int64, "to_int64"),
+    (version1_functions.to_complex64, "to_complex64"),
+    (version1_functions.to_complex128, "to_complex128"),
     # ---- reductions
     (_reduction(reduce.reduce_sum), "reduce_sum math.reduce_sum"),
     (_reduction(reduce.reduce_mean), "reduce_mean math.reduce_mean"),
@@ -151,7 +107,7 @@ _OWN: tuple[tuple[Any, str], ...] = (
     ),
     (
         Old(
-            _embedding_lookup,
+            version1_functions.embedding_lookup,
             order=("params", "ids", "partition_strategy", "name", "validate_indices", "max_norm"),
             ignored=("validate_indices",),
         ),
@@ -160,7 +116,7 @@ _OWN: tuple[tuple[Any, str], ...] = (
     (Old(layers.in_top_k, order=("predictions", "targets", "k", "name")), "nn.in_top_k math.in_top_k"),
     # ---- losses
     (
-        Old(_softmax_cross_entropy_with_logits, {"dim": "axis"}, (*_NAMED[:3], "axis", "name")),
+        Old(version1_functions.softmax_cross_entropy_with_logits, {"dim": "axis"}, (*_NAMED[:3], "axis", "name")),
         "nn.softmax_cross_entropy_with_logits",
     ),
     (
@@ -242,6 +198,6 @@ _ALIASES = {
 """Names that TensorFlow 1 has beside those of today."""
 
 
-def table(*further: tuple[Any, str]) -> tuple[tuple[Any, str], ...]:
+def table(*further: tuple[Any, str]) -> Table:
     """All of them, with rows that are not the engine's."""
-    return with_aliases((*common_names.TABLE, *further, *_OWN, *version1_images.TABLE), _ALIASES)
+    return Table(with_aliases((*common_names.TABLE.rows, *further, *_OWN, *version1_images.TABLE), _ALIASES))

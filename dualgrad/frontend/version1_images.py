@@ -4,8 +4,12 @@ from __future__ import annotations
 
 from typing import Any
 
-from dualgrad.frontend.legacy import Old
-from engine.ops import blocks, conv, pool, windows
+from dualgrad.frontend.rows import Later, Old
+
+blocks = Later("engine.ops.blocks")
+conv = Later("engine.ops.conv")
+pool = Later("engine.ops.pool")
+windows = Later("engine.ops.windows")
 
 _CUDNN = "use_cudnn_on_gpu"
 _FILTER = {"filter": "filters"}

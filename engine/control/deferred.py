@@ -30,7 +30,7 @@ _CAPACITY = 64
 
 
 class Recipe:
-    """What makes a closed function for operands of known shapes. A subclass says how.
+    """A recipe that makes a closed function for operands of known shapes. A subclass says how.
 
     Attributes
     ----------
@@ -58,7 +58,7 @@ class Recipe:
         return self._kept.put(key, self.made(given)) if kept is None else kept
 
     def spliced(self, given: Sequence[Aval]) -> ClosedFunction | None:
-        """What a program computes in place of the op: nodes if shapes are known; None if `run` does."""
+        """The nodes that a program computes in place of the op, if shapes are known; None if `run` does."""
         return self.closed_function(given) if self.knows(given) else None
 
     def knows(self, given: Sequence[Aval]) -> bool:

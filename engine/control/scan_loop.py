@@ -37,7 +37,7 @@ from engine.ops.shape import transpose
 
 
 def steady(body: ClosedFunction, state: Sequence[Aval], rest: Sequence[Aval]) -> tuple[list[Aval], tuple[Aval, ...]]:
-    """What is known of the loop variables in every iteration, and of the body's results then."""
+    """The avals of the loop variables in every iteration, and of the body's results then."""
     state = [Aval(a.shape, a.dtype) for a in state]
     while True:
         results = body.result_avals([*state, *rest])

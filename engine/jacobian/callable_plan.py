@@ -55,7 +55,7 @@ class JacobianPlan:
 
     @property
     def plan(self) -> Plan:
-        """Sweeps, colours, cuts, predicted cost.
+        """Sweeps, colors, cuts, predicted cost.
 
         Plans of one function are the same object, whichever front end it was written for.
         """

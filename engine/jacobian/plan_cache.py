@@ -108,4 +108,4 @@ def _renumbered(closed: ClosedFunction, path: Path, structure: Structure) -> Clo
 
 
 def _nothing(value: Any) -> None:
-    """What is known of contents, if they are not to be looked at."""
+    """Know nothing of contents: for plans that may not look at them."""

@@ -6,8 +6,8 @@ from collections.abc import Callable
 from typing import Any
 
 from dualgrad.extras.ops import affine, resize
-from dualgrad.frontend.namespace import LIFT
 from graph_api.graph_files.rows import ROWS, Made, Row, Site, row, same
+from graph_api.library import public
 from graph_api.library import root as tf
 
 same(
@@ -202,7 +202,7 @@ def _fused_batch_norm_gradient(site: Site) -> Made:
     return [*found, tf.zeros([0], scale.dtype), tf.zeros([0], scale.dtype)]
 
 
-_lrn = LIFT["graph_api"](affine.local_response_normalization, "nn.lrn")
+_lrn = public(affine.local_response_normalization, "nn.lrn")
 
 
 def _normalized_response(site: Site, x: Any) -> Made:
@@ -243,7 +243,7 @@ def _sparse_softmax_cross_entropy(site: Site) -> Made:
 
 
 def _resizing(function: Any) -> Callable[..., Made]:
-    lifted = LIFT["graph_api"](function, f"image.{function.__name__}")
+    lifted = public(function, f"image.{function.__name__}")
 
     def resized(site: Site, images: Any, size: Any) -> Made:
         centers = {"half_pixel_centers": True} if site.attr("half_pixel_centers", False) else {}

@@ -1,0 +1,71 @@
+"""Rows of tables of names, which say where a function is: none is loaded for being in a table.
+
+A row is ``(where, names)``, where: ``"module:name"``; or ``(Old(where, ...), names)`` if TensorFlow has the arguments
+in another order or under other names. ``arithmetic = Later("engine.ops.arithmetic")`` lets a table write
+``arithmetic.add`` for ``"engine.ops.arithmetic:add"``.
+"""
+
+from __future__ import annotations
+
+import importlib
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from dataclasses import dataclass, field, replace
+from typing import Any
+
+
+@dataclass(frozen=True, eq=False)
+class Old:
+    """An engine function, or where it is, with other arguments (`dualgrad.frontend.legacy`)."""
+
+    function: Any
+    renames: Mapping[str, str] = field(default_factory=dict)
+    order: tuple[str, ...] | None = None
+    ignored: tuple[str, ...] = ()
+
+
+class Later:
+    """A module that is not loaded yet: its attributes are where its functions are."""
+
+    def __init__(self, module: str) -> None:
+        self._module = module
+
+    def __getattr__(self, name: str) -> Any:
+        if name.startswith("__"):
+            raise AttributeError(name)
+        return f"{self._module}:{name}"
+
+
+def found(where: str) -> Any:
+    """Load the thing at ``"module:name"``, or the module itself."""
+    module, _, name = where.partition(":")
+    value: Any = importlib.import_module(module)
+    return getattr(value, name) if name else value
+
+
+def loaded(what: Any) -> Any:
+    """The function of a row, or the `Old` one with its function."""
+    return replace(what, function=found(what.function)) if isinstance(what, Old) else found(what)
+
+
+class Table(Sequence[tuple[Any, str]]):
+    """Rows whose functions are loaded when they are read from here; `rows` says only where they are.
+
+    Examples
+    --------
+    >>> table = Table([("engine.ops.trig:sin", "sin math.sin")])
+    >>> table[0][0].name, table.rows[0][0]
+    ('sin', 'engine.ops.trig:sin')
+    """
+
+    def __init__(self, rows: Iterable[tuple[Any, str]]) -> None:
+        self.rows = tuple(rows)
+
+    def __len__(self) -> int:
+        return len(self.rows)
+
+    def __getitem__(self, i: Any) -> Any:
+        what, names = self.rows[i]
+        return loaded(what), names
+
+    def __iter__(self) -> Iterator[tuple[Any, str]]:
+        return (self[i] for i in range(len(self)))
