@@ -9,6 +9,7 @@ from functools import partial
 from typing import TYPE_CHECKING, Any
 
 from dualgrad.frontend.namespace import lazily
+from dualgrad.frontend.overrides import apply_overridden, checked_map
 from engine.core.aval import Aval
 from engine.core.eager import EagerTensor
 from engine.core.kinds import nondifferentiable
@@ -23,7 +24,6 @@ from graph_api.defaults import session_for, stacks
 from graph_api.graph_keys import GraphKeys
 from graph_api.lazy_names import EXTENSIONS as EXTENDED
 from graph_api.node_names import PLAIN_NAMES, check_name
-from graph_api.overrides import apply_overridden, checked_map
 from graph_api.tensor import Operation, Tensor
 
 if TYPE_CHECKING:

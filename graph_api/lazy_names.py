@@ -108,7 +108,7 @@ LATER: tuple[tuple[str, str], ...] = (
     ("graph_api.variable:global_variables", "global_variables all_variables"),
     ("graph_api.variable:", "is_variable_initialized report_uninitialized_variables"),
     *common.SCATTERS,
-    ("graph_api.overrides:", "RegisterGradient"),
+    ("dualgrad.frontend.overrides:", "RegisterGradient"),
     # ---- control flow
     ("graph_api.control:", "cond case switch_case while_loop"),
     ("graph_api.scans:", "map_fn scan foldl foldr"),
@@ -139,7 +139,7 @@ LATER: tuple[tuple[str, str], ...] = (
     ("graph_api.graph_files.graph_util:", "graph_util.convert_variables_to_constants graph_util.extract_sub_graph"),
     ("graph_api.graph_files.graph_util:", "graph_util.remove_training_nodes"),
     ("graph_api.graph_files.meta_graphs:", "train.import_meta_graph train.export_meta_graph train.write_graph"),
-    ("graph_api.graph_files.meta_graphs:", "io.write_graph"),
+    ("graph_api.graph_files.meta_graphs:", "io.write_graph register_proto_function"),
     ("dualgrad.files.graph_protos:", "SignatureDef TensorInfo"),
     ("graph_api.graph_files.saved_models:", "saved_model.loader.load saved_model.load saved_model.simple_save"),
     ("graph_api.graph_files.saved_models:", "saved_model.builder.SavedModelBuilder"),

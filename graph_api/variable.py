@@ -285,17 +285,17 @@ class Variable(AssignsRows):
         return checked_op(change, shape_of_value(change), check=lambda dims: require(tuple(dims.tolist())))
 
     def _assigned(self, value: Any, name: str) -> Tensor:
-        """Add an assignment of `value` and a read that follows it."""
+        """Add an assignment of `value`, among the variable's operations, and a read that follows it, named `name`."""
         graph = self.graph
         if not isinstance(value, Value):
             value = self._data(value, "assign")
         elif isinstance(value, EngineVariable):
             value = value.read_value()
         with graph.name_scope(f"{self.op.name}/"):
-            written = graph.apply(assign_variable, (self._handle, graph.operand(value)), {}, name=name)
-            self._assignments += 1
-            with graph.control_dependencies([written.op]):
-                return graph.apply(read_variable, (self._handle,), {}, name=f"{name}Value")
+            written = graph.apply(assign_variable, (self._handle, graph.operand(value)), {}, name="Assign")
+        self._assignments += 1
+        with graph.control_dependencies([written.op]):
+            return graph.apply(read_variable, (self._handle,), {}, name=name)
 
     def assign(self, value: Any, use_locking: bool = False, name: str | None = None, read_value: bool = True) -> Tensor:
         """An operation that sets the value; as a tensor, the new value.

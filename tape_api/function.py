@@ -117,7 +117,7 @@ class Function:
             args, kwargs = _fitting(self.python_function, self.input_signature, args, kwargs)
         if kwargs or not _ARE_TENSORS.issuperset(map(type, args)):
             args, kwargs = _converted((args, kwargs), np.ndarray)
-        if functions_run_eagerly() or active.function is not None:
+        if functions_run_eagerly() or active.function is not None or active.instead is not None:
             return self._as_python(args, kwargs)
         arguments: list[EagerTensor] = []
         try:

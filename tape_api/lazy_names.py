@@ -54,6 +54,8 @@ LATER: tuple[tuple[str, str], ...] = (
     ("tape_api.train", "train"),
     ("tape_api.autodiff", "autodiff"),
     ("tape_api.recompute:", "recompute_grad"),
+    ("tape_api.overridden:", "compat.v1.get_default_graph"),
+    ("dualgrad.frontend.overrides:", "RegisterGradient compat.v1.RegisterGradient"),
     ("tape_api.distribute", "distribute"),
     # ---- in modules of these
     ("tape_api.checkpoint:", "train.Checkpoint train.CheckpointManager"),

@@ -256,6 +256,8 @@ def _applied(
     op: Op, inputs: tuple[Any, ...], arrays: Sequence[Any], params: dict[str, Any], known: bool
 ) -> EagerTensor | tuple[EagerTensor, ...]:
     """Run the kernel, wrap the result, let tapes record; `known` says whether these dtypes are all that matters."""
+    if active.instead is not None and (replaced := active.instead(op, inputs, params)) is not None:
+        return replaced
     if not known:
         accept(op, arrays, params)
     try:

@@ -31,11 +31,15 @@ class _Active(threading.local):
         The outermost of them, if it records a whole function (`engine.core.function_tape`). Nothing pauses it.
     started : int
         How many have begun to record.
+    instead : callable or None
+        ``instead(op, inputs, params)`` applies an op in its own way; None leaves it to the kernel. It is asked where
+        Python applies ops (`engine.core.eager.applied_in_python`).
     """
 
     def __init__(self) -> None:
         self.tapes: tuple[Tape, ...] = ()
         self.function: Any = None
+        self.instead: Callable[..., Any] | None = None
         self.started = 0
 
 

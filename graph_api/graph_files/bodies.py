@@ -9,6 +9,7 @@ from __future__ import annotations
 from collections.abc import Iterable, Iterator, Sequence
 from typing import Any
 
+from dualgrad.frontend.overrides import apply_overridden
 from engine.closed.function import plain
 from engine.core.kinds import FROM_VJP, PerOperand, general
 from engine.core.value import Value
@@ -22,7 +23,6 @@ from graph_api.graph_files.own_rows import own_row
 from graph_api.graph_files.regions import ENTERS, EXITS, MERGES, PARTS, SWITCHES, TOP, Choice, Loop, Place, Regions
 from graph_api.graph_files.rows import ROWS, Made, Row, Site, is_handle
 from graph_api.library import root as tf
-from graph_api.overrides import apply_overridden
 from graph_api.tensor import Operation, Tensor
 from graph_api.tensor_array import TensorArray
 

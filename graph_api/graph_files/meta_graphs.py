@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import logging
+import operator
 import os
 from collections.abc import Mapping
 from contextlib import nullcontext
@@ -35,6 +37,32 @@ OF_VARIABLES = frozenset(
 """Collections that hold variables, as messages."""
 _LEFT_OUT = frozenset({"savers", "cond_context", "while_context", "queue_runners"})
 """Collections of what is made anew: choices and loops, and savers."""
+PROTO_FUNCTIONS: dict[str, tuple[Any, Any, Any]] = {}
+"""By collection: what makes a message of an item, the message's class, and what makes an item of a message."""
+
+
+def register_proto_function(
+    collection_name: str, proto_type: Any = None, to_proto: Any = None, from_proto: Any = None
+) -> None:
+    """Say how files keep the items of a collection: as messages.
+
+    Parameters
+    ----------
+    collection_name : str
+    proto_type : class, optional
+        Of the messages.
+    to_proto, from_proto : callable, optional
+        What makes a message of an item, and an item of a message.
+
+    Raises
+    ------
+    TypeError
+        If one of them cannot be called.
+    """
+    for name, function in (("to_proto", to_proto), ("from_proto", from_proto)):
+        if function is not None and not callable(function):
+            raise TypeError(f"register_proto_function: argument `{name}` must be callable, got {function!r}")
+    PROTO_FUNCTIONS[collection_name] = to_proto, proto_type, from_proto
 
 
 def as_meta_graph(given: Any) -> MetaGraphDef:
@@ -133,16 +161,19 @@ def with_elements(
 def _collections(meta: MetaGraphDef, body: Body, graph: Graph, wanted: Any) -> dict[str, Variable]:
     """Fill the graph's collections; the variables by the names of their operations in the file."""
     variables: dict[str, Variable] = {}
-    for key, collection in sorted(meta.collection_def.items()):
+    # variables first: other collections name them
+    for key, collection in sorted(meta.collection_def.items(), key=lambda item: (item[0] not in OF_VARIABLES, item[0])):
         kind = collection.WhichOneof("kind")
         if kind is None or key in _LEFT_OUT or (wanted is not None and not wanted(key)):
             continue
         held = getattr(collection, kind).value
         found: list[Any]
         if kind == "node_list":
-            found = [_named(body, name) for name in held]
+            found = [_named(body, name, variables) for name in held]
         elif kind == "bytes_list" and key in OF_VARIABLES:
             found = [_variable(body, graph, VariableDef.FromString(data), variables) for data in held]
+        elif kind == "bytes_list" and key in PROTO_FUNCTIONS:
+            found = [_from_proto(key, data, graph) for data in held]
         else:
             found = list(held)
         for value in found:
@@ -151,9 +182,19 @@ def _collections(meta: MetaGraphDef, body: Body, graph: Graph, wanted: Any) -> d
     return variables
 
 
-def _named(body: Body, name: str) -> Operation | Tensor | None:
-    """A node or tensor of a collection; None for one that was left out."""
+def _from_proto(key: str, data: bytes, graph: Graph) -> Any:
+    """What `register_proto_function` says that a message stands for."""
+    _, kind, make = PROTO_FUNCTIONS[key]
+    message = kind.FromString(data) if kind is not None else data
+    with graph.as_default():
+        return make(message) if make is not None else message
+
+
+def _named(body: Body, name: str, variables: Mapping[str, Variable]) -> Operation | Tensor | Variable | None:
+    """A node, tensor or variable of a collection; None for one that was left out."""
     ref, colon, index = name.partition(":")
+    if colon and ref in variables:
+        return variables[ref]
     if not colon:
         return body.operations.get(ref)
     found = body.top.value_list(ref)
@@ -285,7 +326,7 @@ def export_meta_graph(
     if saver_def is not None:
         meta.saver_def.CopyFrom(saver_def)
     for key in source.get_all_collection_keys() if collection_list is None else collection_list:
-        collection = _collection_def(source.get_collection(key))
+        collection = _collection_def(key, source.get_collection(key))
         if collection is not None:
             meta.collection_def[key].CopyFrom(collection)
     if filename:
@@ -296,25 +337,38 @@ def export_meta_graph(
 _MADE_BY = MetaInfoDef(tensorflow_version="1.15.0")
 
 
-def _collection_def(items: list[Any]) -> CollectionDef | None:
-    """A collection as a message; None if it holds things that files do not keep."""
-    kinds: tuple[tuple[Any, str, Any], ...] = (
-        (Variable, "bytes_list", lambda v: v.to_proto().SerializeToString()),
-        ((Tensor, Operation), "node_list", lambda x: x.name),
-        (bytes, "bytes_list", bytes),
-        (str, "bytes_list", str.encode),
-        (bool, "", None),
-        (int, "int64_list", int),
-        (float, "float_list", float),
-    )
-    for kind, field, convert in kinds:
-        if items and all(isinstance(item, kind) for item in items):
-            made = CollectionDef()
-            if not field:
-                return None
-            getattr(made, field).value.extend([convert(item) for item in items])
+def _collection_def(key: str, items: list[Any]) -> CollectionDef | None:
+    """A collection as a message, as TensorFlow decides it; None, with a warning, if files do not keep such things.
+
+    Collections of variables hold messages, so do those of `register_proto_function`; in others the first item tells:
+    a text or number, or something of the graph, of which the name is kept.
+    """
+    made = CollectionDef()
+    to_proto = PROTO_FUNCTIONS[key][0] if key in PROTO_FUNCTIONS else None
+    if key in OF_VARIABLES:
+        to_proto = Variable.to_proto
+    kinds: list[tuple[str, Any, Any]] = [
+        ("bytes_list", (str, bytes), lambda v: v.encode() if isinstance(v, str) else bytes(memoryview(v))),
+        ("int64_list", int, operator.index),
+        ("float_list", float, float),
+        ("node_list", object, lambda v: v.name),
+    ]
+    try:
+        if to_proto is not None:
+            made.bytes_list.value.extend([to_proto(item).SerializeToString() for item in items])
             return made
-    return None
+        if isinstance(items[0], bool):
+            raise TypeError("a bool is none of a file's kinds")
+        field, convert = next((field, convert) for field, kind, convert in kinds if isinstance(items[0], kind))
+        getattr(made, field).value.extend([convert(item) for item in items])
+    except (AttributeError, TypeError, ValueError, IndexError) as error:
+        if items:
+            logging.getLogger("tensorflow").warning(
+                "export_meta_graph: the collection %r is left out: its items are of a type that files do not keep, or "
+                "not all of one type (%s)", key, error,
+            )  # fmt: skip
+        return None
+    return made
 
 
 def with_saver(meta: MetaGraphDef, variables: Mapping[str, Any], saver_def: SaverDef) -> MetaGraphDef:

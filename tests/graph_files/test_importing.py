@@ -204,3 +204,62 @@ def test_files_that_are_no_meta_graphs(tmp_path: Path) -> None:
         with pytest.raises(InvalidArgumentError):
             tf.train.import_meta_graph(tf.MetaGraphDef.FromString(damaged))
         assert not graph.get_operations()
+
+
+def _reimported(meta: Any) -> Any:
+    graph = tf.Graph()
+    with graph.as_default():
+        tf.train.import_meta_graph(tf.MetaGraphDef.FromString(meta.SerializeToString()))
+    return graph
+
+
+def test_collections_come_back_as_what_they_held() -> None:
+    # TensorFlow's first item tells a collection's kind, whatever else of the graph it holds
+    with tf.Graph().as_default() as graph:
+        x = tf.placeholder(tf.float32, [2], name="x")
+        v = tf.Variable([1.0, 2.0], name="v")
+        y = tf.reduce_sum(x * v)
+        held = {
+            "mixed": [x, v, y, tf.assign(v, x).op],
+            "variables only": [v],
+            "texts": ["a", b"b"],
+            "numbers": [1, 2],
+            "fractions": [0.5, 2],
+        }
+        for key, items in held.items():
+            for item in items:
+                graph.add_to_collection(key, item)
+        again = _reimported(tf.train.export_meta_graph())
+    assert [k.name for k in again.get_collection("mixed")] == ["x:0", "v:0", "Sum:0", "Assign"]
+    assert again.get_collection("variables only") == again.get_collection("trainable_variables")
+    assert again.get_collection("mixed")[1] is again.get_collection("variables only")[0]
+    assert again.get_collection("texts") == [b"a", b"b"]
+    assert again.get_collection("numbers") == [1, 2]
+    assert again.get_collection("fractions") == [0.5, 2.0]
+
+
+def test_collections_of_messages(monkeypatch: pytest.MonkeyPatch) -> None:
+    from graph_api.graph_files import meta_graphs
+
+    monkeypatch.setattr(meta_graphs, "PROTO_FUNCTIONS", {})
+
+    def to_proto(text: str) -> Any:
+        return tf.NodeDef(name=text)
+
+    tf.register_proto_function("nodes", tf.NodeDef, to_proto, lambda message: message.name.upper())
+    with tf.Graph().as_default() as graph:
+        graph.add_to_collection("nodes", "one")
+        again = _reimported(tf.train.export_meta_graph())
+    assert again.get_collection("nodes") == ["ONE"]
+    with pytest.raises(TypeError, match="`to_proto` must be callable"):
+        tf.register_proto_function("nodes", tf.NodeDef, "no function")
+
+
+@pytest.mark.parametrize("items", [[1, "a"], [True], [object()], [0.5, None]])
+def test_collections_that_files_do_not_keep(items: list[Any], caplog: pytest.LogCaptureFixture) -> None:
+    with tf.Graph().as_default() as graph:
+        for item in items:
+            graph.add_to_collection("odd", item)
+        meta = tf.train.export_meta_graph()
+    assert "odd" not in meta.collection_def
+    assert "the collection 'odd' is left out" in caplog.text

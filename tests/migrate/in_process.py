@@ -8,8 +8,8 @@ from collections.abc import Iterator
 from contextlib import contextmanager
 from pathlib import Path
 
+from dualgrad.frontend import overrides
 from dualgrad.migrate.command import main
-from graph_api import overrides
 from graph_api.defaults import stacks
 from graph_api.graph import Graph
 

@@ -298,3 +298,58 @@ def test_recordings_are_not_kept_alive() -> None:
         del middle, y, tape
         gc.collect()
         assert seen() is None
+
+
+@pytest.fixture
+def guided(monkeypatch: pytest.MonkeyPatch) -> str:
+    from dualgrad.frontend import overrides
+
+    monkeypatch.setattr(overrides, "_registered", dict(overrides._registered))
+
+    @tf.RegisterGradient("GuidedOnTapes")
+    def _guided(op: Any, gradient: Any) -> Any:
+        assert (op.type, len(op.inputs), len(op.outputs), op.get_attr("T")) == ("Relu", 1, 1, tf.float32)
+        return tf.where((gradient > 0) & (op.outputs[0] > 0), gradient, tf.zeros_like(gradient))
+
+    return "GuidedOnTapes"
+
+
+@pytest.mark.parametrize("wrap", [lambda f: f, tf.function])
+def test_registered_gradients_in_functions_and_on_tapes(guided: str, wrap: Any) -> None:
+    w = tf.Variable([1.0, -2.0, 3.0])
+
+    @wrap
+    def f(x: Any, up: Any) -> Any:
+        with tf.compat.v1.get_default_graph().gradient_override_map({"Relu": guided}):
+            y = tf.nn.relu(w * x)
+        return tf.reduce_sum(y * up), tf.reduce_sum(tf.nn.relu(x) * up)
+
+    up = tf.constant([1.0, 1.0, -1.0])
+    for x in ([1.0, -1.0, 1.0], [1.0, -1.0, 1.0], [-1.0, -1.0, 2.0]):
+        x = tf.constant(x)
+        with tf.GradientTape(persistent=True) as tape:
+            tape.watch(x)
+            y, plain = f(x, up)
+        open_ = (up.numpy() > 0) & (w.numpy() * x.numpy() > 0)
+        assert np.array_equal(tape.gradient(y, x).numpy(), np.where(open_, w.numpy() * up.numpy(), 0.0))
+        assert np.array_equal(tape.gradient(y, w).numpy(), np.where(open_, x.numpy() * up.numpy(), 0.0))
+        # outside of the block an op has its own gradient
+        assert np.array_equal(tape.gradient(plain, x).numpy(), np.where(x.numpy() > 0, up.numpy(), 0.0))
+
+
+def test_a_recorded_function_called_where_gradients_are_overridden(guided: str) -> None:
+    f, x = tf.function(tf.nn.relu), tf.constant([1.0, 2.0])
+    f(x)
+    with tf.GradientTape() as tape:
+        tape.watch(x)
+        with tf.compat.v1.get_default_graph().gradient_override_map({"Relu": guided}):
+            y = f(x)
+    assert np.array_equal(tape.gradient(y, x, tf.constant([-1.0, 1.0])).numpy(), [0.0, 1.0])
+
+
+def test_the_graph_that_tapes_have_not() -> None:
+    graph = tf.compat.v1.get_default_graph()
+    with pytest.raises(AttributeError, match="there are no graphs on tapes"):
+        graph.get_operations()
+    with pytest.raises(LookupError, match="no entry for: Missing"), graph.gradient_override_map({"Relu": "Missing"}):
+        pass

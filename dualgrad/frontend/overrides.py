@@ -87,7 +87,11 @@ def checked_map(op_type_map: Any) -> dict[str, str]:
 
 def _known_types() -> set[str]:
     """The types that operations can have."""
-    ours = [m for name, m in list(sys.modules.items()) if name.startswith(("engine.", "dualgrad.", "graph_api."))]
+    ours = [
+        m
+        for name, m in list(sys.modules.items())
+        if name.startswith(("engine.", "dualgrad.", "graph_api.", "tape_api."))
+    ]
     return {x.type for module in ours for x in list(vars(module).values()) if isinstance(x, Op)}
 
 
@@ -97,15 +101,20 @@ def _gradient_of(name: str) -> Gradient:
     return _registered[name]
 
 
-def apply_overridden(apply: Callable[..., Any], operands: Sequence[Any], name: str) -> Operand:
-    """``apply(*operands)``, one operation, with the gradient that is registered under `name` when it is asked for."""
+def apply_overridden(
+    apply: Callable[..., Any], operands: Sequence[Any], name: str, described: Callable[..., Any] | None = None
+) -> Operand:
+    """``apply(*operands)``, one operation, with the gradient that is registered under `name` when it is asked for.
+
+    `described` makes what the gradient gets as the operation of the list of results; by default that of the first.
+    """
 
     def applied(*values: Any) -> tuple[Any, Gradient]:
         result = apply(*values)
-        first = result[0] if isinstance(result, (list, tuple)) else result
+        outputs = list(result) if isinstance(result, (list, tuple)) else [result]
 
         def pull(*gradients: Any) -> list[Any]:
-            found = _gradient_of(name)(first.op, *gradients)
+            found = _gradient_of(name)(described(outputs) if described else outputs[0].op, *gradients)
             return list(found) if isinstance(found, (list, tuple)) else [found]
 
         return result, pull
