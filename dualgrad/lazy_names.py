@@ -79,6 +79,8 @@ SCATTERS: tuple[tuple[str, str], ...] = (
 """TensorFlow 1's assignments to rows of variables."""
 
 VERSION1: tuple[tuple[str, str], ...] = (
+    # ---- data of tutorials
+    ("dualgrad.extras.mnist", "examples.tutorials.mnist.input_data contrib.learn.datasets.mnist"),
     ("dualgrad.extras.ops.compositions:", "confusion_matrix ensure_shape"),
     ("dualgrad.extras.ops.file_reading:", "read_file"),
     ("dualgrad.extras.ops.strings:", "regex_replace substr"),

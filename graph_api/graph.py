@@ -8,6 +8,7 @@ from contextlib import AbstractContextManager, contextmanager
 from functools import partial
 from typing import TYPE_CHECKING, Any
 
+from dualgrad.frontend import seeds
 from dualgrad.frontend.namespace import lazily
 from dualgrad.frontend.overrides import apply_overridden, checked_map
 from engine.core.aval import Aval
@@ -480,3 +481,6 @@ def reset_default_graph() -> None:
     if stacks.graphs:
         raise AssertionError("Do not use tf.reset_default_graph() to clear nested graphs.")
     stacks.root = Graph()
+
+
+seeds.SET.append(lambda: get_default_graph().seed)

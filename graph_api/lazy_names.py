@@ -227,8 +227,6 @@ LATER: tuple[tuple[str, str], ...] = (
     *common.BOTH,
     *common.VERSION1,
     ("dualgrad.extras.image_draws:random_crop", "random_crop"),
-    # ---- data of tutorials
-    ("graph_api.legacy.mnist", "examples.tutorials.mnist.input_data contrib.learn.datasets.mnist"),
     # ---- flags, programs' mains, files, devices
     ("graph_api.legacy.hooks:", "train.CheckpointSaverHook train.FeedFnHook train.FinalOpsHook"),
     ("graph_api.legacy.hooks:", "train.LoggingTensorHook train.NanLossDuringTrainingError train.NanTensorHook"),

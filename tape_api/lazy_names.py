@@ -77,6 +77,7 @@ LATER: tuple[tuple[str, str], ...] = (
     ("dualgrad.files.records:RecordWriter", "io.TFRecordWriter"),
     # ---- data
     ("tape_api.data", "data"),
+    ("dualgrad.extras.mnist", "compat.v1.examples.tutorials.mnist.input_data compat.v1.contrib.learn.datasets.mnist"),
     # ---- sparse tensors
     ("tape_api.sparse", "sparse"),
     ("tape_api.sparse:SparseTensor", "SparseTensor"),

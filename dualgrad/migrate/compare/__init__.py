@@ -169,11 +169,15 @@ def migrated(golden: Golden, path: Path, known: Map, comparison: Comparison) -> 
         comparison.notes.append(f"{path.name} prints nothing: it holds functions alone, and only these were compared")
     else:
         comparison.printed = differing_lines(said, out.getvalue())
-    if comparison.printed and any(step.get("draws") for step in golden.part("steps.json")):
+    draws = any(step.get("draws") for step in golden.part("steps.json"))
+    if comparison.printed and (draws or known.varies):
         comparison.printed = differing_lines(said, out.getvalue(), words_only=True)
+        why = (
+            "the program draws random numbers, and the migrated one other ones when it runs by itself" if draws else ""
+        )
         comparison.notes.append(
-            "the program draws random numbers, and the migrated one other ones when it runs by itself: of what they "
-            "print only the words were compared. The runs were compared on the recorded draws"
+            f"{'; '.join([*filter(None, [why]), *known.varies])}: of what they print only the words were compared. "
+            f"The runs were compared on what was recorded"
         )
     Converted(golden, comparison, known, path.name, vars(sys.modules["__main__"]), initial).all()
 

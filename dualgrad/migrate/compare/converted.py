@@ -82,11 +82,14 @@ class Map:
         Variables of the graph to Python expressions.
     ops : dict
         Operations of the graph to lines of the module.
+    varies : list of str
+        Why the program prints other numbers each time it runs.
     """
 
     functions: Sequence[Function]
     variables: Mapping[str, str]
     ops: Mapping[str, int]
+    varies: Sequence[str] = ()
 
 
 def read_map(path: Path) -> Map:
@@ -124,7 +127,8 @@ def read_map(path: Path) -> Map:
             )
             for f in data["functions"]
         ]
-        return Map(functions, dict(data.get("variables", {})), dict(data.get("ops", {})))
+        further = [str(why) for why in data.get("varies", ())]
+        return Map(functions, dict(data.get("variables", {})), dict(data.get("ops", {})), further)
     except (KeyError, TypeError) as error:
         raise ValueError(f"{path}: a function of the map lacks {error}") from None
 

@@ -24,6 +24,7 @@ whose expressions are in ``values`` then. Arrays that are too large to be writte
 from __future__ import annotations
 
 import argparse
+import ast
 import json
 import sys
 from collections.abc import Sequence
@@ -35,7 +36,7 @@ from typing import Any
 import numpy as np
 
 from dualgrad.migrate import watch
-from dualgrad.migrate.convert import host_program, summaries
+from dualgrad.migrate.convert import beside, host_program, summaries, varying
 from dualgrad.migrate.convert.edits import Unsafe
 from dualgrad.migrate.convert.facts import plain
 from dualgrad.migrate.convert.identifiers import Names, Scope
@@ -72,6 +73,8 @@ class Conversion:
         By line of the program that makes it, what makes a saver in tape code.
     adding : dict
         The lines of the program that add something to event files, and what: `Capture.added`.
+    beside : dict
+        By path below the folder of the module, the program's own modules that it needs. One that is there stays.
     """
 
     text: str
@@ -79,6 +82,7 @@ class Conversion:
     arrays: dict[str, np.ndarray] = field(default_factory=dict)
     savers: dict[int, str] = field(default_factory=dict)
     adding: dict[int, set[str]] = field(default_factory=dict)
+    beside: dict[str, bytes] = field(default_factory=dict)
 
     def write(self, out: str | Path) -> None:
         """Write the module and what belongs to it.
@@ -89,6 +93,11 @@ class Conversion:
             Of the module.
         """
         out = Path(out)
+        for name, content in self.beside.items():
+            file = out.parent / name
+            if not file.exists():
+                file.parent.mkdir(parents=True, exist_ok=True)
+                file.write_bytes(content)
         out.write_text(self.text, encoding="utf-8")
         out.with_suffix(".map.json").write_text(json.dumps({**self.map, "module": out.name}, indent=1) + "\n")
         if self.arrays:
@@ -203,23 +212,24 @@ def convert_program(
     notes.locals = capture.locals
     conversion = convert(capture, program)
     if whole and code == 0:
-        add_program(conversion, program, arguments or [], notes, capture.names)
+        add_program(conversion, program, arguments or [], notes, capture)
     return code, conversion
 
 
-def add_program(
-    conversion: Conversion, program: Path, arguments: list[str], notes: Notes, names: dict[str, Any]
-) -> None:
+def add_program(conversion: Conversion, program: Path, arguments: list[str], notes: Notes, capture: Capture) -> None:
     """Put the program's own loop behind the functions, or say in the head of the file why not."""
     alone, arrays = conversion.text, dict(conversion.arrays)
     try:
-        conversion.text = host_program.rewrite(program.read_text(encoding="utf-8"), conversion, notes, names)
-        host_program.tried(conversion, program.name, arguments, notes.printed)
+        source = program.read_text(encoding="utf-8")
+        conversion.map["varies"] = varying.reasons(source, notes, capture)
+        conversion.text = host_program.checked(host_program.rewrite(source, conversion, notes, capture.names))
+        conversion.beside = beside.modules(conversion.text, program.resolve().parent)
+        host_program.tried(conversion, program.name, arguments, notes.printed, bool(conversion.map["varies"]))
         conversion.map["whole"] = True
     except Exception as error:  # noqa: BLE001
         # whatever went wrong, the functions are right without the loop
         reason = error if isinstance(error, Unsafe) else f"{type(error).__name__} when it was rewritten: {error}"
-        conversion.arrays = arrays
+        conversion.arrays, conversion.beside = arrays, {}
         said = f"Its functions alone: {reason}."
         conversion.text = alone.replace('convert."""\n', f'convert.\n\n{printable(said)}\n"""\n', 1)
         conversion.map |= {"whole": False, "why": str(reason)}
@@ -238,12 +248,22 @@ def main(given: argparse.Namespace) -> int:
     if not Path(given.program).is_file():
         print(f"dualgrad convert: there is no file {given.program}", file=sys.stderr)  # noqa: T201
         return 2
-    if not given.functions:
-        try:
+    try:
+        ast.parse(Path(given.program).read_bytes(), given.program)
+        if not given.functions:
             host_program.needed()
-        except ImportError as error:
-            print(f"dualgrad convert: {error}", file=sys.stderr)  # noqa: T201
-            return 2
-    code, conversion = convert_program(given.program, given.arguments, whole=not given.functions)
+        code, conversion = convert_program(given.program, given.arguments, whole=not given.functions)
+        host_program.checked(conversion.text)
+    except (SyntaxError, ValueError, ImportError, Unsafe) as error:
+        where = f"line {error.lineno}: " if isinstance(error, SyntaxError) and error.lineno else ""
+        what = f"Python cannot read it: {where}{getattr(error, 'msg', error)}" if is_unread(error) else str(error)
+        name = "" if isinstance(error, ImportError) else f"{given.program}: "
+        print(printable(f"dualgrad convert: {name}{what}"), file=sys.stderr)  # noqa: T201
+        return 2
     conversion.write(given.out)
     return code
+
+
+def is_unread(error: Exception) -> bool:
+    """Whether a program's text is no Python."""
+    return isinstance(error, (SyntaxError, ValueError)) and not isinstance(error, Unsafe)

@@ -92,6 +92,8 @@ class Plan:
         The calls of ``writer.add_summary(summary, step)``, which become ``add_summary(writer, summary, step)``.
     writers : set
         The calls that make writers of event files.
+    trimmed : dict
+        Imports of TensorFlow and something else: the numbers of the names that stay.
     """
 
     calls: dict[Extent, Replaced] = field(default_factory=dict)
@@ -108,6 +110,7 @@ class Plan:
     loads: set[Extent] = field(default_factory=set)
     adds: set[Extent] = field(default_factory=set)
     writers: set[Extent] = field(default_factory=set)
+    trimmed: dict[Place, list[int]] = field(default_factory=dict)
 
     def copy(self) -> Plan:
         """A plan that goes its own way from here."""

@@ -11,6 +11,7 @@ import builtins
 import contextlib
 import math
 import operator
+import sys
 from collections.abc import Callable, Iterator, Mapping
 from types import ModuleType
 from typing import Any
@@ -19,6 +20,7 @@ import numpy as np
 
 import graph_api
 import tape_api
+from dualgrad.migrate import watch
 from dualgrad.migrate.check.scopes import Scopes
 from engine.core.variable import Variable
 from graph_api.graph import Graph
@@ -42,7 +44,13 @@ METHODS = frozenset(_METHODS.split())
 """Methods and functions of graphs, of texts and of containers that only look."""
 _PLAIN = (str, bytes, int, float, bool, type(None))
 _LONGEST = 2000
-_APART = ("dualgrad.platform", "dualgrad.files.", "engine.runtime.errors", "engine.core.dtypes")
+_APART = (
+    "dualgrad.platform",
+    "dualgrad.extras.mnist",
+    "dualgrad.files.",
+    "engine.runtime.errors",
+    "engine.core.dtypes",
+)
 """Modules of TensorFlow's surface that know no graphs; tape code has them too."""
 
 
@@ -182,9 +190,16 @@ def is_graphs(value: Any, depth: int = 3) -> bool:
         return any(is_graphs(v, depth - 1) for v in value)
     if depth and isinstance(value, dict):
         return any(is_graphs(v, depth - 1) for pair in value.items() for v in pair)
-    return bool(depth) and type(value).__module__ == "__main__" and any(
+    return bool(depth) and is_own(type(value)) and any(
         is_graphs(v, depth - 1) for v in getattr(value, "__dict__", {}).values()
     )  # fmt: skip
+
+
+def is_own(thing: Any) -> bool:
+    """Whether a module, or a function or class, is the program's own, of the file that runs or of one beside it."""
+    module = thing if isinstance(thing, ModuleType) else sys.modules.get(getattr(thing, "__module__", None) or "")
+    file = getattr(module, "__file__", None)
+    return module is not None and (module.__name__ == "__main__" or (isinstance(file, str) and watch.is_users(file)))
 
 
 def _graphs(value: Any, depth: int) -> Iterator[Graph]:

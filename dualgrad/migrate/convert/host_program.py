@@ -8,6 +8,7 @@ printed, the functions stand alone, and the head of the file says why.
 from __future__ import annotations
 
 import ast
+import keyword
 import os
 import re
 import subprocess
@@ -15,6 +16,7 @@ import sys
 import tempfile
 from collections import Counter
 from collections.abc import Mapping, Sequence
+from contextlib import suppress
 from importlib import import_module
 from pathlib import Path
 from types import ModuleType
@@ -22,6 +24,7 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
+from dualgrad.migrate.compare.printed import differing_lines
 from dualgrad.migrate.convert.calling import all_calls, below, called, is_name, results
 from dualgrad.migrate.convert.edits import Extent, Place, Plan, Replaced, Unsafe
 from dualgrad.migrate.convert.notes import Notes
@@ -119,6 +122,7 @@ def _joined(cst: Any, conversion: Any, imports: Sequence[Any], body: Sequence[An
     guard = cst.parse_statement('if __name__ == "__main__":\n    pass\n')
     if not body:
         raise Unsafe("nothing of the program is left but what builds its graph")
+    body = [inner for line in body for inner in _unguarded(cst, line)]
     alone = [line for line in body if _stands_alone(cst, line)]
     first, *others = [line for line in body if line not in alone] or [cst.parse_statement("pass\n")]
     defined = cst.Module(
@@ -128,7 +132,19 @@ def _joined(cst: Any, conversion: Any, imports: Sequence[Any], body: Sequence[An
     plain = [line for line in first.leading_lines if line.comment is not None]
     block = guard.body.with_changes(body=[first.with_changes(leading_lines=plain), *others])
     main = cst.Module(body=[guard.with_changes(body=block)], default_indent=edited.default_indent).code
-    return f"{head.rstrip()}\n\n{lines}{rest.rstrip()}\n{defined.rstrip()}\n\n{main}"
+    apart = "\n\n\n" if defined.strip() else "\n\n"
+    return f"{head.rstrip()}\n\n{lines}{rest.rstrip()}\n{defined.rstrip()}{apart}{main}"
+
+
+def _unguarded(cst: Any, line: Any) -> list[Any]:
+    """The lines of the program's own ``if __name__ == "__main__"``, which stand in ours; any other line itself."""
+    test = cst.Module(body=[]).code_for_node(line.test) if isinstance(line, cst.If) else ""
+    if line.__class__ is not cst.If or line.orelse or not re.fullmatch(r"\(?__name__ == ['\"]__main__['\"]\)?", test):
+        return [line]
+    if not isinstance(line.body, cst.IndentedBlock):
+        return [line]
+    first, *others = line.body.body
+    return [first.with_changes(leading_lines=[*line.leading_lines, *first.leading_lines]), *others]
 
 
 def _stands_alone(cst: Any, line: Any) -> bool:
@@ -261,6 +277,10 @@ def _editor(cst: Any, plan: Plan, source: str, restores: Mapping[Place, list[str
             result = updated
             if place in plan.gone:
                 return cst.RemoveFromParent()
+            if place in plan.trimmed:
+                names = [updated.body[0].names[i] for i in plan.trimmed[place]]
+                names[-1] = names[-1].with_changes(comma=cst.MaybeSentinel.DEFAULT)
+                result = updated.with_changes(body=[updated.body[0].with_changes(names=names)])
             if place in plan.said:
                 result = self._told(place, updated)
             if place in plan.unrolled:
@@ -298,7 +318,11 @@ def _editor(cst: Any, plan: Plan, source: str, restores: Mapping[Place, list[str
         def leave_FunctionDef(self, original: Any, updated: Any) -> libcst.CSTNode:
             if self._place(original) not in plan.hollow:
                 return updated
-            return updated.with_changes(body=cst.parse_statement("def f():\n    pass\n").body)
+            every = [*original.params.params[1:], *original.params.kwonly_params]
+            given = " and ".join(filter(None, [", ".join(p.name.value for p in every[:-1]), *[
+                p.name.value for p in every[-1:]]]))  # fmt: skip
+            said = f"  # {given}: as in the recorded run, in what stands above" if given else ""
+            return updated.with_changes(body=cst.parse_statement(f"def f():\n    pass{said}\n").body)
 
         def leave_With(self, original: Any, updated: Any) -> libcst.CSTNode:
             place = self._place(original)
@@ -331,6 +355,24 @@ def _editor(cst: Any, plan: Plan, source: str, restores: Mapping[Place, list[str
             if found is None or not (found.choices or found.function["name"] or found.function["values"]):
                 return updated
             return results(cst, found, called(cst, found, updated))
+
+        def leave_Subscript(self, original: Any, updated: Any) -> libcst.CSTNode:
+            """One of several results, of which the others are None, is asked for alone."""
+            found = plan.calls.get(self._extent(original.value)) if isinstance(original.value, cst.Call) else None
+            index = updated.slice[0].slice if len(updated.slice) == 1 else None
+            if (
+                found is None
+                or not isinstance(updated.value, (cst.List, cst.Tuple))
+                or not isinstance(index, cst.Index)
+            ):
+                return updated
+            values = [e.value for e in updated.value.elements]
+            with suppress(Exception):
+                number = int(ast.literal_eval(cst.Module(body=[]).code_for_node(index.value)))
+                others = [v for v in values if v is not values[number]]
+                if all(is_name(cst, v, "None") for v in others):
+                    return values[number]
+            return updated
 
         def leave_Expr(self, original: Any, updated: Any) -> libcst.CSTNode:
             """What nobody looks at is not turned into arrays."""
@@ -402,7 +444,29 @@ def _alone(cst: Any, line: Any, number: int) -> Any:
 # ---- trying ----------------------------------------------------------------------------------------------------------
 
 
-def tried(conversion: Any, name: str, arguments: Sequence[str], printed: str) -> None:
+def checked(text: str) -> str:
+    """The text of a module, if it is one.
+
+    Raises
+    ------
+    Unsafe
+        If Python cannot compile it, or it has names that are empty or none: what cannot be read is not written.
+    """
+    try:
+        tree = ast.parse(text)
+        compile(text, "<converted>", "exec", dont_inherit=True)
+    except (SyntaxError, ValueError) as error:
+        raise Unsafe(f"what was written for it is no Python: {error}") from None
+    for node in ast.walk(tree):
+        for field in ("id", "attr", "arg", "name", "asname", "module"):
+            said = getattr(node, field, None)
+            for part in said.split(".") if isinstance(said, str) and said != "*" else ():
+                if not part.isidentifier() or keyword.iskeyword(part):
+                    raise Unsafe(f"what was written for it has the name {said!r}, which is none")
+    return text
+
+
+def tried(conversion: Any, name: str, arguments: Sequence[str], printed: str, words_only: bool = False) -> None:
     """Run the new program and see that it prints what the old one printed.
 
     Parameters
@@ -414,6 +478,8 @@ def tried(conversion: Any, name: str, arguments: Sequence[str], printed: str) ->
         Of the program.
     printed : str
         What the old one printed.
+    words_only : bool
+        Whether it prints other numbers each time it runs.
 
     Raises
     ------
@@ -437,5 +503,7 @@ def tried(conversion: Any, name: str, arguments: Sequence[str], printed: str) ->
         raise Unsafe(f"the new program fails: {(ran.stderr.splitlines() or ['no message'])[-1]}")
     if ran.stdout != printed:
         pairs = zip(ran.stdout.splitlines(), printed.splitlines(), strict=False)
-        first = next((f"it prints {a!r}, not {b!r}" for a, b in pairs if a != b), "it prints more or fewer lines")
-        raise Unsafe(f"the new program does not print the same: {first}")
+        differ = [f"it prints {a!r}, not {b!r}" for a, b in pairs if differing_lines(b, a, words_only)]
+        if differ or differing_lines(printed, ran.stdout, words_only):
+            first = next(iter(differ), "it prints more or fewer lines")
+            raise Unsafe(f"the new program does not print the same: {first}")

@@ -20,6 +20,8 @@ from typing import Any
 
 import numpy as np
 
+from graph_api.graph import get_default_graph
+
 GENERATORS = (np.random.RandomState, np.random.Generator)
 
 
@@ -37,12 +39,18 @@ class Notes:
         By the line where a function begins, what its names stood for when it ran a session (`Capture.locals`).
     told : list
         In order: the lines that were being run, of functions too, and what was printed then.
+    seeded : set
+        Of ``"np.random"`` and ``"random"`` those to which the program gave a seed or a state.
+    built : set
+        The lines that added something to a graph, also by functions of other modules.
     """
 
     states: dict[int, dict[str, Any]] = field(default_factory=dict)
     called: Counter[int] = field(default_factory=Counter)
     locals: dict[int, dict[str, Any]] = field(default_factory=dict)
     told: list[tuple[frozenset[int], str]] = field(default_factory=list)
+    seeded: set[str] = field(default_factory=set)
+    built: set[int] = field(default_factory=set)
     _printed: _Tee | None = None
     _known: dict[str, Any] = field(default_factory=dict)
 
@@ -66,6 +74,22 @@ class Notes:
         named: dict[str, Any] = {n: v for n, v in {**frame.f_globals, **own}.items() if isinstance(v, GENERATORS)}
         named |= {"np.random": np.random, "random": random}
         self.states[line] = {name: self._kept(state(generator)) for name, generator in named.items()}
+
+    def unseeded(self) -> list[str]:
+        """Of ``"np.random"`` and ``"random"`` those that the program drew from without giving them a seed."""
+        first: dict[str, Any] = next(iter(self.states.values()), {})
+        last = {"np.random": self._kept(state(np.random)), "random": self._kept(state(random))}
+        return [n for n, now in last.items() if n in first and first[n] is not now and n not in self.seeded]
+
+    def _seeding(self, name: str, method: Callable[..., Any]) -> Callable[..., Any]:
+        """A generator's own function that gives it a seed or a state, noted."""
+
+        def noted(*args: Any, **kwargs: Any) -> Any:
+            given = any(x is not None for x in (*args, *kwargs.values()))
+            (self.seeded.add if given else self.seeded.discard)(name)
+            return method(*args, **kwargs)
+
+        return noted
 
     def _kept(self, found: Any) -> object:
         """The state, one object for equal ones."""
@@ -126,11 +150,28 @@ def noting(program: Path) -> Iterator[Notes]:
     """
     notes = Notes()
     notes._printed = _Tee(sys.stdout, str(program), notes.told)
+    seeds: list[tuple[str, Any, str, Any]] = [
+        (name, module, method, getattr(module, method))
+        for name, module, methods in (("np.random", np.random, "seed set_state"), ("random", random, "seed setstate"))
+        for method in methods.split()
+    ]
+    for name, module, method, usual in seeds:
+        setattr(module, method, notes._seeding(name, usual))
     before = sys.gettrace()
 
+    since: dict[int, tuple[int, Any, int]] = {}
+
     def on_line(frame: FrameType, event: str, _: Any) -> Callable[..., Any] | None:
+        graph = get_default_graph()
+        now = frame.f_lineno, graph, len(graph.nodes)
+        line, before, count = since.get(id(frame), now)
+        if before is graph and count < len(graph.nodes):
+            notes.built.add(line)
+        since[id(frame)] = now
         if event == "line":
             notes.reached(frame)
+        elif event == "return":
+            del since[id(frame)]
         return on_line
 
     def on_call(frame: FrameType, event: str, _: Any) -> Callable[..., Any] | None:
@@ -145,3 +186,5 @@ def noting(program: Path) -> Iterator[Notes]:
             yield notes
         finally:
             sys.settrace(before)
+            for _, module, method, usual in seeds:
+                setattr(module, method, usual)

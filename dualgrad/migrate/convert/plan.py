@@ -33,6 +33,7 @@ EFFECTS = frozenset(_EFFECTS.split())
 """Methods and functions that do more than build: they read or write files."""
 COLLECTS = {"add", "append", "extend", "insert", "setdefault", "update"}
 """Methods of lists, sets and dicts that collect."""
+_GONE = frozenset({"tensorflow", "__future__"})
 BLOCKS = (ast.If, ast.For, ast.While, ast.Try, ast.With)
 
 
@@ -82,7 +83,10 @@ class Planner(Runs):
 
     def _planned(self, node: ast.stmt) -> bool:
         if isinstance(node, (ast.Import, ast.ImportFrom)):
-            return not any(name.partition(".")[0] in ("tensorflow", "__future__") for name in _imported(node))
+            kept = [i for i, name in enumerate(_imported(node)) if name.partition(".")[0] not in _GONE]
+            if kept and len(kept) < len(node.names) and isinstance(node, ast.Import):
+                self.plan.trimmed[place(node)] = kept
+            return bool(kept)
         if isinstance(node, (ast.FunctionDef, ast.AsyncFunctionDef, ast.ClassDef)):
             return self._definition(node)
         if isinstance(node, ast.With):
@@ -146,7 +150,7 @@ class Planner(Runs):
         )
         if container and isinstance(function, ast.Attribute):
             self._collected.update(n.id for n in ast.walk(function.value) if isinstance(n, ast.Name))
-        return container or any(self._is_graphs(v) for v in of)
+        return container or any(self._is_graphs(v) for v in of) or self.builds_elsewhere(node.value)
 
     def _acts(self, node: ast.AST, seen: frozenset[ast.AST] = frozenset()) -> bool:
         """Whether it, or a function of the program that it calls, reads or writes files."""
@@ -318,7 +322,8 @@ class Planner(Runs):
     def _set(self, statement: ast.stmt, before: dict[str, Any], after: dict[str, Any]) -> None:
         moved = {name: state for name, state in after.items() if name in before and state is not before[name]}
         used = self._generators()
-        if found := {name: state for name, state in moved.items() if name in used}:
+        free = self.notes.unseeded()
+        if found := {name: state for name, state in moved.items() if name in used and name not in free}:
             self.plan.restored[place(statement)] = found
 
     def _generators(self) -> set[str]:

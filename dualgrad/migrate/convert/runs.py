@@ -13,6 +13,7 @@ from dualgrad.migrate.check.surface import Surface
 from dualgrad.migrate.check.values import (
     Box,
     Fixed,
+    Foreign,
     Instance,
     Local,
     Lost,
@@ -25,7 +26,7 @@ from dualgrad.migrate.check.values import (
 )
 from dualgrad.migrate.convert import summaries
 from dualgrad.migrate.convert.edits import Plan, Replaced, Unsafe, extent
-from dualgrad.migrate.convert.facts import Facts, is_apart, shared
+from dualgrad.migrate.convert.facts import Facts, is_apart, is_graphs, is_own, shared
 from engine.core.variable import Variable
 from graph_api.graph import Graph
 from graph_api.saving import Saver
@@ -388,11 +389,12 @@ class Runs:
         if isinstance(node, ast.Name):
             if isinstance(node.ctx, ast.Store) or node.id in self._labels:
                 return False
-            return any(self._is_graphs(v) for v in values) and not self._is_session(node) and not self._is_here(node)
+            of_graph = any(self._is_graphs(v) for v in values) or (not values and is_graphs(self._value(node)))
+            return of_graph and not self._is_session(node) and not self._is_here(node)
         if isinstance(node, ast.Call):
             if self._is_run(node):
                 return bool(self.inference.of(node.func))  # one that was never reached
-            if self._local_build(node):
+            if self._local_build(node) or self.builds_elsewhere(node):
                 return True
         if isinstance(node, ast.Attribute) and self._is_session(node.value):
             return True
@@ -422,6 +424,17 @@ class Runs:
         """Whether it calls a function of the program that only builds."""
         local = [v.node for v in self.inference.of(node.func) if isinstance(v, Local)]
         return any(self._builds(n) for n in local)
+
+    def builds_elsewhere(self, node: ast.Call) -> bool:
+        """Whether it calls what another module of the program's own has, and that added to the graph."""
+        name: ast.expr = node.func
+        while isinstance(name, (ast.Attribute, ast.Call)):
+            name = name.value if isinstance(name, ast.Attribute) else name.func
+        known = [v for v in self.inference.of(node.func) if not isinstance(v, Foreign)]
+        if known or self.notes.built.isdisjoint(lines_of(node)):
+            return False
+        own = self.names.get(name.id) if isinstance(name, ast.Name) else None
+        return own is not None and is_own(own) and getattr(own, "__module__", "") != "__main__"
 
     def _builds(self, node: ast.AST) -> bool:
         if node not in self._owned:

@@ -10,8 +10,8 @@ from typing import Any, NamedTuple
 import numpy as np
 
 from dualgrad.files import limits
+from dualgrad.frontend.seeds import program_seed
 from engine.core.dtypes import as_dtype, float32, uint8
-from graph_api.graph import get_default_graph
 
 SOURCE_URL = "https://storage.googleapis.com/cvdf-datasets/mnist/"
 FILES = {
@@ -37,7 +37,8 @@ class DataSet:
     reshape : bool
         Whether images become vectors.
     seed : int, optional
-        Of NumPy's global random numbers, which shuffle the examples; by default that of the graph, as in TensorFlow.
+        Of NumPy's global random numbers, which shuffle the examples; by default that of the graph, as in TensorFlow, or
+        on tapes that of ``tf.random.set_seed``.
     """
 
     def __init__(
@@ -50,7 +51,7 @@ class DataSet:
         reshape: bool = True,
         seed: int | None = None,
     ) -> None:
-        np.random.seed(get_default_graph().seed if seed is None else seed)
+        np.random.seed(program_seed() if seed is None else seed)
         dtype = as_dtype(dtype)
         if dtype not in (uint8, float32):
             raise TypeError(f"DataSet: dtype must be uint8 or float32, not {dtype.name}")

@@ -1,0 +1,47 @@
+"""Why a program prints other numbers each time it runs: random numbers without a seed, and clocks.
+
+The new program draws other ones then, and of what it prints only the words can be compared. What it computes is proved
+by `dualgrad.migrate.compare`, on the draws of the record.
+"""
+
+from __future__ import annotations
+
+import ast
+from collections.abc import Iterator
+from typing import Any
+
+_CLOCKS = frozenset({"datetime", "time", "timeit"})
+_MAKERS = frozenset({"RandomState", "default_rng", "Random"})
+_ALWAYS = frozenset({"SystemRandom", "urandom", "uuid1", "uuid4"})
+
+
+def reasons(source: str, notes: Any, capture: Any) -> list[str]:
+    """What makes the numbers differ that a program prints; empty if nothing does.
+
+    Parameters
+    ----------
+    source : str
+        The program.
+    notes : Notes
+    capture : Capture
+        What was seen when it ran.
+    """
+    found = [f"it draws from {name} without a seed" for name in notes.unseeded()]
+    if any(draw.seed is None for draw in capture.draws):
+        found.append("its graph draws random numbers without a seed")
+    return [*found, *dict.fromkeys(_told(ast.parse(source)))]
+
+
+def _told(tree: ast.AST) -> Iterator[str]:
+    """What the text says."""
+    for node in ast.walk(tree):
+        if isinstance(node, (ast.Import, ast.ImportFrom)):
+            names = [node.module or ""] if isinstance(node, ast.ImportFrom) else [a.name for a in node.names]
+            if not _CLOCKS.isdisjoint(names):
+                yield "it looks at the clock"
+        elif isinstance(node, ast.Call):
+            name = node.func.attr if isinstance(node.func, ast.Attribute) else getattr(node.func, "id", "")
+            given = [*node.args, *[k.value for k in node.keywords if k.arg in ("seed", "x")]]
+            unset = not given or (isinstance(given[0], ast.Constant) and given[0].value is None)
+            if name in _ALWAYS or (name in _MAKERS and unset):
+                yield "it makes a generator of random numbers without a seed"

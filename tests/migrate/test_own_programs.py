@@ -1,0 +1,173 @@
+"""Programs as people write them: with classes, arguments, modules of their own, unseeded draws and printed times."""
+
+from __future__ import annotations
+
+import json
+import os
+import subprocess
+import sys
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from tests.migrate.in_process import dualgrad
+
+pytest.importorskip("libcst")
+HOME = Path(__file__).resolve().parents[2]
+
+CLASS = {
+    "main.py": """
+import numpy as np, tensorflow as tf
+class Net:
+    def __init__(self, lr):
+        self.x = tf.placeholder(tf.float32, [None, 2], name="x"); self.y = tf.placeholder(tf.float32, [None, 1])
+        self.w = tf.Variable(tf.ones([2, 1]), name="w"); self.pred = tf.tanh(tf.matmul(self.x, self.w))
+        self.loss = tf.reduce_mean(tf.square(self.pred - self.y))
+        self.step = tf.train.AdamOptimizer(lr).minimize(self.loss)
+        self.sess = tf.Session(); self.sess.run(tf.global_variables_initializer())
+    def train(self, X, Y, n):
+        for it in range(n):
+            self.sess.run(self.step, {self.x: X, self.y: Y})
+            print("It: %d, Loss: %.3e" % (it, self.sess.run([self.loss, self.pred], {self.x: X, self.y: Y})[0]))
+    def predict(self, X):
+        return self.sess.run(self.pred, {self.x: X})
+if __name__ == "__main__":
+    r = np.random.RandomState(0); X = r.randn(8, 2); Y = r.randn(8, 1)
+    model = Net(0.1); model.train(X, Y, 3); print(model.predict(X[:2]).sum())
+"""
+}
+MODULES = {
+    "model.py": """
+import tensorflow as tf
+def layer(x, n, name):
+    with tf.variable_scope(name):
+        return tf.matmul(x, tf.get_variable("w", [x.shape[1], n], initializer=tf.random_normal_initializer()))
+class Classifier(object):
+    def __init__(self, hidden, lr):
+        self.x = tf.placeholder(tf.float32, [None, 4], name="x")
+        self.logits = layer(tf.nn.relu(layer(self.x, hidden, "hidden")), 1, "out")
+        self.loss = tf.reduce_mean(tf.square(self.logits))
+        self.train_op = tf.train.AdamOptimizer(lr).minimize(self.loss)
+""",
+    "data.py": """
+import numpy as np
+import tensorflow as tf
+SCALE = 2.0
+def load(n):
+    return SCALE * np.random.RandomState(3).randn(n, 4)
+def queue(x):
+    return tf.train.batch([x], 2)
+""",
+    "train.py": """
+import argparse
+import time
+import tensorflow as tf
+from model import Classifier
+import data as d
+
+def main():
+    parser = argparse.ArgumentParser()
+    parser.add_argument("--epochs", type=int, default=2)
+    args = parser.parse_args()
+    model = Classifier(8, 0.01)
+    with tf.Session() as sess:
+        sess.run(tf.global_variables_initializer())
+        for epoch in range(args.epochs):
+            start = time.time()
+            _, loss = sess.run([model.train_op, model.loss], feed_dict={model.x: d.load(4)})
+            print("epoch %d loss %.4f (%.2f s)" % (epoch, loss, time.time() - start))
+
+if __name__ == '__main__':
+    main()
+""",
+}
+DRAWS = {
+    "main.py": """
+import numpy as np
+import tensorflow as tf
+A = tf.Variable(tf.random_normal(shape=[1]))
+x = tf.placeholder(tf.float32, [None])
+step = tf.train.GradientDescentOptimizer(0.1).minimize(tf.reduce_mean(tf.square(A * x - 1.0)))
+data = np.random.rand(3)
+with tf.Session() as sess:
+    sess.run(tf.global_variables_initializer())
+    for i in range(3):
+        sess.run(step, {x: data})
+        print("A is", sess.run(A))
+"""
+}
+DIGITS = {
+    "main.py": """
+import tensorflow as tf
+from tensorflow.examples.tutorials.mnist import input_data
+mnist = input_data.read_data_sets("none", fake_data=True)
+tf.set_random_seed(3)
+x = tf.placeholder(tf.float32, [None, 784])
+W = tf.Variable(tf.ones([784, 1]))
+loss = tf.reduce_mean(tf.matmul(x, W))
+step = tf.train.GradientDescentOptimizer(0.5).minimize(loss)
+sess = tf.Session(); sess.run(tf.global_variables_initializer())
+for i in range(3):
+    bx, by = mnist.train.next_batch(2)
+    print(sess.run([step, loss], {x: bx})[1], by)
+"""
+}
+PROGRAMS = {"class": CLASS, "modules": MODULES, "draws": DRAWS, "digits": DIGITS}
+KEPT = {
+    "class": ["for it in range(n):", '"It: %d, Loss: %.3e"', "# lr: as in the recorded run", "import numpy as np"],
+    "modules": ["for epoch in range(args.epochs):", "time.time() - start", "import data as d", "parse_args()"],
+    "draws": ["for i in range(3):", "data = np.random.rand(3)"],
+    "digits": ["for i in range(3):", "mnist.train.next_batch(2)"],
+}
+
+
+@pytest.mark.parametrize("name", PROGRAMS)
+def test_a_program_is_kept_and_compared(tmp_path: Path, name: str, capsys: pytest.CaptureFixture[str]) -> None:
+    source, out = tmp_path / "source", tmp_path / "new" / "out.py"
+    source.mkdir()
+    out.parent.mkdir()
+    for file, text in PROGRAMS[name].items():
+        (source / file).write_text(text)
+    program = str(source / next(f for f in PROGRAMS[name] if f in ("main.py", "train.py")))
+    assert dualgrad(tmp_path, "record", "-o", "record", program) == 0
+    assert dualgrad(tmp_path, "convert", "-o", str(out), program) == 0
+    content: dict[str, Any] = json.loads(out.with_suffix(".map.json").read_text())
+    assert content["whole"] is True, content["why"]
+    text = out.read_text()
+    assert [line for line in KEPT[name] if line not in text] == []
+    assert text.count("__main__") == 1
+    assert "Session" not in text and "placeholder" not in text
+    if name == "modules":
+        # of its own modules come those that are still used, without what builds graphs
+        assert sorted(p.name for p in out.parent.glob("*.py")) == ["data.py", "out.py"]
+        assert "tensorflow" not in (out.parent / "data.py").read_text()
+    capsys.readouterr()
+    compared = [sys.executable, "-m", "dualgrad", "compare", "record", str(out)]
+    env = {**os.environ, "PYTHONPATH": str(HOME)}
+    result = subprocess.run(compared, cwd=tmp_path, env=env, capture_output=True, text=True, check=False)
+    assert "EQUAL TO THE BIT" in result.stdout, result.stdout + result.stderr
+    assert "printed: the same text" in result.stdout
+    assert ("without a seed" in result.stdout) is (name in ("modules", "draws"))
+
+
+@pytest.mark.parametrize(
+    ("text", "said"),
+    [("print 'a'\n", "line 1: "), ("x = (\n", "line 1: '(' was never closed"), ("a = 1\0\n", "null bytes")],
+)
+def test_a_file_that_python_cannot_read(
+    tmp_path: Path, text: str, said: str, capsys: pytest.CaptureFixture[str]
+) -> None:
+    (tmp_path / "old.py").write_text(text)
+    assert dualgrad(tmp_path, "convert", "-o", "out.py", "old.py") == 2
+    (line,) = capsys.readouterr().err.splitlines()
+    assert line.startswith("dualgrad convert: old.py: Python cannot read it: ") and said in line
+    assert [p.name for p in tmp_path.iterdir()] == ["old.py"]
+
+
+@pytest.mark.parametrize("text", ["def (x):\n    pass\n", "class = 1\n", "f(lambda=1)\n"])
+def test_what_is_no_python_is_not_written(text: str) -> None:
+    from dualgrad.migrate.convert.host_program import Unsafe, checked
+
+    with pytest.raises(Unsafe, match="no Python"):
+        checked(text)
