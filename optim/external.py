@@ -50,6 +50,8 @@ def minimize(
     callback: Callable[..., Any] | None = None,
     session: Any = None,
     feed_dict: Mapping[Any, Any] | None = None,
+    fetches: Any = None,
+    loss_callback: Callable[..., Any] | None = None,
     **scipy_arguments: Any,
 ) -> OptimizeResult:
     """Change variables such that a loss gets as small as one of SciPy's methods can make it.
@@ -74,6 +76,10 @@ def minimize(
         Which holds the variables of a graph; by default the default session.
     feed_dict : mapping, optional
         What else is fed to the graph.
+    fetches : tensors of a graph, or callable without arguments that gives tensors, optional
+        What `loss_callback` gets.
+    loss_callback : callable, optional
+        ``loss_callback(*fetched)`` after each evaluation of the loss, with arrays.
     **scipy_arguments
         Further arguments of `scipy.optimize.minimize`: `options`, `tol`, `hess`...
 
@@ -103,7 +109,8 @@ def minimize(
     problem = _GraphProblem if isinstance(loss, Value) else _TapeProblem
     made = problem(loss, variables, equalities, inequalities, session, feed_dict)
     try:
-        found = made.solve(method or _DEFAULT, bounds or {}, callback, None, scipy_arguments)
+        watched = None if loss_callback is None else (fetches, loss_callback)
+        found = made.solve(method or _DEFAULT, bounds or {}, callback, watched, scipy_arguments)
         made.store(found.x)
     except BaseException:
         made.restore()
@@ -162,6 +169,15 @@ class ScipyOptimizerInterface:
         self._problem = _GraphProblem(loss, var_list, equalities or (), inequalities or ())
         self._bounds = dict(var_to_bounds or {})
         _packed_bounds(self._bounds, self._problem.variables)
+
+    @property
+    def operation(self) -> Any:
+        """The operation of the graph that gives the variables the values found; it stands for the whole."""
+        return self._problem.operation
+
+    def session_for(self, session: Any = None) -> Any:
+        """The session that is given, or the default one."""
+        return self._problem.session_for(session)
 
     def minimize(
         self,
@@ -238,7 +254,7 @@ class _Problem:
         name = str(method).lower()
         packed = _packed_bounds(bounds, self.variables)
         start = self.values()
-        evaluations = self.evaluations(self._loss, watched[0] if watched else ())
+        evaluations = self.evaluations(self._loss, watched[0] or () if watched else ())
         loss = _function(evaluations, start, "dense")
         self._check(loss, evaluations)
         given: dict[str, Any] = {"fun": loss.fun, "x0": loss.x0, "method": method, "callback": callback}
@@ -323,8 +339,17 @@ class _GraphProblem(_Problem):
         self._in(session, feed, run_kwargs)
         return self
 
+    @property
+    def operation(self) -> Any:
+        """What assigns to the variables."""
+        return self._assign
+
+    def session_for(self, session: Any = None) -> Any:
+        """The session that is given, or the default one."""
+        return self._trace.session_for(self._session if session is None else session, "minimize")
+
     def _run(self, fetches: Any, feed: dict[Any, Any]) -> Any:
-        session = self._trace.session_for(self._session, "minimize")
+        session = self.session_for()
         return session.run(fetches, feed, **self._run_kwargs)
 
     def evaluations(self, function: Any, fetches: Any) -> Evaluations:
@@ -384,7 +409,7 @@ class _TapeProblem(_Problem):
 
     def evaluations(self, function: Any, fetches: Any) -> Evaluations:
         """Recordings."""
-        return _RecordedVariables(function, self.variables)
+        return _RecordedVariables(function, self.variables, fetches)
 
     def values(self) -> list[np.ndarray]:
         """Their arrays."""
@@ -402,15 +427,22 @@ class _TapeProblem(_Problem):
 class _RecordedVariables(Recorded):
     """A function that reads variables, as one of their values. They hold the point while it is used."""
 
-    def __init__(self, function: Callable[[], Any], variables: Sequence[Any]) -> None:
+    def __init__(self, function: Callable[[], Any], variables: Sequence[Any], fetches: Any = ()) -> None:
         super().__init__(lambda _: function(), lambda _: None, variables[0].dtype.numpy)
-        self._variables = list(variables)
+        self._variables, self._fetches = list(variables), fetches
         self._held: Sequence[np.ndarray] = ()
 
     def _placed(self, parts: Sequence[np.ndarray]) -> list[Any]:
         self._held = parts
         _store(self._variables, parts)
         return self._variables
+
+    @property
+    def fetched(self) -> list[Any]:
+        """What is fetched besides, at the last point."""
+        _store(self._variables, self._held)
+        found = nest.flatten(self._fetches() if callable(self._fetches) else self._fetches)
+        return [x.numpy() if hasattr(x, "numpy") else x for x in found]
 
     def derived(self, make: Make, options: Options, sparsity: Any, ends: Any = None) -> Derived:
         """The derivative of the recording; the variables may hold another function's point by now."""

@@ -17,6 +17,7 @@ from __future__ import annotations
 
 import sys
 import sysconfig
+import threading
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass, field
@@ -34,6 +35,7 @@ from engine.core.variable import variable_handle
 from graph_api.graph import Graph
 from graph_api.session import Session
 from graph_api.tensor import Operation, Tensor
+from optim.external import ScipyOptimizerInterface
 
 Site = tuple[str, int]
 """A file, as Python knows it, and a line."""
@@ -103,6 +105,11 @@ class Run:
         What the run raised.
     shape : structure of int, optional
         How the numbers of `flat` make what the caller gets; a number if that is one value.
+    minimizes : bool
+        Whether it is a whole `ScipyOptimizerInterface.minimize`, of which the only element is the operation that
+        assigns what it found. Nothing else can be computed beside it.
+    watched : list of Tensor
+        What a minimization hands to its callback.
     """
 
     session: Session
@@ -114,6 +121,8 @@ class Run:
     results: list[Any] = field(default_factory=list)
     error: BaseException | None = None
     shape: Any = 0
+    minimizes: bool = False
+    watched: list[Any] = field(default_factory=list)
     _before: dict[int, Any] = field(default_factory=dict, repr=False)
     _after: dict[int, Any] = field(default_factory=dict, repr=False)
 
@@ -146,6 +155,13 @@ def is_number(value: Any) -> bool:
     return isinstance(value, np.generic) and type(value).__module__ == "numpy"
 
 
+class _Quiet(threading.local):
+    """How many minimizations this thread is inside of, whose runs are parts of one step."""
+
+    depth = 0
+
+
+_quiet = _Quiet()
 Observer = Callable[[Run], Any]
 Around = Callable[[Run, Callable[[Sequence[Any]], list[Any]]], Sequence[Any]]
 
@@ -172,6 +188,8 @@ def watching(observer: Observer, around: Around = as_asked) -> Iterator[None]:
     def watched(
         self: Session, fetches: Any, feed_dict: Any = None, options: Any = None, run_metadata: Any = None
     ) -> Any:
+        if _quiet.depth:
+            return usual(self, fetches, feed_dict, options, run_metadata)
         asked = fetches.asked if isinstance(fetches, _Flat) else fetches
         elements, pack = self._resolve(list(fetches) if isinstance(fetches, _Flat) else fetches)
         feeds, values = self._feeds(feed_dict)[:2] if feed_dict else ((), ())
@@ -201,11 +219,42 @@ def watching(observer: Observer, around: Around = as_asked) -> Iterator[None]:
             observer(made)
         return made.results[0] if pack is None else pack(made.results)
 
+    minimize = ScipyOptimizerInterface.minimize
+
+    def minimized(
+        self: ScipyOptimizerInterface, session: Any = None, feed_dict: Any = None, fetches: Any = None, *rest: Any,
+        **options: Any,
+    ) -> None:  # fmt: skip
+        session = self.session_for(session)
+        feeds, values = session._feeds(feed_dict)[:2] if feed_dict else ((), ())
+        made = Run(session, self.operation, [self.operation], list(feeds), list(values), user_site(2), minimizes=True)
+        made.watched = list(session._resolve(fetches)[0]) if fetches else []
+        made._before = dict(session._state.values)
+
+        def compute(wanted: Sequence[Any]) -> list[Any]:
+            _quiet.depth += 1
+            try:
+                minimize(self, session, dict(zip(made.feeds, made.fed, strict=True)), fetches, *rest, **options)
+            finally:
+                _quiet.depth -= 1
+            return [None for _ in wanted]
+
+        try:
+            made.results = list(around(made, compute))
+        except BaseException as error:
+            made.error = error
+            raise
+        finally:
+            made._after = dict(session._state.values)
+            observer(made)
+
     Session.run = watched  # type: ignore[method-assign]
+    ScipyOptimizerInterface.minimize = minimized  # type: ignore[method-assign]
     try:
         yield
     finally:
         Session.run = usual  # type: ignore[method-assign]
+        ScipyOptimizerInterface.minimize = minimize  # type: ignore[method-assign]
 
 
 def watch_program(

@@ -113,11 +113,68 @@ for i in range(3):
     print(sess.run([step, loss], {x: bx})[1], by)
 """
 }
-PROGRAMS = {"class": CLASS, "modules": MODULES, "draws": DRAWS, "digits": DIGITS}
+SCIPY = {
+    "main.py": """
+import numpy as np
+import tensorflow as tf
+
+class Physics:
+    def __init__(self, x, u):
+        self.x, self.u = x, u
+        self.rate = tf.Variable([0.5], name="rate")
+        self.w, self.v = [tf.Variable(tf.fill(shape, 0.3)) for shape in ([1, 4], [4, 1])]
+        self.sess = tf.Session()
+        self.x_tf, self.u_tf = [tf.placeholder(tf.float32, [None, 1], name=n) for n in "xu"]
+        self.u_pred = tf.matmul(tf.tanh(tf.matmul(self.x_tf, self.w)), self.v)
+        self.f_pred = tf.gradients(self.u_pred, self.x_tf)[0] - self.rate * self.u_pred
+        self.loss = tf.reduce_mean(tf.square(self.u_tf - self.u_pred)) + tf.reduce_mean(tf.square(self.f_pred))
+        self.optimizer = tf.contrib.opt.ScipyOptimizerInterface(
+            self.loss, method="L-BFGS-B", options={"maxiter": 5, "ftol": np.finfo(float).eps})
+        self.train_op = tf.train.AdamOptimizer().minimize(self.loss)
+        self.sess.run(tf.global_variables_initializer())
+
+    def callback(self, loss, rate):
+        print("Loss: %e, rate: %.5f" % (loss, rate[0]))
+
+    def train(self, n):
+        fed = {self.x_tf: self.x, self.u_tf: self.u}
+        for it in range(n):
+            self.sess.run(self.train_op, fed)
+        self.optimizer.minimize(self.sess, feed_dict=fed, fetches=[self.loss, self.rate], loss_callback=self.callback)
+
+x = np.linspace(0, 1, 10)[:, None]
+model = Physics(x, np.exp(x))
+model.train(3)
+print(model.sess.run(model.u_pred, {model.x_tf: x}).sum())
+"""
+}
+CONSTRAINED = {
+    "main.py": """
+import tensorflow as tf
+v = tf.Variable([7.0, 7.0], name="v")
+loss = tf.reduce_sum(tf.square(v - 1.0))
+opt = tf.contrib.opt.ScipyOptimizerInterface(
+    loss, equalities=[v[0] - 2.0], inequalities=[v[1] - 3.0], var_to_bounds={v: (0.0, 9.0)}, method="SLSQP")
+with tf.Session() as sess:
+    sess.run(tf.global_variables_initializer())
+    opt.minimize(sess)
+    print(sess.run(v), sess.run(loss))
+"""
+}
+PROGRAMS = {
+    "class": CLASS,
+    "modules": MODULES,
+    "draws": DRAWS,
+    "digits": DIGITS,
+    "scipy": SCIPY,
+    "constrained": CONSTRAINED,
+}
 KEPT = {
     "class": ["for it in range(n):", '"It: %d, Loss: %.3e"', "# lr: as in the recorded run", "import numpy as np"],
     "modules": ["for epoch in range(args.epochs):", "time.time() - start", "import data as d", "parse_args()"],
     "draws": ["for i in range(3):", "data = np.random.rand(3)"],
+    "scipy": ["run_minimize(", "loss_callback=self.callback", "def callback(self, loss, rate):", "from optim import"],
+    "constrained": ["equalities=[lambda: ", "bounds={v.ref(): (0.0, 9.0)}", 'method="SLSQP"'],
     "digits": ["for i in range(3):", "mnist.train.next_batch(2)"],
 }
 

@@ -219,3 +219,24 @@ def test_bad_calls_are_refused_with_what_is_wrong() -> None:
         with pytest.raises(TypeError, match="tensors of a graph"):
             ScipyOptimizerInterface(lambda: v * v)
     np.testing.assert_array_equal(x.numpy(), START)
+
+
+def test_a_callback_gets_what_is_fetched_in_both_modes() -> None:
+    """After each evaluation, at its point: the same arrays, also where the loss itself is run without Python."""
+    start = np.array([7.0, -3.0], np.float32)
+    told: dict[str, list[Any]] = {"graph": [], "tape": []}
+    with graph_api.Graph().as_default(), graph_api.Session() as session:
+        x = graph_api.Variable(start)
+        loss = graph_api.reduce_sum((x - 1.0) ** 4)
+        session.run(x.initializer)
+        minimize(loss, [x], session=session, fetches=[loss, x], loss_callback=lambda *got: told["graph"].append(got))
+    v = tape_api.Variable(start)
+
+    def loss_of() -> Any:
+        return tape_api.reduce_sum((v - 1.0) ** 4)
+
+    minimize(loss_of, [v], fetches=lambda: [loss_of(), v], loss_callback=lambda *got: told["tape"].append(got))
+    assert len(told["tape"]) == len(told["graph"]) > 5
+    for ours, theirs in zip(told["tape"], told["graph"], strict=True):
+        assert all(np.array_equal(a, b) for a, b in zip(ours, theirs, strict=True))
+    assert not np.array_equal(told["tape"][0][1], told["tape"][-1][1])

@@ -40,6 +40,7 @@ from dualgrad.migrate.convert import beside, host_program, summaries, varying
 from dualgrad.migrate.convert.edits import Unsafe
 from dualgrad.migrate.convert.facts import plain
 from dualgrad.migrate.convert.identifiers import Names, Scope
+from dualgrad.migrate.convert.minimizations import IMPORT
 from dualgrad.migrate.convert.module import Module
 from dualgrad.migrate.convert.notes import Notes, noting
 from dualgrad.migrate.convert.observed_run import Capture, capturing
@@ -94,10 +95,10 @@ class Conversion:
         """
         out = Path(out)
         for name, content in self.beside.items():
-            file = out.parent / name
-            if not file.exists():
-                file.parent.mkdir(parents=True, exist_ok=True)
-                file.write_bytes(content)
+            module = out.parent / name
+            if not module.exists():
+                module.parent.mkdir(parents=True, exist_ok=True)
+                module.write_bytes(content)
         out.write_text(self.text, encoding="utf-8")
         out.with_suffix(".map.json").write_text(json.dumps({**self.map, "module": out.name}, indent=1) + "\n")
         if self.arrays:
@@ -116,7 +117,7 @@ def convert(capture: Capture, program: Path) -> Conversion:
         Its file.
     """
     names, scope = Names(capture.names), Scope()
-    scope.taken.update({"tf", "np", "ARRAYS", "not_converted", "zip", *summaries.NAMES})
+    scope.taken.update({"tf", "np", "ARRAYS", "not_converted", "zip", "minimize", *summaries.NAMES})
     graphs = list({id(run.graph): run.graph for run in capture.runs.values()}.values())
     modules = [Module(graph, capture, names, scope, program) for graph in graphs]
     arrays: dict[str, np.ndarray] = {}
@@ -129,6 +130,8 @@ def convert(capture: Capture, program: Path) -> Conversion:
     head = HEAD.format(program=printable(program.name))
     if arrays:
         head = head.replace("import tape_api", "import numpy as np\nimport tape_api") + host_program.LOADED
+    if any(module.minimizes for module in modules):
+        head = head.replace("import tape_api", f"{IMPORT}import tape_api")
     head += _MISSING if missing else ""
     adding = {line: forms for (file, line), forms in capture.added.items() if Path(file) == program}
     head += summaries.head(shown, adding) if shown or adding else ""

@@ -22,6 +22,7 @@ from dualgrad.migrate.convert.items import (
     GradientItem,
     Item,
     Items,
+    MinimizeItem,
     OpItem,
     StepItem,
     assigned,
@@ -31,6 +32,7 @@ from dualgrad.migrate.convert.items import (
     source,
 )
 from dualgrad.migrate.convert.literals import literal, literal_of
+from dualgrad.migrate.convert.minimizations import write_minimization
 from dualgrad.migrate.convert.public import write_public
 from dualgrad.migrate.convert.sharing import HelperItem
 from dualgrad.migrate.convert.spelling import code, composed, path, spelled
@@ -157,6 +159,8 @@ class Body:
             self._write_step(step)
         elif isinstance(step, FlowItem):
             write_flow(self, step)
+        elif isinstance(step, MinimizeItem):
+            write_minimization(self, step)
         elif isinstance(step, HelperItem):
             self._write_call(step)
         elif isinstance(step, DrawItem):
@@ -462,6 +466,11 @@ class Body:
         within = self.within.within(flow)
         items = within.needed([*wanted, *effects], arguments)
         return Body(self.module, within, items, arguments, wanted, self).write()
+
+    def again(self, wanted: Sequence[Any]) -> list[Statement]:
+        """The statements of a function inside of this one that computes some tensors from the start."""
+        items = self.within.needed(wanted, self.arguments)
+        return Body(self.module, self.within, items, self.arguments, wanted, self).write()
 
     def is_used(self, x: Any) -> bool:
         """Whether something uses a tensor."""

@@ -28,11 +28,16 @@ def called(cst: Any, found: Replaced, call: Any) -> Any:
         table = cst.parse_expression("{" + ", ".join(texts) + "}")
         callee = cst.Subscript(table, [cst.SubscriptElement(cst.Index(index))])
     fed = next((a.value for a in call.args if _is_feed(call, a)), None)
+    further = [
+        a.with_changes(keyword=cst.Name(_CALLBACKS[a.keyword.value]), comma=cst.MaybeSentinel.DEFAULT)
+        for a in call.args
+        if a.keyword is not None and a.keyword.value in _CALLBACKS
+    ]
     if found.named is None:
         elements = [e.value for e in fed.elements] if isinstance(fed, cst.Dict) else []
         values = [elements[x] if isinstance(x, int) else cst.parse_expression(x) for x in found.fed]
         by_name = dict(zip(function["fed"], values, strict=True))
-        return cst.Call(callee, [cst.Arg(by_name[tensor]) for tensor in function["feeds"].values()])
+        return cst.Call(callee, [*(cst.Arg(by_name[tensor]) for tensor in function["feeds"].values()), *further])
     some = set(function["fed"]) != set(function["feeds"].values()) and not found.choices
     if some:
         text = f"{{name: value for name, value in _.items() if name in {tuple(function['feeds'])!r}}}"
@@ -42,7 +47,11 @@ def called(cst: Any, found: Replaced, call: Any) -> Any:
         every = cst.parse_expression("(lambda feed: _)")
         body = cst.Call(callee, [cst.Arg(cst.Name("feed"), star="**")])
         return cst.Call(every.with_changes(body=body), [cst.Arg(fed)])
-    return cst.Call(callee, [cst.Arg(fed, star="**")])
+    return cst.Call(callee, [cst.Arg(fed, star="**"), *further])
+
+
+_CALLBACKS = {"step_callback": "callback", "loss_callback": "loss_callback"}
+"""What `optim.minimize` calls the callbacks of a ``ScipyOptimizerInterface``."""
 
 
 def _callable(function: dict[str, Any]) -> str:
@@ -53,6 +62,8 @@ def _is_feed(call: Any, argument: Any) -> bool:
     if argument.keyword is not None:
         return argument.keyword.value == "feed_dict"
     method = call.func.attr.value
+    if method == "minimize":
+        return len(call.args) > 1 and argument is call.args[1]
     return argument is not call.args[0] or method == "eval" or len(call.args) == 1
 
 

@@ -27,6 +27,7 @@ import numpy as np
 from dualgrad.migrate.compare.printed import differing_lines
 from dualgrad.migrate.convert.calling import all_calls, below, called, is_name, results
 from dualgrad.migrate.convert.edits import Extent, Place, Plan, Replaced, Unsafe
+from dualgrad.migrate.convert.minimizations import IMPORT
 from dualgrad.migrate.convert.notes import Notes
 from dualgrad.migrate.convert.plan import Planner
 
@@ -114,6 +115,8 @@ def _joined(cst: Any, conversion: Any, imports: Sequence[Any], body: Sequence[An
         text = text.replace("import tape_api as tf\n", "import tape_api as tf\n" + LOADED, 1)
     own = [cst.Module(body=[line.with_changes(leading_lines=[])]).code for line in imports]
     ours = ["import numpy as np\n"] if conversion.arrays else []
+    ours += [IMPORT] if IMPORT in text else []
+    text = text.replace(IMPORT, "", 1)
     text = text.replace("\nimport numpy as np\n", "\n", 1)
     if "namedtuple(" in cst.Module(body=body).code:
         own.append("from collections import namedtuple\n")

@@ -11,7 +11,7 @@ from dataclasses import dataclass, field
 from typing import Any
 
 from dualgrad.migrate.convert import calls, summaries
-from dualgrad.migrate.convert.observed_run import Called, Capture, Draw, Flow, Gradient, Step
+from dualgrad.migrate.convert.observed_run import Called, Capture, Draw, Flow, Gradient, Minimizer, Step
 from engine.core.op import Node
 from engine.core.trace import Symbol, constant, placeholder
 from engine.core.variable import Variable, assign_variable, read_variable, variable_handle
@@ -62,6 +62,13 @@ class StepItem(Item):
 
 
 @dataclass(eq=False)
+class MinimizeItem(Item):
+    """A minimization by SciPy."""
+
+    call: Any = None
+
+
+@dataclass(eq=False)
 class DrawItem(Item):
     """A call of a random function."""
 
@@ -102,7 +109,7 @@ class Items:
         self._owners: dict[int, Item] = {}
         created = [c for c in capture.creations if c.graph is graph]
         self._apart = {id(node) for c in created for node in graph.nodes[c.first : c.last]}
-        spans: list[Any] = [*capture.flows, *capture.gradients, *capture.steps, *capture.draws]
+        spans: list[Any] = [*capture.flows, *capture.gradients, *capture.steps, *capture.draws, *capture.minimizers]
         within = [
             c for c in spans if c.graph is graph and c is not inside and self._first <= c.first and c.last <= last
         ]
@@ -267,8 +274,22 @@ def operands(call: Flow) -> list[Any]:
     return [plain(x) for x in [*node.inputs[:first], *rows]]
 
 
+def _minimize_item(call: Minimizer) -> MinimizeItem:
+    """Its inputs are the placeholders that the loss and the constraints need: all else is computed again and again."""
+    found: dict[int, Any] = {}
+    todo, seen = [call.loss, *call.equalities, *call.inequalities, *call.watched], set[int]()
+    while todo:
+        x = todo.pop()
+        if id(x) not in seen:
+            seen.add(id(x))
+            if x.node.op is placeholder:
+                found[id(x)] = x
+            todo += x.node.inputs
+    return MinimizeItem(call.first, list(found.values()), [], [], call)
+
+
 _ITEMS: dict[type, Any] = {
-    Gradient: _gradient_item, Step: _step_item, Draw: _draw_item, Flow: _flow_item,
+    Gradient: _gradient_item, Step: _step_item, Minimizer: _minimize_item, Draw: _draw_item, Flow: _flow_item,
 }  # fmt: skip
 
 

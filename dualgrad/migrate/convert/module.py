@@ -17,8 +17,9 @@ from dualgrad.migrate.convert.body import Body, Statement
 from dualgrad.migrate.convert.fed_arguments import Arguments, convert_in_place, converted, handed_on
 from dualgrad.migrate.convert.gathering import Gathering, Plain
 from dualgrad.migrate.convert.identifiers import Names, Scope, identifier, snake
-from dualgrad.migrate.convert.items import Items, OpItem, StepItem
+from dualgrad.migrate.convert.items import Items, MinimizeItem, OpItem, StepItem
 from dualgrad.migrate.convert.literals import data, literal, stored
+from dualgrad.migrate.convert.minimizations import CALLBACKS
 from dualgrad.migrate.convert.observed_run import Capture, Run
 from dualgrad.migrate.convert.sharing import HelperItem, Plan, plan_of, share
 from dualgrad.migrate.convert.shortening import Function, Shortening
@@ -60,6 +61,7 @@ class Module:
         self.missing: list[dict[str, Any]] = []
         self.summaries: dict[str, tuple[str, tuple[Any, ...]]] = {}
         self.converted = 0
+        self.minimizes = False
         self._variables = {id(v.handle): v for v in capture.variables if v.graph is graph}
         self._initializers = {id(v.initializer) for v in self._variables.values()}
         self._code: dict[int, str] = {}
@@ -200,6 +202,10 @@ class Module:
         value = ast.Subscript(ast.Name("ARRAYS"), ast.Constant(key), ast.Load())
         return value if bare else ast.Call(path("tf.constant"), [value], [])
 
+    def array(self, array: np.ndarray, name: str) -> ast.expr:
+        """An array that need be no tensor."""
+        return self._array(array, name, bare=True)
+
     def _key(self, name: str) -> str:
         key, count = name, 1
         while key in self.arrays or key in _OF_SAVEZ:
@@ -322,7 +328,8 @@ class Module:
         statements = Body(self, self.items, [*plan.items, *plan.reads], arguments, plan.wanted).write()
         is_called = plan.run is not None or any(_is_call_of(p, plan) for p in self._plans)
         converts = {name: x.dtype for name, x in named} if is_called else {}
-        return Function(name, plan.run, plan.wanted, named, [], statements, converts)
+        rest = CALLBACKS if any(isinstance(item, MinimizeItem) for item in plan.items) else ""
+        return Function(name, plan.run, plan.wanted, named, [], statements, converts, rest)
 
     def only_initializes(self, operation: Any) -> bool:
         """Whether an operation sets variables to their initial values, and nothing else."""
@@ -422,6 +429,7 @@ class Module:
                 [name for name, _ in function.parameters],
                 [*converted(function.converts), *function.statements],
             )
+            names += [f"**{function.rest}"] * bool(function.rest)
             found += ["", "", *printing.checked(function.name, names, whole, self.origin)]
         return found
 

@@ -31,6 +31,7 @@ from graph_api.summaries import FileWriter
 from graph_api.tensor import Tensor
 from graph_api.variable import Variable as GraphVariable
 from optim import optimizer
+from optim.external import ScipyOptimizerInterface
 from optim.optimizer import Optimizer
 
 GRADIENTS = (
@@ -73,6 +74,20 @@ class Step(Span):
     pairs: list[tuple[Any, Any]] = field(default_factory=list)
     global_step: Any = None
     result: Any = None
+
+
+@dataclass(eq=False)
+class Minimizer(Span):
+    """A `ScipyOptimizerInterface`, with the arguments that it was made with; `watched` is what a callback gets."""
+
+    interface: Any = None
+    loss: Any = None
+    variables: list[Any] = field(default_factory=list)
+    equalities: list[Any] = field(default_factory=list)
+    inequalities: list[Any] = field(default_factory=list)
+    bounds: dict[Any, Any] = field(default_factory=dict)
+    options: dict[str, Any] = field(default_factory=dict)
+    watched: list[Any] = field(default_factory=list)
 
 
 @dataclass(eq=False)
@@ -153,6 +168,7 @@ class Capture:
 
     gradients: list[Gradient] = field(default_factory=list)
     steps: list[Step] = field(default_factory=list)
+    minimizers: list[Minimizer] = field(default_factory=list)
     draws: list[Draw] = field(default_factory=list)
     flows: list[Flow] = field(default_factory=list)
     calls: list[Called] = field(default_factory=list)
@@ -173,6 +189,9 @@ class Capture:
             return
         key = (id(seen.graph), tuple(map(id, seen.flat)), tuple(map(id, seen.feeds)))
         run = self.runs.setdefault(key, Run(seen.graph, seen.flat, seen.feeds))
+        for made in self.minimizers if seen.minimizes else ():
+            if made.interface.operation is seen.flat[0]:
+                made.watched = made.watched or seen.watched
         if seen.site not in run.sites:
             run.sites.append(seen.site)
         if not run.resets and not seen.feeds:
@@ -264,6 +283,7 @@ def capturing() -> Iterator[Capture]:
     change(GraphVariable, "__init__", _noting_variables)
     change(Optimizer, "_step", _noting_steps)
     change(Optimizer, "__init__", _noting_optimizers)
+    change(ScipyOptimizerInterface, "__init__", _noting_minimizers)
     change(Saver, "__init__", _noting_savers)
     change(FileWriter, "add_summary", _noting_added)
     change(FileWriter, "add_graph", _noting_graphs)
@@ -371,6 +391,22 @@ def _noting_optimizers(capture: Capture, method: Callable[..., Any]) -> Callable
             capture.optimizers[id(self)] = Made(type(self), given)
             capture.kept.append(self)
         method(self, *args, **kwargs)
+
+    return made
+
+
+def _noting_minimizers(capture: Capture, method: Callable[..., Any]) -> Callable[..., Any]:
+    def made(
+        self: Any, loss: Any, var_list: Any = None, equalities: Any = None, inequalities: Any = None,
+        var_to_bounds: Any = None, **options: Any,
+    ) -> None:  # fmt: skip
+        graph = get_default_graph() if isinstance(loss, Variable) else loss.graph
+        first = len(graph.nodes)
+        method(self, loss, var_list, equalities, inequalities, var_to_bounds, **options)
+        noted = Minimizer(graph, first, len(graph.nodes), self, _tensor(loss), list(self._problem.variables))
+        noted.equalities, noted.inequalities = [[_tensor(x) for x in c or ()] for c in (equalities, inequalities)]
+        noted.bounds, noted.options = dict(var_to_bounds or {}), options
+        capture.minimizers.append(noted)
 
     return made
 

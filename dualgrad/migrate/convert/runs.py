@@ -32,6 +32,7 @@ from graph_api.graph import Graph
 from graph_api.saving import Saver
 from graph_api.session import Session
 from graph_api.summaries import FileWriter
+from optim.external import ScipyOptimizerInterface
 
 RUNS = {"run", "eval"}
 PURE_CALLS = {"range", "len", "enumerate", "zip", "list", "dict", "tuple", "set", "int", "float", "str", "sorted"}
@@ -200,12 +201,21 @@ class Runs:
     def _is_run(self, call: ast.Call) -> bool:
         if self._is_count(call):
             return True
+        if self.is_minimization(call):
+            return True
         if not isinstance(call.func, ast.Attribute) or call.func.attr not in RUNS:
             return False
         if extent(call.func) in self.plan.facts:  # tf.app.run
             return False
         base = self.inference.of(call.func.value)
         return not base or any(self._is_graphs(v) for v in base)
+
+    def is_minimization(self, call: ast.Call) -> bool:
+        """Whether it is ``ScipyOptimizerInterface.minimize``, which is one run here."""
+        if not isinstance(call.func, ast.Attribute) or call.func.attr != "minimize":
+            return False
+        of = self.inference.of(call.func.value)
+        return any(isinstance(v, Instance) and issubclass(v.kind, ScipyOptimizerInterface) for v in of)
 
     def _is_count(self, call: ast.Call) -> bool:
         """Whether it is ``tf.train.global_step(session, variable)``, which runs the variable."""
@@ -224,6 +234,8 @@ class Runs:
         keywords = {k.arg: k.value for k in call.keywords}
         if self._is_count(call):
             return call.args[1], None
+        if self.is_minimization(call):
+            return call.func.value, call.args[1] if len(call.args) > 1 else keywords.get("feed_dict")
         session = any(
             isinstance(v, Instance) and issubclass(v.kind, Session) for v in self.inference.of(call.func.value)
         )
@@ -345,6 +357,8 @@ class Runs:
         found = self.plan.calls.get(extent(call))
         feed = self.asked(call)[1]
         keys = [found.key] if found is not None and found.key is not None else []
+        if self.is_minimization(call):
+            keys += [k.value for k in call.keywords if k.arg in ("loss_callback", "step_callback")]
         if isinstance(feed, ast.Dict) and (found is None or found.named is None):
             return [*keys, *feed.values]
         return keys if feed is None else [*keys, feed]

@@ -31,6 +31,8 @@ class Function:
     returns : list of tensor
     converts : dict
         The dtypes of the parameters of which it first makes tensors.
+    rest : str
+        The name of the parameter for all other keyword arguments, if it has one.
     """
 
     name: str | None
@@ -40,6 +42,7 @@ class Function:
     values: list[str] = field(default_factory=list)
     statements: list[Statement] = field(default_factory=list)
     converts: dict[str, Any] = field(default_factory=dict)
+    rest: str = ""
 
 
 class Shortening:
