@@ -148,6 +148,28 @@ model.train(3)
 print(model.sess.run(model.u_pred, {model.x_tf: x}).sum())
 """
 }
+STARTS = {
+    "main.py": """
+import numpy as np
+import tensorflow as tf
+rng = np.random
+# what it learns from
+data = np.asarray([3.3, 4.4, 5.5, 6.71])
+x = tf.placeholder("float")
+W = tf.Variable(rng.randn(), name="weight")
+b = tf.Variable(0.5, name="bias")
+scale = tf.constant(np.random.rand(4, 5).astype("f"))
+loss = tf.reduce_sum(tf.square(x * W + b)) * tf.reduce_mean(scale)
+unused = tf.train.AdamOptimizer(0.1).minimize(loss)
+step = tf.train.GradientDescentOptimizer(0.01).minimize(loss)
+with tf.Session() as sess:
+    sess.run(tf.global_variables_initializer())
+    for epoch in range(3):
+        for one in data:
+            sess.run(step, feed_dict={x: one})
+        print("Epoch:", epoch, sess.run(loss, feed_dict={x: data}), sess.run(W))
+"""
+}
 CONSTRAINED = {
     "main.py": """
 import tensorflow as tf
@@ -168,6 +190,7 @@ PROGRAMS = {
     "digits": DIGITS,
     "scipy": SCIPY,
     "constrained": CONSTRAINED,
+    "starts": STARTS,
 }
 KEPT = {
     "class": ["for it in range(n):", '"It: %d, Loss: %.3e"', "# lr: as in the recorded run", "import numpy as np"],
@@ -175,6 +198,7 @@ KEPT = {
     "draws": ["for i in range(3):", "data = np.random.rand(3)"],
     "scipy": ["run_minimize(", "loss_callback=self.callback", "def callback(self, loss, rate):", "from optim import"],
     "constrained": ["equalities=[lambda: ", "bounds={v.ref(): (0.0, 9.0)}", 'method="SLSQP"'],
+    "starts": ['W = tf.Variable(rng.randn(), name="weight")', "scale = tf.constant(np.random.rand(4, 5).astype("],
     "digits": ["for i in range(3):", "mnist.train.next_batch(2)"],
 }
 
@@ -195,6 +219,11 @@ def test_a_program_is_kept_and_compared(tmp_path: Path, name: str, capsys: pytes
     assert [line for line in KEPT[name] if line not in text] == []
     assert text.count("__main__") == 1
     assert "Session" not in text and "placeholder" not in text
+    if name == "starts":
+        # what draws stands above the functions, in its order; nothing of the run is left, nor of what never ran
+        above = text.partition("def ")[0]
+        assert [line for line in KEPT[name] if line not in above] == [] and "# what it learns from" in above
+        assert "ARRAYS" not in text and "Adam" not in text and content["from_run"] == []
     if name == "modules":
         # of its own modules come those that are still used, without what builds graphs
         assert sorted(p.name for p in out.parent.glob("*.py")) == ["data.py", "out.py"]
@@ -205,7 +234,7 @@ def test_a_program_is_kept_and_compared(tmp_path: Path, name: str, capsys: pytes
     result = subprocess.run(compared, cwd=tmp_path, env=env, capture_output=True, text=True, check=False)
     assert "EQUAL TO THE BIT" in result.stdout, result.stdout + result.stderr
     assert "printed: the same text" in result.stdout
-    assert ("without a seed" in result.stdout) is (name in ("modules", "draws"))
+    assert ("without a seed" in result.stdout) is (name in ("modules", "draws", "starts"))
 
 
 @pytest.mark.parametrize(
@@ -228,3 +257,37 @@ def test_what_is_no_python_is_not_written(text: str) -> None:
 
     with pytest.raises(Unsafe, match="no Python"):
         checked(text)
+
+
+def test_values_of_a_run_are_marked_counted_and_told(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    """Where a function makes a variable of what it draws, only the value of the run is known."""
+    (tmp_path / "made.py").write_text(
+        """
+import numpy as np
+import tensorflow as tf
+np.random.seed(1)
+def weight(shape):
+    return tf.Variable(np.array(np.random.rand(*shape), "f"))
+x = tf.placeholder(tf.float32, [None, 20])
+told = tf.Variable([[2.5, -7.0]])
+loss = tf.reduce_mean(tf.matmul(tf.matmul(x, weight([20, 2])), told, transpose_b=True)) * weight([])
+step = tf.train.GradientDescentOptimizer(0.1).minimize(loss)
+with tf.Session() as sess:
+    sess.run(tf.global_variables_initializer())
+    for i in range(2):
+        print(sess.run([step, loss], {x: np.ones([3, 20])})[1])
+"""
+    )
+    assert dualgrad(tmp_path, "record", "-o", "record", "made.py") == 0
+    assert dualgrad(tmp_path, "convert", "-o", "out.py", "made.py") == 0
+    text, content = (tmp_path / "out.py").read_text(), json.loads((tmp_path / "out.map.json").read_text())
+    assert content["whole"] is True, content["why"]
+    marked = [line for line in text.splitlines() if line.endswith("a value of the recorded run")]
+    assert content["from_run"] == ["Variable_1:0", "Variable_2:0"] and 1 <= len(marked) <= 2
+    assert not any("2.5" in line for line in marked)
+    capsys.readouterr()
+    assert dualgrad(tmp_path, "compare", "--html", "page.html", "record", "out.py") == 0
+    said = capsys.readouterr().out
+    assert "EQUAL ONLY FOR THIS RUN." in said and "EQUAL TO THE BIT" not in said
+    assert "values of the recorded run: 2 (Variable_1:0, Variable_2:0)" in said
+    assert "EQUAL ONLY FOR THIS RUN" in (tmp_path / "page.html").read_text()

@@ -97,6 +97,8 @@ class Comparison:
     notes : list of str
     incomplete : bool
         Whether a part of the program has not been migrated yet.
+    from_run : list of str
+        Values of the recorded run that stand in the migrated program: with other data it would still use these.
     """
 
     title: str
@@ -111,6 +113,7 @@ class Comparison:
     uncovered: dict[str, int] = field(default_factory=dict)
     notes: list[str] = field(default_factory=list)
     incomplete: bool = False
+    from_run: list[str] = field(default_factory=list)
 
     @property
     def verdict(self) -> str:
@@ -121,6 +124,8 @@ class Comparison:
             return "NOTHING COMPARED"
         if self.incomplete:
             return "EQUAL SO FAR"
+        if self.from_run:
+            return "EQUAL ONLY FOR THIS RUN"
         return "EQUAL WITHIN ROUNDING" if self.reasons else "EQUAL TO THE BIT"
 
     @property
@@ -153,6 +158,7 @@ class Comparison:
         self.steps += other.steps
         self.operations += other.operations
         self.incomplete |= other.incomplete
+        self.from_run += other.from_run
         self.rows |= {prefix + name: replace(row, name=prefix + name) for name, row in other.rows.items()}
         self.differences += [replace(d, name=prefix + d.name) for d in other.differences]
         self.uncovered |= {prefix + why: n for why, n in other.uncovered.items()}

@@ -12,10 +12,16 @@ EXPLAINED = {
     "EQUAL TO THE BIT": "Every value compared has the same bits as in the record.",
     "EQUAL WITHIN ROUNDING": "Every operation compared is within its budget of rounding errors. It is not comparable "
     "to the bit, for the reasons below.",
+    "EQUAL ONLY FOR THIS RUN": "Every value compared is equal, but values of the recorded run stand in the migrated "
+    "program, where the original one computes or reads them.",
     "EQUAL SO FAR": "What was compared is equal, but a part of the program is not migrated yet; see what was left out.",
     "DIFFERENT": "Something differs. The first difference stands first.",
     "NOTHING COMPARED": "Nothing could be compared; see what was left out.",
 }
+
+
+MOST = 10
+"""So many values of the run are named."""
 
 
 def report(comparison: Comparison) -> str:
@@ -35,6 +41,9 @@ def _lines(comparison: Comparison) -> Iterator[str]:
     yield f"compared: {scope(comparison)}"
     for what, count in comparison.uncovered.items():
         yield f"left out: {what} ({count})"
+    if comparison.from_run:
+        shown = ", ".join(comparison.from_run[:MOST]) + ", ..." * (len(comparison.from_run) > MOST)
+        yield f"values of the recorded run: {len(comparison.from_run)} ({shown})"
     for reason in comparison.reasons:
         yield f"not comparable to the bit: {reason}"
     if comparison.printed == []:

@@ -193,6 +193,7 @@ def _map(modules: list[Module], missing: list[dict[str, Any]], program: Path, do
     variables = {name: code for module in reversed(modules) for name, code in module.variable_names().items()}
     return {
         "format": 1, "program": program.name, "module": "", "functions": functions, "variables": variables, "ops": {},
+        "from_run": [name for module in modules for name in module.from_run],
         "not_converted": missing, "rate": round(1 - len(missing) / max(done, 1), 4),
     }  # fmt: skip
 
@@ -221,7 +222,7 @@ def convert_program(
 
 def add_program(conversion: Conversion, program: Path, arguments: list[str], notes: Notes, capture: Capture) -> None:
     """Put the program's own loop behind the functions, or say in the head of the file why not."""
-    alone, arrays = conversion.text, dict(conversion.arrays)
+    alone, arrays, from_run = conversion.text, dict(conversion.arrays), list(conversion.map["from_run"])
     try:
         source = program.read_text(encoding="utf-8")
         conversion.map["varies"] = varying.reasons(source, notes, capture)
@@ -232,7 +233,7 @@ def add_program(conversion: Conversion, program: Path, arguments: list[str], not
     except Exception as error:  # noqa: BLE001
         # whatever went wrong, the functions are right without the loop
         reason = error if isinstance(error, Unsafe) else f"{type(error).__name__} when it was rewritten: {error}"
-        conversion.arrays, conversion.beside = arrays, {}
+        conversion.arrays, conversion.beside, conversion.map["from_run"] = arrays, {}, from_run
         said = f"Its functions alone: {reason}."
         conversion.text = alone.replace('convert."""\n', f'convert.\n\n{printable(said)}\n"""\n', 1)
         conversion.map |= {"whole": False, "why": str(reason)}

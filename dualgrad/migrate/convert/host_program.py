@@ -25,6 +25,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from dualgrad.migrate.compare.printed import differing_lines
+from dualgrad.migrate.convert import hosted
 from dualgrad.migrate.convert.calling import all_calls, below, called, is_name, results
 from dualgrad.migrate.convert.edits import Extent, Place, Plan, Replaced, Unsafe
 from dualgrad.migrate.convert.minimizations import IMPORT
@@ -87,28 +88,40 @@ def rewrite(source: str, conversion: Any, notes: Notes, names: Mapping[str, Any]
     cst = needed()
     provided = _bound(ast.parse(conversion.text).body)
     content = conversion.map
-    plan = Planner(
-        source,
-        content["functions"],
-        provided,
-        notes,
-        dict(names),
-        content["variables"],
-        conversion.savers,
-        conversion.adding,
-    ).made()
-    restores, arrays = _restores(plan, source)
-    edited = cst.metadata.MetadataWrapper(cst.parse_module(source)).visit(_editor(cst, plan, source, restores))
-    imports = [line for line in edited.body if _is_import(cst, line)]
-    body = [line for line in edited.body if not _is_import(cst, line)]
-    renamed = _bound(ast.parse(edited.with_changes(body=body).code).body) & provided
+    tree, from_run = ast.parse(source), content["from_run"]
+    kept = hosted.hosted(tree, conversion.text, names, from_run)
+    while True:
+        plan = Planner(
+            source, content["functions"], provided, notes, dict(names), content["variables"], conversion.savers,
+            conversion.adding, kept.values(),
+        ).made()  # fmt: skip
+        restores, arrays = _restores(plan, source)
+        edited = cst.metadata.MetadataWrapper(cst.parse_module(source)).visit(_editor(cst, plan, source, restores))
+        imports = [line for line in edited.body if _is_import(cst, line)]
+        body = [line for line in edited.body if not _is_import(cst, line)]
+        halves = hosted.split(cst, body, set(kept), provided)
+        if halves is not None:
+            break
+        kept = {}
+    renamed = _bound(ast.parse(edited.with_changes(body=body).code).body) & provided - set(kept)
     if renamed:
         raise Unsafe(f"{', '.join(sorted(renamed))}: a name of the program is one of the converted module's too")
+    if kept:
+        of = {names[name].name: name for name in kept}
+        content["constants"] = {n: name for n, name in of.items() if n not in content["variables"]}
+        content["from_run"] = [name for name in from_run if name not in of]
+        conversion.text = hosted.without(conversion.text, set(kept))
+        conversion.arrays = {k: a for k, a in conversion.arrays.items() if f'"{k}"' in conversion.text}
+        if not conversion.arrays:
+            conversion.text = conversion.text.replace(LOADED, "", 1)
     conversion.arrays.update(arrays)
-    return _joined(cst, conversion, imports, body, edited)
+    conversion.map["from_run"] += [f"the state of a generator ({name})" for name in arrays]
+    return _joined(cst, conversion, imports, *halves, edited)
 
 
-def _joined(cst: Any, conversion: Any, imports: Sequence[Any], body: Sequence[Any], edited: Any) -> str:
+def _joined(
+    cst: Any, conversion: Any, imports: Sequence[Any], early: Sequence[Any], body: Sequence[Any], edited: Any
+) -> str:
     """The text of the whole."""
     text = conversion.text
     if conversion.arrays and "ARRAYS = " not in text:
@@ -125,6 +138,9 @@ def _joined(cst: Any, conversion: Any, imports: Sequence[Any], body: Sequence[An
     guard = cst.parse_statement('if __name__ == "__main__":\n    pass\n')
     if not body:
         raise Unsafe("nothing of the program is left but what builds its graph")
+    above = cst.Module(
+        body=[line.with_changes(leading_lines=[c for c in line.leading_lines if c.comment]) for line in early]
+    ).code
     body = [inner for line in body for inner in _unguarded(cst, line)]
     alone = [line for line in body if _stands_alone(cst, line)]
     first, *others = [line for line in body if line not in alone] or [cst.parse_statement("pass\n")]
@@ -136,6 +152,8 @@ def _joined(cst: Any, conversion: Any, imports: Sequence[Any], body: Sequence[An
     block = guard.body.with_changes(body=[first.with_changes(leading_lines=plain), *others])
     main = cst.Module(body=[guard.with_changes(body=block)], default_indent=edited.default_indent).code
     apart = "\n\n\n" if defined.strip() else "\n\n"
+    if above:
+        rest = f"\n{above}{rest.lstrip(chr(10)) if not rest.lstrip().startswith('def ') else rest}"
     return f"{head.rstrip()}\n\n{lines}{rest.rstrip()}\n{defined.rstrip()}{apart}{main}"
 
 

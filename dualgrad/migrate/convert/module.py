@@ -12,7 +12,7 @@ from typing import Any
 
 import numpy as np
 
-from dualgrad.migrate.convert import printing
+from dualgrad.migrate.convert import printing, provenance
 from dualgrad.migrate.convert.body import Body, Statement
 from dualgrad.migrate.convert.fed_arguments import Arguments, convert_in_place, converted, handed_on
 from dualgrad.migrate.convert.gathering import Gathering, Plain
@@ -62,6 +62,9 @@ class Module:
         self.summaries: dict[str, tuple[str, tuple[Any, ...]]] = {}
         self.converted = 0
         self.minimizes = False
+        self.from_run: list[str] = []
+        self._run_calls: set[int] = set()
+        self._numbers = provenance.numbers_in(program)
         self._variables = {id(v.handle): v for v in capture.variables if v.graph is graph}
         self._initializers = {id(v.initializer) for v in self._variables.values()}
         self._code: dict[int, str] = {}
@@ -129,11 +132,21 @@ class Module:
         own = variable.name.rpartition(":")[0]
         if not own.startswith("Variable") and own != name:
             keywords.append(ast.keyword("name", ast.Constant(own)))
-        call = ast.Call(path("tf.Variable"), [self._restart(initial, variable, name)], keywords)
+        whole = self._restart(initial, variable, name)
+        call = ast.Call(path("tf.Variable"), [whole], keywords)
         start = variable.initial_value.node
         if start.op is constant and (array := np.asarray(start.params["value"])).dtype.kind in "biufc":
             self._plain[id(call)] = Plain(array, own, variable.trainable)
+            self._note_origin(array, variable.name, call)
+        elif whole is not initial:
+            self._note_origin(None, variable.name, call)
         return call
+
+    def _note_origin(self, array: np.ndarray | None, name: str, call: ast.Call) -> None:
+        """Note a value that stands in the module, if the program's text did not say it."""
+        if array is None or not provenance.is_told(array, self._numbers):
+            self.from_run.append(name)
+            self._run_calls.add(id(call))
 
     def _restart(self, initial: ast.expr, variable: Any, name: str) -> ast.expr:
         """Start all random numbers anew before a second draw with one seed, as each op of a graph starts by itself.
@@ -170,6 +183,7 @@ class Module:
             return value
         key = ast.literal_eval(value.args[0].slice)  # type: ignore[attr-defined]
         self._plain[id(value)] = Plain(array, key, None)
+        self._note_origin(array, x.name, value)  # type: ignore[arg-type]
         name = self.scope.free(self.names.tensor(x))
         self._code[id(x)] = name
         self.top.append(Statement(ast.Assign([ast.Name(name, ast.Store())], value), OpItem(0, node=x.node)))
@@ -395,7 +409,8 @@ class Module:
         if not isinstance(where, tuple):
             return ""
         file = Path(where[0]).name
-        return f"line {where[1]}" if file == self.program.name else printable(f"{file}:{where[1]}")
+        place = f"line {where[1]}" if file == self.program.name else printable(f"{file}:{where[1]}")
+        return f"{place}, {provenance.MARK}" if provenance.marked(statement.code, self._run_calls) else place
 
     def _made_by(self, statement: Statement) -> Any:
         """The program's statement that a statement comes from."""

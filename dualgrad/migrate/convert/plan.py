@@ -82,6 +82,8 @@ class Planner(Runs):
             return True
 
     def _planned(self, node: ast.stmt) -> bool:
+        if place(node) in self.hosted:
+            return True
         if isinstance(node, (ast.Import, ast.ImportFrom)):
             kept = [i for i, name in enumerate(_imported(node)) if name.partition(".")[0] not in _GONE]
             if kept and len(kept) < len(node.names) and isinstance(node, ast.Import):
@@ -329,7 +331,7 @@ class Planner(Runs):
     def _generators(self) -> set[str]:
         """The generators that what stays may draw from."""
         nodes = [n for n in self._kept(self.tree) if isinstance(n, ast.Attribute) and isinstance(n.ctx, ast.Load)]
-        makers = {"RandomState", "default_rng", "Generator"}
+        makers = {"RandomState", "default_rng", "Generator", "seed"}
         return self._read() | {ast.unparse(n.value) for n in nodes if n.attr not in makers}
 
     def _kept(self, node: ast.AST) -> Iterator[ast.AST]:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import ast
 import re
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from typing import Any
 
 from dualgrad.migrate.check.inference import Inference
@@ -25,7 +25,7 @@ from dualgrad.migrate.check.values import (
     Value,
 )
 from dualgrad.migrate.convert import summaries
-from dualgrad.migrate.convert.edits import Plan, Replaced, Unsafe, extent
+from dualgrad.migrate.convert.edits import Plan, Replaced, Unsafe, extent, place
 from dualgrad.migrate.convert.facts import Facts, is_apart, is_graphs, is_own, shared
 from engine.core.variable import Variable
 from graph_api.graph import Graph
@@ -57,12 +57,16 @@ class Runs:
         By the line that makes it, what makes a saver in tape code.
     adding : dict
         The lines that add summaries to event files, and what they add.
+    hosted : set of statements
+        Those that make variables and constants, and stay (`hosted`).
     """
 
     def __init__(
         self, source: str, functions: Sequence[dict[str, Any]], provided: set[str], notes: Any, names: dict[str, Any],
         variables: dict[str, str], savers: dict[int, str], adding: dict[int, set[str]],
+        hosted: Iterable[ast.stmt] = (),
     ) -> None:  # fmt: skip
+        self.hosted = {place(node) for node in hosted}
         self.variables, self.savers, self.adding = variables, savers, adding
         self.tree = ast.parse(source)
         self.functions, self.provided, self.notes, self.names = functions, provided, notes, names

@@ -1,0 +1,105 @@
+"""Variables and constants of which the program's own line stays: they hold what it draws, reads or computes.
+
+A graph knows only the value of the recorded run. So where the program says at its top ``W = tf.Variable(rng.randn())``,
+which is tape code too, that line stays, with those before it, and stands above the functions.
+"""
+
+from __future__ import annotations
+
+import ast
+from collections.abc import Mapping, Sequence
+from typing import TYPE_CHECKING, Any
+
+from dualgrad.migrate.convert.provenance import MARK
+
+if TYPE_CHECKING:
+    import libcst
+
+_MAKERS = frozenset({"tf.Variable", "tf.constant"})
+_KEYWORDS = frozenset({"dtype", "name", "trainable", "shape"})
+
+
+def hosted(tree: ast.Module, text: str, names: Mapping[str, Any], from_run: Sequence[str]) -> dict[str, ast.Assign]:
+    """By name, the statements of a program that can stay.
+
+    Parameters
+    ----------
+    tree : ast.Module
+        The program.
+    text : str
+        The converted module.
+    names : mapping
+        The program's global names and what they stood for in the end.
+    from_run : sequence of str
+        The variables and constants of which the module holds the value of the run.
+    """
+    lines = text.split("\n")
+    written = {name for name, node in _made(ast.parse(text)).items() if lines[node.lineno - 1].endswith(MARK)}
+    found = _made(tree)
+    return {
+        name: node
+        for name, node in found.items()
+        if name in written and getattr(names.get(name), "name", None) in from_run and _is_plain(node, set(found))
+    }
+
+
+def _made(tree: ast.Module) -> dict[str, ast.Assign]:
+    """The names that are given once at the top, each a variable or constant."""
+    stored = [n.id for n in ast.walk(tree) if isinstance(n, ast.Name) and isinstance(n.ctx, ast.Store)]
+    return {
+        node.targets[0].id: node
+        for node in tree.body
+        if isinstance(node, ast.Assign) and len(node.targets) == 1 and isinstance(node.targets[0], ast.Name)
+        and isinstance(node.value, ast.Call) and ast.unparse(node.value.func) in _MAKERS
+        and stored.count(node.targets[0].id) == 1
+    }  # fmt: skip
+
+
+def _is_plain(node: ast.Assign, graphs: set[str]) -> bool:
+    """Whether nothing of the graph is in it but the call itself, and types."""
+    assert isinstance(node.value, ast.Call)
+    if len(node.value.args) != 1 or not _KEYWORDS.issuperset(str(k.arg) for k in node.value.keywords):
+        return False
+    inside = [n for x in [node.value.args[0], *[k.value for k in node.value.keywords]] for n in ast.walk(x)]
+    types = {id(n.value) for n in inside if isinstance(n, ast.Attribute) and ast.unparse(n).startswith("tf.float")}
+    return not any(
+        isinstance(n, ast.Name) and (n.id in graphs or (n.id == "tf" and id(n) not in types)) for n in inside
+    )
+
+
+def without(text: str, names: set[str]) -> str:
+    """The converted module without the statements that make these."""
+    lines = text.split("\n")
+    gone = [node for name, node in _made(ast.parse(text)).items() if name in names]
+    numbers = {n for node in gone for n in range(node.lineno, (node.end_lineno or node.lineno) + 1)}
+    return "\n".join(line for number, line in enumerate(lines, 1) if number not in numbers)
+
+
+def split(cst: Any, body: Sequence[Any], names: set[str], provided: set[str]) -> tuple[list[Any], list[Any]] | None:
+    """The statements that stand above the functions, and the others; None if the former need the latter.
+
+    Parameters
+    ----------
+    cst : module
+    body : sequence of statements
+        Of the program that stay, in order.
+    names : set of str
+        The hosted ones.
+    provided : set of str
+        The names that the converted module has.
+    """
+    places = [i for i, line in enumerate(body) if _name(cst, line) in names]
+    if not names:
+        return [], list(body)
+    first = list(body[: places[-1] + 1])
+    for line in first:
+        tree = ast.parse(cst.Module(body=[line]).code)
+        used = {n.id for n in ast.walk(tree) if isinstance(n, ast.Name) and isinstance(n.ctx, ast.Load)}
+        if (used & provided) - names - {"tf"} or "print" in used or not isinstance(line, cst.SimpleStatementLine):
+            return None
+    return first, list(body[places[-1] + 1 :])
+
+
+def _name(cst: Any, line: Any) -> str:
+    small: libcst.BaseSmallStatement = line.body[0] if isinstance(line, cst.SimpleStatementLine) else line
+    return getattr(small.targets[0].target, "value", "") if isinstance(small, cst.Assign) else ""

@@ -1,0 +1,49 @@
+"""Which values of a converted module the program's text gives, and which are those of the recorded run."""
+
+from __future__ import annotations
+
+import ast
+from pathlib import Path
+
+import numpy as np
+
+MARK = "a value of the recorded run"
+"""What stands behind a line that holds one."""
+
+
+def numbers_in(program: Path) -> np.ndarray:
+    """The numbers that a program, or a module of its own beside it, has in its text: their amounts.
+
+    Parameters
+    ----------
+    program : Path
+    """
+    found: set[float] = set()
+    for file in [program, *program.resolve().parent.glob("*.py")]:
+        try:
+            tree = ast.parse(file.read_bytes())
+        except (OSError, SyntaxError, ValueError):
+            continue
+        nodes = [n.value for n in ast.walk(tree) if isinstance(n, ast.Constant)]
+        found |= {abs(float(v)) for v in nodes if isinstance(v, (int, float)) and abs(v) < 2**1023}
+    return np.array(sorted(found))
+
+
+def is_told(array: np.ndarray, numbers: np.ndarray) -> bool:
+    """Whether a program's text can have said an array: texts, conditions, one number throughout, or its own numbers."""
+    if array.dtype.kind not in "iufc" or array.size == 0:
+        return True
+    amounts = np.unique(np.abs(array))
+    if len(amounts) == 1 and amounts[0] in (0, 1):
+        return True
+    return bool(np.isin(amounts, np.union1d(numbers.astype(amounts.dtype), [0, 1])).all())
+
+
+def marked(code: ast.AST, known: set[int]) -> bool:
+    """Whether a statement of the module's top holds a value of the run: in one of the calls `known`, or several."""
+    if not isinstance(code, ast.Assign):
+        return False
+    inside = list(ast.walk(code.value))
+    loops = any(isinstance(n, (ast.ListComp, ast.DictComp)) for n in inside)
+    stored = any(isinstance(n, ast.Name) and n.id == "ARRAYS" for n in inside)
+    return (loops and stored) or any(id(n) in known for n in inside)
