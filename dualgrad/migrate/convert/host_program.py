@@ -152,7 +152,7 @@ def _joined(
     block = guard.body.with_changes(body=[first.with_changes(leading_lines=plain), *others])
     main = cst.Module(body=[guard.with_changes(body=block)], default_indent=edited.default_indent).code
     apart = "\n\n\n" if defined.strip() else "\n\n"
-    if above:
+    if early:
         rest = f"\n{above}{rest.lstrip(chr(10)) if not rest.lstrip().startswith('def ') else rest}"
     return f"{head.rstrip()}\n\n{lines}{rest.rstrip()}\n{defined.rstrip()}{apart}{main}"
 

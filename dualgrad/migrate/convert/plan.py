@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import ast
 import random
+import re
 from collections.abc import Iterator, Sequence
 from types import ModuleType
 from typing import Any
@@ -308,6 +309,10 @@ class Planner(Runs):
         left_out = self.plan.gone | self.plan.said.keys()
         gone = {n for node in ast.walk(self.tree) if isinstance(node, ast.stmt) and place(node) in left_out
                 for n in _lines(node)}  # fmt: skip
+        # a line of several statements, of which one stays that seeds or draws, is not left out
+        gone -= {n for node in ast.walk(self.tree) if isinstance(node, ast.stmt) and place(node) not in left_out
+                 and re.search(r"random|seed|rng", ast.unparse(node)) and node.lineno == node.end_lineno
+                 for n in _lines(node)}  # fmt: skip
         for body in self._once:
             since = min((order[n] for n in _lines(body[0]) if n in order), default=0)
             for statement in body:
@@ -377,6 +382,8 @@ class Planner(Runs):
         if isinstance(node, FUNCTIONS) and not isinstance(node, ast.Lambda):
             called = node.name in read or (node.name == "main" and self._has_main())
             return not called and not node.name.startswith("__") and node.col_offset == 0
+        if isinstance(self._above.get(node), ast.ClassDef):
+            return False  # an attribute, whoever asks for it
         if isinstance(node, ast.Assign) and all(isinstance(t, ast.Name) for t in node.targets):
             known = is_pure(node.value) or extent(node.value) in self.plan.facts
             return known and not any(isinstance(t, ast.Name) and t.id in read for t in node.targets)
