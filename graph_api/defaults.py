@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import threading
+from collections.abc import Callable
 from typing import Any
 
 
@@ -50,3 +51,14 @@ def session_for(graph: Any, session: Any, purpose: str) -> Any:
     if session.graph is not graph:
         raise ValueError(f"Cannot {purpose}: the session's graph is another than the tensor's")
     return session
+
+
+fetched_as: dict[type, Callable[[Any], Any]] = {}
+"""Classes of programs that sessions fetch and feed, and what makes a `Composite` of an object
+(`graph_api.legacy.conversions`)."""
+
+
+def as_fetched(leaf: Any) -> Any:
+    """What stands for an object of such a class; any other object itself."""
+    make = next((make for kind, make in fetched_as.items() if isinstance(leaf, kind)), None)
+    return leaf if make is None else make(leaf)

@@ -69,7 +69,7 @@ LATER: tuple[tuple[str, str], ...] = (
     ("graph_api.tensor:GraphShape", "TensorShape"),
     ("graph_api.tensor:", "Operation Tensor"),
     ("graph_api.variable:", "Variable assign assign_add assign_sub local_variables local_variables_initializer"),
-    ("graph_api.variable:", "model_variables tables_initializer trainable_variables"),
+    ("graph_api.variable:", "model_variables moving_average_variables tables_initializer trainable_variables"),
     # ---- random tensors
     ("graph_api.sampling:uniform", "random_uniform random.uniform"),
     ("graph_api.sampling:normal", "random_normal random.normal"),
@@ -221,6 +221,8 @@ LATER: tuple[tuple[str, str], ...] = (
     ("graph_api.legacy.slim", "contrib.slim"),
     ("graph_api.eager_calls:", "py_function"),
     ("graph_api.flow:py_func", "numpy_function"),
+    ("graph_api.legacy.recompute:", "recompute_grad"),
+    ("graph_api.legacy.conversions:", "register_tensor_conversion_function"),
     ("graph_api.legacy.template:", "make_template"),
     ("graph_api.run_options:", "ConfigProto GPUOptions RunMetadata RunOptions"),
     # ---- images, metrics, losses, sparse tensors, strings, logging, files

@@ -27,7 +27,7 @@ class Reduction:
     SUM = "weighted_sum"
     SUM_OVER_BATCH_SIZE = "weighted_sum_over_batch_size"
     MEAN = "weighted_mean"
-    SUM_BY_NONZERO_WEIGHTS = "weighted_sum_by_nonzero_weights"
+    SUM_BY_NONZERO_WEIGHTS = SUM_OVER_NONZERO_WEIGHTS = "weighted_sum_by_nonzero_weights"
 
 
 def add_loss(loss: Any, loss_collection: str | None = GraphKeys.LOSSES) -> None:
@@ -81,12 +81,14 @@ def _noting(function: Callable[..., Any]) -> Callable[..., Any]:
     lifted = lift(function, finish, wrap=EagerTensor)
     names = list(inspect.signature(function).parameters)
     # TensorFlow 1 puts `scope` and `loss_collection` before `reduction`
-    order = [*names[:-1], "scope", "loss_collection", "reduction"] if names[-1] == "reduction" else names
+    order = [*[n for n in names if n != "reduction"], "scope", "loss_collection", "reduction"]
     scope = _SCOPES.get(function.__name__, function.__name__)
 
     @functools.wraps(lifted)
     def loss(*args: Any, **kwargs: Any) -> Operand:
         given = dict(zip(order, args, strict=False)) | kwargs
+        if "axis" in names and given.get("dim") is not None:
+            given["axis"] = given.pop("dim")  # its name before TensorFlow 1.5
         collection = given.pop("loss_collection", GraphKeys.LOSSES)
         with get_default_graph().name_scope(given.pop("scope", None) or scope):
             result = lifted(name="value", **given)
@@ -102,6 +104,7 @@ cosine_distance = _noting(losses.cosine_distance)
 hinge_loss = _noting(losses.hinge_loss)
 huber_loss = _noting(losses.huber_loss)
 log_loss = _noting(losses.log_loss)
+mean_pairwise_squared_error = _noting(losses.mean_pairwise_squared_error)
 mean_squared_error = _noting(losses.mean_squared_error)
 sigmoid_cross_entropy = _noting(losses.sigmoid_cross_entropy)
 softmax_cross_entropy = _noting(losses.softmax_cross_entropy)
@@ -110,5 +113,6 @@ sparse_softmax_cross_entropy = _noting(losses.sparse_softmax_cross_entropy)
 __all__ = [
     "Reduction", "absolute_difference", "add_loss", "compute_weighted_loss", "cosine_distance", "get_losses",
     "get_regularization_loss", "get_regularization_losses", "get_total_loss", "hinge_loss", "huber_loss", "log_loss",
-    "mean_squared_error", "sigmoid_cross_entropy", "softmax_cross_entropy", "sparse_softmax_cross_entropy",
+    "mean_pairwise_squared_error", "mean_squared_error", "sigmoid_cross_entropy", "softmax_cross_entropy",
+    "sparse_softmax_cross_entropy",
 ]  # fmt: skip

@@ -35,7 +35,7 @@ from engine.core.value import NotCopied, Value, as_array, fits
 from engine.core.variable import Variable, assign_variable, read_variable, variable_handle
 from engine.runtime.collector import uncollected
 from engine.runtime.errors import DTypeError, InvalidArgumentError, ShapeError
-from graph_api.defaults import stacks
+from graph_api.defaults import as_fetched, fetched_as, stacks
 from graph_api.executables import Executables
 from graph_api.graph import Graph, get_default_graph
 from graph_api.resources import Number
@@ -213,6 +213,11 @@ class Session(NotCopied):
         if type(fetches) is list and all(type(f) is Tensor and f.trace is self.graph for f in fetches):
             return fetches, list
         pack: Callable[[list[Any]], Any] = list
+        if fetched_as:
+            fetches = nest.map_structure(as_fetched, fetches)
+            if isinstance(fetches, Composite):
+                wanted, rebuild = self._resolve_composites([fetches], lambda values: values[0])
+                return wanted, rebuild
         leaves = fetches
         if type(fetches) is not list or not all(isinstance(f, (*_ELEMENTS, Composite)) for f in fetches):
             leaves, pack = nest.flatten(fetches), functools.partial(nest.pack_sequence_as, fetches)
@@ -267,6 +272,8 @@ class Session(NotCopied):
         if not isinstance(feed_dict, Mapping):
             raise TypeError(f"Session.run: argument `feed_dict` must be a dict, got {feed_dict!r}")
         for key, value in feed_dict.items():
+            if fetched_as:
+                key = as_fetched(key)
             if type(key) is Tensor and key.trace is graph:
                 pairs: Any = ((key, value),)
             elif isinstance(key, Composite):

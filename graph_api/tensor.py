@@ -113,6 +113,14 @@ class GraphShape(TensorShape):
         return super().__str__().replace("None", "?")
 
 
+_OPERATORS = (
+    "add radd sub rsub mul rmul truediv rtruediv floordiv rfloordiv mod rmod lt le gt ge and rand or ror",
+    "xor rxor getitem pow rpow invert neg abs matmul rmatmul",
+)
+OVERLOADABLE_OPERATORS = frozenset(f"__{name}__" for names in _OPERATORS for name in names.split())
+"""The operators of tensors: classes of programs' own that stand for a tensor take them over, one by one."""
+
+
 class Operation(Node):
     """A node of a graph, with a name.
 
@@ -133,7 +141,7 @@ class Operation(Node):
         If it stands for an operation with a gradient of the user's own: the type of that, and the gradient's name.
     """
 
-    __slots__ = ("context", "control_inputs", "device", "graph", "name", "overridden", "where")
+    __slots__ = ("__dict__", "context", "control_inputs", "device", "graph", "name", "overridden", "where")
 
     def __init__(self, graph: Any, op: Op, inputs: tuple[Any, ...], params: dict[str, Any], name: str) -> None:
         # without a call of what `Node` has: programs have operations by the thousand
@@ -205,6 +213,7 @@ class Operation(Node):
 class Tensor(Symbol):
     """The output of an operation of a graph."""
 
+    OVERLOADABLE_OPERATORS = OVERLOADABLE_OPERATORS
     __slots__ = ("__dict__",)
     node: Operation
 

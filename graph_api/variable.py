@@ -86,8 +86,8 @@ class Variable(AssignsRows):
     """
 
     __slots__ = (
-        "__weakref__", "_assignments", "_element", "_handle", "_initial", "_initializer", "_snapshot", "_snapshot_at",
-        "constraint", "name", "trainable",
+        "__dict__", "__weakref__", "_assignments", "_element", "_handle", "_initial", "_initializer", "_snapshot",
+        "_snapshot_at", "constraint", "name", "trainable",
     )  # fmt: skip
 
     def __init__(
@@ -400,6 +400,11 @@ def local_variables(scope: str | None = None) -> list[Variable]:
 def model_variables(scope: str | None = None) -> list[Variable]:
     """The variables in the MODEL_VARIABLES collection."""
     return get_default_graph().get_collection(GraphKeys.MODEL_VARIABLES, scope)
+
+
+def moving_average_variables(scope: str | None = None) -> list[Variable]:
+    """The variables of which a moving average is kept."""
+    return get_default_graph().get_collection(GraphKeys.MOVING_AVERAGE_VARIABLES, scope)
 
 
 def trainable_variables(scope: str | None = None) -> list[Variable]:

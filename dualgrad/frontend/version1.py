@@ -186,6 +186,7 @@ _ALIASES = {
     "mul": "multiply",
     "neg": "negative",
     "pack": "stack",
+    "parallel_stack": "stack",
     "reverse_v2": "reverse",
     "self_adjoint_eig": "linalg.eigh",
     "self_adjoint_eigvals": "linalg.eigvalsh",

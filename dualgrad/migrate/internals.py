@@ -24,6 +24,7 @@ INTERNALS: dict[str, str] = {
     "python.framework.sparse_tensor": ".",
     "python.framework.indexed_slices": ".",
     "python.framework.test_util": "test",
+    "python.ops.standard_ops": ". math linalg",
     "python.ops.array_ops": ". sparse",
     "python.ops.math_ops": ". math",
     "python.ops.linalg_ops": ". linalg",
@@ -94,7 +95,7 @@ INTERNALS: dict[str, str] = {
     "python.training.session_run_hook": "train",
     "python.training.training_ops": "train",
     "python.training.checkpointable.util": "train",
-    "python.client.session": ".",
+    "python.client.session": "graph_api.legacy.conversions: .",
     "python.layers.layers": "layers",
     "python.layers.base": "layers",
     "python.layers.core": "layers",
@@ -152,9 +153,13 @@ class Internals(ModuleType):
         self.__api__ = api
         self.__wanted__ = INTERNALS.get(path, "").split()
         self.__known__ = path
+        # until TensorFlow 1.7 the names in generated modules began with an underscore
+        self.__generated__ = ".gen_" in path
 
     def __getattr__(self, name: str) -> Any:
         if not name.startswith("__"):
+            if name.startswith("_") and self.__generated__:
+                name = name[1:]
             for place in self._places():
                 if name in dir(place):
                     return getattr(place, name)
@@ -178,4 +183,5 @@ class Internals(ModuleType):
     def __dir__(self) -> list[str]:
         prefix = f"{self.__known__}."
         below = {known[len(prefix) :].partition(".")[0] for known in INTERNALS if known.startswith(prefix)}
-        return sorted({*below, *(n for place in self._places() for n in dir(place) if not n.startswith("_"))})
+        names = {n for place in self._places() for n in dir(place) if not n.startswith("_")}
+        return sorted({*below, *names, *(f"_{n}" for n in names if self.__generated__)})

@@ -68,8 +68,11 @@ def _common_dtype(items: list[Any]) -> DType | np.dtype | None:
     """The dtype of the first value, or else of the first array; None if there are Python data only."""
     for kinds in (Value, (np.ndarray, np.generic)):
         for item in items:
-            if isinstance(item, kinds) or (kinds is Value and hasattr(item, "as_value")):
+            if isinstance(item, kinds):
                 return item.dtype
+            if kinds is Value and hasattr(item, "as_value"):
+                # an object of a program's own need not say what it becomes
+                return item.dtype if hasattr(item, "dtype") else item.as_value().dtype
     return None
 
 

@@ -119,9 +119,3 @@ def avg_pool_grad(
 
 
 inv_grad = reciprocal_grad
-# the names until TensorFlow 1.7
-_relu_grad, _relu6_grad, _elu_grad, _softplus_grad, _softsign_grad = (
-    relu_grad, relu6_grad, elu_grad, softplus_grad, softsign_grad,
-)  # fmt: skip
-_sigmoid_grad, _tanh_grad, _max_pool_grad, _avg_pool_grad = sigmoid_grad, tanh_grad, max_pool_grad, avg_pool_grad
-_inv_grad, _rsqrt_grad, _sqrt_grad = inv_grad, rsqrt_grad, sqrt_grad

@@ -18,7 +18,7 @@ X = np.array([[-3.0, -0.5, 0.25, 2.0, 7.0]], np.float32)
     ("function", "gradient", "by_outputs"),
     [
         (tf.nn.relu, kernels.relu_grad, False),
-        (tf.nn.relu, kernels._relu_grad, True),
+        (tf.nn.relu, kernels.relu_grad, True),
         (tf.nn.relu6, kernels.relu6_grad, False),
         (tf.nn.leaky_relu, kernels.leaky_relu_grad, False),
         (tf.nn.elu, kernels.elu_grad, True),
@@ -75,3 +75,14 @@ def test_registered_gradients_may_use_them() -> None:
         y = tf.nn.relu(x)
     g = tf.constant([[1.0, 1.0, -1.0, 1.0, 1.0]])
     assert tf.Session().run(tf.gradients(y, x, g)[0]).tolist() == [[0.0, 0.0, 0.0, 1.0, 1.0]]
+
+
+def test_old_names_of_generated_modules() -> None:
+    """Until TensorFlow 1.7 they began with an underscore."""
+    from dualgrad.migrate.hook import find
+
+    module = find("python.ops.gen_nn_ops", "1")
+    for name in ("relu_grad", "max_pool_grad", "avg_pool_grad", "max_pool"):
+        assert f"_{name}" in dir(module)
+        assert getattr(module, f"_{name}") is getattr(module, name)
+    assert "_relu" not in dir(find("python.ops.nn_ops", "1"))

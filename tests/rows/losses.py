@@ -17,6 +17,13 @@ def _one_hot_less(p: np.ndarray, labels: np.ndarray) -> np.ndarray:
     return p - np.eye(p.shape[-1])[labels]
 
 
+def _pairs(d: np.ndarray, weights: np.ndarray) -> np.ndarray:
+    """Per example the mean over pairs of the squares of differences, as TensorFlow counts it, weighted and summed."""
+    size = d.shape[1]
+    pairs = ((d[:, :, None] - d[:, None, :]) ** 2).sum((1, 2)) / (size * (size - 1))
+    return (pairs * weights[:, 0]).sum()
+
+
 ROWS = (
     Row(
         cross_entropy.softmax_cross_entropy_op,
@@ -99,6 +106,17 @@ ROWS = (
         tf=lambda tf, z, x: tf.reduce_mean(tf.math.squared_difference(z, x)),
         label="mean_squared_error",
     ),
+    *[
+        Row(
+            arithmetic.divide_no_nan,
+            (real(3, 4), real(3, 4)),
+            call=lambda z, x, w=w: losses.mean_pairwise_squared_error(z, x, w),
+            wrt=(0, 1),
+            oracle=lambda z, x, w=w: _pairs(x - z, np.broadcast_to(w, (3, 1))),
+            label=f"mean_pairwise_squared_error-{i}",
+        )
+        for i, w in enumerate((1.0, np.array([[1.0], [0.0], [2.0]])))
+    ],
     *[
         Row(
             arithmetic.squared_difference_op,

@@ -130,6 +130,48 @@ def mean_squared_error(
 
 
 @operands("predictions", alone=("labels", "weights"))
+def mean_pairwise_squared_error(labels: Any, predictions: Any, weights: Any = 1.0) -> Operand:
+    """Sum over examples of the mean square by which differences of two predictions miss those of the labels.
+
+    With ``d = predictions - labels`` of one example, of ``n`` elements whose weights are not 0, this is the mean of
+    ``(d[i] - d[j]) ** 2`` over the ``n (n - 1) / 2`` pairs as TensorFlow counts it:
+    ``2 sum(d ** 2) / (n - 1) - 2 sum(d) ** 2 / (n (n - 1))``. A quotient by 0 is 0.
+
+    Parameters
+    ----------
+    labels, predictions : value, shape (examples, ...)
+    weights : float or value
+        A scalar, or of shape (examples, 1, ...), of the rank of the predictions.
+
+    Raises
+    ------
+    ShapeError
+        If the shapes do not fit.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> float(mean_pairwise_squared_error(np.array([[0.0, 0.0]]), np.array([[1.0, 3.0]])))
+    4.0
+    """
+    labels, predictions = _comparable("mean_pairwise_squared_error", labels, predictions)
+    dtype, wanted = dtype_of(predictions), shape_of(predictions)
+    weights = cast(weights, dtype) if hasattr(weights, "dtype") else as_array(weights, dtype, "weights")
+    _check_weights(shape_of(weights), wanted)
+    if wanted is None:
+        raise NotKnownYet("mean_pairwise_squared_error: the rank of the predictions")
+    axes = tuple(range(1, len(wanted)))
+    differences = predictions - labels
+    present = broadcast_like(cast(not_equal(weights, zeros_like(weights)), dtype), differences)
+    count = reduce_sum(present, axes, keepdims=True)
+    squares = reduce_sum(differences * differences, axes, keepdims=True)
+    whole = reduce_sum(differences, axes, keepdims=True)
+    first = divide_no_nan(squares, maximum(count - 1, zeros_like(count)))
+    second = divide_no_nan(whole * whole, maximum(count * (count - 1), zeros_like(count)))
+    return reduce_sum((2 * first - 2 * second) * weights)
+
+
+@operands("predictions", alone=("labels", "weights"))
 def absolute_difference(
     labels: Any, predictions: Any, weights: Any = 1.0, reduction: str = SUM_BY_NONZERO_WEIGHTS
 ) -> Operand:

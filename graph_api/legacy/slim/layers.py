@@ -15,6 +15,7 @@ from engine.core.value import dtype_of, shape_of
 from graph_api.convert import convert_to_tensor
 from graph_api.graph import get_default_graph
 from graph_api.legacy import layers as plain
+from graph_api.legacy.recompute import recompute_grad
 from graph_api.legacy.slim.applied import ZEROS, channels, collected, collections_of, finished, weighted
 from graph_api.legacy.slim.arg_scope import add_arg_scope
 from graph_api.legacy.slim.normalizers import batch_norm, layer_norm
@@ -386,6 +387,7 @@ __all__ = [
     "max_pool2d",
     "one_hot_encoding",
     "optimize_loss",
+    "recompute_grad",
     "relu",
     "relu6",
     "repeat",
