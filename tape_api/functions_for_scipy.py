@@ -23,11 +23,12 @@ def for_scipy(
     Parameters
     ----------
     function : callable
-        ``function(point, *args)``. It gives a scalar tensor (to minimize), or a tensor, or a structure of them
-        (residuals, constraints). It is run each time, so it may branch on values.
+        ``function(point, *args, **kwargs)``. It gives a scalar tensor (to minimize), or a tensor, or a structure
+        of them (residuals, constraints). It is run each time, so it may branch on values.
     x0 : array, tensor, variable, or structure of these
         An example point. SciPy's flat vectors are unpacked into tensors of its shapes and dtypes before they reach
-        `function`. Numbers that are neither tensors nor arrays are float64.
+        `function`. Numbers that are neither tensors nor arrays are float64. Complex numbers are two real ones each in
+        SciPy's vectors, real part and imaginary part, as ``z.view(np.float64)`` has them; so are those of the results.
     format : "dense", "csr", "csc", "coo" or "operator"
         Of Jacobians and Hessians. SciPy takes sparse ones in `least_squares`, in `solve_ivp` by BDF and Radau, and in
         `minimize` by Newton-CG and trust-constr (with trust-ncg and trust-krylov use `hessp` or ``"dense"``); operators
