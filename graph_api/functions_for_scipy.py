@@ -73,6 +73,7 @@ def for_scipy(
     sources = nest.flatten(x)
     graph_of(sources, "x")
     graph = graph_of(targets, "y")
+    pairs = [dtype_of(t).is_complex for t in targets]
     with graph.as_default():
         targets = [as_pairs(t) for t in targets]
     if any(dtype_of(s).is_complex for s in sources):
@@ -85,6 +86,7 @@ def for_scipy(
         return graph.session_for(session, "evaluate a function for SciPy").run(fetches, feed)
 
     evaluations = Fetched(targets, sources, run, args)
+    evaluations.pairs = pairs
     if x0 is None:
         if not all(isinstance(s, Variable) for s in sources):
             raise InvalidArgumentError("for_scipy: argument `x0` is needed: not all of `x` are variables")

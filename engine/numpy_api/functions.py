@@ -35,9 +35,11 @@ from engine.ops import (
     rearrange,
     reduce,
     scan,
+    scipy_special,
     slicing,
     solve,
     sorting,
+    special,
     stats,
 )
 from engine.ops import shape as shapes
@@ -465,6 +467,8 @@ RECORDED: dict[Any, Row] = {
     np.real: (complexes.real, "tf.math.real"),
     np.imag: (complexes.imag, "tf.math.imag"),
     np.angle: (complexes.angle, "tf.math.angle"),
+    np.sinc: (operands("x")(lambda x: scipy_special.sinc(inexact(x))), "tf.sin"),
+    np.i0: (operands("x")(lambda x: special.bessel_i0(inexact(x))), "tf.math.bessel_i0"),
     # ---- shapes
     np.reshape: (_reshape, "tf.reshape"),
     np.ravel: (_ravel, "tf.reshape"),

@@ -313,12 +313,20 @@ def test_complex_numbers_are_pairs() -> None:
     np.testing.assert_allclose(p.jac(p.x0), expected)
     found = optimize.root(tf.for_scipy(lambda z: z * z + 1.0, z[:1]).fun, [0.3, 0.4])
     np.testing.assert_allclose(found.x, [0.0, 1.0], atol=1e-8)
-    # real unknowns, complex results
+
+
+def test_complex_results_of_real_unknowns() -> None:
     x = np.array([0.5, 1.5])
-    for q in both(lambda x, tf: tf.complex(x, x**2), x):
-        np.testing.assert_allclose(q.fun(x), [0.5, 0.25, 1.5, 2.25])
-        np.testing.assert_allclose(q.jac(x), [[1, 0], [1, 0], [0, 1], [0, 3]])
+    for format in ("dense", "csr", "coo", "operator"):
+        for q in both(lambda x, tf: [tf.complex(x, x**2), tf.reduce_sum(x)], x, format=format):
+            np.testing.assert_allclose(q.fun(x), [0.5 + 0.25j, 1.5 + 2.25j, 2.0])
+            expected = np.array([[1 + 1j, 0], [0, 1 + 3j], [1, 1]])
+            np.testing.assert_allclose(dense(q.jac(x)), expected)
+            assert format in ("dense", "operator") or q.jac(x).format == format
+            np.testing.assert_array_equal(q.jac_sparsity().toarray(), expected != 0)
+            with pytest.raises(InvalidArgumentError, match="results are complex"):
+                q.weighted_hess(x, [1.0, 1.0, 1.0])
     with graph_api.Graph().as_default():
         w = graph_api.placeholder(graph_api.complex128, [2])
         with pytest.raises(InvalidArgumentError, match=r"`x` must be real.*tf\.complex"):
-            graph_api.for_scipy(w * w, w, z)
+            graph_api.for_scipy(w * w, w, x + 1j)

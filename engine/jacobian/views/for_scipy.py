@@ -12,7 +12,7 @@ from typing import Any
 
 import numpy as np
 from scipy import sparse
-from scipy.sparse.linalg import LinearOperator
+from scipy.sparse.linalg import LinearOperator, aslinearoperator
 
 from engine.core import nest
 from engine.core.aval import format_shape
@@ -45,7 +45,15 @@ Derived = tuple[Compiled, list[Any]]
 
 
 class Evaluations:
-    """A function that is evaluated at one point after another, and differentiated at the last one."""
+    """A function that is evaluated at one point after another, and differentiated at the last one.
+
+    Attributes
+    ----------
+    pairs : list of bool
+        Which results hold complex numbers, as pairs of real ones in a last dimension of 2.
+    """
+
+    pairs: Sequence[bool] = ()
 
     def evaluate(self, parts: Sequence[np.ndarray], args: Sequence[Any], kwargs: Mapping[str, Any]) -> list[np.ndarray]:
         """Go to a point; return the results there."""
@@ -75,10 +83,14 @@ class Recorded(Evaluations):
         From tensors to the structure that the function takes.
     dtype : dtype
         Of the tensors among `args` that are floating.
+    is_real : bool
+        Whether the point is. If so complex results are given as such, else as pairs, like the point.
     """
 
-    def __init__(self, function: Callable[..., Any], pack: Callable[[list[Any]], Any], dtype: np.dtype) -> None:
-        self._function, self._pack, self._dtype = function, pack, dtype
+    def __init__(
+        self, function: Callable[..., Any], pack: Callable[[list[Any]], Any], dtype: np.dtype, is_real: bool = True
+    ) -> None:
+        self._function, self._pack, self._dtype, self._is_real = function, pack, dtype, is_real
         self._tape = Tape(False, strict=True)
         self._sources: list[Any] = []
         self._targets: list[Any] = []
@@ -92,18 +104,19 @@ class Recorded(Evaluations):
         given = [_argument(a, self._dtype) for a in args]
         named = {key: _argument(a, self._dtype) for key, a in kwargs.items()}
         try:
-            self._targets = self._recorded(
-                lambda: [
-                    _result(y, self._dtype)
-                    for y in nest.flatten(self._function(self._pack(self._sources), *given, **named))
-                ]
-            )
+            found = self._recorded(lambda: self._results(self._function(self._pack(self._sources), *given, **named)))
         finally:
             # also where NumPy has put another error in its place
             refused = refusal(self._tape)
             if refused is not None:
                 raise refused from None
+        self._targets = found
         return [y._array for y in self._targets]
+
+    def _results(self, found: Any) -> list[Any]:
+        results = [_result(y, self._dtype) for y in nest.flatten(found)]
+        self.pairs = [self._is_real and dtype_of(y).is_complex for y in results]
+        return [as_pairs(y) for y in results]
 
     def _placed(self, parts: Sequence[np.ndarray]) -> list[Any]:
         """The point as what the function is differentiated with respect to."""
@@ -162,8 +175,7 @@ def _result(y: Any, dtype: np.dtype) -> EagerTensor:
         )
     if not isinstance(y, Value):
         y = EagerTensor(np.asarray(y, dtype))
-    y = as_pairs(y)
-    if not dtype_of(y).is_floating:
+    if not (dtype_of(y).is_floating or dtype_of(y).is_complex):
         raise InvalidArgumentError(f"for_scipy: the function must give floating tensors; got {dtype_of(y).name}")
     return y
 
@@ -172,8 +184,9 @@ class SciPyFunction:
     """A function and its derivatives for SciPy: made by `for_scipy`.
 
     All methods take the point as one flat vector, and give arrays of float64. Further arguments, those by keyword too,
-    are handed on to the function; they are not differentiated. Complex numbers, of the point and of the results, count
-    as two real ones each: real part, imaginary part, as ``z.view(np.float64)`` has them.
+    are handed on to the function; they are not differentiated. Complex numbers of the point count as two real ones,
+    real part and imaginary part, as ``z.view(np.float64)`` has them, and so do those of the results then. Of a real
+    point complex results, and their Jacobian, are complex.
 
     If the example point is one number and so is `x`, the gradient and the Hessian of a scalar are numbers: `newton` and
     `root_scalar` want them so.
@@ -233,7 +246,7 @@ class SciPyFunction:
             self._point = None
         self._go(x, args, kwargs)
         self._fresh = False
-        return float(self._values[0]) if self._is_scalar else _flat(self._values)
+        return float(self._values[0]) if self._is_scalar else self._with_complex(_flat(self._values))
 
     __call__ = fun
 
@@ -256,10 +269,10 @@ class SciPyFunction:
             gradient = _flat([np.asarray(part) for part in what(values)])
             return gradient[0] if self._is_number else gradient
         if self._format == "operator":
-            return self._operator()
+            return self._with_complex(self._operator())
         make = compiled_jacobian if self._executor is None else spread_over(self._executor)
         found = self._finished(*self._derived(make, self._options, self._pattern()))
-        return SPARSE_GRADIENTS[self._format](found) if self._is_scalar else found
+        return SPARSE_GRADIENTS[self._format](found) if self._is_scalar else self._with_complex(found)
 
     def grad(self, x: Any, *args: Any, **kwargs: Any) -> np.ndarray:
         """The gradient of a scalar function at `x`, shape (n,)."""
@@ -284,7 +297,8 @@ class SciPyFunction:
         sources, targets = ([path.values[slot] for slot in side] for side in (path.sources, path.targets))
         found = patterns(path.nodes, sources, targets, Sites(path.contents))
         rows = [[p.to_csr().astype(np.int8) for p in row] for row in found]
-        return rows[0][0] if len(rows) == 1 == len(rows[0]) else sparse.block_array(rows, format="csr")
+        whole = rows[0][0] if len(rows) == 1 == len(rows[0]) else sparse.block_array(rows, format="csr")
+        return self._with_complex(whole).astype(bool).astype(np.int8) if any(self._evaluations.pairs) else whole
 
     # ---- second derivatives ------------------------------------------------------------------------------------------
 
@@ -311,6 +325,10 @@ class SciPyFunction:
     def weighted_hess(self, x: Any, v: Any, *args: Any, **kwargs: Any) -> np.ndarray | sparse.sparray | LinearOperator:
         """The Hessian of ``v @ fun(x)``: ``NonlinearConstraint(p.fun, lb, ub, jac=p.jac, hess=p.weighted_hess)``."""
         self._go(x, args, kwargs)
+        if any(self._evaluations.pairs):
+            raise InvalidArgumentError(
+                "for_scipy: weighted_hess: the results are complex; give tf.math.real(y) and tf.math.imag(y) instead"
+            )
         self.counts["hess"] += 1
         ends = np.cumsum([0, *[y.size for y in self._values]])
         v = np.asarray(v, np.float64).reshape(-1)
@@ -350,6 +368,22 @@ class SciPyFunction:
                 f"{format_shape(given.shape)}"
             )
         return np.array(given, np.float64).reshape(-1)
+
+    def _with_complex(self, found: Any) -> Any:
+        """What has a row for each real part and imaginary part, put together where results are complex."""
+        pairs = self._evaluations.pairs
+        if not any(pairs):
+            return found
+        sizes = [y.size for y in self._values]
+        blocks = [
+            sparse.kron(sparse.eye_array(n // 2), [[1, 1j]]) if pair else sparse.eye_array(n)
+            for n, pair in zip(sizes, pairs, strict=True)
+        ]
+        join = sparse.block_diag(blocks, format="csr")
+        if isinstance(found, LinearOperator):
+            return aslinearoperator(join) @ found
+        joined = join @ found
+        return joined.asformat(found.format) if sparse.issparse(found) else joined
 
     def _parts(self, x: np.ndarray) -> list[np.ndarray]:
         starts = zip(self._like, self._ends[:-1], self._ends[1:], strict=True)
@@ -487,7 +521,10 @@ class SciPyODE:
 
 
 def example_arrays(x0: Any) -> list[np.ndarray]:
-    """The example point's arrays: tensors and arrays keep their floating dtype, all else becomes float64."""
+    """The example point's arrays: tensors and arrays keep their floating dtype, all else becomes float64.
+
+    Complex ones become pairs of real ones.
+    """
     arrays = []
     for array in _leaves(x0):
         if array.dtype.kind not in "fiuc":
@@ -496,6 +533,11 @@ def example_arrays(x0: Any) -> list[np.ndarray]:
             array = np.stack([array.real, array.imag], -1)
         arrays.append(array.copy() if array.dtype.kind == "f" else array.astype(np.float64))
     return arrays
+
+
+def is_real(x0: Any) -> bool:
+    """Whether an example point holds no complex numbers."""
+    return all(array.dtype.kind != "c" for array in _leaves(x0))
 
 
 def structure_of(x0: Any) -> Callable[[list[Any]], Any]:
