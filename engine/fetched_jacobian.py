@@ -70,11 +70,18 @@ class Fetched(Evaluations):
         self._weights: list[Any] = []
         self._sums: list[Any] = []
 
-    def evaluate(self, parts: Sequence[np.ndarray], args: Sequence[Any]) -> list[np.ndarray]:
-        """Feed a point, fetch the results."""
-        if len(args) != len(self._arguments):
-            raise InvalidArgumentError(f"for_scipy: expected {len(self._arguments)} further arguments; got {len(args)}")
-        self._feed = dict(zip([*self._xs, *self._arguments], [*parts, *args], strict=True))
+    def evaluate(self, parts: Sequence[np.ndarray], args: Sequence[Any], kwargs: Mapping[str, Any]) -> list[np.ndarray]:
+        """Feed a point, fetch the results. A keyword is the name of one of the tensors that arguments are fed to."""
+        names = [t.name.rpartition(":")[0] for t in self._arguments]
+        if unknown := [key for key in kwargs if key not in names[len(args) :]]:
+            raise InvalidArgumentError(
+                f"for_scipy: got the argument `{unknown[0]}`, and none of the placeholders in `args` that are left has "
+                f"this name; there are: {', '.join(names) or 'none'}"
+            )
+        given = [*args, *[kwargs[name] for name in names[len(args) :] if name in kwargs]]
+        if len(given) != len(names):
+            raise InvalidArgumentError(f"for_scipy: expected {len(names)} further arguments; got {len(given)}")
+        self._feed = dict(zip([*self._xs, *self._arguments], [*parts, *given], strict=True))
         self._arrays = {}
         *arrays, self.fetched = self._fetched([*self._ys, self._fetches], self._wanted.values())
         return [np.asarray(a) for a in arrays]

@@ -12,13 +12,13 @@ recognized counts as not linear, and so does a rule that reads the numbers of it
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from enum import IntEnum
 from typing import Any
 
 import numpy as np
 
-from engine import custom, primitive
+from engine import custom, primitive_op
 from engine.choices import plain_products
 from engine.core.batching import Batched
 from engine.core.kinds import FROM_VJP, PushedTogether, Together
@@ -36,7 +36,7 @@ from engine.ops.solve import solve_op, triangular_solve_op
 from engine.reverse import boxed
 from engine.runtime.errors import UnimplementedError
 
-_USERS = (custom.__name__, primitive.__name__)
+_USERS = (custom.__name__, primitive_op.__name__)
 """Modules of the ops that call rules which somebody else wrote."""
 
 
@@ -124,18 +124,42 @@ def _applied_is_linear(node: Node, open_: frozenset[Op], fixed: Sequence[int] = 
         Operands which, like the results, the rule must not use: of a function that is linear in them. Only their
         cotangents count. Otherwise those of all operands do.
     """
-    trace = next((x.trace for x in (*node.outputs, *node.inputs) if isinstance(x, Symbol)), None) or Trace()
-    cts = [trace.placeholder(aval_of(out)) for out in node.outputs]
+    return _seen_linear(
+        lambda cts: _pulled(node, cts, fixed),
+        node.outputs,
+        (*node.outputs, *node.inputs),
+        (*[node.inputs[i] for i in fixed], *node.outputs) if fixed else (),
+        open_ | {node.op},
+    )
+
+
+def is_linear_map(apply: Callable[[list[Any]], Any], like: Sequence[Any]) -> bool:
+    """Whether ``apply(values)``, with values like those given, is seen to be linear in all of them together."""
+    return _seen_linear(lambda values: [apply(values)], like, like, (), frozenset())
+
+
+def _seen_linear(
+    apply: Callable[[list[Any]], Sequence[Any]],
+    like: Sequence[Any],
+    beside: Sequence[Any],
+    spoilt: Sequence[Any],
+    open_: frozenset[Op],
+) -> bool:
+    """Whether what `apply` makes of values like those given is linear in them, and free of those `spoilt`.
+
+    `beside`: what it uses otherwise, for the trace to which they belong.
+    """
+    trace = next((x.trace for x in beside if isinstance(x, Symbol)), None) or Trace()
+    given = [trace.placeholder(aval_of(x)) for x in like]
     first = len(trace.nodes)
     try:
         with paused(), plain_products():
-            found = [x for x in _pulled(node, cts, fixed) if x is not None and not isinstance(x, Zero)]
-    except Exception:  # noqa: BLE001  (the rule reads the cotangent, or fails: that shows where it is needed)
+            found = [x for x in apply(given) if x is not None and not isinstance(x, Zero)]
+    except Exception:  # noqa: BLE001  (the rule reads what it is given, or fails: that shows where it is needed)
         return False
-    marks = {id(x): Mark.OTHER for x in (*[node.inputs[i] for i in fixed], *node.outputs) if fixed}
-    marks |= {id(ct): Mark.LINEAR for ct in cts}
+    marks = {id(x): Mark.OTHER for x in spoilt} | {id(x): Mark.LINEAR for x in given}
     for made in (n for n in trace.nodes[first:] if n.inputs):
-        for out, mark in zip(made.outputs, _marked(made, marks, open_ | {node.op}), strict=True):
+        for out, mark in zip(made.outputs, _marked(made, marks, open_), strict=True):
             marks[id(out)] = mark
     return all(_mark(x, marks) in (Mark.ZERO, Mark.LINEAR) for x in found)
 
@@ -145,7 +169,7 @@ def _pulled(node: Node, cts: Sequence[Any], only: Sequence[int]) -> Sequence[Any
     assert node.op.vjp is not None
     given = tuple(cts) if node.op.multi else cts[0]
     out = node.outputs if node.op.multi else node.outputs[0]
-    operands = boxed([_of_one(x) for x in node.inputs])
+    operands = boxed([of_one(x) for x in node.inputs])
     wanted = [
         node.carries(i) and dtype_of(x).is_differentiable and (not only or i in only) for i, x in enumerate(node.inputs)
     ]
@@ -155,7 +179,8 @@ def _pulled(node: Node, cts: Sequence[Any], only: Sequence[int]) -> Sequence[Any
     return [rules[i](given, out, *operands, **node.params) for i, w in enumerate(wanted) if w]
 
 
-def _of_one(x: Any) -> Any:
+def of_one(x: Any) -> Any:
+    """The batch that a value stands for one element of, or the value itself: how rules treat it is the same."""
     return x.inner if type(x) is Batched else x
 
 

@@ -1,30 +1,27 @@
 """`primitive`: a function of NumPy's, SciPy's or the user's own as an op, with derivative rules.
 
 What it computes is hidden from tapes and graphs, so it says its rules itself: how a cotangent is pulled back, how
-tangents are pushed forward. As everywhere here these are made of ops, or of other primitives, and so serve both modes,
-batches and higher orders. `engine.custom` is for functions made of ops whose derivative is to be another.
+tangents are pushed forward; of the two, one is enough, since each is the transpose of the other. As everywhere here
+these are made of ops, or of other primitives, and so serve both modes, batches and higher orders. `engine.custom` is
+for functions made of ops whose derivative is to be another.
 """
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+import threading
+from collections.abc import Callable
 from typing import Any
 
-import numpy as np
-
-from engine.core.aval import Aval, broadcast_shapes, compatible, format_shape
-from engine.core.dtypes import DType, as_dtype
-from engine.core.eager import EagerTensor
-from engine.core.kinds import FROM_VJP, PushedTogether, Together, general
-from engine.core.op import Op
+from engine.core.dtypes import as_dtype
 from engine.core.operands import Operand
-from engine.core.value import Value, Zero, as_array, aval_of, dtype_of, shape_of
-from engine.ops.arithmetic import add
-from engine.ops.creation import zeros_like
-from engine.ops.joining import stack
+from engine.core.tape import Tape
+from engine.core.value import Value, dtype_of
+from engine.linearity import is_linear_map, of_one
+from engine.ops.creation import ones_like, zeros_like
 from engine.ops.lift import as_operand
-from engine.ops.slicing import getitem
-from engine.runtime.errors import DTypeError, ShapeError, UnimplementedError
+from engine.primitive_op import as_value, primitive_op
+from engine.reverse import reverse
+from engine.runtime.errors import UnimplementedError
 
 
 def primitive(
@@ -44,11 +41,12 @@ def primitive(
         change them. It is called with one element of a batch after another.
     vjp : callable, optional
         ``vjp(ct, out, *args)``: the cotangent of each argument (None where there is no derivative) from that of the
-        result. Made of functions of tensors or of other primitives, so that it can be differentiated again. Without
-        it, asking for a derivative is an error.
+        result. Made of functions of tensors or of other primitives, so that it can be differentiated again. By default
+        the transpose of `jvp`, which must be seen to be linear in the tangents. Without either, asking for a derivative
+        is an error.
     jvp : callable, optional
         ``jvp(tangents, out, *args)``: the tangent of the result from those of the arguments. By default the transpose
-        of `vjp`.
+        of `vjp`. Both may be given where a transpose costs more than a rule of its own.
     shape : callable, optional
         ``shape(*shapes)``: the shape of the result from those of the arguments, tuples in which a dimension that is
         not known is None. By default they are broadcast, as by a function of elements.
@@ -74,6 +72,12 @@ def primitive(
     >>> tape.gradient(y, x).numpy().round(6)
     array([-0.577216,  1.845569])
 
+    A rule for tangents serves gradients as well:
+
+    >>> cbrt = tf.primitive(np.cbrt, jvp=lambda tangents, out, x: tangents[0] / (3 * out**2))
+    >>> tf.for_scipy(lambda x: tf.reduce_sum(cbrt(x)), x).jac([1.0, 8.0])
+    array([0.33333333, 0.08333333])
+
     A linear solver, and that of the transposed matrix; each has the other for its rule:
 
     >>> from scipy.linalg import lu_factor, lu_solve
@@ -86,7 +90,9 @@ def primitive(
     """
     given = getattr(fn, "__name__", type(fn).__name__)
     name = "primitive" if given == "<lambda>" else given
-    op = _op(name, fn, vjp, jvp, shape, None if dtype is None else as_dtype(dtype))
+    if vjp is None and jvp is not None:
+        vjp = _transposed(name, jvp)
+    op = primitive_op(name, fn, vjp, jvp, shape, None if dtype is None else as_dtype(dtype))
 
     def applied(*args: Any) -> Operand:
         if not args:
@@ -94,119 +100,58 @@ def primitive(
         beside = next((a.dtype for a in args if isinstance(a, Value)), None)
         # a number takes the dtype of the tensor beside it; an array keeps its own
         values = [as_operand(a, beside if isinstance(a, (int, float, complex)) else None, name) for a in args]
-        return op(*map(_value, values))
+        return op(*map(as_value, values))
 
     applied.__name__ = applied.__qualname__ = name
     applied.__doc__ = fn.__doc__
     return applied
 
 
-def _op(
-    name: str,
-    fn: Callable[..., Any],
-    vjp: Callable[..., Any] | None,
-    jvp: Callable[..., Any] | None,
-    shape: Callable[..., Any] | None,
-    dtype: DType | None,
-) -> Op:
-    def abstract(*avals: Aval) -> Aval:
-        floating = [a.dtype for a in avals if a.dtype.is_differentiable]
-        result = dtype or (floating or [avals[0].dtype])[0]
-        shapes = [a.shape for a in avals]
-        if shape is None:
-            return Aval(broadcast_shapes(name, *shapes), result)
-        # a rule of the user's cannot be expected to know of shapes that are not known
-        known = [s for s in shapes if s is not None]
-        return Aval(tuple(shape(*known)) if len(known) == len(shapes) else None, result)
+def _transposed(name: str, jvp: Callable[..., Any]) -> Callable[..., Any]:
+    """The reverse rule that is the transpose of a forward rule: the rule is recorded, and its recording pulled back.
 
-    def kernel(*arrays: Any) -> np.ndarray:
-        wanted = abstract(*map(aval_of, arrays))
-        found = np.asarray(fn(*[_read_only(a) for a in arrays]))
-        if not compatible(found.shape, wanted.shape):
-            hint = "" if shape else "; if that is right, give primitive the argument `shape`, a function of shapes"
-            raise ShapeError(
-                f"{name}: the function returned shape {format_shape(found.shape)}, expected "
-                f"{format_shape(wanted.shape)}{hint}"
+    It is the counterpart of what `engine.forward` does for ops with a reverse rule only.
+    """
+    busy = threading.local()
+
+    def vjp(ct: Any, out: Any, *args: Any) -> list[Any]:
+        if getattr(busy, "looking", False):
+            # a linear solver, say: the transpose of the rule would be made of itself
+            raise UnimplementedError(
+                f"{name}: its jvp applies it to a tangent, so that the transpose of the jvp is not known without its "
+                f"own; give it a rule for cotangents: tf.primitive(fn, vjp, jvp)"
             )
-        if not np.can_cast(found.dtype, wanted.dtype.numpy, "same_kind"):
-            raise DTypeError(f"{name}: the function returned dtype {found.dtype}, expected {wanted.dtype.name}")
-        # its own: the function may have returned an argument, or keep what it returned
-        return np.array(found, wanted.dtype.numpy)
+        busy.looking = True
+        try:
+            return transpose(ct, out, *args)
+        finally:
+            busy.looking = False
 
-    def pull(wanted: Sequence[bool], previous: Sequence[Any], ct: Any, out: Any, *operands: Any) -> list[Any]:
-        parts = _parts(_rule(vjp, "vjp", name)(*map(_value, (ct, out, *operands))), len(operands), name)
-        totals: list[Any] = []
-        for i, (part, x) in enumerate(zip(parts, operands, strict=True)):
-            if part is None or not wanted[i]:
-                totals.append(Zero(aval_of(x)))
-                continue
-            part = _checked(part, x, f"{name}: its vjp, for argument {i}, returned")
-            totals.append(part if previous[i] is None else add(previous[i], part))
-        return totals
+    def transpose(ct: Any, out: Any, *args: Any) -> list[Any]:
+        carries = [dtype_of(x).is_differentiable for x in args]
+        fixed = [as_value(zeros_like(of_one(x))) for x in args]
 
-    def push(tangents: Sequence[Any], out: Any, *operands: Any) -> list[Any]:
-        given = [zeros_like(x) if t is None else t for t, x in zip(tangents, operands, strict=True)]
-        found = _rule(jvp, "jvp", name)(tuple(map(_value, given)), *map(_value, (out, *operands)))
-        return [_checked(found, out, f"{name}: its jvp returned")]
+        def pushed(tangents: list[Any], *operands: Any) -> Any:
+            given = iter(tangents)
+            return jvp(tuple([next(given) if c else z for c, z in zip(carries, fixed, strict=True)]), *operands)
 
-    def batch(op: Op, size: int, flags: tuple[bool, ...], inputs: tuple[Any, ...], params: dict[str, Any]) -> Operand:
-        pairs = list(zip(inputs, flags, strict=True))
-        if not size:
-            one = abstract(*[_without_lead(aval_of(x)) if flag else aval_of(x) for x, flag in pairs])
-            shape: Any = (0, *(one.shape or ()))
-            return np.zeros(shape, one.dtype.numpy)
-        return stack([op(*[getitem(x, i) if flag else x for x, flag in pairs]) for i in range(size)])
+        points = [x for x, c in zip(args, carries, strict=True) if c]
+        if not is_linear_map(lambda tangents: pushed(tangents, *map(of_one, (out, *args))), [*map(of_one, points)]):
+            raise UnimplementedError(
+                f"{name}: reverse mode needs the transpose of its jvp, and the jvp is not seen to be linear in the "
+                f"tangents (it clips, squares or reads them, say), so it has none. Use forward mode (jvp, "
+                f"ForwardAccumulator), or give the function a rule for cotangents: tf.primitive(fn, vjp, jvp)"
+            )
+        tape = Tape()
+        tangents = [as_value(ones_like(x)) for x in points]
+        for t in tangents:
+            tape.watch(t)
+        tape.start()
+        try:
+            result = pushed(tangents, out, *args)
+        finally:
+            tape.stop()
+        found = iter(reverse(tape.nodes, [(result, ct)], tangents) if isinstance(result, Value) else [])
+        return [next(found, None) if c else None for c in carries]
 
-    return general(
-        name,
-        kernel,
-        abstract,
-        vjp=Together(pull),
-        jvp=FROM_VJP if jvp is None else PushedTogether(push),
-        batch=batch,
-        type="PyFunc",
-        args=("*args",),
-        doc=fn.__doc__ or "A function of the user's.",
-    )
-
-
-def _parts(returned: Any, count: int, name: str) -> Sequence[Any]:
-    """The cotangents that a vjp has returned, one for each of `count` operands."""
-    parts = returned if isinstance(returned, (tuple, list)) else (returned,)
-    if len(parts) != count:
-        raise ValueError(f"{name}: its vjp returned {len(parts)} cotangents, expected one for each of {count}")
-    return parts
-
-
-def _read_only(array: Any) -> Operand:
-    if isinstance(array, np.ndarray):
-        array = array.view()
-        array.flags.writeable = False
-    return array
-
-
-def _without_lead(aval: Aval) -> Aval:
-    return Aval(None if aval.shape is None else aval.shape[1:], aval.dtype)
-
-
-def _value(x: Any) -> Operand:
-    return x if isinstance(x, Value) else EagerTensor(x)
-
-
-def _rule(rule: Callable[..., Any] | None, kind: str, name: str) -> Callable[..., Any]:
-    if rule is None:
-        raise UnimplementedError(
-            f"{name}: a derivative of this primitive is needed, and it has no {kind}; give tf.primitive one"
-        )
-    return rule
-
-
-def _checked(found: Any, like: Any, what: str) -> Operand:
-    """A rule's result, of the shape and dtype of `like`; a plain array where the walk works on these."""
-    if not isinstance(found, Value):
-        found = EagerTensor(as_array(found, dtype_of(like), what))
-    if not compatible(shape_of(found), shape_of(like)):
-        raise ShapeError(f"{what} shape {format_shape(shape_of(found))}, expected {format_shape(shape_of(like))}")
-    if dtype_of(found) is not dtype_of(like):
-        raise DTypeError(f"{what} dtype {dtype_of(found).name}, expected {dtype_of(like).name}")
-    return found._array if isinstance(found, EagerTensor) and not isinstance(like, Value) else found
+    return vjp

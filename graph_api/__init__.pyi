@@ -11,6 +11,7 @@ from dualgrad.data.parsing import FixedLenSequenceFeature as FixedLenSequenceFea
 from dualgrad.data.parsing import FixedLenSequenceFeature as _dualgrad_data_parsing_FixedLenSequenceFeature
 from dualgrad.data.parsing import VarLenFeature as VarLenFeature
 from dualgrad.data.parsing import VarLenFeature as _dualgrad_data_parsing_VarLenFeature
+from dualgrad.extras import mnist as _dualgrad_extras_mnist
 from dualgrad.files.checkpoints import CheckpointReader as _dualgrad_files_checkpoints_CheckpointReader
 from dualgrad.files.checkpoints import CheckpointState as _dualgrad_files_checkpoints_CheckpointState
 from dualgrad.files.checkpoints import exists as _dualgrad_files_checkpoints_exists
@@ -51,6 +52,7 @@ from dualgrad.files.tensors import array_of as _dualgrad_files_tensors_array_of
 from dualgrad.files.tensors import as_tensor_proto as _dualgrad_files_tensors_as_tensor_proto
 from dualgrad.frontend.initializers import Initializer as _dualgrad_frontend_initializers_Initializer
 from dualgrad.frontend.methods import ResizeMethodVersion1 as _dualgrad_frontend_methods_ResizeMethodVersion1
+from dualgrad.frontend.overrides import RegisterGradient as RegisterGradient
 from dualgrad.platform import flags as _dualgrad_platform_flags
 from dualgrad.platform import logging as _dualgrad_platform_logging
 from dualgrad.platform.app import run as _dualgrad_platform_app_run
@@ -194,6 +196,7 @@ from graph_api.graph_files.importing import import_graph_def as _graph_api_graph
 from graph_api.graph_files.importing import import_graph_def as import_graph_def
 from graph_api.graph_files.meta_graphs import export_meta_graph as _graph_api_graph_files_meta_graphs_export_meta_graph
 from graph_api.graph_files.meta_graphs import import_meta_graph as _graph_api_graph_files_meta_graphs_import_meta_graph
+from graph_api.graph_files.meta_graphs import register_proto_function as register_proto_function
 from graph_api.graph_files.meta_graphs import write_graph as _graph_api_graph_files_meta_graphs_write_graph
 from graph_api.graph_files.saved_models import SavedModelBuilder as _graph_api_graph_files_saved_models_SavedModelBuilder
 from graph_api.graph_files.saved_models import SignatureConstants as _graph_api_graph_files_saved_models_SignatureConstants
@@ -242,9 +245,9 @@ from graph_api.legacy import crf as _graph_api_legacy_crf
 from graph_api.legacy import distributions as _graph_api_legacy_distributions
 from graph_api.legacy import layers as _graph_api_legacy_layers
 from graph_api.legacy import metrics as _graph_api_legacy_metrics
-from graph_api.legacy import mnist as _graph_api_legacy_mnist
 from graph_api.legacy import seq2seq as _graph_api_legacy_seq2seq
 from graph_api.legacy import slim as _graph_api_legacy_slim
+from graph_api.legacy.conversions import register_tensor_conversion_function as register_tensor_conversion_function
 from graph_api.legacy.coordination import Coordinator as _graph_api_legacy_coordination_Coordinator
 from graph_api.legacy.coordination import LooperThread as _graph_api_legacy_coordination_LooperThread
 from graph_api.legacy.coordination import QueueRunner as _graph_api_legacy_coordination_QueueRunner
@@ -299,6 +302,7 @@ from graph_api.legacy.queues import QueueBase as QueueBase
 from graph_api.legacy.queues import QueueBase as _graph_api_legacy_queues_QueueBase
 from graph_api.legacy.queues import RandomShuffleQueue as RandomShuffleQueue
 from graph_api.legacy.queues import RandomShuffleQueue as _graph_api_legacy_queues_RandomShuffleQueue
+from graph_api.legacy.recompute import recompute_grad as recompute_grad
 from graph_api.legacy.rnn.cells import BasicLSTMCell as _graph_api_legacy_rnn_cells_BasicLSTMCell
 from graph_api.legacy.rnn.cells import BasicRNNCell as _graph_api_legacy_rnn_cells_BasicRNNCell
 from graph_api.legacy.rnn.cells import GRUCell as _graph_api_legacy_rnn_cells_GRUCell
@@ -343,7 +347,6 @@ from graph_api.numerics import check_numerics as _graph_api_numerics_check_numer
 from graph_api.numerics import check_numerics as check_numerics
 from graph_api.numerics import verify_tensor_all_finite as _graph_api_numerics_verify_tensor_all_finite
 from graph_api.numerics import verify_tensor_all_finite as verify_tensor_all_finite
-from graph_api.overrides import RegisterGradient as RegisterGradient
 from graph_api.run_options import ConfigProto as ConfigProto
 from graph_api.run_options import GPUOptions as GPUOptions
 from graph_api.run_options import RunMetadata as RunMetadata
@@ -424,6 +427,7 @@ from graph_api.variable import is_variable_initialized as is_variable_initialize
 from graph_api.variable import local_variables as local_variables
 from graph_api.variable import local_variables_initializer as local_variables_initializer
 from graph_api.variable import model_variables as model_variables
+from graph_api.variable import moving_average_variables as moving_average_variables
 from graph_api.variable import report_uninitialized_variables as report_uninitialized_variables
 from graph_api.variable import tables_initializer as tables_initializer
 from graph_api.variable import trainable_variables as trainable_variables
@@ -577,7 +581,7 @@ class contrib:
     layers = _graph_api_legacy_slim_layers
     class learn:
         class datasets:
-            mnist = _graph_api_legacy_mnist
+            mnist = _dualgrad_extras_mnist
     class legacy_seq2seq:
         basic_rnn_seq2seq = staticmethod(_graph_api_legacy_rnn_sequences_basic_rnn_seq2seq)
         rnn_decoder = staticmethod(_graph_api_legacy_rnn_sequences_rnn_decoder)
@@ -660,7 +664,7 @@ errors = _engine_runtime_errors
 class examples:
     class tutorials:
         class mnist:
-            input_data = _graph_api_legacy_mnist
+            input_data = _dualgrad_extras_mnist
 def exp(x: TensorLike, name: str | None = ...) -> Tensor: ...
 def expand_dims(input: TensorLike, axis: Any = ..., name: str | None = ..., dim: Any = ...) -> Tensor: ...
 def expm1(x: TensorLike, name: str | None = ...) -> Tensor: ...
@@ -1503,6 +1507,7 @@ def ones(shape: Any, dtype: Any = ..., name: str | None = ...) -> Tensor: ...
 def ones_like(input: TensorLike = ..., dtype: Any = ..., name: str | None = ..., optimize: Any = ..., *, tensor: TensorLike = ...) -> Tensor: ...
 def pack(values: TensorLike, axis: Any = ..., name: str | None = ...) -> Tensor: ...
 def pad(tensor: TensorLike, paddings: Any, mode: Any = ..., name: str | None = ..., constant_values: Any = ...) -> Tensor: ...
+def parallel_stack(values: TensorLike, axis: Any = ..., name: str | None = ...) -> Tensor: ...
 def parse_example(serialized: Any, features: Any, example_names: Any = ..., name: str | None = ...) -> dict[str, Tensor]: ...
 def parse_single_example(serialized: Any, features: Any, example_names: Any = ..., name: str | None = ...) -> dict[str, Tensor]: ...
 def polygamma(a: TensorLike, x: TensorLike, name: str | None = ...) -> Tensor: ...

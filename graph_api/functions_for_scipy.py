@@ -10,7 +10,7 @@ import numpy as np
 from engine.core import nest
 from engine.core.value import dtype_of
 from engine.fetched_jacobian import Fetched
-from engine.jacobian.views.for_scipy import SciPyFunction, SciPyODE
+from engine.jacobian.views.for_scipy import SciPyFunction, SciPyODE, as_pairs
 from engine.runtime.errors import InvalidArgumentError
 from graph_api.convert import placeholder
 from graph_api.gradients import graph_of
@@ -41,7 +41,7 @@ def for_scipy(
     x0 : structure like `x`, optional
         The initial point. By default the variables' values in the session.
     args : sequence of tensor
-        Placeholders to feed the further arguments of SciPy's solvers to.
+        Placeholders to feed the further arguments of SciPy's solvers to: in this order, or by their names.
     session : Session, optional
         By default the default session of the time of each evaluation.
     format : "dense", "csr", "csc", "coo" or "operator"
@@ -73,11 +73,20 @@ def for_scipy(
     sources = nest.flatten(x)
     graph_of(sources, "x")
     graph = graph_of(targets, "y")
+    pairs = [dtype_of(t).is_complex for t in targets]
+    with graph.as_default():
+        targets = [as_pairs(t) for t in targets]
+    if any(dtype_of(s).is_complex for s in sources):
+        raise InvalidArgumentError(
+            "for_scipy: `x` must be real, and SciPy's vectors are; got a complex tensor. Feed its real and imaginary "
+            "parts, and make it of them by tf.complex"
+        )
 
     def run(fetches: Any, feed: dict[Any, Any]) -> list[Any]:
         return graph.session_for(session, "evaluate a function for SciPy").run(fetches, feed)
 
     evaluations = Fetched(targets, sources, run, args)
+    evaluations.pairs = pairs
     if x0 is None:
         if not all(isinstance(s, Variable) for s in sources):
             raise InvalidArgumentError("for_scipy: argument `x0` is needed: not all of `x` are variables")

@@ -14,6 +14,7 @@ from dualgrad.files.tensors import array_of as _dualgrad_files_tensors_array_of
 from dualgrad.files.tensors import as_tensor_proto as _dualgrad_files_tensors_as_tensor_proto
 from dualgrad.frontend.eager_scopes import name_scope as name_scope
 from dualgrad.frontend.methods import ResizeMethod as _dualgrad_frontend_methods_ResizeMethod
+from dualgrad.frontend.overrides import RegisterGradient as RegisterGradient
 from dualgrad.keras.losses import Reduction as _dualgrad_keras_losses_Reduction
 from dualgrad.platform.config import LogicalDevice as _dualgrad_platform_config_LogicalDevice
 from dualgrad.platform.config import LogicalDeviceConfiguration as _dualgrad_platform_config_LogicalDeviceConfiguration

@@ -5,7 +5,14 @@ from __future__ import annotations
 from collections.abc import Callable
 from typing import Any
 
-from engine.jacobian.views.for_scipy import Recorded, SciPyFunction, SciPyODE, example_arrays, structure_of
+from engine.jacobian.views.for_scipy import (
+    Recorded,
+    SciPyFunction,
+    SciPyODE,
+    example_arrays,
+    is_real,
+    structure_of,
+)
 
 
 def for_scipy(
@@ -23,11 +30,13 @@ def for_scipy(
     Parameters
     ----------
     function : callable
-        ``function(point, *args)``. It gives a scalar tensor (to minimize), or a tensor, or a structure of them
-        (residuals, constraints). It is run each time, so it may branch on values.
+        ``function(point, *args, **kwargs)``. It gives a scalar tensor (to minimize), or a tensor, or a structure
+        of them (residuals, constraints). It is run each time, so it may branch on values.
     x0 : array, tensor, variable, or structure of these
         An example point. SciPy's flat vectors are unpacked into tensors of its shapes and dtypes before they reach
-        `function`. Numbers that are neither tensors nor arrays are float64.
+        `function`. Numbers that are neither tensors nor arrays are float64. Complex numbers are two real ones each in
+        SciPy's vectors, real part and imaginary part, as ``z.view(np.float64)`` has them; so are those of the results
+        then. Of a real point complex results, and their Jacobian, are complex.
     format : "dense", "csr", "csc", "coo" or "operator"
         Of Jacobians and Hessians. SciPy takes sparse ones in `least_squares`, in `solve_ivp` by BDF and Radau, and in
         `minimize` by Newton-CG and trust-constr (with trust-ncg and trust-krylov use `hessp` or ``"dense"``); operators
@@ -67,7 +76,8 @@ def for_scipy(
     """
     arrays, pack = example_arrays(x0), structure_of(x0)
     options: dict[str, Any] = {"format": format, "mode": mode, "max_bytes": max_bytes, "executor": executor}
-    return SciPyFunction(Recorded(function, pack, arrays[0].dtype), arrays, pack, sparsity=sparsity, **options)
+    evaluations = Recorded(function, pack, arrays[0].dtype, is_real(x0))
+    return SciPyFunction(evaluations, arrays, pack, sparsity=sparsity, **options)
 
 
 def for_ode(function: Callable[..., Any], y0: Any, **options: Any) -> SciPyODE:

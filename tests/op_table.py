@@ -66,6 +66,21 @@ UNTESTED_RULES = {
     ("igamma_grad_a", "a"): "is not implemented and says so",
     ("zeta_grad_x", "x"): "is not implemented and says so",
     **{(f"betainc_grad_{k}", a): "is not implemented and says so" for k in "ab" for a in "ab"},
+    **{
+        (name, argument): "is not implemented and says so"
+        for name, arguments in {
+            "hyp0f1": "v",
+            "hyp1f1": "a b",
+            "hyp2f1": "a b c",
+            "hyperu": "a b",
+            "struve": "v",
+            "modstruve": "v",
+            "eval_jacobi": "alpha beta",
+            "eval_gegenbauer": "alpha",
+            "eval_genlaguerre": "alpha",
+        }.items()
+        for argument in arguments.split()
+    },
     ("cond_op", "pred"): "a truth value has none",
     ("pull_varying_op", "*values"): "has first derivatives only and says so; tests/graph_api/test_forms.py",
 }

@@ -41,6 +41,9 @@ solve = tf.primitive(
     shape=lambda a, b: b,
 )
 
+gamma_forward = tf.primitive(scipy.special.gamma, jvp=lambda t, out, x: t[0] * out * tf.math.digamma(x))
+hypot_forward = tf.primitive(np.hypot, jvp=lambda t, out, x, y: (t[0] * x + t[1] * y) / out)
+
 # The function made of a primitive, and the same made of ops.
 ROWS: dict[str, tuple[Callable[[Any], Any], Callable[[Any], Any]]] = {
     "elementwise": (gamma, lambda x: tf.exp(tf.math.lgamma(x))),
@@ -50,6 +53,8 @@ ROWS: dict[str, tuple[Callable[[Any], Any], Callable[[Any], Any]]] = {
         lambda x: solve(MATRIX + tf.linalg.diag(x), x),
         lambda x: np.linalg.solve(MATRIX + np.diag(x), x),
     ),
+    "elementwise by its jvp": (gamma_forward, lambda x: tf.exp(tf.math.lgamma(x))),
+    "broadcast by its jvp": (lambda x: hypot_forward(x[0], x), lambda x: tf.sqrt(x[0] ** 2 + x**2)),
 }
 
 
@@ -146,10 +151,37 @@ def test_rules_that_are_missing() -> None:
         y = bare(x)
     with pytest.raises(UnimplementedError, match=r"cbrt: a derivative .* has no vjp"):
         tape.gradient(y, x)
-    forward = tf.primitive(np.cbrt, jvp=lambda t, out, x: t[0] * out / (3 * x))
-    np.testing.assert_allclose(tf.for_scipy(forward, X, mode="forward").jac(X), np.diag(np.cbrt(X) / (3 * X)))
-    with pytest.raises(UnimplementedError, match="has no vjp"):
-        tf.for_scipy(lambda x: tf.reduce_sum(forward(x)), X).jac(X)
+
+
+def test_a_jvp_that_is_not_linear_has_no_transpose() -> None:
+    for rule in (lambda t, out, x: tf.clip_by_value(t[0], -1.0, 1.0), lambda t, out, x: t[0] * float(t[0][0])):
+        odd = tf.primitive(np.cbrt, jvp=rule)
+        with pytest.raises(UnimplementedError, match=r"cbrt: reverse mode .* not seen to be linear in the tangents"):
+            tf.for_scipy(lambda x, f=odd: tf.reduce_sum(f(x)), X).jac(X)
+    clipped = tf.primitive(np.cbrt, jvp=lambda t, out, x: tf.clip_by_value(t[0], -1.0, 1.0))
+    np.testing.assert_allclose(tf.for_scipy(clipped, X, mode="forward").jac(X), np.eye(3))
+
+
+def test_a_jvp_that_needs_its_own_transpose_says_so() -> None:
+    solve_forward = tf.primitive(
+        scipy.linalg.solve,
+        jvp=lambda t, out, a, b: solve_forward(a, t[1] - np.matmul(t[0], out)),
+        shape=lambda a, b: b,
+    )
+    with pytest.raises(UnimplementedError, match=r"solve: .*tf\.primitive\(fn, vjp, jvp\)"):
+        tf.for_scipy(lambda x: tf.reduce_sum(solve_forward(MATRIX, x)), X).jac(X)
+    np.testing.assert_allclose(
+        tf.for_scipy(lambda x: solve_forward(MATRIX, x), X, mode="forward").jac(X), np.linalg.inv(MATRIX)
+    )
+
+
+def test_a_jvp_of_which_some_arguments_carry_nothing() -> None:
+    scaled = tf.primitive(lambda n, x, y: n * x, jvp=lambda t, out, n, x, y: tf.cast(n, tf.float64) * t[1])
+    n, x = tf.constant([2, 3, 4]), tf.constant(X)
+    with tf.GradientTape() as tape:
+        tape.watch(x)
+        y = scaled(n, x, 2.0 * x)
+    np.testing.assert_array_equal(tape.gradient(y, x), [2.0, 3.0, 4.0])
 
 
 @pytest.mark.parametrize(

@@ -12,208 +12,32 @@ from typing import Any
 
 import numpy as np
 
-from engine.core.detach import looked_at
-from engine.core.eager import EagerTensor
 from engine.core.operands import Operand, Results, operands
-from engine.core.value import Value, dtype_of
+from engine.core.value import Value
+from engine.numpy_api.calculus import CALCULUS
 from engine.numpy_api.fourier import TRANSFORMS
-from engine.numpy_api.functions import NotTaken, Row, at_least, dims_of, flat, inexact, rank_of
+from engine.numpy_api.functions import NotTaken, Row, at_least, constant, dims_of, flat, length, rank_of
+from engine.numpy_api.padding import PADDING
+from engine.numpy_api.statistics import STATISTICS
 from engine.ops import (
-    compare,
     diagonal,
-    extrema,
     gather,
     linalg,
     rearrange,
-    reduce,
-    segment,
     slicing,
-    sorting,
-    stats,
 )
 from engine.ops import shape as shapes
 
-
-def _length(x: Any, axis: int) -> int:
-    found = dims_of(x)[axis]
-    if found is None:
-        raise NotTaken
-    return found
-
-
-def _constant(x: Any, like: Any) -> EagerTensor:
-    return EagerTensor(np.asarray(x, dtype_of(like).numpy))
-
-
-# ---- statistics ------------------------------------------------------------------------------------------------------
-
-
-def _spread(function: Callable[..., Any], power: float) -> Callable[..., Any]:
-    @operands("a")
-    def apply(a: Any, axis: Any = None, *, ddof: Any = 0, keepdims: bool = False) -> Operand:
-        out = function(inexact(a), axis, keepdims)
-        if not ddof:
-            return out
-        axes = range(rank_of(a)) if axis is None else np.ravel(axis).tolist()
-        n = np.prod([_length(a, i) for i in axes], dtype=int)
-        return out * float(n / (n - ddof)) ** power
-
-    return apply
-
-
-@operands("a", "weights")
-def _average(a: Any, axis: Any = None, weights: Any = None) -> Operand:
-    if weights is None:
-        return np.mean(a, axis=axis)
-    if rank_of(weights) != rank_of(a):
-        if rank_of(weights) != 1 or not isinstance(axis, int):
-            raise NotTaken
-        weights = np.moveaxis(np.reshape(weights, [1] * (rank_of(a) - 1) + [-1]), -1, axis)
-    return np.sum(a * weights, axis=axis) / np.sum(weights + np.zeros_like(a), axis=axis)
-
-
-@operands("a")
-def _ptp(a: Any, axis: Any = None, *, keepdims: bool = False) -> Operand:
-    return extrema.reduce_max(a, axis, keepdims) - extrema.reduce_min(a, axis, keepdims)
-
-
-@operands("a")
-def _quantile(a: Any, q: Any, axis: Any = None, *, keepdims: bool = False) -> Operand:
-    """By linear interpolation between the sorted elements; NaN where one of them is NaN."""
-    if isinstance(q, Value) or np.ndim(q) > 1 or not (axis is None or isinstance(axis, int)):
-        raise NotTaken
-    rank = rank_of(a)
-    a, along = (flat(a), 0) if axis is None else (a, axis)
-    ordered = np.moveaxis(sorting.sort(a, along), along, 0)
-    at = np.asarray(q, float) * (_length(ordered, 0) - 1)
-    below = np.floor(at).astype(int)
-    above = np.minimum(below + 1, _length(ordered, 0) - 1)
-    share = _constant((at - below).reshape(at.shape + (1,) * (rank_of(ordered) - 1)), ordered)
-    low, high = np.take(ordered, below, axis=0), np.take(ordered, above, axis=0)
-    out = np.where(np.isnan(ordered[-1]), _constant(np.nan, ordered), low + (high - low) * share)
-    if not keepdims:
-        return out
-    for i in range(rank) if axis is None else [axis % rank]:
-        out = np.expand_dims(out, i + at.ndim)
-    return out
-
-
-@operands("a")
-def _percentile(a: Any, q: Any, axis: Any = None, *, keepdims: bool = False) -> Operand:
-    return _quantile(a, q if isinstance(q, Value) else np.true_divide(q, 100), axis, keepdims=keepdims)
-
-
-@operands("a")
-def _median(a: Any, axis: Any = None, *, keepdims: bool = False) -> Operand:
-    return _quantile(a, 0.5, axis, keepdims=keepdims)
-
-
-@operands("m")
-def _cov(m: Any, rowvar: bool = True, bias: bool = False, ddof: Any = None) -> Operand:
-    m = at_least([m], 2)
-    if not rowvar and _length(m, 0) != 1:
-        m = np.transpose(m)
-    n = _length(m, 1)
-    centred = m - np.mean(m, axis=1, keepdims=True)
-    out = centred @ np.conj(np.transpose(centred)) / (n - (1 - bias if ddof is None else ddof))
-    return np.squeeze(out)
-
-
-@operands("x")
-def _corrcoef(x: Any, rowvar: bool = True) -> Operand:
-    cov = _cov(x, rowvar)
-    scale = np.sqrt(np.diag(cov))
-    return cov / np.outer(scale, scale)
-
-
-def _without_nan(fold: Callable[..., Any], instead: float) -> Callable[..., Any]:
-    @operands("a")
-    def apply(a: Any, axis: Any = None, *, keepdims: bool = False) -> Operand:
-        return fold(np.where(np.isnan(a), _constant(instead, a), a), axis=axis, keepdims=keepdims)
-
-    return apply
-
-
-@operands("a")
-def _nanmean(a: Any, axis: Any = None, *, keepdims: bool = False) -> Operand:
-    counted = 1 - compare.cast(np.isnan(a), dtype_of(a))
-    count = reduce.reduce_sum(counted, axis, keepdims)
-    return reduce.reduce_sum(np.where(np.isnan(a), _constant(0, a), a), axis, keepdims) / count
-
-
-@operands("x")
-def _nan_to_num(x: Any, copy: bool = True, nan: float = 0.0, posinf: Any = None, neginf: Any = None) -> Operand:
-    if not copy or dtype_of(x).is_complex:
-        raise NotTaken
-    limits = np.finfo(dtype_of(x).numpy)
-    given = (nan, limits.max if posinf is None else posinf, limits.min if neginf is None else neginf)
-    x = np.where(np.isnan(x), _constant(given[0], x), x)
-    x = np.where(np.equal(x, np.inf), _constant(given[1], x), x)
-    return np.where(np.equal(x, -np.inf), _constant(given[2], x), x)
-
-
-@operands("weights")
-def _bincount(x: Any, weights: Any = None, minlength: int = 0) -> Operand:
-    if isinstance(x, Value):
-        looked_at(x)
-        x = x._array if isinstance(x, EagerTensor) else None
-    if weights is None or x is None:
-        raise NotTaken
-    x = np.asarray(x)
-    return segment.unsorted_segment_sum(weights, x, max(minlength, int(x.max(initial=-1)) + 1))
-
-
-# ---- differences, sums, interpolation --------------------------------------------------------------------------------
-
-
-@operands("y", "x")
-def _trapezoid(y: Any, x: Any = None, dx: Any = 1.0, axis: int = -1) -> Operand:
-    y = np.moveaxis(y, axis, -1)
-    if x is not None:
-        x = x if rank_of(x) == 1 else np.moveaxis(x, axis, -1)
-        dx = x[..., 1:] - x[..., :-1]
-    return np.sum(dx * (y[..., 1:] + y[..., :-1]) / 2, axis=-1)
-
-
-@operands("f")
-def _gradient(f: Any, *spacing: Any, axis: Any = None, edge_order: int = 1) -> Results:
-    axes = list(range(rank_of(f))) if axis is None else [int(a) for a in np.ravel(axis)]
-    steps = list(spacing or (1.0,)) * (len(axes) if len(spacing) < 2 else 1)
-    if len(steps) != len(axes) or edge_order != 1 or any(rank_of(s) for s in steps):
-        raise NotTaken
-    out = [_central(f, s, a) for s, a in zip(steps, axes, strict=True)]
-    return out[0] if len(out) == 1 else tuple(out)
-
-
-def _central(f: Any, step: Any, axis: int) -> Operand:
-    f = np.moveaxis(f, axis, 0)
-    parts = [f[1:2] - f[:1], (f[2:] - f[:-2]) / 2, f[-1:] - f[-2:-1]]
-    return np.moveaxis(np.concatenate(parts, axis=0) / step, 0, axis)
-
-
-@operands("x", "xp", "fp")
-def _interp(x: Any, xp: Any, fp: Any, left: Any = None, right: Any = None) -> Operand:
-    if left is not None or right is not None:
-        raise NotTaken
-    last = _length(xp, 0) - 1
-    inside = np.clip(x, xp[0], xp[last])
-    at = sorting.searchsorted(xp, flat(inside), "right") - 1
-    at = shapes.reshape(np.clip(at, 0, max(last - 1, 0)), shapes.shape(x))
-    below, above = np.minimum(at, last), np.minimum(at + 1, last)
-    # the identity: a gradient with respect to `fp` itself is to be a tensor, not rows of one
-    xp, fp = shapes.identity(xp), shapes.identity(fp)
-    x0, x1, y0, y1 = (gather.gather(v, i) for v, i in ((xp, below), (xp, above), (fp, below), (fp, above)))
-    # beyond the ends the line is flat
-    return y0 + (y1 - y0) * ((inside - x0) / (x1 - x0)) if last else y0 + 0 * inside
+# ---- convolutions, polynomials ---------------------------------------------------------------------------------------
 
 
 @operands("a", "v")
 def _convolve(a: Any, v: Any, mode: str = "full") -> Operand:
     if mode not in ("full", "same", "valid"):
         raise NotTaken
-    if _length(a, 0) < _length(v, 0):
+    if length(a, 0) < length(v, 0):
         a, v = v, a
-    n, m = _length(a, 0), _length(v, 0)
+    n, m = length(a, 0), length(v, 0)
     windows = np.add.outer(np.arange(n + m - 1), np.arange(m))
     out = linalg.matvec(gather.gather(np.pad(a, m - 1), windows), np.flip(v))
     if mode == "same":
@@ -223,23 +47,23 @@ def _convolve(a: Any, v: Any, mode: str = "full") -> Operand:
 
 @operands("a", "v")
 def _correlate(a: Any, v: Any, mode: str = "valid") -> Operand:
-    if _length(a, 0) < _length(v, 0):
-        raise NotTaken
-    return _convolve(a, np.conj(np.flip(v)), "full" if mode == "full" else mode)
+    if length(a, 0) < length(v, 0):
+        return np.flip(_convolve(np.conj(v), np.flip(a), mode))
+    return _convolve(a, np.conj(np.flip(v)), mode)
 
 
 @operands("p", "x")
 def _polyval(p: Any, x: Any) -> Operand:
     out = np.zeros_like(x)
-    for i in range(_length(p, 0)):
+    for i in range(length(p, 0)):
         out = out * x + p[i]
     return out
 
 
 @operands("x")
 def _vander(x: Any, N: int | None = None, increasing: bool = False) -> Operand:
-    powers = np.arange(_length(x, 0) if N is None else N)
-    return np.power(np.expand_dims(x, -1), _constant(powers if increasing else powers[::-1], x))
+    powers = np.arange(length(x, 0) if N is None else N)
+    return np.power(np.expand_dims(x, -1), constant(powers if increasing else powers[::-1], x))
 
 
 # ---- choices ---------------------------------------------------------------------------------------------------------
@@ -257,8 +81,8 @@ def _select(condlist: Any, choicelist: Any, default: Any = 0) -> Operand:
 def _piecewise(x: Any, condlist: Any, funclist: Any, *args: Any, **kwargs: Any) -> Operand:
     if not isinstance(condlist, (list, tuple)):
         raise NotTaken
-    pieces = [f(x, *args, **kwargs) if callable(f) else _constant(f, x) for f in funclist]
-    out = pieces.pop() if len(pieces) == len(condlist) + 1 else _constant(0, x)
+    pieces = [f(x, *args, **kwargs) if callable(f) else constant(f, x) for f in funclist]
+    out = pieces.pop() if len(pieces) == len(condlist) + 1 else constant(0, x)
     # of two conditions that hold, the last counts
     for condition, piece in zip(condlist, pieces, strict=True):
         out = np.where(condition, piece, out)
@@ -268,13 +92,13 @@ def _piecewise(x: Any, condlist: Any, funclist: Any, *args: Any, **kwargs: Any) 
 @operands("arr")
 def _apply_along_axis(func1d: Callable[..., Any], axis: int, arr: Any, *args: Any, **kwargs: Any) -> Operand:
     moved = np.moveaxis(arr, axis, -1)
-    lead = [_length(moved, i) for i in range(rank_of(moved) - 1)]
-    rows = np.reshape(moved, [-1, _length(moved, -1)])
-    found = [func1d(rows[i], *args, **kwargs) for i in range(_length(rows, 0))]
+    lead = [length(moved, i) for i in range(rank_of(moved) - 1)]
+    rows = np.reshape(moved, [-1, length(moved, -1)])
+    found = [func1d(rows[i], *args, **kwargs) for i in range(length(rows, 0))]
     if not all(isinstance(y, Value) for y in found):
         raise NotTaken
     out = np.stack(found)
-    out = np.reshape(out, [*lead, *[_length(out, i) for i in range(1, rank_of(out))]])
+    out = np.reshape(out, [*lead, *[length(out, i) for i in range(1, rank_of(out))]])
     return np.moveaxis(out, -1, axis) if rank_of(out) == rank_of(arr) else out
 
 
@@ -285,7 +109,7 @@ def _take_along_axis(arr: Any, indices: Any, axis: Any = -1) -> Operand:
     moved, at = np.moveaxis(arr, axis, -1), indices
     at = np.moveaxis(at, axis, -1)
     if not isinstance(at, Value):
-        at = np.where(np.asarray(at) < 0, np.asarray(at) + _length(moved, -1), at)
+        at = np.where(np.asarray(at) < 0, np.asarray(at) + length(moved, -1), at)
     if dims_of(at)[:-1] != dims_of(moved)[:-1]:
         raise NotTaken
     return np.moveaxis(gather.gather(moved, at, batch_dims=rank_of(moved) - 1), -1, axis)
@@ -328,7 +152,7 @@ def _block(arrays: Any) -> Operand:
 
 @operands("ary")
 def _array_split(ary: Any, indices_or_sections: Any, axis: int = 0) -> list[Operand]:
-    pieces = np.array_split(np.arange(_length(ary, axis)), indices_or_sections)
+    pieces = np.array_split(np.arange(length(ary, axis)), indices_or_sections)
     return [np.take(ary, piece, axis=axis) for piece in pieces]
 
 
@@ -361,15 +185,15 @@ def _diagonal(a: Any, offset: int = 0) -> Operand:
 @operands("arr")
 def _delete(arr: Any, obj: Any, axis: int | None = None) -> Operand:
     arr, axis = (flat(arr), 0) if axis is None else (arr, axis)
-    return np.take(arr, np.delete(np.arange(_length(arr, axis)), obj), axis=axis)
+    return np.take(arr, np.delete(np.arange(length(arr, axis)), obj), axis=axis)
 
 
 @operands("arr", "values")
 def _insert(arr: Any, obj: Any, values: Any, axis: int | None = None) -> Operand:
     if rank_of(arr) != 1 or rank_of(values) > 1:
         raise NotTaken
-    values, n = at_least([values], 1), _length(arr, 0)
-    order = np.insert(np.arange(n), obj, n + np.arange(_length(values, 0)))
+    values, n = at_least([values], 1), length(arr, 0)
+    order = np.insert(np.arange(n), obj, n + np.arange(length(values, 0)))
     return np.take(np.concatenate([arr, values]), order)
 
 
@@ -386,7 +210,7 @@ def _kron(a: Any, b: Any) -> Operand:
     rank = max(rank_of(a), rank_of(b))
     a, b = at_least([a], rank), at_least([b], rank)
     a_index, b_index = (slice(None), None) * rank, (None, slice(None)) * rank
-    sizes = [_length(a, i) * _length(b, i) for i in range(rank)]
+    sizes = [length(a, i) * length(b, i) for i in range(rank)]
     return np.reshape(slicing.getitem(a, a_index) * slicing.getitem(b, b_index), sizes)
 
 
@@ -429,25 +253,9 @@ def vecdot(x1: Any, x2: Any) -> Operand:
 
 COMPOUND: dict[Any, Row] = {
     **TRANSFORMS,
-    np.std: (_spread(stats.reduce_std, 0.5), "tf.math.reduce_std"),
-    np.var: (_spread(stats.reduce_variance, 1.0), "tf.math.reduce_variance"),
-    np.average: (_average, "tf.reduce_mean"),
-    np.ptp: (_ptp, "tf.reduce_max and tf.reduce_min"),
-    np.quantile: (_quantile, "tf.sort"),
-    np.percentile: (_percentile, "tf.sort"),
-    np.median: (_median, "tf.sort"),
-    np.cov: (_cov, "tf.matmul"),
-    np.corrcoef: (_corrcoef, "tf.matmul"),
-    np.nansum: (_without_nan(np.sum, 0), "tf.where and tf.reduce_sum"),
-    np.nanprod: (_without_nan(np.prod, 1), "tf.where and tf.reduce_prod"),
-    np.nanmax: (_without_nan(np.max, -np.inf), "tf.where and tf.reduce_max"),
-    np.nanmin: (_without_nan(np.min, np.inf), "tf.where and tf.reduce_min"),
-    np.nanmean: (_nanmean, "tf.where and tf.reduce_mean"),
-    np.nan_to_num: (_nan_to_num, "tf.where"),
-    np.bincount: (_bincount, "tf.math.unsorted_segment_sum"),
-    np.trapezoid: (_trapezoid, "tf.reduce_sum of slices"),
-    np.gradient: (_gradient, "tf.subtract of slices"),
-    np.interp: (_interp, "tf.gather and tf.searchsorted"),
+    **STATISTICS,
+    **CALCULUS,
+    **PADDING,
     np.convolve: (_convolve, "tf.nn.conv1d"),
     np.correlate: (_correlate, "tf.nn.conv1d"),
     np.polyval: (_polyval, "tf.pow"),

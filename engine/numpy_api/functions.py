@@ -13,7 +13,8 @@ from typing import Any
 
 import numpy as np
 
-from engine.core.dtypes import float64, int64, uint64
+from engine.core.dtypes import as_dtype, float64, int64, uint64
+from engine.core.eager import EagerTensor
 from engine.core.operands import Operand, Results, operands
 from engine.core.value import Value, dtype_of, shape_of
 from engine.ops import (
@@ -26,7 +27,6 @@ from engine.ops import (
     diagonal,
     einsum,
     extrema,
-    fft,
     filling,
     gather,
     joining,
@@ -35,9 +35,11 @@ from engine.ops import (
     rearrange,
     reduce,
     scan,
+    scipy_special,
     slicing,
     solve,
     sorting,
+    special,
     stats,
 )
 from engine.ops import shape as shapes
@@ -66,6 +68,19 @@ def flat(x: Any) -> Operand:
     return shapes.reshape(x, [-1])
 
 
+def length(x: Any, axis: int) -> int:
+    """The size of an axis; it must be known."""
+    found = dims_of(x)[axis]
+    if found is None:
+        raise NotTaken
+    return found
+
+
+def constant(x: Any, like: Any) -> EagerTensor:
+    """A constant of the dtype of another value."""
+    return EagerTensor(np.asarray(x, dtype_of(like).numpy))
+
+
 def _along(x: Any, axis: Any) -> tuple[Any, Any]:
     """`x` and the axis; NumPy flattens where none is given."""
     return (flat(x), 0) if axis is None else (x, axis)
@@ -84,18 +99,68 @@ def _wide(x: Any) -> Operand:
     return compare.cast(x, uint64 if dtype.numpy.kind == "u" else int64)
 
 
-def _reduction(function: Callable[..., Any], prepare: Callable[[Any], Any] = lambda x: x) -> Callable[..., Any]:
+def as_asked(a: Any, dtype: Any) -> Any:
+    """`a` in the dtype in which a result is to be computed, if one is asked for."""
+    return a if dtype is None else compare.cast(a, as_dtype(dtype))
+
+
+def _reduction(
+    function: Callable[..., Any],
+    prepare: Callable[[Any], Any],
+    join: Callable[[Any, Any], Any],
+    neutral: float | None = None,
+) -> Callable[..., Any]:
+    """A fold over axes; `join` adds one more element, and `neutral` takes the place of those that do not count."""
+
+    def folded(a: Any, axis: Any, keepdims: bool, initial: Any, where: Any) -> Operand:
+        if where is not True:
+            if initial is None and neutral is None:
+                raise NotTaken  # NumPy wants a first element too, and says so
+            a = compare.where(where, a, constant(initial if neutral is None else neutral, a))
+        out = function(prepare(a), axis, keepdims)
+        return out if initial is None else join(out, constant(initial, out))
+
+    if neutral is None:
+
+        @operands("a")
+        def extreme(
+            a: Any, axis: Any = None, *, keepdims: bool = False, initial: Any = None, where: Any = True
+        ) -> Operand:
+            return folded(a, axis, keepdims, initial, where)
+
+        return extreme
+
+    @operands("a")
+    def apply(
+        a: Any, axis: Any = None, dtype: Any = None, *, keepdims: bool = False, initial: Any = None, where: Any = True
+    ) -> Operand:
+        return folded(as_asked(a, dtype), axis, keepdims, initial, where)
+
+    return apply
+
+
+@operands("a")
+def _mean(a: Any, axis: Any = None, dtype: Any = None, *, keepdims: bool = False, where: Any = True) -> Operand:
+    a = inexact(as_asked(a, dtype))
+    if where is True:
+        return reduce.reduce_mean(a, axis, keepdims)
+    counted = compare.cast(shapes.broadcast_to(where, shapes.shape(a)), dtype_of(a))
+    total = reduce.reduce_sum(compare.where(where, a, constant(0, a)), axis, keepdims)
+    return total / reduce.reduce_sum(counted, axis, keepdims)
+
+
+def _truth(function: Callable[..., Any]) -> Callable[..., Any]:
     @operands("a")
     def apply(a: Any, axis: Any = None, *, keepdims: bool = False) -> Operand:
-        return function(prepare(a), axis, keepdims)
+        return function(a, axis, keepdims)
 
     return apply
 
 
 def _scan(function: Callable[..., Any]) -> Callable[..., Any]:
     @operands("a")
-    def apply(a: Any, axis: Any = None) -> Operand:
-        return function(*_along(_wide(a), axis))
+    def apply(a: Any, axis: Any = None, dtype: Any = None) -> Operand:
+        return function(*_along(_wide(as_asked(a, dtype)), axis))
 
     return apply
 
@@ -223,14 +288,6 @@ def _tile(A: Any, reps: Any) -> Operand:
     return rearrange.tile(at_least([A], len(counts)), counts)
 
 
-@operands("array")
-def _pad(array: Any, pad_width: Any, mode: str = "constant", *, constant_values: Any = 0) -> Operand:
-    if mode not in ("constant", "reflect", "symmetric") or isinstance(pad_width, dict) or np.ndim(constant_values):
-        raise NotTaken
-    widths = np.broadcast_to(pad_width, (rank_of(array), 2)).tolist()
-    return rearrange.pad(array, widths, mode, constant_values)
-
-
 @operands("a")
 def _roll(a: Any, shift: Any, axis: Any = None) -> Operand:
     if axis is None:
@@ -354,16 +411,6 @@ def _qr(a: Any, mode: str = "reduced") -> tuple[Operand, ...]:
 
 
 @operands("a")
-def _rfft(a: Any, n: int | None = None) -> Operand:
-    return fft.rfft(inexact(a), None if n is None else [n])
-
-
-@operands("a")
-def _irfft(a: Any, n: int | None = None) -> Operand:
-    return fft.irfft(a, None if n is None else [n])
-
-
-@operands("a")
 def _copy(a: Any) -> Operand:
     return shapes.identity(a)
 
@@ -403,13 +450,13 @@ def _static_size(a: Any) -> int:
 Row = tuple[Callable[..., Any], str]
 
 RECORDED: dict[Any, Row] = {
-    np.sum: (_reduction(reduce.reduce_sum, _wide), "tf.reduce_sum"),
-    np.prod: (_reduction(reduce.reduce_prod, _wide), "tf.reduce_prod"),
-    np.mean: (_reduction(reduce.reduce_mean, inexact), "tf.reduce_mean"),
-    np.max: (_reduction(extrema.reduce_max), "tf.reduce_max"),
-    np.amax: (_reduction(extrema.reduce_max), "tf.reduce_max"),
-    np.min: (_reduction(extrema.reduce_min), "tf.reduce_min"),
-    np.amin: (_reduction(extrema.reduce_min), "tf.reduce_min"),
+    np.sum: (_reduction(reduce.reduce_sum, _wide, arithmetic.add, 0), "tf.reduce_sum"),
+    np.prod: (_reduction(reduce.reduce_prod, _wide, arithmetic.multiply, 1), "tf.reduce_prod"),
+    np.mean: (_mean, "tf.reduce_mean"),
+    np.max: (_reduction(extrema.reduce_max, lambda a: a, arithmetic.maximum), "tf.reduce_max"),
+    np.amax: (_reduction(extrema.reduce_max, lambda a: a, arithmetic.maximum), "tf.reduce_max"),
+    np.min: (_reduction(extrema.reduce_min, lambda a: a, arithmetic.minimum), "tf.reduce_min"),
+    np.amin: (_reduction(extrema.reduce_min, lambda a: a, arithmetic.minimum), "tf.reduce_min"),
     np.cumsum: (_scan(scan.cumsum), "tf.cumsum"),
     np.cumprod: (_scan(scan.cumprod), "tf.math.cumprod"),
     np.diff: (_diff, "tf.subtract of slices"),
@@ -420,6 +467,8 @@ RECORDED: dict[Any, Row] = {
     np.real: (complexes.real, "tf.math.real"),
     np.imag: (complexes.imag, "tf.math.imag"),
     np.angle: (complexes.angle, "tf.math.angle"),
+    np.sinc: (operands("x")(lambda x: scipy_special.sinc(inexact(x))), "tf.sin"),
+    np.i0: (operands("x")(lambda x: special.bessel_i0(inexact(x))), "tf.math.bessel_i0"),
     # ---- shapes
     np.reshape: (_reshape, "tf.reshape"),
     np.ravel: (_ravel, "tf.reshape"),
@@ -443,7 +492,6 @@ RECORDED: dict[Any, Row] = {
     np.split: (_split, "tf.split"),
     np.tile: (_tile, "tf.tile"),
     np.repeat: (rearrange.repeat, "tf.repeat"),
-    np.pad: (_pad, "tf.pad"),
     np.roll: (_roll, "tf.roll"),
     np.flip: (_flip, "tf.reverse"),
     np.take: (_take, "tf.gather"),
@@ -470,8 +518,6 @@ RECORDED: dict[Any, Row] = {
     np.linalg.eigvalsh: (decompose.eigvalsh, "tf.linalg.eigvalsh"),
     np.linalg.svd: (_svd, "tf.linalg.svd"),
     np.linalg.qr: (_qr, "tf.linalg.qr"),
-    np.fft.rfft: (_rfft, "tf.signal.rfft"),
-    np.fft.irfft: (_irfft, "tf.signal.irfft"),
 }
 """What carries derivatives: NumPy's function, ours, and the name users know ours by."""
 
@@ -479,9 +525,9 @@ UNDERIVED: dict[Any, Row] = {
     np.argmax: (_position(extrema.argmax), "tf.argmax"),
     np.argmin: (_position(extrema.argmin), "tf.argmin"),
     np.argsort: (_argsort, "tf.argsort"),
-    np.all: (_reduction(reduce.reduce_all), "tf.reduce_all"),
-    np.any: (_reduction(reduce.reduce_any), "tf.reduce_any"),
-    np.count_nonzero: (_reduction(reduce.count_nonzero), "tf.math.count_nonzero"),
+    np.all: (_truth(reduce.reduce_all), "tf.reduce_all"),
+    np.any: (_truth(reduce.reduce_any), "tf.reduce_any"),
+    np.count_nonzero: (_truth(reduce.count_nonzero), "tf.math.count_nonzero"),
     np.round: (_round, "tf.round"),
     np.around: (_round, "tf.round"),
     np.zeros_like: (_zeros_like, "tf.zeros_like"),

@@ -35,20 +35,25 @@ from engine.core.value import Value
 from engine.core.variable import Variable, tracked_value
 from engine.numpy_api.compound import COMPOUND, vecdot
 from engine.numpy_api.functions import RECORDED, UNDERIVED, NotTaken, dims_of, rank_of
+from engine.numpy_api.special_functions import SPECIAL
 from engine.ops import (
     arithmetic,
+    bessel_orders,
     compare,
     complexes,
     einsum,
+    elliptic,
     explog,
     joining,
     linalg,
-    nn,
+    orthogonal,
     reduce,
+    scipy_special,
     slicing,
     special,
     trig,
 )
+from engine.ops.creation import ones_like
 from engine.ops.lift import as_operand, conversion
 from engine.ops.shape import broadcast_to, identity
 from engine.runtime.errors import DTypeError, SymbolicArrayError
@@ -97,19 +102,37 @@ def _logaddexp(x: Any, y: Any) -> Operand:
     return reduce.reduce_logsumexp(joining.stack([broadcast_to(x, shape), broadcast_to(y, shape)]), 0)
 
 
+def _heaviside(x: Any, at_zero: Any) -> Operand:
+    steps = compare.where(compare.greater(x, 0 * x), ones_like(x), 0 * x)
+    return compare.where(compare.equal(x, 0 * x), at_zero, steps)
+
+
+def _copysign(x: Any, y: Any) -> Operand:
+    negative = compare.less(trig.atan2(y, -ones_like(y)), 0 * y)  # also where y is -0.0
+    return compare.where(negative, -complexes.abs(x), complexes.abs(x))
+
+
+def _whole(x: Any) -> Operand:
+    """Towards zero."""
+    return compare.where(compare.less(x, 0 * x), arithmetic.ceil(x), arithmetic.floor(x))
+
+
 def _ops_by_kernel() -> dict[Any, Callable[..., Any]]:
     """The ops whose kernel is a ufunc of NumPy's, or of SciPy's, by its name (see `_key`)."""
-    modules = (arithmetic, compare, explog, special, trig)
+    modules = (arithmetic, compare, explog, special, scipy_special, bessel_orders, elliptic, orthogonal, trig)
     ops = [op for module in modules for op in vars(module).values() if isinstance(op, Op)]
     found: dict[Any, Callable[..., Any]] = {op.kernel: op for op in ops if isinstance(op.kernel, np.ufunc)}
-    return found | {f"scipy.special.{op.kernel.scipy}": op for op in ops if hasattr(op.kernel, "scipy")}
+    named = {op.kernel.scipy: op for op in ops if hasattr(op.kernel, "scipy")} | SPECIAL
+    return found | {f"scipy.special.{name}": function for name, function in named.items()}
 
 
 def _key(function: Any) -> str | Callable[..., Any]:
     """What the tables call a function: NumPy's itself, SciPy's ufuncs by name, so that nothing loads SciPy for them."""
-    special = sys.modules.get("scipy.special")
     name = getattr(function, "__name__", "")
-    return f"scipy.special.{name}" if special and getattr(special, name, None) is function else function
+    # a function of SciPy's may hand its arguments to a ufunc that has no public name
+    homes = [sys.modules.get("scipy.special"), sys.modules.get("scipy.special._ufuncs")]
+    own = any(home is not None and getattr(home, name, None) is function for home in homes)
+    return f"scipy.special.{name}" if own else function
 
 
 _ARITHMETIC = {
@@ -124,6 +147,8 @@ _ARITHMETIC = {
     np.bitwise_or: "or",
     np.bitwise_xor: "xor",
 }
+_SCIPYS_ALONE = {module.__name__ for module in (scipy_special, bessel_orders, elliptic, orthogonal)}
+"""Modules of ops that TensorFlow has no name for."""
 _OPERATORS: dict[Any, Callable[[Any, Any], Any]] = {
     **{ufunc: _operator(f"__{name}__", f"__r{name}__") for ufunc, name in _ARITHMETIC.items()},
     np.less: _operator("__lt__", "__gt__"),
@@ -156,8 +181,14 @@ _UFUNCS: dict[Any, Callable[..., Any]] = {
     np.fmin: lambda x, y: _unless_nan(arithmetic.minimum(x, y), x, y),
     np.float_power: explog.pow,
     np.vecdot: vecdot,
-    "scipy.special.expit": nn.sigmoid,
-    "scipy.special.log_expit": nn.log_sigmoid,
+    np.cbrt: scipy_special.cbrt,
+    np.logaddexp2: lambda x, y: _logaddexp(x * math.log(2), y * math.log(2)) / math.log(2),
+    np.copysign: _copysign,
+    np.heaviside: _heaviside,
+    np.ldexp: lambda x, i: x * np.exp2(i),
+    np.divmod: lambda x, y: (x // y, x % y),
+    np.modf: lambda x: (x - _whole(x), _whole(x)),
+    np.fmod: lambda x, y: x - _whole(x / y) * y,
 }
 _AS_FUNCTIONS: dict[tuple[str, Any], Callable[..., Any]] = {
     ("reduce", np.add): np.sum,
@@ -240,9 +271,9 @@ _ADVICE: dict[Any, str] = {
     np.bitwise_or: "tf.bitwise.bitwise_or",
     np.bitwise_xor: "tf.bitwise.bitwise_xor",
     np.invert: "tf.bitwise.invert",
-    np.cbrt: "tf.pow",
     np.trunc: "tf.cast",
     np.divmod: "tf.math.floordiv and tf.math.mod",
+    np.cbrt: "tf.pow",
     "scipy.special.gamma": "tf.math.lgamma",
     "scipy.special.ndtr": "tf.math.erfc",
     "scipy.special.expit": "tf.sigmoid",
@@ -381,7 +412,7 @@ def _advice(function: Any) -> str:
     if key in _ADVICE:
         return _ADVICE[key]
     op = _UFUNCS.get(key)
-    if not isinstance(op, Op):
+    if not isinstance(op, Op) or op.module in _SCIPYS_ALONE:
         return "functions of tf (tf.math, tf.linalg, tf.signal)"
     name = op.title
     special_ones = name.startswith(("bessel", "dawsn", "expint", "fresnel", "spence"))

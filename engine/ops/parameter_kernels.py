@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from typing import Any
 
 import numpy as np
@@ -87,3 +88,41 @@ def zeta_by_order(x: Any, q: Any) -> np.ndarray:
         factor = factor * first * second / ((2 * k + 1) * (2 * k + 2) * last**2)
         slope = slope + 1 / first + 1 / second
     return np.where(inside, found, np.nan)
+
+
+def riemann_zeta_by_order(x: Any, *, times: int) -> np.ndarray:
+    """Derivative number `times` of Riemann's zeta function, for x above -15 (NaN below).
+
+    By the formula of Euler and Maclaurin (DLMF 25.2.9), which continues the function to both sides of 1: each of its
+    terms is expanded in powers of the distance from x.
+    """
+    x = np.asarray(x, np.float64)
+    inside = (x > -15) & (x != 1) & np.isfinite(x)
+    s = np.where(inside, x, 2.0)
+    total = [sum(_power_series(n, s, j) for n in range(1, _SHIFT)) for j in range(times + 1)]
+    power = [_power_series(_SHIFT, s, j) for j in range(times + 1)]
+    pole = [(-1.0) ** j * _SHIFT / (s - 1) ** (j + 1) for j in range(times + 1)]
+    total = [t + p / 2 + q for t, p, q in zip(total, power, _product(power, pole), strict=True)]
+    # rising factorial (s)_(2k-1) / (2k)! * N ** (1 - 2k), multiplied out factor by factor
+    factor = _product([np.ones_like(s), *[np.zeros_like(s)] * times], _shifted(s, times))
+    factor = [f / (2 * _SHIFT) for f in factor]
+    for k, bernoulli in enumerate(_BERNOULLI, 1):
+        total = [t + bernoulli * p for t, p in zip(total, _product(power, factor), strict=True)]
+        factor = _product(_product(factor, _shifted(s + 2 * k - 1, times)), _shifted(s + 2 * k, times))
+        factor = [f / ((2 * k + 1) * (2 * k + 2) * _SHIFT**2) for f in factor]
+    return np.where(inside, math.factorial(times) * total[times], np.where(x == np.inf, 0.0, np.nan))
+
+
+def _power_series(n: int, s: np.ndarray, j: int) -> np.ndarray:
+    """Coefficient number j of ``n ** -(s + e)`` in powers of e."""
+    return (-np.log(n)) ** j / math.factorial(j) * float(n) ** -s
+
+
+def _shifted(s: np.ndarray, times: int) -> list[np.ndarray]:
+    """The coefficients of ``s + e``."""
+    return [s, np.ones_like(s), *[np.zeros_like(s)] * (times - 1)][: times + 1]
+
+
+def _product(a: list[Any], b: list[Any]) -> list[Any]:
+    """The coefficients of a product of two series, as many as each has."""
+    return [sum(a[i] * b[j - i] for i in range(j + 1)) for j in range(len(a))]

@@ -28,16 +28,16 @@ from engine.runtime.errors import UnimplementedError
 from engine.runtime.lazy_scipy import scipy
 
 
-def _typed(function: Callable[..., Any]) -> Callable[..., Any]:
+def typed_kernel(function: Callable[..., Any]) -> Callable[..., Any]:
     """A function of SciPy's as a kernel: the result has the operands' dtype (SciPy widens half floats)."""
 
-    def kernel(*arrays: Any) -> Operand:
-        return function(*arrays).astype(arrays[0].dtype, copy=False)
+    def kernel(*arrays: Any, **params: Any) -> Operand:
+        return function(*arrays, **params).astype(arrays[0].dtype, copy=False)
 
     return kernel
 
 
-def _scipy(name: str, mended: Callable[..., Any] | None = None) -> Callable[..., Any]:
+def scipy_kernel(name: str, mended: Callable[..., Any] | None = None) -> Callable[..., Any]:
     """The same of what `scipy.special` has under this name; that module is loaded by the first call.
 
     `mended`, if given, is called with what SciPy makes of the operands, and with these: the value where SciPy's is
@@ -48,7 +48,7 @@ def _scipy(name: str, mended: Callable[..., Any] | None = None) -> Callable[...,
         out = getattr(scipy.special, name)(*arrays)
         return out if mended is None else mended(out, *arrays)
 
-    kernel = _typed(function)
+    kernel = typed_kernel(function)
     kernel.scipy = name  # type: ignore[attr-defined]
     return kernel
 
@@ -57,35 +57,35 @@ def _scipy(name: str, mended: Callable[..., Any] | None = None) -> Callable[...,
 
 erf = elementwise(
     "erf",
-    _scipy("erf"),
+    scipy_kernel("erf"),
     (lambda out, x: 2 / math.sqrt(math.pi) * exp(-square(x)),),
     accepts=FLOATING,
     doc="Error function.",
 )
 erfc = elementwise(
     "erfc",
-    _scipy("erfc"),
+    scipy_kernel("erfc"),
     (lambda out, x: -2 / math.sqrt(math.pi) * exp(-square(x)),),
     accepts=FLOATING,
     doc="``1 - erf(x)``, accurate for large x.",
 )
 erfinv = elementwise(
     "erfinv",
-    _scipy("erfinv"),
+    scipy_kernel("erfinv"),
     (lambda out, x: math.sqrt(math.pi) / 2 * exp(square(out)),),
     accepts=FLOATING,
     doc="Inverse of the error function.",
 )
 ndtr = elementwise(
     "ndtr",
-    _scipy("ndtr"),
+    scipy_kernel("ndtr"),
     (lambda out, x: 1 / math.sqrt(2 * math.pi) * exp(-0.5 * square(x)),),
     accepts=FLOATING,
     doc="Distribution function of the standard normal distribution.",
 )
 ndtri = elementwise(
     "ndtri",
-    _scipy("ndtri"),
+    scipy_kernel("ndtri"),
     (lambda out, x: math.sqrt(2 * math.pi) * exp(0.5 * square(out)),),
     accepts=FLOATING,
     doc="Inverse of `ndtr`: the quantiles of the standard normal distribution.",
@@ -106,21 +106,21 @@ def erfcinv(x: Any) -> Operand:
 
 dawsn = elementwise(
     "dawsn",
-    _scipy("dawsn"),
+    scipy_kernel("dawsn"),
     (lambda out, x: 1 - 2 * x * out,),
     accepts=FLOATING,
     doc="Dawson's integral: ``exp(-x ** 2)`` times the integral of ``exp(t ** 2)`` from 0 to x.",
 )
 fresnel_sin = elementwise(
     "fresnel_sin",
-    _typed(lambda x: scipy.special.fresnel(x)[0]),
+    typed_kernel(lambda x: scipy.special.fresnel(x)[0]),
     (lambda out, x: sin(math.pi / 2 * square(x)),),
     accepts=FLOATING,
     doc="Fresnel's integral of ``sin(pi / 2 * t ** 2)`` from 0 to x.",
 )
 fresnel_cos = elementwise(
     "fresnel_cos",
-    _typed(lambda x: scipy.special.fresnel(x)[1]),
+    typed_kernel(lambda x: scipy.special.fresnel(x)[1]),
     (lambda out, x: cos(math.pi / 2 * square(x)),),
     accepts=FLOATING,
     doc="Fresnel's integral of ``cos(pi / 2 * t ** 2)`` from 0 to x.",
@@ -138,14 +138,14 @@ def _spence_dx(out: Any, x: Any) -> Operand:
 
 spence = elementwise(
     "spence",
-    _scipy("spence"),
+    scipy_kernel("spence"),
     (_spence_dx,),
     accepts=FLOATING,
     doc="Spence's integral (a dilogarithm): of ``log(t) / (1 - t)`` from 1 to x.",
 )
 expint = elementwise(
     "expint",
-    _typed(lambda x: np.where(np.less(x, 0), np.nan, scipy.special.expi(x))),
+    typed_kernel(lambda x: np.where(np.less(x, 0), np.nan, scipy.special.expi(x))),
     (lambda out, x: exp(x) / x,),
     accepts=FLOATING,
     doc="Exponential integral Ei: the principal value of the integral of ``exp(t) / t`` up to x (NaN for x < 0).",
@@ -156,14 +156,14 @@ expint = elementwise(
 
 lgamma = elementwise(
     "lgamma",
-    _scipy("gammaln", lambda out, x: np.where(np.isneginf(out), np.inf, out)),  # SciPy's is -inf at -inf
+    scipy_kernel("gammaln", lambda out, x: np.where(np.isneginf(out), np.inf, out)),  # SciPy's is -inf at -inf
     (lambda out, x: digamma(x),),
     accepts=FLOATING,
     doc="Logarithm of the absolute value of the gamma function.",
 )
 digamma = elementwise(
     "digamma",
-    _scipy("psi"),
+    scipy_kernel("psi"),
     (lambda out, x: polygamma(ones_like(x), x),),
     accepts=FLOATING,
     doc="""Derivative of `lgamma`.
@@ -182,7 +182,7 @@ def _polygamma(a: Any, x: Any) -> np.ndarray:
 
 polygamma = elementwise(
     "polygamma",
-    _typed(_polygamma),
+    typed_kernel(_polygamma),
     (None, lambda out, a, x: polygamma(a + 1, x)),
     args=("a", "x"),
     accepts=FLOATING,
@@ -191,7 +191,7 @@ polygamma = elementwise(
 )
 zeta = elementwise(
     "zeta",
-    _scipy("zeta"),
+    scipy_kernel("zeta"),
     (lambda out, x, q: zeta_grad_x(x, q), lambda out, x, q: -x * zeta(x + 1, q)),
     args=("x", "q"),
     accepts=FLOATING,
@@ -199,7 +199,9 @@ zeta = elementwise(
 )
 
 
-def _no_second_derivative(name: str, arguments: str, others: str) -> Callable[..., Operand]:
+def no_second_derivative(name: str, arguments: str, others: str) -> Callable[..., Operand]:
+    """A rule that says that there is none."""
+
     def rule(out: Any, *_: Any) -> Operand:
         raise UnimplementedError(
             f"{name}: the second derivative in the argument {arguments} is not implemented (nor is it in TensorFlow); "
@@ -209,11 +211,23 @@ def _no_second_derivative(name: str, arguments: str, others: str) -> Callable[..
     return rule
 
 
+def no_derivative(name: str, argument: str) -> Callable[..., Operand]:
+    """A rule that says that there is none in this argument."""
+
+    def rule(out: Any, *_: Any, **__: Any) -> Operand:
+        raise UnimplementedError(
+            f"{name}: the derivative in the argument `{argument}` is not implemented; those in the others are. Keep "
+            f"`{argument}` constant, or give the function a derivative of your own: tf.primitive(fn, vjp)"
+        )
+
+    return rule
+
+
 zeta_grad_x = elementwise(
     "zeta_grad_x",
-    _typed(zeta_by_order),
+    typed_kernel(zeta_by_order),
     (
-        _no_second_derivative("zeta", "`x`", "`q`"),
+        no_second_derivative("zeta", "`x`", "`q`"),
         lambda out, x, q: -zeta(x + 1, q) - x * zeta_grad_x(x + 1, q),
     ),
     args=("x", "q"),
@@ -234,7 +248,7 @@ def lbeta(x: Any) -> Operand:
     return reduce_sum(lgamma(x), -1) - lgamma(reduce_sum(x, -1))
 
 
-def _gamma_density(a: Any, x: Any) -> Operand:
+def gamma_density(a: Any, x: Any) -> Operand:
     """Derivative of `igamma` in x (DLMF 8.8.13)."""
     # an exponent of zero counts as such at x = 0 too; the logarithm is its derivative there as elsewhere
     return exp(scale(a - 1, log(x)) - x - lgamma(a))
@@ -242,16 +256,16 @@ def _gamma_density(a: Any, x: Any) -> Operand:
 
 igamma = elementwise(
     "igamma",
-    _scipy("gammainc"),
-    (lambda out, a, x: igamma_grad_a(a, x), lambda out, a, x: _gamma_density(a, x)),
+    scipy_kernel("gammainc"),
+    (lambda out, a, x: igamma_grad_a(a, x), lambda out, a, x: gamma_density(a, x)),
     args=("a", "x"),
     accepts=FLOATING,
     doc="Lower regularized incomplete gamma function P(a, x).",
 )
 igammac = elementwise(
     "igammac",
-    _scipy("gammaincc"),
-    (lambda out, a, x: -igamma_grad_a(a, x), lambda out, a, x: -_gamma_density(a, x)),
+    scipy_kernel("gammaincc"),
+    (lambda out, a, x: -igamma_grad_a(a, x), lambda out, a, x: -gamma_density(a, x)),
     args=("a", "x"),
     accepts=FLOATING,
     doc="Upper regularized incomplete gamma function Q(a, x) = 1 - P(a, x).",
@@ -304,31 +318,31 @@ def _igamma_grad_a(a: Any, x: Any) -> np.ndarray:
 
 def _igamma_grad_a_dx(out: Any, a: Any, x: Any) -> Operand:
     inside = not_equal(x, zeros_like(x))
-    return _gamma_density(a, x) * (where(inside, log(where(inside, x, ones_like(x))), zeros_like(x)) - digamma(a))
+    return gamma_density(a, x) * (where(inside, log(where(inside, x, ones_like(x))), zeros_like(x)) - digamma(a))
 
 
 igamma_grad_a = elementwise(
     "igamma_grad_a",
-    _typed(_igamma_grad_a),
-    (_no_second_derivative("igamma, igammac", "`a`", "`x`"), _igamma_grad_a_dx),
+    typed_kernel(_igamma_grad_a),
+    (no_second_derivative("igamma, igammac", "`a`", "`x`"), _igamma_grad_a_dx),
     args=("a", "x"),
     accepts=FLOATING,
     doc="Derivative of `igamma` in `a`.",
 )
 
 
-def _beta_density(a: Any, b: Any, x: Any) -> Operand:
+def beta_density(a: Any, b: Any, x: Any) -> Operand:
     """Derivative of `betainc` in x (DLMF 8.17.1)."""
     return exp(xlogy(a - 1, x) + xlog1py(b - 1, -x) - (lgamma(a) + lgamma(b) - lgamma(a + b)))
 
 
 betainc = elementwise(
     "betainc",
-    _scipy("betainc"),
+    scipy_kernel("betainc"),
     (
         lambda out, a, b, x: betainc_grad_a(a, b, x),
         lambda out, a, b, x: betainc_grad_b(a, b, x),
-        lambda out, a, b, x: _beta_density(a, b, x),
+        lambda out, a, b, x: beta_density(a, b, x),
     ),
     args=("a", "b", "x"),
     accepts=FLOATING,
@@ -340,12 +354,12 @@ def _betainc_grad(name: str, second: bool) -> Op:
     def in_x(out: Any, a: Any, b: Any, x: Any) -> Operand:
         inside = not_equal(base := 1 - x if second else x, zeros_like(x))
         logarithm = where(inside, log(where(inside, base, ones_like(x))), zeros_like(x))
-        return _beta_density(a, b, x) * (logarithm - digamma(b if second else a) + digamma(a + b))
+        return beta_density(a, b, x) * (logarithm - digamma(b if second else a) + digamma(a + b))
 
-    unknown = _no_second_derivative("betainc", "`a` or `b`", "`x`")
+    unknown = no_second_derivative("betainc", "`a` or `b`", "`x`")
     return elementwise(
         name,
-        _typed(lambda a, b, x: betainc_by_shape(a, b, x, second)),
+        typed_kernel(lambda a, b, x: betainc_by_shape(a, b, x, second)),
         (unknown, unknown, in_x),
         args=("a", "b", "x"),
         accepts=FLOATING,
@@ -378,84 +392,84 @@ def _over(y: Any, x: Any, sign: int, factor: Any = 1.0) -> Operand:
 
 bessel_i0 = elementwise(
     "bessel_i0",
-    _scipy("i0"),
+    scipy_kernel("i0"),
     (lambda out, x: bessel_i1(x),),
     accepts=FLOATING,
     doc="Modified Bessel function of the first kind, order 0.",
 )
 bessel_i0e = elementwise(
     "bessel_i0e",
-    _scipy("i0e"),
+    scipy_kernel("i0e"),
     (lambda out, x: bessel_i1e(x) - sign(x) * out,),
     accepts=FLOATING,
     doc="``exp(-abs(x)) * bessel_i0(x)``.",
 )
 bessel_i1 = elementwise(
     "bessel_i1",
-    _scipy("i1"),
+    scipy_kernel("i1"),
     (lambda out, x: bessel_i0(x) - _over(out, x, 1),),
     accepts=FLOATING,
     doc="Modified Bessel function of the first kind, order 1.",
 )
 bessel_i1e = elementwise(
     "bessel_i1e",
-    _scipy("i1e"),
+    scipy_kernel("i1e"),
     (lambda out, x: bessel_i0e(x) - _over(out, x, 1, exp(-abs(x))) - sign(x) * out,),
     accepts=FLOATING,
     doc="``exp(-abs(x)) * bessel_i1(x)``.",
 )
 bessel_k0 = elementwise(
     "bessel_k0",
-    _scipy("k0"),
+    scipy_kernel("k0"),
     (lambda out, x: -bessel_k1(x),),
     accepts=FLOATING,
     doc="Modified Bessel function of the second kind, order 0.",
 )
 bessel_k0e = elementwise(
     "bessel_k0e",
-    _scipy("k0e"),
+    scipy_kernel("k0e"),
     (lambda out, x: out - bessel_k1e(x),),
     accepts=FLOATING,
     doc="``exp(x) * bessel_k0(x)``.",
 )
 bessel_k1 = elementwise(
     "bessel_k1",
-    _scipy("k1"),
+    scipy_kernel("k1"),
     (lambda out, x: -bessel_k0(x) - out / x,),
     accepts=FLOATING,
     doc="Modified Bessel function of the second kind, order 1.",
 )
 bessel_k1e = elementwise(
     "bessel_k1e",
-    _scipy("k1e"),
+    scipy_kernel("k1e"),
     (lambda out, x: out - out / x - bessel_k0e(x),),
     accepts=FLOATING,
     doc="``exp(x) * bessel_k1(x)``.",
 )
 bessel_j0 = elementwise(
     "bessel_j0",
-    _scipy("j0"),
+    scipy_kernel("j0"),
     (lambda out, x: -bessel_j1(x),),
     accepts=FLOATING,
     doc="Bessel function of the first kind, order 0.",
 )
 bessel_j1 = elementwise(
     "bessel_j1",
-    _scipy("j1"),
+    scipy_kernel("j1"),
     (lambda out, x: bessel_j0(x) - _over(out, x, -1),),
     accepts=FLOATING,
     doc="Bessel function of the first kind, order 1.",
 )
 bessel_y0 = elementwise(
     "bessel_y0",
-    _scipy("y0"),
+    scipy_kernel("y0"),
     (lambda out, x: -bessel_y1(x),),
     accepts=FLOATING,
     doc="Bessel function of the second kind, order 0.",
 )
 bessel_y1 = elementwise(
     "bessel_y1",
-    _scipy("y1"),
+    scipy_kernel("y1"),
     (lambda out, x: bessel_y0(x) - out / x,),
     accepts=FLOATING,
     doc="Bessel function of the second kind, order 1.",
@@ -482,13 +496,13 @@ def _zero_at_zero(out: Any, x: Any, y: Any) -> np.ndarray:
 
 xlogy = elementwise(
     "xlogy",
-    _scipy("xlogy", _zero_at_zero),
+    scipy_kernel("xlogy", _zero_at_zero),
     (lambda out, x, y: xlogy(_nonzero(x), y), lambda out, x, y: xdivy(x, y)),
     doc="``x * log(y)``, but 0 where x is 0 (and so are both derivatives).",
 )
 xlog1py = elementwise(
     "xlog1py",
-    _scipy("xlog1py", _zero_at_zero),
+    scipy_kernel("xlog1py", _zero_at_zero),
     (lambda out, x, y: xlog1py(_nonzero(x), y), lambda out, x, y: xdivy(x, y + 1)),
     doc="``x * log(1 + y)``, accurate for small y, but 0 where x is 0 (and so are both derivatives).",
 )

@@ -7,7 +7,7 @@ from typing import Any
 
 import numpy as np
 import pytest
-from scipy import sparse
+from scipy import optimize, sparse
 
 import graph_api
 import tape_api as tf
@@ -171,8 +171,8 @@ def test_what_needs_a_scalar_says_so() -> None:
 
 
 def test_bad_examples_and_functions() -> None:
-    with pytest.raises(InvalidArgumentError, match="complex128"):
-        tf.for_scipy(lambda x: x, np.zeros(2) + 1j)
+    with pytest.raises(InvalidArgumentError, match="must hold numbers; got bool"):
+        tf.for_scipy(lambda x: x, np.zeros(2, bool))
     with pytest.raises(InvalidArgumentError, match="int32"):
         tf.for_scipy(lambda x: tf.argmax(x, output_type=tf.int32), np.zeros(2)).fun([0.0, 1.0])
     with pytest.raises(InvalidArgumentError, match="format"):
@@ -225,3 +225,108 @@ def test_unknown_shapes_in_a_graph() -> None:
 def test_a_function_that_gives_nothing() -> None:
     with pytest.raises(InvalidArgumentError, match=r"got None\. Does it lack a return\?"):
         tf.for_scipy(lambda x: None, np.zeros(2)).fun(np.zeros(2))
+
+
+# ---- what SciPy's solvers hand on, and how they take numbers and sparse rows -----------------------------------------
+
+
+def test_keyword_arguments() -> None:
+    x = np.array([0.3, 1.2])
+    with graph_api.Graph().as_default(), graph_api.Session():
+        u = graph_api.placeholder(graph_api.float64, [2])
+        a, b = (graph_api.placeholder(graph_api.float64, [], name=name) for name in "ab")
+        q = graph_api.for_scipy(a * u**2 - b, u, x, args=[a, b])
+        for p in (tf.for_scipy(lambda x, a, b=0.0: a * x**2 - b, x), q):
+            np.testing.assert_allclose(p.fun(x, 2.0, b=1.0), 2 * x**2 - 1)
+            np.testing.assert_allclose(p.fun(x, b=1.0, a=3.0), 3 * x**2 - 1)
+            np.testing.assert_allclose(p.jac(x, a=3.0, b=1.0), np.diag(6 * x))
+            np.testing.assert_allclose(p.weighted_hess(x, [1.0, 2.0], a=3.0, b=1.0), np.diag([6.0, 12.0]))
+            found = optimize.least_squares(p.fun, x, p.jac, kwargs={"a": 2.0, "b": 8.0})
+            np.testing.assert_allclose(found.x, [2.0, 2.0])
+        with pytest.raises(InvalidArgumentError, match=r"`c`.*there are: a, b"):
+            q.fun(x, 2.0, c=1.0)
+        with pytest.raises(InvalidArgumentError, match="expected 2 further arguments; got 1"):
+            q.fun(x, b=1.0)
+    with pytest.raises(TypeError, match="'c'"):
+        tf.for_scipy(lambda x, a: a * x, x).fun(x, c=1.0)
+
+
+def test_a_number_as_the_unknown() -> None:
+    for p in both(lambda x, tf: tf.cos(x) - x, 1.0):
+        assert [np.shape(f(1.0)) for f in (p.fun, p.jac, p.hess)] == [(), (), ()]
+        assert p.jac(0.5) == pytest.approx(-np.sin(0.5) - 1)
+        assert p.hess(0.5) == pytest.approx(-np.cos(0.5)) == p.hessp(0.5, 1.0)
+        assert p.jac([0.5]).shape == (1,)
+        assert p.hess([0.5]).shape == (1, 1)
+        assert optimize.newton(p.fun, 1.0, fprime=p.jac, fprime2=p.hess) == pytest.approx(0.7390851332)
+        for options in ({"method": "newton"}, {"method": "halley", "fprime2": p.hess}):
+            found = optimize.root_scalar(p.fun, x0=1.0, fprime=p.jac, **options)
+            assert found.root == pytest.approx(0.7390851332)
+        assert optimize.root_scalar(p.fun_and_jac, x0=1.0, fprime=True).root == pytest.approx(0.7390851332)
+        assert optimize.brentq(p.fun, 0.0, 1.0) == pytest.approx(0.7390851332)
+
+
+@pytest.mark.parametrize("format", ["csr", "csc", "coo"])
+def test_a_sparse_gradient_serves_objectives_and_constraints(format: str) -> None:
+    n = 8
+    start = np.full(n, 0.5)
+    objectives = both(lambda x, tf: tf.reduce_sum((x - np.arange(n) / n) ** 4), start, format=format)
+    pairs = both(lambda x, tf: x[1:] * x[:-1] - 0.25, start, format=format)
+    balls = both(lambda x, tf: tf.reduce_sum(x[1:] ** 2), start, format=format)
+    for p, c, d in zip(objectives, pairs, balls, strict=True):
+        row = d.jac(start)
+        assert sparse.issparse(row)
+        assert (row.format, row.shape, row.nnz) == (format, (1, n), n - 1)
+        np.testing.assert_array_equal(np.asarray(row), d.grad(start))
+        assert d.grad(start).shape == (n,)
+        limits = [
+            optimize.NonlinearConstraint(c.fun, 0, np.inf, jac=c.jac, hess=c.weighted_hess),
+            optimize.NonlinearConstraint(d.fun, 0, 4, jac=d.jac, hess=d.weighted_hess),
+        ]
+        options = {"maxiter": 300, "gtol": 1e-7}
+        bounds = optimize.Bounds(0, 1)
+        found = optimize.minimize(
+            p.fun,
+            start,
+            jac=p.jac,
+            hess=p.hess,
+            constraints=limits,
+            bounds=bounds,
+            method="trust-constr",
+            options=options,
+        )
+        assert found.constr_violation < 1e-6
+        assert found.status in (1, 2)
+        assert optimize.minimize(p.fun, start, jac=p.jac, method="BFGS").fun < 1e-6
+
+
+def test_complex_numbers_are_pairs() -> None:
+    z = np.array([0.3 + 0.4j, -1.0 + 0.2j])
+    p = tf.for_scipy(lambda z: z * z * (1 + 2j), z)
+    np.testing.assert_array_equal(p.x0, z.view(np.float64))
+    np.testing.assert_array_equal(p.unpacked(p.x0), z)
+    np.testing.assert_allclose(p.fun(p.x0), (z * z * (1 + 2j)).view(np.float64))
+    derivative = 2 * z * (1 + 2j)
+    expected = np.zeros((4, 4))
+    for i, w in enumerate(derivative):
+        expected[2 * i : 2 * i + 2, 2 * i : 2 * i + 2] = [[w.real, -w.imag], [w.imag, w.real]]
+    np.testing.assert_allclose(p.jac(p.x0), expected)
+    found = optimize.root(tf.for_scipy(lambda z: z * z + 1.0, z[:1]).fun, [0.3, 0.4])
+    np.testing.assert_allclose(found.x, [0.0, 1.0], atol=1e-8)
+
+
+def test_complex_results_of_real_unknowns() -> None:
+    x = np.array([0.5, 1.5])
+    for format in ("dense", "csr", "coo", "operator"):
+        for q in both(lambda x, tf: [tf.complex(x, x**2), tf.reduce_sum(x)], x, format=format):
+            np.testing.assert_allclose(q.fun(x), [0.5 + 0.25j, 1.5 + 2.25j, 2.0])
+            expected = np.array([[1 + 1j, 0], [0, 1 + 3j], [1, 1]])
+            np.testing.assert_allclose(dense(q.jac(x)), expected)
+            assert format in ("dense", "operator") or q.jac(x).format == format
+            np.testing.assert_array_equal(q.jac_sparsity().toarray(), expected != 0)
+            with pytest.raises(InvalidArgumentError, match="results are complex"):
+                q.weighted_hess(x, [1.0, 1.0, 1.0])
+    with graph_api.Graph().as_default():
+        w = graph_api.placeholder(graph_api.complex128, [2])
+        with pytest.raises(InvalidArgumentError, match=r"`x` must be real.*tf\.complex"):
+            graph_api.for_scipy(w * w, w, x + 1j)

@@ -7,12 +7,12 @@ are planned and compiled once.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from typing import Any
 
 import numpy as np
 from scipy import sparse
-from scipy.sparse.linalg import LinearOperator
+from scipy.sparse.linalg import LinearOperator, aslinearoperator
 
 from engine.closed.function import ClosedFunction
 from engine.core import nest
@@ -33,8 +33,12 @@ from engine.jacobian.structure.path import Path
 from engine.jacobian.structure.propagation import patterns
 from engine.jacobian.views.operator import JacobianOperator
 from engine.jacobian.views.results import options_for, pattern_given, sparse_block
+from engine.jacobian.views.sparse_gradient import SPARSE_GRADIENTS
 from engine.jacobian.views.unimplemented import check_all_implemented
+from engine.ops import complexes
+from engine.ops.joining import stack
 from engine.ops.reduce import reduce_sum
+from engine.ops.slicing import getitem
 from engine.runtime.errors import InvalidArgumentError
 
 Make = Callable[..., ClosedFunction]
@@ -43,9 +47,17 @@ Derived = tuple[ClosedFunction, list[Any]]
 
 
 class Evaluations:
-    """A function that is evaluated at one point after another, and differentiated at the last one."""
+    """A function that is evaluated at one point after another, and differentiated at the last one.
 
-    def evaluate(self, parts: Sequence[np.ndarray], args: Sequence[Any]) -> list[np.ndarray]:
+    Attributes
+    ----------
+    pairs : list of bool
+        Which results hold complex numbers, as pairs of real ones in a last dimension of 2.
+    """
+
+    pairs: Sequence[bool] = ()
+
+    def evaluate(self, parts: Sequence[np.ndarray], args: Sequence[Any], kwargs: Mapping[str, Any]) -> list[np.ndarray]:
         """Go to a point; return the results there."""
         raise NotImplementedError
 
@@ -73,30 +85,40 @@ class Recorded(Evaluations):
         From tensors to the structure that the function takes.
     dtype : dtype
         Of the tensors among `args` that are floating.
+    is_real : bool
+        Whether the point is. If so complex results are given as such, else as pairs, like the point.
     """
 
-    def __init__(self, function: Callable[..., Any], pack: Callable[[list[Any]], Any], dtype: np.dtype) -> None:
-        self._function, self._pack, self._dtype = function, pack, dtype
+    def __init__(
+        self, function: Callable[..., Any], pack: Callable[[list[Any]], Any], dtype: np.dtype, is_real: bool = True
+    ) -> None:
+        self._function, self._pack, self._dtype, self._is_real = function, pack, dtype, is_real
         self._tape = Tape(False, strict=True)
         self._sources: list[Any] = []
         self._targets: list[Any] = []
 
-    def evaluate(self, parts: Sequence[np.ndarray], args: Sequence[Any]) -> list[np.ndarray]:
+    def evaluate(self, parts: Sequence[np.ndarray], args: Sequence[Any], kwargs: Mapping[str, Any]) -> list[np.ndarray]:
         """Record the function at a point."""
         self._tape = Tape(False, strict=True)
         self._sources = self._placed(parts)
         for x in self._sources:
             self._tape.watch(x)
-        further = [_argument(a, self._dtype) for a in args]
+        given = [_argument(a, self._dtype) for a in args]
+        named = {key: _argument(a, self._dtype) for key, a in kwargs.items()}
         try:
-            results = self._recorded(lambda: nest.flatten(self._function(self._pack(self._sources), *further)))
+            found = self._recorded(lambda: self._results(self._function(self._pack(self._sources), *given, **named)))
         finally:
             # also where NumPy has put another error in its place
             refused = refusal(self._tape)
             if refused is not None:
                 raise refused from None
-        self._targets = [_result(y, self._dtype) for y in results]
+        self._targets = found
         return [y._array for y in self._targets]
+
+    def _results(self, found: Any) -> list[Any]:
+        results = [_result(y, self._dtype) for y in nest.flatten(found)]
+        self.pairs = [self._is_real and dtype_of(y).is_complex for y in results]
+        return [as_pairs(y) for y in results]
 
     def _placed(self, parts: Sequence[np.ndarray]) -> list[Any]:
         """The point as what the function is differentiated with respect to."""
@@ -131,6 +153,11 @@ class Recorded(Evaluations):
             return function()
 
 
+def as_pairs(x: Any) -> Any:
+    """Complex elements as pairs of real ones, in a last dimension of 2; others as they are."""
+    return stack([complexes.real(x), complexes.imag(x)], -1) if dtype_of(x).is_complex else x
+
+
 def _argument(x: Any, dtype: np.dtype) -> EagerTensor:
     """An argument as the function gets it: arrays and floating numbers as tensors."""
     if isinstance(x, (float, np.floating)) or (isinstance(x, np.ndarray) and x.dtype.kind == "f"):
@@ -150,7 +177,7 @@ def _result(y: Any, dtype: np.dtype) -> EagerTensor:
         )
     if not isinstance(y, Value):
         y = EagerTensor(np.asarray(y, dtype))
-    if not dtype_of(y).is_floating:
+    if not (dtype_of(y).is_floating or dtype_of(y).is_complex):
         raise InvalidArgumentError(f"for_scipy: the function must give floating tensors; got {dtype_of(y).name}")
     return y
 
@@ -158,8 +185,13 @@ def _result(y: Any, dtype: np.dtype) -> EagerTensor:
 class SciPyFunction:
     """A function and its derivatives for SciPy: made by `for_scipy`.
 
-    All methods take the point as one flat vector, and give arrays of float64. Further arguments are handed on to the
-    function; they are not differentiated.
+    All methods take the point as one flat vector, and give arrays of float64. Further arguments, those by keyword too,
+    are handed on to the function; they are not differentiated. Complex numbers of the point count as two real ones,
+    real part and imaginary part, as ``z.view(np.float64)`` has them, and so do those of the results then. Of a real
+    point complex results, and their Jacobian, are complex.
+
+    If the example point is one number and so is `x`, the gradient and the Hessian of a scalar are numbers: `newton` and
+    `root_scalar` want them so.
 
     Parameters
     ----------
@@ -202,20 +234,21 @@ class SciPyFunction:
         self._sparsity = sparsity
         self._point: tuple[np.ndarray, list[Any]] | None = None
         self._fresh = False
+        self._is_number = False
         self._values: list[np.ndarray] = []
         self.x0 = _flat(x0)
         self.counts = {"fun": 0, "jac": 0, "hess": 0, "hessp": 0}
 
     # ---- values ------------------------------------------------------------------------------------------------------
 
-    def fun(self, x: Any, *args: Any) -> float | np.ndarray:
+    def fun(self, x: Any, *args: Any, **kwargs: Any) -> float | np.ndarray:
         """The value at `x`: a float if the function gives one scalar tensor, else all its results, flat."""
         if not self._fresh:
             # asked again: variables may have changed
             self._point = None
-        self._go(x, args)
+        self._go(x, args, kwargs)
         self._fresh = False
-        return float(self._values[0]) if self._is_scalar else _flat(self._values)
+        return float(self._values[0]) if self._is_scalar else self._with_complex(_flat(self._values))
 
     __call__ = fun
 
@@ -225,29 +258,35 @@ class SciPyFunction:
 
     # ---- first derivatives -------------------------------------------------------------------------------------------
 
-    def jac(self, x: Any, *args: Any) -> np.ndarray | sparse.sparray | LinearOperator:
-        """The Jacobian at `x`, shape (results, n), in the format asked for; the gradient, shape (n,), of a scalar."""
-        self._go(x, args)
+    def jac(self, x: Any, *args: Any, **kwargs: Any) -> np.ndarray | sparse.sparray | LinearOperator:
+        """The Jacobian at `x`, shape (results, n), in the format asked for; the gradient, shape (n,), of a scalar.
+
+        In a sparse format the gradient is a sparse row, shape (1, n), as a constraint's must be beside other sparse
+        ones, and a vector, shape (n,), wherever NumPy or SciPy ask for an array.
+        """
+        self._go(x, args, kwargs)
         self.counts["jac"] += 1
-        if self._is_scalar:
+        if self._is_scalar and (self._is_number or self._format in ("dense", "operator")):
             what, values = self._evaluations.derived(compiled_gradient, Options(), None)
-            return _flat(what(*values)[0])
+            gradient = _flat([np.asarray(part) for part in what(*values)[0]])
+            return gradient[0] if self._is_number else gradient
         if self._format == "operator":
-            return self._operator()
+            return self._with_complex(self._operator())
         make = compiled_jacobian if self._executor is None else spread_over(self._executor)
-        return self._finished(*self._derived(make, self._options, self._pattern()))
+        found = self._finished(*self._derived(make, self._options, self._pattern()))
+        return SPARSE_GRADIENTS[self._format](found) if self._is_scalar else self._with_complex(found)
 
-    def grad(self, x: Any, *args: Any) -> np.ndarray:
+    def grad(self, x: Any, *args: Any, **kwargs: Any) -> np.ndarray:
         """The gradient of a scalar function at `x`, shape (n,)."""
-        self._go(x, args)
+        self._go(x, args, kwargs)
         self._require_scalar("grad")
-        return self.jac(x, *args)
+        return np.asarray(self.jac(x, *args, **kwargs))
 
-    def fun_and_jac(self, x: Any, *args: Any) -> tuple[Any, Any]:
+    def fun_and_jac(self, x: Any, *args: Any, **kwargs: Any) -> tuple[Any, Any]:
         """Both at once, for ``minimize(p.fun_and_jac, p.x0, jac=True)``."""
-        return self.fun(x, *args), self.jac(x, *args)
+        return self.fun(x, *args, **kwargs), self.jac(x, *args, **kwargs)
 
-    def jac_sparsity(self, *args: Any) -> sparse.csr_array:
+    def jac_sparsity(self, *args: Any, **kwargs: Any) -> sparse.csr_array:
         """Where the Jacobian can be different from zero at any point, as a CSR array of ones.
 
         It follows from the structure of the function. Where indices are computed from other values (a sort, a mask),
@@ -255,35 +294,43 @@ class SciPyFunction:
         last point.
         """
         if self._point is None:
-            self._go(self.x0, args)
+            self._go(self.x0, args, kwargs)
         path = self._evaluations.path()
         sources, targets = ([path.values[slot] for slot in side] for side in (path.sources, path.targets))
-        pattern = patterns(path.nodes, sources, targets, Sites(path.contents))
-        rows = [[p.to_csr().astype(np.int8) for p in row] for row in pattern]
-        return rows[0][0] if len(rows) == 1 == len(rows[0]) else sparse.block_array(rows, format="csr")
+        found = patterns(path.nodes, sources, targets, Sites(path.contents))
+        rows = [[p.to_csr().astype(np.int8) for p in row] for row in found]
+        whole = rows[0][0] if len(rows) == 1 == len(rows[0]) else sparse.block_array(rows, format="csr")
+        return self._with_complex(whole).astype(bool).astype(np.int8) if any(self._evaluations.pairs) else whole
 
     # ---- second derivatives ------------------------------------------------------------------------------------------
 
-    def hess(self, x: Any, *args: Any) -> np.ndarray | sparse.sparray | LinearOperator:
+    def hess(self, x: Any, *args: Any, **kwargs: Any) -> np.ndarray | sparse.sparray | LinearOperator:
         """The Hessian of a scalar function at `x`, shape (n, n), symmetric to the bit, in the format asked for."""
-        self._go(x, args)
+        self._go(x, args, kwargs)
         self._require_scalar("hess")
         self.counts["hess"] += 1
+        if self._is_number:
+            return self._product(*self._evaluations.derived(compiled_product, Options(), None), 1.0)[0]
         if self._format == "operator":
             return self._products(*self._evaluations.derived(compiled_product, Options(), None))
         what, values, blocks = self._derived(compiled_hessian, self._second)
         return self._finished(what, values, blocks, square=True)
 
-    def hessp(self, x: Any, p: Any, *args: Any) -> np.ndarray:
+    def hessp(self, x: Any, p: Any, *args: Any, **kwargs: Any) -> np.ndarray:
         """The Hessian of a scalar function at `x` times a vector, without the matrix."""
-        self._go(x, args)
+        self._go(x, args, kwargs)
         self._require_scalar("hessp")
         self.counts["hessp"] += 1
-        return self._product(*self._evaluations.derived(compiled_product, Options(), None), p)
+        found = self._product(*self._evaluations.derived(compiled_product, Options(), None), p)
+        return found[0] if self._is_number and np.ndim(p) == 0 else found
 
-    def weighted_hess(self, x: Any, v: Any, *args: Any) -> np.ndarray | sparse.sparray | LinearOperator:
+    def weighted_hess(self, x: Any, v: Any, *args: Any, **kwargs: Any) -> np.ndarray | sparse.sparray | LinearOperator:
         """The Hessian of ``v @ fun(x)``: ``NonlinearConstraint(p.fun, lb, ub, jac=p.jac, hess=p.weighted_hess)``."""
-        self._go(x, args)
+        self._go(x, args, kwargs)
+        if any(self._evaluations.pairs):
+            raise InvalidArgumentError(
+                "for_scipy: weighted_hess: the results are complex; give tf.math.real(y) and tf.math.imag(y) instead"
+            )
         self.counts["hess"] += 1
         ends = np.cumsum([0, *[y.size for y in self._values]])
         v = np.asarray(v, np.float64).reshape(-1)
@@ -301,14 +348,16 @@ class SciPyFunction:
 
     # ---- the parts ---------------------------------------------------------------------------------------------------
 
-    def _go(self, x: Any, args: Sequence[Any]) -> None:
+    def _go(self, x: Any, args: Sequence[Any], kwargs: Mapping[str, Any]) -> None:
         """Evaluate the function at a point, unless that is where it was evaluated last."""
+        self._is_number = np.ndim(x) == 0 and self._like[0][0] == () and len(self._like) == 1
         x = self._checked(x)
-        if self._point is not None and _same([x, *args], [self._point[0], *self._point[1]]):
+        given = [*args, *[part for item in sorted(kwargs.items()) for part in item]]
+        if self._point is not None and _same([x, *given], [self._point[0], *self._point[1]]):
             return
         self._point = None
-        self._values = self._evaluations.evaluate(self._parts(x), args)
-        self._point = x, [a.copy() if isinstance(a, np.ndarray) else a for a in args]
+        self._values = self._evaluations.evaluate(self._parts(x), args, kwargs)
+        self._point = x, [a.copy() if isinstance(a, np.ndarray) else a for a in given]
         self._fresh = True
         self.counts["fun"] += 1
 
@@ -321,6 +370,22 @@ class SciPyFunction:
                 f"{format_shape(point.shape)}"
             )
         return np.array(point, np.float64).reshape(-1)
+
+    def _with_complex(self, found: Any) -> Any:
+        """What has a row for each real part and imaginary part, put together where results are complex."""
+        pairs = self._evaluations.pairs
+        if not any(pairs):
+            return found
+        sizes = [y.size for y in self._values]
+        blocks = [
+            sparse.kron(sparse.eye_array(n // 2), [[1, 1j]]) if pair else sparse.eye_array(n)
+            for n, pair in zip(sizes, pairs, strict=True)
+        ]
+        join = sparse.block_diag(blocks, format="csr")
+        if isinstance(found, LinearOperator):
+            return aslinearoperator(join) @ found
+        joined = join @ found
+        return joined.asformat(found.format) if sparse.issparse(found) else joined
 
     def _parts(self, x: np.ndarray) -> list[np.ndarray]:
         starts = zip(self._like, self._ends[:-1], self._ends[1:], strict=True)
@@ -458,20 +523,46 @@ class SciPyODE:
 
 
 def example_arrays(x0: Any) -> list[np.ndarray]:
-    """The example point's arrays: tensors and arrays keep their floating dtype, all else becomes float64."""
+    """The example point's arrays: tensors and arrays keep their floating dtype, all else becomes float64.
+
+    Complex ones become pairs of real ones.
+    """
     arrays = []
-    for x in [x0] if _is_array(x0) else nest.flatten(x0):
-        value = x.read_value() if isinstance(x, Variable) else x
-        array = np.asarray(value._array if isinstance(value, EagerTensor) else value)
-        if array.dtype.kind not in "fiu":
-            raise InvalidArgumentError(f"for_scipy: `x0` must hold real numbers; got {array.dtype.name}")
+    for array in _leaves(x0):
+        if array.dtype.kind not in "fiuc":
+            raise InvalidArgumentError(f"for_scipy: `x0` must hold numbers; got {array.dtype.name}")
+        if array.dtype.kind == "c":
+            array = np.stack([array.real, array.imag], -1)
         arrays.append(array.copy() if array.dtype.kind == "f" else array.astype(np.float64))
     return arrays
 
 
+def is_real(x0: Any) -> bool:
+    """Whether an example point holds no complex numbers."""
+    return all(array.dtype.kind != "c" for array in _leaves(x0))
+
+
 def structure_of(x0: Any) -> Callable[[list[Any]], Any]:
-    """From one value per part of the example point to its structure."""
-    return (lambda parts: parts[0]) if _is_array(x0) else (lambda parts: nest.pack_sequence_as(x0, parts))
+    """From one value per part of the example point to its structure, with complex numbers made of their pairs."""
+    complex_ones = [array.dtype.kind == "c" for array in _leaves(x0)]
+
+    def pack(parts: list[Any]) -> Any:
+        whole = [_of_pairs(part) if pairs else part for part, pairs in zip(parts, complex_ones, strict=True)]
+        return whole[0] if _is_array(x0) else nest.pack_sequence_as(x0, whole)
+
+    return pack
+
+
+def _leaves(x0: Any) -> list[np.ndarray]:
+    values = [x.read_value() if isinstance(x, Variable) else x for x in ([x0] if _is_array(x0) else nest.flatten(x0))]
+    return [np.asarray(x._array if isinstance(x, EagerTensor) else x) for x in values]
+
+
+def _of_pairs(x: Any) -> Any:
+    """Complex numbers, from the real and imaginary parts that a last dimension of 2 holds."""
+    if isinstance(x, Value):
+        return complexes.complex(getitem(x, (..., 0)), getitem(x, (..., 1)))
+    return x[..., 0] + 1j * x[..., 1].astype(x.dtype)
 
 
 def _is_array(x0: Any) -> bool:

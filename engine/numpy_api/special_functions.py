@@ -1,0 +1,104 @@
+"""Which ufuncs of SciPy's are ours, by name, where it takes more than an op whose kernel is the ufunc.
+
+Distribution functions are gamma and beta functions of other arguments; SciPy's that give several results are several
+of our ops; what is complex for real arguments is made complex first.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import Any
+
+import numpy as np
+
+from engine.core.dtypes import as_dtype
+from engine.core.operands import Operand
+from engine.core.value import dtype_of
+from engine.numpy_api.functions import NotTaken
+from engine.ops import bessel_orders, compare, complexes, elliptic, explog, nn, orthogonal, scipy_special, special
+
+
+def _complex(z: Any) -> Any:
+    dtype = dtype_of(z)
+    return z if dtype.is_complex else compare.cast(z, as_dtype(np.result_type(dtype.numpy, np.complex64)))
+
+
+def _lambertw(z: Any, k: Any, tol: Any) -> Operand:
+    branch, tol = (np.asarray(x._array if hasattr(x, "_array") else x) for x in (k, tol))
+    if branch.ndim or tol.ndim:
+        raise NotTaken
+    return scipy_special.lambertw_op(_complex(z), k=int(branch), tol=float(tol))
+
+
+def _fdtr(dfn: Any, dfd: Any, x: Any) -> Operand:
+    return special.betainc(dfn / 2, dfd / 2, dfn * x / (dfn * x + dfd))
+
+
+def _fdtrc(dfn: Any, dfd: Any, x: Any) -> Operand:
+    return special.betainc(dfd / 2, dfn / 2, dfd / (dfn * x + dfd))
+
+
+def _bdtr(k: Any, n: Any, p: Any) -> Operand:
+    return special.betainc(n - k, k + 1, 1 - p)
+
+
+def _bdtrc(k: Any, n: Any, p: Any) -> Operand:
+    return special.betainc(k + 1, n - k, p)
+
+
+def _voigt(x: Any, sigma: Any, gamma: Any) -> Operand:
+    scale = 1 / (sigma * np.sqrt(2.0))
+    x, gamma = x * scale, gamma * scale
+    return complexes.real(scipy_special.wofz_op(complexes.complex(x, gamma))) * scale / np.sqrt(np.pi)
+
+
+def _agm(a: Any, b: Any) -> Operand:
+    total = a + b
+    return np.pi / 4 * total / elliptic.ellipk(np.square((a - b) / total))
+
+
+SPECIAL: dict[str, Callable[..., Any]] = {
+    "expm1": explog.expm1,
+    "log1p": explog.log1p,
+    "erfcinv": special.erfcinv,
+    "expit": nn.sigmoid,
+    "log_expit": nn.log_sigmoid,
+    "expn": scipy_special.expn,
+    "wofz": lambda z: scipy_special.wofz_op(_complex(z)),
+    "_lambertw": _lambertw,
+    "_zeta": special.zeta,
+    "_riemann_zeta": scipy_special.riemann_zeta,
+    "sici": lambda x: (scipy_special.sinint(x), scipy_special.cosint(x)),
+    "shichi": lambda x: (scipy_special.sinhint(x), scipy_special.coshint(x)),
+    "fresnel": lambda x: (special.fresnel_sin(x), special.fresnel_cos(x)),
+    "airy": lambda x: tuple([bessel_orders.airy(x, which=i) for i in range(4)]),
+    "kn": bessel_orders.bessel_kv,
+    "yn": bessel_orders.bessel_yv,
+    "jve": bessel_orders.bessel_jv,
+    "loggamma": special.lgamma,
+    "chdtr": lambda v, x: special.igamma(v / 2, x / 2),
+    "chdtrc": lambda v, x: special.igammac(v / 2, x / 2),
+    "gdtr": lambda a, b, x: special.igamma(b, a * x),
+    "gdtrc": lambda a, b, x: special.igammac(b, a * x),
+    "pdtr": lambda k, m: special.igammac(np.floor(k) + 1, m),
+    "pdtrc": lambda k, m: special.igamma(np.floor(k) + 1, m),
+    "fdtr": _fdtr,
+    "fdtrc": _fdtrc,
+    "bdtr": lambda k, n, p: _bdtr(np.floor(k), n, p),
+    "bdtrc": lambda k, n, p: _bdtrc(np.floor(k), n, p),
+    "nbdtr": lambda k, n, p: special.betainc(n, k + 1, p),
+    "nbdtrc": lambda k, n, p: special.betainc(k + 1, n, 1 - p),
+    "voigt_profile": _voigt,
+    "agm": _agm,
+    "radian": lambda d, m, s: (d + m / 60 + s / 3600) * (np.pi / 180),
+    "cosdg": lambda x: np.cos(x * (np.pi / 180)),
+    "sindg": lambda x: np.sin(x * (np.pi / 180)),
+    "tandg": lambda x: np.tan(x * (np.pi / 180)),
+    "cotdg": lambda x: 1 / np.tan(x * (np.pi / 180)),
+    "eval_chebyc": lambda n, x: 2 * orthogonal.eval_chebyt(n, x / 2),
+    "eval_chebys": lambda n, x: orthogonal.eval_chebyu(n, x / 2),
+    "eval_sh_legendre": lambda n, x: orthogonal.eval_legendre(n, 2 * x - 1),
+    "eval_sh_chebyt": lambda n, x: orthogonal.eval_chebyt(n, 2 * x - 1),
+    "eval_sh_chebyu": lambda n, x: orthogonal.eval_chebyu(n, 2 * x - 1),
+}
+"""By the name of the ufunc, or of the one that a function of SciPy's hands its arguments to."""

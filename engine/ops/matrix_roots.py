@@ -1,0 +1,132 @@
+"""Square roots and logarithms of matrices, Sylvester's equation.
+
+The derivative of a function of matrices is a block of its value at a matrix twice as large: N. J. Higham, *Functions of
+Matrices*, 2008, section 3.2. So it needs no eigenvalues, and is right where they are equal.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import Any
+
+import numpy as np
+
+from engine.core.aval import Aval
+from engine.core.batching import leading
+from engine.core.kinds import general
+from engine.core.op import Op
+from engine.core.operands import Operand, operands
+from engine.core.sparsity import rowwise
+from engine.ops.linalg import adjoint, matmul
+from engine.ops.matrix_functions import block, embed_block
+from engine.ops.solve import check_matrix, square_abstract
+from engine.runtime.lazy_scipy import scipy
+
+
+def _kernel(name: str) -> Callable[[Any], np.ndarray]:
+    def kernel(x: Any) -> np.ndarray:
+        found = np.array([getattr(scipy.linalg, name)(m) for m in x.reshape(-1, *x.shape[-2:])]).reshape(x.shape)
+        if found.dtype.kind == "c" and x.dtype.kind != "c":
+            if np.any(np.abs(found.imag) > np.sqrt(np.finfo(x.dtype).eps) * np.max(np.abs(found), initial=1.0)):
+                raise np.linalg.LinAlgError(f"{name} of this real matrix is complex; cast the matrix to complex first")
+            found = found.real
+        return found.astype(x.dtype, copy=False)
+
+    return kernel
+
+
+def _of_matrices(name: str, doc: str) -> Op:
+    def change(t: Any, x: Any) -> Operand:
+        both = embed_block(x, row=0, column=0) + embed_block(x, row=1, column=1)
+        return block(op(both + embed_block(t, row=0, column=1)), row=0, column=1)
+
+    op: Any = general(
+        f"{name}_op",
+        _kernel(name),
+        square_abstract(name),
+        vjp=(lambda ct, out, x: change(ct, adjoint(x)),),
+        jvp=(lambda t, out, x: change(t, x),),
+        batch=leading(2),
+        strict=False,
+        args=("input",),
+        sparsity=rowwise(2, results=(2,)),
+        module=__name__,
+        doc=doc,
+    )
+    return op
+
+
+sqrtm_op = _of_matrices("sqrtm", "Principal square root of square matrices.")
+logm_op = _of_matrices("logm", "Principal logarithm of square matrices.")
+
+
+@operands("input")
+def sqrtm(input: Any) -> Operand:
+    """Principal square root of square matrices, shape (..., n, n).
+
+    Raises
+    ------
+    InvalidArgumentError
+        If that of a real matrix is complex.
+
+    Examples
+    --------
+    >>> sqrtm(np.array([[4., 0.], [0., 9.]]))
+    array([[2., 0.],
+           [0., 3.]])
+    """
+    return sqrtm_op(input)
+
+
+@operands("input")
+def logm(input: Any) -> Operand:
+    """Principal logarithm of square matrices, shape (..., n, n) (see `sqrtm`).
+
+    Examples
+    --------
+    >>> logm(np.eye(2))
+    array([[0., 0.],
+           [0., 0.]])
+    """
+    return logm_op(input)
+
+
+# ---- Sylvester's equation --------------------------------------------------------------------------------------------
+
+
+def _sylvester_kernel(a: Any, b: Any, q: Any) -> np.ndarray:
+    stack = np.broadcast_shapes(a.shape[:-2], b.shape[:-2], q.shape[:-2])
+    a, b, q = (np.broadcast_to(x, stack + x.shape[-2:]) for x in (a, b, q))
+    found = [scipy.linalg.solve_sylvester(a[i], b[i], q[i]) for i in np.ndindex(stack)]
+    return np.array(found, q.dtype).reshape(q.shape)
+
+
+def _sylvester_abstract(a: Aval, b: Aval, q: Aval) -> Aval:
+    check_matrix("solve_sylvester", a, "a", square=True)
+    check_matrix("solve_sylvester", b, "b", square=True)
+    check_matrix("solve_sylvester", q, "q")
+    return q
+
+
+def _back(ct: Any, a: Any, b: Any) -> Operand:
+    return sylvester_op(adjoint(a), adjoint(b), ct)
+
+
+sylvester_op = general(
+    "sylvester_op",
+    _sylvester_kernel,
+    _sylvester_abstract,
+    vjp=(
+        lambda ct, out, a, b, q: -matmul(_back(ct, a, b), out, adjoint_b=True),
+        lambda ct, out, a, b, q: -matmul(out, _back(ct, a, b), adjoint_a=True),
+        lambda ct, out, a, b, q: _back(ct, a, b),
+    ),
+    jvp=(
+        lambda t, out, a, b, q: -sylvester_op(a, b, matmul(t, out)),
+        lambda t, out, a, b, q: -sylvester_op(a, b, matmul(out, t)),
+        lambda t, out, a, b, q: sylvester_op(a, b, t),
+    ),
+    batch=leading(2, 2, 2),
+    args=("a", "b", "q"),
+    doc="The solution x of ``a @ x + x @ b = q``.",
+)

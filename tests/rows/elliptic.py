@@ -1,0 +1,22 @@
+"""Rows of `engine.ops.elliptic`."""
+
+from __future__ import annotations
+
+import numpy as np
+import scipy.special as sp
+
+from engine.ops import elliptic as ops
+from tests.row import Row, fixed, real
+
+M = real(3, 4, low=-0.9, high=0.9)
+NEAR_ZERO = fixed([0.0, 0.003, -0.02], np.float64)
+
+ROWS = (
+    *[Row(getattr(ops, n), (M,), oracle=getattr(sp, n), dtypes=("float64",), tol=10) for n in ("ellipk", "ellipe")],
+    Row(ops.ellipkm1, (real(3, 4, low=0.1, high=1.9),), oracle=sp.ellipkm1, dtypes=("float64",), tol=10),
+    *[
+        Row(getattr(ops, n), inputs, oracle=getattr(sp, n), dtypes=("float64",), tol=10, label=label)
+        for n in ("ellipkinc", "ellipeinc")
+        for label, inputs in {"": (real(4, low=0.1, high=1.5), M), "near 0": (real(2, 3), NEAR_ZERO)}.items()
+    ],
+)

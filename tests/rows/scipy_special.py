@@ -1,0 +1,91 @@
+"""Rows of `engine.ops.scipy_special`."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+import scipy.special as sp
+
+from engine.core.op import Op
+from engine.ops import scipy_special as ops
+from tests.row import Generator, Row, fixed, positive, real, unit
+
+FRACTION = real(3, 4, low=0.2, high=0.8)
+ABOVE = real(3, 4, low=2.2, high=3.5)
+
+
+def _row(op: Op, *inputs: Generator, oracle: Any = None, **options: Any) -> Row:
+    options = {"tol": 10, "dtypes": ("float64",), **options}
+    return Row(op, inputs, oracle=oracle or getattr(sp, op.name), **options)
+
+
+ROWS = (
+    *[
+        _row(getattr(ops, name), real(3, 4), dtypes=("float32", "float64"))
+        for name in ["cbrt", "exp2", "exp10", "cosm1", "exprel", "erfcx", "erfi", "log_ndtr", "wrightomega"]
+    ],
+    *[_row(getattr(ops, name), positive(3, 4)) for name in ["gamma", "rgamma", "expi", "exp1", "entr", "zetac"]],
+    _row(ops.riemann_zeta, ABOVE, oracle=sp.zeta),
+    _row(ops.riemann_zeta_by_order, FRACTION, params={"times": 1}, oracle=lambda x: _difference(sp.zetac, x)),
+    _row(ops.zetac, fixed([-3.3, 0.5, 0.99, 7.0], np.float64), label="on both sides of 1"),
+    _row(ops.exprel, fixed([0.0, 1e-9], np.float64), label="zero"),
+    _row(ops.logit, FRACTION),
+    _row(ops.ndtri_exp, real(3, 4, low=-3.0, high=-0.2)),
+    *[_row(getattr(ops, name), positive(3, 4), real(4)) for name in ("powm1", "boxcox", "boxcox1p")],
+    _row(ops.boxcox, positive(3), fixed([0.0, 1e-9, -1e-5], np.float64), label="at 0"),
+    *[_row(getattr(ops, name), FRACTION, unit(4)) for name in ("inv_boxcox", "inv_boxcox1p")],
+    _row(ops.inv_boxcox, FRACTION, fixed([0.0, 1e-9, -1e-5, 0.01], np.float64), label="at 0"),
+    *[
+        _row(getattr(ops, name), positive(3, 4), positive(4))
+        for name in ["rel_entr", "kl_div", "beta", "betaln", "poch"]
+    ],
+    _row(ops.pseudo_huber, positive(3, 4), real(4)),
+    _row(ops.huber, positive(4), fixed([0.3, -0.2, 5.0, -7.0], np.float64)),
+    _row(ops.owens_t, real(3, 4), real(4)),
+    _row(ops.stdtr, positive(3, 4), real(4), wrt=(1,)),
+    _row(ops.stdtr, positive(3, 4), fixed([-0.7, 0.0, 0.4, 2.0], np.float64), wrt=(0, 1), order=1, label="degrees"),
+    _row(ops.binom, ABOVE, positive(4)),
+    *[
+        row
+        for name in ("gammaincinv", "gammainccinv")
+        for row in (
+            _row(getattr(ops, name), positive(4), FRACTION, wrt=(1,)),
+            _row(getattr(ops, name), positive(4), FRACTION, order=1, label="order"),
+        )
+    ],
+    *[
+        row
+        for name in ("betaincinv", "betaincc")
+        for row in (
+            _row(getattr(ops, name), positive(4), positive(4), FRACTION, wrt=(2,)),
+            _row(getattr(ops, name), positive(4), positive(4), FRACTION, order=1, label="shape"),
+        )
+    ],
+    _row(ops.hyp0f1, positive(4), real(3, 4), wrt=(1,)),
+    _row(ops.hyp1f1, positive(4), positive(4), real(3, 4), wrt=(2,)),
+    _row(ops.hyp2f1, positive(4), positive(4), ABOVE, FRACTION, wrt=(3,)),
+    _row(ops.hyperu, positive(4), FRACTION, positive(3, 4), wrt=(2,)),
+    _row(ops.expn, fixed([0.0, 1.0, 2.0, 5.0], np.float64), positive(3, 4), wrt=(1,)),
+    _row(ops.sinint, real(3, 4), oracle=lambda x: sp.sici(x)[0]),
+    _row(ops.sinint, fixed([0.0, 0.05], np.float64), oracle=lambda x: sp.sici(x)[0], label="zero"),
+    _row(ops.cosint, positive(3, 4), oracle=lambda x: sp.sici(x)[1]),
+    _row(ops.sinhint, real(3, 4), oracle=lambda x: sp.shichi(x)[0]),
+    _row(ops.coshint, positive(3, 4), oracle=lambda x: sp.shichi(x)[1]),
+    _row(ops.sinc, real(3, 4), oracle=np.sinc),
+    _row(ops.sinc, fixed([0.0, 0.1, -0.2], np.float64), oracle=np.sinc, label="zero"),
+    _row(ops.wofz_op, real(3, 4), dtypes=("complex128",), oracle=sp.wofz),
+    _row(ops.lambertw_op, real(3, 4), params={"k": 0, "tol": 1e-8}, dtypes=("complex128",), oracle=sp.lambertw),
+    _row(
+        ops.lambertw_op,
+        real(3, 4),
+        params={"k": -1, "tol": 1e-8},
+        dtypes=("complex128",),
+        oracle=lambda z: sp.lambertw(z, -1),
+        label="another branch",
+    ),
+)
+
+
+def _difference(f: Any, x: Any) -> Any:
+    return (f(x + 1e-6) - f(x - 1e-6)) / 2e-6
