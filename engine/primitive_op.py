@@ -56,12 +56,7 @@ def primitive_op(
         return np.array(found, wanted.dtype.numpy)
 
     def pull(wanted: Sequence[bool], previous: Sequence[Any], ct: Any, out: Any, *operands: Any) -> list[Any]:
-        found = _rule(vjp, "vjp", name)(*map(as_value, (ct, out, *operands)))
-        parts = found if isinstance(found, (tuple, list)) else (found,)
-        if len(parts) != len(operands):
-            raise ValueError(
-                f"{name}: its vjp returned {len(parts)} cotangents, expected one for each of {len(operands)}"
-            )
+        parts = _parts(_rule(vjp, "vjp", name)(*map(as_value, (ct, out, *operands))), len(operands), name)
         totals: list[Any] = []
         for i, (part, x) in enumerate(zip(parts, operands, strict=True)):
             if part is None or not wanted[i]:
@@ -95,6 +90,14 @@ def primitive_op(
         args=("*args",),
         doc=fn.__doc__ or "A function of the user's.",
     )
+
+
+def _parts(returned: Any, count: int, name: str) -> Sequence[Any]:
+    """The cotangents that a vjp has returned, one for each of `count` operands."""
+    parts = returned if isinstance(returned, (tuple, list)) else (returned,)
+    if len(parts) != count:
+        raise ValueError(f"{name}: its vjp returned {len(parts)} cotangents, expected one for each of {count}")
+    return parts
 
 
 def _read_only(array: Any) -> Operand:

@@ -59,6 +59,6 @@ fetched_as: dict[type, Callable[[Any], Any]] = {}
 
 
 def as_fetched(leaf: Any) -> Any:
-    """What stands for an object of such a class; any other object itself."""
+    """Give what stands for an object of such a class; any other object itself."""
     make = next((make for kind, make in fetched_as.items() if isinstance(leaf, kind)), None)
     return leaf if make is None else make(leaf)

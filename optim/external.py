@@ -341,7 +341,7 @@ class _GraphProblem(_Problem):
 
     @property
     def operation(self) -> Any:
-        """What assigns to the variables."""
+        """Operations that assign to the variables."""
         return self._assign
 
     def session_for(self, session: Any = None) -> Any:
@@ -439,7 +439,7 @@ class _RecordedVariables(Recorded):
 
     @property
     def fetched(self) -> list[Any]:
-        """What is fetched besides, at the last point."""
+        """Values fetched besides, at the last point."""
         _store(self._variables, self._held)
         found = nest.flatten(self._fetches() if callable(self._fetches) else self._fetches)
         return [x.numpy() if hasattr(x, "numpy") else x for x in found]

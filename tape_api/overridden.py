@@ -42,7 +42,7 @@ class AppliedOp:
 
 
 class CurrentGraph:
-    """What ``tf.compat.v1.get_default_graph()`` gives on tapes: where ops are applied now."""
+    """Result of ``tf.compat.v1.get_default_graph()`` on tapes: where ops are applied now."""
 
     @contextmanager
     def gradient_override_map(self, op_type_map: dict[str, str]) -> Iterator[None]:

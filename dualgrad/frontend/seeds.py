@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable
 
 SET: list[Callable[[], int | None]] = []
-"""What tells it: of the default graph, and of random numbers on tapes."""
+"""Functions that tell it: of the default graph, and of random numbers on tapes."""
 
 
 def program_seed() -> int | None:

@@ -185,6 +185,17 @@ def watching(observer: Observer, around: Around = as_asked) -> Iterator[None]:
     """
     usual = Session.run
 
+    def told(made: Run, compute: Callable[[Sequence[Any]], list[Any]]) -> None:
+        made._before = dict(made.session._state.values)
+        try:
+            made.results = list(around(made, compute))
+        except BaseException as error:
+            made.error = error
+            raise
+        finally:
+            made._after = dict(made.session._state.values)
+            observer(made)
+
     def watched(
         self: Session, fetches: Any, feed_dict: Any = None, options: Any = None, run_metadata: Any = None
     ) -> Any:
@@ -196,7 +207,6 @@ def watching(observer: Observer, around: Around = as_asked) -> Iterator[None]:
         made = Run(self, asked, list(elements), list(feeds), list(values), user_site(2))
         packed = self._resolve(asked)[1] if asked is not fetches else pack
         made.shape = 0 if packed is None else packed(list(range(len(elements))))
-        made._before = dict(self._state.values)
 
         def compute(wanted: Sequence[Any]) -> list[Any]:
             flat = _Flat(wanted)
@@ -209,14 +219,7 @@ def watching(observer: Observer, around: Around = as_asked) -> Iterator[None]:
                 run_metadata,
             )
 
-        try:
-            made.results = list(around(made, compute))
-        except BaseException as error:
-            made.error = error
-            raise
-        finally:
-            made._after = dict(self._state.values)
-            observer(made)
+        told(made, compute)
         return made.results[0] if pack is None else pack(made.results)
 
     minimize = ScipyOptimizerInterface.minimize
@@ -229,7 +232,6 @@ def watching(observer: Observer, around: Around = as_asked) -> Iterator[None]:
         feeds, values = session._feeds(feed_dict)[:2] if feed_dict else ((), ())
         made = Run(session, self.operation, [self.operation], list(feeds), list(values), user_site(2), minimizes=True)
         made.watched = list(session._resolve(fetches)[0]) if fetches else []
-        made._before = dict(session._state.values)
 
         def compute(wanted: Sequence[Any]) -> list[Any]:
             _quiet.depth += 1
@@ -239,14 +241,7 @@ def watching(observer: Observer, around: Around = as_asked) -> Iterator[None]:
                 _quiet.depth -= 1
             return [None for _ in wanted]
 
-        try:
-            made.results = list(around(made, compute))
-        except BaseException as error:
-            made.error = error
-            raise
-        finally:
-            made._after = dict(session._state.values)
-            observer(made)
+        told(made, compute)
 
     Session.run = watched  # type: ignore[method-assign]
     ScipyOptimizerInterface.minimize = minimized  # type: ignore[method-assign]

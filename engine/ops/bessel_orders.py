@@ -109,9 +109,9 @@ def _k(v: np.ndarray, x: np.ndarray, k: int, scaled: bool) -> np.ndarray:
 _INTEGRALS: dict[str, Callable[..., np.ndarray]] = {"j": _j, "y": _y, "i": _i, "k": _k}
 
 
-def _differences(neighbours: Callable[[Any], Any], function: str, out: Any, x: Any) -> Operand:
+def _differences(neighbors: Callable[[Any], Any], function: str, out: Any, x: Any) -> Operand:
     """The derivative in x, from the function at the orders below and above."""
-    below, above = neighbours(-1), neighbours(1)
+    below, above = neighbors(-1), neighbors(1)
     if function[0] in "jy":
         return (below - above) / 2
     half = (below + above) / 2 if function[0] == "i" else -(below + above) / 2

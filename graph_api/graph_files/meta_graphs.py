@@ -183,7 +183,7 @@ def _collections(meta: MetaGraphDef, body: Body, graph: Graph, wanted: Any) -> d
 
 
 def _from_proto(key: str, data: bytes, graph: Graph) -> Any:
-    """What `register_proto_function` says that a message stands for."""
+    """Make the object that a message stands for, as `register_proto_function` says."""
     _, kind, make = PROTO_FUNCTIONS[key]
     message = kind.FromString(data) if kind is not None else data
     with graph.as_default():

@@ -84,7 +84,7 @@ class _Fetched(Composite):
         return list(self._parts)
 
     def rebuilt(self, components: Sequence[Any]) -> Any:
-        """What the program makes of their arrays."""
+        """Make of their arrays what the program does."""
         return self._contract(list(components))
 
     def fed(self, value: Any) -> list[tuple[Any, Any]]:

@@ -372,7 +372,7 @@ class SciPyFunction:
         return np.array(point, np.float64).reshape(-1)
 
     def _with_complex(self, found: Any) -> Any:
-        """What has a row for each real part and imaginary part, put together where results are complex."""
+        """Put the rows of real and imaginary parts together where results are complex."""
         pairs = self._evaluations.pairs
         if not any(pairs):
             return found
