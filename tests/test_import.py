@@ -164,6 +164,15 @@ for name, waiting in vars(tf)["__waiting__"].items():
     assert said(program) == ""
 
 
+def test_tables_have_all_that_these_modules_offer() -> None:
+    program = """
+import graph_api as tf
+from graph_api import loss_functions, training
+print({*training.__all__} - {*dir(tf.train)}, {*loss_functions.__all__} - {*dir(tf.losses)})
+"""
+    assert said(program) == "set() set()"
+
+
 def test_a_part_that_is_imported_directly_has_all_its_names() -> None:
     program = """
 import tape_api.keras, tape_api.train

@@ -25,7 +25,7 @@ If functions of the engine's are to be among its names, this module has ``public
 
 
 class Waiting(NamedTuple):
-    """A row that waits under a name, the first of its names, and whether its function is to be lifted."""
+    """A name that waits: its row, the first of its names, and whether it is of a table of functions to lift."""
 
     what: Any
     first: str
