@@ -50,6 +50,7 @@ R = TypeVar("R")
 
 _CAPACITY = 64
 """Compiled programs (one for each combination of shapes) that a closed function keeps."""
+_NOTHING: Cache[Any, Any] = Cache("closed functions", 0)
 _FEW = 64
 """Elements up to which constants are compared by contents."""
 
@@ -157,6 +158,10 @@ class ClosedFunction:
     _program: Program | None = None
     _ops: OpList | None = None
     _stateful: bool | None = None
+    # most functions never keep any: those that do get a cache of their own then
+    _shaped: Cache[Any, ClosedFunction] = _NOTHING
+    _derived: Cache[Any, Any] = _NOTHING
+    _fixed: Cache[Any, ClosedFunction] = _NOTHING
     reads: Sequence[Any] = ()
     locks: tuple[Any, ...] = ()
 
@@ -189,9 +194,6 @@ class ClosedFunction:
         self.contents, self.form, self.plan = contents or {}, form, plan
         self.store, self._after, self._owned = store, after or {}, owned
         self._lowering = {"orders": [Order.UNKNOWN] * len(self.parameters), "describe": _where, **lowering}
-        self._shaped: Cache[Any, ClosedFunction] = Cache("programs of bodies", _CAPACITY)
-        self._derived: Cache[Any, Any] = Cache("derivatives of bodies", _CAPACITY)
-        self._fixed: Cache[Any, ClosedFunction] = Cache("bodies with constants", _CAPACITY)
 
     def __reduce__(self) -> tuple[Any, ...]:
         if self.plan is None:
@@ -260,7 +262,7 @@ class ClosedFunction:
         if found is None:
             made = self.like(avals=list(map(aval_of_array, arrays)), _program=None)
             made._make_program()
-            found = self._shaped.put(key, made)
+            found = self._cache("_shaped", "programs of bodies").put(key, made)
         return found
 
     def execute(self, arguments: list[Any], read: Callable[..., list[Any]] | None = None, held: bool = False) -> Any:
@@ -367,7 +369,12 @@ class ClosedFunction:
     def derived(self, key: Any, make: Callable[[], R]) -> R:
         """``make()``, remembered under `key`: for threads that ask at once, what the first of them made."""
         found = self._derived.get(key)
-        return self._derived.setdefault(key, make()) if found is None else found
+        return self._cache("_derived", "derivatives of bodies").setdefault(key, make()) if found is None else found
+
+    def _cache(self, attribute: str, name: str) -> Cache[Any, Any]:
+        """Its own cache: for threads that ask at once, the same one."""
+        cache: Cache[Any, Any] | None = self.__dict__.get(attribute)
+        return self.__dict__.setdefault(attribute, Cache(name, _CAPACITY)) if cache is None else cache
 
     # ---- applying it -------------------------------------------------------------------------------------------------
 
@@ -440,7 +447,10 @@ class ClosedFunction:
             By index of the parameter. They must not be changed.
         """
         key = tuple([(i, *_identity(a)) for i, a in arrays.items()])
-        return self._fixed.get(key) or self._fixed.put(key, self._with_constants(arrays))
+        found = self._fixed.get(key)
+        if found is None:
+            found = self._cache("_fixed", "bodies with constants").put(key, self._with_constants(arrays))
+        return found
 
     def _with_constants(self, arrays: Mapping[int, Any]) -> ClosedFunction:
         body = Body()
