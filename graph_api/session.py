@@ -143,7 +143,8 @@ class Session(NotCopied):
             if node.op is placeholder and id(node.outputs[0]) not in fed:
                 raise _unfed(node)
         self.graph.check_fed(feeds, nodes)
-        seen: dict[int, Aval] = {}
+        # what is kept must not hold the session, which goes when nobody has it any more
+        state, seen = self._state, dict[int, Aval]()
         passes = DEFAULT_PASSES
         if any(node.op is assign_variable and self._state.is_missing(node.inputs[0]) for node in nodes):
             # what gets its first value has none that could be written over
@@ -151,7 +152,7 @@ class Session(NotCopied):
 
         def state_aval(handle: Any) -> Aval:
             # threads may assign while this one compiles: what is noted is what the program is compiled for
-            return seen.setdefault(id(handle), self._state.aval(handle))
+            return seen.setdefault(id(handle), state.aval(handle))
 
         places = iter(range(len(tensors)))
         form = [next(places) if isinstance(e, Tensor) else None for e in elements]
@@ -162,7 +163,7 @@ class Session(NotCopied):
             nodes,
             avals=avals,
             form=None if len(tensors) == len(elements) else form,
-            store=self._state,
+            store=state,
             after={i: t for i, t in enumerate(asked) if t.node.op is variable_handle and id(t) not in fed},
             owned=True,
             orders=None,

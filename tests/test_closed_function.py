@@ -3,7 +3,9 @@
 from __future__ import annotations
 
 import ast
+import gc
 import pickle
+import weakref
 from pathlib import Path
 from typing import Any
 
@@ -151,6 +153,22 @@ def test_a_run_for_variables_of_other_shapes_changes_nothing() -> None:
         session.load_variables([v], [X[:2]])
         assert made.execute([]) is None
         assert_same_bits(session.run(v), X[:2])
+
+
+def test_a_session_goes_with_its_last_user() -> None:
+    tf = graph_api
+    with tf.Graph().as_default():
+        session, x = tf.Session(), tf.placeholder(tf.float64, [4])
+        v = tf.Variable(Y)
+        session.run(v.initializer)
+        session.run(tf.assign_add(v, x), {x: X})
+        alive = weakref.ref(session)
+        gc.disable()
+        try:
+            del session
+            assert alive() is None
+        finally:
+            gc.enable()
 
 
 def test_nothing_else_makes_programs() -> None:

@@ -260,7 +260,7 @@ class ClosedFunction:
         key = tuple([(a.shape, a.dtype) for a in arrays])
         found = self._shaped.get(key)
         if found is None:
-            made = self.like(avals=list(map(aval_of_array, arrays)), _program=None)
+            made = self.like(avals=list(map(aval_of_array, arrays)), _program=None, _shaped=_NOTHING)
             made._make_program()
             found = self._cache("_shaped", "programs of bodies").put(key, made)
         return found
