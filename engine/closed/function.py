@@ -241,16 +241,16 @@ class ClosedFunction:
         self._own = len(self.results) + sum(1 + a.in_part for a in assigned)
         self._owners = program.owners if self._owned else set()
         self._writes = bool(assigned or program.updates)
-        if self.store is not None:
-            changed = [a.handle for a in assigned]
+        if self.store is not None and (reads or self._writes):
             late = [h for update in program.updates for handles in update.variables for h in handles]
+            changed = [*[a.handle for a in assigned], *late]
             self.store.keys(late)
             self.reads = self.store.keys(reads)
             aval_of_state = self._lowering.get("state_aval")
             self._state_shapes = None if aval_of_state is None else [aval_of_state(h).shape for h in reads]
             self._assigned = self.store.destinations(assigned)
-            self.locks = in_order(self.store.locks([*changed, *late]))
-            written = {id(h) for h in (*changed, *late)}
+            self.locks = in_order(self.store.locks(changed))
+            written = set(map(id, changed))
             self._renewed = [(i, self.store.key(h)) for i, h in self._after.items() if id(h) in written]
         self._program = program
         return program
