@@ -5,6 +5,8 @@ from __future__ import annotations
 import ast
 import gc
 import pickle
+import subprocess
+import sys
 import weakref
 from pathlib import Path
 from typing import Any
@@ -81,6 +83,20 @@ def test_it_can_be_pickled() -> None:
     copy = pickle.loads(pickle.dumps(f))
     assert_same_bits(copy.run(X, Y)[0], f.run(X, Y)[0])
     assert_same_bits(copy.pullback([1], [0])[0].run(X, Y, X)[0], f.pullback([1], [0])[0].run(X, Y, X)[0])
+
+
+def test_a_plan_from_another_process_keeps_its_constants() -> None:
+    with graph_api.Graph().as_default():
+        x = graph_api.placeholder(graph_api.float64, [4])
+        plan = graph_api.jacobian_plan(x * Y, x)
+    plan(X)
+    program = "import pickle, sys; sys.stdout.buffer.write(pickle.dumps(pickle.load(sys.stdin.buffer)))"
+    sent = subprocess.run(
+        [sys.executable, "-c", program], input=pickle.dumps(plan), capture_output=True, cwd=HOME, check=True
+    )
+    copy = pickle.loads(sent.stdout)
+    copy(X)[:] = 0.0
+    assert_same_bits(copy(X), np.diag(Y))
 
 
 # ---- who makes one ---------------------------------------------------------------------------------------------------

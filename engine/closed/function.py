@@ -631,6 +631,8 @@ def _restored(kind: type[ClosedFunction], attributes: dict[str, Any]) -> ClosedF
     """One that was pickled without its nodes."""
     found = object.__new__(kind)
     found.__dict__.update(attributes)
+    # identities of another process
+    found._owners = found.program.owners if found._owned else set()
     return found
 
 
