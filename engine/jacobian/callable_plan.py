@@ -122,7 +122,7 @@ class JacobianPlan:
             forward = _closed(sources, [path.values[slot] for slot in what.captures])
             self._spread[over] = forward, what
         forward, what = self._spread[over]
-        return what.outcome(forward(*arrays), executor)
+        return what.outcome(forward.execute([*arrays]), executor)
 
     def _known_path(self) -> Path:
         if self._path is None:
