@@ -171,6 +171,23 @@ def test_a_run_for_variables_of_other_shapes_changes_nothing() -> None:
         assert_same_bits(session.run(v), X[:2])
 
 
+def test_a_run_that_writes_holds_locks_all_the_while() -> None:
+    tf = graph_api
+    held: list[bool] = []
+    with tf.Graph().as_default(), tf.Session() as session:
+        v = tf.Variable(Y)
+
+        def looked(array: Any) -> Any:
+            held.append(session._state.lock(id(v.handle))._is_owned())  # type: ignore[attr-defined]
+            return array
+
+        seen = tf.py_func(looked, [v], tf.float64)
+        session.run(v.initializer)
+        session.run(tf.assign(v, tf.reshape(seen, [4])))
+        session.run(seen)
+    assert held == [True, False]
+
+
 def test_a_session_goes_with_its_last_user() -> None:
     tf = graph_api
     with tf.Graph().as_default():

@@ -22,7 +22,7 @@ from tests.mutants.mutant import Mutant
 from tests.mutants.table import MUTANTS
 
 HOME = Path(__file__).resolve().parents[2]
-PARTS = ("engine", "graph_api", "tape_api", "optim", "bench", "tests", "pyproject.toml")
+PARTS = ("engine", "dualgrad", "graph_api", "tape_api", "optim", "bench", "tests", "pyproject.toml")
 SECONDS = 600
 
 

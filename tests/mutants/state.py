@@ -68,7 +68,7 @@ MUTANTS = (
         "engine/closed/function.py",
         "if self.locks and not held:",
         "if self._program is None:",
-        ("tests/test_threads.py::test_graph_assign_add_loses_nothing",),
+        ("tests/test_closed_function.py::test_a_run_that_writes_holds_locks_all_the_while",),
     ),
     Mutant(
         "a feed that a constant was taken for passes",
@@ -80,8 +80,8 @@ MUTANTS = (
     Mutant(
         "a session hands out what it was lent",
         "engine/closed/function.py",
-        "if self._writes else [*map(owned, results)]",
-        "if self._writes else [*results]",
+        "owned = Shared(arguments, self._owners).owned",
+        "owned = np.asarray",
         ("tests/graph_api/test_session.py::test_results_belong_to_the_caller",),
     ),
     Mutant(
