@@ -238,7 +238,8 @@ class ClosedFunction:
         given = list(zip(self.parameters, self.avals, strict=True))
         program, reads, assigned = lower(self.nodes, given, self.results, **self._lowering)
         self._constants = [i for i, slot in enumerate(program.outputs) if slot in program.constants]
-        self._own = len(self.results) + sum(1 + a.in_part for a in assigned)
+        self._count = len(self.results)
+        self._own = self._count + sum(1 + a.in_part for a in assigned)
         self._owners = program.owners if self._owned else set()
         self._writes = bool(assigned or program.updates)
         if self.store is not None and (reads or self._writes):
@@ -302,9 +303,8 @@ class ClosedFunction:
             )
         if not self._writes:
             return results
-        count = len(self.results)
         # nobody holds an old value any more, which may then be written over
-        results, new = results[:count], results[count:]
+        results, new = results[: self._count], results[self._count :]
         self.store.assign(self._assigned, new, program.updates, arguments)  # type: ignore[union-attr]
         for place, key in self._renewed:
             results[place] = scalar(np.array(self.store.read([key])[0]))  # type: ignore[union-attr]

@@ -87,8 +87,8 @@ MUTANTS = (
     Mutant(
         "a variable shares memory with what was fed",
         "engine/closed/function.py",
-        "self._own = len(self.results) + sum(1 + a.in_part for a in assigned)",
-        "self._own = len(self.results)",
+        "self._own = self._count + sum(1 + a.in_part for a in assigned)",
+        "self._own = self._count",
         ("tests/graph_api/test_state.py::test_a_python_functions_own_array_may_change_later",),
     ),
     Mutant(
