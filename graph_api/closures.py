@@ -181,11 +181,11 @@ class _SameShape:
 
     def __call__(self, dims: np.ndarray) -> None:
         """Examine the dimensions."""
-        found = tuple(dims.tolist())
-        if not compatible(found, self.expected):
+        shape = tuple(dims.tolist())
+        if not compatible(shape, self.expected):
             raise ShapeError(
                 f"{self.what} changes its shape between iterations: it enters the loop with shape "
-                f"{format_shape(self.expected)}, and an iteration gives {format_shape(found)}. Let it enter the loop "
+                f"{format_shape(self.expected)}, and an iteration gives {format_shape(shape)}. Let it enter the loop "
                 f"with a shape that is not known, or say what stays the same with `shape_invariants`"
             )
 
@@ -195,7 +195,7 @@ def same_shapes(what: str, before: Sequence[Any], after: Sequence[Any]) -> list[
 
     The ops of a body are chosen for the shapes that values enter it with.
     """
-    given = []
+    examined = []
     for i, (b, a) in enumerate(zip(before, after, strict=True)):
         wanted, have = b.aval.shape, a.aval.shape
         if wanted is not None and (
@@ -203,5 +203,5 @@ def same_shapes(what: str, before: Sequence[Any], after: Sequence[Any]) -> list[
         ):
             a = checked_op(a, shape.shape(a), check=_SameShape(f"{what} {i}", wanted))
             a.set_shape(wanted)
-        given.append(a)
-    return given
+        examined.append(a)
+    return examined

@@ -316,11 +316,11 @@ def while_loop(
             own = bound[len(counter) :]
             context.carried += zip(own, start, strict=True)
             arguments = [x.tracing(b) if isinstance(x, TensorArray) else b for x, b in zip(leaves, own, strict=True)]
-            given = nest.pack_sequence_as(loop_vars, arguments)
-            goes_on = _predicate(cond(*given))
+            state = nest.pack_sequence_as(loop_vars, arguments)
+            goes_on = _predicate(cond(*state))
             if limit is not None:
                 goes_on = compare.logical_and(compare.less(bound[0], limit), goes_on)
-            call = Call("while_loop: argument `body`", lambda *v: nest.like_loop_vars(loop_vars, body(*v)), given)
+            call = Call("while_loop: argument `body`", lambda *v: nest.like_loop_vars(loop_vars, body(*v)), state)
             _require_unchanged(own, call.tensors)
             after = same_shapes("while_loop: loop variable", own, call.tensors)
             nexts = [*[b + 1 for b in bound[: len(counter)]], *after]
@@ -340,9 +340,9 @@ def while_loop(
 
 def _invariants(loop_vars: Any, leaves: Sequence[Any], start: Sequence[Any], invariants: Any) -> list[Aval]:
     """The avals of the loop variables in all iterations."""
-    given = [None] * len(leaves) if invariants is None else _up_to(loop_vars, invariants)
+    declared = [None] * len(leaves) if invariants is None else _up_to(loop_vars, invariants)
     known = []
-    for i, (leaf, tensor, invariant) in enumerate(zip(leaves, start, given, strict=True)):
+    for i, (leaf, tensor, invariant) in enumerate(zip(leaves, start, declared, strict=True)):
         if tensor is None:
             known.append(Aval(None, leaf.dtype))
             continue

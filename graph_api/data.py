@@ -56,8 +56,8 @@ class _Function:
         first = len(graph.nodes)
         context = graph.new_context("a data set's function", "for one element, and another one for each")
         with graph.control_dependencies(None), graph.within(context), graph.name_scope("dataset_function"):
-            given = ([] if before is None else avals(before)) + avals(spec)
-            bound = [graph.parameter(a, "arg") for a in given]
+            parameters = ([] if before is None else avals(before)) + avals(spec)
+            bound = [graph.parameter(a, "arg") for a in parameters]
             arguments = _arguments(kind, bound, spec, before)
             result = fn(*arguments)
             if result is None:

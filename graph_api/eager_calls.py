@@ -32,10 +32,10 @@ from graph_api.tensor import Operation
 def _kernel(*arrays: Any, func: Callable[..., Any], dtypes: Sequence[DType], shapes: Any) -> tuple[Any, ...]:
     stacks.eager += 1
     try:
-        found = func(*[EagerTensor(a) for a in arrays])
+        returned = func(*[EagerTensor(a) for a in arrays])
     finally:
         stacks.eager -= 1
-    results = [] if found is None and not dtypes else nest.flatten(found)
+    results = [] if returned is None and not dtypes else nest.flatten(returned)
     if len(results) != len(dtypes):
         raise InvalidArgumentError(f"py_function: the function must return {len(dtypes)} values, got {len(results)}")
     return tuple([_declared(r, dtype) for r, dtype in zip(results, dtypes, strict=True)])
@@ -77,23 +77,23 @@ class _Pulled:
         if self.must_be_linear and (node := not_linear(tape._tape.nodes)) is not None:
             check_linear(node)
         targets = [(results[k], ct) for k, ct in zip(self.given, cts, strict=True) if isinstance(results[k], Value)]
-        found = tape.gradient([r for r, _ in targets], sources, [ct for _, ct in targets])
-        return [zeros_like(x) if g is None else as_operand(g) for x, g in zip(sources, found, strict=True)]
+        cotangents = tape.gradient([r for r, _ in targets], sources, [ct for _, ct in targets])
+        return [zeros_like(x) if g is None else as_operand(g) for x, g in zip(sources, cotangents, strict=True)]
 
 
 def _vjp(
     wanted: Sequence[bool], previous: Sequence[Any], cts: Any, outs: Any, *operands: Any,
     func: Callable[..., Any], dtypes: Sequence[DType], shapes: Any,
 ) -> list[Any]:  # fmt: skip
-    given = [k for k, dtype in enumerate(dtypes) if dtype.is_differentiable]
+    seeded = [k for k, dtype in enumerate(dtypes) if dtype.is_differentiable]
     asked = [i for i, x in enumerate(operands) if wanted[i] and dtype_of(x).is_differentiable]
     totals: list[Any] = [Zero(aval_of(x)) for x in operands]
-    if given and asked:
-        pulled = _Pulled(func, len(operands), asked, given)
+    if seeded and asked:
+        pulled = _Pulled(func, len(operands), asked, seeded)
         avals = [aval_of(operands[i]) for i in asked]
         params = {"dtypes": tuple([a.dtype for a in avals]), "shapes": tuple([a.shape for a in avals])}
-        found = eager_call(*operands, *[cts[k] for k in given], func=pulled, **params)
-        for i, ct in zip(asked, found, strict=True):
+        cotangents = eager_call(*operands, *[cts[k] for k in seeded], func=pulled, **params)
+        for i, ct in zip(asked, cotangents, strict=True):
             totals[i] = plus(previous[i], ct)
     return totals
 

@@ -117,12 +117,12 @@ def _of_size(shape: Shape, size: int, aval: Aval) -> Aval:
 
 def _numbers(avals: Sequence[Aval]) -> np.ndarray:
     """Ranks, dimensions and contents, as far as they are known; -1 for what is not."""
-    found: list[Any] = []
+    numbers: list[Any] = []
     for aval in avals:
-        found += (-1,) if aval.shape is None else (len(aval.shape), *aval.shape)
+        numbers += (-1,) if aval.shape is None else (len(aval.shape), *aval.shape)
         if aval.value is not None:
-            found += np.ravel(np.array(aval.value, object)).tolist()
-    return np.array([-1 if n is None else int(n) for n in found], np.int64)
+            numbers += np.ravel(np.array(aval.value, object)).tolist()
+    return np.array([-1 if n is None else int(n) for n in numbers], np.int64)
 
 
 class Executables:

@@ -87,11 +87,11 @@ def gradients(
         require_one_number("gradients", as_list(ys), "tf.jacobian")
     with graph_of(ys, "ys").name_scope(name):
         given = ys, xs, grad_ys, stop_gradients, unconnected_gradients, aggregation_method
-        found = uncollected(symbolic_gradients, *given)
-        for rows in found:
+        derivatives = uncollected(symbolic_gradients, *given)
+        for rows in derivatives:
             if isinstance(rows, IndexedSlices):
                 rows.components()  # its shape becomes a node now: a run must not add any, a finalized graph cannot
-        return found
+        return derivatives
 
 
 def graph_of(x: Any, argument: str) -> Graph:

@@ -237,9 +237,9 @@ class Graph(NotCopied, Contexts):
 
     def get_operations(self) -> list[Operation]:
         """All operations, in the order in which they were made; not those that others stand for (`_stand_for`)."""
-        found = [node for node in self.nodes if isinstance(node, Operation)]
-        inner = {node.inputs[-1].op for node in found if node.overridden}
-        return [node for node in found if node not in inner]
+        operations = [node for node in self.nodes if isinstance(node, Operation)]
+        inner = {node.inputs[-1].op for node in operations if node.overridden}
+        return [node for node in operations if node not in inner]
 
     def get_operation_by_name(self, name: str) -> Operation:
         """The operation of that name, or a KeyError."""

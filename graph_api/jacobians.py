@@ -124,7 +124,7 @@ def jacobian(
     with graph_of(nest.flatten(ys), "ys").name_scope(name):
         targets, sources = _ends(ys, xs, "jacobian")
         if format == "operator":
-            found = [[_operator(_path([y], [x], stop_gradients), y, x, policy) for x in sources] for y in targets]
+            blocks = [[_operator(_path([y], [x], stop_gradients), y, x, policy) for x in sources] for y in targets]
         else:
             pattern = pattern_for("jacobian", sparsity, targets, sources)
 
@@ -132,8 +132,8 @@ def jacobian(
                 path = _path(ys, sources, stop_gradients)
                 return _finished(path, options, pattern, ys, sources, format, policy, executor)
 
-            found = by_parts(targets, sources, blocks_of)
-    return nest.pack_sequence_as(ys, [nest.pack_sequence_as(xs, row) for row in found])
+            blocks = by_parts(targets, sources, blocks_of)
+    return nest.pack_sequence_as(ys, [nest.pack_sequence_as(xs, row) for row in blocks])
 
 
 def jacobian_plan(
@@ -227,10 +227,10 @@ def hessian(
                 raise InvalidArgumentError(f"hessian: the format 'operator' needs one x; got {len(sources)}")
             from engine.jacobian.views.operator import symbolic_operator
 
-            found: Any = [[symbolic_operator(path, symmetric=True)]]
+            rows: Any = [[symbolic_operator(path, symmetric=True)]]
         else:
-            found = _finished(path, options, None, sources, sources, format, UnconnectedGradients.ZERO)
-    return nest.pack_sequence_as(xs, [nest.pack_sequence_as(xs, row) for row in found])
+            rows = _finished(path, options, None, sources, sources, format, UnconnectedGradients.ZERO)
+    return nest.pack_sequence_as(xs, [nest.pack_sequence_as(xs, row) for row in rows])
 
 
 def hessians(
@@ -258,17 +258,17 @@ def hessians(
     options = options_for("hessians", "auto", "dense", None, symmetric=True)
     with graph_of(ys, "ys").name_scope(name):
         first = gradients(ys, xs, aggregation_method=aggregation_method)
-        found: list[Any] = []
+        matrices: list[Any] = []
         for g, x in zip(first, as_list(xs), strict=True):
             if g is None:
-                found.append(None)
+                matrices.append(None)
                 continue
             _, (source,) = _ends([], [x], "hessians")
             require_real("hessians", [source])
             path = _hessian_path(as_list(ys), [source])
             blocks = _finished(path, options, None, [source], [source], "dense", UnconnectedGradients.ZERO)
-            found.append(blocks[0][0])
-        return found
+            matrices.append(blocks[0][0])
+        return matrices
 
 
 def hessian_diag(y: Any, xs: Any, name: str = "hessian_diag") -> Operand | list[Operand]:
@@ -282,7 +282,7 @@ def hessian_diag(y: Any, xs: Any, name: str = "hessian_diag") -> Operand | list[
         Scope of the new operations.
     """
     options = options_for("hessian_diag", "auto", "csr", None, symmetric=True)
-    found = []
+    diagonals = []
     with graph_of([y], "y").name_scope(name):
         for x in nest.flatten(xs):
             _, (source,) = _ends([y], [x], "hessian_diag")
@@ -290,11 +290,11 @@ def hessian_diag(y: Any, xs: Any, name: str = "hessian_diag") -> Operand | list[
             require_real("hessian_diag", [source])
             path = _hessian_path([y], [source])
             if not is_known(path):
-                found.append(deferred_diagonal(path, options))
+                diagonals.append(deferred_diagonal(path, options))
                 continue
             ((matrix,),) = _finished(path, options, None, [source], [source], "csr", UnconnectedGradients.ZERO)
-            found.append(reshape(matrix.diagonal(), known_shape(source, "hessian_diag")))
-    return nest.pack_sequence_as(xs, [_in_graph(d, y) for d in found])
+            diagonals.append(reshape(matrix.diagonal(), known_shape(source, "hessian_diag")))
+    return nest.pack_sequence_as(xs, [_in_graph(d, y) for d in diagonals])
 
 
 def jvp(ys: Any, xs: Any, tangents: Any, name: str = "jvp") -> Operand | list[Operand]:
@@ -313,8 +313,8 @@ def jvp(ys: Any, xs: Any, tangents: Any, name: str = "jvp") -> Operand | list[Op
         targets, sources = _ends(ys, xs, "jvp")
         seeds = zip(sources, vectors_like("jvp", "tangents", tangents, sources), strict=True)
         nodes = _path(targets, sources, None).nodes
-        found = forward(nodes, [(x, t) for x, t in seeds if t is not None], targets)
-        results = [_in_graph(zeros_like(y) if t is None else t, y) for y, t in zip(targets, found, strict=True)]
+        pushed = forward(nodes, [(x, t) for x, t in seeds if t is not None], targets)
+        results = [_in_graph(zeros_like(y) if t is None else t, y) for y, t in zip(targets, pushed, strict=True)]
     return nest.pack_sequence_as(ys, results)
 
 
@@ -341,8 +341,8 @@ def hvp(y: Any, xs: Any, vectors: Any, name: str = "hvp") -> Operand | list[Oper
         _, sources = _ends([y], xs, "hvp")
         first = symbolic_gradients([y], nest.flatten(xs), [ones_like(y)], unconnected_gradients="zero")
         first = [g.as_value() if isinstance(g, IndexedSlices) else g for g in first]
-        found = jvp(first, sources, vectors_like("hvp", "vectors", vectors, sources))
-    return nest.pack_sequence_as(xs, found)
+        products = jvp(first, sources, vectors_like("hvp", "vectors", vectors, sources))
+    return nest.pack_sequence_as(xs, products)
 
 
 # ---- the parts -------------------------------------------------------------------------------------------------------
@@ -391,17 +391,17 @@ def _finished(
 
     if is_known(path):
         plan = plan_for(path, options, pattern)
-        found = evaluate(plan, path) if executor is None else spread_blocks(plan, path, executor)
-        found = [
+        rows = evaluate(plan, path) if executor is None else spread_blocks(plan, path, executor)
+        rows = [
             [v if path.size(y) and path.size(x) else None for v, x in zip(row, path.sources, strict=True)]
-            for y, row in zip(path.targets, found, strict=True)
+            for y, row in zip(path.targets, rows, strict=True)
         ]
         blocks = [
             [
                 _block(values, block, path.values[y], path.values[x], format, zeros(values, y, x))
                 for values, block, x in zip(*row, path.sources, strict=True)
             ]
-            for y, *row in zip(path.targets, found, plan.blocks, strict=True)
+            for y, *row in zip(path.targets, rows, plan.blocks, strict=True)
         ]
     elif executor is None:
         blocks = deferred_blocks(path, options, pattern, format, policy is UnconnectedGradients.ZERO)
@@ -442,9 +442,9 @@ def _block(
         full = shape + source_shape
         return _in_graph(np.zeros(full, dtype_of(x).numpy) if values is None else reshape(values, full), y)
     sizes = math.prod(shape), math.prod(source_shape)
-    found: SparseJacobian = sparse_block(block, values, sizes, format, dtype_of(x).numpy)
-    found.values = _in_graph(found.values, y)
-    return found
+    late: SparseJacobian = sparse_block(block, values, sizes, format, dtype_of(x).numpy)
+    late.values = _in_graph(late.values, y)
+    return late
 
 
 def _in_graph(x: Any, y: Any) -> Operand:

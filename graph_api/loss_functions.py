@@ -48,8 +48,8 @@ def get_regularization_losses(scope: str | None = None) -> list[Any]:
 
 def get_regularization_loss(scope: str | None = None, name: str = "total_regularization_loss") -> Tensor:
     """The sum of the regularization losses."""
-    found = get_regularization_losses(scope)
-    return finish(lambda: add_n(found) if found else np.float32(0), name)
+    losses = get_regularization_losses(scope)
+    return finish(lambda: add_n(losses) if losses else np.float32(0), name)
 
 
 def get_total_loss(
@@ -62,10 +62,10 @@ def get_total_loss(
     ValueError
         If there are none.
     """
-    found = get_losses(scope) + (get_regularization_losses(scope) if add_regularization_losses else [])
-    if not found:
+    losses = get_losses(scope) + (get_regularization_losses(scope) if add_regularization_losses else [])
+    if not losses:
         raise ValueError("get_total_loss: no losses have been added")
-    return finish(lambda: add_n(found), name)
+    return finish(lambda: add_n(losses), name)
 
 
 _SCOPES = {
@@ -86,12 +86,12 @@ def _noting(function: Callable[..., Any]) -> Callable[..., Any]:
 
     @functools.wraps(lifted)
     def loss(*args: Any, **kwargs: Any) -> Operand:
-        given = dict(zip(order, args, strict=False)) | kwargs
-        if "axis" in names and given.get("dim") is not None:
-            given["axis"] = given.pop("dim")  # its name before TensorFlow 1.5
-        collection = given.pop("loss_collection", GraphKeys.LOSSES)
-        with get_default_graph().name_scope(given.pop("scope", None) or scope):
-            result = lifted(name="value", **given)
+        arguments = dict(zip(order, args, strict=False)) | kwargs
+        if "axis" in names and arguments.get("dim") is not None:
+            arguments["axis"] = arguments.pop("dim")  # its name before TensorFlow 1.5
+        collection = arguments.pop("loss_collection", GraphKeys.LOSSES)
+        with get_default_graph().name_scope(arguments.pop("scope", None) or scope):
+            result = lifted(name="value", **arguments)
         add_loss(result, collection)
         return result
 

@@ -70,13 +70,13 @@ class Resource:
 
     def get(self, number: int, make: Callable[[], R]) -> R:
         """The object kept for a session, made if there is none."""
-        found = self._held.get(number)
-        if found is None:
+        held = self._held.get(number)
+        if held is None:
             with self._lock(number):
-                found = self._held.get(number)
-                if found is None:
-                    found = self._held[number] = make()
-        return found
+                held = self._held.get(number)
+                if held is None:
+                    held = self._held[number] = make()
+        return held
 
     @contextmanager
     def exclusively(self, number: int, make: Callable[[], Any]) -> Iterator[Any]:

@@ -77,8 +77,8 @@ class VariableScope:
         inherited = parent.reuse if parent is not None else False
         self.reuse = inherited if reuse is None or (reuse is False and inherited is True) else reuse
         for key, fallback in (("initializer", None), ("regularizer", None), ("constraint", None), ("dtype", float32)):
-            given = defaults.get(key)
-            setattr(self, key, given if given is not None else getattr(parent, key, fallback))
+            default = defaults.get(key)
+            setattr(self, key, default if default is not None else getattr(parent, key, fallback))
         self.custom_getter = _composed(defaults.get("custom_getter"), getattr(parent, "custom_getter", None))
 
     def reuse_variables(self) -> None:
@@ -363,10 +363,10 @@ def _initial(initializer: Any, shape: Any, dtype: DType, full: str) -> Callable[
             initial_values.glorot_uniform_initializer() if dtype.is_floating else initial_values.zeros_initializer()
         )
     if not callable(initializer) or isinstance(initializer, Value):
-        found = initializer._shape if isinstance(initializer, Value) else np.shape(initializer)
-        if shape is not None and not compatible(normalize_shape(shape), found):
+        have = initializer._shape if isinstance(initializer, Value) else np.shape(initializer)
+        if shape is not None and not compatible(normalize_shape(shape), have):
             raise ValueError(
-                f"get_variable: the initializer of {full} is a value of shape {found}, not of the shape {shape}; leave "
+                f"get_variable: the initializer of {full} is a value of shape {have}, not of the shape {shape}; leave "
                 f"out the shape, or give tf.constant_initializer(value)"
             )
         return initializer

@@ -280,8 +280,8 @@ class Session(NotCopied):
             elif isinstance(key, Composite):
                 pairs = [(self._fed_tensor(one), part) for one, part in key.fed(value)]
             elif isinstance(key, tuple):
-                given = zip(nest.flatten(key), nest.flatten(value), strict=True)
-                pairs = [(self._fed_tensor(one), part) for one, part in given]
+                parts = zip(nest.flatten(key), nest.flatten(value), strict=True)
+                pairs = [(self._fed_tensor(one), part) for one, part in parts]
             else:
                 pairs = ((self._fed_tensor(key), value),)
             for tensor, part in pairs:

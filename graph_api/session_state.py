@@ -108,8 +108,8 @@ class State:
 
     def value(self, key: int) -> Array:
         """The value of a variable. Whoever is writing rows of it finishes first."""
-        found = self.values.get(key)
-        return exclusively((self.lock(key),), self._found, key) if found is None else found
+        value = self.values.get(key)
+        return exclusively((self.lock(key),), self._found, key) if value is None else value
 
     def _found(self, key: int) -> np.ndarray:
         """A value, put back if whoever put it aside was interrupted."""

@@ -47,17 +47,17 @@ def placeholder(dtype: Any, shape: Any = None, name: str | None = None) -> AnySp
     ...     print(sess.run(total, {x: tf.SparseTensorValue([[0, 1], [2, 0]], [1.5, 2.0], [3, 2])}))
     3.5
     """
-    given = shape if isinstance(shape, Value) else None
-    if given is not None:
-        value, length = constant_value(given), (shape_of(given) or (None,))[0]
+    tensor = shape if isinstance(shape, Value) else None
+    if tensor is not None:
+        value, length = constant_value(tensor), (shape_of(tensor) or (None,))[0]
         shape = value if value is not None else None if length is None else [None] * length
     dims = normalize_shape(shape)
     rank = None if dims is None else len(dims)
     label = f"{name}/" if name else ""
     values = graph_api.placeholder(dtype, [None], f"{label}values" if name else None)
     indices = graph_api.placeholder(int64, [None, rank], f"{label}indices" if name else None)
-    if given is not None or (dims is not None and None not in dims):
-        known = graph_api.constant(list(dims or ()), int64, [rank]) if given is None else graph_api.cast(given, int64)
+    if tensor is not None or (dims is not None and None not in dims):
+        known = graph_api.constant(list(dims or ()), int64, [rank]) if tensor is None else graph_api.cast(tensor, int64)
         whole = graph_api.placeholder_with_default(known, [rank], f"{label}shape" if name else None)
     else:
         whole = graph_api.placeholder(int64, [rank], f"{label}shape" if name else None)

@@ -277,8 +277,8 @@ def merge(inputs: Sequence[Any], collections: Sequence[str] | None = None, name:
 
 def merge_all(key: str = GraphKeys.SUMMARIES, scope: str | None = None, name: str | None = None) -> Tensor | None:
     """All summaries of a collection as one; None if there are none."""
-    found = get_default_graph().get_collection(key, scope)
-    return merge(found, name=name) if found else None
+    summaries = get_default_graph().get_collection(key, scope)
+    return merge(summaries, name=name) if summaries else None
 
 
 def scalar_summary(tags: str, values: Any, collections: Sequence[str] | None = None, name: str | None = None) -> Tensor:
@@ -390,8 +390,8 @@ class FileWriter:
         TypeError
             If it is none.
         """
-        given = graph_def if graph is None else graph
-        definition = given.as_graph_def() if isinstance(given, Graph) else given
+        either = graph_def if graph is None else graph
+        definition = either.as_graph_def() if isinstance(either, Graph) else either
         if not isinstance(definition, GraphDef) and not hasattr(definition, "SerializeToString"):
             raise TypeError("The passed graph must be an instance of `Graph` or the deprecated `GraphDef`")
         self.add_event(Event(graph_def=definition.SerializeToString()), global_step)

@@ -56,8 +56,8 @@ def create_global_step(graph: Graph | None = None) -> Variable:
 
 def get_global_step(graph: Graph | None = None) -> Variable | None:
     """The global step variable, or None."""
-    found: list[Any] = (graph or get_default_graph()).get_collection(GraphKeys.GLOBAL_STEP)
-    return found[0] if found else None
+    steps: list[Any] = (graph or get_default_graph()).get_collection(GraphKeys.GLOBAL_STEP)
+    return steps[0] if steps else None
 
 
 def get_or_create_global_step(graph: Graph | None = None) -> Variable:
@@ -108,12 +108,12 @@ def _of_numbers(schedule: Callable[..., Any]) -> Callable[..., Any]:
 
     @functools.wraps(schedule)
     def at(*args: Any, **kwargs: Any) -> Operand:
-        given = signature.bind(*args, **kwargs)
+        bound = signature.bind(*args, **kwargs)
         for name in ("global_step", "x"):
-            step = given.arguments.get(name)
+            step = bound.arguments.get(name)
             if step is not None and not isinstance(step, Value):
-                given.arguments[name] = convert_to_tensor(step)
-        return schedule(*given.args, **given.kwargs)
+                bound.arguments[name] = convert_to_tensor(step)
+        return schedule(*bound.args, **bound.kwargs)
 
     return at
 

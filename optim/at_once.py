@@ -72,10 +72,10 @@ class AtOnce:
             if len(self._made) >= _MOST:
                 self._made.clear()
             self._made[key] = self._closed(optimizer, numbers)
-        found = self._made[key]
-        if found is None:
+        entry = self._made[key]
+        if entry is None:
             return None
-        step, changed = found
+        step, changed = entry
         arrays = [*[g._array for g, _ in pairs], *type(self.variables[0]).arrays(self._held), *numbers.arrays]
         results = [np.asarray(x, order="C") for x in step.execute(arrays)]
         if late:
@@ -85,8 +85,8 @@ class AtOnce:
     def _closed(self, optimizer: Any, numbers: _Numbers) -> tuple[ClosedFunction, list[Any]] | None:
         """The closed function, and what its results are the values of; None if it cannot be made."""
         again = Retrace((), (), _FOLD_LIMIT)
-        given = _placeholders(again.trace, [*self.variables, *self._held])
-        symbols = iter(given)
+        placeholders = _placeholders(again.trace, [*self.variables, *self._held])
+        symbols = iter(placeholders)
         gradients, values = ([next(symbols) for _ in self.variables] for _ in range(2))
         slots = [{name: next(symbols) for name in of} for of in self.slots]
         hypers, state, further = numbers.symbolic(again.trace)
@@ -101,7 +101,7 @@ class AtOnce:
                         require_fit(value, each, "the new value computed for")
                         changed.append(each)
                         wanted.append(value)
-                step = again.closed(wanted, [*given, *further], owned=True)
+                step = again.closed(wanted, [*placeholders, *further], owned=True)
                 step.program  # noqa: B018 - made now, as long as there is another way
         except Exception:  # noqa: BLE001 - the update is made in another way, which raises what it has to
             return None
@@ -135,16 +135,16 @@ class _Numbers:
 
     def symbolic(self, trace: Trace) -> tuple[list[SimpleNamespace], SimpleNamespace, list[Any]]:
         """The hyperparameters of each variable and the state with placeholders for tensors; and these."""
-        given: list[Any] = []
+        placeholders: list[Any] = []
 
         def symbol(x: Any) -> Any:
             if type(x) is not EagerTensor:
                 return x
-            given.append(trace.placeholder(aval_of(x)))
-            return given[-1]
+            placeholders.append(trace.placeholder(aval_of(x)))
+            return placeholders[-1]
 
         *spaces, state = [SimpleNamespace(**{n: symbol(x) for n, x in items}) for items in self._items]
-        return [spaces[i] for i in self._of], state, given
+        return [spaces[i] for i in self._of], state, placeholders
 
 
 def _placeholders(trace: Trace, variables: Sequence[Any]) -> list[Any]:

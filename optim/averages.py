@@ -148,19 +148,19 @@ class ExponentialMovingAverage(Stateful):
         ...     sorted(ExponentialMovingAverage(0.5).variables_to_restore([w]))
         ['step', 'w/ExponentialMovingAverage']
         """
-        given = self._averaged_by_default() if moving_avg_variables is None else moving_avg_variables
-        averaged = list({id(v.handle): v for v in given}.values())
-        found = {self.average_name(v): v for v in averaged}
-        if len(found) < len(averaged):
+        variables = self._averaged_by_default() if moving_avg_variables is None else moving_avg_variables
+        averaged = list({id(v.handle): v for v in variables}.values())
+        by_name = {self.average_name(v): v for v in averaged}
+        if len(by_name) < len(averaged):
             names = sorted(self.average_name(v) for v in averaged)
             raise ValueError(f"variables_to_restore: variables must have names of their own; averages go by {names}")
         graph = graph_of(averaged)
         if graph is None:
-            return found
+            return by_name
         own = {id(v.handle) for v in averaged}
         others = {v.op.name: v for v in graph.global_variables() if id(v.handle) not in own}
         # averages are not restored themselves: what the checkpoint has for them goes to the variables
-        return found | {name: v for name, v in others.items() if name not in found}
+        return by_name | {name: v for name, v in others.items() if name not in by_name}
 
     def _averaged_by_default(self) -> list[Variable]:
         averaged = [v for v, _ in self._averages.pairs()]

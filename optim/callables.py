@@ -32,8 +32,8 @@ def recorded_gradients(
             tape.watch(flat(var_list))
         value = loss()
     variables = list(tape.watched_variables()) if var_list is None else flat(var_list)
-    found = tape.gradient(value, variables, grad_loss, aggregation_method=aggregation_method)
-    return list(zip(found, variables, strict=True))
+    gradients = tape.gradient(value, variables, grad_loss, aggregation_method=aggregation_method)
+    return list(zip(gradients, variables, strict=True))
 
 
 def flat(var_list: Any) -> list[Any]:

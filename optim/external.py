@@ -110,12 +110,12 @@ def minimize(
     made = problem(loss, variables, equalities, inequalities, session, feed_dict)
     try:
         watched = None if loss_callback is None else (fetches, loss_callback)
-        found = made.solve(method or _DEFAULT, bounds or {}, callback, watched, scipy_arguments)
-        made.store(found.x)
+        result = made.solve(method or _DEFAULT, bounds or {}, callback, watched, scipy_arguments)
+        made.store(result.x)
     except BaseException:
         made.restore()
         raise
-    return found
+    return result
 
 
 class ScipyOptimizerInterface:
@@ -209,12 +209,12 @@ class ScipyOptimizerInterface:
         method = arguments.pop("method", None) or _DEFAULT
         problem = self._problem.within(session, feed_dict, run_kwargs)
         watched = None if loss_callback is None else (fetches or [], loss_callback)
-        found = problem.solve(method, self._bounds, step_callback, watched, arguments)
-        problem.store(found.x)
+        result = problem.solve(method, self._bounds, step_callback, watched, arguments)
+        problem.store(result.x)
         logging.getLogger("tensorflow").info(
             "Optimization terminated with:\n  Message: %s\n  Objective function value: %f\n  Number of iterations: %s\n"
             "  Number of functions evaluations: %s",
-            found.message, found.fun, found.get("nit"), found.get("nfev"),
+            result.message, result.fun, result.get("nit"), result.get("nfev"),
         )  # fmt: skip
 
 
@@ -257,24 +257,24 @@ class _Problem:
         evaluations = self.evaluations(self._loss, watched[0] or () if watched else ())
         loss = _function(evaluations, start, "dense")
         self._check(loss, evaluations)
-        given: dict[str, Any] = {"fun": loss.fun, "x0": loss.x0, "method": method, "callback": callback}
+        call: dict[str, Any] = {"fun": loss.fun, "x0": loss.x0, "method": method, "callback": callback}
         if name not in _WITHOUT_GRADIENT:
-            given["fun"], given["jac"] = loss.fun_and_jac, True
+            call["fun"], call["jac"] = loss.fun_and_jac, True
         if name in _WITH_PRODUCTS and "hess" not in arguments:
-            given["hessp"] = loss.hessp
+            call["hessp"] = loss.hessp
         if name in _WITH_HESSIAN:
-            given["hess"] = loss.hess
+            call["hess"] = loss.hess
         if watched is not None:
             fetched: Callable[[], Any] = lambda: evaluations.fetched  # type: ignore[attr-defined]  # noqa: E731
-            given["fun"] = _followed(given["fun"], fetched, watched[1])
+            call["fun"] = _followed(call["fun"], fetched, watched[1])
         if packed is not None:
-            given["bounds"] = packed
+            call["bounds"] = packed
         kinds = [("eq", c) for c in self._equalities] + [("ineq", c) for c in self._inequalities]
         if kinds:
-            given["constraints"] = [self._constraint(name, kind, c, start) for kind, c in kinds]
+            call["constraints"] = [self._constraint(name, kind, c, start) for kind, c in kinds]
         from scipy import optimize
 
-        return optimize.minimize(**{**given, **arguments})
+        return optimize.minimize(**{**call, **arguments})
 
     def _constraint(self, method: str, kind: str, function: Any, start: list[np.ndarray]) -> Any:
         whole = method == "trust-constr"
@@ -285,8 +285,8 @@ class _Problem:
         from scipy import optimize, sparse
 
         def jac(x: Any) -> sparse.sparray | LinearOperator:
-            found = made.jac(x)
-            return sparse.csr_array(found.reshape(1, -1)) if isinstance(found, np.ndarray) else found
+            matrix = made.jac(x)
+            return sparse.csr_array(matrix.reshape(1, -1)) if isinstance(matrix, np.ndarray) else matrix
 
         upper = 0.0 if kind == "eq" else np.inf
         return optimize.NonlinearConstraint(fun, 0.0, upper, jac=jac, hess=made.weighted_hess)
@@ -516,8 +516,8 @@ def _followed(fun: Callable[..., Any], fetched: Callable[[], Any], callback: Cal
     """The same function, which tells somebody of each evaluation."""
 
     def followed(x: Any) -> float | tuple[float, np.ndarray]:
-        found = fun(x)
+        value = fun(x)
         callback(*fetched())
-        return found
+        return value
 
     return followed

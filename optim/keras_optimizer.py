@@ -325,13 +325,13 @@ class KerasOptimizer(KerasProtocol, Optimizer):
         """
         if not self.use_ema:
             return None
-        found = [(v, self._averages.get(v, "average")) for v in var_list]
-        missing = [v.name for v, average in found if average is None]
+        pairs = [(v, self._averages.get(v, "average")) for v in var_list]
+        missing = [v.name for v, average in pairs if average is None]
         if missing:
             raise ValueError(
                 f"finalize_variable_values: there are no averages of {', '.join(missing)}: no step was made"
             )
-        return assign_all([(v, a.read_value()) for v, a in found if a is not None], "finalize")
+        return assign_all([(v, a.read_value()) for v, a in pairs if a is not None], "finalize")
 
     def build(self, var_list: Sequence[Variable]) -> None:
         """Make the state for the given variables now rather than at the first step."""

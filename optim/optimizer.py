@@ -203,8 +203,8 @@ class Optimizer(Stateful, UserProtocol):
             return recorded_gradients(loss, var_list, grad_loss, aggregation_method, late)
         if tape is not None:
             variables = flat(var_list) if var_list is not None else list(tape.watched_variables())
-            found = tape.gradient(loss, variables, grad_loss, aggregation_method=aggregation_method)
-            return list(zip(found, variables, strict=True))
+            gradients = tape.gradient(loss, variables, grad_loss, aggregation_method=aggregation_method)
+            return list(zip(gradients, variables, strict=True))
         if not isinstance(loss, Value) or not isinstance(tracked_value(loss), Symbol):
             raise RuntimeError(
                 "`loss` passed to Optimizer.compute_gradients should be a function when eager execution is enabled "
@@ -424,10 +424,10 @@ class Optimizer(Stateful, UserProtocol):
     def _checked_gradient(self, gradient: Any, variable: Variable) -> Operand | IndexedSlices:
         """The gradient as a value of the variable's shape and dtype, or as distinct rows of one."""
         self._require_dtype(variable)
-        found = as_gradient(gradient, variable)
-        if isinstance(found, IndexedSlices):
-            return found.summed() if self.takes_rows() else found.dense()
-        return found
+        checked = as_gradient(gradient, variable)
+        if isinstance(checked, IndexedSlices):
+            return checked.summed() if self.takes_rows() else checked.dense()
+        return checked
 
     # ---- hyperparameters ---------------------------------------------------------------------------------------------
 
@@ -447,9 +447,9 @@ class Optimizer(Stateful, UserProtocol):
         if isinstance(x, bool) and name != "learning_rate":
             return x
         is_value = isinstance(x, Value)
-        given = x.read_value() if isinstance(x, Variable) else x if is_value else np.asarray(as_array(x, None, name))
-        require_number(given, name, dtype)
-        return cast(given, dtype) if is_value else EagerTensor(cast(given, dtype))
+        value = x.read_value() if isinstance(x, Variable) else x if is_value else np.asarray(as_array(x, None, name))
+        require_number(value, name, dtype)
+        return cast(value, dtype) if is_value else EagerTensor(cast(value, dtype))
 
     # ---- state -------------------------------------------------------------------------------------------------------
 

@@ -100,8 +100,8 @@ def those_with_gradient(pairs: Sequence[Pair]) -> list[Pair]:
     """The pairs whose gradient is not None; a ValueError that says of each variable why, if there is none."""
     ready = [pair for pair in pairs if pair[0] is not None]
     if not ready:
-        given = [v for _, v in pairs]
-        raise ValueError(f"No gradients provided for any variable: {[str(v) for v in given]}.{reasons(given)}")
+        variables = [v for _, v in pairs]
+        raise ValueError(f"No gradients provided for any variable: {[str(v) for v in variables]}.{reasons(variables)}")
     return ready
 
 

@@ -116,8 +116,8 @@ class UserProtocol:
 
     def _get_non_slot_variable(self, name: str, graph: Any = None) -> Variable | None:
         """The variable of the optimizer itself that has a name."""
-        found = [v for v in self._counters.all() if v.name.removesuffix(":0").endswith(name)]
-        return next((v for v in found if graph in (None, graph_of([v]))), None)
+        counters = [v for v in self._counters.all() if v.name.removesuffix(":0").endswith(name)]
+        return next((v for v in counters if graph in (None, graph_of([v]))), None)
 
     def _call_if_callable(self, param: Any) -> float:
         """The result of a callable, and anything else itself."""

@@ -117,8 +117,8 @@ class Slots:
 
     def get(self, variable: Variable, name: str) -> Variable | None:
         """The slot of that name, or None if there is none."""
-        found = self._slots.get((id(variable.handle), name))
-        return None if found is None else found[1]
+        entry = self._slots.get((id(variable.handle), name))
+        return None if entry is None else entry[1]
 
     def create(
         self, variable: Variable, name: str, initial_value: Callable[[Variable], Any], label: str = ""

@@ -417,11 +417,11 @@ class LossScale(Transform):
 
     def _unscaled(self, pairs: Pairs) -> Pairs:
         size = self.scale.read_value()
-        found = [(None if g is None else _scaled(as_gradient(g, v), divide(_like(1.0, v), cast(size, v.dtype))), v)
+        unscaled = [(None if g is None else _scaled(as_gradient(g, v), divide(_like(1.0, v), cast(size, v.dtype))), v)
                  for g, v in pairs]  # fmt: skip
-        finite = _all_finite(found)
+        finite = _all_finite(unscaled)
         if finite is None or self._interval is None:
-            return pairs.then(found, (), finite)
+            return pairs.then(unscaled, (), finite)
         good = self._good.read_value() + 1
         full = greater_equal(good, np.int32(self._interval))
         grown = where(full, minimum(size * 2.0, _like(2.0**100, self.scale)), size)
@@ -429,7 +429,7 @@ class LossScale(Transform):
             (self.scale, where(finite, grown, maximum(size * 0.5, _like(1.0, self.scale)))),
             (self._good, where(logical_and(finite, ~full), good, np.int32(0))),
         ]
-        return pairs.then(found, changes, finite)
+        return pairs.then(unscaled, changes, finite)
 
 
 # ---- the parts -------------------------------------------------------------------------------------------------------

@@ -52,11 +52,11 @@ class ForwardAccumulator:
         sources = [tracked_value(x) for x in flat]
         if len({id(x) for x in sources}) < len(sources):
             raise ValueError("ForwardAccumulator: a tensor stands twice among the primals: give it one tangent")
-        given = vectors_like("ForwardAccumulator", "tangents", tangents, flat)
+        directions = vectors_like("ForwardAccumulator", "tangents", tangents, flat)
         self._tape = Tape(watch_accessed_variables=False)
         self._seen = 0
         self._tangents: dict[int, Any] = {}
-        for x, t in zip(sources, given, strict=True):
+        for x, t in zip(sources, directions, strict=True):
             self._tape.watch(x)
             self._tangents[id(x)] = choices.seeded(t if isinstance(t, Value) else EagerTensor(t))
 
@@ -95,10 +95,10 @@ class ForwardAccumulator:
         def product(x: Any) -> Value | None:
             if not isinstance(x, Value):
                 raise TypeError(f"jvp: must be given tensors or variables, got {x!r}")
-            found = choices.settled(self._tangents.get(id(tracked_value(x))))
-            if found is None and policy is UnconnectedGradients.ZERO:
-                found = zeros_like(x)
-            return found if found is None or isinstance(found, Value) else EagerTensor(found)
+            tangent = choices.settled(self._tangents.get(id(tracked_value(x))))
+            if tangent is None and policy is UnconnectedGradients.ZERO:
+                tangent = zeros_like(x)
+            return tangent if tangent is None or isinstance(tangent, Value) else EagerTensor(tangent)
 
         return nest.pack_sequence_as(primals, [product(x) for x in nest.flatten(primals)])
 

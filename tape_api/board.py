@@ -106,13 +106,13 @@ class TensorBoard(Callback):
 
     def on_epoch_end(self, epoch: int, logs: Logs | None = None) -> None:
         """The numbers of an epoch, with the learning rate, and histograms."""
-        found = logs or {}
-        trained = {name: value for name, value in found.items() if not name.startswith("val_")}
+        numbers = logs or {}
+        trained = {name: value for name, value in numbers.items() if not name.startswith("val_")}
         optimizer: Any = getattr(self.model, "optimizer", None)
         if hasattr(optimizer, "learning_rate"):
             trained["learning_rate"] = float(optimizer.learning_rate)
         self._write("train", "epoch_", trained, epoch)
-        validated = {name.removeprefix("val_"): x for name, x in found.items() if name.startswith("val_")}
+        validated = {name.removeprefix("val_"): x for name, x in numbers.items() if name.startswith("val_")}
         self._write("validation", "epoch_", validated, epoch)
         if self.histogram_freq and epoch % self.histogram_freq == 0:
             above = f"{self.model.name}/" if isinstance(self.model, Sequential) else ""

@@ -113,8 +113,8 @@ class _Function:
         """The spec of the results: from calling the function on symbols, or else on the first element."""
         if not self._tried:
             self._tried = True
-            found = self._on_symbols(source)
-            self._known = self._known if found is None else found
+            spec = self._on_symbols(source)
+            self._known = self._known if spec is None else spec
         if self._known is None:
             self._known = self._on_first(source)
         return self._known
@@ -246,10 +246,10 @@ class Dataset(BaseDataset):
         InvalidArgumentError
             If there is none, or there are more.
         """
-        found = [x for _, x in zip(range(2), self, strict=False)]
-        if len(found) != 1:
-            raise InvalidArgumentError(f"Dataset {'had more than one element' if found else 'was empty'}.")
-        return found[0]
+        elements = [x for _, x in zip(range(2), self, strict=False)]
+        if len(elements) != 1:
+            raise InvalidArgumentError(f"Dataset {'had more than one element' if elements else 'was empty'}.")
+        return elements[0]
 
     def take_while(self, predicate: Callable[..., Any], name: str | None = None) -> BaseDataset:
         """The elements up to the first one for which a function does not hold."""

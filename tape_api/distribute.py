@@ -101,10 +101,10 @@ class Strategy:
     num_replicas_in_sync = 1
 
     def __init__(self, devices: Any = None, cross_device_ops: Any = None) -> None:
-        given = [devices] if isinstance(devices, str) else list(devices or ())
-        if len(given) > 1:
+        names = [devices] if isinstance(devices, str) else list(devices or ())
+        if len(names) > 1:
             raise NotImplementedError(
-                f"{type(self).__name__}: there is one device, the CPU of this machine, not {len(given)}: give at most "
+                f"{type(self).__name__}: there is one device, the CPU of this machine, not {len(names)}: give at most "
                 f"one in `devices`"
             )
 

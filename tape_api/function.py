@@ -122,16 +122,16 @@ class Function:
         arguments: list[EagerTensor] = []
         try:
             key = _described((args, kwargs) if kwargs else args, arguments, {})
-            found = self._known.get(key)
+            kept = self._known.get(key)
         except (TypeError, RecursionError) as error:
             self._without_key = str(error)
             return self._as_python(args, kwargs)
-        if type(found) is TracedFunction:
+        if type(kept) is TracedFunction:
             try:
-                return found(arguments)
+                return kept(arguments)
             except Exception:  # noqa: BLE001 - Python raises what it has to, at the line of the program
                 return self._as_python(args, kwargs)
-        is_new = found is None or (type(found) is _UnderTapes and not active.tapes)
+        is_new = kept is None or (type(kept) is _UnderTapes and not active.tapes)
         if is_new and are_plain(active.tapes) and self._is_due(key):
             return self._record(key, args, kwargs, arguments)
         return self._as_python(args, kwargs)
@@ -183,11 +183,11 @@ class Function:
         positive runs as Python: Python looked at the contents of a tensor of bool()
         """
         name = _name(self.python_function)
-        found = [x for function in self._all() for x in function._known.values()]
-        programs = sum(type(x) is TracedFunction for x in found)
+        kept = [x for function in self._all() for x in function._known.values()]
+        programs = sum(type(x) is TracedFunction for x in kept)
         lines = [f"{name} runs as a program (combinations of arguments: {programs})"] if programs else []
-        reasons = [*[x for x in found if type(x) is str], *[f._without_key for f in self._all() if f._without_key]]
-        taped = [x.record if isinstance(x, TracedFunction) else x for x in found]
+        reasons = [*[x for x in kept if type(x) is str], *[f._without_key for f in self._all() if f._without_key]]
+        taped = [x.record if isinstance(x, TracedFunction) else x for x in kept]
         taped = [x for x in taped if isinstance(x, str) and (x not in reasons or type(x) is _UnderTapes)]
         lines += [f"{name} runs as Python: {reason}" for reason in dict.fromkeys(reasons)]
         lines += [f"{name} runs as Python while a tape records: {reason}" for reason in dict.fromkeys(taped)]
@@ -413,8 +413,8 @@ def _fitting(
             leaves = [value]
         if len(leaves) != len(wanted):
             raise TypeError(f"{_name(func)}: argument `{name}` must have the structure {spec}, got {value!r}")
-        found = [_fitted(func, name, x, s) for x, s in zip(leaves, wanted, strict=True)]
-        bound.arguments[name] = nest.pack_sequence_as(spec, found)
+        fitted = [_fitted(func, name, x, s) for x, s in zip(leaves, wanted, strict=True)]
+        bound.arguments[name] = nest.pack_sequence_as(spec, fitted)
     return bound.args, bound.kwargs
 
 

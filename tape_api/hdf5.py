@@ -196,5 +196,5 @@ def numbers(held: Any) -> np.ndarray:
     """The numbers that a data set holds; anything else is refused."""
     if held.dtype.kind not in "biufc":
         raise DataLossError(f"{held.name} is no array of numbers but of dtype {held.dtype}")
-    found: np.ndarray = held[()]
-    return found
+    array: np.ndarray = held[()]
+    return array

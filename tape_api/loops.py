@@ -38,8 +38,8 @@ def _is_flat(values: Any) -> bool:
 
 
 def _finished(result: Any, back_prop: bool) -> Structure[Any]:
-    found = nest.map_structure(lambda x: x if isinstance(x, TensorArray) else convert_to_tensor(x), result)
-    return found if back_prop else nest.map_structure(stop_gradient, found)
+    outcome = nest.map_structure(lambda x: x if isinstance(x, TensorArray) else convert_to_tensor(x), result)
+    return outcome if back_prop else nest.map_structure(stop_gradient, outcome)
 
 
 def while_loop(
@@ -85,18 +85,18 @@ def while_loop(
     limit = None if maximum_iterations is None else int(maximum_iterations)
     done = 0
     flat, count = _is_flat(loop_vars), len(loop_vars)
-    given: Any = loop_vars
+    new: Any = loop_vars
     state = apart(loop_vars)
     while (limit is None or done < limit) and bool(cond(*state)):
         before = marks()
-        given = body(*state)
-        if not (flat and isinstance(given, (list, tuple)) and len(given) == count and _is_flat(given)):
-            given = nest.like_loop_vars(loop_vars, given)
+        new = body(*state)
+        if not (flat and isinstance(new, (list, tuple)) and len(new) == count and _is_flat(new)):
+            new = nest.like_loop_vars(loop_vars, new)
         if active.function is not None:
-            _require_dtypes(loop_vars, given)
-        state = kept_apart(given, before) if flat else apart(given, before)
+            _require_dtypes(loop_vars, new)
+        state = kept_apart(new, before) if flat else apart(new, before)
         done += 1
-    return _finished(state if type(given) is type(state) else nest.pack_sequence_as(given, state), back_prop)
+    return _finished(state if type(new) is type(state) else nest.pack_sequence_as(new, state), back_prop)
 
 
 def _require_dtypes(before: Any, after: Any) -> None:

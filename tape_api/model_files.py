@@ -202,7 +202,7 @@ def _compiled(model: Any) -> dict[str, Any] | None:
     if model.optimizer is None:
         return None
     losses, metrics = model._losses_of_outputs, model._compiled_metrics
-    given = {
+    arguments = {
         "optimizer": model.optimizer,
         "loss": model.loss,
         "loss_weights": losses.loss_weights,
@@ -210,17 +210,17 @@ def _compiled(model: Any) -> dict[str, Any] | None:
         "weighted_metrics": metrics._given[1] if metrics else None,
     }
     try:
-        found: dict[str, Any] = json.loads(_text(_foreign(serialized(given))))
+        config: dict[str, Any] = json.loads(_text(_foreign(serialized(arguments))))
     except NotImplementedError as error:
         warnings.warn(f"save: what `compile` was given is not saved: {error}", stacklevel=3)
         return None
-    return found
+    return config
 
 
 def _arguments_of_compile(compiled: Mapping[str, Any]) -> dict[str, Any]:
     places = {"optimizer": "keras.optimizers", "loss": "keras.losses", "loss_weights": "keras"}
-    given = {name: compiled.get(name) for name in (*places, "metrics", "weighted_metrics")}
-    return {n: deserialized(_as_ours(x, places.get(n, "keras.metrics"))) for n, x in given.items() if x is not None}
+    arguments = {name: compiled.get(name) for name in (*places, "metrics", "weighted_metrics")}
+    return {n: deserialized(_as_ours(x, places.get(n, "keras.metrics"))) for n, x in arguments.items() if x is not None}
 
 
 def _text(config: Any, **options: Any) -> str:
@@ -241,17 +241,17 @@ def _text(config: Any, **options: Any) -> str:
 def _foreign(x: Any) -> Any:
     """A configuration with Keras's names of modules."""
     if isinstance(x, Mapping):
-        found = {key: _foreign(i) for key, i in x.items() if i is not None or key not in _ALIASES}
-        if set(found) == {"class_name", "config"} and hasattr(schedules, str(found["class_name"])):
-            found |= {"module": "keras.optimizers.schedules", "registered_name": None}
-        elif isinstance(module := found.get("module"), str) and "class_name" in found:
-            is_model = module == f"{_OURS}.models" and found["class_name"] != "Functional"
+        config = {key: _foreign(i) for key, i in x.items() if i is not None or key not in _ALIASES}
+        if set(config) == {"class_name", "config"} and hasattr(schedules, str(config["class_name"])):
+            config |= {"module": "keras.optimizers.schedules", "registered_name": None}
+        elif isinstance(module := config.get("module"), str) and "class_name" in config:
+            is_model = module == f"{_OURS}.models" and config["class_name"] != "Functional"
             named = "keras.optimizers" if module.startswith("optim.") else module.replace(_OURS, "keras")
             named = named.removeprefix("dualgrad.")
-            found["module"] = "keras" if is_model else named
-            if found["class_name"] == "Functional" and module == f"{_OURS}.models":
-                found["module"] = "keras.src.models.functional"
-        return found
+            config["module"] = "keras" if is_model else named
+            if config["class_name"] == "Functional" and module == f"{_OURS}.models":
+                config["module"] = "keras.src.models.functional"
+        return config
     return type(x)(map(_foreign, x)) if type(x) in (list, tuple) else x
 
 
@@ -262,20 +262,20 @@ def _as_ours(x: Any, place: str = "keras") -> Any:
     if not isinstance(x, Mapping):
         return x
     inner = "keras" if "config" in x else place
-    found = {key: _as_ours(i, inner) for key, i in x.items() if key not in ("build_config", "compile_config")}
-    if not {"class_name", "config"} <= set(found) or found["class_name"] == "__keras_tensor__":
-        return found
-    name = found["class_name"]
+    config = {key: _as_ours(i, inner) for key, i in x.items() if key not in ("build_config", "compile_config")}
+    if not {"class_name", "config"} <= set(config) or config["class_name"] == "__keras_tensor__":
+        return config
+    name = config["class_name"]
     if name in ("DTypePolicy", "Policy"):
-        return found["config"]["name"]
-    if name == "function" and found["config"] not in REGISTERED and found["config"] in _FUNCTIONS:
-        return found["config"]
-    kind = _class(str(found.get("module") or place), name)
+        return config["config"]["name"]
+    if name == "function" and config["config"] not in REGISTERED and config["config"] in _FUNCTIONS:
+        return config["config"]
+    kind = _class(str(config.get("module") or place), name)
     if kind is None:
-        return found
+        return config
     if not hasattr(kind, "add_loss") or name not in ("Functional", "Sequential", "Model"):
-        found["config"] = _accepted(kind, found["config"])
-    return Described(kind, found)
+        config["config"] = _accepted(kind, config["config"])
+    return Described(kind, config)
 
 
 def _class(module: str, name: str) -> Any:

@@ -34,17 +34,17 @@ def kept_apart(leaves: Sequence[Any], since: Marks = ()) -> list[Any]:
     """
     if not active.tapes:
         return [_unrecorded(x) for x in leaves]
-    found, ids = list(leaves), list(map(id, leaves))
-    for i in range(len(found) - 1, -1, -1):
-        x = found[i]
+    values, ids = list(leaves), list(map(id, leaves))
+    for i in range(len(values) - 1, -1, -1):
+        x = values[i]
         if not isinstance(x, (EagerTensor, Variable)):
             continue
         if not x.dtype.is_differentiable:
             # a plan computes such a tensor anew at other points, by what it is
-            found[i] = x.read_value() if isinstance(x, Variable) else x
+            values[i] = x.read_value() if isinstance(x, Variable) else x
         elif ids.count(ids[i]) > 1 or not _was_made(x, since):
-            found[i] = identity(x)
-    return found
+            values[i] = identity(x)
+    return values
 
 
 def _unrecorded(x: Any) -> Any:

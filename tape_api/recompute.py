@@ -43,15 +43,15 @@ def recompute_grad(f: Callable[..., Any]) -> Callable[..., Any]:
         def grad(*upstream: Any, variables: Any = None) -> list[Any] | tuple[list[Any], list[Any]]:
             # copies: a tensor that stands in two places has a gradient for each
             leaves = [identity(x) if isinstance(x, Value) else x for x in nest.flatten([list(args), kwargs])]
-            given = [x for x in leaves if isinstance(x, Value)]
-            sources = [*[x for x in given if x.dtype.is_differentiable], *(variables or [])]
+            operands = [x for x in leaves if isinstance(x, Value)]
+            sources = [*[x for x in operands if x.dtype.is_differentiable], *(variables or [])]
             with GradientTape() as tape:
                 tape.watch(sources)
                 places, names = nest.pack_sequence_as([list(args), kwargs], leaves)
                 again = f(*places, **names)
-            found = iter(tape.gradient(nest.flatten(again), sources, list(upstream)))
-            of_arguments = [next(found) if x.dtype.is_differentiable else None for x in given]
-            return of_arguments if variables is None else (of_arguments, list(found))
+            gradients = iter(tape.gradient(nest.flatten(again), sources, list(upstream)))
+            of_arguments = [next(gradients) if x.dtype.is_differentiable else None for x in operands]
+            return of_arguments if variables is None else (of_arguments, list(gradients))
 
         return result, grad
 

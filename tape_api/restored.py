@@ -37,18 +37,18 @@ class Restored:
 
     def go_on(self, obj: Any, node_id: int) -> None:
         """Restore what there is now below an object, in one step; leave word where more may come."""
-        found: list[tuple[Any, Any, int]] = []
+        slots: list[tuple[Any, Any, int]] = []
         waiting: list[tuple[Any, int]] = []
         by_place: list[tuple[Any, int]] = []
-        self._collect(obj, node_id, found, by_place, waiting, set())
-        self._collect_slots(found, by_place, waiting)
+        self._collect(obj, node_id, slots, by_place, waiting, set())
+        self._collect_slots(slots, by_place, waiting)
         for optimizer in self._of_keras.values():
-            found = optimizer_files.in_steps(optimizer, found)
-        values = [convert_to_tensor(value) for _, value, _ in found]
-        if found:
-            step([v for v, _, _ in found], lambda: values)
-        self._done.update(number for _, _, number in found)
-        self._matched.update({id(v): v for v, _, _ in found})
+            slots = optimizer_files.in_steps(optimizer, slots)
+        values = [convert_to_tensor(value) for _, value, _ in slots]
+        if slots:
+            step([v for v, _, _ in slots], lambda: values)
+        self._done.update(number for _, _, number in slots)
+        self._matched.update({id(v): v for v, _, _ in slots})
         for each, number in waiting:
             vars(each).setdefault("_restoring", []).append((self, number))
 

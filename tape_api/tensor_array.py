@@ -86,11 +86,11 @@ class TensorArray:
         """The tensor at a place, which is empty afterwards (unless ``clear_after_read=False``)."""
         i = int(index)
         self._require_place(i, "read")
-        found = self._filled(i)
+        element = self._filled(i)
         if self._once:
             self._items[i] = None
             self._taken.add(i)
-        return found
+        return element
 
     def _require_place(self, i: int, what: str) -> None:
         if not 0 <= i < len(self._items):

@@ -48,8 +48,8 @@ def compute_gradient(
         tape.watch(arguments)
         y = f(*arguments)
     size = y.numpy().size
-    found = tape.jacobian(y, arguments, unconnected_gradients=UnconnectedGradients.ZERO)
-    exact = [j.numpy().reshape(size, a.numpy().size) for j, a in zip(found, arguments, strict=True)]
+    jacobians = tape.jacobian(y, arguments, unconnected_gradients=UnconnectedGradients.ZERO)
+    exact = [j.numpy().reshape(size, a.numpy().size) for j, a in zip(jacobians, arguments, strict=True)]
     numeric = [_differences(f, arguments, i, delta or 1 / 1024) for i in range(len(arguments))]
     return tuple(exact), tuple(numeric)
 

@@ -37,18 +37,18 @@ def children(obj: Any) -> dict[str, Any]:
         return {}
     if isinstance(obj, Stateful):
         return _of_optimizer(obj) if isinstance(obj, KerasOptimizer) else _of_stateful(obj)
-    found: dict[str, Any] = {}
+    held: dict[str, Any] = {}
     for name, value in vars(obj).items():
         if name in OURS:
             continue
         child = trackable(value)
         if child is not None:
-            found[name] = child
+            held[name] = child
             if isinstance(obj, Layer) and name in _RENAMED:
-                found[_RENAMED[name]] = child
+                held[_RENAMED[name]] = child
     if isinstance(obj, (Sequential, Functional)):
-        found.update(_of_stack(obj))
-    return found
+        held.update(_of_stack(obj))
+    return held
 
 
 def trackable(value: Any) -> Any:
@@ -67,29 +67,29 @@ def trackable(value: Any) -> Any:
 
 def _of_stateful(obj: Stateful) -> dict[str, Any]:
     """Variables by their names. Where several have the same, those after the first are numbered."""
-    found: dict[str, Any] = {str(i): part for i, part in enumerate(getattr(obj, "parts", ()))}
+    held: dict[str, Any] = {str(i): part for i, part in enumerate(getattr(obj, "parts", ()))}
     for variable in [*obj.kept_together(), *[slot for *_, slot in obj.kept_slots()]]:
         name = key = variable.name.removesuffix(":0")
         number = 0
-        while found.setdefault(key, variable) is not variable:
+        while held.setdefault(key, variable) is not variable:
             number += 1
             key = f"{name}_{number}"
-    return found
+    return held
 
 
 def _of_optimizer(optimizer: KerasOptimizer) -> dict[str, Any]:
-    found: dict[str, Any] = {}
+    held: dict[str, Any] = {}
     counters = optimizer._counters.all()
     if counters:
         # Keras 2 calls it "iter"
-        found["_iterations"] = found["iter"] = counters[-1]
+        held["_iterations"] = held["iter"] = counters[-1]
     if isinstance(optimizer._learning_rate, Variable):
-        found["_learning_rate"] = optimizer._learning_rate
+        held["_learning_rate"] = optimizer._learning_rate
     # by place, as Keras 3 has them: after those that have names
     variables = [*optimizer._counted(), *[slot for *_, slot in optimizer.kept_slots()]]
     if variables:
-        found["_variables"] = Container({str(i): v for i, v in enumerate(variables)})
-    return found
+        held["_variables"] = Container({str(i): v for i, v in enumerate(variables)})
+    return held
 
 
 def in_older_order(optimizer: KerasOptimizer) -> Container:
@@ -103,13 +103,13 @@ def _of_stack(model: Model) -> dict[str, Any]:
     layers = model.layers
     with_input = layers if any(isinstance(x, InputLayer) for x in layers) else [None, *layers]
     operations = Container({str(i): x for i, x in enumerate(with_input) if x is not None})
-    found: dict[str, Any] = {"_operations": operations}
+    held: dict[str, Any] = {"_operations": operations}
     if isinstance(model, Sequential):
-        found = {"_functional": Container({"_operations": operations})}
+        held = {"_functional": Container({"_operations": operations})}
     weighted = [x for x in layers if x.weights]
-    found.update({f"layer_with_weights-{i}": x for i, x in enumerate(weighted)})
-    found.update({f"layer-{i}": x for i, x in enumerate(layers)})
-    return found
+    held.update({f"layer_with_weights-{i}": x for i, x in enumerate(weighted)})
+    held.update({f"layer-{i}": x for i, x in enumerate(layers)})
+    return held
 
 
 def walk(root: Any) -> Iterator[tuple[Any, str]]:

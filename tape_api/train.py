@@ -55,11 +55,11 @@ def get_global_step() -> Variable | None:
 
 def get_or_create_global_step() -> Variable:
     """The variable that counts steps, made if there is none."""
-    found = _global_step.get("global_step")
-    if found is None:
+    step = _global_step.get("global_step")
+    if step is None:
         made = Variable(np.int64(0), trainable=False, name="global_step")
-        found = _global_step.setdefault("global_step", made)
-    return found
+        step = _global_step.setdefault("global_step", made)
+    return step
 
 
 __all__ = [

@@ -69,9 +69,9 @@ def _held(values: Any, path: str, seen: set[int]) -> Iterator[tuple[str, Any, li
 def _own(obj: Any) -> list[Any]:
     if isinstance(obj, Optimizer):
         return optimizer_files.kept(obj)
-    given = [*getattr(obj, "_added", ()), *vars(obj).values(), *getattr(obj, "_state", ())]
-    found: list[Any] = distinct(x for x in given if isinstance(x, Variable))
-    return sorted(found, key=lambda v: not v.trainable)
+    values = [*getattr(obj, "_added", ()), *vars(obj).values(), *getattr(obj, "_state", ())]
+    variables: list[Any] = distinct(x for x in values if isinstance(x, Variable))
+    return sorted(variables, key=lambda v: not v.trainable)
 
 
 def fill_weights(file: Any, model: Any) -> None:
@@ -121,10 +121,10 @@ def _matched(what: str, variables: Sequence[Any], stored: Sequence[Any], skip_mi
     ValueError
         If there are not as many, or a shape differs.
     """
-    wanted, given = [tuple(v.shape) for v in variables], [getattr(a, "shape", None) for a in stored]
-    if wanted == given:
+    wanted, shapes = [tuple(v.shape) for v in variables], [getattr(a, "shape", None) for a in stored]
+    if wanted == shapes:
         return list(zip(variables, map(hdf5.numbers, stored), strict=True))
-    message = f"load_weights: {what} has variables of shapes {wanted}, the file has {given}"
+    message = f"load_weights: {what} has variables of shapes {wanted}, the file has {shapes}"
     if not skip_mismatch:
         raise InvalidArgumentError(f"{message}. Is the model built, and is it the one that was saved?")
     warnings.warn(f"{message}: they are left as they are", stacklevel=4)
@@ -158,9 +158,9 @@ def fill_older_optimizer(file: Any, model: Any) -> None:
     if optimizer is None:
         return
     group = file.create_group("optimizer_state")
-    found = {f"{optimizer.get_name()}/{i}": array for i, array in enumerate(optimizer_files.arrays(optimizer))}
-    group.attrs["weight_names"] = [name.encode() for name in found]
-    for name, array in found.items():
+    arrays = {f"{optimizer.get_name()}/{i}": array for i, array in enumerate(optimizer_files.arrays(optimizer))}
+    group.attrs["weight_names"] = [name.encode() for name in arrays]
+    for name, array in arrays.items():
         group[name] = array
 
 
@@ -181,13 +181,13 @@ def planned_older(group: Any, model: Any, by_name: bool = False, skip_mismatch: 
     if by_name:
         pairs = [(layer, stored[layer.name]) for layer in model.layers if layer.name in stored]
     else:
-        layers, given = [x for x in model.layers if x.weights], [w for w in stored.values() if w]
-        if len(layers) != len(given):
+        layers, weights = [x for x in model.layers if x.weights], [w for w in stored.values() if w]
+        if len(layers) != len(weights):
             raise InvalidArgumentError(
-                f"load_weights: the model has {len(layers)} layers with weights, the file {len(given)} "
+                f"load_weights: the model has {len(layers)} layers with weights, the file {len(weights)} "
                 f"({', '.join(name for name, w in stored.items() if w)})"
             )
-        pairs = list(zip(layers, given, strict=True))
+        pairs = list(zip(layers, weights, strict=True))
     return [x for layer, w in pairs for x in _matched(f"layer {layer.name!r}", _of_layer(layer), w, skip_mismatch)]
 
 

@@ -30,26 +30,26 @@ def _fields(line: bytes, delim: bytes, quotes: bool) -> list[bytes]:
         if b"\n" in line or b"\r" in line:
             raise ValueError("Unquoted fields cannot have ends of lines inside")
         return line.split(delim) if line else []
-    found, at, end = list[bytes](), 0, len(line)
+    fields, at, end = list[bytes](), 0, len(line)
     while True:
         if line[at : at + 1] != b'"':
             stop = line.find(delim, at)
             stop = end if stop < 0 else stop
             if any(c in line[at:stop] for c in (b'"', b"\n", b"\r")):
                 raise ValueError("Unquoted fields cannot have quotes or ends of lines inside")
-            found.append(line[at:stop])
+            fields.append(line[at:stop])
         else:
             stop = at + 1
             while (stop := line.find(b'"', stop)) >= 0 and line[stop + 1 : stop + 2] == b'"':
                 stop += 2
             if stop < 0:
                 raise ValueError("Quoted field has to end with quote followed by delim or end")
-            found.append(line[at + 1 : stop].replace(b'""', b'"'))
+            fields.append(line[at + 1 : stop].replace(b'""', b'"'))
             stop += 1
             if stop < end and line[stop : stop + 1] != delim:
                 raise ValueError("Quoted field has to end with quote followed by delim or end")
         if stop >= end:
-            return found
+            return fields
         at = stop + 1
 
 

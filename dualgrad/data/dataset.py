@@ -186,8 +186,8 @@ class BaseDataset:
         names = sorted(n for p in patterns for n in glob.glob(p.decode() if isinstance(p, bytes) else str(p)))
         if not names:
             raise InvalidArgumentError(f"No files matched pattern: {', '.join(map(str, patterns))}")
-        found = cls.from_tensor_slices(names)
-        return found if shuffle is False else found.shuffle(len(names), seed)
+        files = cls.from_tensor_slices(names)
+        return files if shuffle is False else files.shuffle(len(names), seed)
 
     # ---- choosing ----------------------------------------------------------------------------------------------------
 
@@ -369,8 +369,8 @@ class BaseDataset:
         spec = self._stage.spec
         leaves = avals(spec)
         shapes = shapes_to_fill(leaves, padded_shapes, spec)
-        given = [None] * len(leaves) if padding_values is None else spread(padding_values, len(leaves))
-        values = [padding(a, v) for a, v in zip(leaves, given, strict=True)]
+        fills = [None] * len(leaves) if padding_values is None else spread(padding_values, len(leaves))
+        values = [padding(a, v) for a, v in zip(leaves, fills, strict=True)]
         size = self._count("padded_batch", batch_size)
         return self._then(combining.PaddedBatched(self._stage, size, bool(drop_remainder), shapes, values))
 

@@ -23,8 +23,8 @@ def declared(types: Any, shapes: Any, signature: Any) -> Spec:
     if types is None:
         raise TypeError("Either `output_signature` or `output_types` must be specified.")
     dtypes = [as_dtype(t) for t in flat(types)]
-    given = [None] * len(dtypes) if shapes is None else _shape_leaves(shapes, types)
-    return packed(types, [Aval(normalize_shape(s), d) for s, d in zip(given, dtypes, strict=True)])
+    leaves = [None] * len(dtypes) if shapes is None else _shape_leaves(shapes, types)
+    return packed(types, [Aval(normalize_shape(s), d) for s, d in zip(leaves, dtypes, strict=True)])
 
 
 def _shape_leaves(shapes: Any, like: Any) -> list[Any]:
@@ -95,9 +95,9 @@ def padding(aval: Aval, value: Any) -> np.generic | int | float | str | bytes | 
         return b"" if aval.dtype is string else 0
     if aval.dtype is string:
         return value.encode() if isinstance(value, str) else value
-    found = known_value(value)
-    if found is None:
+    fill = known_value(value)
+    if fill is None:
         raise ValueError(f"padded_batch: padding value {value!r} must be known when the data set is made: a constant")
-    if found.dtype.kind in "fc" and aval.dtype.is_integer:
+    if fill.dtype.kind in "fc" and aval.dtype.is_integer:
         raise TypeError(f"padded_batch: padding value {value!r} is no {aval.dtype.name}")
-    return aval.dtype.numpy.type(found)
+    return aval.dtype.numpy.type(fill)

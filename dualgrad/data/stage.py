@@ -141,8 +141,8 @@ class Stage:
 
     def captures(self) -> list[Any]:
         """The tensors around that this stage and those before depend on."""
-        found = [x for stage in self.inputs for x in stage.captures()]
-        return list({id(x): x for x in [*found, *[x for x in self.own if not isinstance(x, int)]]}.values())
+        tensors = [x for stage in self.inputs for x in stage.captures()]
+        return list({id(x): x for x in [*tensors, *[x for x in self.own if not isinstance(x, int)]]}.values())
 
     def _count(self, env: Environment | None, x: Any) -> int | None:
         """A count, None if it is not known yet."""

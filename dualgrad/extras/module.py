@@ -115,9 +115,9 @@ class Module:
 
     def _walk(self) -> list[Any]:
         """All variables and modules below this one: its own variables first, then those of each module."""
-        found: list[Any] = []
-        self._collect(found, {id(self)})
-        return found
+        modules: list[Any] = []
+        self._collect(modules, {id(self)})
+        return modules
 
     def _collect(self, found: list[Any], seen: set[int]) -> None:
         members = {id(m): m for m in self._members() if id(m) not in seen}

@@ -55,10 +55,10 @@ def npy(data: bytes, trusted: bool = False) -> np.ndarray:
         raise DataLossError(f"the array has a header of version {version}, which is not read")
     shape, transposed, dtype = _HEADERS[version](stream)
     if dtype.kind == "O":
-        found = pickled(stream, trusted)
-        if not isinstance(found, np.ndarray) or found.shape != shape:
+        array = pickled(stream, trusted)
+        if not isinstance(array, np.ndarray) or array.shape != shape:
             raise DataLossError(f"the array is to be of shape {shape}, what is there is not")
-        return found
+        return array
     size, rest = math.prod(shape) * dtype.itemsize, len(data) - stream.tell()
     if dtype.hasobject or size != rest:
         raise DataLossError(f"an array of shape {shape} and dtype {dtype} has {size} bytes, there are {rest}")
@@ -155,12 +155,12 @@ _STANDS_FOR: dict[tuple[str, str], Any] = {
 class _ArraysOnly:
     def find_class(self, module: str, name: str) -> Any:
         """The stand-in for a class or function that arrays are made of."""
-        found = _STANDS_FOR.get((module, name))
-        if found is None:
+        stand_in = _STANDS_FOR.get((module, name))
+        if stand_in is None:
             raise DataLossError(
                 f"the pickle holds {module}.{name}, which is no array; nothing else is read from pickles"
             )
-        return found
+        return stand_in
 
 
 class _Fast(_ArraysOnly, pickle.Unpickler):

@@ -89,8 +89,8 @@ class CheckpointReader:
     def shape(self, name: str) -> tuple[int, ...]:
         """The shape of a tensor."""
         with limits.damage(self.prefix):
-            found: tuple[int, ...] = self._reader.shape(name)
-            return found
+            shape: tuple[int, ...] = self._reader.shape(name)
+            return shape
 
     def debug_string(self) -> bytes:
         """Names, dtypes and shapes, a line each."""
@@ -116,13 +116,13 @@ def resolved(ckpt_dir_or_file: str) -> str:
     ValueError
         If the folder has none.
     """
-    given = os.fspath(ckpt_dir_or_file)
-    if not Path(given).is_dir():
-        return given
-    newest = latest(given)
+    path = os.fspath(ckpt_dir_or_file)
+    if not Path(path).is_dir():
+        return path
+    newest = latest(path)
     if newest is None:
         raise ValueError(
-            f"Couldn't find 'checkpoint' file or checkpoints in given directory {given}"
+            f"Couldn't find 'checkpoint' file or checkpoints in given directory {path}"
         )  # fmt: skip
     return newest
 
@@ -189,10 +189,10 @@ def _parsed(text: str, path: str) -> CheckpointState:
     for number, line in enumerate(text.splitlines(), 1):
         if not line.strip() or line.lstrip().startswith("#"):
             continue
-        found = _LINE.fullmatch(line)
-        if found is None:
+        match = _LINE.fullmatch(line)
+        if match is None:
             raise DataLossError(f"{path}: line {number} is no field of a checkpoint state: {line!r}")
-        name, value = found[1], found[2]
+        name, value = match[1], match[2]
         if name == "model_checkpoint_path":
             state.model_checkpoint_path = _unquoted(value)
         elif name == "all_model_checkpoint_paths":
@@ -313,10 +313,10 @@ def is_there(prefix: str) -> bool:
 
 def written_at(prefixes: Sequence[str]) -> list[float]:
     """When checkpoints were written, in seconds, of those that are there."""
-    found = []
+    times = []
     for prefix in prefixes:
         for name in (index_file(os.fspath(prefix)), os.fspath(prefix)):
             if Path(name).is_file():
-                found.append(Path(name).stat().st_mtime)
+                times.append(Path(name).stat().st_mtime)
                 break
-    return found
+    return times

@@ -161,17 +161,17 @@ class GoldenWriter:
     def put(self, array: Any) -> dict[str, Any]:
         """Keep an array; give it `described`."""
         array = np.asarray(array)
-        found = described(array)
-        if found["hash"] not in self._held:
-            self._held.add(found["hash"])
-            stored = np.frombuffer(_bytes(array), np.uint8) if found["dtype"] == "string" else array
+        entry = described(array)
+        if entry["hash"] not in self._held:
+            self._held.add(entry["hash"])
+            stored = np.frombuffer(_bytes(array), np.uint8) if entry["dtype"] == "string" else array
             if stored.dtype.name not in _PLAIN:
                 stored = stored.view(np.uint16)  # bfloat16 is no dtype of NumPy's own
             buffer = io.BytesIO()
             np.lib.format.write_array(buffer, stored, allow_pickle=False)
             # a fixed date: equal records are equal files
-            self._zip.writestr(zipfile.ZipInfo(f"{found['hash']}.npy"), buffer.getvalue(), zipfile.ZIP_DEFLATED)
-        return found
+            self._zip.writestr(zipfile.ZipInfo(f"{entry['hash']}.npy"), buffer.getvalue(), zipfile.ZIP_DEFLATED)
+        return entry
 
     def finish(self, head: Mapping[str, Any], parts: Mapping[str, Any]) -> None:
         """Write the text, ``record.json`` last.
@@ -291,12 +291,12 @@ class Golden:
         name = f"{described.get('hash')}.npy"
         with limits.damage(self.folder / _ARRAYS):
             shape, dtype = tuple(map(int, described["shape"])), described["dtype"]
-            found = arrays.npy(limits.member(self._zip, name, self.folder / _ARRAYS))
+            array = arrays.npy(limits.member(self._zip, name, self.folder / _ARRAYS))
             if dtype == "string":
-                texts = [base64.b64decode(x) for x in json.loads(found.tobytes())]
-                found = np.array([*texts, None], object)[:-1].reshape(shape)
+                texts = [base64.b64decode(x) for x in json.loads(array.tobytes())]
+                array = np.array([*texts, None], object)[:-1].reshape(shape)
             elif dtype not in _PLAIN:
-                found = found.view(as_dtype(dtype).numpy)
-            if found.shape != shape or _dtype_name(found) != dtype or digest(found) != described["hash"]:
+                array = array.view(as_dtype(dtype).numpy)
+            if array.shape != shape or _dtype_name(array) != dtype or digest(array) != described["hash"]:
                 raise ValueError("it is not what the record says it is")
-        return found
+        return array

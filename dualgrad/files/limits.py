@@ -36,8 +36,8 @@ def most_bytes(path: Any) -> int:
 
 def most_bytes_of(size: int) -> int:
     """As `most_bytes`, for a file of some size."""
-    given = os.environ.get(VARIABLE)
-    return int(given) if given else max(_LEAST, _RATIO * size)
+    limit = os.environ.get(VARIABLE)
+    return int(limit) if limit else max(_LEAST, _RATIO * size)
 
 
 def require(size: int, path: Any, what: str) -> None:
@@ -98,9 +98,9 @@ def spend(size: int, what: str) -> None:
     DataLossError
         If a file says so (`allowance`), and it is more than its limit.
     """
-    found = _left.get()
-    if found is not None:
-        path, spent = found
+    reader = _left.get()
+    if reader is not None:
+        path, spent = reader
         spent[0] += size
         require(spent[0], path, f"{what}, with what was made before,")
 

@@ -38,16 +38,16 @@ def named_variables(var_list: Any) -> dict[str, Variable]:
         pairs = [(name, var_list[name]) for name in sorted(var_list)]
     else:
         pairs = [(checkpoint_name(v), v) for v in var_list]
-    found: dict[str, Variable] = {}
+    by_name: dict[str, Variable] = {}
     for name, variable in pairs:
         if not isinstance(name, str):
             raise TypeError(f"the names of variables to save must be strings, got {name!r}")
         if not isinstance(variable, Variable):
             raise TypeError(f"Can't convert Operation {variable!r} to Tensor (not a variable)")
-        if name in found:
+        if name in by_name:
             raise ValueError(f"At least two variables have the same name: {name}")
-        found[name] = variable
-    return found
+        by_name[name] = variable
+    return by_name
 
 
 def checkpoint_name(variable: Any) -> str:

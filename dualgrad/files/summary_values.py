@@ -144,14 +144,14 @@ def images(tag: str, batch: Any, most: int) -> list[SummaryValue]:
         raise InvalidArgumentError(
             f"Tensor must be 4-D with last dim 1, 3, or 4, not {list(batch.shape)} (summary image {tag!r})"
         )
-    found = []
+    values = []
     for i, image in enumerate(batch[:most]):
         height, width, channels = image.shape
         made = SummaryImage(
             height=height, width=width, colorspace=channels, encoded_image_string=png(pixels(image))
         )  # fmt: skip
-        found.append(SummaryValue(tag=_numbered(f"{tag}/image", i, most), image=made))
-    return found
+        values.append(SummaryValue(tag=_numbered(f"{tag}/image", i, most), image=made))
+    return values
 
 
 def _numbered(tag: str, i: int, most: int) -> str:

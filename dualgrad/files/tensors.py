@@ -64,10 +64,10 @@ def data_type(array: Any) -> int:
     TypeError
         If TensorFlow has none for it.
     """
-    found = OF_NAME.get(array.dtype.name) or (STRING if array.dtype.kind in "SU" else None)
-    if found is None:
+    number = OF_NAME.get(array.dtype.name) or (STRING if array.dtype.kind in "SU" else None)
+    if number is None:
         raise TypeError(f"an array of dtype {array.dtype} has no counterpart in TensorFlow's files")
-    return found
+    return number
 
 
 def shape_proto(shape: Iterable[int | None] | None) -> TensorShapeProto:

@@ -152,12 +152,12 @@ class _Parser:
 def _tokens(text: str) -> Iterator[str]:
     at = 0
     while at < len(text):
-        found = _TOKEN.match(text, at)
-        if found is None:
+        match = _TOKEN.match(text, at)
+        if match is None:
             raise ValueError(f"{text[at : at + 20]!r} is not understood")
-        at = found.end()
-        if found.lastgroup:
-            yield found[0]
+        at = match.end()
+        if match.lastgroup:
+            yield match[0]
 
 
 def _joined(tokens: Sequence[str]) -> str:

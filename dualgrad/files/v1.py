@@ -76,11 +76,11 @@ class V1Reader:
 
     def _tensor(self, name: str, entry: SavedSliceMeta) -> np.ndarray:
         if self._parts is None:
-            found: dict[str, list[Any]] = {}
+            parts: dict[str, list[Any]] = {}
             for row in self._rows:
                 saved = SavedTensorSlices.FromString(row).data
-                found.setdefault(saved.name, []).append(saved)
-            self._parts, self._rows = found, []
+                parts.setdefault(saved.name, []).append(saved)
+            self._parts, self._rows = parts, []
         shape, dtype = shape_of(entry.shape), numpy_dtype(entry.type)
         limits.require(math.prod(shape) * dtype.itemsize, self.prefix, f"tensor {name!r}")
         out = np.zeros(shape, dtype)

@@ -361,8 +361,8 @@ def _unpacked(kind: str, raw: Any) -> list[Any]:
             value, at = read_varint(raw, at)
             values.append(_integer(kind, value))
         return values
-    found = read_varints(raw)
+    numbers = read_varints(raw)
     if kind == "bool":
-        return (found != 0).tolist()
+        return (numbers != 0).tolist()
     bits, signed = INTEGERS.get(kind, (32, True))
-    return found.astype(f"{'i' if signed else 'u'}{bits // 8}").tolist()
+    return numbers.astype(f"{'i' if signed else 'u'}{bits // 8}").tolist()

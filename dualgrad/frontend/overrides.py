@@ -114,8 +114,8 @@ def apply_overridden(
         outputs = list(result) if isinstance(result, (list, tuple)) else [result]
 
         def pull(*gradients: Any) -> list[Any]:
-            found = _gradient_of(name)(described(outputs) if described else outputs[0].op, *gradients)
-            return list(found) if isinstance(found, (list, tuple)) else [found]
+            cotangents = _gradient_of(name)(described(outputs) if described else outputs[0].op, *gradients)
+            return list(cotangents) if isinstance(cotangents, (list, tuple)) else [cotangents]
 
         return result, pull
 

@@ -81,17 +81,17 @@ def _of_op(op: Op) -> Arguments:
 
 def _of_signature(function: Callable[..., Any]) -> Arguments | None:
     try:
-        found = inspect.signature(function).parameters.values()
+        parameters = inspect.signature(function).parameters.values()
     except (TypeError, ValueError):
         return None
     by_position = (inspect.Parameter.POSITIONAL_ONLY, inspect.Parameter.POSITIONAL_OR_KEYWORD)
     by_name = (inspect.Parameter.KEYWORD_ONLY, inspect.Parameter.POSITIONAL_OR_KEYWORD)
     return Arguments(
-        tuple(p.name for p in found if p.kind in by_position),
-        tuple(p.name for p in found if p.kind in by_name),
-        frozenset(p.name for p in found if p.default is p.empty and p.kind in (*by_position, *by_name)),
-        any(p.kind is p.VAR_POSITIONAL for p in found),
-        any(p.kind is p.VAR_KEYWORD for p in found),
+        tuple(p.name for p in parameters if p.kind in by_position),
+        tuple(p.name for p in parameters if p.kind in by_name),
+        frozenset(p.name for p in parameters if p.default is p.empty and p.kind in (*by_position, *by_name)),
+        any(p.kind is p.VAR_POSITIONAL for p in parameters),
+        any(p.kind is p.VAR_KEYWORD for p in parameters),
     )
 
 

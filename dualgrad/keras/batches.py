@@ -32,12 +32,12 @@ def unpack_x_y_sample_weight(data: Any) -> tuple[Any, Any, Any]:
     ValueError
         If it is a tuple of more than three.
     """
-    given = tuple(data) if isinstance(data, (tuple, list)) else (data,)
-    if not 1 <= len(given) <= 3:
+    parts = tuple(data) if isinstance(data, (tuple, list)) else (data,)
+    if not 1 <= len(parts) <= 3:
         raise ValueError(
-            f"Data is expected to be `x`, `(x,)`, `(x, y)` or `(x, y, sample_weight)`, got {len(given)} parts"
+            f"Data is expected to be `x`, `(x,)`, `(x, y)` or `(x, y, sample_weight)`, got {len(parts)} parts"
         )
-    return (*given, *[None] * (3 - len(given)))
+    return (*parts, *[None] * (3 - len(parts)))
 
 
 def weighted(data: Iterable[Any], class_weight: Mapping[int, float] | None) -> Iterator[Any]:

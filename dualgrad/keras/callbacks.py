@@ -150,13 +150,13 @@ class _Monitor(Callback):
         self.best = -math.inf if grows else math.inf
 
     def _value(self, logs: Logs | None) -> float | None:
-        found = (logs or {}).get(self.monitor)
-        if found is None:
+        value = (logs or {}).get(self.monitor)
+        if value is None:
             warnings.warn(
                 f"{type(self).__name__}: there is no metric `{self.monitor}`; available are {', '.join(logs or {})}",
                 stacklevel=2,
             )
-        return found
+        return value
 
     def _is_better(self, value: float, than: float) -> bool:
         delta = self.min_delta if self.monitor_op is operator.gt else -self.min_delta
@@ -459,14 +459,14 @@ class CSVLogger(Callback):
 
     def on_epoch_end(self, epoch: int, logs: Logs | None = None) -> None:
         """One more line."""
-        found = logs or {}
+        numbers = logs or {}
         with open(self.filename, "a", newline="", encoding="utf-8") as file:
             writer = csv.writer(file, delimiter=self.separator)
             if self._keys is None:
-                self._keys = sorted(found)
+                self._keys = sorted(numbers)
                 if not file.tell():
                     writer.writerow(["epoch", *self._keys])
-            writer.writerow([epoch, *[found.get(key, "NA") for key in self._keys]])
+            writer.writerow([epoch, *[numbers.get(key, "NA") for key in self._keys]])
 
 
 __all__ = [

@@ -77,7 +77,7 @@ class CompiledLosses:
 
     def terms(self, outputs: Sequence[tuple[str | None, Any]], y: Any, sample_weight: Any) -> list[Operand]:
         """The losses of a batch, by weights of samples and outputs."""
-        found, factors, labels, weights = (
+        losses, factors, labels, weights = (
             for_each(given, outputs, what)
             for given, what in (
                 (self.loss, "compile: `loss`"),
@@ -87,8 +87,8 @@ class CompiledLosses:
             )
         )
         terms = []
-        several = sum(loss is not None for loss in found) > 1
-        for (name, output), loss, factor, label, weight in zip(outputs, found, factors, labels, weights, strict=True):
+        several = sum(loss is not None for loss in losses) > 1
+        for (name, output), loss, factor, label, weight in zip(outputs, losses, factors, labels, weights, strict=True):
             if loss is None:
                 continue
             if label is None:

@@ -91,8 +91,8 @@ def arguments_of(instance: Any, chain: Sequence[Callable[..., Any]], without: Co
     without : collection of str
         Names that are left out.
     """
-    given: Arguments = instance._arguments
-    found: dict[str, Any] = {}
+    call: Arguments = instance._arguments
+    arguments: dict[str, Any] = {}
     names: list[str] = []
     for function in chain:
         parameters = list(inspect.signature(function).parameters.values())[1:]
@@ -102,12 +102,12 @@ def arguments_of(instance: Any, chain: Sequence[Callable[..., Any]], without: Co
             if parameter.kind is not parameter.KEYWORD_ONLY:
                 names.append(parameter.name)
             if parameter.default is not parameter.empty:
-                found.setdefault(parameter.name, parameter.default)
+                arguments.setdefault(parameter.name, parameter.default)
         if not any(parameter.kind is parameter.VAR_KEYWORD for parameter in parameters):
             break
-    found.update(zip(names, given.args, strict=False))
-    found.update(given.kwargs)
-    return {name: _settled(instance, name, value) for name, value in found.items() if name not in without}
+    arguments.update(zip(names, call.args, strict=False))
+    arguments.update(call.kwargs)
+    return {name: _settled(instance, name, value) for name, value in arguments.items() if name not in without}
 
 
 def _settled(instance: Any, name: str, value: Any) -> Any:
@@ -133,13 +133,13 @@ def serialized(value: Any) -> Any:
         return value.item()
     if hasattr(value, "get_config") and not isinstance(value, type):
         kind = type(value)
-        found = {
+        config = {
             "module": kind.__module__,
             "class_name": kind.__name__,
             "config": value.get_config(),
             "registered_name": next((name for name, x in REGISTERED.items() if x is kind), None),
         }
-        return Described(kind, found)
+        return Described(kind, config)
     if isinstance(value, FunctionType):
         known = next((name for name, x in REGISTERED.items() if x is value), None)
         if known is not None:

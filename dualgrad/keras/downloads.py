@@ -73,21 +73,21 @@ def get_file(
     if origin is None:
         raise ValueError('Please specify the "origin" argument (URL of the file to download).')
     folder = Path(cache_dir if cache_dir is not None else keras_home()).expanduser() / cache_subdir
-    given = os.fspath(fname) if fname else ""
-    if os.sep in given:
+    chosen = os.fspath(fname) if fname else ""
+    if os.sep in chosen:
         raise ValueError(
-            f"get_file: argument `fname` must be a name, got {given!r}; say with `cache_dir` and `cache_subdir` where "
+            f"get_file: argument `fname` must be a name, got {chosen!r}; say with `cache_dir` and `cache_subdir` where "
             f"the file is to be"
         )
-    name = given or os.path.basename(urlsplit(origin).path)
+    name = chosen or os.path.basename(urlsplit(origin).path)
     if not name:
         raise ValueError(f"get_file: {origin!r} does not end in a name; give argument `fname`")
     unpacked = None
     target = folder / name
     if untar or extract:
-        short = name.partition(".")[0] if given else name
-        unpacked = folder / (f"{short}_extracted" if given and "." in name else short)
-        target = folder / name if given and "." in name else folder / f"{name}_archive"
+        short = name.partition(".")[0] if chosen else name
+        unpacked = folder / (f"{short}_extracted" if chosen and "." in name else short)
+        target = folder / name if chosen and "." in name else folder / f"{name}_archive"
         if unpacked.is_dir() and not target.exists() and not force_download:
             return str(unpacked)
     wanted = file_hash or md5_hash

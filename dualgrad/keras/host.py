@@ -156,30 +156,30 @@ class Host:
 
     def bound(self, shared: type) -> type:
         """The front end's subclass of a shared class."""
-        found = self._classes.get(shared)
-        if found is None:
+        made = self._classes.get(shared)
+        if made is None:
             bases = [self.bound(b) if issubclass(b, Bound) and b is not Bound else b for b in shared.__bases__]
             body = {"host": self, "__doc__": shared.__doc__, "__module__": self._module_of(shared)}
             above = [b for b in bases if b is not object and b not in shared.__mro__]
-            found = self._classes[shared] = type(shared)(shared.__name__, (shared, *above), body)
-            ours(found)
-        return found
+            made = self._classes[shared] = type(shared)(shared.__name__, (shared, *above), body)
+            ours(made)
+        return made
 
     def public(self, function: Callable[..., Any]) -> Callable[..., Any]:
         """The front end's form of a shared function."""
-        found = self._functions.get(function)
-        if found is None:
+        form = self._functions.get(function)
+        if form is None:
             first = next(iter(inspect.signature(function).parameters), "")
             if first == "host":
-                found = functools.update_wrapper(functools.partial(function, self), function)
+                form = functools.update_wrapper(functools.partial(function, self), function)
             elif hasattr(function, "__operands__"):
-                found = self.lifted(function, function.__name__)
+                form = self.lifted(function, function.__name__)
             else:
-                found = function
-            if found is not function:
-                found.__module__ = self._module_of(function)
-            self._functions[function] = found
-        return found
+                form = function
+            if form is not function:
+                form.__module__ = self._module_of(function)
+            self._functions[function] = form
+        return form
 
     def _module_of(self, shared: Any) -> str:
         """``tape_api.keras.layers`` for a class of ``dualgrad.keras.layers.core``."""
@@ -216,9 +216,9 @@ class Bound:
 
 def public_names(module: ModuleType) -> list[str]:
     """The names that a shared module offers: its ``__all__``, or what it defines itself."""
-    given = getattr(module, "__all__", None)
-    if given is not None:
-        return list(given)
+    listed = getattr(module, "__all__", None)
+    if listed is not None:
+        return list(listed)
     return [
         name
         for name, value in vars(module).items()

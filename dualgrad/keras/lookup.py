@@ -27,14 +27,14 @@ def by_name(host: Any, known: Mapping[str, Any], identifier: Any, what: str) -> 
             is_ours = is_known and inspect.isclass(kind) and not isinstance(identifier, Described)
             return deserialized(Described(kind, identifier) if is_ours else identifier)
         identifier = identifier["config"]
-    found = identifier
+    made = identifier
     if isinstance(identifier, str):
-        found = host.form_of(known.get(identifier, REGISTERED.get(identifier)))
-        if found is None:
+        made = host.form_of(known.get(identifier, REGISTERED.get(identifier)))
+        if made is None:
             names = ", ".join(sorted({n for n in known if n.islower()}))
             raise ValueError(f"Could not interpret {what} identifier: {identifier!r}; known are {names}")
-    if inspect.isclass(found):
-        return found()
-    if not callable(found):
+    if inspect.isclass(made):
+        return made()
+    if not callable(made):
         raise ValueError(f"Could not interpret {what} identifier: {identifier!r}")
-    return found
+    return made

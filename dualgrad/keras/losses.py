@@ -24,8 +24,8 @@ def _smoothed(y_true: Any, label_smoothing: float, classes: Any) -> Operand:
 
 def _logits(given: Any, pred: Any) -> Operand | None:
     """The logits behind predictions that an activation of Keras made: saturated probabilities lose nothing then."""
-    found = logits_of(given)
-    return found if found is not None and shape_of(found) == shape_of(pred) else None
+    logits = logits_of(given)
+    return logits if logits is not None and shape_of(logits) == shape_of(pred) else None
 
 
 # ---- functions -------------------------------------------------------------------------------------------------------

@@ -44,8 +44,8 @@ def masks_of(structure: Any) -> Structure[Any]:
         return mask_of(structure)
     if not nest.is_nested(structure):
         return None
-    found = nest.map_structure(mask_of, structure)
-    return None if all(mask is None for mask in nest.flatten(found)) else found
+    masks = nest.map_structure(mask_of, structure)
+    return None if all(mask is None for mask in nest.flatten(masks)) else masks
 
 
 def fill_masks(accepts: Mapping[str, Any], given: Mapping[str, Any], kwargs: dict[str, Any]) -> None:
@@ -107,10 +107,10 @@ def masked_weights(sample_weight: Any, mask: Any, dtype: Any, is_mean: bool) -> 
         weights = weights * tf.divide_no_nan(total, tf.reduce_sum(weights))
     if sample_weight is None:
         return weights
-    given = tf.cast(sample_weight, dtype)
-    shapes = [len(x.shape) for x in (given, weights)]
+    own = tf.cast(sample_weight, dtype)
+    shapes = [len(x.shape) for x in (own, weights)]
     for _ in range(shapes[1] - shapes[0]):
-        given = tf.expand_dims(given, -1)
+        own = tf.expand_dims(own, -1)
     for _ in range(shapes[0] - shapes[1]):
         weights = tf.expand_dims(weights, -1)
-    return given * weights
+    return own * weights

@@ -47,8 +47,8 @@ class Model(Trainer, Layer):
 
     def __init__(self, *args: Any, **kwargs: Any) -> None:
         """Of a subclass too: inputs and outputs make a `Functional` of it, with the methods of the subclass."""
-        given = (*args[:2], *[kwargs[key] for key in ("inputs", "outputs") if key in kwargs])
-        if len(given) > 1 and all(isinstance(x, self.host.symbols.kind) for x in nest.flatten(given)):
+        ends = (*args[:2], *[kwargs[key] for key in ("inputs", "outputs") if key in kwargs])
+        if len(ends) > 1 and all(isinstance(x, self.host.symbols.kind) for x in nest.flatten(ends)):
             if not isinstance(self, Functional):
                 self.__class__ = _functional_form(type(self), self.host.bound(Functional))  # type: ignore[arg-type]
             Functional.__init__(self, *args, **kwargs)  # type: ignore[arg-type]
@@ -275,13 +275,13 @@ class Functional(Model):
 
     def call(self, inputs: Any, training: bool | None = None, mask: Any = None) -> Any:
         """The outputs for the given inputs."""
-        given = self._given(inputs)
-        if len(given) != len(self.inputs):
-            raise ValueError(f"model {self.name!r} takes {len(self.inputs)} inputs, got {len(given)}")
-        for x, symbol in zip(given, self.inputs, strict=True):
+        tensors = self._given(inputs)
+        if len(tensors) != len(self.inputs):
+            raise ValueError(f"model {self.name!r} takes {len(self.inputs)} inputs, got {len(tensors)}")
+        for x, symbol in zip(tensors, self.inputs, strict=True):
             if not x.shape.is_compatible_with(symbol.shape):
                 raise ValueError(f"model {self.name!r}: an input must have shape {symbol.shape}, got {x.shape}")
-        values = dict(zip(map(id, self.inputs), given, strict=True))
+        values = dict(zip(map(id, self.inputs), tensors, strict=True))
         evaluate(self.host.symbols, self._order, values)
         super().add_loss([values[id(x)] for x in self._symbolic_losses])
         return nest.pack_sequence_as(self._structure[1], [values[id(x)] for x in self.outputs])
@@ -315,12 +315,12 @@ class Functional(Model):
 
     def _input_layer(self, x: Any) -> Layer:
         """The layer that stands for an input."""
-        found: Layer | None = getattr(x, "_input_layer", None)
-        if found is None:
+        layer: Layer | None = getattr(x, "_input_layer", None)
+        if layer is None:
             name = str(x.name).partition(":")[0]
-            found = self.host.bound(InputLayer)(batch_shape=x.shape, dtype=x.dtype, name=name)
-            x._input_layer = found
-        return found
+            layer = self.host.bound(InputLayer)(batch_shape=x.shape, dtype=x.dtype, name=name)
+            x._input_layer = layer
+        return layer
 
     @property
     def input_names(self) -> list[str]:

@@ -323,9 +323,9 @@ class Trainer(Bound):
         told.tell("on_test_begin")
         x, y, weight = unpack_x_y_sample_weight(data if isinstance(data, tuple) else (data,))
         rows = itertools.islice(batches(x, y, batch_size, None, weight), steps)
-        found = self._run("test_step", rows, told, "test")
-        told.tell("on_test_end", found)
-        return {f"val_{name}": value for name, value in found.items()}
+        logs = self._run("test_step", rows, told, "test")
+        told.tell("on_test_end", logs)
+        return {f"val_{name}": value for name, value in logs.items()}
 
     def evaluate(
         self,

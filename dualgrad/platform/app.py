@@ -25,12 +25,12 @@ def run(main: Callable[[list[str]], Any] | None = None, argv: Sequence[str] | No
     SystemExit
         Always: with what `main` returns, or 1 if a flag is wrong.
     """
-    given = list(sys.argv if argv is None else argv)
-    if any(item in ("--help", "-h", "--helpfull", "--helpshort") for item in given[1:]):
-        sys.stdout.write(f"flags of {given[0]}:\n{FLAGS.get_help()}\n")
+    line = list(sys.argv if argv is None else argv)
+    if any(item in ("--help", "-h", "--helpfull", "--helpshort") for item in line[1:]):
+        sys.stdout.write(f"flags of {line[0]}:\n{FLAGS.get_help()}\n")
         sys.exit(0)
     try:
-        left = FLAGS(given, known_only=True)
+        left = FLAGS(line, known_only=True)
     except flags.Error as error:
         sys.stderr.write(f"FATAL Flags parsing error: {error}\n")
         sys.exit(1)

@@ -101,8 +101,8 @@ class FlagValues:
         self._flags[name].value = value
 
     def __getitem__(self, name: str) -> Flag:
-        found: Flag = self._flags[name]
-        return found
+        flag: Flag = self._flags[name]
+        return flag
 
     def __contains__(self, name: object) -> bool:
         return name in self._flags

@@ -46,8 +46,8 @@ def _grouped(tf: Any, flat: Any) -> tuple[Any, Any, Any]:
 def _axes(sp: SparseTensor, name: str, axis: Any) -> tuple[list[int], list[int]]:
     """The axes named, and the others."""
     rank = sp.rank
-    given = range(rank) if axis is None else axis if isinstance(axis, (list, tuple)) else [axis]
-    named = sorted({normalize_axis(name, int(a), rank) for a in given})
+    axes = range(rank) if axis is None else axis if isinstance(axis, (list, tuple)) else [axis]
+    named = sorted({normalize_axis(name, int(a), rank) for a in axes})
     return named, [a for a in range(rank) if a not in named]
 
 
@@ -419,11 +419,11 @@ def _sparsely(sp: SparseTensor, name: str, axis: Any, keepdims: Any, segment: An
     sizes = tf.where(tf.constant([a in kept for a in range(sp.rank)]), sp.dense_shape, tf.ones_like(sp.dense_shape))
     columns = sp.indices * tf.constant([int(a in kept) for a in range(sp.rank)], tf.int64)
     distinct, at, count = _grouped(tf, _flat(tf, columns, sizes))
-    found = type(sp)(_places(tf, distinct, sizes), segment(sp.values, at, count), sizes)
+    reduced = type(sp)(_places(tf, distinct, sizes), segment(sp.values, at, count), sizes)
     if keepdims:
-        return found
+        return reduced
     shape = tf.gather(sizes, kept) if kept else tf.zeros([0], tf.int64)
-    return type(sp)(tf.gather(found.indices, tf.constant(kept, tf.int32), axis=1), found.values, shape)
+    return type(sp)(tf.gather(reduced.indices, tf.constant(kept, tf.int32), axis=1), reduced.values, shape)
 
 
 def reduce_sum(

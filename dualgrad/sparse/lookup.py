@@ -45,14 +45,14 @@ def embedding_lookup_sparse(
     ids = functions.sparse(label, sp_ids)
     rows = ids.indices[:, 0]
     distinct, at = tf.unique(ids.values)[:2]
-    found = tf.gather(tf.nn.embedding_lookup(params, distinct, max_norm=max_norm, **strategy), at)
+    vectors = tf.gather(tf.nn.embedding_lookup(params, distinct, max_norm=max_norm, **strategy), at)
     if sp_weights is None:
-        weights = tf.ones_like(tf.cast(ids.values, found.dtype))
+        weights = tf.ones_like(tf.cast(ids.values, vectors.dtype))
     else:
-        weights = tf.cast(functions.sparse(label, sp_weights).values, found.dtype)
-    shape = tf.concat([tf.shape(weights), tf.ones_like(tf.shape(found)[1:])], 0)
+        weights = tf.cast(functions.sparse(label, sp_weights).values, vectors.dtype)
+    shape = tf.concat([tf.shape(weights), tf.ones_like(tf.shape(vectors)[1:])], 0)
     weights = tf.reshape(weights, shape)
-    total = tf.math.segment_sum(found if sp_weights is None else found * weights, rows)
+    total = tf.math.segment_sum(vectors if sp_weights is None else vectors * weights, rows)
     if how == "sum":
         return total
     power = weights if how == "mean" else weights * weights
@@ -88,12 +88,12 @@ def safe_embedding_lookup_sparse(
             keep = tf.logical_and(keep, tf.greater(weights.values, tf.zeros_like(weights.values)))
         weights = functions.fill_empty_rows(functions.retain(weights, keep), 1.0)[0]
     ids, empty = functions.fill_empty_rows(functions.retain(ids, keep), default_id or 0)
-    found = embedding_lookup_sparse(tf, embedding_weights, ids, weights, how, max_norm, strategy)
+    total = embedding_lookup_sparse(tf, embedding_weights, ids, weights, how, max_norm, strategy)
     if default_id is None:
-        wide = tf.reshape(empty, tf.concat([tf.shape(empty), tf.ones_like(tf.shape(found)[1:])], 0))
-        there = tf.cast(tf.logical_not(wide), found.dtype)
-        found = tf.where(tf.equal(there * tf.ones_like(found), 0), tf.zeros_like(found), found)
-    return tf.reshape(found, tf.concat([tf.cast(lead, tf.int32), tf.shape(found)[1:]], 0))
+        wide = tf.reshape(empty, tf.concat([tf.shape(empty), tf.ones_like(tf.shape(total)[1:])], 0))
+        there = tf.cast(tf.logical_not(wide), total.dtype)
+        total = tf.where(tf.equal(there * tf.ones_like(total), 0), tf.zeros_like(total), total)
+    return tf.reshape(total, tf.concat([tf.cast(lead, tf.int32), tf.shape(total)[1:]], 0))
 
 
 def segments(tf: Any, how: str, data: Any, indices: Any, segment_ids: Any, num_segments: Any) -> Operand:

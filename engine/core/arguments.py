@@ -41,10 +41,10 @@ def as_ints(name: str, argument: str, values: Any, least: int | None = None) -> 
     """Several integers, or one: `as_int` of each, as a tuple."""
     if isinstance(values, np.ndarray):
         values = values.tolist()
-    given = values if isinstance(values, (tuple, list, range)) else (values,)
-    if least is None and {int}.issuperset(map(type, given)):
-        return tuple(given)
-    return tuple([as_int(name, argument, v, least) for v in given])
+    items = values if isinstance(values, (tuple, list, range)) else (values,)
+    if least is None and {int}.issuperset(map(type, items)):
+        return tuple(items)
+    return tuple([as_int(name, argument, v, least) for v in items])
 
 
 def normalize_axis(name: str, axis: Any, rank: int, argument: str = "axis") -> int:

@@ -217,12 +217,12 @@ def assigned(variable: Any, value: Any, new: Any) -> None:
         active.function.write(variable, new)
     if _expected.depth:
         return
-    given = [x for x in flatten(value) if isinstance(x, Value)]
+    parts = [x for x in flatten(value) if isinstance(x, Value)]
     user: FrameType | None = None
     for tape in active.tapes:
         watched = address(variable) in tape.tracked or (tape.watch_accessed_variables and variable.trainable)
         reported = watched or tape.strict
-        source = next((x for x in given if is_tracked(x, tape)), None) if reported or tape.explains else None
+        source = next((x for x in parts if is_tracked(x, tape)), None) if reported or tape.explains else None
         followed = reported and source is not None
         if source is not None:
             user = user or user_frame(sys._getframe(2))
@@ -332,12 +332,12 @@ def _called(frame: FrameType) -> tuple[str, str] | None:
         return "", "an assignment to elements of an array"
     first, *attributes = names
     spaces = frame.f_locals, frame.f_globals, vars(builtins)
-    found = next((space[first] for space in spaces if first in space), None)
+    function = next((space[first] for space in spaces if first in space), None)
     for name in attributes:
         # of modules only: other attributes may do something when they are asked for
-        found = getattr(found, name, None) if isinstance(found, types.ModuleType) else None
-    called = getattr(found, "__name__", None)
-    return (getattr(found, "__module__", None) or "", called) if isinstance(called, str) else ("", ".".join(names))
+        function = getattr(function, name, None) if isinstance(function, types.ModuleType) else None
+    called = getattr(function, "__name__", None)
+    return (getattr(function, "__module__", None) or "", called) if isinstance(called, str) else ("", ".".join(names))
 
 
 _ASSIGNMENT = ("[]=",)

@@ -139,8 +139,8 @@ def as_dtype(type_value: Any) -> DType:
     """
     if isinstance(type_value, DType):
         return type_value
-    if isinstance(type_value, (np.dtype, type)) and (found := _KNOWN.get(type_value)) is not None:
-        return found
+    if isinstance(type_value, (np.dtype, type)) and (known := _KNOWN.get(type_value)) is not None:
+        return known
     if type_value is None:
         raise DTypeError("a dtype is needed, got None")  # NumPy would take it for float64
     if isinstance(type_value, str) and type_value in _BY_NAME:

@@ -295,9 +295,9 @@ def accept(op: Op, arrays: Sequence[Any], params: dict[str, Any]) -> None:
 
 def _accepted_key(op: Op, arrays: Sequence[Any], params: dict[str, Any]) -> Hashable:
     if not op.strict:
-        given = [(name, distinct(value)) for name, value in params.items()] if params else ()
+        static = [(name, distinct(value)) for name, value in params.items()] if params else ()
         # an operand without a dtype is a shape, given as a tuple of ints
-        return (*[(a.dtype, a.shape) if hasattr(a, "dtype") else distinct(a) for a in arrays], *given)
+        return (*[(a.dtype, a.shape) if hasattr(a, "dtype") else distinct(a) for a in arrays], *static)
     dtypes = tuple([getattr(a, "dtype", None) for a in arrays])
     return dtypes[0] if len(dtypes) == 1 else dtypes
 

@@ -274,8 +274,8 @@ def _pushed(op: Op, rules: Sequence[Any], tangents: Sequence[Any], out: Any, *in
     """The tangent of an op that is linear in all its operands together."""
     if all(t is not None for t in tangents):
         return [op(*tangents)]
-    (found,) = [rule(t, out, *inputs) for t, rule in zip(tangents, rules, strict=True) if t is not None]
-    return [found]
+    (tangent,) = [rule(t, out, *inputs) for t, rule in zip(tangents, rules, strict=True) if t is not None]
+    return [tangent]
 
 
 def linear(

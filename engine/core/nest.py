@@ -147,12 +147,13 @@ def branches(name: str, branch_fns: Any) -> list[Callable[[], Any]]:
     ValueError
         If there are none, or the indices are not 0, 1, 2, ...
     """
-    given = branch_fns.items() if isinstance(branch_fns, Mapping) else enumerate(branch_fns)
-    found: dict[int, Any] = dict(item if isinstance(item, tuple) else (i, item) for i, item in given)
-    if not found or sorted(found) != list(range(len(found))):
+    items = branch_fns.items() if isinstance(branch_fns, Mapping) else enumerate(branch_fns)
+    functions: dict[int, Any] = dict(item if isinstance(item, tuple) else (i, item) for i, item in items)
+    if not functions or sorted(functions) != list(range(len(functions))):
         raise ValueError(
-            f"{name}: branch indices (keys) must form contiguous range of [0 to {len(found)}) but found {set(found)}"
+            f"{name}: branch indices (keys) must form contiguous range of [0 to {len(functions)}) but found "
+            f"{set(functions)}"
         )
-    for function in found.values():
+    for function in functions.values():
         require_callable(name, "branch_fns", function)
-    return [found[i] for i in range(len(found))]
+    return [functions[i] for i in range(len(functions))]

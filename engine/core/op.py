@@ -263,9 +263,9 @@ class Op:
 
 def _find(module: str, name: str) -> Op:
     __import__(module)
-    found = getattr(sys.modules[module], name)
-    assert isinstance(found, Op)
-    return found
+    op = getattr(sys.modules[module], name)
+    assert isinstance(op, Op)
+    return op
 
 
 _EXACT = frozenset({int, str, type(None), type(...), DType})

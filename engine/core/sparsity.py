@@ -114,10 +114,10 @@ class Site:
         UnknownContentsError
             If that is not known.
         """
-        found = self._contents(self.node.inputs[i])
-        if found is None:
+        value = self._contents(self.node.inputs[i])
+        if value is None:
             raise UnknownContentsError
-        return found
+        return value
 
     def other(self, i: int) -> np.ndarray:
         """An operand beside numbers that are moved: its contents, or zeros if it is no index and only has a shape."""
@@ -362,11 +362,11 @@ def rowwise(*cores: int, results: Sequence[int], pairs: Sequence[Pairs] = ()) ->
 
     def rule(site: Site, i: int) -> list[Links]:
         shape, core = site.shapes[i], cores[i]
-        found: list[Links] = []
+        links: list[Links] = []
         for out, rest in zip(site.results, results, strict=True):
             common = min(len(shape) - core, len(out) - rest)
             leading = [(-rest - t, -core - t) for t in range(common, 0, -1)]
-            found.append([paired(shape, out, [*leading, *(pairs[i] if pairs else ())])])
-        return found
+            links.append([paired(shape, out, [*leading, *(pairs[i] if pairs else ())])])
+        return links
 
     return rule

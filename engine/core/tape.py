@@ -77,10 +77,10 @@ class Recording(Sequence[Node]):
 
     def known(self, find: Callable[[Recording], R]) -> R:
         """``find(self)``, or what that gave before if nothing has been recorded since. There is one thing to find."""
-        length, found = self._known
-        if length != len(self.log) or found is None:
-            length, found = self._known = len(self.log), find(self)
-        return found
+        length, result = self._known
+        if length != len(self.log) or result is None:
+            length, result = self._known = len(self.log), find(self)
+        return result
 
     def renamed(self, since: int, others: dict[int, Any]) -> None:
         """Put others in place of some operands, by identity, in what was recorded since the log had that length."""
@@ -203,12 +203,12 @@ class Tape:
 
     def everything(self) -> list[Node]:
         """All that was computed from tracked values, in the order of execution: the nodes and those beside them."""
-        found, nodes, first = [], list(self.nodes), 0
+        every, nodes, first = [], list(self.nodes), 0
         # one node with several results stands under each
         for length, node in dict.fromkeys(self.beside.values()):
-            found += [*nodes[first : length // 4], node]
+            every += [*nodes[first : length // 4], node]
             first = length // 4
-        return [*found, *nodes[first:]]
+        return [*every, *nodes[first:]]
 
     def clear(self) -> None:
         """Forget everything recorded and watched."""

@@ -52,14 +52,14 @@ def note_missing(variable: Any, of: Any, reason: Callable[[], str]) -> None:
 
 def is_noted(variable: Any, of: Any) -> bool:
     """Whether the same has been noted before."""
-    found = _reasons.get(address(variable))
-    return found is not None and found[0]() is variable and found[1] == of
+    noted = _reasons.get(address(variable))
+    return noted is not None and noted[0]() is variable and noted[1] == of
 
 
 def why_missing(variable: Any) -> str | None:
     """Why the last gradient of a variable that was None was so; None if there was none."""
-    found = _reasons.get(address(variable))
-    return found[2]() if found is not None and found[0]() is variable else None
+    noted = _reasons.get(address(variable))
+    return noted[2]() if noted is not None and noted[0]() is variable else None
 
 
 def reasons(variables: Any) -> str:

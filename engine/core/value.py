@@ -235,21 +235,21 @@ def as_array(value: Any, dtype: Any = None, name: str = "value") -> Array:
 def _of_objects(array: Any) -> np.ndarray:
     """An array of Python numbers as one of numbers; whatever else it holds, as it is."""
     try:
-        found = np.asarray(array.tolist())
+        converted = np.asarray(array.tolist())
     except ValueError:
         return array
-    return found if found.shape == array.shape and found.dtype.kind in _RANK_OF_KIND else array
+    return converted if converted.shape == array.shape and converted.dtype.kind in _RANK_OF_KIND else array
 
 
 def _strings(value: Any, name: str) -> np.ndarray:
     """Strings as an array of bytes; those of Python are encoded in UTF-8."""
-    given = value.astype(object) if isinstance(value, np.ndarray) else np.array(value, object)
-    flat = [x.encode() if isinstance(x, str) else x for x in given.ravel().tolist()]
+    texts = value.astype(object) if isinstance(value, np.ndarray) else np.array(value, object)
+    flat = [x.encode() if isinstance(x, str) else x for x in texts.ravel().tolist()]
     if not all(type(x) is bytes for x in flat):
-        raise _conversion_error(name, given, None)
+        raise _conversion_error(name, texts, None)
     array = np.empty(len(flat), object)
     array[:] = flat
-    return array.reshape(given.shape)
+    return array.reshape(texts.shape)
 
 
 class NotCopied:
@@ -344,8 +344,8 @@ def _converted(array: Any, wanted: DType, name: str) -> Array:
     if have.kind not in _RANK_OF_KIND or wanted is string:
         raise _conversion_error(name, array, wanted)
     if have != wanted.numpy:
-        given, target = _RANK_OF_KIND[have.kind], _RANK_OF_KIND[wanted.numpy.kind]
-        if given > target:
+        own, target = _RANK_OF_KIND[have.kind], _RANK_OF_KIND[wanted.numpy.kind]
+        if own > target:
             raise _conversion_error(name, array, wanted)
         if target == 1 and not fits(array, wanted.numpy):
             raise _conversion_error(name, array, wanted)

@@ -115,5 +115,5 @@ def count_reduced(shape: tuple[int, ...], axis: Axes) -> int:
 
 def left_over(dims: Sequence[Any], wanted: Sequence[int | None]) -> int:
     """The size of an open wanted dimension; where 0 stays, as with empty batches, what an entry has left."""
-    given = dims if 0 not in wanted else [d for d in dims if d]
-    return math.prod(given) // math.prod([d for d in wanted if d and d > 0])
+    sizes = dims if 0 not in wanted else [d for d in dims if d]
+    return math.prod(sizes) // math.prod([d for d in wanted if d and d > 0])

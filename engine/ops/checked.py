@@ -101,17 +101,17 @@ def non_finite(array: Any) -> str | None:
     if array.dtype.kind not in "fc" or np.isfinite(array).all():
         return None
     tests = [("Inf", np.isinf(array)), ("NaN", np.isnan(array))]
-    found = [(word, bad) for word, bad in tests if bad.any()]
-    word, bad = found[-1]
+    faults = [(word, bad) for word, bad in tests if bad.any()]
+    word, bad = faults[-1]
     first = tuple(map(int, np.argwhere(bad)[0]))
     where = f", the first {word} at {first}" if first else ""
-    return f"{' and '.join(word for word, _ in found)} values{where}"
+    return f"{' and '.join(word for word, _ in faults)} values{where}"
 
 
 def _finite_kernel(x: Any, *, message: str) -> Operand:
-    found = non_finite(x)
-    if found is not None:
-        raise InvalidArgumentError(f"{message} : Tensor had {found}")
+    fault = non_finite(x)
+    if fault is not None:
+        raise InvalidArgumentError(f"{message} : Tensor had {fault}")
     return x
 
 

@@ -151,8 +151,8 @@ def conv_kernel(x: Any, w: Any, *, windows: Windows, stack: int) -> np.ndarray:
     for block in blocks(images.shape[stack], images.shape[stack + 1 : -1], size, windows, along, each):
         some, target = images[(*every, block.images, block.reads)], out[(*every, block.images, block.windows)]
         points = target if stack else target.reshape(math.prod(target.shape[:-1]), outputs)
-        given = (some, matrix, points, size, windows, block.along, False)
-        if not stack and (multiplied_straight(*given) or multiplied_laid_out(*given)):
+        arguments = (some, matrix, points, size, windows, block.along, False)
+        if not stack and (multiplied_straight(*arguments) or multiplied_laid_out(*arguments)):
             continue
         rows = windows_as_rows(some, size, windows, block.along)
         if stack:
@@ -276,8 +276,8 @@ def conv_filters_kernel(x: Any, sizes: Any, ct: Any, *, windows: Windows, stack:
     for block in blocks(images.shape[stack], images.shape[stack + 1 : -1], size, windows, along, each):
         some, points = images[(*every, block.images, block.reads)], results[(*every, block.images, block.windows)]
         points = points.reshape(*ct.shape[:stack], math.prod(points.shape[stack:-1]), outputs)
-        given = (some, out, points, size, windows, block.along, True)
-        if not stack and (multiplied_straight(*given) or multiplied_laid_out(*given)):
+        arguments = (some, out, points, size, windows, block.along, True)
+        if not stack and (multiplied_straight(*arguments) or multiplied_laid_out(*arguments)):
             continue
         rows = windows_as_rows(some, size, windows, block.along)
         out += np.matmul(rows.swapaxes(-1, -2), points) if stack else product_of_columns(rows, points)

@@ -135,8 +135,8 @@ def _eigh_vjp(ct: Any, out: Any, x: Any) -> Operand:
     """Section 3.1 of [1]. Only the lower triangle of x is looked at, so only it has a gradient."""
     values, vectors = out
     inner = inverse_gaps(values) * matmul(vectors, ct[1], adjoint_a=True)
-    found = spectral(ct[0], x, values, vectors) + _from_basis(vectors, inner)
-    return triangle(_hermitian(found), lower=True, diagonal=0.5)
+    total = spectral(ct[0], x, values, vectors) + _from_basis(vectors, inner)
+    return triangle(_hermitian(total), lower=True, diagonal=0.5)
 
 
 def _eigh_jvp(t: Any, out: Any, x: Any) -> tuple[Operand, ...]:
@@ -166,8 +166,8 @@ eigh_op = general(
 
 
 def _eigvalsh_vjp(ct: Any, out: Any, x: Any) -> Operand:
-    found = spectral(ct, x, out, eigh_op(x)[1])
-    return triangle(_hermitian(found), lower=True, diagonal=0.5)
+    gradient = spectral(ct, x, out, eigh_op(x)[1])
+    return triangle(_hermitian(gradient), lower=True, diagonal=0.5)
 
 
 eigvalsh_op = general(

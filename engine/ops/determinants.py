@@ -102,14 +102,14 @@ def _change_by_svd(d: Any, x: Any) -> np.ndarray:
 def _without_pairs(s: Any) -> np.ndarray:
     """For each pair of different numbers the product of all others, 0 on the diagonal."""
     n = s.shape[-1]
-    found = np.zeros((*s.shape, n), s.dtype)
+    products = np.zeros((*s.shape, n), s.dtype)
     ones = np.ones((*s.shape[:-1], 1), s.dtype)
     before = np.multiply.accumulate(np.concatenate([ones, s], axis=-1), axis=-1)
     after = np.multiply.accumulate(np.concatenate([ones, s[..., ::-1]], axis=-1), axis=-1)[..., ::-1]
     for i in range(n - 1):
         between = np.multiply.accumulate(np.concatenate([ones, s[..., i + 1 : n - 1]], axis=-1), axis=-1)
-        found[..., i, i + 1 :] = before[..., i : i + 1] * between * after[..., i + 2 :]
-    return found + found.swapaxes(-1, -2)
+        products[..., i, i + 1 :] = before[..., i : i + 1] * between * after[..., i + 2 :]
+    return products + products.swapaxes(-1, -2)
 
 
 def _third(d: Any, e: Any, x: Any) -> Operand:

@@ -169,19 +169,19 @@ def range(start: Any, limit: Any = None, delta: Any = 1, dtype: Any = None) -> O
     """
     if limit is None:
         start, limit = 0, start
-    given = (start, limit, delta)
-    wanted = _range_dtype(given) if dtype is None else as_dtype(dtype)
-    return range_op(*[cast(x, wanted) if isinstance(x, Value) else as_array(x, wanted, "range") for x in given])
+    ends = (start, limit, delta)
+    wanted = _range_dtype(ends) if dtype is None else as_dtype(dtype)
+    return range_op(*[cast(x, wanted) if isinstance(x, Value) else as_array(x, wanted, "range") for x in ends])
 
 
 def _range_dtype(given: Any) -> DType:
-    found = [dtype_of(as_array(x)) if not isinstance(x, Value) else x.dtype for x in given]
-    for dtype in found:
+    dtypes = [dtype_of(as_array(x)) if not isinstance(x, Value) else x.dtype for x in given]
+    for dtype in dtypes:
         if dtype not in _RANGE_DTYPES:
             raise DTypeError(
                 f"range: arguments must be int32, int64, float32 or float64, got {dtype.name}; give `dtype`"
             )
-    return max(found, key=_RANGE_DTYPES.index)
+    return max(dtypes, key=_RANGE_DTYPES.index)
 
 
 @operands("start", "stop")

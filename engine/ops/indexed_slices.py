@@ -147,15 +147,15 @@ class IndexedSlices(Composite):
     def _joined(self, join: Callable[..., Any]) -> IndexedSlices:
         indices, positions = unique(self.indices)
         values = join(self.values, positions, size_of_value(indices, int32))
-        found = IndexedSlices(values, indices, like=self._like)
-        found._is_summed = True
-        return found
+        joined = IndexedSlices(values, indices, like=self._like)
+        joined._is_summed = True
+        return joined
 
     def with_values(self, values: Any, like: Any = None) -> IndexedSlices:
         """Other rows at the same indices, of a tensor of the same shape or of that of another value."""
-        found = IndexedSlices(values, self.indices, like=self._like if like is None else like)
-        found._is_summed = self._is_summed
-        return found
+        slices = IndexedSlices(values, self.indices, like=self._like if like is None else like)
+        slices._is_summed = self._is_summed
+        return slices
 
     def map(self, function: Any) -> IndexedSlices:
         """`function` applied to rows, indices and reference."""

@@ -165,8 +165,8 @@ def _indexed_value(value: Known, items: Sequence[Any]) -> Known:
 
 def _getitem_kernel(x: Any, *dynamic: Any, spec: Spec, lead: int = 0) -> Operand:
     key = _static_key(spec, lead)
-    found = x[numpy_key(x.shape, spec, dynamic, lead) if key is None else key]
-    return boxed(found) if type(found) is bytes else found
+    part = x[numpy_key(x.shape, spec, dynamic, lead) if key is None else key]
+    return boxed(part) if type(part) is bytes else part
 
 
 def _getitem_abstract(x: Aval, *dynamic: Aval, spec: Spec, lead: int = 0) -> Aval:

@@ -280,5 +280,5 @@ def _from_partitions(parts: Sequence[Any], ids: Any, strategy: str) -> Operand:
         inner = where(less(part, extras), mod(flat, each + number(1)), mod(behind, few))
     part = cast(part, int32)
     places = dynamic_partition(range_(size_of_value(flat)), part, len(parts))
-    found = [gather(p, i) for p, i in zip(parts, dynamic_partition(inner, part, len(parts)), strict=True)]
-    return reshape(dynamic_stitch(places, found), concat([shape_of_value(ids), shape_of_value(parts[0])[1:]], 0))
+    rows = [gather(p, i) for p, i in zip(parts, dynamic_partition(inner, part, len(parts)), strict=True)]
+    return reshape(dynamic_stitch(places, rows), concat([shape_of_value(ids), shape_of_value(parts[0])[1:]], 0))

@@ -138,8 +138,8 @@ def _first_dtype(x: Any) -> DType | None:
     for item in x:
         if isinstance(item, Value):
             return item.dtype
-        if isinstance(item, (list, tuple)) and (found := _first_dtype(item)) is not None:
-            return found
+        if isinstance(item, (list, tuple)) and (dtype := _first_dtype(item)) is not None:
+            return dtype
     return None
 
 
@@ -163,12 +163,12 @@ class _Signature:
             self.same, self.alone = function.args, ()
             self.doc = function.doc
             return
-        found = inspect.signature(function).parameters
-        self.parameters = list(found)
-        self.variadic = next((p.name for p in found.values() if p.kind is p.VAR_POSITIONAL), None)
-        self.required = {p.name for p in found.values() if p.default is p.empty and p.kind is not p.VAR_POSITIONAL}
+        parameters = inspect.signature(function).parameters
+        self.parameters = list(parameters)
+        self.variadic = next((p.name for p in parameters.values() if p.kind is p.VAR_POSITIONAL), None)
+        self.required = {p.name for p in parameters.values() if p.default is p.empty and p.kind is not p.VAR_POSITIONAL}
         self.least = max([i + 1 for i, p in enumerate(self.parameters) if p in self.required], default=0)
-        self.optional = {p.name for p in found.values() if p.default is None}
+        self.optional = {p.name for p in parameters.values() if p.default is None}
         self.same, self.alone = getattr(function, "__operands__", ((), ()))
         self.doc = function.__doc__ or ""
 

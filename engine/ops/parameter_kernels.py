@@ -27,14 +27,14 @@ def betainc_by_shape(a: Any, b: Any, x: Any, second: bool) -> np.ndarray:
     a, b, x = np.broadcast_arrays(*[np.asarray(v, np.float64) for v in (a, b, x)])
     small = a + b < _MOST
     inside = (a > 0) & (b > 0) & small & (x > 0) & (x < 1)
-    given = [np.where(inside, v, 0.5).ravel() for v in (a, b, x)]
-    below = given[2] <= (given[0] + 1) / (given[0] + given[1] + 2)
-    p, q = np.where(below, given[0], given[1]), np.where(below, given[1], given[0])
+    points = [np.where(inside, v, 0.5).ravel() for v in (a, b, x)]
+    below = points[2] <= (points[0] + 1) / (points[0] + points[1] + 2)
+    p, q = np.where(below, points[0], points[1]), np.where(below, points[1], points[0])
     # the smaller of x and 1 - x keeps its digits in either form
-    at, rest = np.where(below, given[2], 1 - given[2]), np.where(below, 1 - given[2], given[2])
+    at, rest = np.where(below, points[2], 1 - points[2]), np.where(below, 1 - points[2], points[2])
     logs = (
-        np.where(below, np.log(given[2]), np.log1p(-given[2])),
-        np.where(below, np.log1p(-given[2]), np.log(given[2])),
+        np.where(below, np.log(points[2]), np.log1p(-points[2])),
+        np.where(below, np.log1p(-points[2]), np.log(points[2])),
     )
     value, slopes = _fraction(p, q, at, rest)
     psi = scipy.special.psi
@@ -74,20 +74,20 @@ def zeta_by_order(x: Any, q: Any) -> np.ndarray:
     x, q = np.broadcast_arrays(np.asarray(x, np.float64), np.asarray(q, np.float64))
     inside = (x > 1) & (q > 0) & np.isfinite(x) & np.isfinite(q)
     order, at = np.where(inside, x, 2.0), np.where(inside, q, 1.0)
-    found = np.zeros(x.shape)
+    total = np.zeros(x.shape)
     for n in range(_SHIFT):
-        found -= np.log(at + n) * (at + n) ** -order
+        total -= np.log(at + n) * (at + n) ** -order
     last = at + _SHIFT
     log, power = np.log(last), last**-order
-    found -= power * last * (log / (order - 1) + 1 / (order - 1) ** 2) + power * log / 2
+    total -= power * last * (log / (order - 1) + 1 / (order - 1) ** 2) + power * log / 2
     # rising factorial (x)_(2k-1) / (2k)! * last ** (1 - 2k), and the logarithmic derivative of the former
     factor, slope = order / (2 * last), 1 / order
     for k, bernoulli in enumerate(_BERNOULLI, 1):
-        found += bernoulli * factor * power * (slope - log)
+        total += bernoulli * factor * power * (slope - log)
         first, second = order + 2 * k - 1, order + 2 * k
         factor = factor * first * second / ((2 * k + 1) * (2 * k + 2) * last**2)
         slope = slope + 1 / first + 1 / second
-    return np.where(inside, found, np.nan)
+    return np.where(inside, total, np.nan)
 
 
 def riemann_zeta_by_order(x: Any, *, times: int) -> np.ndarray:

@@ -130,9 +130,9 @@ def dynamic_stitch(indices: Any, data: Any) -> Operand:
     >>> dynamic_stitch([np.array([2, 0]), np.array([1])], [np.array([5, 6]), np.array([7])])
     array([6, 7, 5])
     """
-    for name, given in (("indices", indices), ("data", data)):
-        if not isinstance(given, (list, tuple)) and shape_of(given) == ():
-            raise DTypeError(f"dynamic_stitch: argument `{name}` must be a list of tensors, got {given!r}")
+    for name, argument in (("indices", indices), ("data", data)):
+        if not isinstance(argument, (list, tuple)) and shape_of(argument) == ():
+            raise DTypeError(f"dynamic_stitch: argument `{name}` must be a list of tensors, got {argument!r}")
     if len(indices) != len(data) or not len(indices):
         raise ShapeError(f"dynamic_stitch: needs as many `indices` as `data`, got {len(indices)} and {len(data)}")
     ranks = [(len(s), x) for s, x in zip(map(shape_of, indices), data, strict=True) if s is not None]

@@ -108,17 +108,17 @@ class _Reader:
         )
 
     def _set(self, items: Sequence[Any]) -> int:
-        found, negated = 0, False
+        mask, negated = 0, False
         for op, value in items:
             if op is codes.NEGATE:
                 negated = True
             elif op is codes.LITERAL:
-                found |= 1 << value
+                mask |= 1 << value
             elif op is codes.RANGE:
-                found |= (1 << value[1] + 1) - (1 << value[0])
+                mask |= (1 << value[1] + 1) - (1 << value[0])
             else:
-                found |= _CATEGORIES[value]
-        return _ALL & ~found if negated else found
+                mask |= _CATEGORIES[value]
+        return _ALL & ~mask if negated else mask
 
     def _sequence(self, items: Any, follow: int, long: bool, needed: bool = True) -> _Part:
         """Parts one behind the other; `needed` says whether what follows them may fail to match."""
@@ -181,20 +181,20 @@ class _Reader:
 
     def _bytes_of(self, items: Any) -> int:
         """All bytes that something may go over."""
-        found = 0
+        mask = 0
         for op, value in items:
             if op is codes.SUBPATTERN:
-                found |= self._bytes_of(value[-1])
+                mask |= self._bytes_of(value[-1])
             elif op is codes.ATOMIC_GROUP:
-                found |= self._bytes_of(value)
+                mask |= self._bytes_of(value)
             elif op is codes.BRANCH:
                 for item in value[1]:
-                    found |= self._bytes_of(item)
+                    mask |= self._bytes_of(item)
             elif op in _REPEATS:
-                found |= self._bytes_of(value[2])
+                mask |= self._bytes_of(value[2])
             else:
-                found |= self._part(op, value, 0, False).first
-        return found
+                mask |= self._part(op, value, 0, False).first
+        return mask
 
 
 @lru_cache(1 << 8)

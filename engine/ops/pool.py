@@ -254,10 +254,10 @@ def _pool(
     dilations: Any = None,
 ) -> Operand:
     if rank is None:
-        given = shape_of(input)
-        if given is None:
+        dims = shape_of(input)
+        if dims is None:
             raise NotKnownYet(f"{name}: the rank of `input` must be known; give it one with set_shape")
-        rank = len(given) - 2
+        rank = len(dims) - 2
     first = is_channels_first(name, data_format, rank)
     windows = make_windows(name, rank, strides, padding, first, dilations)
     x = transpose(input, [0, *range(2, rank + 2), 1]) if first else input

@@ -199,11 +199,11 @@ def largest(x: Any, *, size: tuple[int, ...], windows: Windows) -> np.ndarray:
     """The largest entry of each window."""
     places = along("max_pool", x, size, windows)
     reads = [_of_windows(i, size, windows, span) for i, span in enumerate(places)]
-    found = _reduced(x, reads, [s.number for s in places], np.maximum, _lowest(x.dtype), None, None)
+    out = _reduced(x, reads, [s.number for s in places], np.maximum, _lowest(x.dtype), None, None)
     if x.dtype.kind == "f":
         # of a zero and a negative one NumPy takes either
-        found += x.dtype.type(0)
-    return found
+        out += x.dtype.type(0)
+    return out
 
 
 def tap_dtype(size: tuple[int, ...]) -> DType:

@@ -246,8 +246,8 @@ def _categorical_kernel(count: Any, seed: Any, counter: Any, logits: Any, *, dty
     weights = np.exp(logits.astype(np.float64) - np.max(logits, axis=1, keepdims=True))
     edges = np.cumsum(weights, axis=1)
     points = generator(seed, counter).random((len(logits), number)) * edges[:, -1:]
-    found = [np.searchsorted(row, p, side="right") for row, p in zip(edges, points, strict=True)]
-    return np.minimum(np.array(found).reshape(points.shape), logits.shape[1] - 1).astype(dtype.numpy)
+    classes = [np.searchsorted(row, p, side="right") for row, p in zip(edges, points, strict=True)]
+    return np.minimum(np.array(classes).reshape(points.shape), logits.shape[1] - 1).astype(dtype.numpy)
 
 
 def _categorical_abstract(count: Aval, seed: Aval, counter: Aval, logits: Aval, *, dtype: DType, lead: int = 0) -> Aval:

@@ -453,8 +453,8 @@ def roll(input: Any, shift: Any, axis: Any) -> Operand:
     >>> roll(np.arange(5), 2, 0)
     array([3, 4, 0, 1, 2])
     """
-    given = as_ints("roll", "axis", static_axis("roll", axis))
-    at = tuple([single_axis("roll", input, a) for a in given])
+    axes = as_ints("roll", "axis", static_axis("roll", axis))
+    at = tuple([single_axis("roll", input, a) for a in axes])
     return roll_op(input, shape_operand(shift), axis=at)
 
 

@@ -378,8 +378,8 @@ def unsorted_segment_sqrt_n(data: Any, segment_ids: Any, num_segments: Any) -> O
     """Sums of the rows that have the same id over the root of their number (else as `unsorted_segment_sum`)."""
     rows = _countable(data)
     total = unsorted_segment_sum(rows, segment_ids, num_segments)
-    found = total / sqrt(_rows_per_segment(rows, segment_ids, num_segments))
-    return cast_like(found, data) if rows is not data else found
+    means = total / sqrt(_rows_per_segment(rows, segment_ids, num_segments))
+    return cast_like(means, data) if rows is not data else means
 
 
 @operands("data", alone=("segment_ids",))

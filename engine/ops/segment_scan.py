@@ -58,9 +58,9 @@ def _batch(op: Op, size: int, flags: tuple[bool, ...], inputs: tuple[Any, ...], 
 
 def _shift_kernel(x: Any, ids: Any, *, reverse: bool, lead: int = 0) -> np.ndarray:
     rows = _Rows(ids, lead, reverse)
-    given = rows.sorted(x)
-    out = np.zeros_like(given)
-    np.copyto(out[1:], given[:-1], where=rows.together(1))
+    ordered = rows.sorted(x)
+    out = np.zeros_like(ordered)
+    np.copyto(out[1:], ordered[:-1], where=rows.together(1))
     return rows.back(out, x.shape)
 
 
@@ -147,9 +147,9 @@ segment_recurrence = general(
 
 def segment_products_of_others(x: Any, ids: Any, lead: int) -> Operand:
     """For each row the product of the others in its segment: of those before, times those after."""
-    found = []
+    products = []
     for reverse in (False, True):
         first = ones_like(x) - segment_shift(ones_like(x), ids, reverse=reverse, lead=lead)
         before = segment_shift(x, ids, reverse=reverse, lead=lead)
-        found.append(segment_recurrence(first, before, ids, reverse=reverse, lead=lead))
-    return found[0] * found[1]
+        products.append(segment_recurrence(first, before, ids, reverse=reverse, lead=lead))
+    return products[0] * products[1]

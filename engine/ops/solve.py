@@ -260,13 +260,13 @@ def _one_triangular(a: Any, b: Any, lower: bool, adjoint: bool) -> np.ndarray:
     """By LAPACK's function itself: what SciPy does around it takes many times as long for small systems."""
     function = getattr(scipy.linalg.lapack, f"{_LETTERS[a.dtype]}trtrs")
     if adjoint and a.dtype.kind == "c":
-        found, info = function(a, b, lower=lower, trans=2)
+        solution, info = function(a, b, lower=lower, trans=2)
     else:
         # what is in C's order is the transpose in Fortran's: nothing is copied
-        found, info = function(a.T, b, lower=not lower, trans=0 if adjoint else 1)
+        solution, info = function(a.T, b, lower=not lower, trans=0 if adjoint else 1)
     if info:
         raise np.linalg.LinAlgError(f"singular matrix: there is a zero on its diagonal, at {info - 1}")
-    return found
+    return solution
 
 
 _LETTERS = {float32.numpy: "s", float64.numpy: "d", complex64.numpy: "c", complex128.numpy: "z"}

@@ -310,10 +310,10 @@ def _igamma_grad_a(a: Any, x: Any) -> np.ndarray:
         total += np.exp(order * logarithm - at - scipy.special.gammaln(order + 1)) * (
             logarithm - scipy.special.psi(order + 1)
         )
-    found = np.where(inside, total.reshape(shape), outside)
+    slopes = np.where(inside, total.reshape(shape), outside)
     if large.any():
-        found[large] = _igamma_grad_large_a(whole_a[large], whole_x[large])
-    return found
+        slopes[large] = _igamma_grad_large_a(whole_a[large], whole_x[large])
+    return slopes
 
 
 def _igamma_grad_a_dx(out: Any, a: Any, x: Any) -> Operand:

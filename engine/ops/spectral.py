@@ -64,10 +64,10 @@ def _divided(ct: Any, values: Any, slope: tuple[Any, ...], sign: int) -> Operand
         alike = less_equal(absolute(over), tolerance * maximum(_largest(ct), size * _largest(change)))
         near = logical_and(less_equal(absolute(under), tolerance * size), alike)
         limit = _pairs(change, sign) / where(same, one, steps)
-        found = where(near, limit, over / where(near, one, under))
+        quotient = where(near, limit, over / where(near, one, under))
     else:
-        found = over / where(same, one, under)
-    return where(same, zeros_like(found), found)
+        quotient = over / where(same, one, under)
+    return where(same, zeros_like(quotient), quotient)
 
 
 def _abstract(*avals: Aval) -> Aval:

@@ -190,10 +190,10 @@ def norm(tensor: Any, ord: Any = "euclidean", axis: Any = None, keepdims: bool =
     if dtype.is_complex:
         # all but the spectral norm are norms of the moduli
         if pair is not None and ord == 2:
-            found = _matrix_norm(tensor, 2, pair, bool(keepdims))
+            length = _matrix_norm(tensor, 2, pair, bool(keepdims))
         else:
-            found = norm(abs(tensor), ord, axis, keepdims)
-        return cast(found, dtype)
+            length = norm(abs(tensor), ord, axis, keepdims)
+        return cast(length, dtype)
     if ord in ("euclidean", "fro"):
         return reduce_euclidean_norm_op(tensor, axis=axes, keepdims=bool(keepdims))
     if not isinstance(ord, (int, float)) or ord <= 0:

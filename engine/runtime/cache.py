@@ -154,9 +154,9 @@ def cached(capacity: int, typed: bool = False) -> Callable[[F], F]:
     """`functools.lru_cache` of a pure function, which `clear_caches` and `cache_info` know."""
 
     def decorated(function: F) -> F:
-        found = functools.lru_cache(maxsize=capacity, typed=typed)(function)
-        _functions.append(found)
-        return found  # type: ignore[return-value]
+        wrapped = functools.lru_cache(maxsize=capacity, typed=typed)(function)
+        _functions.append(wrapped)
+        return wrapped  # type: ignore[return-value]
 
     return decorated
 
@@ -197,14 +197,14 @@ def cache_info() -> dict[str, CacheInfo]:
 
 
 def _info() -> dict[str, CacheInfo]:
-    found: dict[str, CacheInfo] = {}
+    by_name: dict[str, CacheInfo] = {}
     for cache in list(_caches):
-        old = found.get(cache.name, CacheInfo(0, 0, cache.capacity, 0, 0, 0))
+        old = by_name.get(cache.name, CacheInfo(0, 0, cache.capacity, 0, 0, 0))
         did = cache.hits + old.hits, cache.made + old.made, cache.dropped + old.dropped
-        found[cache.name] = CacheInfo(old.caches + 1, old.items + len(cache), cache.capacity, *did)
+        by_name[cache.name] = CacheInfo(old.caches + 1, old.items + len(cache), cache.capacity, *did)
     for function in _functions:
         name = f"{function.__module__}.{function.__qualname__}"
         info = function.cache_info()
         dropped = info.misses - info.currsize
-        found[name] = CacheInfo(1, info.currsize, info.maxsize, info.hits, info.misses, dropped)
-    return dict(sorted(found.items()))
+        by_name[name] = CacheInfo(1, info.currsize, info.maxsize, info.hits, info.misses, dropped)
+    return dict(sorted(by_name.items()))

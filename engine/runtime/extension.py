@@ -49,11 +49,11 @@ def fingerprint(files: Sequence[str], home: str = _HOME) -> str:
     ...     fingerprint(["a.h"], home).partition("=")[0]
     'a.h'
     """
-    found = []
+    parts = []
     for name in files:
         with open(os.path.join(home, name), "rb") as file:
-            found.append(f"{name}={source_hash(file.read()).hex()}")
-    return ",".join(found)
+            parts.append(f"{name}={source_hash(file.read()).hex()}")
+    return ",".join(parts)
 
 
 def _stale(found: ModuleType, home: str = _HOME) -> bool:
@@ -82,10 +82,10 @@ def extension(name: str) -> tuple[ModuleType | None, str]:
     ValueError
         If the environment variable says something else than 0, 1 or require.
     """
-    found, reason = _found(name)
-    if found is None:
+    module, reason = _found(name)
+    if module is None:
         unused[name] = reason
-    return found, reason
+    return module, reason
 
 
 def _found(name: str) -> tuple[ModuleType | None, str]:
@@ -95,7 +95,7 @@ def _found(name: str) -> tuple[ModuleType | None, str]:
     if wanted == "0":
         return None, f"{_VARIABLE}=0"
     try:
-        found = importlib.import_module(name)
+        module = importlib.import_module(name)
     except ImportError as error:
         if wanted == "require":
             raise ImportError(
@@ -103,8 +103,8 @@ def _found(name: str) -> tuple[ModuleType | None, str]:
                 f"install again, or set {_VARIABLE}=1 to do without"
             ) from error
         return None, f"the extension cannot be imported: {error}"
-    if not _stale(found):
-        return found, "the extension is there"
+    if not _stale(module):
+        return module, "the extension is there"
     reason = f"the extension was built from other C sources than those that lie here; build it again: {_REBUILD}"
     if wanted == "require":
         raise ImportError(f"{_VARIABLE}=require, but {name} is stale: {reason}")

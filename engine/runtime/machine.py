@@ -15,13 +15,13 @@ _LIMITS = ("/sys/fs/cgroup/memory.max", "/sys/fs/cgroup/memory/memory.limit_in_b
 def memory() -> float:
     """Bytes of memory that this process can have; infinite where the system does not say."""
     try:
-        found: float = os.sysconf("SC_PAGE_SIZE") * os.sysconf("SC_PHYS_PAGES")
+        limit: float = os.sysconf("SC_PAGE_SIZE") * os.sysconf("SC_PHYS_PAGES")
     except (AttributeError, OSError, ValueError):
-        found = math.inf
+        limit = math.inf
     for path in _LIMITS:
         try:
-            found = min(found, int(Path(path).read_text()))
+            limit = min(limit, int(Path(path).read_text()))
         except (OSError, ValueError):
             # there is no such file, or it says "max"
             continue
-    return found if found > 0 else math.inf
+    return limit if limit > 0 else math.inf

@@ -77,9 +77,9 @@ class Pack:
 def _alone() -> tuple[int, set[int]]:
     pack = Pack([np.zeros(1), np.zeros(1)], [(1,), (1,)])
     mapping = dict(enumerate(pack.values))
-    found = pack._holders()
+    holders = pack._holders()
     del mapping
-    return found
+    return holders
 
 
 _ALONE = _alone()

@@ -360,8 +360,8 @@ def kept(path: Path | None) -> Tuning:
     import json
 
     try:
-        found = json.loads(path.read_text(encoding="utf-8")).get(machine(), {})
-        costs = {name: _costs(found[name]) if name in found else Costs() for name in EXECUTORS}
+        own = json.loads(path.read_text(encoding="utf-8")).get(machine(), {})
+        costs = {name: _costs(own[name]) if name in own else Costs() for name in EXECUTORS}
         return replace(Tuning(), native=costs["native"], python=costs["python"])
     except (OSError, ValueError, TypeError, AttributeError) as error:
         message = f"{path} holds no costs ({error}); defaults are used. `python -m bench calibrate` writes it anew"

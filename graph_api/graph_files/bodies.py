@@ -117,8 +117,8 @@ class Region:
     def pulled_back(self, y: Any, x: Any, dy: Any) -> Made:
         """The cotangent of one or several `x` for the cotangent `dy` of `y`, computed from them."""
         xs = x if isinstance(x, list) else [x]
-        found = [tf.zeros_like(v) if g is None else g for v, g in zip(xs, gradients(y, xs, dy), strict=True)]
-        return found if isinstance(x, list) else found[0]
+        cotangents = [tf.zeros_like(v) if g is None else g for v, g in zip(xs, gradients(y, xs, dy), strict=True)]
+        return cotangents if isinstance(x, list) else cotangents[0]
 
     def call(self, function: str, arguments: Sequence[Any]) -> Operation | list[Any]:
         """The results of a function of the library: tensors, or, if it returns none, the operation that runs it."""
@@ -154,11 +154,11 @@ class Region:
         while region is not None:
             if ref in region.bound:
                 return region.bound[ref]
-            found = region.values.get(ref.node)
-            if found is not None and not _is_transparent(self.body, ref):
-                if ref.index >= len(found):
-                    raise InvalidArgumentError(f"the node {ref.node!r} has {len(found)} outputs, and no {ref.index}")
-                return found[ref.index]
+            outputs = region.values.get(ref.node)
+            if outputs is not None and not _is_transparent(self.body, ref):
+                if ref.index >= len(outputs):
+                    raise InvalidArgumentError(f"the node {ref.node!r} has {len(outputs)} outputs, and no {ref.index}")
+                return outputs[ref.index]
             region = region.outer
         raise InvalidArgumentError(f"{ref.node!r} is used where it has no value: outside of its branch or loop")
 
@@ -302,11 +302,11 @@ class Region:
         """The operation for a node that another one waits for; None for an argument of a function."""
         if name not in self.body.definition.items:
             return None
-        found = self.body.operations.get(name)
-        if found is None:
+        operation = self.body.operations.get(name)
+        if operation is None:
             outputs = [x for x in self.value_list(name) if isinstance(x, Tensor)]
             return outputs[0].op if outputs else None
-        return found
+        return operation
 
     def value_list(self, name: str) -> list[Any]:
         """All outputs of a node that has been made."""
@@ -343,10 +343,10 @@ class Region:
         starts = [self.value(loop.starts[i]) for i in used]
 
         def bound(arguments: Sequence[Any]) -> Region:
-            found = {Ref(loop.merges[i], 0): x for i, x in zip(used, arguments, strict=True)}
-            found |= {Ref(name, 1): arguments[used.index(i)] for name, i in loop.switches.items() if i in used}
+            values = {Ref(loop.merges[i], 0): x for i, x in zip(used, arguments, strict=True)}
+            values |= {Ref(name, 1): arguments[used.index(i)] for name, i in loop.switches.items() if i in used}
             conditions = self.place.conditions
-            return Region(body, self, Place(loop.frames, conditions), found)
+            return Region(body, self, Place(loop.frames, conditions), values)
 
         def goes_on(*arguments: Any) -> Tensor:
             return bound(arguments).get([loop.test])[0]  # type: ignore[list-item]

@@ -339,21 +339,21 @@ def _bounds(spec: Any) -> tuple[list[list[int]], dict[str, int]] | None:
 
 @way(indexing.getitem_op)
 def _getitem(s: Source) -> bool:
-    found = _bounds(s.node.params["spec"])
-    if found is None or len(s.inputs) > 1 or s.node.params.get("lead"):
+    bounds = _bounds(s.node.params["spec"])
+    if bounds is None or len(s.inputs) > 1 or s.node.params.get("lead"):
         return False
-    ends = [s.const(k, np.array(v, np.int32)) for k, v in zip(("begin", "end", "strides"), found[0], strict=True)]
-    s.main("StridedSlice", [s.inputs[0], *ends], T=s.dtype(), Index=int32, **found[1])
+    ends = [s.const(k, np.array(v, np.int32)) for k, v in zip(("begin", "end", "strides"), bounds[0], strict=True)]
+    s.main("StridedSlice", [s.inputs[0], *ends], T=s.dtype(), Index=int32, **bounds[1])
     return True
 
 
 @way(indexing.getitem_back_op)
 def _getitem_back(s: Source) -> bool:
-    found = _bounds(s.node.params["spec"])
-    if found is None or len(s.inputs) > 2 or not without_lead(s):
+    bounds = _bounds(s.node.params["spec"])
+    if bounds is None or len(s.inputs) > 2 or not without_lead(s):
         return False
-    ends = [s.const(k, np.array(v, np.int32)) for k, v in zip(("begin", "end", "strides"), found[0], strict=True)]
-    s.main("StridedSliceGrad", [s.shape_of(1), *ends, s.inputs[0]], T=s.dtype(), Index=int32, **found[1])
+    ends = [s.const(k, np.array(v, np.int32)) for k, v in zip(("begin", "end", "strides"), bounds[0], strict=True)]
+    s.main("StridedSliceGrad", [s.shape_of(1), *ends, s.inputs[0]], T=s.dtype(), Index=int32, **bounds[1])
     return True
 
 

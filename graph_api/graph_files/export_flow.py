@@ -38,8 +38,8 @@ def write_choice(s: Source) -> bool:
     switched = [s.step("Switch", "Switch", [x, pred], T=t) for x, t in zip(operands, dtypes, strict=True)]
     results = []
     for index, name in enumerate(("false", "true")):
-        given = [f"{x}:1" if index else x for x in switched]
-        found = _inside(writer, f"{scope}/{name}", s.node.params[name], given, sides[index])
+        inputs = [f"{x}:1" if index else x for x in switched]
+        found = _inside(writer, f"{scope}/{name}", s.node.params[name], inputs, sides[index])
         # a result that is an operand, or a constant from outside, belongs to the branch all the same
         kinds = [o.dtype for o in s.node.outputs]
         results.append(
@@ -121,12 +121,12 @@ def write_scan(s: Source) -> bool:
     zero, one, axis = s.const("zero", 0), s.const("one", 1), s.const("axis", 0)
     dims = s.step("dims", "Shape", [s.inputs[carries]], T=every[carries][1], out_type=int32)
     length = s.step("length", "GatherV2", [dims, zero, axis], **_GATHER, Tparams=int32)
-    given = [out.dtype for out in s.node.outputs[carries:]]
+    dtypes = [out.dtype for out in s.node.outputs[carries:]]
     about = {
         "element_shape": None, "dynamic_size": False, "clear_after_read": True, "identical_element_shapes": True,
         "tensor_array_name": "",
     }  # fmt: skip
-    arrays = [s.step("rows", "TensorArrayV3", [length], dtype=t, **about) for t in given]
+    arrays = [s.step("rows", "TensorArrayV3", [length], dtype=t, **about) for t in dtypes]
     starts = [(zero, int32), *every[:carries], *[(f"{a}:1", float32) for a in arrays]]
     constants = [(length, int32), (one, int32), (axis, int32), *[(a, RESOURCE) for a in arrays], *every[carries:]]
 
@@ -141,18 +141,18 @@ def write_scan(s: Source) -> bool:
             s.step("row", "GatherV2", [x, number, first], **_GATHER, Tparams=kind)
             for x, (_, kind) in zip(rest[:sequences], every[carries : carries + sequences], strict=True)
         ]
-        found = _inside(writer, f"{s.name}/body", body, [*state, *rows, *rest[sequences:]], pivot)
+        results = _inside(writer, f"{s.name}/body", body, [*state, *rows, *rest[sequences:]], pivot)
         written = [
             s.step("write", "TensorArrayWriteV3", [handle, number, x, flow], T=t)
-            for handle, x, flow, t in zip(handles, found[carries:], flows, given, strict=True)
+            for handle, x, flow, t in zip(handles, results[carries:], flows, dtypes, strict=True)
         ]
-        return [s.step("count", "AddV2", [number, by], T=int32), *found[:carries], *written]
+        return [s.step("count", "AddV2", [number, by], T=int32), *results[:carries], *written]
 
     ends = _write_loop(s, starts, constants, test, step)
     places = s.step("places", "Range", [zero, length, one], Tidx=int32)
     stacked = [
         s.step("stacked", "TensorArrayGatherV3", [array, places, flow], dtype=t, element_shape=None)
-        for array, flow, t in zip(arrays, ends[1 + carries :], given, strict=True)
+        for array, flow, t in zip(arrays, ends[1 + carries :], dtypes, strict=True)
     ]
     _together(s, [*ends[1 : 1 + carries], *stacked])
     return True

@@ -102,12 +102,12 @@ class Writer:
 
     def free(self, name: str) -> str:
         """A name that no node has."""
-        found, number = name, 0
-        while found in self._taken:
+        candidate, number = name, 0
+        while candidate in self._taken:
             number += 1
-            found = f"{name}_{number}"
-        self._taken.add(found)
-        return found
+            candidate = f"{name}_{number}"
+        self._taken.add(candidate)
+        return candidate
 
     def node(
         self,
@@ -177,8 +177,8 @@ class Source:
 
     def main(self, op: str, inputs: Sequence[str] | None = None, **attr: Any) -> None:
         """Write the node that has the name, and the outputs."""
-        given = self.inputs if inputs is None else inputs
-        self.writer.node(self.name, op, given, self.controls, self.device, **attr)
+        operands = self.inputs if inputs is None else inputs
+        self.writer.node(self.name, op, operands, self.controls, self.device, **attr)
 
     def step(self, what: str, op: str, inputs: Sequence[str], **attr: Any) -> str:
         """Write a node that the main one needs."""
@@ -295,8 +295,8 @@ def write(writer: Writer, node: Node, name: str, controls: Sequence[str] = ()) -
         after = [x.node.name for x in node.inputs if x.node.op is assign_variable]
         way = WAYS.get(id(op))
         drawn = op.args.index("seed") if "counter" in op.args else None
-        given = [x for i, x in enumerate(node.inputs) if drawn is None or i not in (drawn, drawn + 1)]
-        source = Source(writer, node, name, [writer.name_of(x) for x in given], [*controls, *after])
+        operands = [x for i, x in enumerate(node.inputs) if drawn is None or i not in (drawn, drawn + 1)]
+        source = Source(writer, node, name, [writer.name_of(x) for x in operands], [*controls, *after])
         if way is None or not way(source):
             _write_own(source)
 

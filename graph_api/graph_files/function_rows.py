@@ -31,8 +31,8 @@ def _if(site: Site) -> Made:
         pred = tf.not_equal(pred, tf.zeros_like(pred))
 
     def branch(attribute: str) -> Any:
-        found = site.region.call(_function(site, attribute), arguments)
-        return [held(x) for x in found] if isinstance(found, list) else found
+        results = site.region.call(_function(site, attribute), arguments)
+        return [held(x) for x in results] if isinstance(results, list) else results
 
     return cond(pred, lambda: branch("then_branch"), lambda: branch("else_branch"), strict=True)
 

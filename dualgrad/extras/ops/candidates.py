@@ -26,8 +26,8 @@ _AT_ONCE = 1024
 def _classes(rng: np.random.Generator, count: int, range_max: int, weights: Sequence[float] | None) -> np.ndarray:
     if weights is None:
         # log-uniform: class c with probability log((c + 2) / (c + 1)) / log(range_max + 1)
-        found = np.exp(rng.random(count) * np.log1p(range_max)) - 1
-        return np.minimum(found.astype(np.int64), range_max - 1)
+        drawn = np.exp(rng.random(count) * np.log1p(range_max)) - 1
+        return np.minimum(drawn.astype(np.int64), range_max - 1)
     edges = np.cumsum(np.asarray(weights, np.float64))
     return np.minimum(np.searchsorted(edges, rng.random(count) * edges[-1], "right"), range_max - 1).astype(np.int64)
 

@@ -289,5 +289,5 @@ def sobel_edges(image: Any) -> Operand:
         raise error(f"sobel_edges: argument `image` must have rank 4 and known channels, got {aval_of(image)}")
     kernels = np.tile(np.stack([_SOBEL, _SOBEL.T], -1)[:, :, None, :], (1, 1, shape[-1], 1))
     padded = pad(image, [[0, 0], [1, 1], [1, 1], [0, 0]], "REFLECT")
-    found = depthwise_conv2d(padded, kernels.astype(dtype_of(image).numpy), strides=[1, 1, 1, 1], padding="VALID")
-    return reshape(found, concat([shape_of_value(image), np.array([2], np.int32)], 0))
+    slopes = depthwise_conv2d(padded, kernels.astype(dtype_of(image).numpy), strides=[1, 1, 1, 1], padding="VALID")
+    return reshape(slopes, concat([shape_of_value(image), np.array([2], np.int32)], 0))

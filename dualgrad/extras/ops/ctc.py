@@ -46,8 +46,8 @@ def _by_row(indices: np.ndarray, values: np.ndarray) -> dict[tuple[int, ...], li
 def _labels_kernel(
     indices: Any, values: Any, times: Any, *, classes: int, blank: int, lenient: bool
 ) -> tuple[Any, Any, Any]:
-    found = _by_row(indices, values)
-    rows = [found.get((i,), []) for i in range(len(times))]
+    by_row = _by_row(indices, values)
+    rows = [by_row.get((i,), []) for i in range(len(times))]
     wrong = values[(values < 0) | (values >= classes) | (values == blank)]
     if wrong.size:
         raise InvalidArgumentError(
@@ -146,11 +146,11 @@ class _Beam:
 
     def labels(self) -> list[int]:
         """From the first to the last."""
-        found, beam = [], self
+        labels, beam = [], self
         while beam.parent is not None:
-            found.append(beam.label)
+            labels.append(beam.label)
             beam = beam.parent
-        return found[::-1]
+        return labels[::-1]
 
 
 def _total(beam: _Beam) -> float:

@@ -302,7 +302,7 @@ def crop_and_resize(
         return cast(gather_nd(image, stack([which, *places], -1)), float32)
 
     if method == "nearest":
-        found = pixels(rint(y), rint(x))
+        samples = pixels(rint(y), rint(x))
     else:
         down, right = expand_dims(y - floor(y), -1), expand_dims(x - floor(x), -1)
         upper, lower = (
@@ -310,9 +310,9 @@ def crop_and_resize(
             for row in (floor(y), ceil(y))
             for left in [pixels(row, floor(x))]
         )
-        found = upper + (lower - upper) * down
-    outside = np.asarray(extrapolation_value, np.float32) + zeros_like(found)
-    return where(expand_dims(inside, -1), found, outside)
+        samples = upper + (lower - upper) * down
+    outside = np.asarray(extrapolation_value, np.float32) + zeros_like(samples)
+    return where(expand_dims(inside, -1), samples, outside)
 
 
 # ---- differences between neighbors ----------------------------------------------------------------------------------

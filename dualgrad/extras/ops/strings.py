@@ -396,8 +396,8 @@ def reduce_join(inputs: Any, axis: Any = None, keepdims: bool = False, separator
     if shape is None:
         raise NotKnownYet("reduce_join: the rank of `inputs` must be known")
     rank = len(shape)
-    given = range(rank - 1, -1, -1) if axis is None else axis if isinstance(axis, (list, tuple)) else [axis]
-    axes = tuple(normalize_axis("reduce_join", int(a), rank) for a in given)
+    order = range(rank - 1, -1, -1) if axis is None else axis if isinstance(axis, (list, tuple)) else [axis]
+    axes = tuple(normalize_axis("reduce_join", int(a), rank) for a in order)
     return reduce_join_op(inputs, axes=axes, keepdims=bool(keepdims), separator=_bytes(separator))
 
 

@@ -20,11 +20,11 @@ Split = tuple[tuple[Any, Any], tuple[Any, Any]]
 
 def fetched(path: str, origin: str, digest: str | None = None, **where: Any) -> str:
     """The path of a file of a data set. One that is there is taken as it is; one that is downloaded must hash right."""
-    given = Path(path)
-    if given.is_absolute() and given.exists():
-        return str(given)
-    there = keras_home() / where.get("cache_subdir", "datasets") / given.name
-    return str(there) if there.exists() else get_file(given.name, origin, file_hash=digest, **where)
+    file = Path(path)
+    if file.is_absolute() and file.exists():
+        return str(file)
+    there = keras_home() / where.get("cache_subdir", "datasets") / file.name
+    return str(there) if there.exists() else get_file(file.name, origin, file_hash=digest, **where)
 
 
 def archive(path: str, names: Sequence[str], digest: str | None = None) -> list[Any]:
@@ -43,8 +43,8 @@ def word_index(path: str) -> dict[str, int]:
     """The numbers of words."""
     file = fetched(path, BASE + Path(path).name)
     with limits.damage(file):
-        found: dict[str, int] = json.loads(Path(file).read_text(encoding="utf-8"))
-        return found
+        index: dict[str, int] = json.loads(Path(file).read_text(encoding="utf-8"))
+        return index
 
 
 def image_batch(path: Path, labels: str) -> tuple[np.ndarray, np.ndarray]:

@@ -166,10 +166,10 @@ class MultiHeadAttention(Layer):
     ) -> None:
         super().__init__(**kwargs)
         self.supports_masking = True
-        given = {"use_gate": use_gate, "sliding_window": sliding_window, "flash_attention": flash_attention}
+        options = {"use_gate": use_gate, "sliding_window": sliding_window, "flash_attention": flash_attention}
         if attention_axes not in (None, 1, (1,), [1]):
-            given["attention_axes"] = attention_axes
-        for argument, value in given.items():
+            options["attention_axes"] = attention_axes
+        for argument, value in options.items():
             if value:
                 raise NotImplementedError(f"MultiHeadAttention: argument `{argument}`={value!r} is not supported")
         for argument, size in (("num_heads", num_heads), ("key_dim", key_dim), ("value_dim", value_dim or key_dim)):
@@ -285,10 +285,10 @@ class MultiHeadAttention(Layer):
         masks += [tf.expand_dims(tf.cast(m, "bool"), -2) for m in (value_mask, key_mask) if m is not None]
         if causal:
             masks.append(_causal(tf.shape(query)[1], tf.shape(value)[1]))
-        found = None
+        allowed = None
         for mask in masks:
-            found = mask if found is None else tf.logical_and(found, mask)
-        return found
+            allowed = mask if allowed is None else tf.logical_and(allowed, mask)
+        return allowed
 
 
 def _causal(queries: Any, values: Any) -> Operand:

@@ -234,10 +234,10 @@ class Layer(Bound, Configured, Module):
         training = kwargs.pop("training", None)
         if training is None:
             training = _context.training
-        given = training is not None
+        stated = training is not None
         if self.host.eager or not isinstance(training, Value):
             training = bool(training)
-        if "training" in accepts and (given or accepts["training"].default is inspect.Parameter.empty):
+        if "training" in accepts and (stated or accepts["training"].default is inspect.Parameter.empty):
             kwargs["training"] = training
         if _context.training is None and self.host.eager:
             self._forget_losses()

@@ -216,10 +216,10 @@ class _ConvTranspose(_Convolution):
     def call(self, inputs: Any) -> Operand:
         """``activation(transposed convolution(inputs, kernel) + bias)``."""
         known, computed = TensorShape(shape_of(inputs)), tf.shape(inputs)
-        given = [computed[i] if known[i] is None else known[i] for i in range(self.rank + 2)]
-        spatial = given[2:] if self._first else given[1:-1]
+        dims = [computed[i] if known[i] is None else known[i] for i in range(self.rank + 2)]
+        spatial = dims[2:] if self._first else dims[1:-1]
         sizes = [self._size(i, dim) for i, dim in enumerate(spatial)]
-        shape = [given[0], self.filters, *sizes] if self._first else [given[0], *sizes, self.filters]
+        shape = [dims[0], self.filters, *sizes] if self._first else [dims[0], *sizes, self.filters]
         transposed = (tf.conv1d_transpose, tf.conv2d_transpose, tf.conv3d_transpose)[self.rank - 1]
         padding = self.padding.upper()
         out = transposed(inputs, self.kernel, shape, self.strides, padding, self._format, self.dilation_rate)

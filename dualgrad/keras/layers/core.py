@@ -289,8 +289,8 @@ class Softmax(Layer):
         if mask is None:
             return activations.softmax(inputs, axis=self.axis)
         on = tf.cast(mask, "bool")
-        found = tf.softmax(tf.where(on, inputs, tf.cast(-1e9, dtype_of(inputs))), axis=self.axis)
-        return tf.where(on, found, tf.zeros_like(found))
+        probabilities = tf.softmax(tf.where(on, inputs, tf.cast(-1e9, dtype_of(inputs))), axis=self.axis)
+        return tf.where(on, probabilities, tf.zeros_like(probabilities))
 
 
 class Dropout(Layer):

@@ -36,14 +36,14 @@ def _folded(function: Callable[[Any, Any], Any], inputs: Sequence[Any]) -> Opera
     """``function(function(a, b), c)``; where a mask leaves one side out, the other side stands for both."""
     if all(mask_of(x) is None for x in inputs):
         return reduce(function, inputs)
-    found, found_mask = inputs[0], _wide_mask(inputs[0])
+    total, found_mask = inputs[0], _wide_mask(inputs[0])
     for x in inputs[1:]:
         mask = _wide_mask(x)
-        x = x if mask is None else tf.where(mask, x, found)
-        found = found if found_mask is None else tf.where(found_mask, found, x)
+        x = x if mask is None else tf.where(mask, x, total)
+        total = total if found_mask is None else tf.where(found_mask, total, x)
         found_mask = None if mask is None or found_mask is None else tf.logical_or(found_mask, mask)
-        found = function(found, x)
-    return found
+        total = function(total, x)
+    return total
 
 
 def _wide_mask(x: Any) -> Operand | None:
@@ -157,8 +157,8 @@ class Dot(Layer):
         second = ["z", *letters.upper()[1 : ranks[1]]]
         first[i] = second[j] = "s"
         out = [c for c in (*first, *second[1:]) if c != "s"]
-        found = tf.einsum(f"{''.join(first)},{''.join(second)}->{''.join(out)}", a, b)
-        return tf.expand_dims(found, -1) if len(out) == 1 else found
+        product = tf.einsum(f"{''.join(first)},{''.join(second)}->{''.join(out)}", a, b)
+        return tf.expand_dims(product, -1) if len(out) == 1 else product
 
 
 def _applying(kind: type[Layer]) -> Callable[..., Any]:

@@ -171,16 +171,16 @@ class RNN(Layer):
         sizes = self.cell.state_size
         wanted = nest.flatten(sizes)
         if given is not None:
-            found = [self.host.tensor(x) for x in nest.flatten(given)]
-            if len(found) != len(wanted):
-                raise ValueError(f"layer {self.name!r}: expected {len(wanted)} states, got {len(found)}")
+            starts = [self.host.tensor(x) for x in nest.flatten(given)]
+            if len(starts) != len(wanted):
+                raise ValueError(f"layer {self.name!r}: expected {len(wanted)} states, got {len(starts)}")
         elif self.stateful:
-            found = [tf.identity(state) for state in self.states]
+            starts = [tf.identity(state) for state in self.states]
         else:
             batch = (shape_of(rows) or (None, None))[1]
             batch = tf.shape(rows)[1] if batch is None else batch
-            found = [self.host.tensor(tf.zeros(tf.stack([batch, size]), dtype_of(rows))) for size in wanted]
-        return nest.pack_sequence_as(sizes, found) if nest.is_nested(sizes) else [found[0]]
+            starts = [self.host.tensor(tf.zeros(tf.stack([batch, size]), dtype_of(rows))) for size in wanted]
+        return nest.pack_sequence_as(sizes, starts) if nest.is_nested(sizes) else [starts[0]]
 
     def _run(self, rows: Any, state: Any, goes_on: Any, training: Any) -> tuple[Any, Any]:
         """The scan of the cell over the rows."""
@@ -257,8 +257,8 @@ class _Recurrent(RNN):
 
     def get_config(self) -> dict[str, Any]:
         """The arguments that make an equal layer, but for its weights."""
-        found = super().get_config()
-        return {name: value for name, value in found.items() if name not in self._not_taken}
+        config = super().get_config()
+        return {name: value for name, value in config.items() if name not in self._not_taken}
 
 
 class SimpleRNN(_Recurrent):
@@ -321,10 +321,10 @@ class Bidirectional(Layer):
         """The outputs of both, joined; and the states of both if the layer returns them."""
         starts: list[Any] = [None, None]
         if initial_state is not None:
-            given = nest.flatten(initial_state)
-            starts = [given[: len(given) // 2], given[len(given) // 2 :]]
+            initial = nest.flatten(initial_state)
+            starts = [initial[: len(initial) // 2], initial[len(initial) // 2 :]]
         layers = (self.forward_layer, self.backward_layer)
-        found = [
+        runs = [
             layer(inputs, initial_state=s, mask=mask, training=training)
             for layer, s in zip(layers, starts, strict=True)
         ]
@@ -334,11 +334,11 @@ class Bidirectional(Layer):
             return self.call(inputs, initial_state, mask, training)
         states: list[Any] = []
         if self.forward_layer.return_state:
-            states = [s for one in found for s in one[1:]]
-            found = [one[0] for one in found]
+            states = [s for one in runs for s in one[1:]]
+            runs = [one[0] for one in runs]
         if self.forward_layer.return_sequences:
-            found[1] = tf.reverse(found[1], [0 if self.forward_layer.time_major else 1])
-        joined = self._joined(*found)
+            runs[1] = tf.reverse(runs[1], [0 if self.forward_layer.time_major else 1])
+        joined = self._joined(*runs)
         return (joined, *states) if states else joined
 
     def compute_mask(self, inputs: Any, previous_mask: Any = None) -> list[Operand | None]:

@@ -25,8 +25,8 @@ KNOWN.update(mse=MeanSquaredError, MSE=MeanSquaredError, mae=MeanAbsoluteError, 
 
 def get(host: Any, identifier: Any) -> Metric:
     """The metric that `identifier` stands for: a name, a class, an instance, or a function of (labels, predictions)."""
-    found = by_name(host, {**losses.FUNCTIONS, **KNOWN}, identifier, "metric")
-    return found if isinstance(found, Metric) else host.bound(MeanMetricWrapper)(found)
+    metric = by_name(host, {**losses.FUNCTIONS, **KNOWN}, identifier, "metric")
+    return metric if isinstance(metric, Metric) else host.bound(MeanMetricWrapper)(metric)
 
 
 __all__ = [name for module in (means, decisions) for name in public_names(module)] + ["KNOWN", "get"]

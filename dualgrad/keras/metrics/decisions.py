@@ -34,12 +34,12 @@ class _Decisions(Metric):
         self, thresholds: Any, default: float, name: str | None, dtype: Any, top_k: Any = None, class_id: Any = None
     ) -> None:
         super().__init__(name, dtype)
-        given = [default] if thresholds is None else list(np.atleast_1d(np.asarray(thresholds, float)))
-        if thresholds is not None and not all(0 <= t <= 1 for t in given):
+        levels = [default] if thresholds is None else list(np.atleast_1d(np.asarray(thresholds, float)))
+        if thresholds is not None and not all(0 <= t <= 1 for t in levels):
             raise ValueError(f"Threshold values must be in [0, 1]. Received: {thresholds}")
-        self.thresholds, self.top_k, self.class_id = given, top_k, class_id
+        self.thresholds, self.top_k, self.class_id = levels, top_k, class_id
         self._kept: dict[str, Variable] = {}
-        self._make((len(given),))
+        self._make((len(levels),))
 
     def _make(self, shape: tuple[int, ...]) -> None:
         for count in self.counts:
@@ -79,7 +79,7 @@ class _Decisions(Metric):
         return tf.cast(pred > limits, self.dtype)
 
     def _add(self, positive: Any, label: Any, factors: Any, axis: int) -> Operation | None:
-        found = {
+        counts = {
             "true_positives": lambda: positive * label,
             "false_positives": lambda: positive * (1 - label),
             "true_negatives": lambda: (1 - positive) * (1 - label),
@@ -88,7 +88,7 @@ class _Decisions(Metric):
         kept = list(self._kept.items())
         return self.host.assign(
             [variable for _, variable in kept],
-            lambda: [variable + tf.reduce_sum(found[name]() * factors, axis=axis) for name, variable in kept],
+            lambda: [variable + tf.reduce_sum(counts[name]() * factors, axis=axis) for name, variable in kept],
         )
 
     def _shown(self, values: Any) -> Operand:
@@ -357,8 +357,8 @@ class MeanIoU(Metric):
         if self.ignore_class is not None:
             weights = tf.where(tf.not_equal(true, self.ignore_class), weights, tf.zeros_like(weights))
         first, second = (tf.one_hot(x, self.num_classes, dtype=self.dtype) for x in (true, pred))
-        found = tf.matmul(first * tf.expand_dims(weights, 1), second, transpose_a=True)
-        return self.host.assign([self.total_cm], lambda: [self.total_cm + found])
+        counts = tf.matmul(first * tf.expand_dims(weights, 1), second, transpose_a=True)
+        return self.host.assign([self.total_cm], lambda: [self.total_cm + counts])
 
     def result(self) -> Operand:
         """The mean so far, over the classes that occur."""

@@ -41,15 +41,15 @@ def pad_sequences(
     array([[2, 3],
            [4, 0]], dtype=int32)
     """
-    for name, given in (("padding", padding), ("truncating", truncating)):
-        if given not in ("pre", "post"):
-            raise ValueError(f"pad_sequences: `{name}` must be 'pre' or 'post', got {given!r}")
+    for name, side in (("padding", padding), ("truncating", truncating)):
+        if side not in ("pre", "post"):
+            raise ValueError(f"pad_sequences: `{name}` must be 'pre' or 'post', got {side!r}")
     if not all(hasattr(row, "__len__") for row in sequences):
         raise ValueError("`sequences` must be a list of iterables")
     length = max(map(len, sequences), default=0) if maxlen is None else maxlen
     inner = next((np.asarray(row).shape[1:] for row in sequences if len(row)), ())
-    found = np.full((len(sequences), length, *inner), value, dtype=dtype)
-    for target, row in zip(found, sequences, strict=True):
+    rows = np.full((len(sequences), length, *inner), value, dtype=dtype)
+    for target, row in zip(rows, sequences, strict=True):
         kept = np.asarray(row, dtype=dtype)[-length:] if truncating == "pre" else np.asarray(row, dtype=dtype)[:length]
         if not len(row) or not length:
             continue
@@ -59,7 +59,7 @@ def pad_sequences(
             target[: len(kept)] = kept
         else:
             target[-len(kept) :] = kept
-    return found
+    return rows
 
 
 def make_sampling_table(size: int, sampling_factor: float = 1e-5) -> np.ndarray:

@@ -131,13 +131,13 @@ class Tokenizer:
 
     def sequences_to_texts(self, sequences: Iterable[Iterable[int]]) -> list[str]:
         """The words of numbers, parted by spaces."""
-        found = []
+        texts = []
         for row in sequences:
             words = [
                 self.index_word.get(i) if not (self.num_words and i >= self.num_words) else None for i in map(int, row)
             ]
-            found.append(" ".join(w for w in (self.oov_token if w is None else w for w in words) if w is not None))
-        return found
+            texts.append(" ".join(w for w in (self.oov_token if w is None else w for w in words) if w is not None))
+        return texts
 
     def texts_to_matrix(self, texts: Iterable[Any], mode: str = "binary") -> np.ndarray:
         """A row for each text with an entry for each word; see `sequences_to_matrix`."""
@@ -157,8 +157,8 @@ class Tokenizer:
         size = self.num_words or (len(self.word_index) + 1 if self.word_index else 0)
         if not size:
             raise ValueError("Specify a dimension (`num_words` argument), or fit on some text data first.")
-        found = np.zeros((len(sequences), size))
-        for target, row in zip(found, sequences, strict=True):
+        matrix = np.zeros((len(sequences), size))
+        for target, row in zip(matrix, sequences, strict=True):
             for i, count in Counter(i for i in row if i < size).items():
                 rarity = math.log(1 + self.document_count / (1 + self.index_docs.get(i, 0)))
                 target[i] = {
@@ -167,7 +167,7 @@ class Tokenizer:
                     "freq": count / len(row),
                     "tfidf": (1 + math.log(count)) * rarity,
                 }[mode]
-        return found
+        return matrix
 
     def get_config(self) -> dict[str, Any]:
         """The arguments, and as JSON what was counted."""
