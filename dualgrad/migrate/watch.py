@@ -223,17 +223,6 @@ def watching(observer: Observer, around: Around = as_asked) -> Iterator[None]:
         return made.results[0] if pack is None else pack(made.results)
 
     minimize = ScipyOptimizerInterface.minimize
-    Session.run = watched  # type: ignore[method-assign]
-    ScipyOptimizerInterface.minimize = _minimizing(minimize, observer, around)  # type: ignore[method-assign]
-    try:
-        yield
-    finally:
-        Session.run = usual  # type: ignore[method-assign]
-        ScipyOptimizerInterface.minimize = minimize  # type: ignore[method-assign]
-
-
-def _minimizing(minimize: Callable[..., Any], observer: Observer, around: Around) -> Callable[..., None]:
-    """A ``ScipyOptimizerInterface.minimize`` that is one run for whoever watches."""
 
     def minimized(
         self: ScipyOptimizerInterface, session: Any = None, feed_dict: Any = None, fetches: Any = None, *rest: Any,
@@ -254,7 +243,13 @@ def _minimizing(minimize: Callable[..., Any], observer: Observer, around: Around
 
         told(made, compute)
 
-    return minimized
+    Session.run = watched  # type: ignore[method-assign]
+    ScipyOptimizerInterface.minimize = minimized  # type: ignore[method-assign]
+    try:
+        yield
+    finally:
+        Session.run = usual  # type: ignore[method-assign]
+        ScipyOptimizerInterface.minimize = minimize  # type: ignore[method-assign]
 
 
 def watch_program(

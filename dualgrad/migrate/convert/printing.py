@@ -61,6 +61,7 @@ def _statement(code: ast.stmt, comment: str, origin: Callable[[Any], str], inden
 
 
 def unparsed(code: ast.AST) -> str:
+    """The text of a syntax tree, with the quotes that formatters prefer."""
     return _requoted(ast.unparse(ast.fix_missing_locations(code)))
 
 
