@@ -282,7 +282,7 @@ with tf.Session() as sess:
     assert dualgrad(tmp_path, "convert", "-o", "out.py", "made.py") == 0
     text, content = (tmp_path / "out.py").read_text(), json.loads((tmp_path / "out.map.json").read_text())
     assert content["whole"] is True, content["why"]
-    marked = [line for line in text.splitlines() if line.endswith("a value of the recorded run")]
+    marked = [line for line in text.splitlines() if line.endswith("from the run")]
     assert content["from_run"] == ["Variable_1:0", "Variable_2:0"] and 1 <= len(marked) <= 2
     assert not any("2.5" in line for line in marked)
     capsys.readouterr()

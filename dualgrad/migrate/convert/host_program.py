@@ -93,7 +93,7 @@ def rewrite(source: str, conversion: Any, notes: Notes, names: Mapping[str, Any]
     while True:
         plan = Planner(
             source, content["functions"], provided, notes, dict(names), content["variables"], conversion.savers,
-            conversion.adding, kept.values(),
+            conversion.adding, kept.values(), hosted.in_tape_code(kept, conversion.text),
         ).made()  # fmt: skip
         restores, arrays = _restores(plan, source)
         edited = cst.metadata.MetadataWrapper(cst.parse_module(source)).visit(_editor(cst, plan, source, restores))

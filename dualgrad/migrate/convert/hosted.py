@@ -7,9 +7,10 @@ which is tape code too, that line stays, with those before it, and stands above 
 from __future__ import annotations
 
 import ast
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from typing import TYPE_CHECKING, Any
 
+from dualgrad.migrate.convert.printing import unparsed
 from dualgrad.migrate.convert.provenance import MARK
 
 if TYPE_CHECKING:
@@ -17,6 +18,22 @@ if TYPE_CHECKING:
 
 _MAKERS = frozenset({"tf.Variable", "tf.constant"})
 _KEYWORDS = frozenset({"dtype", "name", "trainable", "shape"})
+_SCOPES = frozenset({"tf.variable_scope", "tf.name_scope"})
+
+
+def candidates(tree: ast.Module, names: Mapping[str, Any]) -> dict[str, ast.Assign]:
+    """By name, the statements of a program that could stay.
+
+    Parameters
+    ----------
+    tree : ast.Module
+        The program.
+    names : mapping
+        Its global names and what they stood for in the end.
+    """
+    found = _made(tree)
+    graphs = {name for name, value in names.items() if isinstance(getattr(value, "name", None), str)}
+    return {name: node for name, node in found.items() if name in graphs and _expression(node, graphs) is not None}
 
 
 def hosted(tree: ast.Module, text: str, names: Mapping[str, Any], from_run: Sequence[str]) -> dict[str, ast.Assign]:
@@ -24,47 +41,72 @@ def hosted(tree: ast.Module, text: str, names: Mapping[str, Any], from_run: Sequ
 
     Parameters
     ----------
-    tree : ast.Module
-        The program.
+    tree, names
+        As in `candidates`.
     text : str
         The converted module.
-    names : mapping
-        The program's global names and what they stood for in the end.
     from_run : sequence of str
         The variables and constants of which the module holds the value of the run.
     """
     lines = text.split("\n")
     written = {name for name, node in _made(ast.parse(text)).items() if lines[node.lineno - 1].endswith(MARK)}
-    found = _made(tree)
-    return {
-        name: node
-        for name, node in found.items()
-        if name in written and getattr(names.get(name), "name", None) in from_run and _is_plain(node, set(found))
-    }
+    found = candidates(tree, names)
+    return {name: node for name, node in found.items() if name in written and names[name].name in from_run}
+
+
+def in_tape_code(kept: Mapping[str, ast.Assign], text: str) -> dict[ast.expr, str]:
+    """The calls of `get_variable` among statements that stay, and what stands in their place."""
+    made = _made(ast.parse(text))
+    found: dict[ast.expr, str] = {}
+    for name, node in kept.items():
+        call: Any = made[name].value
+        expression = _expression(node, set())
+        if expression is not None and ast.unparse(node.value.func) not in _MAKERS:  # type: ignore[attr-defined]
+            found[node.value] = unparsed(ast.Call(call.func, [expression], call.keywords))
+    return found
 
 
 def _made(tree: ast.Module) -> dict[str, ast.Assign]:
-    """The names that are given once at the top, each a variable or constant."""
+    """The names that are given once at the top, or in scopes there, each a variable or constant."""
     stored = [n.id for n in ast.walk(tree) if isinstance(n, ast.Name) and isinstance(n.ctx, ast.Store)]
     return {
         node.targets[0].id: node
-        for node in tree.body
+        for node in _top(tree.body)
         if isinstance(node, ast.Assign) and len(node.targets) == 1 and isinstance(node.targets[0], ast.Name)
-        and isinstance(node.value, ast.Call) and ast.unparse(node.value.func) in _MAKERS
+        and isinstance(node.value, ast.Call) and ast.unparse(node.value.func) in _MAKERS | {"tf.get_variable"}
         and stored.count(node.targets[0].id) == 1
     }  # fmt: skip
 
 
-def _is_plain(node: ast.Assign, graphs: set[str]) -> bool:
-    """Whether nothing of the graph is in it but the call itself, and types."""
-    assert isinstance(node.value, ast.Call)
-    if len(node.value.args) != 1 or not _KEYWORDS.issuperset(str(k.arg) for k in node.value.keywords):
-        return False
-    inside = [n for x in [node.value.args[0], *[k.value for k in node.value.keywords]] for n in ast.walk(x)]
+def _top(body: Sequence[ast.stmt]) -> Iterator[ast.stmt]:
+    for node in body:
+        if isinstance(node, ast.With):
+            calls = [item.context_expr for item in node.items]
+            if all(isinstance(c, ast.Call) and ast.unparse(c.func) in _SCOPES for c in calls):
+                yield from _top(node.body)
+        else:
+            yield node
+
+
+def _expression(node: ast.Assign, graphs: set[str]) -> ast.expr | None:
+    """What a variable or constant is made of, if nothing of the graph is in that; None otherwise."""
+    call = node.value
+    assert isinstance(call, ast.Call)
+    keywords = {str(k.arg): k.value for k in call.keywords}
+    if ast.unparse(call.func) in _MAKERS:
+        if len(call.args) != 1 or not _KEYWORDS.issuperset(keywords):
+            return None
+        whole = call.args[0]
+    elif "initializer" in keywords and len(call.args) <= 1 and {"initializer", "name"}.issuperset(keywords):
+        whole = keywords.pop("initializer")
+    else:
+        return None
+    inside = [n for x in [whole, *keywords.values()] for n in ast.walk(x)]
     types = {id(n.value) for n in inside if isinstance(n, ast.Attribute) and ast.unparse(n).startswith("tf.float")}
-    return not any(
+    of_graph = any(
         isinstance(n, ast.Name) and (n.id in graphs or (n.id == "tf" and id(n) not in types)) for n in inside
     )
+    return None if of_graph else whole
 
 
 def without(text: str, names: set[str]) -> str:

@@ -12,7 +12,7 @@ from typing import Any
 
 import numpy as np
 
-from dualgrad.migrate.convert import printing, provenance
+from dualgrad.migrate.convert import hosted, printing, provenance
 from dualgrad.migrate.convert.body import Body, Statement
 from dualgrad.migrate.convert.fed_arguments import Arguments, convert_in_place, converted, handed_on
 from dualgrad.migrate.convert.gathering import Gathering, Plain
@@ -65,6 +65,8 @@ class Module:
         self.from_run: list[str] = []
         self._run_calls: set[int] = set()
         self._numbers = provenance.numbers_in(program)
+        own = hosted.candidates(ast.parse(program.read_bytes()), capture.names)
+        self._hostable = {capture.names[name].name for name in own}
         self._variables = {id(v.handle): v for v in capture.variables if v.graph is graph}
         self._initializers = {id(v.initializer) for v in self._variables.values()}
         self._code: dict[int, str] = {}
@@ -136,8 +138,10 @@ class Module:
         call = ast.Call(path("tf.Variable"), [whole], keywords)
         start = variable.initial_value.node
         if start.op is constant and (array := np.asarray(start.params["value"])).dtype.kind in "biufc":
-            self._plain[id(call)] = Plain(array, own, variable.trainable)
             self._note_origin(array, variable.name, call)
+            if id(call) not in self._run_calls or variable.name not in self._hostable:
+                # one that is made by the program's own line is not made together with others
+                self._plain[id(call)] = Plain(array, own, variable.trainable)
         elif whole is not initial:
             self._note_origin(None, variable.name, call)
         return call

@@ -382,8 +382,8 @@ class Planner(Runs):
         if isinstance(node, FUNCTIONS) and not isinstance(node, ast.Lambda):
             called = node.name in read or (node.name == "main" and self._has_main())
             return not called and not node.name.startswith("__") and node.col_offset == 0
-        if isinstance(self._above.get(node), ast.ClassDef):
-            return False  # an attribute, whoever asks for it
+        if isinstance(self._above.get(node), ast.ClassDef) or place(node) in self.hosted:
+            return False  # an attribute, whoever asks for it; what functions above read
         if isinstance(node, ast.Assign) and all(isinstance(t, ast.Name) for t in node.targets):
             known = is_pure(node.value) or extent(node.value) in self.plan.facts
             return known and not any(isinstance(t, ast.Name) and t.id in read for t in node.targets)

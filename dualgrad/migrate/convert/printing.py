@@ -38,16 +38,16 @@ def lines(statements: Iterable[Any], origin: Callable[[Any], str], indent: int =
 def _statement(code: ast.stmt, comment: str, origin: Callable[[Any], str], indent: int) -> list[str]:
     pad = " " * indent
     if isinstance(code, ast.With):
-        head = ", ".join(_unparsed(item) for item in code.items)
+        head = ", ".join(unparsed(item) for item in code.items)
         return [f"{pad}with {head}:", *lines(code.body, origin, indent + 4)]
     if isinstance(code, ast.FunctionDef):
-        head = f"{pad}def {code.name}({_unparsed(code.args)}):"
+        head = f"{pad}def {code.name}({unparsed(code.args)}):"
         return ["", head + comment, *lines(code.body, origin, indent + 4), ""]
     if isinstance(code, ast.For):
-        heads = _filled(f"for {_unparsed(code.target).strip('()')} in {_unparsed(code.iter)}:", indent, comment)
+        heads = _filled(f"for {unparsed(code.target).strip('()')} in {unparsed(code.iter)}:", indent, comment)
         return [*heads, *lines(code.body, origin, indent + 4)]
     before, value = _split(code)
-    text = "" if value is None else _unparsed(value)
+    text = "" if value is None else unparsed(value)
     if isinstance(code, (ast.Return, ast.Assign)) and isinstance(value, ast.Tuple) and len(value.elts) > 1:
         bare = text[1:-1]
     else:
@@ -60,7 +60,8 @@ def _statement(code: ast.stmt, comment: str, origin: Callable[[Any], str], inden
     return min([_filled(whole, indent, comment, at) for at in [None, *_openings(whole)]], key=len)
 
 
-def _unparsed(code: ast.AST) -> str:
+def unparsed(code: ast.AST) -> str:
+    """The text of a syntax tree, with the quotes that formatters prefer."""
     return _requoted(ast.unparse(ast.fix_missing_locations(code)))
 
 
@@ -128,13 +129,13 @@ def _tree(code: Any) -> Any:
 
 def _split(code: ast.stmt) -> tuple[str, ast.expr | None]:
     if isinstance(code, ast.Assign):
-        bare = " = ".join(_unparsed(t).strip("()") for t in code.targets) + " = "
-        return bare if len(bare) < WIDTH - 8 else " = ".join(map(_unparsed, code.targets)) + " = ", code.value
+        bare = " = ".join(unparsed(t).strip("()") for t in code.targets) + " = "
+        return bare if len(bare) < WIDTH - 8 else " = ".join(map(unparsed, code.targets)) + " = ", code.value
     if isinstance(code, ast.Return):
         return "return ", code.value
     if isinstance(code, ast.Expr):
         return "", code.value
-    return _unparsed(code), None
+    return unparsed(code), None
 
 
 def _openings(text: str) -> list[int]:

@@ -7,7 +7,7 @@ from pathlib import Path
 
 import numpy as np
 
-MARK = "a value of the recorded run"
+MARK = "from the run"
 """What stands behind a line that holds one."""
 
 

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import ast
 import re
-from collections.abc import Callable, Iterable, Iterator, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from typing import Any
 
 from dualgrad.migrate.check.inference import Inference
@@ -59,12 +59,14 @@ class Runs:
         The lines that add summaries to event files, and what they add.
     hosted : set of statements
         Those that make variables and constants, and stay (`hosted`).
+    rewritten : dict
+        The expressions among these that become others.
     """
 
     def __init__(
         self, source: str, functions: Sequence[dict[str, Any]], provided: set[str], notes: Any, names: dict[str, Any],
         variables: dict[str, str], savers: dict[int, str], adding: dict[int, set[str]],
-        hosted: Iterable[ast.stmt] = (),
+        hosted: Iterable[ast.stmt] = (), rewritten: Mapping[ast.expr, str] | None = None,
     ) -> None:  # fmt: skip
         self.hosted = {place(node) for node in hosted}
         self.variables, self.savers, self.adding = variables, savers, adding
@@ -74,6 +76,7 @@ class Runs:
         self.inference = Inference(self.scopes, Surface.of("1"))
         self.facts = Facts(self.tree, self.scopes, names)
         self.plan = Plan(facts={extent(node): text for node, text in self.facts.found(self.tree)})
+        self.plan.facts |= {extent(node): text for node, text in (rewritten or {}).items()}
         self._owned: dict[ast.AST, bool] = {}
         self._around: dict[ast.AST, list[Any]] = {}
         self._above = {inner: n for n in ast.walk(self.tree) for inner in ast.iter_child_nodes(n)}
