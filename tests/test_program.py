@@ -92,7 +92,7 @@ def test_any_set_of_passes_gives_the_same_bits(passes: tuple[str, ...]) -> None:
     inputs = [numbers(2, 3), numbers(2, 3) + 1]
     program = lowered(much_to_do, inputs, passes)
     assert_same_bits(program(*inputs), lowered(much_to_do, inputs, ())(*inputs))
-    assert set(program.report) <= set(passes)
+    assert {name.partition("/")[0] for name in program.report} <= set(passes)
     assert all(count > 0 for count in program.report.values())
 
 
