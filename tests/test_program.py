@@ -92,7 +92,7 @@ def test_any_set_of_passes_gives_the_same_bits(passes: tuple[str, ...]) -> None:
     inputs = [numbers(2, 3), numbers(2, 3) + 1]
     program = lowered(much_to_do, inputs, passes)
     assert_same_bits(program(*inputs), lowered(much_to_do, inputs, ())(*inputs))
-    assert set(program.report) <= set(passes)
+    assert {name.partition("/")[0] for name in program.report} <= set(passes)
     assert all(count > 0 for count in program.report.values())
 
 
@@ -134,14 +134,13 @@ def test_fold() -> None:
 
 
 def test_large_constants_are_folded_only_from_large_ones() -> None:
-    passes = [p for p in ALL_PASSES if p != "loop_fusion"]
     column, row = np.ones((1 << 10, 1), np.float32), np.ones((1, 1 << 10), np.float32)
     x = np.ones((1 << 10, 1 << 10), np.float32)
-    program = lowered(lambda x: arithmetic.maximum(x.trace.operand(column), row) - x, [x], passes)
+    program = lowered(lambda x: arithmetic.maximum(x.trace.operand(column), row) - x, [x])
     assert names(program) == ["maximum", "subtract"]
     assert "constant_folding" not in program.report
     # a constant of that size is kept in any case
-    program = lowered(lambda x: sin(x.trace.operand(column @ row)) - x, [x], passes)
+    program = lowered(lambda x: sin(x.trace.operand(column @ row)) - x, [x])
     assert names(program) == ["subtract"]
     assert program.report["constant_folding"] == 1
 

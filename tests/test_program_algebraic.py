@@ -234,12 +234,7 @@ def test_a_mean_of_large_arrays() -> None:
         return reverse(list(x.trace.nodes), [(y, ones_like(y))], [x])
 
     program = lowered(f, [x])
-    assert names(program) == ["fused_loop"] and [
-        i.op.name for i in program.instructions[0].params["loop"].instructions
-    ] == [
-        "cos",
-        "multiply",
-    ]
+    assert names(program) == ["cos", "multiply"]
     assert_same_bits(program(x), lowered(f, [x], ALWAYS)(x))
 
 

@@ -11,6 +11,7 @@ import numpy as np
 import pytest
 
 from engine.compiler import program
+from engine.compiler.lowering import REWRITES, rewrites_table
 from engine.compiler.passes.nan_checks import check
 from engine.compiler.pipeline import ALL_PASSES, DEFAULT_PASSES, PIPELINE, Pass, table
 from engine.core.batching import Batched, batch_level, unbatch
@@ -251,7 +252,8 @@ def test_every_pass_can_be_switched_off(one: Pass) -> None:
     full = lowered(lambda *xs: rows(f, *xs), inputs)
     for passes in ([p for p in ALL_PASSES if p != one.name], [one.name]):
         program = lowered(lambda *xs: rows(f, *xs), inputs, passes)
-        assert set(program.report) - {"seeds"} <= set(passes) and set(program.stages) - {"lowering"} <= set(passes)
+        changed = {name.partition("/")[0] for name in program.report}
+        assert changed - {"seeds"} <= set(passes) and set(program.stages) - {"lowering"} <= set(passes)
         assert_same_bits(program(*inputs), full(*inputs))
         assert len(flatten(program.outputs)) == 1
 
@@ -267,7 +269,22 @@ def test_the_table_of_passes() -> None:
 
 def test_the_page_of_passes_is_made_from_the_table() -> None:
     page = (Path(__file__).resolve().parent.parent / "docs" / "passes.md").read_text()
-    assert table() in page
+    assert table() in page and rewrites_table() in page
+
+
+def test_the_table_of_rewrites() -> None:
+    node_passes = {one.name for one in PIPELINE if one.level == "node"}
+    assert {one.name for one in REWRITES} - {"seeds"} == node_passes
+    assert len({(one.name, one.detail) for one in REWRITES}) == len(REWRITES)
+
+
+def test_each_simplification_is_counted() -> None:
+    x = np.linspace(1, 2, 12).reshape(3, 4)
+    program = lowered(lambda x: [x * 1.0 + np.ones((3, 4)) * x, scale(x, np.full((3, 4), 2.0))], [x])
+    found = {name.partition("/")[2]: count for name, count in program.report.items() if "/" in name}
+    assert found == {"known_factor": 3, "unchecked_scale": 1}
+    assert program.report["algebraic_simplification"] == 4
+    assert "algebraic_simplification/known_factor" in program.explain()
 
 
 def test_a_program_explains_what_each_pass_did() -> None:

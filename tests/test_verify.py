@@ -14,7 +14,6 @@ import pytest
 
 from engine import executor
 from engine.compiler import pipeline, verify
-from engine.compiler.passes import loop_fusion
 from engine.compiler.passes.nan_checks import Speculation
 from engine.compiler.program import Program
 from engine.compiler.verify import IllegalProgram
@@ -189,19 +188,6 @@ def test_broken_programs_are_refused(name: str) -> None:
     with pytest.raises(IllegalProgram, match=message) as caught:
         verify.verify(program, "what the test did")
     assert str(caught.value).startswith("after what the test did: ")
-
-
-def test_loops_are_looked_into(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(loop_fusion, "LARGE", 100)
-    program = lowered(lambda x: trig.sin(x) * x + 1.0, [A])
-    loop = program.instructions[at(program, "fused_loop")].params["loop"]
-    verify.verify(program, "all passes")
-    for name in ("instructions", "members"):
-        kept = getattr(loop, name)
-        setattr(loop, name, kept[::-1])
-        with pytest.raises(IllegalProgram, match="not defined there"):
-            verify.verify(program, "all passes")
-        setattr(loop, name, kept)
 
 
 def test_the_pass_at_fault_is_named(monkeypatch: pytest.MonkeyPatch) -> None:

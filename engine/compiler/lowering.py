@@ -12,9 +12,10 @@ and a run that fails changes nothing.
 
 from __future__ import annotations
 
+import functools
 from collections.abc import Callable, Collection, Mapping, Sequence
 from dataclasses import dataclass, field
-from typing import Any
+from typing import Any, NamedTuple
 
 import numpy as np
 
@@ -24,9 +25,10 @@ from engine.compiler.ir.layout import Order, is_view, order_of, order_of_result
 from engine.compiler.ir.traced_value import TracedValue, ValueTable
 from engine.compiler.passes.algebraic import (
     SEEDS,
+    SIMPLIFICATIONS,
+    Simplification,
     Structure,
-    seed_product,
-    simplified,
+    of_numbers,
     structure_of_array,
     structure_of_result,
     structure_of_seeds,
@@ -39,7 +41,6 @@ from engine.core.eager import abstract_operand
 from engine.core.expand_axes import seed_rows
 from engine.core.instantiate import instantiate
 from engine.core.op import Node, Op, distinct
-from engine.core.operands import Operand
 from engine.core.structural import contiguous, reshape_to
 from engine.core.trace import constant
 from engine.core.value import as_array, scalar
@@ -50,6 +51,50 @@ from engine.runtime.tuning import TUNING
 
 FOLD_LIMIT, FOLD_TOTAL = TUNING.fold_bytes, 16
 """Bytes of a constant that is folded, if no operand is as large, and how many such limits all of them may take."""
+
+
+@dataclass(slots=True)
+class Application:
+    """An op on values, which rewrites look at.
+
+    Attributes
+    ----------
+    op, inputs, params, avals, results
+        What is applied to what, what is known of the operands, and what is known of the results.
+    key : tuple, optional
+        What makes another application equal to this one.
+    """
+
+    op: Op
+    inputs: tuple[int, ...]
+    params: dict[str, Any]
+    avals: Sequence[Aval]
+    results: Any
+    key: Any = None
+
+
+class Rewrite(NamedTuple):
+    """One row of the table of rewrites.
+
+    Attributes
+    ----------
+    name : str
+        The pass that it belongs to.
+    looks_at : callable
+        Whether it looks at an op.
+    apply : callable
+        ``apply(lowering, application)``: value ids of the results, or None.
+    exact : str
+        Why it changes no bit.
+    detail : str
+        Which one it is of several of one pass.
+    """
+
+    name: str
+    looks_at: Callable[[Op], bool]
+    apply: Callable[[Lowering, Application], tuple[int, ...] | None]
+    exact: str
+    detail: str = ""
 
 
 @dataclass
@@ -76,6 +121,8 @@ class Lowering(ValueTable):
         ``(shape, dtype) -> value id`` of the first value of that shape and dtype.
     orders : dict
         What is known of how a value lies in memory.
+    rewrites : dict
+        Those that look at an op, as they are asked for.
     """
 
     passes: Collection[str]
@@ -96,6 +143,7 @@ class Lowering(ValueTable):
     before_reshape: dict[int, int] = field(default_factory=dict)
     first: dict[Any, int] = field(default_factory=dict)
     orders: dict[int, Order] = field(default_factory=dict)
+    rewrites: dict[Op, tuple[Rewrite, ...]] = field(default_factory=dict)
     node: Any = None
 
     def new_id(self, aval: Aval, order: Order = Order.UNKNOWN) -> int:
@@ -107,16 +155,6 @@ class Lowering(ValueTable):
         if size is not None:
             self.first.setdefault((aval.shape, aval.dtype), value_id)
         return value_id
-
-    def referring(self, op: Op, inputs: tuple[int, ...]) -> tuple[int, ...]:
-        """The operands with the first value ids of the same shapes in place of references."""
-        new = inputs
-        for i in op.references:
-            if i < len(inputs) and is_known((a := self.avals[inputs[i]]).shape):
-                new = (*new[:i], self.first[a.shape, a.dtype], *new[i + 1 :])
-        if new != inputs:
-            self.count("reference_operands")
-        return new
 
     def visit(self, node: Node) -> None:
         """Lower one node."""
@@ -176,7 +214,7 @@ class Lowering(ValueTable):
         return value_id if self.is_contiguous(value_id) else self.emit(contiguous, (value_id,), {})[0]
 
     def emit(self, op: Op, inputs: tuple[int, ...], params: dict[str, Any]) -> tuple[int, ...]:
-        """The output value ids of an op: existing ones if a pass finds them, else those of a new instruction."""
+        """The output value ids of an op: those that a rewrite finds (`REWRITES`), else those of a new instruction."""
         if op is constant:
             return (self.constant_id(params["value"]),)
         avals = [self.avals[s] for s in inputs]
@@ -188,35 +226,57 @@ class Lowering(ValueTable):
             arrays = {i: self.constants[s] for i, s in enumerate(inputs) if s in self.constants}
             inputs, params = op.fix(inputs, arrays, params)
             avals = [self.avals[s] for s in inputs]
-        if "noop_elimination" in self.passes and op.simplify is not None:
-            same = op.simplify(avals, params)
-            if op.multi and same is not None:
-                self.count("noop_elimination")
-                return tuple([inputs[i] for i in same])
-            if same is not None and not (self.is_contiguous(inputs[same]) or is_view(op, avals, params)):
-                # the op's own result would lie in memory in another way, perhaps
-                same = None
-            if same is not None and (kept := self.reshaped(op, inputs[same], results)) is not None:
-                self.count("noop_elimination")
-                return (kept,)
-        if op.references and "reference_operands" in self.passes:
-            inputs = self.referring(op, inputs)
-        key = _key(op, self.in_either_order(inputs) if op.commutes else inputs, params)
-        if "common_subexpression_elimination" in self.passes and key in self.seen:
-            self.count("common_subexpression_elimination")
-            return self.seen[key]
-        # what is known of a constant says more than its elements
-        known = not self.structures.keys().isdisjoint(inputs)
-        outputs = self.rewritten(op, inputs, avals, params, known) if known else None
-        if outputs is None and "constant_folding" in self.passes:
-            outputs = self.folded(op, inputs, params)
-        if outputs is None and not known:
-            outputs = self.rewritten(op, inputs, avals, params, known)
-        if outputs is None:
-            outputs = self.instruction(op, inputs, avals, params, results)
-        if key is not None:
-            self.seen[key] = outputs
+        node = Application(op, inputs, params, avals, results)
+        for rewrite in self.rewrites_of(op):
+            outputs = rewrite.apply(self, node)
+            if outputs is not None:
+                self.count(rewrite.name)
+                if rewrite.detail:
+                    self.count(f"{rewrite.name}/{rewrite.detail}")
+                break
+        else:
+            outputs = self.instruction(op, node.inputs, avals, params, results)
+        if node.key is not None:
+            self.seen[node.key] = outputs
         return outputs
+
+    def rewrites_of(self, op: Op) -> tuple[Rewrite, ...]:
+        """Those that look at an op."""
+        if (found := self.rewrites.get(op)) is None:
+            active = {*self.passes, "seeds"}
+            found = self.rewrites[op] = tuple([r for r in REWRITES if r.name in active and r.looks_at(op)])
+        return found
+
+    # ---- rewrites ----------------------------------------------------------------------------------------------------
+
+    def unchanged(self, node: Application) -> tuple[int, ...] | None:
+        """Operands that the results are, up to their shape."""
+        op, avals = node.op, node.avals
+        assert op.simplify is not None
+        same = op.simplify(avals, node.params)
+        if op.multi and same is not None:
+            return tuple([node.inputs[i] for i in same])
+        if same is None or not (self.is_contiguous(node.inputs[same]) or is_view(op, avals, node.params)):
+            # the op's own result would lie in memory in another way, perhaps
+            return None
+        kept = self.reshaped(op, node.inputs[same], node.results)
+        return None if kept is None else (kept,)
+
+    def referring(self, node: Application) -> None:
+        """The first values of the same shapes in place of references."""
+        inputs = list(node.inputs)
+        for i in node.op.references:
+            if i < len(inputs) and is_known((a := self.avals[inputs[i]]).shape):
+                inputs[i] = self.first[a.shape, a.dtype]
+        if tuple(inputs) != node.inputs:
+            self.count("reference_operands")
+            node.inputs = tuple(inputs)
+
+    def met_before(self, node: Application) -> tuple[int, ...] | None:
+        """The results of the same op on the same operands."""
+        inputs = self.in_either_order(node.inputs) if node.op.commutes else node.inputs
+        node.key = _key(node.op, inputs, node.params)
+        return self.seen.get(node.key)
 
     def in_either_order(self, inputs: tuple[int, ...]) -> tuple[int, ...]:
         """The inputs of an op that commutes, sorted if the result's bits, and how it lies in memory, stay the same.
@@ -252,23 +312,28 @@ class Lowering(ValueTable):
             return None
         return self.emit(reshape_to, (source,), {"shape": out.shape})[0]
 
-    def rewritten(
-        self, op: Op, inputs: tuple[int, ...], avals: Sequence[Aval], params: dict[str, Any], known: bool
-    ) -> tuple[int, ...] | None:
-        """The output value ids by what a pass makes of the op, or None; `known`: whether operands have structure."""
-        # without structure shapes alone may tell a simpler way
-        if op.stateful or op.multi or not (known or op.specialize is not None):
-            return None
-        for a in avals:
+    def traced(self, node: Application) -> list[TracedValue] | None:
+        """The operands as values that ops can be applied to, if all their shapes are known."""
+        for a in node.avals:
             if not is_known(a.shape):
                 return None
-        values = [TracedValue(self, s) for s in inputs]
-        for name, attempt in (_ATTEMPTS if known else _WITHOUT_STRUCTURE).items():
-            found = attempt(op, values, params) if name == "seeds" or name in self.passes else None
-            if found is not None:
-                self.count(name)
-                return (found.value_id,)
-        return None
+        return [TracedValue(self, s) for s in node.inputs]
+
+    def simplified(self, node: Application, by: Simplification) -> tuple[int, ...] | None:
+        """The result by what is known of the contents of operands."""
+        if self.structures.keys().isdisjoint(node.inputs):
+            return None
+        values = self.traced(node)
+        if values is None or not (by.seeds or of_numbers(values)):
+            return None
+        found = by.apply(node.op, values, node.params)
+        return None if found is None else (found.value_id,)
+
+    def specialized(self, node: Application) -> tuple[int, ...] | None:
+        """The result by simpler ops, which shapes alone tell."""
+        values = self.traced(node)
+        found = None if values is None else node.op.specialize(*values, **node.params)  # type: ignore[misc]
+        return None if found is None else (found.value_id,)
 
     def instruction(
         self, op: Op, inputs: tuple[int, ...], avals: Sequence[Aval], params: dict[str, Any], results: Any
@@ -316,8 +381,9 @@ class Lowering(ValueTable):
             self.seen[key] = (value_id,)
         return value_id
 
-    def folded(self, op: Op, inputs: tuple[int, ...], params: dict[str, Any]) -> tuple[int, ...] | None:
+    def folded(self, node: Application) -> tuple[int, ...] | None:
         """Compute a node of constants now; None if it is not one."""
+        op, inputs, params = node.op, node.inputs, node.params
         operands = None if is_stateful(op, params) or not inputs else self.operands_now(op, inputs)
         if operands is None:
             return None
@@ -332,7 +398,6 @@ class Lowering(ValueTable):
         if size > max([self.fold_limit, *kept]) or self.folded_bytes + size > FOLD_TOTAL * self.fold_limit:
             return None
         self.folded_bytes += size
-        self.count("constant_folding")
         structure = None if op.multi else self.structure_of(op, inputs, params, abstract_operand(result))
         # seeds are not what a user's constant that looks like them is
         shared = not isinstance(structure, SEEDS)
@@ -363,21 +428,64 @@ class Lowering(ValueTable):
         self.report[name] = self.report.get(name, 0) + 1
 
 
-def _specialized(op: Op, inputs: Sequence[TracedValue], params: dict[str, Any]) -> Operand | None:
-    return None if op.specialize is None else op.specialize(*inputs, **params)
+def _is_single(op: Op) -> bool:
+    return not (op.stateful or op.multi)
 
 
-_ATTEMPTS: dict[str, Callable[..., Any]] = {
-    "seeds": seed_product,
-    "algebraic_simplification": simplified,
-    "shape_specialization": _specialized,
-}
-"""By name of the pass: what a node may be replaced by, as a function of its op, operands and parameters. "seeds" is no
-pass, because it defines what the seeds of a Jacobian mean, and cannot be left out."""
+REWRITES = (
+    Rewrite(
+        "noop_elimination",
+        lambda op: op.simplify is not None,
+        Lowering.unchanged,
+        "the op says that the result is an operand, which lies in memory as the result would",
+    ),
+    Rewrite(
+        "reference_operands",
+        lambda op: bool(op.references),
+        Lowering.referring,
+        "of a reference only shape and dtype count",
+    ),
+    Rewrite(
+        "common_subexpression_elimination",
+        lambda op: not op.stateful,
+        Lowering.met_before,
+        "equal ops on equal values, in the order that complex products need, give equal bits",
+    ),
+    *[
+        Rewrite(
+            "seeds" if one.seeds else "algebraic_simplification",
+            lambda op, one=one: _is_single(op) and one.looks_at(op),  # type: ignore[misc]
+            functools.partial(Lowering.simplified, by=one),
+            one.exact,
+            "" if one.seeds else one.name,
+        )
+        for one in SIMPLIFICATIONS
+    ],
+    Rewrite(
+        "constant_folding",
+        lambda op: True,
+        Lowering.folded,
+        "the same kernel computes it, while lowering",
+    ),
+    Rewrite(
+        "shape_specialization",
+        lambda op: _is_single(op) and op.specialize is not None,
+        Lowering.specialized,
+        "the op says so (`Op.specialize`), and its row in the tests compares bits",
+    ),
+)
+"""All rewrites of nodes, in the order in which they are tried: the first that finds results ends the search.
+
+"seeds" is no pass, because it defines what the seeds of a Jacobian mean, and cannot be left out.
+"""
 
 
-_WITHOUT_STRUCTURE: dict[str, Callable[..., Any]] = {"shape_specialization": _specialized}
-"""Those that look at shapes alone."""
+def rewrites_table() -> str:
+    """The rewrites as a table in Markdown."""
+    rows = [f"| `{r.name}{f'/{r.detail}' * bool(r.detail)}` | {r.exact} |" for r in REWRITES]
+    return "\n".join(["| rewrite | exact because |", "|---|---|", *rows])
+
+
 _SEED_MAKERS = (identity_like, seed_rows)
 
 

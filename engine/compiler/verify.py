@@ -15,7 +15,6 @@ from typing import Any, Protocol
 from engine.compiler.ir.instruction import Instruction
 from engine.compiler.passes.buffer_assignment import BufferAssignment
 from engine.compiler.passes.inplace_concat import alloc, write_rows
-from engine.compiler.passes.loop_fusion import FusedLoop
 from engine.compiler.passes.nan_checks import Speculation
 from engine.core.aval import Aval, compatible
 from engine.core.eager import abstract_operand
@@ -119,9 +118,6 @@ def verify_instructions(
         for s, aval in zip(each.outputs, results, strict=True):
             _define(s, known, avals)
             _same_aval(s, avals, aval)
-        loop = each.params.get("loop")
-        if isinstance(loop, FusedLoop):
-            _verify_loop(loop, avals)
     for s in outputs:
         if s not in known:
             raise IllegalProgram(f"v{s} is a result and is not defined")
@@ -138,17 +134,6 @@ def _define(s: int, known: set[int], avals: Mapping[int, Aval]) -> None:
 def _same_aval(s: int, avals: Mapping[int, Aval], aval: Aval) -> None:
     if avals[s].dtype != aval.dtype or not compatible(avals[s].shape, aval.shape):
         raise IllegalProgram(f"v{s} is said to be {avals[s]} and is {aval}")
-
-
-def _verify_loop(loop: FusedLoop, avals: Mapping[int, Aval]) -> None:
-    """Both lists of a fused loop: what it runs tile by tile, and that with the reshapes."""
-    verify_instructions(loop.members, loop.inputs, loop.results, avals)
-    inside = {s: Aval((), a.dtype) if a.size == 1 else Aval((loop.size,), a.dtype) for s, a in loop.avals.items()}
-    for each in loop.instructions:
-        # an operand of one element is a scalar to all the others, if there are any
-        if any(loop.avals[s].size not in (1, loop.size) for s in (*each.inputs, *each.outputs)):
-            raise IllegalProgram(f"{each.op.name} in a loop over {loop.size} elements has another number of them")
-    verify_instructions(loop.instructions, loop.inputs, [s for s, _ in loop.outputs], inside)
 
 
 def _verify_speculation(instructions: Sequence[Instruction], speculation: Speculation) -> None:

@@ -6,14 +6,12 @@ the kernel's operands, and raises `Opaque` for a case that has no rows; the kern
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable
 from typing import Any
 
 import numpy as np
 
-from engine.compiler.passes.buffer_assignment import MOST
 from engine.compiler.passes.inplace_concat import alloc, write_rows
-from engine.compiler.passes.loop_fusion import FusedLoop, fused_loop
 from engine.compiler.passes.slice_concat import slice_concat
 from engine.compiler.passes.slice_sum import slice_sum
 from engine.core.op import Op
@@ -133,23 +131,6 @@ def _roll(recorder: Writer, x: Any, shift: Any, *, axis: tuple[int, ...]) -> Hid
     return x
 
 
-def _fused_loop(recorder: Writer, *arrays: Any, loop: FusedLoop, out: Any = None) -> tuple[Any, ...]:
-    """One member after the other: rows run tile by tile of their own (`grouping`)."""
-    if out is not None or loop.bytes > _LARGEST_LOOP:
-        raise Opaque
-
-    def call(op: Op, operands: Sequence[Any], params: dict[str, Any]) -> Any:
-        if not any(isinstance(x, Hidden) for x in operands):
-            return op.kernel(*operands, **params)
-        kernel = REWRITES.get(op)
-        return op.kernel(*operands, **params) if kernel is None else kernel(recorder, *operands, **params)
-
-    return loop.unfused(arrays, call)
-
-
-_LARGEST_LOOP = MOST // 4
-"""Bytes of an array from which on a loop over it is left to Python: its calls do not count beside the tiles."""
-
 REWRITES: dict[Op, Callable[..., Any]] = {
     scale: _scale,
     keep_chosen: _keep_chosen,
@@ -166,7 +147,6 @@ REWRITES: dict[Op, Callable[..., Any]] = {
     pad_op: _pad,
     roll_op: _roll,
     slice_sum: sum_of_slices,
-    fused_loop: _fused_loop,
     **CONVOLUTIONS,
     **PICKS,
     **MATRICES,

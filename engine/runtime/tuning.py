@@ -59,14 +59,6 @@ class Tuning:
     native: Costs = field(default_factory=Costs)
     python: Costs = field(default_factory=Costs)
 
-    loop_fusion_bytes: int = field(
-        default=5 << 19,
-        metadata=_about("bytes", "of an array, from which on elementwise ops run tile by tile", _CHOSEN),
-    )
-    loop_fusion_run: int = field(
-        default=1 << 10, metadata=_about("elements", "beside each other in memory, below which they do not", _CHOSEN)
-    )
-    loop_fusion_tile: int = field(default=1 << 18, metadata=_about("bytes", "of an array in one tile", _CACHE))
     update_tile: int = field(
         default=1 << 17, metadata=_about("bytes", "of an array in one tile of an update, which reads several", _CACHE)
     )

@@ -59,5 +59,5 @@ def test_the_command(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None
     assert main(["ablate", "-k", "broyden", "--seconds", "0", "--write", str(page)]) == 0
     text = page.read_text()
     assert text.startswith("before\n<!-- ablation: begin (x) -->\n## What each pass") and text.endswith("-->\nafter\n")
-    assert "| `loop_fusion` |" in text and "of old" not in text and "2 problems and sizes" in capsys.readouterr().out
+    assert "| `inplace_concat` |" in text and "of old" not in text and "2 problems and sizes" in capsys.readouterr().out
     assert main(["ablate", "-k", "no such problem"]) == 2

@@ -242,7 +242,7 @@ def run_in_graph(
             begin()
             feeds = {tensors[x.name]: run[x.name] for x in program.leaves if x.kind == "source"}
             results = _run(session, nodes, feeds, begin)
-            results["state"] = [np.asarray(v) for v in state.read(list(variables), {})]
+            results["state"] = [np.asarray(v) for v in state.read(list(variables))]
         return results
 
 

@@ -61,7 +61,7 @@ MUTANTS = (
         "engine/compiler/passes/inplace_concat.py",
         'if not aval.is_static or join.params["axis"] not in (0, -len(aval.shape or ())):',
         "if not aval.is_static:",
-        ("tests/test_program_loop_fusion.py",),
+        ("tests/test_program_inplace_concat.py",),
     ),
     Mutant(
         "a product with a diagonal matrix keeps its minus zeros",

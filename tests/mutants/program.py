@@ -122,7 +122,7 @@ MUTANTS = (
         "engine/compiler/passes/inplace_concat.py",
         "all(reads.uses[s] == 1 and s in made for s in join.inputs)",
         "all(s in made for s in join.inputs)",
-        ("tests/test_program_loop_fusion.py::test_other_arrays_are_joined_at_the_end",),
+        ("tests/test_program_inplace_concat.py::test_other_arrays_are_joined_at_the_end",),
     ),
     Mutant(
         "entries that are named twice are added by slices",
@@ -137,20 +137,6 @@ MUTANTS = (
         "uses[x] > 1 or more.inputs != first.inputs or",
         "uses[x] > 1 or",
         ("tests/test_program_slice_concat.py::test_what_is_added_from_elsewhere_or_in_another_order",),
-    ),
-    Mutant(
-        "a block is written where a later result still lies",
-        "engine/compiler/passes/loop_fusion.py",
-        "if f[1] == dtype and end <= f[2]]",
-        "if f[1] == dtype]",
-        ("tests/test_program_loop_fusion.py::test_memory_of_a_block_is_used_again_when_it_is_free",),
-    ),
-    Mutant(
-        "arrays whose results are not in C order run in blocks",
-        "engine/compiler/passes/loop_fusion.py",
-        "if steps != sorted(steps, reverse=True) or (steps and steps[-1] < 0):",
-        "if steps and steps[-1] < 0:",
-        ("tests/test_program_loop_fusion.py::test_blocks_change_no_bit",),
     ),
     Mutant(
         "a program hopes for ever for runs without NaN",

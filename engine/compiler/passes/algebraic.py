@@ -24,9 +24,9 @@ A reshape keeps what is known.
 from __future__ import annotations
 
 import math
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
-from typing import Any
+from typing import Any, NamedTuple
 
 import numpy as np
 
@@ -166,16 +166,16 @@ def _is_per_column(rows: TracedValue, x: TracedValue) -> bool:
 # ---- what follows ----------------------------------------------------------------------------------------------------
 
 
-def simplified(op: Op, inputs: Sequence[TracedValue], params: dict[str, Any]) -> TracedValue | None:
-    """The result by simpler means, or None. What seeds meet is left to `seed_product`, with any passes."""
+def of_numbers(inputs: Sequence[TracedValue]) -> bool:
+    """Whether something is known of an operand. What seeds meet is left to `_seed_product`, with any passes."""
     structures = [x.structure for x in inputs]
-    if not any(structures) or any(isinstance(structure, SEEDS) for structure in structures):
-        return None
-    if op is keep_chosen:
-        x, chosen = inputs
-        return x if type(chosen.structure) is Fill and chosen.structure.value != 0 else None
-    found = _scaled(*inputs, **params) if op is scale else _product(*inputs) if op is multiply else None
-    return _one_number(op, inputs, params) if found is None and op.rounds_correctly else found
+    return any(structures) and not any(isinstance(structure, SEEDS) for structure in structures)
+
+
+def _chosen(op: Op, inputs: Sequence[TracedValue], params: dict[str, Any]) -> TracedValue | None:
+    """What is chosen everywhere."""
+    x, chosen = inputs
+    return x if type(chosen.structure) is Fill and chosen.structure.value != 0 else None
 
 
 def _one_number(op: Op, inputs: Sequence[TracedValue], params: dict[str, Any]) -> TracedValue | None:
@@ -216,11 +216,9 @@ def _scaled(ct: TracedValue, partial: TracedValue, *, either: bool = False) -> T
     return multiply(ct, partial) if type(partial.structure) is Fill and math.isfinite(partial.structure.value) else None
 
 
-def seed_product(op: Op, inputs: Sequence[TracedValue], params: dict[str, Any]) -> Operand | None:
+def _seed_product(op: Op, inputs: Sequence[TracedValue], params: dict[str, Any]) -> Operand | None:
     """A product of matrices with what is made of seeds, or None."""
-    if op is not matmul_op or not any(isinstance(x.structure, SEEDS) for x in inputs):
-        return None
-    return _matrix_product(*inputs, **params)
+    return _matrix_product(*inputs, **params) if any(isinstance(x.structure, SEEDS) for x in inputs) else None
 
 
 def _matrix_product(
@@ -275,3 +273,46 @@ def _scaled_matrix(structure: Structure | None, matrix: TracedValue, transpose: 
         return identity_product(matrix, transpose=transpose)
     factors = reshape_to(structure.values, shape=(structure.rows, 1) if of_rows else (1, structure.rows))
     return diagonal_product(matrix, factors, transpose=transpose)
+
+
+class Simplification(NamedTuple):
+    """A rewrite by what is known of operands: the ops that it looks at, and why it changes no bit."""
+
+    name: str
+    looks_at: Callable[[Op], bool]
+    apply: Callable[[Op, Sequence[TracedValue], dict[str, Any]], Any]
+    exact: str
+    seeds: bool = False
+
+
+SIMPLIFICATIONS = (
+    Simplification(
+        "seeds",
+        lambda op: op is matmul_op,
+        _seed_product,
+        "it defines what a product with seeds means, with any passes",
+        seeds=True,
+    ),
+    Simplification(
+        "chosen_everywhere", lambda op: op is keep_chosen, _chosen, "no element is put to zero where no mask is zero"
+    ),
+    Simplification(
+        "unchecked_scale",
+        lambda op: op is scale,
+        lambda op, inputs, params: _scaled(*inputs, **params),
+        "without a zero beside an infinity the check changes nothing",
+    ),
+    Simplification(
+        "known_factor",
+        lambda op: op is multiply,
+        lambda op, inputs, params: _product(*inputs),
+        "one times x is x, and one number times x is that number, repeated, times x; both lie in C order",
+    ),
+    Simplification(
+        "one_number",
+        lambda op: op.rounds_correctly,
+        _one_number,
+        "each element is the float nearest to the exact result, wherever it lies",
+    ),
+)
+"""In the order in which they are tried."""
