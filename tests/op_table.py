@@ -52,6 +52,7 @@ WITHOUT_ROW = {
     "write_rows": "is made by lowering only; tests/test_program_inplace_concat.py",
     "slice_concat": "is made by lowering only; tests/test_program_slice_concat.py",
     "slice_sum": "is made by lowering only; tests/test_program_slice_sum.py",
+    "outer_sum": "is made by lowering only; tests/test_program_outer_sum.py",
     "alloc": "is made by lowering only; tests/test_program_inplace_concat.py",
     "number_like": "is made by lowering only; tests/test_program_algebraic.py",
     "scaled_product": "is made by lowering only; tests/test_program_passes.py",

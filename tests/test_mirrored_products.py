@@ -59,13 +59,3 @@ def test_arguments_may_be_one_matrix_twice() -> None:
         program(x)
         _, recording = staged.observed(program, [x], program_module.located)
         assert all(isinstance(step, refs.Row) for step in recording.steps)
-
-
-@pytest.mark.parametrize("one", [0.0, 2.0, np.inf])
-def test_one_number_times_several(one: float) -> None:
-    """Zero times infinity is no number: BLAS takes it for zero where NumPy's `dot` asks it."""
-    column, number = np.array([[np.inf], [1.0], [0.0], [-0.0]]), np.array([[one]])
-    with np.errstate(invalid="ignore"):
-        expected = column * one + 0.0
-        for left, right, whole in ((column, number, expected), (number, column.T, expected.T)):
-            assert_same_bits([matmul_op.kernel(left, right)], [whole])

@@ -13,6 +13,7 @@ import pytest
 
 from engine.compiler.ir.kernels import diagonal_product, identity_product, number_like, scaled_product
 from engine.compiler.passes.inplace_concat import alloc, write_rows
+from engine.compiler.passes.outer_sum import outer_sum
 from engine.compiler.passes.slice_sum import slice_sum
 from engine.core.eager import EagerTensor
 from engine.core.op import Layout, Op
@@ -51,6 +52,10 @@ def _program_calls() -> Iterator[Call]:
     yield Call(number_like, [a], {"number": 2.5})
     yield Call(alloc, [], {"shape": (3,), "dtype": np.dtype(float)})
     yield Call(write_rows, [np.zeros((5, 4)), a], {"start": 1})
+    column = row[:, None]
+    for start in ([], [np.eye(4)]):
+        factors = [*start, column, row[None], row[None], column]
+        yield Call(outer_sum, factors, {"aval": aval_of(np.eye(4)), "turned": ((False, False), (True, True))})
     yield Call(
         slice_sum, [a, row], {"aval": aval_of(np.eye(4)), "keys": ((slice(1, 4),), (slice(None), 2)), "hows": "+-"}
     )

@@ -19,6 +19,7 @@ from engine.compiler.ir.instruction import is_stateful, without_unused
 from engine.compiler.passes.buffer_assignment import assign_buffers
 from engine.compiler.passes.inplace_concat import concat_in_place
 from engine.compiler.passes.nan_checks import speculate
+from engine.compiler.passes.outer_sum import sum_outers
 from engine.compiler.passes.slice_concat import concat_slices
 from engine.compiler.passes.slice_sum import sum_slices
 from engine.compiler.passes.while_merging import merge_loops
@@ -101,6 +102,11 @@ def _slice_sum(program: Program) -> int:
     return count
 
 
+def _outer_sum(program: Program) -> int:
+    program.instructions, count = sum_outers(program.instructions, program.avals, set(program.outputs))
+    return count
+
+
 def _inplace_concat(program: Program) -> int:
     program.instructions, count = concat_in_place(program.instructions, program.avals, set(program.outputs))
     return count
@@ -143,6 +149,7 @@ PIPELINE = (
     Pass("while_merging", "program", "Runs a loop once for its results and for its gradient.", _while_merging),
     Pass("slice_concat", "program", "Copies slices in place of concatenating vectors and indexing.", _slice_concat),
     Pass("slice_sum", "program", "Adds slices where they belong, without zeros around each.", _slice_sum),
+    Pass("outer_sum", "program", "Adds up products of columns and rows, several at a time.", _outer_sum),
     Pass("inplace_concat", "program", "Writes the operands of a large concat straight into it.", _inplace_concat),
     Pass(
         "speculative_nan_checks",

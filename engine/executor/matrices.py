@@ -13,14 +13,16 @@ from typing import Any
 import numpy as np
 from numpy.lib.stride_tricks import as_strided
 
+from engine.compiler.passes.outer_sum import outer_sum
 from engine.core.op import Op
 from engine.executor.extension import executor
 from engine.executor.hidden import Hidden, Opaque, Writer, actual_of, as_array, in_c_order, ref_of
 from engine.executor.loops import loop_of, reduces_alike
-from engine.executor.refs import elementwise
-from engine.executor.vocabulary import FUNCTIONS, core_row, filled
+from engine.executor.refs import Ref, elementwise
+from engine.executor.vocabulary import FUNCTIONS, core_row, dots_alike, filled, is_outer
 from engine.ops.determinants import cofactor, cofactors_of, conditions, largest_condition
 from engine.ops.diagonal import embed_diagonal, matrix_diag_op, set_diag_op
+from engine.ops.linalg import by_dot
 from engine.ops.solve import one_factorization, triangle, triangular_solve_op
 from engine.runtime.lazy_scipy import scipy
 
@@ -166,6 +168,50 @@ def _triangular_solve(
     return recorder.copy(solved(matrix, columns), real)
 
 
+# ---- sums of products of columns and rows ----------------------------------------------------------------------------
+
+_MOST_OUTERS = 3
+"""Products that one row adds."""
+_LARGEST_OUTER = 1 << 22
+"""Elements of a product up to which it is tried whether NumPy's is that of elements."""
+
+
+def _outer_sum(recorder: Writer, *operands: Any, aval: Any, turned: Sequence[tuple[bool, bool]]) -> Hidden:
+    real = outer_sum.kernel(*map(actual_of, operands), aval=aval, turned=turned)
+    refs = [ref_of(recorder, x) for x in operands]
+    *start, first = range(len(refs) - 2 * len(turned) + 1)
+    pairs = [
+        (_turned(refs[first + 2 * k], left), _turned(refs[first + 2 * k + 1], right))
+        for k, (left, right) in enumerate(turned)
+    ]
+    forms = {tuple([(x.shape, x.strides) for x in pair]) for pair in pairs}
+    if not 0 < real.size <= _LARGEST_OUTER or not all(_is_outer(real.dtype, *form) for form in forms):
+        raise Opaque
+    if start:
+        out: Any = recorder.elementwise((f"copy_{real.itemsize}",), refs[:1], real)
+    else:
+        out = recorder.elementwise((f"outer_{real.dtype.char}",), pairs.pop(0), real)
+    for k in range(0, len(pairs), _MOST_OUTERS):
+        some = [_line(x, axis) for pair in pairs[k : k + _MOST_OUTERS] for axis, x in enumerate(pair)]
+        loop = f"add_outers_{real.dtype.char}_{len(some) // 2}"
+        recorder.add(core_row((loop,), [*some, out.ref], (*[1] * len(some), 2), real.shape))
+    return out
+
+
+def _is_outer(dtype: np.dtype, left: tuple[Any, Any], right: tuple[Any, Any]) -> bool:
+    """Whether a product of two matrices, as the kernel makes it, is that of their elements plus 0."""
+    return is_outer(dtype, left, right) and (not by_dot(left[0], right[0]) or dots_alike(dtype, left, right))
+
+
+def _turned(x: Ref, turn: bool) -> Ref:
+    return Ref(x.root, x.offset, x.shape[::-1], x.strides[::-1], x.dtype) if turn else x
+
+
+def _line(x: Ref, axis: int) -> Ref:
+    """A column (axis 0) or row (axis 1) as a vector."""
+    return Ref(x.root, x.offset, x.shape[axis : axis + 1], x.strides[axis : axis + 1], x.dtype)
+
+
 MATRICES: dict[Op, Callable[..., Any]] = {
     triangular_solve_op: _triangular_solve,
     triangle: _triangle,
@@ -173,5 +219,6 @@ MATRICES: dict[Op, Callable[..., Any]] = {
     matrix_diag_op: _matrix_diag,
     set_diag_op: _set_diag,
     cofactor: _cofactor,
+    outer_sum: _outer_sum,
 }
 """By op: its kernel as rows, given the recorder in front. What it cannot write raises `Opaque`."""
