@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 import re
+import subprocess
+import tomllib
 from pathlib import Path
 
 import pytest
@@ -43,3 +45,27 @@ def test_a_program_prints_what_it_says(program: str, capsys: pytest.CaptureFixtu
         said.pop()
         told = told[: len(said)]
     assert told == said
+
+
+# ---- what is installed -----------------------------------------------------------------------------------------------
+
+
+def test_every_extra_that_is_named_is_there() -> None:
+    extras = tomllib.loads((HOME / "pyproject.toml").read_text(encoding="utf-8"))["project"]["optional-dependencies"]
+    files = subprocess.run(
+        ["git", "grep", "-lI", "", "--", "*.py", "*.md", "*.toml", "Makefile"],
+        cwd=HOME,
+        capture_output=True,
+        text=True,
+        check=False,
+    )
+    if files.returncode:
+        pytest.skip("not a git checkout")
+    named: dict[str, str] = {}
+    for file in files.stdout.split():
+        text = (HOME / file).read_text(encoding="utf-8")
+        for extra in re.findall(r"(?:dualgrad|'\.)\[([a-z0-9,]+)\]", text):
+            named.update(dict.fromkeys(extra.split(","), file))
+        named.update(dict.fromkeys(re.findall(r"\bextra `+(\w+)`", text), file))
+    assert {"dask", "images", "migrate", "report"} <= set(named)
+    assert {extra: file for extra, file in named.items() if extra not in extras} == {}

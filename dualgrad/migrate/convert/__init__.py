@@ -254,17 +254,21 @@ def main(given: argparse.Namespace) -> int:
         return 2
     try:
         ast.parse(Path(given.program).read_bytes(), given.program)
-        if not given.functions:
-            host_program.needed()
         code, conversion = convert_program(given.program, given.arguments, whole=not given.functions)
         host_program.checked(conversion.text)
-    except (SyntaxError, ValueError, ImportError, Unsafe) as error:
+    except (SyntaxError, ValueError, Unsafe) as error:
         where = f"line {error.lineno}: " if isinstance(error, SyntaxError) and error.lineno else ""
         what = f"Python cannot read it: {where}{getattr(error, 'msg', error)}" if is_unread(error) else str(error)
-        name = "" if isinstance(error, ImportError) else f"{given.program}: "
-        print(printable(f"dualgrad convert: {name}{what}"), file=sys.stderr)  # noqa: T201
+        print(printable(f"dualgrad convert: {given.program}: {what}"), file=sys.stderr)  # noqa: T201
         return 2
     conversion.write(given.out)
+    count = sum(function["name"] is not None for function in conversion.map["functions"])
+    said = f"{count} function{'s' * (count != 1)}"
+    if conversion.map.get("whole"):
+        said = f"the whole program, with {said}"
+    elif "why" in conversion.map:
+        said = f"{said} alone: {conversion.map['why']}"
+    print(f"dualgrad convert: {given.out}: {said}", file=sys.stderr)  # noqa: T201
     return code
 
 
