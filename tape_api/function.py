@@ -14,7 +14,7 @@ import inspect
 import sys
 import weakref
 from collections.abc import Callable, Iterator, Mapping, Sequence
-from typing import Any
+from typing import Any, Generic, ParamSpec, TypeVar, overload
 
 import numpy as np
 
@@ -43,6 +43,16 @@ _TRIES = 3
 """A function that makes variables in so many calls makes them in each call."""
 
 
+P = ParamSpec("P")
+R = TypeVar("R")
+
+
+@overload
+def function(func: Callable[P, R], input_signature: Any = None, **options: Any) -> Function[P, R]: ...
+@overload
+def function(
+    func: None = None, input_signature: Any = None, **options: Any
+) -> Callable[[Callable[P, R]], Function[P, R]]: ...
 def function(
     func: Callable[..., Any] | None = None,
     input_signature: Any = None,
@@ -92,7 +102,7 @@ def function(
     return Function(func, input_signature)
 
 
-class Function:
+class Function(Generic[P, R]):
     """A function made by `function`.
 
     Attributes
@@ -109,10 +119,12 @@ class Function:
         self._recorded = 0
         self._without_key = ""
         self._asks = symbolic.asks(func)
-        self._methods: dict[int, tuple[weakref.ref[Any], Function]] = {}
+        self._methods: dict[int, tuple[weakref.ref[Any], Function[..., Any]]] = {}
 
-    def __call__(self, *args: Any, **kwargs: Any) -> Any:
+    def __call__(self, *given: P.args, **named: P.kwargs) -> R:
         """Call the function."""
+        args: tuple[Any, ...] = given
+        kwargs: dict[str, Any] = named
         if self.input_signature is not None:
             args, kwargs = _fitting(self.python_function, self.input_signature, args, kwargs)
         if kwargs or not _ARE_TENSORS.issuperset(map(type, args)):
@@ -139,7 +151,7 @@ class Function:
     def __get__(self, instance: Any, owner: Any = None) -> Any:
         return self if instance is None else _Method(self._method_of(instance), instance)
 
-    def _method_of(self, instance: Any) -> Function:
+    def _method_of(self, instance: Any) -> Function[..., Any]:
         """The function as a method of an object: what it has recorded goes when the object goes."""
         key, methods = id(instance), self._methods
         if not _is_itself(instance):
@@ -152,13 +164,13 @@ class Function:
             methods[key] = alive, Function(self.python_function, self.input_signature)
         return methods[key][1]
 
-    def _all(self) -> list[Function]:
+    def _all(self) -> list[Function[..., Any]]:
         return [self, *[method for _, method in list(self._methods.values())]]
 
     def __reduce__(self) -> str:
         return self.python_function.__qualname__
 
-    def __deepcopy__(self, memo: Any) -> Function:
+    def __deepcopy__(self, memo: Any) -> Function[..., Any]:
         return self
 
     def get_concrete_function(self, *args: Any, **kwargs: Any) -> Callable[..., Any]:
@@ -301,7 +313,7 @@ class _Method:
 
     __slots__ = ("__self__", "_function")
 
-    def __init__(self, function: Function, instance: Any) -> None:
+    def __init__(self, function: Function[..., Any], instance: Any) -> None:
         self._function, self.__self__ = function, instance
 
     def __call__(self, *args: Any, **kwargs: Any) -> Any:

@@ -32,7 +32,7 @@ from engine.jacobian.second import compiled_gradient, compiled_hessian, compiled
 from engine.jacobian.structure.path import Path
 from engine.jacobian.structure.propagation import patterns
 from engine.jacobian.views.operator import JacobianOperator
-from engine.jacobian.views.results import options_for, pattern_given, sparse_block
+from engine.jacobian.views.results import Format, Mode, options_for, pattern_given, sparse_block
 from engine.jacobian.views.sparse_gradient import SPARSE_GRADIENTS
 from engine.jacobian.views.unimplemented import check_all_implemented
 from engine.ops import complexes
@@ -217,8 +217,8 @@ class SciPyFunction:
         x0: Sequence[np.ndarray],
         pack: Callable[[list[Any]], Any],
         *,
-        format: str = "dense",
-        mode: str = "auto",
+        format: Format = "dense",
+        mode: Mode = "auto",
         sparsity: Any = None,
         max_bytes: int | None = None,
         executor: Any = None,
