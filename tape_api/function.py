@@ -30,6 +30,7 @@ from engine.core.tape import NOTHING, Tape, active, record
 from engine.core.value import Value, dtype_of, shape_of
 from engine.ops.shape import identity
 from engine.runtime.cache import Cache
+from engine.runtime.faces import Shown
 from tape_api import symbolic
 from tape_api.tensor import TensorSpec, convert_to_tensor
 from tape_api.tensor_array import TensorArray
@@ -102,7 +103,7 @@ def function(
     return Function(func, input_signature)
 
 
-class Function(Generic[P, R]):
+class Function(Shown, Generic[P, R]):
     """A function made by `function`.
 
     Attributes
@@ -180,6 +181,10 @@ class Function(Generic[P, R]):
     def experimental_get_tracing_count(self) -> int:
         """How often the Python code ran to be recorded."""
         return sum(function._recorded for function in self._all())
+
+    def _shown(self) -> dict[str, Any]:
+        name = _name(self.python_function)
+        return {"name": name, "state": repr(self.explain().partition("\n")[0].removeprefix(f"{name} "))}
 
     def explain(self) -> str:
         """How it runs: for how many combinations of arguments as a program; and why as Python for others.

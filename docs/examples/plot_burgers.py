@@ -3,7 +3,7 @@ Burgers' equation with a sparse Jacobian
 ========================================
 
 A wave that steepens into a shock. Each implicit step solves a system of equations by Newton's method. Each equation
-sees three neighbours, so the Jacobian of 400 unknowns has 1,198 entries, not 160,000, and one backward pass gives
+sees three neighbors, so the Jacobian of 400 unknowns has 1,198 entries, not 160,000, and one backward pass gives
 them all.
 """
 

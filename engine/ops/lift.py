@@ -301,7 +301,7 @@ def _in_memory(function: Callable[..., Any], public: str) -> Callable[..., Any]:
 
 
 def _shown(signature: _Signature) -> inspect.Signature:
-    """What `help` shows of an op, whose arguments are all tensors."""
+    """The signature that `help` shows of an op, whose arguments are all tensors."""
     kinds = inspect.Parameter
     last = kinds.POSITIONAL_OR_KEYWORD if signature.variadic is None else kinds.KEYWORD_ONLY
     shown = [
