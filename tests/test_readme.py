@@ -57,6 +57,25 @@ def test_both_columns_are_equal_to_the_bit(graph: str, tape: str) -> None:
     assert values[0] == values[1] != []
 
 
+INTERNALS = {"architecture.md", "passes.md", "native.md", "tuning.md", "numbers.md"}
+"""Documents for those who work on it, whose sentences are not counted."""
+
+
+def sentences(text: str) -> list[str]:
+    """The sentences of a document, without programs, tables and headings."""
+    text = re.sub(r"^ *```.*?^ *```|<!-- measured: begin.*?<!-- measured: end -->", "", text, flags=re.M | re.S)
+    text = re.sub(r"^(\||<|#).*$", "\n", text, flags=re.M)
+    text = re.sub(r"^\s*(?:[-:*]|\d+\.)\s", "\n\n", text, flags=re.M)
+    text = re.sub(r"\]\([^)]*\)", "]", re.sub(r"`[^`]*`", "code", text))
+    return [s for paragraph in re.split(r"\n\s*\n", text) for s in re.split(r"(?<=[.?!:])\s+", paragraph)]
+
+
+@pytest.mark.parametrize("path", [p for p in DOCUMENTS if p.name not in INTERNALS], ids=lambda path: path.name)
+def test_sentences_have_at_most_thirty_words(path: Path) -> None:
+    found = [" ".join(s.split()) for s in sentences(path.read_text(encoding="utf-8"))]
+    assert [s for s in found if len(re.findall(r"[\w'’-]+", s)) > 30] == []
+
+
 @pytest.mark.parametrize("path", DOCUMENTS, ids=lambda path: path.name)
 def test_links_lead_somewhere(path: Path) -> None:
     links = re.findall(r"\]\((?!https?:)([^)#]+)[^)]*\)", path.read_text(encoding="utf-8"))
