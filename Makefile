@@ -3,6 +3,7 @@
 # make report   one model through both front ends on real data, bit for bit, and what Jacobians cost: report/report.html
 # make bench    all timings, beside TensorFlow, JAX and the other peers, and the report on them: report/bench.html
 # make peers    the comparisons with real TensorFlow
+# make docs     the site: build/site/index.html
 # make fuzz N=1000 [SEED=0] [JOBS=2]   random programs, each in several ways that must agree; what fails is shrunk
 # make fuzz-files N=10000 [SEED=0]       files of every format that is read, damaged: each must say so, soon, in small memory
 # make sanitize [TESTS=tests]   the tests, and random programs, with extensions built to notice wrong addresses and undefined behavior
@@ -16,6 +17,7 @@ PYTHON ?= $(shell for p in python3 python3.13 python3.12 python3.11; do \
 VENV ?= .venv
 VENV_PEERS ?= .venv-peers
 VENV_ORACLES ?= .venv-oracles
+VENV_DOCS ?= .venv-docs
 VENV_SANITIZE ?= .venv-sanitize
 # `make test LINT=` leaves the linters out
 LINT ?= lint
@@ -28,6 +30,7 @@ CHECK ?= tests/test_house.py tests/test_core.py tests/test_modes_agree.py tests/
 BIN := $(VENV)/bin
 PEERS_BIN := $(VENV_PEERS)/bin
 ORACLES_BIN := $(VENV_ORACLES)/bin
+DOCS_BIN := $(VENV_DOCS)/bin
 SANITIZE_BIN := $(CURDIR)/$(VENV_SANITIZE)/bin
 # What the native executor is built from
 NATIVE := setup.py $(wildcard engine/core/*.[ch] engine/runtime/*.h engine/ops/*.[ch] engine/executor/*.[ch])
@@ -36,7 +39,7 @@ PIP := -m pip install --quiet --disable-pip-version-check
 
 export TF_CPP_MIN_LOG_LEVEL ?= 3
 
-.PHONY: test check lint format unit report bench peers fuzz fuzz-files sanitize mutants clean
+.PHONY: test check lint format unit report bench peers docs fuzz fuzz-files sanitize mutants clean
 
 test: $(LINT) unit
 
@@ -96,6 +99,14 @@ bench: $(VENV_PEERS)/.for-peers
 peers: $(VENV_ORACLES)/.for-oracles
 	$(ORACLES_BIN)/python -m pytest -q -n auto -m peer tests
 
+# in a copy: pages are made from the code, and put beside the others
+docs: $(VENV_DOCS)/.for-docs
+	rm -rf build/site-source
+	mkdir -p build
+	cp -r docs build/site-source
+	$(DOCS_BIN)/python -m sphinx -q -W --keep-going -j $(JOBS) -c docs build/site-source build/site
+	@echo 'The site: build/site/index.html'
+
 $(VENV)/.for-test: pyproject.toml $(NATIVE) | $(BIN)/python
 	$(BIN)/python $(PIP) -e '.[test,lint,report]'
 	touch $@
@@ -112,7 +123,11 @@ $(VENV_ORACLES)/.for-oracles: pyproject.toml $(NATIVE) | $(ORACLES_BIN)/python
 	$(ORACLES_BIN)/python $(PIP) -e '.[test,report,oracles]'
 	touch $@
 
-$(BIN)/python $(PEERS_BIN)/python $(ORACLES_BIN)/python $(SANITIZE_BIN)/python:
+$(VENV_DOCS)/.for-docs: pyproject.toml $(NATIVE) | $(DOCS_BIN)/python
+	$(DOCS_BIN)/python $(PIP) -e '.[docs]'
+	touch $@
+
+$(BIN)/python $(PEERS_BIN)/python $(ORACLES_BIN)/python $(DOCS_BIN)/python $(SANITIZE_BIN)/python:
 	@test -n '$(PYTHON)' || { echo 'No Python >= 3.11 found; say where it is: make PYTHON=/path/to/python3' >&2; exit 1; }
 	$(PYTHON) -m venv $(@:/bin/python=) || { rm -rf $(@:/bin/python=); exit 1; }
 

@@ -4,6 +4,11 @@
 measurements, and writes the report.
 """
 
+import runpy as _runpy
+from pathlib import Path as _Path
+
+_runpy.run_path(str(_Path(__file__).resolve().parent.parent / "engine" / "guard.py"))
+
 from bench.modes import ModeComparison, compare_modes
 
 __all__ = ["ModeComparison", "compare_modes"]

@@ -212,9 +212,8 @@ def _per_op(row: _Row) -> str:
         return duration(r.median / LENGTH if r else None)
 
     sentence = (
-        f"What handling an op costs beside its arithmetic shows in a {CHAIN}: for each, with its gradient, our tape "
-        f"takes {one(row.tape)} and our graph {one(row.graph)}"
+        f"Overhead per op, measured on a {CHAIN}, forward and backward: tape {one(row.tape)}, graph {one(row.graph)}"
     )
     if row.their_tape and row.their_graph:
-        sentence += f"; TensorFlow's take {one(row.their_tape)} and {one(row.their_graph)}"
+        sentence += f"; TensorFlow's tape {one(row.their_tape)}, its graph {one(row.their_graph)}"
     return sentence + "."

@@ -16,7 +16,9 @@ Examples
 6.0
 """
 
+import runpy as _runpy
 from importlib import import_module as _import_module
+from pathlib import Path as _Path
 from typing import TYPE_CHECKING as _TYPE_CHECKING
 from typing import Any as _Any
 
@@ -31,6 +33,9 @@ __all__ = ["__version__", "graph", "optim", "tape"]
 
 
 def __getattr__(name: str) -> _Any:
+    if name in __all__:
+        # somebody else's `engine` or `optim` may be in the way
+        _runpy.run_path(str(_Path(__file__).resolve().parent.parent / "engine" / "guard.py"))
     if name == "__version__":
         value = _import_module("engine").__version__
     elif name == "graph":

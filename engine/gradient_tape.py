@@ -32,6 +32,7 @@ from engine.ops.reduce import add_n
 from engine.reverse import require_one_number
 from engine.runtime.cache import cached
 from engine.runtime.errors import DTypeError, ShapeError
+from engine.runtime.faces import Shown
 
 if TYPE_CHECKING:
     from engine.explain.explanation import Explanation
@@ -59,7 +60,7 @@ class _Planned:
         return getattr(owner if tape is None else tape, self.name)
 
 
-class GradientTape(NotCopied, TapeDerivatives):
+class GradientTape(Shown, NotCopied, TapeDerivatives):
     """Records operations for differentiation.
 
     Parameters
@@ -104,6 +105,10 @@ class GradientTape(NotCopied, TapeDerivatives):
             from engine.explain.witness import ExplainedTape as kind
         self._tape = kind(watch_accessed_variables, strict)
         self._spent = False
+
+    def _shown(self) -> dict[str, Any]:
+        state = "recording" if self._tape.is_recording else "spent" if self._spent else "stopped"
+        return {"state": state, "operations": len(self._tape.nodes), "persistent": self._persistent}
 
     def __enter__(self) -> GradientTape:
         if self._tape.is_recording:

@@ -11,6 +11,7 @@ from engine.core import nest
 from engine.core.value import dtype_of
 from engine.fetched_jacobian import Fetched
 from engine.jacobian.views.for_scipy import SciPyFunction, SciPyODE, as_pairs
+from engine.jacobian.views.results import Format, Mode
 from engine.runtime.errors import InvalidArgumentError
 from graph_api.convert import placeholder
 from graph_api.gradients import graph_of
@@ -24,8 +25,8 @@ def for_scipy(
     *,
     args: Sequence[Any] = (),
     session: Any = None,
-    format: str = "dense",
-    mode: str = "auto",
+    format: Format = "dense",
+    mode: Mode = "auto",
     sparsity: Any = None,
     max_bytes: int | None = None,
     executor: Any = None,

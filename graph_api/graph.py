@@ -20,6 +20,7 @@ from engine.core.trace import Symbol, Trace, computed_from, placeholder
 from engine.core.value import NotCopied, Value
 from engine.core.variable import Variable as EngineVariable
 from engine.runtime.errors import InvalidArgumentError
+from engine.runtime.faces import Shown
 from graph_api.contexts import WAIT_INSIDE, Contexts
 from graph_api.defaults import session_for, stacks
 from graph_api.graph_keys import GraphKeys
@@ -45,7 +46,7 @@ EXTENSIONS: dict[str, Callable[..., Any]] = {name: lazily(where) for name, where
 """Functions that files add to graphs and savers, which do not know them."""
 
 
-class Graph(NotCopied, Contexts):
+class Graph(Shown, NotCopied, Contexts):
     """A graph under construction: operations, names, scopes and collections.
 
     Examples
@@ -315,6 +316,15 @@ class Graph(NotCopied, Contexts):
         from engine.explain.picture import picture_of, svg
 
         return svg(picture_of(self.nodes))
+
+    def _shown(self) -> dict[str, Any]:
+        return {"operations": len(self.nodes), "variables": len(self.get_collection_ref(GraphKeys.GLOBAL_VARIABLES))}
+
+    def _picture(self) -> str:
+        try:
+            return self.svg()
+        except InvalidArgumentError:
+            return "<p>Too large to be drawn here: give <code>graph.dot()</code> to Graphviz.</p>"
 
     @property
     def version(self) -> int:

@@ -24,6 +24,8 @@ from engine.jacobian.planning.plan import Options, plan_for
 from engine.jacobian.structure.path import Path, is_connected
 from engine.jacobian.views.complex_ends import by_parts
 from engine.jacobian.views.results import (
+    Format,
+    Mode,
     SparseJacobian,
     options_for,
     pattern_for,
@@ -55,10 +57,10 @@ def jacobian(
     stop_gradients: Any = None,
     unconnected_gradients: Any = UnconnectedGradients.NONE,
     *,
-    mode: str = "auto",
+    mode: Mode = "auto",
     sparsity: Any = None,
     max_bytes: int | None = None,
-    format: str = "dense",
+    format: Format = "dense",
     executor: Any = None,
 ) -> Any:
     """The derivative of every element of `ys` with respect to every element of each of `xs`, as new tensors.
@@ -140,10 +142,10 @@ def jacobian_plan(
     ys: Any,
     xs: Any,
     *,
-    mode: str = "auto",
+    mode: Mode = "auto",
     sparsity: Any = None,
     max_bytes: int | None = None,
-    format: str = "dense",
+    format: Format = "dense",
 ) -> JacobianPlan:
     """The plan by which `jacobian` with the same arguments goes.
 
@@ -161,7 +163,7 @@ def jacobian_plan(
     return bound(plan_for(path, options, pattern_for("jacobian_plan", sparsity, targets, sources)), path, format)
 
 
-def batch_jacobian(y: Any, x: Any, name: str = "batch_jacobian", *, mode: str = "auto") -> Operand:
+def batch_jacobian(y: Any, x: Any, name: str = "batch_jacobian", *, mode: Mode = "auto") -> Operand:
     """The Jacobian of each row of `y` with respect to the same row of `x`, as a new tensor.
 
     Parameters
@@ -198,7 +200,7 @@ def batch_jacobian(y: Any, x: Any, name: str = "batch_jacobian", *, mode: str = 
 
 
 def hessian(
-    y: Any, xs: Any, name: str = "hessian", *, mode: str = "auto", max_bytes: Any = None, format: str = "dense"
+    y: Any, xs: Any, name: str = "hessian", *, mode: Mode = "auto", max_bytes: Any = None, format: Format = "dense"
 ) -> Any:
     """The second derivatives of ``sum(y)``: all blocks, symmetric to the bit.
 

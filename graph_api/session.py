@@ -35,6 +35,7 @@ from engine.core.value import NotCopied, Value, as_array, fits
 from engine.core.variable import Variable, assign_variable, read_variable, variable_handle
 from engine.runtime.collector import uncollected
 from engine.runtime.errors import DTypeError, InvalidArgumentError, ShapeError
+from engine.runtime.faces import Shown
 from graph_api.defaults import as_fetched, fetched_as, stacks
 from graph_api.executables import Executables
 from graph_api.graph import Graph, get_default_graph
@@ -45,7 +46,7 @@ from graph_api.tensor import Operation, Tensor
 _ELEMENTS = (Tensor, Operation, Variable)  # what stands for itself among fetches
 
 
-class Session(NotCopied):
+class Session(Shown, NotCopied):
     """Runs operations of a graph.
 
     Parameters
@@ -74,6 +75,9 @@ class Session(NotCopied):
         self._executables = Executables()
         self._contexts: list[Any] = []
         self._closed = False
+
+    def _shown(self) -> dict[str, Any]:
+        return {"graph": repr(self.graph), "closed": self._closed}
 
     # ---- running -----------------------------------------------------------------------------------------------------
 

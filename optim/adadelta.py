@@ -9,6 +9,7 @@ from engine.ops.arithmetic import square
 from engine.ops.explog import sqrt
 from optim.keras_optimizer import KerasOptimizer
 from optim.optimizer import Optimizer
+from optim.pairs import Rate
 
 
 def adadelta(
@@ -58,7 +59,7 @@ class AdadeltaOptimizer(_Adadelta):
 
     def __init__(
         self,
-        learning_rate: Any = 0.001,
+        learning_rate: Rate = 0.001,
         rho: Any = 0.95,
         epsilon: Any = 1e-8,
         use_locking: bool = False,
@@ -80,6 +81,6 @@ class Adadelta(_Adadelta, KerasOptimizer):
         See `KerasOptimizer`.
     """
 
-    def __init__(self, learning_rate: Any = 0.001, rho: Any = 0.95, epsilon: Any = 1e-7, **common: Any) -> None:
+    def __init__(self, learning_rate: Rate = 0.001, rho: Any = 0.95, epsilon: Any = 1e-7, **common: Any) -> None:
         super().__init__(learning_rate, **common)
         self.rho, self.epsilon = rho, epsilon

@@ -11,6 +11,7 @@ from engine.ops.arithmetic import square
 from engine.ops.explog import sqrt
 from optim.keras_optimizer import KerasOptimizer
 from optim.optimizer import Optimizer
+from optim.pairs import Rate
 
 
 def adagrad(
@@ -45,7 +46,7 @@ class AdagradOptimizer(Optimizer):
 
     def __init__(
         self,
-        learning_rate: Any,
+        learning_rate: Rate,
         initial_accumulator_value: float = 0.1,
         use_locking: bool = False,
         name: str = "Adagrad",
@@ -77,7 +78,7 @@ class Adagrad(KerasOptimizer):
 
     def __init__(
         self,
-        learning_rate: Any = 0.001,
+        learning_rate: Rate = 0.001,
         initial_accumulator_value: float = 0.1,
         epsilon: Any = 1e-7,
         **common: Any,

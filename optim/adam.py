@@ -18,6 +18,7 @@ from engine.ops.complexes import abs
 from engine.ops.explog import pow, sqrt
 from optim.keras_optimizer import KerasOptimizer, in_single
 from optim.optimizer import Optimizer
+from optim.pairs import Rate
 
 T = TypeVar("T")
 
@@ -187,7 +188,7 @@ class AdamOptimizer(Optimizer):
 
     def __init__(
         self,
-        learning_rate: Any = 0.001,
+        learning_rate: Rate = 0.001,
         beta1: Any = 0.9,
         beta2: Any = 0.999,
         epsilon: Any = 1e-8,
@@ -237,7 +238,7 @@ class WithBetas(KerasOptimizer):
 
     def __init__(
         self,
-        learning_rate: Any = 0.001,
+        learning_rate: Rate = 0.001,
         beta_1: Any = 0.9,
         beta_2: Any = 0.999,
         epsilon: Any = 1e-7,
@@ -278,7 +279,7 @@ class Adam(WithBetas):
 
     def __init__(
         self,
-        learning_rate: Any = 0.001,
+        learning_rate: Rate = 0.001,
         beta_1: Any = 0.9,
         beta_2: Any = 0.999,
         epsilon: Any = 1e-7,
@@ -308,7 +309,7 @@ class AdamW(Adam):
     Loshchilov and Hutter (2017), *Decoupled Weight Decay Regularization*, arXiv:1711.05101.
     """
 
-    def __init__(self, learning_rate: Any = 0.001, weight_decay: float = 0.004, **others: Any) -> None:
+    def __init__(self, learning_rate: Rate = 0.001, weight_decay: float = 0.004, **others: Any) -> None:
         super().__init__(learning_rate, weight_decay=weight_decay, **others)
 
 

@@ -15,6 +15,7 @@ from optim.external import ScipyOptimizerInterface
 from optim.layerwise import LARSOptimizer
 from optim.momentum import MomentumOptimizer
 from optim.optimizer import Optimizer
+from optim.pairs import Rate
 from optim.wrappers import LookaheadOptimizer, MovingAverageOptimizer
 
 
@@ -87,7 +88,7 @@ class AdamWOptimizer(DecoupledWeightDecay, AdamOptimizer):
     def __init__(
         self,
         weight_decay: Any,
-        learning_rate: Any = 0.001,
+        learning_rate: Rate = 0.001,
         beta1: Any = 0.9,
         beta2: Any = 0.999,
         epsilon: Any = 1e-8,
@@ -113,7 +114,7 @@ class MomentumWOptimizer(DecoupledWeightDecay, MomentumOptimizer):
     def __init__(
         self,
         weight_decay: Any,
-        learning_rate: Any,
+        learning_rate: Rate,
         momentum: Any,
         use_locking: bool = False,
         name: str = "MomentumW",

@@ -11,6 +11,7 @@ from engine.ops.compare import cast_like
 from engine.ops.complexes import abs
 from engine.ops.explog import sqrt
 from optim.optimizer import Optimizer
+from optim.pairs import Rate
 
 
 def adagrad_da(
@@ -60,7 +61,7 @@ class AdagradDAOptimizer(Optimizer):
 
     def __init__(
         self,
-        learning_rate: Any,
+        learning_rate: Rate,
         global_step: Variable,
         initial_gradient_squared_accumulator_value: float = 0.1,
         l1_regularization_strength: float = 0.0,

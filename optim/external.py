@@ -469,7 +469,7 @@ def _checked(variables: Sequence[Any]) -> list[Any]:
     return list(variables)
 
 
-def _function(evaluations: Evaluations, start: Sequence[np.ndarray], format: str) -> SciPyFunction:
+def _function(evaluations: Evaluations, start: Sequence[np.ndarray], format: Any) -> SciPyFunction:
     return SciPyFunction(evaluations, start, lambda parts: parts, format=format)
 
 

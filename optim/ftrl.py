@@ -11,6 +11,7 @@ from engine.ops.arithmetic import clip, square
 from engine.ops.explog import pow
 from optim.keras_optimizer import KerasOptimizer
 from optim.optimizer import Optimizer
+from optim.pairs import Rate
 
 
 def ftrl(
@@ -93,7 +94,7 @@ class FtrlOptimizer(_Ftrl):
 
     def __init__(
         self,
-        learning_rate: Any,
+        learning_rate: Rate,
         learning_rate_power: Any = -0.5,
         initial_accumulator_value: float = 0.1,
         l1_regularization_strength: Any = 0.0,
@@ -141,7 +142,7 @@ class Ftrl(_Ftrl, KerasOptimizer):
 
     def __init__(
         self,
-        learning_rate: Any = 0.001,
+        learning_rate: Rate = 0.001,
         learning_rate_power: Any = -0.5,
         initial_accumulator_value: float = 0.1,
         l1_regularization_strength: Any = 0.0,

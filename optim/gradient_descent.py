@@ -6,6 +6,7 @@ from types import SimpleNamespace
 from typing import Any
 
 from optim.optimizer import Optimizer
+from optim.pairs import Rate
 
 
 def gradient_descent(
@@ -40,6 +41,6 @@ class GradientDescentOptimizer(Optimizer):
     hyperparameters = ("learning_rate",)
     update = staticmethod(gradient_descent)
 
-    def __init__(self, learning_rate: Any, use_locking: bool = False, name: str = "GradientDescent") -> None:
+    def __init__(self, learning_rate: Rate, use_locking: bool = False, name: str = "GradientDescent") -> None:
         super().__init__(use_locking, name)
         self.learning_rate = learning_rate

@@ -26,7 +26,7 @@ from optim.averages import present
 from optim.callables import evaluated
 from optim.clip import clip_by_global_norm, clip_by_norm, clip_by_value
 from optim.optimizer import Optimizer
-from optim.pairs import Pair, Pairs, require_gradient, whole
+from optim.pairs import Pair, Pairs, Rate, require_gradient, whole
 from optim.protocols import KerasProtocol, written_by_users
 from optim.schedules import InverseTimeDecay, LearningRateSchedule
 from optim.slots import MAKING, Done, Slots, assign_all, graph_of
@@ -82,7 +82,7 @@ class KerasOptimizer(KerasProtocol, Optimizer):
 
     def __init__(
         self,
-        learning_rate: Any = 0.001,
+        learning_rate: Rate = 0.001,
         name: str | None = None,
         weight_decay: float | None = None,
         clipnorm: float | None = None,

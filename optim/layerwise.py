@@ -16,6 +16,7 @@ from optim.adam import WithBetas, toward
 from optim.keras_optimizer import in_single
 from optim.momentum import momentum
 from optim.optimizer import Optimizer
+from optim.pairs import Rate
 
 
 def _norm(x: Any) -> Operand:
@@ -88,7 +89,7 @@ class LARSOptimizer(Optimizer):
 
     def __init__(
         self,
-        learning_rate: Any,
+        learning_rate: Rate,
         momentum: Any = 0.9,
         weight_decay: Any = 0.0001,
         eeta: Any = 0.001,

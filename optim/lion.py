@@ -7,6 +7,7 @@ from typing import Any
 
 from engine.ops.arithmetic import sign
 from optim.keras_optimizer import KerasOptimizer
+from optim.pairs import Rate
 
 
 def lion(
@@ -47,7 +48,7 @@ class Lion(KerasOptimizer):
     in_single_precision = frozenset({"weight_decay", *hyperparameters})
     update = staticmethod(lion)
 
-    def __init__(self, learning_rate: Any = 0.001, beta_1: Any = 0.9, beta_2: Any = 0.99, **common: Any) -> None:
+    def __init__(self, learning_rate: Rate = 0.001, beta_1: Any = 0.9, beta_2: Any = 0.99, **common: Any) -> None:
         super().__init__(learning_rate, **common)
         if isinstance(beta_1, (int, float)) and not 0 < beta_1 <= 1:
             raise ValueError(f"Argument `beta_1` must be in the [0, 1] range. Otherwise, the optimizer degenerates to "

@@ -9,6 +9,7 @@ from engine.core.dtypes import INEXACT
 from optim.gradient_descent import gradient_descent
 from optim.keras_optimizer import KerasOptimizer
 from optim.optimizer import Optimizer
+from optim.pairs import Rate
 
 
 def momentum(
@@ -54,7 +55,7 @@ class MomentumOptimizer(Optimizer):
 
     def __init__(
         self,
-        learning_rate: Any,
+        learning_rate: Rate,
         momentum: Any,
         use_locking: bool = False,
         name: str = "Momentum",
@@ -98,7 +99,9 @@ class SGD(KerasOptimizer):
     in_single_precision = frozenset({"learning_rate", "weight_decay", "momentum"})
     accepts = INEXACT
 
-    def __init__(self, learning_rate: Any = 0.01, momentum: float = 0.0, nesterov: bool = False, **common: Any) -> None:
+    def __init__(
+        self, learning_rate: Rate = 0.01, momentum: float = 0.0, nesterov: bool = False, **common: Any
+    ) -> None:
         super().__init__(learning_rate, **common)
         if isinstance(momentum, (int, float)) and not 0 <= momentum <= 1:
             raise ValueError(f"`momentum` must be a float between [0, 1], got {momentum}.")

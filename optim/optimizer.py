@@ -34,6 +34,7 @@ from engine.ops.compare import cast
 from engine.ops.gather import gather
 from engine.ops.indexed_slices import IndexedSlices
 from engine.runtime.commit import exclusively
+from engine.runtime.faces import Shown
 from engine.symbolic import gradients
 from optim import dense
 from optim.callables import evaluated, flat, recorded_gradients
@@ -57,7 +58,7 @@ from optim.schedules import LearningRateSchedule
 from optim.slots import MAKING, Done, Slots, Stateful, as_step, assign_all, filled, locks_of
 
 
-class Optimizer(Stateful, UserProtocol):
+class Optimizer(Shown, Stateful, UserProtocol):
     """Base of the optimizers: gradients of a loss, and steps along them.
 
     A new algorithm is a subclass with `update`, its `hyperparameters` as attributes, and `initial_slots` if it keeps
@@ -105,6 +106,12 @@ class Optimizer(Stateful, UserProtocol):
         self._slots = Slots()
         self._counters = Slots()
         self._plan: dense.Plan | None = None
+
+    def _shown(self) -> dict[str, Any]:
+        # a user's subclass may set an attribute when it likes; a tensor's contents are left alone
+        found = {n: getattr(self, f"_{n}", getattr(self, n, None)) for n in self.hyperparameters}
+        plain = (bool, int, float, str, type(None), LearningRateSchedule)
+        return {n: repr(v) if isinstance(v, plain) else type(v).__name__ for n, v in found.items()}
 
     # ---- the algorithm -----------------------------------------------------------------------------------------------
 

@@ -5,8 +5,8 @@ from __future__ import annotations
 import sys
 import warnings
 from collections import Counter
-from collections.abc import Iterable, Mapping, Sequence
-from typing import Any
+from collections.abc import Callable, Iterable, Mapping, Sequence
+from typing import Any, SupportsFloat
 
 from engine.core.aval import Shape, compatible, format_shape, is_known
 from engine.core.detach import user_frame
@@ -25,6 +25,8 @@ from engine.runtime.errors import DTypeError, ShapeError
 
 Pair = tuple[Any, Variable]
 Change = tuple[Variable, Any]
+Rate = SupportsFloat | Value | Variable | Callable[..., Any]
+"""A learning rate: a number, tensor or variable, a schedule, or another function that gives one."""
 
 
 class Pairs(list[Pair]):

@@ -10,6 +10,7 @@ from engine.ops.arithmetic import maximum, sign, square
 from engine.ops.complexes import abs
 from engine.ops.explog import sqrt
 from optim.optimizer import Optimizer
+from optim.pairs import Rate
 
 
 def _shrunk(value: Any, rate: Any, hyper: SimpleNamespace) -> Operand:
@@ -57,7 +58,7 @@ class ProximalGradientDescentOptimizer(Optimizer):
 
     def __init__(
         self,
-        learning_rate: Any,
+        learning_rate: Rate,
         l1_regularization_strength: Any = 0.0,
         l2_regularization_strength: Any = 0.0,
         use_locking: bool = False,
@@ -88,7 +89,7 @@ class ProximalAdagradOptimizer(Optimizer):
 
     def __init__(
         self,
-        learning_rate: Any,
+        learning_rate: Rate,
         initial_accumulator_value: float = 0.1,
         l1_regularization_strength: Any = 0.0,
         l2_regularization_strength: Any = 0.0,

@@ -9,6 +9,7 @@ from engine.ops.arithmetic import square
 from engine.ops.explog import sqrt
 from optim.keras_optimizer import KerasOptimizer
 from optim.optimizer import Optimizer
+from optim.pairs import Rate
 
 
 def rmsprop(
@@ -67,7 +68,7 @@ class RMSPropOptimizer(_RMSProp):
 
     def __init__(
         self,
-        learning_rate: Any,
+        learning_rate: Rate,
         decay: Any = 0.9,
         momentum: Any = 0.0,
         epsilon: Any = 1e-10,
@@ -101,7 +102,7 @@ class RMSprop(_RMSProp, KerasOptimizer):
 
     def __init__(
         self,
-        learning_rate: Any = 0.001,
+        learning_rate: Rate = 0.001,
         rho: Any = 0.9,
         momentum: Any = 0.0,
         epsilon: Any = 1e-7,

@@ -14,7 +14,7 @@ import inspect
 import sys
 import weakref
 from collections.abc import Callable, Iterator, Mapping, Sequence
-from typing import Any
+from typing import Any, Generic, ParamSpec, TypeVar, overload
 
 import numpy as np
 
@@ -30,6 +30,7 @@ from engine.core.tape import NOTHING, Tape, active, record
 from engine.core.value import Value, dtype_of, shape_of
 from engine.ops.shape import identity
 from engine.runtime.cache import Cache
+from engine.runtime.faces import Shown
 from tape_api import symbolic
 from tape_api.tensor import TensorSpec, convert_to_tensor
 from tape_api.tensor_array import TensorArray
@@ -43,6 +44,16 @@ _TRIES = 3
 """A function that makes variables in so many calls makes them in each call."""
 
 
+P = ParamSpec("P")
+R = TypeVar("R")
+
+
+@overload
+def function(func: Callable[P, R], input_signature: Any = None, **options: Any) -> Function[P, R]: ...
+@overload
+def function(
+    func: None = None, input_signature: Any = None, **options: Any
+) -> Callable[[Callable[P, R]], Function[P, R]]: ...
 def function(
     func: Callable[..., Any] | None = None,
     input_signature: Any = None,
@@ -92,7 +103,7 @@ def function(
     return Function(func, input_signature)
 
 
-class Function:
+class Function(Shown, Generic[P, R]):
     """A function made by `function`.
 
     Attributes
@@ -109,10 +120,12 @@ class Function:
         self._recorded = 0
         self._without_key = ""
         self._asks = symbolic.asks(func)
-        self._methods: dict[int, tuple[weakref.ref[Any], Function]] = {}
+        self._methods: dict[int, tuple[weakref.ref[Any], Function[..., Any]]] = {}
 
-    def __call__(self, *args: Any, **kwargs: Any) -> Any:
+    def __call__(self, *given: P.args, **named: P.kwargs) -> R:
         """Call the function."""
+        args: tuple[Any, ...] = given
+        kwargs: dict[str, Any] = named
         if self.input_signature is not None:
             args, kwargs = _fitting(self.python_function, self.input_signature, args, kwargs)
         if kwargs or not _ARE_TENSORS.issuperset(map(type, args)):
@@ -139,7 +152,7 @@ class Function:
     def __get__(self, instance: Any, owner: Any = None) -> Any:
         return self if instance is None else _Method(self._method_of(instance), instance)
 
-    def _method_of(self, instance: Any) -> Function:
+    def _method_of(self, instance: Any) -> Function[..., Any]:
         """The function as a method of an object: what it has recorded goes when the object goes."""
         key, methods = id(instance), self._methods
         if not _is_itself(instance):
@@ -152,13 +165,13 @@ class Function:
             methods[key] = alive, Function(self.python_function, self.input_signature)
         return methods[key][1]
 
-    def _all(self) -> list[Function]:
+    def _all(self) -> list[Function[..., Any]]:
         return [self, *[method for _, method in list(self._methods.values())]]
 
     def __reduce__(self) -> str:
         return self.python_function.__qualname__
 
-    def __deepcopy__(self, memo: Any) -> Function:
+    def __deepcopy__(self, memo: Any) -> Function[..., Any]:
         return self
 
     def get_concrete_function(self, *args: Any, **kwargs: Any) -> Callable[..., Any]:
@@ -168,6 +181,10 @@ class Function:
     def experimental_get_tracing_count(self) -> int:
         """How often the Python code ran to be recorded."""
         return sum(function._recorded for function in self._all())
+
+    def _shown(self) -> dict[str, Any]:
+        name = _name(self.python_function)
+        return {"name": name, "state": repr(self.explain().partition("\n")[0].removeprefix(f"{name} "))}
 
     def explain(self) -> str:
         """How it runs: for how many combinations of arguments as a program; and why as Python for others.
@@ -301,7 +318,7 @@ class _Method:
 
     __slots__ = ("__self__", "_function")
 
-    def __init__(self, function: Function, instance: Any) -> None:
+    def __init__(self, function: Function[..., Any], instance: Any) -> None:
         self._function, self.__self__ = function, instance
 
     def __call__(self, *args: Any, **kwargs: Any) -> Any:

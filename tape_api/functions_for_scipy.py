@@ -13,14 +13,15 @@ from engine.jacobian.views.for_scipy import (
     is_real,
     structure_of,
 )
+from engine.jacobian.views.results import Format, Mode
 
 
 def for_scipy(
     function: Callable[..., Any],
     x0: Any,
     *,
-    format: str = "dense",
-    mode: str = "auto",
+    format: Format = "dense",
+    mode: Mode = "auto",
     sparsity: Any = None,
     max_bytes: int | None = None,
     executor: Any = None,

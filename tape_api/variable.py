@@ -7,7 +7,7 @@ import sys
 from collections import deque
 from collections.abc import Iterator, Sequence
 from operator import attrgetter, setitem
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
@@ -335,10 +335,12 @@ class Variable(AssignsRows):
         tensors = list(map(EagerTensor, arrays))
         return deque, map(setattr, variables, itertools.repeat("_tensor"), tensors), 0
 
-    def __getattr__(self, name: str) -> Any:
-        if name == "_tensor":
-            return exclusively(self.locks, self._found)
-        raise AttributeError(f"{type(self).__name__!r} object has no attribute {name!r}")
+    if not TYPE_CHECKING:  # for a type checker there would be any attribute
+
+        def __getattr__(self, name: str) -> Any:
+            if name == "_tensor":
+                return exclusively(self.locks, self._found)
+            raise AttributeError(f"{type(self).__name__!r} object has no attribute {name!r}")
 
     def _found(self) -> EagerTensor:
         """The value, put back if whoever put it aside was interrupted."""

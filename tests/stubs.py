@@ -7,6 +7,8 @@ else is re-exported from the module that defines it, where its types are.
 
 from __future__ import annotations
 
+import ast
+import functools
 import inspect
 import re
 import sys
@@ -21,6 +23,7 @@ import tape_api
 import tape_api.names
 from dualgrad.frontend.bound import is_shared
 from dualgrad.frontend.legacy import Old
+from dualgrad.frontend.namespace import listing
 from engine.core.dtypes import DType
 from engine.core.op import Op
 
@@ -34,7 +37,7 @@ HEADER = '''"""Types of `{front_end}`. Made by ``python -m tests.stubs``; a test
 
 import builtins
 from collections.abc import Sequence
-from typing import Any, NamedTuple
+from typing import Any, NamedTuple, TypeAlias
 
 import numpy as np
 '''
@@ -129,6 +132,32 @@ def signature(row: Any) -> str:
     return f"({', '.join(texts)}) -> {result(function)}"
 
 
+@functools.cache
+def defined(module: ModuleType | None) -> frozenset[str]:
+    """The classes in the source of a module."""
+    if not hasattr(module, "__file__"):
+        return frozenset()
+    return frozenset(n.name for n in ast.walk(ast.parse(inspect.getsource(module))) if isinstance(n, ast.ClassDef))
+
+
+def says_all(module: ModuleType) -> bool:
+    """Whether the source of a module names all that it offers, so that a type checker can read it there."""
+    inner = [value for value in vars(module).values() if isinstance(value, ModuleType)]
+    if not all(says_all(i) for i in inner if i.__name__.startswith(f"{module.__name__}.")):
+        return False
+    if not hasattr(module, "__file__"):
+        return True
+    named: set[str] = set()
+    for node in ast.walk(ast.parse(inspect.getsource(module))):
+        if isinstance(node, (ast.Import, ast.ImportFrom)):
+            named |= {alias.asname or alias.name for alias in node.names}
+        elif isinstance(node, (ast.FunctionDef, ast.ClassDef)):
+            named.add(node.name)
+        elif isinstance(node, ast.Name) and isinstance(node.ctx, ast.Store):
+            named.add(node.id)
+    return {name for name in listing(module) if not name.startswith("_")} <= named
+
+
 # ---- stubs -----------------------------------------------------------------------------------------------------------
 
 
@@ -170,7 +199,9 @@ class Stub:
             text = signature(value) if is_bound(value) else "(*args: Any, **kwargs: Any) -> Any"
             yield f"{indent}def {name}{text}: ..."
         else:
-            kind = "dict[Any, Any]" if isinstance(value, dict) else type(value).__name__
+            kind = "dict[Any, Any]" if isinstance(value, dict) else f"builtins.{type(value).__name__}"
+            plain = isinstance(value, (bool, int, float, complex, str, dict))
+            kind = kind if plain and type(value).__module__ == "builtins" else "Any"
             yield f"{indent}{name}: {'None' if value is None else kind}"
 
     def of_module(self, name: str, value: ModuleType, path: str, depth: int) -> Iterator[str]:
@@ -178,16 +209,31 @@ class Stub:
         indent = "    " * depth
         if value.__name__ in FRONT_ENDS or ".compat" in value.__name__:
             yield f"{indent}{name}: Any"
-        elif hasattr(value, "__file__"):
+        elif hasattr(value, "__file__") and (not self.is_part(value) or says_all(value)):
             parent, _, own = value.__name__.rpartition(".")
             alias = f"_{value.__name__.replace('.', '_')}"
             self.imports.add(f"from {parent} import {own} as {alias}" if parent else f"import {own} as {alias}")
             yield f"{indent}{name} = {alias}"
         else:
-            yield f"{indent}class {name}:"
-            for key in dir(value):
-                if not key.startswith("_"):
-                    yield from self.entry(key, getattr(value, key), f"{path}.", depth + 1)
+            # names that wait until they are used, too
+            keys = [key for key in listing(value) if not key.startswith("_") and self.is_offered(getattr(value, key))]
+            # not under the name of a module that there is: type checkers would take one for the other
+            own = f"_{name}" if hasattr(value, "__file__") else name
+            yield f"{indent}class {own}:" + ("" if keys else " ...")
+            for key in keys:
+                yield from self.entry(key, getattr(value, key), f"{path}.", depth + 1)
+            if own != name:
+                yield f"{indent}{name}: TypeAlias = {own}"
+
+    def is_part(self, value: ModuleType) -> bool:
+        """Whether a module is one of the front end's."""
+        return value.__name__.startswith(f"{self.front_end}.")
+
+    def is_offered(self, value: Any) -> bool:
+        """Whether it may be for users: not what a module of the front end imports from elsewhere."""
+        inside = ("engine", "dualgrad", "optim", self.front_end)
+        where = value.__name__ if isinstance(value, ModuleType) else getattr(value, "__module__", None)
+        return not isinstance(where, str) or where.partition(".")[0] in inside
 
     def is_importable(self, value: Any) -> bool:
         """Whether the module that it names has it under its name."""
@@ -199,7 +245,9 @@ class Stub:
         return isinstance(value, type) or inspect.unwrap(value).__code__.co_filename == own
 
     def of_definition(self, name: str, value: Any, depth: int) -> Iterator[str]:
-        """A class or function that its own module defines."""
+        """A class or function that its own module defines; for a class that was made while loading, its base."""
+        if isinstance(value, type):
+            value = next((k for k in value.__mro__ if k.__name__ in defined(sys.modules.get(k.__module__))), value)
         # a stub hands on what it imports under its own name only (PEP 484)
         if not depth and name == value.__name__:
             self.imports.add(f"from {value.__module__} import {name} as {name}")
@@ -207,7 +255,9 @@ class Stub:
         own = f"_{value.__module__.replace('.', '_')}_{value.__name__}"
         self.imports.add(f"from {value.__module__} import {value.__name__} as {own}")
         wrapper = f"staticmethod({own})" if depth and isinstance(value, FunctionType) else own
-        yield f"{'    ' * depth}{name} = {wrapper}"
+        # without the word, what is imported in a circle counts as a variable
+        kind = ": TypeAlias" if isinstance(value, type) else ""
+        yield f"{'    ' * depth}{name}{kind} = {wrapper}"
 
     def text(self) -> str:
         """The whole file."""

@@ -61,6 +61,7 @@ TOP_LEVEL = {
     *("docs", "tests"),
     *("CHANGELOG.md", "CONTRIBUTING.md", "LICENSE", "Makefile", "README.md", "SUPPORT.md", "pyproject.toml"),
     *("MANIFEST.in", "setup.py", ".ci", ".github", ".gitignore", ".pre-commit-config.yaml"),
+    *("CITATION.cff", "CODE_OF_CONDUCT.md", "SECURITY.md"),
 }
 LONGEST = 800
 
@@ -263,13 +264,26 @@ def run_in(folder: Path, program: str) -> subprocess.CompletedProcess[str]:
     )
 
 
-@pytest.mark.parametrize("front_end", ["graph_api", "tape_api"])
-@pytest.mark.parametrize("theirs", ["engine.py", "engine/__init__.py", "dualgrad.py", "optim/__init__.py"])
-def test_a_package_in_the_way_is_named(tmp_path: Path, front_end: str, theirs: str) -> None:
+@pytest.mark.parametrize(
+    ("program", "theirs"),
+    [
+        *(
+            (f"import {front_end}", theirs)
+            for front_end in ("graph_api", "tape_api")
+            for theirs in ("engine.py", "engine/__init__.py", "dualgrad.py", "optim/__init__.py")
+        ),
+        ("import optim", "engine.py"),
+        ("import bench", "engine.py"),
+        ("from dualgrad import graph", "engine/__init__.py"),
+        ("from dualgrad import optim", "optim.py"),
+        ("from dualgrad import __version__", "engine.py"),
+    ],
+)
+def test_a_package_in_the_way_is_named(tmp_path: Path, program: str, theirs: str) -> None:
     file = tmp_path / theirs
     file.parent.mkdir(exist_ok=True)
     file.write_text("print('imported')\n")
-    result = run_in(tmp_path, f"import {front_end}")
+    result = run_in(tmp_path, program)
     culprit = file.parent if file.name == "__init__.py" else file
     message = result.stderr.splitlines()[-1]
     assert message.startswith("ImportError: ")

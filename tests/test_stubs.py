@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 import importlib.util
+import os
+import re
 import subprocess
 import sys
 from pathlib import Path
@@ -52,6 +54,111 @@ def test_a_type_checker_refuses_what_is_wrong_and_nothing_else(front_end: str, t
     told = subprocess.run(command, cwd=HOME, capture_output=True, text=True, check=False).stdout
     lines = [int(line.split(":")[1]) for line in told.splitlines() if ": error:" in line]
     assert sorted(set(lines)) == REFUSED, told
+
+
+USER = """
+import numpy as np
+
+import graph_api as g
+import tape_api as tf
+from optim import transforms as tr
+
+# tapes
+w = tf.Variable([1.0, 2.0], name="w")
+x = tf.constant([3.0, 4.0])
+with tf.GradientTape(persistent=True) as tape:
+    loss = tf.reduce_sum(w * 2.0 + x @ tf.eye(2))
+gradient = tape.gradient(loss, w)
+assert gradient is not None
+array: np.ndarray = gradient.numpy()
+sparse = tape.jacobian(w * x, w, format="csr")
+print(sparse.nnz, sparse.toarray().shape)
+dense = tape.jacobian(w * x, w)
+optimizer = tf.keras.optimizers.Adam(learning_rate=0.01)
+chain = tr.clip_by_global_norm(1.0)
+optimizer.apply_gradients(chain([(gradient, w)]))
+
+
+@tf.function
+def step(a: tf.Tensor) -> tf.Tensor:
+    return tf.reduce_sum(a * w)
+
+
+value = step(x)
+print(float(value.numpy()), step.explain())
+layer = tf.keras.layers.Dense(3, activation="relu")
+model = tf.keras.Sequential([layer, tf.keras.layers.Dense(1)])
+model.compile(optimizer="sgd", loss="mse")
+path = tf.train.Checkpoint(model=model, optimizer=optimizer).save("model")
+w.assign_add([1.0, 1.0])
+
+# graphs
+p = g.placeholder(g.float32, [None, 2])
+v = g.get_variable("v", [2])
+y = g.reduce_mean(g.square(p * v + 1.0))
+dy, = g.gradients(y, [v])
+train = g.train.AdamOptimizer(0.1).minimize(y)
+with g.Session() as session:
+    session.run(g.global_variables_initializer())
+    result, _ = session.run([y, train], feed_dict={p: np.ones((4, 2))})
+    g.train.Saver().save(session, path, global_step=1)
+print(y.shape, result)
+"""
+"""A program of a user's: all of it is right."""
+
+WRONG = """
+import graph_api as g
+import tape_api as tf
+
+w = tf.Variable([1.0])
+x = tf.constant([1.0])
+w.assing([2.0])
+with tf.GradientTape(persistent=True) as tape:
+    y = w * x
+tape.gradeint(y, w)
+tape.jacobian(y, w, format="nosuch")
+tape.jacobian(y, w, mode="sideways")
+tape.gradient(y)
+tf.keras.optimizers.Adam(learning_rate="fast")
+tf.GradientTape(persistent="yes")
+tf.reduce_summ(y)
+tf.keras.layers.Dense("three")
+tf.keras.layers.Densee(3)
+tf.matmul(x)
+w.numpy().shpe
+g.train.AdamOptimizer(learning_rate="fast")
+g.Session().runn(y)
+g.placeholder()
+tf.Variable([1.0], trainable="no")
+tf.train.Checkpointt(w=w)
+tf.function(3)
+"""
+"""Each line is wrong, but for imports and those that make what the others use."""
+
+
+def checked(checker: str, program: Path) -> set[int]:
+    """The lines that a type checker refuses; it is not told how ours are checked."""
+    options = {"mypy": ["--config-file=", "--follow-imports=silent"], "pyright": ["--pythonpath", sys.executable]}
+    command = [sys.executable, "-m", checker, *options[checker], str(program)]
+    environment = {**os.environ, "PYTHONPATH": str(HOME)}
+    told = subprocess.run(command, cwd=HOME, env=environment, capture_output=True, text=True, check=False).stdout
+    found = re.findall(rf"{program.name}:(\d+):(?:\d+ -)? error", told)
+    assert found or "0 errors" in told or "Success" in told, told
+    return set(map(int, found))
+
+
+@pytest.mark.parametrize("checker", ["mypy", "pyright"])
+def test_a_users_program_passes_and_wrong_calls_are_refused(checker: str, tmp_path: Path) -> None:
+    pytest.importorskip(checker)
+    right, wrong = tmp_path / "right.py", tmp_path / "wrong.py"
+    right.write_text(USER)
+    wrong.write_text(WRONG)
+    assert checked(checker, right) == set()
+    lines = WRONG.splitlines()
+    fine = ("", "import", "w =", "x =", "with", "    y")
+    expected = {i for i, line in enumerate(lines, 1) if line and not line.startswith(fine[1:])}
+    assert len(expected) >= 15
+    assert checked(checker, wrong) == expected
 
 
 def kind(value: Any) -> str:

@@ -12,6 +12,8 @@ import warnings
 from collections.abc import Callable, Sequence
 from typing import Any
 
+from engine.runtime.faces import Shown, as_table
+
 Logs = dict[str, float]
 
 
@@ -106,7 +108,7 @@ class CallbackList:
             getattr(callback, event)(*given)
 
 
-class History(Callback):
+class History(Shown, Callback):
     """The result of `fit`.
 
     Attributes
@@ -119,6 +121,17 @@ class History(Callback):
     def __init__(self) -> None:
         self.history: dict[str, list[float]] = {}
         self.epoch: list[int] = []
+
+    def _shown(self) -> dict[str, Any]:
+        last = {name: f"{values[-1]:.4g}" for name, values in self.history.items() if values}
+        return {"epochs": len(self.epoch), **last}
+
+    def _picture(self) -> str:
+        rows = [
+            (str(epoch + 1), *(f"{values[i]:.4g}" if i < len(values) else "" for values in self.history.values()))
+            for i, epoch in enumerate(self.epoch)
+        ]
+        return as_table(rows, ("epoch", *self.history))
 
     def on_epoch_end(self, epoch: int, logs: Logs | None = None) -> None:
         """One more epoch."""

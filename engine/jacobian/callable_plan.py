@@ -24,6 +24,7 @@ from engine.core.value import Value, as_array, aval_of, dtype_of
 from engine.core.variable import Variable, read_variable
 from engine.custom import custom_call
 from engine.jacobian.execution.closure_conversion import with_closed_rules
+from engine.jacobian.execution.decompression import Scattered
 from engine.jacobian.execution.evaluate import evaluate
 from engine.jacobian.execution.parallel import Spread, SpreadOver, check_executor, spread, spread_over
 from engine.jacobian.execution.plan_programs import numbered
@@ -31,9 +32,10 @@ from engine.jacobian.planning.plan import Plan, plan_for
 from engine.jacobian.structure.path import Path, contents_of
 from engine.jacobian.views.results import sparse_block
 from engine.runtime.errors import InvalidArgumentError
+from engine.runtime.faces import Shown, pattern_picture
 
 
-class JacobianPlan:
+class JacobianPlan(Shown):
     """How a Jacobian is computed; call it with arrays for the sources to compute it there.
 
     Print it to read it in words, which `engine.jacobian.planning.describe` explains.
@@ -66,6 +68,16 @@ class JacobianPlan:
     def program(self) -> Program:
         """From the sources to the blocks."""
         return self._closed.program
+
+    def _shown(self) -> dict[str, Any]:
+        shapes = " ".join(f"{rows}x{columns}" for row in self.plan.shapes for rows, columns in row)
+        entries = sum(b.nnz for row in self.plan.blocks for b in row if isinstance(b, Scattered))
+        return {"blocks": shapes, "format": self._format, "seeds": self.plan.seeds, "entries": entries or "all"}
+
+    def _picture(self) -> str:
+        found = [b for row in self.plan.blocks for b in row if isinstance(b, Scattered)]
+        rows = [np.repeat(np.arange(b.shape[0]), np.diff(b.indptr)) for b in found]
+        return "".join(pattern_picture(r, b.indices, b.shape) for r, b in zip(rows, found, strict=True))
 
     def __call__(
         self, *sources: Any, executor: Executor | None = None

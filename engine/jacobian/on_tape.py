@@ -42,6 +42,8 @@ from engine.jacobian.structure.path import Path, is_connected
 from engine.jacobian.taking import Taking
 from engine.jacobian.views.complex_ends import by_parts
 from engine.jacobian.views.results import (
+    Format,
+    Mode,
     SparseJacobian,
     dense_block,
     eager,
@@ -79,10 +81,10 @@ class TapeDerivatives:
         parallel_iterations: int | None = None,
         experimental_use_pfor: bool = True,
         *,
-        mode: str = "auto",
+        mode: Mode = "auto",
         sparsity: Any = None,
         max_bytes: int | None = None,
-        format: str = "dense",
+        format: Format = "dense",
         executor: Any = None,
     ) -> Any:
         """The derivative of every element of `target` with respect to every element of each source.
@@ -165,7 +167,7 @@ class TapeDerivatives:
         parallel_iterations: int | None = None,
         experimental_use_pfor: bool = True,
         *,
-        mode: str = "auto",
+        mode: Mode = "auto",
     ) -> Operand:
         """The Jacobian of each row of `target` with respect to the same row of `source`.
 
@@ -226,9 +228,9 @@ class TapeDerivatives:
         target: Any,
         sources: Any,
         *,
-        mode: str = "auto",
+        mode: Mode = "auto",
         max_bytes: int | None = None,
-        format: str = "dense",
+        format: Format = "dense",
     ) -> Any:
         """The second derivatives of the sum of `target`'s elements: forward sweeps over one reverse walk.
 
@@ -349,10 +351,10 @@ class TapeDerivatives:
         target: Any,
         sources: Any,
         *,
-        mode: str = "auto",
+        mode: Mode = "auto",
         sparsity: Any = None,
         max_bytes: int | None = None,
-        format: str = "dense",
+        format: Format = "dense",
     ) -> JacobianPlan:
         """The plan by which `jacobian` with the same arguments goes.
 

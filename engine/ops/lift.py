@@ -261,7 +261,10 @@ def lift(
         positional = signature.positional(arguments)
         return finish(call, label or last, *positional, **arguments)
 
-    functools.update_wrapper(lifted, function if not isinstance(function, Op) else lifted)
+    if isinstance(function, Op):
+        lifted.__signature__ = _shown(signature)  # type: ignore[attr-defined]
+    else:
+        functools.update_wrapper(lifted, function)
     lifted.__name__ = lifted.__qualname__ = public.rpartition(".")[2]
     lifted.__doc__ = signature.doc
     lifted.__engine__ = function  # type: ignore[attr-defined]
@@ -295,6 +298,17 @@ def _in_memory(function: Callable[..., Any], public: str) -> Callable[..., Any]:
             raise ResourceExhaustedError.of(error, public) from error
 
     return called
+
+
+def _shown(signature: _Signature) -> inspect.Signature:
+    """The signature that `help` shows of an op, whose arguments are all tensors."""
+    kinds = inspect.Parameter
+    last = kinds.POSITIONAL_OR_KEYWORD if signature.variadic is None else kinds.KEYWORD_ONLY
+    shown = [
+        kinds(p, kinds.VAR_POSITIONAL if p == signature.variadic else kinds.POSITIONAL_OR_KEYWORD)
+        for p in signature.parameters
+    ]
+    return inspect.Signature([*shown, kinds("name", last, default=None)])
 
 
 def _given(x: Any) -> Any:

@@ -14,6 +14,7 @@ import pytest
 from dualgrad.files.events import summary_iterator
 from dualgrad.files.tensors import array_of
 from dualgrad.migrate.convert import host_program
+from tests.migrate import in_process
 from tests.programs.catalogue import HERE
 
 pytest.importorskip("libcst")
@@ -396,10 +397,22 @@ def test_what_stays_stays_as_it_was_written(converted: dict[str, tuple[str, dict
         assert f"    {wanted}" in main, line
 
 
-def test_without_the_library(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_without_the_library_there_are_the_functions(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
     monkeypatch.setitem(sys.modules, "libcst", None)
-    with pytest.raises(ImportError, match=r"pip install 'dualgrad\[migrate\]'.*--functions"):
-        host_program.needed()
+    (tmp_path / "p.py").write_text(
+        "import tensorflow as tf\n"
+        "x = tf.placeholder(tf.float32)\n"
+        "y = x * 2.0\n"
+        "with tf.Session() as s:\n"
+        "    print(s.run(y, {x: 3.0}))\n"
+    )
+    out = tmp_path / "q.py"
+    assert in_process.dualgrad(tmp_path, "convert", "-o", str(out), "p.py") == 0
+    assert "1 function alone: libcst" in (said := capsys.readouterr().err) and "dualgrad[migrate]" in said
+    assert "pip install 'dualgrad[migrate]'" in " ".join(out.read_text().split())
+    assert "def " in out.read_text()
 
 
 def test_a_program_that_prints_something_else_is_not_whole() -> None:

@@ -27,18 +27,16 @@ from dualgrad.keras.layers.preprocessing import *  # noqa: F403
 from dualgrad.keras.layers.recurrent import *  # noqa: F403
 from dualgrad.keras.layers.shaping import *  # noqa: F403
 
-_MODULES = (
-    attention,
-    base,
-    cells,
-    convolution,
-    core,
-    merging,
-    normalization,
-    pooling,
-    preprocessing,
-    recurrent,
-    shaping,
-)
-
-__all__ = [name for module in _MODULES for name in module.__all__]
+# one after the other: type checkers read this form
+__all__: list[str] = []
+__all__ += attention.__all__
+__all__ += base.__all__
+__all__ += cells.__all__
+__all__ += convolution.__all__
+__all__ += core.__all__
+__all__ += merging.__all__
+__all__ += normalization.__all__
+__all__ += pooling.__all__
+__all__ += preprocessing.__all__
+__all__ += recurrent.__all__
+__all__ += shaping.__all__

@@ -1,25 +1,25 @@
 """Turn a graph program into tape code (``dualgrad convert``): run it, and write down what its graphs compute.
 
-The passes, each a module:
-
-- `capture`: runs the program and notes graphs, calls of `gradients`, steps of optimizers, and runs of sessions;
-- `items`: what a set of fetches needs, in order; the nodes of a gradient or a step are one item;
-- `tapes`: which of them a tape must see;
-- `spelling`: the call of `tape_api` that makes a node, proved by making it (`adapters`, `literals`);
-- `calls`, `public`: calls of functions that make several nodes, as the one call that they were;
-- `names`: the program's own names, from its globals, its lines and its scopes;
-- `body`, `module`: the statements of a function; variables, constants, optimizers and functions of the module;
-- `shortening`: what is repeated is written once: as lists (`repetition`), loops (`rolling`), functions (`outlining`);
-  `alignment` says in what statements differ;
-- `gathering`, `arguments`: variables made together, and which functions make tensors of what they are given;
-- `tidying`, `printing`: what the next statement alone reads, lines of text;
-- `notes`, `facts`, `runs`, `plan`, `edits`, `loop`, `calling`: the program's own lines around the graph, with calls in
-  place of runs.
-
 Beside ``OUT.py`` lies ``OUT.map.json``, which says where things have gone. A function's ``name`` is null where there is
 nothing to call: variables were initialized, which tape code does when it makes them, or only variables were fetched,
 whose expressions are in ``values`` then. Arrays that are too large to be written out are in ``OUT.npz``.
 """
+
+# The passes, each a module:
+#
+# - `capture`: runs the program and notes graphs, calls of `gradients`, steps of optimizers, and runs of sessions;
+# - `items`: what a set of fetches needs, in order; the nodes of a gradient or a step are one item;
+# - `tapes`: which of them a tape must see;
+# - `spelling`: the call of `tape_api` that makes a node, proved by making it (`adapters`, `literals`);
+# - `calls`, `public`: calls of functions that make several nodes, as the one call that they were;
+# - `names`: the program's own names, from its globals, its lines and its scopes;
+# - `body`, `module`: the statements of a function; variables, constants, optimizers and functions of the module;
+# - `shortening`: what is repeated is written once: as lists (`repetition`), loops (`rolling`), functions (`outlining`);
+#   `alignment` says in what statements differ;
+# - `gathering`, `arguments`: variables made together, and which functions make tensors of what they are given;
+# - `tidying`, `printing`: what the next statement alone reads, lines of text;
+# - `notes`, `facts`, `runs`, `plan`, `edits`, `loop`, `calling`: the program's own lines around the graph, with calls
+#   in place of runs.
 
 from __future__ import annotations
 
@@ -254,17 +254,21 @@ def main(given: argparse.Namespace) -> int:
         return 2
     try:
         ast.parse(Path(given.program).read_bytes(), given.program)
-        if not given.functions:
-            host_program.needed()
         code, conversion = convert_program(given.program, given.arguments, whole=not given.functions)
         host_program.checked(conversion.text)
-    except (SyntaxError, ValueError, ImportError, Unsafe) as error:
+    except (SyntaxError, ValueError, Unsafe) as error:
         where = f"line {error.lineno}: " if isinstance(error, SyntaxError) and error.lineno else ""
         what = f"Python cannot read it: {where}{getattr(error, 'msg', error)}" if is_unread(error) else str(error)
-        name = "" if isinstance(error, ImportError) else f"{given.program}: "
-        print(printable(f"dualgrad convert: {name}{what}"), file=sys.stderr)  # noqa: T201
+        print(printable(f"dualgrad convert: {given.program}: {what}"), file=sys.stderr)  # noqa: T201
         return 2
     conversion.write(given.out)
+    count = sum(function["name"] is not None for function in conversion.map["functions"])
+    said = f"{count} function{'s' * (count != 1)}"
+    if conversion.map.get("whole"):
+        said = f"the whole program, with {said}"
+    elif "why" in conversion.map:
+        said = f"{said} alone: {conversion.map['why']}"
+    print(f"dualgrad convert: {given.out}: {said}", file=sys.stderr)  # noqa: T201
     return code
 
 

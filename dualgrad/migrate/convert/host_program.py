@@ -48,16 +48,16 @@ def needed() -> ModuleType:
 
     Raises
     ------
-    ImportError
-        If it is not installed.
+    Unsafe
+        If it is not installed: the functions need it not.
     """
     try:
         libcst = import_module("libcst")
         import_module("libcst.metadata")
     except ImportError as error:
-        raise ImportError(
-            "dualgrad convert rewrites the program's own lines with libcst, which is not installed: "
-            "pip install 'dualgrad[migrate]', or convert the functions alone (--functions)"
+        raise Unsafe(
+            "libcst, which rewrites the program's own lines and keeps its comments, is not installed "
+            "(pip install 'dualgrad[migrate]')"
         ) from error
     return libcst
 

@@ -32,7 +32,7 @@ from engine.jacobian.second import compiled_gradient, compiled_hessian, compiled
 from engine.jacobian.structure.path import Path
 from engine.jacobian.structure.propagation import patterns
 from engine.jacobian.views.operator import JacobianOperator
-from engine.jacobian.views.results import options_for, pattern_given, sparse_block
+from engine.jacobian.views.results import Format, Mode, options_for, pattern_given, sparse_block
 from engine.jacobian.views.sparse_gradient import SPARSE_GRADIENTS
 from engine.jacobian.views.unimplemented import check_all_implemented
 from engine.ops import complexes
@@ -40,6 +40,7 @@ from engine.ops.joining import stack
 from engine.ops.reduce import reduce_sum
 from engine.ops.slicing import getitem
 from engine.runtime.errors import InvalidArgumentError
+from engine.runtime.faces import Shown
 
 Make = Callable[..., ClosedFunction]
 Derived = tuple[ClosedFunction, list[Any]]
@@ -182,7 +183,7 @@ def _result(y: Any, dtype: np.dtype) -> EagerTensor:
     return y
 
 
-class SciPyFunction:
+class SciPyFunction(Shown):
     """A function and its derivatives for SciPy: made by `for_scipy`.
 
     All methods take the point as one flat vector, and give arrays of float64. Further arguments, those by keyword too,
@@ -217,8 +218,8 @@ class SciPyFunction:
         x0: Sequence[np.ndarray],
         pack: Callable[[list[Any]], Any],
         *,
-        format: str = "dense",
-        mode: str = "auto",
+        format: Format = "dense",
+        mode: Mode = "auto",
         sparsity: Any = None,
         max_bytes: int | None = None,
         executor: Any = None,
@@ -238,6 +239,9 @@ class SciPyFunction:
         self._values: list[np.ndarray] = []
         self.x0 = _flat(x0)
         self.counts = {"fun": 0, "jac": 0, "hess": 0, "hessp": 0}
+
+    def _shown(self) -> dict[str, Any]:
+        return {"arguments": self.x0.size, "format": self._format, "evaluations": self.counts}
 
     # ---- values ------------------------------------------------------------------------------------------------------
 

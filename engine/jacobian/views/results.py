@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Sequence
-from typing import Any, NoReturn
+from typing import Any, Literal, NoReturn
 
 import numpy as np
 from scipy import sparse
@@ -25,6 +25,9 @@ from engine.runtime.cache import cached
 from engine.runtime.errors import InvalidArgumentError
 
 FORMATS = ("dense", "csr", "csc", "coo", "operator")
+
+Mode = Literal["auto", "forward", "reverse"]
+Format = Literal["dense", "csr", "csc", "coo", "operator"]
 
 
 class SparseJacobian(Composite):

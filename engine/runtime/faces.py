@@ -1,0 +1,75 @@
+"""How an object shows itself: in one line, and in a notebook as a small table."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Mapping
+from html import escape
+from typing import Any
+
+import numpy as np
+
+_CELLS = 60
+"""A picture of a pattern has at most so many cells in each direction."""
+
+
+class Shown:
+    """An object that says what it is.
+
+    Examples
+    --------
+    >>> class Point(Shown):
+    ...     def _shown(self):
+    ...         return {"x": 1, "y": 2}
+    >>> Point()
+    <Point x=1, y=2>
+    """
+
+    __slots__ = ()
+
+    def _shown(self) -> Mapping[str, Any]:
+        """The facts that are said, by name."""
+        raise NotImplementedError
+
+    def _picture(self) -> str:
+        """A picture beneath the table, in HTML; none by default."""
+        return ""
+
+    def __repr__(self) -> str:
+        said = ", ".join(f"{name}={value}" for name, value in self._shown().items())
+        return f"<{type(self).__name__} {said}>"
+
+    def _repr_html_(self) -> str:
+        rows = [(name, str(value)) for name, value in self._shown().items()]
+        return f"<div><b>{escape(type(self).__name__)}</b>{as_table(rows)}{self._picture()}</div>"
+
+
+def as_table(rows: Iterable[Iterable[str]], head: Iterable[str] = ()) -> str:
+    """Rows of text as a table in HTML; the first of each row names it."""
+    titles = "".join(f"<th style='text-align:left'>{escape(t)}</th>" for t in head)
+    lines = [f"<tr>{titles}</tr>"] if titles else []
+    for name, *others in rows:
+        cells = "".join(f"<td style='text-align:left'>{escape(t)}</td>" for t in others)
+        lines.append(f"<tr><th style='text-align:left'>{escape(name)}</th>{cells}</tr>")
+    return f"<table>{''.join(lines)}</table>"
+
+
+def pattern_picture(rows: np.ndarray, columns: np.ndarray, shape: tuple[int, int]) -> str:
+    """Where a matrix can be nonzero, as SVG; a cell stands for several entries of a large one.
+
+    Parameters
+    ----------
+    rows, columns : array of int, shape (entries,)
+    shape : (int, int)
+    """
+    height, width = (max(1, min(size, _CELLS)) for size in shape)
+    down = rows.astype(np.int64) * height // max(shape[0], 1)
+    across = columns.astype(np.int64) * width // max(shape[1], 1)
+    cells = np.unique(down * width + across)
+    side = max(2, 180 // max(height, width))
+    squares = "".join(f"M{c % width * side} {c // width * side}h{side}v{side}h-{side}z" for c in cells.tolist())
+    w, h = width * side, height * side
+    return (
+        f"<svg xmlns='http://www.w3.org/2000/svg' width='{w + 2}' height='{h + 2}' viewBox='-1 -1 {w + 2} {h + 2}'>"
+        f"<title>pattern of a {shape[0]} x {shape[1]} matrix</title>"
+        f"<rect width='{w}' height='{h}' fill='white' stroke='gray'/><path d='{squares}' fill='#1f5fa8'/></svg>"
+    )

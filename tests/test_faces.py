@@ -1,0 +1,116 @@
+"""Objects say what they are: in one line, and in a notebook."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import Any
+from xml.etree import ElementTree as ET
+
+import numpy as np
+import pytest
+
+import graph_api
+import tape_api
+from engine.runtime.faces import pattern_picture
+
+
+def graph() -> graph_api.Graph:
+    with graph_api.Graph().as_default() as made:
+        v = graph_api.Variable([1.0, 2.0])
+        graph_api.train.AdamOptimizer(0.1).minimize(graph_api.reduce_sum(v * v))
+    return made
+
+
+def tape() -> Any:
+    w = tape_api.Variable([1.0, 2.0])
+    with tape_api.GradientTape(persistent=True) as made:
+        made.y, made.w = w * w, w
+    return made
+
+
+def plan() -> Any:
+    x = tape_api.ones([100], tape_api.float64)
+    with tape_api.GradientTape() as made:
+        made.watch(x)
+        y = x * tape_api.roll(x, 1, 0)
+    return made.jacobian_plan(y, x, format="csr")
+
+
+def double(x: Any) -> Any:
+    return x * 2.0
+
+
+def called() -> Any:
+    function = tape_api.function(double)
+    function(tape_api.constant(1.0))
+    return function
+
+
+def history() -> Any:
+    model = tape_api.keras.Sequential([tape_api.keras.layers.Dense(1, kernel_initializer="zeros")])
+    model.compile("sgd", "mse")
+    return model.fit(np.ones((4, 2)), np.ones((4, 1)), verbose=0, epochs=2)
+
+
+SHOWN = [
+    (graph, "<Graph operations=", "variables=5>"),
+    (lambda: graph_api.Session(graph=graph()), "<Session graph=<Graph operations=", "closed=False>"),
+    (tape, "<GradientTape state=stopped, operations=2, persistent=True>", ""),
+    (lambda: tape_api.function(double), "<Function name=double, state='has not been called'>", ""),
+    (called, "<Function name=double, state='runs as a program (combinations of arguments: 1)'>", ""),
+    (plan, "<JacobianPlan blocks=100x100, format=csr, seeds=1, entries=200>", ""),
+    (lambda: tape_api.for_scipy(double, np.zeros(3)), "<SciPyFunction arguments=3, format=dense, ", ">"),
+    (lambda: graph_api.train.AdamOptimizer(0.1), "<AdamOptimizer learning_rate=0.1, beta_1=0.9, ", ">"),
+    (lambda: tape_api.keras.optimizers.Adam(0.1), "<Adam learning_rate=", ">"),
+    (history, "<History epochs=2, loss=", ">"),
+]
+
+
+@pytest.mark.parametrize(("make", "begins", "ends"), SHOWN)
+def test_one_line_and_a_table(make: Callable[[], Any], begins: str, ends: str) -> None:
+    made = make()
+    said = repr(made)
+    assert said.startswith(begins) and said.endswith(ends) and "\n" not in said
+    page = made._repr_html_()
+    ET.fromstring(page)
+    assert type(made).__name__ in page
+
+
+def test_a_plan_draws_its_pattern_and_a_history_its_epochs() -> None:
+    assert "<svg" in plan()._repr_html_()
+    assert history()._repr_html_().count("<tr>") == 2 + 3
+
+
+def test_a_graph_that_is_too_large_is_not_drawn() -> None:
+    with graph_api.Graph().as_default() as made:
+        x = graph_api.constant(1.0)
+        for _ in range(1000):
+            x = x + 1.0
+    assert "<svg" not in made._repr_html_() and "graph.dot()" in made._repr_html_()
+
+
+def test_an_optimizer_that_is_not_made_yet() -> None:
+    class Own(graph_api.train.Optimizer):
+        hyperparameters = ("rate",)
+
+        def __init__(self) -> None:
+            self.said = repr(self)
+            super().__init__(False, "Own")
+
+    assert Own().said == "<Own rate=None>"
+
+
+def test_names_are_text_and_no_markup() -> None:
+    def f(x: Any) -> Any:
+        return x
+
+    f.__qualname__ = f.__name__ = "<script>"
+    assert "<script>" not in tape_api.function(f)._repr_html_()
+
+
+def test_a_pattern_has_a_cell_for_each_entry() -> None:
+    picture = pattern_picture(np.array([0, 1, 2]), np.array([0, 1, 2]), (3, 3))
+    assert picture.count("z") == 3
+    large = pattern_picture(np.arange(10_000), np.arange(10_000), (10_000, 10_000))
+    assert large.count("z") == 60
+    ET.fromstring(pattern_picture(np.array([], int), np.array([], int), (0, 5)))
