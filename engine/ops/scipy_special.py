@@ -31,6 +31,7 @@ from engine.ops.special import (
     gamma_density,
     igamma_grad_a,
     lgamma,
+    named_kernel,
     no_derivative,
     scipy_kernel,
     typed_kernel,
@@ -291,11 +292,19 @@ hyp0f1 = _function(
     args="v z",
     doc="Confluent hypergeometric limit function 0F1.",
 )
-hyp1f1 = _function(
+
+
+def _hyp1f1(a: Any, b: Any, x: Any) -> Any:
+    # SciPy takes as many terms as x is large, and does not end for infinite x; the result overflows long before
+    return scipy.special.hyp1f1(a, b, np.clip(x, -1e300, 1e4))
+
+
+hyp1f1 = elementwise(
     "hyp1f1",
-    *_constant_in("hyp1f1", "a b"),
-    lambda out, a, b, x: a / b * hyp1f1(a + 1, b + 1, x),
-    args="a b x",
+    named_kernel("hyp1f1", _hyp1f1),
+    (*_constant_in("hyp1f1", "a b"), lambda out, a, b, x: a / b * hyp1f1(a + 1, b + 1, x)),
+    args=("a", "b", "x"),
+    accepts=FLOATING,
     doc="Confluent hypergeometric function 1F1.",
 )
 hyp2f1 = _function(
