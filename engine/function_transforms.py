@@ -31,7 +31,7 @@ from engine.ops import shape as shapes
 from engine.ops.creation import ones_like, zeros_like
 from engine.reverse import reverse
 from engine.runtime.errors import DTypeError, ShapeError, UnimplementedError
-from engine.slopes import prepared
+from engine.slopes import with_slopes
 
 Function = Callable[..., Any]
 
@@ -192,7 +192,7 @@ class _Recording:
             for y, ct in zip(self._targets, cts, strict=True)
             if dtype_of(y).is_differentiable
         ]
-        found = reverse(prepared(self._nodes, self._sources), seeds, self._sources)
+        found = reverse(with_slopes(self._nodes), seeds, self._sources)
         whole = [_boxed(zeros_like(x) if ct is None else ct) for ct, x in zip(found, self._sources, strict=True)]
         return [_raised(ct, self._levels) for ct in whole]
 
