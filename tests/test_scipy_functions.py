@@ -18,8 +18,8 @@ import scipy.special
 
 import graph_api as tf1
 import tape_api as tf
+from dualgrad.frontend.scipy_modules import FUNCTIONS
 from engine.numpy_api.scipy_functions import SCIPY
-from engine.numpy_api.scipy_modules import FUNCTIONS
 from engine.runtime.errors import SymbolicArrayError
 
 Function = Callable[[Any], Any]

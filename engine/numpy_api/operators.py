@@ -18,7 +18,7 @@ from engine.core.op import Op
 from engine.core.trace import Symbol
 from engine.core.value import Value, dtype_of, shape_of
 from engine.core.variable import Variable
-from engine.numpy_api import manners, scipy_modules
+from engine.numpy_api import manners
 from engine.ops import arithmetic, compare, complexes, explog, indexing, linalg, slicing
 from engine.ops.lift import as_operand
 from engine.ops.sparse_product import matmul_sparse, sparse_matmul
@@ -213,5 +213,4 @@ Value.__array_ufunc__ = _answering("__array_ufunc__")  # type: ignore[attr-defin
 Value.__array_function__ = _answering("__array_function__")  # type: ignore[attr-defined]
 # where ``==`` means identity it must say so itself, or else Python goes on to ask the array
 Value.__eq__ = _is  # type: ignore[method-assign, assignment]
-scipy_modules.watch()
 manners.install()

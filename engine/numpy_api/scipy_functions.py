@@ -1,4 +1,4 @@
-"""SciPy's signatures for our functions, by SciPy's names (see `engine.numpy_api.scipy_modules`).
+"""SciPy's signatures for our functions, by SciPy's names (see `dualgrad.frontend.scipy_modules`).
 
 They are written with NumPy's functions and our ops, so derivatives, graphs and batches follow. Arguments that only say
 how SciPy is to go about it (`overwrite_a`, `check_finite`, `workers`) are left out.

@@ -18,8 +18,6 @@ from importlib.machinery import ModuleSpec, PathFinder
 from types import ModuleType
 from typing import Any
 
-from engine.core.value import Value
-
 FUNCTIONS = {
     "scipy.fft": ("dct dst fft fft2 fftn hfft idct idst ifft ifft2 ifftn ihfft irfft irfft2 irfftn rfft rfft2 rfftn"),
     "scipy.integrate": ("cumulative_trapezoid simpson trapezoid"),
@@ -34,7 +32,11 @@ FUNCTIONS = {
 
 
 def _holds_values(x: Any) -> bool:
-    return isinstance(x, Value) or (type(x) in (list, tuple) and any(map(_holds_values, x)))
+    # before that module is loaded there are no values
+    core = sys.modules.get("engine.core.value")
+    if core is None:
+        return False
+    return isinstance(x, core.Value) or (type(x) in (list, tuple) and any(map(_holds_values, x)))
 
 
 def _asking(name: str, theirs: Callable[..., Any]) -> Callable[..., Any]:
@@ -91,7 +93,9 @@ class _Finder(MetaPathFinder):
 
 
 def watch() -> None:
-    """Treat the modules that are loaded, and the others when they are."""
+    """Treat the modules that are loaded, and the others when they are; once."""
+    if any(isinstance(finder, _Finder) for finder in sys.meta_path):
+        return
     for name in FUNCTIONS:
         if name in sys.modules:
             treat(sys.modules[name])
