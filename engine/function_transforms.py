@@ -123,7 +123,7 @@ def _levels_around(values: Sequence[Any]) -> Levels:
 
 
 def _lowered(x: Any, levels: Levels) -> Any:
-    """What a value is to a tape, which sees all elements of a batch at once: with an axis in front for each level.
+    """Give a value the form that a tape sees, all elements of a batch at once: an axis in front for each level.
 
     What was batched later stays so.
     """
@@ -182,7 +182,7 @@ class _Recording:
 
     @property
     def out(self) -> Any:
-        """What the function returned."""
+        """Return what the function returned."""
         return self.close(self.outputs)
 
     def pulled(self, cts: Sequence[Any]) -> list[Any]:
