@@ -59,6 +59,8 @@ BOTH: tuple[tuple[str, str], ...] = (
         "io.read_file image.decode_png io.decode_png image.decode_jpeg io.decode_jpeg",
     ),
     ("dualgrad.extras.ops.file_reading:", "image.decode_image io.decode_image image.encode_png io.encode_png"),
+    # ---- NumPy's functions under TensorFlow's name for them
+    ("dualgrad.extras.numpy_names", "experimental.numpy"),
     # ---- arrays in messages
     ("dualgrad.files.tensors:array_of", "make_ndarray"),
     ("dualgrad.files.tensors:as_tensor_proto", "make_tensor_proto"),

@@ -44,6 +44,7 @@ EXTENSIONS = {
 """The functions that extend graphs and savers by files (`graph_api.graph.EXTENSIONS`)."""
 
 LATER: tuple[tuple[str, str], ...] = (
+    ("engine.function_transforms", "transforms"),
     # ---- graphs, sessions, tensors
     ("engine.aggregation:", "AggregationMethod"),
     ("engine.core.nest", "nest"),

@@ -6,6 +6,7 @@ from dualgrad import lazy_names as common
 from dualgrad import platform as files
 
 LATER: tuple[tuple[str, str], ...] = (
+    ("engine.function_transforms", "transforms"),
     # ---- tensors, variables, tapes
     ("engine.aggregation:", "AggregationMethod"),
     ("engine.core.eager:EagerTensor", "Tensor"),

@@ -23,6 +23,7 @@ from engine.core.structural import contiguous
 from engine.core.tape import active, record_read, unrecorded
 from engine.core.value import not_an_array
 from engine.core.variable import checked_constraint, read_variable
+from engine.numpy_api.manners import missing
 from engine.ops.arithmetic import add, subtract
 from engine.ops.indexed_slices import IndexedSlices
 from engine.ops.row_assignment import AssignsRows, replaced
@@ -340,6 +341,9 @@ class Variable(AssignsRows):
         def __getattr__(self, name: str) -> Any:
             if name == "_tensor":
                 return exclusively(self.locks, self._found)
+            said = missing(self, name)
+            if said is not None:
+                raise said
             raise AttributeError(f"{type(self).__name__!r} object has no attribute {name!r}")
 
     def _found(self) -> EagerTensor:

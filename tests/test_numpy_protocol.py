@@ -181,9 +181,9 @@ def test_variables_are_watched() -> None:
         y = np.sum(ARRAY * np.square(v)) + np.positive(v)[0]
     assert tape.gradient(y, v).numpy().tolist() == [7.0, 16.0]
     assert np.asarray(v).tolist() == [1.0, 2.0]
-    with tf.GradientTape() as tape, pytest.raises(TypeError, match=r"np.unwrap cannot be recorded, .* 'Variable:0'"):
-        np.unwrap(v)
-    assert np.unwrap(v).tolist() == [1.0, 2.0]
+    with tf.GradientTape() as tape, pytest.raises(TypeError, match=r"np.unique cannot be recorded, .* 'Variable:0'"):
+        np.unique(v)
+    assert np.unique(v).tolist() == [1.0, 2.0]
     assert np.median(v) == 1.5
     v.assign(np.tanh(v))
     np.testing.assert_allclose(v, np.tanh([1.0, 2.0]), rtol=1e-6)
@@ -266,18 +266,17 @@ def test_a_graph_gets_nodes_for_them() -> None:
 UNSUPPORTED: list[tuple[Function, str]] = [
     (lambda x: np.quantile(x, 0.3, method="nearest"), r"np.quantile with `method` .*tf.sort"),
     (lambda x: np.histogram(x, weights=x), r"np.histogram "),
-    (lambda x: np.linalg.lstsq(x, x), r"np.linalg.lstsq .*tf.linalg.lstsq"),
+    (lambda x: np.unique(x), r"np.unique .*tf.unique"),
     (lambda x: np.spacing(x), r"np.spacing .*functions of tf"),
     (lambda x: scipy.special.ber(x), r"scipy.special.ber .*functions of tf"),
     (lambda x: np.max(x, out=np.zeros(())), r"np.max with `out` .*tf.reduce_max"),
-    (lambda x: np.linalg.norm(x, 2), r"np.linalg.norm of these arguments .*tf.norm"),
     (lambda x: np.pad(x, 1, mode=lambda line, *_: None), r"np.pad with `mode` .*tf.pad"),
     (lambda x: np.add(x, 1.0, out=np.zeros((2, 3))), r"np.add with `out` .*tf.math.add"),
     (lambda x: np.exp(x, where=X > 1, out=np.zeros((2, 3))), r"np.exp with `.*where.*` .*tf.math.exp"),
     (lambda x: np.sin(x, dtype=np.float32), r"np.sin with `dtype` .*tf.math.sin"),
     (lambda x: np.add.reduceat(x, [0, 1]), r"np.add.reduceat .*tf.math.add"),
     (lambda x: np.maximum.accumulate(x), r"np.maximum.accumulate .*tf.math.maximum"),
-    (lambda x: np.unwrap(x), r"np.unwrap .*functions of tf"),
+    (lambda x: np.lexsort(x), r"np.lexsort .*functions of tf"),
 ]
 
 

@@ -14,6 +14,7 @@ import numpy as np
 
 from engine.core.operands import Operand, Results, operands
 from engine.core.value import Value
+from engine.numpy_api.arrangement import ARRANGEMENT
 from engine.numpy_api.calculus import CALCULUS
 from engine.numpy_api.fourier import TRANSFORMS
 from engine.numpy_api.functions import NotTaken, Row, at_least, constant, dims_of, flat, length, rank_of
@@ -23,7 +24,6 @@ from engine.ops import (
     diagonal,
     gather,
     linalg,
-    rearrange,
     slicing,
 )
 from engine.ops import shape as shapes
@@ -164,24 +164,6 @@ def _split_along(axis: int) -> Callable[..., Any]:
     return apply
 
 
-@operands("m")
-def _rot90(m: Any, k: int = 1, axes: Any = (0, 1)) -> Operand:
-    if tuple(axes) != (0, 1):
-        raise NotTaken
-    if k % 4 == 2:
-        return rearrange.reverse(m, [0, 1])
-    if k % 4 == 0:
-        return np.copy(m)
-    return np.swapaxes(np.flip(m, 1), 0, 1) if k % 4 == 1 else np.flip(np.swapaxes(m, 0, 1), 1)
-
-
-@operands("a")
-def _diagonal(a: Any, offset: int = 0) -> Operand:
-    if rank_of(a) != 2:
-        raise NotTaken
-    return np.diag(a, offset)
-
-
 @operands("arr")
 def _delete(arr: Any, obj: Any, axis: int | None = None) -> Operand:
     arr, axis = (flat(arr), 0) if axis is None else (arr, axis)
@@ -256,6 +238,7 @@ COMPOUND: dict[Any, Row] = {
     **STATISTICS,
     **CALCULUS,
     **PADDING,
+    **ARRANGEMENT,
     np.convolve: (_convolve, "tf.nn.conv1d"),
     np.correlate: (_correlate, "tf.nn.conv1d"),
     np.polyval: (_polyval, "tf.pow"),
@@ -274,8 +257,6 @@ COMPOUND: dict[Any, Row] = {
     np.dsplit: (_split_along(2), "tf.split"),
     np.fliplr: (operands("m")(lambda m: np.flip(m, 1)), "tf.reverse"),
     np.flipud: (operands("m")(lambda m: np.flip(m, 0)), "tf.reverse"),
-    np.rot90: (_rot90, "tf.reverse and tf.transpose"),
-    np.diagonal: (_diagonal, "tf.linalg.diag_part"),
     np.delete: (_delete, "tf.gather"),
     np.insert: (_insert, "tf.concat"),
     np.full_like: (_full_like, "tf.fill"),

@@ -25,6 +25,7 @@ from engine.ops import (
     decompose,
     determinants,
     diagonal,
+    eig,
     einsum,
     extrema,
     filling,
@@ -188,12 +189,60 @@ def _norm(x: Any, ord: Any = None, axis: Any = None, keepdims: bool = False) -> 
     if ord is not None and axis is None:
         axis = {1: -1, 2: (-2, -1)}.get(rank_of(x))
     of_matrices = isinstance(axis, (tuple, list)) and len(axis) == 2
-    fits = ord in ("fro", 1, np.inf) if of_matrices else isinstance(ord, (int, float)) and ord > 0
-    if ord is not None and (axis is None or not fits):
+    if ord is not None and axis is None:
         raise NotTaken
-    if dtype_of(x).is_complex:
+    if dtype_of(x).is_complex and not (of_matrices and ord in (2, -2, "nuc")):
         x = complexes.abs(x)
-    return stats.norm(inexact(x), "euclidean" if ord is None else ord, axis, keepdims)
+    x = inexact(x)
+    if ord is not None and (of_matrices or ord in (0, -np.inf) or (isinstance(ord, (int, float)) and ord < 0)):
+        return _matrix_norm(x, ord, tuple(axis), keepdims) if of_matrices else _odd_norm(x, ord, axis, keepdims)
+    if not (ord is None or (isinstance(ord, (int, float)) and ord > 0)):
+        raise NotTaken
+    return stats.norm(x, "euclidean" if ord is None else ord, axis, keepdims)
+
+
+def _odd_norm(x: Any, ord: float, axis: Any, keepdims: bool) -> Operand:
+    """Of vectors, with an order that is no norm's."""
+    if ord == 0:
+        return reduce.reduce_sum(compare.cast(compare.not_equal(x, constant(0, x)), dtype_of(x)), axis, keepdims)
+    if ord == -np.inf:
+        return extrema.reduce_min(complexes.abs(x), axis, keepdims)
+    return reduce.reduce_sum(complexes.abs(x) ** float(ord), axis, keepdims) ** (1 / ord)
+
+
+def _matrix_norm(x: Any, ord: Any, axis: tuple[int, int], keepdims: bool) -> Operand:
+    rank = rank_of(x)
+    rows, columns = axis[0] % rank, axis[1] % rank
+    if ord == "fro" or ord in (1, np.inf):
+        return stats.norm(x, ord, list(axis), keepdims)
+    if ord in (-1, -np.inf):
+        first, second = (rows, columns) if ord == -1 else (columns, rows)
+        return extrema.reduce_min(reduce.reduce_sum(complexes.abs(x), first, True), [first, second], keepdims)
+    if ord not in (2, -2, "nuc"):
+        raise NotTaken
+    singular = decompose.svd(np.moveaxis(x, (rows, columns), (-2, -1)), compute_uv=False)
+    fold = {2: extrema.reduce_max, -2: extrema.reduce_min, "nuc": reduce.reduce_sum}[ord]
+    out = fold(singular, -1)
+    return np.expand_dims(np.expand_dims(out, min(rows, columns)), max(rows, columns)) if keepdims else out
+
+
+@operands("a", "b")
+def _lstsq(a: Any, b: Any, rcond: Any = None) -> Any:
+    """The solution, residuals, rank and singular values; of full rank where that decides on the residuals' shape."""
+    m, n = length(a, 0), length(a, 1)
+    rcond = (
+        float(np.finfo(dtype_of(a).numpy).eps) * (max(m, n) if rcond is None else 1) if rcond in (None, -1) else rcond
+    )
+    columns = np.expand_dims(b, -1) if rank_of(b) == 1 else b
+    x = linalg.matmul(matrix_functions.pinv(a, rcond), columns)
+    singular = decompose.svd(a, compute_uv=False)
+    rank = reduce.count_nonzero(compare.greater(singular, constant(rcond, a) * extrema.reduce_max(singular)))
+    full = not isinstance(rank, EagerTensor) or int(rank._array) == n
+    missed = complexes.abs(columns - linalg.matmul(a, x)) ** 2.0
+    residuals = (
+        reduce.reduce_sum(missed, 0) if m > n and full else slicing.getitem(reduce.reduce_sum(missed, 0), slice(0, 0))
+    )
+    return (np.squeeze(x, -1) if rank_of(b) == 1 else x), residuals, rank, singular
 
 
 @operands("a")
@@ -376,13 +425,6 @@ def _einsum(subscripts: Any, *factors: Any, optimize: Any = None) -> Operand:
     return einsum.einsum(subscripts, *factors)
 
 
-@operands("a")
-def _trace(a: Any) -> Operand:
-    if rank_of(a) != 2:
-        raise NotTaken
-    return linalg.trace(a)
-
-
 @operands("v")
 def _diag(v: Any, k: int = 0) -> Operand:
     return diagonal.matrix_diag(v, k) if rank_of(v) == 1 else diagonal.matrix_diag_part(v, k)
@@ -477,7 +519,6 @@ RECORDED: dict[Any, Row] = {
     np.swapaxes: (_swapaxes, "tf.transpose"),
     np.moveaxis: (_moveaxis, "tf.transpose"),
     np.squeeze: (shapes.squeeze, "tf.squeeze"),
-    np.expand_dims: (shapes.expand_dims, "tf.expand_dims"),
     np.atleast_1d: (_atleast_1d, "tf.reshape"),
     np.atleast_2d: (_atleast_2d, "tf.reshape"),
     np.broadcast_to: (shapes.broadcast_to, "tf.broadcast_to"),
@@ -506,7 +547,6 @@ RECORDED: dict[Any, Row] = {
     np.tensordot: (_tensordot, "tf.tensordot"),
     np.einsum: (_einsum, "tf.einsum"),
     np.cross: (linalg.cross, "tf.linalg.cross"),
-    np.trace: (_trace, "tf.linalg.trace"),
     np.linalg.norm: (_norm, "tf.norm"),
     np.linalg.inv: (solve.inv, "tf.linalg.inv"),
     np.linalg.pinv: (matrix_functions.pinv, "tf.linalg.pinv"),
@@ -518,6 +558,9 @@ RECORDED: dict[Any, Row] = {
     np.linalg.eigvalsh: (decompose.eigvalsh, "tf.linalg.eigvalsh"),
     np.linalg.svd: (_svd, "tf.linalg.svd"),
     np.linalg.qr: (_qr, "tf.linalg.qr"),
+    np.linalg.lstsq: (_lstsq, "tf.linalg.lstsq"),
+    np.linalg.eig: (eig.eig, "tf.linalg.eig"),
+    np.linalg.eigvals: (eig.eigvals, "tf.linalg.eigvals"),
 }
 """What carries derivatives: NumPy's function, ours, and the name users know ours by."""
 

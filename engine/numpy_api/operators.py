@@ -16,8 +16,9 @@ import numpy as np
 from engine.core.eager import EagerTensor, in_c
 from engine.core.op import Op
 from engine.core.trace import Symbol
-from engine.core.value import Value, dtype_of
+from engine.core.value import Value, dtype_of, shape_of
 from engine.core.variable import Variable
+from engine.numpy_api import manners
 from engine.ops import arithmetic, compare, complexes, explog, indexing, linalg, slicing
 from engine.ops.lift import as_operand
 from engine.ops.sparse_product import matmul_sparse, sparse_matmul
@@ -64,6 +65,14 @@ def _logical_or_bitwise(logical: Callable[..., Any], bitwise: Callable[..., Any]
     return lambda x, *y: (logical if dtype_of(x).is_bool else bitwise)(x, *y)
 
 
+def _matmul(x: Any, y: Any) -> Any:
+    """``@``; also of vectors, where values have the manners of NumPy's arrays."""
+    if manners.enabled() and 1 in (len(shape_of(x) or ()), len(shape_of(y) or ())):
+        product: Any = np.matmul
+        return product(*[v if isinstance(v, Value) else EagerTensor(v) for v in (x, y)])
+    return linalg.matmul(x, y)
+
+
 _BINARY: dict[str, Callable[..., Any]] = {
     "add": arithmetic.add,
     "sub": arithmetic.subtract,
@@ -72,7 +81,7 @@ _BINARY: dict[str, Callable[..., Any]] = {
     "floordiv": arithmetic.floordiv,
     "mod": arithmetic.mod,
     "pow": explog.pow,
-    "matmul": linalg.matmul,
+    "matmul": _matmul,
     "and": _logical_or_bitwise(compare.logical_and, compare.bitwise_and),
     "or": _logical_or_bitwise(compare.logical_or, compare.bitwise_or),
     "xor": _logical_or_bitwise(compare.logical_xor, compare.bitwise_xor),
@@ -103,14 +112,30 @@ def install() -> None:
 def _install_quick() -> None:
     """Give eager tensors operators in C, which leave all but the common cases to those of `Value`."""
     # of the dtypes that the op takes, and without options, they are the same
-    same: dict[Any, Op] = {linalg.matmul: linalg.matmul_op, arithmetic.truediv: arithmetic.divide}
+    same: dict[Any, Op] = {_matmul: linalg.matmul_op, arithmetic.truediv: arithmetic.divide}
     ops: dict[str, Any] = {**_BINARY, **_COMPARISONS, "neg": arithmetic.negative, "getitem": indexing.getitem_op}
     for name, function in ops.items():
         op = same.get(function, function)
         if isinstance(op, Op):
             for title in (f"__{name}__", f"__r{name}__") if name in _BINARY else (f"__{name}__",):
                 reflected = title == f"__r{name}__"
-                setattr(EagerTensor, title, in_c.operator(op, getattr(Value, title), reflected, name == "getitem"))
+                quick = in_c.operator(op, getattr(Value, title), reflected, name == "getitem")
+                setattr(EagerTensor, title, _of_vectors(quick, getattr(Value, title)) if name == "matmul" else quick)
+
+
+def _of_vectors(quick: Callable[..., Any], slow: Callable[..., Any]) -> Callable[..., Any]:
+    """The product in C, which refuses vectors; these are products too where values have the manners of arrays."""
+
+    def operator(self: Value, other: Any) -> Any:
+        try:
+            return quick(self, other)
+        except ShapeError:
+            if not manners.enabled():
+                raise
+        return slow(self, other)
+
+    operator.__wrapped__ = slow  # type: ignore[attr-defined]
+    return operator
 
 
 def _equality(op: Callable[..., Any], if_shapes_differ: bool) -> Callable[[EagerTensor, Any], Any]:
@@ -139,6 +164,17 @@ def _method(function: Callable[..., Any]) -> Callable[..., Any]:
     return function if isinstance(function, FunctionType) else lambda self, *args: function(self, *args)
 
 
+def _getitem(self: Value, key: Any) -> Any:
+    """Indexing; also by arrays, where values have the manners of NumPy's."""
+    kind = type(key)
+    if kind is not int and kind is not slice and manners.enabled():
+        from engine.numpy_api import array_index
+
+        if any(map(array_index.is_array, key if kind is tuple else (key,))):
+            return array_index.by_arrays(self.read_value() if isinstance(self, Variable) else self, key)
+    return slicing.getitem(self, key)
+
+
 def _no_item_assignment(self: Value, *_: Any) -> None:
     raise TypeError(
         f"{type(self).__name__} does not support item assignment: tensors do not change. "
@@ -151,7 +187,7 @@ _METHODS: dict[str, Callable[..., Any]] = {
     "pos": lambda x: x,
     "abs": complexes.abs,
     "invert": _logical_or_bitwise(compare.logical_not, compare.bitwise_not),
-    "getitem": slicing.getitem,
+    "getitem": _getitem,
     "setitem": _no_item_assignment,
 }
 install()
@@ -177,3 +213,4 @@ Value.__array_ufunc__ = _answering("__array_ufunc__")  # type: ignore[attr-defin
 Value.__array_function__ = _answering("__array_function__")  # type: ignore[attr-defined]
 # where ``==`` means identity it must say so itself, or else Python goes on to ask the array
 Value.__eq__ = _is  # type: ignore[method-assign, assignment]
+manners.install()

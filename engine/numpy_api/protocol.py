@@ -34,7 +34,8 @@ from engine.core.trace import Symbol
 from engine.core.value import Value
 from engine.core.variable import Variable, tracked_value
 from engine.numpy_api.compound import COMPOUND, vecdot
-from engine.numpy_api.functions import RECORDED, UNDERIVED, NotTaken, dims_of, rank_of
+from engine.numpy_api.functions import RECORDED, UNDERIVED, NotTaken, Row, dims_of, rank_of
+from engine.numpy_api.scipy_functions import HOW, SCIPY
 from engine.numpy_api.special_functions import SPECIAL
 from engine.ops import (
     arithmetic,
@@ -248,7 +249,7 @@ def _converted(name: str, inputs: Sequence[Any]) -> list[Any]:
 
 # ---- functions -------------------------------------------------------------------------------------------------------
 
-_ROWS = {**RECORDED, **COMPOUND, **UNDERIVED}
+_ROWS: dict[Any, Row] = {**RECORDED, **COMPOUND, **UNDERIVED, **SCIPY}
 _SIGNATURES = {function: inspect.signature(function) for function, _ in _ROWS.values()}
 _INSPECTING = {
     *(np.allclose, np.array_equal, np.array_equiv, np.isclose, np.isin, np.isreal, np.iscomplex, np.isrealobj),
@@ -284,9 +285,6 @@ _ADVICE: dict[Any, str] = {
     np.argwhere: "tf.where",
     np.empty_like: "tf.zeros_like",
     np.unique: "tf.unique",
-    np.linalg.lstsq: "tf.linalg.lstsq",
-    np.linalg.eig: "tf.linalg.eigh (for symmetric matrices)",
-    np.linalg.eigvals: "tf.linalg.eigvalsh (for symmetric matrices)",
 }
 """What to use in place of functions that the other tables do not name."""
 
@@ -301,17 +299,40 @@ def _array_function(self: Value, function: Any, types: Any, args: Any, kwargs: A
     if function not in _ROWS or _only_whole((args, kwargs)):
         return _on_arrays(function, name, advice, args, kwargs)
     given = {key: value for key, value in kwargs.items() if value is not None or key not in ("out", "dtype")}
+    return _ours_or_arrays(function, function, name, advice, args, given, kwargs)
+
+
+def of_scipy(name: str, theirs: Callable[..., Any], args: Any, kwargs: Any) -> Any:
+    """What a function of SciPy's, which does not ask its operands, gives for values among its arguments.
+
+    Parameters
+    ----------
+    name : str
+        ``scipy.linalg.solve``.
+    theirs : callable
+        SciPy's own, for arrays.
+    args, kwargs
+        What it was called with.
+    """
+    given = {key: value for key, value in kwargs.items() if key not in HOW}
+    if _only_whole((args, kwargs)):
+        return _on_arrays(theirs, name, _ROWS[name][1], args, kwargs)
+    return _ours_or_arrays(name, theirs, name, _ROWS[name][1], args, given, kwargs)
+
+
+def _ours_or_arrays(key: Any, theirs: Any, name: str, advice: str, args: Any, given: Any, kwargs: Any) -> Any:
+    """Our function if it takes these arguments; else theirs, if that loses no derivative."""
     try:
-        return _called(_ROWS[function][0], name, args, given)
+        return _called(_ROWS[key][0], name, args, given)
     except NotTaken:
         what = f"with {_listed(given)}" if given else "of these arguments"
-        return _on_arrays(function, f"{name} {what}", advice, args, kwargs)
+        return _on_arrays(theirs, f"{name} {what}", advice, args, kwargs)
     except DTypeError:
         values = [x for x in flatten((args, kwargs)) if isinstance(x, Value)]
         if any(x.dtype.is_differentiable or not _is_eager(x) for x in values):
             raise
         # of integers, NumPy's function takes more than ours
-        return _on_arrays(function, name, advice, args, kwargs)
+        return _on_arrays(theirs, name, advice, args, kwargs)
 
 
 def _called(function: Callable[..., Any], name: str, args: Any, kwargs: Any) -> Any:

@@ -14,6 +14,7 @@ from engine.core.aval import Aval
 from engine.core.batching import leading
 from engine.core.kinds import general, same_dtype
 from engine.core.operands import Operand
+from engine.core.sparsity import rowwise
 from engine.core.structural import conj
 from engine.core.value import shape_of
 from engine.ops.joining import stack
@@ -109,5 +110,6 @@ banded_solve_op = general(
     jvp=(_ab_jvp, lambda t, out, ab, rhs, **params: banded_solve_op(ab, t, **params)),
     batch=leading(2, 2),
     args=("ab", "rhs"),
+    sparsity=rowwise(2, 2, results=(2,), pairs=((), ((-1, -1),))),
     doc="Solutions x of ``a @ x = rhs`` for matrices given by `lower` + 1 + `upper` diagonals.",
 )

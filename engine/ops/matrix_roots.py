@@ -128,5 +128,6 @@ sylvester_op = general(
     ),
     batch=leading(2, 2, 2),
     args=("a", "b", "q"),
+    sparsity=rowwise(2, 2, 2, results=(2,)),
     doc="The solution x of ``a @ x + x @ b = q``.",
 )

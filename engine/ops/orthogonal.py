@@ -13,7 +13,7 @@ from engine.core.op import Op
 from engine.core.operands import Operand
 from engine.ops.arithmetic import maximum
 from engine.ops.creation import ones_like, zeros_like
-from engine.ops.special import no_derivative, typed_kernel
+from engine.ops.special import named_kernel, no_derivative
 from engine.runtime.lazy_scipy import scipy
 
 
@@ -26,12 +26,10 @@ def _polynomial(name: str, slope: Callable[..., Operand], parameters: str = "", 
             raise ValueError(f"eval_{name}: argument `n` must hold whole numbers")
         return getattr(scipy.special, f"eval_{name}")(n.astype(np.int64), *others)
 
-    typed = typed_kernel(kernel)
-    typed.scipy = f"eval_{name}"  # type: ignore[attr-defined]
     args = ("n", *parameters.split(), "x")
     return elementwise(
         f"eval_{name}",
-        typed,
+        named_kernel(f"eval_{name}", kernel),
         (None, *[no_derivative(f"eval_{name}", p) for p in parameters.split()], slope),
         args=args,
         accepts=FLOATING,

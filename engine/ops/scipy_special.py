@@ -31,6 +31,7 @@ from engine.ops.special import (
     gamma_density,
     igamma_grad_a,
     lgamma,
+    named_kernel,
     no_derivative,
     scipy_kernel,
     typed_kernel,
@@ -291,11 +292,19 @@ hyp0f1 = _function(
     args="v z",
     doc="Confluent hypergeometric limit function 0F1.",
 )
-hyp1f1 = _function(
+
+
+def _hyp1f1(a: Any, b: Any, x: Any) -> Any:
+    # SciPy takes as many terms as x is large, and does not end for infinite x; the result overflows long before
+    return scipy.special.hyp1f1(a, b, np.clip(np.asarray(x, np.float64), -1e300, 1e4))
+
+
+hyp1f1 = elementwise(
     "hyp1f1",
-    *_constant_in("hyp1f1", "a b"),
-    lambda out, a, b, x: a / b * hyp1f1(a + 1, b + 1, x),
-    args="a b x",
+    named_kernel("hyp1f1", _hyp1f1),
+    (*_constant_in("hyp1f1", "a b"), lambda out, a, b, x: a / b * hyp1f1(a + 1, b + 1, x)),
+    args=("a", "b", "x"),
+    accepts=FLOATING,
     doc="Confluent hypergeometric function 1F1.",
 )
 hyp2f1 = _function(
@@ -365,9 +374,16 @@ sinint = _integral("sinint", "sici", 0, lambda out, x: _over_x(sin(x), x, -1), "
 cosint = _integral("cosint", "sici", 1, lambda out, x: cos(x) / x, "Cosine integral.")
 sinhint = _integral("sinhint", "shichi", 0, lambda out, x: _over_x(sinh(x), x, 1), "Hyperbolic sine integral.")
 coshint = _integral("coshint", "shichi", 1, lambda out, x: cosh(x) / x, "Hyperbolic cosine integral.")
+
+
+def _sinc(x: Any) -> Any:
+    with np.errstate(invalid="ignore"):
+        return np.sinc(x)
+
+
 sinc = elementwise(
     "sinc",
-    np.sinc,
+    typed_kernel(_sinc),
     (lambda out, x: _sinc_slope(x),),
     accepts=FLOATING,
     doc="``sin(pi * x) / (pi * x)``, 1 at 0.",

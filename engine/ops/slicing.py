@@ -183,7 +183,12 @@ def _scalar(index: Any, dynamic: list[Any]) -> int | str:
             return operator.index(index)
     except TypeError:
         pass
-    hint = "; use tf.gather to take several entries, tf.boolean_mask for a mask" if np.ndim(index) else ""
+    hint = (
+        "; use tf.gather to take several entries, tf.boolean_mask for a mask, or let tensors be indexed as NumPy's "
+        "arrays are: tf.experimental.numpy.experimental_enable_numpy_behavior()"
+        if np.ndim(index)
+        else ""
+    )
     raise DTypeError(
         "getitem: only integers, slices (`:`), ellipsis (`...`), tf.newaxis (`None`), scalar integer tensors and "
         f"a single bool tensor are valid indices, got {index!r}{hint}"

@@ -48,6 +48,11 @@ def scipy_kernel(name: str, mended: Callable[..., Any] | None = None) -> Callabl
         out = getattr(scipy.special, name)(*arrays)
         return out if mended is None else mended(out, *arrays)
 
+    return named_kernel(name, function)
+
+
+def named_kernel(name: str, function: Callable[..., Any]) -> Callable[..., Any]:
+    """A function in place of the one that `scipy.special` has under this name, as a kernel."""
     kernel = typed_kernel(function)
     kernel.scipy = name  # type: ignore[attr-defined]
     return kernel

@@ -35,6 +35,7 @@ from engine.jacobian.views.operator import JacobianOperator
 from engine.jacobian.views.results import Format, Mode, options_for, pattern_given, sparse_block
 from engine.jacobian.views.sparse_gradient import SPARSE_GRADIENTS
 from engine.jacobian.views.unimplemented import check_all_implemented
+from engine.numpy_api.manners import as_arrays
 from engine.ops import complexes
 from engine.ops.joining import stack
 from engine.ops.reduce import reduce_sum
@@ -107,13 +108,15 @@ class Recorded(Evaluations):
         given = [_argument(a, self._dtype) for a in args]
         named = {key: _argument(a, self._dtype) for key, a in kwargs.items()}
         try:
-            found = self._recorded(lambda: self._results(self._function(self._pack(self._sources), *given, **named)))
+            with as_arrays():
+                self._targets = self._recorded(
+                    lambda: self._results(self._function(self._pack(self._sources), *given, **named))
+                )
         finally:
             # also where NumPy has put another error in its place
             refused = refusal(self._tape)
             if refused is not None:
                 raise refused from None
-        self._targets = found
         return [y._array for y in self._targets]
 
     def _results(self, found: Any) -> list[Any]:

@@ -1,0 +1,102 @@
+"""SciPy's own functions on values: ``scipy.linalg.solve(a, t)``, ``scipy.special.logsumexp(t)``.
+
+NumPy's functions and all ufuncs ask their operands what to do (`engine.numpy_api.protocol`). SciPy's other functions do
+not: they make arrays of what they are given. So those that we have a function for (`engine.numpy_api.scipy_functions`)
+are replaced, in their module, by ones that ask first. For arguments without a value among them nothing changes. A name
+that a program took from SciPy before is SciPy's own, and says what it always said: that the derivative would be lost.
+
+A module is treated when it is loaded, so that nobody loads SciPy for this.
+"""
+
+from __future__ import annotations
+
+import functools
+import sys
+from collections.abc import Callable, Sequence
+from importlib.abc import Loader, MetaPathFinder
+from importlib.machinery import ModuleSpec, PathFinder
+from types import ModuleType
+from typing import Any
+
+FUNCTIONS = {
+    "scipy.fft": ("dct dst fft fft2 fftn hfft idct idst ifft ifft2 ifftn ihfft irfft irfft2 irfftn rfft rfft2 rfftn"),
+    "scipy.integrate": ("cumulative_trapezoid simpson trapezoid"),
+    "scipy.linalg": (
+        "block_diag cho_factor cho_solve cholesky circulant det eig eigh eigvals eigvalsh expm hankel inv "
+        "khatri_rao logm lstsq norm pinv qr solve solve_banded solve_continuous_lyapunov solve_lyapunov "
+        "solve_sylvester solve_toeplitz solve_triangular solveh_banded sqrtm svd svdvals toeplitz"
+    ),
+    "scipy.special": ("comb factorial log_softmax logsumexp multigammaln perm polygamma softmax"),
+}
+"""By module, the names that `engine.numpy_api.scipy_functions` has something for: that is loaded by the first call."""
+
+
+def _holds_values(x: Any) -> bool:
+    # before that module is loaded there are no values
+    core = sys.modules.get("engine.core.value")
+    if core is None:
+        return False
+    return isinstance(x, core.Value) or (type(x) in (list, tuple) and any(map(_holds_values, x)))
+
+
+def _asking(name: str, theirs: Callable[..., Any]) -> Callable[..., Any]:
+    """SciPy's function for arrays, ours for values."""
+
+    @functools.wraps(theirs)
+    def call(*args: Any, **kwargs: Any) -> Any:
+        if not (any(map(_holds_values, args)) or any(map(_holds_values, kwargs.values()))):
+            return theirs(*args, **kwargs)
+        from engine.numpy_api import protocol
+
+        return protocol.of_scipy(name, theirs, args, kwargs)
+
+    # where it is found under this name, as pickle looks for it
+    call.__module__, _, call.__qualname__ = name.rpartition(".")
+    return call
+
+
+def treat(module: ModuleType) -> None:
+    """Replace the functions of a module that we have."""
+    for name in FUNCTIONS[module.__name__].split():
+        theirs = getattr(module, name, None)
+        if theirs is not None:
+            setattr(module, name, _asking(f"{module.__name__}.{name}", theirs))
+
+
+class _Treating(Loader):
+    """A loader that treats what it has loaded."""
+
+    def __init__(self, inner: Any) -> None:
+        self._inner = inner
+
+    def __getattr__(self, name: str) -> Any:
+        return getattr(self._inner, name)
+
+    def create_module(self, spec: ModuleSpec) -> ModuleType | None:
+        """As the loader of the module does it."""
+        return self._inner.create_module(spec)
+
+    def exec_module(self, module: ModuleType) -> None:
+        """Load the module, then treat it."""
+        self._inner.exec_module(module)
+        treat(module)
+
+
+class _Finder(MetaPathFinder):
+    def find_spec(self, fullname: str, path: Sequence[str] | None, target: Any = None) -> ModuleSpec | None:
+        if fullname not in FUNCTIONS:
+            return None
+        spec = PathFinder.find_spec(fullname, path, target)
+        if spec is not None and spec.loader is not None:
+            spec.loader = _Treating(spec.loader)
+        return spec
+
+
+def watch() -> None:
+    """Treat the modules that are loaded, and the others when they are; once."""
+    if any(isinstance(finder, _Finder) for finder in sys.meta_path):
+        return
+    for name in FUNCTIONS:
+        if name in sys.modules:
+            treat(sys.modules[name])
+    sys.meta_path.insert(0, _Finder())

@@ -1,0 +1,551 @@
+"""From functions to functions: derivatives and batches of a Python function of tensors, arrays and structures of them.
+
+The names and the signatures are those of JAX and of HIPS autograd. What a function is differentiated with respect to
+may be a structure: numbers, arrays and tensors in dicts, lists, tuples, named tuples and dataclasses; what comes back
+has the same structure. Inside the function tensors have the methods and the indexing of NumPy's arrays.
+
+They are made of the reverse and the forward walk, of batches, and of each other; so they nest in any order, and serve
+tensors of a graph as well as eager ones.
+"""
+
+from __future__ import annotations
+
+import dataclasses
+import functools
+import math
+import threading
+from collections.abc import Callable, Sequence
+from typing import Any
+
+import numpy as np
+
+import engine.numpy_api.operators  # noqa: F401  (functions use Python's operators on values)
+from engine.core.batching import Batched, batch_level, materialize, unbatch
+from engine.core.eager import EagerTensor
+from engine.core.tape import Tape
+from engine.core.value import Value, dtype_of, shape_of
+from engine.forward import forward
+from engine.gradient_tape import GradientTape
+from engine.numpy_api.manners import as_arrays
+from engine.ops import shape as shapes
+from engine.ops.creation import ones_like, zeros_like
+from engine.reverse import reverse
+from engine.runtime.errors import DTypeError, ShapeError, UnimplementedError
+from engine.slopes import with_slopes
+
+Function = Callable[..., Any]
+
+# ---- structures ------------------------------------------------------------------------------------------------------
+
+
+def _opened(tree: Any) -> tuple[list[Any], Callable[[Sequence[Any]], Any]]:
+    """The leaves of a structure, and what makes the structure of leaves."""
+    if dataclasses.is_dataclass(tree) and not isinstance(tree, type):
+        names = [f.name for f in dataclasses.fields(tree)]
+        inner, close = _opened([getattr(tree, name) for name in names])
+        return inner, lambda leaves: dataclasses.replace(tree, **dict(zip(names, close(leaves), strict=True)))
+    if isinstance(tree, dict):
+        inner, close = _opened(list(tree.values()))
+        return inner, lambda leaves: type(tree)(zip(tree, close(leaves), strict=True))
+    if not isinstance(tree, (list, tuple)):
+        return ([], lambda leaves: None) if tree is None else ([tree], lambda leaves: leaves[0])
+    opened = [_opened(part) for part in tree]
+    ends = np.cumsum([0, *[len(inner) for inner, _ in opened]]).tolist()
+
+    def closed(leaves: Sequence[Any]) -> Any:
+        parts = [close(leaves[a:b]) for (_, close), a, b in zip(opened, ends[:-1], ends[1:], strict=True)]
+        return type(tree)(*parts) if hasattr(tree, "_fields") else type(tree)(parts)
+
+    return [leaf for inner, _ in opened for leaf in inner], closed
+
+
+def _value(x: Any, name: str) -> Any:
+    """A leaf as a value of its own, to be differentiated with respect to."""
+    if not isinstance(x, Value):
+        array = np.asarray(x)
+        x = EagerTensor(array.astype(np.float64) if isinstance(x, float) else array.copy())
+    if not dtype_of(x).is_differentiable:
+        raise DTypeError(
+            f"{name}: what is differentiated must be floating or complex, got {dtype_of(x).name}; choose other "
+            f"arguments by `argnums`, or convert it"
+        )
+    return x
+
+
+class _Split:
+    """The arguments of a function, and which of them it is differentiated with respect to."""
+
+    def __init__(self, fun: Function, name: str, argnums: Any, args: Sequence[Any], kwargs: dict[str, Any]) -> None:
+        self._fun, self._args, self._kwargs = fun, list(args), kwargs
+        self._alone = not isinstance(argnums, (tuple, list))
+        self._chosen = [int(i) for i in np.ravel(argnums)]
+        if any(not -len(args) <= i < len(args) for i in self._chosen):
+            raise ValueError(f"{name}: argument `argnums` is {argnums}, and the function got {len(args)} arguments")
+        leaves, self._close = _opened([self._args[i] for i in self._chosen])
+        self.leaves = [_value(leaf, name) for leaf in leaves]
+
+    def call(self, leaves: Sequence[Any]) -> Any:
+        """Call the function."""
+        args = list(self._args)
+        for i, arg in zip(self._chosen, self._close(leaves), strict=True):
+            args[i] = arg
+        with as_arrays():
+            return self._fun(*args, **self._kwargs)
+
+    def packed(self, leaves: Sequence[Any]) -> Any:
+        """Something for each leaf, in the structure of the arguments."""
+        found = self._close(leaves)
+        return found[0] if self._alone else tuple(found)
+
+
+# ---- values that are batched already ---------------------------------------------------------------------------------
+
+Levels = Sequence[tuple[int, int]]
+"""Batch levels that are open, the outermost first, with their sizes."""
+
+
+class _Open(threading.local):
+    levels: tuple[tuple[int, int], ...] = ()
+
+
+_open = _Open()
+
+
+def _levels_around(values: Sequence[Any]) -> Levels:
+    """The levels that `vmap` has opened, and those of the values given."""
+    found = dict(_open.levels)
+    for x in values:
+        while isinstance(x, Batched):
+            if x.size is not None:
+                found.setdefault(x.level, x.size)
+            x = x.inner
+    return sorted(found.items())
+
+
+def _lowered(x: Any, levels: Levels) -> Any:
+    """Give a value the form that a tape sees, all elements of a batch at once: an axis in front for each level.
+
+    What was batched later stays so.
+    """
+    if not levels:
+        return x
+    level, size = levels[-1]
+    if isinstance(x, Batched) and x.level > level:
+        inner = _lowered(x.inner, levels)
+        return Batched(np.moveaxis(inner, len(levels), 0), x.level, x.size)
+    one = x.inner if isinstance(x, Batched) and x.level == level else _boxed(materialize(x, size))
+    return _lowered(one, levels[:-1])
+
+
+def _raised(x: Any, levels: Levels) -> Any:
+    """The inverse of `_lowered`."""
+    if levels and isinstance(x, Batched) and x.level > levels[-1][0]:
+        return Batched(_raised(np.moveaxis(x.inner, 0, len(levels)), levels), x.level, x.size)
+    for level, size in levels:
+        x = Batched(x, level, size)
+    return x
+
+
+class _Recording:
+    """A call of a function, with what is needed to differentiate it.
+
+    The elements of a batch do not depend on one another, so the derivative of all of them together, with respect to all
+    elements of the arguments, holds that of each.
+    """
+
+    def __init__(self, split: _Split, has_aux: bool = False, name: str = "vjp") -> None:
+        self._levels = _levels_around(split.leaves)
+        self._sources = [shapes.identity(_lowered(x, self._levels)) for x in split.leaves]
+        self.inputs = [_raised(x, self._levels) for x in self._sources]
+        tape = Tape()
+        for x in self._sources:
+            tape.watch(x)
+        tape.start()
+        try:
+            out = split.call(self.inputs)
+        finally:
+            tape.stop()
+        if has_aux and not (isinstance(out, tuple) and len(out) == 2):
+            raise TypeError(f"{name}: with `has_aux` the function must return a pair; got {type(out).__name__}")
+        self.aux: Any = None
+        if has_aux:
+            out, self.aux = out
+        self._nodes = tape.nodes
+        leaves, self.close = _opened(out)
+        self.outputs = [y if isinstance(y, Value) else EagerTensor(np.asarray(y)) for y in leaves]
+        self._targets = [_lowered(y, self._levels) for y in self.outputs]
+        if any(isinstance(y, Batched) for y in self._targets):
+            raise UnimplementedError(
+                f"{name}: the function uses a value of a batch that is no argument of it, and its size is not known "
+                f"here; hand the value over as an argument, or make the batch by vmap"
+            )
+
+    @property
+    def out(self) -> Any:
+        """Return what the function returned."""
+        return self.close(self.outputs)
+
+    def pulled(self, cts: Sequence[Any]) -> list[Any]:
+        """Cotangents of the inputs."""
+        seeds = [
+            (y, _lowered(ct, self._levels))
+            for y, ct in zip(self._targets, cts, strict=True)
+            if dtype_of(y).is_differentiable
+        ]
+        found = reverse(with_slopes(self._nodes), seeds, self._sources)
+        whole = [_boxed(zeros_like(x) if ct is None else ct) for ct, x in zip(found, self._sources, strict=True)]
+        return [_raised(ct, self._levels) for ct in whole]
+
+    def pushed(self, tangents: Sequence[Any]) -> list[Any]:
+        """Tangents of the outputs."""
+        pairs = zip(self._sources, tangents, strict=True)
+        seeds = [(x, _lowered(t, self._levels)) for x, t in pairs if t is not None]
+        found = forward(self._nodes, seeds, self._targets)
+        whole = [_boxed(zeros_like(y) if t is None else t) for t, y in zip(found, self._targets, strict=True)]
+        return [_raised(t, self._levels) for t in whole]
+
+
+def _boxed(x: Any) -> Value:
+    return x if isinstance(x, Value) else EagerTensor(np.asarray(x))
+
+
+def _like(given: Any, leaves: Sequence[Any], name: str) -> list[Any]:
+    """The leaves of a structure of (co)tangents, of the dtypes of those that they belong to."""
+    parts, _ = _opened(given)
+    if len(parts) != len(leaves):
+        raise ValueError(f"{name}: expected {len(leaves)} arrays, one for each part; got {len(parts)}")
+    values = []
+    for p, x in zip(parts, leaves, strict=True):
+        values.append(p if isinstance(p, Value) else EagerTensor(np.asarray(p, dtype_of(x).numpy)))
+    for p, x in zip(values, leaves, strict=True):
+        if shape_of(p) != shape_of(x):
+            raise ShapeError(f"{name}: expected the shape {shape_of(x)}, got {shape_of(p)}")
+    return values
+
+
+# ---- gradients -------------------------------------------------------------------------------------------------------
+
+
+def value_and_grad(fun: Function, argnums: int | Sequence[int] = 0, has_aux: bool = False) -> Function:
+    """A function that gives the value of `fun` and its gradient.
+
+    Parameters
+    ----------
+    fun : callable
+        It gives one real number, with `has_aux` a pair of it and anything else.
+    argnums : int or sequence of int
+        Which positional arguments to differentiate with respect to; with a sequence there is a gradient for each.
+    has_aux : bool
+
+    Returns
+    -------
+    callable
+        Of the arguments of `fun`; it gives ``(value, gradient)``, with `has_aux` ``((value, aux), gradient)``.
+
+    Raises
+    ------
+    ShapeError
+        If the value is not one number.
+    DTypeError
+        If it is not real, or what is to be differentiated is not floating.
+
+    Examples
+    --------
+    >>> value, gradient = value_and_grad(lambda p, x: (p["a"] * x).sum() + p["b"])({"a": 2.0, "b": 1.0}, np.ones(3))
+    >>> float(value), {name: float(g) for name, g in gradient.items()}
+    (7.0, {'a': 3.0, 'b': 1.0})
+    """
+
+    @functools.wraps(fun)
+    def call(*args: Any, **kwargs: Any) -> Any:
+        split = _Split(fun, "grad", argnums, args, kwargs)
+        record = _Recording(split, has_aux, "grad")
+        if len(record.outputs) != 1 or shape_of(record.outputs[0]) != ():
+            shapes_ = [shape_of(y) for y in record.outputs]
+            raise ShapeError(f"grad: the function must give one number; got shapes {shapes_}. See jacobian")
+        if not dtype_of(record.outputs[0]).is_floating:
+            raise DTypeError(f"grad: the function must give a real number; got {dtype_of(record.outputs[0]).name}")
+        gradient = split.packed(record.pulled([ones_like(record.outputs[0])]))
+        return ((record.out, record.aux) if has_aux else record.out), gradient
+
+    return call
+
+
+def grad(fun: Function, argnums: int | Sequence[int] = 0, has_aux: bool = False) -> Function:
+    """A function that gives the gradient of `fun`, with `has_aux` ``(gradient, aux)`` (see `value_and_grad`).
+
+    Examples
+    --------
+    >>> grad(lambda x: np.sum(x**3))(np.array([1.0, 2.0])).numpy()
+    array([ 3., 12.])
+    >>> float(grad(grad(lambda x: x**3))(2.0))
+    12.0
+    """
+    both = value_and_grad(fun, argnums, has_aux)
+
+    @functools.wraps(fun)
+    def call(*args: Any, **kwargs: Any) -> Any:
+        value, gradient = both(*args, **kwargs)
+        return (gradient, value[1]) if has_aux else gradient
+
+    return call
+
+
+# ---- Jacobians -------------------------------------------------------------------------------------------------------
+
+
+def _static(x: Any, name: str) -> tuple[int, ...]:
+    shape: Any = shape_of(x)
+    if shape is None or None in shape:
+        raise ShapeError(f"{name}: needs static shapes; got {shape}")
+    return shape
+
+
+def _block(found: Any, y: Any, x: Any, name: str) -> Any:
+    return shapes.reshape(found, [*_static(y, name), *_static(x, name)])
+
+
+def _basis(x: Any, name: str) -> Any:
+    """The unit vectors of the shape of a value, one after another."""
+    shape = _static(x, name)
+    n = math.prod(shape)
+    return EagerTensor(np.eye(n, dtype=dtype_of(x).numpy).reshape(n, *shape))
+
+
+def jacrev(fun: Function, argnums: int | Sequence[int] = 0) -> Function:
+    """A function that gives the Jacobian of `fun` by reverse mode: a block for each result and each argument.
+
+    A block has the shape of the result followed by that of the argument. The blocks are in the structure of the result,
+    and inside of it in that of the arguments.
+
+    Examples
+    --------
+    >>> jacrev(lambda x: x**2)(np.array([1.0, 2.0])).numpy()
+    array([[2., 0.],
+           [0., 4.]])
+    """
+
+    @functools.wraps(fun)
+    def call(*args: Any, **kwargs: Any) -> Any:
+        name = "jacrev"
+        split = _Split(fun, name, argnums, args, kwargs)
+        record = _Recording(split)
+        blocks = []
+        for i, y in enumerate(record.outputs):
+
+            def pulled(ct: Any, i: int = i) -> list[Any]:
+                return record.pulled([ct if k == i else zeros_like(o) for k, o in enumerate(record.outputs)])
+
+            rows = vmap(pulled)(_basis(y, name))
+            whole = [_block(r, y, x, name) for r, x in zip(rows, record.inputs, strict=True)]
+            blocks.append(split.packed(whole))
+        return record.close(blocks)
+
+    return call
+
+
+def jacfwd(fun: Function, argnums: int | Sequence[int] = 0) -> Function:
+    """The same as `jacrev`, by forward mode."""
+
+    @functools.wraps(fun)
+    def call(*args: Any, **kwargs: Any) -> Any:
+        name = "jacfwd"
+        split = _Split(fun, name, argnums, args, kwargs)
+        record = _Recording(split)
+        columns = []
+        for j, x in enumerate(record.inputs):
+
+            def pushed(t: Any, j: int = j) -> list[Any]:
+                return record.pushed([t if k == j else None for k in range(len(record.inputs))])
+
+            columns.append(vmap(pushed, out_axes=-1)(_basis(x, name)))
+        blocks = []
+        for i, y in enumerate(record.outputs):
+            whole = [_block(c[i], y, x, name) for c, x in zip(columns, record.inputs, strict=True)]
+            blocks.append(split.packed(whole))
+        return record.close(blocks)
+
+    return call
+
+
+def jacobian(fun: Function, argnums: int | Sequence[int] = 0, **options: Any) -> Function:
+    """A function that gives the Jacobian of `fun`, its structure looked at first, as `GradientTape.jacobian` does.
+
+    Parameters
+    ----------
+    fun, argnums
+        As in `jacrev`.
+    **options
+        As in `GradientTape.jacobian`: ``format="csr"`` gives a SciPy array, ``mode``, ``sparsity``, ``max_bytes``.
+
+    Examples
+    --------
+    >>> jacobian(lambda x: x[1:] * x[:-1], format="csr")(np.arange(100.0)).nnz
+    198
+    """
+
+    @functools.wraps(fun)
+    def call(*args: Any, **kwargs: Any) -> Any:
+        split = _Split(fun, "jacobian", argnums, args, kwargs)
+        if _open.levels or not all(isinstance(x, EagerTensor) for x in split.leaves):
+            if options:
+                raise ValueError(f"jacobian: the options {list(options)} are for eager tensors; see graph_api.jacobian")
+            return jacrev(fun, argnums)(*args, **kwargs)
+        inputs = [shapes.identity(x) for x in split.leaves]
+        with GradientTape(persistent=True) as tape:
+            tape.watch(inputs)
+            out = split.call(inputs)
+        leaves, close = _opened(out)
+        zero: Any = {"unconnected_gradients": "zero"}
+        return close([split.packed(tape.jacobian(y, inputs, **zero, **options)) for y in leaves])
+
+    return call
+
+
+def hessian(fun: Function, argnums: int | Sequence[int] = 0) -> Function:
+    """A function that gives the second derivatives of `fun`: `jacfwd` of `jacrev`.
+
+    Examples
+    --------
+    >>> hessian(lambda x: x[0] ** 2 * x[1])(np.array([3.0, 5.0])).numpy()
+    array([[10.,  6.],
+           [ 6.,  0.]])
+    """
+    return jacfwd(jacrev(fun, argnums), argnums)
+
+
+# ---- products --------------------------------------------------------------------------------------------------------
+
+
+def vjp(fun: Function, *primals: Any, has_aux: bool = False) -> Any:
+    """The value of `fun`, and the function that pulls a cotangent of it back to a tuple of one for each argument.
+
+    Examples
+    --------
+    >>> out, pull = vjp(lambda x, y: x * y, 2.0, 5.0)
+    >>> float(out), [float(ct) for ct in pull(1.0)]
+    (10.0, [5.0, 2.0])
+    """
+    split = _Split(fun, "vjp", tuple(range(len(primals))), primals, {})
+    record = _Recording(split, has_aux)
+
+    def pull(ct: Any) -> Any:
+        return split.packed(record.pulled(_like(ct, record.outputs, "vjp")))
+
+    return (record.out, pull, record.aux) if has_aux else (record.out, pull)
+
+
+def linearize(fun: Function, *primals: Any) -> tuple[Any, Function]:
+    """The value of `fun`, and the function that pushes tangents of the arguments forward to that of the value.
+
+    Examples
+    --------
+    >>> out, push = linearize(np.sin, 0.0)
+    >>> float(push(3.0))
+    3.0
+    """
+    split = _Split(fun, "linearize", tuple(range(len(primals))), primals, {})
+    record = _Recording(split)
+
+    def push(*tangents: Any) -> Any:
+        return record.close(record.pushed(_like(list(tangents), record.inputs, "linearize")))
+
+    return record.out, push
+
+
+def jvp(fun: Function, primals: Sequence[Any], tangents: Sequence[Any]) -> tuple[Any, Any]:
+    """The value of `fun`, and its derivative along `tangents`.
+
+    Examples
+    --------
+    >>> [float(y) for y in jvp(lambda x, y: x * y, (2.0, 5.0), (1.0, 0.0))]
+    [10.0, 5.0]
+    """
+    out, push = linearize(fun, *primals)
+    return out, push(*tangents)
+
+
+def hvp(fun: Function, primals: Sequence[Any], tangents: Sequence[Any]) -> Any:
+    """The Hessian of `fun` times vectors, in the structure of the arguments; without the matrix.
+
+    Examples
+    --------
+    >>> hvp(lambda x: np.sum(x**3), (np.array([1.0, 2.0]),), (np.array([1.0, 0.0]),))[0].numpy()
+    array([6., 0.])
+    """
+    return jvp(grad(fun, tuple(range(len(primals)))), primals, tangents)[1]
+
+
+# ---- batches ---------------------------------------------------------------------------------------------------------
+
+
+def vmap(fun: Function, in_axes: Any = 0, out_axes: int = 0) -> Function:
+    """A function that does what `fun` does for each of many elements at once.
+
+    Parameters
+    ----------
+    fun : callable
+    in_axes : int, None, or sequence of these
+        Along which axis the elements of an argument lie, one for all or one for each; None: it is the same for all.
+    out_axes : int
+        Along which axis those of the results are to lie.
+
+    Raises
+    ------
+    ShapeError
+        If the arguments do not have equally many elements.
+
+    Examples
+    --------
+    >>> vmap(np.dot, in_axes=(0, None))(np.eye(2), np.array([3.0, 4.0])).numpy()
+    array([3., 4.])
+    """
+
+    @functools.wraps(fun)
+    def call(*args: Any, **kwargs: Any) -> Any:
+        axes = list(in_axes) if isinstance(in_axes, (tuple, list)) else [in_axes] * len(args)
+        if len(axes) != len(args):
+            raise ValueError(f"vmap: `in_axes` has {len(axes)} entries, and the function got {len(args)} arguments")
+        sizes: set[Any] = set()
+        with batch_level() as level:
+
+            def batched(x: Any, axis: int) -> Any:
+                x = _boxed(x)
+                moved = np.moveaxis(x, axis, 0) if axis else x
+                shape = shape_of(moved)
+                sizes.add(None if shape is None else shape[0])
+                return Batched(moved, level)
+
+            given = []
+            for arg, axis in zip(args, axes, strict=True):
+                leaves, close = _opened(arg)
+                given.append(arg if axis is None else close([batched(leaf, axis) for leaf in leaves]))
+            if len(sizes) != 1 or None in sizes:
+                got = ", ".join(sorted(map(str, sizes))) or "none"
+                raise ShapeError(f"vmap: the arguments must have one static number of elements; got {got}")
+            (size,) = sizes
+            before, _open.levels = _open.levels, (*_open.levels, (level, size))
+            try:
+                with as_arrays():
+                    leaves, close = _opened(fun(*given, **kwargs))
+            finally:
+                _open.levels = before
+            found: list[Any] = [_boxed(unbatch(y if isinstance(y, Value) else _boxed(y), level, size)) for y in leaves]
+        return close([np.moveaxis(y, 0, out_axes) if out_axes else y for y in found])
+
+    return call
+
+
+__all__ = [
+    "grad",
+    "hessian",
+    "hvp",
+    "jacfwd",
+    "jacobian",
+    "jacrev",
+    "jvp",
+    "linearize",
+    "value_and_grad",
+    "vjp",
+    "vmap",
+]

@@ -1,0 +1,296 @@
+"""How NumPy arranges elements: axes, windows, parts that are chosen (see `engine.numpy_api.functions`)."""
+
+from __future__ import annotations
+
+import math
+from typing import Any
+
+import numpy as np
+
+from engine.core.operands import Operand, Results, operands
+from engine.core.value import Value, dtype_of
+from engine.numpy_api.functions import NotTaken, Row, constant, dims_of, flat, inexact, length, rank_of
+from engine.ops import arithmetic, compare, diagonal, gather, reduce, scan, slicing, sorting
+from engine.ops import shape as shapes
+
+
+@operands("a")
+def _expand_dims(a: Any, axis: Any) -> Operand:
+    axes = [int(i) for i in np.ravel(axis)]
+    rank = rank_of(a) + len(axes)
+    for i in sorted(i % rank if -rank <= i < rank else i for i in axes):
+        a = shapes.expand_dims(a, i)
+    return a
+
+
+@operands("a")
+def _diagonal(a: Any, offset: int = 0, axis1: int = 0, axis2: int = 1) -> Operand:
+    return diagonal.matrix_diag_part(np.moveaxis(a, (axis1, axis2), (-2, -1)), offset)
+
+
+@operands("a")
+def _trace(a: Any, offset: int = 0, axis1: int = 0, axis2: int = 1, dtype: Any = None) -> Operand:
+    return np.sum(_diagonal(a, offset, axis1, axis2), axis=-1, dtype=dtype)
+
+
+@operands("m")
+def _rot90(m: Any, k: int = 1, axes: Any = (0, 1)) -> Operand:
+    first, second = axes
+    if k % 4 == 2:
+        return np.flip(m, (first, second))
+    if k % 4 == 0:
+        return np.copy(m)
+    turned = np.swapaxes(m, first, second)
+    return np.flip(turned, first if k % 4 == 1 else second)
+
+
+@operands("v")
+def _diagflat(v: Any, k: int = 0) -> Operand:
+    return np.diag(flat(v), k)
+
+
+@operands("a")
+def _rollaxis(a: Any, axis: int, start: int = 0) -> Operand:
+    rank = rank_of(a)
+    axis, start = axis % rank, start + rank if start < 0 else start
+    return np.moveaxis(a, axis, start - (axis < start))
+
+
+@operands("*args")
+def _broadcast_arrays(*args: Any) -> tuple[Operand, ...]:
+    shape = np.broadcast_shapes(*[tuple([length(x, i) for i in range(rank_of(x))]) for x in args])
+    return tuple([np.broadcast_to(x, shape) for x in args])
+
+
+@operands("a")
+def _resize(a: Any, new_shape: Any) -> Operand:
+    sizes = [int(n) for n in np.ravel(new_shape)]
+    a = flat(a)
+    return np.reshape(np.take(a, np.arange(math.prod(sizes)) % max(length(a, 0), 1)), sizes)
+
+
+@operands("x")
+def _sliding_window_view(x: Any, window_shape: Any, axis: Any = None) -> Operand:
+    windows = [int(n) for n in np.ravel(window_shape)]
+    axes = [*range(rank_of(x))] if axis is None else [int(i) % rank_of(x) for i in np.ravel(axis)]
+    if len(axes) != len(windows):
+        raise NotTaken
+    # the identity: a gradient with respect to the operand itself is to be a tensor, not rows of one
+    x = shapes.identity(x)
+    for i, width in zip(axes, windows, strict=True):
+        count = length(x, i) - width + 1
+        if count < 1:
+            raise NotTaken
+        x = np.moveaxis(np.take(x, np.arange(count)[:, None] + np.arange(width), axis=i), i + 1, -1)
+    return x
+
+
+@operands("a")
+def _partition(a: Any, kth: Any, axis: Any = -1) -> Operand:
+    """All sorted, which is one of the orders that are allowed."""
+    return sorting.sort(flat(a), 0) if axis is None else sorting.sort(a, axis)
+
+
+@operands("a")
+def _compress(condition: Any, a: Any, axis: Any = None) -> Operand:
+    if isinstance(condition, Value):
+        raise NotTaken
+    a, axis = (flat(a), 0) if axis is None else (shapes.identity(a), axis)
+    return np.take(a, np.flatnonzero(condition), axis=axis)
+
+
+@operands("arr")
+def _extract(condition: Any, arr: Any) -> Operand:
+    return _compress(condition if isinstance(condition, Value) else np.ravel(condition), arr)
+
+
+@operands("*choices")
+def _choose(a: Any, choices: Any) -> Operand:
+    out = choices[-1]
+    for i in range(len(choices) - 1, -1, -1):
+        out = np.where(np.equal(a, i), choices[i], out)
+    return out
+
+
+@operands("ary", "to_begin", "to_end")
+def _ediff1d(ary: Any, to_end: Any = None, to_begin: Any = None) -> Operand:
+    parts: list[Any] = [np.diff(flat(ary))]
+    parts = parts if to_begin is None else [flat(to_begin), *parts]
+    return np.concatenate(parts if to_end is None else [*parts, flat(to_end)])
+
+
+@operands("p")
+def _unwrap(p: Any, discont: Any = None, axis: int = -1, *, period: float = 2 * math.pi) -> Operand:
+    """Elements change by multiples of the period only, so their derivatives stay."""
+    p = inexact(p)
+    steps = np.diff(p, axis=axis)
+    wrapped = np.mod(steps + period / 2, period) - period / 2
+    up = np.logical_and(compare.equal(wrapped, constant(-period / 2, p)), compare.greater(steps, constant(0, p)))
+    change = np.where(up, constant(period / 2, p), wrapped) - steps
+    least = period / 2 if discont is None else max(discont, period / 2)
+    change = np.where(compare.less(np.abs(steps), constant(least, p)), constant(0, p), shapes.stop_gradient(change))
+    before = [(0, 0)] * rank_of(p)
+    before[axis] = (1, 0)
+    return p + np.pad(scan.cumsum(change, axis), before)
+
+
+@operands("x")
+def _fix(x: Any) -> Operand:
+    return compare.where(compare.less(x, constant(0, x)), arithmetic.ceil(x), arithmetic.floor(x))
+
+
+def _cumulative(function: Any, first: float) -> Any:
+    @operands("x")
+    def apply(x: Any, *, axis: Any = None, dtype: Any = None, include_initial: bool = False) -> Operand:
+        if axis is None and rank_of(x) != 1:
+            raise NotTaken
+        out = function(x, axis=axis or 0, dtype=dtype)
+        if not include_initial:
+            return out
+        added = [(0, 0)] * rank_of(out)
+        added[axis or 0] = (1, 0)
+        return np.pad(out, added, constant_values=first)
+
+    return apply
+
+
+@operands("x")
+def _unstack(x: Any, *, axis: int = 0) -> Results:
+    moved = np.moveaxis(x, axis, 0)
+    return tuple([slicing.getitem(moved, i) for i in range(length(moved, 0))])
+
+
+@operands("a")
+def _nanmedian(a: Any, axis: Any = None, *, keepdims: bool = False) -> Operand:
+    """Of the elements that are numbers: NaNs are sorted to the end, and how many there are says where the middle is."""
+    rank = rank_of(a)
+    lines: Any = flat(a) if axis is None else a
+    along = 0 if axis is None else axis
+    if not isinstance(along, int):
+        raise NotTaken
+    ordered = np.sort(np.moveaxis(lines, along, -1), axis=-1)
+    count = reduce.reduce_sum(compare.cast(np.logical_not(np.isnan(ordered)), "int64"), -1, True)
+    places = [np.maximum((count - 1) // 2, 0 * count), count // 2]
+    places[1] = np.minimum(places[1], 0 * count + length(ordered, -1) - 1)
+    picked = [gather.gather(ordered, place, batch_dims=rank_of(ordered) - 1) for place in places]
+    middle = np.where(compare.equal(count, 0 * count), constant(np.nan, a), (picked[0] + picked[1]) / 2)
+    out = np.squeeze(middle, -1)
+    return _expand_dims(out, tuple(range(rank)) if axis is None else axis) if keepdims else out
+
+
+def _shape_known(x: Any) -> tuple[int, ...]:
+    if None in dims_of(x):
+        raise NotTaken
+    return dims_of(x)  # type: ignore[return-value]
+
+
+# ---- matrices --------------------------------------------------------------------------------------------------------
+
+
+@operands("a")
+def _tensorinv(a: Any, ind: int = 2) -> Operand:
+    shape = _shape_known(a)
+    n = math.prod(shape[ind:])
+    return np.reshape(np.linalg.inv(np.reshape(a, (n, -1))), (*shape[ind:], *shape[:ind]))
+
+
+@operands("a", "b")
+def _tensorsolve(a: Any, b: Any, axes: Any = None) -> Operand:
+    if axes is not None:
+        raise NotTaken
+    shape = _shape_known(a)[rank_of(b) :]
+    n = math.prod(shape)
+    return np.reshape(np.linalg.solve(np.reshape(a, (-1, n)), flat(b)), shape)
+
+
+@operands("x")
+def _cond(x: Any, p: Any = None) -> Operand:
+    if p in (None, 2, -2):
+        singular = np.linalg.svdvals(x)
+        ratio = singular[..., 0] / singular[..., -1]
+        return 1 / ratio if p == -2 else ratio
+    axes = (-2, -1)
+    return np.linalg.norm(x, p, axis=axes) * np.linalg.norm(np.linalg.inv(x), p, axis=axes)
+
+
+@operands("x")
+def _matrix_norm(x: Any, *, keepdims: bool = False, ord: Any = "fro") -> Operand:
+    return np.linalg.norm(x, ord=ord, axis=(-2, -1), keepdims=keepdims)
+
+
+# ---- polynomials -----------------------------------------------------------------------------------------------------
+
+
+@operands("x", "y", "w")
+def _polyfit(x: Any, y: Any, deg: int, rcond: Any = None, *, w: Any = None) -> Operand:
+    n = length(x, 0)
+    powers = np.vander(x, deg + 1)
+    if w is not None:
+        powers, y = powers * w[:, None], y * (w if rank_of(y) == 1 else w[:, None])
+    scale = np.sqrt(np.sum(np.square(powers), axis=0))
+    least = n * float(np.finfo(dtype_of(x).numpy).eps) if rcond is None else rcond
+    found = np.linalg.lstsq(powers / scale, y, least)[0]
+    return found / (scale if rank_of(y) == 1 else scale[:, None])
+
+
+@operands("p")
+def _polyder(p: Any, m: int = 1) -> Operand:
+    for _ in range(m):
+        n = length(p, 0) - 1
+        p = p[:-1] * constant(np.arange(n, 0, -1), p)
+    return p
+
+
+@operands("p")
+def _polyint(p: Any, m: int = 1, k: Any = None) -> Operand:
+    if k is not None:
+        raise NotTaken
+    for _ in range(m):
+        p = np.pad(p / constant(np.arange(length(p, 0), 0, -1), p), (0, 1))
+    return p
+
+
+def _of_two(function: Any) -> Any:
+    @operands("a1", "a2")
+    def apply(a1: Any, a2: Any) -> Operand:
+        n = max(length(a1, 0), length(a2, 0))
+        return function(*[np.pad(a, (n - length(a, 0), 0)) for a in (a1, a2)])
+
+    return apply
+
+
+ARRANGEMENT: dict[Any, Row] = {
+    np.expand_dims: (_expand_dims, "tf.expand_dims"),
+    np.diagonal: (_diagonal, "tf.linalg.diag_part"),
+    np.trace: (_trace, "tf.linalg.trace"),
+    np.rot90: (_rot90, "tf.reverse and tf.transpose"),
+    np.diagflat: (_diagflat, "tf.linalg.diag"),
+    np.rollaxis: (_rollaxis, "tf.transpose"),
+    np.broadcast_arrays: (_broadcast_arrays, "tf.broadcast_to"),
+    np.resize: (_resize, "tf.gather"),
+    np.lib.stride_tricks.sliding_window_view: (_sliding_window_view, "tf.gather"),
+    np.partition: (_partition, "tf.sort"),
+    np.compress: (_compress, "tf.boolean_mask"),
+    np.extract: (_extract, "tf.boolean_mask"),
+    np.choose: (_choose, "tf.where"),
+    np.ediff1d: (_ediff1d, "tf.concat"),
+    np.unwrap: (_unwrap, "tf.cumsum"),
+    np.fix: (_fix, "tf.floor"),
+    np.cumulative_sum: (_cumulative(np.cumsum, 0.0), "tf.cumsum"),
+    np.cumulative_prod: (_cumulative(np.cumprod, 1.0), "tf.math.cumprod"),
+    np.unstack: (_unstack, "tf.unstack"),
+    np.nanmedian: (_nanmedian, "tf.sort"),
+    np.linalg.tensorinv: (_tensorinv, "tf.linalg.inv"),
+    np.linalg.tensorsolve: (_tensorsolve, "tf.linalg.solve"),
+    np.linalg.cond: (_cond, "tf.linalg.svd"),
+    np.linalg.matrix_norm: (_matrix_norm, "tf.norm"),
+    np.linalg.matmul: (operands("x1", "x2")(lambda x1, x2: np.matmul(x1, x2)), "tf.matmul"),
+    np.linalg.tensordot: (operands("x1", "x2")(lambda x1, x2, *, axes=2: np.tensordot(x1, x2, axes)), "tf.tensordot"),
+    np.polyfit: (_polyfit, "tf.linalg.lstsq"),
+    np.polyder: (_polyder, "tf.multiply"),
+    np.polyint: (_polyint, "tf.multiply"),
+    np.polyadd: (_of_two(np.add), "tf.add"),
+    np.polysub: (_of_two(np.subtract), "tf.subtract"),
+    np.polymul: (operands("a1", "a2")(lambda a1, a2: np.convolve(a1, a2)), "tf.nn.conv1d"),
+}
+"""As `engine.numpy_api.functions.RECORDED`."""

@@ -1,0 +1,152 @@
+"""NumPy's methods, attributes and indexing on values: ``x.T``, ``x.sum(axis=0)``, ``x[[0, 2]]``, ``A @ vector``.
+
+TensorFlow's tensors have none of these unless a program asks for them, and some programs look whether they are there.
+So they are on where a program says so (`enable`), and inside functions for NumPy's users (`as_arrays`). A name that
+a kind of tensor has itself keeps its meaning. Methods that would change the array are not here.
+"""
+
+from __future__ import annotations
+
+import threading
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
+from typing import Any
+
+import numpy as np
+
+from engine.core.value import Value
+
+SWITCH = "tf.experimental.numpy.experimental_enable_numpy_behavior()"
+
+
+class _State(threading.local):
+    inside = 0
+
+
+_state = _State()
+_everywhere = [False]
+
+
+def enable(on: bool = True) -> None:
+    """Give values NumPy's methods and indexing everywhere, in all threads (or take them away again)."""
+    _everywhere[0] = on
+
+
+def enabled() -> bool:
+    """Whether values have NumPy's methods and indexing here."""
+    return _everywhere[0] or _state.inside > 0
+
+
+@contextmanager
+def as_arrays() -> Iterator[None]:
+    """Inside, values have NumPy's methods and indexing."""
+    _state.inside += 1
+    try:
+        yield
+    finally:
+        _state.inside -= 1
+
+
+class _Manner:
+    """An attribute of NumPy's arrays, of values while `enabled`; who reads it elsewhere is told how to get it."""
+
+    def __init__(self, found: Callable[..., Any], called: bool, instead: str) -> None:
+        self._found, self._called, self._instead = found, called, instead
+
+    def __set_name__(self, owner: type, name: str) -> None:
+        self.name = name
+
+    def missing(self, instance: Any, owner: type) -> AttributeError:
+        return AttributeError(
+            f"'{owner.__name__}' object has no attribute '{self.name}'. Use {self._instead}; tensors get the methods "
+            f"and the indexing of NumPy's arrays by {SWITCH}",
+            name=self.name,
+            obj=instance,
+        )
+
+    def __get__(self, instance: Any, owner: type) -> Any:
+        if instance is None or not enabled():
+            raise self.missing(instance, owner)
+        if not self._called:
+            return self._found(instance)
+        return lambda *args, **kwargs: self._found(instance, *args, **kwargs)
+
+
+def missing(x: Any, name: str) -> AttributeError | None:
+    """The error for an attribute of NumPy's where values do not have it; None for all others."""
+    manner = vars(Value).get(name)
+    return manner.missing(x, type(x)) if isinstance(manner, _Manner) and not enabled() else None
+
+
+def _whole(args: tuple[Any, ...]) -> Any:
+    """``x.reshape(2, 3)`` and ``x.reshape((2, 3))`` are the same."""
+    return args[0] if len(args) == 1 else args
+
+
+def _astype(x: Any, dtype: Any, **_: Any) -> Any:
+    from engine.ops.compare import cast
+
+    return cast(x, np.dtype(dtype) if isinstance(dtype, (type, str)) else dtype)
+
+
+def _array(x: Any) -> np.ndarray:
+    """The array, as a user reads it: noted, not warned of."""
+    return x.numpy()
+
+
+_METHODS: dict[str, tuple[Callable[..., Any], str]] = {
+    "sum": (np.sum, "tf.reduce_sum"),
+    "mean": (np.mean, "tf.reduce_mean"),
+    "min": (np.min, "tf.reduce_min"),
+    "max": (np.max, "tf.reduce_max"),
+    "std": (np.std, "tf.math.reduce_std"),
+    "var": (np.var, "tf.math.reduce_variance"),
+    "prod": (np.prod, "tf.reduce_prod"),
+    "all": (np.all, "tf.reduce_all"),
+    "any": (np.any, "tf.reduce_any"),
+    "dot": (np.dot, "tf.tensordot"),
+    "ravel": (lambda x, order="C": np.ravel(x), "tf.reshape"),
+    "flatten": (lambda x, order="C": np.ravel(x), "tf.reshape"),
+    "reshape": (lambda x, *shape, order="C": np.reshape(x, _whole(shape)), "tf.reshape"),
+    "transpose": (lambda x, *axes: np.transpose(x, _whole(axes) if axes else None), "tf.transpose"),
+    "swapaxes": (np.swapaxes, "tf.transpose"),
+    "squeeze": (np.squeeze, "tf.squeeze"),
+    "astype": (_astype, "tf.cast"),
+    "copy": (lambda x, order="C": np.copy(x), "tf.identity"),
+    "clip": (np.clip, "tf.clip_by_value"),
+    "cumsum": (np.cumsum, "tf.cumsum"),
+    "cumprod": (np.cumprod, "tf.math.cumprod"),
+    "argmax": (np.argmax, "tf.argmax"),
+    "argmin": (np.argmin, "tf.argmin"),
+    "argsort": (np.argsort, "tf.argsort"),
+    "repeat": (np.repeat, "tf.repeat"),
+    "round": (np.round, "tf.round"),
+    "conj": (np.conj, "tf.math.conj"),
+    "conjugate": (np.conj, "tf.math.conj"),
+    "take": (np.take, "tf.gather"),
+    "compress": (lambda x, condition, axis=None: np.compress(condition, x, axis), "tf.boolean_mask"),
+    "diagonal": (np.diagonal, "tf.linalg.diag_part"),
+    "trace": (np.trace, "tf.linalg.trace"),
+    "nonzero": (np.nonzero, "tf.where"),
+    "searchsorted": (np.searchsorted, "tf.searchsorted"),
+    "item": (lambda x, *at: _array(x).item(*at), "x.numpy().item"),
+    "tolist": (lambda x: _array(x).tolist(), "x.numpy().tolist"),
+}
+_ATTRIBUTES: dict[str, tuple[Callable[..., Any], str]] = {
+    "T": (np.transpose, "tf.transpose"),
+    "mT": (np.matrix_transpose, "tf.linalg.matrix_transpose"),
+    "real": (np.real, "tf.math.real"),
+    "imag": (np.imag, "tf.math.imag"),
+    "size": (np.size, "tf.size"),
+    "itemsize": (lambda x: x.dtype.size, "x.dtype.size"),
+    "nbytes": (lambda x: np.size(x) * x.dtype.size, "x.dtype.size"),
+}
+
+
+def install() -> None:
+    """Give `Value` NumPy's attributes, which are there while `enabled`."""
+    for table, called in ((_METHODS, True), (_ATTRIBUTES, False)):
+        for name, (found, instead) in table.items():
+            manner = _Manner(found, called, instead)
+            manner.__set_name__(Value, name)
+            setattr(Value, name, manner)

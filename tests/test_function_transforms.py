@@ -1,0 +1,188 @@
+"""Functions to functions: against differences, one another, and closed forms, in any nesting, in both front ends."""
+
+from __future__ import annotations
+
+import collections
+import dataclasses
+from typing import Any
+
+import numpy as np
+import pytest
+
+import graph_api as tf1
+import tape_api as tf
+from engine.core.batching import Batched, batch_level
+from engine.runtime.errors import DTypeError, ShapeError, UnimplementedError
+
+t = tf.transforms
+X = np.array([0.7, 1.9, 0.4])
+A = np.array([[2.0, 0.3, -0.4], [0.1, 1.5, 0.2]])
+
+Pair = collections.namedtuple("Pair", "left right")
+
+
+@dataclasses.dataclass
+class Layer:
+    w: Any
+    b: Any
+
+
+def f(x: Any) -> Any:
+    return np.sin(A @ x) * x[0] ** 2
+
+
+def cost(x: Any) -> Any:
+    return np.sum(f(x) ** 2) + x.prod()
+
+
+def differences(function: Any, x: np.ndarray) -> np.ndarray:
+    unit = np.eye(x.size).reshape(-1, *x.shape) * 1e-6
+    return np.stack([(np.asarray(function(x + e)) - np.asarray(function(x - e))) / 2e-6 for e in unit], axis=-1)
+
+
+def numeric_cost(x: np.ndarray) -> Any:
+    return np.sum((np.sin(A @ x) * x[0] ** 2) ** 2) + x.prod()
+
+
+def test_gradients_and_hessians() -> None:
+    first = t.grad(cost)(X)
+    np.testing.assert_allclose(first, differences(numeric_cost, X), rtol=1e-7)
+    value, again = t.value_and_grad(cost)(X)
+    assert float(value) == pytest.approx(numeric_cost(X))
+    np.testing.assert_array_equal(again, first)
+    second = differences(lambda x: t.grad(cost)(x).numpy(), X)
+    for found in (
+        t.hessian(cost)(X),
+        t.jacrev(t.grad(cost))(X),
+        t.jacfwd(t.jacfwd(cost))(X),
+        t.jacrev(t.jacfwd(cost))(X),
+    ):
+        np.testing.assert_allclose(found, second, rtol=1e-6, atol=1e-7)
+    np.testing.assert_allclose(t.hvp(cost, (X,), (X,))[0], second @ X, rtol=1e-6)
+    np.testing.assert_allclose(t.grad(lambda x: np.sum(t.grad(cost)(x) * X))(X), second @ X, rtol=1e-6)
+
+
+def test_jacobians_agree() -> None:
+    expected = differences(lambda x: np.sin(A @ x) * x[0] ** 2, X)
+    for transform in (t.jacrev, t.jacfwd, t.jacobian):
+        np.testing.assert_allclose(transform(f)(X), expected, rtol=1e-7, atol=1e-9)
+    assert t.jacobian(lambda x: x[1:] * x[:-1], format="csr")(np.arange(9.0)).nnz == 16
+
+
+def test_structures() -> None:
+    params = {"net": [Layer(A, 0.5), Pair(X, 2.0)], "none": None}
+
+    def loss(p: Any, scale: float) -> Any:
+        (layer, pair) = p["net"]
+        return scale * ((layer.w @ pair.left).sum() * pair.right + layer.b)
+
+    found = t.grad(loss)(params, 3.0)
+    assert found["none"] is None
+    layer, pair = found["net"]
+    assert isinstance(layer, Layer)
+    assert isinstance(pair, Pair)
+    np.testing.assert_allclose(layer.w, 6.0 * np.broadcast_to(X, (2, 3)))
+    assert float(layer.b) == 3.0
+    np.testing.assert_allclose(pair.left, 6.0 * A.sum(0))
+    _, second = t.grad(loss, argnums=(0, 1))(params, 3.0)
+    assert float(second) == pytest.approx((A @ X).sum() * 2.0 + 0.5)
+    blocks = t.jacrev(lambda p: {"y": p["a"] * p["b"], "z": p["a"]})({"a": X, "b": 2.0})
+    for found in (blocks, t.jacfwd(lambda p: {"y": p["a"] * p["b"], "z": p["a"]})({"a": X, "b": 2.0})):
+        np.testing.assert_array_equal(found["y"]["a"], 2.0 * np.eye(3))
+        np.testing.assert_array_equal(found["y"]["b"], X)
+        np.testing.assert_array_equal(found["z"]["b"], np.zeros(3))
+
+
+def test_what_goes_beside_the_value() -> None:
+    gradient, aux = t.grad(lambda x: (np.sum(x**2), {"norm": np.sum(x)}), has_aux=True)(X)
+    np.testing.assert_array_equal(gradient, 2 * X)
+    assert float(aux["norm"]) == X.sum()
+    (value, aux), _ = t.value_and_grad(lambda x: (np.sum(x), 5), has_aux=True)(X)
+    assert aux == 5
+    assert float(value) == X.sum()
+    with pytest.raises(TypeError, match="must return a pair"):
+        t.grad(np.sum, has_aux=True)(X)
+
+
+def test_products() -> None:
+    jacobian = t.jacrev(f)(X).numpy()
+    out, push = t.linearize(f, X)
+    np.testing.assert_allclose(push(X), jacobian @ X)
+    np.testing.assert_allclose(t.jvp(f, (X,), (X,))[1], jacobian @ X)
+    out, pull = t.vjp(f, X)
+    np.testing.assert_allclose(pull(out)[0], out.numpy() @ jacobian)
+    with pytest.raises(ShapeError, match=r"expected the shape \(2,\), got \(3,\)"):
+        pull(X)
+    with pytest.raises(ValueError, match="expected 1 arrays"):
+        push(X, X)
+
+
+def test_batches() -> None:
+    batch = np.stack([X, 2 * X, -X])
+    np.testing.assert_allclose(t.vmap(f)(batch), np.stack([f(x) for x in batch]))
+    np.testing.assert_allclose(t.vmap(f, in_axes=1, out_axes=1)(batch.T), np.stack([f(x) for x in batch], axis=1))
+    np.testing.assert_allclose(t.vmap(t.grad(cost))(batch), np.stack([t.grad(cost)(x) for x in batch]))
+    np.testing.assert_allclose(t.vmap(t.hessian(cost))(batch)[1], t.hessian(cost)(2 * X), rtol=1e-12)
+    found = t.vmap(lambda p, s: p["x"] * s, in_axes=(0, None))({"x": batch}, 3.0)
+    np.testing.assert_array_equal(found, 3 * batch)
+    outer = t.vmap(t.vmap(lambda x, y: x * y, (None, 0)), (0, None))(X, X)
+    np.testing.assert_array_equal(outer, np.outer(X, X))
+    shared = t.vmap(t.grad(lambda p, x: np.sum(p * x**2)), in_axes=(None, 0))(X, batch)
+    np.testing.assert_allclose(shared, batch**2)
+    captured = t.vmap(lambda x: t.grad(lambda p: np.sum(p * x**2))(X))(batch)
+    np.testing.assert_allclose(captured, batch**2)
+    twice = t.vmap(t.vmap(t.jacrev(f), in_axes=0), in_axes=0)(np.stack([batch, batch + 1]))
+    np.testing.assert_allclose(twice[1, 2], t.jacrev(f)(1 - X), rtol=1e-12)
+    for transform in (t.jacfwd, t.jacrev, t.jacobian):
+        np.testing.assert_allclose(t.vmap(transform(f))(batch)[2], t.jacrev(f)(-X), rtol=1e-12)
+    mixed = t.vmap(lambda x: t.vmap(t.grad(lambda y: np.sum(np.sin(x * y))))(batch))(batch)
+    np.testing.assert_allclose(mixed[1, 2], 2 * X * np.cos(2 * X * -X))
+    found = tf.vectorized_map(t.grad(cost), tf.constant(batch))
+    np.testing.assert_allclose(found, np.stack([t.grad(cost)(x) for x in batch]))
+    found = tf.vectorized_map(lambda x: t.grad(lambda p: np.sum(p * x))(X), tf.constant(batch))
+    np.testing.assert_allclose(found, batch)
+    with batch_level() as level:
+        x = Batched(tf.constant(batch), level)
+        with pytest.raises(UnimplementedError, match="no argument of it"):
+            t.grad(lambda p: np.sum(p * x))(X)
+    with pytest.raises(ShapeError, match="one static number of elements; got 2, 3"):
+        t.vmap(np.add)(X, X[:2])
+
+
+def test_the_same_in_a_graph() -> None:
+    expected = t.grad(cost)(X).numpy(), t.hessian(cost)(X).numpy(), t.jacfwd(f)(X).numpy(), t.jacobian(f)(X).numpy()
+    assert tf1.transforms is t
+    with tf1.Graph().as_default(), tf1.Session() as session:
+        x = tf1.placeholder(tf1.float64, [3])
+        nodes = [t.grad(cost)(x), t.hessian(cost)(x), t.jacfwd(f)(x), t.jacobian(f)(x)]
+        for found, wanted in zip(session.run(nodes, {x: X}), expected, strict=True):
+            np.testing.assert_allclose(found, wanted, rtol=1e-13, atol=1e-15)
+        with pytest.raises(ValueError, match=r"'format'.*graph_api\.jacobian"):
+            t.jacobian(f, format="csr")(x)
+
+
+def test_under_a_tape_and_in_a_function() -> None:
+    x = tf.constant(X)
+    with tf.GradientTape() as tape:
+        tape.watch(x)
+        y = tf.reduce_sum(t.grad(cost)(x) ** 2)
+    expected = 2 * t.hessian(cost)(X).numpy() @ t.grad(cost)(X).numpy()
+    np.testing.assert_allclose(tape.gradient(y, x), expected)
+    np.testing.assert_allclose(tf.function(t.grad(cost))(x), t.grad(cost)(X))
+
+
+def test_complex_functions_and_refusals() -> None:
+    z = np.array([1.0 + 2.0j])
+    np.testing.assert_allclose(t.grad(lambda z: np.sum(np.abs(z) ** 2))(z), 2 * z)
+    with pytest.raises(ShapeError, match=r"one number; got shapes .*See jacobian"):
+        t.grad(f)(X)
+    with pytest.raises(DTypeError, match="real number; got complex128"):
+        t.grad(lambda z: np.sum(z))(z)
+    with pytest.raises(DTypeError, match=r"got int64; choose other arguments by `argnums`"):
+        t.grad(np.sum)(np.array([1, 2]))
+    with pytest.raises(ValueError, match="`argnums` is 1, and the function got 1 arguments"):
+        t.grad(np.sum, argnums=1)(X)
+    same = t.grad(lambda x, y: np.sum(x * y), argnums=(0, 1))(tf.constant(X), tf.constant(X))
+    np.testing.assert_array_equal(same[0], X)
+    both = tf.constant(X)
+    np.testing.assert_array_equal(t.grad(lambda x, y: np.sum(x * y**2), argnums=(0, 1))(both, both)[1], 2 * X**2)

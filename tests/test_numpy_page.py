@@ -1,0 +1,23 @@
+"""The page on NumPy's and SciPy's functions says what the tables say, and its programs run."""
+
+from __future__ import annotations
+
+import doctest
+
+from engine.numpy_api import manners
+from tests.numpy_page import PAGE, page
+
+
+def test_it_says_what_the_tables_say() -> None:
+    assert PAGE.read_text() == page(), "write it anew: python -m tests.numpy_page"
+
+
+def test_its_programs_run() -> None:
+    text = "\n".join(line for line in PAGE.read_text().splitlines() if not line.startswith("```"))
+    runner = doctest.DocTestRunner()
+    try:
+        runner.run(doctest.DocTestParser().get_doctest(text, {}, PAGE.name, str(PAGE), 0))
+    finally:
+        manners.enable(False)
+    assert runner.tries > 10
+    assert runner.failures == 0

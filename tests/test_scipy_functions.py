@@ -1,0 +1,240 @@
+"""SciPy's own functions on values: the value is SciPy's, the derivative a difference, a graph gives the same bits."""
+
+from __future__ import annotations
+
+import importlib
+import pickle
+import subprocess
+import sys
+from collections.abc import Callable
+from typing import Any
+
+import numpy as np
+import pytest
+import scipy.fft
+import scipy.integrate
+import scipy.linalg
+import scipy.special
+
+import graph_api as tf1
+import tape_api as tf
+from dualgrad.frontend.scipy_modules import FUNCTIONS
+from engine.numpy_api.scipy_functions import SCIPY
+from engine.runtime.errors import SymbolicArrayError
+
+Function = Callable[[Any], Any]
+la, sp, ft, ig = scipy.linalg, scipy.special, scipy.fft, scipy.integrate
+
+X = np.array([[0.7, 1.9, 0.4], [1.2, 0.3, 2.3]])
+VECTOR = np.array([0.3, -1.2, 0.8])
+SQUARE = np.array([[3.0, 0.3, -0.4], [0.1, 2.5, 0.2], [0.5, -0.2, 4.0]])
+POSITIVE = SQUARE + SQUARE.T
+BAND = np.array([[0.0, 0.3, -0.4], [3.0, 2.5, 4.0], [0.1, -0.2, 0.0]])
+UPPER = np.array([[0.0, 0.3, -0.4], [3.0, 2.5, 4.0]])
+
+ROWS: dict[str, tuple[Function, np.ndarray]] = {
+    "logsumexp": (sp.logsumexp, X),
+    "logsumexp along": (lambda x: sp.logsumexp(x, axis=1, keepdims=True), X),
+    "logsumexp of weighted": (lambda x: sp.logsumexp(x, b=[1.0, -0.1, 2.0], axis=1), X),
+    "logsumexp by weights": (lambda x: sp.logsumexp(X, b=x)[()], X),
+    "logsumexp with signs": (lambda x: sp.logsumexp(x, b=[1.0, -9.0, 2.0], axis=1, return_sign=True)[0], X),
+    "softmax": (sp.softmax, X),
+    "softmax along": (lambda x: sp.softmax(x, axis=0), X),
+    "log_softmax": (lambda x: sp.log_softmax(x, axis=(0, 1)), X),
+    "polygamma": (lambda x: sp.polygamma(2, x), X),
+    "multigammaln": (lambda x: sp.multigammaln(x + 2, 3), X),
+    "comb": (lambda x: sp.comb(x + 3, 2), X),
+    "perm": (lambda x: sp.perm(x + 3, 2), X),
+    "factorial": (lambda x: sp.gamma(x + 1) * sp.factorial(tf.constant(3) if isinstance(x, tf.Tensor) else 3), X),
+    "solve": (lambda x: la.solve(x, VECTOR), SQUARE),
+    "solve for columns": (lambda x: la.solve(SQUARE, x, transposed=True), X.T),
+    "solve symmetric": (lambda x: la.solve(x, VECTOR, assume_a="sym"), POSITIVE),
+    "solve positive": (lambda x: la.solve(x, VECTOR, assume_a="pos", lower=True), POSITIVE),
+    "solve triangular": (lambda x: la.solve(x, VECTOR, assume_a="lower triangular"), SQUARE),
+    "solve_triangular": (lambda x: la.solve_triangular(x, X.T), SQUARE),
+    "solve_triangular lower": (lambda x: la.solve_triangular(x, VECTOR, trans="T", lower=True), SQUARE),
+    "solve_triangular unit": (lambda x: la.solve_triangular(x, VECTOR, unit_diagonal=True), SQUARE),
+    "solve_banded": (lambda x: la.solve_banded((1, 1), x, VECTOR), BAND),
+    "solve_banded for": (lambda x: la.solve_banded((1, 1), BAND, x), VECTOR),
+    "solve_banded for columns": (lambda x: la.solve_banded((1, 1), BAND, x, check_finite=False), X.T),
+    "solveh_banded": (lambda x: la.solveh_banded(x, VECTOR), UPPER),
+    "solveh_banded lower": (lambda x: la.solveh_banded(x[::-1], VECTOR, lower=True), UPPER),
+    "solve_toeplitz": (lambda x: la.solve_toeplitz((x + np.array([3.0, 0, 0]), [1.0, 0.2, 0.1]), VECTOR), VECTOR),
+    "solve_sylvester": (lambda x: la.solve_sylvester(x, SQUARE, X.T[:, :1] * VECTOR), SQUARE),
+    "solve_continuous_lyapunov": (lambda x: la.solve_continuous_lyapunov(x, POSITIVE), SQUARE),
+    "solve_lyapunov": (lambda x: la.solve_lyapunov(SQUARE, x), SQUARE),
+    "cholesky": (la.cholesky, POSITIVE),
+    "cholesky lower": (lambda x: la.cholesky(x + np.transpose(x), lower=True), POSITIVE),
+    "cho_factor and cho_solve": (lambda x: la.cho_solve(la.cho_factor(x), VECTOR), POSITIVE),
+    "cho_solve lower": (lambda x: la.cho_solve((np.linalg.cholesky(POSITIVE), True), x), VECTOR),
+    "inv": (la.inv, SQUARE),
+    "det": (la.det, SQUARE),
+    "pinv": (la.pinv, X),
+    "lstsq": (lambda x: la.lstsq(x, VECTOR)[0], X.T),
+    "lstsq residuals": (lambda x: la.lstsq(x, VECTOR)[1], X.T),
+    "eigh": (lambda x: la.eigh(x)[0], POSITIVE),
+    "eigh generalized": (lambda x: np.abs(la.eigh(POSITIVE, x, subset_by_index=(0, 1))[1]), POSITIVE @ POSITIVE),
+    "eigvalsh": (lambda x: la.eigvalsh(x, lower=False), POSITIVE),
+    "eig": (lambda x: np.sum(np.real(la.eig(x)[0]) ** 2), SQUARE),
+    "eigvals": (lambda x: np.sum(np.real(la.eigvals(x)) ** 3), SQUARE),
+    "svd": (lambda x: la.svd(x, full_matrices=False)[1], X),
+    "svdvals": (la.svdvals, X),
+    "qr": (lambda x: np.abs(la.qr(x, mode="economic")[1]), X.T),
+    "qr r": (lambda x: np.abs(la.qr(x, mode="r")[0]), SQUARE),
+    "norm": (la.norm, X),
+    "norm of rows": (lambda x: la.norm(x, 1, axis=1), X),
+    "expm": (la.expm, SQUARE / 3),
+    "sqrtm": (la.sqrtm, SQUARE),
+    "logm": (la.logm, SQUARE),
+    "toeplitz": (lambda x: la.toeplitz(x, [9.0, 1.0, 2.0, 3.0]), VECTOR),
+    "toeplitz symmetric": (la.toeplitz, VECTOR),
+    "hankel": (lambda x: la.hankel(x, [9.0, 1.0, 2.0, 3.0]), VECTOR),
+    "circulant": (la.circulant, VECTOR),
+    "block_diag": (lambda x: la.block_diag(x, 1.0, [2.0, 3.0], x), X),
+    "khatri_rao": (lambda x: la.khatri_rao(x, SQUARE), X),
+    "fft": (lambda x: np.abs(ft.fft(x, 5, norm="ortho")), X),
+    "ifft": (lambda x: np.abs(ft.ifft(x, axis=0)), X),
+    "rfft": (lambda x: np.abs(ft.rfft(x, workers=1)), X),
+    "irfft": (lambda x: ft.irfft(ft.rfft(x) * 2.0, 4), X),
+    "hfft": (lambda x: ft.hfft(ft.ihfft(x, axis=0), axis=0), X),
+    "ihfft": (lambda x: np.abs(ft.ihfft(x)), X),
+    "fft2": (lambda x: np.abs(ft.fft2(x)), X),
+    "ifft2": (lambda x: np.abs(ft.ifft2(x, (3, 2))), X),
+    "rfft2": (lambda x: np.abs(ft.rfft2(x)), X),
+    "irfft2": (lambda x: ft.irfft2(ft.rfft2(x)), X),
+    "fftn": (lambda x: np.abs(ft.fftn(x, axes=(0,))), X),
+    "ifftn": (lambda x: np.abs(ft.ifftn(x)), X),
+    "rfftn": (lambda x: np.abs(ft.rfftn(x, (2, 4))), X),
+    "irfftn": (lambda x: ft.irfftn(ft.rfftn(x)), X),
+    "dct": (ft.dct, X),
+    "idct": (lambda x: ft.idct(x, 3, norm="ortho", axis=0), X),
+    "dst": (lambda x: ft.dst(x, norm="ortho"), X),
+    "idst": (ft.idst, X),
+    "trapezoid": (lambda x: ig.trapezoid(x, dx=0.5, axis=0), X),
+    "trapezoid over": (lambda x: ig.trapezoid(X, x), np.sort(VECTOR)),
+    "cumulative_trapezoid": (lambda x: ig.cumulative_trapezoid(x, [0.0, 0.3, 1.0], initial=0), X),
+    "simpson": (lambda x: ig.simpson(x, x=[0.0, 0.3, 1.0]), X),
+    "simpson even": (lambda x: ig.simpson(x, dx=0.5, axis=0), X),
+}
+
+
+def weights(shape: Any) -> np.ndarray:
+    return np.cos(np.arange(np.prod(shape, dtype=int))).reshape(shape)
+
+
+def eager(f: Function, x: np.ndarray) -> tuple[Any, Any]:
+    t = tf.constant(x)
+    with tf.GradientTape() as tape:
+        tape.watch(t)
+        y = f(t)
+        total = tf.reduce_sum(y * weights(y.shape.as_list()))
+    return y.numpy(), tape.gradient(total, t).numpy()
+
+
+@pytest.mark.parametrize("name", ROWS)
+def test_the_value_is_scipys_and_the_gradient_a_difference_quotient(name: str) -> None:
+    f, x = ROWS[name]
+    y, gradient = eager(f, x)
+    np.testing.assert_allclose(y, f(x), rtol=1e-11, atol=1e-12)
+    step, expected = 1e-6, np.zeros_like(x)
+    for i in np.ndindex(x.shape):
+        moved = np.zeros_like(x)
+        moved[i] = step
+        expected[i] = np.sum(weights(np.shape(f(x))) * (f(x + moved) - f(x - moved))) / (2 * step)
+    np.testing.assert_allclose(gradient, expected, rtol=2e-6, atol=2e-7)
+
+
+@pytest.mark.parametrize("name", ROWS)
+def test_a_graph_gives_the_same_bits(name: str) -> None:
+    f, x = ROWS[name]
+    if name == "factorial":
+        pytest.skip("the row asks what kind of tensor it got")
+    expected = eager(f, x)
+    with tf1.Graph().as_default(), tf1.Session() as session:
+        p = tf1.placeholder(tf1.float64, x.shape)
+        y = f(p)
+        total = tf1.reduce_sum(y * weights(y.shape.as_list()))
+        found = session.run([y, tf1.gradients(total, p)[0]], {p: x})
+    for got, wanted in zip(found, expected, strict=True):
+        assert np.asarray(got).tobytes() == np.asarray(wanted).tobytes()
+
+
+@pytest.mark.parametrize("name", ROWS)
+def test_forward_and_second_derivatives(name: str) -> None:
+    f, x = ROWS[name]
+    direction = weights(x.shape)
+
+    def total(t: Any) -> Any:
+        y = f(t)
+        return tf.reduce_sum(y * y * weights(y.shape.as_list()))
+
+    def along(point: np.ndarray) -> Any:
+        t = tf.constant(point)
+        with tf.GradientTape(persistent=True) as tape:
+            tape.watch(t)
+            y = total(t)
+        return tape.gradient(y, t).numpy(), tape.jvp(y, t, direction).numpy()
+
+    gradient, pushed = along(x)
+    assert pushed == pytest.approx(np.sum(gradient * direction), rel=1e-9, abs=1e-12)
+    hessian = tf.for_scipy(total, x).hessp(x.ravel(), direction.ravel())
+    step = 1e-6
+    quotient = (along(x + step * direction)[0] - along(x - step * direction)[0]) / (2 * step)
+    np.testing.assert_allclose(hessian.reshape(x.shape), quotient, rtol=1e-5, atol=1e-5)
+
+
+def test_the_rows_are_complete() -> None:
+    names = " ".join(ROWS)
+    assert [name for name in SCIPY if name.rpartition(".")[2] not in names] == []
+    assert {f"{home}.{name}" for home, names in FUNCTIONS.items() for name in names.split()} == set(SCIPY)
+    for name in SCIPY:
+        home, _, own = name.rpartition(".")
+        assert callable(getattr(importlib.import_module(home), own)), name
+
+
+def test_arrays_are_scipys_business() -> None:
+    for name in SCIPY:
+        home, _, own = name.rpartition(".")
+        function = getattr(importlib.import_module(home), own)
+        assert pickle.loads(pickle.dumps(function)) is function
+        assert function.__doc__ == function.__wrapped__.__doc__
+    assert type(la.solve(SQUARE, VECTOR)) is np.ndarray
+    with pytest.raises(TypeError, match="unexpected keyword"):
+        la.solve(SQUARE, VECTOR, unknown=1)
+
+
+def test_what_we_have_not_is_refused_in_words() -> None:
+    t = tf.constant(X)
+    with tf.GradientTape() as tape:
+        tape.watch(t)
+        with pytest.raises(TypeError, match=r"scipy.fft.dct with `n` cannot be recorded.*tf.matmul"):
+            ft.dct(t, n=5)
+        free = ft.dct(tf.stop_gradient(t), n=5)
+    np.testing.assert_array_equal(free, ft.dct(X, n=5))
+    with tf1.Graph().as_default(), pytest.raises(SymbolicArrayError, match=r"scipy.fft.dct"):
+        ft.dct(tf1.placeholder(tf1.float64, [3]), n=5)
+
+
+def test_it_does_not_matter_who_comes_first() -> None:
+    program = """
+import sys
+{0}
+from scipy.special import logsumexp
+import scipy.linalg
+t = tf.constant([0.0, 0.0], tf.float64)
+with tf.GradientTape() as tape:
+    tape.watch(t)
+    y = logsumexp(t) + scipy.linalg.norm(t + 1.0)
+print(tape.gradient(y, t).numpy().round(3).tolist())
+"""
+    for first in ("import tape_api as tf", "import scipy.special\nimport scipy.linalg\nimport tape_api as tf"):
+        done = subprocess.run([sys.executable, "-c", program.format(first)], capture_output=True, text=True, check=True)
+        assert done.stdout.strip() == "[1.207, 1.207]"
+
+
+def test_importing_us_loads_no_tables() -> None:
+    program = (
+        "import sys, tape_api; print('engine.numpy_api.scipy_functions' in sys.modules, 'scipy.special' in sys.modules)"
+    )
+    done = subprocess.run([sys.executable, "-c", program], capture_output=True, text=True, check=True)
+    assert done.stdout.strip() == "False False"
