@@ -39,7 +39,7 @@ from graph_api.flow import one_by_one
 from graph_api.graph import get_default_graph
 from graph_api.iterators import Iterator, TensorSpec, require_constant
 from graph_api.resources import Resource
-from graph_api.sampling import DEFAULT_GRAPH_SEED
+from graph_api.sampling import op_seeds
 from graph_api.tensor import GraphShape, Tensor
 
 # ---- functions -------------------------------------------------------------------------------------------------------
@@ -144,11 +144,8 @@ class _InGraph(Mode):
         return TensorSpec(aval.shape, aval.dtype)
 
     def seeds(self, seed: int | None) -> tuple[int | None, int | None]:
-        """By TensorFlow 1's rules; without a seed of its own an op takes its number in the graph."""
-        graph = get_default_graph()
-        if graph.seed is None:
-            return (None, None) if seed is None else (DEFAULT_GRAPH_SEED, int(seed))
-        return graph.seed, len(graph.nodes) if seed is None else int(seed)
+        """By the rules of all operations that draw random numbers."""
+        return op_seeds(get_default_graph(), seed) or (None, None)
 
 
 # ---- data sets -------------------------------------------------------------------------------------------------------
