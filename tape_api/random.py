@@ -12,6 +12,7 @@ rules, and so gives TensorFlow's numbers:
 
 from __future__ import annotations
 
+import random as python
 import secrets
 import threading
 from collections.abc import Iterator, Sequence
@@ -64,10 +65,24 @@ class _State:
         How far the sequences of calls with a seed of their own have come, by kernel and seeds.
     """
 
-    def __init__(self, seed: int | None) -> None:
+    def __init__(self, seed: int | None, by_python: bool = False) -> None:
         self.seed, self.secret = seed, _secret_pair()
         self.counters: dict[Any, int] = {}
-        self._plain = Random(seed)
+        self._plain, self._defaults = Random(seed), Random(seed)
+        self._by_python = by_python or seed is None or self._python_has_it()
+        self._looked = self._by_python
+
+    def _python_has_it(self) -> bool:
+        return python.getstate() == self._defaults.getstate()
+
+    def default(self) -> int:
+        """The seed of an initializer or a layer that has none, by Keras 3's rule: drawn by Python.
+
+        After `set_seed` alone that would be another one each time. Then a generator of our own stands for Python's.
+        """
+        if not self._looked:
+            self._looked, self._by_python = True, self._python_has_it()
+        return (python if self._by_python else self._defaults).randint(1, 10**9)
 
     def choose(self) -> int:
         """The seed of an operation that has none."""
@@ -156,11 +171,15 @@ class Draws:
         self._locks = (Lock(),)
         self._state = _State(None)
 
-    def reset(self, seed: int | None) -> None:
-        """Start again with the given seed."""
+    def reset(self, seed: int | None, by_python: bool = False) -> None:
+        """Start again with the given seed; `by_python` says that Python's own generator has been given it, too."""
         effect("it sets a seed")
         # all at once, for an interrupt may come at any time
-        self._state = _State(None if seed is None else int(seed))
+        self._state = _State(None if seed is None else int(seed), by_python)
+
+    def default(self) -> int:
+        """The seed of an initializer or a layer that has none."""
+        return self._state.default()
 
     def seeds(self, seed: Any) -> tuple[int, int] | None:
         """The two seeds of one more call with the given seed (None if it has none); None if there are none."""
@@ -223,6 +242,11 @@ class _Again:
 
 draws = Draws()
 SET.append(lambda: draws._state.seed)
+
+
+def default_seed() -> int:
+    """The seed of an initializer or a layer that has none."""
+    return draws.default()
 
 
 def op_seeds(seed: int | None) -> tuple[int | None, int | None]:

@@ -3,7 +3,7 @@
 Philox 4x32-10 turns a counter of four 32-bit words, with a key of two, into four random words. A `Stream` is a key, the
 upper half of the counter and a start for its lower half: what TensorFlow's kernels know as `seed`, `seed2` and the
 state of their generator. Each function here gives the numbers that the kernel of that distribution computes from a
-stream: words, uniform numbers and integers to the bit; where a logarithm or a sine is taken, the last places may differ.
+stream: words, uniform numbers and integers to the bit; where a logarithm or a sine is taken, the last place may differ.
 
 References
 ----------
@@ -96,10 +96,10 @@ def _few(stream: Stream, groups: Sequence[int], order: Sequence[int]) -> list[li
     for far in groups:
         low = stream.low + far
         high = stream.high + (low >> 64)
-        word: Any = low & 0xFFFFFFFF, low >> 32 & 0xFFFFFFFF, high & 0xFFFFFFFF, high >> 32 & 0xFFFFFFFF
+        a, b, c, d = low & 0xFFFFFFFF, low >> 32 & 0xFFFFFFFF, high & 0xFFFFFFFF, high >> 32 & 0xFFFFFFFF
         for key_low, key_high in _keys(stream.key):
-            word = _round(*word, key_low, key_high)
-        found.append([word[i] for i in order])
+            a, b, c, d = _round(a, b, c, d, key_low, key_high)
+        found.append([(a, b, c, d)[i] for i in order])
     return found
 
 

@@ -2,9 +2,9 @@
 
 Every op here takes two operands that name a stream (`engine.ops.philox`): a seed, which holds two integers, and a
 counter, from which on numbers are taken. The same two give the same numbers, whoever asks, in whatever order. So a
-program with random ops stays a pure function of its operands. What makes numbers differ from one call to the next is the
-counter, which the front ends advance by as many groups of words as TensorFlow's kernel reserves: the tape keeps it in
-Python, a graph in a hidden variable. A *draw* stands for that: a function that says where a call's numbers begin.
+program with random ops stays a pure function of its operands. What makes numbers differ from one call to the next is
+the counter, which the front ends advance by as many groups of words as TensorFlow's kernel reserves: the tape keeps it
+in Python, a graph in a hidden variable. A *draw* stands for that: a function that says where a call's numbers begin.
 
 Shapes are operands too, as everywhere. The numbers carry no derivative, except those of `gamma` (in its parameters) and
 `shuffle`, `dropout` (in the values they act on). Parameters such as a mean are applied by arithmetic outside, which is

@@ -6,6 +6,7 @@
 from __future__ import annotations
 
 import json
+import random
 from collections.abc import Callable, Mapping
 from pathlib import Path
 from typing import Any
@@ -64,18 +65,18 @@ def of_tensorflow(tf: Any) -> Callable[..., Any]:
 
 def eager(tf: Any) -> dict[str, Any]:
     """Calls with a global seed, with one of their own, with both, and again."""
-    random = tf.random
+    draw = tf.random
     found: dict[str, Any] = {}
     calls: dict[str, Callable[..., Any]] = {
-        "uniform": lambda **k: random.uniform([5], **k),
-        "limits": lambda **k: random.uniform([3], -1.0, 3.0, tf.float64, **k),
-        "integers": lambda **k: random.uniform([3], 0, 10, tf.int32, **k),
-        "normal": lambda **k: random.normal([5], 1.0, 2.0, **k),
-        "truncated": lambda **k: random.truncated_normal([5], **k),
-        "gamma": lambda **k: random.gamma([2], [0.5, 2.0], **k),
-        "poisson": lambda **k: random.poisson([2], [3.0, 20.0], **k),
-        "categorical": lambda **k: random.categorical(tf.zeros([2, 5]), 3, **k),
-        "shuffle": lambda **k: random.shuffle(tf.range(9), **k),
+        "uniform": lambda **k: draw.uniform([5], **k),
+        "limits": lambda **k: draw.uniform([3], -1.0, 3.0, tf.float64, **k),
+        "integers": lambda **k: draw.uniform([3], 0, 10, tf.int32, **k),
+        "normal": lambda **k: draw.normal([5], 1.0, 2.0, **k),
+        "truncated": lambda **k: draw.truncated_normal([5], **k),
+        "gamma": lambda **k: draw.gamma([2], [0.5, 2.0], **k),
+        "poisson": lambda **k: draw.poisson([2], [3.0, 20.0], **k),
+        "categorical": lambda **k: draw.categorical(tf.zeros([2, 5]), 3, **k),
+        "shuffle": lambda **k: draw.shuffle(tf.range(9), **k),
         "dropout": lambda **k: tf.nn.dropout(tf.ones([7]), 0.4, **k),
         "dropout of rows": lambda **k: tf.nn.dropout(tf.ones([4, 2]), 0.5, noise_shape=[4, 1], **k),
         "no dropout": lambda **k: tf.nn.dropout(tf.ones([2]), 0, **k),
@@ -87,7 +88,7 @@ def eager(tf: Any) -> dict[str, Any]:
             for name, call in calls.items():
                 found[f"{name} {seeds} {again}"] = call(**seeds)
     tf.random.set_seed(0)
-    found["zero"] = random.uniform([2], seed=0)
+    found["zero"] = draw.uniform([2], seed=0)
     return found
 
 
@@ -99,8 +100,8 @@ def functions(tf: Any) -> dict[str, Any]:
 
     @graphed
     def several(x: Any) -> Any:
-        random = tf.random
-        return random.uniform([2]), random.normal([2]), random.uniform([2], seed=5), random.uniform([2], seed=5), x
+        draw = tf.random
+        return draw.uniform([2]), draw.normal([2]), draw.uniform([2], seed=5), draw.uniform([2], seed=5), x
 
     @graphed
     def inner() -> Any:
@@ -124,21 +125,21 @@ def functions(tf: Any) -> dict[str, Any]:
 
 def stateless(tf: Any) -> dict[str, Any]:
     """Functions of a seed, and generators."""
-    random, seed = tf.random, [11, -3]
+    draw, seed = tf.random, [11, -3]
     found = {
-        "uniform": random.stateless_uniform([5], seed),
-        "limits": random.stateless_uniform([3], seed, -1.0, 3.0),
-        "integers": random.stateless_uniform([5], seed, 0, 10, tf.int32),
-        "all integers": random.stateless_uniform([5], seed, None, None, tf.int32),
-        "normal": random.stateless_normal([5], seed),
-        "truncated": random.stateless_truncated_normal([5], seed, dtype=tf.float64),
-        "gamma": random.stateless_gamma([3, 2], seed, [0.5, 2.0], 3.0),
-        "poisson": random.stateless_poisson([3, 2], seed, [0.5, 20.0]),
-        "categorical": random.stateless_categorical(tf.constant(LOGITS), 4, seed),
-        "split": random.experimental.stateless_split(seed, 3),
-        "fold in": random.experimental.stateless_fold_in(seed, 3),
+        "uniform": draw.stateless_uniform([5], seed),
+        "limits": draw.stateless_uniform([3], seed, -1.0, 3.0),
+        "integers": draw.stateless_uniform([5], seed, 0, 10, tf.int32),
+        "all integers": draw.stateless_uniform([5], seed, None, None, tf.int32),
+        "normal": draw.stateless_normal([5], seed),
+        "truncated": draw.stateless_truncated_normal([5], seed, dtype=tf.float64),
+        "gamma": draw.stateless_gamma([3, 2], seed, [0.5, 2.0], 3.0),
+        "poisson": draw.stateless_poisson([3, 2], seed, [0.5, 20.0]),
+        "categorical": draw.stateless_categorical(tf.constant(LOGITS), 4, seed),
+        "split": draw.experimental.stateless_split(seed, 3),
+        "fold in": draw.experimental.stateless_fold_in(seed, 3),
     }
-    g = random.Generator.from_seed(1234)
+    g = draw.Generator.from_seed(1234)
     for again in range(2):
         found[f"generator {again}"] = [
             g.normal([3]), g.uniform([3], 0, 9, tf.int32), g.uniform([2]), g.truncated_normal([3]),
@@ -146,8 +147,45 @@ def stateless(tf: Any) -> dict[str, Any]:
         ]  # fmt: skip
     found["seeds"] = g.make_seeds(2)
     found["states"] = [g.state.read_value(), *[x.state.read_value() for x in g.split(2)]]
-    found["from a long seed"] = random.Generator.from_seed(2**70 + 5).state.read_value()
-    found["from a short seed"] = random.Generator.from_seed([3, 4]).state.read_value()
+    found["from a long seed"] = draw.Generator.from_seed(2**70 + 5).state.read_value()
+    found["from a short seed"] = draw.Generator.from_seed([3, 4]).state.read_value()
+    return found
+
+
+def keras(tf: Any) -> dict[str, Any]:
+    """Initializers and layers of Keras 3, with seeds, and without after `set_random_seed`; a model that is fitted."""
+    layers, initializers, utils = tf.keras.layers, tf.keras.initializers, tf.keras.utils
+    given = {
+        "glorot": initializers.GlorotUniform(seed=3),
+        "he": initializers.HeNormal(seed=4),
+        "normal": initializers.RandomNormal(stddev=0.1, seed=3),
+        "uniform": initializers.RandomUniform(seed=2**33 + 7),
+        "truncated": initializers.TruncatedNormal(seed=3),
+        "scaled": initializers.VarianceScaling(2.0, "fan_out", "uniform", seed=5),
+    }
+    found: dict[str, Any] = {name: make((4, 3)) for name, make in given.items()}
+    utils.set_random_seed(7)
+    found["Python's and NumPy's"] = [random.random(), np.random.rand()]
+    utils.set_random_seed(7)
+    x, y = np.sin(np.arange(80.0, dtype=np.float32).reshape(20, 4)), np.ones((20, 2), np.float32)
+    model = tf.keras.Sequential(
+        [tf.keras.Input((4,)), layers.Dense(5), layers.Dropout(0.3), layers.GaussianNoise(0.1), layers.Dense(2)]
+    )
+    found["weights"] = model.get_weights()
+    found["Python's next"] = random.random()
+    found["training"] = [model(x[:2], training=True), model(x[:2], training=True)]
+    model.compile("sgd", "mse")
+    for again in range(2):
+        found[f"losses {again}"] = model.fit(x, y, epochs=3, batch_size=8, verbose=0).history["loss"]
+    dropout = layers.Dropout(0.5, seed=11)
+    found["dropout"] = [dropout(np.ones((1, 8), np.float32), training=True) for _ in range(2)]
+    cells = tf.keras.Sequential(
+        [tf.keras.Input((6, 3)), layers.LSTM(4, dropout=0.2, return_sequences=True), layers.GRU(3)]
+    )
+    found["cells"] = cells.get_weights()
+    attention = layers.MultiHeadAttention(2, 3)
+    attention(np.ones((1, 2, 4), np.float32), np.ones((1, 2, 4), np.float32))
+    found["attention"] = attention.get_weights()
     return found
 
 
@@ -209,7 +247,7 @@ def plain(found: Mapping[str, Any]) -> dict[str, Any]:
 def tensorflows(tf: Any) -> dict[str, Any]:
     """All of it, of TensorFlow."""
     found = {"kernels": plain(kernels(of_tensorflow(tf)))}
-    found |= {part.__name__: plain(part(tf)) for part in (eager, functions, stateless)}
+    found |= {part.__name__: plain(part(tf)) for part in (eager, functions, stateless, keras)}
     found["graph"] = plain(graph(tf.compat.v1))
     return found
 
