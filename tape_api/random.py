@@ -22,6 +22,7 @@ from typing import Any
 
 import numpy as np
 
+from dualgrad.frontend.namespace import namespace
 from dualgrad.frontend.seeds import SET, seed_pair
 from engine.core.detach import effect
 from engine.core.dtypes import as_dtype, float32, int64, uint64
@@ -491,3 +492,9 @@ def _from_seed(seed: Any) -> list[int]:
         return [seed >> shift & (_WORD - 1) for shift in (0, 64, 128)]
     words = _array(seed).ravel().tolist()[:3]
     return [*[0] * (3 - len(words)), *words]
+
+
+# what these were called first
+experimental = namespace("tape_api.random.experimental")
+experimental.stateless_split, experimental.stateless_fold_in = split, fold_in  # type: ignore[attr-defined]
+experimental.Generator = Generator  # type: ignore[attr-defined]
