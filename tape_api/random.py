@@ -55,7 +55,7 @@ def _secret_pair() -> tuple[int, int]:
 
 
 class _State:
-    """What `set_seed` starts anew.
+    """The state that `set_seed` starts anew.
 
     Attributes
     ----------
@@ -127,7 +127,7 @@ class _Run:
         self._calls = self._without_seed = 0
 
     def next(self) -> tuple[Any, ...]:
-        """What names the next call, of a random function or of another ``tf.function``."""
+        """The name of the next call, of a random function or of another ``tf.function``."""
         self._calls += 1
         return (*self._path, self._calls)
 
@@ -406,7 +406,7 @@ class Generator:
 
     @property
     def key(self) -> EagerTensor:
-        """What tells its numbers from those of other generators."""
+        """The part of the state that tells its numbers from those of other generators."""
         return convert_to_tensor(self._state_var)[2]
 
     @property

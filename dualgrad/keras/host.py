@@ -157,7 +157,7 @@ class Host:
         return seed
 
     def seeds(self, seed: Any) -> Any:
-        """What a layer hands to `dropout` and `noise` as their seed, if it is given this one or None."""
+        """The seed that a layer hands to `dropout` and `noise`, if it is given this one or None."""
         return seed
 
     # ---- binding -----------------------------------------------------------------------------------------------------

@@ -556,7 +556,7 @@ def stateless_truncated_normal(
 
 
 def _around(name: str, shape: Any, own: Any) -> list[int]:
-    """What of a shape is in front of that of the parameters, which it must end with."""
+    """The part of a shape in front of that of the parameters, which it must end with."""
     dims, own = as_dims(shape_operand(shape)), own or ()
     if dims[len(dims) - len(own) :] != own:
         raise ShapeError(f"{name}: argument `shape` must end with that of the parameters, {own}, got {dims}")

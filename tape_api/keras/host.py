@@ -121,7 +121,7 @@ class TapeHost(Host):
         return loops.scanned(step, state, sequences, backwards)
 
     def permutation(self, count: int) -> np.ndarray:
-        """What a function of a data set draws first: that is how Keras shuffles, in each epoch."""
+        """The order that a function of a data set draws first: so Keras shuffles, in each epoch."""
         with random.inside(random.Streams(), alone=True):
             order: np.ndarray = random.shuffle(np.arange(count)).numpy()
         return order

@@ -109,10 +109,11 @@ def test_generators() -> None:
 def test_a_checkpoint_saves_a_generator(tmp_path: Path) -> None:
     generator = tf.random.Generator.from_seed(1)
     generator.normal([3])
-    path = tf.train.Checkpoint(generator=generator).save(tmp_path / "c")
+    train: Any = tf.train
+    path = train.Checkpoint(generator=generator).save(tmp_path / "c")
     expected = [generator.uniform([2]), generator.normal([2])]
     other = tf.random.Generator.from_seed(2)
-    tf.train.Checkpoint(generator=other).restore(path)
+    train.Checkpoint(generator=other).restore(path)
     assert all(map(same, [other.uniform([2]), other.normal([2])], expected))
 
 
