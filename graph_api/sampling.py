@@ -10,8 +10,8 @@ and a call of `tape_api.random` draw the same numbers: TensorFlow's.
 from __future__ import annotations
 
 import os
-from collections.abc import Callable
-from contextlib import ExitStack
+from collections.abc import Callable, Iterator
+from contextlib import ExitStack, contextmanager
 from typing import Any
 
 import numpy as np
@@ -50,6 +50,16 @@ def op_seeds(graph: Graph, seed: int | None) -> tuple[int, int] | None:
         return graph.seeds_given - 1
 
     return seed_pair(graph.seed, seed, choose)
+
+
+@contextmanager
+def counted_apart(graph: Graph) -> Iterator[None]:
+    """Count operations without a seed anew, as TensorFlow does in the graph of a data set's function."""
+    before, graph.seeds_given = graph.seeds_given, 0
+    try:
+        yield
+    finally:
+        graph.seeds_given = before
 
 
 def _named(graph: Graph, pair: tuple[int, int] | None) -> Operand:

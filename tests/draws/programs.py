@@ -221,13 +221,18 @@ def graph(tf: Any) -> dict[str, Any]:
                 "uniform": tf.random_uniform_initializer(-1, 1, **own),
             }
             variables = {k: tf.get_variable(k, [4, 2], initializer=v) for k, v in initializers.items()}
-            start = tf.global_variables_initializer()
+            data = tf.data.Dataset.range(4).map(lambda x, own=own: tf.random_uniform([1], **own))
+            mapped = [tf.data.make_one_shot_iterator(data), tf.data.make_initializable_iterator(data)]
+            elements = [iterator.get_next() for iterator in mapped]
+            after = tf.random_uniform([2], **own)
+            start = tf.group(tf.global_variables_initializer(), mapped[1].initializer)
             for session in range(2):
                 with tf.Session() as run:
                     for n in (2, 5, 2):
                         for name, value in run.run(made, {size: [n]}).items():
                             found[f"{name} {seed} {session} {len(found)}"] = value
                     run.run(start)
+                    found[f"elements {seed} {session}"] = [run.run([*elements, after]) for _ in range(3)]
                     for name, value in run.run(variables).items():
                         found[f"variable {name} {seed} {session}"] = value
     return found
