@@ -79,11 +79,14 @@ def drawn(function: Callable[..., Any], seed: int | None, name: str) -> Tensor:
         pair = op_seeds(graph, seed)
         if groups is None:
             return np.zeros(2, np.int64), np.int64(0)
+        # in a scope of its own: what the user's name stands for has TensorFlow's names
+        with graph.name_scope("moved"):
+            count = groups()
         with graph.control_dependencies(None):
             key = _named(graph, pair)
             handle = _hidden(graph, Aval((), int64), lambda: np.int64(0), "counter")
             counter = graph.apply(read_variable, (handle,), {}, name="counter/read")
-            moved = graph.apply(assign_variable, (handle, counter + groups), {}, name="counter/assign")
+            moved = graph.apply(assign_variable, (handle, counter + count), {}, name="counter/assign")
         # what is made from here on moves the counter
         waiting.enter_context(graph.control_dependencies([moved]))
         return key, counter

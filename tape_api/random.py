@@ -204,7 +204,8 @@ class Draws:
         """The draw of one more call with the given seed (None if it has none)."""
 
         def draw(kind: str, groups: Any) -> tuple[Any, Any]:
-            count = 0 if groups is None else int(getattr(groups, "_array", groups))
+            moved = 0 if groups is None else groups()
+            count = int(getattr(moved, "_array", moved))
             call, pair, start = exclusively(self._locks, self._counted, kind, seed, count)
             seeds, counter = map(EagerTensor, _arrays(pair, start))
             if active.function is not None and groups is not None:
@@ -437,7 +438,7 @@ class Generator:
 
     def _draw(self, kind: str, groups: Any) -> tuple[Any, Any]:
         before = convert_to_tensor(self._state_var)
-        self._moved(before, groups)
+        self._moved(before, groups())
         return gather(before, np.array([2, 1])), before[0]
 
     def uniform(

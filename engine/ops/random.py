@@ -44,7 +44,7 @@ from engine.runtime.lazy_scipy import scipy
 Draw = Callable[[str, Any], tuple[Any, Any]]
 """``draw(kind, groups)`` gives the seed (integer vector of two) and the counter (integer scalar) of a call.
 
-`kind` names TensorFlow's kernel with its dtypes, `groups` (an int64 scalar) is how far the call moves the stream on;
+`kind` names TensorFlow's kernel with its dtypes, `groups()` (an int64 scalar) is how far the call moves the stream on;
 None if it takes no numbers, though TensorFlow gives it a seed.
 """
 
@@ -349,14 +349,18 @@ def _kind(op: Op, dtype: DType, *parameters: Any) -> str:
 def _sampled(op: Op, shape: Any, draw: Draw, *parameters: Any, dtype: DType) -> Operand:
     """Apply a sampling op: its results have a shape, then that of the parameters."""
     dims = shape_operand(shape)
-    each: Any = 1
-    if op is not random_integers_op and parameters:
-        own = shape_of(parameters[0])
-        each = size(parameters[0], int64) if own is None or None in own else math.prod(own)
+
+    def moved() -> Any:
+        each: Any = 1
+        if op is not random_integers_op and parameters:
+            own = shape_of(parameters[0])
+            each = size(parameters[0], int64) if own is None or None in own else math.prod(own)
+        return _moved(dims, each)
+
     # the kernel is another one for shapes of another dtype than lists of numbers have
     given = (dims,) if hasattr(shape, "dtype") and dtype_of(dims) is int64 else ()
     kind = _kind(op, dtype, *given, *(parameters if op is random_poisson_op else ()))
-    return op(dims, *draw(kind, _moved(dims, each)), *parameters, dtype=dtype)
+    return op(dims, *draw(kind, moved), *parameters, dtype=dtype)
 
 
 def _floating(name: str, dtype: Any) -> DType:
@@ -486,10 +490,13 @@ def categorical(logits: Any, num_samples: Any, dtype: Any = None, *, draw: Draw)
     """
     wanted = int64 if dtype is None else as_dtype(dtype)
     logits, count = as_operand(logits, None, "categorical"), shape_operand([num_samples])
-    # two words a number, and whole groups
-    rounded = (count + 3) // 4 * 8
-    known = shape_of(logits)
-    moved = _moved(rounded, known[0] if known and known[0] is not None else cast(dimensions(logits)[0], int64))
+
+    def moved() -> Any:
+        known = shape_of(logits)
+        rows = known[0] if known and known[0] is not None else cast(dimensions(logits)[0], int64)
+        # two words a number, and whole groups
+        return _moved((count + 3) // 4 * 8, rows)
+
     return categorical_op(count, *draw(_kind(categorical_op, wanted, logits), moved), logits, dtype=wanted)
 
 
@@ -499,9 +506,13 @@ def shuffle(value: Any, *, draw: Draw) -> Operand:
     known = shape_of(rows)
     if known == ():
         raise InvalidArgumentError("shuffle: argument `value` is a scalar, which has no rows")
-    # one word for each row but the last
-    count = np.int64(known[0]) if known and known[0] is not None else cast(dimensions(rows)[0], int64)
-    return shuffle_op(rows, *draw(_kind(shuffle_op, dtype_of(rows)), (count + 2) // 4))
+
+    def moved() -> Any:
+        count = np.int64(known[0]) if known and known[0] is not None else cast(dimensions(rows)[0], int64)
+        # one word for each row but the last
+        return (count + 2) // 4
+
+    return shuffle_op(rows, *draw(_kind(shuffle_op, dtype_of(rows)), moved))
 
 
 # ---- the same with a seed instead of a draw --------------------------------------------------------------------------
