@@ -2,7 +2,7 @@
 
 import builtins
 from collections.abc import Sequence
-from typing import Any, NamedTuple
+from typing import Any, NamedTuple, TypeAlias
 
 import numpy as np
 from dualgrad.data.parsing import FixedLenFeature as FixedLenFeature
@@ -12,6 +12,7 @@ from dualgrad.data.parsing import FixedLenSequenceFeature as _dualgrad_data_pars
 from dualgrad.data.parsing import VarLenFeature as VarLenFeature
 from dualgrad.data.parsing import VarLenFeature as _dualgrad_data_parsing_VarLenFeature
 from dualgrad.extras import mnist as _dualgrad_extras_mnist
+from dualgrad.extras import numpy_names as _dualgrad_extras_numpy_names
 from dualgrad.files.checkpoints import CheckpointReader as _dualgrad_files_checkpoints_CheckpointReader
 from dualgrad.files.checkpoints import CheckpointState as _dualgrad_files_checkpoints_CheckpointState
 from dualgrad.files.checkpoints import exists as _dualgrad_files_checkpoints_exists
@@ -53,6 +54,194 @@ from dualgrad.files.tensors import as_tensor_proto as _dualgrad_files_tensors_as
 from dualgrad.frontend.initializers import Initializer as _dualgrad_frontend_initializers_Initializer
 from dualgrad.frontend.methods import ResizeMethodVersion1 as _dualgrad_frontend_methods_ResizeMethodVersion1
 from dualgrad.frontend.overrides import RegisterGradient as RegisterGradient
+from dualgrad.keras import datasets as _dualgrad_keras_datasets
+from dualgrad.keras import preprocessing as _dualgrad_keras_preprocessing
+from dualgrad.keras.activations import linear as _dualgrad_keras_activations_linear
+from dualgrad.keras.activations import logits_of as _dualgrad_keras_activations_logits_of
+from dualgrad.keras.activations import with_logits as _dualgrad_keras_activations_with_logits
+from dualgrad.keras.callbacks import CSVLogger as _dualgrad_keras_callbacks_CSVLogger
+from dualgrad.keras.callbacks import Callback as _dualgrad_keras_callbacks_Callback
+from dualgrad.keras.callbacks import EarlyStopping as _dualgrad_keras_callbacks_EarlyStopping
+from dualgrad.keras.callbacks import History as _dualgrad_keras_callbacks_History
+from dualgrad.keras.callbacks import LambdaCallback as _dualgrad_keras_callbacks_LambdaCallback
+from dualgrad.keras.callbacks import LearningRateScheduler as _dualgrad_keras_callbacks_LearningRateScheduler
+from dualgrad.keras.callbacks import ModelCheckpoint as _dualgrad_keras_callbacks_ModelCheckpoint
+from dualgrad.keras.callbacks import ReduceLROnPlateau as _dualgrad_keras_callbacks_ReduceLROnPlateau
+from dualgrad.keras.callbacks import TerminateOnNaN as _dualgrad_keras_callbacks_TerminateOnNaN
+from dualgrad.keras.constraints import Constraint as _dualgrad_keras_constraints_Constraint
+from dualgrad.keras.constraints import MaxNorm as _dualgrad_keras_constraints_MaxNorm
+from dualgrad.keras.constraints import MinMaxNorm as _dualgrad_keras_constraints_MinMaxNorm
+from dualgrad.keras.constraints import NonNeg as _dualgrad_keras_constraints_NonNeg
+from dualgrad.keras.constraints import UnitNorm as _dualgrad_keras_constraints_UnitNorm
+from dualgrad.keras.downloads import get_file as _dualgrad_keras_downloads_get_file
+from dualgrad.keras.initializers import Constant as _dualgrad_keras_initializers_Constant
+from dualgrad.keras.initializers import GlorotNormal as _dualgrad_keras_initializers_GlorotNormal
+from dualgrad.keras.initializers import GlorotUniform as _dualgrad_keras_initializers_GlorotUniform
+from dualgrad.keras.initializers import HeNormal as _dualgrad_keras_initializers_HeNormal
+from dualgrad.keras.initializers import HeUniform as _dualgrad_keras_initializers_HeUniform
+from dualgrad.keras.initializers import Identity as _dualgrad_keras_initializers_Identity
+from dualgrad.keras.initializers import Initializer as _dualgrad_keras_initializers_Initializer
+from dualgrad.keras.initializers import LecunNormal as _dualgrad_keras_initializers_LecunNormal
+from dualgrad.keras.initializers import LecunUniform as _dualgrad_keras_initializers_LecunUniform
+from dualgrad.keras.initializers import Ones as _dualgrad_keras_initializers_Ones
+from dualgrad.keras.initializers import Orthogonal as _dualgrad_keras_initializers_Orthogonal
+from dualgrad.keras.initializers import RandomNormal as _dualgrad_keras_initializers_RandomNormal
+from dualgrad.keras.initializers import RandomUniform as _dualgrad_keras_initializers_RandomUniform
+from dualgrad.keras.initializers import TruncatedNormal as _dualgrad_keras_initializers_TruncatedNormal
+from dualgrad.keras.initializers import VarianceScaling as _dualgrad_keras_initializers_VarianceScaling
+from dualgrad.keras.initializers import Zeros as _dualgrad_keras_initializers_Zeros
+from dualgrad.keras.layers.attention import AdditiveAttention as _dualgrad_keras_layers_attention_AdditiveAttention
+from dualgrad.keras.layers.attention import Attention as _dualgrad_keras_layers_attention_Attention
+from dualgrad.keras.layers.attention import EinsumDense as _dualgrad_keras_layers_attention_EinsumDense
+from dualgrad.keras.layers.attention import MultiHeadAttention as _dualgrad_keras_layers_attention_MultiHeadAttention
+from dualgrad.keras.layers.base import Layer as _dualgrad_keras_layers_base_Layer
+from dualgrad.keras.layers.cells import GRUCell as _dualgrad_keras_layers_cells_GRUCell
+from dualgrad.keras.layers.cells import LSTMCell as _dualgrad_keras_layers_cells_LSTMCell
+from dualgrad.keras.layers.cells import SimpleRNNCell as _dualgrad_keras_layers_cells_SimpleRNNCell
+from dualgrad.keras.layers.convolution import Conv1D as _dualgrad_keras_layers_convolution_Conv1D
+from dualgrad.keras.layers.convolution import Conv1DTranspose as _dualgrad_keras_layers_convolution_Conv1DTranspose
+from dualgrad.keras.layers.convolution import Conv2D as _dualgrad_keras_layers_convolution_Conv2D
+from dualgrad.keras.layers.convolution import Conv2DTranspose as _dualgrad_keras_layers_convolution_Conv2DTranspose
+from dualgrad.keras.layers.convolution import Conv3D as _dualgrad_keras_layers_convolution_Conv3D
+from dualgrad.keras.layers.convolution import Conv3DTranspose as _dualgrad_keras_layers_convolution_Conv3DTranspose
+from dualgrad.keras.layers.convolution import DepthwiseConv2D as _dualgrad_keras_layers_convolution_DepthwiseConv2D
+from dualgrad.keras.layers.convolution import SeparableConv1D as _dualgrad_keras_layers_convolution_SeparableConv1D
+from dualgrad.keras.layers.convolution import SeparableConv2D as _dualgrad_keras_layers_convolution_SeparableConv2D
+from dualgrad.keras.layers.core import Activation as _dualgrad_keras_layers_core_Activation
+from dualgrad.keras.layers.core import Dense as _dualgrad_keras_layers_core_Dense
+from dualgrad.keras.layers.core import Dropout as _dualgrad_keras_layers_core_Dropout
+from dualgrad.keras.layers.core import Embedding as _dualgrad_keras_layers_core_Embedding
+from dualgrad.keras.layers.core import Flatten as _dualgrad_keras_layers_core_Flatten
+from dualgrad.keras.layers.core import Input as _dualgrad_keras_layers_core_Input
+from dualgrad.keras.layers.core import InputLayer as _dualgrad_keras_layers_core_InputLayer
+from dualgrad.keras.layers.core import Lambda as _dualgrad_keras_layers_core_Lambda
+from dualgrad.keras.layers.core import LeakyReLU as _dualgrad_keras_layers_core_LeakyReLU
+from dualgrad.keras.layers.core import Masking as _dualgrad_keras_layers_core_Masking
+from dualgrad.keras.layers.core import ReLU as _dualgrad_keras_layers_core_ReLU
+from dualgrad.keras.layers.core import Reshape as _dualgrad_keras_layers_core_Reshape
+from dualgrad.keras.layers.core import Softmax as _dualgrad_keras_layers_core_Softmax
+from dualgrad.keras.layers.merging import Add as _dualgrad_keras_layers_merging_Add
+from dualgrad.keras.layers.merging import Average as _dualgrad_keras_layers_merging_Average
+from dualgrad.keras.layers.merging import Concatenate as _dualgrad_keras_layers_merging_Concatenate
+from dualgrad.keras.layers.merging import Dot as _dualgrad_keras_layers_merging_Dot
+from dualgrad.keras.layers.merging import Maximum as _dualgrad_keras_layers_merging_Maximum
+from dualgrad.keras.layers.merging import Minimum as _dualgrad_keras_layers_merging_Minimum
+from dualgrad.keras.layers.merging import Multiply as _dualgrad_keras_layers_merging_Multiply
+from dualgrad.keras.layers.merging import Subtract as _dualgrad_keras_layers_merging_Subtract
+from dualgrad.keras.layers.normalization import BatchNormalization as _dualgrad_keras_layers_normalization_BatchNormalization
+from dualgrad.keras.layers.normalization import LayerNormalization as _dualgrad_keras_layers_normalization_LayerNormalization
+from dualgrad.keras.layers.pooling import AveragePooling1D as _dualgrad_keras_layers_pooling_AveragePooling1D
+from dualgrad.keras.layers.pooling import AveragePooling2D as _dualgrad_keras_layers_pooling_AveragePooling2D
+from dualgrad.keras.layers.pooling import AveragePooling3D as _dualgrad_keras_layers_pooling_AveragePooling3D
+from dualgrad.keras.layers.pooling import GlobalAveragePooling1D as _dualgrad_keras_layers_pooling_GlobalAveragePooling1D
+from dualgrad.keras.layers.pooling import GlobalAveragePooling2D as _dualgrad_keras_layers_pooling_GlobalAveragePooling2D
+from dualgrad.keras.layers.pooling import GlobalAveragePooling3D as _dualgrad_keras_layers_pooling_GlobalAveragePooling3D
+from dualgrad.keras.layers.pooling import GlobalMaxPooling1D as _dualgrad_keras_layers_pooling_GlobalMaxPooling1D
+from dualgrad.keras.layers.pooling import GlobalMaxPooling2D as _dualgrad_keras_layers_pooling_GlobalMaxPooling2D
+from dualgrad.keras.layers.pooling import GlobalMaxPooling3D as _dualgrad_keras_layers_pooling_GlobalMaxPooling3D
+from dualgrad.keras.layers.pooling import MaxPooling1D as _dualgrad_keras_layers_pooling_MaxPooling1D
+from dualgrad.keras.layers.pooling import MaxPooling2D as _dualgrad_keras_layers_pooling_MaxPooling2D
+from dualgrad.keras.layers.pooling import MaxPooling3D as _dualgrad_keras_layers_pooling_MaxPooling3D
+from dualgrad.keras.layers.preprocessing import CategoryEncoding as _dualgrad_keras_layers_preprocessing_CategoryEncoding
+from dualgrad.keras.layers.preprocessing import Identity as _dualgrad_keras_layers_preprocessing_Identity
+from dualgrad.keras.layers.preprocessing import Normalization as _dualgrad_keras_layers_preprocessing_Normalization
+from dualgrad.keras.layers.preprocessing import Rescaling as _dualgrad_keras_layers_preprocessing_Rescaling
+from dualgrad.keras.layers.recurrent import Bidirectional as _dualgrad_keras_layers_recurrent_Bidirectional
+from dualgrad.keras.layers.recurrent import GRU as _dualgrad_keras_layers_recurrent_GRU
+from dualgrad.keras.layers.recurrent import LSTM as _dualgrad_keras_layers_recurrent_LSTM
+from dualgrad.keras.layers.recurrent import RNN as _dualgrad_keras_layers_recurrent_RNN
+from dualgrad.keras.layers.recurrent import SimpleRNN as _dualgrad_keras_layers_recurrent_SimpleRNN
+from dualgrad.keras.layers.recurrent import StackedRNNCells as _dualgrad_keras_layers_recurrent_StackedRNNCells
+from dualgrad.keras.layers.recurrent import TimeDistributed as _dualgrad_keras_layers_recurrent_TimeDistributed
+from dualgrad.keras.layers.shaping import ActivityRegularization as _dualgrad_keras_layers_shaping_ActivityRegularization
+from dualgrad.keras.layers.shaping import Cropping1D as _dualgrad_keras_layers_shaping_Cropping1D
+from dualgrad.keras.layers.shaping import Cropping2D as _dualgrad_keras_layers_shaping_Cropping2D
+from dualgrad.keras.layers.shaping import Cropping3D as _dualgrad_keras_layers_shaping_Cropping3D
+from dualgrad.keras.layers.shaping import ELU as _dualgrad_keras_layers_shaping_ELU
+from dualgrad.keras.layers.shaping import GaussianDropout as _dualgrad_keras_layers_shaping_GaussianDropout
+from dualgrad.keras.layers.shaping import GaussianNoise as _dualgrad_keras_layers_shaping_GaussianNoise
+from dualgrad.keras.layers.shaping import PReLU as _dualgrad_keras_layers_shaping_PReLU
+from dualgrad.keras.layers.shaping import Permute as _dualgrad_keras_layers_shaping_Permute
+from dualgrad.keras.layers.shaping import RepeatVector as _dualgrad_keras_layers_shaping_RepeatVector
+from dualgrad.keras.layers.shaping import SpatialDropout1D as _dualgrad_keras_layers_shaping_SpatialDropout1D
+from dualgrad.keras.layers.shaping import SpatialDropout2D as _dualgrad_keras_layers_shaping_SpatialDropout2D
+from dualgrad.keras.layers.shaping import SpatialDropout3D as _dualgrad_keras_layers_shaping_SpatialDropout3D
+from dualgrad.keras.layers.shaping import UpSampling1D as _dualgrad_keras_layers_shaping_UpSampling1D
+from dualgrad.keras.layers.shaping import UpSampling2D as _dualgrad_keras_layers_shaping_UpSampling2D
+from dualgrad.keras.layers.shaping import UpSampling3D as _dualgrad_keras_layers_shaping_UpSampling3D
+from dualgrad.keras.layers.shaping import ZeroPadding1D as _dualgrad_keras_layers_shaping_ZeroPadding1D
+from dualgrad.keras.layers.shaping import ZeroPadding2D as _dualgrad_keras_layers_shaping_ZeroPadding2D
+from dualgrad.keras.layers.shaping import ZeroPadding3D as _dualgrad_keras_layers_shaping_ZeroPadding3D
+from dualgrad.keras.losses import BinaryCrossentropy as _dualgrad_keras_losses_BinaryCrossentropy
+from dualgrad.keras.losses import CategoricalCrossentropy as _dualgrad_keras_losses_CategoricalCrossentropy
+from dualgrad.keras.losses import CategoricalHinge as _dualgrad_keras_losses_CategoricalHinge
+from dualgrad.keras.losses import CosineSimilarity as _dualgrad_keras_losses_CosineSimilarity
+from dualgrad.keras.losses import Hinge as _dualgrad_keras_losses_Hinge
+from dualgrad.keras.losses import Huber as _dualgrad_keras_losses_Huber
+from dualgrad.keras.losses import KLDivergence as _dualgrad_keras_losses_KLDivergence
+from dualgrad.keras.losses import LogCosh as _dualgrad_keras_losses_LogCosh
+from dualgrad.keras.losses import Loss as _dualgrad_keras_losses_Loss
+from dualgrad.keras.losses import LossFunctionWrapper as _dualgrad_keras_losses_LossFunctionWrapper
+from dualgrad.keras.losses import MeanAbsoluteError as _dualgrad_keras_losses_MeanAbsoluteError
+from dualgrad.keras.losses import MeanAbsolutePercentageError as _dualgrad_keras_losses_MeanAbsolutePercentageError
+from dualgrad.keras.losses import MeanSquaredError as _dualgrad_keras_losses_MeanSquaredError
+from dualgrad.keras.losses import MeanSquaredLogarithmicError as _dualgrad_keras_losses_MeanSquaredLogarithmicError
+from dualgrad.keras.losses import Poisson as _dualgrad_keras_losses_Poisson
+from dualgrad.keras.losses import Reduction as _dualgrad_keras_losses_Reduction
+from dualgrad.keras.losses import SparseCategoricalCrossentropy as _dualgrad_keras_losses_SparseCategoricalCrossentropy
+from dualgrad.keras.losses import SquaredHinge as _dualgrad_keras_losses_SquaredHinge
+from dualgrad.keras.metrics.decisions import AUC as _dualgrad_keras_metrics_decisions_AUC
+from dualgrad.keras.metrics.decisions import F1Score as _dualgrad_keras_metrics_decisions_F1Score
+from dualgrad.keras.metrics.decisions import FBetaScore as _dualgrad_keras_metrics_decisions_FBetaScore
+from dualgrad.keras.metrics.decisions import FalseNegatives as _dualgrad_keras_metrics_decisions_FalseNegatives
+from dualgrad.keras.metrics.decisions import FalsePositives as _dualgrad_keras_metrics_decisions_FalsePositives
+from dualgrad.keras.metrics.decisions import MeanIoU as _dualgrad_keras_metrics_decisions_MeanIoU
+from dualgrad.keras.metrics.decisions import Precision as _dualgrad_keras_metrics_decisions_Precision
+from dualgrad.keras.metrics.decisions import Recall as _dualgrad_keras_metrics_decisions_Recall
+from dualgrad.keras.metrics.decisions import TrueNegatives as _dualgrad_keras_metrics_decisions_TrueNegatives
+from dualgrad.keras.metrics.decisions import TruePositives as _dualgrad_keras_metrics_decisions_TruePositives
+from dualgrad.keras.metrics.means import Accuracy as _dualgrad_keras_metrics_means_Accuracy
+from dualgrad.keras.metrics.means import BinaryAccuracy as _dualgrad_keras_metrics_means_BinaryAccuracy
+from dualgrad.keras.metrics.means import BinaryCrossentropy as _dualgrad_keras_metrics_means_BinaryCrossentropy
+from dualgrad.keras.metrics.means import CategoricalAccuracy as _dualgrad_keras_metrics_means_CategoricalAccuracy
+from dualgrad.keras.metrics.means import CategoricalCrossentropy as _dualgrad_keras_metrics_means_CategoricalCrossentropy
+from dualgrad.keras.metrics.means import CosineSimilarity as _dualgrad_keras_metrics_means_CosineSimilarity
+from dualgrad.keras.metrics.means import LogCoshError as _dualgrad_keras_metrics_means_LogCoshError
+from dualgrad.keras.metrics.means import Mean as _dualgrad_keras_metrics_means_Mean
+from dualgrad.keras.metrics.means import MeanAbsoluteError as _dualgrad_keras_metrics_means_MeanAbsoluteError
+from dualgrad.keras.metrics.means import MeanMetricWrapper as _dualgrad_keras_metrics_means_MeanMetricWrapper
+from dualgrad.keras.metrics.means import MeanSquaredError as _dualgrad_keras_metrics_means_MeanSquaredError
+from dualgrad.keras.metrics.means import Metric as _dualgrad_keras_metrics_means_Metric
+from dualgrad.keras.metrics.means import RootMeanSquaredError as _dualgrad_keras_metrics_means_RootMeanSquaredError
+from dualgrad.keras.metrics.means import SparseCategoricalAccuracy as _dualgrad_keras_metrics_means_SparseCategoricalAccuracy
+from dualgrad.keras.metrics.means import SparseCategoricalCrossentropy as _dualgrad_keras_metrics_means_SparseCategoricalCrossentropy
+from dualgrad.keras.metrics.means import SparseTopKCategoricalAccuracy as _dualgrad_keras_metrics_means_SparseTopKCategoricalAccuracy
+from dualgrad.keras.metrics.means import Sum as _dualgrad_keras_metrics_means_Sum
+from dualgrad.keras.metrics.means import TopKCategoricalAccuracy as _dualgrad_keras_metrics_means_TopKCategoricalAccuracy
+from dualgrad.keras.models import Functional as _dualgrad_keras_models_Functional
+from dualgrad.keras.models import Model as _dualgrad_keras_models_Model
+from dualgrad.keras.models import Sequential as _dualgrad_keras_models_Sequential
+from dualgrad.keras.picture_files import array_to_img as _dualgrad_keras_picture_files_array_to_img
+from dualgrad.keras.picture_files import img_to_array as _dualgrad_keras_picture_files_img_to_array
+from dualgrad.keras.picture_files import load_img as _dualgrad_keras_picture_files_load_img
+from dualgrad.keras.picture_files import save_img as _dualgrad_keras_picture_files_save_img
+from dualgrad.keras.preprocessing.sequence import make_sampling_table as _dualgrad_keras_preprocessing_sequence_make_sampling_table
+from dualgrad.keras.preprocessing.sequence import pad_sequences as _dualgrad_keras_preprocessing_sequence_pad_sequences
+from dualgrad.keras.preprocessing.sequence import skipgrams as _dualgrad_keras_preprocessing_sequence_skipgrams
+from dualgrad.keras.progress import Progbar as _dualgrad_keras_progress_Progbar
+from dualgrad.keras.regularizers import L1 as _dualgrad_keras_regularizers_L1
+from dualgrad.keras.regularizers import L1L2 as _dualgrad_keras_regularizers_L1L2
+from dualgrad.keras.regularizers import L2 as _dualgrad_keras_regularizers_L2
+from dualgrad.keras.regularizers import Regularizer as _dualgrad_keras_regularizers_Regularizer
+from dualgrad.keras.settings import epsilon as _dualgrad_keras_settings_epsilon
+from dualgrad.keras.settings import floatx as _dualgrad_keras_settings_floatx
+from dualgrad.keras.settings import int_shape as _dualgrad_keras_settings_int_shape
+from dualgrad.keras.settings import set_epsilon as _dualgrad_keras_settings_set_epsilon
+from dualgrad.keras.settings import set_floatx as _dualgrad_keras_settings_set_floatx
+from dualgrad.keras.utils import custom_object_scope as _dualgrad_keras_utils_custom_object_scope
+from dualgrad.keras.utils import get_custom_objects as _dualgrad_keras_utils_get_custom_objects
+from dualgrad.keras.utils import register_keras_serializable as _dualgrad_keras_utils_register_keras_serializable
+from dualgrad.keras.utils import to_categorical as _dualgrad_keras_utils_to_categorical
 from dualgrad.platform import flags as _dualgrad_platform_flags
 from dualgrad.platform import logging as _dualgrad_platform_logging
 from dualgrad.platform.app import run as _dualgrad_platform_app_run
@@ -93,7 +282,10 @@ from dualgrad.platform.gfile import rename as _dualgrad_platform_gfile_rename
 from dualgrad.platform.gfile import rmtree as _dualgrad_platform_gfile_rmtree
 from dualgrad.platform.gfile import stat as _dualgrad_platform_gfile_stat
 from dualgrad.platform.gfile import walk as _dualgrad_platform_gfile_walk
+from dualgrad.sparse.functions import concat as _dualgrad_sparse_functions_concat
+from dualgrad.sparse.functions import expand_dims as _dualgrad_sparse_functions_expand_dims
 from dualgrad.sparse.functions import fill_empty_rows as _dualgrad_sparse_functions_fill_empty_rows
+from dualgrad.sparse.functions import map_values as _dualgrad_sparse_functions_map_values
 from dualgrad.sparse.functions import maximum as _dualgrad_sparse_functions_maximum
 from dualgrad.sparse.functions import minimum as _dualgrad_sparse_functions_minimum
 from dualgrad.sparse.functions import reorder as _dualgrad_sparse_functions_reorder
@@ -103,10 +295,12 @@ from dualgrad.sparse.functions import retain as _dualgrad_sparse_functions_retai
 from dualgrad.sparse.functions import slice as _dualgrad_sparse_functions_slice
 from dualgrad.sparse.functions import softmax as _dualgrad_sparse_functions_softmax
 from dualgrad.sparse.functions import sparse_dense_matmul as _dualgrad_sparse_functions_sparse_dense_matmul
+from dualgrad.sparse.functions import split as _dualgrad_sparse_functions_split
 from dualgrad.sparse.functions import to_dense as _dualgrad_sparse_functions_to_dense
 from dualgrad.sparse.functions import to_indicator as _dualgrad_sparse_functions_to_indicator
 from dualgrad.sparse.functions import transpose as _dualgrad_sparse_functions_transpose
 from dualgrad.sparse.sparse_tensor import SparseTensorValue as SparseTensorValue
+from engine import function_transforms as _engine_function_transforms
 from engine.aggregation import AggregationMethod as AggregationMethod
 from engine.core import nest as _engine_core_nest
 from engine.core.dtypes import DType as DType
@@ -131,8 +325,6 @@ from engine.ops.row_assignment import scatter_update as scatter_update
 from engine.primitive import primitive as primitive
 from engine.runtime import errors as _engine_runtime_errors
 from graph_api import data as _graph_api_data
-from graph_api import keras as _graph_api_keras
-from graph_api import sparse as _graph_api_sparse
 from graph_api.assertions import assert_integer as _graph_api_assertions_assert_integer
 from graph_api.assertions import assert_integer as assert_integer
 from graph_api.assertions import assert_near as _graph_api_assertions_assert_near
@@ -157,6 +349,7 @@ from graph_api.assertions import assert_type as _graph_api_assertions_assert_typ
 from graph_api.assertions import assert_type as assert_type
 from graph_api.assertions import is_numeric_tensor as _graph_api_assertions_is_numeric_tensor
 from graph_api.assertions import is_numeric_tensor as is_numeric_tensor
+from graph_api.assertions import is_tensor as _graph_api_assertions_is_tensor
 from graph_api.assertions import is_tensor as is_tensor
 from graph_api.control import case as case
 from graph_api.control import cond as cond
@@ -209,6 +402,7 @@ from graph_api.graph_files.saved_models import maybe_saved_model_directory as _g
 from graph_api.graph_files.saved_models import predict_signature_def as _graph_api_graph_files_saved_models_predict_signature_def
 from graph_api.graph_files.saved_models import simple_save as _graph_api_graph_files_saved_models_simple_save
 from graph_api.graph_keys import GraphKeys as GraphKeys
+from graph_api.graph_keys import GraphKeys as _graph_api_graph_keys_GraphKeys
 from graph_api.initial_values import constant_initializer as _graph_api_initial_values_constant_initializer
 from graph_api.initial_values import constant_initializer as constant_initializer
 from graph_api.initial_values import glorot_normal_initializer as _graph_api_initial_values_glorot_normal_initializer
@@ -240,13 +434,15 @@ from graph_api.jacobians import jacobian as jacobian
 from graph_api.jacobians import jacobian_plan as jacobian_plan
 from graph_api.jacobians import jvp as jvp
 from graph_api.jacobians import vjp as vjp
+from graph_api.keras import optimizers as _graph_api_keras_optimizers
+from graph_api.keras.backend import clear_session as _graph_api_keras_backend_clear_session
+from graph_api.keras.sessions import get_session as _graph_api_keras_sessions_get_session
+from graph_api.keras.sessions import set_session as _graph_api_keras_sessions_set_session
 from graph_api.legacy import contrib_metrics as _graph_api_legacy_contrib_metrics
 from graph_api.legacy import crf as _graph_api_legacy_crf
 from graph_api.legacy import distributions as _graph_api_legacy_distributions
-from graph_api.legacy import layers as _graph_api_legacy_layers
 from graph_api.legacy import metrics as _graph_api_legacy_metrics
 from graph_api.legacy import seq2seq as _graph_api_legacy_seq2seq
-from graph_api.legacy import slim as _graph_api_legacy_slim
 from graph_api.legacy.conversions import register_tensor_conversion_function as register_tensor_conversion_function
 from graph_api.legacy.coordination import Coordinator as _graph_api_legacy_coordination_Coordinator
 from graph_api.legacy.coordination import LooperThread as _graph_api_legacy_coordination_LooperThread
@@ -289,6 +485,24 @@ from graph_api.legacy.input_producers import range_input_producer as _graph_api_
 from graph_api.legacy.input_producers import shuffle_batch as _graph_api_legacy_input_producers_shuffle_batch
 from graph_api.legacy.input_producers import slice_input_producer as _graph_api_legacy_input_producers_slice_input_producer
 from graph_api.legacy.input_producers import string_input_producer as _graph_api_legacy_input_producers_string_input_producer
+from graph_api.legacy.layers import average_pooling1d as _graph_api_legacy_layers_average_pooling1d
+from graph_api.legacy.layers import average_pooling2d as _graph_api_legacy_layers_average_pooling2d
+from graph_api.legacy.layers import average_pooling3d as _graph_api_legacy_layers_average_pooling3d
+from graph_api.legacy.layers import batch_normalization as _graph_api_legacy_layers_batch_normalization
+from graph_api.legacy.layers import conv1d as _graph_api_legacy_layers_conv1d
+from graph_api.legacy.layers import conv2d as _graph_api_legacy_layers_conv2d
+from graph_api.legacy.layers import conv2d_transpose as _graph_api_legacy_layers_conv2d_transpose
+from graph_api.legacy.layers import conv3d as _graph_api_legacy_layers_conv3d
+from graph_api.legacy.layers import conv3d_transpose as _graph_api_legacy_layers_conv3d_transpose
+from graph_api.legacy.layers import dense as _graph_api_legacy_layers_dense
+from graph_api.legacy.layers import dropout as _graph_api_legacy_layers_dropout
+from graph_api.legacy.layers import flatten as _graph_api_legacy_layers_flatten
+from graph_api.legacy.layers import max_pooling1d as _graph_api_legacy_layers_max_pooling1d
+from graph_api.legacy.layers import max_pooling2d as _graph_api_legacy_layers_max_pooling2d
+from graph_api.legacy.layers import max_pooling3d as _graph_api_legacy_layers_max_pooling3d
+from graph_api.legacy.layers import separable_conv1d as _graph_api_legacy_layers_separable_conv1d
+from graph_api.legacy.layers import separable_conv2d as _graph_api_legacy_layers_separable_conv2d
+from graph_api.legacy.layers.base import Layer as _graph_api_legacy_layers_base_Layer
 from graph_api.legacy.monitored import ChiefSessionCreator as _graph_api_legacy_monitored_ChiefSessionCreator
 from graph_api.legacy.monitored import MonitoredSession as _graph_api_legacy_monitored_MonitoredSession
 from graph_api.legacy.monitored import MonitoredTrainingSession as _graph_api_legacy_monitored_MonitoredTrainingSession
@@ -302,6 +516,7 @@ from graph_api.legacy.queues import QueueBase as QueueBase
 from graph_api.legacy.queues import QueueBase as _graph_api_legacy_queues_QueueBase
 from graph_api.legacy.queues import RandomShuffleQueue as RandomShuffleQueue
 from graph_api.legacy.queues import RandomShuffleQueue as _graph_api_legacy_queues_RandomShuffleQueue
+from graph_api.legacy.recompute import recompute_grad as _graph_api_legacy_recompute_recompute_grad
 from graph_api.legacy.recompute import recompute_grad as recompute_grad
 from graph_api.legacy.rnn.cells import BasicLSTMCell as _graph_api_legacy_rnn_cells_BasicLSTMCell
 from graph_api.legacy.rnn.cells import BasicRNNCell as _graph_api_legacy_rnn_cells_BasicRNNCell
@@ -328,6 +543,56 @@ from graph_api.legacy.rnn.wrappers import OutputProjectionWrapper as _graph_api_
 from graph_api.legacy.rnn.wrappers import ResidualWrapper as _graph_api_legacy_rnn_wrappers_ResidualWrapper
 from graph_api.legacy.slim import framework as _graph_api_legacy_slim_framework
 from graph_api.legacy.slim import layers as _graph_api_legacy_slim_layers
+from graph_api.legacy.slim.arg_scope import add_arg_scope as _graph_api_legacy_slim_arg_scope_add_arg_scope
+from graph_api.legacy.slim.arg_scope import arg_scope as _graph_api_legacy_slim_arg_scope_arg_scope
+from graph_api.legacy.slim.arg_scope import arg_scoped_arguments as _graph_api_legacy_slim_arg_scope_arg_scoped_arguments
+from graph_api.legacy.slim.arg_scope import current_arg_scope as _graph_api_legacy_slim_arg_scope_current_arg_scope
+from graph_api.legacy.slim.arg_scope import has_arg_scope as _graph_api_legacy_slim_arg_scope_has_arg_scope
+from graph_api.legacy.slim.framework import assert_global_step as _graph_api_legacy_slim_framework_assert_global_step
+from graph_api.legacy.slim.framework import assign_from_values as _graph_api_legacy_slim_framework_assign_from_values
+from graph_api.legacy.slim.framework import assign_from_values_fn as _graph_api_legacy_slim_framework_assign_from_values_fn
+from graph_api.legacy.slim.framework import filter_variables as _graph_api_legacy_slim_framework_filter_variables
+from graph_api.legacy.slim.framework import get_local_variables as _graph_api_legacy_slim_framework_get_local_variables
+from graph_api.legacy.slim.framework import get_model_variables as _graph_api_legacy_slim_framework_get_model_variables
+from graph_api.legacy.slim.framework import get_name_scope as _graph_api_legacy_slim_framework_get_name_scope
+from graph_api.legacy.slim.framework import get_trainable_variables as _graph_api_legacy_slim_framework_get_trainable_variables
+from graph_api.legacy.slim.framework import get_unique_variable as _graph_api_legacy_slim_framework_get_unique_variable
+from graph_api.legacy.slim.framework import get_variables as _graph_api_legacy_slim_framework_get_variables
+from graph_api.legacy.slim.framework import get_variables_by_name as _graph_api_legacy_slim_framework_get_variables_by_name
+from graph_api.legacy.slim.framework import get_variables_by_suffix as _graph_api_legacy_slim_framework_get_variables_by_suffix
+from graph_api.legacy.slim.framework import get_variables_to_restore as _graph_api_legacy_slim_framework_get_variables_to_restore
+from graph_api.legacy.slim.framework import local_variable as _graph_api_legacy_slim_framework_local_variable
+from graph_api.legacy.slim.framework import model_variable as _graph_api_legacy_slim_framework_model_variable
+from graph_api.legacy.slim.framework import variable as _graph_api_legacy_slim_framework_variable
+from graph_api.legacy.slim.layers import bias_add as _graph_api_legacy_slim_layers_bias_add
+from graph_api.legacy.slim.layers import conv2d_transpose as _graph_api_legacy_slim_layers_conv2d_transpose
+from graph_api.legacy.slim.layers import convolution as _graph_api_legacy_slim_layers_convolution
+from graph_api.legacy.slim.layers import convolution1d as _graph_api_legacy_slim_layers_convolution1d
+from graph_api.legacy.slim.layers import convolution2d as _graph_api_legacy_slim_layers_convolution2d
+from graph_api.legacy.slim.layers import convolution3d as _graph_api_legacy_slim_layers_convolution3d
+from graph_api.legacy.slim.layers import dropout as _graph_api_legacy_slim_layers_dropout
+from graph_api.legacy.slim.layers import embed_sequence as _graph_api_legacy_slim_layers_embed_sequence
+from graph_api.legacy.slim.layers import flatten as _graph_api_legacy_slim_layers_flatten
+from graph_api.legacy.slim.layers import fully_connected as _graph_api_legacy_slim_layers_fully_connected
+from graph_api.legacy.slim.layers import one_hot_encoding as _graph_api_legacy_slim_layers_one_hot_encoding
+from graph_api.legacy.slim.layers import repeat as _graph_api_legacy_slim_layers_repeat
+from graph_api.legacy.slim.layers import separable_conv2d as _graph_api_legacy_slim_layers_separable_conv2d
+from graph_api.legacy.slim.layers import stack as _graph_api_legacy_slim_layers_stack
+from graph_api.legacy.slim.normalizers import batch_norm as _graph_api_legacy_slim_normalizers_batch_norm
+from graph_api.legacy.slim.normalizers import layer_norm as _graph_api_legacy_slim_normalizers_layer_norm
+from graph_api.legacy.slim.optimizers import optimize_loss as _graph_api_legacy_slim_optimizers_optimize_loss
+from graph_api.legacy.slim.summarize import summarize_activation as _graph_api_legacy_slim_summarize_summarize_activation
+from graph_api.legacy.slim.summarize import summarize_activations as _graph_api_legacy_slim_summarize_summarize_activations
+from graph_api.legacy.slim.summarize import summarize_collection as _graph_api_legacy_slim_summarize_summarize_collection
+from graph_api.legacy.slim.summarize import summarize_tensor as _graph_api_legacy_slim_summarize_summarize_tensor
+from graph_api.legacy.slim.summarize import summarize_tensors as _graph_api_legacy_slim_summarize_summarize_tensors
+from graph_api.legacy.slim.weights import apply_regularization as _graph_api_legacy_slim_weights_apply_regularization
+from graph_api.legacy.slim.weights import l1_l2_regularizer as _graph_api_legacy_slim_weights_l1_l2_regularizer
+from graph_api.legacy.slim.weights import l1_regularizer as _graph_api_legacy_slim_weights_l1_regularizer
+from graph_api.legacy.slim.weights import l2_regularizer as _graph_api_legacy_slim_weights_l2_regularizer
+from graph_api.legacy.slim.weights import sum_regularizer as _graph_api_legacy_slim_weights_sum_regularizer
+from graph_api.legacy.slim.weights import variance_scaling_initializer as _graph_api_legacy_slim_weights_variance_scaling_initializer
+from graph_api.legacy.slim.weights import xavier_initializer as _graph_api_legacy_slim_weights_xavier_initializer
 from graph_api.legacy.string_parts import split as _graph_api_legacy_string_parts_split
 from graph_api.legacy.string_parts import string_split as string_split
 from graph_api.legacy.supervisor import Supervisor as _graph_api_legacy_supervisor_Supervisor
@@ -377,6 +642,7 @@ from graph_api.scopes import variable_scope as variable_scope
 from graph_api.session import InteractiveSession as InteractiveSession
 from graph_api.session import Session as Session
 from graph_api.sparse import SparseTensor as SparseTensor
+from graph_api.sparse import SparseTensor as _graph_api_sparse_SparseTensor
 from graph_api.sparse import add as _graph_api_sparse_add
 from graph_api.sparse import convert_to_tensor_or_sparse_tensor as convert_to_tensor_or_sparse_tensor
 from graph_api.sparse import embedding_lookup_sparse as _graph_api_sparse_embedding_lookup_sparse
@@ -445,7 +711,6 @@ from optim.optimizer import Optimizer as _optim_optimizer_Optimizer
 from optim.proximal import ProximalAdagradOptimizer as _optim_proximal_ProximalAdagradOptimizer
 from optim.proximal import ProximalGradientDescentOptimizer as _optim_proximal_ProximalGradientDescentOptimizer
 from optim.rmsprop import RMSPropOptimizer as _optim_rmsprop_RMSPropOptimizer
-from unittest.main import TestProgram as _unittest_main_TestProgram
 
 TensorLike = _Value | IndexedSlices | np.ndarray | np.generic | builtins.complex | str | Sequence[Any] | None
 
@@ -474,9 +739,9 @@ class _UniqueWithCounts(NamedTuple):
     idx: Tensor
     count: Any
 
-AUTO_REUSE: str
-Dimension = _graph_api_tensor_GraphDimension
-TensorShape = _graph_api_tensor_GraphShape
+AUTO_REUSE: builtins.str
+Dimension: TypeAlias = _graph_api_tensor_GraphDimension
+TensorShape: TypeAlias = _graph_api_tensor_GraphShape
 def abs(x: TensorLike, name: str | None = ...) -> Tensor: ...
 def accumulate_n(inputs: TensorLike, name: str | None = ..., *, shape: Any = ..., tensor_dtype: Any = ...) -> Tensor: ...
 def acos(x: TensorLike, name: str | None = ...) -> Tensor: ...
@@ -538,11 +803,11 @@ complex64: _DType
 def complex_abs(x: TensorLike, name: str | None = ...) -> Tensor: ...
 def concat(values: TensorLike, axis: Any = ..., name: str | None = ..., *, concat_dim: Any = ...) -> Tensor: ...
 class config:
-    LogicalDevice = _dualgrad_platform_config_LogicalDevice
-    LogicalDeviceConfiguration = _dualgrad_platform_config_LogicalDeviceConfiguration
-    PhysicalDevice = _dualgrad_platform_config_PhysicalDevice
+    LogicalDevice: TypeAlias = _dualgrad_platform_config_LogicalDevice
+    LogicalDeviceConfiguration: TypeAlias = _dualgrad_platform_config_LogicalDeviceConfiguration
+    PhysicalDevice: TypeAlias = _dualgrad_platform_config_PhysicalDevice
     class experimental:
-        VirtualDeviceConfiguration = _dualgrad_platform_config_LogicalDeviceConfiguration
+        VirtualDeviceConfiguration: TypeAlias = _dualgrad_platform_config_LogicalDeviceConfiguration
         enable_op_determinism = staticmethod(_dualgrad_platform_config_enable_op_determinism)
         enable_tensor_float_32_execution = staticmethod(_dualgrad_platform_config_enable_tensor_float_32_execution)
         get_memory_growth = staticmethod(_dualgrad_platform_config_get_memory_growth)
@@ -590,24 +855,109 @@ class contrib:
     metrics = _graph_api_legacy_contrib_metrics
     opt = _optim_contrib
     class rnn:
-        BasicLSTMCell = _graph_api_legacy_rnn_cells_BasicLSTMCell
-        BasicRNNCell = _graph_api_legacy_rnn_cells_BasicRNNCell
-        DeviceWrapper = _graph_api_legacy_rnn_wrappers_DeviceWrapper
-        DropoutWrapper = _graph_api_legacy_rnn_wrappers_DropoutWrapper
-        EmbeddingWrapper = _graph_api_legacy_rnn_wrappers_EmbeddingWrapper
-        GRUCell = _graph_api_legacy_rnn_cells_GRUCell
-        InputProjectionWrapper = _graph_api_legacy_rnn_wrappers_InputProjectionWrapper
-        LSTMCell = _graph_api_legacy_rnn_cells_LSTMCell
-        LSTMStateTuple = _graph_api_legacy_rnn_cells_LSTMStateTuple
-        LayerNormBasicLSTMCell = _graph_api_legacy_rnn_cells_LayerNormBasicLSTMCell
-        MultiRNNCell = _graph_api_legacy_rnn_wrappers_MultiRNNCell
-        OutputProjectionWrapper = _graph_api_legacy_rnn_wrappers_OutputProjectionWrapper
-        RNNCell = _graph_api_legacy_rnn_cells_RNNCell
-        ResidualWrapper = _graph_api_legacy_rnn_wrappers_ResidualWrapper
+        BasicLSTMCell: TypeAlias = _graph_api_legacy_rnn_cells_BasicLSTMCell
+        BasicRNNCell: TypeAlias = _graph_api_legacy_rnn_cells_BasicRNNCell
+        DeviceWrapper: TypeAlias = _graph_api_legacy_rnn_wrappers_DeviceWrapper
+        DropoutWrapper: TypeAlias = _graph_api_legacy_rnn_wrappers_DropoutWrapper
+        EmbeddingWrapper: TypeAlias = _graph_api_legacy_rnn_wrappers_EmbeddingWrapper
+        GRUCell: TypeAlias = _graph_api_legacy_rnn_cells_GRUCell
+        InputProjectionWrapper: TypeAlias = _graph_api_legacy_rnn_wrappers_InputProjectionWrapper
+        LSTMCell: TypeAlias = _graph_api_legacy_rnn_cells_LSTMCell
+        LSTMStateTuple: TypeAlias = _graph_api_legacy_rnn_cells_LSTMStateTuple
+        LayerNormBasicLSTMCell: TypeAlias = _graph_api_legacy_rnn_cells_LayerNormBasicLSTMCell
+        MultiRNNCell: TypeAlias = _graph_api_legacy_rnn_wrappers_MultiRNNCell
+        OutputProjectionWrapper: TypeAlias = _graph_api_legacy_rnn_wrappers_OutputProjectionWrapper
+        RNNCell: TypeAlias = _graph_api_legacy_rnn_cells_RNNCell
+        ResidualWrapper: TypeAlias = _graph_api_legacy_rnn_wrappers_ResidualWrapper
         static_bidirectional_rnn = staticmethod(_graph_api_legacy_rnn_loops_static_bidirectional_rnn)
         static_rnn = staticmethod(_graph_api_legacy_rnn_loops_static_rnn)
     seq2seq = _graph_api_legacy_seq2seq
-    slim = _graph_api_legacy_slim
+    class _slim:
+        GraphKeys: TypeAlias = _graph_api_graph_keys_GraphKeys
+        add_arg_scope = staticmethod(_graph_api_legacy_slim_arg_scope_add_arg_scope)
+        apply_regularization = staticmethod(_graph_api_legacy_slim_weights_apply_regularization)
+        arg_scope = staticmethod(_graph_api_legacy_slim_arg_scope_arg_scope)
+        arg_scoped_arguments = staticmethod(_graph_api_legacy_slim_arg_scope_arg_scoped_arguments)
+        assert_global_step = staticmethod(_graph_api_legacy_slim_framework_assert_global_step)
+        assign_from_values = staticmethod(_graph_api_legacy_slim_framework_assign_from_values)
+        assign_from_values_fn = staticmethod(_graph_api_legacy_slim_framework_assign_from_values_fn)
+        @staticmethod
+        def avg_pool2d(*args: Any, **kwargs: Any) -> Any: ...
+        batch_norm = staticmethod(_graph_api_legacy_slim_normalizers_batch_norm)
+        bias_add = staticmethod(_graph_api_legacy_slim_layers_bias_add)
+        conv1d = staticmethod(_graph_api_legacy_slim_layers_convolution1d)
+        conv2d = staticmethod(_graph_api_legacy_slim_layers_convolution2d)
+        conv2d_transpose = staticmethod(_graph_api_legacy_slim_layers_conv2d_transpose)
+        conv3d = staticmethod(_graph_api_legacy_slim_layers_convolution3d)
+        convolution = staticmethod(_graph_api_legacy_slim_layers_convolution)
+        convolution1d = staticmethod(_graph_api_legacy_slim_layers_convolution1d)
+        convolution2d = staticmethod(_graph_api_legacy_slim_layers_convolution2d)
+        convolution3d = staticmethod(_graph_api_legacy_slim_layers_convolution3d)
+        create_global_step = staticmethod(_graph_api_training_create_global_step)
+        current_arg_scope = staticmethod(_graph_api_legacy_slim_arg_scope_current_arg_scope)
+        dropout = staticmethod(_graph_api_legacy_slim_layers_dropout)
+        embed_sequence = staticmethod(_graph_api_legacy_slim_layers_embed_sequence)
+        filter_variables = staticmethod(_graph_api_legacy_slim_framework_filter_variables)
+        flatten = staticmethod(_graph_api_legacy_slim_layers_flatten)
+        framework = _graph_api_legacy_slim_framework
+        fully_connected = staticmethod(_graph_api_legacy_slim_layers_fully_connected)
+        get_global_step = staticmethod(_graph_api_training_get_global_step)
+        get_local_variables = staticmethod(_graph_api_legacy_slim_framework_get_local_variables)
+        get_model_variables = staticmethod(_graph_api_legacy_slim_framework_get_model_variables)
+        get_name_scope = staticmethod(_graph_api_legacy_slim_framework_get_name_scope)
+        get_or_create_global_step = staticmethod(_graph_api_training_get_or_create_global_step)
+        get_trainable_variables = staticmethod(_graph_api_legacy_slim_framework_get_trainable_variables)
+        get_unique_variable = staticmethod(_graph_api_legacy_slim_framework_get_unique_variable)
+        get_variables = staticmethod(_graph_api_legacy_slim_framework_get_variables)
+        get_variables_by_name = staticmethod(_graph_api_legacy_slim_framework_get_variables_by_name)
+        get_variables_by_suffix = staticmethod(_graph_api_legacy_slim_framework_get_variables_by_suffix)
+        get_variables_to_restore = staticmethod(_graph_api_legacy_slim_framework_get_variables_to_restore)
+        has_arg_scope = staticmethod(_graph_api_legacy_slim_arg_scope_has_arg_scope)
+        is_tensor = staticmethod(_graph_api_assertions_is_tensor)
+        l1_l2_regularizer = staticmethod(_graph_api_legacy_slim_weights_l1_l2_regularizer)
+        l1_regularizer = staticmethod(_graph_api_legacy_slim_weights_l1_regularizer)
+        l2_regularizer = staticmethod(_graph_api_legacy_slim_weights_l2_regularizer)
+        layer_norm = staticmethod(_graph_api_legacy_slim_normalizers_layer_norm)
+        layers = _graph_api_legacy_slim_layers
+        local_variable = staticmethod(_graph_api_legacy_slim_framework_local_variable)
+        class losses:
+            @staticmethod
+            def absolute_difference(*args: Any, **kwargs: Any) -> Any: ...
+            add_loss = staticmethod(_graph_api_loss_functions_add_loss)
+            get_losses = staticmethod(_graph_api_loss_functions_get_losses)
+            get_regularization_losses = staticmethod(_graph_api_loss_functions_get_regularization_losses)
+            get_total_loss = staticmethod(_graph_api_loss_functions_get_total_loss)
+            @staticmethod
+            def log_loss(*args: Any, **kwargs: Any) -> Any: ...
+            @staticmethod
+            def mean_squared_error(*args: Any, **kwargs: Any) -> Any: ...
+            @staticmethod
+            def sigmoid_cross_entropy(*args: Any, **kwargs: Any) -> Any: ...
+            @staticmethod
+            def softmax_cross_entropy(*args: Any, **kwargs: Any) -> Any: ...
+            @staticmethod
+            def sparse_softmax_cross_entropy(*args: Any, **kwargs: Any) -> Any: ...
+        @staticmethod
+        def max_pool2d(*args: Any, **kwargs: Any) -> Any: ...
+        model_variable = staticmethod(_graph_api_legacy_slim_framework_model_variable)
+        nest = _engine_core_nest
+        one_hot_encoding = staticmethod(_graph_api_legacy_slim_layers_one_hot_encoding)
+        optimize_loss = staticmethod(_graph_api_legacy_slim_optimizers_optimize_loss)
+        recompute_grad = staticmethod(_graph_api_legacy_recompute_recompute_grad)
+        repeat = staticmethod(_graph_api_legacy_slim_layers_repeat)
+        separable_conv2d = staticmethod(_graph_api_legacy_slim_layers_separable_conv2d)
+        stack = staticmethod(_graph_api_legacy_slim_layers_stack)
+        sum_regularizer = staticmethod(_graph_api_legacy_slim_weights_sum_regularizer)
+        summarize_activation = staticmethod(_graph_api_legacy_slim_summarize_summarize_activation)
+        summarize_activations = staticmethod(_graph_api_legacy_slim_summarize_summarize_activations)
+        summarize_collection = staticmethod(_graph_api_legacy_slim_summarize_summarize_collection)
+        summarize_tensor = staticmethod(_graph_api_legacy_slim_summarize_summarize_tensor)
+        summarize_tensors = staticmethod(_graph_api_legacy_slim_summarize_summarize_tensors)
+        variable = staticmethod(_graph_api_legacy_slim_framework_variable)
+        variance_scaling_initializer = staticmethod(_graph_api_legacy_slim_weights_variance_scaling_initializer)
+        xavier_initializer = staticmethod(_graph_api_legacy_slim_weights_xavier_initializer)
+        xavier_initializer_conv2d = staticmethod(_graph_api_legacy_slim_weights_xavier_initializer)
+    slim: TypeAlias = _slim
 def cos(x: TensorLike, name: str | None = ...) -> Tensor: ...
 def cosh(x: TensorLike, name: str | None = ...) -> Tensor: ...
 def count_nonzero(input: TensorLike = ..., axis: Any = ..., keepdims: Any = ..., dtype: Any = ..., name: str | None = ..., reduction_indices: Any = ..., keep_dims: Any = ..., *, input_tensor: TensorLike = ...) -> Tensor: ...
@@ -667,6 +1017,8 @@ class examples:
             input_data = _dualgrad_extras_mnist
 def exp(x: TensorLike, name: str | None = ...) -> Tensor: ...
 def expand_dims(input: TensorLike, axis: Any = ..., name: str | None = ..., dim: Any = ...) -> Tensor: ...
+class experimental:
+    numpy = _dualgrad_extras_numpy_names
 def expm1(x: TensorLike, name: str | None = ...) -> Tensor: ...
 def extract_image_patches(images: TensorLike, ksizes: Any = ..., strides: Any = ..., rates: Any = ..., padding: Any = ..., name: str | None = ..., sizes: Any = ...) -> Tensor: ...
 def eye(num_rows: Any, num_columns: Any = ..., batch_shape: Any = ..., dtype: Any = ..., name: str | None = ...) -> Tensor: ...
@@ -687,14 +1039,14 @@ class gfile:
     Copy = staticmethod(_dualgrad_platform_gfile_copy)
     DeleteRecursively = staticmethod(_dualgrad_platform_gfile_rmtree)
     Exists = staticmethod(_dualgrad_platform_gfile_exists)
-    FastGFile = _dualgrad_platform_gfile_GFile
-    GFile = _dualgrad_platform_gfile_GFile
+    FastGFile: TypeAlias = _dualgrad_platform_gfile_GFile
+    GFile: TypeAlias = _dualgrad_platform_gfile_GFile
     Glob = staticmethod(_dualgrad_platform_gfile_glob)
     IsDirectory = staticmethod(_dualgrad_platform_gfile_isdir)
     ListDirectory = staticmethod(_dualgrad_platform_gfile_listdir)
     MakeDirs = staticmethod(_dualgrad_platform_gfile_makedirs)
     MkDir = staticmethod(_dualgrad_platform_gfile_mkdir)
-    Open = _dualgrad_platform_gfile_GFile
+    Open: TypeAlias = _dualgrad_platform_gfile_GFile
     Remove = staticmethod(_dualgrad_platform_gfile_remove)
     Rename = staticmethod(_dualgrad_platform_gfile_rename)
     Stat = staticmethod(_dualgrad_platform_gfile_stat)
@@ -715,7 +1067,7 @@ def igamma(a: TensorLike, x: TensorLike, name: str | None = ...) -> Tensor: ...
 def igammac(a: TensorLike, x: TensorLike, name: str | None = ...) -> Tensor: ...
 def imag(input: TensorLike, name: str | None = ...) -> Tensor: ...
 class image:
-    ResizeMethod = _dualgrad_frontend_methods_ResizeMethodVersion1
+    ResizeMethod: TypeAlias = _dualgrad_frontend_methods_ResizeMethodVersion1
     @staticmethod
     def adjust_brightness(*args: Any, **kwargs: Any) -> Any: ...
     @staticmethod
@@ -821,31 +1173,31 @@ class image:
 initialize_all_variables = _graph_api_variable_global_variables_initializer
 initialize_variables = _graph_api_variable_variables_initializer
 class initializers:
-    Initializer = _dualgrad_frontend_initializers_Initializer
-    constant = _graph_api_initial_values_constant_initializer
+    Initializer: TypeAlias = _dualgrad_frontend_initializers_Initializer
+    constant: TypeAlias = _graph_api_initial_values_constant_initializer
     global_variables = staticmethod(_graph_api_variable_global_variables_initializer)
-    glorot_normal = _graph_api_initial_values_glorot_normal_initializer
-    glorot_uniform = _graph_api_initial_values_glorot_uniform_initializer
-    he_normal = _graph_api_initial_values_he_normal_initializer
-    he_uniform = _graph_api_initial_values_he_uniform_initializer
-    identity = _graph_api_initial_values_identity_initializer
-    ones = _graph_api_initial_values_ones_initializer
-    random_normal = _graph_api_initial_values_random_normal_initializer
-    random_uniform = _graph_api_initial_values_random_uniform_initializer
-    truncated_normal = _graph_api_initial_values_truncated_normal_initializer
+    glorot_normal: TypeAlias = _graph_api_initial_values_glorot_normal_initializer
+    glorot_uniform: TypeAlias = _graph_api_initial_values_glorot_uniform_initializer
+    he_normal: TypeAlias = _graph_api_initial_values_he_normal_initializer
+    he_uniform: TypeAlias = _graph_api_initial_values_he_uniform_initializer
+    identity: TypeAlias = _graph_api_initial_values_identity_initializer
+    ones: TypeAlias = _graph_api_initial_values_ones_initializer
+    random_normal: TypeAlias = _graph_api_initial_values_random_normal_initializer
+    random_uniform: TypeAlias = _graph_api_initial_values_random_uniform_initializer
+    truncated_normal: TypeAlias = _graph_api_initial_values_truncated_normal_initializer
     variables = staticmethod(_graph_api_variable_variables_initializer)
-    variance_scaling = _graph_api_initial_values_variance_scaling_initializer
-    zeros = _graph_api_initial_values_zeros_initializer
+    variance_scaling: TypeAlias = _graph_api_initial_values_variance_scaling_initializer
+    zeros: TypeAlias = _graph_api_initial_values_zeros_initializer
 int16: _DType
 int32: _DType
 int64: _DType
 int8: _DType
 def invert_permutation(x: TensorLike, name: str | None = ...) -> Tensor: ...
 class io:
-    FixedLenFeature = _dualgrad_data_parsing_FixedLenFeature
-    FixedLenSequenceFeature = _dualgrad_data_parsing_FixedLenSequenceFeature
-    TFRecordWriter = _dualgrad_files_records_RecordWriter
-    VarLenFeature = _dualgrad_data_parsing_VarLenFeature
+    FixedLenFeature: TypeAlias = _dualgrad_data_parsing_FixedLenFeature
+    FixedLenSequenceFeature: TypeAlias = _dualgrad_data_parsing_FixedLenSequenceFeature
+    TFRecordWriter: TypeAlias = _dualgrad_files_records_RecordWriter
+    VarLenFeature: TypeAlias = _dualgrad_data_parsing_VarLenFeature
     @staticmethod
     def decode_csv(records: Any, record_defaults: Any, field_delim: Any = ..., use_quote_delim: Any = ..., name: str | None = ..., na_value: Any = ..., select_cols: Any = ...) -> builtins.list[Tensor]: ...
     @staticmethod
@@ -859,7 +1211,7 @@ class io:
     @staticmethod
     def encode_png(*args: Any, **kwargs: Any) -> Any: ...
     class gfile:
-        GFile = _dualgrad_platform_gfile_GFile
+        GFile: TypeAlias = _dualgrad_platform_gfile_GFile
         copy = staticmethod(_dualgrad_platform_gfile_copy)
         exists = staticmethod(_dualgrad_platform_gfile_exists)
         glob = staticmethod(_dualgrad_platform_gfile_glob)
@@ -884,8 +1236,530 @@ class io:
 def is_finite(x: TensorLike, name: str | None = ...) -> Tensor: ...
 def is_inf(x: TensorLike, name: str | None = ...) -> Tensor: ...
 def is_nan(x: TensorLike, name: str | None = ...) -> Tensor: ...
-keras = _graph_api_keras
-layers = _graph_api_legacy_layers
+class _keras:
+    Input: TypeAlias = _dualgrad_keras_layers_core_Input
+    Model: TypeAlias = _dualgrad_keras_models_Model
+    Sequential: TypeAlias = _dualgrad_keras_models_Sequential
+    class _activations:
+        KNOWN: dict[Any, Any]
+        @staticmethod
+        def elu(*args: Any, **kwargs: Any) -> Any: ...
+        @staticmethod
+        def exponential(*args: Any, **kwargs: Any) -> Any: ...
+        @staticmethod
+        def gelu(*args: Any, **kwargs: Any) -> Any: ...
+        @staticmethod
+        def get(*args: Any, **kwargs: Any) -> Any: ...
+        @staticmethod
+        def hard_sigmoid(*args: Any, **kwargs: Any) -> Any: ...
+        @staticmethod
+        def hard_silu(*args: Any, **kwargs: Any) -> Any: ...
+        @staticmethod
+        def leaky_relu(*args: Any, **kwargs: Any) -> Any: ...
+        linear = staticmethod(_dualgrad_keras_activations_linear)
+        @staticmethod
+        def log_softmax(*args: Any, **kwargs: Any) -> Any: ...
+        logits_of = staticmethod(_dualgrad_keras_activations_logits_of)
+        @staticmethod
+        def mish(*args: Any, **kwargs: Any) -> Any: ...
+        @staticmethod
+        def relu(*args: Any, **kwargs: Any) -> Any: ...
+        @staticmethod
+        def relu6(*args: Any, **kwargs: Any) -> Any: ...
+        @staticmethod
+        def selu(*args: Any, **kwargs: Any) -> Any: ...
+        @staticmethod
+        def sigmoid(*args: Any, **kwargs: Any) -> Any: ...
+        @staticmethod
+        def silu(*args: Any, **kwargs: Any) -> Any: ...
+        @staticmethod
+        def softmax(*args: Any, **kwargs: Any) -> Any: ...
+        @staticmethod
+        def softplus(*args: Any, **kwargs: Any) -> Any: ...
+        @staticmethod
+        def softsign(*args: Any, **kwargs: Any) -> Any: ...
+        @staticmethod
+        def swish(*args: Any, **kwargs: Any) -> Any: ...
+        @staticmethod
+        def tanh(*args: Any, **kwargs: Any) -> Any: ...
+        with_logits = staticmethod(_dualgrad_keras_activations_with_logits)
+    activations: TypeAlias = _activations
+    class _backend:
+        @staticmethod
+        def abs(*args: Any, **kwargs: Any) -> Any: ...
+        @staticmethod
+        def argmax(*args: Any, **kwargs: Any) -> Any: ...
+        @staticmethod
+        def batch_flatten(*args: Any, **kwargs: Any) -> Any: ...
+        @staticmethod
+        def cast(*args: Any, **kwargs: Any) -> Any: ...
+        clear_session = staticmethod(_graph_api_keras_backend_clear_session)
+        @staticmethod
+        def clip(*args: Any, **kwargs: Any) -> Any: ...
+        @staticmethod
+        def cos(*args: Any, **kwargs: Any) -> Any: ...
+        @staticmethod
+        def ctc_batch_cost(*args: Any, **kwargs: Any) -> Any: ...
+        @staticmethod
+        def dot(*args: Any, **kwargs: Any) -> Any: ...
+        epsilon = staticmethod(_dualgrad_keras_settings_epsilon)
+        @staticmethod
+        def equal(*args: Any, **kwargs: Any) -> Any: ...
+        @staticmethod
+        def exp(*args: Any, **kwargs: Any) -> Any: ...
+        @staticmethod
+        def expand_dims(*args: Any, **kwargs: Any) -> Any: ...
+        floatx = staticmethod(_dualgrad_keras_settings_floatx)
+        get_session = staticmethod(_graph_api_keras_sessions_get_session)
+        @staticmethod
+        def get_value(*args: Any, **kwargs: Any) -> Any: ...
+        @staticmethod
+        def greater(*args: Any, **kwargs: Any) -> Any: ...
+        int_shape = staticmethod(_dualgrad_keras_settings_int_shape)
+        @staticmethod
+        def less(*args: Any, **kwargs: Any) -> Any: ...
+        @staticmethod
+        def log(*args: Any, **kwargs: Any) -> Any: ...
+        @staticmethod
+        def max(*args: Any, **kwargs: Any) -> Any: ...
+        @staticmethod
+        def maximum(*args: Any, **kwargs: Any) -> Any: ...
+        @staticmethod
+        def mean(*args: Any, **kwargs: Any) -> Any: ...
+        @staticmethod
+        def min(*args: Any, **kwargs: Any) -> Any: ...
+        @staticmethod
+        def minimum(*args: Any, **kwargs: Any) -> Any: ...
+        @staticmethod
+        def not_equal(*args: Any, **kwargs: Any) -> Any: ...
+        @staticmethod
+        def ones_like(*args: Any, **kwargs: Any) -> Any: ...
+        @staticmethod
+        def pow(*args: Any, **kwargs: Any) -> Any: ...
+        @staticmethod
+        def reshape(*args: Any, **kwargs: Any) -> Any: ...
+        @staticmethod
+        def round(*args: Any, **kwargs: Any) -> Any: ...
+        set_epsilon = staticmethod(_dualgrad_keras_settings_set_epsilon)
+        set_floatx = staticmethod(_dualgrad_keras_settings_set_floatx)
+        set_session = staticmethod(_graph_api_keras_sessions_set_session)
+        @staticmethod
+        def set_value(*args: Any, **kwargs: Any) -> Any: ...
+        @staticmethod
+        def shape(*args: Any, **kwargs: Any) -> Any: ...
+        @staticmethod
+        def sigmoid(*args: Any, **kwargs: Any) -> Any: ...
+        @staticmethod
+        def sign(*args: Any, **kwargs: Any) -> Any: ...
+        @staticmethod
+        def sin(*args: Any, **kwargs: Any) -> Any: ...
+        @staticmethod
+        def softmax(*args: Any, **kwargs: Any) -> Any: ...
+        @staticmethod
+        def sqrt(*args: Any, **kwargs: Any) -> Any: ...
+        @staticmethod
+        def square(*args: Any, **kwargs: Any) -> Any: ...
+        @staticmethod
+        def stop_gradient(*args: Any, **kwargs: Any) -> Any: ...
+        @staticmethod
+        def sum(*args: Any, **kwargs: Any) -> Any: ...
+        @staticmethod
+        def tanh(*args: Any, **kwargs: Any) -> Any: ...
+        @staticmethod
+        def transpose(*args: Any, **kwargs: Any) -> Any: ...
+        @staticmethod
+        def var(*args: Any, **kwargs: Any) -> Any: ...
+        @staticmethod
+        def zeros_like(*args: Any, **kwargs: Any) -> Any: ...
+    backend: TypeAlias = _backend
+    class _callbacks:
+        CSVLogger: TypeAlias = _dualgrad_keras_callbacks_CSVLogger
+        Callback: TypeAlias = _dualgrad_keras_callbacks_Callback
+        EarlyStopping: TypeAlias = _dualgrad_keras_callbacks_EarlyStopping
+        History: TypeAlias = _dualgrad_keras_callbacks_History
+        LambdaCallback: TypeAlias = _dualgrad_keras_callbacks_LambdaCallback
+        LearningRateScheduler: TypeAlias = _dualgrad_keras_callbacks_LearningRateScheduler
+        ModelCheckpoint: TypeAlias = _dualgrad_keras_callbacks_ModelCheckpoint
+        ReduceLROnPlateau: TypeAlias = _dualgrad_keras_callbacks_ReduceLROnPlateau
+        TerminateOnNaN: TypeAlias = _dualgrad_keras_callbacks_TerminateOnNaN
+    callbacks: TypeAlias = _callbacks
+    class _constraints:
+        Constraint: TypeAlias = _dualgrad_keras_constraints_Constraint
+        KNOWN: dict[Any, Any]
+        MaxNorm: TypeAlias = _dualgrad_keras_constraints_MaxNorm
+        MinMaxNorm: TypeAlias = _dualgrad_keras_constraints_MinMaxNorm
+        NonNeg: TypeAlias = _dualgrad_keras_constraints_NonNeg
+        UnitNorm: TypeAlias = _dualgrad_keras_constraints_UnitNorm
+        @staticmethod
+        def get(*args: Any, **kwargs: Any) -> Any: ...
+        max_norm: TypeAlias = _dualgrad_keras_constraints_MaxNorm
+        min_max_norm: TypeAlias = _dualgrad_keras_constraints_MinMaxNorm
+        non_neg: TypeAlias = _dualgrad_keras_constraints_NonNeg
+        unit_norm: TypeAlias = _dualgrad_keras_constraints_UnitNorm
+    constraints: TypeAlias = _constraints
+    datasets = _dualgrad_keras_datasets
+    class _initializers:
+        Constant: TypeAlias = _dualgrad_keras_initializers_Constant
+        GlorotNormal: TypeAlias = _dualgrad_keras_initializers_GlorotNormal
+        GlorotUniform: TypeAlias = _dualgrad_keras_initializers_GlorotUniform
+        HeNormal: TypeAlias = _dualgrad_keras_initializers_HeNormal
+        HeUniform: TypeAlias = _dualgrad_keras_initializers_HeUniform
+        Identity: TypeAlias = _dualgrad_keras_initializers_Identity
+        Initializer: TypeAlias = _dualgrad_keras_initializers_Initializer
+        KNOWN: dict[Any, Any]
+        LecunNormal: TypeAlias = _dualgrad_keras_initializers_LecunNormal
+        LecunUniform: TypeAlias = _dualgrad_keras_initializers_LecunUniform
+        Ones: TypeAlias = _dualgrad_keras_initializers_Ones
+        Orthogonal: TypeAlias = _dualgrad_keras_initializers_Orthogonal
+        RandomNormal: TypeAlias = _dualgrad_keras_initializers_RandomNormal
+        RandomUniform: TypeAlias = _dualgrad_keras_initializers_RandomUniform
+        TruncatedNormal: TypeAlias = _dualgrad_keras_initializers_TruncatedNormal
+        VarianceScaling: TypeAlias = _dualgrad_keras_initializers_VarianceScaling
+        Zeros: TypeAlias = _dualgrad_keras_initializers_Zeros
+        constant: TypeAlias = _dualgrad_keras_initializers_Constant
+        @staticmethod
+        def get(*args: Any, **kwargs: Any) -> Any: ...
+        glorot_normal: TypeAlias = _dualgrad_keras_initializers_GlorotNormal
+        glorot_uniform: TypeAlias = _dualgrad_keras_initializers_GlorotUniform
+        he_normal: TypeAlias = _dualgrad_keras_initializers_HeNormal
+        he_uniform: TypeAlias = _dualgrad_keras_initializers_HeUniform
+        identity: TypeAlias = _dualgrad_keras_initializers_Identity
+        lecun_normal: TypeAlias = _dualgrad_keras_initializers_LecunNormal
+        lecun_uniform: TypeAlias = _dualgrad_keras_initializers_LecunUniform
+        ones: TypeAlias = _dualgrad_keras_initializers_Ones
+        orthogonal: TypeAlias = _dualgrad_keras_initializers_Orthogonal
+        random_normal: TypeAlias = _dualgrad_keras_initializers_RandomNormal
+        random_uniform: TypeAlias = _dualgrad_keras_initializers_RandomUniform
+        truncated_normal: TypeAlias = _dualgrad_keras_initializers_TruncatedNormal
+        variance_scaling: TypeAlias = _dualgrad_keras_initializers_VarianceScaling
+        zeros: TypeAlias = _dualgrad_keras_initializers_Zeros
+    initializers: TypeAlias = _initializers
+    class _layers:
+        Activation: TypeAlias = _dualgrad_keras_layers_core_Activation
+        ActivityRegularization: TypeAlias = _dualgrad_keras_layers_shaping_ActivityRegularization
+        Add: TypeAlias = _dualgrad_keras_layers_merging_Add
+        AdditiveAttention: TypeAlias = _dualgrad_keras_layers_attention_AdditiveAttention
+        Attention: TypeAlias = _dualgrad_keras_layers_attention_Attention
+        Average: TypeAlias = _dualgrad_keras_layers_merging_Average
+        AveragePooling1D: TypeAlias = _dualgrad_keras_layers_pooling_AveragePooling1D
+        AveragePooling2D: TypeAlias = _dualgrad_keras_layers_pooling_AveragePooling2D
+        AveragePooling3D: TypeAlias = _dualgrad_keras_layers_pooling_AveragePooling3D
+        AvgPool1D: TypeAlias = _dualgrad_keras_layers_pooling_AveragePooling1D
+        AvgPool2D: TypeAlias = _dualgrad_keras_layers_pooling_AveragePooling2D
+        AvgPool3D: TypeAlias = _dualgrad_keras_layers_pooling_AveragePooling3D
+        BatchNormalization: TypeAlias = _dualgrad_keras_layers_normalization_BatchNormalization
+        Bidirectional: TypeAlias = _dualgrad_keras_layers_recurrent_Bidirectional
+        CategoryEncoding: TypeAlias = _dualgrad_keras_layers_preprocessing_CategoryEncoding
+        Concatenate: TypeAlias = _dualgrad_keras_layers_merging_Concatenate
+        Conv1D: TypeAlias = _dualgrad_keras_layers_convolution_Conv1D
+        Conv1DTranspose: TypeAlias = _dualgrad_keras_layers_convolution_Conv1DTranspose
+        Conv2D: TypeAlias = _dualgrad_keras_layers_convolution_Conv2D
+        Conv2DTranspose: TypeAlias = _dualgrad_keras_layers_convolution_Conv2DTranspose
+        Conv3D: TypeAlias = _dualgrad_keras_layers_convolution_Conv3D
+        Conv3DTranspose: TypeAlias = _dualgrad_keras_layers_convolution_Conv3DTranspose
+        Convolution1D: TypeAlias = _dualgrad_keras_layers_convolution_Conv1D
+        Convolution2D: TypeAlias = _dualgrad_keras_layers_convolution_Conv2D
+        Convolution2DTranspose: TypeAlias = _dualgrad_keras_layers_convolution_Conv2DTranspose
+        Convolution3D: TypeAlias = _dualgrad_keras_layers_convolution_Conv3D
+        Convolution3DTranspose: TypeAlias = _dualgrad_keras_layers_convolution_Conv3DTranspose
+        Cropping1D: TypeAlias = _dualgrad_keras_layers_shaping_Cropping1D
+        Cropping2D: TypeAlias = _dualgrad_keras_layers_shaping_Cropping2D
+        Cropping3D: TypeAlias = _dualgrad_keras_layers_shaping_Cropping3D
+        Dense: TypeAlias = _dualgrad_keras_layers_core_Dense
+        DepthwiseConv2D: TypeAlias = _dualgrad_keras_layers_convolution_DepthwiseConv2D
+        Dot: TypeAlias = _dualgrad_keras_layers_merging_Dot
+        Dropout: TypeAlias = _dualgrad_keras_layers_core_Dropout
+        ELU: TypeAlias = _dualgrad_keras_layers_shaping_ELU
+        EinsumDense: TypeAlias = _dualgrad_keras_layers_attention_EinsumDense
+        Embedding: TypeAlias = _dualgrad_keras_layers_core_Embedding
+        Flatten: TypeAlias = _dualgrad_keras_layers_core_Flatten
+        GRU: TypeAlias = _dualgrad_keras_layers_recurrent_GRU
+        GRUCell: TypeAlias = _dualgrad_keras_layers_cells_GRUCell
+        GaussianDropout: TypeAlias = _dualgrad_keras_layers_shaping_GaussianDropout
+        GaussianNoise: TypeAlias = _dualgrad_keras_layers_shaping_GaussianNoise
+        GlobalAveragePooling1D: TypeAlias = _dualgrad_keras_layers_pooling_GlobalAveragePooling1D
+        GlobalAveragePooling2D: TypeAlias = _dualgrad_keras_layers_pooling_GlobalAveragePooling2D
+        GlobalAveragePooling3D: TypeAlias = _dualgrad_keras_layers_pooling_GlobalAveragePooling3D
+        GlobalAvgPool1D: TypeAlias = _dualgrad_keras_layers_pooling_GlobalAveragePooling1D
+        GlobalAvgPool2D: TypeAlias = _dualgrad_keras_layers_pooling_GlobalAveragePooling2D
+        GlobalAvgPool3D: TypeAlias = _dualgrad_keras_layers_pooling_GlobalAveragePooling3D
+        GlobalMaxPool1D: TypeAlias = _dualgrad_keras_layers_pooling_GlobalMaxPooling1D
+        GlobalMaxPool2D: TypeAlias = _dualgrad_keras_layers_pooling_GlobalMaxPooling2D
+        GlobalMaxPool3D: TypeAlias = _dualgrad_keras_layers_pooling_GlobalMaxPooling3D
+        GlobalMaxPooling1D: TypeAlias = _dualgrad_keras_layers_pooling_GlobalMaxPooling1D
+        GlobalMaxPooling2D: TypeAlias = _dualgrad_keras_layers_pooling_GlobalMaxPooling2D
+        GlobalMaxPooling3D: TypeAlias = _dualgrad_keras_layers_pooling_GlobalMaxPooling3D
+        Identity: TypeAlias = _dualgrad_keras_layers_preprocessing_Identity
+        Input: TypeAlias = _dualgrad_keras_layers_core_Input
+        InputLayer: TypeAlias = _dualgrad_keras_layers_core_InputLayer
+        LSTM: TypeAlias = _dualgrad_keras_layers_recurrent_LSTM
+        LSTMCell: TypeAlias = _dualgrad_keras_layers_cells_LSTMCell
+        Lambda: TypeAlias = _dualgrad_keras_layers_core_Lambda
+        Layer: TypeAlias = _dualgrad_keras_layers_base_Layer
+        LayerNormalization: TypeAlias = _dualgrad_keras_layers_normalization_LayerNormalization
+        LeakyReLU: TypeAlias = _dualgrad_keras_layers_core_LeakyReLU
+        Masking: TypeAlias = _dualgrad_keras_layers_core_Masking
+        MaxPool1D: TypeAlias = _dualgrad_keras_layers_pooling_MaxPooling1D
+        MaxPool2D: TypeAlias = _dualgrad_keras_layers_pooling_MaxPooling2D
+        MaxPool3D: TypeAlias = _dualgrad_keras_layers_pooling_MaxPooling3D
+        MaxPooling1D: TypeAlias = _dualgrad_keras_layers_pooling_MaxPooling1D
+        MaxPooling2D: TypeAlias = _dualgrad_keras_layers_pooling_MaxPooling2D
+        MaxPooling3D: TypeAlias = _dualgrad_keras_layers_pooling_MaxPooling3D
+        Maximum: TypeAlias = _dualgrad_keras_layers_merging_Maximum
+        Minimum: TypeAlias = _dualgrad_keras_layers_merging_Minimum
+        MultiHeadAttention: TypeAlias = _dualgrad_keras_layers_attention_MultiHeadAttention
+        Multiply: TypeAlias = _dualgrad_keras_layers_merging_Multiply
+        Normalization: TypeAlias = _dualgrad_keras_layers_preprocessing_Normalization
+        PReLU: TypeAlias = _dualgrad_keras_layers_shaping_PReLU
+        Permute: TypeAlias = _dualgrad_keras_layers_shaping_Permute
+        RNN: TypeAlias = _dualgrad_keras_layers_recurrent_RNN
+        ReLU: TypeAlias = _dualgrad_keras_layers_core_ReLU
+        RepeatVector: TypeAlias = _dualgrad_keras_layers_shaping_RepeatVector
+        Rescaling: TypeAlias = _dualgrad_keras_layers_preprocessing_Rescaling
+        Reshape: TypeAlias = _dualgrad_keras_layers_core_Reshape
+        SeparableConv1D: TypeAlias = _dualgrad_keras_layers_convolution_SeparableConv1D
+        SeparableConv2D: TypeAlias = _dualgrad_keras_layers_convolution_SeparableConv2D
+        SeparableConvolution1D: TypeAlias = _dualgrad_keras_layers_convolution_SeparableConv1D
+        SeparableConvolution2D: TypeAlias = _dualgrad_keras_layers_convolution_SeparableConv2D
+        SimpleRNN: TypeAlias = _dualgrad_keras_layers_recurrent_SimpleRNN
+        SimpleRNNCell: TypeAlias = _dualgrad_keras_layers_cells_SimpleRNNCell
+        Softmax: TypeAlias = _dualgrad_keras_layers_core_Softmax
+        SpatialDropout1D: TypeAlias = _dualgrad_keras_layers_shaping_SpatialDropout1D
+        SpatialDropout2D: TypeAlias = _dualgrad_keras_layers_shaping_SpatialDropout2D
+        SpatialDropout3D: TypeAlias = _dualgrad_keras_layers_shaping_SpatialDropout3D
+        StackedRNNCells: TypeAlias = _dualgrad_keras_layers_recurrent_StackedRNNCells
+        Subtract: TypeAlias = _dualgrad_keras_layers_merging_Subtract
+        TimeDistributed: TypeAlias = _dualgrad_keras_layers_recurrent_TimeDistributed
+        UpSampling1D: TypeAlias = _dualgrad_keras_layers_shaping_UpSampling1D
+        UpSampling2D: TypeAlias = _dualgrad_keras_layers_shaping_UpSampling2D
+        UpSampling3D: TypeAlias = _dualgrad_keras_layers_shaping_UpSampling3D
+        ZeroPadding1D: TypeAlias = _dualgrad_keras_layers_shaping_ZeroPadding1D
+        ZeroPadding2D: TypeAlias = _dualgrad_keras_layers_shaping_ZeroPadding2D
+        ZeroPadding3D: TypeAlias = _dualgrad_keras_layers_shaping_ZeroPadding3D
+        @staticmethod
+        def add(*args: Any, **kwargs: Any) -> Any: ...
+        @staticmethod
+        def average(*args: Any, **kwargs: Any) -> Any: ...
+        @staticmethod
+        def concatenate(*args: Any, **kwargs: Any) -> Any: ...
+        @staticmethod
+        def dot(*args: Any, **kwargs: Any) -> Any: ...
+        @staticmethod
+        def maximum(*args: Any, **kwargs: Any) -> Any: ...
+        @staticmethod
+        def minimum(*args: Any, **kwargs: Any) -> Any: ...
+        @staticmethod
+        def multiply(*args: Any, **kwargs: Any) -> Any: ...
+        @staticmethod
+        def subtract(*args: Any, **kwargs: Any) -> Any: ...
+    layers: TypeAlias = _layers
+    class _losses:
+        BinaryCrossentropy: TypeAlias = _dualgrad_keras_losses_BinaryCrossentropy
+        CLASSES: dict[Any, Any]
+        CategoricalCrossentropy: TypeAlias = _dualgrad_keras_losses_CategoricalCrossentropy
+        CategoricalHinge: TypeAlias = _dualgrad_keras_losses_CategoricalHinge
+        CosineSimilarity: TypeAlias = _dualgrad_keras_losses_CosineSimilarity
+        FUNCTIONS: dict[Any, Any]
+        Hinge: TypeAlias = _dualgrad_keras_losses_Hinge
+        Huber: TypeAlias = _dualgrad_keras_losses_Huber
+        @staticmethod
+        def KLD(*args: Any, **kwargs: Any) -> Any: ...
+        KLDivergence: TypeAlias = _dualgrad_keras_losses_KLDivergence
+        LogCosh: TypeAlias = _dualgrad_keras_losses_LogCosh
+        Loss: TypeAlias = _dualgrad_keras_losses_Loss
+        LossFunctionWrapper: TypeAlias = _dualgrad_keras_losses_LossFunctionWrapper
+        @staticmethod
+        def MAE(*args: Any, **kwargs: Any) -> Any: ...
+        @staticmethod
+        def MAPE(*args: Any, **kwargs: Any) -> Any: ...
+        @staticmethod
+        def MSE(*args: Any, **kwargs: Any) -> Any: ...
+        @staticmethod
+        def MSLE(*args: Any, **kwargs: Any) -> Any: ...
+        MeanAbsoluteError: TypeAlias = _dualgrad_keras_losses_MeanAbsoluteError
+        MeanAbsolutePercentageError: TypeAlias = _dualgrad_keras_losses_MeanAbsolutePercentageError
+        MeanSquaredError: TypeAlias = _dualgrad_keras_losses_MeanSquaredError
+        MeanSquaredLogarithmicError: TypeAlias = _dualgrad_keras_losses_MeanSquaredLogarithmicError
+        Poisson: TypeAlias = _dualgrad_keras_losses_Poisson
+        Reduction: TypeAlias = _dualgrad_keras_losses_Reduction
+        SparseCategoricalCrossentropy: TypeAlias = _dualgrad_keras_losses_SparseCategoricalCrossentropy
+        SquaredHinge: TypeAlias = _dualgrad_keras_losses_SquaredHinge
+        @staticmethod
+        def binary_crossentropy(*args: Any, **kwargs: Any) -> Any: ...
+        @staticmethod
+        def categorical_crossentropy(*args: Any, **kwargs: Any) -> Any: ...
+        @staticmethod
+        def categorical_hinge(*args: Any, **kwargs: Any) -> Any: ...
+        @staticmethod
+        def cosine_similarity(*args: Any, **kwargs: Any) -> Any: ...
+        @staticmethod
+        def get(*args: Any, **kwargs: Any) -> Any: ...
+        @staticmethod
+        def hinge(*args: Any, **kwargs: Any) -> Any: ...
+        @staticmethod
+        def huber(*args: Any, **kwargs: Any) -> Any: ...
+        @staticmethod
+        def kl_divergence(*args: Any, **kwargs: Any) -> Any: ...
+        @staticmethod
+        def kld(*args: Any, **kwargs: Any) -> Any: ...
+        @staticmethod
+        def kullback_leibler_divergence(*args: Any, **kwargs: Any) -> Any: ...
+        @staticmethod
+        def log_cosh(*args: Any, **kwargs: Any) -> Any: ...
+        @staticmethod
+        def logcosh(*args: Any, **kwargs: Any) -> Any: ...
+        @staticmethod
+        def mae(*args: Any, **kwargs: Any) -> Any: ...
+        @staticmethod
+        def mape(*args: Any, **kwargs: Any) -> Any: ...
+        @staticmethod
+        def mean_absolute_error(*args: Any, **kwargs: Any) -> Any: ...
+        @staticmethod
+        def mean_absolute_percentage_error(*args: Any, **kwargs: Any) -> Any: ...
+        @staticmethod
+        def mean_squared_error(*args: Any, **kwargs: Any) -> Any: ...
+        @staticmethod
+        def mean_squared_logarithmic_error(*args: Any, **kwargs: Any) -> Any: ...
+        @staticmethod
+        def mse(*args: Any, **kwargs: Any) -> Any: ...
+        @staticmethod
+        def msle(*args: Any, **kwargs: Any) -> Any: ...
+        @staticmethod
+        def poisson(*args: Any, **kwargs: Any) -> Any: ...
+        @staticmethod
+        def sparse_categorical_crossentropy(*args: Any, **kwargs: Any) -> Any: ...
+        @staticmethod
+        def squared_hinge(*args: Any, **kwargs: Any) -> Any: ...
+    losses: TypeAlias = _losses
+    class _metrics:
+        AUC: TypeAlias = _dualgrad_keras_metrics_decisions_AUC
+        Accuracy: TypeAlias = _dualgrad_keras_metrics_means_Accuracy
+        BinaryAccuracy: TypeAlias = _dualgrad_keras_metrics_means_BinaryAccuracy
+        BinaryCrossentropy: TypeAlias = _dualgrad_keras_metrics_means_BinaryCrossentropy
+        CategoricalAccuracy: TypeAlias = _dualgrad_keras_metrics_means_CategoricalAccuracy
+        CategoricalCrossentropy: TypeAlias = _dualgrad_keras_metrics_means_CategoricalCrossentropy
+        CategoricalHinge: TypeAlias = _dualgrad_keras_metrics_means_MeanMetricWrapper
+        CosineSimilarity: TypeAlias = _dualgrad_keras_metrics_means_CosineSimilarity
+        F1Score: TypeAlias = _dualgrad_keras_metrics_decisions_F1Score
+        FBetaScore: TypeAlias = _dualgrad_keras_metrics_decisions_FBetaScore
+        FalseNegatives: TypeAlias = _dualgrad_keras_metrics_decisions_FalseNegatives
+        FalsePositives: TypeAlias = _dualgrad_keras_metrics_decisions_FalsePositives
+        Hinge: TypeAlias = _dualgrad_keras_metrics_means_MeanMetricWrapper
+        KLDivergence: TypeAlias = _dualgrad_keras_metrics_means_MeanMetricWrapper
+        KNOWN: dict[Any, Any]
+        LogCoshError: TypeAlias = _dualgrad_keras_metrics_means_LogCoshError
+        Mean: TypeAlias = _dualgrad_keras_metrics_means_Mean
+        MeanAbsoluteError: TypeAlias = _dualgrad_keras_metrics_means_MeanAbsoluteError
+        MeanAbsolutePercentageError: TypeAlias = _dualgrad_keras_metrics_means_MeanMetricWrapper
+        MeanIoU: TypeAlias = _dualgrad_keras_metrics_decisions_MeanIoU
+        MeanMetricWrapper: TypeAlias = _dualgrad_keras_metrics_means_MeanMetricWrapper
+        MeanSquaredError: TypeAlias = _dualgrad_keras_metrics_means_MeanSquaredError
+        MeanSquaredLogarithmicError: TypeAlias = _dualgrad_keras_metrics_means_MeanMetricWrapper
+        Metric: TypeAlias = _dualgrad_keras_metrics_means_Metric
+        Poisson: TypeAlias = _dualgrad_keras_metrics_means_MeanMetricWrapper
+        Precision: TypeAlias = _dualgrad_keras_metrics_decisions_Precision
+        Recall: TypeAlias = _dualgrad_keras_metrics_decisions_Recall
+        RootMeanSquaredError: TypeAlias = _dualgrad_keras_metrics_means_RootMeanSquaredError
+        SparseCategoricalAccuracy: TypeAlias = _dualgrad_keras_metrics_means_SparseCategoricalAccuracy
+        SparseCategoricalCrossentropy: TypeAlias = _dualgrad_keras_metrics_means_SparseCategoricalCrossentropy
+        SparseTopKCategoricalAccuracy: TypeAlias = _dualgrad_keras_metrics_means_SparseTopKCategoricalAccuracy
+        SquaredHinge: TypeAlias = _dualgrad_keras_metrics_means_MeanMetricWrapper
+        Sum: TypeAlias = _dualgrad_keras_metrics_means_Sum
+        TopKCategoricalAccuracy: TypeAlias = _dualgrad_keras_metrics_means_TopKCategoricalAccuracy
+        TrueNegatives: TypeAlias = _dualgrad_keras_metrics_decisions_TrueNegatives
+        TruePositives: TypeAlias = _dualgrad_keras_metrics_decisions_TruePositives
+        @staticmethod
+        def accuracy(*args: Any, **kwargs: Any) -> Any: ...
+        @staticmethod
+        def binary_accuracy(*args: Any, **kwargs: Any) -> Any: ...
+        @staticmethod
+        def categorical_accuracy(*args: Any, **kwargs: Any) -> Any: ...
+        @staticmethod
+        def get(*args: Any, **kwargs: Any) -> Any: ...
+        @staticmethod
+        def sparse_categorical_accuracy(*args: Any, **kwargs: Any) -> Any: ...
+        @staticmethod
+        def sparse_top_k_categorical_accuracy(*args: Any, **kwargs: Any) -> Any: ...
+        @staticmethod
+        def top_k_categorical_accuracy(*args: Any, **kwargs: Any) -> Any: ...
+    metrics: TypeAlias = _metrics
+    class _models:
+        Functional: TypeAlias = _dualgrad_keras_models_Functional
+        Model: TypeAlias = _dualgrad_keras_models_Model
+        Sequential: TypeAlias = _dualgrad_keras_models_Sequential
+        @staticmethod
+        def clone_model(*args: Any, **kwargs: Any) -> Any: ...
+    models: TypeAlias = _models
+    optimizers = _graph_api_keras_optimizers
+    preprocessing = _dualgrad_keras_preprocessing
+    class _regularizers:
+        KNOWN: dict[Any, Any]
+        L1: TypeAlias = _dualgrad_keras_regularizers_L1
+        L1L2: TypeAlias = _dualgrad_keras_regularizers_L1L2
+        L2: TypeAlias = _dualgrad_keras_regularizers_L2
+        Regularizer: TypeAlias = _dualgrad_keras_regularizers_Regularizer
+        @staticmethod
+        def get(*args: Any, **kwargs: Any) -> Any: ...
+        l1: TypeAlias = _dualgrad_keras_regularizers_L1
+        l1_l2: TypeAlias = _dualgrad_keras_regularizers_L1L2
+        l2: TypeAlias = _dualgrad_keras_regularizers_L2
+    regularizers: TypeAlias = _regularizers
+    class _utils:
+        CustomObjectScope = staticmethod(_dualgrad_keras_utils_custom_object_scope)
+        Progbar: TypeAlias = _dualgrad_keras_progress_Progbar
+        array_to_img = staticmethod(_dualgrad_keras_picture_files_array_to_img)
+        custom_object_scope = staticmethod(_dualgrad_keras_utils_custom_object_scope)
+        get_custom_objects = staticmethod(_dualgrad_keras_utils_get_custom_objects)
+        get_file = staticmethod(_dualgrad_keras_downloads_get_file)
+        img_to_array = staticmethod(_dualgrad_keras_picture_files_img_to_array)
+        load_img = staticmethod(_dualgrad_keras_picture_files_load_img)
+        make_sampling_table = staticmethod(_dualgrad_keras_preprocessing_sequence_make_sampling_table)
+        pad_sequences = staticmethod(_dualgrad_keras_preprocessing_sequence_pad_sequences)
+        register_keras_serializable = staticmethod(_dualgrad_keras_utils_register_keras_serializable)
+        save_img = staticmethod(_dualgrad_keras_picture_files_save_img)
+        @staticmethod
+        def set_random_seed(*args: Any, **kwargs: Any) -> Any: ...
+        skipgrams = staticmethod(_dualgrad_keras_preprocessing_sequence_skipgrams)
+        to_categorical = staticmethod(_dualgrad_keras_utils_to_categorical)
+    utils: TypeAlias = _utils
+keras: TypeAlias = _keras
+class _layers:
+    AveragePooling1D: TypeAlias = _dualgrad_keras_layers_pooling_AveragePooling1D
+    AveragePooling2D: TypeAlias = _dualgrad_keras_layers_pooling_AveragePooling2D
+    AveragePooling3D: TypeAlias = _dualgrad_keras_layers_pooling_AveragePooling3D
+    BatchNormalization: TypeAlias = _dualgrad_keras_layers_normalization_BatchNormalization
+    Conv1D: TypeAlias = _dualgrad_keras_layers_convolution_Conv1D
+    Conv2D: TypeAlias = _dualgrad_keras_layers_convolution_Conv2D
+    Conv2DTranspose: TypeAlias = _dualgrad_keras_layers_convolution_Conv2DTranspose
+    Conv3D: TypeAlias = _dualgrad_keras_layers_convolution_Conv3D
+    Conv3DTranspose: TypeAlias = _dualgrad_keras_layers_convolution_Conv3DTranspose
+    Dense: TypeAlias = _dualgrad_keras_layers_core_Dense
+    Dropout: TypeAlias = _dualgrad_keras_layers_core_Dropout
+    Flatten: TypeAlias = _dualgrad_keras_layers_core_Flatten
+    Layer: TypeAlias = _graph_api_legacy_layers_base_Layer
+    MaxPooling1D: TypeAlias = _dualgrad_keras_layers_pooling_MaxPooling1D
+    MaxPooling2D: TypeAlias = _dualgrad_keras_layers_pooling_MaxPooling2D
+    MaxPooling3D: TypeAlias = _dualgrad_keras_layers_pooling_MaxPooling3D
+    SeparableConv1D: TypeAlias = _dualgrad_keras_layers_convolution_SeparableConv1D
+    SeparableConv2D: TypeAlias = _dualgrad_keras_layers_convolution_SeparableConv2D
+    average_pooling1d = staticmethod(_graph_api_legacy_layers_average_pooling1d)
+    average_pooling2d = staticmethod(_graph_api_legacy_layers_average_pooling2d)
+    average_pooling3d = staticmethod(_graph_api_legacy_layers_average_pooling3d)
+    batch_normalization = staticmethod(_graph_api_legacy_layers_batch_normalization)
+    conv1d = staticmethod(_graph_api_legacy_layers_conv1d)
+    conv2d = staticmethod(_graph_api_legacy_layers_conv2d)
+    conv2d_transpose = staticmethod(_graph_api_legacy_layers_conv2d_transpose)
+    conv3d = staticmethod(_graph_api_legacy_layers_conv3d)
+    conv3d_transpose = staticmethod(_graph_api_legacy_layers_conv3d_transpose)
+    dense = staticmethod(_graph_api_legacy_layers_dense)
+    dropout = staticmethod(_graph_api_legacy_layers_dropout)
+    flatten = staticmethod(_graph_api_legacy_layers_flatten)
+    max_pooling1d = staticmethod(_graph_api_legacy_layers_max_pooling1d)
+    max_pooling2d = staticmethod(_graph_api_legacy_layers_max_pooling2d)
+    max_pooling3d = staticmethod(_graph_api_legacy_layers_max_pooling3d)
+    separable_conv1d = staticmethod(_graph_api_legacy_layers_separable_conv1d)
+    separable_conv2d = staticmethod(_graph_api_legacy_layers_separable_conv2d)
+layers: TypeAlias = _layers
 def lbeta(x: TensorLike, name: str | None = ...) -> Tensor: ...
 def less(x: TensorLike, y: TensorLike, name: str | None = ...) -> Tensor: ...
 def less_equal(x: TensorLike, y: TensorLike, name: str | None = ...) -> Tensor: ...
@@ -986,7 +1860,7 @@ def logical_not(x: TensorLike, name: str | None = ...) -> Tensor: ...
 def logical_or(x: TensorLike, y: TensorLike, name: str | None = ...) -> Tensor: ...
 def logical_xor(x: TensorLike, y: TensorLike, name: str | None = ...) -> Tensor: ...
 class losses:
-    Reduction = _graph_api_loss_functions_Reduction
+    Reduction: TypeAlias = _graph_api_loss_functions_Reduction
     @staticmethod
     def absolute_difference(*args: Any, **kwargs: Any) -> Any: ...
     add_loss = staticmethod(_graph_api_loss_functions_add_loss)
@@ -1437,16 +2311,16 @@ class nn:
     @staticmethod
     def relu_layer(*args: Any, **kwargs: Any) -> Any: ...
     class rnn_cell:
-        BasicLSTMCell = _graph_api_legacy_rnn_cells_BasicLSTMCell
-        BasicRNNCell = _graph_api_legacy_rnn_cells_BasicRNNCell
-        DeviceWrapper = _graph_api_legacy_rnn_wrappers_DeviceWrapper
-        DropoutWrapper = _graph_api_legacy_rnn_wrappers_DropoutWrapper
-        GRUCell = _graph_api_legacy_rnn_cells_GRUCell
-        LSTMCell = _graph_api_legacy_rnn_cells_LSTMCell
-        LSTMStateTuple = _graph_api_legacy_rnn_cells_LSTMStateTuple
-        MultiRNNCell = _graph_api_legacy_rnn_wrappers_MultiRNNCell
-        RNNCell = _graph_api_legacy_rnn_cells_RNNCell
-        ResidualWrapper = _graph_api_legacy_rnn_wrappers_ResidualWrapper
+        BasicLSTMCell: TypeAlias = _graph_api_legacy_rnn_cells_BasicLSTMCell
+        BasicRNNCell: TypeAlias = _graph_api_legacy_rnn_cells_BasicRNNCell
+        DeviceWrapper: TypeAlias = _graph_api_legacy_rnn_wrappers_DeviceWrapper
+        DropoutWrapper: TypeAlias = _graph_api_legacy_rnn_wrappers_DropoutWrapper
+        GRUCell: TypeAlias = _graph_api_legacy_rnn_cells_GRUCell
+        LSTMCell: TypeAlias = _graph_api_legacy_rnn_cells_LSTMCell
+        LSTMStateTuple: TypeAlias = _graph_api_legacy_rnn_cells_LSTMStateTuple
+        MultiRNNCell: TypeAlias = _graph_api_legacy_rnn_wrappers_MultiRNNCell
+        RNNCell: TypeAlias = _graph_api_legacy_rnn_cells_RNNCell
+        ResidualWrapper: TypeAlias = _graph_api_legacy_rnn_wrappers_ResidualWrapper
     safe_embedding_lookup_sparse = staticmethod(_graph_api_sparse_safe_embedding_lookup_sparse)
     @staticmethod
     def sampled_softmax_loss(*args: Any, **kwargs: Any) -> Any: ...
@@ -1515,13 +2389,13 @@ def parse_single_example(serialized: Any, features: Any, example_names: Any = ..
 def polygamma(a: TensorLike, x: TensorLike, name: str | None = ...) -> Tensor: ...
 def pow(x: TensorLike, y: TensorLike, name: str | None = ...) -> Tensor: ...
 class python_io:
-    TFRecordWriter = _dualgrad_files_records_RecordWriter
+    TFRecordWriter: TypeAlias = _dualgrad_files_records_RecordWriter
 def qr(input: TensorLike, full_matrices: Any = ..., name: str | None = ...) -> _Qr: ...
 class queue:
-    FIFOQueue = _graph_api_legacy_queues_FIFOQueue
-    PaddingFIFOQueue = _graph_api_legacy_queues_PaddingFIFOQueue
-    QueueBase = _graph_api_legacy_queues_QueueBase
-    RandomShuffleQueue = _graph_api_legacy_queues_RandomShuffleQueue
+    FIFOQueue: TypeAlias = _graph_api_legacy_queues_FIFOQueue
+    PaddingFIFOQueue: TypeAlias = _graph_api_legacy_queues_PaddingFIFOQueue
+    QueueBase: TypeAlias = _graph_api_legacy_queues_QueueBase
+    RandomShuffleQueue: TypeAlias = _graph_api_legacy_queues_RandomShuffleQueue
 class random:
     categorical = staticmethod(_graph_api_sampling_categorical)
     @staticmethod
@@ -1537,11 +2411,11 @@ class random:
     @staticmethod
     def stateless_categorical(logits: Any, num_samples: Any, seed: Any, dtype: Any = ..., name: str | None = ...) -> Tensor: ...
     @staticmethod
-    def stateless_normal(shape: Any, seed: Any, mean: Any = ..., stddev: Any = ..., dtype: Any = ..., name: str | None = ..., *, alg: Any = ...) -> Tensor: ...
+    def stateless_normal(shape: Any, seed: Any, mean: Any = ..., stddev: Any = ..., dtype: Any = ..., alg: Any = ..., name: str | None = ...) -> Tensor: ...
     @staticmethod
-    def stateless_truncated_normal(shape: Any, seed: Any, mean: Any = ..., stddev: Any = ..., dtype: Any = ..., name: str | None = ..., *, alg: Any = ...) -> Tensor: ...
+    def stateless_truncated_normal(shape: Any, seed: Any, mean: Any = ..., stddev: Any = ..., dtype: Any = ..., alg: Any = ..., name: str | None = ...) -> Tensor: ...
     @staticmethod
-    def stateless_uniform(shape: Any, seed: Any, minval: Any = ..., maxval: Any = ..., dtype: Any = ..., name: str | None = ..., *, alg: Any = ...) -> Tensor: ...
+    def stateless_uniform(shape: Any, seed: Any, minval: Any = ..., maxval: Any = ..., dtype: Any = ..., alg: Any = ..., name: str | None = ...) -> Tensor: ...
     truncated_normal = staticmethod(_graph_api_sampling_truncated_normal)
     uniform = staticmethod(_graph_api_sampling_uniform)
     @staticmethod
@@ -1578,22 +2452,22 @@ def roll(input: TensorLike, shift: Any, axis: Any, name: str | None = ...) -> Te
 def round(x: TensorLike, name: str | None = ...) -> Tensor: ...
 def rsqrt(x: TensorLike, name: str | None = ...) -> Tensor: ...
 class saved_model:
-    Builder = _graph_api_graph_files_saved_models_SavedModelBuilder
+    Builder: TypeAlias = _graph_api_graph_files_saved_models_SavedModelBuilder
     build_signature_def = staticmethod(_graph_api_graph_files_saved_models_build_signature_def)
     build_tensor_info = staticmethod(_graph_api_graph_files_saved_models_build_tensor_info)
     class builder:
-        SavedModelBuilder = _graph_api_graph_files_saved_models_SavedModelBuilder
+        SavedModelBuilder: TypeAlias = _graph_api_graph_files_saved_models_SavedModelBuilder
     load = staticmethod(_graph_api_graph_files_saved_models_load)
     class loader:
         load = staticmethod(_graph_api_graph_files_saved_models_load)
         maybe_saved_model_directory = staticmethod(_graph_api_graph_files_saved_models_maybe_saved_model_directory)
     predict_signature_def = staticmethod(_graph_api_graph_files_saved_models_predict_signature_def)
-    signature_constants = _graph_api_graph_files_saved_models_SignatureConstants
+    signature_constants: TypeAlias = _graph_api_graph_files_saved_models_SignatureConstants
     class signature_def_utils:
         build_signature_def = staticmethod(_graph_api_graph_files_saved_models_build_signature_def)
         predict_signature_def = staticmethod(_graph_api_graph_files_saved_models_predict_signature_def)
     simple_save = staticmethod(_graph_api_graph_files_saved_models_simple_save)
-    tag_constants = _graph_api_graph_files_saved_models_TagConstants
+    tag_constants: TypeAlias = _graph_api_graph_files_saved_models_TagConstants
     class utils:
         build_tensor_info = staticmethod(_graph_api_graph_files_saved_models_build_tensor_info)
         get_tensor_from_tensor_info = staticmethod(_graph_api_graph_files_saved_models_get_tensor_from_tensor_info)
@@ -1645,7 +2519,39 @@ def sort(values: TensorLike, axis: Any = ..., direction: Any = ..., name: str | 
 def space_to_batch(input: TensorLike, paddings: Any, block_size: Any = ..., name: str | None = ..., *, block_shape: Any = ...) -> Tensor: ...
 def space_to_batch_nd(input: TensorLike, block_shape: Any, paddings: Any, name: str | None = ...) -> Tensor: ...
 def space_to_depth(input: TensorLike, block_size: Any, name: str | None = ..., data_format: Any = ...) -> Tensor: ...
-sparse = _graph_api_sparse
+class _sparse:
+    SparseTensor: TypeAlias = _graph_api_sparse_SparseTensor
+    add = staticmethod(_graph_api_sparse_add)
+    concat = staticmethod(_dualgrad_sparse_functions_concat)
+    expand_dims = staticmethod(_dualgrad_sparse_functions_expand_dims)
+    @staticmethod
+    def eye(num_rows: Any, num_columns: Any = ..., dtype: Any = ..., name: str | None = ...) -> SparseTensor: ...
+    fill_empty_rows = staticmethod(_dualgrad_sparse_functions_fill_empty_rows)
+    @staticmethod
+    def from_dense(tensor: Any, name: str | None = ...) -> SparseTensor: ...
+    map_values = staticmethod(_dualgrad_sparse_functions_map_values)
+    maximum = staticmethod(_dualgrad_sparse_functions_maximum)
+    minimum = staticmethod(_dualgrad_sparse_functions_minimum)
+    placeholder = staticmethod(_graph_api_sparse_placeholder)
+    reduce_max = staticmethod(_graph_api_sparse_reduce_max)
+    reduce_max_sparse = staticmethod(_graph_api_sparse_reduce_max_sparse)
+    reduce_sum = staticmethod(_graph_api_sparse_reduce_sum)
+    reduce_sum_sparse = staticmethod(_graph_api_sparse_reduce_sum_sparse)
+    reorder = staticmethod(_dualgrad_sparse_functions_reorder)
+    reset_shape = staticmethod(_dualgrad_sparse_functions_reset_shape)
+    reshape = staticmethod(_dualgrad_sparse_functions_reshape)
+    retain = staticmethod(_dualgrad_sparse_functions_retain)
+    segment_mean = staticmethod(_graph_api_sparse_segment_mean)
+    segment_sqrt_n = staticmethod(_graph_api_sparse_segment_sqrt_n)
+    segment_sum = staticmethod(_graph_api_sparse_segment_sum)
+    slice = staticmethod(_dualgrad_sparse_functions_slice)
+    softmax = staticmethod(_dualgrad_sparse_functions_softmax)
+    sparse_dense_matmul = staticmethod(_dualgrad_sparse_functions_sparse_dense_matmul)
+    split = staticmethod(_dualgrad_sparse_functions_split)
+    to_dense = staticmethod(_dualgrad_sparse_functions_to_dense)
+    to_indicator = staticmethod(_dualgrad_sparse_functions_to_indicator)
+    transpose = staticmethod(_dualgrad_sparse_functions_transpose)
+sparse: TypeAlias = _sparse
 sparse_add = _graph_api_sparse_add
 sparse_fill_empty_rows = _dualgrad_sparse_functions_fill_empty_rows
 sparse_maximum = _dualgrad_sparse_functions_maximum
@@ -1727,12 +2633,12 @@ def sub(x: TensorLike, y: TensorLike, name: str | None = ...) -> Tensor: ...
 def substr(*args: Any, **kwargs: Any) -> Any: ...
 def subtract(x: TensorLike, y: TensorLike, name: str | None = ...) -> Tensor: ...
 class summary:
-    Event = _dualgrad_files_protos_Event
-    FileWriter = _graph_api_summaries_FileWriter
-    FileWriterCache = _graph_api_summaries_FileWriterCache
-    SessionLog = _dualgrad_files_protos_SessionLog
-    Summary = _dualgrad_files_protos_Summary
-    TaggedRunMetadata = _dualgrad_files_protos_TaggedRunMetadata
+    Event: TypeAlias = _dualgrad_files_protos_Event
+    FileWriter: TypeAlias = _graph_api_summaries_FileWriter
+    FileWriterCache: TypeAlias = _graph_api_summaries_FileWriterCache
+    SessionLog: TypeAlias = _dualgrad_files_protos_SessionLog
+    Summary: TypeAlias = _dualgrad_files_protos_Summary
+    TaggedRunMetadata: TypeAlias = _dualgrad_files_protos_TaggedRunMetadata
     audio = staticmethod(_graph_api_summaries_audio)
     histogram = staticmethod(_graph_api_summaries_histogram)
     image = staticmethod(_graph_api_summaries_image)
@@ -1754,8 +2660,7 @@ def tensor_scatter_sub(tensor: TensorLike, indices: TensorLike, updates: TensorL
 def tensor_scatter_update(tensor: TensorLike, indices: TensorLike, updates: TensorLike, name: str | None = ...) -> Tensor: ...
 def tensordot(a: TensorLike, b: TensorLike, axes: Any, name: str | None = ...) -> Tensor: ...
 class test:
-    TestCase = _graph_api_testing_TestCase
-    main = _unittest_main_TestProgram
+    TestCase: TypeAlias = _graph_api_testing_TestCase
 def tile(input: TensorLike, multiples: Any, name: str | None = ...) -> Tensor: ...
 def to_complex128(x: TensorLike, name: str | None = ...) -> Tensor: ...
 def to_complex64(x: TensorLike, name: str | None = ...) -> Tensor: ...
@@ -1765,56 +2670,56 @@ def to_int32(x: TensorLike, name: str | None = ...) -> Tensor: ...
 def to_int64(x: TensorLike, name: str | None = ...) -> Tensor: ...
 def trace(x: TensorLike, name: str | None = ...) -> Tensor: ...
 class train:
-    AdadeltaOptimizer = _optim_adadelta_AdadeltaOptimizer
-    AdagradDAOptimizer = _optim_dual_averaging_AdagradDAOptimizer
-    AdagradOptimizer = _optim_adagrad_AdagradOptimizer
-    AdamOptimizer = _optim_adam_AdamOptimizer
-    BytesList = _dualgrad_files_protos_BytesList
-    CheckpointSaverHook = _graph_api_legacy_hooks_CheckpointSaverHook
-    CheckpointSaverListener = _graph_api_legacy_hooks_CheckpointSaverListener
-    CheckpointState = _dualgrad_files_checkpoints_CheckpointState
-    ChiefSessionCreator = _graph_api_legacy_monitored_ChiefSessionCreator
-    Coordinator = _graph_api_legacy_coordination_Coordinator
-    Example = _dualgrad_files_protos_Example
-    ExponentialMovingAverage = _graph_api_training_ExponentialMovingAverage
-    Feature = _dualgrad_files_protos_Feature
-    FeatureList = _dualgrad_files_protos_FeatureList
-    FeatureLists = _dualgrad_files_protos_FeatureLists
-    Features = _dualgrad_files_protos_Features
-    FeedFnHook = _graph_api_legacy_hooks_FeedFnHook
-    FinalOpsHook = _graph_api_legacy_hooks_FinalOpsHook
-    FloatList = _dualgrad_files_protos_FloatList
-    FtrlOptimizer = _optim_ftrl_FtrlOptimizer
-    GradientDescentOptimizer = _optim_gradient_descent_GradientDescentOptimizer
-    Int64List = _dualgrad_files_protos_Int64List
-    LoggingTensorHook = _graph_api_legacy_hooks_LoggingTensorHook
-    LooperThread = _graph_api_legacy_coordination_LooperThread
-    MomentumOptimizer = _optim_momentum_MomentumOptimizer
-    MonitoredSession = _graph_api_legacy_monitored_MonitoredSession
+    AdadeltaOptimizer: TypeAlias = _optim_adadelta_AdadeltaOptimizer
+    AdagradDAOptimizer: TypeAlias = _optim_dual_averaging_AdagradDAOptimizer
+    AdagradOptimizer: TypeAlias = _optim_adagrad_AdagradOptimizer
+    AdamOptimizer: TypeAlias = _optim_adam_AdamOptimizer
+    BytesList: TypeAlias = _dualgrad_files_protos_BytesList
+    CheckpointSaverHook: TypeAlias = _graph_api_legacy_hooks_CheckpointSaverHook
+    CheckpointSaverListener: TypeAlias = _graph_api_legacy_hooks_CheckpointSaverListener
+    CheckpointState: TypeAlias = _dualgrad_files_checkpoints_CheckpointState
+    ChiefSessionCreator: TypeAlias = _graph_api_legacy_monitored_ChiefSessionCreator
+    Coordinator: TypeAlias = _graph_api_legacy_coordination_Coordinator
+    Example: TypeAlias = _dualgrad_files_protos_Example
+    ExponentialMovingAverage: TypeAlias = _graph_api_training_ExponentialMovingAverage
+    Feature: TypeAlias = _dualgrad_files_protos_Feature
+    FeatureList: TypeAlias = _dualgrad_files_protos_FeatureList
+    FeatureLists: TypeAlias = _dualgrad_files_protos_FeatureLists
+    Features: TypeAlias = _dualgrad_files_protos_Features
+    FeedFnHook: TypeAlias = _graph_api_legacy_hooks_FeedFnHook
+    FinalOpsHook: TypeAlias = _graph_api_legacy_hooks_FinalOpsHook
+    FloatList: TypeAlias = _dualgrad_files_protos_FloatList
+    FtrlOptimizer: TypeAlias = _optim_ftrl_FtrlOptimizer
+    GradientDescentOptimizer: TypeAlias = _optim_gradient_descent_GradientDescentOptimizer
+    Int64List: TypeAlias = _dualgrad_files_protos_Int64List
+    LoggingTensorHook: TypeAlias = _graph_api_legacy_hooks_LoggingTensorHook
+    LooperThread: TypeAlias = _graph_api_legacy_coordination_LooperThread
+    MomentumOptimizer: TypeAlias = _optim_momentum_MomentumOptimizer
+    MonitoredSession: TypeAlias = _graph_api_legacy_monitored_MonitoredSession
     MonitoredTrainingSession = staticmethod(_graph_api_legacy_monitored_MonitoredTrainingSession)
-    NanLossDuringTrainingError = _graph_api_legacy_hooks_NanLossDuringTrainingError
-    NanTensorHook = _graph_api_legacy_hooks_NanTensorHook
-    NewCheckpointReader = _dualgrad_files_checkpoints_CheckpointReader
-    Optimizer = _optim_optimizer_Optimizer
-    ProximalAdagradOptimizer = _optim_proximal_ProximalAdagradOptimizer
-    ProximalGradientDescentOptimizer = _optim_proximal_ProximalGradientDescentOptimizer
-    QueueRunner = _graph_api_legacy_coordination_QueueRunner
-    RMSPropOptimizer = _optim_rmsprop_RMSPropOptimizer
-    Saver = _graph_api_saving_Saver
-    SaverDef = _dualgrad_files_graph_protos_SaverDef
-    Scaffold = _graph_api_legacy_monitored_Scaffold
-    SecondOrStepTimer = _graph_api_legacy_hooks_SecondOrStepTimer
-    SequenceExample = _dualgrad_files_protos_SequenceExample
-    SessionRunArgs = _graph_api_legacy_hooks_SessionRunArgs
-    SessionRunContext = _graph_api_legacy_hooks_SessionRunContext
-    SessionRunHook = _graph_api_legacy_hooks_SessionRunHook
-    SessionRunValues = _graph_api_legacy_hooks_SessionRunValues
-    SingularMonitoredSession = _graph_api_legacy_monitored_SingularMonitoredSession
-    StepCounterHook = _graph_api_legacy_hooks_StepCounterHook
-    StopAtStepHook = _graph_api_legacy_hooks_StopAtStepHook
-    SummarySaverHook = _graph_api_legacy_hooks_SummarySaverHook
-    SummaryWriter = _graph_api_summaries_FileWriter
-    Supervisor = _graph_api_legacy_supervisor_Supervisor
+    NanLossDuringTrainingError: TypeAlias = _graph_api_legacy_hooks_NanLossDuringTrainingError
+    NanTensorHook: TypeAlias = _graph_api_legacy_hooks_NanTensorHook
+    NewCheckpointReader: TypeAlias = _dualgrad_files_checkpoints_CheckpointReader
+    Optimizer: TypeAlias = _optim_optimizer_Optimizer
+    ProximalAdagradOptimizer: TypeAlias = _optim_proximal_ProximalAdagradOptimizer
+    ProximalGradientDescentOptimizer: TypeAlias = _optim_proximal_ProximalGradientDescentOptimizer
+    QueueRunner: TypeAlias = _graph_api_legacy_coordination_QueueRunner
+    RMSPropOptimizer: TypeAlias = _optim_rmsprop_RMSPropOptimizer
+    Saver: TypeAlias = _graph_api_saving_Saver
+    SaverDef: TypeAlias = _dualgrad_files_graph_protos_SaverDef
+    Scaffold: TypeAlias = _graph_api_legacy_monitored_Scaffold
+    SecondOrStepTimer: TypeAlias = _graph_api_legacy_hooks_SecondOrStepTimer
+    SequenceExample: TypeAlias = _dualgrad_files_protos_SequenceExample
+    SessionRunArgs: TypeAlias = _graph_api_legacy_hooks_SessionRunArgs
+    SessionRunContext: TypeAlias = _graph_api_legacy_hooks_SessionRunContext
+    SessionRunHook: TypeAlias = _graph_api_legacy_hooks_SessionRunHook
+    SessionRunValues: TypeAlias = _graph_api_legacy_hooks_SessionRunValues
+    SingularMonitoredSession: TypeAlias = _graph_api_legacy_monitored_SingularMonitoredSession
+    StepCounterHook: TypeAlias = _graph_api_legacy_hooks_StepCounterHook
+    StopAtStepHook: TypeAlias = _graph_api_legacy_hooks_StopAtStepHook
+    SummarySaverHook: TypeAlias = _graph_api_legacy_hooks_SummarySaverHook
+    SummaryWriter: TypeAlias = _graph_api_summaries_FileWriter
+    Supervisor: TypeAlias = _graph_api_legacy_supervisor_Supervisor
     add_queue_runner = staticmethod(_graph_api_legacy_coordination_add_queue_runner)
     batch = staticmethod(_graph_api_legacy_input_producers_batch)
     checkpoint_exists = staticmethod(_dualgrad_files_checkpoints_exists)
@@ -1860,6 +2765,7 @@ class train:
     summary_iterator = staticmethod(_dualgrad_files_events_summary_iterator)
     update_checkpoint_state = staticmethod(_dualgrad_files_checkpoints_update_state)
     write_graph = staticmethod(_graph_api_graph_files_meta_graphs_write_graph)
+transforms = _engine_function_transforms
 def transpose(a: TensorLike, perm: Any = ..., name: str | None = ..., conjugate: Any = ...) -> Tensor: ...
 def truediv(x: TensorLike, y: TensorLike, name: str | None = ...) -> Tensor: ...
 def truncatediv(x: TensorLike, y: TensorLike, name: str | None = ...) -> Tensor: ...

@@ -39,7 +39,7 @@ from graph_api.flow import one_by_one
 from graph_api.graph import get_default_graph
 from graph_api.iterators import Iterator, TensorSpec, require_constant
 from graph_api.resources import Resource
-from graph_api.sampling import DEFAULT_GRAPH_SEED
+from graph_api.sampling import counted_apart, op_seeds
 from graph_api.tensor import GraphShape, Tensor
 
 # ---- functions -------------------------------------------------------------------------------------------------------
@@ -55,7 +55,8 @@ class _Function:
         spec, kind = dataset._stage.spec, type(dataset)
         first = len(graph.nodes)
         context = graph.new_context("a data set's function", "for one element, and another one for each")
-        with graph.control_dependencies(None), graph.within(context), graph.name_scope("dataset_function"):
+        scope = graph.name_scope("dataset_function")
+        with graph.control_dependencies(None), graph.within(context), scope, counted_apart(graph):
             parameters = ([] if before is None else avals(before)) + avals(spec)
             bound = [graph.parameter(a, "arg") for a in parameters]
             arguments = _arguments(kind, bound, spec, before)
@@ -144,11 +145,8 @@ class _InGraph(Mode):
         return TensorSpec(aval.shape, aval.dtype)
 
     def seeds(self, seed: int | None) -> tuple[int | None, int | None]:
-        """By TensorFlow 1's rules; without a seed of its own an op takes its number in the graph."""
-        graph = get_default_graph()
-        if graph.seed is None:
-            return (None, None) if seed is None else (DEFAULT_GRAPH_SEED, int(seed))
-        return graph.seed, len(graph.nodes) if seed is None else int(seed)
+        """By the rules of all operations that draw random numbers."""
+        return op_seeds(get_default_graph(), seed) or (None, None)
 
 
 # ---- data sets -------------------------------------------------------------------------------------------------------
@@ -179,6 +177,8 @@ class Dataset(BaseDataset):
         """
         for tensor in self._stage.captures():
             require_constant(tensor)
+        # TensorFlow gives it a seed, which operations made later miss
+        op_seeds(get_default_graph(), None)
         return Iterator(self._stage.spec, Resource("OneShotIterator"), self._stage, kind=type(self)._plain())
 
     def make_initializable_iterator(self, shared_name: str | None = None) -> Iterator:

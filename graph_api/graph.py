@@ -62,6 +62,7 @@ class Graph(Shown, NotCopied, Contexts):
     def __init__(self) -> None:
         super().__init__()
         self.seed: int | None = None
+        self.seeds_given = 0  # to operations without a seed of their own
         self.current_device = ""
         self._by_name: dict[str, Operation] = {}
         self._names_in_use: dict[str, int] = {}

@@ -1,31 +1,31 @@
 """Random tensors of a graph.
 
-Each random operation has a stream of its own, named by a seed, and a counter that moves on by one each time it runs.
+Each random operation has a stream of its own, named by the graph's seed and its own, or the number of operations of the
+graph that had none before; and a counter, which moves on each time it runs by as much as TensorFlow's kernel reserves.
 The counter is a hidden variable of the session, so a new session starts the streams anew, as in TensorFlow 1. Without
-any seed the stream's name is drawn from the system's entropy once per session. Counters start at 1, as those of
-`tape_api.random` do: with the same two seeds, operation and call draw the same numbers.
+any seed the stream's name is drawn from the system's entropy once per session. With the same two seeds, an operation
+and a call of `tape_api.random` draw the same numbers: TensorFlow's.
 """
 
 from __future__ import annotations
 
 import os
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
+from contextlib import ExitStack, contextmanager
 from typing import Any
 
 import numpy as np
 
+from dualgrad.frontend.seeds import seed_pair
 from engine.core.aval import Aval
 from engine.core.dtypes import float32, int64
-from engine.core.operands import Operand, Results
+from engine.core.operands import Operand
 from engine.core.variable import assign_variable, read_variable, variable_handle
 from engine.ops import dropout as dropouts
 from engine.ops import random
 from graph_api.convert import convert_to_tensor, finish
 from graph_api.graph import Graph, get_default_graph
 from graph_api.tensor import Tensor
-
-DEFAULT_GRAPH_SEED = 87654321
-"""Stands for the graph's seed where only the operation has one (TensorFlow's choice)."""
 
 
 def set_random_seed(seed: int) -> None:
@@ -42,29 +42,57 @@ def _hidden(graph: Graph, aval: Aval, default: Callable[[], Any], name: str) -> 
     return graph.apply(variable_handle, (), {"aval": aval, "default": default}, name=name)
 
 
-def _seed_of(graph: Graph, seed: int | None) -> Operand:
+def op_seeds(graph: Graph, seed: int | None) -> tuple[int, int] | None:
+    """The seeds of a new operation, or None if there are none."""
+
+    def choose() -> int:
+        graph.seeds_given += 1
+        return graph.seeds_given - 1
+
+    return seed_pair(graph.seed, seed, choose)
+
+
+@contextmanager
+def counted_apart(graph: Graph) -> Iterator[None]:
+    """Count operations without a seed anew, as TensorFlow does in the graph of a data set's function."""
+    before, graph.seeds_given = graph.seeds_given, 0
+    try:
+        yield
+    finally:
+        graph.seeds_given = before
+
+
+def _named(graph: Graph, pair: tuple[int, int] | None) -> Operand:
     """The name of the operation's stream: fixed by the seeds, or drawn once per session."""
-    if graph.seed is None and seed is None:
+    if pair is None:
         handle = _hidden(graph, Aval((2,), int64), _entropy, "seed")
         return graph.apply(read_variable, (handle,), {}, name="seed/read")
-    own = len(graph.nodes) if seed is None else int(seed)
-    return np.array([DEFAULT_GRAPH_SEED if graph.seed is None else graph.seed, own], np.int64)
+    return np.array(pair, np.int64)
 
 
 def drawn(function: Callable[..., Any], seed: int | None, name: str) -> Tensor:
     """Call ``function(draw=...)`` with a draw that is another one each time the graph runs."""
     graph = get_default_graph()
+    waiting = ExitStack()
 
-    def call() -> Results:
+    def draw(kind: str, groups: Any) -> tuple[Any, Any]:
+        pair = op_seeds(graph, seed)
+        if groups is None:
+            return np.zeros(2, np.int64), np.int64(0)
+        # in a scope of its own: what the user's name stands for has TensorFlow's names
+        with graph.name_scope("moved"):
+            count = groups()
         with graph.control_dependencies(None):
-            key = _seed_of(graph, seed)
-            handle = _hidden(graph, Aval((), int64), lambda: np.int64(1), "counter")
+            key = _named(graph, pair)
+            handle = _hidden(graph, Aval((), int64), lambda: np.int64(0), "counter")
             counter = graph.apply(read_variable, (handle,), {}, name="counter/read")
-            moved = graph.apply(assign_variable, (handle, counter + 1), {}, name="counter/assign")
-        with graph.control_dependencies([moved]):
-            return function(draw=(key, counter))
+            moved = graph.apply(assign_variable, (handle, counter + count), {}, name="counter/assign")
+        # what is made from here on moves the counter
+        waiting.enter_context(graph.control_dependencies([moved]))
+        return key, counter
 
-    return finish(call, name)
+    with waiting:
+        return finish(lambda: function(draw=draw), name)
 
 
 def uniform(

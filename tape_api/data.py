@@ -81,9 +81,11 @@ class _Function:
 
     def bound(self, env: Environment) -> Callable[[Any], Any]:
         """The function of flat elements."""
+        own = random.Streams()
 
         def call(element: Any) -> tuple[Any, ...]:
-            made = mapped(_tensor, self._called([EagerTensor(a) for a in element]))
+            with random.inside(own, alone=True):
+                made = mapped(_tensor, self._called([EagerTensor(a) for a in element]))
             arrays = [x._array for x in flat(made)]
             if self._known is None:
                 self._known = packed(made, [Aval(None, x.dtype) for x in flat(made)])
@@ -93,9 +95,11 @@ class _Function:
 
     def streams(self, env: Environment) -> Callable[[Any], Iterator[Any]]:
         """The elements of the data sets that the function makes."""
+        own = random.Streams()
 
         def start(element: Any) -> Iterator[Any]:
-            made = self._made(self._called([EagerTensor(a) for a in element]))
+            with random.inside(own, alone=True):
+                made = self._made(self._called([EagerTensor(a) for a in element]))
             if self._known is None:
                 self._known = made.spec
             return made.stream(_Lasting()).elements()
@@ -113,7 +117,8 @@ class _Function:
         """The spec of the results: from calling the function on symbols, or else on the first element."""
         if not self._tried:
             self._tried = True
-            spec = self._on_symbols(source)
+            with random.inside(random.Streams(), alone=True):
+                spec = self._on_symbols(source)
             self._known = self._known if spec is None else spec
         if self._known is None:
             self._known = self._on_first(source)

@@ -32,6 +32,7 @@ from engine.ops.shape import identity
 from engine.runtime.cache import Cache
 from engine.runtime.faces import Shown
 from tape_api import symbolic
+from tape_api.random import Streams, inside, is_inside
 from tape_api.tensor import TensorSpec, convert_to_tensor
 from tape_api.tensor_array import TensorArray
 from tape_api.variable import Variable
@@ -116,6 +117,7 @@ class Function(Shown, Generic[P, R]):
         functools.update_wrapper(self, func)
         self.python_function, self.input_signature = func, input_signature
         self._known: Cache[Any, TracedFunction | str] = Cache("recorded functions", _KEPT)
+        self._streams: dict[int, Streams] = {}
         self._seen: dict[int, int] = {}
         self._recorded = 0
         self._without_key = ""
@@ -130,24 +132,34 @@ class Function(Shown, Generic[P, R]):
             args, kwargs = _fitting(self.python_function, self.input_signature, args, kwargs)
         if kwargs or not _ARE_TENSORS.issuperset(map(type, args)):
             args, kwargs = _converted((args, kwargs), np.ndarray)
-        if functions_run_eagerly() or active.function is not None or active.instead is not None:
-            return self._as_python(args, kwargs)
+        if active.function is not None:
+            return self._as_python(args, kwargs, Streams())
         arguments: list[EagerTensor] = []
         try:
             key = _described((args, kwargs) if kwargs else args, arguments, {})
             kept = self._known.get(key)
         except (TypeError, RecursionError) as error:
             self._without_key = str(error)
-            return self._as_python(args, kwargs)
+            return self._as_python(args, kwargs, self._streams_of(None))
+        # a program would go on with its own random numbers, not with those of the call in the function around it
+        drawing = type(kept) is TracedFunction and kept._again and is_inside()
+        if functions_run_eagerly() or active.instead is not None or drawing:
+            return self._as_python(args, kwargs, self._streams_of(key))
         if type(kept) is TracedFunction:
             try:
                 return kept(arguments)
             except Exception:  # noqa: BLE001 - Python raises what it has to, at the line of the program
-                return self._as_python(args, kwargs)
+                return self._as_python(args, kwargs, self._streams_of(key))
         is_new = kept is None or (type(kept) is _UnderTapes and not active.tapes)
         if is_new and are_plain(active.tapes) and self._is_due(key):
             return self._record(key, args, kwargs, arguments)
-        return self._as_python(args, kwargs)
+        return self._as_python(args, kwargs, self._streams_of(key))
+
+    def _streams_of(self, key: Any) -> Streams:
+        """The random numbers of a combination of arguments, which go on from call to call."""
+        if len(self._streams) > 16 * _KEPT:
+            self._streams.clear()
+        return self._streams.setdefault(hash(key), Streams())
 
     def __get__(self, instance: Any, owner: Any = None) -> Any:
         return self if instance is None else _Method(self._method_of(instance), instance)
@@ -210,7 +222,10 @@ class Function(Shown, Generic[P, R]):
         lines += [f"{name} runs as Python while a tape records: {reason}" for reason in dict.fromkeys(taped)]
         return "\n".join(lines) or f"{name} has not been called"
 
-    def _as_python(self, args: tuple[Any, ...], kwargs: dict[str, Any]) -> Any:
+    def _as_python(self, args: tuple[Any, ...], kwargs: dict[str, Any], streams: Streams | None = None) -> Any:
+        if streams is not None:
+            with inside(streams):
+                return self._as_python(args, kwargs)
         if self._asks and active.function is None and not functions_run_eagerly():
             result = symbolic.watched(self.python_function, args, kwargs)
         else:
@@ -234,14 +249,15 @@ class Function(Shown, Generic[P, R]):
         tapes, before = active.tapes, standing_in(own, arguments)
         tape.start()
         try:
-            result = self._as_python(args, kwargs)
+            result = self._as_python(args, kwargs, self._streams_of(key))
         finally:
             tape.stop()
             no_longer(own, arguments, before)
         del args, kwargs
         self._recorded += 1
         self._asks = self._asks or tape.is_asked
-        if not tape.made_variables or self._seen.get(hash(key), 0) >= _TRIES:
+        kept = not tape.made_variables or self._seen.get(hash(key), 0) >= _TRIES
+        if kept and not (tape.drawn and is_inside()):
             self._known.put(key, self._traced(tape, own, result, tapes))
         if tapes:
             tape.forget()

@@ -1,117 +1,259 @@
 """Random numbers: ``tf.random``.
 
 The engine's random ops are pure functions of a seed and a counter. This module keeps the counters, by TensorFlow's
-rules:
+rules, and so gives TensorFlow's numbers:
 
-- after `set_seed` the same calls give the same numbers again;
-- a call with ``seed=`` has a sequence of its own, which depends on both seeds only;
-- with neither, numbers differ from one run of the program to the next.
+- after `set_seed` the same calls give the same numbers again; each call without a seed of its own takes one from a
+  generator that the global seed starts;
+- calls of one function with the same ``seed=`` share a sequence, which depends on both seeds only;
+- in a ``tf.function`` each call in the code has a sequence of its own, as an operation of a graph has;
+- without any seed, numbers differ from one run of the program to the next.
 """
 
 from __future__ import annotations
 
+import random as python
 import secrets
+import threading
+from collections.abc import Iterator, Sequence
+from contextlib import contextmanager
 from random import Random
 from typing import Any
 
 import numpy as np
 
-from dualgrad.frontend import seeds
+from dualgrad.frontend.namespace import namespace
+from dualgrad.frontend.seeds import SET, seed_pair
 from engine.core.detach import effect
-from engine.core.dtypes import float32, int64
+from engine.core.dtypes import as_dtype, float32, int64, uint64
 from engine.core.eager import EagerTensor
 from engine.core.tape import active
 from engine.ops import dropout as dropouts
 from engine.ops import random as sampling
+from engine.ops.creation import zeros_like
+from engine.ops.gather import gather
+from engine.ops.joining import stack
+from engine.ops.philox import RESERVED
 from engine.ops.random import Draw
 from engine.runtime.commit import Lock, exclusively
 from tape_api.library import public
-from tape_api.tensor import wrapped
+from tape_api.tensor import convert_to_tensor, wrapped
+from tape_api.variable import Variable
 
-_DEFAULT_SEED = 87654321
-"""The global seed of calls that have a seed of their own, if `set_seed` was not called."""
-_LIMIT = 2**63
+_WORD = 2**64
+
+
+def _arrays(pair: Sequence[int], start: int) -> list[Any]:
+    """Seeds and counter as a draw holds them: integers of 64 bits with the same bits."""
+    words = np.array([x % _WORD for x in (*pair, start)], np.uint64).view(np.int64)
+    return [words[:2], words[2].reshape(())]
+
+
+def _secret_pair() -> tuple[int, int]:
+    """Seeds that nobody knows."""
+    return secrets.randbits(64), secrets.randbits(64)
+
+
+class _State:
+    """The state that `set_seed` starts anew.
+
+    Attributes
+    ----------
+    seed : int or None
+    secret : pair of int
+        Stands for the seeds of calls that have none.
+    counters : dict
+        How far the sequences of calls with a seed of their own have come, by kernel and seeds.
+    """
+
+    def __init__(self, seed: int | None, by_python: bool = False) -> None:
+        self.seed, self.secret = seed, _secret_pair()
+        self.counters: dict[Any, int] = {}
+        self._plain, self._defaults = Random(seed), Random(seed)
+        self._by_python = by_python or seed is None or self._python_has_it()
+        self._looked = self._by_python
+
+    def _python_has_it(self) -> bool:
+        return python.getstate() == self._defaults.getstate()
+
+    def default(self) -> int:
+        """The seed of an initializer or a layer that has none, by Keras 3's rule: drawn by Python.
+
+        After `set_seed` alone that would be another one each time. Then a generator of our own stands for Python's.
+        """
+        if not self._looked:
+            self._looked, self._by_python = True, self._python_has_it()
+        return (python if self._by_python else self._defaults).randint(1, 10**9)
+
+    def choose(self) -> int:
+        """The seed of an operation that has none."""
+        return self._plain.randint(0, 2**31 - 1)
+
+
+class _Call:
+    """A call in the code of a ``tf.function``: an operation with a sequence of its own."""
+
+    __slots__ = ("pair", "start", "state")
+
+    def __init__(self, pair: tuple[int, int], state: _State) -> None:
+        self.pair, self.start, self.state = pair, 0, state
+
+    def next(self, state: _State, groups: int) -> tuple[tuple[int, int], int]:
+        """The seeds and the counter of one more run."""
+        if self.state is not state:
+            # setting a seed starts all sequences anew, and leaves operations the seeds that they have
+            self.start, self.state = 0, state
+        start, self.start = self.start, (self.start + groups) % _WORD
+        return self.pair, start
+
+    def take_back(self, start: int, groups: int) -> None:
+        """Undo the run that began at `start`, if it was the last one."""
+        if self.start == (start + groups) % _WORD:
+            self.start = start
+
+
+class Streams:
+    """The sequences of a ``tf.function``, for one combination of arguments."""
+
+    def __init__(self) -> None:
+        self.calls: dict[Any, _Call] = {}
+
+
+class _Run:
+    """One run of the Python code of a ``tf.function``, whose calls are counted."""
+
+    def __init__(self, streams: Streams, path: tuple[Any, ...] = ()) -> None:
+        self.streams, self._path = streams, path
+        self._calls = self._without_seed = 0
+
+    def next(self) -> tuple[Any, ...]:
+        """The name of the next call, of a random function or of another ``tf.function``."""
+        self._calls += 1
+        return (*self._path, self._calls)
+
+    def call(self, state: _State, kind: str, seed: Any) -> _Call:
+        """The next call of a random function: as in a graph, its seed is how many before it had none."""
+        name = (*self.next(), kind, seed)
+        self._without_seed += seed is None
+        found = self.streams.calls.get(name)
+        if found is None:
+            pair = seed_pair(state.seed, seed, lambda: self._without_seed - 1)
+            found = self.streams.calls[name] = _Call(pair or _secret_pair(), state)
+        return found
+
+
+class _Thread(threading.local):
+    run: _Run | None = None
+
+
+_thread = _Thread()
+
+
+@contextmanager
+def inside(streams: Streams, alone: bool = False) -> Iterator[None]:
+    """Run a function's code: its calls have the sequences of `streams`, or of the function around it if not `alone`."""
+    outer = _thread.run
+    _thread.run = _Run(streams) if outer is None or alone else _Run(outer.streams, outer.next())
+    try:
+        yield
+    finally:
+        _thread.run = outer
+
+
+def is_inside() -> bool:
+    """Whether a function's code is running, not its program."""
+    return _thread.run is not None
 
 
 class Draws:
-    """Where the draws of calls come from: a seed, and a counter for each sequence.
+    """Where the draws of calls come from: seeds, and a counter for each sequence."""
 
-    Parameters
-    ----------
-    seed : int, optional
-        By default a new one every time.
-    """
-
-    def __init__(self, seed: int | None = None) -> None:
+    def __init__(self) -> None:
         self._locks = (Lock(),)
-        self.reset(seed)
+        self._state = _State(None)
 
-    def reset(self, seed: int | None) -> None:
-        """Start again with the given seed."""
+    def reset(self, seed: int | None, by_python: bool = False) -> None:
+        """Start again with the given seed; `by_python` says that Python's own generator has been given it, too."""
         effect("it sets a seed")
-        own = None if seed is None else int(seed)
-        counters: dict[Any, int] = {}
-        self.plain = Random(own)
         # all at once, for an interrupt may come at any time
-        self._state = own, secrets.randbits(62), counters
+        self._state = _State(None if seed is None else int(seed), by_python)
 
-    def _counted(self, key: Any) -> tuple[int | None, int, int]:
-        """The seeds, and how many calls of that key there have been, this one included."""
-        seed, fallback, counters = self._state
-        count = counters[key] = counters.get(key, 0) + 1
-        return seed, fallback, count
+    def default(self) -> int:
+        """The seed of an initializer or a layer that has none."""
+        return self._state.default()
 
-    def next(self, function: str, seed: Any = None) -> Draw:
-        """The draw of one more call of `function` with the given seed (None if it has none)."""
-        key = None if seed is None else (function, int(seed))
-        own, fallback, count = exclusively(self._locks, self._counted, key)
-        if key is None:
-            pair = (fallback if own is None else own, -1)
-        else:
-            pair = (_DEFAULT_SEED if own is None else own, key[1])
-        seeds = np.array([s % _LIMIT for s in pair], np.int64)
-        draw = EagerTensor(seeds), EagerTensor(np.int64(count))
-        if active.function is not None:
-            active.function.draw(draw, _Again(self, function, seed))
+    def seeds(self, seed: Any) -> tuple[int, int] | None:
+        """The two seeds of one more call with the given seed (None if it has none); None if there are none."""
+        return seed_pair(self._state.seed, seed, self._state.choose)
+
+    def _counted(self, kind: str, seed: Any, groups: int) -> tuple[_Call | None, tuple[int, int], int]:
+        """A call within a function, or none; its seeds and counter."""
+        state = self._state
+        if _thread.run is not None:
+            call = _thread.run.call(state, kind, seed)
+            return call, *call.next(state, groups)
+        pair = self.seeds(seed)
+        if pair is not None and seed is None:
+            return None, pair, 0
+        key = kind if pair is None else (kind, pair)
+        start = state.counters.get(key, 0)
+        state.counters[key] = (start + groups) % _WORD
+        return None, pair or state.secret, start
+
+    def next(self, seed: Any = None) -> Draw:
+        """The draw of one more call with the given seed (None if it has none)."""
+
+        def draw(kind: str, groups: Any) -> tuple[Any, Any]:
+            moved = 0 if groups is None else groups()
+            count = int(getattr(moved, "_array", moved))
+            call, pair, start = exclusively(self._locks, self._counted, kind, seed, count)
+            seeds, counter = map(EagerTensor, _arrays(pair, start))
+            if active.function is not None and groups is not None:
+                if call is None:
+                    effect("it draws random numbers")
+                else:
+                    active.function.draw((seeds, counter), _Again(self, call, count))
+            return seeds, counter
+
         return draw
 
-    def _taken_back(self, key: Any, count: int) -> None:
-        counters = self._state[2]
-        # another thread may have drawn meanwhile, or set the seed
-        if counters.get(key) == count:
-            counters[key] = count - 1
+    def again(self, call: _Call, groups: int) -> list[Any]:
+        """The arrays of one more run of a call in a function."""
+        return _arrays(*exclusively(self._locks, lambda: call.next(self._state, groups)))
 
-    def take_back(self, seed: Any, function: str, count: int) -> None:
-        """Let the next call of `function` give what the call of number `count` gave, if that was the last one."""
-        exclusively(self._locks, self._taken_back, None if seed is None else (function, int(seed)), count)
+    def take_back(self, call: _Call, start: int, groups: int) -> None:
+        """Let the next run of a call give what that at `start` gave."""
+        exclusively(self._locks, call.take_back, start, groups)
 
 
 class _Again:
-    """The draw of one more call, in a program (`engine.core.function_tape`)."""
+    """One more run of a call, in a program (`engine.core.function_tape`)."""
 
-    __slots__ = ("_draws", "_function", "_seed")
+    __slots__ = ("_call", "_draws", "_groups")
 
-    def __init__(self, draws: Draws, function: str, seed: Any) -> None:
-        self._draws, self._function, self._seed = draws, function, seed
+    def __init__(self, draws: Draws, call: _Call, groups: int) -> None:
+        self._draws, self._call, self._groups = draws, call, groups
 
     def __call__(self) -> list[Any]:
-        return [x._array for x in self._draws.next(self._function, self._seed)]
+        return self._draws.again(self._call, self._groups)
 
     def take_back(self, arrays: list[Any]) -> None:
         """Undo a call that gave `arrays`, as Python draws again."""
-        self._draws.take_back(self._seed, self._function, int(arrays[1]))
+        self._draws.take_back(self._call, int(arrays[1]) % _WORD, self._groups)
 
 
 draws = Draws()
-seeds.SET.append(lambda: draws._state[0])
+SET.append(lambda: draws._state.seed)
+
+
+def default_seed() -> int:
+    """The seed of an initializer or a layer that has none."""
+    return draws.default()
 
 
 def op_seeds(seed: int | None) -> tuple[int | None, int | None]:
-    """The two seeds of a data set that is shuffled, by TensorFlow's rules; None if there are none."""
-    own = draws._state[0]
-    if own is None:
-        return (None, None) if seed is None else (_DEFAULT_SEED, int(seed))
-    return own, draws.plain.randint(0, 2**31 - 1) if seed is None else int(seed)
+    """The two seeds of a data set that is shuffled; None if there are none."""
+    return draws.seeds(seed) or (None, None)
 
 
 def set_seed(seed: int) -> None:
@@ -143,50 +285,50 @@ def uniform(
     seed : int, optional
         Of a sequence of this call's own.
     """
-    return wrapped(sampling.uniform(shape, minval, maxval, dtype, draw=draws.next("uniform", seed)))
+    return wrapped(sampling.uniform(shape, minval, maxval, dtype, draw=draws.next(seed)))
 
 
 def normal(
     shape: Any, mean: Any = 0.0, stddev: Any = 1.0, dtype: Any = float32, seed: Any = None, name: str | None = None
 ) -> EagerTensor:
     """Normally distributed random numbers; `mean` and `stddev` are broadcast against `shape`."""
-    return wrapped(sampling.normal(shape, mean, stddev, dtype, draw=draws.next("normal", seed)))
+    return wrapped(sampling.normal(shape, mean, stddev, dtype, draw=draws.next(seed)))
 
 
 def truncated_normal(
     shape: Any, mean: Any = 0.0, stddev: Any = 1.0, dtype: Any = float32, seed: Any = None, name: str | None = None
 ) -> EagerTensor:
     """Normally distributed random numbers no further than two standard deviations from the mean."""
-    return wrapped(sampling.truncated_normal(shape, mean, stddev, dtype, draw=draws.next("truncated_normal", seed)))
+    return wrapped(sampling.truncated_normal(shape, mean, stddev, dtype, draw=draws.next(seed)))
 
 
 def gamma(
     shape: Any, alpha: Any, beta: Any = None, dtype: Any = float32, seed: Any = None, name: str | None = None
 ) -> EagerTensor:
     """Gamma-distributed random numbers (`shape` of them per pair of parameters), differentiable in the parameters."""
-    return wrapped(sampling.gamma(shape, alpha, beta, dtype, draw=draws.next("gamma", seed)))
+    return wrapped(sampling.gamma(shape, alpha, beta, dtype, draw=draws.next(seed)))
 
 
 def poisson(shape: Any, lam: Any, dtype: Any = float32, seed: Any = None, name: str | None = None) -> EagerTensor:
     """Counts of the Poisson distribution, `shape` of them for each rate in `lam`."""
-    return wrapped(sampling.poisson(shape, lam, dtype, draw=draws.next("poisson", seed)))
+    return wrapped(sampling.poisson(shape, lam, dtype, draw=draws.next(seed)))
 
 
 def categorical(
     logits: Any, num_samples: Any, dtype: Any = None, seed: Any = None, name: str | None = None
 ) -> EagerTensor:
     """Classes drawn with the given log-probabilities: int64 of shape (rows, num_samples)."""
-    return wrapped(sampling.categorical(logits, num_samples, dtype, draw=draws.next("categorical", seed)))
+    return wrapped(sampling.categorical(logits, num_samples, dtype, draw=draws.next(seed)))
 
 
 def shuffle(value: Any, seed: Any = None, name: str | None = None) -> EagerTensor:
     """The rows of `value` in random order; differentiable."""
-    return wrapped(sampling.shuffle(value, draw=draws.next("shuffle", seed)))
+    return wrapped(sampling.shuffle(value, draw=draws.next(seed)))
 
 
 def dropout(x: Any, rate: Any, noise_shape: Any = None, seed: Any = None, name: str | None = None) -> EagerTensor:
     """Each element of `x` set to 0 with probability `rate`, the others divided by ``1 - rate`` (``tf.nn.dropout``)."""
-    return wrapped(dropouts.dropout(x, rate, noise_shape, draw=draws.next("dropout", seed)))
+    return wrapped(dropouts.dropout(x, rate, noise_shape, draw=draws.next(seed)))
 
 
 stateless_uniform = public(sampling.stateless_uniform, "stateless_uniform")
@@ -195,10 +337,30 @@ stateless_truncated_normal = public(sampling.stateless_truncated_normal, "statel
 stateless_gamma = public(sampling.stateless_gamma, "stateless_gamma")
 stateless_poisson = public(sampling.stateless_poisson, "stateless_poisson")
 stateless_categorical = public(sampling.stateless_categorical, "stateless_categorical")
+split = public(sampling.stateless_split, "split")
+fold_in = public(sampling.stateless_fold_in, "fold_in")
+
+
+_ALGORITHMS = (None, 1, 3, "philox", "auto_select")
 
 
 class Generator:
     """A source of random numbers with a state of its own. Make one with `from_seed`.
+
+    It gives the numbers of TensorFlow's generator with the Philox algorithm. Its state is a variable, which a
+    checkpoint saves: the counter's lower and upper half, and the key.
+
+    Parameters
+    ----------
+    copy_from : Generator, optional
+        Whose state is copied. By default `state` is given.
+    state : sequence of three int, optional
+    alg : {None, "philox", "auto_select"}
+
+    Raises
+    ------
+    NotImplementedError
+        If another algorithm is asked for.
 
     Examples
     --------
@@ -207,42 +369,133 @@ class Generator:
     True
     """
 
-    def __init__(self, draws: Draws) -> None:
-        self._draws = draws
+    def __init__(self, copy_from: Generator | None = None, state: Any = None, alg: Any = None) -> None:
+        if (copy_from is None) == (state is None):
+            raise ValueError("Generator: exactly one of `copy_from` and `state` must be given")
+        if getattr(alg, "value", alg) not in _ALGORITHMS:
+            raise NotImplementedError(f"Generator: argument `alg` must be 'philox' or None, got {alg!r}")
+        given = copy_from.state.numpy() if copy_from is not None else state
+        self._state_var = Variable(_state_of(given), trainable=False, name="StateVar", dtype=int64)
+
+    def _trackable_children(self) -> None:
+        """A checkpoint saves what it holds."""
 
     @classmethod
     def from_seed(cls, seed: int, alg: Any = None) -> Generator:
         """A generator that gives the same numbers for the same seed."""
-        return cls(Draws(seed))
+        return cls(state=_from_seed(seed), alg=alg)
+
+    @classmethod
+    def from_state(cls, state: Any, alg: Any = None) -> Generator:
+        """A generator with a given state, three integers."""
+        return cls(state=state, alg=alg)
+
+    @classmethod
+    def from_key_counter(cls, key: int, counter: Any, alg: Any = None) -> Generator:
+        """A generator with a given key (an integer) and counter (two)."""
+        return cls(state=[*_array(counter).tolist(), int(key)], alg=alg)
 
     @classmethod
     def from_non_deterministic_state(cls, alg: Any = None) -> Generator:
         """A generator that gives other numbers every time."""
-        return cls(Draws())
+        return cls(state=[*_secret_pair(), secrets.randbits(64)], alg=alg)
+
+    @property
+    def state(self) -> Variable:
+        """The variable: int64 of shape (3,)."""
+        return self._state_var
+
+    @property
+    def key(self) -> EagerTensor:
+        """The part of the state that tells its numbers from those of other generators."""
+        return convert_to_tensor(self._state_var)[2]
+
+    @property
+    def algorithm(self) -> int:
+        """TensorFlow's number of Philox."""
+        return 1
+
+    def reset(self, state: Any) -> None:
+        """Go on from a given state."""
+        self._state_var.assign(_state_of(state))
 
     def reset_from_seed(self, seed: int) -> None:
         """Start again with the given seed."""
-        self._draws.reset(seed)
+        self.reset(_from_seed(seed))
+
+    def reset_from_key_counter(self, key: int, counter: Any) -> None:
+        """Go on with a given key (an integer) and counter (two)."""
+        self.reset([*_array(counter).tolist(), int(key)])
+
+    def skip(self, delta: Any) -> EagerTensor:
+        """Leave out as many numbers; returns the state before."""
+        before = convert_to_tensor(self._state_var)
+        self._moved(before, convert_to_tensor(delta, int64) * RESERVED)
+        return before
+
+    def _moved(self, before: Any, groups: Any) -> None:
+        self._state_var.assign(before + groups * np.array([1, 0, 0], np.int64))
+
+    def _draw(self, kind: str, groups: Any) -> tuple[Any, Any]:
+        before = convert_to_tensor(self._state_var)
+        self._moved(before, groups())
+        return gather(before, np.array([2, 1])), before[0]
 
     def uniform(
         self, shape: Any, minval: Any = 0, maxval: Any = None, dtype: Any = float32, name: str | None = None
     ) -> EagerTensor:
-        """Uniform random numbers in [minval, maxval)."""
-        return wrapped(sampling.uniform(shape, minval, maxval, dtype, draw=self._draws.next("uniform")))
+        """Uniform random numbers in [minval, maxval); integers of the dtype's whole range if both limits are None."""
+        if minval is None and maxval is None and as_dtype(dtype).is_integer:
+            return self.uniform_full_int(shape, dtype)
+        return wrapped(sampling.uniform(shape, minval, maxval, dtype, draw=self._draw))
+
+    def uniform_full_int(self, shape: Any, dtype: Any = uint64, name: str | None = None) -> EagerTensor:
+        """Integers of the whole range of a dtype of 32 or 64 bits."""
+        return wrapped(sampling.full_integers(shape, dtype, draw=self._draw))
 
     def normal(
         self, shape: Any, mean: Any = 0.0, stddev: Any = 1.0, dtype: Any = float32, name: str | None = None
     ) -> EagerTensor:
         """Normally distributed random numbers."""
-        return wrapped(sampling.normal(shape, mean, stddev, dtype, draw=self._draws.next("normal")))
+        return wrapped(sampling.normal(shape, mean, stddev, dtype, draw=self._draw))
 
     def truncated_normal(
         self, shape: Any, mean: Any = 0.0, stddev: Any = 1.0, dtype: Any = float32, name: str | None = None
     ) -> EagerTensor:
         """Normally distributed random numbers no further than two standard deviations from the mean."""
-        return wrapped(sampling.truncated_normal(shape, mean, stddev, dtype, draw=self._draws.next("truncated_normal")))
+        return wrapped(sampling.truncated_normal(shape, mean, stddev, dtype, draw=self._draw))
+
+    def make_seeds(self, count: int = 1) -> EagerTensor:
+        """Seeds for stateless functions, shape (2, count)."""
+        keys = self.uniform_full_int([count], int64)
+        return wrapped(stack([keys, zeros_like(keys)]))
 
     def split(self, count: int = 1) -> list[Generator]:
         """Generators that are independent of this one and of each other."""
-        seeds = wrapped(sampling.uniform([count], 0, 2**62, int64, draw=self._draws.next("split"))).numpy()
-        return [Generator.from_seed(int(s)) for s in seeds]
+        return [Generator(state=[0, 0, int(key)]) for key in self.uniform_full_int([count], int64).numpy()]
+
+
+def _array(x: Any) -> np.ndarray:
+    return np.asarray(x.numpy() if hasattr(x, "numpy") else x)
+
+
+def _state_of(given: Any) -> np.ndarray:
+    """A generator's state: integers of 64 bits."""
+    words = _array(given).ravel().tolist()
+    if len(words) != 3:
+        raise ValueError(f"Generator: argument `state` must hold three integers, got {given!r}")
+    return np.array([int(x) % _WORD for x in words], np.uint64).view(np.int64)
+
+
+def _from_seed(seed: Any) -> list[int]:
+    """The state that a seed stands for: an integer fills it from its lower end, fewer than three are its last ones."""
+    if isinstance(seed, int):
+        return [seed >> shift & (_WORD - 1) for shift in (0, 64, 128)]
+    words = _array(seed).ravel().tolist()[:3]
+    return [*[0] * (3 - len(words)), *words]
+
+
+# what these were called first
+experimental = namespace("tape_api.random.experimental")
+experimental.stateless_split, experimental.stateless_fold_in = split, fold_in  # type: ignore[attr-defined]
+experimental.Generator = Generator  # type: ignore[attr-defined]

@@ -13,7 +13,7 @@ from tape_api.tensor import wrapped
 
 
 def _drawn(function: Callable[..., Any], seed: Any, name: str) -> Results:
-    return wrapped(function(draw=draws.next(name, seed)))
+    return wrapped(function(draw=draws.next(seed)))
 
 
 globals().update(functions(tape_api, _drawn, "div"))

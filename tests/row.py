@@ -101,6 +101,8 @@ class Row:
     reorders : bool
         Whether it chooses an order of arithmetic by static shapes, so that a graph of unknown dimensions agrees with a
         tape only up to rounding. All other rows must agree to the bit.
+    by_differences : bool
+        Whether finite differences give its derivative. Those of random numbers may tell of others that are accepted.
     label : str
         Distinguishes several rows of one op.
     """
@@ -118,6 +120,7 @@ class Row:
     tol: float = 1.0
     static: bool = False
     reorders: bool = False
+    by_differences: bool = True
     label: str = ""
 
     @property

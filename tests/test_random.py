@@ -15,11 +15,12 @@ from engine.core.eager import EagerTensor
 from engine.core.trace import Trace
 from engine.ops import random
 from engine.ops.dropout import dropout
-from engine.runtime.errors import InvalidArgumentError, ShapeError
+from engine.runtime.errors import InvalidArgumentError, ShapeError, UnimplementedError
 from tests.support import interpret
 
 COUNT = 20_000
-DRAW = np.array([7, 11]), np.int64(3)
+PLACE = np.array([7, 11]), np.int64(3)
+DRAW = random.at(*PLACE)
 
 
 def draw(function: Callable[..., Any], *args: Any, **options: Any) -> np.ndarray:
@@ -108,7 +109,7 @@ def test_gamma_slope_is_that_of_the_quantile() -> None:
 
 def test_a_draw_names_its_numbers() -> None:
     def numbers(a: int, b: int, counter: int) -> tuple[float, ...]:
-        return tuple(random.uniform([4], draw=(np.array([a, b]), np.int64(counter))).tolist())
+        return tuple(random.uniform([4], draw=random.at(np.array([a, b]), counter)).tolist())
 
     assert numbers(1, 2, 3) == numbers(1, 2, 3)
     assert len({numbers(1, 2, 3), numbers(1, 2, 4), numbers(1, 3, 3), numbers(2, 2, 3), numbers(-1, 2, 3)}) == 5
@@ -127,9 +128,9 @@ def test_a_draw_names_its_numbers() -> None:
 )
 def test_graph_and_eager_draw_the_same(function: Callable[[Any], Any]) -> None:
     trace = Trace()
-    seed, counter = trace.constant(DRAW[0]), trace.constant(np.asarray(DRAW[1]))
-    (symbolic,) = interpret(trace, [], [function((seed, counter))])
-    eager = function((EagerTensor(DRAW[0]), EagerTensor(DRAW[1])))
+    symbols = trace.constant(PLACE[0]), trace.constant(np.asarray(PLACE[1]))
+    (symbolic,) = interpret(trace, [], [function(lambda *_: symbols)])
+    eager = function(lambda *_: tuple(map(EagerTensor, PLACE)))
     np.testing.assert_array_equal(symbolic, eager.numpy())
 
 
@@ -141,3 +142,14 @@ def test_stateless_parameters_are_broadcast_to_the_shape() -> None:
 def test_a_seed_is_two_integers() -> None:
     with pytest.raises(ShapeError, match="two integers"):
         random.stateless_normal([2], EagerTensor(np.array([1, 2, 3])))
+
+
+def test_other_algorithms_are_refused() -> None:
+    assert np.array_equal(random.stateless_uniform([3], [1, 2], alg="philox"), random.stateless_uniform([3], [1, 2]))
+    with pytest.raises(UnimplementedError, match="'threefry'"):
+        random.stateless_uniform([3], [1, 2], alg="threefry")
+
+
+def test_a_shape_must_end_with_that_of_the_parameters() -> None:
+    with pytest.raises(ShapeError, match="must end with"):
+        random.stateless_gamma([2, 3], [1, 2], np.ones(2))

@@ -1,10 +1,6 @@
 """The order in which `Dataset.shuffle` hands elements out: TensorFlow's, to the element.
 
-TensorFlow draws from a Philox generator of 32-bit words (four at a time, ten rounds), keyed by the two seeds.
-
-References
-----------
-Salmon, Moraes, Dror and Shaw (2011), *Parallel Random Numbers: As Easy as 1, 2, 3*.
+TensorFlow draws the words of the generator (`engine.ops.philox`) that the two seeds name.
 """
 
 from __future__ import annotations
@@ -13,11 +9,8 @@ import secrets
 from collections.abc import Iterator
 from typing import Any
 
-import numpy as np
+from engine.ops import philox
 
-_M0, _M1 = np.uint64(0xD2511F53), np.uint64(0xCD9E8D57)
-_W0, _W1 = 0x9E3779B9, 0xBB67AE85
-_LOW, _32 = np.uint64(0xFFFFFFFF), np.uint64(32)
 _BLOCKS = 256
 
 Seeds = tuple[int, int]
@@ -25,22 +18,11 @@ Seeds = tuple[int, int]
 
 def random_words(seeds: Seeds) -> Iterator[int]:
     """The 32-bit words of the generator that two seeds name."""
-    first, second = [s & 0xFFFFFFFFFFFFFFFF for s in seeds]
+    first, second = [s % 2**64 for s in seeds]
     start = 0
     while True:
-        yield from _block(first, second, start).tolist()
+        yield from philox.words(philox.Stream(first, second, start), _BLOCKS).ravel().tolist()
         start += _BLOCKS
-
-
-def _block(key: int, stream: int, start: int) -> np.ndarray:
-    at = np.arange(start, start + _BLOCKS, dtype=np.uint64)
-    x = [at & _LOW, at >> _32, np.full_like(at, stream & 0xFFFFFFFF), np.full_like(at, stream >> 32)]
-    k0, k1 = key & 0xFFFFFFFF, key >> 32
-    for _ in range(10):
-        p, q = x[0] * _M0, x[2] * _M1
-        x = [(q >> _32) ^ x[1] ^ np.uint64(k0), q & _LOW, (p >> _32) ^ x[3] ^ np.uint64(k1), p & _LOW]
-        k0, k1 = (k0 + _W0) & 0xFFFFFFFF, (k1 + _W1) & 0xFFFFFFFF
-    return np.stack(x, axis=1).ravel()
 
 
 class SeedGenerator:

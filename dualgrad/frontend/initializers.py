@@ -6,8 +6,10 @@ A front end derives its classes from these and sets ``source`` to its own random
 
 from __future__ import annotations
 
+import copy
 import math
-from typing import Any, ClassVar
+from collections.abc import Sequence
+from typing import Any, ClassVar, Self
 
 import numpy as np
 
@@ -34,6 +36,10 @@ class Initializer:
     def values(self, shape: tuple[int, ...], dtype: Any) -> Operand:
         """The values that the class computes."""
         raise NotImplementedError(f"{type(self).__name__} must define `__call__(shape, dtype)`")
+
+    def _take_seed(self, seed: Any) -> None:
+        """Note the seed given, and the one that numbers are drawn with."""
+        self.seed = self._own_seed = seed
 
     def get_config(self) -> dict[str, Any]:
         """The arguments it was made with."""
@@ -72,22 +78,26 @@ class RandomUniform(Initializer):
     """Uniform on [minval, maxval)."""
 
     def __init__(self, minval: float = -0.05, maxval: float = 0.05, seed: int | None = None, dtype: Any = None) -> None:
-        self.minval, self.maxval, self.seed, self.dtype = minval, maxval, seed, dtype
+        self.minval, self.maxval = minval, maxval
+        self._take_seed(seed)
+        self.dtype = dtype
 
     def values(self, shape: tuple[int, ...], dtype: Any) -> Operand:
         """Drawn from the front end's generator."""
-        return self.source.uniform(shape, self.minval, self.maxval, dtype=dtype, seed=self.seed)
+        return self.source.uniform(shape, self.minval, self.maxval, dtype=dtype, seed=self._own_seed)
 
 
 class RandomNormal(Initializer):
     """Normal with the given mean and standard deviation."""
 
     def __init__(self, mean: float = 0.0, stddev: float = 0.05, seed: int | None = None, dtype: Any = None) -> None:
-        self.mean, self.stddev, self.seed, self.dtype = mean, stddev, seed, dtype
+        self.mean, self.stddev = mean, stddev
+        self._take_seed(seed)
+        self.dtype = dtype
 
     def values(self, shape: tuple[int, ...], dtype: Any) -> Operand:
         """Drawn from the front end's generator."""
-        return self.source.normal(shape, self.mean, self.stddev, dtype=dtype, seed=self.seed)
+        return self.source.normal(shape, self.mean, self.stddev, dtype=dtype, seed=self._own_seed)
 
 
 class TruncatedNormal(RandomNormal):
@@ -95,7 +105,7 @@ class TruncatedNormal(RandomNormal):
 
     def values(self, shape: tuple[int, ...], dtype: Any) -> Operand:
         """Drawn from the front end's generator."""
-        return self.source.truncated_normal(shape, self.mean, self.stddev, dtype=dtype, seed=self.seed)
+        return self.source.truncated_normal(shape, self.mean, self.stddev, dtype=dtype, seed=self._own_seed)
 
 
 _TRUNCATED_STD = 0.87962566103423978
@@ -118,6 +128,8 @@ class VarianceScaling(Initializer):
     (scale 1, fan_avg, uniform). K. He et al., "Delving deep into rectifiers", 2015 (scale 2, fan_in).
     """
 
+    _axes: tuple[Sequence[int], Sequence[int]] | None = None
+
     def __init__(
         self,
         scale: float = 1.0,
@@ -135,20 +147,30 @@ class VarianceScaling(Initializer):
                 f"Invalid `distribution` argument: {distribution!r}; it must be 'uniform', 'truncated_normal' or "
                 f"'untruncated_normal'"
             )
-        self.scale, self.mode, self.distribution, self.seed, self.dtype = scale, mode, distribution, seed, dtype
+        self.scale, self.mode, self.distribution = scale, mode, distribution
+        self._take_seed(seed)
+        self.dtype = dtype
+
+    def along(self, inputs: Sequence[int], outputs: Sequence[int]) -> Self:
+        """The same, for weights that have these axes for inputs and outputs."""
+        made = copy.copy(self)
+        made._axes = inputs, outputs
+        return made
 
     def values(self, shape: tuple[int, ...], dtype: Any) -> Operand:
         """Drawn from the front end's generator."""
-        fan_in, fan_out = fans(shape)
+        fan_in, fan_out = (
+            fans(shape) if self._axes is None else (math.prod(shape[i] for i in axes) for axes in self._axes)
+        )
         n = {"fan_in": fan_in, "fan_out": fan_out, "fan_avg": (fan_in + fan_out) / 2}[self.mode]
         variance = self.scale / max(1.0, n)
         if self.distribution == "uniform":
             limit = math.sqrt(3 * variance)
-            return self.source.uniform(shape, -limit, limit, dtype=dtype, seed=self.seed)
+            return self.source.uniform(shape, -limit, limit, dtype=dtype, seed=self._own_seed)
         if self.distribution == "untruncated_normal":
-            return self.source.normal(shape, 0.0, math.sqrt(variance), dtype=dtype, seed=self.seed)
+            return self.source.normal(shape, 0.0, math.sqrt(variance), dtype=dtype, seed=self._own_seed)
         stddev = math.sqrt(variance) / _TRUNCATED_STD
-        return self.source.truncated_normal(shape, 0.0, stddev, dtype=dtype, seed=self.seed)
+        return self.source.truncated_normal(shape, 0.0, stddev, dtype=dtype, seed=self._own_seed)
 
 
 def fans(shape: tuple[int, ...]) -> tuple[float, float]:

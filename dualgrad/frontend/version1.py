@@ -143,9 +143,9 @@ _OWN: tuple[tuple[Any, str], ...] = (
     (Old(rearrange.repeat, order=("input", "repeats", "axis", "name")), "repeat"),
     (Old(rearrange.pad, order=("tensor", "paddings", "mode", "name", "constant_values")), "pad"),
     # ---- random numbers that are functions of a seed
-    (Old(random.stateless_uniform, ignored=("alg",)), "random.stateless_uniform"),
-    (Old(random.stateless_normal, ignored=("alg",)), "random.stateless_normal"),
-    (Old(random.stateless_truncated_normal, ignored=("alg",)), "random.stateless_truncated_normal"),
+    (random.stateless_uniform, "random.stateless_uniform"),
+    (random.stateless_normal, "random.stateless_normal"),
+    (random.stateless_truncated_normal, "random.stateless_truncated_normal"),
     (random.stateless_categorical, "random.stateless_categorical"),
 )
 

@@ -152,6 +152,14 @@ class Host:
         """Make random numbers reproducible."""
         raise NotImplementedError
 
+    def own_seed(self, seed: Any) -> Any:
+        """The seed of an initializer, which is given one or not."""
+        return seed
+
+    def seeds(self, seed: Any) -> Any:
+        """The seed that a layer hands to `dropout` and `noise`, if it is given this one or None."""
+        return seed
+
     # ---- binding -----------------------------------------------------------------------------------------------------
 
     def bound(self, shared: type) -> type:

@@ -26,6 +26,9 @@ class Initializer(Bound, initializers.Initializer):
         """The front end's random numbers."""
         return self.host.source
 
+    def _take_seed(self, seed: Any) -> None:
+        self.seed, self._own_seed = seed, self.host.own_seed(seed)
+
     def __call__(self, shape: Any, dtype: Any = None, **_: Any) -> Operand:
         """A tensor of the given shape."""
         return self.host.tensor(self.values(tuple(shape), as_dtype(dtype or getattr(self, "dtype", None) or floatx())))
@@ -95,14 +98,15 @@ class Orthogonal(Initializer):
     """A random matrix with orthonormal rows or columns, times `gain`."""
 
     def __init__(self, gain: float = 1.0, seed: Any = None) -> None:
-        self.gain, self.seed = gain, seed
+        self.gain = gain
+        self._take_seed(seed)
 
     def values(self, shape: tuple[int, ...], dtype: Any) -> Operand:
         """A matrix reshaped: all but the last dimension count as rows."""
         if len(shape) < 2:
             raise ValueError(f"Orthogonal: the shape must have rank 2 or more, got {shape}")
         rows, columns = math.prod(shape[:-1]), shape[-1]
-        drawn = self.source.normal((max(rows, columns), min(rows, columns)), dtype=dtype, seed=self.seed)
+        drawn = self.source.normal((max(rows, columns), min(rows, columns)), dtype=dtype, seed=self._own_seed)
         q, r = tf.qr(drawn)
         # the signs make the decomposition unique, and so the matrix uniformly distributed
         q *= tf.sign(tf.matrix_diag_part(r))

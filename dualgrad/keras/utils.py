@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import random
 from collections.abc import Callable, Iterator, Mapping
 from contextlib import contextmanager
 from typing import Any, TypeVar
@@ -31,7 +32,11 @@ def to_categorical(x: Any, num_classes: int | None = None) -> np.ndarray:
 
 
 def set_random_seed(host: Any, seed: int) -> None:
-    """Make everything random here reproducible."""
+    """Make everything random here, in Python and in NumPy reproducible."""
+    if isinstance(seed, bool) or not isinstance(seed, int):
+        raise ValueError(f"Expected `seed` argument to be an integer. Received: seed={seed} (of type {type(seed)})")
+    random.seed(seed)
+    np.random.seed(seed)
     host.set_seed(seed)
 
 

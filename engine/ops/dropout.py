@@ -14,7 +14,7 @@ from engine.core.value import aval_of, dtype_of, shape_of
 from engine.ops.compare import greater_equal, where
 from engine.ops.creation import zeros_like
 from engine.ops.lift import as_operand
-from engine.ops.random import Draw, draw_of, random_uniform_op
+from engine.ops.random import Draw, draw_of, uniform
 from engine.ops.shape import shape as shape_of_value
 from engine.ops.shape import shape_operand
 from engine.runtime.errors import InvalidArgumentError, ShapeError
@@ -44,7 +44,7 @@ def dropout(x: Any, rate: Any, noise_shape: Any = None, *, draw: Draw) -> Operan
         In [0, 1). With a rate of 0, `x` is returned as it is.
     noise_shape : sequence of int, or integer vector, optional
         Shape of the random choices, broadcast against x; by default x's shape. A None in it is that dimension of x.
-    draw : (seed, counter)
+    draw : Draw
     """
     x = as_operand(x, None, "dropout")
     check_dtype("dropout", "x", Aval(None, dtype_of(x)), FLOATING)
@@ -52,13 +52,18 @@ def dropout(x: Any, rate: Any, noise_shape: Any = None, *, draw: Draw) -> Operan
         if not 0 <= rate < 1:
             raise InvalidArgumentError(f"dropout: argument `rate` must be in [0, 1), got {rate}")
         if rate == 0:
+            # no numbers, though TensorFlow gives the call a seed
+            draw("", None)
             return x
     elif isinstance(rate, (list, tuple, np.ndarray)) and np.shape(rate) != ():
         raise ShapeError(f"dropout: argument `rate` must be a scalar, got {rate!r}")
     shape = shape_of_value(x) if noise_shape is None else shape_operand(_noise_dims(x, noise_shape))
-    rate = as_operand(rate, dtype_of(x), "dropout")
-    kept = greater_equal(random_uniform_op(shape, *draw, dtype=dtype_of(x)), rate)
-    return where(kept, x / (1 - rate), zeros_like(x))
+    kept = greater_equal(uniform(shape, dtype=dtype_of(x), draw=draw), as_operand(rate, dtype_of(x), "dropout"))
+    # as TensorFlow rounds it
+    scaled = (
+        x * (1 / (1 - rate)) if isinstance(rate, (int, float)) else x / (1 - as_operand(rate, dtype_of(x), "dropout"))
+    )
+    return where(kept, scaled, zeros_like(x))
 
 
 def stateless_dropout(x: Any, rate: Any, seed: Any, noise_shape: Any = None) -> Operand:

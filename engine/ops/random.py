@@ -1,9 +1,10 @@
-"""Random numbers that depend on nothing but a seed and a counter.
+"""Random numbers that depend on nothing but a seed and a counter: those of TensorFlow's CPU kernels.
 
-Every op here takes a *draw*: two operands, a seed (two integers) and a counter. The same draw gives the same numbers,
-whoever asks, in whatever order: NumPy's Philox generator is started at the place that the draw names. So a program with
-random ops stays a pure function of its operands. What makes numbers differ from one call to the next is the counter,
-which the front ends advance: the tape keeps it in Python, a graph in a hidden variable.
+Every op here takes two operands that name a stream (`engine.ops.philox`): a seed, which holds two integers, and a
+counter, from which on numbers are taken. The same two give the same numbers, whoever asks, in whatever order. So a
+program with random ops stays a pure function of its operands. What makes numbers differ from one call to the next is
+the counter, which the front ends advance by as many groups of words as TensorFlow's kernel reserves: the tape keeps it
+in Python, a graph in a hidden variable. A *draw* stands for that: a function that says where a call's numbers begin.
 
 Shapes are operands too, as everywhere. The numbers carry no derivative, except those of `gamma` (in its parameters) and
 `shuffle`, `dropout` (in the values they act on). Parameters such as a mean are applied by arithmetic outside, which is
@@ -12,6 +13,7 @@ differentiable by itself.
 
 from __future__ import annotations
 
+import math
 from collections.abc import Callable
 from typing import Any
 
@@ -19,26 +21,41 @@ import numpy as np
 
 from engine.core.aval import Aval, broadcast_shapes
 from engine.core.batching import Batches, NotBatched, insert_axes, lead_param, materialize
-from engine.core.dtypes import FLOATING, INTEGER, REAL, DType, as_dtype, float32, int32, int64
+from engine.core.dtypes import FLOATING, INTEGER, REAL, DType, as_dtype, float32, int32, int64, uint32, uint64
 from engine.core.kinds import check_dtype, general, linear, nondifferentiable, same_dtype
 from engine.core.op import Op
 from engine.core.operands import Operand
 from engine.core.sparsity import ELEMENTWISE, along_first, every
 from engine.core.structural import sum_to_like
-from engine.core.value import shape_of
+from engine.core.value import dtype_of, shape_of
+from engine.ops import philox
 from engine.ops.arithmetic import maximum
+from engine.ops.compare import cast
 from engine.ops.creation import zeros_like
+from engine.ops.joining import stack
 from engine.ops.lift import as_operand
-from engine.ops.shape import as_dims, broadcast_to, known_dims, shape_operand
-from engine.runtime.errors import InvalidArgumentError, ShapeError
+from engine.ops.philox import RESERVED, Stream, stream_of
+from engine.ops.reduce import reduce_prod
+from engine.ops.shape import as_dims, known_dims, shape_operand, size
+from engine.ops.shape import shape as dimensions
+from engine.runtime.errors import InvalidArgumentError, ShapeError, UnimplementedError
 from engine.runtime.lazy_scipy import scipy
 
-Draw = tuple[Any, Any]
-"""A seed (integer vector of two) and a counter (integer scalar)."""
+Draw = Callable[[str, Any], tuple[Any, Any]]
+"""``draw(kind, groups)`` gives the seed (integer vector of two) and the counter (integer scalar) of a call.
+
+`kind` names TensorFlow's kernel with its dtypes, `groups()` (an int64 scalar) is how far the call moves the stream on;
+None if it takes no numbers, though TensorFlow gives it a seed.
+"""
+
+
+def at(seed: Any, counter: Any = 0) -> Draw:
+    """The draw of a given place."""
+    return lambda kind, groups: (seed, np.int64(counter))
 
 
 def generator(seed: Any, counter: Any) -> np.random.Generator:
-    """The stream of random numbers that a draw names."""
+    """NumPy's generator at a place of its own, for what does not follow a kernel of TensorFlow."""
     key = np.asarray(seed, np.int64).ravel().view(np.uint64)
     # The lower words of Philox's counter are the position within the stream.
     start = np.array([0, 0, np.asarray(counter, np.int64).astype(np.uint64), 0], np.uint64)
@@ -48,7 +65,7 @@ def generator(seed: Any, counter: Any) -> np.random.Generator:
 # ---- making ops of samplers ------------------------------------------------------------------------------------------
 
 Sampler = Callable[..., Any]
-"""``sampler(generator, shape, *parameters, dtype) -> array`` of shape ``shape + parameters' shape``."""
+"""``sampler(stream, shape, *parameters, dtype) -> array`` of shape ``shape + parameters' shape``."""
 
 
 def _kernel(sampler: Sampler) -> Callable[..., Any]:
@@ -58,11 +75,19 @@ def _kernel(sampler: Sampler) -> Callable[..., Any]:
         if lead:
             rows = zip(seed, counter, *parameters, strict=True)
             return np.array([kernel(shape, *row, dtype=dtype, lead=lead - 1) for row in rows], dtype.numpy)
-        return np.asarray(
-            sampler(generator(seed, counter), as_dims(shape), *parameters, dtype=dtype.numpy), dtype.numpy
-        )
+        dims = as_dims(shape)
+        if min(dims, default=0) < 0:
+            raise ValueError(f"argument `shape` must not be negative, got {list(dims)}")
+        return np.asarray(sampler(stream_of(seed, counter), dims, *parameters, dtype=dtype.numpy), dtype.numpy)
 
     return kernel
+
+
+def _moved(shape: Any, each: Any = 1) -> Any:
+    """How far a call moves its stream on that gives `each` numbers for each element of a shape."""
+    if type(shape) is np.ndarray and type(each) is int:
+        return np.int64(RESERVED * each * math.prod(shape.ravel().tolist()))
+    return reduce_prod(cast(shape, int64)) * (each * np.int64(RESERVED))
 
 
 def _abstract(name: str, accepts: frozenset[DType]) -> Callable[..., Aval]:
@@ -110,60 +135,82 @@ def _sampling(
     )
 
 
-def _uniform_sampler(rng: np.random.Generator, shape: tuple[int, ...], *, dtype: np.dtype) -> np.ndarray:
-    if dtype == np.float16:
-        # 11 bits: the nearest half float of more could be 1
-        return rng.integers(0, 2048, shape) / 2048
-    return rng.random(shape, dtype)
+def _plain(sample: Callable[..., np.ndarray]) -> Sampler:
+    """The sampler of a distribution without parameters."""
+
+    def sampler(stream: Stream, shape: tuple[int, ...], *, dtype: np.dtype) -> np.ndarray:
+        return sample(stream, math.prod(shape), dtype.type).reshape(shape)
+
+    return sampler
 
 
-def _normal_sampler(rng: np.random.Generator, shape: tuple[int, ...], *, dtype: np.dtype) -> np.ndarray:
-    return rng.standard_normal(shape, np.float32 if dtype == np.float16 else dtype)
-
-
-def _truncated_sampler(rng: np.random.Generator, shape: tuple[int, ...], *, dtype: np.dtype) -> np.ndarray:
-    """By inversion: the quantiles of uniform numbers between those of -2 and 2."""
-    uniform = rng.random(shape)
-    within = float(scipy.special.ndtr(2.0))
-    return np.clip(scipy.special.ndtri((1 - within) + (2 * within - 1) * uniform), -2, 2)
-
-
-def _integer_sampler(
-    rng: np.random.Generator, shape: tuple[int, ...], low: Any, high: Any, *, dtype: np.dtype
-) -> np.ndarray:
+def _integer_sampler(stream: Stream, shape: tuple[int, ...], low: Any, high: Any, *, dtype: np.dtype) -> np.ndarray:
     if np.ndim(low) or np.ndim(high):
         raise ValueError("the limits must be scalars")
     if not low < high:
         raise ValueError(f"argument `minval` must be below `maxval`, got {low} and {high}")
-    return rng.integers(low, high, shape, dtype)
+    return philox.integers(stream, math.prod(shape), int(low), int(high), dtype).reshape(shape)
 
 
-def _gamma_sampler(rng: np.random.Generator, shape: tuple[int, ...], alpha: Any, *, dtype: np.dtype) -> np.ndarray:
-    """By inversion, so that samples move smoothly with alpha: that is what their derivative means."""
-    return scipy.special.gammaincinv(alpha, rng.random(shape + alpha.shape))
+def _gamma_sampler(stream: Stream, shape: tuple[int, ...], alpha: Any, *, dtype: np.dtype) -> np.ndarray:
+    return philox.gamma(stream, math.prod(shape), alpha.ravel()).reshape(shape + alpha.shape)
 
 
-def _poisson_sampler(rng: np.random.Generator, shape: tuple[int, ...], rate: Any, *, dtype: np.dtype) -> np.ndarray:
-    return rng.poisson(rate, shape + rate.shape)
+def _poisson_sampler(stream: Stream, shape: tuple[int, ...], rate: Any, *, dtype: np.dtype) -> np.ndarray:
+    if not (rate >= 0).all():
+        raise ValueError("argument `lam` must not be negative or NaN")
+    return philox.poisson(stream, math.prod(shape), rate.ravel()).reshape(shape + rate.shape)
 
 
-random_uniform_op = _sampling("random_uniform_op", _uniform_sampler, "RandomUniform", "Uniform numbers in [0, 1).")
+random_uniform_op = _sampling(
+    "random_uniform_op", _plain(philox.uniform), "RandomUniform", "Uniform numbers in [0, 1)."
+)
 random_normal_op = _sampling(
-    "random_normal_op", _normal_sampler, "RandomStandardNormal", "Numbers of the standard normal distribution."
+    "random_normal_op", _plain(philox.normal), "RandomStandardNormal", "Numbers of the standard normal distribution."
 )
 truncated_normal_op = _sampling(
-    "truncated_normal_op", _truncated_sampler, "TruncatedNormal", "Standard normal numbers limited to [-2, 2]."
+    "truncated_normal_op", _plain(philox.truncated_normal), "TruncatedNormal", "Standard normal numbers in (-2, 2)."
 )
 random_integers_op = _sampling(
     "random_integers_op",
     _integer_sampler,
     "RandomUniformInt",
     "Uniform integers, the upper limit excluded.",
-    INTEGER,
+    frozenset({int32, int64}),
     ("minval", "maxval"),
+)
+random_full_integers_op = _sampling(
+    "random_full_integers_op",
+    _plain(philox.full_integers),
+    "StatelessRandomUniformFullIntV2",
+    "Integers of the whole range of their dtype.",
+    frozenset({int32, int64, uint32, uint64}),
 )
 random_poisson_op = _sampling(
     "random_poisson_op", _poisson_sampler, "RandomPoissonV2", "Counts of the Poisson distribution.", REAL, ("rate",)
+)
+
+
+def _scrambled_kernel(seed: Any) -> np.ndarray:
+    found = [philox.scrambled(row)[:2] for row in np.reshape(seed, (-1, 2))]
+    return np.array(found, np.uint64).view(np.int64).reshape(seed.shape)
+
+
+def _scrambled_abstract(seed: Aval) -> Aval:
+    check_dtype("stateless", "seed", seed, INTEGER)
+    if seed.shape is not None and seed.shape[-1:] not in ((2,), (None,)):
+        raise ShapeError(f"stateless random numbers: argument `seed` must hold two integers, got {seed}")
+    return Aval(seed.shape, int64)
+
+
+scrambled_seed = nondifferentiable(
+    "scrambled_seed",
+    _scrambled_kernel,
+    abstract=_scrambled_abstract,
+    type="StatelessRandomGetKeyCounter",
+    strict=False,
+    args=("seed",),
+    doc="The seed with which an op draws what a stateless one draws with the seed given.",
 )
 
 # ---- gamma, which is differentiable in its parameter -----------------------------------------------------------------
@@ -243,11 +290,10 @@ def _categorical_kernel(count: Any, seed: Any, counter: Any, logits: Any, *, dty
     if logits.ndim != 2 or not logits.shape[1]:
         raise ValueError("`logits` must have the shape (rows, classes), with at least one class")
     (number,) = as_dims(count)
-    weights = np.exp(logits.astype(np.float64) - np.max(logits, axis=1, keepdims=True))
-    edges = np.cumsum(weights, axis=1)
-    points = generator(seed, counter).random((len(logits), number)) * edges[:, -1:]
-    classes = [np.searchsorted(row, p, side="right") for row, p in zip(edges, points, strict=True)]
-    return np.minimum(np.array(classes).reshape(points.shape), logits.shape[1] - 1).astype(dtype.numpy)
+    if number < 0:
+        raise ValueError(f"`num_samples` must not be negative, got {number}")
+    found = philox.categorical(stream_of(seed, counter), number, logits)
+    return np.minimum(found, logits.shape[1] - 1).astype(dtype.numpy)
 
 
 def _categorical_abstract(count: Aval, seed: Aval, counter: Aval, logits: Aval, *, dtype: DType, lead: int = 0) -> Aval:
@@ -274,7 +320,7 @@ categorical_op = nondifferentiable(
 def _shuffle_kernel(value: Any, seed: Any, counter: Any, *, inverse: bool = False, lead: int = 0) -> np.ndarray:
     if value.ndim <= lead:
         raise ValueError("a scalar cannot be shuffled")
-    order = generator(seed, counter).permutation(value.shape[lead])
+    order = philox.permutation(stream_of(seed, counter), value.shape[lead])
     return np.take(value, np.argsort(order) if inverse else order, axis=lead)
 
 
@@ -295,6 +341,28 @@ shuffle_op = linear(
 # ---- public functions, given a draw ----------------------------------------------------------------------------------
 
 
+def _kind(op: Op, dtype: DType, *parameters: Any) -> str:
+    """The kernel that TensorFlow runs for a call."""
+    return ":".join([op.type, dtype.name, *[dtype_of(p).name for p in parameters]])
+
+
+def _sampled(op: Op, shape: Any, draw: Draw, *parameters: Any, dtype: DType) -> Operand:
+    """Apply a sampling op: its results have a shape, then that of the parameters."""
+    dims = shape_operand(shape)
+
+    def moved() -> Any:
+        each: Any = 1
+        if op is not random_integers_op and parameters:
+            own = shape_of(parameters[0])
+            each = size(parameters[0], int64) if own is None or None in own else math.prod(own)
+        return _moved(dims, each)
+
+    # the kernel is another one for shapes of another dtype than lists of numbers have
+    given = (dims,) if hasattr(shape, "dtype") and dtype_of(dims) is int64 else ()
+    kind = _kind(op, dtype, *given, *(parameters if op is random_poisson_op else ()))
+    return op(dims, *draw(kind, moved), *parameters, dtype=dtype)
+
+
 def _floating(name: str, dtype: Any) -> DType:
     wanted = as_dtype(dtype)
     if not wanted.is_floating:
@@ -312,19 +380,24 @@ def uniform(shape: Any, minval: Any = 0, maxval: Any = None, dtype: Any = float3
         By default 0 and 1. Integers need a `maxval`, and scalars for both. Floating numbers are differentiable in them.
     dtype : DType
         Floating, int32 or int64.
-    draw : (seed, counter)
+    draw : Draw
     """
     wanted = as_dtype(dtype)
     if wanted.is_integer:
         if maxval is None:
             raise InvalidArgumentError(f"uniform: argument `maxval` must be given for integer dtype {wanted.name}")
         limits = (as_operand(limit, wanted, "uniform") for limit in (minval, maxval))
-        return random_integers_op(shape_operand(shape), *draw, *limits, dtype=wanted)
-    unit = random_uniform_op(shape_operand(shape), *draw, dtype=_floating("uniform", wanted))
+        return _sampled(random_integers_op, shape, draw, *limits, dtype=wanted)
+    unit = _sampled(random_uniform_op, shape, draw, dtype=_floating("uniform", wanted))
     if maxval is None and isinstance(minval, (int, float)) and minval == 0:
         return unit
     low, high = (as_operand(limit, wanted, "uniform") for limit in (minval, 1 if maxval is None else maxval))
     return unit * (high - low) + low
+
+
+def full_integers(shape: Any, dtype: Any, *, draw: Draw) -> Operand:
+    """Integers of the whole range of a dtype: int32, int64, uint32 or uint64."""
+    return _sampled(random_full_integers_op, shape, draw, dtype=as_dtype(dtype))
 
 
 def normal(shape: Any, mean: Any = 0.0, stddev: Any = 1.0, dtype: Any = float32, *, draw: Draw) -> Operand:
@@ -337,17 +410,17 @@ def normal(shape: Any, mean: Any = 0.0, stddev: Any = 1.0, dtype: Any = float32,
         Broadcast against `shape`; the result is differentiable in them.
     dtype : DType
         Floating.
-    draw : (seed, counter)
+    draw : Draw
     """
     wanted = _floating("normal", dtype)
-    standard = random_normal_op(shape_operand(shape), *draw, dtype=wanted)
+    standard = _sampled(random_normal_op, shape, draw, dtype=wanted)
     return standard * as_operand(stddev, wanted, "normal") + as_operand(mean, wanted, "normal")
 
 
 def truncated_normal(shape: Any, mean: Any = 0.0, stddev: Any = 1.0, dtype: Any = float32, *, draw: Draw) -> Operand:
     """Normally distributed random numbers no further than two standard deviations from the mean (see `normal`)."""
     wanted = _floating("truncated_normal", dtype)
-    standard = truncated_normal_op(shape_operand(shape), *draw, dtype=wanted)
+    standard = _sampled(truncated_normal_op, shape, draw, dtype=wanted)
     return standard * as_operand(stddev, wanted, "truncated_normal") + as_operand(mean, wanted, "truncated_normal")
 
 
@@ -364,7 +437,7 @@ def gamma(shape: Any, alpha: Any, beta: Any = None, dtype: Any = float32, *, dra
         Inverse scale, broadcast with `alpha`; by default 1.
     dtype : DType
         Floating.
-    draw : (seed, counter)
+    draw : Draw
 
     Returns
     -------
@@ -373,7 +446,7 @@ def gamma(shape: Any, alpha: Any, beta: Any = None, dtype: Any = float32, *, dra
     wanted = _floating("gamma", dtype)
     alpha = as_operand(alpha, wanted, "gamma")
     rate = as_operand(1 if beta is None else beta, wanted, "gamma")
-    standard = random_gamma_op(shape_operand(shape), *draw, alpha + zeros_like(rate), dtype=wanted)
+    standard = _sampled(random_gamma_op, shape, draw, alpha + zeros_like(rate), dtype=wanted)
     return maximum(standard / rate, np.finfo(wanted.numpy).tiny)
 
 
@@ -388,13 +461,14 @@ def poisson(shape: Any, lam: Any, dtype: Any = float32, *, draw: Draw) -> Operan
         Floating rates.
     dtype : DType
         Of the result: floating or integer.
-    draw : (seed, counter)
+    draw : Draw
 
     Returns
     -------
     value, shape ``shape + lam.shape``
     """
-    return random_poisson_op(shape_operand(shape), *draw, as_operand(lam, None, "poisson"), dtype=as_dtype(dtype))
+    rate = as_operand(lam, None, "poisson")
+    return _sampled(random_poisson_op, shape, draw, rate, dtype=as_dtype(dtype))
 
 
 def categorical(logits: Any, num_samples: Any, dtype: Any = None, *, draw: Draw) -> Operand:
@@ -408,31 +482,63 @@ def categorical(logits: Any, num_samples: Any, dtype: Any = None, *, draw: Draw)
         How many for each row.
     dtype : DType, optional
         int64 (the default) or int32.
-    draw : (seed, counter)
+    draw : Draw
 
     Returns
     -------
     value, shape (rows, num_samples)
     """
     wanted = int64 if dtype is None else as_dtype(dtype)
-    return categorical_op(shape_operand([num_samples]), *draw, as_operand(logits, None, "categorical"), dtype=wanted)
+    logits, count = as_operand(logits, None, "categorical"), shape_operand([num_samples])
+
+    def moved() -> Any:
+        known = shape_of(logits)
+        rows = known[0] if known and known[0] is not None else cast(dimensions(logits)[0], int64)
+        # two words a number, and whole groups
+        return _moved((count + 3) // 4 * 8, rows)
+
+    return categorical_op(count, *draw(_kind(categorical_op, wanted, logits), moved), logits, dtype=wanted)
 
 
 def shuffle(value: Any, *, draw: Draw) -> Operand:
     """The rows of `value` (along axis 0) in random order; differentiable."""
-    return shuffle_op(as_operand(value, None, "shuffle"), *draw)
+    rows = as_operand(value, None, "shuffle")
+    known = shape_of(rows)
+    if known == ():
+        raise InvalidArgumentError("shuffle: argument `value` is a scalar, which has no rows")
+
+    def moved() -> Any:
+        count = np.int64(known[0]) if known and known[0] is not None else cast(dimensions(rows)[0], int64)
+        # one word for each row but the last
+        return (count + 2) // 4
+
+    return shuffle_op(rows, *draw(_kind(shuffle_op, dtype_of(rows)), moved))
 
 
 # ---- the same with a seed instead of a draw --------------------------------------------------------------------------
 
 
-def draw_of(seed: Any) -> Draw:
-    """The draw that a seed, two integers, stands for."""
-    return as_operand(seed, None, "seed"), np.int64(0)
+def draw_of(seed: Any, alg: Any = None) -> Draw:
+    """The draw that a seed, two integers, stands for.
+
+    Raises
+    ------
+    UnimplementedError
+        If another algorithm than Philox is asked for.
+    """
+    if getattr(alg, "value", alg) not in (None, 1, 3, "philox", "auto_select"):
+        raise UnimplementedError(
+            f"stateless random numbers: argument `alg` must be 'philox' (what 'auto_select' is on CPUs), got {alg!r}"
+        )
+    return at(scrambled_seed(as_operand(seed, None, "seed")))
 
 
-def stateless_uniform(shape: Any, seed: Any, minval: Any = 0, maxval: Any = None, dtype: Any = float32) -> Operand:
+def stateless_uniform(
+    shape: Any, seed: Any, minval: Any = 0, maxval: Any = None, dtype: Any = float32, alg: Any = None
+) -> Operand:
     """`uniform` as a pure function of a seed, which is two integers.
+
+    With an integer dtype (unsigned ones of 32 and 64 bits, too) and None for both limits, the dtype's whole range.
 
     Examples
     --------
@@ -440,32 +546,61 @@ def stateless_uniform(shape: Any, seed: Any, minval: Any = 0, maxval: Any = None
     >>> bool(np.all(a == b))
     True
     """
-    return uniform(shape, minval, maxval, dtype, draw=draw_of(seed))
+    wanted = as_dtype(dtype)
+    if minval is None and maxval is None and wanted.is_integer:
+        return full_integers(shape, wanted, draw=draw_of(seed, alg))
+    return uniform(shape, minval, maxval, wanted, draw=draw_of(seed, alg))
 
 
-def stateless_normal(shape: Any, seed: Any, mean: Any = 0.0, stddev: Any = 1.0, dtype: Any = float32) -> Operand:
+def stateless_normal(
+    shape: Any, seed: Any, mean: Any = 0.0, stddev: Any = 1.0, dtype: Any = float32, alg: Any = None
+) -> Operand:
     """`normal` as a pure function of a seed, which is two integers."""
-    return normal(shape, mean, stddev, dtype, draw=draw_of(seed))
+    return normal(shape, mean, stddev, dtype, draw=draw_of(seed, alg))
 
 
 def stateless_truncated_normal(
-    shape: Any, seed: Any, mean: Any = 0.0, stddev: Any = 1.0, dtype: Any = float32
+    shape: Any, seed: Any, mean: Any = 0.0, stddev: Any = 1.0, dtype: Any = float32, alg: Any = None
 ) -> Operand:
     """`truncated_normal` as a pure function of a seed, which is two integers."""
-    return truncated_normal(shape, mean, stddev, dtype, draw=draw_of(seed))
+    return truncated_normal(shape, mean, stddev, dtype, draw=draw_of(seed, alg))
+
+
+def _around(name: str, shape: Any, own: Any) -> list[int]:
+    """The part of a shape in front of that of the parameters, which it must end with."""
+    dims, own = as_dims(shape_operand(shape)), own or ()
+    if dims[len(dims) - len(own) :] != own:
+        raise ShapeError(f"{name}: argument `shape` must end with that of the parameters, {own}, got {dims}")
+    return list(dims[: len(dims) - len(own)])
 
 
 def stateless_gamma(shape: Any, seed: Any, alpha: Any, beta: Any = None, dtype: Any = float32) -> Operand:
-    """`gamma` as a pure function of a seed, which is two integers; the parameters are broadcast to `shape`."""
+    """`gamma` as a pure function of a seed, which is two integers; `shape` ends with that of the parameters."""
     wanted = _floating("gamma", dtype)
-    return gamma([], broadcast_to(as_operand(alpha, wanted, "gamma"), shape), beta, wanted, draw=draw_of(seed))
+    alpha = as_operand(alpha, wanted, "gamma")
+    rate = as_operand(1 if beta is None else beta, wanted, "gamma")
+    own = broadcast_shapes("stateless_gamma", shape_of(alpha), shape_of(rate))
+    return gamma(_around("stateless_gamma", shape, own), alpha, rate, wanted, draw=draw_of(seed))
 
 
 def stateless_poisson(shape: Any, seed: Any, lam: Any, dtype: Any = int32) -> Operand:
-    """`poisson` as a pure function of a seed, which is two integers; `lam` is broadcast to `shape`."""
-    return poisson([], broadcast_to(as_operand(lam, None, "poisson"), shape), dtype, draw=draw_of(seed))
+    """`poisson` as a pure function of a seed, which is two integers; `shape` ends with that of `lam`."""
+    rate = as_operand(lam, None, "poisson")
+    return poisson(_around("stateless_poisson", shape, shape_of(rate)), rate, dtype, draw=draw_of(seed))
 
 
 def stateless_categorical(logits: Any, num_samples: Any, seed: Any, dtype: Any = int64) -> Operand:
     """`categorical` as a pure function of a seed, which is two integers."""
     return categorical(logits, num_samples, dtype, draw=draw_of(seed))
+
+
+def stateless_split(seed: Any, num: Any = 2, alg: Any = None) -> Operand:
+    """`num` new seeds, shape (num, 2), made of one."""
+    seed = as_operand(seed, None, "seed")
+    return full_integers([num, 2], dtype_of(seed), draw=draw_of(seed, alg))
+
+
+def stateless_fold_in(seed: Any, data: Any, alg: Any = None) -> Operand:
+    """A new seed, made of one and an integer."""
+    data = as_operand(data, None, "data")
+    return stack([full_integers([], dtype_of(data), draw=draw_of(seed, alg)), data])

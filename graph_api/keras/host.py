@@ -135,8 +135,7 @@ class GraphHost(Host):
         return self._names.setdefault(get_default_graph(), Counter())
 
     def set_seed(self, seed: int) -> None:
-        """The default graph's seed, and NumPy's."""
-        np.random.seed(seed)
+        """The default graph's seed."""
         sampling.set_random_seed(seed)
 
 

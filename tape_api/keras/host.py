@@ -16,23 +16,25 @@ from dualgrad.keras.host import Host
 from dualgrad.keras.symbolic import KerasTensor, TapeSymbols, new_input
 from engine.core.dtypes import as_dtype
 from engine.core.operands import Operand
+from engine.ops.dropout import stateless_dropout
 from optim import keras as optimizers
 from optim.slots import step
 from tape_api import flow, loops, random
 from tape_api.function import function
+from tape_api.keras.seeds import SeedGenerator, drawn_seed
 from tape_api.library import public
 from tape_api.tensor import convert_to_tensor
 from tape_api.variable import Variable
 
 
 class _Source:
-    """Random numbers from a seed of the initializer's own, or else from the global sequence."""
+    """Random numbers from a seed, or else from the global sequence."""
 
     @staticmethod
     def _draw(distribution: str, shape: Any, *parameters: float, dtype: Any, seed: Any) -> Operand:
         if seed is None:
             return getattr(random, distribution)(shape, *parameters, dtype=dtype)
-        return getattr(random, f"stateless_{distribution}")(shape, [int(seed), 0], *parameters, dtype=dtype)
+        return getattr(random, f"stateless_{distribution}")(shape, drawn_seed(seed), *parameters, dtype=dtype)
 
     def uniform(self, *arguments: Any, **more: Any) -> Operand:
         """Uniform numbers."""
@@ -119,17 +121,16 @@ class TapeHost(Host):
         return loops.scanned(step, state, sequences, backwards)
 
     def permutation(self, count: int) -> np.ndarray:
-        """From the global sequence."""
-        order: np.ndarray = random.shuffle(np.arange(count)).numpy()
+        """The order that a function of a data set draws first: so Keras shuffles, in each epoch."""
+        with random.inside(random.Streams(), alone=True):
+            order: np.ndarray = random.shuffle(np.arange(count)).numpy()
         return order
 
     def dropout(self, x: Any, rate: Any, noise_shape: Any = None, seed: Any = None) -> Operand:
-        """``tf.nn.dropout``."""
-        return random.dropout(x, rate, noise_shape, seed)
-
-    def noise(self, shape: Any, mean: float, stddev: float, dtype: Any, seed: Any) -> Operand:
-        """Other numbers each time, also with a seed."""
-        return random.normal(shape, mean, stddev, dtype, seed)
+        """``tf.nn.dropout``, with a generator of seeds."""
+        if seed is None:
+            return random.dropout(x, rate, noise_shape)
+        return convert_to_tensor(stateless_dropout(x, rate, drawn_seed(seed), noise_shape))
 
     def input(self, aval: Any, name: str | None, tensor: Any = None) -> KerasTensor:
         """A symbol of a trace of its own."""
@@ -150,8 +151,16 @@ class TapeHost(Host):
         return self._names
 
     def set_seed(self, seed: int) -> None:
-        """The global seed."""
-        random.set_seed(seed)
+        """The global seed; seeds that are not given are then drawn from Python's."""
+        random.draws.reset(seed, by_python=True)
+
+    def own_seed(self, seed: Any) -> Any:
+        """Drawn once, as Keras 3 does."""
+        return random.default_seed() if seed is None else seed
+
+    def seeds(self, seed: Any) -> SeedGenerator:
+        """A generator."""
+        return seed if isinstance(seed, SeedGenerator) else SeedGenerator(seed)
 
 
 host = TapeHost()

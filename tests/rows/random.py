@@ -23,7 +23,7 @@ def _draws(op: Any, dtype: dtypes.DType, *parameters: Any, label: str = "") -> R
 
 def _like(function: Any, x: Any, **options: Any) -> Any:
     """`function` with x's dtype, at a fixed draw."""
-    return function(dtype=dtype_of(x), draw=(np.array([3, 4]), np.int64(5)), **options)
+    return function(dtype=dtype_of(x), draw=random.at(np.array([3, 4]), 5), **options)
 
 
 ROWS = (
@@ -32,7 +32,9 @@ ROWS = (
     _draws(random.random_normal_op, dtypes.float32),
     _draws(random.truncated_normal_op, dtypes.float32),
     _draws(random.random_integers_op, dtypes.int32, fixed(-2, np.int32), fixed(7, np.int32)),
+    _draws(random.random_full_integers_op, dtypes.uint64),
     _draws(random.random_poisson_op, dtypes.int64, positive(4)),
+    Row(random.scrambled_seed, (SEED,), dtypes=("float64",), order=0),
     Row(
         random.random_uniform_op,
         (real(3), real(3, low=3, high=4)),
@@ -51,6 +53,7 @@ ROWS = (
         label="shape and rate",
         call=lambda a, b: _like(random.gamma, a, shape=[5], alpha=a, beta=b),
         order=1,
+        by_differences=False,
     ),
     Row(random.gamma_slope, (positive(3, 4), positive(4)), order=0),
     Row(
@@ -65,7 +68,7 @@ ROWS = (
         random.random_uniform_op,
         (real(4, 3),),
         label="dropout",
-        call=lambda x: dropout.dropout(x, 0.4, draw=(np.array([1, 2]), np.int64(0))),
+        call=lambda x: dropout.dropout(x, 0.4, draw=random.at(np.array([1, 2]))),
     ),
     Row(
         random.random_uniform_op,

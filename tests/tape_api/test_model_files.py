@@ -91,7 +91,9 @@ def test_a_model_comes_back(h5py: Any, tmp_path: Path, make: Any, name: str) -> 
         assert int(again.optimizer.iterations) == 2
         y = np.zeros((4, 2), np.float32)
         for one in (model, again):
-            tf.random.set_seed(1)
+            for layer in one.layers:  # what dropout draws next is no part of a file, as in Keras
+                if getattr(layer, "_seeds", None) is not None:
+                    layer._seeds.state.assign([1, 0])
             one.train_on_batch(fed(one), y if make is stack else {"out": y})
         for found, expected in zip(again.get_weights(), model.get_weights(), strict=True):
             np.testing.assert_array_equal(found, expected)

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import random
 import subprocess
 import sys
 import threading
@@ -103,6 +104,88 @@ def test_generators() -> None:
     assert not same(one.normal([3]), two.normal([3]))
     free = tf.random.Generator.from_non_deterministic_state()
     assert not same(free.normal([3]), tf.random.Generator.from_non_deterministic_state().normal([3]))
+
+
+def test_a_checkpoint_saves_a_generator(tmp_path: Path) -> None:
+    generator = tf.random.Generator.from_seed(1)
+    generator.normal([3])
+    train: Any = tf.train
+    path = train.Checkpoint(generator=generator).save(tmp_path / "c")
+    expected = [generator.uniform([2]), generator.normal([2])]
+    other = tf.random.Generator.from_seed(2)
+    train.Checkpoint(generator=other).restore(path)
+    assert all(map(same, [other.uniform([2]), other.normal([2])], expected))
+
+
+def test_a_generator_in_a_function_goes_on() -> None:
+    drawn = []
+    for wrap in (lambda f: f, tf.function):
+        generator = tf.random.Generator.from_seed(1)
+        draw = wrap(lambda generator=generator: generator.normal([2]))
+        drawn.append([draw().numpy().tolist() for _ in range(4)])
+    assert drawn[0] == drawn[1] and len({tuple(x) for x in drawn[0]}) == 4
+
+
+def test_what_a_generator_refuses() -> None:
+    with pytest.raises(NotImplementedError, match="'threefry'"):
+        tf.random.Generator.from_seed(1, alg="threefry")
+    with pytest.raises(ValueError, match="three integers"):
+        tf.random.Generator.from_state([1, 2])
+    with pytest.raises(ValueError, match="exactly one"):
+        tf.random.Generator()
+
+
+def test_a_function_within_another_goes_on_with_numbers_of_its_own() -> None:
+    """Also where the outer one runs as Python, and the inner one has been called by itself before."""
+
+    def run(looks: bool) -> list[Any]:
+        tf.random.set_seed(4)
+        inner = tf.function(lambda: tf.random.uniform([2]))
+
+        def body() -> Any:
+            x = inner() + inner()
+            return x + 0 * float(x[0]) if looks else x
+
+        outer = tf.function(body)
+        return [f().numpy().tolist() for f in (inner, outer, inner, outer, outer, inner)]
+
+    assert run(True) == run(False)
+
+
+def test_clearing_caches_changes_no_numbers() -> None:
+    from engine.runtime.cache import clear_caches
+
+    def run(clears: bool) -> list[Any]:
+        tf.random.set_seed(4)
+        f = tf.function(lambda: tf.random.uniform([2]))
+        found = []
+        for _ in range(4):
+            found.append(f().numpy().tolist())
+            if clears:
+                clear_caches()
+        return found
+
+    assert run(True) == run(False)
+
+
+def test_default_seeds_of_keras() -> None:
+    """Python's generator gives them, if it is known to have been given a seed."""
+
+    def made() -> list[float]:
+        return tf.keras.initializers.RandomNormal()((2,)).numpy().tolist()
+
+    tf.keras.utils.set_random_seed(3)
+    expected, following = made(), random.random()
+    random.seed(3)
+    tf.random.set_seed(3)
+    assert (made(), random.random()) == (expected, following)
+    tf.random.set_seed(3)
+    random.seed(3)
+    assert (made(), random.random()) == (expected, following)
+    random.seed(4)
+    tf.random.set_seed(3)
+    before = random.getstate()
+    assert made() == expected and random.getstate() == before
 
 
 def test_shapes_and_dtypes() -> None:

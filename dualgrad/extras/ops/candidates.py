@@ -92,7 +92,7 @@ def sampled(
         Whether all sampled classes must differ.
     weights : sequence of float, optional
         Of the classes; by default class c has a probability that falls like 1 / (c + 1).
-    draw : (seed, counter)
+    draw : Draw
 
     Returns
     -------
@@ -101,7 +101,7 @@ def sampled(
     """
     chosen = None if weights is None else tuple(float(w) for w in weights)
     options = {"num_sampled": int(num_sampled), "unique": bool(unique), "range_max": int(range_max)}
-    found, tries = candidates_op(*draw, **options, weights=chosen)
+    found, tries = candidates_op(*draw("candidates", lambda: np.int64(1)), **options, weights=chosen)
     probability = _log_uniform(range_max) if chosen is None else _of_weights(chosen)
 
     def expected(classes: Any) -> Operand:

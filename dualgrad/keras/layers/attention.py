@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import Any
 
+from dualgrad.frontend.initializers import VarianceScaling
 from dualgrad.keras import activations, initializers
 from dualgrad.keras import functions as tf
 from dualgrad.keras.layers.base import Layer
@@ -81,10 +82,14 @@ class EinsumDense(Layer):
                 f"layer {self.name!r}: the sizes of {missing} in {self.equation!r} are not known: inputs have shape "
                 f"{tuple(dims)}, `output_shape` is {self.partial_output_shape}"
             )
+        start = self.kernel_initializer
+        if isinstance(start, VarianceScaling):
+            outputs = [i for i, letter in enumerate(kernel) if letter in result]
+            start = start.along([i for i in range(len(kernel)) if i not in outputs], outputs)
         self.kernel = self.add_weight(
             name="kernel",
             shape=[sizes[letter] for letter in kernel],
-            initializer=self.kernel_initializer,
+            initializer=start,
             **self._kernel_options,
         )
         self.bias = None
@@ -177,6 +182,9 @@ class MultiHeadAttention(Layer):
                 raise ValueError(f"MultiHeadAttention: `{argument}` must be a positive integer, got {size!r}")
         self.num_heads, self.key_dim, self.value_dim = num_heads, key_dim, value_dim or key_dim
         self.dropout, self.use_bias, self.seed = dropout, use_bias, seed
+        self._seeds = self.host.seeds(seed) if dropout > 0 else None
+        # Keras makes one that it does not use: the seeds of those made later depend on it
+        initializers.get(self.host, kernel_initializer)
         self._size = (output_shape,) if isinstance(output_shape, int) else output_shape
         self._options = {
             "kernel_initializer": kernel_initializer,
@@ -268,7 +276,7 @@ class MultiHeadAttention(Layer):
         shown = weights
         if self.dropout:
             weights = self.host.choose(
-                training, lambda: self.host.dropout(shown, self.dropout, None, self.seed), lambda: shown
+                training, lambda: self.host.dropout(shown, self.dropout, None, self._seeds), lambda: shown
             )
         result = self._output_dense(tf.einsum("acbe,aecd->abcd", weights, value))
         set_mask(result, own)
@@ -323,6 +331,7 @@ class Attention(Layer):
         if score_mode not in ("dot", "concat"):
             raise ValueError(f"Attention: `score_mode` must be 'dot' or 'concat', got {score_mode!r}")
         self.use_scale, self.score_mode, self.dropout, self.seed = use_scale, score_mode, dropout, seed
+        self._seeds = self.host.seeds(seed) if dropout > 0 else None
         self.scale: Any = None
         self.concat_score_weight: Any = None
 
@@ -356,7 +365,7 @@ class Attention(Layer):
         weights = shown = tf.softmax(scores, axis=-1)
         if self.dropout:
             weights = self.host.choose(
-                training, lambda: self.host.dropout(shown, self.dropout, None, self.seed), lambda: shown
+                training, lambda: self.host.dropout(shown, self.dropout, None, self._seeds), lambda: shown
             )
         result = tf.matmul(weights, value)
         if query_mask is not None:

@@ -53,13 +53,16 @@ class WeightedCell(Layer):
             "recurrent_kernel": (recurrent_initializer, recurrent_regularizer, recurrent_constraint),
             "bias": (bias_initializer, bias_regularizer, bias_constraint),
         }
+        # here, not where weights are made: seeds that are not given are drawn in this order
+        self._starts = {name: initializers.get(self.host, given) for name, (given, *_) in self._options.items()}
+        self._seeds = self.host.seeds(seed)
 
     state_size: Any = property(lambda self: self.units)
     output_size: Any = property(lambda self: self.units)
 
     def _add(self, name: str, shape: tuple[int, ...], initializer: Any = None) -> Variable:
-        start, regularizer, constraint = self._options[name]
-        start = initializers.get(self.host, start) if initializer is None else initializer
+        _, regularizer, constraint = self._options[name]
+        start = self._starts[name] if initializer is None else initializer
         return self.add_weight(
             shape=shape, name=name, initializer=start, regularizer=regularizer, constraint=constraint
         )
@@ -84,7 +87,7 @@ class WeightedCell(Layer):
             if not rate or training is False:
                 return None
             ones = tf.ones_like(x)
-            return self.host.choose(training, lambda: self.host.dropout(ones, rate, None, self.seed), lambda: ones)
+            return self.host.choose(training, lambda: self.host.dropout(ones, rate, None, self._seeds), lambda: ones)
 
         return mask(inputs, self.dropout), mask(state, self.recurrent_dropout)
 
@@ -163,7 +166,7 @@ class LSTMCell(WeightedCell):
     state_size = property(lambda self: [self.units, self.units])
 
     def _add_bias(self) -> Operand:
-        start = initializers.get(self.host, self._options["bias"][0])
+        start = self._starts["bias"]
 
         def forgetting(shape: Any, dtype: Any = None) -> Operand:
             """Ones for the forget gates."""

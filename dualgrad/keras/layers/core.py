@@ -312,6 +312,7 @@ class Dropout(Layer):
         if not 0 <= rate <= 1:
             raise ValueError(f"Dropout: argument `rate` must be a float between 0 and 1, got {rate}")
         self.rate, self.noise_shape, self.seed = rate, noise_shape, seed
+        self._seeds = self.host.seeds(seed) if rate > 0 else None
 
     def call(self, inputs: Any, training: bool = False) -> Operand:
         """The inputs, with some left out while training."""
@@ -322,7 +323,7 @@ class Dropout(Layer):
             return inputs
         if self.rate == 1:
             return tf.zeros_like(inputs)
-        return self.host.dropout(inputs, self.rate, self.noise_shape, self.seed)
+        return self.host.dropout(inputs, self.rate, self.noise_shape, self._seeds)
 
 
 class Lambda(Layer):

@@ -168,6 +168,7 @@ class GaussianNoise(Layer):
     def __init__(self, stddev: float, seed: int | None = None, **kwargs: Any) -> None:
         super().__init__(**kwargs)
         self.stddev, self.seed = stddev, seed
+        self._seeds = self.host.seeds(seed) if stddev > 0 else None
 
     def call(self, inputs: Any, training: Any = False) -> Operand:
         """The inputs, with noise while training."""
@@ -176,7 +177,7 @@ class GaussianNoise(Layer):
     def _noise(self, like: Any, mean: float, stddev: float) -> Operand:
         known = shape_of(like)
         shape = tf.shape(like) if known is None or None in known else known
-        return self.host.noise(shape, mean, stddev, dtype_of(like), self.seed)
+        return self.host.noise(shape, mean, stddev, dtype_of(like), self._seeds)
 
 
 class GaussianDropout(GaussianNoise):
@@ -199,6 +200,7 @@ class _SpatialDropout(_Spatial):
     def __init__(self, rate: float, seed: int | None = None, data_format: str | None = None, **kwargs: Any) -> None:
         super().__init__(data_format, **kwargs)
         self.rate, self.seed = rate, seed
+        self._seeds = self.host.seeds(seed) if rate > 0 else None
 
     def call(self, inputs: Any, training: Any = False) -> Operand:
         """The inputs, with some channels left out while training."""
@@ -206,7 +208,7 @@ class _SpatialDropout(_Spatial):
         noise = [size[0], size[1], *[1] * self.rank] if self._first else [size[0], *[1] * self.rank, size[-1]]
 
         def dropped() -> Operand:
-            return self.host.dropout(inputs, self.rate, tf.stack(noise), self.seed)
+            return self.host.dropout(inputs, self.rate, tf.stack(noise), self._seeds)
 
         return self.host.choose(training, dropped, lambda: inputs)
 

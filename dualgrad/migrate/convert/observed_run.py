@@ -326,7 +326,7 @@ def _noting_draws(capture: Capture, function: Callable[..., Any]) -> Callable[..
     def drawn(draw: Callable[..., Any], seed: int | None, name: str) -> Tensor:
         graph, caller = get_default_graph(), sys._getframe(1)
         first = len(graph.nodes)
-        own = first if seed is None and graph.seed is not None else seed
+        own = graph.seeds_given if seed is None and graph.seed is not None else seed
         arguments = dict(caller.f_locals)
         result = function(draw, seed, name)
         capture.draws.append(Draw(graph, first, len(graph.nodes), caller.f_code.co_name, arguments, own, result))

@@ -1,0 +1,1 @@
+"""Random numbers: what programs draw with seeds, beside what TensorFlow draws."""
