@@ -151,7 +151,8 @@ class State:
         `arguments`, what was lent to the program, are let go of.
         """
         left = iter(results)
-        whole, parts = [], []
+        new: dict[int, Any] = {}
+        parts = []
         for assignment in assigned:
             key = id(assignment.handle)
             if assignment.in_part:
@@ -159,8 +160,7 @@ class State:
                 check_entries(f"assign to entries of {assignment.handle.op.name!r}", self.value(key), *part)
                 parts.append((key, part))
             else:
-                whole.append((key, _fitting(assignment.handle, next(left))))
-        new = {key: boxed(value) for key, value in whole}
+                new[key] = _fitting(assignment.handle, boxed(next(left)))
         # finalizers of what is replaced must not run between the writes
         replaced = [self.values.get(key) for key in new]
         if not parts and not updates:
