@@ -1,4 +1,4 @@
-"""``train.Saver`` and what belongs to it: the variables of a session in atomic."""
+"""``train.Saver`` and what belongs to it: the variables of a session in files."""
 
 from __future__ import annotations
 
@@ -56,7 +56,7 @@ class Saver(BaseSaver):
     write_version : int
         Must be ``SaverDef.V2``.
     pad_step_number : bool
-        Whether steps have eight digits in the names of atomic.
+        Whether steps have eight digits in the names of files.
     save_relative_paths : bool
         Whether the file ``checkpoint`` has relative paths, so that the folder can be moved.
 

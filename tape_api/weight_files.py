@@ -283,7 +283,7 @@ def load_weights(
     ValueError
         If the weights are not those of this model. No weight is changed then.
     DataLossError
-        If the file is damaged, larger than its limit (`DUALGRAD_READ_LIMIT`), or has links or data in other atomic.
+        If the file is damaged, larger than its limit (`DUALGRAD_READ_LIMIT`), or has links or data in other files.
     """
     path = os.fspath(filepath)
     if _is_hdf5(path) or (os.path.isfile(path) and not checkpoints.exists(path)):

@@ -1,4 +1,4 @@
-"""Products of a matrix with its own transpose: the same bits in every mode, wherever the two lie in refs."""
+"""Products of a matrix with its own transpose: the same bits in every mode, wherever the two lie in memory."""
 
 from __future__ import annotations
 

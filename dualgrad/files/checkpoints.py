@@ -144,7 +144,7 @@ def load_checkpoint(ckpt_dir_or_file: str) -> CheckpointReader:
 
 
 def remove(prefix: str, meta_graph_suffix: str = "meta") -> None:
-    """Remove a checkpoint's atomic."""
+    """Remove a checkpoint's files."""
     folder = os.path.dirname(prefix) or "."
     if not os.path.isdir(folder):
         return

@@ -7,19 +7,19 @@ whose expressions are in ``values`` then. Arrays that are too large to be writte
 
 # The passes, each a module:
 #
-# - `capture`: runs the program and notes graphs, calls of `gradients`, steps of optimizers, and runs of sessions;
+# - `observed_run`: runs the program and notes graphs, calls of `gradients`, steps of optimizers, and runs of sessions;
 # - `items`: what a set of fetches needs, in order; the nodes of a gradient or a step are one item;
 # - `tapes`: which of them a tape must see;
 # - `spelling`: the call of `tape_api` that makes a node, proved by making it (`adapters`, `literals`);
 # - `calls`, `public`: calls of functions that make several nodes, as the one call that they were;
-# - `names`: the program's own names, from its globals, its lines and its scopes;
-# - `body`, `module`: the statements of a function; variables, constants, optimizers and functions of the module;
+# - `identifiers`: the program's own names, from its globals, its lines and its scopes;
+# - `body`, `module`, `flows`: the statements of a function, its loops and branches; variables, constants, optimizers and functions of the module;
 # - `shortening`: what is repeated is written once: as lists (`repetition`), loops (`rolling`), functions (`outlining`);
 #   `alignment` says in what statements differ;
-# - `gathering`, `arguments`: variables made together, and which functions make tensors of what they are given;
+# - `gathering`, `fed_arguments`: variables made together, and which functions make tensors of what they are given;
 # - `tidying`, `printing`: what the next statement alone reads, lines of text;
-# - `notes`, `facts`, `runs`, `plan`, `edits`, `loop`, `calling`: the program's own lines around the graph, with calls
-#   in place of runs.
+# - `notes`, `facts`, `runs`, `plan`, `edits`, `host_program`, `calling`: the program's own lines around the graph, with
+#   calls in place of runs.
 
 from __future__ import annotations
 

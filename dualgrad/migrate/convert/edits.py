@@ -1,4 +1,4 @@
-"""What is to be done with a program's text: `plan` finds it, `loop` does it."""
+"""What is to be done with a program's text: `plan` finds it, `host_program` does it."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Which parts of a graph program stay when its graph has become functions: the plan that `loop` carries out.
+"""Which parts of a graph program stay when its graph has become functions: the plan that `host_program` carries out.
 
 A statement stays if nothing of TensorFlow is left in it once its runs of sessions are calls of functions. A statement
 that only makes parts of the graph goes. Where neither is sure, `Unsafe` says which line and why.

@@ -31,7 +31,7 @@ _KINDS: dict[Callable[..., Any], str] = {
 _DESCRIBE: dict[str, Callable[..., Any]] = {kind: describe for describe, kind in _KINDS.items()}
 _OPTIONS = {"image": ("max_outputs",), "audio": ("sample_rate", "max_outputs")}
 NAMES = ("Summaries", "SUMMARIES", "add_summary")
-"""What the converted module has for summary_values."""
+"""What the converted module has for summaries."""
 _WIDEST = 110
 _LEFT_OUT = "writes to an event file is left out: tape code has none."
 _HEAD = '''
@@ -65,7 +65,7 @@ if isinstance(summary, tf.compat.v1.Summary):
 
 
 def is_summary(node: Any) -> bool:
-    """Whether a node makes or merges summary_values."""
+    """Whether a node makes or merges summaries."""
     return node.op in (summary_op, merge_op)
 
 
@@ -142,7 +142,7 @@ def write(body: Any, item: Any) -> None:
 
 
 def head(known: Mapping[str, tuple[str, tuple[Any, ...]]], adding: Mapping[int, set[str]]) -> str:
-    """The lines that a module needs for its summary_values.
+    """The lines that a module needs for its summaries.
 
     Parameters
     ----------
