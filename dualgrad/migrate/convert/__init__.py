@@ -13,7 +13,8 @@ whose expressions are in ``values`` then. Arrays that are too large to be writte
 # - `spelling`: the call of `tape_api` that makes a node, proved by making it (`adapters`, `literals`);
 # - `calls`, `public`: calls of functions that make several nodes, as the one call that they were;
 # - `identifiers`: the program's own names, from its globals, its lines and its scopes;
-# - `body`, `module`, `flows`: the statements of a function, its loops and branches; variables, constants, optimizers and functions of the module;
+# - `body`, `flows`, `module`: the statements of a function, its loops and branches; variables, constants, optimizers
+#   and functions of the module;
 # - `shortening`: what is repeated is written once: as lists (`repetition`), loops (`rolling`), functions (`outlining`);
 #   `alignment` says in what statements differ;
 # - `gathering`, `fed_arguments`: variables made together, and which functions make tensors of what they are given;
