@@ -66,7 +66,8 @@ def sentences(text: str) -> list[str]:
     text = re.sub(r"^ *```.*?^ *```|<!-- measured: begin.*?<!-- measured: end -->", "", text, flags=re.M | re.S)
     text = re.sub(r"^(\||<|#).*$", "\n", text, flags=re.M)
     text = re.sub(r"^\s*(?:[-:*]|\d+\.)\s", "\n\n", text, flags=re.M)
-    text = re.sub(r"\]\([^)]*\)", "]", re.sub(r"`[^`]*`", "code", text))
+    # names one behind the other are a list, no sentence
+    text = re.sub(r"\]\([^)]*\)", "]", re.sub(r"`[^`]*`(?:\s+`[^`]*`)*", "code", text))
     return [s for paragraph in re.split(r"\n\s*\n", text) for s in re.split(r"(?<=[.?!:])\s+", paragraph)]
 
 

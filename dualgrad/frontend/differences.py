@@ -5,13 +5,13 @@ A key is a name below ``tf.``, or ``Class.method``.
 
 from __future__ import annotations
 
-_NAN = "A cotangent that is NaN does not reach what it did not choose: its derivative there is 0."
+_NAN = "Where they did not select an element, its derivative is 0, even if the incoming gradient is NaN."
 _OVERWRITTEN = "Updates that others overwrite get no gradient; TensorFlow gives them one."
 _ROWS = (
     "A gradient of gathered rows stays an `IndexedSlices` through sums, clipping and optimizers, without a warning."
     " Rows of equal index are added up before an optimizer squares them."
 )
-_SHAPES = "It accepts some shapes that TensorFlow refuses, where they can mean only one thing."
+_SHAPES = "It accepts some shapes that TensorFlow refuses, where they can mean only one thing"
 
 DIFFERENCES: dict[str, str] = {
     "GradientTape.batch_jacobian": (

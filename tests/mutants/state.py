@@ -94,8 +94,8 @@ MUTANTS = (
     Mutant(
         "an assigned value of another shape passes",
         "graph_api/session_state.py",
-        "whole.append((key, _fitting(assignment.handle, next(left))))",
-        "whole.append((key, next(left)))",
+        "new[key] = _fitting(assignment.handle, boxed(next(left)))",
+        "new[key] = boxed(next(left))",
         ("tests/graph_api/test_state.py::test_values_of_a_wrong_shape_are_refused",),
     ),
     Mutant(
