@@ -429,16 +429,21 @@ class Generator:
 
     def skip(self, delta: Any) -> EagerTensor:
         """Leave out as many numbers; returns the state before."""
-        before = convert_to_tensor(self._state_var)
-        self._moved(before, convert_to_tensor(delta, int64) * RESERVED)
-        return before
+        return self._moved(convert_to_tensor(delta, int64) * RESERVED)
 
-    def _moved(self, before: Any, groups: Any) -> None:
-        self._state_var.assign(before + groups * np.array([1, 0, 0], np.int64))
+    def _moved(self, groups: Any) -> EagerTensor:
+        """Move the counter on; returns the state before."""
+
+        def move() -> EagerTensor:
+            before = convert_to_tensor(self._state_var)
+            self._state_var.assign(before + groups * np.array([1, 0, 0], np.int64))
+            return before
+
+        # other threads draw from it, too
+        return exclusively(self._state_var.locks, move)
 
     def _draw(self, kind: str, groups: Any) -> tuple[Any, Any]:
-        before = convert_to_tensor(self._state_var)
-        self._moved(before, groups())
+        before = self._moved(groups())
         return gather(before, np.array([2, 1])), before[0]
 
     def uniform(

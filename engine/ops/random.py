@@ -78,7 +78,10 @@ def _kernel(sampler: Sampler) -> Callable[..., Any]:
         dims = as_dims(shape)
         if min(dims, default=0) < 0:
             raise ValueError(f"argument `shape` must not be negative, got {list(dims)}")
-        return np.asarray(sampler(stream_of(seed, counter), dims, *parameters, dtype=dtype.numpy), dtype.numpy)
+        if math.prod((*dims, *map(np.size, parameters))) >= 2**63:
+            raise ValueError(f"argument `shape` asks for more numbers than an array can hold, got {list(dims)}")
+        found = sampler(stream_of(seed, counter), dims, *parameters, dtype=dtype.numpy)
+        return np.asarray(found, dtype.numpy, order="C")
 
     return kernel
 
@@ -86,7 +89,9 @@ def _kernel(sampler: Sampler) -> Callable[..., Any]:
 def _moved(shape: Any, each: Any = 1) -> Any:
     """How far a call moves its stream on that gives `each` numbers for each element of a shape."""
     if type(shape) is np.ndarray and type(each) is int:
-        return np.int64(RESERVED * each * math.prod(shape.ravel().tolist()))
+        # what is too much wraps around, as in an array: the kernel refuses the shape
+        groups = RESERVED * each * math.prod(shape.ravel().tolist())
+        return np.int64((groups + 2**63) % 2**64 - 2**63)
     return reduce_prod(cast(shape, int64)) * (each * np.int64(RESERVED))
 
 

@@ -278,7 +278,7 @@ def test_programs_are_equal_to_their_records(name: str, tmp_path: Path) -> None:
     [
         ("tf.tanh(", "tf.sin(", "operation", "Tanh", "Tanh", 15),
         ("0.1, 0.9", "0.1, 0.8", "constant", "Const_1", "Const", 17),
-        ("stddev=0.1", "stddev=0.1000001", "constant", "noise/Const_2", "Const", 14),
+        ("stddev=0.1", "stddev=0.1000001", "constant", "noise/Const_1", "Const", 14),
         ("reduce_mean", "reduce_sum", "operation", "loss", "Mean", 16),
     ],
 )
