@@ -232,6 +232,18 @@ print(tape.gradient(y, t).numpy().round(3).tolist())
         assert done.stdout.strip() == "[1.207, 1.207]"
 
 
+@pytest.mark.parametrize("dtype", ["float64", "complex128"])
+def test_logarithms_of_matrices_depend_on_nothing_random(dtype: str) -> None:
+    """SciPy's own estimates norms of matrices larger than 2 x 2 with NumPy's random numbers."""
+    rng = np.random.default_rng(0)
+    for a in (3 * np.eye(6) + 0.5 * rng.standard_normal((20, 6, 6))).astype(dtype):
+        before = np.random.get_state()[1:]
+        first, again = la.logm(tf.constant(a)), la.logm(tf.constant(np.asfortranarray(a)))
+        np.testing.assert_equal(np.random.get_state()[1:], before)
+        assert first.numpy().tobytes() == again.numpy().tobytes()
+        np.testing.assert_allclose(la.expm(first.numpy()), a, rtol=1e-12, atol=1e-12)
+
+
 def test_importing_us_loads_no_tables() -> None:
     program = (
         "import sys, tape_api; print('engine.numpy_api.scipy_functions' in sys.modules, 'scipy.special' in sys.modules)"

@@ -22,10 +22,47 @@ from engine.ops.matrix_functions import block, embed_block
 from engine.ops.solve import check_matrix, square_abstract
 from engine.runtime.lazy_scipy import scipy
 
+DEGREE, CLOSE = 16, 0.749
+"""How many terms the logarithm has, and how far from the identity they are exact: Al-Mohy and Higham, table 2.1."""
+
+
+def _logarithm(a: Any) -> np.ndarray:
+    """Principal logarithm by roots of the Schur form and a Pade approximant.
+
+    A. H. Al-Mohy and N. J. Higham, "Improved inverse scaling and squaring algorithms for the matrix logarithm", SIAM J.
+    Sci. Comput. 34 (2012). SciPy's `logm` estimates norms with random numbers of NumPy's global state, so its last bits
+    differ from call to call; here they are computed.
+    """
+    if a.dtype.kind == "c":
+        t, z = scipy.linalg.schur(a.astype(np.complex128), "complex")
+    else:
+        # eigenvalues that are real stay so
+        t, z = scipy.linalg.rsf2csf(*scipy.linalg.schur(a.astype(np.float64)))
+    on = np.diag_indices(len(a))
+    # as in SciPy, a zero is a tiny number
+    t[on] = np.where(t[on] == 0, 1e-20, t[on])
+    logarithms, root, roots = np.log(t[on]), t, 0
+    while True:
+        x = root - np.eye(len(a))
+        x[on] = np.expm1(logarithms / 2.0**roots)
+        x2 = x @ x
+        second, third, fourth = (np.linalg.norm(p, 1) ** (1 / k) for k, p in ((2, x2), (3, x2 @ x), (4, x2 @ x2)))
+        if not max(third, min(second, fourth)) > CLOSE or roots == 100:
+            break
+        root, roots = scipy.linalg.sqrtm(root), roots + 1
+    nodes, weights = np.polynomial.legendre.leggauss(DEGREE)
+    found = np.zeros_like(t)
+    for node, weight in zip(nodes, weights, strict=True):
+        found += scipy.linalg.solve_triangular(np.eye(len(a)) + (node + 1) / 2 * x, weight / 2 * x)
+    found *= 2.0**roots
+    found[on] = logarithms
+    return z @ found @ z.conj().T
+
 
 def _kernel(name: str) -> Callable[[Any], np.ndarray]:
     def kernel(x: Any) -> np.ndarray:
-        found = np.array([getattr(scipy.linalg, name)(m) for m in x.reshape(-1, *x.shape[-2:])]).reshape(x.shape)
+        one = _logarithm if name == "logm" else getattr(scipy.linalg, name)
+        found = np.array([one(m) for m in x.reshape(-1, *x.shape[-2:])]).reshape(x.shape)
         if found.dtype.kind == "c" and x.dtype.kind != "c":
             if np.any(np.abs(found.imag) > np.sqrt(np.finfo(x.dtype).eps) * np.max(np.abs(found), initial=1.0)):
                 raise np.linalg.LinAlgError(f"{name} of this real matrix is complex; cast the matrix to complex first")

@@ -9,6 +9,7 @@ import numpy as np
 import pytest
 
 import tape_api
+from engine.runtime.errors import UnimplementedError
 from tests.fuzz import compare, execute, singular, ways
 from tests.fuzz.around import quiet
 from tests.fuzz.compare import Difference, difference, differences
@@ -74,7 +75,11 @@ def test_a_program_is_its_own_representation() -> None:
 def test_a_program_can_be_pasted(front_end: str, capsys: pytest.CaptureFixture[str]) -> None:
     with quiet():
         for seed in (1, 2, 3):
-            exec(compile(pasteable(generate(seed), front_end), "<pasted>", "exec"), {})
+            try:
+                exec(compile(pasteable(generate(seed), front_end), "<pasted>", "exec"), {})
+            except UnimplementedError as error:
+                # what is a first derivative may say that it has none
+                assert "second derivative" in str(error)  # noqa: PT017
     assert capsys.readouterr().out
 
 
