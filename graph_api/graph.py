@@ -417,8 +417,8 @@ class Graph(Shown, NotCopied, Contexts):
         self._collections.pop(name, None)
 
     def get_all_collection_keys(self) -> list[str]:
-        """The names of all collections."""
-        return list(self._collections)
+        """The names of all collections, but for those of the front end's own, which are no strings."""
+        return [name for name in self._collections if isinstance(name, str)]
 
     def trainable_variables(self) -> list[Any]:
         """The variables that optimizers train by default."""

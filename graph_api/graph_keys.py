@@ -1,7 +1,11 @@
 """``tf.GraphKeys``."""
 
-VARIABLE_SCOPES = "variable scopes of this graph"
-"""The collection of those that are open, see `graph_api.scopes`."""
+from typing import Any
+
+VARIABLE_SCOPES: Any = ("variable scopes",)
+"""The collection of those that are open, see `graph_api.scopes`; a name that is no string is kept out of files."""
+KERAS_INITIALIZED: Any = ("keras: whether variables are initialized",)
+"""The collection of the variables that Keras's session has seen, each with whether it is initialized."""
 
 
 class GraphKeys:

@@ -8,6 +8,7 @@ from weakref import WeakKeyDictionary
 
 from graph_api.defaults import get_default_session
 from graph_api.graph import Graph, get_default_graph
+from graph_api.graph_keys import KERAS_INITIALIZED
 from graph_api.session import Session
 from graph_api.variable import is_variable_initialized
 
@@ -40,7 +41,7 @@ def _initialize(session: Any) -> None:
     """Give the variables that have no value yet their initial ones."""
     with session.graph.as_default():
         variables = session.graph.get_collection("variables")
-        known = session.graph.get_collection_ref("keras: whether variables are initialized")
+        known = session.graph.get_collection_ref(KERAS_INITIALIZED)
         seen = {id(v) for v, _ in known}
         known.extend((v, is_variable_initialized(v)) for v in variables if id(v) not in seen)
     done = session.run([flag for _, flag in known])
