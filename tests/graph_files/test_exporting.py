@@ -161,7 +161,8 @@ def test_files_hold_no_collection_of_ours() -> None:
     with tf.Graph().as_default() as graph, tf.variable_scope("a"):
         tf.get_variable("w", [2])
         meta = tf.train.export_meta_graph()
-    assert sorted(meta.collection_def) == sorted(graph.get_all_collection_keys()) == ["trainable_variables", "variables"]
+    assert sorted(meta.collection_def) == ["trainable_variables", "variables"]
+    assert sorted(graph.get_all_collection_keys()) == ["trainable_variables", "variables"]
 
 
 def test_graph_util() -> None:
