@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import warnings
 from collections.abc import Callable
 from typing import Any
 
@@ -15,6 +16,13 @@ W = np.array([[0.5, -1.0, 2.0], [1.5, 0.25, -0.75]])
 SQUARE = np.array([[2.0, 0.3, -0.4], [0.1, 1.5, 0.2], [0.5, -0.2, 3.0]])
 FIVE = np.array([0.3, -1.2, 0.8, 2.1, -0.4])
 VECTOR = np.array([0.3, -1.2, 0.8])
+
+
+def _fix(x: Any) -> Any:
+    with warnings.catch_warnings():
+        # NumPy 2.5 wants people to say trunc
+        warnings.simplefilter("ignore", DeprecationWarning)
+        return np.fix(x)
 
 
 def symmetric(x: Any) -> Any:
@@ -359,7 +367,7 @@ ROWS: dict[str, tuple[Function, np.ndarray]] = {
     "ediff1d": (lambda x: np.ediff1d(x, to_end=x[0, :2], to_begin=1.0), X),
     "unwrap": (lambda x: np.unwrap(x * 5), X),
     "unwrap along": (lambda x: np.unwrap(x * 5, axis=0, period=4.0), X),
-    "fix": (lambda x: x * np.fix(x * W * 2), X),
+    "fix": (lambda x: x * _fix(x * W * 2), X),
     "cumulative_sum": (lambda x: np.cumulative_sum(x, axis=1, include_initial=True), X),
     "cumulative_prod": (lambda x: np.cumulative_prod(x, axis=0), X),
     "unstack": (lambda x: np.unstack(x, axis=1)[1], X),

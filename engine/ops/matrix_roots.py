@@ -67,7 +67,7 @@ def _kernel(name: str) -> Callable[[Any], np.ndarray]:
             if np.any(np.abs(found.imag) > np.sqrt(np.finfo(x.dtype).eps) * np.max(np.abs(found), initial=1.0)):
                 raise np.linalg.LinAlgError(f"{name} of this real matrix is complex; cast the matrix to complex first")
             found = found.real
-        return found.astype(x.dtype, copy=False)
+        return np.ascontiguousarray(found, x.dtype)
 
     return kernel
 
@@ -164,6 +164,7 @@ sylvester_op = general(
         lambda t, out, a, b, q: sylvester_op(a, b, t),
     ),
     batch=leading(2, 2, 2),
+    strict=False,
     args=("a", "b", "q"),
     sparsity=rowwise(2, 2, 2, results=(2,)),
     doc="The solution x of ``a @ x + x @ b = q``.",
