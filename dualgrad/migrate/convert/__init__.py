@@ -254,7 +254,7 @@ def main(given: argparse.Namespace) -> int:
         print(f"dualgrad convert: there is no file {given.program}", file=sys.stderr)  # noqa: T201
         return 2
     try:
-        ast.parse(Path(given.program).read_bytes(), given.program)
+        ast.parse(Path(given.program).read_bytes())
         code, conversion = convert_program(given.program, given.arguments, whole=not given.functions)
         host_program.checked(conversion.text)
     except (SyntaxError, ValueError, Unsafe) as error:
