@@ -18,6 +18,7 @@ from engine.core.kinds import elementwise
 from engine.core.op import Op
 from engine.core.operands import Operand
 from engine.ops.arithmetic import sign
+from engine.ops.quadrature import gauss_legendre
 from engine.ops.special import no_derivative, scipy_kernel, typed_kernel
 from engine.runtime.lazy_scipy import scipy
 
@@ -30,9 +31,9 @@ _DECAYS = 45.0
 @functools.cache
 def _panels(count: int) -> tuple[np.ndarray, np.ndarray]:
     """Nodes and weights on [0, 1], in so many panels of equal length."""
-    nodes, weights = np.polynomial.legendre.leggauss(_NODES)
+    nodes, weights = gauss_legendre(_NODES)
     starts = np.arange(count)[:, None]
-    return ((starts + (nodes + 1) / 2) / count).ravel(), np.tile(weights / (2 * count), count)
+    return ((starts + nodes) / count).ravel(), np.tile(weights / count, count)
 
 
 def _around(v: np.ndarray, x: np.ndarray, f: Callable[..., Any]) -> np.ndarray:

@@ -19,6 +19,7 @@ from engine.core.operands import Operand, operands
 from engine.core.sparsity import rowwise
 from engine.ops.linalg import adjoint, matmul
 from engine.ops.matrix_functions import block, embed_block
+from engine.ops.quadrature import gauss_legendre
 from engine.ops.solve import check_matrix, square_abstract
 from engine.runtime.lazy_scipy import scipy
 
@@ -50,10 +51,9 @@ def _logarithm(a: Any) -> np.ndarray:
         if not max(third, min(second, fourth)) > CLOSE or roots == 100:
             break
         root, roots = scipy.linalg.sqrtm(root), roots + 1
-    nodes, weights = np.polynomial.legendre.leggauss(DEGREE)
     found = np.zeros_like(t)
-    for node, weight in zip(nodes, weights, strict=True):
-        found += scipy.linalg.solve_triangular(np.eye(len(a)) + (node + 1) / 2 * x, weight / 2 * x)
+    for node, weight in zip(*gauss_legendre(DEGREE), strict=True):
+        found += scipy.linalg.solve_triangular(np.eye(len(a)) + node * x, weight * x)
     found *= 2.0**roots
     found[on] = logarithms
     return z @ found @ z.conj().T
