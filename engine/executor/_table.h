@@ -724,11 +724,13 @@ PyMODINIT_FUNC PyInit__executor(void)
     if (PyType_Ready(&table_type) < 0) {
         return NULL;
     }
-    PyObject *made = PyModule_Create(&module), *names = own_loop_names();
-    if (made == NULL || names == NULL || PyModule_AddObjectRef(made, "Table", (PyObject *)&table_type) < 0 ||
-        PyModule_AddObjectRef(made, "LOOPS", names) < 0 || PyModule_AddIntConstant(made, "FUSES", fused_loop("fused_d_l", &(Loop){0})) < 0) {
+    PyObject *made = PyModule_Create(&module), *loops = own_loops(), *steps = fused_steps();
+    if (made == NULL || PyModule_AddObjectRef(made, "Table", (PyObject *)&table_type) < 0 || PyModule_AddObjectRef(made, "LOOPS", loops) < 0 ||
+        PyModule_AddObjectRef(made, "STEPS", steps) < 0 || PyModule_AddIntConstant(made, "FUSES", fused_loop("fused_d_l", &(Loop){0})) < 0 ||
+        PyModule_AddIntConstant(made, "MAX_OPERANDS", MAX_OPERANDS) < 0) {
         Py_CLEAR(made);
     }
-    Py_XDECREF(names);
+    Py_XDECREF(loops);
+    Py_XDECREF(steps);
     return with_sources(made);
 }

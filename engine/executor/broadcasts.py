@@ -13,8 +13,7 @@ from collections.abc import Sequence
 from dataclasses import replace
 from typing import Any
 
-import numpy as np
-
+from engine.executor.own_loops import instead_of
 from engine.executor.refs import Ref, Root, Row
 from engine.runtime.cache import cached
 from engine.runtime.tuning import TUNING
@@ -29,10 +28,8 @@ _LARGE = TUNING.group_large
 """Bytes of an array from which on its long lines go tile by tile."""
 _NEAR = 1 << 3
 """Places that lie next to one another from which on a call goes through these, not through more that lie apart."""
-_MANY = {"copy": "copies", "scale": "scales", "either": "eithers", "kept": "kepts", "outer": "outers"}
-"""Loops of our own for vectors, and those that do the same in many places."""
-_OURS = {np.add: "adds", np.subtract: "subtracts", np.multiply: "multiplies", np.divide: "divides"}
-"""Those of NumPy whose results are rounded in one way only, and loops of ours that do the same in many places."""
+_IN_PLACES = instead_of(1, 1)
+"""By loop for vectors, of our own or of NumPy: the loop of our own that does the same in many places."""
 
 
 def made_long(row: Row, operands: Sequence[Ref]) -> list[Row]:
@@ -47,13 +44,15 @@ def made_long(row: Row, operands: Sequence[Ref]) -> list[Row]:
             steps = tuple([item if j == k else s for j, s in enumerate(row.steps)])
             return [copied, *made_long(replace(row, operands=moved, steps=steps), operands)]
     items = tuple([0 if x.dtype.kind == "c" else x.dtype.itemsize for x in operands])
-    if isinstance(row.loop[0], str):
+    own = isinstance(row.loop[0], str)
+    if own:
         name, _, kind = row.loop[0].rpartition("_")
-        many = _MANY.get(name)
+        many = _IN_PLACES.get(name)
     else:
         kind = operands[-1].dtype.char
-        many = _OURS.get(row.loop[0]) if kind in "fd" and all(x.dtype.char == kind for x in operands) else None
-    plan = _plan(row.dims[0], row.steps, row.outer, row.strides, items, many)
+        one_kind = kind in "fd" and all(x.dtype.char == kind for x in operands)
+        many = _IN_PLACES.get(row.loop[0].__name__) if one_kind else None
+    plan = _plan(row.dims[0], row.steps, row.outer, row.strides, items, many, own)
     if plan is None:
         return [row]
     if isinstance(plan, Row):
@@ -81,6 +80,7 @@ def _plan(
     strides: tuple[int, ...],
     items: tuple[int, ...],
     many: str | None,
+    own: bool,
 ) -> Any:
     """How a row is made long: None if it is not, the form of a row of the loop `many`, or what to make rows of."""
     if not around or 0 in items:
@@ -94,7 +94,7 @@ def _plan(
     if many is not None and count >= _SHORT and innermost * math.prod(around) * items[-1] >= _LARGE:
         # long lines of large arrays go tile by tile, with other rows
         return None
-    if many in _MANY.values():
+    if many is not None and own:
         return _in_many_places(axes)
     in_place = [k for k in range(width) if inner[k] and not last[k]]
     goes_on = all(last[k] == count * inner[k] for k in range(width) if k not in in_place)

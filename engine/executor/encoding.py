@@ -22,6 +22,7 @@ from engine.executor.extension import executor
 from engine.executor.fusion import fused
 from engine.executor.grouping import Group, grouped
 from engine.executor.loops import encoded
+from engine.executor.own_loops import LOOPS
 from engine.executor.refs import Call, Recording, Ref, Root, Row
 from engine.runtime import buffer_pool
 from engine.runtime.tuning import TUNING
@@ -182,7 +183,8 @@ class _Encoding:
 
     def row(self, row: Row) -> list[int]:
         loop = self.loops.setdefault(row.loop, len(self.loops))
-        if row.loop[0] in _INDEXED:
+        own = LOOPS.get(row.loop[0])
+        if own is not None and own.indexed:
             held = row.operands[0][0]
             self.bases[held.base] = ("constant", held.array.tobytes())
         places = [(root.base, root.offset + offset) for root, offset in row.operands]
@@ -268,9 +270,6 @@ class _Numbers(dict[Root, str]):
     def __missing__(self, root: Root) -> str:
         name = self[root] = f"root {len(self)} of shape {root.shape}"
         return name
-
-
-_INDEXED = frozenset(f"{name}_{kind}" for name in ("take", "put", "add_at") for kind in (1, 2, 4, 8, 16, "f", "d"))
 
 
 def _stretch(first: int, end: int, work: int, position: int) -> tuple[Any, ...]:

@@ -10,19 +10,58 @@
 
 #include "loops.h"
 
+/* The steps: the letter, how many operands it takes, whether the first of these is a boolean, what it does, and its result.
+ *
+ * What it does is an operation, and where it finds what the steps before it gave (a) and the operand that it takes (b); or an
+ * operation "of" another step, which gives the other operand. */
+#define STEPS(X) \
+    X('l', 1, 0, "load", b) \
+    X('b', 1, 1, "cast_b", ONE_AT(at_part)) \
+    X('n', 0, 0, "negative a", -a) \
+    X('Q', 0, 0, "square a, multiply aa", a * a) \
+    X('2', 0, 0, "add aa", a + a) \
+    X('i', 0, 0, "reciprocal a", (NUMBER)1 / a) \
+    X('a', 0, 0, "absolute a", (VEC)((MASK)a & ~(MASK)-(VEC){0})) \
+    X('g', 0, 0, "sign a", SELECTED(a != a, a, SELECTED(a > 0, (VEC){0} + 1, SELECTED(a < 0, (VEC){0} - 1, (VEC){0})))) \
+    X('+', 1, 0, "add ab, add ba", a + b) \
+    X('-', 1, 0, "subtract ab", a - b) \
+    X('r', 1, 0, "subtract ba", b - a) \
+    X('*', 1, 0, "multiply ab, multiply ba", a * b) \
+    X('/', 1, 0, "divide ab", a / b) \
+    X('q', 1, 0, "divide ba", b / a) \
+    X('s', 1, 0, "scale ab", SCALED(a, b)) \
+    X('t', 1, 0, "scale ba", SCALED(b, a)) \
+    X('e', 1, 0, "either ab, either ba", EITHER(a, b)) \
+    X('M', 1, 0, "larger ab", SELECTED((a > b) | (a != a), a, b)) \
+    X('N', 1, 0, "larger ba", SELECTED((b > a) | (b != b), b, a)) \
+    X('m', 1, 0, "smaller ab", SELECTED((a < b) | (a != a), a, b)) \
+    X('o', 1, 0, "smaller ba", SELECTED((b < a) | (b != b), b, a)) \
+    X('k', 1, 0, "kept ab", KEPT(a, b)) \
+    X('K', 1, 0, "kept ba", KEPT(b, a)) \
+    X('X', 2, 1, "select ab", SELECTED(TRUE_AT(at_part), a, c)) \
+    X('Y', 2, 1, "select ba", SELECTED(TRUE_AT(at_part), c, a)) \
+    X('A', 2, 0, "+ of *", a + b * c) \
+    X('B', 2, 0, "- of *", a - b * c) \
+    X('C', 2, 0, "r of *", b * c - a) \
+    X('D', 2, 0, "+ of s", a + SCALED(b, c)) \
+    X('E', 2, 0, "- of s", a - SCALED(b, c)) \
+    X('F', 2, 0, "r of s", SCALED(b, c) - a) \
+    X('G', 1, 0, "s of 2", SCALED(a, b + b)) \
+    X('H', 1, 0, "s of i", SCALED(a, (NUMBER)1 / b)) \
+    X('I', 1, 1, "s of b", SCALED(a, ONE_AT(at_part))) \
+    X('J', 1, 1, "e of b", EITHER(a, ONE_AT(at_part)))
+
 #if defined(__GNUC__)
 #define MANY(BYTES) ((BYTES) == 64 ? 16 : 8) /* vectors at a time: as many as there are registers for */
 #define FEW 4
 #define INLINED static inline __attribute__((always_inline))
 
+#define TAKES(LETTER, COUNT, BOOLEAN, MEANING, RESULT) [LETTER] = 1 + (COUNT),
+#define BOOLEANS(LETTER, COUNT, BOOLEAN, MEANING, RESULT) [LETTER] = BOOLEAN,
 /* How many operands a letter takes, and one more; 0 if it is none. */
-static const signed char takes[256] = {
-    ['n'] = 1, ['Q'] = 1, ['2'] = 1, ['i'] = 1, ['a'] = 1, ['g'] = 1, ['l'] = 2, ['+'] = 2, ['-'] = 2, ['r'] = 2, ['*'] = 2, ['/'] = 2, ['q'] = 2,
-    ['s'] = 2, ['t'] = 2, ['M'] = 2, ['N'] = 2, ['m'] = 2, ['o'] = 2, ['A'] = 3, ['B'] = 3, ['C'] = 3, ['D'] = 3, ['E'] = 3, ['F'] = 3,
-    ['G'] = 2, ['H'] = 2, ['I'] = 2, ['J'] = 2, ['b'] = 2, ['e'] = 2, ['X'] = 3, ['Y'] = 3, ['k'] = 2, ['K'] = 2,
-};
+static const signed char takes[256] = {STEPS(TAKES)}, booleans[256] = {STEPS(BOOLEANS)};
 #define TAKEN(LETTER) (takes[(unsigned char)(LETTER)] - 1)
-#define FIRST_IS_BOOLEAN(LETTER) ((LETTER) == 'b' || (LETTER) == 'I' || (LETTER) == 'J' || (LETTER) == 'X' || (LETTER) == 'Y')
+#define FIRST_IS_BOOLEAN(LETTER) (booleans[(unsigned char)(LETTER)])
 
 /* An array of vectors would be kept in memory. */
 #define PART(I, RESULT) \
@@ -39,6 +78,8 @@ static const signed char takes[256] = {
     PART(0, RESULT) PART(1, RESULT) PART(2, RESULT) PART(3, RESULT) PART(4, RESULT) PART(5, RESULT) PART(6, RESULT) PART(7, RESULT) \
     PART(8, RESULT) PART(9, RESULT) PART(10, RESULT) PART(11, RESULT) PART(12, RESULT) PART(13, RESULT) PART(14, RESULT) PART(15, RESULT) \
     break;
+#define CASE(LETTER, COUNT, BOOLEAN, MEANING, RESULT) \
+    case LETTER: EACH(RESULT)
 #define STORE(I) \
     if (I < count) { \
         memcpy(out + I * bytes, &x##I, bytes); \
@@ -104,6 +145,7 @@ static const npy_int64 word_of_d[8] = {0}, byte_of_d[8] = {(npy_int64)BYTE(0, 8)
     { \
         typedef VEC_##T##BYTES VEC; \
         typedef MASK_##T##BYTES MASK; \
+        typedef TYPE NUMBER; \
         enum { bytes = BYTES, lanes = BYTES / sizeof(TYPE) }; \
         const INTEGER *word_of = word_of_##T, *byte_of = byte_of_##T; \
         VEC x0 = {0}, x1 = x0, x2 = x0, x3 = x0, x4 = x0, x5 = x0, x6 = x0, x7 = x0; \
@@ -112,43 +154,7 @@ static const npy_int64 word_of_d[8] = {0}, byte_of_d[8] = {(npy_int64)BYTE(0, 8)
             const char *at = from[j] + (start & moves[j]), *more = from[j + 1] + (start & moves[j + 1]); \
             const char *truth = from[j] + ((start / (npy_intp)sizeof(TYPE)) & moves[j]); \
             j += TAKEN(*steps); \
-            switch (*steps) { \
-                case 'l': EACH(b) \
-                case '+': EACH(a + b) \
-                case '-': EACH(a - b) \
-                case 'r': EACH(b - a) \
-                case '*': EACH(a * b) \
-                case '/': EACH(a / b) \
-                case 'q': EACH(b / a) \
-                case 's': EACH(SCALED(a, b)) \
-                case 't': EACH(SCALED(b, a)) \
-                case 'n': EACH(-a) \
-                case 'Q': EACH(a * a) \
-                case '2': EACH(a + a) \
-                case 'i': EACH((TYPE)1 / a) \
-                case 'a': EACH((VEC)((MASK)a & ~(MASK)-(VEC){0})) \
-                case 'g': EACH(SELECTED(a != a, a, SELECTED(a > 0, (VEC){0} + 1, SELECTED(a < 0, (VEC){0} - 1, (VEC){0})))) \
-                case 'M': EACH(SELECTED((a > b) | (a != a), a, b)) \
-                case 'N': EACH(SELECTED((b > a) | (b != b), b, a)) \
-                case 'm': EACH(SELECTED((a < b) | (a != a), a, b)) \
-                case 'o': EACH(SELECTED((b < a) | (b != b), b, a)) \
-                case 'A': EACH(a + b * c) \
-                case 'B': EACH(a - b * c) \
-                case 'C': EACH(b * c - a) \
-                case 'D': EACH(a + SCALED(b, c)) \
-                case 'E': EACH(a - SCALED(b, c)) \
-                case 'F': EACH(SCALED(b, c) - a) \
-                case 'e': EACH(EITHER(a, b)) \
-                case 'k': EACH(KEPT(a, b)) \
-                case 'K': EACH(KEPT(b, a)) \
-                case 'b': EACH(ONE_AT(at_part)) \
-                case 'G': EACH(SCALED(a, b + b)) \
-                case 'H': EACH(SCALED(a, (TYPE)1 / b)) \
-                case 'I': EACH(SCALED(a, ONE_AT(at_part))) \
-                case 'J': EACH(EITHER(a, ONE_AT(at_part))) \
-                case 'X': EACH(SELECTED(TRUE_AT(at_part), a, c)) \
-                case 'Y': EACH(SELECTED(TRUE_AT(at_part), c, a)) \
-            } \
+            switch (*steps) { STEPS(CASE) } \
         } \
         STORE(0) STORE(1) STORE(2) STORE(3) STORE(4) STORE(5) STORE(6) STORE(7) \
         STORE(8) STORE(9) STORE(10) STORE(11) STORE(12) STORE(13) STORE(14) STORE(15) \
@@ -308,3 +314,18 @@ int fused_loop(const char *NPY_UNUSED(name), Loop *NPY_UNUSED(loop))
     return 0;
 }
 #endif
+
+PyObject *fused_steps(void)
+{
+    PyObject *steps = PyList_New(0);
+#define ADD_STEP(LETTER, COUNT, BOOLEAN, MEANING, RESULT) \
+    if (steps != NULL) { \
+        PyObject *step = Py_BuildValue("CiNs", LETTER, COUNT, PyBool_FromLong(BOOLEAN), MEANING); \
+        if (step == NULL || PyList_Append(steps, step) < 0) { \
+            Py_CLEAR(steps); \
+        } \
+        Py_XDECREF(step); \
+    }
+    STEPS(ADD_STEP)
+    return steps;
+}

@@ -11,7 +11,7 @@ from collections import Counter
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 
-from engine.executor.extension import executor
+from engine.executor.own_loops import CONDITIONED, FUSES, MOST_OPERANDS, STEPS, base_of
 from engine.executor.refs import Root, Row
 
 Place = tuple[Root, int]
@@ -19,31 +19,11 @@ Place = tuple[Root, int]
 Strides = tuple[int, int]
 """How it goes on along a line, and from line to line."""
 
-_ONE = {"negative": "n", "square": "Q", "copy": "", "positive": "", "reciprocal": "i", "absolute": "a", "sign": "g"}
-"""By operation: its letter in fused.c."""
-_TWO = {
-    "add": "++",
-    "subtract": "-r",
-    "multiply": "**",
-    "divide": "/q",
-    "scale": "st",
-    "either": "ee",
-    "larger": "MN",
-    "smaller": "mo",
-    "select": "XY",
-    "kept": "kK",
-}
-"""Its letter where the first operand is what the steps before it gave, and where the second one is."""
-_OWN = ("copy", "negative", "scale", "either", "larger", "smaller", "select", "kept", "cast_b")
-"""Those that are loops of our own."""
-_BOTH = {"add": "2", "multiply": "Q"}
-"""Its letter where both are."""
-_WITH_STEP = dict(zip(("+*", "-*", "r*", "+s", "-s", "rs", "s2", "si", "sb", "eb"), "ABCDEFGHIJ", strict=True))
-"""The letter of an operation and of the one step that gave its other operand, by both of their letters."""
+_NOTHING = ("copy", "positive")
+"""Operations that take no step."""
+_OPERATIONS = {*_NOTHING, *[meaning.split()[0] for meaning in STEPS]}
 _LONG = 96
 """Elements of a line from which on a call for each line pays."""
-_MOST = 7
-"""Operands of a row beside its result."""
 
 
 @dataclass(slots=True)
@@ -62,7 +42,7 @@ class _Steps:
 
 def fused(rows: Sequence[Row], count: int, length: int) -> list[Row]:
     """The rows of a group of `count` lines of `length` elements: as many, or fewer."""
-    if executor is None or not executor.FUSES:
+    if not FUSES:
         return list(rows)
     reads = Counter([root for row in rows for root, _ in row.operands[:-1]])
     writes = Counter([row.operands[-1][0] for row in rows])
@@ -114,12 +94,12 @@ def _operation(row: Row, writes: Mapping[Root, int]) -> str:
     What the group writes must be read one element after the other, or be one number.
     """
     loop, root = row.loop[0], row.operands[-1][0]
-    name = loop.rpartition("_")[0] if isinstance(loop, str) else loop.__name__
+    name = base_of(loop) if isinstance(loop, str) else loop.__name__
     kind = "" if root.dtype is None else root.dtype.char
-    if isinstance(loop, str) != (name in _OWN) or name not in (*_ONE, *_TWO, "cast_b") or kind not in ("f", "d"):
+    if name not in _OPERATIONS or kind not in ("f", "d"):
         return ""
-    given = row.operands[1:] if name in ("select", "cast_b") else row.operands
-    alike = all(each.dtype == root.dtype for each, _ in given)
+    numbers = row.operands[1:] if name in CONDITIONED else row.operands
+    alike = all(each.dtype == root.dtype for each, _ in numbers)
     read = list(zip(row.operands, row.steps, strict=True))[:-1]
     in_line = all(step in (0, each.item) or each not in writes for (each, _), step in read)
     return name if alike and in_line and row.steps[-1] else ""
@@ -128,33 +108,39 @@ def _operation(row: Row, writes: Mapping[Root, int]) -> str:
 def _joined(name: str, row: Row, length: int, inner: Callable[..., _Steps | None]) -> _Steps:
     """The steps of a row, with those that gave its operands where these go no other way."""
     operands, strides = row.operands[:-1], _strides(row, length)[:-1]
-    begun = [_Steps(row, "l", [x], [by]) for x, by in zip(operands, strides, strict=True)]
+    begun = [_Steps(row, STEPS["load"], [x], [by]) for x, by in zip(operands, strides, strict=True)]
     if name == "cast_b":
-        return _Steps(row, "b", [*operands], strides)
+        return _Steps(row, STEPS[name], [*operands], strides)
     if name == "select":
         within = [inner(x) for x in operands[1:]]
         k = 0 if within[0] is not None or within[1] is None else 1
         first = within[k]
-        if first is None or len(first.operands) + 2 > _MOST:
+        if first is None or len(first.operands) + 2 > MOST_OPERANDS:
             first = begun[1 + k]
-        return first.then(row, _TWO[name][k], [operands[0], operands[2 - k]], [strides[0], strides[2 - k]])
+        return first.then(row, _letter(name, k), [operands[0], operands[2 - k]], [strides[0], strides[2 - k]])
     if len(operands) == 1:
-        return (inner(operands[0]) or begun[0]).then(row, _ONE[name])
+        return (inner(operands[0]) or begun[0]).then(row, "" if name in _NOTHING else STEPS[f"{name} a"])
     if operands[0][0] is operands[1][0]:
-        if operands[0] == operands[1] and strides[0] == strides[1] and name in _BOTH:
-            return (inner(operands[0], 2) or begun[0]).then(row, _BOTH[name])
-        return begun[0].then(row, _TWO[name][0], operands[1:], strides[1:])
+        twice = STEPS.get(f"{name} aa")
+        if operands[0] == operands[1] and strides[0] == strides[1] and twice:
+            return (inner(operands[0], 2) or begun[0]).then(row, twice)
+        return begun[0].then(row, _letter(name, 0), operands[1:], strides[1:])
     within = [inner(x) for x in operands]
     # of two the longer one goes on; the other one can be of one step only
     k = int(max((0, 1), key=lambda k: 0 if (x := within[k]) is None else len(x.operands)))
-    first, other, letter = within[k], within[1 - k], _TWO[name][k]
-    if first is not None and other is not None and len(first.operands) + len(other.operands) <= _MOST:
-        both = _WITH_STEP.get(letter + other.letters.removeprefix("l"))
+    first, other, letter = within[k], within[1 - k], _letter(name, k)
+    if first is not None and other is not None and len(first.operands) + len(other.operands) <= MOST_OPERANDS:
+        both = STEPS.get(f"{letter} of {other.letters.removeprefix(STEPS['load'])}")
         if both is not None:
             return first.then(row, both, other.operands, other.strides)
-    if first is None or len(first.operands) == _MOST:
+    if first is None or len(first.operands) == MOST_OPERANDS:
         first = begun[k]
     return first.then(row, letter, [operands[1 - k]], [strides[1 - k]])
+
+
+def _letter(name: str, k: int) -> str:
+    """The step of an operation whose operand `k` is what the steps before it gave."""
+    return STEPS[f"{name} {'ba' if k else 'ab'}"]
 
 
 def _strides(row: Row, length: int) -> list[Strides]:

@@ -11,7 +11,9 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass, field, replace
+from typing import Any
 
+from engine.executor.own_loops import LOOPS
 from engine.executor.refs import Call, Root, Row
 from engine.runtime.tuning import TUNING
 
@@ -23,12 +25,6 @@ _LONGEST = TUNING.group_large
 """Bytes of a line from which on it is not reduced in a group: it would be one tile."""
 _BACK = 4
 """Groups that a row may be moved before, to join an earlier one."""
-_OWN = frozenset(
-    {"copy", "negative", "select", "scale", "either", "kept", "larger", "smaller", "cast", "isfinite", "fused"}
-)
-"""Loops of our own that go element by element."""
-_LINES = {"sum_each": 0, "max_each": 0, "min_each": 0, "sum_rows": 1}
-"""Those that reduce lines, and that add them up: which of their dimensions counts the lines."""
 
 Form = tuple[int, int, int | None]
 """Where elements start, the step from one to the next, and that from line to line where it does not follow."""
@@ -108,24 +104,32 @@ class Group:
         by = tuple([by for _, by in _steps(row, self.count)])
         if row.outer:
             return replace(row, outer=(count,)), by
-        at = _LINES.get(_name(row), 0)
+        at = max(_lines(row), 0)
         each = row.dims[at] // self.count
         return replace(row, dims=(*row.dims[:at], count * each, *row.dims[at + 1 :])), by
 
 
-def _name(row: Row) -> str:
-    """The name of a loop of our own, without its type."""
-    return row.loop[0].rpartition("_")[0] if isinstance(row.loop[0], str) else ""
+def _lines(row: Row) -> int:
+    """Which dimension of a row counts lines that its loop reduces (0) or adds up (1); -1 if it does neither."""
+    own = LOOPS.get(row.loop[0])
+    return -1 if own is None else own.lines
+
+
+def _is_elementwise(loop: Any) -> bool:
+    """Whether a loop, which does not reduce, goes element by element."""
+    if not isinstance(loop, str):
+        return loop.signature is None
+    return loop.startswith("fused_") or LOOPS[loop].is_elementwise
 
 
 def _steps(row: Row, count: int) -> list[tuple[int, int]]:
     """Per operand, the step along a line and that from line to line, of so many lines."""
     if row.outer:
         return list(zip(row.steps, row.strides, strict=True))
-    if _name(row) == "sum_rows":
+    if _lines(row) == 1:
         *_, of_x, step, step_out = row.steps
         return [(step, of_x), (step_out, 0)]
-    if _name(row) in _LINES:
+    if _lines(row) == 0:
         of_x, of_out, step = row.steps
         return [(step, of_x), (0, of_out)]
     each = row.dims[0] // count
@@ -155,21 +159,20 @@ def _adds_up(row: Row) -> bool:
     """Whether a row adds each line to the same place."""
     if row.outer:
         return row.strides[-1] == 0 < row.steps[-1] and row.operands[0] == row.operands[-1]
-    return _name(row) == "sum_rows"
+    return _lines(row) == 1
 
 
 def _split(row: Row) -> tuple[int, int]:
     """Lines that a row goes through, and the elements in each, if it may belong to a group; else none."""
-    name = row.loop[0]
     if row.position >= 0 or row.outputs != 1 or len(row.outer) > 1:
         return 0, 1
     if any(root.dtype is None or root.dtype.char not in "fd?" for root, _ in row.operands):
         return 0, 1
-    if (at := _LINES.get(_name(row))) is not None:
+    if (at := _lines(row)) >= 0:
         count, length = row.dims[at], row.dims[at + 1]
         unfit = row.outer or row.work != count * length or length * row.operands[0][0].item >= _LONGEST
         return (0, 1) if unfit else (count, length)
-    if len(row.dims) != 1 or (name.split("_")[0] not in _OWN if isinstance(name, str) else name.signature is not None):
+    if len(row.dims) != 1 or not _is_elementwise(row.loop[0]):
         return 0, 1
     step, item = row.steps[-1], row.operands[-1][0].item
     if not row.outer:

@@ -701,102 +701,71 @@ static void trtrs_d(char **args, npy_intp const *dimensions, npy_intp const *ste
 
 /* ---- the table ------------------------------------------------------------------------------------------------------- */
 
+/* All that is known of a loop. Python has no other table (own_loops.py). */
 typedef struct {
     const char *name;
     Loop loop;
+    const char *of; /* the ufunc or loop that does the same, for which this one is chosen; NULL where there is none */
+    int lines;      /* of a loop that reduces lines: 1 + which of its dimensions counts them, else 0 */
 } Named;
 
-#define ROW(NAME, KIND, NIN, NARGS, ...) {#NAME, {NAME, NULL, KIND, 0, NIN, NARGS, {__VA_ARGS__}, 0, {0}, {0}}}
+#define CORE_ROW(NAME, FUNCTION, NIN, SIZES, NDIMS, NCORE, CORE, ...) \
+    {NAME, {FUNCTION, NULL, STRIDED, 0, NIN, NIN + 1, SIZES, NDIMS, NCORE, CORE}, __VA_ARGS__}
+#define OF(...) {__VA_ARGS__}
+#define ROW(NAME, KIND, NIN, ...) {#NAME, {NAME, NULL, KIND, 0, NIN, NIN + 1, {__VA_ARGS__}}}
+/* a loop in place of that of a ufunc: always where both have one name, for numbers and one number elsewhere */
+#define UFUNC_ROW(NAME, T, UFUNC, NIN, ...) {#NAME "_" #T, {NAME##_##T, NULL, STRIDED, 0, NIN, NIN + 1, {__VA_ARGS__}}, .of = #UFUNC}
+#define REFUSING_ROW(NAME, NIN, ...) {#NAME, {NAME, NULL, STRIDED, 1, NIN, NIN + 1, {__VA_ARGS__}}}
 /* negative indices are let pass where the name says "some" */
+#define AT_ROW(NAME, FUNCTION, DATA, INDEX, S, ...) \
+    {NAME, {FUNCTION, DATA, STRIDED, 1, 2, 3, {sizeof(INDEX), S, S}, 2, __VA_ARGS__}}
+#define FROM_WHOLE {0, 2, 1}, {0, 1, 1}
+#define TO_WHOLE {0, 1, 2}, {1, 0, 1}
 #define ROWS_ROW(I, INDEX, S) \
-    {"rows_" #I "_" #S, {rows_##I##_##S, NULL, STRIDED, 1, 2, 3, {sizeof(INDEX), S, S}, 2, {0, 2, 1}, {0, 1, 1}}}, \
-        {"some_rows_" #I "_" #S, {rows_##I##_##S, "", STRIDED, 1, 2, 3, {sizeof(INDEX), S, S}, 2, {0, 2, 1}, {0, 1, 1}}}
-#define PUT_ROWS_ROW(I, INDEX, S) \
-    {"put_rows_" #I "_" #S, {put_rows_##I##_##S, NULL, STRIDED, 1, 2, 3, {sizeof(INDEX), S, S}, 2, {0, 1, 2}, {1, 0, 1}}}
-#define ROWS_ROWS(S) ROWS_ROW(i, npy_int32, S), ROWS_ROW(l, npy_int64, S), PUT_ROWS_ROW(i, npy_int32, S), PUT_ROWS_ROW(l, npy_int64, S)
-#define ADD_ROWS_ROW(I, INDEX, T, TYPE) \
-    {"add_rows_" #I "_" #T, {add_rows_##I##_##T, NULL, STRIDED, 1, 2, 3, {sizeof(INDEX), sizeof(TYPE), sizeof(TYPE)}, 2, {0, 1, 2}, {1, 0, 1}}}, \
-        {"add_some_rows_" #I "_" #T, {add_rows_##I##_##T, "", STRIDED, 1, 2, 3, {sizeof(INDEX), sizeof(TYPE), sizeof(TYPE)}, 2, {0, 1, 2}, {1, 0, 1}}}
+    AT_ROW("rows_" #I "_" #S, rows_##I##_##S, NULL, INDEX, S, FROM_WHOLE), AT_ROW("some_rows_" #I "_" #S, rows_##I##_##S, "", INDEX, S, FROM_WHOLE), \
+        AT_ROW("put_rows_" #I "_" #S, put_rows_##I##_##S, NULL, INDEX, S, TO_WHOLE)
+#define ROWS_ROWS(S) ROWS_ROW(i, npy_int32, S), ROWS_ROW(l, npy_int64, S)
+#define ADD_ROWS_ROW(I, INDEX, T, S) \
+    AT_ROW("add_rows_" #I "_" #T, add_rows_##I##_##T, NULL, INDEX, S, TO_WHOLE), \
+        AT_ROW("add_some_rows_" #I "_" #T, add_rows_##I##_##T, "", INDEX, S, TO_WHOLE)
 #define TRTRS_ROW(T, S, HOW) \
     {"trtrs_" #T "_" #HOW, {trtrs_##T, HOW, STRIDED, 1, 1, 2, {S, S}, 2, {2, 2}, {0, 0, 0, 1}}}
-#define IN_PLACES_ROW(MANY, NAME, T, S) {#MANY "_" #T, {NAME##_##T##_2, NULL, STRIDED, 0, 2, 3, {S, S, S}, 1, {1, 1, 1}, {0, 0, 0}}}
-#define PRODUCT_ROWS(NAME, T, S) \
-    {#NAME "_" #T, {NAME##_##T##_1, NULL, STRIDED, 0, 2, 3, {S, S, S}, 0, {0}, {0}}}, IN_PLACES_ROW(NAME##s, NAME, T, S)
+#define TRTRS_ROWS(T, S) TRTRS_ROW(T, S, of_lower), TRTRS_ROW(T, S, of_lower_adjoint), TRTRS_ROW(T, S, of_upper), TRTRS_ROW(T, S, of_upper_adjoint)
+#define PLACES_ROW(MANY, NAME, T, S) CORE_ROW(#MANY "_" #T, NAME##_##T##_2, 2, OF(S, S, S), 1, OF(1, 1, 1), {0}, .of = #NAME)
+#define PRODUCT_ROWS(NAME, T, S) {#NAME "_" #T, {NAME##_##T##_1, NULL, STRIDED, 0, 2, 3, {S, S, S}}}, PLACES_ROW(NAME##s, NAME, T, S)
 #define SMALL_PRODUCT_ROW(NAME, S) {#NAME, {NAME, NULL, STRIDED, 0, 2, 3, {S, S, S}, 3, {2, 2, 2}, {0, 1, 1, 2, 0, 2}, .most = MOST_CORE}}
-#define SMALL_PRODUCT_ROWS(T, S) SMALL_PRODUCT_ROW(small_matmul_##T, S), SMALL_PRODUCT_ROW(small_matmul_fma_##T, S)
-#define ADD_OUTERS_ROWS(T, S) \
-    {"add_outers_" #T "_1", {add_outers_##T##_1, NULL, STRIDED, 0, 2, 3, {S, S, S}, 2, {1, 1, 2}, {0, 1, 0, 1}}}, \
-        {"add_outers_" #T "_2", {add_outers_##T##_2, NULL, STRIDED, 0, 4, 5, {S, S, S, S, S}, 2, {1, 1, 1, 1, 2}, {0, 1, 0, 1, 0, 1}}}, \
-        {"add_outers_" #T "_3", \
-         {add_outers_##T##_3, NULL, STRIDED, 0, 6, 7, {S, S, S, S, S, S, S}, 2, {1, 1, 1, 1, 1, 1, 2}, {0, 1, 0, 1, 0, 1, 0, 1}}}
-#define EACH_ROW(NAME, S) {#NAME, {NAME, NULL, STRIDED, 0, 1, 2, {S, S}, 1, {1, 0}, {0}}}
-#define CLASS_ROWS(T, S) \
-    ROW(isfinite_##T, STRIDED, 1, 2, S, 1), ROW(isinf_##T, STRIDED, 1, 2, S, 1), ROW(isnan_##T, STRIDED, 1, 2, S, 1), \
-        ROW(signbit_##T, STRIDED, 1, 2, S, 1)
+#define ADD_OUTERS_ROW(T, S, N, ...) \
+    CORE_ROW("add_outers_" #T "_" #N, add_outers_##T##_##N, 2 * N, OF(S, S, S, S, S, S, S), 2, OF(__VA_ARGS__, 2), OF(0, 1, 0, 1, 0, 1, 0, 1), NULL)
+#define EACH_ROW(NAME, T, UFUNC, S) CORE_ROW(#NAME "_" #T, NAME##_##T, 1, OF(S, S), 1, OF(1, 0), {0}, .of = #UFUNC, .lines = 1 + 0)
+#define CLASS_ROW(NAME, T, S) UFUNC_ROW(NAME, T, NAME, 1, S, 1)
 #define MOVE_ROWS(S) \
-    {"copies_" #S, {copies_##S, NULL, STRIDED, 0, 1, 2, {S, S}, 1, {1, 1}, {0, 0}}}, \
-    ROW(copy_##S, STRIDED, 1, 2, S, S), ROW(take_##S, TAKE, 2, 3, sizeof(npy_intp), S, S), ROW(put_##S, PUT, 2, 3, sizeof(npy_intp), S, S), \
-        ROW(select_##S, STRIDED, 3, 4, 1, S, S, S)
+    ROW(copy_##S, STRIDED, 1, S, S), CORE_ROW("copies_" #S, copies_##S, 1, OF(S, S), 1, OF(1, 1), {0}, .of = "copy"), \
+        ROW(take_##S, TAKE, 2, sizeof(npy_intp), S, S), ROW(put_##S, PUT, 2, sizeof(npy_intp), S, S), ROW(select_##S, STRIDED, 3, 1, S, S, S), ROWS_ROWS(S)
+#define REAL_ROWS(T, S) \
+    CORE_ROW("sum_rows_" #T, sum_rows_##T, 1, OF(S, S), 2, OF(2, 1), OF(0, 1, 1), .of = "add", .lines = 1 + 1), \
+        EACH_ROW(sum_each, T, add, S), EACH_ROW(max_each, T, maximum, S), EACH_ROW(min_each, T, minimum, S), PRODUCT_ROWS(scale, T, S), \
+        PRODUCT_ROWS(either, T, S), PRODUCT_ROWS(kept, T, S), PRODUCT_ROWS(outer, T, S), PLACES_ROW(adds, add, T, S), \
+        PLACES_ROW(subtracts, subtract, T, S), PLACES_ROW(multiplies, multiply, T, S), PLACES_ROW(divides, divide, T, S), \
+        UFUNC_ROW(negative, T, negative, 1, S, S), CLASS_ROW(isfinite, T, S), CLASS_ROW(isinf, T, S), CLASS_ROW(isnan, T, S), \
+        CLASS_ROW(signbit, T, S), UFUNC_ROW(larger, T, maximum, 2, S, S, S), UFUNC_ROW(smaller, T, minimum, 2, S, S, S), \
+        SMALL_PRODUCT_ROW(small_matmul_##T, S), SMALL_PRODUCT_ROW(small_matmul_fma_##T, S), ADD_OUTERS_ROW(T, S, 1, 1, 1), \
+        ADD_OUTERS_ROW(T, S, 2, 1, 1, 1, 1), ADD_OUTERS_ROW(T, S, 3, 1, 1, 1, 1, 1, 1), ROW(add_at_##T, PUT, 2, sizeof(npy_intp), S, S), \
+        ADD_ROWS_ROW(i, npy_int32, T, S), ADD_ROWS_ROW(l, npy_int64, T, S), REFUSING_ROW(all_below_##T, 2, S, S, 1), TRTRS_ROWS(T, S), \
+        ROW(cast_##T##_b, STRIDED, 1, S, 1), REFUSING_ROW(cast_##T##_i, 1, S, 4), REFUSING_ROW(cast_##T##_l, 1, S, 8), \
+        ROW(cast_b_##T, STRIDED, 1, 1, S), ROW(cast_i_##T, STRIDED, 1, 4, S), ROW(cast_l_##T, STRIDED, 1, 8, S)
 
 static const Named table[] = {
     MOVE_ROWS(1), MOVE_ROWS(2), MOVE_ROWS(4), MOVE_ROWS(8), MOVE_ROWS(16),
-    {"sum_rows_f", {sum_rows_f, NULL, STRIDED, 0, 1, 2, {4, 4}, 2, {2, 1}, {0, 1, 1}}},
-    EACH_ROW(sum_each_f, 4), EACH_ROW(max_each_f, 4), EACH_ROW(min_each_f, 4),
-    EACH_ROW(sum_each_d, 8), EACH_ROW(max_each_d, 8), EACH_ROW(min_each_d, 8),
-    {"sum_rows_d", {sum_rows_d, NULL, STRIDED, 0, 1, 2, {8, 8}, 2, {2, 1}, {0, 1, 1}}},
-    PRODUCT_ROWS(scale, f, 4),
-    PRODUCT_ROWS(scale, d, 8),
-    PRODUCT_ROWS(either, f, 4),
-    PRODUCT_ROWS(either, d, 8),
-    PRODUCT_ROWS(kept, f, 4),
-    PRODUCT_ROWS(kept, d, 8),
-    PRODUCT_ROWS(outer, f, 4),
-    PRODUCT_ROWS(outer, d, 8),
-    IN_PLACES_ROW(adds, add, f, 4), IN_PLACES_ROW(adds, add, d, 8),
-    IN_PLACES_ROW(subtracts, subtract, f, 4), IN_PLACES_ROW(subtracts, subtract, d, 8),
-    IN_PLACES_ROW(multiplies, multiply, f, 4), IN_PLACES_ROW(multiplies, multiply, d, 8),
-    IN_PLACES_ROW(divides, divide, f, 4), IN_PLACES_ROW(divides, divide, d, 8),
-    ROW(negative_f, STRIDED, 1, 2, 4, 4),
-    ROW(negative_d, STRIDED, 1, 2, 8, 8),
-    CLASS_ROWS(f, 4),
-    CLASS_ROWS(d, 8),
-    SMALL_PRODUCT_ROWS(f, 4),
-    SMALL_PRODUCT_ROWS(d, 8),
-    ADD_OUTERS_ROWS(f, 4),
-    ADD_OUTERS_ROWS(d, 8),
-    ROW(larger_f, STRIDED, 2, 3, 4, 4, 4),
-    ROW(larger_d, STRIDED, 2, 3, 8, 8, 8),
-    ROW(smaller_f, STRIDED, 2, 3, 4, 4, 4),
-    ROW(smaller_d, STRIDED, 2, 3, 8, 8, 8),
-    ROW(add_at_f, PUT, 2, 3, sizeof(npy_intp), 4, 4),
-    ROW(add_at_d, PUT, 2, 3, sizeof(npy_intp), 8, 8),
-    ROW(cast_d_f, STRIDED, 1, 2, 8, 4),
-    ROW(cast_f_d, STRIDED, 1, 2, 4, 8),
-    ROW(cast_b_f, STRIDED, 1, 2, 1, 4),
-    ROW(cast_b_d, STRIDED, 1, 2, 1, 8),
-    ROW(cast_b_i, STRIDED, 1, 2, 1, 4),
-    ROW(cast_b_l, STRIDED, 1, 2, 1, 8),
-    ROW(cast_i_f, STRIDED, 1, 2, 4, 4),
-    ROW(cast_i_d, STRIDED, 1, 2, 4, 8),
-    ROW(cast_i_l, STRIDED, 1, 2, 4, 8),
-    ROW(cast_l_i, STRIDED, 1, 2, 8, 4),
-    ROW(cast_l_f, STRIDED, 1, 2, 8, 4),
-    ROW(cast_l_d, STRIDED, 1, 2, 8, 8),
-    ROW(cast_f_b, STRIDED, 1, 2, 4, 1),
-    ROW(cast_d_b, STRIDED, 1, 2, 8, 1),
-    ROW(cast_i_b, STRIDED, 1, 2, 4, 1),
-    ROW(cast_l_b, STRIDED, 1, 2, 8, 1),
-    ROWS_ROWS(1), ROWS_ROWS(2), ROWS_ROWS(4), ROWS_ROWS(8), ROWS_ROWS(16),
-    ADD_ROWS_ROW(i, npy_int32, f, npy_float), ADD_ROWS_ROW(i, npy_int32, d, npy_double),
-    ADD_ROWS_ROW(l, npy_int64, f, npy_float), ADD_ROWS_ROW(l, npy_int64, d, npy_double),
-    {"cast_f_i", {cast_f_i, NULL, STRIDED, 1, 1, 2, {4, 4}, 0, {0}, {0}}},
-    {"cast_d_i", {cast_d_i, NULL, STRIDED, 1, 1, 2, {8, 4}, 0, {0}, {0}}},
-    {"cast_f_l", {cast_f_l, NULL, STRIDED, 1, 1, 2, {4, 8}, 0, {0}, {0}}},
-    {"cast_d_l", {cast_d_l, NULL, STRIDED, 1, 1, 2, {8, 8}, 0, {0}, {0}}},
-    {"all_below_f", {all_below_f, NULL, STRIDED, 1, 2, 3, {4, 4, 1}, 0, {0}, {0}}},
-    {"all_below_d", {all_below_d, NULL, STRIDED, 1, 2, 3, {8, 8, 1}, 0, {0}, {0}}},
-    TRTRS_ROW(f, 4, of_lower), TRTRS_ROW(f, 4, of_lower_adjoint), TRTRS_ROW(f, 4, of_upper), TRTRS_ROW(f, 4, of_upper_adjoint),
-    TRTRS_ROW(d, 8, of_lower), TRTRS_ROW(d, 8, of_lower_adjoint), TRTRS_ROW(d, 8, of_upper), TRTRS_ROW(d, 8, of_upper_adjoint),
+    REAL_ROWS(f, 4),
+    REAL_ROWS(d, 8),
+    ROW(cast_d_f, STRIDED, 1, 8, 4),
+    ROW(cast_f_d, STRIDED, 1, 4, 8),
+    ROW(cast_b_i, STRIDED, 1, 1, 4),
+    ROW(cast_b_l, STRIDED, 1, 1, 8),
+    ROW(cast_i_b, STRIDED, 1, 4, 1),
+    ROW(cast_l_b, STRIDED, 1, 8, 1),
+    ROW(cast_i_l, STRIDED, 1, 4, 8),
+    ROW(cast_l_i, STRIDED, 1, 8, 4),
 };
 #define COUNT (sizeof(table) / sizeof(table[0]))
 
@@ -810,15 +779,32 @@ const Loop *own_loop(const char *name)
     return NULL;
 }
 
-PyObject *own_loop_names(void)
+/* How many core dimensions each operand of a loop has, as a tuple. */
+static PyObject *cores_of(const Loop *loop)
 {
-    PyObject *names = PyList_New(0);
-    for (size_t i = 0; names != NULL && i < COUNT; i++) {
-        PyObject *name = PyUnicode_FromString(table[i].name);
-        if (name == NULL || (own_loop(table[i].name) != NULL && PyList_Append(names, name) < 0)) {
-            Py_CLEAR(names);
-        }
-        Py_XDECREF(name);
+    PyObject *cores = PyTuple_New(loop->nargs);
+    for (int j = 0; cores != NULL && j < loop->nargs; j++) {
+        PyTuple_SET_ITEM(cores, j, PyLong_FromLong(loop->ncore[j]));
     }
-    return names;
+    return cores;
+}
+
+PyObject *own_loops(void)
+{
+    PyObject *all = PyDict_New();
+    for (size_t i = 0; all != NULL && i < COUNT; i++) {
+        const Named *row = &table[i];
+        const Loop *loop = own_loop(row->name);
+        if (loop == NULL) {
+            continue;
+        }
+        PyObject *facts = Py_BuildValue(
+            "NNNniz", cores_of(loop), PyBool_FromLong(loop->kind != STRIDED), PyBool_FromLong(loop->refuses), loop->most,
+            row->lines - 1, row->of);
+        if (facts == NULL || PyDict_SetItemString(all, row->name, facts) < 0) {
+            Py_CLEAR(all);
+        }
+        Py_XDECREF(facts);
+    }
+    return all;
 }

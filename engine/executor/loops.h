@@ -29,7 +29,10 @@ void add_outers_d_3(char **args, npy_intp const *dimensions, npy_intp const *ste
 /* Where LAPACK's strtrs and dtrtrs are; whether they are anywhere. */
 int set_trtrs(void *single, void *both);
 
-/* The names of all of them that this machine can run, as a list. */
-PyObject *own_loop_names(void);
+/* Those that this machine can run, as a dict: by name (cores, indexed, refuses, most, lines, of); see own_loops.py. */
+PyObject *own_loops(void);
+
+/* The steps of a fused loop, as a list of (letter, operands, whether the first of these is a boolean, meaning). */
+PyObject *fused_steps(void);
 
 #endif

@@ -15,6 +15,7 @@ import numpy as np
 from engine.core.eager import in_c
 from engine.executor.extension import executor
 from engine.executor.hidden import offset_in
+from engine.executor.own_loops import LOOPS, instead_of
 from engine.executor.refs import Ref, Root, Row, constant_ref, elementwise
 
 rejected: list[str] = []
@@ -174,17 +175,14 @@ def encoded(row: Row, loop: int, places: list[tuple[int, int]], advance: tuple[i
     return [*numbers, *row.dims, *row.steps, *row.outer, *row.strides]
 
 
-_EXTREMA = {np.maximum: "larger", np.minimum: "smaller"}
-
-
-_WRONG = {np.negative, np.isfinite, np.isinf, np.isnan, np.signbit}
-"""What gives wrong results in NumPy 2.4 or 2.5 where results lie with gaps."""
+_INSTEAD = instead_of(0, 0)
+"""By ufunc: the loop of our own that takes the place of NumPy's."""
 
 
 def _kept(loop: tuple[Any, ...], dtypes: Sequence[np.dtype]) -> tuple[Any, ...]:
-    """A loop, or ours in its place where NumPy's is wrong."""
-    kind = dtypes[0].char
-    return (f"{loop[0].__name__}_{kind}",) if loop[0] in _WRONG and kind in "fd" else loop
+    """A loop, or ours of the same name in its place where NumPy's is wrong."""
+    ufunc, name = loop[0], f"{getattr(loop[0], '__name__', '')}_{dtypes[0].char}"
+    return (name,) if isinstance(ufunc, np.ufunc) and ufunc.__name__ in _INSTEAD and name in LOOPS else loop
 
 
 def replaced(loop: tuple[Any, ...], operands: Sequence[Ref]) -> tuple[Any, ...]:
@@ -193,10 +191,11 @@ def replaced(loop: tuple[Any, ...], operands: Sequence[Ref]) -> tuple[Any, ...]:
     For the larger or smaller of numbers and one number NumPy's takes four times as long.
     """
     loop = _kept(loop, [x.dtype for x in operands])
-    name = _EXTREMA.get(loop[0])
-    if name is None or (kind := operands[0].dtype.char) not in "fd" or all(x.size != 1 for x in operands):
+    if not isinstance(loop[0], np.ufunc) or loop[0].__name__ not in _INSTEAD or all(x.size != 1 for x in operands):
         return loop
-    return (f"{name}_{kind}",) if _gives_the_same(f"{name}_{kind}", loop[0], kind) else loop
+    kind = operands[0].dtype.char
+    name = f"{_INSTEAD[loop[0].__name__]}_{kind}"
+    return (name,) if name in LOOPS and _gives_the_same(name, loop[0], kind) else loop
 
 
 @lru_cache(maxsize=8)

@@ -18,6 +18,7 @@ from engine.core.op import Op
 from engine.executor.extension import executor
 from engine.executor.hidden import Hidden, Opaque, Writer, actual_of, as_array, in_c_order, ref_of
 from engine.executor.loops import loop_of, reduces_alike
+from engine.executor.own_loops import LOOPS
 from engine.executor.refs import Ref, elementwise
 from engine.executor.vocabulary import FUNCTIONS, core_row, dots_alike, filled, is_outer
 from engine.ops.determinants import cofactor, cofactors_of, conditions, largest_condition
@@ -170,7 +171,7 @@ def _triangular_solve(
 
 # ---- sums of products of columns and rows ----------------------------------------------------------------------------
 
-_MOST_OUTERS = 3
+_MOST_OUTERS = max([len(loop.cores) // 2 for name, loop in LOOPS.items() if name.startswith("add_outers_")], default=0)
 """Products that one row adds."""
 _LARGEST_OUTER = 1 << 22
 """Elements of a product up to which it is tried whether NumPy's is that of elements."""

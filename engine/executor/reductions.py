@@ -12,6 +12,7 @@ import numpy as np
 
 from engine.executor.hidden import Hidden, Opaque, Writer
 from engine.executor.loops import loop_of, numbers_like, reduces_alike, special_like
+from engine.executor.own_loops import LOOPS, instead_of
 from engine.executor.refs import Ref, Root, Row, constant_ref, elementwise, longer_inside, loop_nest
 from engine.runtime.cache import Cache
 from engine.runtime.tuning import TUNING
@@ -98,8 +99,8 @@ def _is_of_each(nest: list[tuple[int, int, int]]) -> bool:
 
 def _own_of_each(ufunc: np.ufunc, dtype: np.dtype, nest: list[tuple[int, int, int]]) -> str | None:
     """The loop of our own that reduces rows, each by itself and what is there; None if there is none."""
-    name = f"{_OF_EACH.get(ufunc)}_each_{dtype.char}"
-    if ufunc not in _OF_EACH or dtype.char not in "fd" or not _is_of_each(nest):
+    name = f"{_OF_EACH.get(ufunc.__name__)}_{dtype.char}"
+    if name not in LOOPS or not _is_of_each(nest):
         return None
     if ufunc is np.add:
         return name
@@ -107,7 +108,8 @@ def _own_of_each(ufunc: np.ufunc, dtype: np.dtype, nest: list[tuple[int, int, in
     return name if short and _finds_the_same(name, ufunc, dtype, nest[-1][0]) else None
 
 
-_OF_EACH: dict[Any, str] = {np.add: "sum", np.maximum: "max", np.minimum: "min"}
+_OF_EACH = instead_of(1, 0)
+"""By ufunc: the loop of our own that reduces each row."""
 
 
 @lru_cache(maxsize=1 << 8)

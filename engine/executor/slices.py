@@ -13,15 +13,15 @@ from typing import Any
 import numpy as np
 
 from engine.compiler.passes.slice_sum import Box, added_up, box_of, slice_sum, terms_of
-from engine.executor.extension import executor
 from engine.executor.hidden import Hidden, Writer, actual_of, ref_of
+from engine.executor.own_loops import FUSES, MOST_OPERANDS, STEPS
 from engine.executor.refs import Ref, elementwise
 from engine.executor.vocabulary import write
 
 _MOST_REGIONS = 1 << 8
 """Regions of which rows are made; more than three axes may have more."""
-_MOST = 7
-"""Operands of a row beside its result."""
+_MEANINGS = {"+": "add ab", "-": "subtract ab", "A": "+ of *", "B": "- of *"}
+"""By how a part is added: the step of a fused loop."""
 
 
 def sum_of_slices(recorder: Writer, *operands: Any, aval: Any, keys: Any, hows: str) -> Hidden:
@@ -30,7 +30,7 @@ def sum_of_slices(recorder: Writer, *operands: Any, aval: Any, keys: Any, hows: 
     boxes = [box_of(shape, key) for key in keys]
     ends = [sorted({0, d, *[end for box in boxes for end in box[axis]]}) for axis, d in enumerate(shape)]
     regions = list(itertools.product(*map(itertools.pairwise, ends)))
-    if executor is None or not executor.FUSES or dtype.char not in "fd" or len(regions) > _MOST_REGIONS:
+    if not FUSES or dtype.char not in "fd" or len(regions) > _MOST_REGIONS:
         out = recorder.computed(np.empty(shape, dtype))
         return added_up(out, terms_of(operands, keys, hows), functools.partial(write, recorder))
     reals = [actual_of(x) for x in operands]
@@ -71,12 +71,18 @@ def _part(x: Ref, box: Sequence[tuple[int, int]], region: Box) -> Ref:
 
 def _add_up(recorder: Writer, parts: Sequence[tuple[str, list[Ref]]], out: Ref) -> None:
     """Rows that add parts up one after the other."""
-    (how, given), *rest = parts
-    letters, operands = "l" + ("*" if how in "AB" else "") + ("n" if how in "-B" else ""), list(given)
-    for how, given in rest:
-        if len(operands) + len(given) > _MOST:
-            recorder.add(elementwise((f"fused_{out.dtype.char}_{letters}",), [*operands, out]))
-            letters, operands = "l", [out]
-        letters, operands = letters + how, [*operands, *given]
-    name = f"fused_{out.dtype.char}_{letters}" if letters != "l" else f"copy_{out.dtype.itemsize}"
+    (how, first), *rest = parts
+    meanings, operands = ["load", *["multiply ab"] * (how in "AB"), *["negative a"] * (how in "-B")], list(first)
+    for how, more in rest:
+        if len(operands) + len(more) > MOST_OPERANDS:
+            recorder.add(elementwise((_fused(meanings, out),), [*operands, out]))
+            meanings, operands = ["load"], [out]
+        meanings.append(_MEANINGS[how])
+        operands += more
+    name = _fused(meanings, out) if len(meanings) > 1 else f"copy_{out.dtype.itemsize}"
     recorder.add(elementwise((name,), [*operands, out]))
+
+
+def _fused(meanings: Sequence[str], out: Ref) -> str:
+    """The loop of some steps."""
+    return f"fused_{out.dtype.char}_{''.join([STEPS[meaning] for meaning in meanings])}"

@@ -9,9 +9,9 @@ from typing import Any
 
 import numpy as np
 
-from engine.executor.extension import executor
 from engine.executor.hidden import Hidden, Opaque, Writer, actual_of, as_array, in_c_order, ref_of
 from engine.executor.loops import loop_of, numbers_like, reduces_alike, same_bits, special_like
+from engine.executor.own_loops import LOOPS
 from engine.executor.reductions import accumulate, reduce
 from engine.executor.refs import Ref, Row, broadcast_strides, constant_ref, elementwise
 
@@ -71,7 +71,7 @@ def matmul(recorder: Writer, a: Any, b: Any, real: Any = None) -> Hidden:
     return result
 
 
-_SMALL = 6
+_SMALL = max([loop.most for loop in LOOPS.values()], default=0)
 """The largest dimension of matrices that a loop of our own multiplies; for larger ones BLAS is as quick."""
 
 
@@ -81,7 +81,6 @@ def _small_product(dtype: np.dtype, dims: tuple[int, int, int], *strides: tuple[
 
     It is tried on stacks of ordinary numbers, and of special ones.
     """
-    assert executor is not None
     cores = dims[:2], dims[1:]
     apart = [sum([abs(s) * d for s, d in zip(*each, strict=True)]) for each in zip(strides, cores, strict=True)]
     if dtype.char not in "fd" or max(apart) > _REACH:
@@ -91,7 +90,7 @@ def _small_product(dtype: np.dtype, dims: tuple[int, int, int], *strides: tuple[
     ordinary = [numbers_like(x) for x in special]
     ordinary[1] = ordinary[1][::-1]
     for name in (f"small_matmul_{dtype.char}", f"small_matmul_fma_{dtype.char}"):
-        if name in executor.LOOPS and all(_multiplies_alike(name, dims, *x) for x in (ordinary, special)):
+        if name in LOOPS and all(_multiplies_alike(name, dims, *x) for x in (ordinary, special)):
             return (name,)
     return None
 
@@ -200,9 +199,6 @@ _TRIALS, _RESULTS = 24, 128
 """How many times, and in how many numbers, two products are compared: few agree by chance where additions differ."""
 
 
-_CASTS = frozenset(["df", "fd", "bf", "bd", "bi", "bl", "if", "id", "il", "li", "lf", "ld", "fb", "db", "ib", "lb"])
-_CHECKED_CASTS = frozenset(["fi", "fl", "di", "dl"])
-"""Those that refuse numbers which the other dtype does not have."""
 _NAMES = {"?": "b", "f": "f", "d": "d", "i": "i", "l": "l"}
 
 
@@ -211,15 +207,16 @@ def cast(recorder: Writer, x: Any, dtype: np.dtype) -> Hidden:
     real = x.actual.astype(dtype)
     if dtype == x.dtype:
         return recorder.copy(x, real)
-    name = _NAMES.get(x.dtype.char, "-") + _NAMES.get(dtype.char, "-")
-    if name in _CHECKED_CASTS and np.dtype("l").itemsize == 8 and np.isfinite(x.actual).all():
-        result = recorder.computed(real)
-        if result.size:
-            recorder.add_checked(elementwise((f"cast_{name[0]}_{name[1]}",), [x.ref, result.ref]))
-        return result
-    if name not in _CASTS or np.dtype("l").itemsize != 8:
+    name = f"cast_{_NAMES.get(x.dtype.char)}_{_NAMES.get(dtype.char)}"
+    loop = LOOPS.get(name)
+    if loop is None or np.dtype("l").itemsize != 8 or (loop.refuses and not np.isfinite(x.actual).all()):
         raise Opaque
-    return recorder.elementwise((f"cast_{name[0]}_{name[1]}",), [x.ref], real)
+    if not loop.refuses:
+        return recorder.elementwise((name,), [x.ref], real)
+    result = recorder.computed(real)
+    if result.size:
+        recorder.add_checked(elementwise((name,), [x.ref, result.ref]))
+    return result
 
 
 # ---- views and picks -------------------------------------------------------------------------------------------------

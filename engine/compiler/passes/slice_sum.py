@@ -31,7 +31,7 @@ Box = tuple[tuple[int, int], ...]
 Term = tuple[Key, str, Any, Any]
 """Where an array belongs, how it is added, the array, and the number that it is multiplied by, or None.
 
-It is added as the letters of fused.c say: "+", "-", and "A", "B" for its product with the number.
+It is added as a letter says: "+", "-", and "A", "B" for its product with the number.
 """
 
 
