@@ -58,7 +58,7 @@ def base_of(name: str) -> str:
 
 
 def instead_of(inside: int, result: int) -> dict[str, str]:
-    """By ufunc or loop: the loop, without its type, that does the same with so many dimensions of operand and result."""
+    """By ufunc or loop: the loop, without its type, that does the same with so many dimensions of operand, result."""
     return {
         loop.of: base_of(name)
         for name, loop in LOOPS.items()
