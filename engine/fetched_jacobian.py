@@ -13,7 +13,7 @@ from engine.core.dtypes import as_dtype
 from engine.core.trace import constant_value
 from engine.core.value import dtype_of
 from engine.core.variable import tracked_value
-from engine.jacobian.late_specialization import PathCopy, is_known
+from engine.jacobian.deferred_specialization import PathCopy, is_known
 from engine.jacobian.planning.plan import Options
 from engine.jacobian.structure.path import Path
 from engine.jacobian.views.for_scipy import Derived, Evaluations, Make

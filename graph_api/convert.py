@@ -7,7 +7,7 @@ from typing import Any
 
 import numpy as np
 
-from engine.control.late import late
+from engine.control.deferred_call import deferred_call
 from engine.core import nest
 from engine.core.aval import Aval, compatible, format_shape, normalize_shape
 from engine.core.batching import elementwise_rule
@@ -60,7 +60,7 @@ def _called(call: Callable[..., Any], args: tuple[Any, ...], kwargs: dict[str, A
     try:
         return call(*args, **kwargs)
     except NotKnownYet as error:
-        return late(call, args, kwargs, error)
+        return deferred_call(call, args, kwargs, error)
 
 
 def _eagerly(result: Any) -> Any:

@@ -16,10 +16,10 @@ from engine.core.value import dtype_of, known_shape
 from engine.core.variable import tracked_value
 from engine.forward import forward
 from engine.jacobian.callable_plan import JacobianPlan, bound
+from engine.jacobian.deferred_specialization import batch_jacobian as batch_jacobian_of
+from engine.jacobian.deferred_specialization import deferred_blocks, deferred_diagonal, deferred_rows, is_known
 from engine.jacobian.execution.evaluate import evaluate
 from engine.jacobian.execution.parallel import check_executor, spread_blocks
-from engine.jacobian.late_specialization import batch_jacobian as batch_jacobian_of
-from engine.jacobian.late_specialization import deferred_blocks, deferred_diagonal, deferred_rows, is_known
 from engine.jacobian.planning.plan import Options, plan_for
 from engine.jacobian.structure.path import Path, is_connected
 from engine.jacobian.views.complex_ends import by_parts
@@ -444,9 +444,9 @@ def _block(
         full = shape + source_shape
         return _in_graph(np.zeros(full, dtype_of(x).numpy) if values is None else reshape(values, full), y)
     sizes = math.prod(shape), math.prod(source_shape)
-    late: SparseJacobian = sparse_block(block, values, sizes, format, dtype_of(x).numpy)
-    late.values = _in_graph(late.values, y)
-    return late
+    deferred: SparseJacobian = sparse_block(block, values, sizes, format, dtype_of(x).numpy)
+    deferred.values = _in_graph(deferred.values, y)
+    return deferred
 
 
 def _in_graph(x: Any, y: Any) -> Operand:

@@ -95,9 +95,9 @@ class TestAgainstLoops:
                     first = max(entries, key=lambda e: x[(*at, *e, c)])
                     back[(*at, *first, c)] += ct[(*at, *window, c)]
                     forth[(*at, *window, c)] = t[(*at, *first, c)]
-        placed = pool_kernels.place(ct, which, np.array(shape), size=size, windows=windows)
+        placed = pool_kernels.scatter_taps(ct, which, np.array(shape), size=size, windows=windows)
         np.testing.assert_allclose(placed, back, atol=1e-12)
-        np.testing.assert_array_equal(pool_kernels.pick(t, which, size=size, windows=windows), forth)
+        np.testing.assert_array_equal(pool_kernels.gather_taps(t, which, size=size, windows=windows), forth)
 
 
 @pytest.mark.parametrize("kernel", [pool_kernels.largest, pool_kernels.average])

@@ -11,7 +11,7 @@ import pytest
 from engine.compiler.passes import slice_concat
 from engine.ops import shape
 from engine.ops.joining import concat
-from engine.ops.selection import add_at_op, pick_op
+from engine.ops.selection import add_at_op, flat_gather_op
 from tests.support import assert_same_bits
 from tests.test_program import lowered, names
 from tests.test_program_passes import ALWAYS
@@ -32,7 +32,7 @@ def picked(positions: Any) -> Any:
     def f(*parts: Any) -> Any:
         joined = concat(list(parts), 0)
         distinct = len(np.unique(positions)) == len(positions)
-        return pick_op(joined, positions, size=sum(len(d) for d in DIAGONALS), distinct=distinct)
+        return flat_gather_op(joined, positions, size=sum(len(d) for d in DIAGONALS), distinct=distinct)
 
     return f
 
@@ -63,7 +63,7 @@ def test_what_is_added() -> None:
 
     def f(*parts: Any) -> Any:
         found = picked(positions)(*parts)
-        more = pick_op(concat(list(parts), 0), np.arange(N - 1) + N, size=3 * N - 2, distinct=True)
+        more = flat_gather_op(concat(list(parts), 0), np.arange(N - 1) + N, size=3 * N - 2, distinct=True)
         return [add_at_op(found, more, entries, size=3 * N - 2, distinct=True), found]
 
     program = check(lambda *parts: f(*parts)[0], True, *DIAGONALS)
@@ -79,7 +79,7 @@ def test_what_is_added_from_elsewhere_or_in_another_order(entries: Any) -> None:
     def f(*parts: Any) -> Any:
         distinct = len(set(entries)) == N - 1
         joined = concat(list(parts[::-1] if distinct else parts), 0)
-        more = pick_op(joined, np.arange(N - 1) + 1, size=3 * N - 2, distinct=True)
+        more = flat_gather_op(joined, np.arange(N - 1) + 1, size=3 * N - 2, distinct=True)
         return add_at_op(picked(in_rows())(*parts), more, entries, size=3 * N - 2, distinct=distinct)
 
     assert "add_at_op" in names(check(f, True, *DIAGONALS))
@@ -93,7 +93,7 @@ def test_numbers_of_several_vectors_that_are_added_to_one_place() -> None:
     numbers, entries = np.repeat(numbers, 2), np.repeat(entries, 2)
 
     def f(*parts: Any) -> Any:
-        more = pick_op(concat(list(parts), 0), numbers, size=3 * N - 2, distinct=False)
+        more = flat_gather_op(concat(list(parts), 0), numbers, size=3 * N - 2, distinct=False)
         return add_at_op(picked(positions)(*parts), more, entries, size=3 * N - 2, distinct=False)
 
     program = check(f, True, *DIAGONALS)
@@ -116,7 +116,7 @@ def test_sums_that_are_added() -> None:
     positions, size = in_rows(), 3 * N - 2
 
     def f(*parts: Any) -> Any:
-        more = pick_op(concat(list(parts), 0), np.arange(N - 1) + N, size=size, distinct=True)
+        more = flat_gather_op(concat(list(parts), 0), np.arange(N - 1) + N, size=size, distinct=True)
         inner = add_at_op(picked(positions)(*parts), more, np.arange(N - 1), size=size, distinct=True)
         return add_at_op(picked(np.arange(size))(*parts), inner, np.arange(size), size=size, distinct=True)
 
@@ -151,7 +151,7 @@ def test_slices_found_among_others(seed: int, monkeypatch: pytest.MonkeyPatch) -
 
 def test_a_single_vector_and_other_layouts() -> None:
     x = RNG.normal(size=(60, 80))
-    f = lambda x: pick_op(shape.reshape(x, (-1,)), np.arange(0, 4800, 2), size=4800, distinct=True)  # noqa: E731
+    f = lambda x: flat_gather_op(shape.reshape(x, (-1,)), np.arange(0, 4800, 2), size=4800, distinct=True)  # noqa: E731
     program = check(f, True, x)
     for other in (np.asfortranarray(x), x[::-1], np.broadcast_to(x[:1], x.shape)):
         assert_same_bits(program(other), [other.ravel()[::2]])

@@ -103,7 +103,7 @@ def test_pools(
         maximum = both(monkeypatch, pool_kernels.largest, x, **moves)
         which = both(monkeypatch, pool_kernels.largest_tap, x, maximum, **moves)
         ct = numbers(rng, which.shape, dtype, special)
-        both(monkeypatch, pool_kernels.place, ct, which, np.array(x.shape), **moves)
+        both(monkeypatch, pool_kernels.scatter_taps, ct, which, np.array(x.shape), **moves)
         both(monkeypatch, pool_kernels.average, x, **moves)
         both(monkeypatch, pool_kernels.average_back, ct, np.array(x.shape), **moves)
 

@@ -254,8 +254,8 @@ def scaled(**params: Any) -> Rule:
 
 
 MOVES = Moves()
-PICKS = Moves(fills=False)
-PLACES = Moves(drops=False)
+GATHERS = Moves(fills=False)
+SCATTERS = Moves(drops=False)
 REARRANGES = Moves(drops=False, fills=False)
 IN_ORDER = _InOrder(drops=False, fills=False)
 

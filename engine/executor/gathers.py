@@ -22,7 +22,7 @@ from engine.ops.indexing import FULL, OPERAND, getitem_back_op, getitem_op, nump
 from engine.ops.nn import below_largest
 from engine.ops.scatter import gather_last_op, tensor_scatter_update_op
 from engine.ops.segment import segment_sum_like, unsegment, unsorted_segment_sum_op
-from engine.ops.selection import add_at_op, place_op
+from engine.ops.selection import add_at_op, flat_scatter_op
 
 _INDICES = {np.dtype(np.int32): "i", np.dtype(np.int64): "l"}
 Axis = tuple[int, tuple[int, int, int]]
@@ -155,7 +155,7 @@ def _sparse_cross_entropy(recorder: Writer, labels: Any, logits: Any) -> Any:
 
 def _place(recorder: Writer, values: Any, positions: Any, *, size: int, distinct: bool) -> Hidden:
     if not distinct:
-        real = place_op.kernel(actual_of(values), actual_of(positions), size=size, distinct=False)
+        real = flat_scatter_op.kernel(actual_of(values), actual_of(positions), size=size, distinct=False)
         return _added(recorder, "add_rows", real, values, positions, real.ndim - 1)
     result: Any = filled(recorder, (*values.shape[:-1], size), values.dtype)
     put(recorder, result, (..., positions), values)
@@ -226,7 +226,7 @@ def _gather_last(recorder: Writer, params: Any, indices: Any, *, batch_dims: int
     return _taken(recorder, "rows", gather_last_op.kernel(actual_of(params), actual_of(indices)), params, at, 0)
 
 
-PICKS: dict[Op, Callable[..., Any]] = {
+GATHERS: dict[Op, Callable[..., Any]] = {
     gather_op: _gather,
     gather_back_op: _gather_back,
     unsegment: _unsegment,
@@ -234,7 +234,7 @@ PICKS: dict[Op, Callable[..., Any]] = {
     unsorted_segment_sum_op: _unsorted_segment_sum,
     less_one_hot: _less_one_hot,
     sparse_softmax_cross_entropy_op: _sparse_cross_entropy,
-    place_op: _place,
+    flat_scatter_op: _place,
     add_at_op: _add_at,
     getitem_op: _getitem,
     getitem_back_op: _getitem_back,

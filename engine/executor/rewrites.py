@@ -18,7 +18,7 @@ from engine.core.op import Op
 from engine.core.structural import contiguous, scale
 from engine.core.value import scalar
 from engine.executor.convolutions import CONVOLUTIONS
-from engine.executor.gathers import PICKS
+from engine.executor.gathers import GATHERS
 from engine.executor.hidden import Hidden, Opaque, Writer, actual_of, ref_of
 from engine.executor.matrices import MATRICES
 from engine.executor.slices import sum_of_slices
@@ -148,6 +148,6 @@ REWRITES: dict[Op, Callable[..., Any]] = {
     roll_op: _roll,
     slice_sum: sum_of_slices,
     **CONVOLUTIONS,
-    **PICKS,
+    **GATHERS,
     **MATRICES,
 }

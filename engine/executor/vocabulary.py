@@ -1,4 +1,4 @@
-"""What kernels ask of NumPy, as rows: ufuncs, products of matrices, joins, choices, picks."""
+"""What kernels ask of NumPy, as rows: ufuncs, products of matrices, joins, choices, gathers."""
 
 from __future__ import annotations
 
@@ -219,11 +219,11 @@ def cast(recorder: Writer, x: Any, dtype: np.dtype) -> Hidden:
     return result
 
 
-# ---- views and picks -------------------------------------------------------------------------------------------------
+# ---- views and gathers -----------------------------------------------------------------------------------------------
 
 
 def getitem(recorder: Writer, x: Any, key: Any) -> Hidden:
-    """An index: a view, or a pick at positions that are known."""
+    """An index: a view, or a gather at positions that are known."""
     keys = key if isinstance(key, tuple) else (key,)
     if any(isinstance(k, Hidden) for k in keys):
         raise Opaque
@@ -254,7 +254,7 @@ def take(recorder: Writer, x: Any, positions: np.ndarray, real: Any) -> Hidden:
 
 
 def add_take(recorder: Writer, x: Ref, positions: np.ndarray, out: Ref, start: int, step: int) -> None:
-    """The row of a pick: a copy where positions are regular."""
+    """The row of a gather: a copy where positions are regular."""
     offsets = np.zeros(len(positions), np.intp)
     for axis, step_x in zip(np.unravel_index(positions, x.shape), x.strides, strict=True):
         offsets += axis * step_x

@@ -22,10 +22,10 @@ from engine.core.value import Value, address, dtype_of, known_shape
 from engine.core.variable import Variable, tracked_value
 from engine.forward import forward
 from engine.jacobian.callable_plan import JacobianPlan, bound, contents_besides
+from engine.jacobian.deferred_specialization import batch_jacobian as checked_rowwise
 from engine.jacobian.execution.evaluate import evaluate
 from engine.jacobian.execution.parallel import check_executor
 from engine.jacobian.independence import check_rows_by_numbers, check_rows_independent
-from engine.jacobian.late_specialization import batch_jacobian as checked_rowwise
 from engine.jacobian.plan_cache import blocks_of, compiled_for, gives_arrays
 from engine.jacobian.planning.memory_limit import check_batch_room
 from engine.jacobian.planning.plan import Options, Plan, plan_for

@@ -24,7 +24,7 @@ from engine.core.expand_axes import expand_dims
 from engine.core.kinds import FROM_VJP, general, linear
 from engine.core.op import Layout
 from engine.core.operands import Operand, operands
-from engine.core.sparsity import PICKS, PLACES, rowwise
+from engine.core.sparsity import GATHERS, SCATTERS, rowwise
 from engine.core.value import dtype_of, shape_of
 from engine.ops.arithmetic import divide_no_nan, square
 from engine.ops.compare import cast_like
@@ -376,7 +376,7 @@ leading_columns = linear(
     lambda x: Aval(None if x.shape is None else (*x.shape[:-1], _smaller(*x.shape[-2:])), x.dtype),
     leading(2),
     args=("input",),
-    sparsity=PICKS,
+    sparsity=GATHERS,
     layout=Layout.PART,
     doc="The first columns of matrices, at most as many as there are rows.",
 )
@@ -395,7 +395,7 @@ embed_leading_columns = linear(
     lambda x, ref: Aval(None if x.shape is None or ref.shape is None else (*x.shape[:-1], ref.shape[-1]), x.dtype),
     embed_diagonal.batch,
     args=("x", "ref"),
-    sparsity=PLACES,
+    sparsity=SCATTERS,
     doc="Matrices with zero columns appended, as many columns as `ref` has: the transpose of `leading_columns`.",
 )
 

@@ -18,7 +18,7 @@ from engine.core.dtypes import bool_, int32
 from engine.core.kinds import general, linear, same_dtype
 from engine.core.op import Layout, Op
 from engine.core.operands import Operand, operands
-from engine.core.sparsity import MOVES, PICKS, PLACES
+from engine.core.sparsity import GATHERS, MOVES, SCATTERS
 from engine.core.trace import constant_value
 from engine.core.value import as_padding, aval_of, dtype_of, shape_of
 from engine.ops.axis_args import static_int
@@ -71,7 +71,7 @@ diagonal = linear(
     leading(2),
     type="MatrixDiagPart",
     args=("input",),
-    sparsity=PICKS,
+    sparsity=GATHERS,
     layout=Layout.PART,
     doc="A diagonal of the last two axes, the main one by default.",
 )
@@ -93,7 +93,7 @@ embed_diagonal = linear(
     ),
     _embed_batch,
     args=("x", "ref"),
-    sparsity=PLACES,
+    sparsity=SCATTERS,
     doc="Matrices of ref's size with the given diagonals, zeros elsewhere: the transpose of `diagonal`.",
 )
 
@@ -135,7 +135,7 @@ matrix_diag_op = linear(
     elementwise_rule,
     type="MatrixDiagV3",
     args=("diagonal",),
-    sparsity=PLACES,
+    sparsity=SCATTERS,
     doc="Matrices with the given diagonals, zeros elsewhere.",
 )
 

@@ -14,7 +14,7 @@ from engine.core.dtypes import INTEGER
 from engine.core.kinds import check_dtype, linear
 from engine.core.op import Layout, Op
 from engine.core.operands import Operand, operands
-from engine.core.sparsity import PICKS, collected
+from engine.core.sparsity import GATHERS, collected
 from engine.core.value import boxed, shape_of
 from engine.ops.axis_args import single_axis, static_int
 from engine.runtime.errors import IndexOutOfRangeError, NotKnownYet, ShapeError
@@ -170,7 +170,7 @@ gather_op = linear(
     type="GatherV2",
     args=("params", "indices"),
     rows=_gather_rows,
-    sparsity=PICKS,
+    sparsity=GATHERS,
     layout=Layout.ANY,
     doc="Entries of `params` along an axis, at `indices`.",
 )

@@ -27,7 +27,7 @@ from engine.core.expand_axes import expand_dims
 from engine.core.kinds import check_dtype, linear, nondifferentiable
 from engine.core.op import Layout, Op
 from engine.core.operands import Operand
-from engine.core.sparsity import PICKS, PLACES
+from engine.core.sparsity import GATHERS, SCATTERS
 from engine.core.value import boxed, dtype_of, shape_of
 from engine.ops.arithmetic import add
 from engine.ops.gather import gather_back_op, gather_op
@@ -189,10 +189,10 @@ def _getitem_batch(
     lead = params.get("lead", 0) + flags[0]
     if not any(flags[1:]):
         return op(x, *dynamic, spec=params["spec"], lead=lead)
-    spec, kept, picks = _without_batched(shape_of(x), params["spec"], dynamic, flags[1:], lead)
+    spec, kept, gathers = _without_batched(shape_of(x), params["spec"], dynamic, flags[1:], lead)
     out, flag = op(x, *kept, spec=spec, lead=lead), flags[0]
-    for pick in picks:
-        out, flag = _gather(size, out, flag, *pick), True
+    for each in gathers:
+        out, flag = _gather(size, out, flag, *each), True
     return out
 
 
@@ -204,7 +204,7 @@ getitem_op = linear(
     _getitem_batch,
     type="StridedSlice",
     args=("input", "*indices"),
-    sparsity=PICKS,
+    sparsity=GATHERS,
     layout=lambda avals, params: Layout.PART if len(avals) == 1 else Layout.ANY,
     doc="What an index selects.",
 )
@@ -247,12 +247,12 @@ def _getitem_back_batch(
     ct, like, *dynamic = inputs
     lead, like_lead = params.get("lead", 0), params.get("like_lead", 0)
     inner_lead = like_lead + flags[1]
-    spec, kept, picks = _without_batched(shape_of(like), params["spec"], dynamic, flags[2:], inner_lead)
+    spec, kept, gathers = _without_batched(shape_of(like), params["spec"], dynamic, flags[2:], inner_lead)
     # the way forwards gives the shapes that the way back needs
     at, flag, steps = getitem_op(like, *kept, spec=spec, lead=inner_lead), flags[1], []
-    for pick in picks:
-        steps.append((at, flag, *pick))
-        at, flag = _gather(size, at, flag, *pick), True
+    for each in gathers:
+        steps.append((at, flag, *each))
+        at, flag = _gather(size, at, flag, *each), True
     flag = flags[0]
     for at, at_flag, item, index, axis in reversed(steps):
         given = (ct, at, _entries(item, index, at, axis))
@@ -270,7 +270,7 @@ getitem_back_op = linear(
     _getitem_back_batch,
     type="StridedSliceGrad",
     args=("ct", "like", "*indices"),
-    sparsity=PLACES,
+    sparsity=SCATTERS,
     doc="`ct` where the index selects, in zeros of the shape of `like`: the transpose of `getitem_op`.",
 )
 
@@ -287,7 +287,7 @@ def _without_batched(
     -------
     spec, operands
         For what is left; it keeps the dimensions that batched operands index whole.
-    picks : list of (item, operand, axis)
+    gathers : list of (item, operand, axis)
         What to gather from the result, one after the other.
     """
     if shape is None:
@@ -303,15 +303,15 @@ def _without_batched(
         else:
             kept += [index for index, _ in mine]
             out.append(item)
-    picks: list[tuple[Any, Any, int]] = []
+    gathers: list[tuple[Any, Any, int]] = []
     behind = 0
     for position, item in reversed(list(enumerate(out))):
         if batched and batched[-1][0] == position:
             _, item, index = batched.pop()
-            picks.append((item, index, -1 - behind))
+            gathers.append((item, index, -1 - behind))
         # an int, batched or not, leaves no dimension behind
         behind += item is None or type(item) is tuple
-    return tuple(out), kept, picks
+    return tuple(out), kept, gathers
 
 
 def _entries(item: Any, index: Any, x: Any, axis: int) -> np.ndarray:

@@ -15,7 +15,7 @@ from engine.core.dtypes import INTEGER
 from engine.core.kinds import PerOperand, PushedTogether, check_dtype, general, linear, same_dtype
 from engine.core.op import Layout, Op
 from engine.core.operands import Operand, operands
-from engine.core.sparsity import PICKS, PLACES, REARRANGES
+from engine.core.sparsity import GATHERS, REARRANGES, SCATTERS
 from engine.core.trace import constant_value
 from engine.core.value import Value, boxed, shape_of
 from engine.ops.axis_args import single_axis, static_int
@@ -157,7 +157,7 @@ concat_piece = linear(
     _part_batch,
     strict=False,
     args=("ct", "*values"),
-    sparsity=PICKS,
+    sparsity=GATHERS,
     layout=Layout.PART,
     doc="The part of `ct` that belongs to the value at `position` of a concat: one operand's transpose of it.",
 )
@@ -168,7 +168,7 @@ concat_place = linear(
     lambda t, *values, axis, position: Aval(_with_dim(t.shape, axis, _dims(values, axis)), t.dtype),
     _part_batch,
     args=("t", "*values"),
-    sparsity=PLACES,
+    sparsity=SCATTERS,
     doc="A concat in which all but the value at `position` is zero.",
 )
 
@@ -271,7 +271,7 @@ split_op = linear(
     type="SplitV",
     args=("value", "*sizes"),
     multi=True,
-    sparsity=PICKS,
+    sparsity=GATHERS,
     layout=Layout.PART,
     doc="""Parts of a value along an axis: so many equal ones, or ones of the given sizes.
 
@@ -439,7 +439,7 @@ unstack_op = linear(
     type="Unpack",
     args=("value",),
     multi=True,
-    sparsity=PICKS,
+    sparsity=GATHERS,
     layout=Layout.FRESH,
     shares=(0,),
     doc="The entries along an axis.",

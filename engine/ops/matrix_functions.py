@@ -17,7 +17,7 @@ from engine.core.batching import leading
 from engine.core.kinds import general, linear
 from engine.core.op import Layout
 from engine.core.operands import Operand, operands
-from engine.core.sparsity import PICKS, PLACES, rowwise
+from engine.core.sparsity import GATHERS, SCATTERS, rowwise
 from engine.core.value import shape_of
 from engine.ops.complexes import real
 from engine.ops.creation import ones_like
@@ -172,7 +172,7 @@ block = linear(
     lambda x, **at: _block_abstract(x, double=False),
     leading(2),
     args=("input",),
-    sparsity=PICKS,
+    sparsity=GATHERS,
     layout=Layout.PART,
     doc="One of the four quarters of square matrices of even size.",
 )
@@ -184,7 +184,7 @@ embed_block = linear(
     leading(2),
     strict=False,
     args=("input",),
-    sparsity=PLACES,
+    sparsity=SCATTERS,
     doc="Matrices of twice the size, zero but for one quarter: the transpose of `block`.",
 )
 

@@ -1,7 +1,7 @@
 """Pooling: the largest entry of each window, or the mean.
 
 The mean is a linear op, with its transpose beside it. The derivatives of the maximum first find out which tap of each
-window is the largest (the first one if several are equal, as in TensorFlow); then they pick the entries at these taps
+window is the largest (the first one if several are equal, as in TensorFlow); then they gather the entries at these taps
 or place them there, two linear ops that are each other's transposes.
 
 Data have the shape ``(*batch, *space, channels)``, as in `engine.ops.windows`.
@@ -62,11 +62,11 @@ def _largest_tap_abstract(x: Aval, largest: Aval, *, size: tuple[int, ...], wind
     return Aval(largest.shape, kernels.tap_dtype(size))
 
 
-def _pick_abstract(x: Aval, which: Aval, *, size: tuple[int, ...], windows: Windows) -> Aval:
+def _gather_abstract(x: Aval, which: Aval, *, size: tuple[int, ...], windows: Windows) -> Aval:
     return Aval(which.shape, x.dtype)
 
 
-def _place_abstract(ct: Aval, which: Aval, sizes: Aval, *, size: tuple[int, ...], windows: Windows) -> Aval:
+def _scatter_abstract(ct: Aval, which: Aval, sizes: Aval, *, size: tuple[int, ...], windows: Windows) -> Aval:
     return resized("max_pool", ct, sizes, len(size))
 
 
@@ -86,34 +86,34 @@ largest_tap_op = nondifferentiable(
     args=("input", "largest"),
     doc="Which tap of each window has the largest entry; the first of several equal ones.",
 )
-pick_taps_op = linear(
-    "pick_taps_op",
-    kernels.pick,
-    lambda ct, x, which, **params: place_taps_op(ct, which, shape(x), **params),
-    _pick_abstract,
+gather_taps_op = linear(
+    "gather_taps_op",
+    kernels.gather_taps,
+    lambda ct, x, which, **params: scatter_taps_op(ct, which, shape(x), **params),
+    _gather_abstract,
     _aligned,
     args=("input", "taps"),
     sparsity=pooled,
     doc="The entry at the given tap of each window.",
 )
-place_taps_op = linear(
-    "place_taps_op",
-    kernels.place,
-    lambda ct, x, which, sizes, **params: pick_taps_op(ct, which, **params),
-    _place_abstract,
+scatter_taps_op = linear(
+    "scatter_taps_op",
+    kernels.scatter_taps,
+    lambda ct, x, which, sizes, **params: gather_taps_op(ct, which, **params),
+    _scatter_abstract,
     _aligned,
     type="MaxPoolGrad",
     args=("ct", "taps", "sizes"),
     sparsity=spread_over_windows,
     layout=Layout.ANY,
-    doc="`ct` added up at the given tap of each window, in data of the shape `sizes`: the transpose of `pick_taps_op`.",
+    doc="`ct` added up at the given tap of each window, in data of the shape `sizes`: the transpose of `gather_taps_op`.",
 )
 max_pool_op = general(
     "max_pool_op",
     kernels.largest,
     _max_abstract,
-    vjp=(lambda ct, out, x, **params: place_taps_op(ct, largest_tap_op(x, out, **params), shape(x), **params),),
-    jvp=(lambda t, out, x, **params: pick_taps_op(t, largest_tap_op(x, out, **params), **params),),
+    vjp=(lambda ct, out, x, **params: scatter_taps_op(ct, largest_tap_op(x, out, **params), shape(x), **params),),
+    jvp=(lambda t, out, x, **params: gather_taps_op(t, largest_tap_op(x, out, **params), **params),),
     batch=over_images,
     selects=True,
     type="MaxPool",

@@ -245,7 +245,7 @@ def _count_less(
         which += still.view(np.uint8)
 
 
-def pick(x: Any, which: Any, *, size: tuple[int, ...], windows: Windows) -> np.ndarray:
+def gather_taps(x: Any, which: Any, *, size: tuple[int, ...], windows: Windows) -> np.ndarray:
     """The entry at the given tap of each window."""
     places = along("max_pool", x, size, windows)
     data, out = padded(x, places), np.zeros(which.shape, x.dtype)
@@ -264,7 +264,7 @@ def _only(wanted: Any, x: Any) -> np.ndarray:
     return mask.view(x.dtype)
 
 
-def place(ct: Any, which: Any, sizes: Any, *, size: tuple[int, ...], windows: Windows) -> np.ndarray:
+def scatter_taps(ct: Any, which: Any, sizes: Any, *, size: tuple[int, ...], windows: Windows) -> np.ndarray:
     """`ct` added up at the given tap of each window, in data of the shape `sizes`."""
     *space, channels = as_dims(sizes)[-1 - len(size) :]
     places = spans("max_pool", space, size, windows)

@@ -18,7 +18,7 @@ from engine.core.dtypes import INTEGER, REAL, int32
 from engine.core.kinds import FROM_VJP, check_dtype, general, linear, same_dtype
 from engine.core.op import Layout, Op
 from engine.core.operands import Array, Operand, operands
-from engine.core.sparsity import ELEMENTWISE, MOVES, PICKS, collected
+from engine.core.sparsity import ELEMENTWISE, GATHERS, MOVES, collected
 from engine.core.structural import scale
 from engine.core.value import aval_of
 from engine.ops.arithmetic import add, divide, negative
@@ -103,7 +103,7 @@ gather_nd_op = linear(
     strict=False,
     type="GatherNd",
     args=("params", "indices"),
-    sparsity=PICKS,
+    sparsity=GATHERS,
     doc="Entries of `params` at index vectors.",
 )
 

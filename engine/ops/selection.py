@@ -1,4 +1,4 @@
-"""Numbers picked from a flat array and placed into one, at positions that are known to be right.
+"""Numbers gathered from a flat array and scattered into one, at positions that are known to be right.
 
 The planner of Jacobians works positions out once; nothing needs to be checked when they are used.
 """
@@ -14,7 +14,7 @@ from engine.core.batching import materialize
 from engine.core.kinds import general, linear
 from engine.core.op import Op
 from engine.core.operands import Operand
-from engine.core.sparsity import ELEMENTWISE, PICKS, collected
+from engine.core.sparsity import ELEMENTWISE, GATHERS, collected
 from engine.ops.gather import add_at
 from engine.ops.shape import reshape
 
@@ -30,11 +30,11 @@ def _batch(op: Op, size: int, flags: tuple[bool, ...], inputs: tuple[Any, ...], 
     return reshape(op(*flat, **{**params, "size": size * params["size"]}), (size, -1))
 
 
-def _pick_kernel(x: Any, positions: Any, *, size: int, distinct: bool) -> np.ndarray:
+def _gather_kernel(x: Any, positions: Any, *, size: int, distinct: bool) -> np.ndarray:
     return x[positions] if x.ndim == 1 else x[..., positions]
 
 
-def _place_kernel(values: Any, positions: Any, *, size: int, distinct: bool) -> np.ndarray:
+def _scatter_kernel(values: Any, positions: Any, *, size: int, distinct: bool) -> np.ndarray:
     shape = (*values.shape[:-1], size)
     if not distinct:
         columns = np.ascontiguousarray(values.reshape(-1, values.shape[-1]).T)
@@ -44,30 +44,30 @@ def _place_kernel(values: Any, positions: Any, *, size: int, distinct: bool) -> 
     return out
 
 
-def _pick_abstract(x: Aval, positions: Aval, *, size: int, distinct: bool) -> Aval:
+def _gather_abstract(x: Aval, positions: Aval, *, size: int, distinct: bool) -> Aval:
     return Aval(None if x.shape is None or positions.shape is None else x.shape[:-1] + positions.shape, x.dtype)
 
 
-def _place_abstract(values: Aval, positions: Aval, *, size: int, distinct: bool) -> Aval:
+def _scatter_abstract(values: Aval, positions: Aval, *, size: int, distinct: bool) -> Aval:
     return Aval(None if values.shape is None else (*values.shape[:-1], size), values.dtype)
 
 
-pick_op = linear(
-    "pick_op",
-    _pick_kernel,
-    lambda ct, x, positions, **params: place_op(ct, positions, **params),
-    _pick_abstract,
+flat_gather_op = linear(
+    "flat_gather_op",
+    _gather_kernel,
+    lambda ct, x, positions, **params: flat_scatter_op(ct, positions, **params),
+    _gather_abstract,
     _batch,
     args=("x", "positions"),
-    sparsity=PICKS,
+    sparsity=GATHERS,
     shares=(),
-    doc="The elements at `positions` of a vector of `size` elements; `distinct`: none is picked twice.",
+    doc="The elements at `positions` of a vector of `size` elements; `distinct`: none is taken twice.",
 )
-place_op = linear(
-    "place_op",
-    _place_kernel,
-    lambda ct, values, positions, **params: pick_op(ct, positions, **params),
-    _place_abstract,
+flat_scatter_op = linear(
+    "flat_scatter_op",
+    _scatter_kernel,
+    lambda ct, values, positions, **params: flat_gather_op(ct, positions, **params),
+    _scatter_abstract,
     _batch,
     args=("values", "positions"),
     sparsity=collected(lambda out, values, positions, **_: out[..., positions]),
@@ -93,12 +93,12 @@ add_at_op = general(
     lambda x, values, positions, **_: Aval(x.shape, x.dtype),
     vjp=(
         lambda ct, out, x, values, positions, **_: ct,
-        lambda ct, out, x, values, positions, **params: pick_op(ct, positions, **params),
+        lambda ct, out, x, values, positions, **params: flat_gather_op(ct, positions, **params),
         None,
     ),
     jvp=(
         lambda t, out, x, values, positions, **_: t,
-        lambda t, out, x, values, positions, **params: place_op(t, positions, **params),
+        lambda t, out, x, values, positions, **params: flat_scatter_op(t, positions, **params),
         None,
     ),
     batch=_batch,

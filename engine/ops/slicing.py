@@ -14,7 +14,7 @@ from engine.core.dtypes import BOOL
 from engine.core.kinds import check_dtype, linear
 from engine.core.op import Layout, Op
 from engine.core.operands import Operand, operands
-from engine.core.sparsity import PICKS, PLACES
+from engine.core.sparsity import GATHERS, SCATTERS
 from engine.core.trace import constant_value
 from engine.core.value import Value, aval_of, dtype_of, shape_of
 from engine.ops.axis_args import static_int
@@ -63,7 +63,7 @@ boolean_mask_op = linear(
     strict=False,
     type="BooleanMask",
     args=("tensor", "mask"),
-    sparsity=PICKS,
+    sparsity=GATHERS,
     layout=Layout.ANY,
     doc="The entries where the mask is true; `axis` is the first dimension that it covers.",
 )
@@ -82,7 +82,7 @@ boolean_mask_back_op = linear(
     placed_shape,
     placing_rule,
     args=("ct", "like", "mask"),
-    sparsity=PLACES,
+    sparsity=SCATTERS,
     doc="`ct` where the mask is true, in zeros of the shape of `like`: the transpose of `boolean_mask_op`.",
 )
 

@@ -48,7 +48,7 @@ class Costs:
     flop: float = field(default=1e-11, metadata=_about("s", "an operation of a product of matrices", _CALIBRATED))
     pick: float = field(
         default=1.4e-9,
-        metadata=_about("s", "a number picked out of a sweep's result and put in its place", _CALIBRATED),
+        metadata=_about("s", "a number gathered from a sweep's result and put in its place", _CALIBRATED),
     )
 
 

@@ -91,7 +91,7 @@ def _largest_tap(s: Source) -> bool:
     return id(s.node) in s.writer.unneeded and _pooling(s) is not None
 
 
-@way(pool.place_taps_op)
+@way(pool.scatter_taps_op)
 def _max_pool_back(s: Source) -> bool:
     """With the images and the largest of them, which the node before compares, it is TensorFlow's gradient."""
     how, taps = _pooling(s), s.node.inputs[1].node

@@ -20,7 +20,7 @@ from engine.core.dtypes import DType
 from engine.core.op import Node
 from engine.core.trace import constant, placeholder
 from engine.core.variable import assign_variable, read_variable, variable_handle
-from engine.ops.pool import largest_tap_op, place_taps_op
+from engine.ops.pool import largest_tap_op, scatter_taps_op
 from graph_api.graph import no_op
 from graph_api.graph_files import own_ops
 from graph_api.graph_files.rows import is_handle
@@ -222,7 +222,7 @@ def graph_def(graph: Any, from_version: int = 0, with_shapes: bool = False) -> G
     """
     nodes = [node for node in graph.nodes if isinstance(node, Operation)]
     writer = Writer(node.name for node in nodes)
-    writer.unneeded = _only_for(nodes, largest_tap_op, place_taps_op)
+    writer.unneeded = _only_for(nodes, largest_tap_op, scatter_taps_op)
     hidden = _of_counters(nodes)
     reads: dict[int, list[str]] = {}
     hidden |= {id(node.inputs[-1].node) for node in nodes if node.overridden}

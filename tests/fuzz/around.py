@@ -10,7 +10,7 @@ from typing import Any
 import numpy as np
 
 from engine.compiler import program
-from engine.control.late import Call
+from engine.control.deferred_call import Call
 from engine.core.eager import EagerTensor
 from engine.jacobian.structure.path import Path
 from engine.runtime.cache import clear_caches
@@ -37,7 +37,7 @@ def contents_asked() -> Iterator[list[Any]]:
 
 
 @contextmanager
-def late_calls() -> Iterator[list[Any]]:
+def deferred_calls() -> Iterator[list[Any]]:
     """The calls that were put off until a rank or a shape is known."""
     found: list[Any] = []
     before = Call.tried

@@ -10,7 +10,7 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
-from tests.fuzz.around import contents_asked, decisions, infinities_met, late_calls, quiet, unknown_shapes
+from tests.fuzz.around import contents_asked, decisions, deferred_calls, infinities_met, quiet, unknown_shapes
 from tests.fuzz.closeness import LARGE, close, tolerance_of, within
 from tests.fuzz.differences import check_differences
 from tests.fuzz.execute import Failed, Results, attempt, follows, reference_of, run_on_tape, taped, values_of
@@ -360,7 +360,7 @@ def differences(program: Program, ways: Sequence[str] | None = None) -> list[Dif
 
 
 def _differences(way: str, function: Callable[[Run], Results], run: Run) -> list[Difference]:
-    with contents_asked() as asked, late_calls() as late, unknown_shapes() as shapes:
+    with contents_asked() as asked, deferred_calls() as late, unknown_shapes() as shapes:
         got = attempt(lambda: function(run))
     if isinstance(got, Failed):
         if _allowed(way, got, run.program):

@@ -70,7 +70,7 @@ DATA = {
     *(f"eval_{name}" for name in ("chebyt", "chebyu", "gegenbauer", "genlaguerre", "hermite", "hermitenorm", "jacobi")),
     *("eval_laguerre", "eval_legendre", "sinc-zero", "stdtr-degrees"),
     "clip", "complex_sign", "divide_no_nan", "log_sigmoid", "max_pool_op", "maximum", "minimum", "mod",
-    "pick_taps_op", "place_taps_op", "put_band-set_diag", "reduce_euclidean_norm_op-norm-inf-of-matrix",
+    "gather_taps_op", "scatter_taps_op", "put_band-set_diag", "reduce_euclidean_norm_op-norm-inf-of-matrix",
     "reduce_logsumexp_op", "reduce_max_op", "reduce_min_op", "reduce_prod_op", "relu", "relu6", "segment_max_op",
     "segment_min_op", "select", "sigmoid", "sigmoid_cross_entropy_op", "sign", "slogdet_op", "softplus",
     "squared_difference_op", "tensor_scatter_max_op", "tensor_scatter_min_op", "truncatemod", "unsorted_segment_min_op",

@@ -14,7 +14,7 @@ import tape_api
 from engine.compiler.lowering import lower
 from engine.control.deferred import deferred_op
 from engine.core.trace import needed_nodes
-from engine.jacobian.late_specialization import LateSparseJacobian
+from engine.jacobian.deferred_specialization import DeferredSparseJacobian
 from engine.jacobian.planning import plan
 
 WEIGHTS = np.random.default_rng(0).normal(size=(3, 4))
@@ -154,7 +154,7 @@ def test_what_is_known_beforehand() -> None:
         assert j.shape.as_list() == [None, 4, None, 3] and j.dtype == tf.float32
         assert tf.batch_jacobian(y, x).shape.as_list() == [None, 4, 3]
         s = tf.jacobian(y, x, format="csc")
-        assert isinstance(s, LateSparseJacobian) and s.values.shape.as_list() == [None]
+        assert isinstance(s, DeferredSparseJacobian) and s.values.shape.as_list() == [None]
         assert "unknown" in repr(s)
         for ask in (lambda: s.nnz, s.diagonal):
             with pytest.raises(ValueError, match="set_shape"):

@@ -280,14 +280,14 @@ MUTANTS = (
     ),
     Mutant(
         "rows of a batch Jacobian have an axis too many while shapes are unknown",
-        "engine/jacobian/late_specialization.py",
+        "engine/jacobian/deferred_specialization.py",
         "return (_plus(target, source, 1),)",
         "return (_plus(target, source),)",
         ("tests/jacobian/test_unknown_shapes.py",),
     ),
     Mutant(
         "contents of indices are not known once shapes are",
-        "engine/jacobian/late_specialization.py",
+        "engine/jacobian/deferred_specialization.py",
         "            if dtype_of(x).is_integer or (k in asked and not dtype_of(x).is_differentiable)\n",
         "            if dtype_of(x).is_complex\n",
         ("tests/jacobian/test_unknown_shapes.py",),

@@ -106,9 +106,9 @@ ROWS = (
         oracle=lambda x, y: np.array([3, 2, 2, 1, 0, 0]).reshape(1, 2, 3, 1),
         label="-inf",
     ),
-    Row(pool.pick_taps_op, (real(2, 3, 5, 2), integers(2, 3, 3, 2, high=6)), SAME, dtypes=(*ALL, "complex128")),
+    Row(pool.gather_taps_op, (real(2, 3, 5, 2), integers(2, 3, 3, 2, high=6)), SAME, dtypes=(*ALL, "complex128")),
     Row(
-        pool.place_taps_op,
+        pool.scatter_taps_op,
         (real(2, 3, 3, 2), integers(2, 3, 3, 2, high=6), fixed([2, 3, 5, 2], np.int32)),
         SAME,
         dtypes=(*ALL, "complex128"),

@@ -19,7 +19,7 @@ def _placed(values, positions, size=5, **_):
 
 ROWS = (
     Row(
-        s.pick_op,
+        s.flat_gather_op,
         (real(5), DISTINCT),
         {"size": 5, "distinct": True},
         dtypes=("float32", "float64", "complex128"),
@@ -27,23 +27,23 @@ ROWS = (
         label="distinct",
     ),
     Row(
-        s.pick_op,
+        s.flat_gather_op,
         (real(5), REPEATED),
         {"size": 5, "distinct": False},
         oracle=lambda x, i, **_: x[i],
         label="repeated",
     ),
     Row(
-        s.place_op,
+        s.flat_scatter_op,
         (real(3), DISTINCT),
         {"size": 5, "distinct": True},
         dtypes=("float32", "float64", "complex128"),
         oracle=_placed,
         label="distinct",
     ),
-    Row(s.place_op, (real(4), REPEATED), {"size": 5, "distinct": False}, oracle=_placed, label="repeated"),
+    Row(s.flat_scatter_op, (real(4), REPEATED), {"size": 5, "distinct": False}, oracle=_placed, label="repeated"),
     Row(
-        s.place_op,
+        s.flat_scatter_op,
         (real(0), fixed(np.zeros(0, np.int64))),
         {"size": 5, "distinct": True},
         oracle=_placed,

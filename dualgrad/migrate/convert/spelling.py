@@ -25,7 +25,7 @@ from dualgrad.frontend.legacy import Old
 from dualgrad.frontend.namespace import OPS
 from dualgrad.migrate.convert.adapters import INDEX, SHAPES, Inner, Ref, Slices, adapted
 from dualgrad.migrate.convert.literals import bits, literal, literal_of
-from engine.control.late import Call
+from engine.control.deferred_call import Call
 from engine.core import nest
 from engine.core.aval import Aval
 from engine.core.op import Node, Op, distinct
@@ -84,7 +84,7 @@ def spelled(node: Node) -> Spelling | None:
 
 def _looked_for(node: Node) -> Spelling | None:
     if isinstance(recipe := node.params.get("recipe"), Call):
-        return _late(node, recipe)
+        return _deferred(node, recipe)
     candidates = [*_candidates(node)]
     if node.op.multi and len(node.outputs) == 1:
         candidates += [replace(c, field=_ONLY) for c in candidates if not c.field]
@@ -131,7 +131,7 @@ def _candidates(node: Node) -> Iterator[Spelling]:
         yield from _bound(node, path, row)
 
 
-def _late(node: Node, recipe: Call) -> Spelling | None:
+def _deferred(node: Node, recipe: Call) -> Spelling | None:
     """The call that a graph puts off until shapes are known: of the same function, with what it was given."""
     function = inspect.unwrap(recipe.function)
     rows = _by_module().get(function.__module__, ())

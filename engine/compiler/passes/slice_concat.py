@@ -1,4 +1,4 @@
-"""Slice concat: a vector that picks numbers from several others becomes copies of slices.
+"""Slice concat: a vector that gathers numbers from several others becomes copies of slices.
 
 The values of a banded matrix in the order of its rows are those of its diagonals, in turn: the first diagonal goes to
 every third position, say. Concatenating the diagonals and indexing the result reads an index for each number, and
@@ -19,7 +19,7 @@ from engine.compiler.ir.instruction import Instruction, without_unused
 from engine.compiler.ir.kernels import instruction_op
 from engine.core.aval import Aval
 from engine.ops.joining import concat_op
-from engine.ops.selection import add_at_op, pick_op
+from engine.ops.selection import add_at_op, flat_gather_op
 from engine.runtime.buffer_pool import empty
 from engine.runtime.tuning import TUNING
 
@@ -55,7 +55,7 @@ slice_concat = instruction_op(
 def concat_slices(
     instructions: Sequence[Instruction], avals: dict[int, Aval], constants: dict[int, Any], outputs: Collection[int]
 ) -> tuple[list[Instruction], int]:
-    """The instructions with picks replaced that are slices, and how many there were.
+    """The instructions with gathers replaced that are slices, and how many there were.
 
     Parameters
     ----------
@@ -70,7 +70,7 @@ def concat_slices(
     count = 0
     for instruction in instructions:
         new = instruction
-        if instruction.op in (pick_op, add_at_op) and _is_vector(avals[instruction.outputs[0]]):
+        if instruction.op in (flat_gather_op, add_at_op) and _is_vector(avals[instruction.outputs[0]]):
             new = _replaced(instruction, made, avals, constants, uses) or instruction
         if new is not instruction:
             made[new.outputs[0]] = new
@@ -86,12 +86,12 @@ def _replaced(
     constants: dict[int, Any],
     uses: Counter[int],
 ) -> Instruction | None:
-    if instruction.op is pick_op:
-        return _picked(instruction, made, avals, constants, _LEAST)
+    if instruction.op is flat_gather_op:
+        return _gathered(instruction, made, avals, constants, _LEAST)
     x, values, entries = instruction.inputs
     first, more = made.get(x), made.get(values)
-    if more is not None and more.op is pick_op:
-        more = _picked(more, made, avals, constants, 1)
+    if more is not None and more.op is flat_gather_op:
+        more = _gathered(more, made, avals, constants, 1)
     if first is None or more is None or first.op is not slice_concat or entries not in constants:
         return None
     if more.op is not slice_concat or uses[x] > 1 or more.inputs != first.inputs or more.params["sums"]:
@@ -103,7 +103,7 @@ def _replaced(
     return Instruction(slice_concat, first.inputs, params, instruction.outputs, instruction.where)
 
 
-def _picked(
+def _gathered(
     instruction: Instruction,
     made: dict[int, Instruction],
     avals: dict[int, Aval],

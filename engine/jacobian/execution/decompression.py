@@ -108,7 +108,7 @@ class Scattered:
         return copied
 
     def reordered(self, order: np.ndarray) -> Scattered:
-        """The block with its entries picked in another order, each as often as it is named."""
+        """The block with its entries in another order, each as often as it is named."""
         more = self.more
         if more is not None:
             numbers, entries = more

@@ -32,13 +32,13 @@ from engine.ops.creation import identity_like, ones_like, zeros_like
 from engine.ops.filling import one_hot
 from engine.ops.joining import concat
 from engine.ops.linalg import matmul
-from engine.ops.selection import add_at_op, pick_op, place_op
+from engine.ops.selection import add_at_op, flat_gather_op, flat_scatter_op
 from engine.ops.shape import reshape, transpose
 from engine.reverse import reverse
 from engine.runtime.tuning import TUNING
 
 _AXES, _SLICES = 4, TUNING.slice_concat_slices
-"""Axes whose order may pick all elements; slices that may do it in their place."""
+"""Axes whose order may gather all elements; slices that may do it in their place."""
 _SMALL = TUNING.index_elements
 """Elements of a block up to which an index for each is no burden."""
 
@@ -270,18 +270,18 @@ def _among_zeros(block: Scattered, results: Sequence[Sequence[Any]]) -> Operand:
         return _entries(block, results)
     flat = np.repeat(np.arange(rows, dtype=np.intp) * columns, np.diff(block.indptr)) + block.indices
     if size > _SMALL or 2 * block.nnz < size or block.more is not None:
-        return place_op(_entries(block, results), flat, size=size, distinct=True)
-    # quicker than putting most of the numbers into zeros: picking all, with a zero among them
+        return flat_scatter_op(_entries(block, results), flat, size=size, distinct=True)
+    # quicker than putting most of the numbers into zeros: gathering all, with a zero among them
     joined = _numbers(block, results)
     count = joined.shape[0]
     positions = np.full(size, count)
     positions[flat] = block.positions
     with_zero = concat([joined, np.zeros(1, dtype_of(joined).numpy)], 0)
-    return pick_op(with_zero, positions, size=count + 1, distinct=False)
+    return flat_gather_op(with_zero, positions, size=count + 1, distinct=False)
 
 
 def _numbers(block: Scattered, results: Sequence[Sequence[Any]]) -> Operand:
-    """All numbers that a scattered block is picked from."""
+    """All numbers that a scattered block is gathered from."""
     parts = [(reshape(results[r.number][r.read], (-1,)), r.negated) for r in block.results]
     flat = [-x if negated else x for x, negated in parts]
     return flat[0] if len(flat) == 1 else concat(flat, 0)
@@ -290,15 +290,15 @@ def _numbers(block: Scattered, results: Sequence[Sequence[Any]]) -> Operand:
 def _entries(block: Scattered, results: Sequence[Sequence[Any]]) -> Operand:
     """The numbers of a scattered block, in CSR order."""
     joined = _numbers(block, results)
-    values = _picked(joined, block.positions)
+    values = _gathered(joined, block.positions)
     if block.more is None:
         return values
     numbers, entries = block.more
     distinct = _distinct(entries, block.nnz)
-    return add_at_op(values, _picked(joined, numbers), entries, size=block.nnz, distinct=distinct)
+    return add_at_op(values, _gathered(joined, numbers), entries, size=block.nnz, distinct=distinct)
 
 
-def _picked(joined: Any, positions: np.ndarray) -> Operand:
+def _gathered(joined: Any, positions: np.ndarray) -> Operand:
     size = joined.shape[0]
     if len(positions) == size and bool((positions == np.arange(size)).all()):
         return joined
@@ -306,11 +306,11 @@ def _picked(joined: Any, positions: np.ndarray) -> Operand:
     if axes is not None:
         dims, order = axes
         return reshape(transpose(reshape(joined, dims), order), (-1,))
-    return pick_op(joined, positions, size=size, distinct=_distinct(positions, size))
+    return flat_gather_op(joined, positions, size=size, distinct=_distinct(positions, size))
 
 
 def _transposed(positions: np.ndarray, size: int) -> tuple[tuple[int, ...], tuple[int, ...]] | None:
-    """The shape of an array, and the order of axes that picks all its elements so; None if no order does, or slices do.
+    """The shape of an array, and the order of axes that gathers all its elements so; None if no order does, or slices do.
 
     So are those of sweeps whose targets are stacked along another axis than the first.
     """

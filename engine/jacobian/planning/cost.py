@@ -20,8 +20,8 @@ ELEMENT = COSTS.element
 """Seconds per element of an elementwise result: memory traffic."""
 FLOP = COSTS.flop
 """Seconds per floating point operation of a contraction."""
-PICK = COSTS.pick
-"""Seconds to pick one number out of a sweep's result and put it where it belongs."""
+GATHER = COSTS.pick
+"""Seconds to gather one number from a sweep's result and put it where it belongs."""
 
 
 def size_of(x: object) -> int:

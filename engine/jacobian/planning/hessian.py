@@ -19,7 +19,7 @@ from scipy import sparse
 from engine.jacobian.coloring.compression import Coloring, color_symmetric, hubs, readable_entries
 from engine.jacobian.coloring.lattice import entry_rows
 from engine.jacobian.execution.decompression import Block, Result, Scattered
-from engine.jacobian.planning.cost import PICK
+from engine.jacobian.planning.cost import GATHER
 from engine.jacobian.planning.direction import Group, PlannedSweep
 from engine.jacobian.structure.path import Path
 from engine.jacobian.structure.pattern import Pattern
@@ -57,8 +57,8 @@ def symmetric_plan(
     sizes = [path.size(slot) for slot in path.sources]
     if len(set(path.sources)) < len(sizes) or 0 in sizes or all(p.is_dense for row in patterns for p in row):
         return None
-    picking = PICK * sum(p.nnz for row in patterns for p in row)
-    if picking + sum(seconds(j, 1) for j in range(len(sizes))) >= best:
+    gathering = GATHER * sum(p.nnz for row in patterns for p in row)
+    if gathering + sum(seconds(j, 1) for j in range(len(sizes))) >= best:
         return None
     whole = sparse.csr_array(sparse.block_array([[p.to_csr() for p in row] for row in patterns], format="csr"))
     whole.sort_indices()
@@ -71,7 +71,7 @@ def symmetric_plan(
     starts = np.concatenate([[0], np.cumsum(sizes)])
     colors = [_own_colors(coloring, slice(*ends)) for ends in itertools.pairwise(starts)]
     counts = [int(own.max(initial=-1)) + 1 for own in colors]
-    time = picking + sum(seconds(j, count) for j, count in enumerate(counts) if count)
+    time = gathering + sum(seconds(j, count) for j, count in enumerate(counts) if count)
     return _Reading(path, whole, coloring, starts, colors, counts).plan(seconds, time) if time < best else None
 
 

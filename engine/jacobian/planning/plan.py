@@ -24,7 +24,7 @@ from engine.core.op import Node
 from engine.core.sparsity import Sites
 from engine.jacobian.coloring.symmetric import symmetrized
 from engine.jacobian.execution.decompression import Decompression, Scattered
-from engine.jacobian.planning.cost import PICK
+from engine.jacobian.planning.cost import GATHER
 from engine.jacobian.planning.describe import count, describe_block, describe_fact, describe_sweep, names_of
 from engine.jacobian.planning.direction import DirectionAssignment, Group, PlannedSweep, Ways
 from engine.jacobian.planning.hessian import symmetric_plan
@@ -192,23 +192,23 @@ class _Candidate:
     time: float = math.inf
 
     def __post_init__(self) -> None:
-        # to pick single numbers out of results takes time as well
+        # to gather single numbers from results takes time as well
         whole = all(p.inner is None and p.outer is None for p in self.columns)
-        self.picking = PICK * sum(
-            self._picked(target, source, p)
+        self.gathering = GATHER * sum(
+            self._gathered(target, source, p)
             for target, row in zip(self.targets, self.patterns, strict=True)
             for source, p in zip(self.sources, row, strict=True)
             if not (whole and p.is_dense)
         )
-        self.least = self.assignment.least + self.picking
+        self.least = self.assignment.least + self.gathering
 
     def decide(self) -> None:
         """Choose the sweeps; what that gives is the predicted `time`, in seconds."""
         self.sweeps = self.assignment.sweeps()
-        self.time = sum(p.time for p in self.sweeps) + self.picking
+        self.time = sum(p.time for p in self.sweeps) + self.gathering
 
-    def _picked(self, target: Group, source: Group, pattern: Pattern) -> int:
-        """How often a number of a block is picked: each is, or is added to one entry after the other."""
+    def _gathered(self, target: Group, source: Group, pattern: Pattern) -> int:
+        """How often a number of a block is gathered: each is, or is added to one entry after the other."""
         if all(column.sign is None for column in self.columns):
             return pattern.nnz
         times = []

@@ -16,9 +16,9 @@ from engine.core.aval import Aval
 from engine.core.composite import Composite
 from engine.core.tape import paused
 from engine.core.value import aval_of, dtype_of, known_shape
+from engine.jacobian.deferred_specialization import PathCopy, is_known, readable
 from engine.jacobian.execution.closure_conversion import with_closed_rules
 from engine.jacobian.execution.evaluate import walk_from
-from engine.jacobian.late_specialization import PathCopy, is_known, readable
 from engine.jacobian.planning.plan import Options
 from engine.jacobian.second import compiled_pull, compiled_push
 from engine.jacobian.structure.path import Path
@@ -150,7 +150,7 @@ class SymbolicOperator(Composite):
         return f"<SymbolicOperator {'of unknown shape' if self.shape is None else ' x '.join(map(str, self.shape))}>"
 
 
-class LateOperator(SymbolicOperator):
+class DeferredOperator(SymbolicOperator):
     """A `SymbolicOperator` for a path of unknown shapes: its walks are made once for each combination of shapes."""
 
     def __init__(self, path: Path, symmetric: bool) -> None:
@@ -200,4 +200,4 @@ class _Walk(Recipe):
 def symbolic_operator(path: Path, symmetric: bool = False) -> SymbolicOperator:
     """The Jacobian of the one target of a path with respect to the one source, as an operator."""
     closed = with_closed_rules(path)
-    return (SymbolicOperator if is_known(closed) else LateOperator)(closed, symmetric)
+    return (SymbolicOperator if is_known(closed) else DeferredOperator)(closed, symmetric)

@@ -20,7 +20,7 @@ from engine.core.unconnected import UnconnectedGradients
 from engine.core.value import Value, as_array, aval_of, dtype_of, known_shape, shape_of
 from engine.jacobian.execution.decompression import Scattered
 from engine.jacobian.planning.plan import MODES, Options
-from engine.ops.selection import pick_op, place_op
+from engine.ops.selection import flat_gather_op, flat_scatter_op
 from engine.runtime.cache import cached
 from engine.runtime.errors import InvalidArgumentError
 
@@ -64,8 +64,8 @@ class SparseJacobian(Composite):
         """The entries on the diagonal, as a value."""
         rows = np.repeat(np.arange(self.shape[0]), np.diff(self.indptr))
         there = np.flatnonzero(rows == self.indices)
-        entries = pick_op(self.values, there, size=self.nnz, distinct=True)
-        return place_op(entries, rows[there], size=min(self.shape), distinct=True)
+        entries = flat_gather_op(self.values, there, size=self.nnz, distinct=True)
+        return flat_scatter_op(entries, rows[there], size=min(self.shape), distinct=True)
 
     def components(self) -> list[Any]:
         """The values."""

@@ -1,6 +1,6 @@
 """Calls that need to know what only a run knows: an axis that is fed, the rank of a placeholder of any shape.
 
-While a graph is built, an engine function raises `NotKnownYet` then. `late` puts a node in its place, which makes the
+While a graph is built, an engine function raises `NotKnownYet` then. `deferred_call` puts a node in its place, which makes the
 call when the shapes, and the contents it needs, are there (`engine.control.deferred`): once for each combination.
 """
 
@@ -49,7 +49,7 @@ class Call(Recipe):
         self._dtypes: list[DType] = []
 
     def __repr__(self) -> str:
-        return f"<late call of {getattr(self.function, '__name__', self.function)}>"
+        return f"<deferred call of {getattr(self.function, '__name__', self.function)}>"
 
     def avals(self, given: Sequence[Aval]) -> tuple[Aval, ...]:
         """Only the dtypes of the results are known."""
@@ -106,7 +106,9 @@ def _guesses(given: Sequence[Aval], reads: frozenset[int]) -> Iterator[list[Aval
         yield guess
 
 
-def late(function: Callable[..., Any], args: Sequence[Any], kwargs: dict[str, Any], error: NotKnownYet) -> Results:
+def deferred_call(
+    function: Callable[..., Any], args: Sequence[Any], kwargs: dict[str, Any], error: NotKnownYet
+) -> Results:
     """The results of ``function(*args, **kwargs)``, which has raised `error`, as far as a graph can have them.
 
     Raises

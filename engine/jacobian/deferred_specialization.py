@@ -42,7 +42,7 @@ def is_known(path: Path) -> bool:
     return all(aval_of(x).is_static for x in path.values)
 
 
-class LateSparseJacobian(SparseJacobian):
+class DeferredSparseJacobian(SparseJacobian):
     """A `SparseJacobian` whose pattern is known when it is fetched: `indices`, `indptr` and `shape` are values too."""
 
     def __init__(self, values: Any, indices: Any, indptr: Any, shape: Any, format: str) -> None:
@@ -282,7 +282,7 @@ def deferred_blocks(path: Path, options: Options, sparsity: Any, format: str, ze
     blocks: list[list[Any]] = [[None] * len(n) for _ in m]
     for i, j in pairs:
         if options.values_only:
-            blocks[i][j] = LateSparseJacobian(next(results), next(results), next(results), next(results), format)
+            blocks[i][j] = DeferredSparseJacobian(next(results), next(results), next(results), next(results), format)
         else:
             blocks[i][j] = next(results)
     return blocks
