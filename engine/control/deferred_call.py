@@ -1,7 +1,8 @@
 """Calls that need to know what only a run knows: an axis that is fed, the rank of a placeholder of any shape.
 
-While a graph is built, an engine function raises `NotKnownYet` then. `deferred_call` puts a node in its place, which makes the
-call when the shapes, and the contents it needs, are there (`engine.control.deferred`): once for each combination.
+While a graph is built, an engine function raises `NotKnownYet` then. `deferred_call` puts a node in its place, which
+makes the call when the shapes, and the contents it needs, are there (`engine.control.deferred`): once for each
+combination.
 """
 
 from __future__ import annotations

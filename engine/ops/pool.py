@@ -106,7 +106,7 @@ scatter_taps_op = linear(
     args=("ct", "taps", "sizes"),
     sparsity=spread_over_windows,
     layout=Layout.ANY,
-    doc="`ct` added up at the given tap of each window, in data of the shape `sizes`: the transpose of `gather_taps_op`.",
+    doc="`ct` added up at the given tap of each window, in data of shape `sizes`; the transpose of `gather_taps_op`.",
 )
 max_pool_op = general(
     "max_pool_op",

@@ -310,7 +310,7 @@ def _gathered(joined: Any, positions: np.ndarray) -> Operand:
 
 
 def _transposed(positions: np.ndarray, size: int) -> tuple[tuple[int, ...], tuple[int, ...]] | None:
-    """The shape of an array, and the order of axes that gathers all its elements so; None if no order does, or slices do.
+    """Shape of an array, and order of its axes that gathers all elements so; None if no order does, or slices do.
 
     So are those of sweeps whose targets are stacked along another axis than the first.
     """
