@@ -141,15 +141,15 @@ def is_linear_map(apply: Callable[[list[Any]], Any], like: Sequence[Any]) -> boo
 def _seen_linear(
     apply: Callable[[list[Any]], Sequence[Any]],
     like: Sequence[Any],
-    beside: Sequence[Any],
+    others: Sequence[Any],
     spoilt: Sequence[Any],
     open_: frozenset[Op],
 ) -> bool:
     """Whether what `apply` makes of values like those given is linear in them, and free of those `spoilt`.
 
-    `beside`: what it uses otherwise, for the trace to which they belong.
+    `others`: what it uses otherwise, for the trace to which they belong.
     """
-    trace = next((x.trace for x in beside if isinstance(x, Symbol)), None) or Trace()
+    trace = next((x.trace for x in others if isinstance(x, Symbol)), None) or Trace()
     given = [trace.placeholder(aval_of(x)) for x in like]
     first = len(trace.nodes)
     try:

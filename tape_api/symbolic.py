@@ -116,8 +116,8 @@ def hessians(ys: Any, xs: Any, name: str = "hessians", **_: Any) -> list[Any]:
 def _seen(name: str, use: str) -> Sequence[Node]:
     """The nodes that the function has made so far."""
     for tape in active.tapes:
-        if type(tape.beside) is Seen:
-            return list(tape.beside.nodes)
+        if type(tape.nondifferentiable) is Seen:
+            return list(tape.nondifferentiable.nodes)
     raise RuntimeError(_NOT_EAGER.format(name=name, use=use))
 
 
@@ -156,7 +156,7 @@ def asks(function: Callable[..., Any]) -> bool:
 def watched(function: Callable[..., Any], args: tuple[Any, ...], kwargs: dict[str, Any]) -> Any:
     """Call a function, and note all that it does."""
     witness = Tape(watch_accessed_variables=False)
-    witness.beside = Seen()
+    witness.nondifferentiable = Seen()
     witness.start()
     try:
         return function(*args, **kwargs)

@@ -10,7 +10,7 @@ import pytest
 import graph_api
 import tape_api
 from engine.runtime.errors import ShapeError
-from tests.beside import Call, both_modes, close, on_tape
+from tests.peers import Call, both_modes, close, on_tape
 
 RNG = np.random.default_rng(2)
 X, W = RNG.normal(size=(3, 4)).astype(np.float32), RNG.uniform(1, 2, (3, 4)).astype(np.float32)

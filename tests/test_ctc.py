@@ -11,7 +11,7 @@ import pytest
 import graph_api
 import tape_api
 from engine.runtime.errors import InvalidArgumentError, UnimplementedError
-from tests.beside import both_modes, close, in_graph, on_tape
+from tests.peers import both_modes, close, in_graph, on_tape
 
 RNG = np.random.default_rng(3)
 LOGITS = RNG.normal(size=(7, 3, 5), scale=1.5).astype(np.float32)

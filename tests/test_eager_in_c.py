@@ -101,7 +101,7 @@ def test_what_is_recorded() -> None:
     assert [f[:3] for f in found[:2]] == [("AddV2", True, {}), ("StridedSlice", True, {"spec": ((1, None, None),)})]
     assert [list(map(id, f[3])) for f in found] == [[id(total)], [id(rest)], list(map(id, parts))]
     # what comes from tracked values without a derivative is kept beside the nodes
-    assert [node.outputs[0] is compared for _, node in tape._tape.beside.values()] == [True]
+    assert [node.outputs[0] is compared for _, node in tape._tape.nondifferentiable.values()] == [True]
 
 
 @needs_c

@@ -10,7 +10,7 @@ import pytest
 import graph_api
 import tape_api
 from engine.runtime.errors import InvalidArgumentError, ShapeError
-from tests.beside import Call, both_modes, close, in_graph, on_tape
+from tests.peers import Call, both_modes, close, in_graph, on_tape
 
 RNG = np.random.default_rng(7)
 BATCH = RNG.uniform(0.05, 0.95, (2, 5, 7, 3)).astype(np.float32)

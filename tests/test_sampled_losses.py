@@ -10,7 +10,7 @@ import pytest
 import graph_api
 import tape_api
 from engine.runtime.errors import InvalidArgumentError
-from tests.beside import Call, both_modes, close, in_graph, on_tape
+from tests.peers import Call, both_modes, close, in_graph, on_tape
 
 RNG = np.random.default_rng(5)
 W, B = RNG.normal(size=(9, 4)).astype(np.float32), RNG.normal(size=9).astype(np.float32)

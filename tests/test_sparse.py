@@ -12,7 +12,7 @@ import graph_api
 import tape_api
 from engine.core import nest
 from engine.runtime.errors import InvalidArgumentError
-from tests.beside import both_modes, close, in_graph, on_tape
+from tests.peers import both_modes, close, in_graph, on_tape
 
 PLACES = np.array([[0, 1], [0, 3], [1, 0], [2, 2], [2, 3]])
 VALUES = np.array([3.0, -1.0, 2.0, 0.5, 4.0])

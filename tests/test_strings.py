@@ -12,7 +12,7 @@ import graph_api
 import tape_api
 from engine.core.dtypes import as_dtype, string
 from engine.runtime.errors import InvalidArgumentError
-from tests.beside import both_modes, close, in_graph, on_tape
+from tests.peers import both_modes, close, in_graph, on_tape
 
 
 def test_the_dtype() -> None:

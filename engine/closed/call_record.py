@@ -27,7 +27,7 @@ class Untraceable(Exception):
 
 def are_plain(tapes: Sequence[Tape]) -> bool:
     """Whether tapes want to know no more than ops: neither where in a program they are, nor of a whole function."""
-    return all(type(tape) is Tape and type(tape.beside) is dict for tape in tapes)
+    return all(type(tape) is Tape and type(tape.nondifferentiable) is dict for tape in tapes)
 
 
 def standing_in(own: Sequence[EagerTensor], arguments: Sequence[EagerTensor]) -> Sequence[int]:
@@ -36,8 +36,8 @@ def standing_in(own: Sequence[EagerTensor], arguments: Sequence[EagerTensor]) ->
         for mine, x in zip(own, arguments, strict=True):
             if address(x) in tape.tracked:
                 tape.tracked[address(mine)] = mine
-            elif address(x) in tape.beside:
-                tape.beside[address(mine)] = tape.beside[address(x)]
+            elif address(x) in tape.nondifferentiable:
+                tape.nondifferentiable[address(mine)] = tape.nondifferentiable[address(x)]
     return [len(tape.nodes.log) for tape in active.tapes]
 
 
@@ -52,8 +52,8 @@ def no_longer(own: Sequence[EagerTensor], arguments: Sequence[EagerTensor], sinc
             x = others.get(id(x), x)
             tape.tracked[address(x)] = x
         for mine in own:
-            tape.beside.pop(address(mine), None)
-        for _, node in tape.beside.values():
+            tape.nondifferentiable.pop(address(mine), None)
+        for _, node in tape.nondifferentiable.values():
             node.inputs = tuple([others.get(id(x), x) for x in node.inputs])
 
 
@@ -64,7 +64,7 @@ def references(tapes: Sequence[Tape]) -> Counter[int]:
         log = tape.nodes.log
         held[id(log)], held[id(tape.tracked)] = log, tape.tracked.values()
         held[id(tape.detached)] = [note.value for note in tape.detached.values()]
-        nodes = [node for _, node in tape.beside.values()]
+        nodes = [node for _, node in tape.nondifferentiable.values()]
         parts = chain(log[1::4], log[3::4], *[(n.inputs, n.outputs) for n in nodes])
         held.update({id(x): x for x in parts if type(x) is tuple})
     return Counter(map(id, chain.from_iterable(held.values())))
@@ -135,7 +135,7 @@ class CallRecord:
     def fits(self, tapes: Sequence[Tape]) -> bool:
         """Whether it is all that these tapes would see of the function."""
         for tape in tapes:
-            if any(address(x) in tape.tracked or address(x) in tape.beside for x in self._alone):
+            if any(address(x) in tape.tracked or address(x) in tape.nondifferentiable for x in self._alone):
                 return False
             if tape.assigned and any(id(v) in tape.assigned for v in self.read):
                 return False

@@ -135,7 +135,7 @@ class Structure:
             self._slots = dict(zip(map(address, self.values), itertools.count(), strict=False))
         return self._slots
 
-    def beside(self, values: list[Any]) -> tuple[Structure, list[int]]:
+    def extended(self, values: list[Any]) -> tuple[Structure, list[int]]:
         """This structure, with further numbers for those of `values` that the recording does not hold; and theirs."""
         numbers = self.numbers(values)
         if None not in numbers:
@@ -144,7 +144,7 @@ class Structure:
         other = copy(self)
         other.values = [*self.values, *further.values()]
         other._slots = None
-        other.key = (self.key, "beside", *[_leaf(x) for x in further.values()])
+        other.key = (self.key, "extended", *[_leaf(x) for x in further.values()])
         return other, other.numbers(values)
 
 

@@ -28,7 +28,7 @@ static PyObject *caller, *caller_of_one, *caller_of_two;
 static PyObject *distinct_of, *leaf_of, *array_of;
 static PyObject *name_dict, *name_tapes, *name_enter, *name_snapshot, *name_spec, *empty;
 static int paused; /* whether everything is left to Python */
-static Py_ssize_t at_array, at_kernel, at_accepted, at_multi, at_vjp, at_tracked, at_nodes, at_beside, at_log, at_rounds;
+static Py_ssize_t at_array, at_kernel, at_accepted, at_multi, at_vjp, at_tracked, at_nodes, at_nondifferentiable, at_log, at_rounds;
 
 static PyObject *slot(PyObject *object, Py_ssize_t offset)
 {
@@ -92,10 +92,10 @@ static int any_in(const Tracked *tracked, PyObject *other, PyObject *inputs)
 enum part { OP, INPUTS, PARAMS, OUT, PARTS };
 
 /* Let one tape keep what has no derivative here, if it comes from what it tracks. */
-static int record_beside(PyObject *tape, const Tracked *tracked, PyObject *beside, PyObject *const *node)
+static int record_nondifferentiable(PyObject *tape, const Tracked *tracked, PyObject *others, PyObject *const *node)
 {
-    if (PyDict_CheckExact(beside)) {
-        const int found = any_in(tracked, PyDict_GET_SIZE(beside) ? beside : NULL, node[INPUTS]);
+    if (PyDict_CheckExact(others)) {
+        const int found = any_in(tracked, PyDict_GET_SIZE(others) ? others : NULL, node[INPUTS]);
         if (found <= 0) {
             return found;
         }
@@ -124,25 +124,25 @@ static int log_node(PyObject *log, PyObject *const *node)
 /* Let one tape record a node if it tracks an operand. */
 static int record_on(PyObject *tape, PyObject *const *node)
 {
-    PyObject *tracked = NULL, *beside = NULL, *log = NULL, *out = node[OUT];
+    PyObject *tracked = NULL, *others = NULL, *log = NULL, *out = node[OUT];
     if (PyObject_TypeCheck(tape, tape_type)) {
         PyObject *nodes = slot(tape, at_nodes);
         tracked = slot(tape, at_tracked);
-        beside = slot(tape, at_beside);
+        others = slot(tape, at_nondifferentiable);
         log = nodes != NULL && Py_TYPE(nodes) == recording_type ? slot(nodes, at_log) : NULL;
     }
-    if (tracked == NULL || beside == NULL || log == NULL || Py_TYPE(tracked) != tracked_type || !PyDict_Check(beside) ||
+    if (tracked == NULL || others == NULL || log == NULL || Py_TYPE(tracked) != tracked_type || !PyDict_Check(others) ||
         !PyList_CheckExact(log)) {
         PyErr_SetString(PyExc_TypeError, "record: this is no tape");
         return -1;
     }
     Tracked *known = (Tracked *)tracked;
     if (slot(node[OP], at_vjp) == Py_None) {
-        return record_beside(tape, known, beside, node);
+        return record_nondifferentiable(tape, known, others, node);
     }
     if (any_in(known, NULL, node[INPUTS]) == 0) {
-        const int others = PyObject_IsTrue(beside);
-        return others <= 0 ? others : record_beside(tape, known, beside, node);
+        const int some = PyObject_IsTrue(others);
+        return some <= 0 ? some : record_nondifferentiable(tape, known, others, node);
     }
     if (log_node(log, node) < 0) {
         return -1;
@@ -772,7 +772,7 @@ static int set_method(PyObject *type, PyMethodDef *method)
     return bad;
 }
 
-/* setup(EagerTensor, Value, Op, Tape, Recording, active, accept, failed, beside, slowly, nothing,
+/* setup(EagerTensor, Value, Op, Tape, Recording, active, accept, failed, nondifferentiable, slowly, nothing,
  * of_one, of_two, of_any) */
 static PyObject *setup(PyObject *module, PyObject *args)
 {
@@ -785,7 +785,7 @@ static PyObject *setup(PyObject *module, PyObject *args)
     if (offset_of(eager, "_array", &at_array) < 0 || offset_of(op, "kernel", &at_kernel) < 0 ||
         offset_of(op, "accepted", &at_accepted) < 0 || offset_of(op, "multi", &at_multi) < 0 ||
         offset_of(op, "vjp", &at_vjp) < 0 || offset_of(tape, "tracked", &at_tracked) < 0 ||
-        offset_of(tape, "nodes", &at_nodes) < 0 || offset_of(tape, "beside", &at_beside) < 0 ||
+        offset_of(tape, "nodes", &at_nodes) < 0 || offset_of(tape, "nondifferentiable", &at_nondifferentiable) < 0 ||
         offset_of(recording, "log", &at_log) < 0 || offset_of(op, "rounds_correctly", &at_rounds) < 0) {
         return NULL;
     }

@@ -23,7 +23,7 @@ from engine.core.dtypes import BY_NUMPY, DType
 from engine.core.nest import LEAVES
 from engine.core.op import Op, distinct
 from engine.core.operands import Array, Operand, Results
-from engine.core.tape import NOTHING, Recording, Tape, active, record, record_beside
+from engine.core.tape import NOTHING, Recording, Tape, active, record, record_nondifferentiable
 from engine.core.value import Value, as_array, not_an_array
 from engine.runtime.errors import InvalidArgumentError, OpError, ResourceExhaustedError
 from engine.runtime.extension import extension
@@ -360,7 +360,7 @@ in_c: Any = extension("engine.core._eager")[0]
 """The extension that applies ops and records them as this module and `engine.core.tape` do, if it is there."""
 if in_c:
     Tape.values_by_address = in_c.Tracked
-    helpers = accept, _raise_explained, record_beside, EagerTensor._enter, NOTHING
+    helpers = accept, _raise_explained, record_nondifferentiable, EagerTensor._enter, NOTHING
     callers = _called_with_one, _called_with_two, _called
     in_c.setup(EagerTensor, Value, Op, Tape, Recording, active, *helpers, *callers)
     in_c.setup_memory(TUNING.pool_bytes)

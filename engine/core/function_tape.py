@@ -80,7 +80,7 @@ class FunctionTape(Tape):
         self.opened: set[int] = set()
         self.looked_at: list[Any] = []
         self._witness = Tape(watch_accessed_variables=False)
-        self._witness.beside = self.seen
+        self._witness.nondifferentiable = self.seen
 
     def start(self) -> None:
         """Record the current thread from here on; nothing pauses it."""
@@ -100,7 +100,7 @@ class FunctionTape(Tape):
         """Let go of what was recorded, and of what variables were given."""
         super().forget()
         self.reads, self.current, self.written, self.drawn = {}, {}, {}, []
-        self.seen = self._witness.beside = Seen()
+        self.seen = self._witness.nondifferentiable = Seen()
 
     def read(self, variable: Any, op: Op, out: Any) -> None:
         """Note that `variable` was read by `op`, which gave `out`."""
@@ -140,7 +140,7 @@ class FunctionTape(Tape):
 
     def follows(self, value: Any) -> bool:
         """Whether `value` was computed from what the function was given."""
-        return address(value) in self.tracked or address(value) in self.beside
+        return address(value) in self.tracked or address(value) in self.nondifferentiable
 
     def depends(self, value: Any) -> bool:
         """Whether the contents of `value` depend on those of what the function was given, not on shapes alone."""

@@ -106,7 +106,7 @@ class Recording(Sequence[Node]):
 
 
 class Seen(dict[int, Any]):
-    """Stands in for `Tape.beside`: it takes every value for one it knows, and so is told of every op.
+    """Stands in for `Tape.nondifferentiable`: it takes every value for one it knows, and so is told of every op.
 
     Attributes
     ----------
@@ -165,7 +165,7 @@ class Tape:
         Where tracked values became arrays, with what is known of it (`engine.core.detach`).
     assigned : dict
         ``id(variable) -> function`` for variables that were assigned to: it is called when one is read again.
-    beside : dict
+    nondifferentiable : dict
         ``address(value) -> (length of the log before it, node)`` for what comes from tracked values by ops without
         derivatives, and from that. No walk looks at it; a plan that is called at another point computes it anew.
     strict : bool
@@ -178,7 +178,7 @@ class Tape:
     values_by_address: Callable[[], Any] = dict
     """Makes what `tracked` is; in C, a table of values alone (`engine.core.eager`)."""
     __slots__ = (
-        *("__weakref__", "assigned", "beside", "detached", "nodes", "strict", "tracked", "variables"),
+        *("__weakref__", "assigned", "nondifferentiable", "detached", "nodes", "strict", "tracked", "variables"),
         "watch_accessed_variables",
     )
 
@@ -187,7 +187,7 @@ class Tape:
         self.strict = strict
         self.detached: dict[Any, Any] = {}
         self.assigned: dict[int, Callable[[], None]] = {}
-        self.beside: dict[int, tuple[int, Node]] = {}
+        self.nondifferentiable: dict[int, tuple[int, Node]] = {}
         self.nodes = Recording()
         self.tracked = self.values_by_address()
         self.variables: dict[int, Any] = {}
@@ -199,13 +199,13 @@ class Tape:
     def forget(self) -> None:
         """Let go of what was recorded. Which variables were watched is still known."""
         self.nodes, self.tracked = Recording(), self.values_by_address()
-        self.detached, self.assigned, self.beside = {}, {}, {}
+        self.detached, self.assigned, self.nondifferentiable = {}, {}, {}
 
     def everything(self) -> list[Node]:
-        """All that was computed from tracked values, in the order of execution: the nodes and those beside them."""
+        """All that was computed from tracked values, in the order of execution: with what has no derivative."""
         every, nodes, first = [], list(self.nodes), 0
         # one node with several results stands under each
-        for length, node in dict.fromkeys(self.beside.values()):
+        for length, node in dict.fromkeys(self.nondifferentiable.values()):
             every += [*nodes[first : length // 4], node]
             first = length // 4
         return [*every, *nodes[first:]]
@@ -245,7 +245,7 @@ def record(op: Op, inputs: tuple[Any, ...], params: dict[str, Any], out: Any) ->
     for tape in active.tapes:
         tracked = tape.tracked
         if op.vjp is None:
-            record_beside(tape, op, inputs, params, out)
+            record_nondifferentiable(tape, op, inputs, params, out)
             continue
         for x in inputs:
             if address(x) in tracked:
@@ -257,20 +257,20 @@ def record(op: Op, inputs: tuple[Any, ...], params: dict[str, Any], out: Any) ->
                     tracked[address(out)] = out
                 break
         else:
-            if tape.beside:
-                record_beside(tape, op, inputs, params, out)
+            if tape.nondifferentiable:
+                record_nondifferentiable(tape, op, inputs, params, out)
 
 
-def record_beside(tape: Tape, op: Op, inputs: tuple[Any, ...], params: dict[str, Any], out: Any) -> None:
+def record_nondifferentiable(tape: Tape, op: Op, inputs: tuple[Any, ...], params: dict[str, Any], out: Any) -> None:
     """Keep what has no derivative, if it comes from tracked values."""
-    tracked, beside = tape.tracked, tape.beside
+    tracked, others = tape.tracked, tape.nondifferentiable
     for x in inputs:
         key = address(x)
-        if key in tracked or key in beside:
+        if key in tracked or key in others:
             outputs = out if op.multi else (out,)
             entry = len(tape.nodes.log), Node(op, inputs, params, outputs)
             for part in outputs:
-                beside[address(part)] = entry
+                others[address(part)] = entry
             return
 
 
@@ -287,8 +287,8 @@ def record_read(variable: Any, op: Op, inputs: tuple[Any, ...], out: Any) -> Non
             if address(out) not in tape.tracked:
                 tape.nodes.log += (op, inputs, NOTHING, out)
                 tape.tracked[address(out)] = out
-        elif tape.beside:
-            record_beside(tape, op, inputs, NOTHING, out)
+        elif tape.nondifferentiable:
+            record_nondifferentiable(tape, op, inputs, NOTHING, out)
     if active.function is not None:
         active.function.read(variable, op, out)
 

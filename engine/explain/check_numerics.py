@@ -27,7 +27,7 @@ _MADE_AT = "_made_at"
 
 
 class _Checks(dict[int, Any]):
-    """Stands in for `Tape.beside`, and looks at what each op made."""
+    """Stands in for `Tape.nondifferentiable`, and looks at what each op made."""
 
     def __bool__(self) -> bool:
         return True
@@ -117,7 +117,7 @@ def enable_check_numerics(stack_height_limit: int = 30, path_length_limit: int =
     """
     if _state.tape is None:
         _state.tape = Tape(watch_accessed_variables=False)
-        _state.tape.beside = _Checks()
+        _state.tape.nondifferentiable = _Checks()
         _state.tape.start()
 
 

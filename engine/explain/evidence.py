@@ -91,7 +91,7 @@ def find_tape(target: Any, source: Any) -> Tape:
     RuntimeError
         If there is none.
     """
-    living = [x for x in gc.get_objects() if isinstance(x, Tape) and not isinstance(x.beside, Notes)]
+    living = [x for x in gc.get_objects() if isinstance(x, Tape) and not isinstance(x.nondifferentiable, Notes)]
     known = [_knowledge(tape, target, source) for tape in living]
     best = max(range(len(living)), key=lambda i: (known[i], i), default=None)
     if best is None or not known[best][0]:
@@ -108,7 +108,7 @@ def _knowledge(tape: Tape, target: Any, source: Any) -> tuple[int, int, int]:
         known = {id(x) for node in tape.notes.nodes for x in (*node.inputs, *node.outputs)}
         tracked = [id(x) in known or address(x) in tape.kept.tracked for x in (target, source)]
     else:
-        tracked = [address(x) in tape.tracked or address(x) in tape.beside for x in (target, source)]
+        tracked = [address(x) in tape.tracked or address(x) in tape.nondifferentiable for x in (target, source)]
     return sum(tracked), tracked[0], tape.explains
 
 

@@ -68,7 +68,7 @@ class ExplainedTape(Tape):
         self.watched: dict[int, int] = {}
         self.notes = Notes(self)
         self._witness = Tape(watch_accessed_variables=False)
-        self._witness.beside = self.notes
+        self._witness.nondifferentiable = self.notes
         self._kept: Tape | None = None
 
     @property
@@ -85,7 +85,7 @@ class ExplainedTape(Tape):
         """Let go of what was recorded; `kept` has it still."""
         if self.nodes or self._kept is None:
             kept = Tape(self.watch_accessed_variables, self.strict)
-            for name in ("nodes", "tracked", "detached", "beside"):
+            for name in ("nodes", "tracked", "detached", "nondifferentiable"):
                 setattr(kept, name, getattr(self, name))
             kept.variables = self.variables
             self._kept = kept
@@ -95,7 +95,7 @@ class ExplainedTape(Tape):
         """Forget everything recorded, seen and watched."""
         super().clear()
         self.watched, self._kept = {}, None
-        self.notes = self._witness.beside = Notes(self)
+        self.notes = self._witness.nondifferentiable = Notes(self)
 
     def start(self) -> None:
         """Record the current thread from here on; the witness sees it until `close`."""

@@ -52,7 +52,7 @@ def compiled_for(
         ``make(path, options, sparsity)`` gives it, if it is not known yet.
     """
     try:
-        structure, ends = structure_of(nodes).beside([*targets, *sources])
+        structure, ends = structure_of(nodes).extended([*targets, *sources])
         key = structure.key, len(targets), *ends, options, make, None if sparsity is None else fingerprint(sparsity)
     except (AttributeError, TypeError):
         # something in it must be asked anew each time

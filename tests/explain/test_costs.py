@@ -22,7 +22,7 @@ def test_a_tape_that_does_not_explain_is_the_plain_one() -> None:
     with tf.GradientTape() as tape:
         assert type(tape._tape) is Tape
         assert active.tapes == (tape._tape,)
-        assert type(tape._tape.beside) is dict
+        assert type(tape._tape.nondifferentiable) is dict
     assert Tape.close is Tape.stop
 
 

@@ -9,7 +9,7 @@ import numpy as np
 import pytest
 
 import graph_api
-from tests.beside import close, in_graph
+from tests.peers import close, in_graph
 
 A, B = np.array([0.4, 1.3], np.float32), np.array([0.7, 0.5], np.float32)
 C, D = np.array([0.9, 0.2], np.float32), np.array([1.1, 0.8], np.float32)

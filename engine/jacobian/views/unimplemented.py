@@ -19,7 +19,7 @@ def check_all_implemented(nodes: Tape | Sequence[Node], sources: Sequence[Any], 
     UnimplementedError
     """
     if isinstance(nodes, Tape):
-        used = {*nodes.nodes.log[::4], *[node.op for _, node in nodes.beside.values()]}
+        used = {*nodes.nodes.log[::4], *[node.op for _, node in nodes.nondifferentiable.values()]}
         if not any(op.smooth for op in used):
             return
         nodes = nodes.everything()
