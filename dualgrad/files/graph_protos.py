@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from dualgrad.files.fields import Field
-from dualgrad.files.protos import TensorProto, TensorShapeProto, VersionDef
+from dualgrad.files.protos import BytesList, FloatList, Int64List, TensorProto, TensorShapeProto, VersionDef
 from dualgrad.files.wire import Message
 
 
@@ -149,31 +149,13 @@ class NodeList(Message):
     value = Field(1, "string", repeated=True)
 
 
-class BytesValues(Message):
-    """Serialized messages."""
-
-    value = Field(1, "bytes", repeated=True)
-
-
-class Int64Values(Message):
-    """Integers."""
-
-    value = Field(1, "int64", repeated=True)
-
-
-class FloatValues(Message):
-    """Floats."""
-
-    value = Field(1, "float", repeated=True)
-
-
 class CollectionDef(Message):
     """A collection of a graph."""
 
     node_list = Field(1, NodeList, oneof="kind")
-    bytes_list = Field(2, BytesValues, oneof="kind")
-    int64_list = Field(3, Int64Values, oneof="kind")
-    float_list = Field(4, FloatValues, oneof="kind")
+    bytes_list = Field(2, BytesList, oneof="kind")
+    int64_list = Field(3, Int64List, oneof="kind")
+    float_list = Field(4, FloatList, oneof="kind")
 
 
 class TensorInfo(Message):

@@ -9,6 +9,7 @@ import numpy as np
 
 from engine.core.dtypes import FLOATING, NUMERIC, REAL, float32, float64
 from engine.core.kinds import elementwise, nondifferentiable
+from engine.core.op import Op
 from engine.core.operands import Operand, operands
 from engine.core.structural import Cotangent, Tangent, conj
 from engine.core.value import Value, dtype_of, scalar
@@ -213,28 +214,25 @@ nextafter = elementwise(
     accepts=FLOATING,
     doc="The float next to `x1` in the direction of `x2`.",
 )
-maximum = elementwise(
-    "maximum",
-    np.maximum,
-    (lambda out, x, y: cast_like(greater_equal(x, y), x), lambda out, x, y: cast_like(less(x, y), x)),
-    accepts=REAL,
-    selects=True,
-    doc="""The larger of the two. At a tie the derivative is that of `x`.
+
+
+def _extremum(ufunc: np.ufunc, of_x: Op, of_y: Op, adjective: str) -> Op:
+    """The `adjective` of two; `of_x` says where x is it, also at a tie, and `of_y` where y is."""
+    return elementwise(
+        ufunc.__name__,
+        ufunc,
+        (lambda out, x, y: cast_like(of_x(x, y), x), lambda out, x, y: cast_like(of_y(x, y), x)),
+        accepts=REAL,
+        selects=True,
+        doc=f"""The {adjective} of the two. At a tie the derivative is that of `x`.
 
     The op is one pass over memory; the two derivatives, a comparison and a product each, cost some 6 times as much.
     """,
-)
-minimum = elementwise(
-    "minimum",
-    np.minimum,
-    (lambda out, x, y: cast_like(less_equal(x, y), x), lambda out, x, y: cast_like(greater(x, y), x)),
-    accepts=REAL,
-    selects=True,
-    doc="""The smaller of the two. At a tie the derivative is that of `x`.
+    )
 
-    The op is one pass over memory; the two derivatives, a comparison and a product each, cost some 6 times as much.
-    """,
-)
+
+maximum = _extremum(np.maximum, greater_equal, less, "larger")
+minimum = _extremum(np.minimum, less_equal, greater, "smaller")
 sign = elementwise(
     "sign",
     np.sign,

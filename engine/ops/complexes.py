@@ -16,7 +16,7 @@ from engine.core.aval import Aval, broadcast_shapes
 from engine.core.batching import elementwise_rule
 from engine.core.dtypes import COMPLEX, NUMERIC, complex64, complex128, float32, float64
 from engine.core.kinds import check_dtype, elementwise_abstract, general, linear, same_dtype
-from engine.core.op import Layout
+from engine.core.op import Layout, Op
 from engine.core.operands import Operand, operands
 from engine.core.sparsity import ELEMENTWISE
 from engine.core.structural import conj as _conj
@@ -81,30 +81,23 @@ def _real_abstract(name: str) -> Callable[[Aval], Aval]:
     return abstract
 
 
-real_op = linear(
-    "real_op",
-    np.real,
-    lambda ct, x: _to_complex(ct),
-    _real_abstract("real"),
-    elementwise_rule,
-    type="Real",
-    args=("input",),
-    sparsity=ELEMENTWISE,
-    layout=Layout.PART,
-    doc="Real part of a complex value.",
-)
-imag_op = linear(
-    "imag_op",
-    np.imag,
-    lambda ct, x: _times_i(ct),
-    _real_abstract("imag"),
-    elementwise_rule,
-    type="Imag",
-    args=("input",),
-    sparsity=ELEMENTWISE,
-    layout=Layout.PART,
-    doc="Imaginary part of a complex value.",
-)
+def _part(name: str, kernel: Callable[..., Any], back: Callable[[Any], Operand], word: str) -> Op:
+    return linear(
+        f"{name}_op",
+        kernel,
+        lambda ct, x: back(ct),
+        _real_abstract(name),
+        elementwise_rule,
+        type=name.capitalize(),
+        args=("input",),
+        sparsity=ELEMENTWISE,
+        layout=Layout.PART,
+        doc=f"{word} part of a complex value.",
+    )
+
+
+real_op = _part("real", np.real, _to_complex, "Real")
+imag_op = _part("imag", np.imag, _times_i, "Imaginary")
 
 
 @operands("real", "imag")

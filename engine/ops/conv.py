@@ -111,89 +111,73 @@ def _bilinear(
     return op
 
 
-_FORWARD, _DATA, _FILTERS = ("input", "filters"), ("sizes", "filters", "ct"), ("input", "sizes", "ct")
+def _convolution(
+    name: str, type: str, titles: Sequence[str], depthwise: bool, kernels: Sequence[Callable[..., Any]], doc: str
+) -> tuple[Op, Op, Op]:
+    """A convolution, and its transposes in the data and in the filters; `titles`: what errors call the three."""
 
-conv_op = _bilinear(
-    "conv_op",
+    def shaped(abstract: Callable[..., Any], title: str) -> Callable[..., Any]:
+        return functools.partial(abstract, name=title, depthwise=depthwise)
+
+    forward = _bilinear(
+        f"{name}_op",
+        type,
+        ("input", "filters"),
+        kernels[0],
+        shaped(forward_abstract, titles[0]),
+        (
+            lambda ct, x, w, **params: to_data(shape(x), w, ct, **params),
+            lambda ct, x, w, **params: to_filters(x, shape(w), ct, **params),
+        ),
+        forward_rule(depthwise=depthwise),
+        doc,
+    )
+    to_data = _bilinear(
+        f"{name}_data_op",
+        f"{type}BackpropInput",
+        ("sizes", "filters", "ct"),
+        kernels[1],
+        shaped(data_abstract, titles[1]),
+        (
+            None,
+            lambda ct, sizes, w, y, **params: to_filters(ct, shape(w), y, **params),
+            lambda ct, sizes, w, y, **params: forward(ct, w, **params),
+        ),
+        data_rule(depthwise=depthwise),
+        f"The transpose of `{name}_op` in the data, which have the shape `sizes`.",
+    )
+    to_filters = _bilinear(
+        f"{name}_filters_op",
+        f"{type}BackpropFilter",
+        ("input", "sizes", "ct"),
+        kernels[2],
+        shaped(filters_abstract, titles[2]),
+        (
+            lambda ct, x, sizes, y, **params: to_data(shape(x), ct, y, **params),
+            None,
+            lambda ct, x, sizes, y, **params: forward(x, ct, **params),
+        ),
+        filters_rule(depthwise=depthwise),
+        f"The transpose of `{name}_op` in the filters, which have the shape `sizes`.",
+    )
+    return forward, to_data, to_filters
+
+
+conv_op, conv_data_op, conv_filters_op = _convolution(
+    "conv",
     "Conv2D",
-    _FORWARD,
-    conv_kernel,
-    functools.partial(forward_abstract, name="conv{}d", depthwise=False),
-    (
-        lambda ct, x, w, **params: conv_data_op(shape(x), w, ct, **params),
-        lambda ct, x, w, **params: conv_filters_op(x, shape(w), ct, **params),
-    ),
-    forward_rule(depthwise=False),
+    ("conv{}d", "conv{}d_transpose", "conv{}d_backprop_filter"),
+    False,
+    (conv_kernel, conv_data_kernel, conv_filters_kernel),
     "Sums of data over windows, weighted by filters.",
 )
-conv_data_op = _bilinear(
-    "conv_data_op",
-    "Conv2DBackpropInput",
-    _DATA,
-    conv_data_kernel,
-    functools.partial(data_abstract, name="conv{}d_transpose", depthwise=False),
-    (
-        None,
-        lambda ct, sizes, w, y, **params: conv_filters_op(ct, shape(w), y, **params),
-        lambda ct, sizes, w, y, **params: conv_op(ct, w, **params),
-    ),
-    data_rule(depthwise=False),
-    "The transpose of `conv_op` in the data, which have the shape `sizes`.",
-)
-conv_filters_op = _bilinear(
-    "conv_filters_op",
-    "Conv2DBackpropFilter",
-    _FILTERS,
-    conv_filters_kernel,
-    functools.partial(filters_abstract, name="conv{}d_backprop_filter", depthwise=False),
-    (
-        lambda ct, x, sizes, y, **params: conv_data_op(shape(x), ct, y, **params),
-        None,
-        lambda ct, x, sizes, y, **params: conv_op(x, ct, **params),
-    ),
-    filters_rule(depthwise=False),
-    "The transpose of `conv_op` in the filters, which have the shape `sizes`.",
-)
-depthwise_op = _bilinear(
-    "depthwise_op",
+depthwise_op, depthwise_data_op, depthwise_filters_op = _convolution(
+    "depthwise",
     "DepthwiseConv2dNative",
-    _FORWARD,
-    depthwise_kernel,
-    functools.partial(forward_abstract, name="depthwise_conv{}d", depthwise=True),
-    (
-        lambda ct, x, w, **params: depthwise_data_op(shape(x), w, ct, **params),
-        lambda ct, x, w, **params: depthwise_filters_op(x, shape(w), ct, **params),
-    ),
-    forward_rule(depthwise=True),
+    ("depthwise_conv{}d",) * 3,
+    True,
+    (depthwise_kernel, depthwise_data_kernel, depthwise_filters_kernel),
     "Sums of data over windows, weighted by filters of each channel's own.",
-)
-depthwise_data_op = _bilinear(
-    "depthwise_data_op",
-    "DepthwiseConv2dNativeBackpropInput",
-    _DATA,
-    depthwise_data_kernel,
-    functools.partial(data_abstract, name="depthwise_conv{}d", depthwise=True),
-    (
-        None,
-        lambda ct, sizes, w, y, **params: depthwise_filters_op(ct, shape(w), y, **params),
-        lambda ct, sizes, w, y, **params: depthwise_op(ct, w, **params),
-    ),
-    data_rule(depthwise=True),
-    "The transpose of `depthwise_op` in the data, which have the shape `sizes`.",
-)
-depthwise_filters_op = _bilinear(
-    "depthwise_filters_op",
-    "DepthwiseConv2dNativeBackpropFilter",
-    _FILTERS,
-    depthwise_filters_kernel,
-    functools.partial(filters_abstract, name="depthwise_conv{}d", depthwise=True),
-    (
-        lambda ct, x, sizes, y, **params: depthwise_data_op(shape(x), ct, y, **params),
-        None,
-        lambda ct, x, sizes, y, **params: depthwise_op(x, ct, **params),
-    ),
-    filters_rule(depthwise=True),
-    "The transpose of `depthwise_op` in the filters, which have the shape `sizes`.",
 )
 
 

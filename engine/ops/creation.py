@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Callable
 from typing import Any
 
 import numpy as np
@@ -20,35 +19,24 @@ def _like_abstract(x: Aval, *, dtype: DType | None = None) -> Aval:
     return Aval(x.shape, dtype or x.dtype)
 
 
-def _filled(value: int) -> Callable[..., Any]:
+def _filled(value: int, word: str) -> Op:
     def kernel(x: Any, *, dtype: DType | None = None) -> np.ndarray:
         return np.full(np.shape(x), value, dtype.numpy if dtype else x.dtype)
 
-    return kernel
+    return nondifferentiable(
+        f"{word}_like",
+        kernel,
+        abstract=_like_abstract,
+        accepts=ANY,
+        args=("input",),
+        from_avals=True,
+        layout=Layout.FRESH,
+        fill=lambda **_: float(value),
+        doc=f"{word.capitalize()} in x's shape.",
+    )
 
 
-zeros_like = nondifferentiable(
-    "zeros_like",
-    _filled(0),
-    abstract=_like_abstract,
-    accepts=ANY,
-    args=("input",),
-    from_avals=True,
-    layout=Layout.FRESH,
-    fill=lambda **_: 0.0,
-    doc="Zeros in x's shape.",
-)
-ones_like = nondifferentiable(
-    "ones_like",
-    _filled(1),
-    abstract=_like_abstract,
-    accepts=ANY,
-    args=("input",),
-    from_avals=True,
-    layout=Layout.FRESH,
-    fill=lambda **_: 1.0,
-    doc="Ones in x's shape.",
-)
+zeros_like, ones_like = _filled(0, "zeros"), _filled(1, "ones")
 
 
 def _identity_kernel(x: Any, *, first: int, count: int, lead: int = 0) -> np.ndarray:

@@ -12,6 +12,7 @@ from engine.core.aval import Aval
 from engine.core.batching import axis_param
 from engine.core.dtypes import BOOL, REAL, DType, as_dtype
 from engine.core.kinds import check_dtype, nondifferentiable
+from engine.core.op import Op
 from engine.core.operands import Operand, operands
 from engine.ops.axis_args import Axes, reduced_shape, single_axis
 from engine.ops.compare import cast_like, equal
@@ -40,36 +41,26 @@ def _share_of_ties(out: Any, x: Any, axis: Axes) -> Operand:
     return chosen / reduce_sum_op(chosen, axis=axis, keepdims=True)
 
 
-reduce_max_op = reduction(
-    "reduce_max",
-    _extremum_kernel(np.maximum),
-    _share_of_ties,
-    accepts=REAL,
-    selects=True,
-    type="Max",
-    simplify=nothing_reduced,
-    module=__name__,
-    doc="""Largest element over axes.
+def _extremum_op(name: str, ufunc: np.ufunc, type: str, adjective: str) -> Op:
+    return reduction(
+        name,
+        _extremum_kernel(ufunc),
+        _share_of_ties,
+        accepts=REAL,
+        selects=True,
+        type=type,
+        simplify=nothing_reduced,
+        module=__name__,
+        doc=f"""{adjective} element over axes.
 
     The op reads its operand once; the derivative costs some 10 times as much, as it compares, counts ties and divides
     by their number, writing an array each time.
     """,
-)
-reduce_min_op = reduction(
-    "reduce_min",
-    _extremum_kernel(np.minimum),
-    _share_of_ties,
-    accepts=REAL,
-    selects=True,
-    type="Min",
-    simplify=nothing_reduced,
-    module=__name__,
-    doc="""Smallest element over axes.
+    )
 
-    The op reads its operand once; the derivative costs some 10 times as much, as it compares, counts ties and divides
-    by their number, writing an array each time.
-    """,
-)
+
+reduce_max_op = _extremum_op("reduce_max", np.maximum, "Max", "Largest")
+reduce_min_op = _extremum_op("reduce_min", np.minimum, "Min", "Smallest")
 
 
 @operands("input_tensor")

@@ -16,7 +16,7 @@ from engine.core.batching import leading
 from engine.core.dtypes import complex64, complex128, float16, float32, float64
 from engine.core.expand_axes import expand_dims
 from engine.core.kinds import check_dtype, general, linear, same_dtype
-from engine.core.op import Layout
+from engine.core.op import Layout, Op
 from engine.core.operands import Operand, operands
 from engine.core.sparsity import rowwise, scaled
 from engine.core.structural import sum_to_like
@@ -211,20 +211,26 @@ def _solve_forward(solve_again: Callable[..., Any]) -> tuple[Callable[..., Any],
     return from_matrix, from_rhs
 
 
-solve_op = general(
-    "solve_op",
-    _solve_kernel,
-    _solve_abstract("solve"),
-    vjp=_solve_back(lambda *x, **params: solve_op(*x, **params)),
-    jvp=_solve_forward(lambda *x, **params: solve_op(*x, **params)),
-    batch=leading(2, 2),
-    type="MatrixSolve",
-    args=("matrix", "rhs"),
-    sparsity=rowwise(2, 2, results=(2,), pairs=((), ((-1, -1),))),
-    layout=Layout.ANY,
-    doc="Solutions x of ``matrix @ x = rhs``.",
-    scratch=4,
-)
+def _solver(name: str, kernel: Callable[..., Any], type: str, doc: str) -> Op:
+    """An op that solves systems; its derivatives solve others, with itself."""
+    op: Op = general(
+        f"{name}_op",
+        kernel,
+        _solve_abstract(name),
+        vjp=_solve_back(lambda *x, **params: op(*x, **params)),
+        jvp=_solve_forward(lambda *x, **params: op(*x, **params)),
+        batch=leading(2, 2),
+        type=type,
+        args=("matrix", "rhs"),
+        sparsity=rowwise(2, 2, results=(2,), pairs=((), ((-1, -1),))),
+        layout=Layout.ANY,
+        doc=doc,
+        scratch=4,
+    )
+    return op
+
+
+solve_op = _solver("solve", _solve_kernel, "MatrixSolve", "Solutions x of ``matrix @ x = rhs``.")
 
 
 @operands("matrix", "rhs")
@@ -291,23 +297,15 @@ def _triangular_solve_kernel(matrix: Any, rhs: Any, *, lower: bool, adjoint: boo
     return np.array([one(matrices[i], sides[i]) for i in np.ndindex(stack)]).reshape(sides.shape)
 
 
-triangular_solve_op = general(
-    "triangular_solve_op",
+triangular_solve_op = _solver(
+    "triangular_solve",
     _triangular_solve_kernel,
-    _solve_abstract("triangular_solve"),
-    vjp=_solve_back(lambda *x, **params: triangular_solve_op(*x, **params)),
-    jvp=_solve_forward(lambda *x, **params: triangular_solve_op(*x, **params)),
-    batch=leading(2, 2),
-    type="MatrixTriangularSolve",
-    args=("matrix", "rhs"),
-    sparsity=rowwise(2, 2, results=(2,), pairs=((), ((-1, -1),))),
-    layout=Layout.ANY,
-    doc="""Solutions x of ``matrix @ x = rhs`` for triangular matrices, whose other triangle is not looked at.
+    "MatrixTriangularSolve",
+    """Solutions x of ``matrix @ x = rhs`` for triangular matrices, whose other triangle is not looked at.
 
     With few right sides the derivative in the matrix costs some 5 times the op: a whole matrix is written twice, which
     the op only reads half of.
     """,
-    scratch=4,
 )
 
 

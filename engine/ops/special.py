@@ -395,90 +395,32 @@ def _over(y: Any, x: Any, sign: int, factor: Any = 1.0) -> Operand:
     return where(near, series, y / where(near, ones_like(x), x))
 
 
-bessel_i0 = elementwise(
-    "bessel_i0",
-    scipy_kernel("i0"),
-    (lambda out, x: bessel_i1(x),),
-    accepts=FLOATING,
-    doc="Modified Bessel function of the first kind, order 0.",
+def _bessel(name: str, derivative: Callable[[Any, Any], Operand], doc: str) -> Op:
+    return elementwise(f"bessel_{name}", scipy_kernel(name), (derivative,), accepts=FLOATING, doc=doc)
+
+
+bessel_i0 = _bessel("i0", lambda out, x: bessel_i1(x), "Modified Bessel function of the first kind, order 0.")
+bessel_i0e = _bessel("i0e", lambda out, x: bessel_i1e(x) - sign(x) * out, "``exp(-abs(x)) * bessel_i0(x)``.")
+bessel_i1 = _bessel(
+    "i1", lambda out, x: bessel_i0(x) - _over(out, x, 1), "Modified Bessel function of the first kind, order 1."
 )
-bessel_i0e = elementwise(
-    "bessel_i0e",
-    scipy_kernel("i0e"),
-    (lambda out, x: bessel_i1e(x) - sign(x) * out,),
-    accepts=FLOATING,
-    doc="``exp(-abs(x)) * bessel_i0(x)``.",
+bessel_i1e = _bessel(
+    "i1e",
+    lambda out, x: bessel_i0e(x) - _over(out, x, 1, exp(-abs(x))) - sign(x) * out,
+    "``exp(-abs(x)) * bessel_i1(x)``.",
 )
-bessel_i1 = elementwise(
-    "bessel_i1",
-    scipy_kernel("i1"),
-    (lambda out, x: bessel_i0(x) - _over(out, x, 1),),
-    accepts=FLOATING,
-    doc="Modified Bessel function of the first kind, order 1.",
+bessel_k0 = _bessel("k0", lambda out, x: -bessel_k1(x), "Modified Bessel function of the second kind, order 0.")
+bessel_k0e = _bessel("k0e", lambda out, x: out - bessel_k1e(x), "``exp(x) * bessel_k0(x)``.")
+bessel_k1 = _bessel(
+    "k1", lambda out, x: -bessel_k0(x) - out / x, "Modified Bessel function of the second kind, order 1."
 )
-bessel_i1e = elementwise(
-    "bessel_i1e",
-    scipy_kernel("i1e"),
-    (lambda out, x: bessel_i0e(x) - _over(out, x, 1, exp(-abs(x))) - sign(x) * out,),
-    accepts=FLOATING,
-    doc="``exp(-abs(x)) * bessel_i1(x)``.",
+bessel_k1e = _bessel("k1e", lambda out, x: out - out / x - bessel_k0e(x), "``exp(x) * bessel_k1(x)``.")
+bessel_j0 = _bessel("j0", lambda out, x: -bessel_j1(x), "Bessel function of the first kind, order 0.")
+bessel_j1 = _bessel(
+    "j1", lambda out, x: bessel_j0(x) - _over(out, x, -1), "Bessel function of the first kind, order 1."
 )
-bessel_k0 = elementwise(
-    "bessel_k0",
-    scipy_kernel("k0"),
-    (lambda out, x: -bessel_k1(x),),
-    accepts=FLOATING,
-    doc="Modified Bessel function of the second kind, order 0.",
-)
-bessel_k0e = elementwise(
-    "bessel_k0e",
-    scipy_kernel("k0e"),
-    (lambda out, x: out - bessel_k1e(x),),
-    accepts=FLOATING,
-    doc="``exp(x) * bessel_k0(x)``.",
-)
-bessel_k1 = elementwise(
-    "bessel_k1",
-    scipy_kernel("k1"),
-    (lambda out, x: -bessel_k0(x) - out / x,),
-    accepts=FLOATING,
-    doc="Modified Bessel function of the second kind, order 1.",
-)
-bessel_k1e = elementwise(
-    "bessel_k1e",
-    scipy_kernel("k1e"),
-    (lambda out, x: out - out / x - bessel_k0e(x),),
-    accepts=FLOATING,
-    doc="``exp(x) * bessel_k1(x)``.",
-)
-bessel_j0 = elementwise(
-    "bessel_j0",
-    scipy_kernel("j0"),
-    (lambda out, x: -bessel_j1(x),),
-    accepts=FLOATING,
-    doc="Bessel function of the first kind, order 0.",
-)
-bessel_j1 = elementwise(
-    "bessel_j1",
-    scipy_kernel("j1"),
-    (lambda out, x: bessel_j0(x) - _over(out, x, -1),),
-    accepts=FLOATING,
-    doc="Bessel function of the first kind, order 1.",
-)
-bessel_y0 = elementwise(
-    "bessel_y0",
-    scipy_kernel("y0"),
-    (lambda out, x: -bessel_y1(x),),
-    accepts=FLOATING,
-    doc="Bessel function of the second kind, order 0.",
-)
-bessel_y1 = elementwise(
-    "bessel_y1",
-    scipy_kernel("y1"),
-    (lambda out, x: bessel_y0(x) - out / x,),
-    accepts=FLOATING,
-    doc="Bessel function of the second kind, order 1.",
-)
+bessel_y0 = _bessel("y0", lambda out, x: -bessel_y1(x), "Bessel function of the second kind, order 0.")
+bessel_y1 = _bessel("y1", lambda out, x: bessel_y0(x) - out / x, "Bessel function of the second kind, order 1.")
 
 
 # ---- products that are 0 where x is 0 --------------------------------------------------------------------------------

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from functools import partial
 from typing import Any
 
 import numpy as np
@@ -45,20 +46,15 @@ def _matmul(s: Source) -> bool:
     return True
 
 
-@way(solve.inverse_op)
-def _inverse(s: Source) -> bool:
+def _of_matrices(type: str, s: Source) -> bool:
     if s.node.params:
         return False
-    s.main("MatrixInverse", T=s.dtype(), adjoint=False)
+    s.main(type, T=s.dtype(), adjoint=False)
     return True
 
 
-@way(solve.solve_op)
-def _solve(s: Source) -> bool:
-    if s.node.params:
-        return False
-    s.main("MatrixSolve", T=s.dtype(), adjoint=False)
-    return True
+way(solve.inverse_op)(partial(_of_matrices, "MatrixInverse"))
+way(solve.solve_op)(partial(_of_matrices, "MatrixSolve"))
 
 
 @way(diagonal.band_op)

@@ -86,20 +86,15 @@ class MultiRNNCell(RNNCell):
         return inputs, tuple(found) if self._state_is_tuple else tf.concat(found, 1)
 
 
-class _Wrapper(RNNCell):
-    """A cell that hands on to another one, in the same scope."""
+class _Inside(RNNCell):
+    """A cell around another one, whose sizes and states are its own."""
 
-    def __init__(self, cell: Any) -> None:
-        super().__init__()
+    def __init__(self, cell: Any, reuse: Any = None) -> None:
+        super().__init__(_reuse=reuse)
         self._cell = cell
 
     @property
-    def wrapped_cell(self) -> RNNCell:
-        """The cell inside."""
-        return self._cell
-
-    @property
-    def state_size(self) -> int:
+    def state_size(self) -> Any:
         """That of the cell inside."""
         return self._cell.state_size
 
@@ -110,8 +105,21 @@ class _Wrapper(RNNCell):
 
     def zero_state(self, batch_size: Any, dtype: Any) -> Structure[Tensor]:
         """That of the cell inside."""
+        return self._cell.zero_state(batch_size, dtype)
+
+
+class _Wrapper(_Inside):
+    """A cell that hands on to another one, in the same scope."""
+
+    @property
+    def wrapped_cell(self) -> RNNCell:
+        """The cell inside."""
+        return self._cell
+
+    def zero_state(self, batch_size: Any, dtype: Any) -> Structure[Tensor]:
+        """That of the cell inside."""
         with get_default_graph().name_scope(f"{type(self).__name__}ZeroState"):
-            return self._cell.zero_state(batch_size, dtype)
+            return super().zero_state(batch_size, dtype)
 
     def _inner(self, inputs: Any, state: Any, scope: Any) -> tuple[Operand, ...]:
         return self._cell(inputs, state) if scope is None else self._cell(inputs, state, scope=scope)
@@ -267,7 +275,7 @@ def _linear(x: Any, size: int) -> Operand:
     return tf.bias_add(product, get_variable("bias", [size], dtype_of(x), zeros_initializer()))
 
 
-class OutputProjectionWrapper(RNNCell):
+class OutputProjectionWrapper(_Inside):
     """A cell whose outputs are multiplied by a matrix.
 
     Parameters
@@ -280,25 +288,16 @@ class OutputProjectionWrapper(RNNCell):
     """
 
     def __init__(self, cell: Any, output_size: int, activation: Any = None, reuse: Any = None) -> None:
-        super().__init__(_reuse=reuse)
+        super().__init__(cell, reuse)
         if output_size < 1:
             raise ValueError(f"Parameter output_size must be > 0: {output_size}.")
-        self._cell, self._output_size = cell, output_size
+        self._output_size = output_size
         self._activation = activations.get(host, activation)
-
-    @property
-    def state_size(self) -> LSTMStateTuple:
-        """That of the cell inside."""
-        return self._cell.state_size
 
     @property
     def output_size(self) -> int:
         """The number of columns of the matrix."""
         return self._output_size
-
-    def zero_state(self, batch_size: Any, dtype: Any) -> Structure[Tensor]:
-        """That of the cell inside."""
-        return self._cell.zero_state(batch_size, dtype)
 
     def call(self, inputs: Any, state: Any) -> tuple[Any, Any]:
         """The projected output and the new state."""
@@ -306,7 +305,7 @@ class OutputProjectionWrapper(RNNCell):
         return self._activation(_linear(output, self._output_size)), new
 
 
-class InputProjectionWrapper(RNNCell):
+class InputProjectionWrapper(_Inside):
     """A cell whose inputs are multiplied by a matrix.
 
     Parameters
@@ -324,32 +323,18 @@ class InputProjectionWrapper(RNNCell):
     def __init__(
         self, cell: Any, num_proj: int, activation: Any = None, input_size: Any = None, reuse: Any = None
     ) -> None:
-        super().__init__(_reuse=reuse)
+        super().__init__(cell, reuse)
         if input_size is not None:
             raise ValueError("InputProjectionWrapper: `input_size` must be None: it is that of the inputs")
-        self._cell, self._num_proj = cell, num_proj
+        self._num_proj = num_proj
         self._activation = activations.get(host, activation)
-
-    @property
-    def state_size(self) -> LSTMStateTuple:
-        """That of the cell inside."""
-        return self._cell.state_size
-
-    @property
-    def output_size(self) -> int:
-        """That of the cell inside."""
-        return self._cell.output_size
-
-    def zero_state(self, batch_size: Any, dtype: Any) -> Structure[Tensor]:
-        """That of the cell inside."""
-        return self._cell.zero_state(batch_size, dtype)
 
     def call(self, inputs: Any, state: Any) -> tuple[Any, Any]:
         """The output and the new state."""
         return self._cell(self._activation(_linear(inputs, self._num_proj)), state)
 
 
-class EmbeddingWrapper(RNNCell):
+class EmbeddingWrapper(_Inside):
     """A cell whose inputs are integers, each standing for a row of a table.
 
     Parameters
@@ -367,27 +352,13 @@ class EmbeddingWrapper(RNNCell):
     def __init__(
         self, cell: Any, embedding_classes: int, embedding_size: int, initializer: Any = None, reuse: Any = None
     ) -> None:
-        super().__init__(_reuse=reuse)
+        super().__init__(cell, reuse)
         if embedding_classes <= 0 or embedding_size <= 0:
             raise ValueError(
                 f"Both embedding_classes and embedding_size must be > 0: {embedding_classes}, {embedding_size}."
             )
-        self._cell, self._initializer = cell, initializer
+        self._initializer = initializer
         self._table_shape = [embedding_classes, embedding_size]
-
-    @property
-    def state_size(self) -> int:
-        """That of the cell inside."""
-        return self._cell.state_size
-
-    @property
-    def output_size(self) -> int:
-        """That of the cell inside."""
-        return self._cell.output_size
-
-    def zero_state(self, batch_size: Any, dtype: Any) -> Structure[Tensor]:
-        """That of the cell inside."""
-        return self._cell.zero_state(batch_size, dtype)
 
     def call(self, inputs: Any, state: Any) -> tuple[Any, Any]:
         """The output and the new state."""
