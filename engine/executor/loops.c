@@ -249,59 +249,63 @@ EXTREMUM(larger_d, npy_double, >)
 EXTREMUM(smaller_f, npy_float, <)
 EXTREMUM(smaller_d, npy_double, <)
 
-/* ---- negative_TYPE(x): -x. The loop of NumPy 2.4 gives wrong numbers where both operand and result lie with gaps ----------- */
+/* ---- one operand, one result: NAME(x), whose result is made of the element x[i] ------------------------------------------- */
 
-#define NEGATIVE(NAME, TYPE) \
-    WIDE static void NAME##_in_line(npy_intp n, const TYPE *x, TYPE *out) \
+#define MAP(NAME, FROM, TO, RESULT) \
+    WIDE static void NAME##_in_line(npy_intp n, const FROM *x, TO *out) \
     { \
         for (npy_intp i = 0; i < n; i++) { \
-            out[i] = -x[i]; \
-        } \
-    } \
-    static void NAME(ARGS) \
-    { \
-        const npy_intp n = dimensions[0], sx = steps[0], so = steps[1], item = sizeof(TYPE); \
-        if (sx == item && so == item) { \
-            NAME##_in_line(n, (const TYPE *)args[0], (TYPE *)args[1]); \
-            return; \
-        } \
-        for (npy_intp i = 0; i < n; i++) { \
-            *(TYPE *)(args[1] + i * so) = -*(const TYPE *)(args[0] + i * sx); \
-        } \
-    }
-NEGATIVE(negative_f, npy_float)
-NEGATIVE(negative_d, npy_double)
-
-/* ---- isfinite, isinf, isnan and signbit, from the bits. NumPy's loops give wrong answers where results lie with gaps ---- */
-
-#define CLASS(NAME, TYPE, ANSWER) \
-    WIDE static void NAME##_in_line(npy_intp n, const TYPE *restrict x, npy_bool *restrict out) \
-    { \
-        for (npy_intp i = 0; i < n; i++) { \
-            const TYPE bits = x[i]; \
-            out[i] = (npy_bool)(ANSWER); \
+            const FROM a = x[i]; \
+            out[i] = RESULT; \
         } \
     } \
     static void NAME(ARGS) \
     { \
         const npy_intp n = dimensions[0], sx = steps[0], so = steps[1]; \
-        if (sx == sizeof(TYPE) && so == 1) { \
-            NAME##_in_line(n, (const TYPE *)args[0], (npy_bool *)args[1]); \
+        if (sx == sizeof(FROM) && so == sizeof(TO)) { \
+            NAME##_in_line(n, (const FROM *)args[0], (TO *)args[1]); \
             return; \
         } \
         for (npy_intp i = 0; i < n; i++) { \
-            const TYPE bits = *(const TYPE *)(args[0] + i * sx); \
-            *(npy_bool *)(args[1] + i * so) = (npy_bool)(ANSWER); \
+            const FROM a = *(const FROM *)(args[0] + i * sx); \
+            *(TO *)(args[1] + i * so) = RESULT; \
         } \
     }
-/* without the sign, a number that is not finite is at least that of infinity */
-#define CLASSES(T, TYPE, INFINITE) \
-    CLASS(isfinite_##T, TYPE, (bits & ((TYPE)-1 >> 1)) < (INFINITE)) \
-    CLASS(isinf_##T, TYPE, (bits & ((TYPE)-1 >> 1)) == (INFINITE)) \
-    CLASS(isnan_##T, TYPE, (bits & ((TYPE)-1 >> 1)) > (INFINITE)) \
-    CLASS(signbit_##T, TYPE, bits >> (8 * sizeof(TYPE) - 1))
+
+/* The loop of NumPy 2.4 gives wrong numbers where both operand and result lie with gaps. */
+MAP(negative_f, npy_float, npy_float, -a)
+MAP(negative_d, npy_double, npy_double, -a)
+
+/* NumPy's loops give wrong answers where results lie with gaps. Here they come from the bits: without the sign, a number that is
+not finite is at least that of infinity. */
+#define CLASSES(T, BITS, INFINITE) \
+    MAP(isfinite_##T, BITS, npy_bool, (npy_bool)((a & ((BITS)-1 >> 1)) < (INFINITE))) \
+    MAP(isinf_##T, BITS, npy_bool, (npy_bool)((a & ((BITS)-1 >> 1)) == (INFINITE))) \
+    MAP(isnan_##T, BITS, npy_bool, (npy_bool)((a & ((BITS)-1 >> 1)) > (INFINITE))) \
+    MAP(signbit_##T, BITS, npy_bool, (npy_bool)(a >> (8 * sizeof(BITS) - 1)))
 CLASSES(f, npy_uint32, 0x7f800000u)
 CLASSES(d, npy_uint64, 0x7ff0000000000000u)
+
+/* casts whose result the C language defines */
+#define CAST(NAME, FROM, TO) MAP(NAME, FROM, TO, (TO)a)
+#define TO_BOOL(NAME, FROM) MAP(NAME, FROM, npy_bool, a != 0)
+CAST(cast_d_f, npy_double, npy_float)
+CAST(cast_f_d, npy_float, npy_double)
+CAST(cast_b_f, npy_bool, npy_float)
+CAST(cast_b_d, npy_bool, npy_double)
+CAST(cast_b_i, npy_bool, npy_int32)
+CAST(cast_b_l, npy_bool, npy_int64)
+CAST(cast_i_f, npy_int32, npy_float)
+CAST(cast_i_d, npy_int32, npy_double)
+CAST(cast_i_l, npy_int32, npy_int64)
+CAST(cast_l_i, npy_int64, npy_int32)
+CAST(cast_l_f, npy_int64, npy_float)
+CAST(cast_l_d, npy_int64, npy_double)
+TO_BOOL(cast_f_b, npy_float)
+TO_BOOL(cast_d_b, npy_double)
+TO_BOOL(cast_i_b, npy_int32)
+TO_BOOL(cast_l_b, npy_int64)
+
 
 /* ---- sum_rows_TYPE(x): (rows, columns) -> (columns), added to what is there, row after row ---------------------------- */
 
@@ -492,52 +496,8 @@ EXTREME_EACH(min_each_d, npy_double, <)
 ADD_AT(add_at_f, npy_float)
 ADD_AT(add_at_d, npy_double)
 
-/* ---- casts whose result the C language defines ----------------------------------------------------------------------- */
+/* ---- casts of numbers that the other type may not have: then they refuse ------------------------------------------------- */
 
-#define CAST(NAME, FROM, TO) \
-    static void NAME(ARGS) \
-    { \
-        const npy_intp n = dimensions[0], sx = steps[0], so = steps[1]; \
-        const char *x = args[0]; \
-        char *out = args[1]; \
-        if (sx == sizeof(FROM) && so == sizeof(TO)) { \
-            for (npy_intp i = 0; i < n; i++) { \
-                ((TO *)out)[i] = (TO)((const FROM *)x)[i]; \
-            } \
-            return; \
-        } \
-        for (npy_intp i = 0; i < n; i++, x += sx, out += so) { \
-            *(TO *)out = (TO)*(const FROM *)x; \
-        } \
-    }
-#define TO_BOOL(NAME, FROM) \
-    static void NAME(ARGS) \
-    { \
-        const npy_intp n = dimensions[0], sx = steps[0], so = steps[1]; \
-        const char *x = args[0]; \
-        char *out = args[1]; \
-        for (npy_intp i = 0; i < n; i++, x += sx, out += so) { \
-            *(npy_bool *)out = *(const FROM *)x != 0; \
-        } \
-    }
-CAST(cast_d_f, npy_double, npy_float)
-CAST(cast_f_d, npy_float, npy_double)
-CAST(cast_b_f, npy_bool, npy_float)
-CAST(cast_b_d, npy_bool, npy_double)
-CAST(cast_b_i, npy_bool, npy_int32)
-CAST(cast_b_l, npy_bool, npy_int64)
-CAST(cast_i_f, npy_int32, npy_float)
-CAST(cast_i_d, npy_int32, npy_double)
-CAST(cast_i_l, npy_int32, npy_int64)
-CAST(cast_l_i, npy_int64, npy_int32)
-CAST(cast_l_f, npy_int64, npy_float)
-CAST(cast_l_d, npy_int64, npy_double)
-TO_BOOL(cast_f_b, npy_float)
-TO_BOOL(cast_d_b, npy_double)
-TO_BOOL(cast_i_b, npy_int32)
-TO_BOOL(cast_l_b, npy_int64)
-
-/* casts of numbers that the other type may not have: then they refuse */
 #define CHECKED_CAST(NAME, FROM, TO, LOW, HIGH) \
     static void NAME(ARGS) \
     { \
