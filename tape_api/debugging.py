@@ -107,3 +107,21 @@ def ensure_shape(x: Any, shape: Any, name: str | None = None) -> Operand:
     if not tensor.shape.is_compatible_with(shape):
         raise ShapeError(f"ensure_shape: Shape of tensor {tensor.shape} is not compatible with expected shape {shape}.")
     return tf.identity(tensor)
+
+
+__all__ = [
+    "assert_all_finite",
+    "assert_equal",
+    "assert_greater",
+    "assert_greater_equal",
+    "assert_less",
+    "assert_less_equal",
+    "assert_near",
+    "assert_non_negative",
+    "assert_none_equal",
+    "assert_positive",
+    "assert_rank",
+    "check_numerics",
+    "ensure_shape",
+    "is_numeric_tensor",
+]

@@ -504,3 +504,25 @@ def _from_seed(seed: Any) -> list[int]:
 experimental = namespace("tape_api.random.experimental")
 experimental.stateless_split, experimental.stateless_fold_in = split, fold_in  # type: ignore[attr-defined]
 experimental.Generator = Generator  # type: ignore[attr-defined]
+
+__all__ = [
+    "Generator",
+    "categorical",
+    "dropout",
+    "experimental",
+    "fold_in",
+    "gamma",
+    "normal",
+    "poisson",
+    "set_seed",
+    "shuffle",
+    "split",
+    "stateless_categorical",
+    "stateless_gamma",
+    "stateless_normal",
+    "stateless_poisson",
+    "stateless_truncated_normal",
+    "stateless_uniform",
+    "truncated_normal",
+    "uniform",
+]

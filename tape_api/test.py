@@ -81,3 +81,6 @@ def is_gpu_available(cuda_only: bool = False, min_cuda_compute_capability: Any =
 def gpu_device_name() -> str:
     """The empty string: there is none."""
     return ""
+
+
+__all__ = ["compute_gradient", "gpu_device_name", "is_built_with_cuda", "is_gpu_available"]

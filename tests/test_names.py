@@ -8,6 +8,8 @@ in them. A name that we lack stands in `MISSING` with the reason; when it comes,
 from __future__ import annotations
 
 import importlib
+from collections.abc import Iterator
+from types import ModuleType
 from typing import Any
 
 import pytest
@@ -157,3 +159,21 @@ def test_a_keyword_in_use_is_accepted(front_end: str, call: str) -> None:
     except Exception as error:  # noqa: BLE001 - None is no good argument
         message = str(error)
     assert "unexpected keyword" not in message and "has no argument" not in message
+
+
+def parts(module: ModuleType, path: str, seen: set[int]) -> Iterator[tuple[str, ModuleType]]:
+    """The modules that are parts of a front end, by their names for users."""
+    for name in dir(module):
+        value = None if name.startswith("_") else getattr(module, name, None)
+        if isinstance(value, ModuleType) and "__waiting__" in vars(value) and id(value) not in seen:
+            seen.add(id(value))
+            yield f"{path}.{name}", value
+            yield from parts(value, f"{path}.{name}", seen)
+
+
+@pytest.mark.parametrize("front_end", ["graph_api", "tape_api"])
+def test_dir_shows_of_a_part_what_it_offers_only(front_end: str) -> None:
+    found = dict(parts(importlib.import_module(front_end), front_end, set()))
+    assert any(name.endswith(".debugging") for name in found)
+    # without ``__all__`` dir would show what the module imports
+    assert [name for name, part in found.items() if "__file__" in vars(part) and "__all__" not in vars(part)] == []

@@ -59,27 +59,28 @@ def _logarithm(a: Any) -> np.ndarray:
     return z @ found @ z.conj().T
 
 
-def _kernel(name: str) -> Callable[[Any], np.ndarray]:
+def _kernel(name: str, of_one: Callable[[np.ndarray], np.ndarray]) -> Callable[[Any], np.ndarray]:
     def kernel(x: Any) -> np.ndarray:
-        one = _logarithm if name == "logm" else getattr(scipy.linalg, name)
-        found = np.array([one(m) for m in x.reshape(-1, *x.shape[-2:])]).reshape(x.shape)
-        if found.dtype.kind == "c" and x.dtype.kind != "c":
-            if np.any(np.abs(found.imag) > np.sqrt(np.finfo(x.dtype).eps) * np.max(np.abs(found), initial=1.0)):
+        roots = np.array([of_one(m) for m in x.reshape(-1, *x.shape[-2:])]).reshape(x.shape)
+        if roots.dtype.kind == "c" and x.dtype.kind != "c":
+            if np.any(np.abs(roots.imag) > np.sqrt(np.finfo(x.dtype).eps) * np.max(np.abs(roots), initial=1.0)):
                 raise np.linalg.LinAlgError(f"{name} of this real matrix is complex; cast the matrix to complex first")
-            found = found.real
-        return np.ascontiguousarray(found, x.dtype)
+            roots = roots.real
+        return np.ascontiguousarray(roots, x.dtype)
 
     return kernel
 
 
-def _of_matrices(name: str, doc: str) -> Op:
+def _of_matrices(name: str, of_one: Callable[[np.ndarray], np.ndarray], doc: str) -> Op:
+    """A function of square matrices, which `of_one` gives for one."""
+
     def change(t: Any, x: Any) -> Operand:
         both = embed_block(x, row=0, column=0) + embed_block(x, row=1, column=1)
         return block(op(both + embed_block(t, row=0, column=1)), row=0, column=1)
 
     op: Any = general(
         f"{name}_op",
-        _kernel(name),
+        _kernel(name, of_one),
         square_abstract(name),
         vjp=(lambda ct, out, x: change(ct, adjoint(x)),),
         jvp=(lambda t, out, x: change(t, x),),
@@ -93,8 +94,8 @@ def _of_matrices(name: str, doc: str) -> Op:
     return op
 
 
-sqrtm_op = _of_matrices("sqrtm", "Principal square root of square matrices.")
-logm_op = _of_matrices("logm", "Principal logarithm of square matrices.")
+sqrtm_op = _of_matrices("sqrtm", lambda m: scipy.linalg.sqrtm(m), "Principal square root of square matrices.")
+logm_op = _of_matrices("logm", _logarithm, "Principal logarithm of square matrices.")
 
 
 @operands("input")
