@@ -394,3 +394,14 @@ KINDS: dict[str, type[LearningRateSchedule]] = {
     )
 }
 """The schedules that configurations may name."""
+
+
+__all__ = [
+    "CosineDecay",
+    "CosineDecayRestarts",
+    "ExponentialDecay",
+    "InverseTimeDecay",
+    "LearningRateSchedule",
+    "PiecewiseConstantDecay",
+    "PolynomialDecay",
+]

@@ -1,4 +1,4 @@
-"""What the bits of NumPy's results depend on: the CPU's features, NumPy, its BLAS, the number of threads.
+"""Things that the bits of NumPy's results depend on: the CPU's features, NumPy, its BLAS, the number of threads.
 
 NumPy chooses its loops, and the BLAS its kernels, by what the CPU can do; a BLAS adds up in another order with another
 number of threads. So two records are comparable to the bit only if all of this is equal.
@@ -16,7 +16,7 @@ import numpy as np
 import scipy
 
 DECISIVE = ("machine", "cpu_features", "numpy", "scipy", "blas", "blas_core", "threads")
-"""What must be equal for results to be equal to the bit."""
+"""Facts that must be equal for results to be equal to the bit."""
 
 
 def machine() -> dict[str, Any]:
@@ -49,7 +49,7 @@ def _features() -> dict[str, bool]:
 
 
 def _openblas(name: str, result: Any) -> str | int | None:
-    """What the OpenBLAS that NumPy uses says of itself; None if it is another BLAS."""
+    """Facts about the OpenBLAS that NumPy uses, told by itself; None if it is another BLAS."""
     from numpy._core import _multiarray_umath
 
     try:

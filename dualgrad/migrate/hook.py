@@ -65,7 +65,7 @@ class Facade(ModuleType):
 
 
 def why_not(path: str) -> str:
-    """What to say of a name that is not here."""
+    """The message about a name that is not here."""
     return reason(path) or "dualgrad has no such name (yet)"
 
 
@@ -92,7 +92,7 @@ def located(where: str) -> ModuleType:
 
 
 def find(path: str, version: str | None = None) -> Any:
-    """What stands for ``tensorflow.<path>``.
+    """The object that stands for ``tensorflow.<path>``.
 
     Parameters
     ----------
@@ -188,7 +188,7 @@ def install(api: str, facade: type[Facade] = Facade) -> None:
 
 
 def stand_in(name: str) -> None:
-    """What a module in the folder ``stand_in`` does when a process that the program started imports it as `name`.
+    """The way a module in the folder ``stand_in`` works when a process that the program started imports it as `name`.
 
     `multiprocessing` hands ``sys.path`` on to such a process, so that folder too, but no hook.
     """

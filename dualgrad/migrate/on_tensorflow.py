@@ -174,7 +174,7 @@ class Watcher:
         return graph.as_graph_element(_of_variable(x), allow_tensor=True, allow_operation=True)
 
     def _variables(self, session: Any, usual: Callable[..., Any]) -> dict[str, Any]:
-        """What the variables hold that have a value."""
+        """The values of the variables that have one."""
         v1 = import_module("tensorflow.compat.v1")
         with session.graph.as_default():
             found = [
@@ -271,7 +271,7 @@ def _place(known: list[Any], one: Any) -> int:
 
 
 def _of_variable(x: Any) -> Any:
-    """What to ask a graph for: of a variable its value."""
+    """The element to ask a graph for: of a variable its value."""
     return x._as_graph_element() if hasattr(x, "_as_graph_element") else x
 
 

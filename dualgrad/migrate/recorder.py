@@ -173,7 +173,7 @@ class Recorder:
         return self.writer.put(value)
 
     def _value(self, value: Any) -> dict[str, Any]:
-        """What is kept of an operation's value."""
+        """The form in which an operation's value is kept."""
         return self._put(value) if np.size(value) <= WHOLE else described(value)
 
     # ---- the rest ----------------------------------------------------------------------------------------------------

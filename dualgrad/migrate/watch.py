@@ -48,7 +48,7 @@ _SESSION_RUN = Session.run
 
 
 class _Flat(list[Any]):
-    """What one who watches asks of another: elements, and the structure that the program asked for."""
+    """A request of one who watches to another: elements, and the structure that the program asked for."""
 
     asked: Any = None
 
@@ -132,7 +132,7 @@ class Run:
         return self.session.graph
 
     def variables(self, when: Literal["before", "after"]) -> dict[str, Any]:
-        """What the session's variables held before or after the run.
+        """The values of the session's variables before or after the run.
 
         Parameters
         ----------

@@ -18,7 +18,7 @@ from engine.ops.scatter import tensor_scatter_update_op
 
 @dataclass(frozen=True, slots=True)
 class Assignment:
-    """What a program's results say of a variable.
+    """The value that a program's results give a variable.
 
     Attributes
     ----------

@@ -61,7 +61,7 @@ class _Examination:
                     avals.setdefault(id(symbol), aval)
 
     def _of(self, x: Any, avals: dict[int, Aval]) -> Aval:
-        """What is known of an operand: of what a variable holds, for its handle."""
+        """Facts about an operand: about what a variable holds, for its handle."""
         found = avals.get(id(x))
         if found is None:
             found = self._state.get(id(x))

@@ -350,7 +350,7 @@ class Lowering(ValueTable):
         return outputs
 
     def structure_of(self, op: Op, inputs: tuple[int, ...], params: dict[str, Any], out: Aval) -> Structure | None:
-        """What is known of an op's result."""
+        """Facts about an op's result."""
         if op.fill is None and op not in _SEED_MAKERS and (not inputs or inputs[0] not in self.structures):
             return None
         values = [TracedValue(self, s) for s in inputs]
@@ -495,7 +495,7 @@ def _same_places(shape: Shape, other: Shape) -> bool:
 
 
 def _key(op: Op, inputs: tuple[int, ...], params: Mapping[str, Any]) -> tuple[Any, ...] | None:
-    """What makes two nodes equal, or None if they must never be taken for equal."""
+    """A key that equal nodes share, or None if a node must never be taken for equal to another."""
     if op.stateful:
         return None
     try:

@@ -353,7 +353,7 @@ class Program:
         return found
 
     def explain(self) -> str:
-        """What each pass did to this program, as a table.
+        """The changes that each pass made to this program, as a table.
 
         Passes of level "node" have no sizes of their own: they run together while nodes become instructions, which is
         the row ``lowering``. The other rows say what there is after the pass: instructions, floating-point operations,

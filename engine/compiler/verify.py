@@ -30,7 +30,7 @@ class IllegalProgram(Exception):
 
 
 class Checked(Protocol):
-    """What is needed of a program."""
+    """The parts of a program that are verified."""
 
     inputs: tuple[int, ...]
     outputs: tuple[int, ...]

@@ -21,7 +21,7 @@ from engine.runtime.extension import unused
 
 @dataclass(frozen=True)
 class Status:
-    """What `status` returns.
+    """The answer of `status`.
 
     Attributes
     ----------

@@ -2,7 +2,7 @@
 
 What rows compute lies in one block, at offsets by liveness: memory that is not needed any more is used again. A result
 that leaves the program gets an array of its own. Between any two values there is a gap: NumPy's loops look whether
-operands overlap, and take neighbours for overlapping.
+operands overlap, and take neighbors for overlapping.
 """
 
 from __future__ import annotations
@@ -292,12 +292,12 @@ def _roots(step: Row | Call | Group) -> list[Root]:
 
 
 def _aligned(size: int) -> int:
-    """What memory of a size takes in the block, with a gap."""
+    """Memory that so many bytes take in the block, with a gap."""
     return -(-(size + 1) // _ALIGN) * _ALIGN + _ALIGN
 
 
 def _tiles(group: Group, i: int) -> dict[Root, Needed]:
-    """What step `i` needs for one tile at a time, from row to row."""
+    """Memory that step `i` needs for one tile at a time, from row to row."""
     held = [[root for root, _ in row.operands if root.tiled] for row in group.rows]
     last = last_uses(held)
     first = {root: j for j, found in reversed([*enumerate(held)]) for root in found}

@@ -89,7 +89,7 @@ def fused(rows: Sequence[Row], count: int, length: int) -> list[Row]:
 
 
 def _operation(row: Row, writes: Mapping[Root, int]) -> str:
-    """What a row does to operands of one dtype; "" if steps cannot do it.
+    """Name what a row does to operands of one dtype; "" if steps cannot do it.
 
     What the group writes must be read one element after the other, or be one number.
     """

@@ -30,7 +30,7 @@ Axis = tuple[int, tuple[int, int, int]]
 
 
 def _merged(axes: Sequence[Axis]) -> list[Axis]:
-    """Neighbouring axes that are one in memory, as one."""
+    """Neighboring axes that are one in memory, as one."""
     found: list[Axis] = []
     for d, steps in axes:
         if d == 1:
@@ -86,7 +86,7 @@ def _row(recorder: Writer, loop: str, indices: Ref, whole: Ref, parts: Ref, at: 
 
 
 def _taken(recorder: Writer, loop: str, real: Any, x: Any, indices: Any, at: int, batch: int = 0) -> Hidden:
-    """What a kernel took of `x`."""
+    """The values that a kernel took of `x`."""
     result = recorder.computed(real)
     if result.size:
         _row(recorder, loop, ref_of(recorder, indices), ref_of(recorder, x), result.ref, at, batch)

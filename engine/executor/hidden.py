@@ -19,7 +19,7 @@ class Opaque(Exception):
 
 
 class Writer(Protocol):
-    """What writes rows (`engine.executor.recorder.Recorder`)."""
+    """The writer of rows (`engine.executor.recorder.Recorder`)."""
 
     def value(self, actual: Any, ref: Ref) -> Hidden:
         """A hidden value."""
@@ -28,7 +28,7 @@ class Writer(Protocol):
         """A constant."""
 
     def computed(self, real: Any) -> Hidden:
-        """What rows compute, which is laid out as NumPy laid it out."""
+        """A result of rows, which is laid out as NumPy laid it out."""
 
     def add(self, step: Row | Call) -> None:
         """The next step."""
@@ -43,7 +43,7 @@ class Writer(Protocol):
         """A call of an elementwise ufunc."""
 
     def view(self, x: Any, real: Any) -> Hidden:
-        """What is a view of `x`."""
+        """A view of `x`."""
 
     def copy(self, x: Any, real: Any) -> Hidden:
         """A copy of `x`, of the same shape."""
@@ -110,7 +110,7 @@ def ref_of(recorder: Writer, x: Any) -> Ref:
 
 
 def actual_of(x: Any) -> Any:
-    """What a value is in the run that is observed."""
+    """The array or number that a value is in the run that is observed."""
     return x.actual if isinstance(x, Hidden) else x
 
 

@@ -213,7 +213,7 @@ def _gives_the_same(name: str, ufunc: np.ufunc, kind: str) -> bool:
 
 @lru_cache(maxsize=1 << 8)
 def _trials(dtypes: tuple[np.dtype, ...]) -> tuple[list[list[np.ndarray]], tuple[Any, ...], bytes, np.ndarray]:
-    """What to try a loop on: operands of one trial after the other, and for a table the bases and a row per trial.
+    """Trials of a loop: operands of one after the other, and for a table the bases and a row per trial.
 
     The operands lie in one piece or with gaps, all or one of them, and the result does; one of several operands is a
     single number; they are many or few. The last item says where in the table's result the elements of all trials are:

@@ -62,7 +62,7 @@ class Recorder:
         return constant_ref(array)
 
     def computed(self, real: Any) -> Hidden:
-        """What rows compute, which is laid out as NumPy laid it out."""
+        """A result of rows, which is laid out as NumPy laid it out."""
         dtype, shape, strides, scalar = real.dtype, real.shape, real.strides, not isinstance(real, np.ndarray)
         root = Root("computed", dtype, shape, strides, -1, None, scalar)
         return Observed(self, real, Ref(root, 0, shape, strides, dtype, scalar))
@@ -130,7 +130,7 @@ class Recorder:
         return self.elementwise(loop, operands, None, out)
 
     def view(self, x: Observed, real: Any) -> Hidden:
-        """What is a view of `x`, or its copy in C order."""
+        """A view of `x`, or its copy in C order."""
         if real.dtype == x.dtype and (isinstance(x.actual, np.generic) or real is x.actual):
             strides = real.strides
             ref = Ref(

@@ -231,7 +231,7 @@ def elementwise(loop: tuple[Any, ...], operands: Sequence[Ref], outputs: int = 1
 
 @dataclass(slots=True)
 class Recording:
-    """What a run did: rows and calls in order, and where its results are.
+    """The steps of a run: rows and calls in order, and where its results are.
 
     Attributes
     ----------

@@ -64,7 +64,7 @@ def _shown(x: Ref, key: Sequence[Any]) -> Ref:
 
 
 def _part(x: Ref, box: Sequence[tuple[int, int]], region: Box) -> Ref:
-    """What an array that is somewhere has in a region."""
+    """The part that an array, which is somewhere, has in a region."""
     offset = sum((start - a) * step for (start, _), (a, _), step in zip(region, box, x.strides, strict=True))
     return Ref(x.root, x.offset + offset, tuple([end - start for start, end in region]), x.strides, x.dtype)
 

@@ -41,7 +41,7 @@ _MOST_RESUMED = 8
 
 
 class Runnable(Protocol):
-    """What is needed of a program."""
+    """The parts of a program that are needed."""
 
     inputs: tuple[int, ...]
     outputs: tuple[int, ...]
@@ -51,14 +51,14 @@ class Runnable(Protocol):
     native: Any
 
     def kernel(self, instruction: Instruction) -> Callable[..., Any]:
-        """What to call for an instruction."""
+        """The function to call for an instruction."""
 
     def run_generated(self, *arguments: Any) -> tuple[Any, ...]:
         """Run it in Python."""
 
 
 class Staged:
-    """What runs a program until it has a table, and where it does not fit.
+    """The way a program runs until it has a table, and where that does not fit.
 
     Parameters
     ----------
@@ -85,7 +85,7 @@ class Staged:
         return self.observed(arguments, (lies, self.contents(arguments)))
 
     def contents(self, arguments: Sequence[Any]) -> tuple[bytes | None, ...]:
-        """What static arguments hold: a table expects it."""
+        """The contents of static arguments, which a table expects."""
         static = [arguments[k] for k in self.static]
         return tuple([x.tobytes() if is_readable(x) else None for x in static])
 
@@ -344,7 +344,7 @@ def _written(
 strict = False
 """Whether a fault of ours in writing rows is raised, as tests ask for: else the kernel is called, only slower."""
 _MAY_RAISE = {"__array_ufunc__", "__array_function__", "ufunc"}
-"""What passes on to NumPy, or to what writes rows for it, whatever a kernel asks for."""
+"""A stand-in for NumPy: it passes on whatever a kernel asks for to NumPy, or to the writer of rows for it."""
 
 
 def _pass_over(error: Exception) -> None:
@@ -370,7 +370,7 @@ def _is_array(x: Any) -> bool:
 
 
 def _result(x: Any) -> Observed | Fixed:
-    """What a kernel gave for observed values: if it is no such value, it followed from shapes and constants."""
+    """The result of a kernel for observed values: if it is no such value, it followed from shapes and constants."""
     if type(x) is Observed:
         return x
     if not is_readable(x) or (x.nbytes > _LARGEST_CONSTANT and any(x.strides)):

@@ -1,4 +1,4 @@
-"""What kernels ask of NumPy, as rows: ufuncs, products of matrices, joins, choices, gathers."""
+"""NumPy's functions that kernels ask for, as rows: ufuncs, products of matrices, joins, choices, gathers."""
 
 from __future__ import annotations
 

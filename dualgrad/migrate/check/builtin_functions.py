@@ -31,7 +31,7 @@ CONTAINERS = (Box, Many, Fixed)
 
 
 def call(inference: Inference, node: ast.Call, called: Values) -> Values | None:
-    """What a call gives if it is one of these; None if it is another's."""
+    """The results of a call if it is one of these; None if it is another's."""
     if isinstance(node.func, ast.Name) and inference.scopes.of[node].find(node.func.id) is None:
         return _builtin(inference, node, node.func.id)
     for value in called:
@@ -64,7 +64,7 @@ def _builtin(inference: Inference, node: ast.Call, name: str) -> Values | None:
 
 
 def _looked_up(inference: Inference, arguments: list[ast.expr]) -> Values:
-    """What ``getattr`` gives."""
+    """The results of ``getattr``."""
     base, key = inference.of(arguments[0]), arguments[1]
     if isinstance(key, ast.Constant):
         return inference.attribute(base, str(key.value))

@@ -62,7 +62,7 @@ def as_json(uses: Sequence[Use], files: int, every: bool = True) -> str:
 
 
 def as_sarif(uses: Sequence[Use], files: int, every: bool = False) -> str:
-    """What needs attention, in OASIS' format for the results of static analysis [1]_.
+    """Findings that need attention, in OASIS' format for the results of static analysis [1]_.
 
     References
     ----------

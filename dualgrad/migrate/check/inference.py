@@ -1,4 +1,4 @@
-"""What each expression of a file may stand for, without running it.
+"""The values that each expression of a file may stand for, found without running it.
 
 Names stand for all that the file ever binds them to, parameters for what the file's own calls give them, attributes
 for what it stores there. The whole file is evaluated a few times, each time from what the last one found, so that
@@ -82,7 +82,7 @@ class Inference:
     # ---- expressions -------------------------------------------------------------------------------------------------
 
     def of(self, node: ast.expr) -> Values:
-        """What an expression stands for."""
+        """The values that an expression stands for."""
         if node in self.now:
             return self.now[node]
         known = self.before.get(node, NOTHING)
@@ -103,7 +103,7 @@ class Inference:
         return self._starred(self.scopes.root(node), node.id)
 
     def _starred(self, module: Scope, name: str) -> Values:
-        """What a name stands for that a file does not bind, but perhaps imports with all of another's."""
+        """The values of a name that a file does not bind, but perhaps imports with all of another's."""
         found = []
         for star in module.stars if not name.startswith("_") else ():
             if isinstance(star, Own):
@@ -114,7 +114,7 @@ class Inference:
         return union(*found)
 
     def exported(self, base: File, name: str) -> Values:
-        """What a name of one of the program's own modules stands for."""
+        """The values of a name of one of the program's own modules."""
         key = ("exported", base, name)
         if key in self.now:
             return self.now[key]
@@ -154,7 +154,7 @@ class Inference:
         return self._tensors(both) or frozenset(v for v in both if isinstance(v, (Box, Many, Fixed, Unknown)))
 
     def _tensors(self, values: Values) -> Values:
-        """What an operator gives: a tensor if an operand is one."""
+        """The results of an operator: a tensor if an operand is one."""
         if any(isinstance(v, Instance) and self.surface.is_tensor(v.kind) for v in values):
             return frozenset({Instance(self.surface.tensor)})
         own = {v for v in values if isinstance(v, Instance)}  # TensorShape + TensorShape
@@ -206,7 +206,7 @@ class Inference:
     # ---- sources of names --------------------------------------------------------------------------------------------
 
     def source(self, source: Source) -> Values:
-        """What a name is bound to."""
+        """The values that a name is bound to."""
         if isinstance(source, Expression):
             return self.of(source.node)
         if isinstance(source, Element):
@@ -250,7 +250,7 @@ class Inference:
         return frozenset({value}) if isinstance(value, (Made, Lost, Unknown)) else NOTHING
 
     def _parameter(self, source: Parameter) -> Values:
-        """What the file's own calls give a parameter, and its default."""
+        """The values that the file's own calls give a parameter, and its default."""
         function, name = source.function, source.name
         given = [self._given(call, shift, function, name) for call, shift in self.calls.get(function, ())]
         given.append(self._default(function, name))
@@ -262,7 +262,7 @@ class Inference:
         return found or self._by_habit(function, name)
 
     def _by_habit(self, function: Function, name: str) -> Values:
-        """What everybody calls so, if all that is done with it is what can be done with that."""
+        """The class that a name usually stands for, if all that is done with it is what can be done with that class."""
         kind = self.surface.look(HABITS[name]) if name in HABITS else MISSING
         if not inspect.isclass(kind):
             return NOTHING
@@ -308,7 +308,7 @@ class Inference:
     # ---- containers --------------------------------------------------------------------------------------------------
 
     def elements(self, values: Values) -> Values:
-        """What going through them gives."""
+        """The elements that going through them gives."""
         return union(*(self._elements(v) for v in values))
 
     def _elements(self, value: Value) -> Values:
@@ -346,7 +346,7 @@ class Inference:
     # ---- attributes --------------------------------------------------------------------------------------------------
 
     def attribute(self, values: Values, name: str) -> Values:
-        """What ``value.name`` is."""
+        """The values of ``value.name``."""
         stored = self.scopes.attributes.get(name, ())
         given = [self.source(source) for base, source in stored if self.of(base) & values]
         return union(*given, *(self._attribute(v, name) for v in values))
@@ -400,7 +400,7 @@ class Inference:
         return union(*found)
 
     def bases(self, node: ast.ClassDef) -> list[Value]:
-        """What a class of the file is derived from: its classes, objects of ours, what is foreign or missing."""
+        """The bases of a class of the file: its classes, objects of ours, names that are foreign or missing."""
         found: list[Value] = []
         for value in union(*(self.of(b) for b in node.bases)):
             if isinstance(value, Path):
@@ -413,7 +413,7 @@ class Inference:
     # ---- calls -------------------------------------------------------------------------------------------------------
 
     def result(self, value: Value, node: ast.Call) -> Values:
-        """What calling it gives."""
+        """The results of calling it."""
         if isinstance(value, Path):
             return self._of_path(value, node)
         if isinstance(value, Method):
@@ -475,7 +475,7 @@ class Inference:
             known.append((node, shift))
 
     def returned(self, function: ast.AST) -> Values:
-        """What a function of the file gives."""
+        """The results of a function of the file."""
         scope = self.scopes.inside[function]
         given = union(*(self.of(r) for r in scope.returns))
         if scope.yields:

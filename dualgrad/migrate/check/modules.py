@@ -14,7 +14,7 @@ from dualgrad.migrate.hook import ROOTS
 
 @dataclass(frozen=True)
 class Import:
-    """What a statement, or a call of ``import_module``, imports; `names` is empty where it is the module itself."""
+    """An import by a statement, or by a call of ``import_module``; `names` is empty where it is the module itself."""
 
     node: ast.AST
     module: str

@@ -30,7 +30,7 @@ class Expression:
 
 @dataclass(frozen=True)
 class Element:
-    """What going through `source` gives."""
+    """An element that going through `source` gives."""
 
     source: Source
 
@@ -45,7 +45,7 @@ class Part:
 
 @dataclass(frozen=True)
 class Entered:
-    """What ``with source as name`` gives."""
+    """The value of `name` in ``with source as name``."""
 
     source: Source
 

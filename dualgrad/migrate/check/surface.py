@@ -1,4 +1,4 @@
-"""What dualgrad has of TensorFlow's API, asked of the packages themselves: names, arguments, what functions give."""
+"""Parts of TensorFlow's API that dualgrad has, asked of the packages themselves: names, arguments, results."""
 
 from __future__ import annotations
 
@@ -37,7 +37,7 @@ WORDS = (
     *(("operation", "Operation"), ("variable", "Variable"), ("tensor", "Tensor")),
     *(("gradient", "Tensor"), ("gradient", "IndexedSlices"), ("IndexedSlices", "IndexedSlices")),
 )
-"""What the words of a documentation mean."""
+"""Words of a documentation, and what they mean."""
 PLAIN = (str, bytes, int, float, list, tuple, dict, set, np.ndarray, np.random.RandomState)
 """Classes that anything may be of: their methods do not tell."""
 
@@ -61,7 +61,7 @@ class Surface:
         return self.look(path) is not MISSING
 
     def look(self, path: str) -> Any:
-        """What ``tf.<path>`` is; `MISSING` if it is not here."""
+        """The object that ``tf.<path>`` is; `MISSING` if it is not here."""
         if path not in self._found:
             try:
                 self._found[path] = find(path, self.version)
@@ -128,7 +128,7 @@ class Surface:
         return None if getattr(kind, "__getattr__", None) is not None or issubclass(kind, types.ModuleType) else False
 
     def attribute(self, kind: type, name: str) -> Values:
-        """What reading the attribute gives, unless it is a method."""
+        """The value of the attribute, unless it is a method."""
         found = inspect.getattr_static(kind, name, None)
         getter = found.fget if isinstance(found, property) else getattr(found, "func", None)
         if getter is not None:
@@ -140,7 +140,7 @@ class Surface:
         return NOTHING if found is not None else frozenset({Unknown(f"{kind.__name__}.{name}")})
 
     def result(self, function: Callable[..., Any], source: str, owner: type | None = None) -> Values:
-        """What calling a function, or a method of `owner`, gives: by its annotation, or else its documentation."""
+        """The result of a function, or of a method of `owner`: by its annotation, or else its documentation."""
         if source.rpartition(".")[2] in NUMPY:
             return NOTHING
         engine = engine_function(function)
@@ -155,7 +155,7 @@ class Surface:
         return tensor if of_arrays else self.values_of(meant, left_open, owner)
 
     def _documented(self, doc: str, source: str) -> Values:
-        """What the documentation says is returned, for where the annotation leaves it open."""
+        """The result as the documentation says it, for where the annotation leaves it open."""
         found = re.search(r"^Returns\n-+\n((?:.+\n?)+)", doc, re.MULTILINE)
         said = found.group(1) if found else ""
         names = {name for word, name in WORDS if re.search(rf"\b{word}s?\b", said, re.IGNORECASE)}
@@ -203,11 +203,11 @@ def tensorflow_path(module: str) -> str | None:
 
 
 MISSING: Any = object()
-"""What `Surface.look` gives for a name that is not here."""
+"""The answer of `Surface.look` for a name that is not here."""
 
 
 def _evaluated(annotation: Any, names: dict[str, Any]) -> Any:
-    """What an annotation says; itself where its names are for type checkers only."""
+    """The type that an annotation says; itself where its names are for type checkers only."""
     if not isinstance(annotation, str):
         return annotation
     try:

@@ -276,7 +276,7 @@ class Checker:
         return (label, DIFFERS, said) if said else (label, SAME, "")
 
     def _inherited(self, node: ast.ClassDef, name: str, seen: frozenset[ast.AST] = frozenset()) -> Any:
-        """What there is to say of an attribute that a class of the file may have from one of ours."""
+        """Findings about an attribute that a class of the file may have from one of ours."""
         if node in seen or self.scopes.inside[node].bound.get(name):
             return None
         judged = []
@@ -316,7 +316,7 @@ class Checker:
             self._add(place, "keyword", name, verdict, message)
 
     def _arguments(self, value: Value) -> Iterator[tuple[str, Arguments]]:
-        """What a callable takes, without `self`."""
+        """The parameters of a callable, without `self`."""
         if isinstance(value, Path):
             function, shift, label = self.surface.look(value.path), 0, f"tf.{value.path}"
             if function is MISSING or not callable(function):
@@ -341,7 +341,7 @@ class Checker:
     def _given(
         self, node: ast.Call, label: str, arguments: Arguments, skip: int
     ) -> Iterator[tuple[ast.AST, str, str, str]]:
-        """What there is to say of the arguments of a call: place, name, verdict, message."""
+        """Findings about the arguments of a call: place, name, verdict, message."""
         allowed = ", ".join(arguments.keywords) or "none by name"
         for keyword in node.keywords:
             if keyword.arg is None:

@@ -1,4 +1,4 @@
-"""What an expression of a checked program may stand for: the abstract values that `inference` computes.
+"""Abstract values that an expression of a checked program may stand for; `inference` computes them.
 
 An expression has a set of them. The empty set means: nothing of TensorFlow's, as far as the file tells.
 """
@@ -91,14 +91,14 @@ class Module:
 
 @dataclass(frozen=True)
 class Lost:
-    """What a name that is missing would have given."""
+    """The unknown value of a name that is missing."""
 
     path: str
 
 
 @dataclass(frozen=True)
 class Unknown:
-    """What comes from `source`, of TensorFlow, whose class depends on how the program runs."""
+    """A value that comes from `source`, of TensorFlow, whose class depends on how the program runs."""
 
     source: str
 

@@ -159,7 +159,7 @@ def _apart(a: Any, b: Any) -> np.ndarray:
 
 
 def scale_of(op: Op, operands: Sequence[Any], params: dict[str, Any]) -> float | np.ndarray:
-    """What the size of an operation's rounding errors goes by, beside its result.
+    """The scale of an operation's rounding errors, besides its result.
 
     For sums and products of sums it is the result on absolute values, where nothing cancels; for what is neither
     elementwise nor that, the largest operand.

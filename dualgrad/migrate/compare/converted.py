@@ -73,7 +73,7 @@ class Function:
 
 @dataclass(frozen=True)
 class Map:
-    """What corresponds in the graph and in the migrated program.
+    """Values that correspond in the graph and in the migrated program.
 
     Attributes
     ----------
@@ -270,7 +270,7 @@ class Converted:
         return [value(x) if isinstance(x, (EagerTensor, Variable)) else np.asarray(x) for x in flat]
 
     def evaluated(self, expression: str) -> Any:
-        """What an expression of the map means in the module."""
+        """The value in the module that an expression of the map means."""
         return eval(expression, self.namespace)  # the module itself is executed: this adds nothing to trust
 
     def set_constants(self) -> None:

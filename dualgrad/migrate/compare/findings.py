@@ -1,4 +1,4 @@
-"""What a comparison finds: which values are equal, and details of the first that are not.
+"""Findings of a comparison: which values are equal, and details of the first that are not.
 
 A `Difference` holds what helps to find the cause: both values, the operation, and its lines in both programs.
 """
@@ -147,7 +147,7 @@ class Comparison:
 
     @classmethod
     def from_json(cls, data: dict[str, Any]) -> Comparison:
-        """What `as_json` was made from."""
+        """The findings that `as_json` was made from."""
         data = {**data, "rows": {name: Row(**row) for name, row in data["rows"].items()}}
         data["differences"] = [Difference(**d) for d in data["differences"]]
         data.pop("verdict")

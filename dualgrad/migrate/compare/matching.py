@@ -44,11 +44,11 @@ class Recorded:
                 self.places.setdefault(key, []).append(node["name"])
 
     def operands(self, node: Mapping[str, Any]) -> list[str]:
-        """What the operands stand for that are no constants."""
+        """The meanings of the operands that are no constants."""
         return [t for t in map(self.token, node["inputs"]) if t is not None]
 
     def token(self, tensor: str) -> str | None:
-        """What a tensor stands for: ``variable W``, itself, or None for a constant."""
+        """The meaning of a tensor: ``variable W``, itself, or None for a constant."""
         if tensor not in self._tokens:
             self._tokens[tensor] = tensor  # a loop leads back here
             self._tokens[tensor] = self._found(tensor)

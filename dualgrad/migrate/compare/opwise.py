@@ -23,7 +23,7 @@ _WIDE = {"f": np.float64, "c": np.complex128}
 
 @dataclass
 class Value:
-    """What is known of a tensor: the value used, the same in float64, and how many operations lie since the record.
+    """A tensor's value as it is used, the same in float64, and how many operations lie since the record.
 
     Attributes
     ----------
@@ -197,7 +197,7 @@ class OpByOp:
 
 
 def _largest(array: Any) -> float:
-    """What the rounding errors of an update go by: the variable's elements share their terms."""
+    """The scale of an update's rounding errors: the variable's elements share their terms."""
     return float(np.max(np.abs(array), initial=0.0)) if _is_float(array) else 0.0
 
 

@@ -1,4 +1,4 @@
-"""What two runs printed."""
+"""Comparison of what two runs printed."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ NUMBER = re.compile(r"[-+]?(?:\d+\.?\d*|\.\d+)(?:[eE][-+]?\d+)?|\b(?:nan|inf)\b"
 
 
 def differing_lines(expected: str, got: str, words_only: bool = False) -> list[str]:
-    r"""What to say of the lines that differ, of the first ten; `words_only` takes all numbers for equal.
+    r"""Messages about the first ten lines that differ; `words_only` takes all numbers for equal.
 
     Examples
     --------

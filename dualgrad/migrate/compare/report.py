@@ -64,7 +64,7 @@ def _lines(comparison: Comparison) -> Iterator[str]:
 
 
 def scope(comparison: Comparison) -> str:
-    """What was compared, in numbers."""
+    """Counts of all that was compared."""
     values = sum(row.steps for row in comparison.rows.values())
     kept = comparison.record["kept"]
     return (

@@ -291,14 +291,14 @@ def _result(event: Event) -> str:
 
 
 def _held(run: Run) -> dict[str, Any]:
-    """What the variables of a run's session hold now."""
+    """The values of the variables of a run's session now."""
     state = run.session._state
     handles = [n.outputs[0] for n in run.graph.nodes if n.op is variable_handle]
     return {h.name: state.value(id(h)) for h in handles if state.has(id(h))}
 
 
 def _event(node: Any, found: Mapping[str, Any], run: Run) -> list[Event]:
-    """What an operation of ours computed in a run."""
+    """The result of an operation of ours in a run."""
     fed = {t.name: v for t, v in zip(run.feeds, run.fed, strict=True)}
     values = {**found, **fed}
     outputs = [x for x in node.outputs if x.name in found and is_data(found[x.name])]

@@ -21,7 +21,7 @@ def optimizers(namespace: Mapping[str, Any]) -> list[Optimizer]:
 
 
 def held(found: Iterable[Optimizer]) -> dict[int, Any]:
-    """What the slots of optimizers hold, by the identities of the slots."""
+    """The values of the slots of optimizers, by the identities of the slots."""
     return {id(v): v.read_value()._array for o in found for v in [*_shared(o), *(s for _, s in _slots(o))]}
 
 

@@ -116,7 +116,7 @@ class _Reader:
         self.parts.append(Part(name, True, is_store, any(name in own for own in self._inside)))
 
     def _fields(self, node: Any) -> Iterator[Any]:
-        """What a node consists of, as it is evaluated."""
+        """The parts of a node, as it is evaluated."""
         if isinstance(node, ast.Assign):
             yield from (node.value, node.targets)
         elif isinstance(node, ast.Call) and isinstance(node.func, ast.Name):

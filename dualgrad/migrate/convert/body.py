@@ -145,7 +145,7 @@ class Body:
         return self.statements
 
     def returned(self, x: Any) -> ast.expr:
-        """What is returned for a tensor: of a variable, its value now."""
+        """The expression that is returned for a tensor: for a variable, its value now."""
         value = self.value(x)
         is_read = x.node.op in (read_variable, variable_handle) and id(x) not in {**self._code, **self.arguments}
         return ast.Call(ast.Attribute(value, "read_value", ast.Load()), [], []) if is_read else value
@@ -253,7 +253,7 @@ class Body:
         self.add(ast.Assign([targets], gradient), item)
 
     def shared_label(self, results: Sequence[Any]) -> str:
-        """What the program calls the results of a gradient all together."""
+        """The name that the program gives the results of a gradient all together."""
         given = {(self.module.names.given(r) or "").rpartition("_")[0] for r in results if isinstance(r, Symbol)}
         label: str = given.pop() if len(given) == 1 else ""
         return label if label and not label[-1].isdigit() else "gradients"
@@ -268,7 +268,7 @@ class Body:
         return [u for r in results for p in parts(r)[:1] for u in self._uses.get(id(p), ())]
 
     def label(self, x: Any) -> str:
-        """What a tensor or variable is called."""
+        """The name of a tensor or variable."""
         return self.module.names.variable(x) if isinstance(x, Variable) else self.module.names.tensor(x)
 
     def name_parts(self, result: Any, value: ast.expr) -> None:

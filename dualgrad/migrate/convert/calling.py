@@ -51,7 +51,7 @@ def called(cst: Any, found: Replaced, call: Any) -> Any:
 
 
 _CALLBACKS = {"step_callback": "callback", "loss_callback": "loss_callback"}
-"""What `optim.minimize` calls the callbacks of a ``ScipyOptimizerInterface``."""
+"""Parameters of `optim.minimize` for the callbacks of a ``ScipyOptimizerInterface``."""
 
 
 def _callable(function: dict[str, Any]) -> str:

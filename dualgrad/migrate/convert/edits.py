@@ -1,4 +1,4 @@
-"""What is to be done with a program's text: `plan` finds it, `host_program` does it."""
+"""Edits of a program's text: `plan` finds them, `host_program` makes them."""
 
 from __future__ import annotations
 
@@ -60,7 +60,7 @@ class Replaced:
 
 @dataclass
 class Plan:
-    """What is to be done with a program.
+    """The edits of a program.
 
     Attributes
     ----------

@@ -1,4 +1,4 @@
-"""What a program asks of its graph beside running it, as plain values: counts, names, shapes, texts.
+"""Facts that a program asks its graph for besides running it, as plain values: counts, names, shapes, texts.
 
 Tape code has no graph to ask. What such an expression gave is known, for the program has run: it is evaluated once
 more, when the program has ended, and its value is written down in its place.
@@ -120,7 +120,7 @@ class Facts:
             value = eval(compile(ast.Expression(node), "<named>", "eval"), dict(self.names))
         except Exception:  # noqa: BLE001  (then it is not known)
             return None
-        return _labelled(value, label)
+        return _labeled(value, label)
 
     def _looks(self, node: ast.expr) -> bool:
         """Whether it looks at the graph, changes nothing, and uses nothing that is known inside of a function only."""
@@ -148,7 +148,7 @@ class Facts:
 
 
 def shared(path: str) -> str | None:
-    """What tape code calls something that has nothing to do with graphs: flags, files, checkpoints, errors.
+    """The name in tape code of something that has nothing to do with graphs: flags, files, checkpoints, errors.
 
     >>> shared("gfile.Exists"), shared("errors.OutOfRangeError"), shared("matmul")
     ('tf.compat.v1.gfile.Exists', 'tf.errors.OutOfRangeError', None)
@@ -223,17 +223,17 @@ def _is_shown(node: ast.expr, parent: ast.AST) -> bool:
     )
 
 
-def _labelled(value: Any, label: Callable[[str], str]) -> str | None:
+def _labeled(value: Any, label: Callable[[str], str]) -> str | None:
     if isinstance(value, (Tensor, Operation, Variable)):
         return repr(label(value.name))
     if type(value) in (list, tuple):
-        inside = [_labelled(v, label) for v in value]
+        inside = [_labeled(v, label) for v in value]
         if None in inside:
             return None
         text = ", ".join(map(str, inside))
         return f"[{text}]" if type(value) is list else f"({text}{',' * (len(inside) == 1)})"
     if type(value) is dict:
-        pairs = [(_labelled(k, label), _labelled(v, label)) for k, v in value.items()]
+        pairs = [(_labeled(k, label), _labeled(v, label)) for k, v in value.items()]
         if any(None in pair for pair in pairs):
             return None
         return "{" + ", ".join(f"{k}: {v}" for k, v in pairs) + "}"

@@ -111,7 +111,7 @@ class Arguments:
         )
 
     def _converted(self, chosen: set[Slot]) -> dict[str, dict[str, Any]]:
-        """What each function converts, by name of the parameter."""
+        """The conversions of each function, by name of the parameter."""
         found: dict[str, dict[str, Any]] = {}
         for function in self._functions.values():
             own = found[function.name] = {}
@@ -205,7 +205,7 @@ def handed_on(functions: Sequence[Any]) -> None:
 
 
 def converted(converts: Mapping[str, Any]) -> list[Statement]:
-    """What makes tensors of arguments: one line, or one for each dtype if that is too long."""
+    """Statements that make tensors of arguments: one line, or one for each dtype if that is too long."""
     by_dtype: dict[Any, list[str]] = {}
     for name, dtype in converts.items():
         by_dtype.setdefault(dtype, []).append(name)

@@ -70,7 +70,7 @@ class Gathering:
         return found
 
     def _single(self, statement: Any) -> Plain | None:
-        """What a statement makes, if it makes one variable."""
+        """The variable that a statement makes, if it makes one."""
         code = statement.code
         made = isinstance(code, ast.Assign) and isinstance(code.targets[0], ast.Name) and len(code.targets) == 1
         return self._plain.get(id(code.value)) if made else None

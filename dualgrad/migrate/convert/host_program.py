@@ -38,7 +38,7 @@ if TYPE_CHECKING:
 LOADED = """
 ARRAYS = dict(np.load(__file__.removesuffix(".py") + ".npz"))
 """
-"""What makes the arrays beside a converted module known to it."""
+"""Lines that make the arrays beside a converted module known to it."""
 LIMIT = 600
 """How many seconds the new program may take when it is tried."""
 
@@ -256,7 +256,7 @@ def _number(value: Any) -> Any:
 
 
 def _editor(cst: Any, plan: Plan, source: str, restores: Mapping[Place, list[str]]) -> libcst.CSTTransformer:
-    """What carries out a plan; a function because its class needs a library that is loaded when it is used."""
+    """The class that carries out a plan; made by a function, for it needs a library that is loaded when it is used."""
     meta = sys.modules["libcst.metadata"]
     lines = source.split("\n")
 
@@ -294,7 +294,7 @@ def _editor(cst: Any, plan: Plan, source: str, restores: Mapping[Place, list[str
             return self._planned(self._place(original), result)
 
         def _planned(self, place: Place, updated: Any) -> Any:
-            """What becomes of one statement."""
+            """The statements that take the place of one."""
             result = updated
             if place in plan.gone:
                 return cst.RemoveFromParent()
@@ -322,7 +322,7 @@ def _editor(cst: Any, plan: Plan, source: str, restores: Mapping[Place, list[str
             return cst.FlattenSentinel([*added, first.with_changes(leading_lines=[]), *others])
 
         def _told(self, place: Place, updated: Any) -> Any:
-            """What a statement leaves that only looked at the graph: its text, and plain values."""
+            """The rest of a statement that only looked at the graph: its text, and plain values."""
             said = plan.said[place]
             end = "" if said.endswith("\n") else ", end=''"
             lines = [f"print({said.removesuffix(chr(10))!r}{end})\n"] if said else []
@@ -396,7 +396,7 @@ def _editor(cst: Any, plan: Plan, source: str, restores: Mapping[Place, list[str
             return updated
 
         def leave_Expr(self, original: Any, updated: Any) -> libcst.CSTNode:
-            """What nobody looks at is not turned into arrays."""
+            """Leave a value that nobody looks at as it is, not turned into an array."""
             found = plan.calls.get(self._extent(original.value)) if isinstance(original.value, cst.Call) else None
             if found is None or found.function["name"] is None or found.choices:
                 return updated

@@ -89,7 +89,7 @@ def _top(body: Sequence[ast.stmt]) -> Iterator[ast.stmt]:
 
 
 def _expression(node: ast.Assign, graphs: set[str]) -> ast.expr | None:
-    """What a variable or constant is made of, if nothing of the graph is in that; None otherwise."""
+    """The expression that makes a variable or constant, if nothing of the graph is in that; None otherwise."""
     call = node.value
     assert isinstance(call, ast.Call)
     keywords = {str(k.arg): k.value for k in call.keywords}

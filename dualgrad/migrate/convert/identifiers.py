@@ -70,7 +70,7 @@ class Scope:
 
 
 class Names:
-    """What the program calls its tensors, operations and variables.
+    """Names that the program gives its tensors, operations and variables.
 
     Parameters
     ----------
@@ -126,7 +126,7 @@ class Names:
         return (name, values) if values and alone else None
 
     def given(self, x: Any) -> str | None:
-        """What the program calls a tensor, an operation, a variable or an optimizer, if it does."""
+        """The program's name for a tensor, an operation, a variable or an optimizer, if it has one."""
         return self._given.get(id(x))
 
     def own(self, x: Any) -> str | None:
@@ -134,7 +134,7 @@ class Names:
         return None if id(x) in self._elements else self.given(x)
 
     def list_of(self, variables: Iterable[Any]) -> str | None:
-        """What the program calls a list of variables."""
+        """The program's name for a list of variables."""
         return self._lists.get(tuple(map(id, variables)))
 
     def of_line(self, node: Any) -> str | None:

@@ -1,4 +1,4 @@
-"""What a function of the converted module does, one `Item` after the other, in the order of the graph.
+"""Steps of a function of the converted module, one `Item` after the other, in the order of the graph.
 
 Most items are nodes. The nodes that one call of `gradients` or `apply_gradients` added are one item, so that the walk
 backwards and the updates come out as the calls that they were.
@@ -225,7 +225,7 @@ def _flat(values: Iterable[Any]) -> list[Any]:
 
 
 def source(x: Any) -> Any:
-    """What a gradient is taken with respect to: a variable's handle, or a tensor."""
+    """The source of a gradient: a variable's handle, or a tensor."""
     return x.handle if isinstance(x, Variable) else x
 
 
@@ -260,7 +260,7 @@ def _flow_item(call: Flow) -> FlowItem:
 
 
 def operands(call: Flow) -> list[Any]:
-    """What a choice or loop is given: the condition, or the initial values of loop variables and the rows."""
+    """The operands of a choice or loop: the condition, or the initial values of loop variables and the rows."""
     node, states = call.node, len(call.closure.assigned)
     if node.op.name == "cond_op":
         return [node.inputs[0]]

@@ -37,7 +37,7 @@ def data(array: np.ndarray) -> Any:
 
 
 def bits(array: np.ndarray) -> Any:
-    """What is equal for arrays of the same elements; those of strings hold references."""
+    """A key that is equal for arrays of the same elements; those of strings hold references."""
     return array.tobytes() if array.dtype.kind != "O" else repr(array.tolist())
 
 

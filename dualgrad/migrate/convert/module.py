@@ -103,7 +103,7 @@ class Module:
         return _expression(self._code[id(handle)])
 
     def _slot(self, optimizer: Any, variable: Any, name: str) -> ast.expr:
-        """What an optimizer keeps for a variable, or counts; None before its first step."""
+        """The slot or counter that an optimizer keeps for a variable; None before its first step."""
         own = self.optimizer(optimizer)
         if variable is not None:
             args = [self.variable(variable.handle), ast.Constant(name)]
@@ -308,7 +308,7 @@ class Module:
         self.functions.sort(key=lambda f: -1 if f.run is None else order[id(f.run)])
 
     def _planned(self, run: Run) -> Plan | None:
-        """What there is to do for a set of fetches; None if no function is needed."""
+        """The function for a set of fetches; None if none is needed."""
         fed = {id(f) for f in run.feeds}
         wanted = _distinct([x for x in run.flat if isinstance(x, Symbol)])
         if not wanted and not fed and not run.resets and all(self.only_initializes(x) for x in run.flat):
@@ -376,7 +376,7 @@ class Module:
     # ---- what cannot be converted ------------------------------------------------------------------------------------
 
     def not_converted(self, item: Any, why: str = "") -> ast.expr:
-        """What stands in the place of an op that has no spelling."""
+        """The text in the place of an op that has no spelling."""
         node = item.node if isinstance(item, OpItem) else item.outputs[0].node
         where = getattr(node, "where", None)
         site = [Path(where[0]).name, where[1]] if isinstance(where, tuple) else None
@@ -386,7 +386,7 @@ class Module:
         return ast.Call(ast.Name("not_converted"), [ast.Constant(number), ast.Constant(f"{node.op.type}: {why}")], [])
 
     def unknown(self, x: Any) -> ast.expr:
-        """What stands in the place of a tensor that was never computed here."""
+        """The text in the place of a tensor that was never computed here."""
         item = OpItem(0, node=x.node)
         return self.not_converted(item)
 
@@ -421,7 +421,7 @@ class Module:
         return self.names.statement_of(_node_of(statement.item, self.graph))
 
     def _seeding(self) -> list[Statement]:
-        """What sets the seed that the graph has, if random numbers are drawn."""
+        """The lines that set the seed of the graph, if random numbers are drawn."""
         drawn = any(draw.graph is self.graph for draw in self.capture.draws)
         if self.graph.seed is None or not drawn:
             return []
@@ -478,7 +478,7 @@ def _node_of(item: Any, graph: Graph) -> Operation | None:
 
 
 def _common_start(texts: Sequence[str]) -> str:
-    """What all texts start with."""
+    """The beginning that all texts have in common."""
     pairs = zip(min(texts), max(texts), strict=False)
     return "".join(a for a, _ in itertools.takewhile(lambda pair: pair[0] == pair[1], pairs))
 

@@ -27,7 +27,7 @@ GENERATORS = (np.random.RandomState, np.random.Generator)
 
 @dataclass
 class Notes:
-    """What was seen.
+    """Notes of what was seen.
 
     Attributes
     ----------
@@ -56,11 +56,11 @@ class Notes:
 
     @property
     def printed(self) -> str:
-        """What the program printed."""
+        """The text that the program printed."""
         return self._printed.copy.getvalue() if self._printed is not None else ""
 
     def said(self, lines: range) -> str:
-        """What was printed while lines were run."""
+        """The text that was printed while lines were run."""
         return "".join(text for at, text in self.told if not at.isdisjoint(lines))
 
     def reached(self, frame: FrameType) -> None:

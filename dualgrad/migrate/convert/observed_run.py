@@ -1,4 +1,4 @@
-"""What a program does while it runs, as far as its conversion needs it: graphs, gradients, steps of optimizers, runs.
+"""Observation of a program, as far as its conversion needs it: graphs, gradients, steps of optimizers, runs.
 
 While `capturing`, `gradients`, optimizers and sessions say what they are asked; otherwise they are as always. What
 they add to a graph is then not a heap of nodes but one call that tape code can make too.
@@ -41,7 +41,7 @@ GRADIENTS = (
 )
 """Where modules look the function up that adds derivatives to a graph."""
 CHANGES = object()
-"""What a name stands for that stands for different things."""
+"""The meaning of a name that stands for different things."""
 
 
 @dataclass(eq=False)
@@ -129,7 +129,7 @@ class Made:
 
 @dataclass(eq=False)
 class Run:
-    """What a session was asked: elements of the graph, what was fed, and the lines of the program that asked.
+    """A request to a session: elements of the graph, what was fed, and the lines of the program that asked.
 
     `resets` says that it has changed variables that had values. `calls` has, for each of the expressions that asked,
     how the results were put together there: `shape_of`.

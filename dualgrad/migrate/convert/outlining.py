@@ -129,7 +129,7 @@ class Outlining:
         return best
 
     def _common(self, windows: list[_Window], lines: int) -> _Common | None:
-        """What windows of one shape have in common: the most of them that give and use names alike."""
+        """The common part of windows of one shape: the most of them that give and use names alike."""
         by_form: dict[Any, list[_Window]] = {}
         for w in windows:
             by_form.setdefault(self._form(w), []).append(w)

@@ -340,7 +340,7 @@ class Planner(Runs):
         return self._read() | {ast.unparse(n.value) for n in nodes if n.attr not in makers}
 
     def _kept(self, node: ast.AST) -> Iterator[ast.AST]:
-        """What stays below a node."""
+        """The part of a node that stays."""
         for inner in ast.iter_child_nodes(node):
             if isinstance(inner, ast.stmt) and place(inner) in self.plan.gone:
                 continue

@@ -8,7 +8,7 @@ from pathlib import Path
 import numpy as np
 
 MARK = "from the run"
-"""What stands behind a line that holds one."""
+"""The comment behind a line that holds one."""
 
 
 def numbers_in(program: Path) -> np.ndarray:

@@ -47,7 +47,7 @@ def write_public(body: Any, item: CallItem) -> None:
 
 
 def _part_label(body: Any, x: Any) -> str:
-    """What a part of the result of a call is called."""
+    """The name of a part of the result of a call."""
     if isinstance(x, (list, tuple)):
         return body.shared_label(x) if x else "values"
     return body.label(x.values if isinstance(x, IndexedSlices) else x)

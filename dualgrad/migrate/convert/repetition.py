@@ -113,7 +113,7 @@ class Repetition:
         return value, ast.Tuple(targets, ast.Store()), ast.Call(ast.Name("zip"), sources, [])
 
     def _source(self, column: Sequence[ast.expr]) -> ast.expr:
-        """What some expressions are the elements of."""
+        """The list that some expressions are the elements of."""
         if all(isinstance(e, ast.Constant) for e in column):
             return counted([e.value for e in column])  # type: ignore[attr-defined]
         texts = tuple(ast.unparse(e) for e in column)

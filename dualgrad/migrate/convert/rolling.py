@@ -48,7 +48,7 @@ class _Steps:
 
 @dataclass
 class _Columns:
-    """What the parts of the steps are, each by its number in a step.
+    """The parts of the steps, each by its number in a step.
 
     Attributes
     ----------
@@ -128,7 +128,7 @@ class Rolling:
         return found
 
     def _columns(self, steps: _Steps) -> _Columns | None:
-        """What the parts of the steps are; None if the steps do not follow from each other."""
+        """The parts of the steps; None if the steps do not follow from each other."""
         rows = [self._aligned.all_parts(steps.of(i)) for i in range(steps.count)]
         if is_mixed(rows[0]):
             return None
@@ -388,7 +388,7 @@ def _is_count(source: ast.expr) -> bool:
 
 
 def _elements(name: str, names: Sequence[str], after: set[str]) -> dict[str, Any]:
-    """What stands for the elements of a list from now on."""
+    """The expressions that stand for the elements of a list from now on."""
     return {n: ast.Subscript(ast.Name(name), ast.Constant(i), ast.Load()) for i, n in enumerate(names) if n in after}
 
 
@@ -398,7 +398,7 @@ def _below(statement: Any) -> list[Any]:
 
 
 def _headed(code: Any) -> ast.stmt:
-    """What a block begins with, alone."""
+    """The statement that a block begins with, alone."""
     if isinstance(code, ast.With):
         return ast.With(code.items, [])
     if isinstance(code, ast.For):

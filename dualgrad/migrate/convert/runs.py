@@ -93,7 +93,7 @@ class Runs:
         self._once: list[Sequence[ast.stmt]] = []
 
     def _kept_names(self) -> Iterator[tuple[ast.expr, str]]:
-        """What tape code has too, by the names that it has there; and the savers."""
+        """Names that tape code has, too, with their spelling there; and the savers."""
         todo: list[ast.AST] = [self.tree]
         while todo:
             node = todo.pop()
@@ -157,7 +157,7 @@ class Runs:
                 self.plan.adds.add(extent(call))
 
     def _does(self, call: ast.Call, function: dict[str, Any], is_unseen: bool) -> tuple[Any, ...]:
-        """What a call does where a function computes what it asks for; equal where that is the same."""
+        """The key of a call where a function computes what it asks for; equal where that is the same."""
         given = () if is_unseen else tuple([f in function["returns"] and function["returns"].index(f)
                                             for f in function["fetches"]])  # fmt: skip
         shapes = () if is_unseen else tuple(self._shapes(call, function))
@@ -199,7 +199,7 @@ class Runs:
         return any(isinstance(v, Instance) and issubclass(v.kind, Variable) for v in self.inference.of(call.func.value))
 
     def label(self, name: str) -> str:
-        """What tape code calls a tensor that is fed, or that is fetched by a name of the program's."""
+        """The name in tape code of a tensor that is fed, or that is fetched by a name of the program's."""
         named = {p for f in self.functions for p, x in f["feeds"].items() if x == name}
         if len(named) > 1:
             raise Unsafe(f"{name} has several names")
@@ -253,7 +253,7 @@ class Runs:
         return call.func.value, call.args[0] if call.args else keywords.get("feed_dict")
 
     def _value(self, leaf: ast.expr) -> Any:
-        """What a name that stands for one thing stood for, or an attribute of that; None if that is not known."""
+        """The object that a name, or an attribute of it, stood for; None if that is not known."""
         if isinstance(leaf, ast.Attribute):
             return vars(owner).get(leaf.attr) if hasattr(owner := self._value(leaf.value), "__dict__") else None
         if not isinstance(leaf, ast.Name):
@@ -280,7 +280,7 @@ class Runs:
             if len(told) != len(function["fed"]) or chosen:
                 raise Unsafe(f"line {call.lineno}: what is fed depends on how the program runs")
         except Unsafe:
-            if feed is None or not self._labelled():
+            if feed is None or not self._labeled():
                 raise
             told = []
         used = set(function["feeds"].values())
@@ -302,7 +302,7 @@ class Runs:
         found.named = feed if function["fed"] and not told else None
         return found
 
-    def _labelled(self) -> bool:
+    def _labeled(self) -> bool:
         """Have the keys of all feeds be labels; whether there are any."""
         fed = {x for f in self.functions for x in f["fed"]}
         keys = [k for n in ast.walk(self.tree) if isinstance(n, ast.Dict) for k in n.keys if k is not None]
@@ -326,7 +326,7 @@ class Runs:
         return True
 
     def _told(self, feed: ast.expr | None, call: ast.Call) -> list[tuple[str | int, ast.expr]]:
-        """What is fed, in order: an expression, or which element of the dict that stands there; and its value."""
+        """The feeds, in order: an expression, or which element of the dict that stands there; and its value."""
         if feed is None:
             return []
         found: dict[str, tuple[str | int, ast.expr]] = {}
@@ -499,7 +499,7 @@ def lines_of(node: ast.expr) -> range:
 
 
 def leaves_of(fetches: ast.expr) -> list[ast.expr]:
-    """What is fetched, one by one."""
+    """The elements that are fetched, one by one."""
     return list(fetches.elts) if isinstance(fetches, (ast.List, ast.Tuple)) else [fetches]
 
 

@@ -1,4 +1,4 @@
-"""What several functions compute becomes a function of its own, written once.
+"""Functions for what several functions compute: it is written once.
 
 Items that the same functions need, and that hang together, move into a helper. What feels an assignment, or is a
 gradient or depends on one, stays: when it is computed matters. So does what lies between a tensor that a tape is told
@@ -30,7 +30,7 @@ LEAST = 2
 
 @dataclass(eq=False)
 class Plan:
-    """What a function is to do.
+    """The task of a function.
 
     Attributes
     ----------
@@ -272,7 +272,7 @@ def _move(call: HelperItem, user: HelperItem, plans: Iterable[Plan]) -> None:
 
 
 def plan_of(items: Items, run: Any, wanted: list[Any]) -> Plan:
-    """What the function for a set of fetches is to do."""
+    """The task of the function for a set of fetches."""
     fed = {id(f) for f in run.feeds}
     needed = items.needed(run.flat, fed)
     work = [item for item in needed if not is_leaf(item)]

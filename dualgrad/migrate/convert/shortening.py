@@ -1,4 +1,4 @@
-"""What makes finished functions short: lists as comprehensions, unrolled steps as loops, common parts as functions."""
+"""Shortening of finished functions: lists as comprehensions, unrolled steps as loops, common parts as functions."""
 
 from __future__ import annotations
 

@@ -284,7 +284,7 @@ def same_node(node: Node, again: Node) -> bool:
 
 @functools.cache
 def _defaults(op: Op) -> dict[str, Any]:
-    """What parameters are that an op is not given."""
+    """The values of parameters that an op is not given."""
     try:
         parameters = inspect.signature(op.kernel).parameters.values()
     except (TypeError, ValueError):
@@ -293,7 +293,7 @@ def _defaults(op: Op) -> dict[str, Any]:
 
 
 def _stand_in(trace: Trace, x: Any, literals: bool) -> Any:
-    """What is passed for an operand: Python data for a small constant, else a symbol."""
+    """The argument for an operand: Python data for a small constant, else a symbol."""
     found = literal_of(x) if literals else None
     if found is not None:
         return found

@@ -1,6 +1,6 @@
 """Summaries: what a function of tape code gives for them, and what writes it to event files.
 
-A graph's summary is a serialised message. A function of tape code gives in its place what the message describes, the
+A graph's summary is a serialized message. A function of tape code gives in its place what the message describes, the
 tensors by their tags (`Summaries`), and the program's own ``writer.add_summary`` becomes a call that hands them to
 ``tf.summary.scalar`` and its like.
 """
@@ -31,7 +31,7 @@ _KINDS: dict[Callable[..., Any], str] = {
 _DESCRIBE: dict[str, Callable[..., Any]] = {kind: describe for describe, kind in _KINDS.items()}
 _OPTIONS = {"image": ("max_outputs",), "audio": ("sample_rate", "max_outputs")}
 NAMES = ("Summaries", "SUMMARIES", "add_summary")
-"""What the converted module has for summaries."""
+"""The summaries of the converted module."""
 _WIDEST = 110
 _LEFT_OUT = "writes to an event file is left out: tape code has none."
 _HEAD = '''

@@ -109,7 +109,7 @@ def _together(before: Any, code: Any, left: Sequence[Any]) -> ast.stmt | None:
 
 
 def _handed_on(before: Any, code: Any) -> ast.stmt | None:
-    """What a call gives as a tuple, returned as it is, or one part of it."""
+    """The tuple that a call gives, returned as it is, or one part of it."""
     target = before.targets[0] if isinstance(before, ast.Assign) else None
     if not isinstance(target, ast.Tuple) or not isinstance(code, ast.Return) or not isinstance(before.value, ast.Call):
         return None
@@ -174,7 +174,7 @@ def _is_setting(code: ast.stmt) -> bool:
 
 
 def _assigned(before: ast.stmt, code: ast.stmt) -> ast.stmt | None:
-    """What returns the value of a variable that has just been assigned to, as one statement."""
+    """The statement that returns the value of a variable that has just been assigned to."""
     if not isinstance(code, ast.Return) or not isinstance(before, ast.Expr) or code.value is None:
         return None
     target, _, rest = ast.unparse(before).partition(".assign(")
@@ -254,7 +254,7 @@ def merged(functions: Sequence[Any]) -> None:
 
 
 def _shape(function: Any) -> tuple[tuple[Any, ...], tuple[str, ...]]:
-    """What a function does, whatever it calls its own names."""
+    """The text of a function, whatever it calls its own names."""
     nodes = [n for s in function.statements for n in _nodes(s)]
     own = [name for name, _ in function.parameters]
     own += [n.id for n in nodes if isinstance(n, ast.Name) and isinstance(getattr(n, "ctx", None), ast.Store)]

@@ -16,7 +16,7 @@ _ALWAYS = frozenset({"SystemRandom", "urandom", "uuid1", "uuid4"})
 
 
 def reasons(source: str, notes: Any, capture: Any) -> list[str]:
-    """What makes the numbers differ that a program prints; empty if nothing does.
+    """Reasons why the numbers differ that a program prints; empty if there are none.
 
     Parameters
     ----------
@@ -33,7 +33,7 @@ def reasons(source: str, notes: Any, capture: Any) -> list[str]:
 
 
 def _told(tree: ast.AST) -> Iterator[str]:
-    """What the text says."""
+    """The reasons that the text shows."""
     for node in ast.walk(tree):
         if isinstance(node, (ast.Import, ast.ImportFrom)):
             names = [node.module or ""] if isinstance(node, ast.ImportFrom) else [a.name for a in node.names]

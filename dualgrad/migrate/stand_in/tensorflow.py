@@ -1,4 +1,4 @@
-"""What a process that a running program starts imports as `tensorflow`: see `dualgrad.migrate.hook.stand_in`."""
+"""Module that a process started by a program imports as `tensorflow`: see `dualgrad.migrate.hook.stand_in`."""
 
 from dualgrad.migrate.hook import stand_in
 

@@ -1,1 +1,1 @@
-"""What the compiler works on: instructions, layouts of operands, kernels, and values as lowering sees them."""
+"""Material of the compiler: instructions, layouts of operands, kernels, and values as lowering sees them."""

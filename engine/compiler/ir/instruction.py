@@ -33,7 +33,7 @@ class Instruction:
 
 
 class Size(NamedTuple):
-    """What instructions amount to: their number, floating-point operations, bytes read and written."""
+    """Sums over instructions: their number, floating-point operations, bytes read and written."""
 
     instructions: int
     flops: int

@@ -24,7 +24,7 @@ from engine.core.variable import Variable
 
 
 class Order(IntEnum):
-    """What is known of how an array lies in memory."""
+    """How an array lies in memory, as far as it is known."""
 
     UNKNOWN = 0
     DESCENDING = 1
@@ -44,7 +44,7 @@ def order_of(array: Any) -> Order:
 def order_of_result(
     op: Op, operands: Sequence[Order], avals: Sequence[Aval], params: dict[str, Any], out: Aval
 ) -> Order:
-    """What is known of an op's results, given the same of its operands.
+    """The orders of an op's results, given those of its operands.
 
     References play no part: an op that is given one looks at its shape only.
     """
@@ -106,7 +106,7 @@ def same_layout(array: Any) -> Operand:
 
 
 def packed(array: Any) -> np.ndarray | tuple[Any, ...]:
-    """What pickles to an array with the same strides, for `unpacked`: pickle itself closes gaps."""
+    """A form that pickles to an array with the same strides, for `unpacked`: pickle itself closes gaps."""
     if array.flags.c_contiguous:
         return array
     low, high = np.lib.array_utils.byte_bounds(array)

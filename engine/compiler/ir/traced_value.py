@@ -15,7 +15,7 @@ from engine.core.value import Value
 
 
 class ValueTable:
-    """What is known of each value id: what a `TracedValue` reads of `engine.compiler.lowering.Lowering`."""
+    """Facts about each value id: those that a `TracedValue` reads of `engine.compiler.lowering.Lowering`."""
 
     avals: dict[int, Aval]
     structures: dict[int, Any]
@@ -49,12 +49,12 @@ class TracedValue(Value):
 
     @property
     def structure(self) -> Any:
-        """What is known of the contents (`engine.compiler.passes.algebraic`), or None."""
+        """Facts about the contents (`engine.compiler.passes.algebraic`), or None."""
         return self.lowering.structures.get(self.value_id)
 
     @property
     def order(self) -> Order:
-        """What is known of how it lies in memory (`engine.compiler.ir.layout.Order`)."""
+        """How it lies in memory (`engine.compiler.ir.layout.Order`), as far as it is known."""
         return self.lowering.orders[self.value_id]
 
     def _bind(self, op: Op, inputs: tuple[Any, ...], params: dict[str, Any]) -> TracedValue | tuple[TracedValue, ...]:

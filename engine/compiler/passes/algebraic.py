@@ -95,14 +95,14 @@ _MANY = 4
 
 Structure = Fill | Identity | Diagonal | Repeated | Scaled
 SEEDS = (Identity, Diagonal, Repeated, Scaled)
-"""What is known of seeds, and of what a sweep makes of them."""
+"""Facts about seeds, and about what a sweep makes of them."""
 
 
 # ---- what is known ---------------------------------------------------------------------------------------------------
 
 
 def structure_of_array(array: Any) -> Structure | None:
-    """What is special about a constant."""
+    """Facts about a constant."""
     if not array.size or array.dtype.kind != "f":
         return None
     first = array.flat[0]
@@ -117,7 +117,7 @@ def _is_everywhere(number: Any, array: Any) -> bool:
 
 
 def structure_of_result(op: Op, inputs: Sequence[TracedValue], params: dict[str, Any], out: Aval) -> Structure | None:
-    """What is known of an op's result by what is known of real numbers."""
+    """Facts about an op's result that follow from those about real numbers."""
     if op.fill is not None and out.dtype.is_floating:
         return Fill(op.fill(**params))
     structure = inputs[0].structure if inputs else None
@@ -127,7 +127,7 @@ def structure_of_result(op: Op, inputs: Sequence[TracedValue], params: dict[str,
 
 
 def structure_of_seeds(op: Op, inputs: Sequence[TracedValue], params: dict[str, Any], out: Aval) -> Structure | None:
-    """What is known of an op's result because it is made of a plan's seeds."""
+    """Facts about an op's result that follow from its being made of a plan's seeds."""
     if op is identity_like:
         return Identity(params["count"]) if params["first"] == 0 and params["count"] ** 2 == out.size else None
     if op is seed_rows:
@@ -145,7 +145,7 @@ def structure_of_seeds(op: Op, inputs: Sequence[TracedValue], params: dict[str, 
 
 
 def _shared(structure: Fill, x: Aval, out: Aval) -> Fill | None:
-    """What each element of a mean gets."""
+    """The share of each element of a mean."""
     if not x.size or not out.size or not out.dtype.is_floating:
         return None
     return Fill(share(out.dtype.numpy.type(structure.value), out.size // x.size).item())
@@ -173,7 +173,7 @@ def of_numbers(inputs: Sequence[TracedValue]) -> bool:
 
 
 def _chosen(op: Op, inputs: Sequence[TracedValue], params: dict[str, Any]) -> TracedValue | None:
-    """What is chosen everywhere."""
+    """The operand that is chosen everywhere."""
     x, chosen = inputs
     return x if type(chosen.structure) is Fill and chosen.structure.value != 0 else None
 

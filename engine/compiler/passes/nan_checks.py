@@ -24,7 +24,7 @@ class SpeculationFailed(Exception):
 
 @dataclass(frozen=True)
 class Speculation:
-    """What a program may speculate on.
+    """The checks on which a program may speculate.
 
     Attributes
     ----------

@@ -86,7 +86,7 @@ def _is_outer(instruction: Instruction, avals: dict[int, Aval]) -> bool:
 def _terms(
     instruction: Instruction, products: dict[int, Instruction], sums: dict[int, Instruction]
 ) -> tuple[tuple[int, ...], list[Instruction], list[int]]:
-    """What else is added, the products in the order in which they are, and the results of the additions."""
+    """The other terms, the products in the order in which they are added, and the results of the additions."""
     terms: list[Instruction] = []
     adds: list[int] = []
     while True:

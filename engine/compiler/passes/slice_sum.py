@@ -36,7 +36,7 @@ It is added as a letter says: "+", "-", and "A", "B" for its product with the nu
 
 
 def terms_of(operands: Sequence[Any], keys: Sequence[Key], hows: str) -> list[Term]:
-    """What is added up, one after the other."""
+    """The terms, one after the other."""
     given = iter(operands)
     return [(key, how, next(given), next(given) if how in "AB" else None) for key, how in zip(keys, hows, strict=True)]
 
@@ -77,13 +77,13 @@ def box_of(shape: Sequence[int], key: Key) -> Box:
 
 
 def _common(boxes: Sequence[Box]) -> Box:
-    """What several boxes have in common."""
+    """The part that several boxes have in common."""
     ends = [(max(a for a, _ in axis), min(b for _, b in axis)) for axis in zip(*boxes, strict=True)]
     return tuple([(a, max(a, b)) for a, b in ends])
 
 
 def _around(shape: Sequence[int], box: Box) -> list[Key]:
-    """What is around a box: slices along the first axis, and those of the rest along the others."""
+    """The surroundings of a box: slices along the first axis, and those of the rest along the others."""
     found: list[Key] = []
     inside: Key = ()
     for d, (start, end) in zip(shape, box, strict=True):
@@ -161,7 +161,7 @@ _ALL: tuple[Key, ...] = ((),)
 def _term(
     s: int, made: dict[int, Instruction], avals: dict[int, Aval], uses: Counter[int]
 ) -> tuple[tuple[int, ...], tuple[Key, ...], str]:
-    """What a value is the sum of, where each part belongs, and how it is added; by default itself, everywhere."""
+    """The terms of a value, where each belongs, and how it is added; by default itself, everywhere."""
     source = made.get(s)
     if source is not None and uses[s] == 1:
         if source.op is slice_sum:

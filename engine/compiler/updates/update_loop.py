@@ -78,7 +78,7 @@ class UpdateLoop:
 
     @property
     def key(self) -> tuple[Any, ...]:
-        """What two loops that do the same have in common."""
+        """The key of loops that do the same."""
         places = {**{step.result: -1 - i for i, step in enumerate(self.steps)}, **self._places}
         steps = [(step.op, *[places[s] for s in step.operands]) for step in self.steps]
         return self.dtype, tuple(steps), tuple([places[s] for s in self.results])
