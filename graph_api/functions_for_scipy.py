@@ -135,5 +135,5 @@ def _parts(x: Any, x0: Any) -> list[Any]:
     if isinstance(x, Mapping):
         return [part for key in sorted(x) for part in _parts(x[key], x0[key])]
     if isinstance(x, (list, tuple)):
-        return [part for one, given in zip(x, x0, strict=True) for part in _parts(one, given)]
+        return [part for one, start in zip(x, x0, strict=True) for part in _parts(one, start)]
     return [x0]

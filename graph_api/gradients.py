@@ -82,12 +82,12 @@ def gradients(
     ...     print(sess.run(g, {x: 2.0}))
     16.0
     """
-    check_one_graph([x for given in (ys, xs, grad_ys, stop_gradients) for x in as_list(given)])
+    check_one_graph([x for values in (ys, xs, grad_ys, stop_gradients) for x in as_list(values)])
     if strict and grad_ys is None:
         require_one_number("gradients", as_list(ys), "tf.jacobian")
     with graph_of(ys, "ys").name_scope(name):
-        given = ys, xs, grad_ys, stop_gradients, unconnected_gradients, aggregation_method
-        derivatives = uncollected(symbolic_gradients, *given)
+        values = ys, xs, grad_ys, stop_gradients, unconnected_gradients, aggregation_method
+        derivatives = uncollected(symbolic_gradients, *values)
         for rows in derivatives:
             if isinstance(rows, IndexedSlices):
                 rows.components()  # its shape becomes a node now: a run must not add any, a finalized graph cannot

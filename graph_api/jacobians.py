@@ -324,8 +324,8 @@ def vjp(ys: Any, xs: Any, cotangents: Any, name: str = "vjp") -> Results:
     """The products of `cotangents` with the Jacobians: `gradients` with ``grad_ys``, in the structure of `xs`."""
     flat = nest.flatten(ys)
     seeds = vectors_of(cotangents, flat)
-    found = gradients(flat, nest.flatten(xs), seeds, name, unconnected_gradients="zero")
-    return nest.pack_sequence_as(xs, found)
+    products = gradients(flat, nest.flatten(xs), seeds, name, unconnected_gradients="zero")
+    return nest.pack_sequence_as(xs, products)
 
 
 def hvp(y: Any, xs: Any, vectors: Any, name: str = "hvp") -> Operand | list[Operand]:

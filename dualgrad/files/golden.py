@@ -58,19 +58,19 @@ def described(array: Any) -> dict[str, Any]:
     {'dtype': 'float64', 'shape': [3], 'range': [1.0, 3.0], 'mean': 2.0, 'nan': 1}
     """
     array = np.asarray(array)
-    found: dict[str, Any] = {"dtype": _dtype_name(array), "shape": list(array.shape), "hash": digest(array)}
+    description: dict[str, Any] = {"dtype": _dtype_name(array), "shape": list(array.shape), "hash": digest(array)}
     if array.dtype.kind in "OSU" or not array.size:
-        return found
+        return description
     # in float64, so that sums of small types do not overflow
     wide = np.abs(array).astype(np.float64) if array.dtype.kind == "c" else array.astype(np.float64)
     finite = wide[np.isfinite(wide)]
     if finite.size:
-        found["range"] = [_short(finite.min()), _short(finite.max())]
-        found["mean"] = _short(finite.mean())
+        description["range"] = [_short(finite.min()), _short(finite.max())]
+        description["mean"] = _short(finite.mean())
     for name, count in (("nan", np.isnan(wide).sum()), ("inf", np.isinf(wide).sum())):
         if count:
-            found[name] = int(count)
-    return found
+            description[name] = int(count)
+    return description
 
 
 def _short(x: Any) -> float:

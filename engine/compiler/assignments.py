@@ -51,18 +51,18 @@ def assignments(
     wanted : sequence of int
         The value ids of the program's other results.
     """
-    found: list[Assignment] = []
+    made: list[Assignment] = []
     results: list[int] = []
     if not changed:
-        return found, results
+        return made, results
     used = Counter([*wanted, *[value_id for _, value_id in changed]])
     used.update(s for instruction in instructions for s in instruction.inputs)
     made_by = {s: instruction for instruction in instructions for s in instruction.outputs}
     for handle, value_id in changed:
         part = _part(made_by.get(value_id), initial.get(id(handle))) if used[value_id] == 1 else ()
-        found.append(Assignment(handle, in_part=bool(part)))
+        made.append(Assignment(handle, in_part=bool(part)))
         results += part or (value_id,)
-    return found, results
+    return made, results
 
 
 def _part(change: Instruction | None, whole: int | None) -> tuple[int, ...]:

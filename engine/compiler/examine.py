@@ -28,9 +28,9 @@ def examine(nodes: Sequence[Node], inputs: Sequence[tuple[Any, Aval]], state_ava
         What was found of all values; none if some op stands for others, which may be others for other shapes.
     """
     examination = _Examination(state_aval)
-    found = {id(symbol): aval for symbol, aval in inputs}
-    examination.visit(nodes, found)
-    return [] if examination.expanded else list(found.values())
+    avals = {id(symbol): aval for symbol, aval in inputs}
+    examination.visit(nodes, avals)
+    return [] if examination.expanded else list(avals.values())
 
 
 class _Examination:
@@ -56,18 +56,18 @@ class _Examination:
             elif op is read_variable:
                 avals[id(outputs[0])] = self._of(node.inputs[0], avals)
             else:
-                given = [self._of(x, avals) for x in node.inputs]
-                for symbol, aval in zip(outputs, self._results(node, given), strict=True):
+                operands = [self._of(x, avals) for x in node.inputs]
+                for symbol, aval in zip(outputs, self._results(node, operands), strict=True):
                     avals.setdefault(id(symbol), aval)
 
     def _of(self, x: Any, avals: dict[int, Aval]) -> Aval:
         """Facts about an operand: about what a variable holds, for its handle."""
-        found = avals.get(id(x))
-        if found is None:
-            found = self._state.get(id(x))
-        if found is None:
-            found = self._state[id(x)] = self._state_aval(x)
-        return found
+        aval = avals.get(id(x))
+        if aval is None:
+            aval = self._state.get(id(x))
+        if aval is None:
+            aval = self._state[id(x)] = self._state_aval(x)
+        return aval
 
     def _results(self, node: Node, given: Sequence[Aval]) -> Sequence[Aval]:
         op, params = node.op, node.params

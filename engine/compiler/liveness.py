@@ -42,11 +42,11 @@ def dying(last: dict[K, int], count: int) -> list[list[K]]:
     >>> dying({"a": 3, "b": 1, "c": 2, "d": 2}, 3)
     [[], ['b'], ['c', 'd']]
     """
-    found: list[list[K]] = [[] for _ in range(count)]
+    last_used: list[list[K]] = [[] for _ in range(count)]
     for value, i in last.items():
         if i < count:
-            found[i].append(value)
-    return found
+            last_used[i].append(value)
+    return last_used
 
 
 def values_of(instructions: Iterable[Instruction]) -> list[tuple[int, ...]]:

@@ -87,10 +87,10 @@ def verify(program: Checked, after: str) -> None:
     IllegalProgram
     """
     try:
-        avals, given = program.avals, (*program.inputs, *program.constants)
+        avals, known = program.avals, (*program.inputs, *program.constants)
         for s, array in program.constants.items():
             _same_aval(s, avals, abstract_operand(array))
-        verify_instructions(program.instructions, given, program.outputs, avals)
+        verify_instructions(program.instructions, known, program.outputs, avals)
         _verify_joins(program)
         if program.speculation is not None:
             _verify_speculation(program.instructions, program.speculation)
@@ -111,8 +111,8 @@ def verify_instructions(
         for s in each.inputs:
             if s not in known:
                 raise IllegalProgram(f"instruction {i}, {each.op.name}, reads v{s}, which is not defined there")
-        found = each.op.result_avals([avals[s] for s in each.inputs], each.params)
-        results = found if each.op.multi else (found,)
+        expected = each.op.result_avals([avals[s] for s in each.inputs], each.params)
+        results = expected if each.op.multi else (expected,)
         if len(results) != len(each.outputs):
             raise IllegalProgram(f"instruction {i}, {each.op.name}, has {len(results)} results, not {each.outputs}")
         for s, aval in zip(each.outputs, results, strict=True):

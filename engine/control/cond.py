@@ -80,15 +80,18 @@ def _cond_vjp(
     wanted: Sequence[bool], previous: Sequence[Any], cts: Any, outs: Any, pred: Any, *operands: Any,
     true: ClosedFunction, false: ClosedFunction,
 ) -> list[Any]:  # fmt: skip
-    given = differentiable(outs)
+    differentiated = differentiable(outs)
     asked = [i for i in differentiable(operands) if wanted[i + 1]]
-    paths = zip(true.pullback(asked, given)[1], false.pullback(asked, given)[1], strict=True)
+    paths = zip(true.pullback(asked, differentiated)[1], false.pullback(asked, differentiated)[1], strict=True)
     kept = [i for i, path in zip(asked, paths, strict=True) if any(path)]
     totals: list[Any] = [Zero(aval_of(x)) for x in (pred, *operands)]
     if kept:
         seeded = [i for i in kept if previous[i + 1] is not None]
-        back_true, back_false = true.pullback(kept, given, seeded)[0], false.pullback(kept, given, seeded)[0]
-        extra = [*[cts[i] for i in given], *[previous[i + 1] for i in seeded]]
+        back_true, back_false = (
+            true.pullback(kept, differentiated, seeded)[0],
+            false.pullback(kept, differentiated, seeded)[0],
+        )
+        extra = [*[cts[i] for i in differentiated], *[previous[i + 1] for i in seeded]]
         cotangents = cond_op(pred, *operands, *extra, true=back_true, false=back_false)
         for i, ct in zip(kept, cotangents, strict=True):
             totals[i + 1] = ct
@@ -102,13 +105,13 @@ def _cond_carries(i: int, params: dict[str, Any]) -> bool:
 def _cond_jvp(
     tangents: Sequence[Any], outs: Any, pred: Any, *operands: Any, true: ClosedFunction, false: ClosedFunction
 ) -> list[Any]:
-    given = [i for i in differentiable(operands) if tangents[i + 1] is not None]
+    moving = [i for i in differentiable(operands) if tangents[i + 1] is not None]
     targets = differentiable(outs)
-    pushed, paths = zip(*[branch.pushforward(given, targets) for branch in (true, false)], strict=True)
+    pushed, paths = zip(*[branch.pushforward(moving, targets) for branch in (true, false)], strict=True)
     ahead = [_tangents_only(p, len(outs)) for p in pushed]
-    found = cond_op(pred, *operands, *[tangents[i + 1] for i in given], true=ahead[0], false=ahead[1])
+    out_tangents = cond_op(pred, *operands, *[tangents[i + 1] for i in moving], true=ahead[0], false=ahead[1])
     results: list[Any] = [Zero(aval_of(x)) for x in outs]
-    for i, t, path in zip(targets, found, zip(*paths, strict=True), strict=True):
+    for i, t, path in zip(targets, out_tangents, zip(*paths, strict=True), strict=True):
         if any(path):
             results[i] = t
     return results

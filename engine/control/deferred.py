@@ -161,23 +161,23 @@ def _expand(avals: Sequence[Aval], params: dict[str, Any]) -> ClosedFunction | N
 def _vjp(
     wanted: Sequence[bool], previous: Sequence[Any], cts: Any, outs: Any, *operands: Any, recipe: Recipe
 ) -> list[Any]:
-    given = differentiable(outs)
+    differentiated = differentiable(outs)
     asked = [i for i in differentiable(operands) if wanted[i]]
     totals: list[Any] = [Zero(aval_of(x)) for x in operands]
-    if asked and given:
-        back = _Pulled(recipe, len(operands), asked, given)
-        for i, ct in zip(asked, deferred_op(*operands, *[cts[k] for k in given], recipe=back), strict=True):
+    if asked and differentiated:
+        back = _Pulled(recipe, len(operands), asked, differentiated)
+        for i, ct in zip(asked, deferred_op(*operands, *[cts[k] for k in differentiated], recipe=back), strict=True):
             totals[i] = plus(previous[i], ct)
     return totals
 
 
 def _jvp(tangents: Sequence[Any], outs: Any, *operands: Any, recipe: Recipe) -> list[Any]:
-    given = [i for i in differentiable(operands) if tangents[i] is not None]
+    moving = [i for i in differentiable(operands) if tangents[i] is not None]
     targets = differentiable(outs)
     results: list[Any] = [Zero(aval_of(x)) for x in outs]
-    if given and targets:
-        ahead = _Pushed(recipe, len(operands), given, targets)
-        pushed = deferred_op(*operands, *[tangents[i] for i in given], recipe=ahead)
+    if moving and targets:
+        ahead = _Pushed(recipe, len(operands), moving, targets)
+        pushed = deferred_op(*operands, *[tangents[i] for i in moving], recipe=ahead)
         for k, t in zip(targets, pushed, strict=True):
             results[k] = t
     return results

@@ -37,10 +37,10 @@ def _alike(op: Op, rows: Callable[..., Any], recorder: Writer, *operands: Any, w
     numbers = [x for x in operands if x.dtype.kind not in "iu"]
     if stack or {x.dtype.char for x in numbers} not in ({"f"}, {"d"}) or not all(x.flags.c_contiguous for x in numbers):
         raise Opaque
-    found: Any = rows(recorder, *[_dims(x) if x.dtype.kind in "iu" else x for x in operands], windows)
-    if not same_bits(found.actual, op.kernel(*map(actual_of, operands), windows=windows, stack=stack)):
+    result: Any = rows(recorder, *[_dims(x) if x.dtype.kind in "iu" else x for x in operands], windows)
+    if not same_bits(result.actual, op.kernel(*map(actual_of, operands), windows=windows, stack=stack)):
         raise Opaque
-    return found
+    return result
 
 
 def _dims(sizes: Any) -> tuple[int, ...]:
@@ -134,9 +134,9 @@ def _data(recorder: Writer, wanted: tuple[int, ...], w: Any, ct: Any, windows: W
         part += share
     if not many:
         sums = np.moveaxis(sums.reshape(channels, images, *padded), 0, -1)
-    found: Any = core(sums, space, along)
-    found = recorder.copy(found, np.array(found.actual, order="C"))
-    return found.reshape(*ct.shape[: -rank - 1], *wanted[-rank - 1 :])
+    result: Any = core(sums, space, along)
+    result = recorder.copy(result, np.array(result.actual, order="C"))
+    return result.reshape(*ct.shape[: -rank - 1], *wanted[-rank - 1 :])
 
 
 CONVOLUTIONS: dict[Op, Callable[..., Any]] = {

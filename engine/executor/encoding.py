@@ -86,8 +86,8 @@ class _Encoding:
         for root in self.recording.arguments:
             self.external(root, leaving)
         needed: dict[Root, Needed] = {}
-        for i, (step, found) in enumerate(zip(steps, roots, strict=True)):
-            for root in found:
+        for i, (step, used) in enumerate(zip(steps, roots, strict=True)):
+            for root in used:
                 if root.base >= 0 or root in needed:
                     continue
                 if root.kind != "computed" or root.escapes or root in leaving:
@@ -300,7 +300,7 @@ def _tiles(group: Group, i: int) -> dict[Root, Needed]:
     """Memory that step `i` needs for one tile at a time, from row to row."""
     held = [[root for root, _ in row.operands if root.tiled] for row in group.rows]
     last = last_uses(held)
-    first = {root: j for j, found in reversed([*enumerate(held)]) for root in found}
+    first = {root: j for j, roots in reversed([*enumerate(held)]) for root in roots}
     each = group.tile * group.length
     return {root: Needed(_aligned(each * root.item), (i, j), (i, last[root])) for root, j in first.items()}
 

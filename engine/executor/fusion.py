@@ -46,13 +46,13 @@ def fused(rows: Sequence[Row], count: int, length: int) -> list[Row]:
         return list(rows)
     reads = Counter([root for row in rows for root, _ in row.operands[:-1]])
     writes = Counter([row.operands[-1][0] for row in rows])
-    found: list[Row | _Steps | None] = []
+    result: list[Row | _Steps | None] = []
     written: dict[Root, int] = {}
 
     def inner(place: Place, times: int = 1) -> _Steps | None:
         """The steps that gave an operand, if only one row needs it, and nothing that they read has changed since."""
         k = written.get(place[0], -1)
-        known = found[k] if k >= 0 else None
+        known = result[k] if k >= 0 else None
         if type(known) is not _Steps or not place[0].tiled or (reads[place[0]], writes[place[0]]) != (times, 1):
             return None
         return None if any(written.get(root, -1) > k for root, _ in known.operands) else known
@@ -67,7 +67,7 @@ def fused(rows: Sequence[Row], count: int, length: int) -> list[Row]:
                 if view not in copies:
                     copies[view] = Root("computed", root.dtype, (count * length,), (root.item,), tiled=True)
                     both = [operands[k], (copies[view], 0)]
-                    found.append(_row_of((f"copy_{root.item}",), both, [strides[k], lined], count, length))
+                    result.append(_row_of((f"copy_{root.item}",), both, [strides[k], lined], count, length))
                 operands[k], strides[k] = (copies[view], 0), lined
         return _row_of(row.loop, operands, strides, count, length) if operands != list(row.operands) else row
 
@@ -77,15 +77,15 @@ def fused(rows: Sequence[Row], count: int, length: int) -> list[Row]:
     ]
     gaps = Counter([view for row, name in zip(rows, names, strict=True) if name for view in _with_gaps(row, length)])
     copies: dict[tuple[Place, Strides], Root] = {}
-    for given, name in zip(rows, names, strict=True):
-        row = packed(given) if name else given
+    for unpacked, name in zip(rows, names, strict=True):
+        row = packed(unpacked) if name else unpacked
         made = _joined(name, row, length, inner) if name else row
         if type(made) is _Steps:
             for root in {root for root, _ in row.operands[:-1]} - {root for root, _ in made.operands}:
-                found[written[root]] = None
-        written[row.operands[-1][0]] = len(found)
-        found.append(made)
-    return [_row(x, count, length) for x in found if x is not None]
+                result[written[root]] = None
+        written[row.operands[-1][0]] = len(result)
+        result.append(made)
+    return [_row(x, count, length) for x in result if x is not None]
 
 
 def _operation(row: Row, writes: Mapping[Root, int]) -> str:

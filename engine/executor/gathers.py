@@ -31,15 +31,15 @@ Axis = tuple[int, tuple[int, int, int]]
 
 def _merged(axes: Sequence[Axis]) -> list[Axis]:
     """Neighboring axes that are one in memory, as one."""
-    found: list[Axis] = []
+    merged: list[Axis] = []
     for d, steps in axes:
         if d == 1:
             continue
-        if found and all(a == b * d for a, b in zip(found[-1][1], steps, strict=True)):
-            found[-1] = found[-1][0] * d, steps
+        if merged and all(a == b * d for a, b in zip(merged[-1][1], steps, strict=True)):
+            merged[-1] = merged[-1][0] * d, steps
         else:
-            found.append((d, steps))
-    return found
+            merged.append((d, steps))
+    return merged
 
 
 def _row(recorder: Writer, loop: str, indices: Ref, whole: Ref, parts: Ref, at: int, batch: int = 0) -> None:
@@ -165,8 +165,8 @@ def _place(recorder: Writer, values: Any, positions: Any, *, size: int, distinct
 def _add_at(recorder: Writer, x: Any, values: Any, positions: Any, *, size: int, distinct: bool) -> Hidden:
     if not isinstance(x, Hidden):
         raise Opaque
-    given = [actual_of(v) for v in (x, values, positions)]
-    result = recorder.copy(x, np.ascontiguousarray(add_at_op.kernel(*given, size=size, distinct=distinct)))
+    arrays = [actual_of(v) for v in (x, values, positions)]
+    result = recorder.copy(x, np.ascontiguousarray(add_at_op.kernel(*arrays, size=size, distinct=distinct)))
     if values.size:
         _row(recorder, "add_rows", ref_of(recorder, positions), result.ref, ref_of(recorder, values), x.ndim - 1)
     return result

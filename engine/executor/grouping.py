@@ -139,10 +139,10 @@ def _steps(row: Row, count: int) -> list[tuple[int, int]]:
 def _forms(row: Row, count: int) -> dict[Root, set[Form]]:
     """In what ways a row sees its roots, in so many lines."""
     length = row.work // count
-    found: dict[Root, set[Form]] = {}
+    forms: dict[Root, set[Form]] = {}
     for (root, offset), (step, by) in zip(row.operands, _steps(row, count), strict=True):
-        found.setdefault(root, set()).add((offset, step, None if by == length * step else by))
-    return found
+        forms.setdefault(root, set()).add((offset, step, None if by == length * step else by))
+    return forms
 
 
 def _apart(root: Root, forms: set[Form]) -> bool:
@@ -194,15 +194,15 @@ def grouped(steps: Sequence[Row | Call]) -> list[Row | Call | Group]:
     """The steps with groups in place of rows that run tile by tile."""
     if not any(isinstance(s, Row) and _bytes(s) >= _LEAST and _split(s)[0] for s in steps):
         return list(steps)
-    found: list[Row | Call | Group] = []
+    result: list[Row | Call | Group] = []
     waiting: list[Group] = []
     for step in steps:
         if isinstance(step, Row) and step.position < 0:
             _place(step, waiting)
         else:
-            found += [*_closed(waiting), step]
+            result += [*_closed(waiting), step]
             waiting = []
-    return found + _closed(waiting)
+    return result + _closed(waiting)
 
 
 def _place(row: Row, waiting: list[Group]) -> None:
@@ -231,7 +231,7 @@ def _written(row: Row) -> Sequence[tuple[Root, int]]:
 
 def _closed(waiting: Sequence[Group]) -> list[Row | Call | Group]:
     """Groups, and the rows of those that have only one."""
-    found: list[Row | Call | Group] = []
+    closed: list[Row | Call | Group] = []
     for group in waiting:
-        found += [group] if len(group.rows) > 1 else group.rows
-    return found
+        closed += [group] if len(group.rows) > 1 else group.rows
+    return closed

@@ -137,5 +137,5 @@ def is_readable(x: Any) -> bool:
 def offset_in(view: np.ndarray, whole: np.ndarray) -> int | None:
     """How many bytes the first element of an array lies behind that of another; None if they share no memory."""
     assert executor is not None
-    found: int | None = executor.offset_in(view, whole)
-    return found
+    offset: int | None = executor.offset_in(view, whole)
+    return offset

@@ -58,10 +58,10 @@ def loop_of(ufunc: np.ufunc, dtypes: tuple[Any, ...]) -> tuple[tuple[np.ufunc, i
 
 def loop_alone(ufunc: np.ufunc, dtypes: tuple[np.dtype, ...]) -> tuple[int, int] | None:
     """Which of its loops a ufunc uses for operands of exactly these dtypes, and the number of the result's; or None."""
-    found = loop_of(ufunc, dtypes)
-    if found is None or found[1][:-1] != dtypes:
+    loop = loop_of(ufunc, dtypes)
+    if loop is None or loop[1][:-1] != dtypes:
         return None
-    (_, index), resolved = found
+    (_, index), resolved = loop
     return index, resolved[-1].num
 
 
@@ -146,8 +146,8 @@ def run_rows(rows: Sequence[Row], given: Sequence[tuple[Ref, np.ndarray]], resul
     names = [loop[0] if len(loop) == 1 else loop for loop in loops]
     numbers: list[int] = []
     for row in rows:
-        found = [(*known.get(root, (len(given), 0)), offset) for root, offset in row.operands]
-        numbers += encoded(row, loops.index(row.loop), [(base, offset - start) for base, start, offset in found])
+        places = [(*known.get(root, (len(given), 0)), offset) for root, offset in row.operands]
+        numbers += encoded(row, loops.index(row.loop), [(base, offset - start) for base, start, offset in places])
     steps, results = (("rows", 0, len(rows), False),), (("whole", len(given)),)
     packed = np.array(numbers, np.intp).tobytes()
     table = executor.Table(len(given), bases, tuple(names), packed, steps, results, _HOST, None)
@@ -204,9 +204,9 @@ def _gives_the_same(name: str, ufunc: np.ufunc, kind: str) -> bool:
     many, numbers = samples(np.dtype(kind), 0), np.array(_SPECIAL[:8], kind)[:, np.newaxis]
     for operands in ((many, numbers), (numbers, many), (many[:5], numbers), (numbers, many[:5])):
         expected = ufunc(*operands)
-        given = [(constant_ref(x), x) for x in operands]
-        row = elementwise((name,), [*[ref for ref, _ in given], constant_ref(expected)])
-        if not reduces_alike([row], given, expected):
+        arrays = [(constant_ref(x), x) for x in operands]
+        row = elementwise((name,), [*[ref for ref, _ in arrays], constant_ref(expected)])
+        if not reduces_alike([row], arrays, expected):
             return False
     return True
 
@@ -219,12 +219,12 @@ def _trials(dtypes: tuple[np.dtype, ...]) -> tuple[list[list[np.ndarray]], tuple
     single number; they are many or few. The last item says where in the table's result the elements of all trials are:
     like values in a table's block, those of each trial are aligned.
     """
-    *given, result = dtypes
-    whole = [samples(d, i) for i, d in enumerate(given)]
+    *of_operands, result = dtypes
+    whole = [samples(d, i) for i, d in enumerate(of_operands)]
     gaps = [np.repeat(x, 3)[::3] for x in whole]
     single = [np.broadcast_to(x[:1], _COUNT) for x in whole]
     trials = [whole, gaps, [whole[0], *gaps[1:]]]
-    if len(given) > 1:
+    if len(of_operands) > 1:
         trials += [[whole[0], *single[1:]], [single[0], *whole[1:]]]
     trials += [[x[i : i + n] for x in whole] for n in (1, 2, 5) for i in (0, 10, 30, 50)]
     wide = [np.repeat(x, 4)[::4] for x in whole]
@@ -234,8 +234,8 @@ def _trials(dtypes: tuple[np.dtype, ...]) -> tuple[list[list[np.ndarray]], tuple
     where: list[int] = []
     at, item = 0, result.itemsize
     for step, operands in [*[(item, x) for x in trials], *[(2 * item, x) for x in apart]]:
-        found = [[offset_in(y, x) for x in held] for y in operands]
-        places = [next((k, offset) for k, offset in enumerate(each) if offset is not None) for each in found]
+        offsets = [[offset_in(y, x) for x in held] for y in operands]
+        places = [next((k, offset) for k, offset in enumerate(each) if offset is not None) for each in offsets]
         count = len(operands[0])
         row = Row((), (), (count,), (*[y.strides[0] for y in operands], step))
         numbers += encoded(row, 0, [*places, (len(held), at)])

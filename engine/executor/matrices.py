@@ -37,24 +37,24 @@ def _gufunc(
     if {x.dtype.char for x in inputs} == {"f"}:
         # NumPy computes in double precision
         double = [x.astype(np.float64) for x in inputs]
-        found = _gufunc(function, name, cores, refuses, recorder, *double)
-        return tuple([x.astype(np.float32) for x in found]) if isinstance(found, tuple) else found.astype(np.float32)
+        single = _gufunc(function, name, cores, refuses, recorder, *double)
+        return tuple([x.astype(np.float32) for x in single]) if isinstance(single, tuple) else single.astype(np.float32)
     ufunc = getattr(getattr(np.linalg, "_umath_linalg", None), name, None)
     if ufunc is None or len({x.dtype for x in inputs}) > 1 or not all(np.size(actual_of(x)) for x in inputs):
         raise Opaque
     if any(np.ndim(actual_of(x)) < core for x, core in zip(inputs, cores, strict=False)):
         raise Opaque
-    found = loop_of(ufunc, tuple([x.dtype for x in inputs]))
+    resolved = loop_of(ufunc, tuple([x.dtype for x in inputs]))
     reals = function(*[actual_of(x) for x in inputs])
     several = reals if isinstance(reals, tuple) else (reals,)
-    if found is None or [x.dtype for x in (*inputs, *several)] != list(found[1]):
+    if resolved is None or [x.dtype for x in (*inputs, *several)] != list(resolved[1]):
         raise Opaque
     results: list[Any] = [recorder.computed(real) for real in several]
     refs = [*[ref_of(recorder, x) for x in inputs], *[x.ref for x in results]]
     dims = (*refs[0].shape[-1:], *refs[1].shape[-1:]) if len(inputs) > 1 else refs[0].shape[-1:]
-    row = core_row(found[0], refs, cores, dims, len(results))
-    given = list(zip(refs, [as_array(actual_of(x)) for x in inputs], strict=False))
-    if len(results) == 1 and not reduces_alike([row], given, reals):
+    row = core_row(resolved[0], refs, cores, dims, len(results))
+    arrays = list(zip(refs, [as_array(actual_of(x)) for x in inputs], strict=False))
+    if len(results) == 1 and not reduces_alike([row], arrays, reals):
         raise Opaque
     (recorder.add_checked if refuses else recorder.add)(row)
     return tuple(results) if isinstance(reals, tuple) else results[0]
@@ -72,13 +72,13 @@ FUNCTIONS.update({
 def _cofactor(recorder: Writer, x: Any) -> Hidden:
     if x.dtype.char not in "fd":
         raise Opaque
-    found, inverse = conditions(x)
+    condition, inverse = conditions(x)
     limit = np.asarray(largest_condition(x.dtype), x.dtype)
-    if not np.all(actual_of(found) < limit):
+    if not np.all(actual_of(condition) < limit):
         raise Opaque
-    said = recorder.computed(np.ones(found.shape, bool))
+    said = recorder.computed(np.ones(condition.shape, bool))
     if said.size:
-        operands = [ref_of(recorder, found), recorder.constant(limit), said.ref]
+        operands = [ref_of(recorder, condition), recorder.constant(limit), said.ref]
         recorder.add_checked(elementwise((f"all_below_{x.dtype.char}",), operands))
     return cofactors_of(x, inverse)
 
@@ -136,9 +136,9 @@ def _triangle(recorder: Writer, x: Any, *, lower: bool, diagonal: float = 1.0) -
 def _has_trtrs() -> bool:
     """Whether LAPACK's function for triangular systems is there: SciPy's Cython interface is asked, once."""
     capsules = getattr(scipy.linalg.cython_lapack, "__pyx_capi__", {})
-    found = [capsules.get(name) for name in ("strtrs", "dtrtrs")]
+    functions = [capsules.get(name) for name in ("strtrs", "dtrtrs")]
     # others have integers of eight bytes
-    return executor is not None and all(" int *" in str(x) for x in found) and executor.use_trtrs(*found)
+    return executor is not None and all(" int *" in str(x) for x in functions) and executor.use_trtrs(*functions)
 
 
 def _triangular_solve(

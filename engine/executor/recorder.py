@@ -107,10 +107,10 @@ class Recorder:
             else:
                 kinds.append(x.dtype if hasattr(x, "dtype") else type(x))
                 reals.append(x)
-        found = loop_of(ufunc, tuple(kinds))
-        if found is None:
+        resolved = loop_of(ufunc, tuple(kinds))
+        if resolved is None:
             raise Opaque
-        loop, dtypes = found
+        loop, dtypes = resolved
         operands = []
         for x, dtype in zip(inputs, dtypes, strict=False):
             if type(x) is Observed:

@@ -69,14 +69,14 @@ _KNOWN: Cache[Any, list[_Relative]] = Cache("reductions as rows", 1 << 10)
 def _relative(row: Row, places: Sequence[tuple[Root, int]]) -> _Relative:
     """A row, and for each operand at which of some places it starts, and how far behind."""
     roots = [root for root, _ in places]
-    found = [(roots.index(root), offset) for root, offset in row.operands]
-    return replace(row, operands=()), [(k, offset - places[k][1]) for k, offset in found]
+    relative = [(roots.index(root), offset) for root, offset in row.operands]
+    return replace(row, operands=()), [(k, offset - places[k][1]) for k, offset in relative]
 
 
 def _rows(ufunc: np.ufunc, x: Any, axis: Any, keepdims: bool, result: Ref, blank: Ref | None) -> list[Row]:
     """Rows that reduce a value, beginning with `blank` or with its first element."""
-    found = loop_of(ufunc, (x.dtype, x.dtype))
-    if found is None or any(s <= 0 < d - 1 for s, d in zip(x.strides, x.shape, strict=True)):
+    resolved = loop_of(ufunc, (x.dtype, x.dtype))
+    if resolved is None or any(s <= 0 < d - 1 for s, d in zip(x.strides, x.shape, strict=True)):
         raise Opaque
     ndim = len(x.shape)
     axes = set(range(ndim)) if axis is None else {a % ndim for a in ((axis,) if isinstance(axis, int) else axis)}
@@ -86,9 +86,9 @@ def _rows(ufunc: np.ufunc, x: Any, axis: Any, keepdims: bool, result: Ref, blank
         if len(nest) > 1 and not nest[-1][2] and not nest[-2][2]:
             # two axes are reduced that are not one in memory: how NumPy goes through them depends on its version
             raise Opaque
-        return _reduction_rows(found[0], x.ref, nest, result, blank)
+        return _reduction_rows(resolved[0], x.ref, nest, result, blank)
     if ufunc in _WITHOUT_START:
-        return _rows_from_first(found[0], x.ref, kept, axes, nest, result)
+        return _rows_from_first(resolved[0], x.ref, kept, axes, nest, result)
     raise Opaque
 
 
@@ -117,15 +117,15 @@ def _finds_the_same(name: str, ufunc: np.ufunc, dtype: np.dtype, count: int) -> 
     """Whether a loop of our own finds what NumPy does in rows of so many elements, also among zeros of both signs."""
     item = dtype.itemsize
     x = special_like(dtype, (64, count + 1), (count * item + item, item), 0)
-    for given in (x, numbers_like(x), np.copysign(np.zeros_like(x), numbers_like(x))):
-        expected = ufunc.reduce(given, 1)
-        first, rest, out = [constant_ref(a) for a in (given[:, 0], given[:, 1:], expected)]
-        first.root, rest.root, rest.offset = (whole := constant_ref(given)).root, whole.root, item
+    for numbers in (x, numbers_like(x), np.copysign(np.zeros_like(x), numbers_like(x))):
+        expected = ufunc.reduce(numbers, 1)
+        first, rest, out = [constant_ref(a) for a in (numbers[:, 0], numbers[:, 1:], expected)]
+        first.root, rest.root, rest.offset = (whole := constant_ref(numbers)).root, whole.root, item
         rows = [
             elementwise((f"copy_{item}",), [first, out]),
             _each(name, rest, [(64, count * item + item, item), (count, item, 0)], out),
         ]
-        if not reduces_alike(rows, [(whole, given)], expected):
+        if not reduces_alike(rows, [(whole, numbers)], expected):
             return False
     return True
 
@@ -253,8 +253,8 @@ def accumulate(recorder: Writer, ufunc: np.ufunc, x: Any, axis: int = 0, dtype: 
     """Running results along an axis: each is the one before it and an element, as in NumPy's own call of the loop."""
     if not isinstance(x, Hidden) or x.dtype.char not in "fdil" or not x.size or dtype not in (None, x.dtype):
         raise Opaque
-    found, real = loop_of(ufunc, (x.dtype, x.dtype)), ufunc.accumulate(x.actual, axis=axis, dtype=dtype)
-    if found is None or real.dtype != x.dtype:
+    resolved, real = loop_of(ufunc, (x.dtype, x.dtype)), ufunc.accumulate(x.actual, axis=axis, dtype=dtype)
+    if resolved is None or real.dtype != x.dtype:
         raise Opaque
     result, count = recorder.computed(real), real.shape[axis]
     (of_x, of_out), item = (x.strides[axis], real.strides[axis]), real.itemsize
@@ -266,8 +266,8 @@ def accumulate(recorder: Writer, ufunc: np.ufunc, x: Any, axis: int = 0, dtype: 
         start = [(result.ref.root, result.ref.offset), (x.ref.root, x.ref.offset + of_x)]
         place = (*start, (result.ref.root, result.ref.offset + of_out))
         if inner == 1:
-            recorder.add(Row(found[0], place, (count - 1,), (of_out, of_x, of_out)))
+            recorder.add(Row(resolved[0], place, (count - 1,), (of_out, of_x, of_out)))
         else:
             along = (*strides, of_out, of_x, of_out)
-            recorder.add(Row(found[0], place, (inner,), (step, step_x, step), (*outer, count - 1), along))
+            recorder.add(Row(resolved[0], place, (inner,), (step, step_x, step), (*outer, count - 1), along))
     return result

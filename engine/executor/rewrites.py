@@ -91,8 +91,8 @@ def _unstack(recorder: Writer, x: Any, *, num: int, axis: int) -> tuple[Any, ...
     if x.shape[axis] != num:
         raise Opaque
     axis %= x.ndim
-    found: Any = _contiguous(recorder, x.transpose(axis, *range(axis), *range(axis + 1, x.ndim)))
-    return tuple(found)
+    turned: Any = _contiguous(recorder, x.transpose(axis, *range(axis), *range(axis + 1, x.ndim)))
+    return tuple(turned)
 
 
 def _alloc(recorder: Writer, *, shape: tuple[int, ...], dtype: np.dtype) -> Hidden:

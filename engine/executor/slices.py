@@ -41,15 +41,15 @@ def sum_of_slices(recorder: Writer, *operands: Any, aval: Any, keys: Any, hows: 
         for box, (key, how, x, factor) in zip(boxes, terms_of(operands, keys, hows), strict=True)
     ]
     for region in regions:
-        found = [
+        meeting = [
             (how, [_part(x, box, region), *([] if factor is None else [factor])])
             for box, how, x, factor in parts
             if all(a <= start and end <= b for (start, end), (a, b) in zip(region, box, strict=True))
         ]
-        if len(found) < len(parts):
+        if len(meeting) < len(parts):
             # where a part has nothing it adds 0
-            found.append(("+", [zero]))
-        _add_up(recorder, found, _part(result.ref, [(0, d) for d in shape], region))
+            meeting.append(("+", [zero]))
+        _add_up(recorder, meeting, _part(result.ref, [(0, d) for d in shape], region))
     return result
 
 

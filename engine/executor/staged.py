@@ -128,13 +128,13 @@ class Staged:
 
 def _static(program: Runnable) -> tuple[int, ...]:
     """The positions of the inputs, of rank 0, by whose contents kernels choose how to compute (`Op.static`)."""
-    found: set[int] = set()
+    positions: set[int] = set()
     for instruction in reversed(program.instructions):
         op, inputs = instruction.op, instruction.inputs
-        found.update([inputs[k] for k in op.static])
-        if not found.isdisjoint(instruction.outputs) and not is_stateful(op, instruction.params):
-            found.update(inputs)
-    return tuple([k for k, s in enumerate(program.inputs) if s in found and program.avals[s].shape == ()])
+        positions.update([inputs[k] for k in op.static])
+        if not positions.isdisjoint(instruction.outputs) and not is_stateful(op, instruction.params):
+            positions.update(inputs)
+    return tuple([k for k, s in enumerate(program.inputs) if s in positions and program.avals[s].shape == ()])
 
 
 def _form(arguments: Sequence[Any]) -> tuple[Any, ...]:
@@ -325,13 +325,13 @@ def _written(
             _pass_over(error)
             del steps[before:]
             return None
-    for given in _hidden(recorder, operands):
+    for hidden in _hidden(recorder, operands):
         try:
             if kernel is not None:
-                found = kernel(recorder, *given, **instruction.params)
+                made = kernel(recorder, *hidden, **instruction.params)
             else:
-                found = op.kernel(*given, **instruction.params)
-            results = tuple([_result(x) for x in (found if op.multi else (found,))])
+                made = op.kernel(*hidden, **instruction.params)
+            results = tuple([_result(x) for x in (made if op.multi else (made,))])
         except Exception as error:  # noqa: BLE001 - it is called again with arrays, and raises what it has to
             _pass_over(error)
             del steps[before:]

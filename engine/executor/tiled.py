@@ -71,10 +71,10 @@ def tiled_table(
         if ufunc is None:
             loop: Any = (f"copy_{step}",)
         else:
-            found = loop_of(ufunc, tuple(kinds[:-1]))
-            if found is None or tuple(found[1]) != tuple(kinds):
+            resolved = loop_of(ufunc, tuple(kinds[:-1]))
+            if resolved is None or tuple(resolved[1]) != tuple(kinds):
                 return None
-            loop = found[0]
+            loop = resolved[0]
         number_of = loops.setdefault(loop, len(loops))
         row = Row(loop, (), (tile,), tuple(steps))
         packed += encoded(row, number_of, places, tuple(advance))

@@ -41,8 +41,8 @@ def matmul(recorder: Writer, a: Any, b: Any, real: Any = None) -> Hidden:
     """`numpy.matmul` of matrices and stacks of them; a vector is a matrix of one row or column."""
     if 0 in (*np.shape(a), *np.shape(b)) or not (np.ndim(a) and np.ndim(b)) or np.ndim(a) == np.ndim(b) == 1:
         raise Opaque
-    found = loop_of(np.matmul, (a.dtype, b.dtype))
-    if found is None or not a.dtype == b.dtype == found[1][-1]:
+    resolved = loop_of(np.matmul, (a.dtype, b.dtype))
+    if resolved is None or not a.dtype == b.dtype == resolved[1][-1]:
         raise Opaque
     if a.dtype.kind == "c" and a.size == b.size == 1:
         raise Opaque
@@ -67,7 +67,7 @@ def matmul(recorder: Writer, a: Any, b: Any, real: Any = None) -> Hidden:
         max(dims) <= _SMALL and left.root is not right.root and out.strides[-2:] == (dims[2] * a.itemsize, a.itemsize)
     )
     own = small and _small_product(a.dtype, dims, left.strides[-2:], right.strides[-2:])
-    recorder.add(core_row(own or found[0], [left, right, out], (2, 2, 2), dims))
+    recorder.add(core_row(own or resolved[0], [left, right, out], (2, 2, 2), dims))
     return result
 
 
@@ -323,11 +323,11 @@ def _method(name: str) -> Callable[..., Any]:
 
 
 def _where(recorder: Writer, condition: Any, x: Any, y: Any) -> Hidden:
-    given = (condition, x, y)
+    choice = (condition, x, y)
     if condition.dtype != np.bool_ or not (hasattr(x, "dtype") and hasattr(y, "dtype")) or x.dtype != y.dtype:
         raise Opaque
-    real = np.where(*[actual_of(v) for v in given])
-    operands = [ref_of(recorder, v) for v in given]
+    real = np.where(*[actual_of(v) for v in choice])
+    operands = [ref_of(recorder, v) for v in choice]
     return recorder.elementwise((f"select_{real.itemsize}",), operands, real)
 
 

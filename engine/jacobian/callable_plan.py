@@ -75,9 +75,9 @@ class JacobianPlan(Shown):
         return {"blocks": shapes, "format": self._format, "seeds": self.plan.seeds, "entries": entries or "all"}
 
     def _picture(self) -> str:
-        found = [b for row in self.plan.blocks for b in row if isinstance(b, Scattered)]
-        rows = [np.repeat(np.arange(b.shape[0]), np.diff(b.indptr)) for b in found]
-        return "".join(pattern_picture(r, b.indices, b.shape) for r, b in zip(rows, found, strict=True))
+        blocks = [b for row in self.plan.blocks for b in row if isinstance(b, Scattered)]
+        rows = [np.repeat(np.arange(b.shape[0]), np.diff(b.indptr)) for b in blocks]
+        return "".join(pattern_picture(r, b.indices, b.shape) for r, b in zip(rows, blocks, strict=True))
 
     def __call__(
         self, *sources: Any, executor: Executor | None = None

@@ -262,18 +262,18 @@ class TapeDerivatives:
         with Taking(self, target, sources) as (targets, flat):
             require_real("hessian", flat)
             if format == "operator":
-                found: list[list[Any]] = [[self._hessian_operator(targets, flat)]]
+                rows: list[list[Any]] = [[self._hessian_operator(targets, flat)]]
             else:
                 plan, blocks = self._hessian(targets, flat, options)
                 shapes = [known_shape(x, "hessian") for x in flat]
-                found = [
+                rows = [
                     [
                         finished_block(values, block, shape, inner, other, format, UnconnectedGradients.ZERO)
                         for values, block, inner, other in zip(row, row_of_plan, shapes, flat, strict=True)
                     ]
                     for row, row_of_plan, shape in zip(blocks, plan.blocks, shapes, strict=True)
                 ]
-        return nest.pack_sequence_as(sources, [nest.pack_sequence_as(sources, row) for row in found])
+        return nest.pack_sequence_as(sources, [nest.pack_sequence_as(sources, row) for row in rows])
 
     def hessian_diag(self, target: Any, sources: Any) -> Operand | list[Operand]:
         """The diagonal of the Hessian of the sum of `target`'s elements, in the shapes of the sources."""
@@ -398,7 +398,7 @@ class TapeDerivatives:
         wanted = [x.handle if isinstance(x, Variable) else x for x in flat]
         rows = [i for i, t in enumerate(targets) if self._usable(t)]
         columns = [j for j, s in enumerate(wanted) if self._usable(s)]
-        plan, found = blocks_of(
+        plan, results = blocks_of(
             with_slopes(self._tape.nodes),
             [wanted[j] for j in columns],
             [targets[i] for i in rows],
@@ -409,13 +409,13 @@ class TapeDerivatives:
         if format == "dense" and len(rows) == len(targets) and len(columns) == len(wanted):
             whole = [
                 [dense_block(x, t, w) for x, w in zip(row, wanted, strict=True)]
-                for row, t in zip(found, targets, strict=True)
+                for row, t in zip(results, targets, strict=True)
             ]
             if not any(x is None for row in whole for x in row):
                 return whole
         parts = {
             (i, j): (values, block)
-            for i, row, blocks in zip(rows, found, plan.blocks, strict=True)
+            for i, row, blocks in zip(rows, results, plan.blocks, strict=True)
             for j, values, block in zip(columns, row, blocks, strict=True)
         }
         inner = [known_shape(w, "jacobian") for w in wanted]

@@ -128,8 +128,8 @@ def _walked(nodes: Sequence[Node], path: Path) -> list[Any]:
 
 def compiled_gradient(path: Path, options: Options, sparsity: Any) -> ClosedFunction:
     """The closed function for the gradients of the sum of all targets, ``results[0]``, one per source."""
-    mirror, _, found, _, numbers = _differentiated(path)
-    return mirror.planned(found, _no_plan(path, options), form=[list(range(len(found)))], numbers=numbers)
+    mirror, _, gradients, _, numbers = _differentiated(path)
+    return mirror.planned(gradients, _no_plan(path, options), form=[list(range(len(gradients)))], numbers=numbers)
 
 
 def compiled_product(path: Path, options: Options, sparsity: Any) -> ClosedFunction:
@@ -162,8 +162,8 @@ def _compiled_walk(path: Path, options: Options, direction: str) -> ClosedFuncti
     start, end = (source, target) if direction == "forward" else (target, source)
     vector = mirror.trace.placeholder(start.aval)
     with paused():
-        (found,) = walk_from(direction, mirror.path.nodes, start, [end])(vector)
-    wanted, form = ([], [[None]]) if found is None else ([found], [[0]])  # type: ignore[list-item]
+        (product,) = walk_from(direction, mirror.path.nodes, start, [end])(vector)
+    wanted, form = ([], [[None]]) if product is None else ([product], [[0]])  # type: ignore[list-item]
     return mirror.planned(wanted, _no_plan(path, options), [vector], form=form)
 
 
@@ -225,8 +225,8 @@ def compiled_rowwise(path: Path, options: Options, sparsity: Any) -> ClosedFunct
     plan.facts["rows are independent"] = independent
     mirror = Mirror(path)
     with paused():
-        found = rowwise(mirror.path, options.mode)
-    wanted, form = ([], [[None]]) if found is None else ([found], [[0]])  # type: ignore[list-item]
+        rows = rowwise(mirror.path, options.mode)
+    wanted, form = ([], [[None]]) if rows is None else ([rows], [[0]])  # type: ignore[list-item]
     return mirror.planned(wanted, plan, form=form, contents=dict(path.used))
 
 

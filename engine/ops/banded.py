@@ -39,11 +39,11 @@ def _kernel(ab: Any, rhs: Any, *, lower: int, upper: int, adjoint: bool) -> np.n
     lead = np.broadcast_shapes(ab.shape[:-2], rhs.shape[:-2])
     bands, sides = np.broadcast_to(ab, lead + ab.shape[-2:]), np.broadcast_to(rhs, lead + rhs.shape[-2:])
     widths = (upper, lower) if adjoint else (lower, upper)
-    found = [
+    solutions = [
         scipy.linalg.solve_banded(widths, _adjoint_band(bands[i], lower, upper) if adjoint else bands[i], sides[i])
         for i in np.ndindex(lead)
     ]
-    return np.array(found, rhs.dtype).reshape(sides.shape)
+    return np.array(solutions, rhs.dtype).reshape(sides.shape)
 
 
 def _abstract(ab: Aval, rhs: Aval, *, lower: int, upper: int, adjoint: bool) -> Aval:

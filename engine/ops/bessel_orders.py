@@ -78,10 +78,10 @@ def _by_order(v: Any, x: Any, *, function: str, times: int) -> np.ndarray:
     v, x = np.broadcast_arrays(np.asarray(v, np.float64), np.asarray(x, np.float64))
     inside = (x > 0) & np.isfinite(x) & np.isfinite(v)
     at, order = np.where(inside, x, 1.0)[..., None], np.where(inside, v, 0.0)[..., None]
-    found = _INTEGRALS[function[0]](order, at, times, function.endswith("e"))
+    integral = _INTEGRALS[function[0]](order, at, times, function.endswith("e"))
     # at 0 what vanishes there for all orders nearby has no slope
     outside = np.where((x == 0) & (v > 0) & (function[0] in "ji"), 0.0, np.nan)
-    return np.where(inside, found, outside)
+    return np.where(inside, integral, outside)
 
 
 def _j(v: np.ndarray, x: np.ndarray, k: int, scaled: bool) -> np.ndarray:

@@ -122,15 +122,15 @@ def space_to_depth(input: Any, block_size: int, data_format: str = "NHWC") -> Op
 def _block_dims(name: str, x: Any, block_shape: Any, pairs: Any, argument: str) -> tuple[list[int], Any]:
     """The sizes of the blocks, and a pair of numbers for each blocked dimension."""
     blocks = list(as_ints(name, "block_shape", _static(name, "block_shape", block_shape).ravel(), 1))
-    given = _static(name, argument, pairs)
-    as_ints(name, argument, given.ravel(), 0)
+    known = _static(name, argument, pairs)
+    as_ints(name, argument, known.ravel(), 0)
     dims = shape_of(x)
-    if given.shape != (len(blocks), 2) or (dims is not None and len(dims) <= len(blocks)):
+    if known.shape != (len(blocks), 2) or (dims is not None and len(dims) <= len(blocks)):
         raise ShapeError(
             f"{name}: `block_shape` {blocks} needs as many dimensions behind the first of the input, of shape {dims}, "
-            f"and pairs in `{argument}`, of shape {given.shape}"
+            f"and pairs in `{argument}`, of shape {known.shape}"
         )
-    return blocks, given.tolist()
+    return blocks, known.tolist()
 
 
 @operands("input")

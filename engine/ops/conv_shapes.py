@@ -76,8 +76,8 @@ def forward_abstract(x: Aval, w: Aval, *, name: str, depthwise: bool, windows: W
 
 def _check_like(name: str, ct: Aval, found: tuple[int | None, ...]) -> None:
     """Raise unless `ct` can be the result of the convolution, whose space and outputs are these."""
-    given = None if ct.shape is None else ct.shape[-len(found) :]
-    if not compatible(given, found):
+    own = None if ct.shape is None else ct.shape[-len(found) :]
+    if not compatible(own, found):
         raise ShapeError(
             f"{name}: a convolution with these sizes, strides and padding gives {format_shape(found)} (space and "
             f"channels), but got {ct}"

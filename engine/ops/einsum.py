@@ -141,7 +141,7 @@ def _einsum_abstract(a: Aval, b: Aval, *, equation: str) -> Aval:
         _check_rank(term, x)
         for letter, dim in zip(term, x.shape or (None,) * len(term), strict=True):
             sizes.setdefault(letter, []).append(dim)
-    dims = {letter: _common_size(letter, given, equation) for letter, given in sizes.items()}
+    dims = {letter: _common_size(letter, each, equation) for letter, each in sizes.items()}
     return Aval(tuple(dims[letter] for letter in out), dtype)
 
 
@@ -308,8 +308,8 @@ def _parse(equation: str, ranks: tuple[int | None, ...]) -> tuple[list[str], str
         if not all(letter in ascii_letters for letter in letters):
             raise InvalidArgumentError(f"einsum: equation {equation!r} may have letters, `...`, `,` and one `->`")
     if not arrow:
-        found = left.replace(",", "").replace(".", "")
-        out = "..." * ("..." in left) + "".join(sorted(x for x in set(found) if found.count(x) == 1))
+        present = left.replace(",", "").replace(".", "")
+        out = "..." * ("..." in left) + "".join(sorted(x for x in set(present) if present.count(x) == 1))
     if len(set(out) - {"."}) != len(out.replace("...", "")):
         raise InvalidArgumentError(f"einsum: equation {equation!r} repeats a letter in its result")
     if missing := set(out) - set(left):

@@ -286,9 +286,9 @@ def one_hot(
     """
     check_dtype("one_hot", "indices", aval_of(indices), INTEGER)
     mask = _one_hot_mask(indices, depth, -1 if axis is None else static_int("one_hot", "axis", axis))
-    given = next((v for v in (on_value, off_value) if v is not None), None)
-    wanted = as_dtype(dtype) if dtype is not None else float32 if given is None else dtype_of(given)
-    if given is None:
+    example = next((v for v in (on_value, off_value) if v is not None), None)
+    wanted = as_dtype(dtype) if dtype is not None else float32 if example is None else dtype_of(example)
+    if example is None:
         return cast(mask, wanted)
     check_dtype("one_hot", "dtype" if dtype is not None else "on_value", Aval((), wanted), ANY)
     for name, value in (("on_value", on_value), ("off_value", off_value)):

@@ -255,9 +255,9 @@ def _getitem_back_batch(
         at, flag = _gather(size, at, flag, *each), True
     flag = flags[0]
     for at, at_flag, item, index, axis in reversed(steps):
-        given = (ct, at, _entries(item, index, at, axis))
+        operands = (ct, at, _entries(item, index, at, axis))
         leads = {"lead": lead, "like_lead": like_lead}
-        ct = gather_back_op.batch(gather_back_op, size, (flag, at_flag, True), given, {**_along(axis), **leads})
+        ct = gather_back_op.batch(gather_back_op, size, (flag, at_flag, True), operands, {**_along(axis), **leads})
         flag = True
     return op(ct, like, *kept, spec=spec, lead=lead + 1, like_lead=inner_lead)
 

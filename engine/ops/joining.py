@@ -244,11 +244,11 @@ def _split_abstract(x: Aval, *sizes: Aval, split: Any, axis: int) -> tuple[Aval,
     if x.shape is not None:
         normalize_axis("split", axis, len(x.shape))
     dim = None if x.shape is None else x.shape[axis]
-    for given in sizes:
-        check_dtype("split", "num_or_size_splits", given, INTEGER)
-        if not compatible(given.shape, (split,)):
-            raise ShapeError(f"split: argument `num_or_size_splits` must be a vector of {split} sizes, got {given}")
-        known: Any = given.value if isinstance(given.value, tuple) and None not in given.value else None
+    for size in sizes:
+        check_dtype("split", "num_or_size_splits", size, INTEGER)
+        if not compatible(size.shape, (split,)):
+            raise ShapeError(f"split: argument `num_or_size_splits` must be a vector of {split} sizes, got {size}")
+        known: Any = size.value if isinstance(size.value, tuple) and None not in size.value else None
         parts = [None] * split if known is None else _split_sizes(dim, known)
         return tuple(Aval(_with_dim(x.shape, axis, (s,)), x.dtype) for s in parts)
     return tuple(Aval(_with_dim(x.shape, axis, (s,)), x.dtype) for s in _sizes(dim, split))

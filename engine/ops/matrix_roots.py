@@ -51,12 +51,12 @@ def _logarithm(a: Any) -> np.ndarray:
         if not max(third, min(second, fourth)) > CLOSE or roots == 100:
             break
         root, roots = scipy.linalg.sqrtm(root), roots + 1
-    found = np.zeros_like(t)
+    logarithm = np.zeros_like(t)
     for node, weight in zip(*gauss_legendre(DEGREE), strict=True):
-        found += scipy.linalg.solve_triangular(np.eye(len(a)) + node * x, weight * x)
-    found *= 2.0**roots
-    found[on] = logarithms
-    return z @ found @ z.conj().T
+        logarithm += scipy.linalg.solve_triangular(np.eye(len(a)) + node * x, weight * x)
+    logarithm *= 2.0**roots
+    logarithm[on] = logarithms
+    return z @ logarithm @ z.conj().T
 
 
 def _kernel(name: str, of_one: Callable[[np.ndarray], np.ndarray]) -> Callable[[Any], np.ndarray]:
@@ -135,8 +135,8 @@ def logm(input: Any) -> Operand:
 def _sylvester_kernel(a: Any, b: Any, q: Any) -> np.ndarray:
     stack = np.broadcast_shapes(a.shape[:-2], b.shape[:-2], q.shape[:-2])
     a, b, q = (np.broadcast_to(x, stack + x.shape[-2:]) for x in (a, b, q))
-    found = [scipy.linalg.solve_sylvester(a[i], b[i], q[i]) for i in np.ndindex(stack)]
-    return np.array(found, q.dtype).reshape(q.shape)
+    solutions = [scipy.linalg.solve_sylvester(a[i], b[i], q[i]) for i in np.ndindex(stack)]
+    return np.array(solutions, q.dtype).reshape(q.shape)
 
 
 def _sylvester_abstract(a: Aval, b: Aval, q: Aval) -> Aval:

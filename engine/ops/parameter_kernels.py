@@ -41,9 +41,9 @@ def betainc_by_shape(a: Any, b: Any, x: Any, second: bool) -> np.ndarray:
     power = np.exp(p * logs[0] + q * logs[1] - scipy.special.betaln(p, q)) / (p * value)
     in_first = power * (logs[0] - 1 / p - psi(p) + psi(p + q) - slopes[0] / value)
     in_second = power * (logs[1] - psi(q) + psi(p + q) - slopes[1] / value)
-    found = np.where(below, in_second, -in_first) if second else np.where(below, in_first, -in_second)
+    derivative = np.where(below, in_second, -in_first) if second else np.where(below, in_first, -in_second)
     outside = np.where((a > 0) & (b > 0) & small & (x >= 0) & (x <= 1), 0.0, np.nan)
-    return np.where(inside, found.reshape(x.shape), outside)
+    return np.where(inside, derivative.reshape(x.shape), outside)
 
 
 def _fraction(a: np.ndarray, b: np.ndarray, x: np.ndarray, rest: np.ndarray) -> tuple[np.ndarray, list[np.ndarray]]:

@@ -92,15 +92,15 @@ def _rounds(counter: Sequence[Any], key: int) -> list[np.ndarray]:
 
 def _few(stream: Stream, groups: Sequence[int], order: Sequence[int]) -> list[list[int]]:
     """`words` in Python, which starts faster than NumPy."""
-    found = []
+    drawn = []
     for far in groups:
         low = stream.low + far
         high = stream.high + (low >> 64)
         a, b, c, d = low & 0xFFFFFFFF, low >> 32 & 0xFFFFFFFF, high & 0xFFFFFFFF, high >> 32 & 0xFFFFFFFF
         for key_low, key_high in _keys(stream.key):
             a, b, c, d = _round(a, b, c, d, key_low, key_high)
-        found.append([(a, b, c, d)[i] for i in order])
-    return found
+        drawn.append([(a, b, c, d)[i] for i in order])
+    return drawn
 
 
 def _same(x: np.ndarray) -> Any:
@@ -176,10 +176,10 @@ def _floats(stream: Stream, groups: Any, dtype: Any) -> np.ndarray:
         return (words(stream, groups) & np.uint32(0x3FF)) / np.float32(1024)
     # the bits of a number in [1, 2); for float64 the first of two words is the upper one
     kind, order, bits = (np.uint64, (1, 0, 3, 2), 52) if dtype == np.float64 else (np.uint32, (0, 1, 2, 3), 23)
-    found = words(stream, groups, order).view(kind)
-    np.bitwise_and(found, kind(2**bits - 1), out=found)
-    np.bitwise_or(found, np.ones((), dtype).view(kind), out=found)
-    return np.subtract(found.view(dtype), 1, out=found.view(dtype))
+    whole = words(stream, groups, order).view(kind)
+    np.bitwise_and(whole, kind(2**bits - 1), out=whole)
+    np.bitwise_or(whole, np.ones((), dtype).view(kind), out=whole)
+    return np.subtract(whole.view(dtype), 1, out=whole.view(dtype))
 
 
 def uniform(stream: Stream, count: int, dtype: Any) -> np.ndarray:
@@ -195,9 +195,9 @@ def full_integers(stream: Stream, count: int, dtype: Any) -> np.ndarray:
 def integers(stream: Stream, count: int, low: int, high: int, dtype: Any) -> np.ndarray:
     """Integers in [low, high): the remainders of those of the whole range."""
     unsigned = np.dtype(f"u{np.dtype(dtype).itemsize}")
-    found = full_integers(stream, count, unsigned)
-    np.remainder(found, unsigned.type(high - low), out=found)
-    return np.add(found, unsigned.type(low % 2 ** (8 * unsigned.itemsize)), out=found).view(dtype)
+    drawn = full_integers(stream, count, unsigned)
+    np.remainder(drawn, unsigned.type(high - low), out=drawn)
+    return np.add(drawn, unsigned.type(low % 2 ** (8 * unsigned.itemsize)), out=drawn).view(dtype)
 
 
 # ---- normal numbers --------------------------------------------------------------------------------------------------
@@ -228,8 +228,8 @@ def truncated_normal(stream: Stream, count: int, dtype: Any) -> np.ndarray:
     places = np.arange(len(out), dtype=np.uint64) * np.uint64(size * RESERVED // 4)
     left, filled = np.arange(len(out)), np.zeros(len(out), np.int64)
     while len(left):
-        found = _normals(stream, places[left], dtype)
-        for candidate in found.T:
+        drawn = _normals(stream, places[left], dtype)
+        for candidate in drawn.T:
             good = np.flatnonzero((np.abs(candidate) < 2) & (filled[left] < size))
             rows = left[good]
             out[rows, filled[rows]] = candidate[good]
@@ -350,8 +350,8 @@ def categorical(stream: Stream, count: int, logits: np.ndarray) -> np.ndarray:
         weights = np.exp(logits.astype(np.float64) - highest)
     edges = np.cumsum(np.where(finite, weights, 0.0), axis=1)
     points = uniform(stream, len(logits) * count, np.float64).reshape(len(logits), count) * edges[:, -1:]
-    found = [np.searchsorted(row, p, side="right") for row, p in zip(edges, points, strict=True)]
-    return np.array(found, np.int64).reshape(points.shape)
+    chosen = [np.searchsorted(row, p, side="right") for row, p in zip(edges, points, strict=True)]
+    return np.array(chosen, np.int64).reshape(points.shape)
 
 
 def permutation(stream: Stream, count: int) -> np.ndarray:

@@ -80,8 +80,8 @@ def _kernel(sampler: Sampler) -> Callable[..., Any]:
             raise ValueError(f"argument `shape` must not be negative, got {list(dims)}")
         if math.prod((*dims, *map(np.size, parameters))) >= 2**63:
             raise ValueError(f"argument `shape` asks for more numbers than an array can hold, got {list(dims)}")
-        found = sampler(stream_of(seed, counter), dims, *parameters, dtype=dtype.numpy)
-        return np.asarray(found, dtype.numpy, order="C")
+        drawn = sampler(stream_of(seed, counter), dims, *parameters, dtype=dtype.numpy)
+        return np.asarray(drawn, dtype.numpy, order="C")
 
     return kernel
 
@@ -197,8 +197,8 @@ random_poisson_op = _sampling(
 
 
 def _scrambled_kernel(seed: Any) -> np.ndarray:
-    found = [philox.scrambled(row)[:2] for row in np.reshape(seed, (-1, 2))]
-    return np.array(found, np.uint64).view(np.int64).reshape(seed.shape)
+    seeds = [philox.scrambled(row)[:2] for row in np.reshape(seed, (-1, 2))]
+    return np.array(seeds, np.uint64).view(np.int64).reshape(seed.shape)
 
 
 def _scrambled_abstract(seed: Aval) -> Aval:
@@ -297,8 +297,8 @@ def _categorical_kernel(count: Any, seed: Any, counter: Any, logits: Any, *, dty
     (number,) = as_dims(count)
     if number < 0:
         raise ValueError(f"`num_samples` must not be negative, got {number}")
-    found = philox.categorical(stream_of(seed, counter), number, logits)
-    return np.minimum(found, logits.shape[1] - 1).astype(dtype.numpy)
+    chosen = philox.categorical(stream_of(seed, counter), number, logits)
+    return np.minimum(chosen, logits.shape[1] - 1).astype(dtype.numpy)
 
 
 def _categorical_abstract(count: Aval, seed: Aval, counter: Aval, logits: Aval, *, dtype: DType, lead: int = 0) -> Aval:
@@ -363,8 +363,8 @@ def _sampled(op: Op, shape: Any, draw: Draw, *parameters: Any, dtype: DType) -> 
         return _moved(dims, each)
 
     # the kernel is another one for shapes of another dtype than lists of numbers have
-    given = (dims,) if hasattr(shape, "dtype") and dtype_of(dims) is int64 else ()
-    kind = _kind(op, dtype, *given, *(parameters if op is random_poisson_op else ()))
+    sizes = (dims,) if hasattr(shape, "dtype") and dtype_of(dims) is int64 else ()
+    kind = _kind(op, dtype, *sizes, *(parameters if op is random_poisson_op else ()))
     return op(dims, *draw(kind, moved), *parameters, dtype=dtype)
 
 

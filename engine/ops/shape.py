@@ -138,9 +138,9 @@ def shape_operand(shape: Any) -> Any:
     DTypeError
         If a dimension is no integer.
     """
-    given = [shape] if type(shape) is int else shape
-    if type(given) in (list, tuple) and {int}.issuperset(map(type, given)):
-        return _vector_of_ints(tuple(given))
+    entries = [shape] if type(shape) is int else shape
+    if type(entries) in (list, tuple) and {int}.issuperset(map(type, entries)):
+        return _vector_of_ints(tuple(entries))
     if isinstance(shape, (Value, np.ndarray, np.generic)):
         return shape
     if hasattr(shape, "as_tuple"):

@@ -158,11 +158,11 @@ def _alike(char: str, height: int, width: int, outputs: int, wide: int, columns:
     lies = geometry(height, (1,), width, (1,), Windows((1,), "VALID", (1,)), (Span(0, 0, 1),))
     a = rows if in_order else np.asfortranarray(rows)
     if columns:
-        expected, found = products_of_columns(a, widened(points, wide), height, columns)[0], np.zeros_like(filters)
+        expected, computed = products_of_columns(a, widened(points, wide), height, columns)[0], np.zeros_like(filters)
     else:
-        expected, found = np.matmul(a, widened(filters, wide)), np.empty_like(points)
-    pair = (found, points) if columns else (filters, found)
+        expected, computed = np.matmul(a, widened(filters, wide)), np.empty_like(points)
+    pair = (computed, points) if columns else (filters, computed)
     none, share = np.empty(0, char), np.empty((2 if columns else 0, width, outputs), char)
     in_c.multiply(rows, *pair, none, share, lies, height, 0, bool(columns), height)
-    expected = np.ascontiguousarray(expected.reshape(len(found), wide)[:, :outputs])
-    return found.tobytes() == expected.tobytes()
+    expected = np.ascontiguousarray(expected.reshape(len(computed), wide)[:, :outputs])
+    return computed.tobytes() == expected.tobytes()

@@ -146,10 +146,10 @@ def _broadcast_axes(x: Sequence[int], y: Sequence[int]) -> tuple[list[int], list
     for axis, (a, b) in enumerate(zip(*wide, strict=True)):
         if a != b and 1 not in (a, b):
             raise InvalidArgumentError(f"shapes {tuple(x)} and {tuple(y)} do not broadcast together")
-        for one, other, found, own in ((a, b, axes[0], x), (b, a, axes[1], y)):
+        for one, other, reduced, own in ((a, b, axes[0], x), (b, a, axes[1], y)):
             # where both are 1, summing changes nothing; TensorFlow sums over the axes that one lacks too
             if one == 1 and (other != 1 or axis < rank - len(own) or a == b):
-                found.append(axis)
+                reduced.append(axis)
     return axes
 
 

@@ -18,10 +18,10 @@ class Handle:
 
 
 def _array(site: Site, i: int) -> TensorArray:
-    found = site.inputs[i]
-    if not isinstance(found, TensorArray):
+    array = site.inputs[i]
+    if not isinstance(array, TensorArray):
         raise InvalidArgumentError(f"input {i} must be the flow of a TensorArray")
-    return found
+    return array
 
 
 @row("TensorArrayV3", outputs="handle flow")

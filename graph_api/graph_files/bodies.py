@@ -127,16 +127,16 @@ class Region:
             raise InvalidArgumentError(
                 f"the function {function!r} takes {len(definition.arguments)} arguments, not {len(arguments)}"
             )
-        given = {Ref(name, 0): x for name, x in zip(definition.arguments, arguments, strict=True)}
+        values = {Ref(name, 0): x for name, x in zip(definition.arguments, arguments, strict=True)}
         scope, graph = self.graph.get_name_scope(), self.graph
-        inner = Body(definition, graph, f"{scope}/" if scope else "", self.body.library, given, self.body.producer)
+        inner = Body(definition, graph, f"{scope}/" if scope else "", self.body.library, values, self.body.producer)
         inner.top.make(controls)
-        found = inner.top.get(results)
+        outcome = inner.top.get(results)
         done = [op for op in map(inner.top._operation, controls) if op is not None]
         if not results:
             return graph.group(done)
         with graph.control_dependencies(done):
-            return [tf.identity(x) if done and isinstance(x, Tensor) and not is_handle(x) else x for x in found]
+            return [tf.identity(x) if done and isinstance(x, Tensor) and not is_handle(x) else x for x in outcome]
 
     # ---- values ------------------------------------------------------------------------------------------------------
 

@@ -39,13 +39,13 @@ def write_choice(s: Source) -> bool:
     results = []
     for index, name in enumerate(("false", "true")):
         inputs = [f"{x}:1" if index else x for x in switched]
-        found = _inside(writer, f"{scope}/{name}", s.node.params[name], inputs, sides[index])
+        written = _inside(writer, f"{scope}/{name}", s.node.params[name], inputs, sides[index])
         # a result that is an operand, or a constant from outside, belongs to the branch all the same
         kinds = [o.dtype for o in s.node.outputs]
         results.append(
             [
                 writer.node(writer.free(f"{scope}/{name}/result"), "Identity", [x], [sides[index]], T=t)
-                for x, t in zip(found, kinds, strict=True)
+                for x, t in zip(written, kinds, strict=True)
             ]
         )
     merged = [

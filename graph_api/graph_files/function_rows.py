@@ -57,8 +57,8 @@ def _while(site: Site) -> Made:
         return site.region.call(_function(site, "cond"), whole(given))[0]
 
     def step(*given: Any) -> list[Any]:
-        found = site.region.call(_function(site, "body"), whole(given))
-        return [found[i] for i in moving]
+        results = site.region.call(_function(site, "body"), whole(given))
+        return [results[i] for i in moving]
 
     if not moving:
         raise InvalidArgumentError("its body changes nothing")

@@ -97,8 +97,8 @@ def import_graph_def(
     mapped = {str(k).removeprefix("^"): v for k, v in (input_map or {}).items()}
     with graph.unchanged_by_errors():
         with graph.name_scope("import" if name is None else name) as prefix:
-            given = {_ref(k): convert_to_tensor(v) for k, v in mapped.items()}
-        body = imported(message, graph, prefix, given, keep=list(return_elements or ()))
+            values = {_ref(k): convert_to_tensor(v) for k, v in mapped.items()}
+        body = imported(message, graph, prefix, values, keep=list(return_elements or ()))
         return None if return_elements is None else [element(body, e) for e in return_elements]
 
 
@@ -121,10 +121,10 @@ def element(body: Body, text: str) -> Tensor | Operation:
     ref = _ref(text)
     if ref in body.given:
         return body.given[ref]
-    found = body.top.value_list(name)
-    if ref.index >= len(found) or not isinstance(found[ref.index], Tensor):
+    tensors = body.top.value_list(name)
+    if ref.index >= len(tensors) or not isinstance(tensors[ref.index], Tensor):
         raise InvalidArgumentError(f"Requested return_element {text!r} not found in graph_def.")
-    return found[ref.index]
+    return tensors[ref.index]
 
 
 def imported(

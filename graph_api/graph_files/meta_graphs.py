@@ -142,14 +142,14 @@ def with_elements(
         for node in message.node:
             node.device = ""
     mapped = {split_input(k): convert_to_tensor(v) for k, v in (input_map or {}).items()}
-    given = {Ref(name, index or 0): v for (name, index), v in mapped.items()}
+    values = {Ref(name, index or 0): v for (name, index), v in mapped.items()}
     with graph.unchanged_by_errors():
         with graph.name_scope(import_scope) as prefix:
             prefix = prefix if import_scope else ""
         if not import_scope and graph.get_name_scope():
             prefix = f"{graph.get_name_scope()}/"
         names = [str(e) for e in return_elements or ()]
-        body = imported(message, graph, prefix, given, keep=names)
+        body = imported(message, graph, prefix, values, keep=names)
         variables = _collections(meta, body, graph, restore_collections_predicate)
         saver = _saver(meta, message, body, variables)
         return saver, None if return_elements is None else [element(body, e) for e in names]
@@ -167,16 +167,16 @@ def _collections(meta: MetaGraphDef, body: Body, graph: Graph, wanted: Any) -> d
         if kind is None or key in _LEFT_OUT or (wanted is not None and not wanted(key)):
             continue
         held = getattr(collection, kind).value
-        found: list[Any]
+        elements: list[Any]
         if kind == "node_list":
-            found = [_named(body, name, variables) for name in held]
+            elements = [_named(body, name, variables) for name in held]
         elif kind == "bytes_list" and key in OF_VARIABLES:
-            found = [_variable(body, graph, VariableDef.FromString(data), variables) for data in held]
+            elements = [_variable(body, graph, VariableDef.FromString(data), variables) for data in held]
         elif kind == "bytes_list" and key in PROTO_FUNCTIONS:
-            found = [_from_proto(key, data, graph) for data in held]
+            elements = [_from_proto(key, data, graph) for data in held]
         else:
-            found = list(held)
-        for value in found:
+            elements = list(held)
+        for value in elements:
             if value is not None:
                 graph.add_to_collection(key, value)
     return variables
@@ -197,8 +197,8 @@ def _named(body: Body, name: str, variables: Mapping[str, Variable]) -> Operatio
         return variables[ref]
     if not colon:
         return body.operations.get(ref)
-    found = body.top.value_list(ref)
-    return found[int(index)] if index.isdigit() and int(index) < len(found) else None
+    tensors = body.top.value_list(ref)
+    return tensors[int(index)] if index.isdigit() and int(index) < len(tensors) else None
 
 
 def _variable(body: Body, graph: Graph, message: VariableDef, variables: dict[str, Variable]) -> Variable:
@@ -229,9 +229,9 @@ def _saver(meta: MetaGraphDef, message: GraphDef, body: Body, variables: dict[st
     graph = body.graph
     with graph.as_default():
         if meta.HasField("saver_def"):
-            found = _saved(meta, message, variables)
-            if found:
-                return Saver(found, saver_def=meta.saver_def)
+            saver = _saved(meta, message, variables)
+            if saver:
+                return Saver(saver, saver_def=meta.saver_def)
             return Saver(saver_def=meta.saver_def, allow_empty=True)
         return Saver() if graph.get_collection(GraphKeys.GLOBAL_VARIABLES) else None
 
@@ -240,7 +240,7 @@ def _saved(meta: MetaGraphDef, message: GraphDef, variables: dict[str, Variable]
     """The variables that the nodes of the file's saver save, by the names that these give them."""
     nodes = {node.name: node for node in message.node}
     scope = meta.saver_def.filename_tensor_name.partition(":")[0].rpartition("/")[0]
-    found: dict[str, Variable] = {}
+    saved: dict[str, Variable] = {}
     for node in message.node:
         if node.op not in ("SaveV2", "SaveSlices", "Save") or not node.name.startswith(f"{scope}/" if scope else ""):
             continue
@@ -254,8 +254,8 @@ def _saved(meta: MetaGraphDef, message: GraphDef, variables: dict[str, Variable]
             while source is not None and source.op in ("Identity", "ReadVariableOp") and source.input:
                 source = nodes.get(split_input(source.input[0])[0])
             if source is not None and source.name in variables:
-                found[name.decode(errors="replace")] = variables[source.name]
-    return found
+                saved[name.decode(errors="replace")] = variables[source.name]
+    return saved
 
 
 # ---- export ----------------------------------------------------------------------------------------------------------
@@ -415,8 +415,8 @@ def write_graph(graph_or_graph_def: Any, logdir: str, name: str, as_text: bool =
     as_text : bool
         Whether in the text format.
     """
-    given = graph_or_graph_def
-    message = given.as_graph_def() if isinstance(given, Graph) else as_graph_def(given)
+    graph_def = graph_or_graph_def
+    message = graph_def.as_graph_def() if isinstance(graph_def, Graph) else as_graph_def(graph_def)
     path = os.path.join(os.fspath(logdir), name)
     atomic.write(path, [str(message).encode() if as_text else message.SerializeToString()])
     return path

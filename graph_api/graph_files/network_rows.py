@@ -33,12 +33,12 @@ def _windows(site: Site, dilations: bool = True) -> dict[str, Any]:
     if padding == "EXPLICIT":
         ends = site.attr("explicit_paddings")
         padding = [list(pair) for pair in zip(ends[::2], ends[1::2], strict=True)]
-    given = {"strides": site.attr("strides"), "padding": padding}
+    arguments = {"strides": site.attr("strides"), "padding": padding}
     if "data_format" in site.proto.attr:
-        given["data_format"] = site.attr("data_format")
+        arguments["data_format"] = site.attr("data_format")
     if dilations and "dilations" in site.proto.attr:
-        given["dilations"] = site.attr("dilations")
-    return given
+        arguments["dilations"] = site.attr("dilations")
+    return arguments
 
 
 @row("Conv2D")
@@ -75,12 +75,12 @@ def _conv3d_filter(site: Site) -> Made:
 
 
 def _depthwise(site: Site, x: Any, filters: Any) -> Made:
-    given = _windows(site)
-    dilations = given.pop("dilations", None)
+    arguments = _windows(site)
+    dilations = arguments.pop("dilations", None)
     if dilations is not None:
-        channels_first = given.get("data_format") == "NCHW"
-        given["dilations"] = dilations[2:] if channels_first else dilations[1:3]
-    return tf.nn.depthwise_conv2d(x, filters, **given)
+        channels_first = arguments.get("data_format") == "NCHW"
+        arguments["dilations"] = dilations[2:] if channels_first else dilations[1:3]
+    return tf.nn.depthwise_conv2d(x, filters, **arguments)
 
 
 @row("DepthwiseConv2dNative")
@@ -196,10 +196,10 @@ _NORMALIZED_BACK = "x_backprop scale_backprop offset_backprop reserve_space_3 re
 def _fused_batch_norm_gradient(site: Site) -> Made:
     dy, x, scale, mean, variance = site.inputs[:5]
     offset = tf.zeros_like(scale)
-    given = None if site.attr("is_training", True) else (mean, variance)
-    y, _, _ = _normalized(site, x, scale, offset, given)
-    found = site.region.pulled_back(y, [x, scale, offset], dy)
-    return [*found, tf.zeros([0], scale.dtype), tf.zeros([0], scale.dtype)]
+    statistics = None if site.attr("is_training", True) else (mean, variance)
+    y, _, _ = _normalized(site, x, scale, offset, statistics)
+    gradients = site.region.pulled_back(y, [x, scale, offset], dy)
+    return [*gradients, tf.zeros([0], scale.dtype), tf.zeros([0], scale.dtype)]
 
 
 _lrn = public(affine.local_response_normalization, "nn.lrn")

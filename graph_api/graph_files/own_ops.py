@@ -77,8 +77,8 @@ def decoded(text: str) -> dict[str, Any]:
         If it is not what `encoded` writes.
     """
     try:
-        found = json.loads(text)
-        return {str(key): _value(value) for key, value in found.items()}
+        params = json.loads(text)
+        return {str(key): _value(value) for key, value in params.items()}
     except (ValueError, TypeError, AttributeError, KeyError, RecursionError) as error:
         raise InvalidArgumentError(f"parameters are damaged: {error}") from None
 

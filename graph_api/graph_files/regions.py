@@ -101,11 +101,11 @@ class Regions:
 
     def _visit(self, item: Item) -> None:
         needed = [*item.inputs, *[Ref(c, 0) for c in item.controls]]
-        given = [self._of(ref) for ref in needed if (item.name, ref.node) not in self._back]
-        frames = max([p.frames for p in given], key=len, default=())
-        if any(frames[: len(p.frames)] != p.frames for p in given):
+        inputs = [self._of(ref) for ref in needed if (item.name, ref.node) not in self._back]
+        frames = max([p.frames for p in inputs], key=len, default=())
+        if any(frames[: len(p.frames)] != p.frames for p in inputs):
             raise InvalidArgumentError(f"the node {item.name!r} belongs to two loops at once")
-        conditions = frozenset().union(*[p.conditions for p in given])
+        conditions = frozenset().union(*[p.conditions for p in inputs])
         depth: dict[Ref, int] = {}
         for ref in needed:
             for pred, n in self._depth.get(ref.node, {}).items():
@@ -166,14 +166,14 @@ class Regions:
 
     def loop_of(self, exit_name: str) -> Loop:
         """The loop that a value leaves by an `Exit`."""
-        found = self.loops.get(exit_name)
-        if found is None:
+        loop = self.loops.get(exit_name)
+        if loop is None:
             frames = self._inner(self.items[exit_name])
-            found = self._by_frames.get(frames)
-            if found is None:
-                found = self._by_frames[frames] = self._loop(frames)
-            self.loops[exit_name] = found
-        return found
+            loop = self._by_frames.get(frames)
+            if loop is None:
+                loop = self._by_frames[frames] = self._loop(frames)
+            self.loops[exit_name] = loop
+        return loop
 
     def _inner(self, item: Item) -> Frames:
         if len(item.inputs) != 1:

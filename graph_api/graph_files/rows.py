@@ -49,10 +49,10 @@ class Site:
 
     def known(self, i: int, what: str) -> np.ndarray:
         """The array that an input is known to hold."""
-        found = constant_value(self.inputs[i])
-        if found is None:
+        contents = constant_value(self.inputs[i])
+        if contents is None:
             raise InvalidArgumentError(f"input {i} ({what}) must be a constant")
-        return found
+        return contents
 
     def text(self, i: int, what: str) -> str:
         """The string that an input is known to hold."""
@@ -99,10 +99,10 @@ def row(types: str, outputs: str = "", takes_handles: bool = False) -> Callable[
 
 def public(path: str) -> Callable[..., Any]:
     """The public function of a name: ``"nn.conv2d"``."""
-    found: Any = root
+    here: Any = root
     for part in path.split("."):
-        found = getattr(found, part)
-    return found
+        here = getattr(here, part)
+    return here
 
 
 def same(table: str) -> None:
@@ -118,7 +118,7 @@ def same(table: str) -> None:
 def _calling(function: Callable[..., Any], keywords: Sequence[tuple[str, str]]) -> Callable[[Site], Any]:
     def make(site: Site) -> Made:
         # what a file leaves out is what the function does by default
-        given = {k: site.attr(a) for k, a in keywords if a in site.proto.attr}
-        return function(*site.inputs, **given)
+        arguments = {k: site.attr(a) for k, a in keywords if a in site.proto.attr}
+        return function(*site.inputs, **arguments)
 
     return make

@@ -92,13 +92,13 @@ def load(
     """
     model = _read(export_dir)
     wanted = {tags} if isinstance(tags, str) else set(tags)
-    found = [m for m in model.meta_graphs if set(m.meta_info_def.tags) == wanted]
-    if not found:
+    matching = [m for m in model.meta_graphs if set(m.meta_info_def.tags) == wanted]
+    if not matching:
         there = ", ".join(str(sorted(m.meta_info_def.tags)) for m in model.meta_graphs)
         raise RuntimeError(
             f"MetaGraphDef associated with tags {sorted(wanted)} could not be found in SavedModel; it has {there}"
         )
-    meta = found[0]
+    meta = matching[0]
     with sess.graph.as_default():
         with limits.damage(export_dir, InvalidArgumentError):
             saver, _ = with_elements(meta, import_scope=import_scope, **saver_kwargs)
@@ -153,8 +153,8 @@ def build_signature_def(
 
 def predict_signature_def(inputs: Mapping[str, Any], outputs: Mapping[str, Any]) -> SignatureDef:
     """The signature of a function from tensors to tensors."""
-    taken, given = [{name: build_tensor_info(x) for name, x in each.items()} for each in (inputs, outputs)]
-    return build_signature_def(taken, given, SignatureConstants.PREDICT_METHOD_NAME)
+    taken, results = [{name: build_tensor_info(x) for name, x in each.items()} for each in (inputs, outputs)]
+    return build_signature_def(taken, results, SignatureConstants.PREDICT_METHOD_NAME)
 
 
 # ---- writing ---------------------------------------------------------------------------------------------------------

@@ -116,13 +116,13 @@ def _update(rule: Callable[..., Any], slots: str, order: str, **fixed: Any) -> C
 
     def make(site: Site) -> Made:
         handles = site.inputs[: 1 + len(slot_names)]
-        given = dict(zip(names, site.inputs[1 + len(slot_names) :], strict=True))
-        given |= {k: site.attr(v.removeprefix("@")) for k, v in fixed.items() if isinstance(v, str)}
-        given |= {k: v for k, v in fixed.items() if not isinstance(v, str)}
-        gradient, indices = given.pop("grad"), given.pop("indices", None)
+        rates = dict(zip(names, site.inputs[1 + len(slot_names) :], strict=True))
+        rates |= {k: site.attr(v.removeprefix("@")) for k, v in fixed.items() if isinstance(v, str)}
+        rates |= {k: v for k, v in fixed.items() if not isinstance(v, str)}
+        gradient, indices = rates.pop("grad"), rates.pop("indices", None)
         whole = [site.region.read(h) for h in handles]
         parts = whole if indices is None else [tf.gather(x, indices) for x in whole]
-        hyper = SimpleNamespace(**given)
+        hyper = SimpleNamespace(**rates)
         value, new = rule(gradient, parts[0], dict(zip(slot_names, parts[1:], strict=True)), hyper, hyper)
         every = [value, *[new[slot] for slot in slot_names]]
         if indices is not None:

@@ -36,8 +36,8 @@ class GraphSymbols(Symbols):
 
     def call_of(self, x: Any) -> Call | None:
         """The call that a tensor came from."""
-        found = self._of.get(x.graph)
-        return None if found is None else found.calls.get(id(x))
+        call = self._of.get(x.graph)
+        return None if call is None else call.calls.get(id(x))
 
     def is_unbound(self, x: Any) -> bool:
         """Whether it is an input of a model."""

@@ -64,9 +64,9 @@ def register_tensor_conversion_function(
 def _as_value(kind: type) -> Callable[[Any], Any]:
     def as_value(self: Any) -> Any:
         for _, convert in _conversions[kind]:
-            found = convert(self, dtype=None, name=None, as_ref=False)
-            if found is not NotImplemented:
-                return found
+            value = convert(self, dtype=None, name=None, as_ref=False)
+            if value is not NotImplemented:
+                return value
         raise TypeError(f"no conversion function that is registered for {kind.__name__} converts {self!r}")
 
     return as_value

@@ -195,7 +195,7 @@ def viterbi_decode(score: Any, transition_params: Any) -> tuple[list[int], Any]:
         paths = best[:, None] + table
         origins.append(paths.argmax(0))
         best = row + paths.max(0)
-    found = [int(best.argmax())]
+    path = [int(best.argmax())]
     for origin in reversed(origins):
-        found.append(int(origin[found[-1]]))
-    return found[::-1], best.max()
+        path.append(int(origin[path[-1]]))
+    return path[::-1], best.max()

@@ -263,9 +263,9 @@ class SummarySaverHook(SessionRunHook):
 
     def before_run(self, run_context: SessionRunContext) -> SessionRunArgs | None:
         """Ask for the summaries when it is time."""
-        found = self._scaffold.summary_op if self._summaries is None else self._summaries
-        self._due = found is not None and (self._next is None or self._timer.should_trigger_for_step(self._next))
-        return SessionRunArgs(found) if self._due else None
+        summary = self._scaffold.summary_op if self._summaries is None else self._summaries
+        self._due = summary is not None and (self._next is None or self._timer.should_trigger_for_step(self._next))
+        return SessionRunArgs(summary) if self._due else None
 
     def after_run(self, run_context: SessionRunContext, run_values: SessionRunValues) -> None:
         """Write them."""
@@ -273,8 +273,8 @@ class SummarySaverHook(SessionRunHook):
         if self._due and self._writer is not None:
             if self._next is None:
                 self._writer.add_session_log(SessionLog(status=SessionLog.START), step)
-            given = run_values.results
-            for one in given if isinstance(given, list) else [given]:
+            results = run_values.results
+            for one in results if isinstance(results, list) else [results]:
                 self._writer.add_summary(one, step)
             self._timer.update_last_triggered_step(step)
         self._next = step + 1

@@ -242,12 +242,12 @@ def _batched(
         raise ValueError(f"{name}: argument `keep_input` is not supported; choose elements before they are batched")
     is_dict, single = isinstance(tensors, dict), not isinstance(tensors, (dict, list, tuple))
     keys = sorted(tensors) if is_dict else []
-    given = [tensors[k] for k in keys] if is_dict else [tensors] if single else list(tensors)
-    if not given:
+    flat = [tensors[k] for k in keys] if is_dict else [tensors] if single else list(tensors)
+    if not flat:
         raise ValueError(f"{name}: at least one tensor is needed")
     graph = get_default_graph()
     with graph.name_scope(name) as scope:
-        values = [convert_to_tensor(t) for t in given]
+        values = [convert_to_tensor(t) for t in flat]
         known = [v._aval.shape for v in values]
         inner = shapes if shapes is not None else [None if s is None else s[1:] if many else s for s in known]
         if any(s is None for s in inner):
@@ -370,10 +370,10 @@ class ReaderBase:
         """The next record in a session."""
         with self._resource.exclusively(reading, _Reading) as state:
             while True:
-                found = next(state.left, None)
-                if found is not None:
+                element = next(state.left, None)
+                if element is not None:
                     state.number += 1
-                    return boxed(self.key(state.file, state.number).encode()), found[0]
+                    return boxed(self.key(state.file, state.number).encode()), element[0]
                 state.file = queue.elements(number).take(1)[0][0][()].decode()
                 state.left, state.number = self.records(state.file), 0
 

@@ -146,7 +146,7 @@ def mean_tensor(
 def _cells(labels: Any, predictions: Any, weights: Any, which: str) -> list[tuple[str, Any]]:
     """Numbers of predictions by what they and the labels are: "tp", "fp", "tn", "fn", in the order asked for."""
     labels, predictions = alike(tf.cast(labels, tf.bool), tf.cast(predictions, tf.bool))
-    found = {
+    cells = {
         "tp": (labels, predictions),
         "fp": (tf.logical_not(labels), predictions),
         "tn": (tf.logical_not(labels), tf.logical_not(predictions)),
@@ -156,7 +156,7 @@ def _cells(labels: Any, predictions: Any, weights: Any, which: str) -> list[tupl
     sums = []
     single = " " not in which
     for key in which.split():
-        hits = tf.cast(tf.logical_and(*found[key]), tf.float32)
+        hits = tf.cast(tf.logical_and(*cells[key]), tf.float32)
         count = tf.reduce_sum(hits if weights is None else hits * broadcast(weights, hits))
         sums.append(("count" if single else f"{words[key]}/count", count))
     return sums

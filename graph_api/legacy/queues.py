@@ -265,12 +265,12 @@ class QueueBase:
             vals = [vals[n] for n in self._names]
         elif self._names is not None:
             raise ValueError(f"{name}: the queue's elements have names; give a dict")
-        given = vals if isinstance(vals, (list, tuple)) and len(self._dtypes) > 1 else [vals]
+        values = vals if isinstance(vals, (list, tuple)) and len(self._dtypes) > 1 else [vals]
         if isinstance(vals, (list, tuple)) and len(self._dtypes) == 1 and len(vals) == 1:
-            given = vals
-        if len(given) != len(self._dtypes):
-            raise ValueError(f"{name}: the queue's elements have {len(self._dtypes)} tensors, got {len(given)}")
-        return [convert_to_tensor(v, dtype=d) for v, d in zip(given, self._dtypes, strict=True)]
+            values = vals
+        if len(values) != len(self._dtypes):
+            raise ValueError(f"{name}: the queue's elements have {len(self._dtypes)} tensors, got {len(values)}")
+        return [convert_to_tensor(v, dtype=d) for v, d in zip(values, self._dtypes, strict=True)]
 
     def _effect(self, op: Any, operands: Sequence[Any], name: str, **params: Any) -> Operation:
         graph = get_default_graph()

@@ -120,11 +120,11 @@ def recall_at_top_k(
     """`recall_at_k` of predictions that are classes already."""
     best = tf.cast(tf.convert_to_tensor(predictions_idx), tf.int64)
     labels = _labels("recall_at_top_k", labels, best)
-    found, counted = _hits(labels, best)[1], _of(class_id, labels, _first_of_each(labels))
+    hits, counted = _hits(labels, best)[1], _of(class_id, labels, _first_of_each(labels))
     at = "" if k is None else f"_at_{k}"
     sums = [
-        (f"true_positive{at}", _summed(tf.logical_and(counted, found), weights)),
-        (f"false_negative{at}", _summed(tf.logical_and(counted, tf.logical_not(found)), weights)),
+        (f"true_positive{at}", _summed(tf.logical_and(counted, hits), weights)),
+        (f"false_negative{at}", _summed(tf.logical_and(counted, tf.logical_not(hits)), weights)),
     ]
     label = name or "recall_at_top_k"
     return measured(None, label, sums, lambda tp, fn: tp / (tp + fn), metrics_collections, updates_collections)

@@ -41,17 +41,17 @@ class Template:
 
     def __call__(self, *args: Any, **kwargs: Any) -> Any:
         """Call the function in its variable scope."""
-        given = {**self._arguments, **kwargs}
+        arguments = {**self._arguments, **kwargs}
         if self.variable_scope is None:
             with self._new() as self.variable_scope:
-                result = self._function(*args, **given)
+                result = self._function(*args, **arguments)
         elif not self._called:
             with variable_scope(self.variable_scope):
-                result = self._function(*args, **given)
+                result = self._function(*args, **arguments)
         else:
             with variable_scope(self.variable_scope, reuse=True):
                 before = len(get_default_graph().get_collection(GraphKeys.TRAINABLE_VARIABLES))
-                result = self._function(*args, **given)
+                result = self._function(*args, **arguments)
                 if len(get_default_graph().get_collection(GraphKeys.TRAINABLE_VARIABLES)) != before:
                     raise ValueError(
                         f"Trainable variable created when calling the template {self.name!r} after the first time, "

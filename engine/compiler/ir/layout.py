@@ -87,8 +87,8 @@ def order_of_value(x: Any) -> Order:
     if isinstance(x, Variable):
         return Order.CONTIGUOUS
     array = x._array if isinstance(x, EagerTensor) else getattr(x, "inner", x)
-    found = isinstance(array, (np.ndarray, np.generic)) and array.flags.c_contiguous
-    return Order.CONTIGUOUS if found or isinstance(x, (tuple, int)) else Order.UNKNOWN
+    is_contiguous = isinstance(array, (np.ndarray, np.generic)) and array.flags.c_contiguous
+    return Order.CONTIGUOUS if is_contiguous or isinstance(x, (tuple, int)) else Order.UNKNOWN
 
 
 def is_view(op: Op, avals: Sequence[Aval], params: dict[str, Any]) -> bool:

@@ -259,8 +259,8 @@ def _scaled_products(structure: Scaled, b: TracedValue, transpose: bool) -> Oper
         return None
     left = reshape_to(transpose_op(structure.values, perm=(1, 0)), shape=(inner, seeds, 1))
     products = reshape_to(multiply(left, reshape_to(matrix, shape=(inner, 1, columns))), shape=(inner, seeds * columns))
-    found = scaled_product(structure.factors, products, structure.values, matrix)
-    return transpose_op(reshape_to(found, shape=(rows, seeds, columns)), perm=(1, 0, 2))
+    product = scaled_product(structure.factors, products, structure.values, matrix)
+    return transpose_op(reshape_to(product, shape=(rows, seeds, columns)), perm=(1, 0, 2))
 
 
 def _is_diagonal(x: TracedValue) -> bool:

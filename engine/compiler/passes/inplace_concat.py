@@ -92,12 +92,12 @@ def concat_in_place(
             fill = Instruction(write_rows, (value_id, operand), {"start": int(start)}, (following,), join.where)
             after.setdefault(made[operand], []).append(fill)
             value_id = following
-    found: list[Instruction] = []
+    kept: list[Instruction] = []
     for i, instruction in enumerate(instructions):
-        found += before.get(i, [])
-        found += [] if i in replaced else [instruction]
-        found += after.get(i, [])
-    return found, len(replaced)
+        kept += before.get(i, [])
+        kept += [] if i in replaced else [instruction]
+        kept += after.get(i, [])
+    return kept, len(replaced)
 
 
 def concat_destinations(
@@ -108,7 +108,7 @@ def concat_destinations(
         return {}
     reads = _Reads(instructions, outputs)
     versions_of: dict[int, list[int]] = {}
-    found = {}
+    destinations = {}
     for instruction in instructions:
         if instruction.op is alloc:
             versions_of[instruction.outputs[0]] = [*instruction.outputs]
@@ -118,10 +118,10 @@ def concat_destinations(
             before = [s for s in versions if value_id in reads.made and reads.made[s] < reads.made[value_id]]
             if before:
                 start, (rows, *_) = instruction.params["start"], avals[instruction.inputs[1]].shape or (0,)
-                found[value_id] = before[-1], start, start + (rows or 0)
+                destinations[value_id] = before[-1], start, start + (rows or 0)
             versions_of[instruction.outputs[0]] = versions
             versions += instruction.outputs
-    return found
+    return destinations
 
 
 class _Reads:
@@ -135,10 +135,10 @@ class _Reads:
     def before_reshape(self, value_id: int) -> int:
         """The value that this one is a reshape of, in the end, if nothing else reads it."""
         while value_id in self.made and self.instructions[self.made[value_id]].op is reshape_to:
-            (given,) = self.instructions[self.made[value_id]].inputs
-            if self.uses[given] > 1:
+            (operand,) = self.instructions[self.made[value_id]].inputs
+            if self.uses[operand] > 1:
                 break
-            value_id = given
+            value_id = operand
         return value_id
 
 

@@ -64,11 +64,11 @@ def speculate(instructions: Sequence[Instruction], avals: dict[int, Aval]) -> Sp
         if size and avals[value_id].dtype.is_differentiable:
             # the smallest result that is NaN if this one is, as (size, -position); a view is as good as what it shows
             by = users.get(value_id, ())
-            found = [smallest[user] for user in by if user in smallest]
+            sizes = [smallest[user] for user in by if user in smallest]
             if not op.shares:
-                found.append((size, -i))
-            if found:
-                smallest[i] = min(found)
+                sizes.append((size, -i))
+            if sizes:
+                smallest[i] = min(sizes)
             if not watched.isdisjoint(by):
                 watched.add(i)
             if op is scale:

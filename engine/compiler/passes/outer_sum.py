@@ -60,7 +60,7 @@ def sum_outers(
     sums = {i.outputs[0]: i for i in instructions if i.op is add and avals[i.outputs[0]].shape in shapes}
     uses = Counter([*(s for i in instructions for s in i.inputs), *outputs])
     products, alone = ({s: i for s, i in of.items() if uses[s] == 1} for of in (products, sums))
-    found: list[Instruction] = []
+    out: list[Instruction] = []
     within: set[int] = set()
     for instruction in reversed(instructions):
         (result, *_) = instruction.outputs or (-1,)
@@ -69,8 +69,8 @@ def sum_outers(
             if len(terms) >= _LEAST and all(avals[s].shape == avals[result].shape for s in start):
                 within.update(adds)
                 instruction = _summed(instruction, avals[result], start, terms)
-        found.append(instruction)
-    return (without_unused(found[::-1], outputs), len(within)) if within else (list(instructions), 0)
+        out.append(instruction)
+    return (without_unused(out[::-1], outputs), len(within)) if within else (list(instructions), 0)
 
 
 def _is_outer(instruction: Instruction, avals: dict[int, Aval]) -> bool:

@@ -66,7 +66,7 @@ def concat_slices(
     """
     made = {i.outputs[0]: i for i in instructions if len(i.outputs) == 1}
     uses = Counter([*(s for i in instructions for s in i.inputs), *outputs])
-    found: list[Instruction] = []
+    out: list[Instruction] = []
     count = 0
     for instruction in instructions:
         new = instruction
@@ -75,8 +75,8 @@ def concat_slices(
         if new is not instruction:
             made[new.outputs[0]] = new
             count += 1
-        found.append(new)
-    return (without_unused(found, outputs), count) if count else (found, 0)
+        out.append(new)
+    return (without_unused(out, outputs), count) if count else (out, 0)
 
 
 def _replaced(

@@ -37,8 +37,10 @@ It is added as a letter says: "+", "-", and "A", "B" for its product with the nu
 
 def terms_of(operands: Sequence[Any], keys: Sequence[Key], hows: str) -> list[Term]:
     """The terms, one after the other."""
-    given = iter(operands)
-    return [(key, how, next(given), next(given) if how in "AB" else None) for key, how in zip(keys, hows, strict=True)]
+    values = iter(operands)
+    return [
+        (key, how, next(values), next(values) if how in "AB" else None) for key, how in zip(keys, hows, strict=True)
+    ]
 
 
 def added_up(out: Any, terms: Sequence[Term], write: Callable[[Any, Key, Any], None]) -> Any:
@@ -84,14 +86,14 @@ def _common(boxes: Sequence[Box]) -> Box:
 
 def _around(shape: Sequence[int], box: Box) -> list[Key]:
     """The surroundings of a box: slices along the first axis, and those of the rest along the others."""
-    found: list[Key] = []
+    keys: list[Key] = []
     inside: Key = ()
     for d, (start, end) in zip(shape, box, strict=True):
-        found += [(*inside, slice(a, b)) for a, b in ((0, start), (end, d)) if a < b]
+        keys += [(*inside, slice(a, b)) for a, b in ((0, start), (end, d)) if a < b]
         inside = (*inside, slice(start, end))
         if start >= end:
             break
-    return found
+    return keys
 
 
 slice_sum = instruction_op(
@@ -121,7 +123,7 @@ def sum_slices(
         return list(instructions), 0
     uses = Counter([*(s for i in instructions for s in i.inputs), *outputs])
     slices = Counter([avals[s].shape for s, i in made.items() if i.op is getitem_back_op])
-    found, count = [], 0
+    out, count = [], 0
     for instruction in instructions:
         new = instruction
         if instruction.op is add and _pays(aval := avals[instruction.outputs[0]], slices[aval.shape]):
@@ -129,8 +131,8 @@ def sum_slices(
         if new is not instruction:
             made[new.outputs[0]] = new
             count += 1
-        found.append(new)
-    return (without_unused(found, outputs), count) if count else (found, 0)
+        out.append(new)
+    return (without_unused(out, outputs), count) if count else (out, 0)
 
 
 def _pays(aval: Aval, slices: int) -> bool:

@@ -17,7 +17,7 @@ def merge_loops(
 ) -> tuple[list[Instruction], tuple[int, ...], int]:
     """The instructions with such loops merged, the program's outputs then, and how many loops there are less."""
     result: list[Instruction] = []
-    found: dict[object, list[int]] = {}
+    loops: dict[object, list[int]] = {}
     same: dict[int, int] = {}
     count = 0
     for each in instructions:
@@ -26,7 +26,7 @@ def merge_loops(
         if now.op.merge is None or is_stateful(now.op, now.params):
             result.append(now)
             continue
-        earlier = found.setdefault((now.op.merge, inputs), [])
+        earlier = loops.setdefault((now.op.merge, inputs), [])
         for at in earlier:
             merged = _merged(result[at], now, avals, same)
             if merged is not None:
@@ -44,10 +44,10 @@ def _merged(
 ) -> Instruction | None:
     """One instruction for two, in place of the first, if that is possible; `same` learns which values are one."""
     assert first.op.merge is not None
-    found = first.op.merge((first.op, first.params), (second.op, second.params))
-    if found is None:
+    merged = first.op.merge((first.op, first.params), (second.op, second.params))
+    if merged is None:
         return None
-    op, params, *places = found
+    op, params, *places = merged
     made: dict[int, int] = {}
     for each, where in zip((first, second), places, strict=True):
         for s, place in zip(each.outputs, where, strict=True):

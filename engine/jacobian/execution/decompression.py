@@ -253,13 +253,13 @@ class Decompression:
                 read = self.sources[s].slot if one.direction == "reverse" else self.targets[t].slot
                 row, col, position, negated = self._entries(t, s, part, column, one)
                 signs = (False,) if negated is None or not negated.any() else (False, True)
-                found = [Result(number, one.reads.index(read), sign) for sign in signs]
-                for result in found:
+                signed = [Result(number, one.reads.index(read), sign) for sign in signs]
+                for result in signed:
                     if result not in results:
                         results.append(result)
                         starts.append(end)
                         end += one.count * self.path.size(read)
-                first, last = starts[results.index(found[0])], starts[results.index(found[-1])]
+                first, last = starts[results.index(signed[0])], starts[results.index(signed[-1])]
                 if first:
                     position += first
                 if last != first:

@@ -228,8 +228,8 @@ class Spread(ClosedFunction):
         # what a thread found may be a constant of its program
         held = self.program.owners.union(*[sent.program.owners for sent, *_ in self._tasks])
         with shared_file() if isinstance(executor, ProcessPoolExecutor) else nullcontext() as room:
-            found = _carried_out(work, executor, room)
-            return tuple(own_results(self.program, [*[values[i] for i in self._takes], *found], held))
+            results = _carried_out(work, executor, room)
+            return tuple(own_results(self.program, [*[values[i] for i in self._takes], *results], held))
 
 
 @dataclass(frozen=True)

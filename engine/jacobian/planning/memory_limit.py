@@ -168,10 +168,10 @@ def walk_bytes(path: Path, nodes: Sequence[Node], direction: str, starts: set[in
     reached = set(starts)
     taken = []
     for before, after, node in steps:
-        found = [slot for slot in before if slot in reached]
-        if found:
+        meeting = [slot for slot in before if slot in reached]
+        if meeting:
             reached.update(after)
-            taken.append((found, after, node))
+            taken.append((meeting, after, node))
     last = last_uses([takes for takes, _, _ in taken])
     alive = {slot: _bytes(path, slot) for slot in starts}
     held = most = sum(alive.values())

@@ -214,23 +214,23 @@ class _Candidate:
         times = []
         for parts, group, size in zip((self.rows, self.columns), (target, source), pattern.shape, strict=True):
             inner = np.concatenate([part.indices(size)[0] for part in parts if part.slot == group.slot])
-            found = np.bincount(inner, minlength=size)
-            times.append(found if group.index is None else found[group.index])
+            counts = np.bincount(inner, minlength=size)
+            times.append(counts if group.index is None else counts[group.index])
         rows, columns = times
         return int(rows @ (pattern.to_csr() @ columns))
 
     def entries(self, path: Path) -> list[list[int]]:
         """``[target][source]``: how many entries can be different from zero, at the most."""
-        found = [[0] * len(path.sources) for _ in path.targets]
+        counts = [[0] * len(path.sources) for _ in path.targets]
         for row in self.rows:
             for column in self.columns:
-                found[row.of][column.of] += sum(
+                counts[row.of][column.of] += sum(
                     pattern.nnz
                     for group, of in zip(self.targets, self.patterns, strict=True)
                     for source, pattern in zip(self.sources, of, strict=True)
                     if group.slot == row.slot and source.slot == column.slot
                 )
-        return found
+        return counts
 
     def __str__(self) -> str:
         seeds = count(sum(p.count for p in self.sweeps), "seed") if self.time < math.inf else "dearer"
@@ -350,24 +350,24 @@ def _candidates(path: Path, ways: Ways, sparsity: Any) -> list[_Candidate]:
         return [_candidate(path, sites, path.nodes, rows, columns, ways, "rule not linear", full_patterns(path))]
     if sparsity is not None and any(t in path.live for t in path.targets):
         return [_candidate(path, sites, path.nodes, rows, columns, ways, "pattern given", sparsity)]
-    found = [_candidate(path, sites, path.nodes, rows, columns, ways, "as it is")]
+    candidates = [_candidate(path, sites, path.nodes, rows, columns, ways, "as it is")]
     peeled = peel_targets(path, sites)
     if _differs(peeled, rows):
-        found.append(_candidate(path, sites, path.nodes, peeled, columns, ways, "targets peeled"))
+        candidates.append(_candidate(path, sites, path.nodes, peeled, columns, ways, "targets peeled"))
         rows = peeled
     once, all_the_way = (peel_sources(path, sites, rows, depth) for depth in (1, None))
     if len(all_the_way[1]) < len(once[1]) < len(path.nodes):
-        found.append(_candidate(path, sites, once[1], rows, once[0], ways, "sources peeled once"))
+        candidates.append(_candidate(path, sites, once[1], rows, once[0], ways, "sources peeled once"))
     if len(all_the_way[1]) < len(path.nodes):
-        found.append(_candidate(path, sites, all_the_way[1], rows, all_the_way[0], ways, "sources peeled"))
-    summed = _summed(path, sites, found[0], ways)
+        candidates.append(_candidate(path, sites, all_the_way[1], rows, all_the_way[0], ways, "sources peeled"))
+    summed = _summed(path, sites, candidates[0], ways)
     if summed is not None:
-        found.append(summed)
+        candidates.append(summed)
     if ways.mode == "auto":
-        partial = _partial(path, _cheapest(found), ways)
+        partial = _partial(path, _cheapest(candidates), ways)
         if partial is not None:
-            found.append(partial)
-    return found
+            candidates.append(partial)
+    return candidates
 
 
 def _summed(path: Path, sites: Sites, whole: _Candidate, ways: Ways) -> _Candidate | None:
@@ -410,18 +410,18 @@ def _candidate(
     targets = _wanted(path, rows)
     sources = [Group(slot) for slot in dict.fromkeys(p.slot for p in columns)]
     if ways.single_rows:
-        found = sparsity
+        blocks = sparsity
     elif sparsity is None:
         ends = [[path.values[g.slot] for g in side] for side in (targets, sources)]
-        found = patterns(nodes, ends[1], ends[0], sites, most)
-        found = [
+        blocks = patterns(nodes, ends[1], ends[0], sites, most)
+        blocks = [
             row if group.index is None else [p.rows(group.index) for p in row]
-            for row, group in zip(found, targets, strict=True)
+            for row, group in zip(blocks, targets, strict=True)
         ]
     else:
-        found = [[Pattern.csr(sparsity)]]
-    assignment = DirectionAssignment(path, nodes, targets, sources, found, ways)
-    return _Candidate(nodes, rows, columns, targets, sources, found, assignment, why)
+        blocks = [[Pattern.csr(sparsity)]]
+    assignment = DirectionAssignment(path, nodes, targets, sources, blocks, ways)
+    return _Candidate(nodes, rows, columns, targets, sources, blocks, assignment, why)
 
 
 def _wanted(path: Path, rows: Sequence[IndexMap]) -> list[Group]:
@@ -429,16 +429,16 @@ def _wanted(path: Path, rows: Sequence[IndexMap]) -> list[Group]:
     groups = []
     for slot in dict.fromkeys(p.slot for p in rows):
         inner = [p.inner for p in rows if p.slot == slot]
-        given = [i for i in inner if i is not None]
-        if len(given) < len(inner):
+        known = [i for i in inner if i is not None]
+        if len(known) < len(inner):
             groups.append(Group(slot))
             continue
         there = np.zeros(path.size(slot), bool)
-        for index in given:
+        for index in known:
             there[index] = True
         count = int(np.count_nonzero(there))
-        if len(given) == 1 and count == len(given[0]):
-            groups.append(Group(slot, given[0]))
+        if len(known) == 1 and count == len(known[0]):
+            groups.append(Group(slot, known[0]))
         else:
             groups.append(Group(slot, None if count == len(there) else np.flatnonzero(there)))
     return groups
@@ -468,16 +468,16 @@ def _partial(path: Path, best: _Candidate, ways: Ways) -> _Candidate | None:
     ]
     if all(len(s) == 1 for s in [*row_split, *column_split]):
         return None
-    targets, sources, found = [], [], []
+    targets, sources, patterns = [], [], []
     for row, groups in zip(best.patterns, row_split, strict=True):
         for group, kept in groups:
             targets.append(group)
             parts = [p if kept is None else p.rows(kept) for p in row]
-            found.append([q for p, split in zip(parts, column_split, strict=True) for q in _columns_of(p, split)])
+            patterns.append([q for p, split in zip(parts, column_split, strict=True) for q in _columns_of(p, split)])
     sources = [group for split in column_split for group, _ in split]
-    assignment = DirectionAssignment(path, best.nodes, targets, sources, found, ways)
+    assignment = DirectionAssignment(path, best.nodes, targets, sources, patterns, ways)
     return _Candidate(
-        best.nodes, best.rows, best.columns, targets, sources, found, assignment, "partial compression of full rows"
+        best.nodes, best.rows, best.columns, targets, sources, patterns, assignment, "partial compression of full rows"
     )
 
 

@@ -287,9 +287,9 @@ class Pattern:
 
     def _merged_in_table(self, labels: Any, count: int) -> Pattern:
         rows, columns = self.entries()
-        found = labels[rows]
+        merged = labels[rows]
         table = np.zeros((count, self.shape[1]), bool)
-        table[found[found >= 0], columns[found >= 0]] = True
+        table[merged[merged >= 0], columns[merged >= 0]] = True
         return Pattern.table(table)
 
     def _merged_map(self, labels: Any, count: int) -> Pattern | None:

@@ -63,10 +63,10 @@ def patterns(
         ]
     # what comes last is kept; the patterns on the way are let go
     way = followed(nodes, _starts(sources, wide), targets, sites)
-    found = deque((_not_too_full(row, most) for _, row in way), maxlen=len(targets))
+    kept = deque((_not_too_full(row, most) for _, row in way), maxlen=len(targets))
     return [
         [row.get(j) or Pattern.zero(rows, columns) for j, columns in enumerate(wide)]
-        for rows, row in zip(tall, found, strict=True)
+        for rows, row in zip(tall, kept, strict=True)
     ]
 
 
@@ -203,18 +203,18 @@ def _gathered(site: Site, known: dict[int, Row], columns: dict[int, int]) -> lis
 
 def _linked(given: list[Row], links: list[Links], columns: dict[int, int]) -> Row:
     """The patterns of one output, from those of the operands and their links to it."""
-    found: Row = {}
+    linked: Row = {}
     for j in columns:
         parts = [(row[j], link) for row, of in zip(given, links, strict=True) if j in row for link in of]
         if len(parts) > 1:
             # dense ones first, since nothing can be added to them
             parts.sort(key=lambda part: not part[0].is_dense)
         for pattern, link in parts:
-            if j not in found:
-                found[j] = pattern.through(link)
-            elif not found[j].is_dense:
-                found[j] = found[j].union(pattern.through(link))
-    return found
+            if j not in linked:
+                linked[j] = pattern.through(link)
+            elif not linked[j].is_dense:
+                linked[j] = linked[j].union(pattern.through(link))
+    return linked
 
 
 def _size(x: Any, what: str) -> int:

@@ -104,10 +104,10 @@ class PatternCheck:
             matrix = sparse.csr_array(matrix.T.tocsr())
         # what is not finite tells nothing
         with np.errstate(all="ignore"):
-            found, vectors = products.astype(wide, copy=False), vectors.astype(wide, copy=False)
-            wrong = found - (matrix @ vectors.T).T
+            products_wide, vectors = products.astype(wide, copy=False), vectors.astype(wide, copy=False)
+            wrong = products_wide - (matrix @ vectors.T).T
             slack = max(self.eps ** (2 / 3), min(_GROWTH * self.eps, 0.1))
-            if not (np.abs(wrong) > slack * np.abs(found)).any():
+            if not (np.abs(wrong) > slack * np.abs(products_wide)).any():
                 return
             # rounding: relative to the row, and a little relative to the largest, since numbers may cancel
             size = abs(matrix) @ vectors[0]

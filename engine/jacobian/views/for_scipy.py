@@ -105,12 +105,12 @@ class Recorded(Evaluations):
         self._sources = self._placed(parts)
         for x in self._sources:
             self._tape.watch(x)
-        given = [_argument(a, self._dtype) for a in args]
+        arguments = [_argument(a, self._dtype) for a in args]
         named = {key: _argument(a, self._dtype) for key, a in kwargs.items()}
         try:
             with as_arrays():
                 self._targets = self._recorded(
-                    lambda: self._results(self._function(self._pack(self._sources), *given, **named))
+                    lambda: self._results(self._function(self._pack(self._sources), *arguments, **named))
                 )
         finally:
             # also where NumPy has put another error in its place
@@ -280,8 +280,8 @@ class SciPyFunction(Shown):
         if self._format == "operator":
             return self._with_complex(self._operator())
         make = compiled_jacobian if self._executor is None else spread_over(self._executor)
-        found = self._finished(*self._derived(make, self._options, self._pattern()))
-        return SPARSE_GRADIENTS[self._format](found) if self._is_scalar else self._with_complex(found)
+        jacobian = self._finished(*self._derived(make, self._options, self._pattern()))
+        return SPARSE_GRADIENTS[self._format](jacobian) if self._is_scalar else self._with_complex(jacobian)
 
     def grad(self, x: Any, *args: Any, **kwargs: Any) -> np.ndarray:
         """The gradient of a scalar function at `x`, shape (n,)."""
@@ -304,8 +304,8 @@ class SciPyFunction(Shown):
             self._go(self.x0, args, kwargs)
         path = self._evaluations.path()
         sources, targets = ([path.values[slot] for slot in side] for side in (path.sources, path.targets))
-        found = patterns(path.nodes, sources, targets, Sites(path.contents))
-        rows = [[p.to_csr().astype(np.int8) for p in row] for row in found]
+        blocks = patterns(path.nodes, sources, targets, Sites(path.contents))
+        rows = [[p.to_csr().astype(np.int8) for p in row] for row in blocks]
         whole = rows[0][0] if len(rows) == 1 == len(rows[0]) else sparse.block_array(rows, format="csr")
         return self._with_complex(whole).astype(bool).astype(np.int8) if any(self._evaluations.pairs) else whole
 
@@ -328,8 +328,8 @@ class SciPyFunction(Shown):
         self._go(x, args, kwargs)
         self._require_scalar("hessp")
         self.counts["hessp"] += 1
-        found = self._product(*self._evaluations.derived(compiled_product, Options(), None), p)
-        return found[0] if self._is_number and np.ndim(p) == 0 else found
+        product = self._product(*self._evaluations.derived(compiled_product, Options(), None), p)
+        return product[0] if self._is_number and np.ndim(p) == 0 else product
 
     def weighted_hess(self, x: Any, v: Any, *args: Any, **kwargs: Any) -> np.ndarray | sparse.sparray | LinearOperator:
         """The Hessian of ``v @ fun(x)``: ``NonlinearConstraint(p.fun, lb, ub, jac=p.jac, hess=p.weighted_hess)``."""
@@ -359,12 +359,12 @@ class SciPyFunction(Shown):
         """Evaluate the function at a point, unless that is where it was evaluated last."""
         self._is_number = np.ndim(x) == 0 and self._like[0][0] == () and len(self._like) == 1
         x = self._checked(x)
-        given = [*args, *[part for item in sorted(kwargs.items()) for part in item]]
-        if self._point is not None and _same([x, *given], [self._point[0], *self._point[1]]):
+        operands = [*args, *[part for item in sorted(kwargs.items()) for part in item]]
+        if self._point is not None and _same([x, *operands], [self._point[0], *self._point[1]]):
             return
         self._point = None
         self._values = self._evaluations.evaluate(self._parts(x), args, kwargs)
-        self._point = x, [a.copy() if isinstance(a, np.ndarray) else a for a in given]
+        self._point = x, [a.copy() if isinstance(a, np.ndarray) else a for a in operands]
         self._fresh = True
         self.counts["fun"] += 1
 

@@ -73,8 +73,8 @@ class JacobianOperator(LinearOperator):  # type: ignore[misc]  # SciPy has no ty
         if _is_complex(x.dtype) and not _is_complex(dtype):
             return cls._applied(walk, x.real, start, end) + 1j * cls._applied(walk, x.imag, start, end)
         what, values = walk
-        ((found,),) = what(*values, x.astype(dtype, copy=False).reshape(shape))
-        return np.zeros(math.prod(end[0]), end[1]) if found is None else np.asarray(found).reshape(-1)
+        ((product,),) = what(*values, x.astype(dtype, copy=False).reshape(shape))
+        return np.zeros(math.prod(end[0]), end[1]) if product is None else np.asarray(product).reshape(-1)
 
 
 def _columns(product: Callable[[Any], Any], x: Any, size: int, dtype: Any) -> np.ndarray:
@@ -188,9 +188,9 @@ class _Walk(Recipe):
         start, end = ends if self.direction == "forward" else ends[::-1]
         vector = body.placeholder(aval_of(start))
         with paused():
-            (found,) = walk_from(self.direction, path.nodes, start, [end])(vector)
-            found = zeros_like(end) if found is None else found
-        return ClosedFunction(body, [*parameters, vector], [body.operand(found)])
+            (product,) = walk_from(self.direction, path.nodes, start, [end])(vector)
+            product = zeros_like(end) if product is None else product
+        return ClosedFunction(body, [*parameters, vector], [body.operand(product)])
 
     def __call__(self, *arguments: Any) -> list[Sequence[Any]]:
         """``[[product]]``, from arrays of the values on the path and a vector."""

@@ -297,9 +297,9 @@ class Bernoulli(Distribution):
                  allow_nan_stats: bool = True, name: str = "Bernoulli") -> None:  # fmt: skip
         if (logits is None) == (probs is None):
             raise ValueError("Bernoulli: give either `logits` or `probs`")
-        (given,) = floats(probs if logits is None else logits)
-        self.logits = given if probs is None else log(given) - tf.math.log1p(-given)
-        self.probs = tf.sigmoid(given) if probs is None else given
+        (parameter,) = floats(probs if logits is None else logits)
+        self.logits = parameter if probs is None else log(parameter) - tf.math.log1p(-parameter)
+        self.probs = tf.sigmoid(parameter) if probs is None else parameter
         super().__init__(name, probs=self.probs)
         self.dtype = tf.as_dtype(tf.int32 if dtype is None else dtype)
 

@@ -37,12 +37,12 @@ class MultivariateNormalDiag(Normal):
                  name: str = "MultivariateNormalDiag") -> None:  # fmt: skip
         if loc is None and scale_diag is None:
             raise ValueError("MultivariateNormalDiag: give `loc` or `scale_diag`")
-        given = loc if loc is not None else scale_diag
-        scale = tf.ones_like(given) if scale_diag is None else scale_diag
+        parameter = loc if loc is not None else scale_diag
+        scale = tf.ones_like(parameter) if scale_diag is None else scale_diag
         if scale_identity_multiplier is not None:
             factor = tf.expand_dims(tf.convert_to_tensor(scale_identity_multiplier), -1)
-            scale = factor * tf.ones_like(given) if scale_diag is None else scale + factor
-        super().__init__(tf.zeros_like(given) if loc is None else loc, scale, name=name)
+            scale = factor * tf.ones_like(parameter) if scale_diag is None else scale + factor
+        super().__init__(tf.zeros_like(parameter) if loc is None else loc, scale, name=name)
 
     def log_prob(self, value: Any, name: str | None = None) -> Tensor:
         """The logarithm of the density of vectors."""
@@ -71,9 +71,9 @@ class Categorical(Distribution):
                  allow_nan_stats: bool = True, name: str = "Categorical") -> None:  # fmt: skip
         if (logits is None) == (probs is None):
             raise ValueError("Categorical: give either `logits` or `probs`")
-        (given,) = floats(probs if logits is None else logits)
-        self.logits = given if probs is None else log(given)
-        self.probs = tf.nn.softmax(given) if probs is None else given
+        (parameter,) = floats(probs if logits is None else logits)
+        self.logits = parameter if probs is None else log(parameter)
+        self.probs = tf.nn.softmax(parameter) if probs is None else parameter
         super().__init__(name, probs=self.probs)
         self.dtype = tf.as_dtype(tf.int32 if dtype is None else dtype)
 
@@ -149,9 +149,9 @@ class Dirichlet(Distribution):
     def mode(self, name: str | None = None) -> Tensor:
         """The likeliest vector; NaN where a concentration is not above 1."""
         c, size = self.concentration, tf.cast(tf.shape(self.concentration)[-1], self.dtype)
-        found = (c - 1) / tf.expand_dims(self.total_concentration - size, -1)
+        mode = (c - 1) / tf.expand_dims(self.total_concentration - size, -1)
         above = tf.reduce_all(c > 1, -1, keepdims=True)
-        return tf.where(tf.logical_and(above, c > 1), found, tf.zeros_like(c) + float("nan"))
+        return tf.where(tf.logical_and(above, c > 1), mode, tf.zeros_like(c) + float("nan"))
 
     def variance(self, name: str | None = None) -> Tensor:
         """The variance of each element."""
@@ -195,9 +195,9 @@ class Multinomial(_Counts):
                  allow_nan_stats: bool = True, name: str = "Multinomial") -> None:  # fmt: skip
         if (logits is None) == (probs is None):
             raise ValueError("Multinomial: give either `logits` or `probs`")
-        given, self.total_count = floats(probs if logits is None else logits, total_count)
-        self.logits = given if probs is None else log(given)
-        self.probs = tf.nn.softmax(given) if probs is None else given
+        parameter, self.total_count = floats(probs if logits is None else logits, total_count)
+        self.logits = parameter if probs is None else log(parameter)
+        self.probs = tf.nn.softmax(parameter) if probs is None else parameter
         self._weights = self.probs
         super().__init__(name, probs=self.probs, total_count=self.total_count)
 

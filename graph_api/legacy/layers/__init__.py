@@ -85,14 +85,14 @@ def _signature(shared_class: type, arguments: str, first: str) -> inspect.Signat
     """The parameters named, with their defaults."""
     keras = inspect.signature(shared_class).parameters
     pools = hasattr(shared_class, "function")
-    found = [inspect.Parameter(first, inspect.Parameter.POSITIONAL_OR_KEYWORD)]
+    parameters = [inspect.Parameter(first, inspect.Parameter.POSITIONAL_OR_KEYWORD)]
     for name in arguments.split():
         own = keras[name].default if name in keras else None
         default = _DEFAULTS.get(name, own)
         if name in _REQUIRED or (pools and name == "strides"):
             default = inspect.Parameter.empty
-        found.append(inspect.Parameter(name, inspect.Parameter.POSITIONAL_OR_KEYWORD, default=default))
-    return inspect.Signature(found)
+        parameters.append(inspect.Parameter(name, inspect.Parameter.POSITIONAL_OR_KEYWORD, default=default))
+    return inspect.Signature(parameters)
 
 
 _UNSUPPORTED = {"renorm": False, "renorm_clipping": None, "virtual_batch_size": None, "adjustment": None}
@@ -118,8 +118,8 @@ def _class(shared_class: type, arguments: str) -> Callable[..., Any]:
         own = {k: kwargs.pop(k) for k in [*kwargs] if k in names}
         binding = signature.bind(self, *args, **own)
         binding.apply_defaults()
-        given = _supported(shared_class.__name__, {k: v for k, v in binding.arguments.items() if k != "self"})
-        super(made, self).__init__(**given, **kwargs)
+        bound = _supported(shared_class.__name__, {k: v for k, v in binding.arguments.items() if k != "self"})
+        super(made, self).__init__(**bound, **kwargs)
 
     initialize.__signature__ = signature  # type: ignore[attr-defined]
     body = {"__init__": initialize, "__doc__": shared_class.__doc__, "__module__": __name__}
@@ -134,10 +134,10 @@ def _function(made: Any, name: str, shared_class: type, arguments: str) -> Calla
     def apply(*args: Any, **kwargs: Any) -> Operand:
         binding = signature.bind(*args, **kwargs)
         binding.apply_defaults()
-        given = dict(binding.arguments)
-        inputs, reuse = given.pop("inputs"), given.pop("reuse", None)
-        call = {"training": given.pop("training")} if "training" in given else {}
-        layer = made(**given, _reuse=reuse, _scope=given["name"])
+        bound = dict(binding.arguments)
+        inputs, reuse = bound.pop("inputs"), bound.pop("reuse", None)
+        call = {"training": bound.pop("training")} if "training" in bound else {}
+        layer = made(**bound, _reuse=reuse, _scope=bound["name"])
         return layer.apply(inputs, **call)
 
     apply.__signature__ = signature  # type: ignore[attr-defined]

@@ -131,8 +131,8 @@ class Layer(host.bound(SharedLayer)):  # type: ignore[misc]
             opened = variable_scope(self._base_name if scope is None else scope, reuse=True)
         else:
             opened = variable_scope(scope, default_name=self._base_name)
-        with opened as found:
-            self._scope = found
+        with opened as opened_scope:
+            self._scope = opened_scope
 
     @contextmanager
     def opened(self) -> Iterator[Any]:
@@ -178,8 +178,10 @@ class Layer(host.bound(SharedLayer)):  # type: ignore[misc]
 
     def _build_for(self, first: Any, by_name: Mapping[str, Any]) -> None:
         if not self._dtype_given:
-            found = [x.dtype for x in nest.flatten(dict(by_name)) if isinstance(x, Value) and x.dtype.is_differentiable]
-            self._dtype = found[0] if found else as_dtype("float32")
+            dtypes = [
+                x.dtype for x in nest.flatten(dict(by_name)) if isinstance(x, Value) and x.dtype.is_differentiable
+            ]
+            self._dtype = dtypes[0] if dtypes else as_dtype("float32")
         super()._build_for(first, by_name)
 
     def add_weight(

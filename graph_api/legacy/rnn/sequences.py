@@ -117,12 +117,12 @@ def sequence_loss_by_example(
             f"Lengths of logits, weights, and targets must be the same {len(logits)}, {len(weights)}, {len(targets)}."
         )
     with get_default_graph().name_scope(name or "sequence_loss_by_example"):
-        found = [
+        losses = [
             _cross_entropy(softmax_loss_function, tf.reshape(convert_to_tensor(label), [-1]), convert_to_tensor(logit))
             * convert_to_tensor(weight)
             for logit, label, weight in zip(logits, targets, weights, strict=True)
         ]
-        total = tf.add_n(found)
+        total = tf.add_n(losses)
         if not average_across_timesteps:
             return total
         # so small that it only keeps sequences without weight from giving 0 / 0
@@ -174,8 +174,8 @@ def rnn_decoder(
     outputs: list[Any] = []
     state = initial_state
     with variable_scope(scope or "rnn_decoder"):
-        for i, given in enumerate(decoder_inputs):
-            x = given
+        for i, inputs in enumerate(decoder_inputs):
+            x = inputs
             if loop_function is not None and outputs:
                 with variable_scope("loop_function", reuse=True):
                     x = loop_function(outputs[-1], i)

@@ -78,12 +78,12 @@ class MultiRNNCell(RNNCell):
             raise ValueError(
                 f"Expected state to be a tuple of length {len(self._cells)}, but received: {state!r}"
             )  # fmt: skip
-        found = []
+        new_states = []
         for i, (cell, own) in enumerate(zip(self._cells, states, strict=True)):
             with variable_scope(f"cell_{i}"):
                 inputs, new = cell(inputs, own)
-            found.append(new)
-        return inputs, tuple(found) if self._state_is_tuple else tf.concat(found, 1)
+            new_states.append(new)
+        return inputs, tuple(new_states) if self._state_is_tuple else tf.concat(new_states, 1)
 
 
 class _Inside(RNNCell):
@@ -209,8 +209,8 @@ class DropoutWrapper(_Wrapper):
             return values
         flat = nest.flatten(values)
         chosen = nest.flatten(self._chosen(values)) if what == "state" else [True] * len(flat)
-        found = [self._dropped(what, x, i) if c else x for i, (x, c) in enumerate(zip(flat, chosen, strict=True))]
-        return nest.pack_sequence_as(values, found)
+        dropped = [self._dropped(what, x, i) if c else x for i, (x, c) in enumerate(zip(flat, chosen, strict=True))]
+        return nest.pack_sequence_as(values, dropped)
 
     def _chosen(self, state: Any) -> Structure[bool]:
         """Which parts of the state take part."""

@@ -187,10 +187,10 @@ class LuongAttention(AttentionMechanism):
                 f"Incompatible or unknown inner dimensions between query and keys: the query has {size} units, the "
                 f"attention {self._num_units}; give LuongAttention the number of units of the cell"
             )
-        found = tf.squeeze(tf.matmul(tf.expand_dims(query, 1), self.keys, transpose_b=True), [1])
+        scores = tf.squeeze(tf.matmul(tf.expand_dims(query, 1), self.keys, transpose_b=True), [1])
         if self._scale:
-            found = found * tf.get_variable("attention_g", [], query.dtype, tf.ones_initializer())
-        return found
+            scores = scores * tf.get_variable("attention_g", [], query.dtype, tf.ones_initializer())
+        return scores
 
 
 class AttentionWrapper(RNNCell):
@@ -294,12 +294,12 @@ class AttentionWrapper(RNNCell):
         attentions, weights, states, history = [], [], [], []
         parts = (self._each(state.attention_state), self._each(state.alignment_history))
         for mechanism, layer, before, kept in zip(self._mechanisms, self._layers, *parts, strict=True):
-            found, following = mechanism(output, state=before)
-            context = tf.squeeze(tf.matmul(tf.expand_dims(found, 1), mechanism.values), [1])
+            alignments, following = mechanism(output, state=before)
+            context = tf.squeeze(tf.matmul(tf.expand_dims(alignments, 1), mechanism.values), [1])
             attentions.append(context if layer is None else layer(tf.concat([output, context], 1)))
-            weights.append(found)
+            weights.append(alignments)
             states.append(following)
-            history.append(kept.write(state.time, found) if self._keeps else ())
+            history.append(kept.write(state.time, alignments) if self._keeps else ())
         attention = attentions[0] if len(attentions) == 1 else tf.concat(attentions, 1)
         new = AttentionWrapperState(
             cell_state, attention, state.time + 1, self._of_each(weights), self._of_each(history), self._of_each(states)

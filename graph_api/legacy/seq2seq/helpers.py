@@ -162,9 +162,9 @@ class ScheduledEmbeddingTrainingHelper(TrainingHelper):
         self, time: Any, outputs: Any, state: Any, sample_ids: Any, name: str | None = None
     ) -> tuple[Any, Any, Any]:
         """The next elements of the sequences, or rows for what was said."""
-        finished, given, state = super().next_inputs(time, outputs, state, sample_ids)
+        finished, following, state = super().next_inputs(time, outputs, state, sample_ids)
         own = self._embed(tf.maximum(sample_ids, 0))
-        return finished, tf.where(sample_ids > -1, own, given), state
+        return finished, tf.where(sample_ids > -1, own, following), state
 
 
 class GreedyEmbeddingHelper(Helper):

@@ -21,8 +21,8 @@ def _reversed(name: str, first: str, second: str) -> Callable[..., Any]:
     loss = getattr(loss_functions, name)
 
     def call(*args: Any, **kwargs: Any) -> Operand:
-        given = dict(zip((first, second), args, strict=False)) | kwargs
-        return loss(**given)
+        arguments = dict(zip((first, second), args, strict=False)) | kwargs
+        return loss(**arguments)
 
     call.__name__ = call.__qualname__ = name
     call.__doc__ = f"As ``tf.losses.{name}``, with `{first}` before `{second}`."

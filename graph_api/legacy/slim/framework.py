@@ -82,8 +82,8 @@ def get_variables(
 ) -> list[Any]:
     """The variables of a collection whose names begin with `scope` and end in `suffix`."""
     prefix = getattr(scope, "name", scope)
-    found = get_default_graph().get_collection(collection, prefix)
-    return [v for v in found if suffix is None or v.op.name.endswith(suffix)]
+    variables = get_default_graph().get_collection(collection, prefix)
+    return [v for v in variables if suffix is None or v.op.name.endswith(suffix)]
 
 
 def get_model_variables(scope: Any = None, suffix: str | None = None) -> list[Any]:
@@ -103,8 +103,8 @@ def get_trainable_variables(scope: Any = None, suffix: str | None = None) -> lis
 
 def get_variables_by_name(given_name: str, scope: Any = None) -> list[Any]:
     """The variables of that name, in any scope below `scope`."""
-    found = get_variables(scope)
-    return [v for v in found if v.op.name == given_name or v.op.name.endswith(f"/{given_name}")]
+    variables = get_variables(scope)
+    return [v for v in variables if v.op.name == given_name or v.op.name.endswith(f"/{given_name}")]
 
 
 def get_variables_by_suffix(suffix: str, scope: Any = None) -> list[Any]:
@@ -147,9 +147,9 @@ def filter_variables(
 
 def get_variables_to_restore(include: Sequence[str] | None = None, exclude: Sequence[str] | None = None) -> list[Any]:
     """The variables of the scopes to include (all by default), without those of the scopes to exclude."""
-    found = get_variables() if include is None else [v for scope in include for v in get_variables(scope)]
+    variables = get_variables() if include is None else [v for scope in include for v in get_variables(scope)]
     left_out = {id(v) for scope in exclude or () for v in get_variables(scope)}
-    return [v for v in dict.fromkeys(found) if id(v) not in left_out]
+    return [v for v in dict.fromkeys(variables) if id(v) not in left_out]
 
 
 def assign_from_values(var_names_to_values: Mapping[str, Any]) -> tuple[Any, dict[Any, Any]]:
@@ -167,12 +167,12 @@ def assign_from_values(var_names_to_values: Mapping[str, Any]) -> tuple[Any, dic
     feeds: dict[Any, Any] = {}
     operations = []
     for name, value in var_names_to_values.items():
-        found, array = get_unique_variable(name), np.asarray(value)
-        if not found.shape.is_compatible_with(array.shape):
-            raise ValueError(f"assign_from_values: variable {name} has shape {found.shape}, the value {array.shape}")
-        given = placeholder(found.dtype, array.shape)
-        operations.append(found.assign(given).op)
-        feeds[given] = array
+        target, array = get_unique_variable(name), np.asarray(value)
+        if not target.shape.is_compatible_with(array.shape):
+            raise ValueError(f"assign_from_values: variable {name} has shape {target.shape}, the value {array.shape}")
+        fed = placeholder(target.dtype, array.shape)
+        operations.append(target.assign(fed).op)
+        feeds[fed] = array
     return get_default_graph().group(operations), feeds
 
 

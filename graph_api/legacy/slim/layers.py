@@ -353,8 +353,8 @@ def stack(inputs: Any, layer: Callable[..., Any], stack_args: Sequence[Any], **k
     with variable_scope(scope, "Stack", [inputs]):
         name = scope or getattr(layer, "__name__", "layer")
         for i, own in enumerate(stack_args):
-            given = own if isinstance(own, (list, tuple)) else [own]
-            inputs = layer(inputs, *given, **{**kwargs, "scope": f"{name}_{i + 1}"})
+            own_args = own if isinstance(own, (list, tuple)) else [own]
+            inputs = layer(inputs, *own_args, **{**kwargs, "scope": f"{name}_{i + 1}"})
         return inputs
 
 

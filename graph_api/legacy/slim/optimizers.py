@@ -111,10 +111,10 @@ def _optimizer(given: Any, rate: Any) -> Optimizer:
         raise ValueError(
             f"Unrecognized optimizer: should be string, subclass of Optimizer, or callable. Got {given!r}."
         )
-    found = given() if rate is None else given(rate)
-    if not isinstance(found, optim.Optimizer):
-        raise ValueError(f"Optimizer from callable should be an Optimizer, got {found!r}")
-    return found
+    optimizer = given() if rate is None else given(rate)
+    if not isinstance(optimizer, optim.Optimizer):
+        raise ValueError(f"Optimizer from callable should be an Optimizer, got {optimizer!r}")
+    return optimizer
 
 
 def _changed(pairs: list[Any], noise: Any, multipliers: Any, clip: Any) -> list[Any]:

@@ -113,11 +113,11 @@ def l1_l2_regularizer(scale_l1: float = 1.0, scale_l2: float = 1.0, scope: str |
 
 def sum_regularizer(regularizer_list: Sequence[Penalty | None], scope: str | None = None) -> Penalty:
     """The sum of some penalties."""
-    given = [r for r in regularizer_list if r is not None]
+    regularizers = [r for r in regularizer_list if r is not None]
 
     def total(weights: Any) -> Operand | None:
-        found = [x for x in [penalty(weights) for penalty in given] if x is not None]
-        return tf.add_n(found) if found else None
+        penalties = [x for x in [penalty(weights) for penalty in regularizers] if x is not None]
+        return tf.add_n(penalties) if penalties else None
 
     return _named(scope or "sum_regularizer", total)
 
@@ -136,8 +136,10 @@ def apply_regularization(regularizer: Penalty, weights_list: Sequence[Any] | Non
     if not weights:
         raise ValueError("No weights to regularize.")
     with graph.name_scope("get_regularization_penalty"):
-        found = [regularizer(w) for w in weights]
-        penalty = tf.add_n([0.0 * tf.reduce_sum(w) if x is None else x for w, x in zip(weights, found, strict=True)])
+        penalties = [regularizer(w) for w in weights]
+        penalty = tf.add_n(
+            [0.0 * tf.reduce_sum(w) if x is None else x for w, x in zip(weights, penalties, strict=True)]
+        )
     graph.add_to_collection(GraphKeys.REGULARIZATION_LOSSES, penalty)
     return penalty
 
