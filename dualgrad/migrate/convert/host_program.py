@@ -255,186 +255,210 @@ def _number(value: Any) -> Any:
 # ---- the edit --------------------------------------------------------------------------------------------------------
 
 
-def _editor(cst: Any, plan: Plan, source: str, restores: Mapping[Place, list[str]]) -> libcst.CSTTransformer:
-    """The class that carries out a plan; made by a function, for it needs a library that is loaded when it is used."""
-    meta = sys.modules["libcst.metadata"]
-    lines = source.split("\n")
+class _Edits:
+    """Edits that carry out a plan: `_editor` makes a transformer of them.
 
-    def bytes_in(line: int, column: int) -> int:
-        return len(lines[line - 1][:column].encode()) if line <= len(lines) else column
+    Parameters
+    ----------
+    cst : module
+        The library, which is loaded when it is used.
+    plan : Plan
+    source : str
+    restores : mapping
+        By statement: the lines that set generators.
+    """
 
-    class Editor(cst.CSTTransformer):  # type: ignore[misc]  # the module is a parameter
-        METADATA_DEPENDENCIES = (meta.PositionProvider,)
+    get_metadata: Any
 
-        def _extent(self, node: Any) -> Extent:
-            found = self.get_metadata(meta.PositionProvider, node)
-            start, end = found.start, found.end
-            return start.line, bytes_in(start.line, start.column), end.line, bytes_in(end.line, end.column)
+    def __init__(self, cst: Any, plan: Plan, source: str, restores: Mapping[Place, list[str]]) -> None:
+        super().__init__()
+        self.cst, self.plan, self.restores = cst, plan, restores
+        self.positions = sys.modules["libcst.metadata"].PositionProvider
+        self._lines = source.split("\n")
 
-        def _place(self, node: Any) -> Place:
-            return self._extent(node)[:2]
+    def _bytes_in(self, line: int, column: int) -> int:
+        return len(self._lines[line - 1][:column].encode()) if line <= len(self._lines) else column
 
-        def on_leave(self, original: Any, updated: Any) -> Any:
-            result = super().on_leave(original, updated)
-            if isinstance(original, cst.BaseExpression) and plan.facts and self._extent(original) in plan.facts:
-                known = cst.parse_expression(plan.facts[self._extent(original)])
-                around = {"lpar": updated.lpar, "rpar": updated.rpar} if updated.lpar else {}
-                return known.with_changes(**around)
-            if not isinstance(original, (cst.SimpleStatementLine, cst.BaseCompoundStatement)):
-                return result
-            small = getattr(original, "body", ())
-            if isinstance(original, cst.SimpleStatementLine) and len(small) > 1:
-                lines = [self._planned(self._place(o), _alone(cst, updated, i)) for i, o in enumerate(small)]
-                parts = [n for line in lines for n in getattr(line, "nodes", [line])]
-                kept = [n for n in parts if n is not cst.RemovalSentinel.REMOVE]
-                if kept and all(a is b for a, b in zip(kept, parts, strict=False)) and len(kept) == len(small):
-                    untouched = all(n.body[0] is u for n, u in zip(kept, updated.body, strict=True))
-                    return updated if untouched else cst.FlattenSentinel(kept)
-                return cst.FlattenSentinel(kept) if kept else cst.RemoveFromParent()
-            return self._planned(self._place(original), result)
+    def _extent(self, node: Any) -> Extent:
+        extent = self.get_metadata(self.positions, node)
+        start, end = extent.start, extent.end
+        return start.line, self._bytes_in(start.line, start.column), end.line, self._bytes_in(end.line, end.column)
 
-        def _planned(self, place: Place, updated: Any) -> Any:
-            """The statements that take the place of one."""
-            result = updated
-            if place in plan.gone:
-                return cst.RemoveFromParent()
-            if place in plan.trimmed:
-                names = [updated.body[0].names[i] for i in plan.trimmed[place]]
-                names[-1] = names[-1].with_changes(comma=cst.MaybeSentinel.DEFAULT)
-                result = updated.with_changes(body=[updated.body[0].with_changes(names=names)])
-            if place in plan.said:
-                result = self._told(place, updated)
-            if place in plan.unrolled:
-                first, *others = [cst.parse_statement(f"{line}\n") for line in plan.unrolled[place]]
-                result = cst.FlattenSentinel([first.with_changes(leading_lines=updated.leading_lines), *others])
-            if place in plan.emptied and place not in plan.opened:
-                (name,) = plan.emptied[place]
-                result = cst.parse_statement(f"{name} = None  # there are no sessions\n").with_changes(
-                    leading_lines=updated.leading_lines
-                )
-            added = [cst.parse_statement(line + "\n") for line in restores.get(place, ())]
-            if not added:
-                return result
-            if result is cst.RemoveFromParent():
-                return result
-            first, *others = result.nodes if isinstance(result, cst.FlattenSentinel) else [result]
-            added[0] = added[0].with_changes(leading_lines=first.leading_lines)
-            return cst.FlattenSentinel([*added, first.with_changes(leading_lines=[]), *others])
+    def _place(self, node: Any) -> Place:
+        return self._extent(node)[:2]
 
-        def _told(self, place: Place, updated: Any) -> Any:
-            """The rest of a statement that only looked at the graph: its text, and plain values."""
-            said = plan.said[place]
-            end = "" if said.endswith("\n") else ", end=''"
-            lines = [f"print({said.removesuffix(chr(10))!r}{end})\n"] if said else []
-            lines += [f"{name} = {text}\n" for name, text in plan.given.get(place, {}).items()]
-            if not lines:
-                return cst.RemoveFromParent()
-            first, *others = map(cst.parse_statement, lines)
-            first = first.with_changes(leading_lines=updated.leading_lines)
-            return cst.FlattenSentinel([first, *others]) if others else first
+    def on_leave(self, original: Any, updated: Any) -> Any:
+        result = super().on_leave(original, updated)  # type: ignore[misc]  # of the class that `_editor` adds
+        if (
+            isinstance(original, self.cst.BaseExpression)
+            and self.plan.facts
+            and self._extent(original) in self.plan.facts
+        ):
+            known = self.cst.parse_expression(self.plan.facts[self._extent(original)])
+            around = {"lpar": updated.lpar, "rpar": updated.rpar} if updated.lpar else {}
+            return known.with_changes(**around)
+        if not isinstance(original, (self.cst.SimpleStatementLine, self.cst.BaseCompoundStatement)):
+            return result
+        small = getattr(original, "body", ())
+        if isinstance(original, self.cst.SimpleStatementLine) and len(small) > 1:
+            lines = [self._planned(self._place(o), _alone(self.cst, updated, i)) for i, o in enumerate(small)]
+            parts = [n for line in lines for n in getattr(line, "nodes", [line])]
+            kept = [n for n in parts if n is not self.cst.RemovalSentinel.REMOVE]
+            if kept and all(a is b for a, b in zip(kept, parts, strict=False)) and len(kept) == len(small):
+                untouched = all(n.body[0] is u for n, u in zip(kept, updated.body, strict=True))
+                return updated if untouched else self.cst.FlattenSentinel(kept)
+            return self.cst.FlattenSentinel(kept) if kept else self.cst.RemoveFromParent()
+        return self._planned(self._place(original), result)
 
-        def leave_EmptyLine(self, original: Any, updated: Any) -> libcst.CSTNode:
-            return updated if updated.comment else updated.with_changes(indent=False)
-
-        def leave_FunctionDef(self, original: Any, updated: Any) -> libcst.CSTNode:
-            if self._place(original) not in plan.hollow:
-                return updated
-            every = [*original.params.params[1:], *original.params.kwonly_params]
-            given = " and ".join(filter(None, [", ".join(p.name.value for p in every[:-1]), *[
-                p.name.value for p in every[-1:]]]))  # fmt: skip
-            said = f"  # {given}: as in the recorded run, in what stands above" if given else ""
-            return updated.with_changes(body=cst.parse_statement(f"def f():\n    pass{said}\n").body)
-
-        def leave_With(self, original: Any, updated: Any) -> libcst.CSTNode:
-            place = self._place(original)
-            if place not in plan.opened:
-                return updated
-            names = [cst.parse_statement(f"{n} = None  # there are no sessions\n") for n in plan.emptied.get(place, ())]
-            first, *others = names + list(updated.body.body)
-            own = updated.body.header.comment
-            above = [*updated.leading_lines, *([cst.EmptyLine(comment=own)] if own else [])]
-            return cst.FlattenSentinel([first.with_changes(leading_lines=[*above, *first.leading_lines]), *others])
-
-        def leave_Dict(self, original: Any, updated: Any) -> libcst.CSTNode:
-            keys = plan.feeds.get(self._extent(original))
-            if keys is None:
-                return updated
-            pairs = zip(updated.elements, keys, strict=True)
-            return updated.with_changes(elements=[e.with_changes(key=cst.SimpleString(f'"{k}"')) for e, k in pairs])
-
-        def leave_Call(self, original: Any, updated: Any) -> libcst.CSTNode:
-            if self._extent(original) in plan.loads:
-                set_ = updated.func.with_changes(attr=cst.Name("assign"))
-                return updated.with_changes(
-                    func=set_, args=[updated.args[0].with_changes(comma=cst.MaybeSentinel.DEFAULT)]
-                )
-            if self._extent(original) in plan.writers:
-                return _writer(cst, updated)
-            if self._extent(original) in plan.adds:
-                return _adding(cst, updated)
-            found = plan.calls.get(self._extent(original))
-            if found is None or not (found.choices or found.function["name"] or found.function["values"]):
-                return updated
-            return results(cst, found, called(cst, found, updated))
-
-        def leave_Subscript(self, original: Any, updated: Any) -> libcst.CSTNode:
-            """One of several results, of which the others are None, is asked for alone."""
-            found = plan.calls.get(self._extent(original.value)) if isinstance(original.value, cst.Call) else None
-            index = updated.slice[0].slice if len(updated.slice) == 1 else None
-            if (
-                found is None
-                or not isinstance(updated.value, (cst.List, cst.Tuple))
-                or not isinstance(index, cst.Index)
-            ):
-                return updated
-            values = [e.value for e in updated.value.elements]
-            with suppress(Exception):
-                number = int(ast.literal_eval(cst.Module(body=[]).code_for_node(index.value)))
-                others = [v for v in values if v is not values[number]]
-                if all(is_name(cst, v, "None") for v in others):
-                    return values[number]
-            return updated
-
-        def leave_Expr(self, original: Any, updated: Any) -> libcst.CSTNode:
-            """Leave a value that nobody looks at as it is, not turned into an array."""
-            found = plan.calls.get(self._extent(original.value)) if isinstance(original.value, cst.Call) else None
-            if found is None or found.function["name"] is None or found.choices:
-                return updated
-            value = updated.value
-            while not (isinstance(value, cst.Call) and is_name(cst, value.func, found.function["name"])):
-                inner = next((c for c in below(cst, value) if c is not None), None)
-                if inner is None:
-                    return updated
-                value = inner
-            return updated.with_changes(value=value)
-
-        def leave_Assign(self, original: Any, updated: Any) -> libcst.CSTNode:
-            """Names for what operations give, which is None, are left out where nobody reads them."""
-            found = plan.calls.get(self._extent(original.value)) if isinstance(original.value, cst.Call) else None
-            if found is None or found.form or found.choices or None not in found.leaves or len(updated.targets) != 1:
-                return updated
-            target = updated.targets[0].target
-            if not isinstance(target, cst.Tuple) or len(target.elements) != len(found.leaves):
-                return updated
-            pairs = list(zip(target.elements, found.leaves, strict=True))
-            if any(i is None and not is_name(cst, e.value, "_") for e, i in pairs):
-                return updated
-            kept = [(e, i) for e, i in pairs if i is not None]
-            call = next(
-                (c for c in all_calls(cst, updated.value) if is_name(cst, c.func, found.function["name"])), None
+    def _planned(self, place: Place, updated: Any) -> Any:
+        """The statements that take the place of one."""
+        result = updated
+        if place in self.plan.gone:
+            return self.cst.RemoveFromParent()
+        if place in self.plan.trimmed:
+            names = [updated.body[0].names[i] for i in self.plan.trimmed[place]]
+            names[-1] = names[-1].with_changes(comma=self.cst.MaybeSentinel.DEFAULT)
+            result = updated.with_changes(body=[updated.body[0].with_changes(names=names)])
+        if place in self.plan.said:
+            result = self._told(place, updated)
+        if place in self.plan.unrolled:
+            first, *others = [self.cst.parse_statement(f"{line}\n") for line in self.plan.unrolled[place]]
+            result = self.cst.FlattenSentinel([first.with_changes(leading_lines=updated.leading_lines), *others])
+        if place in self.plan.emptied and place not in self.plan.opened:
+            (name,) = self.plan.emptied[place]
+            result = self.cst.parse_statement(f"{name} = None  # there are no sessions\n").with_changes(
+                leading_lines=updated.leading_lines
             )
-            if call is None or not kept:
-                return updated
-            rest = Replaced(found.function, [i for _, i in kept], len(kept) > 1)
-            if len(kept) == 1:
-                new = kept[0][0].value
-            else:
-                ends = [e.with_changes(comma=cst.MaybeSentinel.DEFAULT) for e, _ in kept]
-                new = target.with_changes(elements=ends)
-            targets = [updated.targets[0].with_changes(target=new)]
-            return updated.with_changes(targets=targets, value=results(cst, rest, call))
+        added = [self.cst.parse_statement(line + "\n") for line in self.restores.get(place, ())]
+        if not added:
+            return result
+        if result is self.cst.RemoveFromParent():
+            return result
+        first, *others = result.nodes if isinstance(result, self.cst.FlattenSentinel) else [result]
+        added[0] = added[0].with_changes(leading_lines=first.leading_lines)
+        return self.cst.FlattenSentinel([*added, first.with_changes(leading_lines=[]), *others])
 
-    return Editor()
+    def _told(self, place: Place, updated: Any) -> Any:
+        """The rest of a statement that only looked at the graph: its text, and plain values."""
+        said = self.plan.said[place]
+        end = "" if said.endswith("\n") else ", end=''"
+        lines = [f"print({said.removesuffix(chr(10))!r}{end})\n"] if said else []
+        lines += [f"{name} = {text}\n" for name, text in self.plan.given.get(place, {}).items()]
+        if not lines:
+            return self.cst.RemoveFromParent()
+        first, *others = map(self.cst.parse_statement, lines)
+        first = first.with_changes(leading_lines=updated.leading_lines)
+        return self.cst.FlattenSentinel([first, *others]) if others else first
+
+    def leave_EmptyLine(self, original: Any, updated: Any) -> libcst.CSTNode:
+        return updated if updated.comment else updated.with_changes(indent=False)
+
+    def leave_FunctionDef(self, original: Any, updated: Any) -> libcst.CSTNode:
+        if self._place(original) not in self.plan.hollow:
+            return updated
+        every = [*original.params.params[1:], *original.params.kwonly_params]
+        given = " and ".join(filter(None, [", ".join(p.name.value for p in every[:-1]), *[
+            p.name.value for p in every[-1:]]]))  # fmt: skip
+        said = f"  # {given}: as in the recorded run, in what stands above" if given else ""
+        return updated.with_changes(body=self.cst.parse_statement(f"def f():\n    pass{said}\n").body)
+
+    def leave_With(self, original: Any, updated: Any) -> libcst.CSTNode:
+        place = self._place(original)
+        if place not in self.plan.opened:
+            return updated
+        names = [
+            self.cst.parse_statement(f"{n} = None  # there are no sessions\n") for n in self.plan.emptied.get(place, ())
+        ]
+        first, *others = names + list(updated.body.body)
+        own = updated.body.header.comment
+        above = [*updated.leading_lines, *([self.cst.EmptyLine(comment=own)] if own else [])]
+        return self.cst.FlattenSentinel([first.with_changes(leading_lines=[*above, *first.leading_lines]), *others])
+
+    def leave_Dict(self, original: Any, updated: Any) -> libcst.CSTNode:
+        keys = self.plan.feeds.get(self._extent(original))
+        if keys is None:
+            return updated
+        pairs = zip(updated.elements, keys, strict=True)
+        return updated.with_changes(elements=[e.with_changes(key=self.cst.SimpleString(f'"{k}"')) for e, k in pairs])
+
+    def leave_Call(self, original: Any, updated: Any) -> libcst.CSTNode:
+        if self._extent(original) in self.plan.loads:
+            set_ = updated.func.with_changes(attr=self.cst.Name("assign"))
+            return updated.with_changes(
+                func=set_, args=[updated.args[0].with_changes(comma=self.cst.MaybeSentinel.DEFAULT)]
+            )
+        if self._extent(original) in self.plan.writers:
+            return _writer(self.cst, updated)
+        if self._extent(original) in self.plan.adds:
+            return _adding(self.cst, updated)
+        found = self.plan.calls.get(self._extent(original))
+        if found is None or not (found.choices or found.function["name"] or found.function["values"]):
+            return updated
+        return results(self.cst, found, called(self.cst, found, updated))
+
+    def leave_Subscript(self, original: Any, updated: Any) -> libcst.CSTNode:
+        """One of several results, of which the others are None, is asked for alone."""
+        found = self.plan.calls.get(self._extent(original.value)) if isinstance(original.value, self.cst.Call) else None
+        index = updated.slice[0].slice if len(updated.slice) == 1 else None
+        if (
+            found is None
+            or not isinstance(updated.value, (self.cst.List, self.cst.Tuple))
+            or not isinstance(index, self.cst.Index)
+        ):
+            return updated
+        values = [e.value for e in updated.value.elements]
+        with suppress(Exception):
+            number = int(ast.literal_eval(self.cst.Module(body=[]).code_for_node(index.value)))
+            others = [v for v in values if v is not values[number]]
+            if all(is_name(self.cst, v, "None") for v in others):
+                return values[number]
+        return updated
+
+    def leave_Expr(self, original: Any, updated: Any) -> libcst.CSTNode:
+        """Leave a value that nobody looks at as it is, not turned into an array."""
+        found = self.plan.calls.get(self._extent(original.value)) if isinstance(original.value, self.cst.Call) else None
+        if found is None or found.function["name"] is None or found.choices:
+            return updated
+        value = updated.value
+        while not (isinstance(value, self.cst.Call) and is_name(self.cst, value.func, found.function["name"])):
+            inner = next((c for c in below(self.cst, value) if c is not None), None)
+            if inner is None:
+                return updated
+            value = inner
+        return updated.with_changes(value=value)
+
+    def leave_Assign(self, original: Any, updated: Any) -> libcst.CSTNode:
+        """Names for what operations give, which is None, are left out where nobody reads them."""
+        found = self.plan.calls.get(self._extent(original.value)) if isinstance(original.value, self.cst.Call) else None
+        if found is None or found.form or found.choices or None not in found.leaves or len(updated.targets) != 1:
+            return updated
+        target = updated.targets[0].target
+        if not isinstance(target, self.cst.Tuple) or len(target.elements) != len(found.leaves):
+            return updated
+        pairs = list(zip(target.elements, found.leaves, strict=True))
+        if any(i is None and not is_name(self.cst, e.value, "_") for e, i in pairs):
+            return updated
+        kept = [(e, i) for e, i in pairs if i is not None]
+        call = next(
+            (c for c in all_calls(self.cst, updated.value) if is_name(self.cst, c.func, found.function["name"])), None
+        )
+        if call is None or not kept:
+            return updated
+        rest = Replaced(found.function, [i for _, i in kept], len(kept) > 1)
+        if len(kept) == 1:
+            new = kept[0][0].value
+        else:
+            ends = [e.with_changes(comma=self.cst.MaybeSentinel.DEFAULT) for e, _ in kept]
+            new = target.with_changes(elements=ends)
+        targets = [updated.targets[0].with_changes(target=new)]
+        return updated.with_changes(targets=targets, value=results(self.cst, rest, call))
+
+
+def _editor(cst: Any, plan: Plan, source: str, restores: Mapping[Place, list[str]]) -> libcst.CSTTransformer:
+    """The transformer that carries out a plan."""
+    needs = {"METADATA_DEPENDENCIES": (sys.modules["libcst.metadata"].PositionProvider,)}
+    kind: Any = type("Editor", (_Edits, cst.CSTTransformer), needs)
+    return kind(cst, plan, source, restores)
 
 
 def _writer(cst: Any, call: Any) -> Any:
