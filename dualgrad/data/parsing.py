@@ -87,11 +87,11 @@ def _filled(values: Sequence[Any], shape: Any, dtype: Any) -> np.ndarray:
 
 def _parsed(data: bytes, features: Sequence[tuple[str, Any]]) -> list[np.ndarray]:
     example = Example.FromString(data)
-    found = []
+    arrays = []
     for name, feature in features:
         values = _values(example, name, feature.dtype)
         if isinstance(feature, VarLenFeature):
-            found.append(_filled(values or [], (-1,), feature.dtype))
+            arrays.append(_filled(values or [], (-1,), feature.dtype))
             continue
         inner = math.prod(feature.shape)
         if isinstance(feature, FixedLenSequenceFeature):
@@ -102,21 +102,21 @@ def _parsed(data: bytes, features: Sequence[tuple[str, Any]]) -> list[np.ndarray
                 raise InvalidArgumentError(
                     f"Key: {name}.  Number of values {len(values)} is no multiple of the number of elements {inner}"
                 )
-            found.append(_filled(values, (len(values) // inner, *feature.shape), feature.dtype))
+            arrays.append(_filled(values, (len(values) // inner, *feature.shape), feature.dtype))
             continue
         if values is None:
             if feature.default_value is None:
                 raise _missing(name, feature)
             whole = np.broadcast_to(as_array(feature.default_value, feature.dtype, name), feature.shape)
-            found.append(np.array(whole))
+            arrays.append(np.array(whole))
             continue
         if len(values) != inner:
             raise InvalidArgumentError(
                 f"Key: {name}.  Can't parse serialized Example: number of {feature.dtype.name} values != expected. "
                 f"Values size: {len(values)} but output shape: {list(feature.shape)}"
             )
-        found.append(_filled(values, feature.shape, feature.dtype))
-    return found
+        arrays.append(_filled(values, feature.shape, feature.dtype))
+    return arrays
 
 
 def _missing(name: str, feature: Any) -> Exception:

@@ -222,7 +222,7 @@ def read_data_sets(
         images.append(_array(_open(folder, f"{which} images"), FILES[f"{which} images"], 2051)[..., None])
         labels.append(_array(_open(folder, f"{which} labels"), FILES[f"{which} labels"], 2049))
     if one_hot:
-        labels = [dense_to_one_hot(found, CLASSES) for found in labels]
+        labels = [dense_to_one_hot(numbers, CLASSES) for numbers in labels]
     if not 0 <= validation_size <= len(images[0]):
         raise ValueError(f"Validation size should be between 0 and {len(images[0])}. Received: {validation_size}.")
     return Datasets(

@@ -55,18 +55,18 @@ def _tensor(x: Any) -> Any:
 
 
 def __getattr__(name: str) -> Any:
-    found = getattr(np, name, None)
-    if found is None or name.startswith("_"):
+    value = getattr(np, name, None)
+    if value is None or name.startswith("_"):
         raise AttributeError(f"module 'tf.experimental.numpy' has no attribute {name!r}, nor has NumPy")
-    if not callable(found) or isinstance(found, type):
-        return found
+    if not callable(value) or isinstance(value, type):
+        return value
 
-    @functools.wraps(found)
+    @functools.wraps(value)
     def call(*args: Any, **kwargs: Any) -> Any:
         if not any(isinstance(x, Value) for x in flatten((args, kwargs))):
-            return map_structure(_tensor, found(*args, **kwargs))
+            return map_structure(_tensor, value(*args, **kwargs))
         with manners.as_arrays():
-            return map_structure(_tensor, found(*args, **kwargs))
+            return map_structure(_tensor, value(*args, **kwargs))
 
     return call
 

@@ -43,20 +43,20 @@ class Census:
             """A module of a front end under TensorFlow's name, which counts what is looked up in it."""
 
             def __getattribute__(self, name: str) -> Any:
-                found = super().__getattribute__(name)
-                if not name.startswith("_") and not isinstance(found, ModuleType):
+                value = super().__getattribute__(name)
+                if not name.startswith("_") and not isinstance(value, ModuleType):
                     census.note(f"{super().__getattribute__('__inner__')}.{name}".lstrip("."), 1)
-                return found
+                return value
 
             def __getattr__(self, name: str) -> Any:
-                found = None
+                value = None
                 try:
-                    found = super().__getattr__(name)
+                    value = super().__getattr__(name)
                 finally:
                     # also what is missing was asked for
-                    if not name.startswith("_") and not isinstance(found, ModuleType):
+                    if not name.startswith("_") and not isinstance(value, ModuleType):
                         census.note(f"{self.__inner__}.{name}".lstrip("."), 1)
-                return found
+                return value
 
         return Counted
 
@@ -71,17 +71,17 @@ class Counting(ModuleType):
     def __getattr__(self, name: str) -> Any:
         path = f"{self.__inner__}.{name}".lstrip(".")
         try:
-            found = getattr(self.__real__, name)
+            value = getattr(self.__real__, name)
         except AttributeError:
             if not name.startswith("__"):
                 self.__census__.note(path, 1)
             raise
         if name.startswith("__"):
-            return found
-        if isinstance(found, ModuleType):
-            return Counting(found, path, self.__census__)
+            return value
+        if isinstance(value, ModuleType):
+            return Counting(value, path, self.__census__)
         self.__census__.note(path, 1)
-        return found
+        return value
 
     def __dir__(self) -> list[str]:
         return dir(self.__real__)

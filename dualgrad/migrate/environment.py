@@ -63,8 +63,8 @@ def _openblas(name: str, result: Any) -> str | int | None:
         except AttributeError:
             continue
         function.restype = result
-        found = function()
-        return found.decode() if isinstance(found, bytes) else found
+        answer = function()
+        return answer.decode() if isinstance(answer, bytes) else answer
     return None
 
 
@@ -76,7 +76,7 @@ def differences(one: Mapping[str, Any], other: Mapping[str, Any]) -> list[str]:
     one, other : dict
         As `machine` gives them.
     """
-    found = []
+    messages = []
     for name in DECISIVE:
         a, b = one.get(name), other.get(name)
         if a == b:
@@ -86,7 +86,7 @@ def differences(one: Mapping[str, Any], other: Mapping[str, Any]) -> list[str]:
                 " ".join(f"+{x}" for x in sorted(set(b) - set(a))),
                 " ".join(f"-{x}" for x in sorted(set(a) - set(b))),
             ]
-            found.append(f"{name}: {' '.join(filter(None, only))}")
+            messages.append(f"{name}: {' '.join(filter(None, only))}")
         else:
-            found.append(f"{name}: {a} there, {b} here")
-    return found
+            messages.append(f"{name}: {a} there, {b} here")
+    return messages

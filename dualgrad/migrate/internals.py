@@ -167,18 +167,18 @@ class Internals(ModuleType):
 
     def _places(self) -> list[Any]:
         """The parts that are here."""
-        found = []
+        places = []
         for wanted in self.__wanted__:
             here = self.__api__
             if wanted.endswith(":"):
                 if here.__name__ == wanted.partition(".")[0]:
-                    found.append(import_module(wanted[:-1]))
+                    places.append(import_module(wanted[:-1]))
                 continue
             for part in filter(None, wanted.split(".")):
                 here = getattr(here, part, None)
             if here is not None:
-                found.append(here)
-        return found
+                places.append(here)
+        return places
 
     def __dir__(self) -> list[str]:
         prefix = f"{self.__known__}."

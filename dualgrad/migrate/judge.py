@@ -104,18 +104,18 @@ def _imported(tree: ast.Module) -> Iterator[str]:
 
 def _aliases(tree: ast.Module) -> dict[str, str]:
     """The names that a file's imports give to TensorFlow and its parts."""
-    found: dict[str, str] = {}
+    aliases: dict[str, str] = {}
     for node in ast.walk(tree):
         if isinstance(node, ast.Import):
             for alias in node.names:
                 root, _, rest = alias.name.partition(".")
                 if root == "tensorflow":
-                    found[alias.asname or root] = rest if alias.asname else ""
+                    aliases[alias.asname or root] = rest if alias.asname else ""
         elif isinstance(node, ast.ImportFrom) and (node.module or "").partition(".")[0] == "tensorflow":
             inner = (node.module or "").partition(".")[2]
             for alias in node.names:
-                found[alias.asname or alias.name] = f"{inner}.{alias.name}".lstrip(".")
-    return found
+                aliases[alias.asname or alias.name] = f"{inner}.{alias.name}".lstrip(".")
+    return aliases
 
 
 def _used(tree: ast.Module, shared: dict[str, str]) -> Iterator[str]:
@@ -129,8 +129,8 @@ def _used(tree: ast.Module, shared: dict[str, str]) -> Iterator[str]:
         elif isinstance(node, ast.ImportFrom):
             modules |= {alias.asname or alias.name for alias in node.names}
             for alias in node.names:
-                given = shared if alias.name == "*" else {alias.asname or alias.name: shared.get(alias.name)}
-                aliases = {n: p for n, p in given.items() if p is not None} | aliases
+                names = shared if alias.name == "*" else {alias.asname or alias.name: shared.get(alias.name)}
+                aliases = {n: p for n, p in names.items() if p is not None} | aliases
     for node in ast.walk(tree):
         if isinstance(node, ast.Attribute):
             parts, here = [node.attr], node.value

@@ -195,7 +195,7 @@ class Watcher:
         fed = {t.name for t in feeds}
         seen: set[str] = set()
         left = [x.op if hasattr(x, "op") else x for x in flat]
-        found: list[Any] = []
+        elements: list[Any] = []
         while left:
             op = left.pop()
             if op.name in seen:
@@ -207,8 +207,8 @@ class Watcher:
             for x in op.outputs:
                 numbers = not x.dtype._is_ref_dtype and x.dtype.name not in ("resource", "variant")
                 if numbers and x.name not in fed and x.name not in self._unfetchable and graph.is_fetchable(x):
-                    found.append(x)
-        return found
+                    elements.append(x)
+        return elements
 
     def nodes(self, graph: Any) -> Iterator[dict[str, Any]]:
         """The nodes of a graph of TensorFlow as JSON data."""
@@ -236,11 +236,11 @@ class Watcher:
 
         def watched(self_: Any, target: Any, sources: Any, *args: Any, **kwargs: Any) -> Any:
             result = usual(self_, target, sources, *args, **kwargs)
-            targets, flat, found = nest.flatten(target), nest.flatten(sources), nest.flatten(result)
-            if all(hasattr(x, "numpy") for x in [*targets, *flat]) and len(flat) == len(found):
-                given = _named(targets, "target") | _named(flat, "source")
-                gave = dict(zip(_named(flat, "source"), map(_value, found), strict=True))
-                self.recorder.keep_step(Step("gradient", user_site(2), given, gave, {}, {}))
+            targets, flat, gradients = nest.flatten(target), nest.flatten(sources), nest.flatten(result)
+            if all(hasattr(x, "numpy") for x in [*targets, *flat]) and len(flat) == len(gradients):
+                ends = _named(targets, "target") | _named(flat, "source")
+                gave = dict(zip(_named(flat, "source"), map(_value, gradients), strict=True))
+                self.recorder.keep_step(Step("gradient", user_site(2), ends, gave, {}, {}))
             return result
 
         tape.gradient = watched
@@ -298,8 +298,8 @@ def _value(x: Any) -> np.ndarray | None:
 
 
 def _named(values: Sequence[Any], other: str) -> dict[str, Any]:
-    found: dict[str, Any] = {}
+    by_name: dict[str, Any] = {}
     for i, x in enumerate(values):
         name = x.name if hasattr(x, "assign") else f"{other} {i}"
-        found[name if name not in found else f"{name} ({i})"] = _value(x)
-    return found
+        by_name[name if name not in by_name else f"{name} ({i})"] = _value(x)
+    return by_name

@@ -146,8 +146,8 @@ class Run:
         """
         held = {"before": self._before, "after": self._after}[when]
         handles = [node.outputs[0] for node in self.graph.nodes if node.op is variable_handle]
-        found = {h.name: held[id(h)] for h in handles if id(h) in held}
-        return {name: value for name, value in found.items() if type(value) is np.ndarray or is_number(value)}
+        values = {h.name: held[id(h)] for h in handles if id(h) in held}
+        return {name: value for name, value in values.items() if type(value) is np.ndarray or is_number(value)}
 
 
 def is_number(value: Any) -> bool:

@@ -70,10 +70,10 @@ def watching_tapes(observer: Callable[[Step], Any]) -> Iterator[None]:
         result = gradient(self, target, sources, *args, **kwargs)
         targets, flat = nest.flatten(target), nest.flatten(sources)
         if all(isinstance(x, (EagerTensor, AnyVariable)) for x in [*targets, *flat]):
-            given = _named(targets, "target") | _named(flat, "source")
-            found = nest.flatten(result)
-            gave = dict(zip(_named(flat, "source"), map(value, found), strict=True))
-            observer(Step("gradient", user_site(2), given, gave, {}, {}))
+            ends = _named(targets, "target") | _named(flat, "source")
+            gradients = nest.flatten(result)
+            gave = dict(zip(_named(flat, "source"), map(value, gradients), strict=True))
+            observer(Step("gradient", user_site(2), ends, gave, {}, {}))
         return result
 
     def watched_apply(
@@ -86,9 +86,9 @@ def watching_tapes(observer: Callable[[Step], Any]) -> Iterator[None]:
         before = _named([*variables, *kept_by(self, variables)], "variable")
         result = apply(self, pairs, *args, **kwargs)
         names = _named(variables, "variable")
-        given = {f"gradient of {n}": value(g) for n, (g, _) in zip(names, pairs, strict=True)}
+        gradients = {f"gradient of {n}": value(g) for n, (g, _) in zip(names, pairs, strict=True)}
         after = _named([*variables, *kept_by(self, variables)], "variable")
-        observer(Step("apply", user_site(2), given, {}, before, after))
+        observer(Step("apply", user_site(2), gradients, {}, before, after))
         return result
 
     GradientTape.gradient = watched_gradient  # type: ignore[method-assign]
@@ -105,17 +105,17 @@ def noting_initial_values() -> Iterator[dict[int, Any]]:
     """Note the array with which each eager variable is made inside the ``with`` block, by the variable's identity."""
     made = Variable
     usual = made.__init__
-    found: dict[int, Any] = {}
+    initial: dict[int, Any] = {}
     alive = []  # so that no other gets its identity
 
     def noted(self: Any, *args: Any, **kwargs: Any) -> None:
         usual(self, *args, **kwargs)
-        found[id(self)] = value(self).copy()
+        initial[id(self)] = value(self).copy()
         alive.append(self)
 
     made.__init__ = noted  # type: ignore[method-assign]
     try:
-        yield found
+        yield initial
     finally:
         made.__init__ = usual  # type: ignore[method-assign]
 
@@ -127,9 +127,9 @@ def eager(x: Any) -> bool:
 
 def kept_by(optimizer: Any, but: Iterable[Any] = ()) -> list[Any]:
     """The variables that an optimizer has made: its slots and counters."""
-    found = optimizer.variables
+    variables = optimizer.variables
     known = {id(v) for v in but}
-    return [v for v in (found() if callable(found) else found) if id(v) not in known]
+    return [v for v in (variables() if callable(variables) else variables) if id(v) not in known]
 
 
 def value(x: Any) -> Any:
@@ -144,8 +144,8 @@ def value(x: Any) -> Any:
 
 def _named(values: Iterable[Any], other: str) -> dict[str, Any]:
     """Arrays by the names of the variables; by numbers, where there are no names of their own."""
-    found: dict[str, Any] = {}
+    by_name: dict[str, Any] = {}
     for i, x in enumerate(values):
         name = x.name if isinstance(x, AnyVariable) else f"{other} {i}"
-        found[name if name not in found else f"{name} ({i})"] = value(x)
-    return found
+        by_name[name if name not in by_name else f"{name} ({i})"] = value(x)
+    return by_name

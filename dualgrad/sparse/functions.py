@@ -448,8 +448,8 @@ def reduce_max(
 
     def largest(values: Any, ids: Any, count: Any) -> Operand:
         there = tf.math.unsorted_segment_sum(tf.ones_like(ids), ids, count)
-        found = tf.math.unsorted_segment_max(values, ids, count)
-        return tf.where(tf.equal(there, 0), tf.zeros_like(found), found)
+        maxima = tf.math.unsorted_segment_max(values, ids, count)
+        return tf.where(tf.equal(there, 0), tf.zeros_like(maxima), maxima)
 
     return _reduced(sp, "sparse.reduce_max", axis, keepdims, largest, tf.reduce_max)
 

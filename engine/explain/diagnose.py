@@ -52,15 +52,15 @@ class Case:
 
     Parameters
     ----------
-    found : Search
+    search : Search
     source : Value
         As the user gave it: a variable rather than its handle.
     """
 
-    def __init__(self, found: Search, source: Any) -> None:
-        self.found, self.evidence = found, found.evidence
-        self.target, self.given = found.target, source
-        self.names = {"source": label(source, "the source"), "target": label(found.target, "the target")}
+    def __init__(self, search: Search, source: Any) -> None:
+        self.search, self.evidence = search, search.evidence
+        self.target, self.given = search.target, source
+        self.names = {"source": label(source, "the source"), "target": label(search.target, "the target")}
 
     def finding(self, code: str, node: Node | None = None, site: Site | None = None, **facts: Any) -> Finding:
         """A finding, its sentences filled in."""
@@ -87,7 +87,7 @@ def at_break(case: Case, broken: Break) -> Finding:
     if not case.evidence.recorded(node):
         detail = f"the tape was not recording when {op_label(node)} was computed"
         return case.finding("not-recording", node, detail=detail)
-    if not case.evidence.since(node, case.found.source) and node.carries(i):
+    if not case.evidence.since(node, case.search.source) and node.carries(i):
         return case.finding("watched-late", node)
     if any(id(out) in case.evidence.stop for out in node.outputs) and node.carries(i):
         return case.finding("stopped", node, op="`stop_gradients` names its result: it")
@@ -143,8 +143,8 @@ def ways_missed(case: Case) -> list[Finding]:
     Functions of ours stop gradients where they know them to be zero, and take conditions and indices of what they are
     given. These are not named: only what the user's own line does.
     """
-    found = case.found
-    ends = [b for b in found.breaks if any(id(out) in found.feeds for out in b.node.outputs)]
+    search = case.search
+    ends = [b for b in search.breaks if any(id(out) in search.feeds for out in b.node.outputs)]
     missed = [at_break(case, b) for b in ends]
     return [*[f for f in missed if f.code in _OF_THE_TAPE or _is_written(f)], *losses(case)]
 
@@ -162,26 +162,26 @@ def _is_written(finding: Finding) -> bool:
 
 def losses(case: Case) -> Iterator[Finding]:
     """Where values that depend on the source left the tape: for NumPy, or into variables."""
-    tape, found = case.evidence.tape, case.found
+    tape, search = case.evidence.tape, case.search
     for note in () if tape is None else tape.detached.values():
-        if id(tracked_value(note.value)) not in found.live | {id(found.source)}:
+        if id(tracked_value(note.value)) not in search.live | {id(search.source)}:
             continue
         if note.kind == "assigned":
             if _was_used(case, note.into):
                 yield _assigned(case, note.into, Site(note.file, note.line))
-        elif note.kind in ("array", "function") or not found.is_connected or _came_back(case, note.value):
+        elif note.kind in ("array", "function") or not search.is_connected or _came_back(case, note.value):
             yield _left(case, note)
-    for node in found.evidence.nodes if tape is None else ():
-        if node.op.type != "AssignVariableOp" or id(node.inputs[1]) not in found.live:
+    for node in search.evidence.nodes if tape is None else ():
+        if node.op.type != "AssignVariableOp" or id(node.inputs[1]) not in search.live:
             continue
-        if id(node.inputs[0]) in found.needed:
+        if id(node.inputs[0]) in search.needed:
             yield _assigned(case, node.inputs[0], case.evidence.site(node), node)
 
 
 def _came_back(case: Case, value: Any) -> bool:
     """Whether the very numbers of a value are among those that the target is computed from, rather than printed."""
     array = array_of(value)
-    plain = [array_of(x) if array_of(x) is not None else np.asarray(x) for x in case.found.leaves()
+    plain = [array_of(x) if array_of(x) is not None else np.asarray(x) for x in case.search.leaves()
              if not case.evidence.is_tracked(x)]  # fmt: skip
     return array is not None and any(p.size and np.isin(array, p).all() for p in plain)
 
@@ -201,7 +201,7 @@ def _assigned(case: Case, variable: Any, site: Site | None, node: Node | None = 
 
 
 def _was_used(case: Case, variable: Any) -> bool:
-    return variable is not None and id(tracked_value(variable)) in case.found.needed
+    return variable is not None and id(tracked_value(variable)) in case.search.needed
 
 
 def no_path(case: Case) -> Finding:
@@ -209,7 +209,7 @@ def no_path(case: Case) -> Finding:
     lost = next(losses(case), None)
     if lost is not None:
         return lost
-    found, evidence = case.found, case.evidence
+    search, evidence = case.search, case.evidence
     unwatched = _not_watched(case)
     if unwatched is not None:
         return unwatched
@@ -219,7 +219,7 @@ def no_path(case: Case) -> Finding:
     early = _read_early(case)
     if early is not None:
         return early
-    if evidence.tape is not None and id(found.target) not in found.made:
+    if evidence.tape is not None and id(search.target) not in search.made:
         return _outside(case)
     roots = list(_roots(case))
     if not roots:
@@ -230,11 +230,11 @@ def no_path(case: Case) -> Finding:
 
 def _not_watched(case: Case) -> Finding | None:
     """The finding for a source that the tape does not follow, if watching it would help."""
-    found, evidence, source = case.found, case.evidence, case.given
-    if evidence.is_tracked(found.source) or not dtype_of(source).is_differentiable:
+    search, evidence, source = case.search, case.evidence, case.given
+    if evidence.is_tracked(search.source) or not dtype_of(source).is_differentiable:
         return None
-    uses = [n for n in evidence.nodes if any(id(x) in found.reached for x in n.inputs)]
-    if evidence.complete and id(found.target) not in found.reached and not isinstance(source, Variable):
+    uses = [n for n in evidence.nodes if any(id(x) in search.reached for x in n.inputs)]
+    if evidence.complete and id(search.target) not in search.reached and not isinstance(source, Variable):
         return None
     if isinstance(source, Variable):
         if not source.trainable:
@@ -251,20 +251,20 @@ def _not_watched(case: Case) -> Finding | None:
 
 def search_back(case: Case) -> Finding | None:
     """Whether the source was computed from the target, or both from something else."""
-    found = case.found
-    above = {id(found.source)}
-    for node in reversed(found.evidence.nodes):
+    search = case.search
+    above = {id(search.source)}
+    for node in reversed(search.evidence.nodes):
         if any(id(out) in above for out in node.outputs):
             above.update(map(id, node.inputs))
-    if id(found.target) in above and found.source is not found.target:
-        return case.finding("reversed", found.made.get(id(found.source)))
-    made = found.made.get(id(found.source))
+    if id(search.target) in above and search.source is not search.target:
+        return case.finding("reversed", search.made.get(id(search.source)))
+    made = search.made.get(id(search.source))
     if made is None or isinstance(case.given, Variable):
         return None
-    for node in reversed(found.evidence.nodes):
+    for node in reversed(search.evidence.nodes):
         for value in (*node.outputs, *node.inputs):
-            if id(value) in above and id(value) in found.needed and _varies(value):
-                return case.finding("side-branch", made, shared=_shared_label(found, value))
+            if id(value) in above and id(value) in search.needed and _varies(value):
+                return case.finding("side-branch", made, shared=_shared_label(search, value))
     return None
 
 
@@ -272,8 +272,8 @@ def _varies(value: Any) -> bool:
     return dtype_of(value).is_differentiable and not (isinstance(value, Symbol) and value.node.op is constant)
 
 
-def _shared_label(found: Search, value: Any) -> str:
-    made = found.made.get(id(value))
+def _shared_label(search: Search, value: Any) -> str:
+    made = search.made.get(id(value))
     if made is not None and made.op is read_variable:
         return label(made.inputs[0], "a variable")
     return label(value, "one tensor" if made is None else f"the result of {op_label(made)}")
@@ -284,8 +284,8 @@ def _read_early(case: Case) -> Finding | None:
     array = array_of(case.given)
     if array is None or not isinstance(case.given, Variable):
         return None
-    for leaf in case.found.leaves():
-        if leaf is not case.found.source and array_of(leaf) is array:
+    for leaf in case.search.leaves():
+        if leaf is not case.search.source and array_of(leaf) is array:
             users = [n for n in case.evidence.nodes if any(x is leaf for x in n.inputs)]
             detail = "where the tape did not record: before the with block, or inside stop_recording"
             return case.finding("read-early", site=case.evidence.site(users[0]) if users else None, detail=detail)
@@ -294,8 +294,8 @@ def _read_early(case: Case) -> Finding | None:
 
 def _outside(case: Case) -> Finding:
     """The finding for a target that the tape has not seen computed."""
-    found = case.found
-    if any(any(x is found.target for x in n.inputs) for n in found.evidence.nodes):
+    search = case.search
+    if any(any(x is search.target for x in n.inputs) for n in search.evidence.nodes):
         return case.finding("constant", detail="it was there before the tape recorded, and was only used")
     detail = f"{case.names['target']} was not computed while the tape recorded, but before or after"
     return case.finding("not-recording", detail=f"{detail}, on another thread, or from plain numbers")
@@ -303,9 +303,9 @@ def _outside(case: Case) -> Finding:
 
 def _roots(case: Case) -> Iterator[Any]:
     """The variables, inputs and watched values that the target is computed from."""
-    for leaf in case.found.leaves():
+    for leaf in case.search.leaves():
         if isinstance(leaf, Variable) or (case.evidence.tape is not None and case.evidence.is_tracked(leaf)):
             yield leaf
     for node in case.evidence.nodes if case.evidence.tape is None else ():
-        if node.op in (placeholder, variable_handle) and id(node.outputs[0]) in case.found.needed:
+        if node.op in (placeholder, variable_handle) and id(node.outputs[0]) in case.search.needed:
             yield node.outputs[0]

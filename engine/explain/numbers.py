@@ -76,7 +76,7 @@ def of_numbers(case: Case, session: Any, feed_dict: Any) -> tuple[list[Finding],
         walk = _walk(case, session, feed_dict)
     except UnimplementedError:
         return [], None  # who asks for the gradient is told
-    if walk is None or case.found.source is case.found.target:
+    if walk is None or case.search.source is case.search.target:
         return [], None
     gradient = walk.gradient
     if gradient is None:
@@ -89,7 +89,7 @@ def of_numbers(case: Case, session: Any, feed_dict: Any) -> tuple[list[Finding],
 
 
 def _by_rule(case: Case) -> Finding:
-    nodes = [n for n in case.found.path(case.found.target) if n.op.type in ("IdentityN", "PyFunc")]
+    nodes = [n for n in case.search.path(case.search.target) if n.op.type in ("IdentityN", "PyFunc")]
     detail = "it returns None for the argument that leads to the source"
     if not nodes:
         return case.finding("custom-rule", detail=detail, op="an op on the path")
@@ -97,22 +97,22 @@ def _by_rule(case: Case) -> Finding:
 
 
 def _walk(case: Case, session: Any, feed_dict: Any) -> Walk | None:
-    found = case.found
-    needed = [n for n in case.evidence.nodes if any(id(out) in found.needed for out in n.outputs)]
-    if not isinstance(found.target, Symbol):
+    search = case.search
+    needed = [n for n in case.evidence.nodes if any(id(out) in search.needed for out in n.outputs)]
+    if not isinstance(search.target, Symbol):
         recorded = [n for n in needed if case.evidence.recorded(n)]
         values = {id(x): x for n in recorded for x in (*n.inputs, *n.outputs)}
         if any(isinstance(x, Symbol) for x in values.values()):
             return None
-        return Walk([(n, n) for n in recorded], found.target, found.source)
+        return Walk([(n, n) for n in recorded], search.target, search.source)
     if session is None and feed_dict is None:
         return None
-    return _computed(case, needed, found.target.trace.session_for(session, "explain numbers"), feed_dict)
+    return _computed(case, needed, search.target.trace.session_for(session, "explain numbers"), feed_dict)
 
 
 def _computed(case: Case, needed: Sequence[Node], session: Any, feed_dict: Any) -> Walk:
     """The numbers of one run of a graph."""
-    wanted: dict[int, Any] = {id(case.found.target): case.found.target}
+    wanted: dict[int, Any] = {id(case.search.target): case.search.target}
     for node in needed:
         wanted.update({id(out): out for out in node.outputs if node.op is not variable_handle})
     arrays = dict(zip(wanted, session.run(list(wanted.values()), feed_dict), strict=True))
@@ -126,7 +126,7 @@ def _computed(case: Case, needed: Sequence[Node], session: Any, feed_dict: Any) 
             continue
         outs = tuple([values[id(out)] for out in node.outputs])
         nodes.append((Node(node.op, tuple([values[id(x)] for x in node.inputs]), node.params, outs), node))
-    return Walk(nodes, values[id(case.found.target)], values.get(id(case.found.source)))
+    return Walk(nodes, values[id(case.search.target)], values.get(id(case.search.source)))
 
 
 # ---- NaN and infinity ------------------------------------------------------------------------------------------------
@@ -168,7 +168,7 @@ def _bad_forwards(case: Case, walk: Walk) -> list[Finding]:
 def _input(case: Case, x: Any, node: Node, array: Any) -> Finding:
     """The finding for a value that was not finite when it was first used, by `node`."""
     name = getattr(x, "name", None)
-    op = case.names["source"] if x is case.found.source else label(x, "an operand") if name else "an operand"
+    op = case.names["source"] if x is case.search.source else label(x, "an operand") if name else "an operand"
     return case.finding("nan-input", node, op=f"{op} of {op_label(node)}", word=_word(array), index=_first_bad(array))
 
 

@@ -85,20 +85,20 @@ def search(evidence: Evidence, target: Any, source: Any) -> Search:
     return walks
 
 
-def _backwards(found: Search) -> None:
-    found.needed.add(id(found.target))
-    found.feeds.add(id(found.target))
-    for node in reversed(found.evidence.nodes):
-        found.made.update({id(out): node for out in node.outputs})
-        if any(id(out) in found.needed for out in node.outputs):
-            found.needed.update(map(id, node.inputs))
-        if any(id(out) in found.feeds for out in node.outputs):
-            found.feeds.update([id(x) for i, x in enumerate(node.inputs) if node.carries(i)])
+def _backwards(walks: Search) -> None:
+    walks.needed.add(id(walks.target))
+    walks.feeds.add(id(walks.target))
+    for node in reversed(walks.evidence.nodes):
+        walks.made.update({id(out): node for out in node.outputs})
+        if any(id(out) in walks.needed for out in node.outputs):
+            walks.needed.update(map(id, node.inputs))
+        if any(id(out) in walks.feeds for out in node.outputs):
+            walks.feeds.update([id(x) for i, x in enumerate(node.inputs) if node.carries(i)])
 
 
-def _forwards(found: Search) -> None:
-    evidence, source = found.evidence, found.source
-    live, reached = found.live, found.reached
+def _forwards(walks: Search) -> None:
+    evidence, source = walks.evidence, walks.source
+    live, reached = walks.live, walks.reached
     reached.add(id(source))
     if evidence.is_tracked(source):
         live.add(id(source))
@@ -110,13 +110,13 @@ def _forwards(found: Search) -> None:
         carrying = [i for i in touched if id(node.inputs[i]) in live and open_ and node.carries(i)]
         kept = [out for out in node.outputs if carrying and id(out) not in evidence.stop]
         by = Break(node, (carrying or touched)[0])
-        if any(id(out) in found.needed for out in node.outputs):
+        if any(id(out) in walks.needed for out in node.outputs):
             # where one operand carries, another that does not is an index, a condition or the like
-            found.breaks += [Break(node, i) for i in touched if not kept and id(node.inputs[i]) in live]
+            walks.breaks += [Break(node, i) for i in touched if not kept and id(node.inputs[i]) in live]
         for out in node.outputs:
-            found.came.setdefault(id(out), by)
+            walks.came.setdefault(id(out), by)
             reached.add(id(out))
         for out in kept:
             if id(out) not in live:
-                found.came[id(out)] = by
+                walks.came[id(out)] = by
             live.add(id(out))

@@ -24,8 +24,8 @@ RULES = {
 
 def counts(uses: Sequence[Use]) -> dict[str, int]:
     """How many uses have each verdict."""
-    found = Counter(use.verdict for use in uses)
-    return {verdict: found[verdict] for verdict in VERDICTS}
+    by_verdict = Counter(use.verdict for use in uses)
+    return {verdict: by_verdict[verdict] for verdict in VERDICTS}
 
 
 def as_text(uses: Sequence[Use], files: int, every: bool = False) -> str:

@@ -97,9 +97,9 @@ class Inference:
         return found
 
     def _Name(self, node: ast.Name) -> Values:
-        found = self.scopes.of[node].find(node.id)
-        if found is not None:
-            return union(*(self.source(s) for s in found))
+        sources = self.scopes.of[node].find(node.id)
+        if sources is not None:
+            return union(*(self.source(s) for s in sources))
         return self._starred(self.scopes.root(node), node.id)
 
     def _starred(self, module: Scope, name: str) -> Values:
@@ -244,8 +244,8 @@ class Inference:
         if isinstance(value, Many):
             return value.items
         if isinstance(value, Instance):
-            given = self._by_method(value.kind, "__enter__")
-            known = {v for v in given if not isinstance(v, Unknown)}
+            results = self._by_method(value.kind, "__enter__")
+            known = {v for v in results if not isinstance(v, Unknown)}
             return frozenset(known) or frozenset({value})
         return frozenset({value}) if isinstance(value, (Made, Lost, Unknown)) else NOTHING
 
@@ -374,10 +374,10 @@ class Inference:
         return frozenset({value}) if isinstance(value, (Lost, Unknown)) else NOTHING
 
     def _below(self, value: Path, name: str) -> Values:
-        found = self.surface.look(value.path)
-        if found is MISSING or inspect.ismodule(found) or inspect.isclass(found):
+        member = self.surface.look(value.path)
+        if member is MISSING or inspect.ismodule(member) or inspect.isclass(member):
             return frozenset({Path(f"{value.path}.{name}".lstrip("."))})
-        return NOTHING if callable(found) else self._attribute(Instance(type(found)), name)
+        return NOTHING if callable(member) else self._attribute(Instance(type(member)), name)
 
     def _member(self, node: ast.ClassDef, name: str, seen: frozenset[ast.AST] = frozenset()) -> Values:
         """An attribute of an object of a class of the file."""
@@ -401,14 +401,14 @@ class Inference:
 
     def bases(self, node: ast.ClassDef) -> list[Value]:
         """The bases of a class of the file: its classes, objects of ours, names that are foreign or missing."""
-        found: list[Value] = []
+        kinds: list[Value] = []
         for value in union(*(self.of(b) for b in node.bases)):
             if isinstance(value, Path):
                 kind = self.surface.look(value.path)
-                found.append(Instance(kind) if inspect.isclass(kind) else Lost(value.path))
+                kinds.append(Instance(kind) if inspect.isclass(kind) else Lost(value.path))
             elif isinstance(value, (Local, Foreign, Lost, Unknown)):
-                found.append(value)
-        return found
+                kinds.append(value)
+        return kinds
 
     # ---- calls -------------------------------------------------------------------------------------------------------
 
@@ -444,11 +444,11 @@ class Inference:
             return self._by_method(type(function), "__call__")
         parent = self.surface.look(value.path.rpartition(".")[0])
         owner = parent if inspect.isclass(parent) else None
-        found = self.surface.result(function, f"tf.{value.path}", owner)
+        results = self.surface.result(function, f"tf.{value.path}", owner)
         own = {v for a in node.args[:2] for v in self.of(a) if isinstance(v, Local)}
-        if own and all(isinstance(v, Unknown) for v in found):
+        if own and all(isinstance(v, Unknown) for v in results):
             return frozenset(own)  # tf.function(f), tf.make_template("name", f): a function like its own
-        return found
+        return results
 
     def _of_local(self, value: Local, node: ast.Call) -> Values:
         if isinstance(value.node, ast.ClassDef):
@@ -477,10 +477,10 @@ class Inference:
     def returned(self, function: ast.AST) -> Values:
         """The results of a function of the file."""
         scope = self.scopes.inside[function]
-        given = union(*(self.of(r) for r in scope.returns))
+        results = union(*(self.of(r) for r in scope.returns))
         if scope.yields:
-            return given | {Many(union(*(self.of(y) for y in scope.yields)))}
-        return given
+            return results | {Many(union(*(self.of(y) for y in scope.yields)))}
+        return results
 
     def within(self, node: ast.AST, *kinds: type) -> Scope | None:
         """The innermost scope of these kinds around a node."""

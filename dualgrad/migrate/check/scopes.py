@@ -265,9 +265,9 @@ class Scopes(ast.NodeVisitor):
 
     def root(self, node: ast.AST) -> Scope:
         """The scope of the file that a node is in."""
-        found = self.of[node].enclosing(ast.Module)
-        assert found is not None
-        return found
+        scope = self.of[node].enclosing(ast.Module)
+        assert scope is not None
+        return scope
 
     def _Try(self, node: ast.Try) -> None:
         caught = {n.id for h in node.handlers for n in ast.walk(h.type or h) if isinstance(n, ast.Name)}

@@ -108,12 +108,12 @@ class Surface:
     def telling(self) -> dict[str, type]:
         """Methods that tell what has them: only tensors, variables or shapes do."""
         common = {name for plain in PLAIN for name in dir(plain)}
-        found: dict[str, type] = {}
+        words: dict[str, type] = {}
         for kind in (self.tensor, self.look("Variable"), self.look("TensorShape")):
             for name in dir(kind):
                 if not name.startswith("_") and name not in common and callable(getattr(kind, name, None)):
-                    found.setdefault(name, kind)
-        return found
+                    words.setdefault(name, kind)
+        return words
 
     # ---- objects -----------------------------------------------------------------------------------------------------
 
@@ -129,15 +129,15 @@ class Surface:
 
     def attribute(self, kind: type, name: str) -> Values:
         """The value of the attribute, unless it is a method."""
-        found = inspect.getattr_static(kind, name, None)
-        getter = found.fget if isinstance(found, property) else getattr(found, "func", None)
+        member = inspect.getattr_static(kind, name, None)
+        getter = member.fget if isinstance(member, property) else getattr(member, "func", None)
         if getter is not None:
             return self.result(getter, f"{kind.__name__}.{name}")
         for base in kind.__mro__:
             if name in (annotations := inspect.get_annotations(base)):
                 meant = _evaluated(annotations[name], vars(import_module(base.__module__)))
                 return self.values_of(meant, frozenset({Unknown(f"{kind.__name__}.{name}")}))
-        return NOTHING if found is not None else frozenset({Unknown(f"{kind.__name__}.{name}")})
+        return NOTHING if member is not None else frozenset({Unknown(f"{kind.__name__}.{name}")})
 
     def result(self, function: Callable[..., Any], source: str, owner: type | None = None) -> Values:
         """The result of a function, or of a method of `owner`: by its annotation, or else its documentation."""
@@ -156,8 +156,8 @@ class Surface:
 
     def _documented(self, doc: str, source: str) -> Values:
         """The result as the documentation says it, for where the annotation leaves it open."""
-        found = re.search(r"^Returns\n-+\n((?:.+\n?)+)", doc, re.MULTILINE)
-        said = found.group(1) if found else ""
+        section = re.search(r"^Returns\n-+\n((?:.+\n?)+)", doc, re.MULTILINE)
+        said = section.group(1) if section else ""
         names = {name for word, name in WORDS if re.search(rf"\b{word}s?\b", said, re.IGNORECASE)}
         kinds = {self.tensor if name == "Tensor" else self.look(name) for name in names}
         if kinds:
@@ -219,11 +219,11 @@ def _evaluated(annotation: Any, names: dict[str, Any]) -> Any:
 @functools.cache
 def instance_attributes(kind: type) -> frozenset[str]:
     """The attributes that methods of a class give to its objects."""
-    found: set[str] = set()
+    names: set[str] = set()
     for base in kind.__mro__:
-        found.update(inspect.get_annotations(base))
+        names.update(inspect.get_annotations(base))
         for value in vars(base).values():
             code = getattr(inspect.unwrap(value) if callable(value) else None, "__code__", None)
             if code is not None:
-                found.update(i.argval for i in dis.get_instructions(code) if i.opname == "STORE_ATTR")
-    return frozenset(found)
+                names.update(i.argval for i in dis.get_instructions(code) if i.opname == "STORE_ATTR")
+    return frozenset(names)

@@ -92,7 +92,7 @@ def uses(source: str | bytes, name: str, surface: Surface) -> list[Use]:
 def uses_of(files: Mapping[File, str]) -> dict[File, list[Use]]:
     """Those in each of the files, which may import each other, written for these versions of the API."""
     trees = {file: parsed(file.read_bytes(), str(file)) for file in files}
-    found = {file: [tree] for file, tree in trees.items() if isinstance(tree, Use)}
+    uses = {file: [tree] for file, tree in trees.items() if isinstance(tree, Use)}
     paths = {tree: file for file, tree in trees.items() if isinstance(tree, ast.Module)}
     modules = Modules({tree: file.resolve() for tree, file in paths.items()}, [file.resolve() for file in files])
     for group in together(modules):
@@ -101,8 +101,8 @@ def uses_of(files: Mapping[File, str]) -> dict[File, list[Use]]:
             inference = Inference(scopes, Surface.of(version))
             for tree in group:
                 if files[paths[tree]] == version:
-                    found[paths[tree]] = Checker(tree, str(paths[tree]), inference).uses()
-    return found
+                    uses[paths[tree]] = Checker(tree, str(paths[tree]), inference).uses()
+    return uses
 
 
 def parsed(source: str | bytes, name: str) -> ast.Module | Use:
@@ -405,11 +405,11 @@ class Checker:
     def _knows_tensorflow(self) -> bool:
         here = self.scopes.inside[self.tree]
         scopes = {s for s in self.scopes.of.values() if s.enclosing(ast.Module) is here} | {here}
-        bound = [source for scope in scopes for given in scope.bound.values() for source in given]
-        found = [v for s in bound if isinstance(s, (Imported, Own)) for v in self.inference.source(s)]
+        bound = [source for scope in scopes for sources in scope.bound.values() for source in sources]
+        kinds = [v for s in bound if isinstance(s, (Imported, Own)) for v in self.inference.source(s)]
         # a star of an own module may bring it: no telling by a name
         stars = [isinstance(s, Own) or tensorflow_path(s.path) is not None for s in here.stars]
-        return any(stars) or any(isinstance(v, Path) for v in found)
+        return any(stars) or any(isinstance(v, Path) for v in kinds)
 
 
 def _is_object(found: Any) -> bool:

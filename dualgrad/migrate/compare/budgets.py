@@ -115,13 +115,13 @@ def judged(ours: Any, theirs: Any, exact: Any, scale: Any, own: float, allowed: 
         if apart.size
         else ()
     )
-    found = Judgement(not over.any(), float(apart[at]) if apart.size else 0.0, allowed, at)
+    judgement = Judgement(not over.any(), float(apart[at]) if apart.size else 0.0, allowed, at)
     if mine is not None and other is not None and apart.size:
-        found.exact = np.asarray(exact)[at]
-        found.allowed = float(limit[at])
-        if not found.fits:
-            found.blame = _blame(typical, float(other[at]), own)
-    return found
+        judgement.exact = np.asarray(exact)[at]
+        judgement.allowed = float(limit[at])
+        if not judgement.fits:
+            judgement.blame = _blame(typical, float(other[at]), own)
+    return judgement
 
 
 def _blame(mine: float, other: float, allowed: float) -> str:
@@ -138,8 +138,8 @@ def is_bfloat(array: np.ndarray) -> bool:
 
 
 def _size(x: Any) -> np.ndarray:
-    found = np.abs(x).astype(np.float64)
-    return np.where(np.isfinite(found), found, 0.0)
+    size = np.abs(x).astype(np.float64)
+    return np.where(np.isfinite(size), size, 0.0)
 
 
 def _unit(size: Any, dtype: np.dtype) -> Array:
@@ -154,8 +154,8 @@ def _apart(a: Any, b: Any) -> np.ndarray:
     wide = np.complex128 if np.asarray(a).dtype.kind == "c" else np.float64
     a, b = np.asarray(a).astype(wide), np.asarray(b).astype(wide)
     same = (a == b) | (np.isnan(a) & np.isnan(b))
-    found = np.abs(a - b)
-    return np.where(same, 0.0, np.where(np.isnan(found), np.inf, found))
+    difference = np.abs(a - b)
+    return np.where(same, 0.0, np.where(np.isnan(difference), np.inf, difference))
 
 
 def scale_of(op: Op, operands: Sequence[Any], params: dict[str, Any]) -> float | np.ndarray:

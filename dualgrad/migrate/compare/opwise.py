@@ -136,8 +136,8 @@ class OpByOp:
                 self.values[id(x)] = _given(array) if known else Value(ours, precise, units + 1.0, random)
                 continue
             exactly = precise if any(_is_float(a) for a in [*arrays, ours]) else None
-            found = judged(ours, array, exactly, scale_of(node.op, arrays, node.params), own, units)
-            self._judge(node, x, found, ours, array, operands)
+            judgement = judged(ours, array, exactly, scale_of(node.op, arrays, node.params), own, units)
+            self._judge(node, x, judgement, ours, array, operands)
             self.values[id(x)] = _given(array)
 
     @staticmethod
@@ -181,17 +181,17 @@ class OpByOp:
             theirs = self.golden.array(described)
             if theirs.shape != np.shape(value.array):
                 continue
-            found = judged(value.array, theirs, value.wide, _largest(theirs), 4.0, max(value.since, 4.0))
+            judgement = judged(value.array, theirs, value.wide, _largest(theirs), 4.0, max(value.since, 4.0))
             row = self.comparison.row(f"variable {handle.name}")
-            row.steps, row.equal = row.steps + 1, row.equal + (found.units == 0)
-            row.worst, row.allowed = max(row.worst, found.units), max(row.allowed, found.allowed)
-            if not found.fits:
+            row.steps, row.equal = row.steps + 1, row.equal + (judgement.units == 0)
+            row.worst, row.allowed = max(row.worst, judgement.units), max(row.allowed, judgement.allowed)
+            if not judgement.fits:
                 row.failed += 1
                 self.comparison.differences.append(
                     Difference(
-                        self.step["number"], "variable", handle.name, shown(theirs, found.at),
-                        shown(value.array, found.at), list(found.at), found.units, node.type,
-                        self.step["site"], list(node.where), [], found.blame,
+                        self.step["number"], "variable", handle.name, shown(theirs, judgement.at),
+                        shown(value.array, judgement.at), list(judgement.at), judgement.units, node.type,
+                        self.step["site"], list(node.where), [], judgement.blame,
                     )
                 )  # fmt: skip
 

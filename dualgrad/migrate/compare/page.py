@@ -75,8 +75,8 @@ def _printed(c: Comparison) -> str:
 
 
 def _list(title: str, items: Iterable[str]) -> str:
-    found = "".join(f"<li>{markup(item)}</li>" for item in items)
-    return f"<h3>{markup(title)}</h3><ul>{found}</ul>" if found else ""
+    rows = "".join(f"<li>{markup(item)}</li>" for item in items)
+    return f"<h3>{markup(title)}</h3><ul>{rows}</ul>" if rows else ""
 
 
 def _terms(pairs: Iterable[tuple[str, str]]) -> str:

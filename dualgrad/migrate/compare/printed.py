@@ -19,12 +19,12 @@ def differing_lines(expected: str, got: str, words_only: bool = False) -> list[s
     >>> differing_lines("loss 1.0\ndone\n", "loss 1.5\ndone\n")
     ["line 1: 'loss 1.5', was 'loss 1.0'"]
     """
-    found = []
+    messages = []
     for number, (a, b) in enumerate(zip_longest(expected.splitlines(), got.splitlines()), 1):
         if a != b and not (words_only and a is not None and b is not None and _words(a) == _words(b)):
             said = ["no such line" if x is None else repr(x) for x in (b, a)]
-            found.append(f"line {number}: {said[0]}, was {said[1]}")
-    return found if len(found) <= MOST else [*found[:MOST], f"{len(found) - MOST} more lines"]
+            messages.append(f"line {number}: {said[0]}, was {said[1]}")
+    return messages if len(messages) <= MOST else [*messages[:MOST], f"{len(messages) - MOST} more lines"]
 
 
 def _words(line: str) -> str:

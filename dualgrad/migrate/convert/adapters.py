@@ -106,8 +106,8 @@ def _same(values: tuple[int, ...]) -> int | list[int]:
 
 def _steps(windows: Any) -> dict[str, Any]:
     padding = windows.padding
-    given = padding if isinstance(padding, str) else [[0, 0], *[list(p) for p in padding], [0, 0]]
-    steps = {"strides": _same(windows.strides), "padding": given}
+    pads = padding if isinstance(padding, str) else [[0, 0], *[list(p) for p in padding], [0, 0]]
+    steps = {"strides": _same(windows.strides), "padding": pads}
     return steps | ({"dilations": _same(windows.dilations)} if set(windows.dilations) != {1} else {})
 
 
@@ -151,8 +151,12 @@ def _padded(node: Node) -> Iterator[Call]:
     paddings = getattr(node.inputs[1].node, "params", {}).get("value")
     if paddings is not None:
         mode, value = node.params["mode"], node.params["value"]
-        given = {} if mode == "CONSTANT" else {"mode": mode}
-        yield "pad", (Ref(0), paddings.reshape(-1, 2).tolist()), given | ({"constant_values": value} if value else {})
+        keywords = {} if mode == "CONSTANT" else {"mode": mode}
+        yield (
+            "pad",
+            (Ref(0), paddings.reshape(-1, 2).tolist()),
+            keywords | ({"constant_values": value} if value else {}),
+        )
 
 
 def _scattered(node: Node) -> Iterator[Call]:
@@ -168,8 +172,8 @@ def _summed_rows(node: Node) -> Iterator[Call]:
 def _turned(node: Node) -> Iterator[Call]:
     if len(node.params["batch_axes"]) == 1:
         (batch_axis,) = node.params["batch_axes"]
-        given = {"batch_axis": batch_axis} if batch_axis else {}
-        yield "reverse_sequence", (Ref(0), Ref(1)), {"seq_axis": node.params["axis"], **given}
+        keywords = {"batch_axis": batch_axis} if batch_axis else {}
+        yield "reverse_sequence", (Ref(0), Ref(1)), {"seq_axis": node.params["axis"], **keywords}
 
 
 def _largest(node: Node) -> Iterator[Call]:

@@ -173,23 +173,23 @@ class _Writer(_Reader):
         self._new: dict[int, Any] = {}
 
     def statement(self, statement: Any) -> Any:
-        found = copy.copy(statement)
-        found.code = self._copied(statement.code)
+        copied = copy.copy(statement)
+        copied.code = self._copied(statement.code)
         self.parts = []
         self._new = {}
-        self.read(found.code)
-        found.code = _Putting(self._new).visit(found.code)
-        _put_names(found.code, self._new)
-        return found
+        self.read(copied.code)
+        copied.code = _Putting(self._new).visit(copied.code)
+        _put_names(copied.code, self._new)
+        return copied
 
     def _copied(self, node: Any) -> Any:
         """A deep copy in which statements of blocks are copied too, but not what they come from."""
         if isinstance(node, list):
             return [self._copied(item) for item in node]
         if hasattr(node, "code"):
-            found = copy.copy(node)
-            found.code = self._copied(node.code)
-            return found
+            copied = copy.copy(node)
+            copied.code = self._copied(node.code)
+            return copied
         if not isinstance(node, ast.AST):
             return node
         return type(node)(**{name: self._copied(getattr(node, name)) for name in node._fields if hasattr(node, name)})
@@ -274,16 +274,16 @@ def bodies(statements: list[Any]) -> Iterator[list[Any]]:
 
 def own_names(function: Any) -> set[str]:
     """The names that a function inside has for itself."""
-    found = {a.arg for a in function.args.args}
+    names = {a.arg for a in function.args.args}
     for block in blocks(function.body):
         for statement in block:
             code = statement.code
             targets = list(code.targets) if isinstance(code, ast.Assign) else [getattr(code, "target", ast.Pass())]
             targets += [item.optional_vars for item in getattr(code, "items", ()) if item.optional_vars]
-            found |= {n.id for t in targets for n in ast.walk(t) if isinstance(n, ast.Name)}
+            names |= {n.id for t in targets for n in ast.walk(t) if isinstance(n, ast.Name)}
             if isinstance(code, ast.FunctionDef):
-                found.add(code.name)
-    return found
+                names.add(code.name)
+    return names
 
 
 def plain(name: str) -> str:

@@ -23,20 +23,20 @@ def modules(text: str, folder: Path) -> dict[str, bytes]:
     folder : Path
         Of the original.
     """
-    found: dict[str, bytes] = {}
+    contents: dict[str, bytes] = {}
     todo = list(_imported(ast.parse(text), ""))
     while todo:
         dotted = todo.pop()
         for file in _files(folder, dotted):
             name = file.relative_to(folder).as_posix()
-            if name in found:
+            if name in contents:
                 continue
             content = file.read_bytes()
             tree = ast.parse(content)
-            found[name] = content = _without_graphs(content, tree)
+            contents[name] = content = _without_graphs(content, tree)
             package = dotted if file.stem == "__init__" else dotted.rpartition(".")[0]
             todo += _imported(ast.parse(content), package)
-    return found
+    return contents
 
 
 def _files(folder: Path, dotted: str) -> Iterator[Path]:

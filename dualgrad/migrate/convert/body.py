@@ -254,8 +254,8 @@ class Body:
 
     def shared_label(self, results: Sequence[Any]) -> str:
         """The name that the program gives the results of a gradient all together."""
-        given = {(self.module.names.given(r) or "").rpartition("_")[0] for r in results if isinstance(r, Symbol)}
-        label: str = given.pop() if len(given) == 1 else ""
+        labels = {(self.module.names.given(r) or "").rpartition("_")[0] for r in results if isinstance(r, Symbol)}
+        label: str = labels.pop() if len(labels) == 1 else ""
         return label if label and not label[-1].isdigit() else "gradients"
 
     def _only_for_steps(self, item: GradientItem, results: Sequence[Any]) -> bool:

@@ -115,13 +115,13 @@ def _nested(cst: Any, found: Replaced, call: Any) -> libcst.Call:
 
 def _filled(form: str, values: list[str]) -> str:
     """A form (`capture.shape_of`) with values in place of ``@0, @1, ...``; texts in it stay what they are."""
-    found, after, mark = [], 0, ""
+    pieces, after, mark = [], 0, ""
     for token in tokenize.generate_tokens(io.StringIO(form).readline):
         if mark and token.type == tokenize.NUMBER:
-            found += [form[after : token.start[1] - 1], values[int(token.string)]]
+            pieces += [form[after : token.start[1] - 1], values[int(token.string)]]
             after = token.end[1]
         mark = token.string if token.string == "@" else ""
-    return "".join([*found, form[after:]])
+    return "".join([*pieces, form[after:]])
 
 
 def _numpy(cst: Any, value: Any) -> libcst.Call:
@@ -140,7 +140,7 @@ def below(cst: Any, node: Any) -> list[Any]:
 
 def all_calls(cst: Any, node: Any) -> list[Any]:
     """The calls in an expression, the outer ones first."""
-    found = [node] if isinstance(node, cst.Call) else []
+    calls = [node] if isinstance(node, cst.Call) else []
     for child in node.children:
-        found += all_calls(cst, child)
-    return found
+        calls += all_calls(cst, child)
+    return calls

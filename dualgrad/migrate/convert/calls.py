@@ -60,7 +60,7 @@ class Written:
 @functools.cache
 def _public() -> list[tuple[Any, str, Any, str]]:
     """The functions that both front ends have: module, name, function, and where `tape_api` has it."""
-    found = []
+    public = []
     for prefix in _NAMESPACES:
         module = _reached("graph_api", prefix.removesuffix("."))
         for name in dir(module) if isinstance(module, ModuleType) else ():
@@ -68,8 +68,8 @@ def _public() -> list[tuple[Any, str, Any, str]]:
             places = [f"compat.v1.{prefix}{name}", *([] if prefix == "losses." else [f"{prefix}{name}"])]
             place = next((p for p in reversed(places) if callable(_reached("tape_api", p))), None)
             if isinstance(function, FunctionType) and not name.startswith("_") and place is not None:
-                found.append((module, name, function, place))
-    return found
+                public.append((module, name, function, place))
+    return public
 
 
 def _reached(module: str, path: str) -> Any:
@@ -118,14 +118,14 @@ def spelled(path: str, args: Sequence[Any], kwargs: Mapping[str, Any], result: A
         return None
     operands: list[Any] = []
     try:
-        given = [_plain(a, operands) for a in args]
+        plain = [_plain(a, operands) for a in args]
         named = {k: _plain(v, operands) for k, v in kwargs.items() if k not in _LEFT_OUT}
     except TypeError:
         return None
     for renamed in (named, {_RENAMED.get(k, k): v for k, v in named.items()}):
-        found = _tried(Spelling(path, tuple(given), renamed), operands, wanted)
-        if found is not None:
-            return found
+        written = _tried(Spelling(path, tuple(plain), renamed), operands, wanted)
+        if written is not None:
+            return written
     return None
 
 

@@ -88,14 +88,14 @@ class Facts:
 
     def is_final(self, leaf: ast.Name) -> bool:
         """Whether a global name has, when a line is reached, the value that it has in the end."""
-        found = self.scopes.of[leaf].find(leaf.id)
-        if found is not self.scopes.module.bound.get(leaf.id):
+        bindings = self.scopes.of[leaf].find(leaf.id)
+        if bindings is not self.scopes.module.bound.get(leaf.id):
             return False
         around = {n for loop in self._loops if leaf in loop for n in loop}
         stores = [n for n in self._named[leaf.id] if not isinstance(n.ctx, ast.Load)]
         if any(n in around for n in stores):
             return False
-        return len(found or ()) == 1 or all(n.lineno < leaf.lineno for n in stores)
+        return len(bindings or ()) == 1 or all(n.lineno < leaf.lineno for n in stores)
 
     def _text(self, node: ast.expr, parent: ast.AST) -> str | None:
         shown = _is_shown(node, parent)
@@ -155,8 +155,8 @@ def shared(path: str) -> str | None:
     """
     for prefix in ("", "compat.v1."):
         with contextlib.suppress(AttributeError):
-            found = operator.attrgetter(path)(graph_api)
-            if found is operator.attrgetter(prefix + path)(tape_api) and (_is_apart(path, graph_api)):
+            value = operator.attrgetter(path)(graph_api)
+            if value is operator.attrgetter(prefix + path)(tape_api) and (_is_apart(path, graph_api)):
                 return f"tf.{prefix}{path}"
     return None
 

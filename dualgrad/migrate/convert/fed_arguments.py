@@ -50,9 +50,9 @@ class Arguments:
                 cost = self._cost(more)
                 if cost < least:
                     chosen, least = more, cost
-        found = self._converted(chosen)
+        converted = self._converted(chosen)
         for name, function in self._functions.items():
-            function.converts = found[name]
+            function.converts = converted[name]
 
     def _slots(self, function: Any) -> list[Slot]:
         return [(function.name, i) for i in range(len(function.parameters))]
@@ -112,14 +112,14 @@ class Arguments:
 
     def _converted(self, chosen: set[Slot]) -> dict[str, dict[str, Any]]:
         """The conversions of each function, by name of the parameter."""
-        found: dict[str, dict[str, Any]] = {}
+        converted: dict[str, dict[str, Any]] = {}
         for function in self._functions.values():
-            own = found[function.name] = {}
+            own = converted[function.name] = {}
             for slot, (name, _) in zip(self._slots(function), function.parameters, strict=True):
                 needed = slot in chosen or (name in function.converts and not self._can_be_raw(slot, chosen))
                 if needed:
                     own[name] = self._dtypes[slot]
-        return found
+        return converted
 
     def _cost(self, chosen: set[Slot]) -> int:
         return sum(self._length(converts) for converts in self._converted(chosen).values() if converts)

@@ -70,8 +70,8 @@ def coded(body: Any, x: Any) -> ast.expr:
         value: ast.expr = body.module.variable(source(x))
         return value
     if isinstance(x, Symbol):
-        found: ast.expr = body.operand(x, literals=True)
-        return found
+        expression: ast.expr = body.operand(x, literals=True)
+        return expression
     if isinstance(x, TensorShape):
         return literal([d if d is None else int(d) for d in x.as_list()])
     if isinstance(x, (list, tuple)):
@@ -95,14 +95,14 @@ def write_flow(body: Any, item: FlowItem) -> None:
 def _function(body: Any, item: FlowItem, index: int, name: str, parameters: Sequence[str]) -> ast.expr:
     """A function of the program's, for one of the regions: a lambda if it is one expression."""
     region = item.call.closure.regions[index]
-    given = {id(x): p for x, p in zip(region.bound, parameters, strict=True)}
-    statements = body.inner(item.call, given, region.results, item.call.closure.effects[index])
+    names = {id(x): p for x, p in zip(region.bound, parameters, strict=True)}
+    statements = body.inner(item.call, names, region.results, item.call.closure.effects[index])
     arguments = ast.arguments([], [ast.arg(p) for p in parameters], None, [], [], None, [])
     if len(statements) == 1 and isinstance(statements[0].code, ast.Return) and statements[0].code.value is not None:
         return ast.Lambda(arguments, statements[0].code.value)
-    found = body.scope.free(name)
-    body.add(function_named(found, arguments, statements), item)
-    return ast.Name(found)
+    function_name = body.scope.free(name)
+    body.add(function_named(function_name, arguments, statements), item)
+    return ast.Name(function_name)
 
 
 def function_named(name: str, arguments: ast.arguments, body: list[Any]) -> ast.stmt:

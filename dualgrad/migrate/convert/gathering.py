@@ -59,15 +59,15 @@ class Gathering:
 
     def gathered(self, top: Sequence[Any]) -> list[Any]:
         """The statements, with groups of them as one, where the first of each group stood."""
-        found = list(top)
+        statements = list(top)
         for groups in (self._listed, self._in_a_row):
-            for group in list(groups(found)):
-                self._replace(found, group)
-        for statement in found:
+            for group in list(groups(statements)):
+                self._replace(statements, group)
+        for statement in statements:
             value = getattr(statement.code, "value", None)
             if isinstance(value, ast.List):
                 statement.code.value = _sliced(value)
-        return found
+        return statements
 
     def _single(self, statement: Any) -> Plain | None:
         """The variable that a statement makes, if it makes one."""
@@ -181,7 +181,7 @@ def _key(node: ast.AST) -> str | None:
 def _sliced(value: ast.List) -> ast.expr:
     """A list in which elements of another one that follow each other are a slice of that."""
     left = list(value.elts)
-    found: list[ast.expr] = []
+    parts: list[ast.expr] = []
     while left:
         first, size = left[0], 1
         if isinstance(first, ast.Subscript) and isinstance(first.slice, ast.Constant):
@@ -194,8 +194,8 @@ def _sliced(value: ast.List) -> ast.expr:
                 whole = ast.Subscript(first.value, part, ast.Load())
                 if size == len(value.elts):
                     return whole
-                found.append(ast.Starred(whole, ast.Load()))
+                parts.append(ast.Starred(whole, ast.Load()))
                 del left[:size]
                 continue
-        found.append(left.pop(0))
-    return ast.List(found, ast.Load())
+        parts.append(left.pop(0))
+    return ast.List(parts, ast.Load())

@@ -207,17 +207,17 @@ def _is_import(cst: Any, line: Any) -> bool:
 
 def _bound(body: Sequence[ast.stmt]) -> set[str]:
     """The names that statements bind where they stand, not inside of functions."""
-    found: set[str] = set()
+    names: set[str] = set()
     todo: list[ast.AST] = list(body)
     while todo:
         node = todo.pop()
         if isinstance(node, (ast.FunctionDef, ast.AsyncFunctionDef, ast.ClassDef)):
-            found.add(node.name)
+            names.add(node.name)
         elif isinstance(node, ast.Name) and isinstance(node.ctx, ast.Store):
-            found.add(node.id)
+            names.add(node.id)
         elif not isinstance(node, (ast.Lambda, ast.ListComp, ast.SetComp, ast.DictComp, ast.GeneratorExp)):
             todo += ast.iter_child_nodes(node)
-    return found
+    return names
 
 
 # ---- generators of random numbers ------------------------------------------------------------------------------------
@@ -225,13 +225,13 @@ def _bound(body: Sequence[ast.stmt]) -> set[str]:
 
 def _restores(plan: Plan, source: str) -> tuple[dict[Place, list[str]], dict[str, np.ndarray]]:
     """By statement: the lines that set generators, and the arrays that they need."""
-    found: dict[Place, list[str]] = {}
+    lines: dict[Place, list[str]] = {}
     arrays: dict[str, np.ndarray] = {}
     for place, states in plan.restored.items():
         for name, state in states.items():
             key = f"{name.replace('.', '_')}_{place[0]}"
-            found.setdefault(place, []).append(_restored(name, state, key, arrays))
-    return found, arrays
+            lines.setdefault(place, []).append(_restored(name, state, key, arrays))
+    return lines, arrays
 
 
 def _restored(name: str, state: Any, key: str, arrays: dict[str, np.ndarray]) -> str:
@@ -310,6 +310,10 @@ class _Edits:
             return self.cst.FlattenSentinel(kept) if kept else self.cst.RemoveFromParent()
         return self._planned(self._place(original), result)
 
+    def _replaced(self, value: Any) -> Replaced | None:
+        """The plan for a value that is a call; None if it stays, or is no call."""
+        return self.plan.calls.get(self._extent(value)) if isinstance(value, self.cst.Call) else None
+
     def _planned(self, place: Place, updated: Any) -> Any:
         """The statements that take the place of one."""
         result = updated
@@ -357,9 +361,9 @@ class _Edits:
         if self._place(original) not in self.plan.hollow:
             return updated
         every = [*original.params.params[1:], *original.params.kwonly_params]
-        given = " and ".join(filter(None, [", ".join(p.name.value for p in every[:-1]), *[
+        parameters = " and ".join(filter(None, [", ".join(p.name.value for p in every[:-1]), *[
             p.name.value for p in every[-1:]]]))  # fmt: skip
-        said = f"  # {given}: as in the recorded run, in what stands above" if given else ""
+        said = f"  # {parameters}: as in the recorded run, in what stands above" if parameters else ""
         return updated.with_changes(body=self.cst.parse_statement(f"def f():\n    pass{said}\n").body)
 
     def leave_With(self, original: Any, updated: Any) -> libcst.CSTNode:
@@ -391,17 +395,17 @@ class _Edits:
             return _writer(self.cst, updated)
         if self._extent(original) in self.plan.adds:
             return _adding(self.cst, updated)
-        found = self.plan.calls.get(self._extent(original))
-        if found is None or not (found.choices or found.function["name"] or found.function["values"]):
+        replaced = self.plan.calls.get(self._extent(original))
+        if replaced is None or not (replaced.choices or replaced.function["name"] or replaced.function["values"]):
             return updated
-        return results(self.cst, found, called(self.cst, found, updated))
+        return results(self.cst, replaced, called(self.cst, replaced, updated))
 
     def leave_Subscript(self, original: Any, updated: Any) -> libcst.CSTNode:
         """One of several results, of which the others are None, is asked for alone."""
-        found = self.plan.calls.get(self._extent(original.value)) if isinstance(original.value, self.cst.Call) else None
+        replaced = self._replaced(original.value)
         index = updated.slice[0].slice if len(updated.slice) == 1 else None
         if (
-            found is None
+            replaced is None
             or not isinstance(updated.value, (self.cst.List, self.cst.Tuple))
             or not isinstance(index, self.cst.Index)
         ):
@@ -416,11 +420,11 @@ class _Edits:
 
     def leave_Expr(self, original: Any, updated: Any) -> libcst.CSTNode:
         """Leave a value that nobody looks at as it is, not turned into an array."""
-        found = self.plan.calls.get(self._extent(original.value)) if isinstance(original.value, self.cst.Call) else None
-        if found is None or found.function["name"] is None or found.choices:
+        replaced = self._replaced(original.value)
+        if replaced is None or replaced.function["name"] is None or replaced.choices:
             return updated
         value = updated.value
-        while not (isinstance(value, self.cst.Call) and is_name(self.cst, value.func, found.function["name"])):
+        while not (isinstance(value, self.cst.Call) and is_name(self.cst, value.func, replaced.function["name"])):
             inner = next((c for c in below(self.cst, value) if c is not None), None)
             if inner is None:
                 return updated
@@ -429,22 +433,29 @@ class _Edits:
 
     def leave_Assign(self, original: Any, updated: Any) -> libcst.CSTNode:
         """Names for what operations give, which is None, are left out where nobody reads them."""
-        found = self.plan.calls.get(self._extent(original.value)) if isinstance(original.value, self.cst.Call) else None
-        if found is None or found.form or found.choices or None not in found.leaves or len(updated.targets) != 1:
+        replaced = self._replaced(original.value)
+        if (
+            replaced is None
+            or replaced.form
+            or replaced.choices
+            or None not in replaced.leaves
+            or len(updated.targets) != 1
+        ):
             return updated
         target = updated.targets[0].target
-        if not isinstance(target, self.cst.Tuple) or len(target.elements) != len(found.leaves):
+        if not isinstance(target, self.cst.Tuple) or len(target.elements) != len(replaced.leaves):
             return updated
-        pairs = list(zip(target.elements, found.leaves, strict=True))
+        pairs = list(zip(target.elements, replaced.leaves, strict=True))
         if any(i is None and not is_name(self.cst, e.value, "_") for e, i in pairs):
             return updated
         kept = [(e, i) for e, i in pairs if i is not None]
         call = next(
-            (c for c in all_calls(self.cst, updated.value) if is_name(self.cst, c.func, found.function["name"])), None
+            (c for c in all_calls(self.cst, updated.value) if is_name(self.cst, c.func, replaced.function["name"])),
+            None,
         )
         if call is None or not kept:
             return updated
-        rest = Replaced(found.function, [i for _, i in kept], len(kept) > 1)
+        rest = Replaced(replaced.function, [i for _, i in kept], len(kept) > 1)
         if len(kept) == 1:
             new = kept[0][0].value
         else:
@@ -471,10 +482,10 @@ def _writer(cst: Any, call: Any) -> Any:
 
 def _adding(cst: Any, call: Any) -> Any:
     """``add_summary(writer, summary, step)``, a function of the converted module."""
-    given = [
+    args = [
         a.with_changes(keyword=cst.Name("step")) if is_name(cst, a.keyword, "global_step") else a for a in call.args
     ]
-    return call.with_changes(func=cst.Name("add_summary"), args=[cst.Arg(call.func.value), *given])
+    return call.with_changes(func=cst.Name("add_summary"), args=[cst.Arg(call.func.value), *args])
 
 
 def _alone(cst: Any, line: Any, number: int) -> Any:

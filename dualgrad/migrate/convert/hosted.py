@@ -31,9 +31,9 @@ def candidates(tree: ast.Module, names: Mapping[str, Any]) -> dict[str, ast.Assi
     names : mapping
         Its global names and what they stood for in the end.
     """
-    found = _made(tree)
+    assigned = _made(tree)
     graphs = {name for name, value in names.items() if isinstance(getattr(value, "name", None), str)}
-    return {name: node for name, node in found.items() if name in graphs and _expression(node, graphs) is not None}
+    return {name: node for name, node in assigned.items() if name in graphs and _expression(node, graphs) is not None}
 
 
 def hosted(tree: ast.Module, text: str, names: Mapping[str, Any], from_run: Sequence[str]) -> dict[str, ast.Assign]:
@@ -50,20 +50,20 @@ def hosted(tree: ast.Module, text: str, names: Mapping[str, Any], from_run: Sequ
     """
     lines = text.split("\n")
     written = {name for name, node in _made(ast.parse(text)).items() if lines[node.lineno - 1].endswith(MARK)}
-    found = candidates(tree, names)
-    return {name: node for name, node in found.items() if name in written and names[name].name in from_run}
+    statements = candidates(tree, names)
+    return {name: node for name, node in statements.items() if name in written and names[name].name in from_run}
 
 
 def in_tape_code(kept: Mapping[str, ast.Assign], text: str) -> dict[ast.expr, str]:
     """The calls of `get_variable` among statements that stay, and what stands in their place."""
     made = _made(ast.parse(text))
-    found: dict[ast.expr, str] = {}
+    texts: dict[ast.expr, str] = {}
     for name, node in kept.items():
         call: Any = made[name].value
         expression = _expression(node, set())
         if expression is not None and ast.unparse(node.value.func) not in _MAKERS:  # type: ignore[attr-defined]
-            found[node.value] = unparsed(ast.Call(call.func, [expression], call.keywords))
-    return found
+            texts[node.value] = unparsed(ast.Call(call.func, [expression], call.keywords))
+    return texts
 
 
 def _made(tree: ast.Module) -> dict[str, ast.Assign]:

@@ -25,10 +25,10 @@ def identifier(text: str) -> str:
     """A Python name made of any text."""
     # Python takes the letters of names for their plainest forms: ｔｆ is tf
     plain = unicodedata.normalize("NFKC", text)
-    found = "".join(c if f"_{c}".isidentifier() else " " for c in plain)
-    found = re.sub(" +", "_", found) or "value"
-    found = found if found.isidentifier() else f"_{found}"
-    return f"{found}_" if keyword.iskeyword(found) or found in _RESERVED else found
+    words = "".join(c if f"_{c}".isidentifier() else " " for c in plain)
+    words = re.sub(" +", "_", words) or "value"
+    words = words if words.isidentifier() else f"_{words}"
+    return f"{words}_" if keyword.iskeyword(words) or words in _RESERVED else words
 
 
 def snake(text: str) -> str:
@@ -191,14 +191,14 @@ def _loop_names(file: str) -> set[str]:
 @cache
 def _function_around(file: str, line: int) -> str | None:
     """The name of the innermost function around a line; that of the class for a constructor."""
-    found = [
+    functions = [
         (node, node.name if node.name != "__init__" else None)
         for node in ast.walk(_parsed(file))
         if isinstance(node, ast.FunctionDef) and node.lineno <= line <= (node.end_lineno or line)
     ]
-    if not found:
+    if not functions:
         return None
-    name = max(found, key=lambda pair: pair[0].lineno)[1]
+    name = max(functions, key=lambda pair: pair[0].lineno)[1]
     if name is None:
         classes = [
             n
@@ -233,7 +233,7 @@ def _starts(file: str) -> dict[int, int]:
 
 @cache
 def _assignments(file: str) -> dict[int, str]:
-    found = {}
+    names = {}
     node: Any
     for node in ast.walk(_parsed(file)):
         target = node.targets[0] if isinstance(node, ast.Assign) and len(node.targets) == 1 else None
@@ -243,5 +243,5 @@ def _assignments(file: str) -> dict[int, str]:
         name = target.id if isinstance(target, ast.Name) else target.attr if isinstance(target, ast.Attribute) else None
         if name is not None:
             lines = range(node.lineno, (node.end_lineno or node.lineno) + 1)
-            found.update({line: identifier(name) for line in lines})
-    return found
+            names.update({line: identifier(name) for line in lines})
+    return names

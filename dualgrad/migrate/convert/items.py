@@ -167,28 +167,28 @@ class Items:
 
     def of(self, node: Any) -> Item:
         """The item that a node belongs to."""
-        found = self._owners.get(id(node))
-        if found is None:
+        owner = self._owners.get(id(node))
+        if owner is None:
             hidden = is_hidden(node)
             inputs, after = ([], []) if hidden else (list(node.inputs), list(node.control_inputs))
             if summaries.is_summary(node):
                 inputs, after = summaries.inputs(node)
-            found = OpItem(self._numbers[id(node)], inputs, list(node.outputs), after, node)
-            self._owners[id(node)] = found
-        return found
+            owner = OpItem(self._numbers[id(node)], inputs, list(node.outputs), after, node)
+            self._owners[id(node)] = owner
+        return owner
 
     def needed(self, wanted: Sequence[Any], fed: Collection[int]) -> list[Item]:
         """The items that some tensors and operations need, in order; `fed` are identities of tensors that are given."""
-        found: dict[int, Item] = {}
+        items: dict[int, Item] = {}
         pending = [self.of(getattr(w, "node", w)) for w in wanted if id(w) not in fed]
         while pending:
             item = pending.pop()
-            if id(item) in found or item.order < self._first:
+            if id(item) in items or item.order < self._first:
                 continue
-            found[id(item)] = item
+            items[id(item)] = item
             pending += [self.of(x.node) for x in item.inputs if id(x) not in fed]
             pending += [self.of(node) for node in item.after]
-        return sorted(found.values(), key=lambda item: item.order)
+        return sorted(items.values(), key=lambda item: item.order)
 
 
 def _users(graph: Graph, capture: Capture) -> dict[int, list[int]]:
@@ -241,8 +241,8 @@ def _step_item(call: Step) -> StepItem:
 
 
 def _draw_item(call: Draw) -> DrawItem:
-    found = call.result if isinstance(call.result, (list, tuple)) else [call.result]
-    return DrawItem(call.first, _tensors(list(call.arguments.values())), list(found), [], call)
+    results = call.result if isinstance(call.result, (list, tuple)) else [call.result]
+    return DrawItem(call.first, _tensors(list(call.arguments.values())), list(results), [], call)
 
 
 def _tensors(x: Any) -> list[Any]:
@@ -276,16 +276,16 @@ def operands(call: Flow) -> list[Any]:
 
 def _minimize_item(call: Minimizer) -> MinimizeItem:
     """Its inputs are the placeholders that the loss and the constraints need: all else is computed again and again."""
-    found: dict[int, Any] = {}
+    slots: dict[int, Any] = {}
     todo, seen = [call.loss, *call.equalities, *call.inequalities, *call.watched], set[int]()
     while todo:
         x = todo.pop()
         if id(x) not in seen:
             seen.add(id(x))
             if x.node.op is placeholder:
-                found[id(x)] = x
+                slots[id(x)] = x
             todo += x.node.inputs
-    return MinimizeItem(call.first, list(found.values()), [], [], call)
+    return MinimizeItem(call.first, list(slots.values()), [], [], call)
 
 
 _ITEMS: dict[type, Any] = {

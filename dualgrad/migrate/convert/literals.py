@@ -51,10 +51,10 @@ def stored(array: np.ndarray) -> np.ndarray:
     """
     if array.dtype.kind != "O":
         return array
-    found = array.astype(bytes)
-    if found.astype(object).tolist() != array.tolist():
+    strings = array.astype(bytes)
+    if strings.astype(object).tolist() != array.tolist():
         raise ValueError("strings that end with a zero byte cannot be stored")
-    return found
+    return strings
 
 
 def _shortest(array: np.ndarray) -> float | list[Any]:

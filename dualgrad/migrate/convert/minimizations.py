@@ -56,9 +56,9 @@ def _function(body: Any, item: Any, name: str, wanted: Sequence[Any]) -> ast.exp
     nothing = ast.arguments([], [], None, [], [], None, [])
     if len(statements) == 1 and isinstance(statements[0].code, ast.Return) and statements[0].code.value is not None:
         return ast.Lambda(nothing, statements[0].code.value)
-    found = body.scope.free(name)
-    body.add(function_named(found, nothing, statements), item)
-    return ast.Name(found)
+    function_name = body.scope.free(name)
+    body.add(function_named(function_name, nothing, statements), item)
+    return ast.Name(function_name)
 
 
 def _data(module: Any, value: Any) -> ast.expr:

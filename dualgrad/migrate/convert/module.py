@@ -359,9 +359,9 @@ class Module:
         """A name for the function of a set of fetches, or for a helper."""
         steps = [x for x in run.flat if not isinstance(x, Symbol)] if run is not None else []
         for step in steps:
-            given = self.names.given(step)
-            if given is not None:
-                return given if "train" in given or "step" in given or "update" in given else f"run_{given}"
+            own = self.names.given(step)
+            if own is not None:
+                return own if "train" in own or "step" in own or "update" in own else f"run_{own}"
         if any(isinstance(item, StepItem) for item in items):
             return "train_step"
         if steps:
@@ -440,7 +440,7 @@ class Module:
             function.statements = side_by_side(function.statements, self._made_by)
             convert_in_place(function, _length)
         top = Gathering(self._plain, self.arrays, lambda s: _length([s])).gathered(self.top)
-        found = printing.checked("", [], [*self._seeding(), *top], self.origin)
+        lines = printing.checked("", [], [*self._seeding(), *top], self.origin)
         for function in self.functions:
             if function.name is None or not function.statements:
                 continue
@@ -449,8 +449,8 @@ class Module:
                 [*converted(function.converts), *function.statements],
             )
             names += [f"**{function.rest}"] * bool(function.rest)
-            found += ["", "", *printing.checked(function.name, names, whole, self.origin)]
-        return found
+            lines += ["", "", *printing.checked(function.name, names, whole, self.origin)]
+        return lines
 
 
 def _expression(text: str) -> ast.expr:

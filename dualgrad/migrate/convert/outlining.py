@@ -136,43 +136,43 @@ class Outlining:
         windows = max(by_form.values(), key=len)
         if len(windows) < 2:
             return None
-        found = _Common(windows)
+        common = _Common(windows)
         rows = [self._aligned.all_parts(w.statements) for w in windows]
         own_names = {id(f): _locals(f, self._aligned) for f in {id(w.function): w.function for w in windows}.values()}
         locals_ = [own_names[id(w.function)] for w in windows]
-        given: set[str] = set()
+        assigned: set[str] = set()
         for number, column in enumerate(zip(*rows, strict=True)):
             first = column[0]
             if first.is_name and first.is_store:
-                found.stored.setdefault(first.value, [p.value for p in column])
-                given.add(first.value)
-            elif first.is_name and first.value in given:
+                common.stored.setdefault(first.value, [p.value for p in column])
+                assigned.add(first.value)
+            elif first.is_name and first.value in assigned:
                 continue
             elif (first.is_name and any(p.value in own for p, own in zip(column, locals_, strict=True))) or len(
                 {repr(p.value) for p in column}
             ) > 1:
-                found.running[number] = column
+                common.running[number] = column
         returns = isinstance(windows[0].statements[-1].code, ast.Return)
-        found.read = [self._read_outside(w) for w in windows]
+        common.read = [self._read_outside(w) for w in windows]
         inner = {p.value for row in rows[:1] for p in row if p.is_store and p.is_inner}
-        for name, names in found.stored.items():
-            if any(n in read for n, read in zip(names, found.read, strict=True)):
+        for name, names in common.stored.items():
+            if any(n in read for n, read in zip(names, common.read, strict=True)):
                 if name in inner or returns:
                     return None
-                found.results.append(name)
-        columns = {tuple(repr(p.value) for p in column): column for column in found.running.values()}
-        if len(columns) > MOST_PARAMETERS or len(found.results) > MOST_RESULTS:
+                common.results.append(name)
+        columns = {tuple(repr(p.value) for p in column): column for column in common.running.values()}
+        if len(columns) > MOST_PARAMETERS or len(common.results) > MOST_RESULTS:
             return None
         calls = [
             ast.Call(ast.Name("a" * 20), [_expression(c[i]) for c in columns.values()], []) for i in range(len(windows))
         ]
         call = sum(
-            self._length(self._called(call, found, i, w))
+            self._length(self._called(call, common, i, w))
             for i, (call, w) in enumerate(zip(calls, windows, strict=True))
         )
-        head = 1 + (0 if returns or not found.results or self._ends_with(windows[0], found.results) else 1)
-        found.gain = (len(windows) - 1) * lines - call - head
-        return found
+        head = 1 + (0 if returns or not common.results or self._ends_with(windows[0], common.results) else 1)
+        common.gain = (len(windows) - 1) * lines - call - head
+        return common
 
     def _form(self, window: _Window) -> Hashable:
         """Which of the parts are the same name that the window gives, in the order of the parts."""
@@ -190,14 +190,14 @@ class Outlining:
     @staticmethod
     def _is_reassigned(window: _Window, parts: Sequence[Part]) -> Hashable:
         read: set[str] = set()
-        given: set[str] = set()
+        assigned: set[str] = set()
         if is_mixed(parts):
             return id(window)
         for part in parts:
-            if part.is_name and part.is_store and part.value in read - given:
+            if part.is_name and part.is_store and part.value in read - assigned:
                 return id(window)
             if part.is_name:
-                (given if part.is_store else read).add(part.value)
+                (assigned if part.is_store else read).add(part.value)
         return None
 
     def _read_outside(self, window: _Window) -> set[str]:
@@ -205,8 +205,8 @@ class Outlining:
         parts = self._aligned.all_parts(window.body)
         start, loop = self._place(window.body, window, 0, None) or (0, None)
         end = start + len(self._aligned.all_parts(window.statements))
-        found = _read_first(parts[end:])
-        return found if loop is None else found | _read_first(parts[loop:start])
+        read = _read_first(parts[end:])
+        return read if loop is None else read | _read_first(parts[loop:start])
 
     def _place(self, block: list[Any], window: _Window, at: int, loop: int | None) -> tuple[int, int | None] | None:
         """The number of the first part of a window, and of the first of the outermost loop that it is in."""
@@ -290,14 +290,14 @@ class Outlining:
 
     def _own_numbers(self, window: _Window) -> set[int]:
         """The parts that are names which the window gives."""
-        given: set[str] = set()
-        found = set()
+        assigned: set[str] = set()
+        numbers = set()
         for number, part in enumerate(self._aligned.all_parts(window.statements)):
             if part.is_name and part.is_store:
-                given.add(part.value)
-            if part.is_name and part.value in given:
-                found.add(number)
-        return found
+                assigned.add(part.value)
+            if part.is_name and part.value in assigned:
+                numbers.add(number)
+        return numbers
 
     def _called(self, call: ast.expr, common_: _Common, number: int, window: _Window) -> Any:
         kind = type(window.statements[0])
@@ -314,16 +314,16 @@ class Outlining:
 
 def _read_first(parts: Sequence[Part]) -> set[str]:
     """The names that are read before they get another value."""
-    given: set[str] = set()
-    found: set[str] = set()
+    assigned: set[str] = set()
+    read: set[str] = set()
     for part in parts:
         if part.is_inner:
             continue
         if part.is_name and part.is_store:
-            given.add(part.value)
-        elif part.is_name and part.value not in given:
-            found.add(part.value)
-    return found
+            assigned.add(part.value)
+        elif part.is_name and part.value not in assigned:
+            read.add(part.value)
+    return read
 
 
 def _is_call(code: ast.stmt) -> bool:
@@ -334,12 +334,12 @@ def _is_call(code: ast.stmt) -> bool:
 
 def _apart(windows: Sequence[_Window]) -> list[_Window]:
     """The windows without those that begin before the one before has ended."""
-    found: list[_Window] = []
+    apart: list[_Window] = []
     for w in sorted(windows, key=lambda w: (id(w.block), w.first)):
-        if not found or found[-1].block is not w.block or found[-1].first + w.size <= w.first:
-            found.append(w)
+        if not apart or apart[-1].block is not w.block or apart[-1].first + w.size <= w.first:
+            apart.append(w)
     order = {id(w): i for i, w in enumerate(windows)}
-    return sorted(found, key=lambda w: order[id(w)])
+    return sorted(apart, key=lambda w: order[id(w)])
 
 
 def _locals(function: Any, aligned: Aligned) -> set[str]:

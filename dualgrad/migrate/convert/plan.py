@@ -294,10 +294,10 @@ class Planner(Runs):
         call = only.value if isinstance(only, ast.Expr) else None
         if others or not isinstance(call, ast.Call) or extent(call) not in self.plan.calls:
             return False
-        found = [f for f in self.functions if self._shapes(call, f)]
-        if any(f["fed"] or not f["name"] for f in found) or self._acts(node):
+        fitting = [f for f in self.functions if self._shapes(call, f)]
+        if any(f["fed"] or not f["name"] for f in fitting) or self._acts(node):
             return False
-        self.plan.unrolled[place(node)] = [f"{f['name']}()" for f in found]
+        self.plan.unrolled[place(node)] = [f"{f['name']}()" for f in fitting]
         return True
 
     # ---- afterwards --------------------------------------------------------------------------------------------------
@@ -421,9 +421,9 @@ class Planner(Runs):
                 raise Unsafe(f"line {line}: it uses {name}, which is a part of the graph")
         read = self._read()
         self.plan.emptied = {p: [n for n in names if n in read] for p, names in self.plan.emptied.items()}
-        for given in self.plan.given.values():
-            for name in given.keys() - read:
-                del given[name]
+        for texts in self.plan.given.values():
+            for name in texts.keys() - read:
+                del texts[name]
 
     def _sessions_read(self, kept: Sequence[ast.AST]) -> set[str]:
         """Global names of sessions that are handed on, also where a parameter elsewhere has the same name."""
@@ -437,15 +437,15 @@ class Planner(Runs):
 
     def _sessions(self, name: str) -> list[Place]:
         """The statements that give a session this name, which are kept in another form."""
-        found = []
+        places = []
         for node in ast.walk(self.tree):
             if isinstance(node, ast.Assign) and [ast.unparse(t) for t in node.targets] == [name]:
                 values = self.inference.of(node.value)
                 if values and all(isinstance(v, Instance) and issubclass(v.kind, Session) for v in values):
                     self.plan.emptied[place(node)] = [name]
                     self.plan.gone.discard(place(node))
-                    found.append(place(node))
-        return found
+                    places.append(place(node))
+        return places
 
 
 def _imported(node: ast.Import | ast.ImportFrom) -> list[str]:

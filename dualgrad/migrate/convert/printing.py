@@ -109,13 +109,13 @@ def checked(name: str, parameters: Sequence[str], statements: Sequence[Any], ori
         If the syntax tree of the text is another one.
     """
     first = _filled(f"def {name}({', '.join(parameters)}):", 0, "") if name else []
-    found = [*first, *lines(statements, origin, 4 if name else 0)]
+    text = [*first, *lines(statements, origin, 4 if name else 0)]
     meant: Any = ast.parse("\n".join([*first, "    pass"] if name else []))
     (meant.body[0] if name else meant).body = [_tree(s.code) for s in statements]
     meant = ast.parse(ast.unparse(ast.fix_missing_locations(meant)))
-    if ast.dump(ast.parse("\n".join(found))) != ast.dump(meant):
-        raise RuntimeError(f"{name or 'the top of the module'} is written otherwise than it was meant: {found}")
-    return found
+    if ast.dump(ast.parse("\n".join(text))) != ast.dump(meant):
+        raise RuntimeError(f"{name or 'the top of the module'} is written otherwise than it was meant: {text}")
+    return text
 
 
 def _tree(code: Any) -> Any:

@@ -18,15 +18,15 @@ def numbers_in(program: Path) -> np.ndarray:
     ----------
     program : Path
     """
-    found: set[float] = set()
+    numbers: set[float] = set()
     for file in [program, *program.resolve().parent.glob("*.py")]:
         try:
             tree = ast.parse(file.read_bytes())
         except (OSError, SyntaxError, ValueError):
             continue
         nodes = [n.value for n in ast.walk(tree) if isinstance(n, ast.Constant)]
-        found |= {abs(float(v)) for v in nodes if isinstance(v, (int, float)) and abs(v) < 2**1023}
-    return np.array(sorted(found))
+        numbers |= {abs(float(v)) for v in nodes if isinstance(v, (int, float)) and abs(v) < 2**1023}
+    return np.array(sorted(numbers))
 
 
 def is_told(array: np.ndarray, numbers: np.ndarray) -> bool:

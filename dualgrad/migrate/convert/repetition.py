@@ -143,13 +143,13 @@ def sizes(statements: Sequence[Any], lists: Mapping[tuple[str, ...], str]) -> di
     lists : mapping
         Names of lists at the top of the module, by the texts of their elements.
     """
-    found = {name: len(texts) for texts, name in lists.items()}
+    by_name = {name: len(texts) for texts, name in lists.items()}
 
     def size(value: Any) -> int | None:
         if isinstance(value, (ast.List, ast.Tuple)):
             return len(value.elts)
         if isinstance(value, ast.Name):
-            return found.get(value.id)
+            return by_name.get(value.id)
         if isinstance(value, ast.ListComp):
             return size(value.generators[0].iter)
         if isinstance(value, ast.Call) and isinstance(value.func, ast.Attribute) and value.func.attr == "gradient":
@@ -165,9 +165,9 @@ def sizes(statements: Sequence[Any], lists: Mapping[tuple[str, ...], str]) -> di
         for statement in block:
             code = statement.code
             if isinstance(code, ast.Assign) and isinstance(code.targets[0], ast.Name):
-                found.pop(code.targets[0].id, None)
+                by_name.pop(code.targets[0].id, None)
                 if (count := size(code.value)) is not None:
-                    found[code.targets[0].id] = count
+                    by_name[code.targets[0].id] = count
             appended = code.value.func if isinstance(code, ast.Expr) and isinstance(code.value, ast.Call) else None
             if (
                 isinstance(appended, ast.Attribute)
@@ -175,14 +175,14 @@ def sizes(statements: Sequence[Any], lists: Mapping[tuple[str, ...], str]) -> di
                 and isinstance(appended.value, ast.Name)
             ):
                 name = appended.value.id
-                found[name] = found.get(name, 0) + (times or 0)
+                by_name[name] = by_name.get(name, 0) + (times or 0)
             if isinstance(code, ast.For):
                 read(code.body, size(code.iter))
             elif isinstance(code, (ast.With, ast.FunctionDef)):
                 read(code.body, times)
 
     read(statements, 1)
-    return found
+    return by_name
 
 
 def _list(elements: Sequence[ast.expr]) -> ast.List:
@@ -289,5 +289,5 @@ def _with_names(values: Sequence[ast.expr], parts: list[list[ast.expr]], names: 
             return ast.Name(new[id(node)])
         return type(node)(**{name: copied(getattr(node, name)) for name in node._fields if hasattr(node, name)})
 
-    found: ast.expr = copied(values[0])
-    return found
+    pattern: ast.expr = copied(values[0])
+    return pattern

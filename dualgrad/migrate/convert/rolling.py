@@ -107,7 +107,7 @@ class Rolling:
     # ---- what is repeated --------------------------------------------------------------------------------------------
 
     def _candidates(self, statements: list[Any]) -> list[_Steps]:
-        found = []
+        candidates = []
         for block in blocks(statements, inner=False):
             shapes = [self._aligned.shape(s) for s in block]
             lengths = [self._length(s) for s in block]
@@ -123,16 +123,16 @@ class Rolling:
                             isinstance(s.code, ast.Return) for s in block[first : first + period]
                         ):
                             lines = sum(lengths[first + period : first + count * period])
-                            found.append(_Steps(block, first, period, count, lines))
+                            candidates.append(_Steps(block, first, period, count, lines))
                     at += run + 1
-        return found
+        return candidates
 
     def _columns(self, steps: _Steps) -> _Columns | None:
         """The parts of the steps; None if the steps do not follow from each other."""
         rows = [self._aligned.all_parts(steps.of(i)) for i in range(steps.count)]
         if is_mixed(rows[0]):
             return None
-        found = _Columns()
+        columns = _Columns()
         # a name that every step uses alike means the same in a loop
         varied = [column for column in zip(*rows, strict=True) if len({p.value for p in column}) > 1]
         inside = {p.value for column in varied for p in column if p.is_store}
@@ -142,27 +142,27 @@ class Rolling:
             if len(set(values)) == 1 and values[0] not in inside:
                 continue
             if not first.is_name:
-                found.running[number] = list(column)
+                columns.running[number] = list(column)
             elif first.is_store:
-                if found.stored.setdefault(first.value, values) != values:
+                if columns.stored.setdefault(first.value, values) != values:
                     return None
                 known.add(first.value)
             elif first.value in known:
-                if found.stored[first.value] != values:
+                if columns.stored[first.value] != values:
                     return None
             elif inside.isdisjoint(values):
-                found.running[number] = list(column)
+                columns.running[number] = list(column)
             else:
-                found.carried[number] = ""
-        for number in found.carried:
+                columns.carried[number] = ""
+        for number in columns.carried:
             values = [row[number].value for row in rows]
-            source = next((n for n, names in found.stored.items() if names[:-1] == values[1:]), None)
+            source = next((n for n, names in columns.stored.items() if names[:-1] == values[1:]), None)
             if source is None or values[0] in inside:
                 return None
-            found.carried[number] = source
-        everywhere = [name for names in found.stored.values() for name in names]
+            columns.carried[number] = source
+        everywhere = [name for names in columns.stored.values() for name in names]
         # a name that is used for something else in the next step is no name of one value
-        return found if len(set(everywhere)) == len(everywhere) else None
+        return columns if len(set(everywhere)) == len(everywhere) else None
 
     # ---- the loop ----------------------------------------------------------------------------------------------------
 
@@ -191,7 +191,7 @@ class Rolling:
     def _read_after(self, statements: list[Any], steps: _Steps) -> set[str]:
         """The names that are read outside of the steps."""
         inside = {id(s) for s in steps.block[steps.first : steps.last]}
-        found: set[str] = set()
+        read: set[str] = set()
 
         def walk(block: list[Any]) -> None:
             for s in block:
@@ -200,12 +200,12 @@ class Rolling:
                 if hasattr(s.code, "body") and any(s2 in inside for s2 in map(id, _below(s))):
                     walk(s.code.body)
                     head = Aligned().parts(type(s)(_headed(s.code)))
-                    found.update(p.value for p in head if _is_read(p))
+                    read.update(p.value for p in head if _is_read(p))
                 else:
-                    found.update(p.value for p in self._aligned.parts(s) if _is_read(p))
+                    read.update(p.value for p in self._aligned.parts(s) if _is_read(p))
 
         walk(statements)
-        return found
+        return read
 
     def _runs(self, columns: _Columns, taken: set[str]) -> tuple[dict[int, str], ast.expr, ast.expr] | None:
         """The names of what runs, by number of the part, the target of the loop, and what it runs through."""
@@ -352,18 +352,18 @@ class Rolling:
         inside = {id(s) for s in steps.block[steps.first : steps.last]}
 
         def walk(block: list[Any]) -> list[Any]:
-            found: list[Any] = []
+            order: list[Any] = []
             for s in block:
                 if id(s) in inside:
                     if s is steps.block[steps.first]:
-                        found += new
+                        order += new
                 elif hasattr(s.code, "body") and any(i in inside for i in map(id, _below(s))):
                     s.code.body = walk(s.code.body)
-                    found.append(s)
+                    order.append(s)
                 else:
                     touched = any(p.value in later for p in self._aligned.parts(s) if _is_read(p))
-                    found += renamed([s], later) if touched else [s]
-            return found
+                    order += renamed([s], later) if touched else [s]
+            return order
 
         made = walk(statements)
         self._aligned.changed()

@@ -107,10 +107,10 @@ class Runs:
             elif isinstance(node, ast.Call) and isinstance(node.func, ast.Attribute) and self.savers:
                 of = self.inference.of(node.func.value)
                 if any(isinstance(v, Instance) and issubclass(v.kind, Saver) for v in of):
-                    for given in [*node.args, *[k.value for k in node.keywords]]:
-                        value = self._value(given)
+                    for argument in [*node.args, *[k.value for k in node.keywords]]:
+                        value = self._value(argument)
                         if isinstance(value, Variable) and value.name in self.variables:
-                            yield given, self.variables[value.name]
+                            yield argument, self.variables[value.name]
             if text is None:
                 todo += ast.iter_child_nodes(node)
             else:
@@ -140,11 +140,11 @@ class Runs:
         for call in calls:
             # functions of one name do the same; none is found for a call that was never reached: `_statement` says so
             # if it would stay
-            found = {self._does(call, f, call in unseen): f for f in self.functions if self._shapes(call, f)}
-            if len(found) > 1 and any(f["name"] or f["values"] for f in found.values()):
-                self.plan.calls[extent(call)] = self._chosen(call, list(found.values()), call in unseen)
-            elif found:
-                self.plan.calls[extent(call)] = self._replaced(call, next(iter(found.values())), call in unseen)
+            fitting = {self._does(call, f, call in unseen): f for f in self.functions if self._shapes(call, f)}
+            if len(fitting) > 1 and any(f["name"] or f["values"] for f in fitting.values()):
+                self.plan.calls[extent(call)] = self._chosen(call, list(fitting.values()), call in unseen)
+            elif fitting:
+                self.plan.calls[extent(call)] = self._replaced(call, next(iter(fitting.values())), call in unseen)
 
     def _find_writers(self) -> None:
         """Find the calls that make writers of event files, and that hand them summaries."""
@@ -158,10 +158,10 @@ class Runs:
 
     def _does(self, call: ast.Call, function: dict[str, Any], is_unseen: bool) -> tuple[Any, ...]:
         """The key of a call where a function computes what it asks for; equal where that is the same."""
-        given = () if is_unseen else tuple([f in function["returns"] and function["returns"].index(f)
+        positions = () if is_unseen else tuple([f in function["returns"] and function["returns"].index(f)
                                             for f in function["fetches"]])  # fmt: skip
         shapes = () if is_unseen else tuple(self._shapes(call, function))
-        return function["name"], tuple(function["values"]), tuple(function["fed"]), given, shapes
+        return function["name"], tuple(function["values"]), tuple(function["fed"]), positions, shapes
 
     def _shapes(self, call: ast.Call, function: dict[str, Any]) -> list[str]:
         """How the results were put together where a call asked for what a function computes; empty if it did not."""
@@ -270,8 +270,8 @@ class Runs:
     def _only_object(self, kind: str) -> Any:
         """The only object there is of a class of the program; None if there are several."""
         every = [*self.names.values(), *(v for known in self.notes.locals.values() for v in known.values())]
-        found = list({id(v): v for v in every if type(v).__name__ == kind}.values())
-        return found[0] if len(found) == 1 else None
+        objects = list({id(v): v for v in every if type(v).__name__ == kind}.values())
+        return objects[0] if len(objects) == 1 else None
 
     def _replaced(self, call: ast.Call, function: dict[str, Any], is_unseen: bool, chosen: bool = False) -> Replaced:
         feed = self.asked(call)[1]
@@ -298,9 +298,9 @@ class Runs:
         (shape,) = shapes
         several = not shape.startswith("@")
         nested = several and (shape[0] not in "[(" or re.search(r"[\[({]", shape[1:]) is not None)
-        found = Replaced(function, flat, several, [f for f, _ in told], shape if nested else "")
-        found.named = feed if function["fed"] and not told else None
-        return found
+        replaced = Replaced(function, flat, several, [f for f, _ in told], shape if nested else "")
+        replaced.named = feed if function["fed"] and not told else None
+        return replaced
 
     def _labeled(self) -> bool:
         """Have the keys of all feeds be labels; whether there are any."""
@@ -329,20 +329,20 @@ class Runs:
         """The feeds, in order: an expression, or which element of the dict that stands there; and its value."""
         if feed is None:
             return []
-        found: dict[str, tuple[str | int, ast.expr]] = {}
+        feeds: dict[str, tuple[str | int, ast.expr]] = {}
         named = isinstance(feed, ast.Name)
         pairs = enumerate(zip(feed.keys, feed.values, strict=True)) if isinstance(feed, ast.Dict) else []
         for number, (key, value) in [(0, (None, feed))] if named else pairs:
             if key is not None:
-                found[key_of(key)] = (number, value)
+                feeds[key_of(key)] = (number, value)
             elif isinstance(value, ast.Name):
                 node = self._written(value, call)
                 for inner, given in zip(node.keys, node.values, strict=True):
                     if inner is not None:
-                        found[key_of(inner)] = (f'{value.id}["{key_of(inner)}"]', given if named else value)
+                        feeds[key_of(inner)] = (f'{value.id}["{key_of(inner)}"]', given if named else value)
             else:
                 raise Unsafe(f"line {call.lineno}: what is fed depends on how the program runs")
-        return list(found.values())
+        return list(feeds.values())
 
     def _written(self, name: ast.Name, call: ast.Call) -> ast.Dict:
         """The dict that a name stands for, whose keys become strings."""
@@ -361,12 +361,12 @@ class Runs:
 
     def feed_values(self, call: ast.Call) -> list[ast.expr]:
         """The values that a run is fed."""
-        found = self.plan.calls.get(extent(call))
+        replaced = self.plan.calls.get(extent(call))
         feed = self.asked(call)[1]
-        keys = [found.key] if found is not None and found.key is not None else []
+        keys = [replaced.key] if replaced is not None and replaced.key is not None else []
         if self.is_minimization(call):
             keys += [k.value for k in call.keywords if k.arg in ("loss_callback", "step_callback")]
-        if isinstance(feed, ast.Dict) and (found is None or found.named is None):
+        if isinstance(feed, ast.Dict) and (replaced is None or replaced.named is None):
             return [*keys, *feed.values]
         return keys if feed is None else [*keys, feed]
 

@@ -95,10 +95,10 @@ def _shared(plans: Sequence[Plan], apart: set[int]) -> list[Plan]:
 def _is_torn(group: Sequence[Item], plans: Sequence[Plan]) -> bool:
     """Whether something that uses a part of a group comes before something that another part needs."""
     own = {id(item) for item in group}
-    given = {id(x) for item in group for x in item.outputs}
+    outputs = {id(x) for item in group for x in item.outputs}
     taken = {id(x) for item in group for x in item.inputs}
     others = [item for plan in plans for item in plan.items if id(item) not in own]
-    users = [item.order for item in others if any(id(x) in given for x in item.inputs)]
+    users = [item.order for item in others if any(id(x) in outputs for x in item.inputs)]
     makers = [item.order for item in others if any(id(x) in taken for x in item.outputs)]
     return bool(users) and bool(makers) and min(users) < max(makers)
 
@@ -119,22 +119,22 @@ def _out_of_order(plan: Plan) -> list[Item]:
         for x in [*item.inputs, *before]:
             uses.setdefault(id(x), []).append((item, helper))
     wrong = []
-    for found in uses.values():
-        orders = [item.order for item, _ in found]
+    for users in uses.values():
+        orders = [item.order for item, _ in users]
         if len(orders) > 2 and orders != sorted(orders):
-            wrong += [item for item, helper in found if helper is not None]
+            wrong += [item for item, helper in users if helper is not None]
     return [other for item in wrong for other in _all_of(plan.items, item)]
 
 
 def _before(item: Item, made: Mapping[int, Item]) -> list[Any]:
-    found: dict[int, Any] = {}
+    values: dict[int, Any] = {}
     left = list(item.inputs)
     while left:
         x = left.pop()
-        if id(x) not in found:
-            found[id(x)] = x
+        if id(x) not in values:
+            values[id(x)] = x
             left += made[id(x)].inputs if id(x) in made else []
-    return list(found.values())
+    return list(values.values())
 
 
 def _expanded(items: Sequence[Item], helper: Any) -> Iterator[tuple[Item, Any]]:
@@ -174,20 +174,20 @@ def _signatures(plans: Sequence[Plan]) -> list[tuple[Item, frozenset[int]]]:
 def _apart(plan: Plan) -> set[int]:
     """The items of a plan that must not move: gradients, steps, what depends on them, and what tapes watch from."""
     moved = {id(x) for item in plan.items if isinstance(item, GradientItem) for x in _watched(item, plan)}
-    found = set()
+    apart = set()
     for item in plan.items:
         fixed = isinstance(item, (GradientItem, StepItem)) or (isinstance(item, OpItem) and not item.outputs)
         fixed = fixed or any(True for _ in assigned(item)) or (isinstance(item, OpItem) and item.node.op.stateful)
         if fixed or any(id(x) in moved for x in item.inputs) or item.after:
-            found.add(id(item))
+            apart.add(id(item))
             moved.update([id(x) for x in item.outputs])
-    return found
+    return apart
 
 
 def _watched(item: GradientItem, plan: Plan) -> list[Any]:
-    given = {id(x) for x in plan.given}
+    known = {id(x) for x in plan.given}
     sources = [source(x) for x in item.call.xs if not isinstance(x, Variable)]
-    return [x for x in sources if id(x) not in given and x.node.op not in (variable_handle, constant)]
+    return [x for x in sources if id(x) not in known and x.node.op not in (variable_handle, constant)]
 
 
 def _connected(signatures: Sequence[tuple[Item, frozenset[int]]]) -> list[list[Item]]:
@@ -252,20 +252,20 @@ def _nest(plans: Sequence[Plan], calls: Sequence[HelperItem]) -> None:
 
 
 def _uses_only(plan: Plan, call: HelperItem, user: HelperItem) -> bool:
-    given = {id(x) for x in call.outputs}
+    outputs = {id(x) for x in call.outputs}
     others = [item for item in plan.items if item is not user and item is not call]
-    used = any(id(x) in given for item in others for x in item.inputs) or any(id(w) in given for w in plan.wanted)
+    used = any(id(x) in outputs for item in others for x in item.inputs) or any(id(w) in outputs for w in plan.wanted)
     return call in plan.items and not used
 
 
 def _move(call: HelperItem, user: HelperItem, plans: Iterable[Plan]) -> None:
     for plan in plans:
         plan.items.remove(call)
-    given = {id(x) for x in call.outputs}
+    outputs = {id(x) for x in call.outputs}
     helper: Plan = user.plan
     helper.items = sorted([*helper.items, call], key=lambda item: item.order)
     known = {id(x) for x in user.handed}
-    helper.given = [x for x in user.handed if id(x) not in given] + [x for x in call.handed if id(x) not in known]
+    helper.given = [x for x in user.handed if id(x) not in outputs] + [x for x in call.handed if id(x) not in known]
     variables = [x for x in [*user.inputs, *call.inputs] if x.node.op is variable_handle]
     user.handed = list(helper.given)
     user.inputs = [*helper.given, *{id(v): v for v in variables}.values()]

@@ -106,11 +106,11 @@ class Shortening:
             function.statements = self._repetition.shorten(function.statements)
 
     def _length(self, statement: Statement) -> int:
-        found = self._lengths.get(id(statement))
-        if found is None or found[0] is not statement.code:
+        length = self._lengths.get(id(statement))
+        if length is None or length[0] is not statement.code:
             lines = printing.lines([statement], lambda _: "", 8)
-            found = self._lengths[id(statement)] = (statement.code, sum(map(bool, lines)))
-        return found[1]
+            length = self._lengths[id(statement)] = (statement.code, sum(map(bool, lines)))
+        return length[1]
 
     def _free(self, wanted: str, taken: set[str]) -> str:
         """A name that neither a function nor the module has."""

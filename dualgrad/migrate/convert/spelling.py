@@ -91,13 +91,13 @@ def _looked_for(node: Node) -> Spelling | None:
     plain = (
         [replace(c, literals=False) for c in candidates] if any(literal_of(x) is not None for x in node.inputs) else []
     )
-    found = next((c for c in [*candidates, *plain] if _makes(node, c)), None)
-    if found is None:
+    spelling = next((c for c in [*candidates, *plain] if _makes(node, c)), None)
+    if spelling is None:
         return None
-    for name in found.kwargs:
-        shorter = replace(found, kwargs={k: v for k, v in found.kwargs.items() if k != name})
-        found = shorter if _makes(node, shorter) else found
-    return found
+    for name in spelling.kwargs:
+        shorter = replace(spelling, kwargs={k: v for k, v in spelling.kwargs.items() if k != name})
+        spelling = shorter if _makes(node, shorter) else spelling
+    return spelling
 
 
 _found: dict[Any, Spelling | None] = {}
@@ -145,8 +145,8 @@ def _deferred(node: Node, recipe: Call) -> Spelling | None:
         leaves[at] = Ref(i)
     args, kwargs = nest.pack_sequence_as(recipe.arguments, leaves)
     parameters = inspect.signature(function).parameters
-    given = inspect.signature(function).bind(*args, **kwargs).arguments
-    plain = {n: v for n, v in given.items() if n not in _LEFT_OUT and not _is_same(parameters[n].default, v)}
+    arguments = inspect.signature(function).bind(*args, **kwargs).arguments
+    plain = {n: v for n, v in arguments.items() if n not in _LEFT_OUT and not _is_same(parameters[n].default, v)}
     return _ordered(name, parameters, plain)
 
 
@@ -157,19 +157,19 @@ def _made_by(function: Any, op: Op) -> bool:
 @functools.cache
 def _by_module() -> dict[str, list[tuple[str, Any]]]:
     """The public names of the tape API with the engine's function of each, by the function's module."""
-    found: dict[str, list[tuple[str, Any]]] = {}
+    by_module: dict[str, list[tuple[str, Any]]] = {}
     for row, names in TABLE:
         function = row.function if isinstance(row, Old) else row
         module = function.module if isinstance(function, Op) else function.__module__
-        found.setdefault(module, []).append((names.split()[0], function))
+        by_module.setdefault(module, []).append((names.split()[0], function))
     # what tape_api loads when it is first used
     for where, names in (*common.BOTH, *common.VERSION2):
         module, _, one = where.partition(":")
         if module.startswith(OPS):
             for name in names.split():
                 function = getattr(import_module(module), one or name.rpartition(".")[2])
-                found.setdefault(module, []).append((name, function))
-    return found
+                by_module.setdefault(module, []).append((name, function))
+    return by_module
 
 
 def _rows(op: Op) -> list[tuple[str, Any]]:
@@ -197,13 +197,13 @@ def _bound(node: Node, path: str, function: Any) -> Iterator[Spelling]:
     free = [p for p in parameters.values() if p.name not in node.params and p.name not in _LEFT_OUT]
     if len(refs) > len(free) or any(p.default is p.empty for p in free[len(refs) :]):
         return
-    given = {p.name: ref for p, ref in zip(free, refs, strict=False)}
-    given |= {
+    arguments = {p.name: ref for p, ref in zip(free, refs, strict=False)}
+    arguments |= {
         name: value
         for name, value in node.params.items()
         if name in parameters and not _is_same(parameters[name].default, value)
     }
-    for values in _variants(given):
+    for values in _variants(arguments):
         yield _ordered(path, parameters, values)
 
 
@@ -294,9 +294,9 @@ def _defaults(op: Op) -> dict[str, Any]:
 
 def _stand_in(trace: Trace, x: Any, literals: bool) -> Any:
     """The argument for an operand: Python data for a small constant, else a symbol."""
-    found = literal_of(x) if literals else None
-    if found is not None:
-        return found
+    literal = literal_of(x) if literals else None
+    if literal is not None:
+        return literal
     aval = x.aval
     return trace.placeholder(Aval(aval.shape, aval.dtype, aval.value))
 

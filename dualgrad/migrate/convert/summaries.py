@@ -83,11 +83,11 @@ def leaves(node: Any) -> Iterator[Any]:
 def inputs(node: Any) -> tuple[list[Any], list[Any]]:
     """The tensors that a node's summaries describe, and what must happen before."""
     try:
-        found = list(leaves(node))
+        values = list(leaves(node))
     except ValueError:
         return list(node.inputs), list(node.control_inputs)
-    before = [node, *(n for n in found if n is not node)]
-    return [x for n in found for x in n.inputs], [c for n in before for c in n.control_inputs]
+    before = [node, *(n for n in values if n is not node)]
+    return [x for n in values for x in n.inputs], [c for n in before for c in n.control_inputs]
 
 
 def described(node: Any) -> dict[str, tuple[str, tuple[Any, ...]]]:
@@ -98,7 +98,7 @@ def described(node: Any) -> dict[str, tuple[str, tuple[Any, ...]]]:
     ValueError
         If tape code has nothing for one of them.
     """
-    found: dict[str, tuple[str, tuple[Any, ...]]] = {}
+    described_tags: dict[str, tuple[str, tuple[Any, ...]]] = {}
     for leaf in leaves(node):
         tag, kind = leaf.params["tag"], _KINDS.get(leaf.params["describe"])
         if kind is None:
@@ -108,10 +108,10 @@ def described(node: Any) -> dict[str, tuple[str, tuple[Any, ...]]]:
                 f"TensorFlow 1 scales the pictures of {tag!r} to their largest value, tf.summary.image does not: "
                 f"give it uint8 (tf.image.convert_image_dtype)"
             )
-        if tag in found:
+        if tag in described_tags:
             raise ValueError(f"two summaries have the tag {tag!r}")
-        found[tag] = kind, tuple(leaf.params["options"])
-    return found
+        described_tags[tag] = kind, tuple(leaf.params["options"])
+    return described_tags
 
 
 def write(body: Any, item: Any) -> None:
@@ -127,15 +127,15 @@ def write(body: Any, item: Any) -> None:
     (made,) = item.node.outputs
     known = body.module.summaries
     try:
-        found = described(item.node)
-        for tag, how in found.items():
+        tags = described(item.node)
+        for tag, how in tags.items():
             if known.setdefault(tag, how) != how:
                 raise ValueError(f"summaries of different kinds have the tag {tag!r}")
     except ValueError as error:
         value = body.module.not_converted(item, str(error))
     else:
         values = [body.returned(x) for x in item.inputs]
-        value = ast.Call(ast.Name("Summaries"), [ast.Dict([ast.Constant(t) for t in found], values)], [])
+        value = ast.Call(ast.Name("Summaries"), [ast.Dict([ast.Constant(t) for t in tags], values)], [])
     if not body.waits(made, value, item, size):
         body.flush()
         body.let(made, value, item)
@@ -155,7 +155,7 @@ def head(known: Mapping[str, tuple[str, tuple[Any, ...]]], adding: Mapping[int, 
     said = "".join(f"\n# The graph that line {n} {_LEFT_OUT}" for n in graphs)
     if not known and all(forms == {"graph"} for forms in adding.values()):
         return said
-    rows = [f"{printing.double_quoted(tag)}: {_function(*found)}" for tag, found in known.items()]
+    rows = [f"{printing.double_quoted(tag)}: {_function(*description)}" for tag, description in known.items()]
     table = "SUMMARIES = {" + ", ".join(rows) + "}"
     if len(table) > _WIDEST:
         table = "\n".join(["SUMMARIES = {", *[f"    {row}," for row in rows], "}"])
@@ -167,8 +167,8 @@ def head(known: Mapping[str, tuple[str, tuple[Any, ...]]], adding: Mapping[int, 
 def _function(kind: str, options: tuple[Any, ...]) -> str:
     if not options:
         return f"tf.summary.{kind}"
-    given = ", ".join(f"{name}={value!r}" for name, value in zip(_OPTIONS[kind], options, strict=True))
-    return f"lambda tag, value: tf.summary.{kind}(tag, value, {given})"
+    options_text = ", ".join(f"{name}={value!r}" for name, value in zip(_OPTIONS[kind], options, strict=True))
+    return f"lambda tag, value: tf.summary.{kind}(tag, value, {options_text})"
 
 
 def serialized(known: Mapping[str, Sequence[Any]], found: Mapping[str, Any]) -> Any:
@@ -195,10 +195,10 @@ def is_adding(call: ast.Call, lines: Mapping[int, Any]) -> bool:
 
 def kept_arguments(call: ast.Call) -> list[ast.expr]:
     """Of the arguments of a FileWriter those that tape code's writers take too: the folder, the end of the name."""
-    given: dict[str | None, ast.expr] = {k.arg: k.value for k in call.keywords}
+    arguments: dict[str | None, ast.expr] = {k.arg: k.value for k in call.keywords}
     if call.args:
-        given["logdir"] = call.args[0]
-    return [given[name] for name in ("logdir", "filename_suffix") if name in given]
+        arguments["logdir"] = call.args[0]
+    return [arguments[name] for name in ("logdir", "filename_suffix") if name in arguments]
 
 
 def is_name(text: str) -> bool:

@@ -100,17 +100,17 @@ def _seen(call: GradientItem, at: int, steps: Sequence[Item], blocks: Sequence[B
             on_way.append(i)
             live.update([id(x) for x in step.outputs])
     needed = {id(y) for target in call.call.ys for y in parts(target)}
-    found: list[int] = []
+    seen: list[int] = []
     for i in reversed(range(at)):
         step = steps[i]
         if not any(id(x) in needed for x in step.outputs):
             continue
         needed.update([id(x) for x in step.inputs])
         if i in on_way:
-            found.append(i)
+            seen.append(i)
             inner = next((b for b in blocks if step in b.calls), None)
-            found += [inner.start, inner.end] if inner else []
-    return found
+            seen += [inner.start, inner.end] if inner else []
+    return seen
 
 
 def _is_live(x: Any, live: set[int]) -> bool:
@@ -121,11 +121,11 @@ def _is_live(x: Any, live: set[int]) -> bool:
 
 def _waits(call: GradientItem, block: Block) -> bool:
     """Whether a call differentiates what calls of a tape gave."""
-    given = {id(x) for other in block.calls for x in other.outputs}
+    outputs = {id(x) for other in block.calls for x in other.outputs}
     left, met = [y for target in call.call.ys for y in parts(target)], set()
     while left:
         x = left.pop()
-        if id(x) in given:
+        if id(x) in outputs:
             return True
         if id(x) not in met and isinstance(x, Symbol):
             met.add(id(x))
@@ -135,9 +135,9 @@ def _waits(call: GradientItem, block: Block) -> bool:
 
 def _is_used(call: Any, steps: Sequence[Any]) -> bool:
     """Whether one of some steps uses what a call gives."""
-    given = {id(x) for x in call.outputs}
+    outputs = {id(x) for x in call.outputs}
     inside = [s for step in steps for s in (step.steps if isinstance(step, Block) else [step])]
-    return any(id(x) in given for step in inside for x in step.inputs)
+    return any(id(x) in outputs for step in inside for x in step.inputs)
 
 
 def _watch(call: GradientItem, block: Block, steps: Sequence[Item], watches: dict[int, list[Block]]) -> None:
@@ -154,25 +154,25 @@ def _watch(call: GradientItem, block: Block, steps: Sequence[Item], watches: dic
 
 
 def _nested(steps: Sequence[Any], first: int, last: int, blocks: Sequence[Block]) -> list[Any]:
-    found: list[Any] = []
+    nested: list[Any] = []
     i, left = first, list(blocks)
     while i <= last or left:
         if left and left[0].start <= i:
             block = left.pop(0)
             inside = [b for b in left if b.end <= block.end and b.start >= block.start and b.end >= b.start]
             left = [b for b in left if b not in inside]
-            found.append(block)
+            nested.append(block)
             if block.end < block.start:
                 continue
             block.steps = _nested(steps, block.start, block.end, inside)
             # one whose results steps of the tape use stays among them
             later = [s for s in block.steps if s in block.calls and not _is_used(s, block.steps)]
             block.steps = [s for s in block.steps if s not in later]
-            found += later
+            nested += later
             i = block.end + 1
             continue
         if i > last:
             break
-        found.append(steps[i])
+        nested.append(steps[i])
         i += 1
-    return found
+    return nested

@@ -125,10 +125,10 @@ def _handed_on(before: Any, code: Any) -> ast.stmt | None:
 
 def _minimized(before: ast.stmt, statement: Any, left: Sequence[Any]) -> Any:
     """A step of an optimizer and the tape around a single expression before it, as one call of `minimize`."""
-    found = _step(statement.code)
-    if found is None or not isinstance(before, ast.With) or len(before.body) != 1:
+    step = _step(statement.code)
+    if step is None or not isinstance(before, ast.With) or len(before.body) != 1:
         return None
-    tape, loss, variables, call = found
+    tape, loss, variables, call = step
     item = before.items[0]
     only: Any = before.body[0]
     named = isinstance(item.optional_vars, ast.Name) and item.optional_vars.id == tape
@@ -212,15 +212,15 @@ def _count(statements: Sequence[Any], name: str) -> int:
 
 def _nodes(statement: Any) -> list[ast.AST]:
     """The nodes of a statement, also of those inside of it, which stand in statements of their own."""
-    found: list[ast.AST] = []
+    nodes: list[ast.AST] = []
     todo = [getattr(statement, "code", statement)]
     while todo:
         node = todo.pop()
-        found.append(node)
+        nodes.append(node)
         body = getattr(node, "body", None)
         todo += [s.code for s in body if not isinstance(s, ast.AST)] if isinstance(body, list) else []
         todo += ast.iter_child_nodes(node)
-    return found
+    return nodes
 
 
 class _Placed(ast.NodeTransformer):

@@ -26,10 +26,10 @@ def reasons(source: str, notes: Any, capture: Any) -> list[str]:
     capture : Capture
         What was seen when it ran.
     """
-    found = [f"it draws from {name} without a seed" for name in notes.unseeded()]
+    texts = [f"it draws from {name} without a seed" for name in notes.unseeded()]
     if any(draw.seed is None for draw in capture.draws):
-        found.append("its graph draws random numbers without a seed")
-    return [*found, *dict.fromkeys(_told(ast.parse(source)))]
+        texts.append("its graph draws random numbers without a seed")
+    return [*texts, *dict.fromkeys(_told(ast.parse(source)))]
 
 
 def _told(tree: ast.AST) -> Iterator[str]:
@@ -41,7 +41,7 @@ def _told(tree: ast.AST) -> Iterator[str]:
                 yield "it looks at the clock"
         elif isinstance(node, ast.Call):
             name = node.func.attr if isinstance(node.func, ast.Attribute) else getattr(node.func, "id", "")
-            given = [*node.args, *[k.value for k in node.keywords if k.arg in ("seed", "x")]]
-            unset = not given or (isinstance(given[0], ast.Constant) and given[0].value is None)
+            arguments = [*node.args, *[k.value for k in node.keywords if k.arg in ("seed", "x")]]
+            unset = not arguments or (isinstance(arguments[0], ast.Constant) and arguments[0].value is None)
             if name in _ALWAYS or (name in _MAKERS and unset):
                 yield "it makes a generator of random numbers without a seed"
