@@ -176,7 +176,7 @@ MUTANTS = (
     Mutant(
         "patterns are not compressed partially",
         "engine/jacobian/planning/plan.py",
-        "        partial = _partial(path, _cheapest(found), ways)\n",
+        "        partial = _partial(path, _cheapest(candidates), ways)\n",
         "        partial = None\n",
         ("tests/jacobian/test_plans.py::test_seeds_and_one_plan_for_both_front_ends",),
     ),
