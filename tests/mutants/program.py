@@ -145,4 +145,11 @@ MUTANTS = (
         "if self._failures < 0:",
         ("tests/test_program_passes.py::test_a_program_gives_up_hoping",),
     ),
+    Mutant(
+        "loops at positions go tile by tile",
+        "engine/executor/own_loops.py",
+        "return not (any(self.cores) or self.indexed or self.refuses)",
+        "return not (any(self.cores) or self.refuses)",
+        ("tests/test_own_loops.py::test_python_repeats_no_fact_of_the_table",),
+    ),
 )
