@@ -74,7 +74,7 @@ def _kernel(
     columns: tuple[int, ...] | None,
 ) -> tuple[np.ndarray, ...]:  # fmt: skip
     lines = as_array(records, string, "decode_csv")
-    found: list[list[Any]] = [[] for _ in dtypes]
+    by_column: list[list[Any]] = [[] for _ in dtypes]
     for number, line in enumerate(lines.ravel().tolist()):
         try:
             fields = _fields(line, delim, quotes)
@@ -88,16 +88,16 @@ def _kernel(
             if text in (b"", missing):
                 if default is None:
                     raise InvalidArgumentError(f"Field {i} is required but missing in record {number}!")
-                found[i].append(default)
+                by_column[i].append(default)
                 continue
             try:
-                found[i].append(_value(text, dtype))
+                by_column[i].append(_value(text, dtype))
             except ValueError:
                 raise InvalidArgumentError(
                     f"Field {i} in record {number} is not a valid {dtype.name}: {text.decode('utf-8', 'replace')}"
                 ) from None
     kinds = [object if d is string else d.numpy for d in dtypes]
-    return tuple([np.array(x, kind).reshape(lines.shape) for x, kind in zip(found, kinds, strict=True)])
+    return tuple([np.array(x, kind).reshape(lines.shape) for x, kind in zip(by_column, kinds, strict=True)])
 
 
 def _abstract(records: Aval, *, dtypes: tuple[DType, ...], **_: Any) -> tuple[Aval, ...]:
@@ -161,11 +161,11 @@ def decode_csv(
             f"decode_csv: argument `select_cols` must be ascending, one for each default, got {select_cols}"
         )
     known = [_default(tf, i, x) for i, x in enumerate(record_defaults)]
-    found = decode_csv_op(
+    decoded = decode_csv_op(
         tf.convert_to_tensor(records), dtypes=tuple([d for d, _ in known]), defaults=tuple([x for _, x in known]),
         delim=field_delim.encode(), quotes=bool(use_quote_delim), missing=na_value.encode(), columns=columns,
     )  # fmt: skip
-    return list(found)
+    return list(decoded)
 
 
 def _default(tf: Any, number: int, given: Any) -> tuple[DType, Any]:

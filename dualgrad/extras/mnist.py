@@ -153,8 +153,8 @@ def _array(content: bytes, name: str, magic: int) -> np.ndarray:
     """The array in an IDX file of bytes; the last byte of `magic` is its rank."""
     rank = magic & 0xFF
     header = struct.calcsize(f">{rank + 1}I")
-    found, *shape = struct.unpack_from(f">{rank + 1}I", content) if len(content) >= header else (0,)
-    if found != magic or len(content) - header != math.prod(shape):
+    head, *shape = struct.unpack_from(f">{rank + 1}I", content) if len(content) >= header else (0,)
+    if head != magic or len(content) - header != math.prod(shape):
         raise ValueError(f"Invalid magic number or length in MNIST file {name}: it is not an IDX file of rank {rank}")
     return np.frombuffer(content, np.uint8, offset=header).reshape(shape)
 

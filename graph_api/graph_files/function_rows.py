@@ -64,8 +64,8 @@ def _while(site: Site) -> Made:
         raise InvalidArgumentError("its body changes nothing")
     starts = [site.inputs[i] for i in moving]
     free = [None if isinstance(x, Tensor) else x for x in starts] if _varies(site, moving, starts) else None
-    found = while_loop(goes_on, step, starts, free, return_same_structure=True)
-    return whole(found)
+    ends = while_loop(goes_on, step, starts, free, return_same_structure=True)
+    return whole(ends)
 
 
 def _varies(site: Site, moving: list[int], starts: list[Any]) -> bool:

@@ -169,9 +169,9 @@ def crf_decode(potentials: Any, transition_params: Any, sequence_length: Any) ->
         tag = tf.where(time < lengths, before, tag)
         return tag, tag
 
-    _, found = scanned("crf_decode", back, last, (origins, times), backwards=True)
+    _, best_path = scanned("crf_decode", back, last, (origins, times), backwards=True)
     ends = tf.one_hot(tf.maximum(lengths - 1, 0), tf.shape(inputs)[1], dtype=tf.int32) * last[:, None]
-    inner = tf.pad(tf.transpose(found), [[0, 0], [0, 1]])
+    inner = tf.pad(tf.transpose(best_path), [[0, 0], [0, 1]])
     decoded = tf.where(_inside(lengths, inner, 1) > 0, inner, ends)
     return decoded, tf.reduce_max(best, 1)
 

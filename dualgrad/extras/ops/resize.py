@@ -209,10 +209,10 @@ def resized(
 
 def method_named(name: str, method: Any) -> str:
     """The name of a method, which TensorFlow 1 may give as a number."""
-    found = _NUMBERED[method] if type(method) is int and 0 <= method < len(_NUMBERED) else method
-    if found not in METHODS:
+    method_name = _NUMBERED[method] if type(method) is int and 0 <= method < len(_NUMBERED) else method
+    if method_name not in METHODS:
         raise InvalidArgumentError(f"{name}: argument `method` must be one of {', '.join(METHODS)}, got {method!r}")
-    return str(found)
+    return str(method_name)
 
 
 def same_ratio(name: str, images: Any, size: Any) -> tuple[int, int]:

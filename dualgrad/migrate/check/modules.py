@@ -127,4 +127,4 @@ def together(modules: Modules) -> list[list[ast.Module]]:
                 if reached is not None and group[reached] is not group[tree]:
                     group[tree] += group[reached]
                     group.update(dict.fromkeys(group[reached], group[tree]))
-    return list({id(found): found for found in group.values()}.values())
+    return list({id(members): members for members in group.values()}.values())

@@ -89,8 +89,8 @@ def matched(
     dict
         ``id(tensor)`` to the recorded tensor's name.
     """
-    found = {id(tensor): name for tensor, name in pairs}
-    tokens: dict[int, str | None] = {i: recorded.token(name) for i, name in found.items()}
+    names_by_id = {id(tensor): name for tensor, name in pairs}
+    tokens: dict[int, str | None] = {i: recorded.token(name) for i, name in names_by_id.items()}
     ours = any(node.get("hidden") for node in recorded.by_name.values())
     left = {key: list(names) for key, names in recorded.places.items()}
     single = {names[0] for names in left.values() if len(names) == 1}
@@ -111,14 +111,14 @@ def matched(
         if node.type in _PASSING and len(node.inputs) == 1:
             tokens[id(node.outputs[0])] = here[0]
             continue
-        name = _taken(left.get((kind(node.type), *here), []), node, found, single)
+        name = _taken(left.get((kind(node.type), *here), []), node, names_by_id, single)
         for i, x in enumerate(node.outputs):
-            if id(x) not in found and name is not None and i < len(recorded.by_name[name]["outputs"]):
-                found[id(x)] = f"{name}:{i}"
+            if id(x) not in names_by_id and name is not None and i < len(recorded.by_name[name]["outputs"]):
+                names_by_id[id(x)] = f"{name}:{i}"
                 tokens[id(x)] = recorded.token(f"{name}:{i}")
             else:
                 tokens.setdefault(id(x), f"? {node.name}:{i}")
-    return found
+    return names_by_id
 
 
 def _taken(names: list[str], node: Any, found: Mapping[int, str], single: set[str]) -> str | None:

@@ -436,8 +436,8 @@ class Body:
 
     def operand(self, x: Any, literals: bool) -> ast.expr:
         """The expression for an operand; small constants as they are, if that is allowed."""
-        found = literal_of(x) if literals and id(x) not in self.arguments else None
-        return self.value(x) if found is None else literal(found)
+        as_literal = literal_of(x) if literals and id(x) not in self.arguments else None
+        return self.value(x) if as_literal is None else literal(as_literal)
 
     def value(self, x: Any) -> ast.expr:
         """The expression for a tensor."""

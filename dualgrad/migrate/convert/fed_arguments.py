@@ -77,7 +77,7 @@ class Arguments:
 
     def _known_dtypes(self) -> dict[Slot, Any]:
         """The dtypes of what parameters are given, where nothing else is handed to them."""
-        found = {
+        known = {
             (f.name, i): f.converts[name]
             for f in self._functions.values()
             for i, (name, _) in enumerate(f.parameters)
@@ -86,12 +86,12 @@ class Arguments:
         while True:
             more = {}
             for slot, sites in self._sites.items():
-                dtypes = [found.get(s) if s is not None else None for s in sites]
-                if slot not in found and None not in dtypes and len(set(dtypes)) == 1:
+                dtypes = [known.get(s) if s is not None else None for s in sites]
+                if slot not in known and None not in dtypes and len(set(dtypes)) == 1:
                     more[slot] = dtypes[0]
             if not more:
-                return found
-            found |= more
+                return known
+            known |= more
 
     def _is_handed(self, slot: Slot) -> bool:
         """Whether nothing but parameters is handed to a parameter."""

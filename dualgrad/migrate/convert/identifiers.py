@@ -168,18 +168,18 @@ class Names:
     def variable(self, variable: Any) -> str:
         """A name for a variable."""
         own = variable.name.rpartition(":")[0]
-        given = self.given(variable)
-        if given is not None:
-            return given
+        program_name = self.given(variable)
+        if program_name is not None:
+            return program_name
         if re.fullmatch(r"(.*/)?Variable(_\d+)?", own):
             return self.of_line(variable.op) or snake(own)
         return identifier(own.replace("/", "_"))
 
     def tensor(self, x: Any) -> str:
         """A name for a tensor, where it must have one."""
-        given = self.given(x)
+        program_name = self.given(x)
         own = x.node.name.rpartition("/")[2] if hasattr(x.node, "name") else x.node.op.name
-        return given or self.of_line(x.node) or snake(own)
+        return program_name or self.of_line(x.node) or snake(own)
 
 
 def _loop_names(file: str) -> set[str]:

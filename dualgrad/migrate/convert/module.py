@@ -497,16 +497,16 @@ def _is_call_of(plan: Plan, helper: Plan) -> bool:
 
 def _slots(capture: Capture, graph: Graph) -> dict[int, tuple[Any, Any, str]]:
     """The variables that optimizers keep: the optimizer, the variable each belongs to, and its name or number."""
-    found: dict[int, tuple[Any, Any, str]] = {}
+    by_id: dict[int, tuple[Any, Any, str]] = {}
     for step in capture.steps:
         if step.graph is not graph:
             continue
         own = step.optimizer
         for name in own.get_slot_names():
             slots = [(v, own.get_slot(v, name)) for _, v in step.pairs]
-            found |= {id(slot.handle): (own, v, name) for v, slot in slots if slot is not None}
-        found |= {id(v.handle): (own, None, str(i)) for i, v in enumerate(own.kept_together())}
-    return found
+            by_id |= {id(slot.handle): (own, v, name) for v, slot in slots if slot is not None}
+        by_id |= {id(v.handle): (own, None, str(i)) for i, v in enumerate(own.kept_together())}
+    return by_id
 
 
 def _distinct(xs: Sequence[Any]) -> list[Any]:

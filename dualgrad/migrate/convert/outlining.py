@@ -113,9 +113,9 @@ class Outlining:
                     continue
                 if size == 1 and _is_call(first.statements[0].code):
                     continue
-                found = self._common(_apart(windows), lines)
-                if found is not None and found.gain >= LEAST and (best is None or found.gain > best.gain):
-                    best = found
+                common = self._common(_apart(windows), lines)
+                if common is not None and common.gain >= LEAST and (best is None or common.gain > best.gain):
+                    best = common
             longer: dict[Any, list[_Window]] = {}
             for key, windows in groups.items():
                 for w in windows:

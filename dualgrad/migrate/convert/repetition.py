@@ -67,7 +67,7 @@ class Repetition:
         return self._looped(statements)
 
     def _looped(self, statements: list[Any]) -> list[Any]:
-        found: list[Any] = []
+        looped: list[Any] = []
         i = 0
         while i < len(statements):
             count = 1
@@ -75,12 +75,12 @@ class Repetition:
                 count += 1
             loop = self._loop(statements[i : i + count]) if count >= LEAST else None
             if loop is None:
-                found.append(statements[i])
+                looped.append(statements[i])
                 i += 1
             else:
-                found.append(loop)
+                looped.append(loop)
                 i += count
-        return found
+        return looped
 
     def _is_effect(self, statements: Sequence[Any]) -> bool:
         codes = [s.code for s in statements]

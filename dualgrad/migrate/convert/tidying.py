@@ -28,18 +28,18 @@ def tidied(statements: list[Any], indent: int = 4) -> list[Any]:
     for statement in statements:
         if isinstance(statement.code, (ast.With, ast.FunctionDef, ast.For)):
             statement.code.body = tidied(statement.code.body, indent + 4)
-    found: list[Any] = []
+    tidy: list[Any] = []
     for number, statement in enumerate(statements):
-        while (place := _joined(found, [statement, *statements[number + 1 :]], indent)) is not None:
+        while (place := _joined(tidy, [statement, *statements[number + 1 :]], indent)) is not None:
             (at, whole), last = place, statement
-            before = found.pop(at)
+            before = tidy.pop(at)
             statement = copy.copy(last if before.item is None else before)
             statement.code, statement.node = whole, last.node
-        if found and (shorter := _minimized(found[-1].code, statement, statements[number + 1 :])) is not None:
-            found.pop()
+        if tidy and (shorter := _minimized(tidy[-1].code, statement, statements[number + 1 :])) is not None:
+            tidy.pop()
             statement = shorter
-        found.append(statement)
-    return found
+        tidy.append(statement)
+    return tidy
 
 
 def side_by_side(statements: list[Any], origin: Callable[[Any], Any], indent: int = 4) -> list[Any]:
@@ -54,11 +54,11 @@ def side_by_side(statements: list[Any], origin: Callable[[Any], Any], indent: in
     indent : int
         Columns before each line.
     """
-    found: list[Any] = []
+    merged: list[Any] = []
     for statement in statements:
         if isinstance(statement.code, (ast.With, ast.FunctionDef, ast.For)):
             statement.code.body = side_by_side(statement.code.body, origin, indent + 4)
-        before = found[-1] if found else None
+        before = merged[-1] if merged else None
         if before is not None and origin(before) is not None and origin(before) == origin(statement):
             names, values = _named(before.code)
             more_names, more_values = _named(statement.code)
@@ -67,11 +67,11 @@ def side_by_side(statements: list[Any], origin: Callable[[Any], Any], indent: in
             if names and more_names and len(targets) <= _BESIDE and read.isdisjoint(ast.unparse(n) for n in names):
                 code = ast.Assign([ast.Tuple(targets, ast.Store())], ast.Tuple(whole, ast.Load()))
                 if indent + len(ast.unparse(ast.fix_missing_locations(code))) <= WIDTH - _COMMENT:
-                    found[-1] = copy.copy(before)
-                    found[-1].code = code
+                    merged[-1] = copy.copy(before)
+                    merged[-1].code = code
                     continue
-        found.append(statement)
-    return found
+        merged.append(statement)
+    return merged
 
 
 def _named(code: ast.stmt) -> tuple[list[ast.expr], list[ast.expr]]:

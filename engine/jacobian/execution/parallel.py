@@ -302,8 +302,8 @@ def spread(plan: Plan, path: Path) -> Spread:
             return task(Sent(sweep.program), sweep.captures, wanted)
         size, firsts = starts(one.count, chunk)
         first = mirror.trace.placeholder(Aval((), int64))
-        found = rows_for(one)([mirror.path.merged.nodes[k] for k in plan.kept], ends_of(one, mirror.path), first, size)
-        wanted = [mirror.trace.operand(m) for m in found]
+        ends = rows_for(one)([mirror.path.merged.nodes[k] for k in plan.kept], ends_of(one, mirror.path), first, size)
+        wanted = [mirror.trace.operand(m) for m in ends]
         sweep = mirror.closed(wanted, [first])
         sent = Sent(sweep.program)
         chunks = [task(sent, sweep.captures, wanted, start) for start in firsts]
