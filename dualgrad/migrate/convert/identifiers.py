@@ -171,10 +171,12 @@ class Names:
     def variable(self, variable: Any) -> str:
         """A name for a variable."""
         own = variable.name.rpartition(":")[0]
-        given = self.given(variable)
+        unnamed = re.fullmatch(r"(.*/)?Variable(_\d+)?", own) is not None
+        # a place in a list says less than the name that the program gave the variable in the graph
+        given = self.given(variable) if unnamed or id(variable) in self._held else self.own(variable)
         if given is not None:
             return given
-        if re.fullmatch(r"(.*/)?Variable(_\d+)?", own):
+        if unnamed:
             return self.of_line(variable.op) or snake(own)
         return identifier(own.replace("/", "_"))
 
