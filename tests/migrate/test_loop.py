@@ -238,6 +238,34 @@ with tf.Session() as sess:
         print(name, sess.run(t, {**{x: data}}), value(sess, t, {x: data}))
     print(sess.run(Pair(all_of, most), {x: data}))
 """
+UNROLLED = """
+import numpy as np
+import tensorflow as tf
+steps, again = 3, None
+x = tf.placeholder(tf.float32, [2, 4], name="x")
+base = tf.Variable(tf.zeros([4]))
+scale = tf.Variable(tf.ones([4]))
+both = [base, scale]
+
+def write(state):
+    with tf.variable_scope("write", reuse=again):
+        return tf.matmul(state, tf.get_variable("w", [4, 4], initializer=tf.ones_initializer()))
+
+canvas = [0] * steps
+for t in range(steps):
+    before = base * scale if t == 0 else canvas[t - 1]
+    canvas[t] = before + write(tf.tanh(x - before))
+    again = True
+loss = tf.reduce_mean(tf.square(canvas[-1]))
+grads = tf.train.AdamOptimizer(0.1).compute_gradients(loss)
+for i, (g, v) in enumerate(grads):
+    grads[i] = (tf.clip_by_norm(g, 5), v)
+step = tf.train.AdamOptimizer(0.1).apply_gradients(grads)
+with tf.Session() as sess:
+    sess.run(tf.global_variables_initializer())
+    for i in range(3):
+        print(i, sess.run([loss, step], {x: np.ones([2, 4])})[0], sess.run(both)[1])
+"""
 CONVERT = """
 import json, sys
 from pathlib import Path
@@ -257,7 +285,7 @@ def converted(tmp_path_factory: pytest.TempPathFactory) -> dict[str, tuple[str, 
     folder = tmp_path_factory.mktemp("converted")
     texts = {name: (HERE / "graphs" / f"{name}.py").read_text() for name in WHOLE.split()}
     texts |= {name: text for name, (text, _) in REFUSED.items()} | {"kept": KEPT, "lists": LISTS, "handed": HANDED}
-    texts |= {"looked at": LOOKED_AT, "saved": SAVED, "named": NAMED}
+    texts |= {"looked at": LOOKED_AT, "saved": SAVED, "named": NAMED, "unrolled": UNROLLED}
     files = {name: folder / f"p{i}.py" for i, name in enumerate(texts)}
     for name, file in files.items():
         file.write_text(texts[name])
@@ -273,13 +301,22 @@ def converted(tmp_path_factory: pytest.TempPathFactory) -> dict[str, tuple[str, 
     return {n: (out.read_text(), json.loads(out.with_suffix(".map.json").read_text())) for n, out in outs.items()}
 
 
-@pytest.mark.parametrize("name", [*WHOLE.split(), "lists", "handed", "looked at", "saved", "named"])
+@pytest.mark.parametrize("name", [*WHOLE.split(), "lists", "handed", "looked at", "saved", "named", "unrolled"])
 def test_whole_programs(converted: dict[str, tuple[str, dict[str, Any]]], name: str) -> None:
     """They were run, and printed what they printed before: `host_program.tried`."""
     text, content = converted[name]
     assert content["whole"] is True, content["why"]
     assert 'if __name__ == "__main__":\n' in text
     assert "Session" not in text and "placeholder" not in text and "import tensorflow" not in text
+
+
+def test_names_are_those_of_the_program(converted: dict[str, tuple[str, dict[str, Any]]]) -> None:
+    """A variable keeps its own name where it is also in a list, and a loop of which nothing is left goes."""
+    text, _ = converted["unrolled"]
+    assert "[base.numpy(), scale.numpy()]" in text
+    assert "write_w" in text
+    assert "grads_0" not in text and "both[0]" not in text
+    assert "in range(steps)" not in text
 
 
 @pytest.mark.parametrize("name", REFUSED)

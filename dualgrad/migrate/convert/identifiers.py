@@ -81,6 +81,7 @@ class Names:
     def __init__(self, namespace: Mapping[str, Any]) -> None:
         self._given: dict[int, str] = {}
         self._elements: set[int] = set()
+        self._whole: set[int] = set()
         self._inner: set[int] = set()
         self._lists: dict[tuple[int, ...], str] = {}
         self._held: dict[int, tuple[str, dict[Any, Any]]] = {}
@@ -93,8 +94,10 @@ class Names:
         if isinstance(value, (Symbol, Variable)) or hasattr(value, "control_inputs") or hasattr(value, "get_slot"):
             self._given.setdefault(id(value), identifier(name))
             if depth:
-                self._elements.add(id(value))
+                if id(value) not in self._whole:
+                    self._elements.add(id(value))
             else:
+                self._whole.add(id(value))
                 self._elements.discard(id(value))
                 self._given[id(value)] = identifier(name)
         elif isinstance(value, (list, tuple)) and depth < 3:
@@ -168,10 +171,12 @@ class Names:
     def variable(self, variable: Any) -> str:
         """A name for a variable."""
         own = variable.name.rpartition(":")[0]
-        program_name = self.given(variable)
+        unnamed = re.fullmatch(r"(.*/)?Variable(_\d+)?", own) is not None
+        # a place in a list says less than the name that the program gave the variable in the graph
+        program_name = self.given(variable) if unnamed or id(variable) in self._held else self.own(variable)
         if program_name is not None:
             return program_name
-        if re.fullmatch(r"(.*/)?Variable(_\d+)?", own):
+        if unnamed:
             return self.of_line(variable.op) or snake(own)
         return identifier(own.replace("/", "_"))
 

@@ -158,9 +158,9 @@ class Planner(Runs):
     def _acts(self, node: ast.AST, seen: frozenset[ast.AST] = frozenset()) -> bool:
         """Whether it, or a function of the program that it calls, reads or writes files."""
         for call in (n for n in ast.walk(node) if isinstance(n, ast.Call)):
-            if getattr(call.func, "attr", getattr(call.func, "id", "")) in EFFECTS:
-                return True
             called = [v.node for v in self.inference.of(call.func) if isinstance(v, Local)]
+            if not called and getattr(call.func, "attr", getattr(call.func, "id", "")) in EFFECTS:
+                return True
             if any(inner not in seen and self._acts(inner, seen | {inner}) for inner in called):
                 return True
         return False
@@ -387,6 +387,10 @@ class Planner(Runs):
         if isinstance(node, ast.Assign) and all(isinstance(t, ast.Name) for t in node.targets):
             known = is_pure(node.value) or extent(node.value) in self.plan.facts
             return known and not any(isinstance(t, ast.Name) and t.id in read for t in node.targets)
+        if isinstance(node, ast.For):
+            names = {n.id for n in ast.walk(node.target) if isinstance(n, ast.Name)}
+            empty = all(place(inner) in self.plan.gone for inner in [*node.body, *node.orelse])
+            return empty and is_pure(node.iter) and names.isdisjoint(read)
         if isinstance(node, (ast.Import, ast.ImportFrom)):
             return not any((a.asname or a.name.partition(".")[0]) in read for a in node.names)
         return isinstance(node, ast.ClassDef) and node.name not in read
