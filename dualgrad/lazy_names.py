@@ -17,6 +17,12 @@ _DRAWS = (
     *("random_hue", "random_saturation"),
 )
 
+_WINDOWS = ("hann", "hamming", "kaiser", "kaiser_bessel_derived", "vorbis")
+_SIGNALS = (
+    *("dct", "fftshift", "frame", "idct", "ifftshift", "inverse_mdct", "inverse_stft", "inverse_stft_window_fn"),
+    *("linear_to_mel_weight_matrix", "mdct", "mfccs_from_log_mel_spectrograms", "overlap_and_add", "stft"),
+)
+
 DTYPES: tuple[tuple[str, str], ...] = (
     (
         "engine.core.dtypes:",
@@ -70,6 +76,9 @@ BOTH: tuple[tuple[str, str], ...] = (
     # ---- decompositions of any matrix
     ("engine.ops.lu:", "linalg.lu linalg.lu_solve linalg.lu_reconstruct linalg.lu_matrix_inverse"),
     ("engine.ops.eig:", "eig linalg.eig eigvals linalg.eigvals linalg.eigh_tridiagonal"),
+    # ---- signals
+    ("dualgrad.extras.ops.windows:", " ".join(f"signal.{name}_window" for name in _WINDOWS)),
+    ("dualgrad.extras.ops.signals:", " ".join(f"signal.{name}" for name in _SIGNALS)),
     # ---- parts of networks
     ("dualgrad.extras.ops.affine:", "nn.log_poisson_loss nn.normalize_moments"),
     ("dualgrad.extras.ops.affine:local_response_normalization", "nn.lrn nn.local_response_normalization"),
