@@ -37,7 +37,9 @@ def _dims(name: str, x: Any, least: int = 1, argument: str = "signals") -> tuple
     dims = shape_of(x)
     if dims is None or len(dims) < least:
         raise ShapeError(f"{name}: argument `{argument}` must have a known rank of at least {least}, got shape {dims}")
-    sizes = shape_of_value(x) if None in dims else None
+    if None not in dims:
+        return dims
+    sizes = shape_of_value(x)
     return tuple([sizes[i] if d is None else d for i, d in enumerate(dims)])
 
 
