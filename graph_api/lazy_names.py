@@ -96,6 +96,10 @@ LATER: tuple[tuple[str, str], ...] = (
         "graph_api.initial_values:variance_scaling_initializer",
         "variance_scaling_initializer initializers.variance_scaling",
     ),
+    (
+        "graph_api.initial_values:uniform_unit_scaling_initializer",
+        "uniform_unit_scaling_initializer initializers.uniform_unit_scaling",
+    ),
     ("graph_api.initial_values:glorot_uniform_initializer", "glorot_uniform_initializer initializers.glorot_uniform"),
     ("graph_api.initial_values:glorot_normal_initializer", "glorot_normal_initializer initializers.glorot_normal"),
     ("graph_api.initial_values:he_normal_initializer", "initializers.he_normal"),
@@ -113,6 +117,7 @@ LATER: tuple[tuple[str, str], ...] = (
     # ---- control flow
     ("graph_api.control:", "cond case switch_case while_loop"),
     ("graph_api.scans:", "map_fn scan foldl foldr"),
+    ("graph_api.legacy.internal_functions:", "vectorized_map"),
     ("graph_api.tensor_array:", "TensorArray"),
     # ---- training
     ("graph_api.training:", " ".join(f"train.{name}" for name in _TRAIN)),
@@ -248,7 +253,8 @@ LATER: tuple[tuple[str, str], ...] = (
     ("graph_api.assertions:", "assert_rank debugging.assert_rank assert_rank_at_least debugging.assert_rank_at_least"),
     ("graph_api.assertions:", "assert_scalar debugging.assert_scalar assert_type debugging.assert_type"),
     ("graph_api.assertions:", "assert_integer debugging.assert_integer is_numeric_tensor debugging.is_numeric_tensor"),
-    ("graph_api.assertions:", "is_tensor"),
+    ("graph_api.assertions:", "is_tensor assert_rank_in debugging.assert_rank_in debugging.assert_shapes"),
+    ("graph_api.flow:", "debugging.Assert"),
     ("graph_api.numerics:", "check_numerics debugging.check_numerics add_check_numerics_ops verify_tensor_all_finite"),
     ("graph_api.numerics:", "debugging.assert_all_finite"),
     ("graph_api.legacy.metrics", "metrics"),

@@ -64,7 +64,9 @@ class LateSparseJacobian(SparseJacobian):
     def rebuilt(self, components: Sequence[Any]) -> sparse.sparray:
         """The `scipy.sparse` array with these values."""
         values, indices, indptr, shape = components
-        return sparse.csr_array((stored_by_scipy(values), indices, indptr), shape=tuple(shape.tolist())).asformat(self.format)
+        return sparse.csr_array((stored_by_scipy(values), indices, indptr), shape=tuple(shape.tolist())).asformat(
+            self.format
+        )
 
     def __repr__(self) -> str:
         return f"<SparseJacobian of unknown shape, {self.format}>"
