@@ -403,10 +403,9 @@ def test_sparse_arrays_of_float16_values_are_float32(format: str) -> None:
         y = x * x
     jacobians = [tape.jacobian(y, x, format=format)]
     with graph_api.Graph().as_default(), graph_api.Session() as session:
-        x = graph_api.constant([1.0, 2.0, 3.0], graph_api.float16)
-        of_unknown_shape = graph_api.placeholder_with_default(np.float16([1.0, 2.0, 3.0]), [None])
-        for x in (x, of_unknown_shape):
-            jacobians.append(session.run(graph_api.jacobian(x * x, x, format=format)))
+        known = graph_api.constant([1.0, 2.0, 3.0], graph_api.float16)
+        unknown = graph_api.placeholder_with_default(np.float16([1.0, 2.0, 3.0]), [None])
+        jacobians += session.run([graph_api.jacobian(x * x, x, format=format) for x in (known, unknown)])
     for each in jacobians:
         assert each.format == format
         assert each.dtype == np.float32
