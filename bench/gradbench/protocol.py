@@ -1,0 +1,72 @@
+"""GradBench's protocol: one JSON message a line on standard input, one answer a line on standard output."""
+
+from __future__ import annotations
+
+import argparse
+import json
+import sys
+import time
+import traceback
+from collections.abc import Iterable, Iterator
+from typing import Any
+
+from bench.gradbench.differentiate import MODES, Mode
+from bench.gradbench.evals import EVALS
+
+
+def evaluated(message: dict[str, Any], mode: Mode) -> dict[str, Any]:
+    """The answer to ``evaluate``: the output, and a time for each run.
+
+    The first run, in which programs are made, is reported as ``"first"`` and is none of those that are timed.
+    """
+    given, evaluation = message["input"], EVALS[message["module"]][message["function"]]
+    options = given if isinstance(given, dict) else {}
+    start = time.perf_counter_ns()
+    call = evaluation.prepare(mode, given)
+    result = call()
+    timings = [{"name": "first", "nanoseconds": time.perf_counter_ns() - start}]
+    least, seconds = options.get("min_runs", options.get("runs", 1)), options.get("min_seconds", 0)
+    total = runs = 0
+    while runs < least or total < seconds * 1e9:
+        start = time.perf_counter_ns()
+        result = call()
+        spent = time.perf_counter_ns() - start
+        total, runs = total + spent, runs + 1
+        timings.append({"name": "evaluate", "nanoseconds": spent})
+    return {"success": True, "output": evaluation.shown(result, given), "timings": timings}
+
+
+def answer(message: dict[str, Any], mode: Mode) -> dict[str, Any]:
+    """What is answered to a message, besides its number."""
+    kind = message["kind"]
+    if kind == "start":
+        return {"tool": f"dualgrad-{mode}"}
+    if kind == "define":
+        known = message["module"] in EVALS
+        return {"success": known} if known else {"success": False, "error": f"no eval {message['module']!r}"}
+    if kind == "evaluate":
+        try:
+            return evaluated(message, mode)
+        except Exception:  # noqa: BLE001 - the protocol reports errors, and goes on
+            return {"success": False, "error": traceback.format_exc()}
+    return {}
+
+
+def answers(lines: Iterable[str], mode: Mode) -> Iterator[str]:
+    """The answers to messages, line by line."""
+    for line in lines:
+        if line.strip():
+            message = json.loads(line)
+            yield json.dumps({"id": message["id"], **answer(message, mode)})
+
+
+def add_arguments(parser: argparse.ArgumentParser) -> None:
+    """Describe the command line."""
+    parser.add_argument("--mode", choices=MODES, default="graph", help="how derivatives are taken (default: graph)")
+
+
+def run(options: argparse.Namespace) -> int:
+    """Answer messages until the input ends."""
+    for line in answers(sys.stdin, options.mode):
+        print(line, flush=True)
+    return 0
