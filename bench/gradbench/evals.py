@@ -71,7 +71,8 @@ def _gmm_parts(given: Input) -> list[np.ndarray]:
 def _gmm(what: What) -> Callable[[Mode, Input], Call]:
     def prepare(mode: Mode, given: Input) -> Call:
         def function(tf: Any, *arrays: Any) -> Any:
-            return objectives.gmm(tf, *arrays, given["gamma"], given["m"])
+            alpha, mu, q, lower, x = arrays
+            return objectives.gmm(tf, alpha, mu, q, lower, x, given["gamma"], given["m"])
 
         return prepared(mode, what, function, [_numbers(given["alpha"]), *_gmm_parts(given)], [_numbers(given["x"])])
 
@@ -93,7 +94,8 @@ def _bundle(what: What) -> Callable[[Mode, Input], Call]:
         features = np.tile(_numbers(given["feat"]), (p, 1))
 
         def function(tf: Any, *arrays: Any) -> Any:
-            return objectives.bundle(tf, *arrays, observed)
+            cameras, points, weights, features = arrays
+            return objectives.bundle(tf, cameras, points, weights, features, observed)
 
         return prepared(mode, what, function, [cameras, points, np.full(p, float(given["w"]))], [features])
 

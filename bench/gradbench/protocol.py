@@ -20,12 +20,12 @@ def evaluated(message: dict[str, Any], mode: Mode) -> dict[str, Any]:
     The first run, in which programs are made, is reported as ``"first"`` and is none of those that are timed.
     """
     given, evaluation = message["input"], EVALS[message["module"]][message["function"]]
-    options = given if isinstance(given, dict) else {}
+    options: dict[str, Any] = given if isinstance(given, dict) else {}
     start = time.perf_counter_ns()
     call = evaluation.prepare(mode, given)
     result = call()
     timings = [{"name": "first", "nanoseconds": time.perf_counter_ns() - start}]
-    least, seconds = options.get("min_runs", options.get("runs", 1)), options.get("min_seconds", 0)
+    least, seconds = int(options.get("min_runs", options.get("runs", 1))), float(options.get("min_seconds", 0))
     total = runs = 0
     while runs < least or total < seconds * 1e9:
         start = time.perf_counter_ns()
@@ -37,7 +37,7 @@ def evaluated(message: dict[str, Any], mode: Mode) -> dict[str, Any]:
 
 
 def answer(message: dict[str, Any], mode: Mode) -> dict[str, Any]:
-    """What is answered to a message, besides its number."""
+    """The answer to a message, without its number."""
     kind = message["kind"]
     if kind == "start":
         return {"tool": f"dualgrad-{mode}"}
