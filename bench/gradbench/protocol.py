@@ -10,6 +10,7 @@ import traceback
 from collections.abc import Iterable, Iterator
 from typing import Any
 
+from bench.gradbench import table
 from bench.gradbench.differentiate import MODES, Mode
 from bench.gradbench.evals import EVALS
 
@@ -63,10 +64,15 @@ def answers(lines: Iterable[str], mode: Mode) -> Iterator[str]:
 def add_arguments(parser: argparse.ArgumentParser) -> None:
     """Describe the command line."""
     parser.add_argument("--mode", choices=MODES, default="graph", help="how derivatives are taken (default: graph)")
+    parser.add_argument("--table", action="store_true", help="print a table beside C++ by hand instead (needs g++)")
+    parser.add_argument("--seconds", type=float, default=1.0, help="about how long a row of it takes (default: 1)")
 
 
 def run(options: argparse.Namespace) -> int:
-    """Answer messages until the input ends."""
+    """Answer messages until the input ends, or print the table."""
+    if options.table:
+        print(table.measured(options.seconds))
+        return 0
     for line in answers(sys.stdin, options.mode):
         print(line, flush=True)
     return 0

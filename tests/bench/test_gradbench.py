@@ -15,7 +15,9 @@ from scipy.special import logsumexp, multigammaln
 
 from bench.gradbench.differentiate import MODES, Mode
 from bench.gradbench.evals import EVALS
+from bench.gradbench.manual import MANUAL, library
 from bench.gradbench.protocol import answers
+from bench.gradbench.table import DERIVATIVE, agree
 
 RNG = np.random.default_rng(11)
 
@@ -308,6 +310,21 @@ def test_derivatives_within_derivatives(ways: str) -> None:
     """The values that the suite itself expects."""
     np.testing.assert_allclose(result("particle", ways, {"w": 0.0}), 0.2071918746486116, rtol=1e-9)
     np.testing.assert_allclose(result("saddle", ways, {"start": [1.0, 1.0]}), [8.246324826140356e-06] * 4, rtol=1e-9)
+
+
+# ---- C++ by hand -----------------------------------------------------------------------------------------------------
+
+
+@pytest.mark.skipif(library() is None, reason="there is no compiler")
+@pytest.mark.parametrize("module", MANUAL)
+def test_derivatives_by_hand_are_ours(module: str) -> None:
+    given = INPUTS[module]
+    ours = EVALS[module][DERIVATIVE.get(module, "gradient")].prepare("graph", given)()
+    theirs = MANUAL[module](given)()
+    agree(module, ours, theirs, given)
+    theirs[0][...] *= 1.001
+    with pytest.raises(AssertionError):
+        agree(module, ours, theirs, given)
 
 
 # ---- the protocol ----------------------------------------------------------------------------------------------------
