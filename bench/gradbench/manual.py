@@ -14,18 +14,19 @@ from typing import Any
 import numpy as np
 
 Input = dict[str, Any]
+SOURCE = Path(__file__).with_name("manual.cpp")
 FLAGS = ("-O3", "-march=native", "-shared", "-fPIC")
 
 
 @functools.cache
 def library() -> ctypes.CDLL | None:
-    """The functions of ``manual.cpp``; None where there is no compiler."""
+    """The functions of ``manual.cpp``; None where there is no compiler, or no source (wheels have none)."""
     compiler = shutil.which("g++") or shutil.which("clang++")
-    if compiler is None:
+    if compiler is None or not SOURCE.exists():
         return None
     with tempfile.TemporaryDirectory() as folder:
         built = Path(folder) / "manual.so"
-        subprocess.run([compiler, *FLAGS, str(Path(__file__).with_name("manual.cpp")), "-o", str(built)], check=True)
+        subprocess.run([compiler, *FLAGS, str(SOURCE), "-o", str(built)], check=True)
         return ctypes.CDLL(str(built))
 
 

@@ -80,10 +80,10 @@ def measured(seconds: float = 1.0) -> str:
     Raises
     ------
     RuntimeError
-        If there is no compiler.
+        If there is no compiler, or no C++.
     """
     if library() is None:
-        raise RuntimeError("the table stands beside C++ by hand: install g++ or clang++")
+        raise RuntimeError("the table stands beside C++ by hand: install g++ or clang++, and run it from a checkout")
     rows = []
     for module, size, given in inputs():
         evaluation = EVALS[module][DERIVATIVE.get(module, "gradient")]
