@@ -7,6 +7,7 @@ import sys
 from collections.abc import Sequence
 
 from bench import ablation, compare, costs, document, run, suite
+from bench.gradbench import protocol
 from bench.results import NotABenchmark
 
 COMMANDS = {
@@ -15,6 +16,7 @@ COMMANDS = {
     "report": (suite, "write a page, a table in Markdown and one in CSV; without a file, measure first"),
     "document": (document, "write the measured sections of docs/benchmarks.md and of the README from a file"),
     "calibrate": (costs, "measure the costs that plans are made by, and keep them for this machine"),
+    "gradbench": (protocol, "speak to the benchmark suite GradBench, on standard input and output"),
     "ablate": (ablation, "say what each pass and the native executor are good for"),
 }
 

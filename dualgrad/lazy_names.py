@@ -17,6 +17,12 @@ _DRAWS = (
     *("random_hue", "random_saturation"),
 )
 
+_WINDOWS = ("hann", "hamming", "kaiser", "kaiser_bessel_derived", "vorbis")
+_SIGNALS = (
+    *("dct", "fftshift", "frame", "idct", "ifftshift", "inverse_mdct", "inverse_stft", "inverse_stft_window_fn"),
+    *("linear_to_mel_weight_matrix", "mdct", "mfccs_from_log_mel_spectrograms", "overlap_and_add", "stft"),
+)
+
 DTYPES: tuple[tuple[str, str], ...] = (
     (
         "engine.core.dtypes:",
@@ -48,7 +54,8 @@ BOTH: tuple[tuple[str, str], ...] = (
     ("dualgrad.extras.image_draws:", " ".join(f"image.{name}" for name in _DRAWS)),
     # ---- short functions
     ("dualgrad.extras.ops.compositions:", "math.confusion_matrix linalg.normalize linalg.matrix_rank math.polyval"),
-    ("dualgrad.extras.ops.compositions:", "scalar_mul math.scalar_mul"),
+    ("dualgrad.extras.ops.compositions:", "scalar_mul math.scalar_mul saturate_cast nn.conv_transpose"),
+    ("dualgrad.extras.ops.compositions:", "nn.experimental.general_dropout nn.experimental.stateless_dropout"),
     # ---- serialized examples
     ("dualgrad.data.parsing:", "io.parse_single_example io.parse_example io.decode_raw io.FixedLenFeature"),
     ("dualgrad.data.parsing:", "io.FixedLenSequenceFeature io.VarLenFeature"),
@@ -70,6 +77,12 @@ BOTH: tuple[tuple[str, str], ...] = (
     # ---- decompositions of any matrix
     ("engine.ops.lu:", "linalg.lu linalg.lu_solve linalg.lu_reconstruct linalg.lu_matrix_inverse"),
     ("engine.ops.eig:", "eig linalg.eig eigvals linalg.eigvals linalg.eigh_tridiagonal"),
+    # ---- signals
+    ("dualgrad.extras.ops.windows:", " ".join(f"signal.{name}_window" for name in _WINDOWS)),
+    ("dualgrad.extras.ops.signals:", " ".join(f"signal.{name}" for name in _SIGNALS)),
+    ("engine.ops.matrix_roots:", "linalg.sqrtm linalg.logm"),
+    ("dualgrad.extras.ops.diagonals:", "linalg.tridiagonal_solve linalg.tridiagonal_matmul"),
+    ("dualgrad.extras.ops.diagonals:", "linalg.banded_triangular_solve"),
     # ---- parts of networks
     ("dualgrad.extras.ops.affine:", "nn.log_poisson_loss nn.normalize_moments"),
     ("dualgrad.extras.ops.affine:local_response_normalization", "nn.lrn nn.local_response_normalization"),
@@ -83,7 +96,7 @@ SCATTERS: tuple[tuple[str, str], ...] = (
 VERSION1: tuple[tuple[str, str], ...] = (
     # ---- data of tutorials
     ("dualgrad.extras.mnist", "examples.tutorials.mnist.input_data contrib.learn.datasets.mnist"),
-    ("dualgrad.extras.ops.compositions:", "confusion_matrix ensure_shape"),
+    ("dualgrad.extras.ops.compositions:", "confusion_matrix ensure_shape batch_gather"),
     ("dualgrad.extras.ops.file_reading:", "read_file"),
     ("dualgrad.extras.ops.strings:", "regex_replace substr"),
     ("dualgrad.extras.ops.strings:to_number", "string_to_number"),

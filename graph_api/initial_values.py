@@ -2,10 +2,12 @@
 
 from __future__ import annotations
 
+import math
 from typing import Any, ClassVar
 
 from dualgrad.frontend import initializers
 from dualgrad.frontend.initializers import Initializer
+from engine.core.operands import Operand
 from graph_api import sampling
 
 
@@ -56,6 +58,22 @@ class variance_scaling_initializer(_Drawn, initializers.VarianceScaling):
     """Random values whose variance is scaled by the number of inputs or outputs."""
 
 
+class uniform_unit_scaling_initializer(_Drawn):
+    """Uniform, so that a product with it keeps the scale of its input (Sussillo and Abbott, 2014).
+
+    The bound is ``factor * sqrt(3 / inputs)``, where the inputs are all axes but the last.
+    """
+
+    def __init__(self, factor: float = 1.0, seed: int | None = None, dtype: Any = None) -> None:
+        self.factor, self.dtype = factor, dtype
+        self._take_seed(seed)
+
+    def values(self, shape: tuple[int, ...], dtype: Any) -> Operand:
+        """The values that the class computes."""
+        bound = math.sqrt(3.0 / max(1, math.prod(shape[:-1]))) * self.factor
+        return self.source.uniform(shape, -bound, bound, dtype, seed=self.seed)
+
+
 class glorot_uniform_initializer(_Drawn, initializers.GlorotUniform):
     """Uniform, scaled by the mean of the numbers of inputs and outputs (Glorot and Bengio, 2010)."""
 
@@ -76,5 +94,5 @@ __all__ = [
     "Initializer", "constant_initializer", "glorot_normal_initializer", "glorot_uniform_initializer",
     "he_normal_initializer", "he_uniform_initializer", "identity_initializer", "ones_initializer",
     "random_normal_initializer", "random_uniform_initializer", "truncated_normal_initializer",
-    "variance_scaling_initializer", "zeros_initializer",
+    "uniform_unit_scaling_initializer", "variance_scaling_initializer", "zeros_initializer",
 ]  # fmt: skip

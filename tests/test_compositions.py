@@ -9,17 +9,50 @@ import pytest
 
 import graph_api
 import tape_api
-from engine.runtime.errors import ShapeError
+from engine.runtime.errors import InvalidArgumentError, ShapeError
 from tests.peers import Call, both_modes, close, on_tape
 
 RNG = np.random.default_rng(2)
 X, W = RNG.normal(size=(3, 4)).astype(np.float32), RNG.uniform(1, 2, (3, 4)).astype(np.float32)
+MAIN = np.array([[0.0], [1.0], [0.0]], np.float32)
 RANKS = np.array([[[1.0, 2.0], [2.0, 4.0]], [[1.0, 0.0], [0.0, 1.0]]], np.float32)
 
 CALLS: dict[str, tuple[Call, tuple[Any, ...]]] = {
     "scalar_mul": (lambda tf, x: tf.scalar_mul(2.5, x), (X,)),
     "polyval": (lambda tf, x, w: tf.math.polyval([w, tf.ones_like(w), x], x), (X, W)),
     "normalize": (lambda tf, x: tf.linalg.normalize(x, axis=1), (X,)),
+    "conv_transpose-1": (
+        lambda tf, x, w: tf.nn.conv_transpose(x[None], tf.reshape(w, [3, 1, 4]), [1, 6, 1], 2),
+        (X, W),
+    ),
+    "conv_transpose-2": (
+        lambda tf, x, w: tf.nn.conv_transpose(
+            tf.reshape(x, [1, 3, 4, 1]), tf.reshape(w, [3, 4, 1, 1]), [1, 6, 8, 1], [2, 2]
+        ),
+        (X, W),
+    ),
+    "tridiagonal": (lambda tf, x, w: tf.linalg.tridiagonal_solve(x + 3.0 * tf.cast(MAIN, x.dtype), w[0]), (X, W)),
+    "tridiagonal-transposed": (
+        lambda tf, x, w: tf.linalg.tridiagonal_solve(x + 3.0 * tf.cast(MAIN, x.dtype), w, transpose_rhs=True),
+        (X, W),
+    ),
+    "tridiagonal-sequence": (
+        lambda tf, x, w: tf.linalg.tridiagonal_solve([x[0, :3], w[1] + 3.0, x[2, 1:]], w[0], "sequence"),
+        (X, W),
+    ),
+    "tridiagonal-matrix": (
+        lambda tf, x, w: tf.linalg.tridiagonal_solve(
+            tf.matmul(x, x, True) + 9.0 * tf.eye(4, dtype=x.dtype), w[0], "matrix"
+        ),
+        (X, W),
+    ),
+    "tridiagonal-product": (lambda tf, x, w: tf.linalg.tridiagonal_matmul(x, tf.transpose(w)), (X, W)),
+    "banded-lower": (lambda tf, x, w: tf.linalg.banded_triangular_solve(w, tf.transpose(x)), (X, W)),
+    "banded-upper": (
+        lambda tf, x, w: tf.linalg.banded_triangular_solve(w, tf.transpose(x), lower=False, adjoint=True),
+        (X, W),
+    ),
+    "sqrtm": (lambda tf, x: tf.linalg.sqrtm(tf.matmul(x, x, transpose_b=True) + tf.eye(3, dtype=x.dtype)), (X,)),
     "normalize-1": (lambda tf, x: tf.linalg.normalize(x, ord=1, axis=0), (X,)),
 }
 VALUES: dict[str, tuple[Call, tuple[Any, ...]]] = {
@@ -30,6 +63,12 @@ VALUES: dict[str, tuple[Call, tuple[Any, ...]]] = {
     ),
     "average": (lambda tf, x: tf.nn.compute_average_loss(x, sample_weight=x, global_batch_size=7), (X,)),
     "average-own": (lambda tf, x: tf.nn.compute_average_loss(x[:, 0]), (X,)),
+    "saturated": (lambda tf, x: tf.saturate_cast(x * 1e9 * 3.0, tf.int32), (X,)),
+    "saturated-small": (lambda tf, x: [tf.saturate_cast(x * 300.0, d) for d in (tf.uint8, tf.float16, tf.int64)], (X,)),
+    "stateless dropout": (lambda tf, x: tf.nn.experimental.stateless_dropout(x, 0.3, [1, 2]), (X,)),
+    "general dropout": (
+        lambda tf, x: tf.nn.experimental.general_dropout(x, 0.5, lambda shape, dtype: tf.ones(shape, dtype) / 4), (X,)
+    ),
     "scaled": (lambda tf, x: tf.nn.scale_regularization_loss(x), (X,)),
 }  # fmt: skip
 
@@ -62,3 +101,39 @@ def test_ensure_shape() -> None:
         tf.ensure_shape(tf.constant(X), [3])
     with pytest.raises(ShapeError, match="rank 0"):
         tape_api.scalar_mul(X, X)
+
+
+def test_shapes_that_agree() -> None:
+    tf = graph_api
+    with tf.Graph().as_default(), tf.Session() as session:
+        x, w = tf.placeholder(tf.float32, [None, 4]), tf.zeros([4, 2])
+        tf.debugging.assert_shapes({w: (4, "out")})
+        check = tf.debugging.assert_shapes([(x, ("N", "D")), (w, ("D", 2)), (x, (..., 4)), (x[:, 0], "N")])
+        equal = tf.debugging.assert_shapes([(x, ("N", None)), (tf.zeros([3]), ("N",))])
+        with tf.control_dependencies([check, tf.debugging.assert_rank_in(x, [1, 2])]):
+            y = tf.identity(x)
+        session.run([y, equal], {x: X})
+        with pytest.raises(InvalidArgumentError, match="size 'N'"):
+            session.run(equal, {x: X[:2]})
+        with pytest.raises(ValueError, match="got 4 and 2"):
+            tf.debugging.assert_shapes([(x, ("N", "D")), (w, (2, "D"))])
+        with pytest.raises(ValueError, match="rank"):
+            tf.debugging.assert_shapes([(x, ("N",))])
+        with pytest.raises(ValueError, match=r"\(0, 3\)"):
+            tf.debugging.assert_rank_in(x, [0, 3])
+
+
+def test_batch_gather() -> None:
+    tf = graph_api
+    with tf.Graph().as_default(), tf.Session() as session:
+        picked = session.run(tf.batch_gather(X, [[0, 3], [1, 1], [2, 0]]))
+    np.testing.assert_array_equal(picked, np.take_along_axis(X, np.array([[0, 3], [1, 1], [2, 0]]), 1))
+
+
+def test_scale_of_units() -> None:
+    tf = graph_api
+    with tf.Graph().as_default(), tf.Session() as session:
+        w = tf.get_variable("w", [300, 4], initializer=tf.uniform_unit_scaling_initializer(1.43, seed=1))
+        session.run(tf.global_variables_initializer())
+        drawn = session.run(w)
+    assert 0.98 < np.abs(drawn).max() / (1.43 * 0.1) <= 1

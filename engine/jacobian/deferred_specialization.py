@@ -32,7 +32,7 @@ from engine.jacobian.planning.memory_limit import check_batch_room
 from engine.jacobian.planning.plan import Options, plan_for
 from engine.jacobian.second import rowwise
 from engine.jacobian.structure.path import Path, is_connected
-from engine.jacobian.views.results import SparseJacobian, pattern_given, sparse_block
+from engine.jacobian.views.results import SparseJacobian, pattern_given, sparse_block, stored_by_scipy
 from engine.ops.shape import identity, reshape
 from engine.runtime.errors import InvalidArgumentError, ShapeError
 
@@ -64,7 +64,9 @@ class DeferredSparseJacobian(SparseJacobian):
     def rebuilt(self, components: Sequence[Any]) -> sparse.sparray:
         """The `scipy.sparse` array with these values."""
         values, indices, indptr, shape = components
-        return sparse.csr_array((values, indices, indptr), shape=tuple(shape.tolist())).asformat(self.format)
+        return sparse.csr_array((stored_by_scipy(values), indices, indptr), shape=tuple(shape.tolist())).asformat(
+            self.format
+        )
 
     def __repr__(self) -> str:
         return f"<SparseJacobian of unknown shape, {self.format}>"

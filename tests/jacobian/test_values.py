@@ -401,11 +401,12 @@ def test_sparse_arrays_of_float16_values_are_float32(format: str) -> None:
     x = tape_api.Variable([1.0, 2.0, 3.0], dtype=tape_api.float16)
     with tape_api.GradientTape() as tape:
         y = x * x
-    found = [tape.jacobian(y, x, format=format)]
+    jacobians = [tape.jacobian(y, x, format=format)]
     with graph_api.Graph().as_default(), graph_api.Session() as session:
-        x = graph_api.constant([1.0, 2.0, 3.0], graph_api.float16)
-        found.append(session.run(graph_api.jacobian(x * x, x, format=format)))
-    for each in found:
+        known = graph_api.constant([1.0, 2.0, 3.0], graph_api.float16)
+        unknown = graph_api.placeholder_with_default(np.float16([1.0, 2.0, 3.0]), [None])
+        jacobians += session.run([graph_api.jacobian(x * x, x, format=format) for x in (known, unknown)])
+    for each in jacobians:
         assert each.format == format
         assert each.dtype == np.float32
         np.testing.assert_array_equal((each @ np.eye(3)), np.diag([2.0, 4.0, 6.0]))

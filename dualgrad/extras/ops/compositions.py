@@ -8,20 +8,23 @@ from typing import Any
 import numpy as np
 
 from engine.core.aval import format_shape, normalize_shape
-from engine.core.dtypes import as_dtype, int32
+from engine.core.dtypes import DType, as_dtype, int32
 from engine.core.operands import Operand, operands
 from engine.core.value import dtype_of, shape_of
+from engine.ops.arithmetic import maximum, minimum
 from engine.ops.checked import shaped_op
 from engine.ops.compare import cast, greater
+from engine.ops.complexes import real
 from engine.ops.decompose import svd
 from engine.ops.extrema import reduce_max
+from engine.ops.gather import gather
 from engine.ops.joining import stack
 from engine.ops.reduce import reduce_sum
 from engine.ops.scatter import scatter_nd
 from engine.ops.shape import broadcast_to, reshape
 from engine.ops.shape import shape as shape_of_value
 from engine.ops.stats import norm
-from engine.runtime.errors import ShapeError
+from engine.runtime.errors import InvalidArgumentError, ShapeError
 
 
 @operands("scalar", "x")
@@ -130,3 +133,96 @@ def ensure_shape(x: Any, shape: Any) -> Operand:
         If it has not.
     """
     return shaped_op(x, shape=normalize_shape(shape), message="ensure_shape: the value has not the shape")
+
+
+@operands("params", alone=("indices",))
+def batch_gather(params: Any, indices: Any) -> Operand:
+    """Elements along the last axis of `indices`, whose other axes are those of `params`.
+
+    Examples
+    --------
+    >>> batch_gather(np.array([[1.0, 2.0], [3.0, 4.0]]), np.array([[1], [0]])).tolist()
+    [[2.0], [3.0]]
+    """
+    dims = shape_of(indices)
+    if not dims:
+        raise ShapeError(f"batch_gather: argument `indices` must have a known rank of at least 1, got shape {dims}")
+    return gather(params, indices, axis=len(dims) - 1, batch_dims=len(dims) - 1)
+
+
+@operands("value")
+def saturate_cast(value: Any, dtype: Any) -> Operand:
+    """`value` in another dtype; numbers that it has not become its smallest or its largest.
+
+    Examples
+    --------
+    >>> saturate_cast(np.array([-3.7, 3.7, 300.0]), "uint8")
+    array([  0,   3, 255], dtype=uint8)
+    """
+    wanted, kind = as_dtype(dtype), dtype_of(value)
+    if kind.is_complex and not wanted.is_complex:
+        value, kind = real(value), kind.real_dtype
+    if wanted.is_complex or wanted.is_bool or kind.is_bool:
+        return cast(value, wanted)
+    low, high = _bounds_within(kind, wanted)
+    return cast(minimum(maximum(value, low), high), wanted)
+
+
+def _bounds_within(kind: DType, wanted: DType) -> tuple[Any, Any]:
+    """The numbers of `kind` next to the bounds of `wanted`, and inside of both."""
+    low, high = max(wanted.min, kind.min), min(wanted.max, kind.max)
+    bounds = [kind.as_numpy_dtype(low), kind.as_numpy_dtype(high)]
+    if kind.is_floating and float(bounds[1]) > high:  # rounding went beyond, as 2**31 does for the largest int32
+        bounds[1] = np.nextafter(bounds[1], kind.as_numpy_dtype(0))
+    return bounds[0], bounds[1]
+
+
+def conv_transpose(
+    tf: Any,
+    input: Any,
+    filters: Any,
+    output_shape: Any,
+    strides: Any,
+    padding: Any = "SAME",
+    data_format: Any = None,
+    dilations: Any = None,
+    name: str | None = None,
+) -> Any:
+    """The transpose of a convolution along one, two or three axes; see `conv2d_transpose`."""
+    rank = len(shape_of(tf.convert_to_tensor(filters)) or ()) - 2
+    if rank not in (1, 2, 3):
+        raise ShapeError(f"conv_transpose: argument `filters` must have rank 3, 4 or 5, got {rank + 2}")
+    call = getattr(tf.nn, f"conv{rank}d_transpose")
+    given = {"data_format": data_format, "dilations": dilations}
+    return call(
+        input, filters, output_shape, strides, padding, name=name, **{k: v for k, v in given.items() if v is not None}
+    )
+
+
+def general_dropout(
+    tf: Any, x: Any, rate: Any, uniform_sampler: Any, noise_shape: Any = None, name: str | None = None
+) -> Any:
+    """Dropout whose choices a function of ``shape=`` and ``dtype=`` draws, uniform in [0, 1).
+
+    Raises
+    ------
+    InvalidArgumentError
+        If `rate` is a number outside [0, 1).
+    """
+    x = tf.convert_to_tensor(x)
+    if isinstance(rate, (int, float)) and not 0 <= rate < 1:
+        raise InvalidArgumentError(f"general_dropout: argument `rate` must be in [0, 1), got {rate}")
+    rate = tf.cast(rate, x.dtype)
+    drawn = uniform_sampler(shape=tf.shape(x) if noise_shape is None else noise_shape, dtype=x.dtype)
+    return tf.where(drawn >= rate, x / (1 - rate), tf.zeros_like(x))
+
+
+def stateless_dropout(
+    tf: Any, x: Any, rate: Any, seed: Any, rng_alg: Any = None, noise_shape: Any = None, name: str | None = None
+) -> Any:
+    """Dropout whose choices follow from `seed`, two integers, alone."""
+
+    def sampler(shape: Any, dtype: Any) -> Any:
+        return tf.random.stateless_uniform(shape, seed, dtype=dtype)
+
+    return general_dropout(tf, x, rate, sampler, noise_shape, name)

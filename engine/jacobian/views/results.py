@@ -73,8 +73,7 @@ class SparseJacobian(Composite):
 
     def rebuilt(self, components: Sequence[Any]) -> sparse.sparray:
         """The `scipy.sparse` array with these values; float32 for float16, which SciPy has no sparse arrays of."""
-        values = components[0]
-        matrix = self.block.matrix(values.astype(np.float32) if values.dtype == np.float16 else values)
+        matrix = self.block.matrix(stored_by_scipy(components[0]))
         return matrix if self.format == "csr" else matrix.asformat(self.format)
 
     def __matmul__(self, other: Any) -> NoReturn:
@@ -82,6 +81,11 @@ class SparseJacobian(Composite):
 
     def __repr__(self) -> str:
         return f"<SparseJacobian {self.shape[0]} x {self.shape[1]}, {self.nnz} entries, {self.format}>"
+
+
+def stored_by_scipy(values: np.ndarray) -> np.ndarray:
+    """The entries of a sparse array, in a dtype that SciPy has sparse arrays of: float32 for float16."""
+    return values.astype(np.float32) if values.dtype == np.float16 else values
 
 
 def sparse_block(block: Any, values: Any, shape: tuple[int, int], format: str, dtype: Any) -> SparseJacobian:

@@ -1,7 +1,6 @@
 """``tf.distributions``: random variables with logarithms of densities that have derivatives, and samples.
 
-Samples of `Normal`, `StudentT`, `Uniform`, `Laplace`, `Exponential`, `Gamma`, `Beta` and `MultivariateNormalDiag` are
-functions of the parameters, through which gradients pass.
+Samples are functions of the parameters, through which gradients pass, of all but counts, classes and mixtures.
 """
 
 from graph_api.legacy.distributions.base import (
@@ -11,6 +10,14 @@ from graph_api.legacy.distributions.base import (
     RegisterKL,
     kl_divergence,
 )
+from graph_api.legacy.distributions.compound import (
+    Independent,
+    LogNormal,
+    Mixture,
+    MixtureSameFamily,
+    TransformedDistribution,
+)
+from graph_api.legacy.distributions.matrices import MultivariateNormalFullCovariance, MultivariateNormalTriL
 from graph_api.legacy.distributions.scalars import (
     Bernoulli,
     Beta,
@@ -40,12 +47,19 @@ __all__ = [
     "Distribution",
     "Exponential",
     "Gamma",
+    "Independent",
     "Laplace",
+    "LogNormal",
+    "Mixture",
+    "MixtureSameFamily",
     "Multinomial",
     "MultivariateNormalDiag",
+    "MultivariateNormalFullCovariance",
+    "MultivariateNormalTriL",
     "Normal",
     "RegisterKL",
     "StudentT",
+    "TransformedDistribution",
     "Uniform",
     "kl_divergence",
 ]

@@ -38,6 +38,8 @@ class Distribution:
     _sample: Any
     log_prob: Any
     cdf: Any
+    mean: Any
+    mode: Any
     variance: Any
     entropy: Any
 
