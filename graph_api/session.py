@@ -152,7 +152,7 @@ class Session(Shown, NotCopied):
         passes = DEFAULT_PASSES
         if any(node.op is assign_variable and self._state.is_missing(node.inputs[0]) for node in nodes):
             # what gets its first value has none that could be written over
-            passes = tuple([name for name in passes if name != "late_updates"])
+            passes = tuple([name for name in passes if name != "deferred_updates"])
 
         def state_aval(handle: Any) -> Aval:
             # threads may assign while this one compiles: what is noted is what the program is compiled for

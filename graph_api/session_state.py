@@ -14,14 +14,13 @@ from typing import Any
 import numpy as np
 
 from engine.compiler.assignments import Assignment
-from engine.compiler.updates.late_updates import Update
+from engine.compiler.updates.deferred_updates import Update
 from engine.compiler.updates.update_loop import Scratch
 from engine.core.aval import Aval, aval_of_array, compatible, format_shape
 from engine.core.dtypes import bool_
 from engine.core.operands import Array, Operand
 from engine.core.value import boxed, scalar
 from engine.core.variable import variable_is_initialized
-from engine.executor.staged import raises
 from engine.ops.scatter import check_entries, entries_at
 from engine.runtime.buffer_pool import empty, is_whole
 from engine.runtime.commit import ALONE, Lock, commit_computing, exclusively, holders, in_order
@@ -168,10 +167,9 @@ class State:
             return
         arguments.clear()
         writes: list[tuple[Any, ...]] = []
-        hidden: list[int] = []
         scratch = Scratch()
         for update in updates:
-            writes += self._made(update, results, hidden, scratch)
+            writes += update.writes(results, scratch, self)
         writes.append((self.values.update, new))
         for key, (indices, entries) in parts:
             # nobody finds the value from here on; who looks for it waits for the lock
@@ -183,45 +181,37 @@ class State:
             writes.append((setitem, self.values, key, self._aside[key]))
         commit_computing(writes)
         del replaced
-        for key in (*hidden, *[key for key, _ in parts]):
-            del self._aside[key]
+        for key in (*[key for update in updates for keys in update.keys for key in keys], *[key for key, _ in parts]):
+            self._aside.pop(key, None)
 
-    # ---- late updates ------------------------------------------------------------------------------------------------
+    # ---- deferred updates --------------------------------------------------------------------------------------------
 
-    def _made(
-        self, update: Update, results: Sequence[Any], hidden: list[int], scratch: Scratch
-    ) -> list[tuple[Any, ...]]:
-        """The writes that make an update; the keys that are put aside until then go to `hidden`."""
+    packs = True
 
-        def arrays(keys: tuple[int, ...]) -> list[Any]:
-            return [self.value(key) for key in keys]
+    def arrays(self, keys: Sequence[int]) -> list[Any]:
+        """The values of variables that this thread holds the locks of."""
+        return [self.value(key) for key in keys]
 
-        def replacing(keys: tuple[int, ...], values: Sequence[Any]) -> tuple[Any, ...]:
-            return self.values.update, dict(zip(keys, values, strict=True))
+    def replacing(self, keys: Sequence[int], values: Sequence[Any]) -> tuple[Any, ...]:
+        """The write that gives variables new values."""
+        return self.values.update, dict(zip(keys, values, strict=True))
 
-        def renewed(keys: tuple[int, ...]) -> tuple[Any, Any, list[tuple[Any, ...]]]:
-            old, new, values = self._renewed(keys, update.shapes)
-            hidden.extend(keys)
-            return old, new, [replacing(keys, values)]
-
-        return update.writes(results, scratch, arrays, renewed, replacing, raises())
-
-    def _renewed(self, keys: tuple[int, ...], shapes: Sequence[Any]) -> tuple[Any, Any, list[Any]]:
-        """The old values as one array; an array for the new ones; and that, taken apart.
+    def renewed(self, keys: tuple[int, ...], shapes: Sequence[Any]) -> tuple[Any, Any, list[tuple[Any, ...]]]:
+        """The old values as one array; an array for the new ones; and the write that makes these the values.
 
         The array is the same if nobody else holds the values. Meanwhile nobody finds them.
         """
-        found = self.read(keys)
-        self._aside.update(zip(keys, found, strict=True))
+        values = self.read(keys)
+        self._aside.update(zip(keys, values, strict=True))
         deque(map(self.values.__delitem__, keys), 0)
         if len(keys) > 1:
             pack = self._packs.get(keys)
-            same = pack is not None and pack.holds(found)
-            found.clear()
+            same = pack is not None and pack.holds(values)
+            values.clear()
             if pack is None or not same or not pack.is_alone():
                 pack = self._packs[keys] = Pack([self._aside[key] for key in keys], shapes)
-            return pack.whole, pack.whole, pack.values
-        found.clear()
+            return pack.whole, pack.whole, [self.replacing(keys, pack.values)]
+        values.clear()
         (key,) = keys
         old = self._aside[key]
         own = is_whole(old) and old.flags.writeable
@@ -229,7 +219,7 @@ class State:
         alone = own and holders(self._aside, key) == ALONE
         old = self._aside[key]
         new = old if alone else empty(old.shape, old.dtype)
-        return old, new, [new]
+        return old, new, [self.replacing(keys, [new])]
 
 
 def _uninitialized(handle: Tensor) -> Exception:

@@ -13,21 +13,21 @@ from engine.gradient_tape import GradientTape
 from optim.schedules import LearningRateSchedule
 
 
-class _LateTape(GradientTape):
+class _DeferringTape(GradientTape):
     """A tape whose gradients may be products that are still to be computed."""
 
-    _replayed = staticmethod(partial(replayed, late=True))
+    _replayed = staticmethod(partial(replayed, deferred=True))
 
 
 def recorded_gradients(
-    loss: Any, var_list: Any, grad_loss: Any, aggregation_method: Any, late: bool
+    loss: Any, var_list: Any, grad_loss: Any, aggregation_method: Any, deferred: bool
 ) -> list[tuple[Any, Any]]:
     """Gradients of what a callable computes with respect to variables, by default those that it used.
 
-    They may be `late`: to be computed when they are applied.
+    They may be `deferred`: to be computed when they are applied.
     """
     known = var_list is not None and (isinstance(var_list, Value) or not callable(var_list))
-    with (_LateTape if late else GradientTape)(watch_accessed_variables=not known) as tape:
+    with (_DeferringTape if deferred else GradientTape)(watch_accessed_variables=not known) as tape:
         if known:
             tape.watch(flat(var_list))
         value = loss()

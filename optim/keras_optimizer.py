@@ -26,7 +26,7 @@ from optim.averages import present
 from optim.callables import evaluated
 from optim.clip import clip_by_global_norm, clip_by_norm, clip_by_value
 from optim.optimizer import Optimizer
-from optim.pairs import Pair, Pairs, Rate, require_gradient, whole
+from optim.pairs import Change, Pair, Pairs, Rate, require_gradient, whole
 from optim.protocols import KerasProtocol, written_by_users
 from optim.schedules import InverseTimeDecay, LearningRateSchedule
 from optim.slots import MAKING, Done, Slots, assign_all, graph_of
@@ -74,7 +74,7 @@ class KerasOptimizer(KerasProtocol, Optimizer):
     """
 
     counts_steps: ClassVar[bool] = True
-    decided_by = ("weight_decay",)
+    decided_by = ("weight_decay", "use_ema", "ema_momentum", "ema_overwrite_frequency")
     slot_groups: ClassVar[tuple[tuple[str, ...], ...]] = ()
     """Slots in the order in which Keras keeps them: one group for all variables, then the next."""
     in_single_precision: ClassVar[frozenset[str]] = frozenset({"learning_rate", "weight_decay"})
@@ -280,36 +280,32 @@ class KerasOptimizer(KerasProtocol, Optimizer):
         """With `use_ema` the averages, and the variables that they are averages of."""
         return [v for pair in self._averages.pairs() for v in pair] if self.use_ema else ()
 
-    def _may_overwrite(self) -> bool:
-        return not self.use_ema
-
-    def _takes_late(self) -> bool:
+    def _takes_deferred(self) -> bool:
         return not (self.clipnorm or self.global_clipnorm or self.clipvalue or self._accumulated)
 
-    def _changes(self, pairs: Sequence[Pair], state: SimpleNamespace) -> list[tuple[Variable, Any]]:
-        changes = super()._changes(pairs, state)
+    def _followed(self, changes: list[Change], state: SimpleNamespace, read: Callable[[Variable], Any]) -> list[Change]:
         if not self.use_ema:
             return changes
-        graph = graph_of([pairs[0][1]])
+        graph = graph_of([changes[0][0]])
         averaged = {id(v.handle): (v, average) for v, average in self._averages.pairs() if graph_of([v]) is graph}
         kept = cast(not_equal(state.iterations, np.int64(0)), float32)
-        after: list[tuple[Variable, Any]] = []
+        after: list[Change] = []
         for variable, new in changes:
-            found = averaged.pop(id(variable.handle), None)
-            if found is None:
+            _, average = averaged.pop(id(variable.handle), (variable, None))
+            if average is None:
                 after.append((variable, new))
             else:
-                after += self._averaged(variable, found[1], whole(new, variable.read_value()), kept, state)
+                after += self._averaged(variable, average, read(average), whole(new, read(variable)), kept, state)
         for variable, average in averaged.values():
-            after += self._averaged(variable, average, variable.read_value(), kept, state)
+            after += self._averaged(variable, average, read(average), read(variable), kept, state)
         return after
 
     def _averaged(
-        self, variable: Variable, average: Variable, value: Any, kept: Any, state: SimpleNamespace
-    ) -> list[tuple[Variable, Any]]:
+        self, variable: Variable, average: Variable, before: Any, value: Any, kept: Any, state: SimpleNamespace
+    ) -> list[Change]:
         """A variable and its average after a step that gives the variable a value."""
         kept = cast(kept, variable.dtype) * self._in_dtype("ema_momentum", self.ema_momentum, variable.dtype)
-        mean = average.read_value() * kept + value * (1 - kept)
+        mean = before * kept + value * (1 - kept)
         if self.ema_overwrite_frequency is not None:
             due = equal((state.iterations + 1) % self.ema_overwrite_frequency, np.int64(0))
             value = where(due, mean, value)

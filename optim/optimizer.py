@@ -36,9 +36,10 @@ from engine.ops.indexed_slices import IndexedSlices
 from engine.runtime.commit import exclusively
 from engine.runtime.faces import Shown
 from engine.symbolic import gradients
-from optim import dense
 from optim.callables import evaluated, flat, recorded_gradients
+from optim.closed_step import ClosedStep, Hypers, computed, step_for
 from optim.pairs import (
+    Change,
     Pair,
     Pairs,
     as_gradient,
@@ -105,7 +106,7 @@ class Optimizer(Shown, Stateful, UserProtocol):
         self._name = name
         self._slots = Slots()
         self._counters = Slots()
-        self._plan: dense.Plan | None = None
+        self._steps: dict[Any, ClosedStep | None] = {}
 
     def _shown(self) -> dict[str, Any]:
         # a user's subclass may set an attribute when it likes; a tensor's contents are left alone
@@ -129,10 +130,6 @@ class Optimizer(Shown, Stateful, UserProtocol):
     def hyper_for(self, variable: Variable, hyper: SimpleNamespace) -> SimpleNamespace:
         """The hyperparameters for one variable: those of its dtype."""
         return hyper
-
-    def hyper_kind(self, variable: Variable) -> int | None:
-        """A key that variables share for which `hyper_for` gives the same."""
-        return None if type(self).hyper_for is Optimizer.hyper_for else id(variable)
 
     def takes_rows(self) -> bool:
         """Whether a gradient that consists of rows (`IndexedSlices`) changes only these rows and what is kept for them.
@@ -198,16 +195,16 @@ class Optimizer(Shown, Stateful, UserProtocol):
         colocate_gradients_with_ops: bool = False,
         grad_loss: Any = None,
         tape: Any = None,
-        late: bool = False,
+        deferred: bool = False,
     ) -> list[tuple[Any, Any]]:
-        """The same; gradients may be `late`, to be computed when they are applied (`dense.LateArray`)."""
+        """The same; gradients may be `deferred`, to be computed when they are applied (`DeferredArray`)."""
         if gate_gradients not in (self.GATE_NONE, self.GATE_OP, self.GATE_GRAPH):
             raise ValueError(
                 f"gate_gradients must be one of: Optimizer.GATE_NONE, Optimizer.GATE_OP, Optimizer.GATE_GRAPH.  "
                 f"Not {gate_gradients}"
             )
         if callable(loss) and not isinstance(loss, Value):
-            return recorded_gradients(loss, var_list, grad_loss, aggregation_method, late)
+            return recorded_gradients(loss, var_list, grad_loss, aggregation_method, deferred)
         if tape is not None:
             variables = flat(var_list) if var_list is not None else list(tape.watched_variables())
             gradients = tape.gradient(loss, variables, grad_loss, aggregation_method=aggregation_method)
@@ -319,33 +316,39 @@ class Optimizer(Shown, Stateful, UserProtocol):
 
     def _step_unrecorded(self, pairs: Pairs, global_step: Any, name: str | None) -> Done:
         ready = those_with_gradient(pairs)
-        plan = dense.known_plan(self, ready) if active.function is None else None
-        if plan is not None:
-            ready = dense.Planned(ready, plan)
-        else:
-            ready = dense.computed(ready)
+        # a function that is recorded sees the ops
+        eager = active.function is None
+        closed = step_for(self, ready) if eager else None
+        if closed is None:
+            ready = computed(ready)
             warn_of_repeated([v for _, v in ready])
             ready = [(self._checked_gradient(g, v), v) for g, v in ready]
-        shared, slots = exclusively(MAKING, self.create_slots, [v for _, v in ready[: None if plan is None else 1]])
-        if plan is None:
+        shared, slots = exclusively(MAKING, self.create_slots, [v for _, v in ready[: None if closed is None else 1]])
+        if closed is None:
             self.restored()
         counters = [] if global_step is None else [required(global_step)]
         update = written_by_users(self)
         if update is not None:
             return user_step(self, update, ready, [*shared.values(), *counters], pairs, name or self._name)
+        if closed is None and eager:
+            closed = step_for(self, ready, make=True)
 
         def step() -> Done:
             if pairs.is_put_off:
                 return assign_all(pairs.changes, name or self._name)
-            state = {n: v.read_value() for n, v in shared.items()}
-            changes = self._changes(ready, SimpleNamespace(**state))
-            changes += [(shared[n], new) for n, new in self.advanced(state).items()]
-            changes += [(each, each.read_value() + 1) for each in counters]
+            read = {n: v.read_value() for n, v in shared.items()}
+            state, processed = SimpleNamespace(**read), self._processed(ready)
+            hyper_of = self._hypers(state)
+            others = [(shared[n], new) for n, new in self.advanced(read).items()]
+            others += [(each, each.read_value() + 1) for each in counters]
+            if closed is not None:
+                return closed.run(self, processed, hyper_of, state, [*others, *pairs.changes])
+            changes = [*self._changes(processed, state, hyper_of), *others]
             return assign_all([*pairs.if_due(changes), *pairs.changes], name or self._name)
 
         others = [*counters, *shared.values(), *[v for v, _ in pairs.changes], *self.follows()]
-        if plan is not None:
-            return exclusively(plan.locks(others), step)
+        if closed is not None:
+            return exclusively(closed.locks(others), step)
         return exclusively(locks_of([*others, *[v for _, v in ready], *slots]), step)
 
     def create_slots(self, variables: Sequence[Variable]) -> tuple[dict[str, Variable], list[Variable]]:
@@ -356,28 +359,19 @@ class Optimizer(Shown, Stateful, UserProtocol):
         """Variables that a step changes besides those with gradients and their slots."""
         return ()
 
-    def _changes(self, pairs: Sequence[Pair], state: SimpleNamespace) -> list[tuple[Variable, Any]]:
-        """Each variable and slot with its new value. A variable given twice makes two steps."""
-        pending: dict[int, tuple[Variable, Any]] = {}
+    def _changes(self, pairs: Sequence[Pair], state: SimpleNamespace, hyper_of: Hypers) -> list[Change]:
+        """Each variable and slot with its new value, computed op by op. A variable given twice makes two steps."""
+        pending: dict[int, Change] = {}
 
         def current(variable: Variable) -> Operand:
-            found = pending.get(id(variable.handle))
-            return variable.read_value() if found is None else whole(found[1], variable.read_value())
+            changed = pending.get(id(variable.handle))
+            return variable.read_value() if changed is None else whole(changed[1], variable.read_value())
 
         def change(variable: Variable, value: Any) -> None:
             again = id(variable.handle) in pending
             pending[id(variable.handle)] = (variable, whole(value, current(variable)) if again else value)
 
-        hypers: dict[DType, SimpleNamespace] = {}
-
-        def hyper_of(variable: Variable) -> SimpleNamespace:
-            dtype = variable.dtype
-            if dtype not in hypers:
-                hypers[dtype] = self._hyper(dtype, state)
-            return self.hyper_for(variable, hypers[dtype])
-
-        done, others = dense.updates(self, self._processed(pairs), hyper_of, state, self._may_overwrite())
-        for gradient, variable in others:
+        for gradient, variable in pairs:
             slots = self._slots_of(variable)
             kept = {n: current(s) for n, s in slots.items()}
             value, new = self._updated(gradient, current(variable), kept, hyper_of(variable), state)
@@ -385,11 +379,15 @@ class Optimizer(Shown, Stateful, UserProtocol):
             if constraint is not None:
                 value = constraint(whole(value, current(variable)))
             change(variable, value)
-            for name, found in new.items():
-                change(slots[name], found)
+            for name, slot_value in new.items():
+                change(slots[name], slot_value)
         for variable, value in pending.values():
             require_fit(value, variable, "the new value computed for")
-        return [*done, *pending.values()]
+        return self._followed([*pending.values()], state, lambda v: v.read_value())
+
+    def _followed(self, changes: list[Change], state: SimpleNamespace, read: Callable[[Variable], Any]) -> list[Change]:
+        """Changes, and those of variables that follow; ``read(variable)`` is a value before the step."""
+        return changes
 
     def _to_apply(self) -> Callable[..., list[tuple[Any, Any]]]:
         """The function that computes gradients for `minimize`: if nobody else sees them, some when they are applied."""
@@ -397,16 +395,12 @@ class Optimizer(Shown, Stateful, UserProtocol):
             getattr(getattr(self, name), "__func__", None) is getattr(Optimizer, name)
             for name in ("compute_gradients", "apply_gradients")
         )
-        if own and self._plan is not None and self._plan.large and self._may_overwrite() and self._takes_late():
-            return partial(self._gradients, late=True)
+        if own and self._takes_deferred() and any(step and step.has_large for step in [*self._steps.values()]):
+            return partial(self._gradients, deferred=True)
         return self.compute_gradients
 
-    def _takes_late(self) -> bool:
+    def _takes_deferred(self) -> bool:
         """Whether gradients are used as they come, and only to update their variables."""
-        return True
-
-    def _may_overwrite(self) -> bool:
-        """Whether new values may be computed only when they are written."""
         return True
 
     def _processed(self, pairs: Sequence[Pair]) -> Sequence[Pair]:
@@ -437,6 +431,18 @@ class Optimizer(Shown, Stateful, UserProtocol):
         return checked
 
     # ---- hyperparameters ---------------------------------------------------------------------------------------------
+
+    def _hypers(self, state: SimpleNamespace) -> Hypers:
+        """The hyperparameters of a step by variable."""
+        of_dtype: dict[DType, SimpleNamespace] = {}
+
+        def hyper_of(variable: Variable) -> SimpleNamespace:
+            dtype = variable.dtype
+            if dtype not in of_dtype:
+                of_dtype[dtype] = self._hyper(dtype, state)
+            return self.hyper_for(variable, of_dtype[dtype])
+
+        return hyper_of
 
     def _hyper(self, dtype: DType, state: SimpleNamespace) -> SimpleNamespace:
         step = getattr(state, "iterations", None)

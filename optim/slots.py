@@ -11,7 +11,6 @@ from typing import Any
 
 import numpy as np
 
-from engine.compiler.updates.update_loop import LateChange, Scratch
 from engine.core.operands import Operand, Operation
 from engine.core.tape import active, unrecorded
 from engine.core.trace import Symbol, Trace
@@ -20,7 +19,7 @@ from engine.core.variable import Variable, go_on
 from engine.ops.creation import ones_like
 from engine.ops.indexed_slices import IndexedSlices
 from engine.runtime.collector import uncollected
-from engine.runtime.commit import Lock, commit_computing, exclusively, in_order
+from engine.runtime.commit import Lock, commit, exclusively, in_order
 from engine.runtime.errors import InvalidArgumentError
 from optim.pairs import whole
 
@@ -59,8 +58,7 @@ def assign_all(changes: Sequence[tuple[Variable, Any]], name: str) -> Operation 
             changes = [(variable, whole(new, variable)) for variable, new in changes]
             for variable, new in changes:
                 active.function.write(variable, new)
-        scratch = Scratch()
-        commit_computing([write for variable, new in changes for write in _writes(variable, new, scratch)])
+        commit([write for variable, new in changes for write in variable.writes(new)])
         return None
     done = [v.assign_rows(new) if isinstance(new, IndexedSlices) else v.assign(new) for v, new in changes]
     return graph.group(done, name)
@@ -74,10 +72,6 @@ def as_step(variable: Variable, update: Callable[..., Done], *arguments: Any) ->
     made = uncollected(unrecorded, update, *arguments)
     graph.note_step(made)
     return made
-
-
-def _writes(variable: Variable, new: Any, scratch: Scratch) -> list[tuple[Any, ...]]:
-    return new.writes(scratch) if isinstance(new, LateChange) else variable.writes(new)
 
 
 def locks_of(variables: Iterable[Variable]) -> tuple[Any, ...]:

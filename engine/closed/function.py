@@ -243,9 +243,9 @@ class ClosedFunction:
         self._owners = program.owners if self._owned else set()
         self._writes = bool(assigned or program.updates)
         if self.store is not None and (reads or self._writes):
-            late = [h for update in program.updates for handles in update.variables for h in handles]
-            changed = [*[a.handle for a in assigned], *late]
-            self.store.keys(late)
+            deferred = [h for update in program.updates for handles in update.variables for h in handles]
+            changed = [*[a.handle for a in assigned], *deferred]
+            self.store.keys(deferred)
             self.reads = self.store.keys(reads)
             aval_of_state = self._lowering.get("state_aval")
             self._state_shapes = None if aval_of_state is None else [aval_of_state(h).shape for h in reads]

@@ -21,7 +21,7 @@ import numpy as np
 from engine.closed.function import ClosedFunction
 from engine.closed.retrace import Retrace
 from engine.compiler.ir.layout import order_of_value
-from engine.compiler.updates.late_updates import with_late_arrays
+from engine.compiler.updates.deferred_updates import with_deferred_arrays
 from engine.core.batching import Batched
 from engine.core.dtypes import DType
 from engine.core.eager import EagerTensor, in_c
@@ -181,16 +181,16 @@ def replayed(
     *,
     sparse: bool = False,
     pairwise: bool = False,
-    late: bool = False,
+    deferred: bool = False,
     ones: bool = False,
 ) -> list[Any]:
     """What `engine.reverse.reverse` returns for an eager recording, by a compiled walk where there is one.
 
-    While no tape is recording, the result consists of plain arrays; if they may be `late`, some are products that are
-    still to be computed (`LateArray`). While one is, it consists of eager tensors.
+    While no tape is recording, the result consists of plain arrays; if they may be `deferred`, some are products
+    that are still to be computed (`DeferredArray`). While one is, it consists of eager tensors.
     """
     recorded = bool(active.tapes)
-    options = sparse, pairwise, ones, late and not recorded
+    options = sparse, pairwise, ones, deferred and not recorded
     try:
         structure = structure_of(nodes)
         ends = structure.numbers([*[t for t, _ in seeds], *sources])
@@ -223,7 +223,7 @@ def _compile(
     sparse: bool,
     pairwise: bool,
     ones: bool,
-    late: bool,
+    deferred: bool,
     recorded: bool,
 ) -> ClosedFunction | None:
     """The walk, made once with symbols; None if a walk that is recorded may be another one each time.
@@ -250,7 +250,7 @@ def _compile(
     positions = [tuple([next(order) for _ in group]) for group in parts]
     form = [(None, *p)[-1] if len(p) < 2 else p for p in positions], [type(g) is Batched for g in found]
     if not recorded:
-        walk = again.closed(wanted, given, [order_of_value(s) for _, s in seeds], form=form, put_off=late)
+        walk = again.closed(wanted, given, [order_of_value(s) for _, s in seeds], form=form, put_off=deferred)
         walk.captures += range(len(structure.values), len(structure.values) + len(seeds))
         walk.program  # noqa: B018 - made now, so that an error is the walk's
         return walk
@@ -273,7 +273,7 @@ def _repeated(
     program = walk.program
     out = program(*arrays_of([*values, *seeds], walk.captures))
     if program.products:
-        out = with_late_arrays(out, program.products)
+        out = with_deferred_arrays(out, program.products)
     found = [
         out[i] if type(i) is int else _cotangent(out, i, source) for i, source in zip(results, sources, strict=True)
     ]

@@ -9,12 +9,10 @@ from collections.abc import Iterable, Mapping, Sequence
 from typing import Any
 
 from engine.compiler.assignments import Assignment
-from engine.compiler.updates.late_updates import Update
+from engine.compiler.updates.deferred_updates import Update
 from engine.compiler.updates.update_loop import Scratch
 from engine.core.variable import Variable
-from engine.executor.staged import raises
 from engine.runtime.commit import commit_computing
-from engine.runtime.packs import copied, parts_of
 
 
 class EagerState:
@@ -45,6 +43,27 @@ class EagerState:
         """Their arrays."""
         return type(variables[0]).arrays(variables)
 
+    # ---- deferred updates --------------------------------------------------------------------------------------------
+
+    packs = False
+    """A tensor that somebody keeps must not keep the memory of others."""
+
+    def arrays(self, keys: Sequence[int]) -> list[Any]:
+        """The arrays of variables."""
+        return self.read([self._variables[key] for key in keys])
+
+    def renewed(self, keys: tuple[int, ...], shapes: Sequence[Any]) -> tuple[Any, Any, list[tuple[Any, ...]]]:
+        """The array of a variable, one for its new value, and the writes that make that its value."""
+        (key,) = keys
+        return self._variables[key].renewal()
+
+    def replacing(self, keys: Sequence[int], values: Sequence[Any]) -> tuple[Any, ...]:
+        """The write that sets variables to arrays."""
+        variables = [self._variables[key] for key in keys]
+        return type(variables[0]).replacement(variables, values)
+
+    # ---- assigning ---------------------------------------------------------------------------------------------------
+
     def destinations(self, assigned: Sequence[Assignment]) -> list[tuple[Variable, bool]]:
         """Variables, and whether there are two results for one, index vectors and entries, in place of a new value."""
         return [(self._variables[id(a.handle)], a.in_part) for a in assigned]
@@ -63,7 +82,7 @@ class EagerState:
         held = [v for v, _, _ in new]
         writes: list[tuple[Any, ...]] = []
         for update in updates:
-            writes += _made(update, results, self._variables, scratch)
+            writes += update.writes(results, scratch, self)
         whole = [(v, value) for v, value, entries in new if entries is None]
         if whole:
             writes.append(type(held[0]).replacement(*zip(*whole, strict=True)))
@@ -73,26 +92,3 @@ class EagerState:
         replaced = type(held[0]).arrays([v for v, _ in whole]) if whole else []
         commit_computing(writes)
         del replaced
-
-
-def _made(
-    update: Update, results: Sequence[Any], variables: Mapping[int, Variable], scratch: Scratch
-) -> list[tuple[Any, ...]]:
-    """The writes that make an update."""
-
-    def held(keys: tuple[int, ...]) -> list[Variable]:
-        return [variables[key] for key in keys]
-
-    def arrays(keys: tuple[int, ...]) -> list[Any]:
-        return type(variables[keys[0]]).arrays(held(keys))
-
-    def replacing(keys: tuple[int, ...], values: Sequence[Any]) -> tuple[Any, ...]:
-        return type(variables[keys[0]]).replacement(held(keys), values)
-
-    def renewed(keys: tuple[int, ...]) -> tuple[Any, Any, list[tuple[Any, ...]]]:
-        if len(keys) == 1:
-            return variables[keys[0]].renewal()
-        whole = copied(arrays(keys))
-        return whole, whole, [replacing(keys, parts_of(whole, update.shapes))]
-
-    return update.writes(results, scratch, arrays, renewed, replacing, raises())

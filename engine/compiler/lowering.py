@@ -35,7 +35,7 @@ from engine.compiler.passes.algebraic import (
 )
 from engine.compiler.pipeline import DEFAULT_PASSES, run_pipeline
 from engine.compiler.program import Program, located
-from engine.compiler.updates.late_updates import Update, products_put_off, taken_out
+from engine.compiler.updates.deferred_updates import Update, products_put_off, taken_out
 from engine.core.aval import Aval, Shape, is_known
 from engine.core.eager import abstract_operand
 from engine.core.expand_axes import seed_rows
@@ -566,18 +566,18 @@ def lower(
         {id(handle): value_id for handle, value_id in work.reads.values()} if "partial_assignment" in passes else {}
     )
     updates: list[Update] = []
-    if "late_updates" in passes and changed:
+    if "deferred_updates" in passes and changed:
         came = {id(handle): value_id for handle, value_id in work.reads.values()}
         updates, work.instructions = taken_out(changed, came, work.instructions, wanted, work.avals, work.orders)
-        late = {id(handle) for update in updates for handles in update.variables for handle in handles}
-        changed = [(handle, value_id) for handle, value_id in changed if id(handle) not in late]
-        if late:
-            work.report["late_updates"] = len(late)
+        deferred = {id(handle) for update in updates for handles in update.variables for handle in handles}
+        changed = [(handle, value_id) for handle, value_id in changed if id(handle) not in deferred]
+        if deferred:
+            work.report["deferred_updates"] = len(deferred)
     assigned, new_values = assignments(changed, initial, work.instructions, wanted)
-    read_late = list(dict.fromkeys(s for u in updates for s in (*[s for o in u.operands for s in o], *u.numbers)))
-    positions = {s: len(new_values) + i for i, s in enumerate(read_late)}
+    read_deferred = list(dict.fromkeys(s for u in updates for s in (*[s for o in u.operands for s in o], *u.numbers)))
+    positions = {s: len(new_values) + i for i, s in enumerate(read_deferred)}
     updates = [update.at(positions) for update in updates]
-    new_values += read_late
+    new_values += read_deferred
     if in_part := sum(assignment.in_part for assignment in assigned):
         work.report["partial_assignment"] = in_part
     reads = _reads_needed(work, {*wanted, *new_values}, assigned)

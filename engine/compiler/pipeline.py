@@ -141,7 +141,7 @@ PIPELINE = (
     Pass("common_subexpression_elimination", "node", "Uses an earlier result of the same op, operands and parameters."),
     Pass("partial_assignment", "state", "Assigns to a variable the entries that changed, without a copy of the rest."),
     Pass(
-        "late_updates",
+        "deferred_updates",
         "state",
         "Leaves elementwise updates of variables to the moment when they are written: tile by tile, or many in one.",
     ),

@@ -20,7 +20,7 @@ from engine.compiler.ir.layout import Order, packed, unpacked
 from engine.compiler.liveness import dying, last_uses, values_of
 from engine.compiler.passes.buffer_assignment import BufferAssignment, into
 from engine.compiler.passes.nan_checks import Speculation, SpeculationFailed, check
-from engine.compiler.updates.late_updates import Product, Update
+from engine.compiler.updates.deferred_updates import Product, Update
 from engine.core.aval import Aval
 from engine.core.eager import accept, explained
 from engine.executor.staged import Staged, runs_natively

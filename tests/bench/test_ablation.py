@@ -30,7 +30,7 @@ def test_variants_of_a_problem(name: str) -> None:
     assert all(s.ratio > 0 and s.problem == name for s in found)
     assert ("the native executor" in by_executor.get("native", [])) == ("native" in by_executor)
     # what changes nothing is known to make no difference
-    assert {s.ratio for s in found if s.without == "`late_updates`"} == {1.0}
+    assert {s.ratio for s in found if s.without == "`deferred_updates`"} == {1.0}
 
 
 def test_other_bits_are_noticed() -> None:

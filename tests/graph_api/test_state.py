@@ -12,7 +12,7 @@ import pytest
 
 import graph_api as tf
 import tape_api
-from engine.compiler.updates.late_updates import LARGE
+from engine.compiler.updates.deferred_updates import LARGE
 
 
 def initialized() -> tf.Session:

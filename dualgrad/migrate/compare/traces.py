@@ -25,7 +25,7 @@ from engine.core.eager import EagerTensor
 from engine.core.op import Op
 from engine.core.operands import Results
 from engine.reverse import reverse
-from optim import at_once
+from optim import closed_step
 
 
 @dataclass
@@ -137,7 +137,7 @@ def tracing(events: list[Event] | None = None, draws: Draws | None = None) -> It
     """
     walks: Any = tape_module  # which is patched below
     applied, replayed, call = eager_module._applied, walks.replayed, Op.__call__
-    eagerly, after = config.functions_run_eagerly(), at_once.AFTER
+    eagerly, after = config.functions_run_eagerly(), closed_step.AFTER
 
     def note(op: Op, arrays: Sequence[Any], results: Any) -> None:
         if events is not None:
@@ -172,7 +172,7 @@ def tracing(events: list[Event] | None = None, draws: Draws | None = None) -> It
     if events is not None:
         # programs show no operations
         config.run_functions_eagerly(True)
-        at_once.AFTER = math.inf
+        closed_step.AFTER = math.inf
         walks.replayed = reverse
         Op.__call__ = called  # type: ignore[method-assign]
     try:
@@ -183,7 +183,7 @@ def tracing(events: list[Event] | None = None, draws: Draws | None = None) -> It
         walks.replayed = replayed
         Op.__call__ = call  # type: ignore[method-assign]
         config.run_functions_eagerly(eagerly)
-        at_once.AFTER = after
+        closed_step.AFTER = after
 
 
 def _strings(value: np.ndarray) -> bool:

@@ -17,8 +17,6 @@ import numpy as np
 
 from engine.core.aval import Aval
 from engine.core.op import Op
-from engine.core.trace import Symbol, Trace, constant, placeholder
-from engine.core.variable import Variable
 from engine.executor.staged import raises
 from engine.executor.tiled import tiled_table
 from engine.ops.arithmetic import maximum, minimum
@@ -168,7 +166,7 @@ class UpdateLoop:
         free: list[int] = []
         count = 0
         calls: list[tuple[Any, tuple[int, ...], int]] = []
-        late: list[tuple[Any, tuple[int, ...], int]] = []
+        copies: list[tuple[Any, tuple[int, ...], int]] = []
         for i, (op, ids, value) in enumerate(self.steps):
             operands = tuple([places[s] for s in ids])
             free += [places[s] for s in set(ids) if last[s] == i and places[s] >= scratch]
@@ -187,43 +185,8 @@ class UpdateLoop:
             places[value] = out
             last.setdefault(value, i)
             calls.append((op.kernel, operands, out))
-            late += [(setitem, (p, first - 1, out), -1) for p in wanted if p != out]
-        return calls + late, count
-
-
-def traced_loop(trace: Trace, results: Sequence[Any]) -> tuple[UpdateLoop, list[np.ndarray]]:
-    """The loop that computes results from the placeholders of a trace, and the numbers that it takes.
-
-    Raises
-    ------
-    ValueError
-        If the trace does something else than elementwise ufuncs of the placeholders and of constants of rank 0.
-    """
-    given = [node.outputs[0] for node in trace.nodes if node.op is placeholder]
-    aval, numbers, steps = given[0].aval, {}, []
-    for node in _needed(trace, results):
-        if node.op is constant and np.ndim(node.params["value"]) == 0:
-            numbers[id(node.outputs[0])] = np.asarray(node.params["value"])
-        elif node.op is not placeholder:
-            if not is_tileable(node.op, [x.aval for x in node.inputs], [x.aval for x in node.outputs]):
-                raise ValueError(f"{node.op.name} is no elementwise ufunc on arrays of one size")
-            steps.append(Step(node.op, tuple(map(id, node.inputs)), id(node.outputs[0])))
-    wanted = [id(x) for x in results]
-    if not {step.result for step in steps}.issuperset(wanted) or any(x.aval != aval for x in results):
-        raise ValueError("a result is not computed")
-    loop = UpdateLoop(steps, list(map(id, given)), list(numbers), wanted, aval.dtype.numpy)
-    return loop, list(numbers.values())
-
-
-def _needed(trace: Trace, results: Sequence[Symbol]) -> list[Any]:
-    """The nodes that results are computed from."""
-    wanted = {id(x) for x in results}
-    found = []
-    for node in reversed(trace.nodes):
-        if not wanted.isdisjoint(map(id, node.outputs)):
-            wanted.update(map(id, node.inputs))
-            found.append(node)
-    return found[::-1]
+            copies += [(setitem, (p, first - 1, out), -1) for p in wanted if p != out]
+        return calls + copies, count
 
 
 def is_tileable(op: Op, operands: Sequence[Aval], results: Sequence[Aval]) -> bool:
@@ -232,72 +195,3 @@ def is_tileable(op: Op, operands: Sequence[Aval], results: Sequence[Aval]) -> bo
         return False
     (out,) = results
     return bool(out.shape) and out.is_static and all(x == out or x.shape == () for x in operands)
-
-
-# ---- on eager variables ----------------------------------------------------------------------------------------------
-
-
-class LateChange:
-    """A change of variables that is made only when it is written."""
-
-    def writes(self, scratch: Scratch) -> list[tuple[Any, ...]]:
-        """The writes for `engine.runtime.commit.commit`; the variables' locks are held until they are made."""
-        raise NotImplementedError
-
-
-class Overwriting(LateChange):
-    """New values of a variable and of its slots, computed when they are written.
-
-    Parameters
-    ----------
-    loop : UpdateLoop
-    gradient : array or LateArray
-    variables : sequence of Variable
-        The variable and its slots: the loop's other arrays.
-    changed : sequence of int
-        Which of them the loop's results are for.
-    numbers : sequence of array
-    """
-
-    def __init__(
-        self,
-        loop: UpdateLoop,
-        gradient: Any,
-        variables: Sequence[Variable],
-        changed: Sequence[int],
-        numbers: Sequence[Any],
-    ) -> None:
-        self.loop, self.gradient, self.variables, self.changed = loop, gradient, variables, changed
-        self.numbers = numbers
-
-    def writes(self, scratch: Scratch) -> list[tuple[Any, ...]]:
-        """The calls of the loop, after which all variables have new values."""
-        gradient, before = self.gradient.given(scratch) if hasattr(self.gradient, "given") else (self.gradient, [])
-        arrays, results, after = [gradient], {}, []
-        for i, variable in enumerate(self.variables):
-            if i in self.changed:
-                old, results[i], writes = variable.renewal()
-                after += writes
-            else:
-                (old,) = variable.arrays([variable])
-            arrays.append(old)
-        calls = self.loop.calls(arrays, self.numbers, [results[i] for i in self.changed], scratch)
-        return [*before, *calls, *after]
-
-
-class Replacing(LateChange):
-    """New values of many eager variables of one class.
-
-    Parameters
-    ----------
-    variables : sequence of Variable
-    values : sequence of array
-        Of the variables' shapes and dtypes, in memory of their own.
-    """
-
-    def __init__(self, variables: Sequence[Variable], values: Sequence[Any]) -> None:
-        self.variables, self.values = variables, values
-
-    def writes(self, scratch: Scratch) -> list[tuple[Any, ...]]:
-        """One write for all of them."""
-        return [type(self.variables[0]).replacement(self.variables, self.values)]

@@ -11,7 +11,7 @@ import graph_api as tf
 import optim
 import tape_api as v2
 from bench.measure import peak_bytes
-from engine.compiler.updates import late_updates
+from engine.compiler.updates import deferred_updates
 from engine.core.aval import aval_of_array
 from engine.executor.staged import in_python
 from engine.runtime import buffer_pool
@@ -24,7 +24,7 @@ LAYERS = 5
 
 @pytest.fixture(autouse=True)
 def _small(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(late_updates, "LARGE", 1 << 10)
+    monkeypatch.setattr(deferred_updates, "LARGE", 1 << 10)
 
 
 class Net:
@@ -56,7 +56,7 @@ class Net:
             return self.session.run(tf.global_variables())
 
     def products(self, *fetches: Any) -> int:
-        """How many gradients are computed late."""
+        """How many gradients are computed deferred."""
         program = self.session._compile([self.train, *fetches], [self.feed], [aval_of_array(self.x)]).program
         return sum(len(update.products) for update in program.updates)
 
@@ -74,18 +74,18 @@ OPTIMIZERS = {
 def test_bits_are_those_of_gradients_that_are_computed_first(
     optimizer: Any, batch: int, dtype: str, turned: bool, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    late, python = Net(optimizer(), batch, dtype, turned), Net(optimizer(), batch, dtype, turned)
+    deferred, python = Net(optimizer(), batch, dtype, turned), Net(optimizer(), batch, dtype, turned)
     for _ in range(4):
-        late.step()
+        deferred.step()
         with in_python():
             python.step()
-    assert late.products() >= LAYERS - 1
-    monkeypatch.setattr(late_updates, "_is_worth_waiting", lambda *_: False)
+    assert deferred.products() >= LAYERS - 1
+    monkeypatch.setattr(deferred_updates, "_is_worth_waiting", lambda *_: False)
     first = Net(optimizer(), batch, dtype, turned)
     for _ in range(4):
         first.step()
     assert not first.products()
-    assert_same_bits(late.values(), first.values())
+    assert_same_bits(deferred.values(), first.values())
     assert_same_bits(python.values(), first.values())
 
 
@@ -98,7 +98,7 @@ def test_a_step_holds_one_gradient_at_a_time(monkeypatch: pytest.MonkeyPatch) ->
         return peak_bytes(net.step) / (LAYERS * net.weights[0].shape.num_elements() * 4)
 
     one = peak()
-    monkeypatch.setattr(late_updates, "_is_worth_waiting", lambda *_: False)
+    monkeypatch.setattr(deferred_updates, "_is_worth_waiting", lambda *_: False)
     assert one < peak() - 0.4
 
 
@@ -179,13 +179,13 @@ EAGER = {
 def products(monkeypatch: pytest.MonkeyPatch) -> list[Any]:
     """The products that were computed one by one, not when they were applied."""
     found: list[Any] = []
-    whole = late_updates.LateArray.computed
+    whole = deferred_updates.DeferredArray.computed
 
     def computed(self: Any) -> Any:
         found.append(self)
         return whole(self)
 
-    monkeypatch.setattr(late_updates.LateArray, "computed", computed)
+    monkeypatch.setattr(deferred_updates.DeferredArray, "computed", computed)
     monkeypatch.setattr(dense, "LARGE", 1 << 10)
     return found
 
@@ -195,12 +195,12 @@ def products(monkeypatch: pytest.MonkeyPatch) -> list[Any]:
 def test_tapes_give_the_bits_of_gradients_that_are_computed_first(
     make: Any, batch: int, dtype: str, products: list[Any]
 ) -> None:
-    late, first = TapeNet(make(), batch, dtype), TapeNet(make(), batch, dtype)
+    deferred, first = TapeNet(make(), batch, dtype), TapeNet(make(), batch, dtype)
     for _ in range(7):
-        late.step()
+        deferred.step()
         first.optimizer.apply_gradients(first.optimizer.compute_gradients(first.loss, first.weights))
     assert not products
-    assert_same_bits(late.values(), first.values())
+    assert_same_bits(deferred.values(), first.values())
 
 
 def test_a_step_on_a_tape_holds_one_gradient_at_a_time(products: list[Any]) -> None:
@@ -228,11 +228,11 @@ def test_a_step_on_a_tape_holds_one_gradient_at_a_time(products: list[Any]) -> N
     ],
 )
 def test_who_needs_all_gradients_gets_them(name: str, value: Any) -> None:
-    late, first = [TapeNet(v2.keras.optimizers.SGD(0.01, **{name: value})) for _ in range(2)]
+    deferred, first = [TapeNet(v2.keras.optimizers.SGD(0.01, **{name: value})) for _ in range(2)]
     for _ in range(7):
-        late.step()
+        deferred.step()
         first.optimizer.apply_gradients(first.optimizer.compute_gradients(first.loss, first.weights))
-    assert_same_bits(late.values(), first.values())
+    assert_same_bits(deferred.values(), first.values())
 
 
 @pytest.mark.usefixtures("products")
@@ -251,12 +251,12 @@ def test_users_methods_see_tensors() -> None:
 
 
 def test_constraints_and_raised_errors_take_gradients_that_are_there(products: list[Any]) -> None:
-    late, first = TapeNet(EAGER["adam"]()), TapeNet(EAGER["adam"]())
+    deferred, first = TapeNet(EAGER["adam"]()), TapeNet(EAGER["adam"]())
     for i in range(7):
-        for net in (late, first):
+        for net in (deferred, first):
             net.weights[2].constraint = (lambda w: w * np.float32(0.5)) if i > 4 else None
         with np.errstate(invalid="raise" if i == 4 else "warn"):
-            late.step()
+            deferred.step()
             first.optimizer.apply_gradients(first.optimizer.compute_gradients(first.loss, first.weights))
     assert len(products) >= LAYERS
-    assert_same_bits(late.values(), first.values())
+    assert_same_bits(deferred.values(), first.values())

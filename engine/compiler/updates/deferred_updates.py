@@ -12,9 +12,9 @@ from __future__ import annotations
 
 import math
 from collections import Counter
-from collections.abc import Callable, Collection, Mapping, Sequence
+from collections.abc import Collection, Mapping, Sequence
 from dataclasses import dataclass
-from typing import Any, NamedTuple, cast
+from typing import Any, NamedTuple, Protocol, cast
 
 import numpy as np
 
@@ -23,6 +23,8 @@ from engine.compiler.ir.layout import Order
 from engine.compiler.updates.update_loop import Scratch, Step, UpdateLoop, is_tileable
 from engine.core.aval import Aval
 from engine.core.dtypes import float32, float64
+from engine.core.op import distinct
+from engine.executor.staged import raises
 from engine.ops.linalg import matmul_op, product_into
 from engine.runtime.buffer_pool import empty
 from engine.runtime.commit import commit
@@ -36,7 +38,7 @@ MANY = TUNING.update_variables
 
 
 class Product(NamedTuple):
-    """A product of two matrices that is computed late.
+    """A product of two matrices that is computed when it is used.
 
     Attributes
     ----------
@@ -49,12 +51,16 @@ class Product(NamedTuple):
     shape: tuple[int, ...]
     params: Mapping[str, Any]
 
+    def of(self, factors: Sequence[Any]) -> Any:
+        """The product as an op on values."""
+        return matmul_op(*factors, **self.params)
+
     def into(self, out: np.ndarray, factors: Sequence[Any]) -> tuple[Any, ...]:
         """The call of a C function that computes it."""
         return (product_into(out, *factors, **self.params),)
 
 
-class LateArray:
+class DeferredArray:
     """An array that is there only once it is computed: a product.
 
     Parameters
@@ -75,17 +81,39 @@ class LateArray:
         commit([self.product.into(out, self.factors)])
         return out
 
-    def given(self, scratch: Scratch) -> tuple[np.ndarray, list[tuple[Any, ...]]]:
-        """The array, in memory that others use before and after; and the calls that compute it."""
-        (place,) = scratch.vectors("products", 1, math.prod(self.shape), self.dtype)
-        out = place.reshape(self.shape)
-        return out, [self.product.into(out, self.factors)]
+    @property
+    def key(self) -> tuple[Any, ...]:
+        """What such products have in common."""
+        return *[x.shape for x in self.factors], distinct(tuple(self.product.params.items()))
 
 
-def with_late_arrays(results: Sequence[Any], products: Mapping[int, tuple[int, Product]]) -> list[Any]:
+def with_deferred_arrays(results: Sequence[Any], products: Mapping[int, tuple[int, Product]]) -> list[Any]:
     """The results of a program that leaves `products` to be computed (`Program.products`)."""
-    late = {k: LateArray(product, (results[k], results[second])) for k, (second, product) in products.items()}
-    return [late.get(k, result) for k, result in enumerate(results)]
+    deferred = {k: DeferredArray(product, (results[k], results[second])) for k, (second, product) in products.items()}
+    return [deferred.get(k, result) for k, result in enumerate(results)]
+
+
+class Places(Protocol):
+    """Where variables have their values, by the identities of their handles. Who makes an update holds their locks.
+
+    Attributes
+    ----------
+    packs : bool
+        Whether the values of several variables may be parts of one array.
+    """
+
+    packs: bool
+
+    def arrays(self, keys: Sequence[int]) -> list[Any]:
+        """The values."""
+
+    def renewed(
+        self, keys: tuple[int, ...], shapes: Sequence[tuple[int, ...]]
+    ) -> tuple[Any, Any, list[tuple[Any, ...]]]:
+        """The old values as one array; an array for the new ones; and the writes that come after."""
+
+    def replacing(self, keys: Sequence[int], values: Sequence[Any]) -> tuple[Any, ...]:
+        """The write that gives the variables new values."""
 
 
 @dataclass(frozen=True, eq=False, slots=True)
@@ -139,15 +167,7 @@ class Update:
                 calls.append(product.into(arrays[-1], given))
         return arrays, calls
 
-    def writes(
-        self,
-        results: Sequence[Any],
-        scratch: Scratch,
-        arrays: Callable[[tuple[int, ...]], list[Any]],
-        renewed: Callable[[tuple[int, ...]], tuple[Any, Any, list[tuple[Any, ...]]]],
-        replacing: Callable[[tuple[int, ...], list[Any]], tuple[Any, ...]],
-        raises: bool,
-    ) -> list[tuple[Any, ...]]:
+    def writes(self, results: Sequence[Any], scratch: Scratch, store: Places) -> list[tuple[Any, ...]]:
         """The writes that make the update, for `engine.runtime.commit.commit`.
 
         Parameters
@@ -155,24 +175,18 @@ class Update:
         results : sequence of array
             Those of the program.
         scratch : Scratch
-        arrays : callable
-            The old values of a place, by its keys.
-        renewed : callable
-            For a place: the old values as one array; an array for the new ones; and the writes that come after.
-        replacing : callable
-            The write that gives the variables of a place new values.
-        raises : bool
-            Whether computing may fail. It is done before anything is written then.
+        store : Places
+            Where the variables' values are.
         """
         numbers = [np.asarray(results[i]) for i in self.numbers]
         operands, calls = self.given(results, scratch)
-        if raises:
-            before = [joined(arrays(keys)) for keys in self.keys]
-            after = [np.empty_like(array) for array in before]
+        if raises() or (len(self.shapes) > 1 and not store.packs):
+            # what may fail is done before anything is written
+            before = [joined(store.arrays(keys)) for keys in self.keys]
+            after = [empty(array.shape, array.dtype) for array in before]
             commit([*calls, *self.loop.calls([*before, *operands], numbers, after, scratch)])
-            pieces = [taken_apart(array, self.shapes) for array in after]
-            return list(map(replacing, self.keys, pieces))
-        places = [renewed(keys) for keys in self.keys]
+            return [store.replacing(k, taken_apart(a, self.shapes)) for k, a in zip(self.keys, after, strict=True)]
+        places = [store.renewed(keys, self.shapes) for keys in self.keys]
         before, after = [old for old, _, _ in places], [new for _, new, _ in places]
         calls += self.loop.calls([*before, *operands], numbers, after, scratch)
         return [*calls, *[write for _, _, writes in places for write in writes]]
@@ -233,17 +247,17 @@ def taken_out(
     updates = []
     for group in worth:
         operands = [tuple(ids) for ids in zip(*[part.operands for part in group], strict=True)]
-        late = {k: single[ids[0]] for k, ids in enumerate(operands) if len(group) == 1 and ids[0] in single}
-        gone.update(map(id, late.values()))
+        deferred = {k: single[ids[0]] for k, ids in enumerate(operands) if len(group) == 1 and ids[0] in single}
+        gone.update(map(id, deferred.values()))
         shapes = tuple([_shape(part.aval) for part in group])
         updates.append(
             Update(
                 group[0].loop,
                 tuple(zip(*[part.handles for part in group], strict=True)),
-                tuple([late[k].inputs if k in late else ids for k, ids in enumerate(operands)]),
+                tuple([deferred[k].inputs if k in deferred else ids for k, ids in enumerate(operands)]),
                 tuple(group[0].numbers),
                 shapes,
-                {k: Product(shapes[0], each.params) for k, each in late.items()},
+                {k: Product(shapes[0], each.params) for k, each in deferred.items()},
             )
         )
     return updates, [i for i in left if id(i) not in gone]
@@ -253,9 +267,9 @@ def products_put_off(
     instructions: list[Instruction], wanted: list[int], avals: Mapping[int, Aval], orders: Mapping[int, Order]
 ) -> dict[int, tuple[int, Product]]:
     """Take products that can wait out of some instructions; see `Program.products` for what becomes of `wanted`."""
-    late = _worth_waiting(instructions, wanted, avals, orders)
+    deferred = _worth_waiting(instructions, wanted, avals, orders)
     found = {}
-    for k, product in [(k, late[s]) for k, s in enumerate(wanted) if s in late]:
+    for k, product in [(k, deferred[s]) for k, s in enumerate(wanted) if s in deferred]:
         found[k] = len(wanted), Product(_shape(avals[wanted[k]]), product.params)
         wanted[k] = product.inputs[0]
         wanted.append(product.inputs[1])

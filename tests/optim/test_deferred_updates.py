@@ -15,7 +15,7 @@ import optim
 import tape_api
 from engine.compiler.lowering import lower
 from engine.compiler.pipeline import ALL_PASSES
-from engine.compiler.updates import late_updates
+from engine.compiler.updates import deferred_updates
 from tests.optim.cases import IDS, PAIRS, Case
 from tests.support import assert_same_bits
 
@@ -24,18 +24,18 @@ SHAPES = [(3,), (2, 2), (2, 2), ()]
 
 @pytest.fixture(autouse=True)
 def _small(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(late_updates, "LARGE", 1 << 10)
+    monkeypatch.setattr(deferred_updates, "LARGE", 1 << 10)
 
 
 def updates_of(session: Any, fetch: Any) -> Any:
-    """The late updates of what a session runs for a fetch."""
+    """The deferred updates of what a session runs for a fetch."""
     return session._compile([fetch], [], []).program.updates
 
 
 def trained(case: Case, dtype: str, large: int, many: int, monkeypatch: pytest.MonkeyPatch) -> list[Any]:
     """Values of variables and slots after two steps with these thresholds."""
-    monkeypatch.setattr(late_updates, "LARGE", large)
-    monkeypatch.setattr(late_updates, "MANY", many)
+    monkeypatch.setattr(deferred_updates, "LARGE", large)
+    monkeypatch.setattr(deferred_updates, "MANY", many)
     rng = np.random.default_rng(1)
     with tf.Graph().as_default(), tf.Session() as session:
         variables = [tf.Variable(rng.standard_normal(shape).astype(dtype)) for shape in SHAPES]
@@ -58,7 +58,7 @@ def test_bits_are_those_of_one_update_after_the_other(case: Case, dtype: str, mo
 
 
 @pytest.mark.parametrize("name", ["GradientDescent", "Momentum", "Adam", "Adagrad", "RMSProp"])
-def test_the_common_optimizers_update_late(name: str) -> None:
+def test_the_updates_of_common_optimizers_are_deferred(name: str) -> None:
     with tf.Graph().as_default(), tf.Session() as session:
         optimizer = getattr(tf.train, f"{name}Optimizer")(*((0.1, 0.9) if name == "Momentum" else (0.1,)))
         variables = [tf.Variable([1.0, 2.0]) for _ in range(20)] + [tf.Variable(np.ones(2000, np.float32))]
@@ -192,7 +192,7 @@ def test_without_the_pass_there_are_none() -> None:
         new = variable.assign_sub(tf.ones([2000]) * 0.5)
         nodes = [n for n in graph.nodes if n is not variable.initializer]
     some, _, none = lower(nodes, [], [], passes=ALL_PASSES)
-    assert len(some.updates) == 1 and some.report["late_updates"] == 1 and not none
+    assert len(some.updates) == 1 and some.report["deferred_updates"] == 1 and not none
     plain, _, (one,) = lower(nodes, [], [], passes=())
     assert not plain.updates and one.handle is variable.handle
     assert new.shape == [2000]
