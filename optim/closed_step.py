@@ -32,7 +32,7 @@ from engine.compiler.updates import deferred_updates
 from engine.compiler.updates.deferred_updates import DeferredArray
 from engine.core.aval import Aval, aval_of_array
 from engine.core.eager import EagerTensor
-from engine.core.instantiate import in_trace
+from engine.core.instantiate import like
 from engine.core.op import Node, distinct
 from engine.core.tape import paused
 from engine.core.trace import Symbol, Trace, constant, placeholder
@@ -327,12 +327,11 @@ class _Traced:
         """A variable and its slots with new values: those of the rule of its kind, for its own operands."""
         rule = self._rules[self._kinds[i]]
         of = {id(x): own for x, own in zip(rule.operands, self._operands_of(i), strict=True) if own is not x}
-        make = in_trace(self._trace)
+        make = like(self._trace)
         for node in rule.nodes if of else ():
             if any(id(x) in of for x in node.inputs):
-                of.update(
-                    zip(map(id, node.outputs), make(node, tuple([of.get(id(x), x) for x in node.inputs])), strict=True)
-                )
+                outputs = make(node, tuple([of.get(id(x), x) for x in node.inputs]))
+                of.update(zip(map(id, node.outputs), outputs, strict=True))
         variables = [self._pairs[i][1], *[self._slots[i][name] for name in rule.names]]
         return [(v, of.get(id(x), x)) for v, x in zip(variables, rule.results, strict=True)]
 
@@ -353,7 +352,8 @@ class _Traced:
         return self._handles[id(variable)][0]
 
     def _read(self, variable: Variable) -> Any:
-        return self._trace.apply(read_variable, (self._handle(variable),), {})
+        (value,) = self._trace.append(read_variable, (self._handle(variable),), {}, (variable.aval,))
+        return value
 
     def structure(self, arguments: list[Any]) -> tuple[Any, ...]:
         """What tells the rules from others; their real and complex numbers become further `arguments`.

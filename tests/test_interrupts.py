@@ -18,7 +18,6 @@ import graph_api as g
 import tape_api as t
 from engine.compiler.updates import deferred_updates
 from engine.core.tape import active
-from optim import dense
 from tests.interrupts import everywhere, length
 
 
@@ -299,7 +298,6 @@ def test_an_interrupt_at_any_bytecode_leaves_state_as_before_or_as_after(name: s
 
 @pytest.mark.parametrize("mode", ["tape", "graph"])
 def test_an_interrupt_of_updates_where_they_lie_or_together(mode: str, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(dense, "LARGE", 8)
     monkeypatch.setattr(deferred_updates, "LARGE", 8)
     sizes = [10, *[3] * 20]
     _check(_tape_dense(sizes) if mode == "tape" else graph(lambda: _graph_dense(sizes)))

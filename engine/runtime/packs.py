@@ -27,7 +27,11 @@ def copied(arrays: Sequence[np.ndarray]) -> np.ndarray:
 
 def taken_apart(whole: np.ndarray, shapes: Sequence[tuple[int, ...]]) -> list[np.ndarray]:
     """Copies of the parts of an array that `joined` made; of one array, itself."""
-    return [whole] if len(shapes) == 1 else list(map(np.ndarray.copy, parts_of(whole, shapes)))
+    if len(shapes) == 1:
+        return [whole]
+    # the parts of equal shapes are the rows of a matrix
+    parts = whole.reshape(len(shapes), *shapes[0]) if len(set(shapes)) == 1 else parts_of(whole, shapes)
+    return list(map(np.ndarray.copy, parts))
 
 
 def parts_of(whole: np.ndarray, shapes: Sequence[tuple[int, ...]]) -> list[np.ndarray]:

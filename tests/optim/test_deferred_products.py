@@ -15,7 +15,6 @@ from engine.compiler.updates import deferred_updates
 from engine.core.aval import aval_of_array
 from engine.executor.staged import in_python
 from engine.runtime import buffer_pool
-from optim import dense
 from tests.support import assert_same_bits
 
 WIDTH = 96
@@ -186,7 +185,6 @@ def products(monkeypatch: pytest.MonkeyPatch) -> list[Any]:
         return whole(self)
 
     monkeypatch.setattr(deferred_updates.DeferredArray, "computed", computed)
-    monkeypatch.setattr(dense, "LARGE", 1 << 10)
     return found
 
 

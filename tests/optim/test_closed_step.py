@@ -1,4 +1,4 @@
-"""A few small variables updated by one program: the bits of one update after the other."""
+"""Steps as closed functions: the bits of one update after the other."""
 
 from __future__ import annotations
 
@@ -10,8 +10,9 @@ import numpy as np
 import pytest
 
 import tape_api as tf
-from optim import at_once, dense
-from optim.at_once import AtOnce
+from engine.closed.function import ClosedFunction
+from optim import closed_step
+from optim.closed_step import ClosedStep
 from tests.optim.cases import IDS, PAIRS, Case
 from tests.optim.test_dense import trained
 from tests.support import assert_same_bits
@@ -21,15 +22,21 @@ Adam = tf.keras.optimizers.Adam
 
 @pytest.fixture
 def made(monkeypatch: pytest.MonkeyPatch) -> list[Any]:
-    """What was made by programs: the changes of each step, None where there was no program."""
+    """For each step what it was made by: a closed function, or None."""
     seen: list[Any] = []
-    changes = AtOnce.changes
+    run, function = ClosedStep.run, ClosedStep._function
 
-    def watched(self: AtOnce, *args: Any) -> Any:
-        seen.append(changes(self, *args))
-        return seen[-1]
+    def watched(self: ClosedStep, *args: Any) -> None:
+        seen.append(None)
+        run(self, *args)
 
-    monkeypatch.setattr(AtOnce, "changes", watched)
+    def found(self: ClosedStep, *args: Any) -> Any:
+        closed, arguments = function(self, *args)
+        seen[-1] = closed
+        return closed, arguments
+
+    monkeypatch.setattr(ClosedStep, "run", watched)
+    monkeypatch.setattr(ClosedStep, "_function", found)
     return seen
 
 
@@ -37,11 +44,11 @@ def made(monkeypatch: pytest.MonkeyPatch) -> list[Any]:
 def test_bits_are_those_of_one_update_after_the_other(
     case: Case, dtype: str, monkeypatch: pytest.MonkeyPatch, made: list[Any]
 ) -> None:
-    monkeypatch.setattr(at_once, "AFTER", 1 << 40)
+    monkeypatch.setattr(closed_step, "AFTER", 1 << 40)
     singly = trained(case, dtype, 1 << 40, 1 << 40, monkeypatch)
     assert set(map(type, made)) <= {type(None)}
     made.clear()
-    monkeypatch.setattr(at_once, "AFTER", 0)
+    monkeypatch.setattr(closed_step, "AFTER", 0)
     assert_same_bits(trained(case, dtype, 1 << 40, 1 << 40, monkeypatch), singly)
     assert made
     assert None not in made
@@ -61,9 +68,9 @@ def steps(optimizer: Any, change: Callable[[Any, int], None] = lambda o, i: None
 
 def both(monkeypatch: pytest.MonkeyPatch, *given: Any, make: Callable[[], Any] = Adam) -> tuple[Any, Any]:
     """The steps of an optimizer op by op, and those of another one with programs."""
-    monkeypatch.setattr(at_once, "AFTER", 1 << 40)
+    monkeypatch.setattr(closed_step, "AFTER", 1 << 40)
     singly = steps(make(), *given)
-    monkeypatch.setattr(at_once, "AFTER", 1)
+    monkeypatch.setattr(closed_step, "AFTER", 1)
     return singly, steps(make(), *given)
 
 
@@ -104,8 +111,8 @@ def test_networks_in_turn_have_a_plan_each(made: list[Any]) -> None:
     for _ in range(5):
         for net in nets:
             optimizer.apply_gradients([(tf.ones_like(v), v) for v in net])
-    assert [m is not None for m in made] == [False] * 2 * at_once.AFTER + [True] * (10 - 2 * at_once.AFTER)
-    assert copy.deepcopy(optimizer)._plan is None
+    assert [m is not None for m in made] == [False] * 2 * closed_step.AFTER + [True] * (10 - 2 * closed_step.AFTER)
+    assert set(copy.deepcopy(optimizer)._steps.values()) == {None}
 
 
 def test_a_step_that_cannot_be_made_changes_nothing(made: list[Any]) -> None:
@@ -120,5 +127,4 @@ def test_a_step_that_cannot_be_made_changes_nothing(made: list[Any]) -> None:
     with pytest.raises(ValueError, match="beta_1"):
         optimizer.apply_gradients([(tf.ones_like(v), v)])
     assert v.numpy().tolist() == before.tolist()
-    assert dense.MANY > 1
-    assert made[-1] is None or made[-1]
+    assert isinstance(made[-2], ClosedFunction) and made[-1] is None
