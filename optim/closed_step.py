@@ -136,7 +136,7 @@ class ClosedStep:
         """The closed function of a step, None if there is none; and its arguments."""
         gradients = [g._array for g, _ in pairs]
         deferred = [a for a in gradients if type(a) is DeferredArray]
-        arguments = [x for a in gradients for x in a.factors] if deferred else gradients
+        arguments = [x for a in gradients for x in (a.factors if type(a) is DeferredArray else (a,))]
         try:
             arguments = [*arguments, *numbers.arrays, *[new._array for _, new in others]]
             key: Any = (
@@ -195,7 +195,8 @@ def step_for(optimizer: Any, pairs: Sequence[Pair], make: bool = False) -> Close
     step = ClosedStep(optimizer, pairs)
     for oldest in list(steps)[: len(steps) + 1 - _MOST_STEPS]:
         steps.pop(oldest, None)
-    return steps.setdefault(key, step) or step
+    steps[key] = step
+    return step
 
 
 def computed(pairs: Iterable[Pair]) -> list[Pair]:
@@ -368,14 +369,15 @@ class _Traced:
         for node in self._trace.nodes:
             if node.op is constant:
                 array = np.asarray(node.params["value"])
-                if array.ndim == 0 and array.dtype.kind in "fc":
+                is_number = array.dtype.kind in "fc"
+                if is_number and array.ndim == 0:
                     self._lifted.append(node.outputs[0])
                     arguments.append(array)
                     parts.append(array.dtype)
-                elif array.size <= _FEW:
+                elif not is_number and array.size <= _FEW:
                     parts.append((array.dtype, array.shape, array.tobytes()))
                 else:
-                    raise TypeError("a constant is too large to be compared")
+                    raise TypeError("an array may be another one each time")
             elif node.op is not placeholder and node.op is not variable_handle:
                 if node.op.stateful:
                     raise TypeError(f"{node.op.name} may give something else each time")

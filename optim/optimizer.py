@@ -342,7 +342,8 @@ class Optimizer(Shown, Stateful, UserProtocol):
             others = [(shared[n], new) for n, new in self.advanced(read).items()]
             others += [(each, each.read_value() + 1) for each in counters]
             if closed is not None:
-                return closed.run(self, processed, hyper_of, state, [*others, *pairs.changes])
+                closed.run(self, processed, hyper_of, state, [*others, *pairs.changes])
+                return None
             changes = [*self._changes(processed, state, hyper_of), *others]
             return assign_all([*pairs.if_due(changes), *pairs.changes], name or self._name)
 
