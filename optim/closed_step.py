@@ -357,7 +357,7 @@ class _Traced:
         return value
 
     def structure(self, arguments: list[Any]) -> tuple[Any, ...]:
-        """What tells the rules from others; their real and complex numbers become further `arguments`.
+        """The key that tells the rules from others; their real and complex numbers become further `arguments`.
 
         Raises
         ------

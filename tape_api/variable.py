@@ -13,15 +13,14 @@ import numpy as np
 
 from dualgrad.frontend.eager_scopes import name_scope, scoped
 from engine.core.aval import Aval, Shape, compatible, format_shape, normalize_shape
-from engine.core.detach import assigned, detached, looked_at
+from engine.core.detach import assigned, looked_at
 from engine.core.dtypes import DType
-from engine.core.eager import EagerTensor, Reference, array_text, in_c
+from engine.core.eager import EagerTensor, InMemory, array_text, in_c
 from engine.core.nest import LEAVES
 from engine.core.op import Op
 from engine.core.operands import Array, Operand, Results
 from engine.core.structural import contiguous
 from engine.core.tape import active, record_read, unrecorded
-from engine.core.value import not_an_array
 from engine.core.variable import checked_constraint, read_variable
 from engine.numpy_api.manners import missing
 from engine.ops.arithmetic import add, subtract
@@ -51,7 +50,7 @@ def _own(tensor: EagerTensor) -> EagerTensor:
     return own
 
 
-class Variable(AssignsRows):
+class Variable(InMemory, AssignsRows):
     """A value that changes by assignment.
 
     Parameters
@@ -187,29 +186,13 @@ class Variable(AssignsRows):
         return self._fits
 
     @property
-    def ndim(self) -> int:
-        """Number of dimensions of the current value."""
-        return self._tensor.ndim
-
-    @property
-    def device(self) -> str:
-        """Where the value lies: always the CPU."""
-        return self._tensor.device
-
-    def numpy(self) -> Array:
-        """The current value as a NumPy array that the caller may change."""
-        if active.tapes:
-            detached(self, "numpy")
-        return self._tensor.numpy()
+    def _array(self) -> Any:
+        return self._tensor._array
 
     def eval(self, session: Any = None) -> Array:
         """The current value, as `numpy` gives it."""
         looked_at(self)
         return self._tensor.numpy()
-
-    def ref(self) -> Reference:
-        """A hashable stand-in for this variable, for use as a key."""
-        return Reference(self)
 
     def set_shape(self, shape: Any) -> None:
         """Raise unless `shape` fits; narrows a declared shape with unknown dimensions."""
@@ -375,42 +358,8 @@ class Variable(AssignsRows):
 
     # ---- Python's protocols ------------------------------------------------------------------------------------------
 
-    def __array__(self, dtype: Any = None, copy: bool | None = None) -> np.ndarray:
-        declined = not_an_array(sys._getframe(1))
-        if declined is not None:
-            return declined
-        if active.tapes:
-            detached(self, "array")
-        return self._tensor.__array__(dtype, copy)
-
     def __iter__(self) -> Iterator[Any]:
         return iter(self.read_value())
-
-    def __len__(self) -> int:
-        return len(self._tensor)
-
-    def __bool__(self) -> bool:
-        looked_at(self)
-        return bool(self._tensor)
-
-    def __int__(self) -> int:
-        if active.tapes:
-            detached(self, "int")
-        return int(self._tensor)
-
-    def __float__(self) -> float:
-        if active.tapes:
-            detached(self, "float")
-        return float(self._tensor)
-
-    def __complex__(self) -> complex:
-        if active.tapes:
-            detached(self, "complex")
-        return complex(self._tensor)
-
-    def __index__(self) -> int:
-        looked_at(self)
-        return self._tensor.__index__()
 
     def __format__(self, spec: str) -> str:
         looked_at(self)

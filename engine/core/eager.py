@@ -30,7 +30,77 @@ from engine.runtime.extension import extension
 from engine.runtime.tuning import TUNING
 
 
-class EagerTensor(Value):
+class InMemory(Value):
+    """A value whose array is there, as `_array`: what Python and NumPy ask of an eager tensor or a variable."""
+
+    __slots__ = ()
+    _array: Any
+
+    @property
+    def ndim(self) -> int:
+        """Number of dimensions."""
+        return int(self._array.ndim)
+
+    @property
+    def device(self) -> str:
+        """Where the value lies: always the CPU."""
+        return "/job:localhost/replica:0/task:0/device:CPU:0"
+
+    def numpy(self) -> Array:
+        """A NumPy array (a NumPy scalar for rank 0) of the same contents, which the caller may change."""
+        if active.tapes:
+            detached(self, "numpy")
+        array = self._array
+        return array.copy() if isinstance(array, np.ndarray) and array.ndim else array[()]
+
+    def ref(self) -> Reference:
+        """A hashable stand-in, usable as a key (tensors themselves compare elementwise)."""
+        return Reference(self)
+
+    def __array__(self, dtype: Any = None, copy: bool | None = None) -> np.ndarray:
+        declined = not_an_array(sys._getframe(1))
+        if declined is not None:
+            return declined
+        if active.tapes:
+            detached(self, "array")
+        held = self._array
+        array = np.array(held, dtype=dtype, copy=copy)
+        if array.base is not None or array is held:
+            array = array.view()
+            array.flags.writeable = False
+        return array
+
+    def __len__(self) -> int:
+        if not self._array.ndim:
+            raise TypeError("a scalar tensor has no length")
+        return len(self._array)
+
+    def __bool__(self) -> bool:
+        if active.function is not None:
+            looked_at(self)
+        return bool(self._array)
+
+    def __int__(self) -> int:
+        if active.tapes:
+            detached(self, "int")
+        return int(self._array)
+
+    def __float__(self) -> float:
+        if active.tapes:
+            detached(self, "float")
+        return float(self._array)
+
+    def __complex__(self) -> complex:
+        if active.tapes:
+            detached(self, "complex")
+        return complex(self._array)
+
+    def __index__(self) -> int:
+        looked_at(self)
+        return operator.index(self._array[()])
+
+
+class EagerTensor(InMemory):
     """A value that is there: a read-only NumPy array (or NumPy scalar) that tapes can record.
 
     Parameters
@@ -89,23 +159,6 @@ class EagerTensor(Value):
 
     # ---- what users see ----------------------------------------------------------------------------------------------
 
-    @property
-    def ndim(self) -> int:
-        """Number of dimensions."""
-        return int(self._array.ndim)
-
-    @property
-    def device(self) -> str:
-        """Where the value lies: always the CPU."""
-        return "/job:localhost/replica:0/task:0/device:CPU:0"
-
-    def numpy(self) -> Array:
-        """A NumPy array (a NumPy scalar for rank 0) of the same contents, which the caller may change."""
-        if active.tapes:
-            detached(self, "numpy")
-        array = self._array
-        return array.copy() if isinstance(array, np.ndarray) and array.ndim else array[()]
-
     def eval(self, feed_dict: Any = None, session: Any = None) -> Array:
         """The value, as `numpy` gives it. There is nothing to feed on an eager tensor."""
         if feed_dict:
@@ -128,55 +181,10 @@ class EagerTensor(Value):
             detached(self, "numpy")
         return self._array.tolist()
 
-    def ref(self) -> Reference:
-        """A hashable stand-in, usable as a key (tensors themselves compare elementwise)."""
-        return Reference(self)
-
-    def __array__(self, dtype: Any = None, copy: bool | None = None) -> np.ndarray:
-        declined = not_an_array(sys._getframe(1))
-        if declined is not None:
-            return declined
-        if active.tapes:
-            detached(self, "array")
-        array = np.array(self._array, dtype=dtype, copy=copy)
-        if array.base is not None or array is self._array:
-            array = array.view()
-            array.flags.writeable = False
-        return array
-
-    def __len__(self) -> int:
-        if not self._array.ndim:
-            raise TypeError("a scalar tensor has no length")
-        return len(self._array)
-
     def __iter__(self) -> Iterator[Any]:
         if not self._array.ndim:
             raise TypeError("cannot iterate over a scalar tensor")
         return (self[i] for i in range(len(self._array)))
-
-    def __bool__(self) -> bool:
-        if active.function is not None:
-            looked_at(self)
-        return bool(self._array)
-
-    def __int__(self) -> int:
-        if active.tapes:
-            detached(self, "int")
-        return int(self._array)
-
-    def __float__(self) -> float:
-        if active.tapes:
-            detached(self, "float")
-        return float(self._array)
-
-    def __complex__(self) -> complex:
-        if active.tapes:
-            detached(self, "complex")
-        return complex(self._array)
-
-    def __index__(self) -> int:
-        looked_at(self)
-        return operator.index(self._array[()])
 
     def __round__(self, digits: int = 0) -> float:
         looked_at(self)
