@@ -9,6 +9,7 @@ from __future__ import annotations
 
 from dualgrad import lazy_names as common
 from dualgrad import platform as files
+from optim.names import OPTIMIZERS, below
 
 _SPARSE = (
     *("add", "fill_empty_rows", "maximum", "minimum", "reduce_max", "reduce_max_sparse", "reduce_sum"),
@@ -16,16 +17,6 @@ _SPARSE = (
     *("segment_sum", "slice", "softmax", "transpose"),
 )
 """The names that TensorFlow 1 has as ``sparse_...`` besides."""
-
-_TRAIN = (
-    *("AdadeltaOptimizer", "AdagradDAOptimizer", "AdagradOptimizer", "AdamOptimizer", "ExponentialMovingAverage"),
-    *("FtrlOptimizer", "GradientDescentOptimizer", "MomentumOptimizer", "Optimizer", "ProximalAdagradOptimizer"),
-    *("ProximalGradientDescentOptimizer", "RMSPropOptimizer", "cosine_decay", "cosine_decay_restarts"),
-    *("create_global_step", "exponential_decay", "get_global_step", "get_or_create_global_step", "global_step"),
-    *("inverse_time_decay", "linear_cosine_decay", "natural_exp_decay", "piecewise_constant"),
-    *("piecewise_constant_decay", "polynomial_decay"),
-)
-"""Names that `graph_api.training` offers."""
 
 _LOSSES = (
     *("Reduction", "absolute_difference", "add_loss", "compute_weighted_loss", "cosine_distance", "get_losses"),
@@ -120,7 +111,13 @@ LATER: tuple[tuple[str, str], ...] = (
     ("graph_api.legacy.internal_functions:", "vectorized_map"),
     ("graph_api.tensor_array:", "TensorArray"),
     # ---- training
-    ("graph_api.training:", " ".join(f"train.{name}" for name in _TRAIN)),
+    *below("train", OPTIMIZERS),
+    ("graph_api.training:", "train.ExponentialMovingAverage train.cosine_decay train.cosine_decay_restarts"),
+    ("graph_api.training:", "train.exponential_decay train.inverse_time_decay train.linear_cosine_decay"),
+    ("graph_api.training:", "train.natural_exp_decay train.piecewise_constant train.polynomial_decay"),
+    ("graph_api.training:piecewise_constant", "train.piecewise_constant_decay"),
+    ("graph_api.training:", "train.create_global_step train.get_global_step train.get_or_create_global_step"),
+    ("graph_api.training:", "train.global_step"),
     ("graph_api.loss_functions:", " ".join(f"losses.{name}" for name in _LOSSES)),
     # ---- Jacobians, and what needs SciPy
     ("graph_api.jacobians:", "batch_jacobian hessian hessian_diag hessians hvp jacobian jacobian_plan jvp vjp"),

@@ -3,6 +3,6 @@
 from __future__ import annotations
 
 from dualgrad.frontend import version1
-from optim.clip_names import CLIPPING_VERSION1
+from optim.names import CLIPPING_VERSION1
 
 TABLE = version1.table(*CLIPPING_VERSION1)

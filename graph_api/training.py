@@ -1,4 +1,4 @@
-"""``tf.train``: optimizers, schedules, averages, and the global step."""
+"""``tf.train`` beside optimizers: schedules, averages, and the global step."""
 
 from __future__ import annotations
 
@@ -19,21 +19,8 @@ from graph_api.graph_keys import GraphKeys
 from graph_api.initial_values import zeros_initializer
 from graph_api.scopes import get_variable
 from graph_api.variable import Variable
-from optim import (
-    AdadeltaOptimizer,
-    AdagradDAOptimizer,
-    AdagradOptimizer,
-    AdamOptimizer,
-    FtrlOptimizer,
-    GradientDescentOptimizer,
-    MomentumOptimizer,
-    Optimizer,
-    ProximalAdagradOptimizer,
-    ProximalGradientDescentOptimizer,
-    RMSPropOptimizer,
-    schedules,
-)  # fmt: skip
 from optim import ExponentialMovingAverage as VariableAverages
+from optim import schedules
 
 
 def create_global_step(graph: Graph | None = None) -> Variable:
@@ -126,21 +113,9 @@ linear_cosine_decay = _of_numbers(schedules.linear_cosine_decay)
 natural_exp_decay = _of_numbers(schedules.natural_exp_decay)
 piecewise_constant = _of_numbers(schedules.piecewise_constant)
 polynomial_decay = _of_numbers(schedules.polynomial_decay)
-piecewise_constant_decay = piecewise_constant
 
 __all__ = [
-    "AdadeltaOptimizer",
-    "AdagradDAOptimizer",
-    "AdagradOptimizer",
-    "AdamOptimizer",
     "ExponentialMovingAverage",
-    "FtrlOptimizer",
-    "GradientDescentOptimizer",
-    "MomentumOptimizer",
-    "Optimizer",
-    "ProximalAdagradOptimizer",
-    "ProximalGradientDescentOptimizer",
-    "RMSPropOptimizer",
     "cosine_decay",
     "cosine_decay_restarts",
     "create_global_step",
@@ -152,6 +127,5 @@ __all__ = [
     "linear_cosine_decay",
     "natural_exp_decay",
     "piecewise_constant",
-    "piecewise_constant_decay",
     "polynomial_decay",
-]  # fmt: skip
+]

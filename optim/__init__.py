@@ -12,6 +12,9 @@ _runpy.run_path(str(_Path(__file__).resolve().parent.parent / "engine" / "guard.
 
 from dualgrad.frontend.namespace import FOUNDATION as _FOUNDATION
 from dualgrad.frontend.namespace import place_later as _place_later
+from optim.names import AVERAGES as _AVERAGES
+from optim.names import OPTIMIZERS as _OPTIMIZERS
+from optim.names import SCHEDULES as _SCHEDULES
 
 if _TYPE_CHECKING:
     from optim import keras, schedules, transforms
@@ -76,25 +79,10 @@ _NAMES = (
     ("optim.keras", "keras"),
     ("optim.schedules", "schedules"),
     ("optim.transforms", "transforms"),
-    ("optim.adadelta:", "AdadeltaOptimizer"),
-    ("optim.adagrad:", "AdagradOptimizer"),
-    ("optim.adam:", "AdamOptimizer"),
-    ("optim.averages:", "ExponentialMovingAverage"),
+    *_OPTIMIZERS,
+    *_AVERAGES,
+    *_SCHEDULES,
     ("optim.clip:", "clip_by_average_norm clip_by_global_norm clip_by_norm clip_by_value global_norm"),
-    ("optim.dual_averaging:", "AdagradDAOptimizer"),
-    ("optim.ftrl:", "FtrlOptimizer"),
-    ("optim.gradient_descent:", "GradientDescentOptimizer"),
-    ("optim.momentum:", "MomentumOptimizer"),
-    ("optim.optimizer:", "Optimizer"),
-    ("optim.proximal:", "ProximalAdagradOptimizer ProximalGradientDescentOptimizer"),
-    ("optim.rmsprop:", "RMSPropOptimizer"),
-    (
-        "optim.schedules:",
-        (
-            "cosine_decay cosine_decay_restarts exponential_decay inverse_time_decay linear_cosine_decay "
-            "natural_exp_decay piecewise_constant polynomial_decay"
-        ),
-    ),
     ("optim.external:", "ScipyOptimizerInterface minimize"),
 )
 

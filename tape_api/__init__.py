@@ -14,7 +14,7 @@ _runpy.run_path(str(_Path(__file__).resolve().parent.parent / "engine" / "guard.
 from dualgrad.frontend import namespace as _namespace
 from dualgrad.frontend import scipy_modules as _scipy_modules
 from dualgrad.frontend import version1 as _version1
-from optim.clip_names import CLIPPING_VERSION1 as _CLIPPING_VERSION1
+from optim.names import CLIPPING_VERSION1 as _CLIPPING_VERSION1
 from tape_api.lazy_names import LATER as _LATER
 from tape_api.lazy_names import VERSION1 as _VERSION1
 from tape_api.names import TABLE as _TABLE

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from dualgrad import lazy_names as common
 from dualgrad import platform as files
+from optim.names import AVERAGES, OPTIMIZERS, SCHEDULES, below
 
 LATER: tuple[tuple[str, str], ...] = (
     ("engine.function_transforms", "transforms"),
@@ -53,6 +54,7 @@ LATER: tuple[tuple[str, str], ...] = (
     ("tape_api.random", "random"),
     ("tape_api.test", "test"),
     ("tape_api.train", "train"),
+    *below("train", (*OPTIMIZERS, *AVERAGES, *SCHEDULES)),
     ("tape_api.autodiff", "autodiff"),
     ("tape_api.recompute:", "recompute_grad"),
     ("tape_api.overridden:", "compat.v1.get_default_graph"),

@@ -8,7 +8,7 @@ from __future__ import annotations
 
 from dualgrad.frontend import common_names
 from dualgrad.frontend.rows import Later, Old, Table
-from optim.clip_names import CLIPPING
+from optim.names import CLIPPING
 
 losses = Later("dualgrad.extras.ops.losses")
 blocks = Later("engine.ops.blocks")

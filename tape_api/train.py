@@ -1,34 +1,9 @@
-"""``tf.train``: TensorFlow 1's optimizers and schedules, for programs of the time when eager execution was new.
-
-They are those of `optim`. With eager variables ``minimize`` takes a callable loss.
-"""
+"""The global step of TensorFlow 1's ``tf.train``, for programs of the time when eager execution was new."""
 
 from __future__ import annotations
 
 import numpy as np
 
-from optim import (
-    AdadeltaOptimizer,
-    AdagradDAOptimizer,
-    AdagradOptimizer,
-    AdamOptimizer,
-    ExponentialMovingAverage,
-    FtrlOptimizer,
-    GradientDescentOptimizer,
-    MomentumOptimizer,
-    Optimizer,
-    ProximalAdagradOptimizer,
-    ProximalGradientDescentOptimizer,
-    RMSPropOptimizer,
-    cosine_decay,
-    cosine_decay_restarts,
-    exponential_decay,
-    inverse_time_decay,
-    linear_cosine_decay,
-    natural_exp_decay,
-    piecewise_constant,
-    polynomial_decay,
-)
 from tape_api.variable import Variable
 
 _global_step: dict[str, Variable] = {}
@@ -62,28 +37,4 @@ def get_or_create_global_step() -> Variable:
     return step
 
 
-__all__ = [
-    "AdadeltaOptimizer",
-    "AdagradDAOptimizer",
-    "AdagradOptimizer",
-    "AdamOptimizer",
-    "ExponentialMovingAverage",
-    "FtrlOptimizer",
-    "GradientDescentOptimizer",
-    "MomentumOptimizer",
-    "Optimizer",
-    "ProximalAdagradOptimizer",
-    "ProximalGradientDescentOptimizer",
-    "RMSPropOptimizer",
-    "cosine_decay",
-    "cosine_decay_restarts",
-    "create_global_step",
-    "exponential_decay",
-    "get_global_step",
-    "get_or_create_global_step",
-    "inverse_time_decay",
-    "linear_cosine_decay",
-    "natural_exp_decay",
-    "piecewise_constant",
-    "polynomial_decay",
-]
+__all__ = ["create_global_step", "get_global_step", "get_or_create_global_step"]

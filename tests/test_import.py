@@ -73,7 +73,7 @@ loaded = {{m for m in set(sys.modules) - before if "__file__" in vars(sys.module
 found = {{m for m in loaded if m.partition(".")[0] in {("numpy", "scipy", *FOUR)}}}
 print(*found)
 """
-    tables = {"dualgrad.lazy_names", "dualgrad.platform", "optim.clip_names", *_of("dualgrad.frontend", _TABLES)}
+    tables = {"dualgrad.lazy_names", "dualgrad.platform", "optim.names", *_of("dualgrad.frontend", _TABLES)}
     assert set(said(program).split()) - {*PACKAGES, front_end} <= tables | set(
         _of(front_end, "compat.v1 lazy_names names")
     )
