@@ -108,9 +108,9 @@ class State:
     def value(self, key: int) -> Array:
         """The value of a variable. Whoever is writing rows of it finishes first."""
         value = self.values.get(key)
-        return exclusively((self.lock(key),), self._found, key) if value is None else value
+        return exclusively((self.lock(key),), self._put_back, key) if value is None else value
 
-    def _found(self, key: int) -> np.ndarray:
+    def _put_back(self, key: int) -> np.ndarray:
         """A value, put back if whoever put it aside was interrupted."""
         if key not in self.values and key in self._aside:
             self.values[key] = self._aside[key]

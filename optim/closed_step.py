@@ -317,11 +317,11 @@ class _Traced:
             (gradient, variable), slots = self._pairs[i], self._slots[i]
             array = gradient._array
             if type(array) is DeferredArray:
-                given = [self._parameter(factor, Order.CONTIGUOUS) for factor in array.factors]
-                value = array.product.of(given)
+                taken = [self._parameter(factor, Order.CONTIGUOUS) for factor in array.factors]
+                value = array.product.of(taken)
             else:
-                given = [value] = [self._parameter(array)]
-            self._operands[i] = given, [value, *map(self._read, [variable, *slots.values()])]
+                taken = [value] = [self._parameter(array)]
+            self._operands[i] = taken, [value, *map(self._read, [variable, *slots.values()])]
         return self._operands[i][1]
 
     def _changes(self, i: int) -> list[Change]:
@@ -393,11 +393,11 @@ class _Traced:
         with paused():
             changes = [change for i in range(len(self._pairs)) for change in self._changes(i)]
             changes = self._optimizer._followed(changes, self._state, self._read)
-            given = [(v, self._parameter(new._array)) for v, new in others]
-            for variable, value in [*changes, *given]:
+            assigned = [(v, self._parameter(new._array)) for v, new in others]
+            for variable, value in [*changes, *assigned]:
                 self._trace.apply(assign_variable, (self._handle(variable), self._trace.operand(value)), {})
         gradients = [x for i in range(len(self._pairs)) for x in self._operands[i][0]]
-        parameters = [*gradients, *self._numbers, *[x for _, x in given], *self._lifted]
+        parameters = [*gradients, *self._numbers, *[x for _, x in assigned], *self._lifted]
         return ClosedFunction(
             self._trace,
             parameters,

@@ -441,8 +441,8 @@ class _RecordedVariables(Recorded):
     def fetched(self) -> list[Any]:
         """Values fetched besides, at the last point."""
         _store(self._variables, self._held)
-        found = nest.flatten(self._fetches() if callable(self._fetches) else self._fetches)
-        return [x.numpy() if hasattr(x, "numpy") else x for x in found]
+        fetches = nest.flatten(self._fetches() if callable(self._fetches) else self._fetches)
+        return [x.numpy() if hasattr(x, "numpy") else x for x in fetches]
 
     def derived(self, make: Make, options: Options, sparsity: Any, ends: Any = None) -> Derived:
         """The derivative of the recording; the variables may hold another function's point by now."""

@@ -110,9 +110,9 @@ class Optimizer(Shown, Stateful, UserProtocol):
 
     def _shown(self) -> dict[str, Any]:
         # a user's subclass may set an attribute when it likes; a tensor's contents are left alone
-        found = {n: getattr(self, f"_{n}", getattr(self, n, None)) for n in self.hyperparameters}
+        values = {n: getattr(self, f"_{n}", getattr(self, n, None)) for n in self.hyperparameters}
         plain = (bool, int, float, str, type(None), LearningRateSchedule)
-        return {n: repr(v) if isinstance(v, plain) else type(v).__name__ for n, v in found.items()}
+        return {n: repr(v) if isinstance(v, plain) else type(v).__name__ for n, v in values.items()}
 
     # ---- the algorithm -----------------------------------------------------------------------------------------------
 
@@ -227,8 +227,8 @@ class Optimizer(Shown, Stateful, UserProtocol):
         if not variables:
             raise ValueError("No variables to optimize.")
         with graph.name_scope("gradients"):
-            found = gradients(loss, variables, grad_loss, aggregation_method=aggregation_method)
-        pairs = list(zip(found, variables, strict=True))
+            of_variables = gradients(loss, variables, grad_loss, aggregation_method=aggregation_method)
+        pairs = list(zip(of_variables, variables, strict=True))
         for gradient, variable in pairs:
             if gradient is not None:
                 self._require_dtype(variable)

@@ -7,6 +7,7 @@ from typing import Any
 
 from engine.ops.arithmetic import square
 from engine.ops.explog import sqrt
+from optim.adam import moved
 from optim.keras_optimizer import KerasOptimizer
 from optim.optimizer import Optimizer
 from optim.pairs import Rate
@@ -29,11 +30,11 @@ def rmsprop(
     Tieleman and Hinton (2012), *Lecture 6.5: rmsprop*, COURSERA: Neural Networks for Machine Learning. Graves (2013),
     *Generating Sequences With Recurrent Neural Networks*, arXiv:1308.0850, equations 38 to 41 (centered).
     """
-    fresh = 1 - hyper.rho
-    new = {"rms": slots["rms"] + (square(gradient) - slots["rms"]) * fresh}
+    weight = 1 - hyper.rho
+    new = {"rms": moved(slots["rms"], square(gradient), weight)}
     variance = new["rms"]
     if hyper.centered:
-        new["mg"] = slots["mg"] + (gradient - slots["mg"]) * fresh
+        new["mg"] = moved(slots["mg"], gradient, weight)
         variance = variance - square(new["mg"])
     move = gradient * hyper.learning_rate / sqrt(variance + hyper.epsilon)
     if "momentum" in slots:

@@ -69,7 +69,28 @@ class _Configured(LearningRateSchedule):
 
 
 @dataclass(eq=False)
-class ExponentialDecay(_Configured):
+class _ByPeriods(_Configured):
+    """A schedule of how many periods of `decay_steps` have passed."""
+
+    initial_learning_rate: Any
+    decay_steps: Any
+    decay_rate: Any
+    staircase: bool = False
+    name: str | None = None
+
+    def __call__(self, step: Any) -> Operand:
+        """The learning rate at a step."""
+        rate, at, steps, decay = _like_first(self.initial_learning_rate, step, self.decay_steps, self.decay_rate)
+        periods = at / steps
+        return self._decayed(rate, decay, floor(periods) if self.staircase else periods)
+
+    @staticmethod
+    def _decayed(rate: Any, decay: Any, periods: Any) -> Operand:
+        raise NotImplementedError
+
+
+@dataclass(eq=False)
+class ExponentialDecay(_ByPeriods):
     """``initial_learning_rate * decay_rate ** (step / decay_steps)``.
 
     With `staircase` the exponent is rounded down, so that the rate falls at every multiple of `decay_steps`.
@@ -80,21 +101,15 @@ class ExponentialDecay(_Configured):
     np.float32(0.25)
     """
 
-    initial_learning_rate: Any
-    decay_steps: Any
-    decay_rate: Any
-    staircase: bool = False
     name: str | None = "ExponentialDecay"
 
-    def __call__(self, step: Any) -> Operand:
-        """The learning rate at a step."""
-        rate, at, steps, decay = _like_first(self.initial_learning_rate, step, self.decay_steps, self.decay_rate)
-        periods = at / steps
-        return rate * pow(decay, floor(periods) if self.staircase else periods)
+    @staticmethod
+    def _decayed(rate: Any, decay: Any, periods: Any) -> Operand:
+        return rate * pow(decay, periods)
 
 
 @dataclass(eq=False)
-class InverseTimeDecay(_Configured):
+class InverseTimeDecay(_ByPeriods):
     """``initial_learning_rate / (1 + decay_rate * step / decay_steps)``; with `staircase` the fraction is rounded down.
 
     Examples
@@ -103,17 +118,11 @@ class InverseTimeDecay(_Configured):
     np.float32(0.5)
     """
 
-    initial_learning_rate: Any
-    decay_steps: Any
-    decay_rate: Any
-    staircase: bool = False
     name: str | None = "InverseTimeDecay"
 
-    def __call__(self, step: Any) -> Operand:
-        """The learning rate at a step."""
-        rate, at, steps, decay = _like_first(self.initial_learning_rate, step, self.decay_steps, self.decay_rate)
-        periods = at / steps
-        return rate / (decay * (floor(periods) if self.staircase else periods) + 1)
+    @staticmethod
+    def _decayed(rate: Any, decay: Any, periods: Any) -> Operand:
+        return rate / (decay * periods + 1)
 
 
 @dataclass(eq=False)

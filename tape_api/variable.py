@@ -323,13 +323,13 @@ class Variable(InMemory, AssignsRows):
 
         def __getattr__(self, name: str) -> Any:
             if name == "_tensor":
-                return exclusively(self.locks, self._found)
+                return exclusively(self.locks, self._put_back)
             said = missing(self, name)
             if said is not None:
                 raise said
             raise AttributeError(f"{type(self).__name__!r} object has no attribute {name!r}")
 
-    def _found(self) -> EagerTensor:
+    def _put_back(self) -> EagerTensor:
         """The value, put back if whoever put it aside was interrupted."""
         try:
             return _TENSOR.__get__(self)

@@ -65,9 +65,9 @@ class Pack:
         self.whole = np.concatenate(arrays, axis=None)
         self.values = parts_of(self.whole, shapes)
 
-    def holds(self, found: Sequence[Any]) -> bool:
+    def holds(self, values: Sequence[Any]) -> bool:
         """Whether these are the values."""
-        return len(found) == len(self.values) and all(map(is_, found, self.values))
+        return len(values) == len(self.values) and all(map(is_, values, self.values))
 
     def is_alone(self) -> bool:
         """Whether nobody shares the values' memory but one mapping that holds each of them."""

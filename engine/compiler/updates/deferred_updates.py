@@ -152,19 +152,19 @@ class Update:
         keys = tuple([tuple(map(id, handles)) for handles in self.variables])
         return Update(self.loop, self.variables, operands, numbers, self.shapes, self.products, keys)
 
-    def given(self, results: Sequence[Any], scratch: Scratch) -> tuple[list[Any], list[tuple[Any, ...]]]:
+    def arrays(self, results: Sequence[Any], scratch: Scratch) -> tuple[list[Any], list[tuple[Any, ...]]]:
         """The arrays of `operands` from a program's results; and the calls that compute those that are products."""
         arrays: list[Any] = []
         calls: list[tuple[Any, ...]] = []
         places = iter(scratch.vectors("products", len(self.products), math.prod(self.shapes[0]), self.loop.dtype))
         for i, positions in enumerate(self.operands):
-            given = [results[k] for k in positions]
+            parts = [results[k] for k in positions]
             product = self.products.get(i)
             if product is None:
-                arrays.append(joined(given))
+                arrays.append(joined(parts))
             else:
                 arrays.append(next(places).reshape(product.shape))
-                calls.append(product.into(arrays[-1], given))
+                calls.append(product.into(arrays[-1], parts))
         return arrays, calls
 
     def writes(self, results: Sequence[Any], scratch: Scratch, store: Places) -> list[tuple[Any, ...]]:
@@ -179,7 +179,7 @@ class Update:
             Where the variables' values are.
         """
         numbers = [np.asarray(results[i]) for i in self.numbers]
-        operands, calls = self.given(results, scratch)
+        operands, calls = self.arrays(results, scratch)
         if raises() or (len(self.shapes) > 1 and not store.packs):
             # what may fail is done before anything is written
             before = [joined(store.arrays(keys)) for keys in self.keys]
@@ -268,13 +268,13 @@ def products_put_off(
 ) -> dict[int, tuple[int, Product]]:
     """Take products that can wait out of some instructions; see `Program.products` for what becomes of `wanted`."""
     deferred = _worth_waiting(instructions, wanted, avals, orders)
-    found = {}
+    products = {}
     for k, product in [(k, deferred[s]) for k, s in enumerate(wanted) if s in deferred]:
-        found[k] = len(wanted), Product(_shape(avals[wanted[k]]), product.params)
+        products[k] = len(wanted), Product(_shape(avals[wanted[k]]), product.params)
         wanted[k] = product.inputs[0]
         wanted.append(product.inputs[1])
         instructions.remove(product)
-    return found
+    return products
 
 
 def _shape(aval: Aval) -> tuple[int, ...]:
@@ -336,7 +336,7 @@ def _inside(
     instructions: Sequence[Instruction], avals: Mapping[int, Aval], new: Mapping[int, Any], outside: set[int]
 ) -> list[Instruction]:
     """The tileable instructions that only new values need."""
-    needed, found = set(new), []
+    needed, inside = set(new), []
     outside = set(outside)
     for each in reversed(instructions):
         made = each.outputs[0] if len(each.outputs) == 1 else -1
@@ -346,10 +346,10 @@ def _inside(
             and is_tileable(each.op, [avals[s] for s in each.inputs], [avals[made]])
         ):
             needed.update(each.inputs)
-            found.append(each)
+            inside.append(each)
         else:
             outside.update(each.inputs)
-    return found[::-1]
+    return inside[::-1]
 
 
 def _parts(

@@ -109,11 +109,11 @@ class UpdateLoop:
         """
         over = [next((i for i, a in enumerate(arrays) if a is r), -1) for r in results]
         flat = [np.ascontiguousarray(a).reshape(-1) for a in arrays]
-        given = [*flat, *[r.reshape(-1) for r, k in zip(results, over, strict=True) if k < 0]]
-        if not raises() and all(x.dtype == self.dtype and x.flags.aligned for x in given):
+        places = [*flat, *[r.reshape(-1) for r, k in zip(results, over, strict=True) if k < 0]]
+        if not raises() and all(x.dtype == self.dtype and x.flags.aligned for x in places):
             table = self._table(flat[0].size, over, [x.dtype for x in numbers])
             if table is not None:
-                return [(table, *given, *numbers)]
+                return [(table, *places, *numbers)]
         steps, count = self._scheduled(over)
         own = [next((f for f, a in zip(flat, arrays, strict=True) if a is r), r.reshape(-1)) for r in results]
         tile = TILE_BYTES // self.dtype.itemsize
@@ -121,11 +121,11 @@ class UpdateLoop:
         made: list[tuple[Any, ...]] = []
         for start in range(0, flat[0].size, tile):
             stop = min(start + tile, flat[0].size)
-            places: list[Any] = [a[start:stop] for a in flat]
-            places += [*numbers, Ellipsis, *[r[start:stop] for r in own], *[s[: stop - start] for s in scratches]]
+            tiles: list[Any] = [a[start:stop] for a in flat]
+            tiles += [*numbers, Ellipsis, *[r[start:stop] for r in own], *[s[: stop - start] for s in scratches]]
             for function, operands, out in steps:
-                function = function if out < 0 else partial(function, out=places[out])
-                made.append((function, *[places[k] for k in operands]))
+                function = function if out < 0 else partial(function, out=tiles[out])
+                made.append((function, *[tiles[k] for k in operands]))
         return made
 
     def _table(self, size: int, over: Sequence[int], numbers: Sequence[Any]) -> Any:
@@ -149,9 +149,9 @@ class UpdateLoop:
             return tiled_table(rows, size, self.dtype, count + new, written, numbers, scratch)
 
         key = self.key, size, tuple(over), tuple(numbers)
-        found = _tables.get(key)
+        table = _tables.get(key)
         # False where there is none
-        return (_tables.put(key, made() or False) if found is None else found) or None
+        return (_tables.put(key, made() or False) if table is None else table) or None
 
     def _scheduled(self, over: Sequence[int]) -> tuple[list[tuple[Any, tuple[int, ...], int]], int]:
         """The calls for one tile, by positions of operands and of ``out``; and how many scratch tiles there are.
