@@ -9,7 +9,7 @@ the ops.
 
 What has no program is done op by op (`Optimizer._changes`), and its new values are written in the same moment:
 
-- the first steps of a few small variables: their program costs as much as some steps;
+- the first steps of small variables: their program costs as much as some steps;
 - gradients that consist of rows: there may be another number of them in each step;
 - a variable with a constraint, or given twice, and a few small ones whose update users wrote, which may be another one
   each time. Large ones and many are traced in each step, and their program is looked up by what was traced.
@@ -21,29 +21,31 @@ import inspect
 from collections import Counter
 from collections.abc import Callable, Iterable, Sequence
 from types import SimpleNamespace
-from typing import Any, NamedTuple
+from typing import Any
 
 import numpy as np
 
-from engine.closed.function import ClosedFunction
+from engine.closed.function import Body, ClosedFunction
 from engine.compiler.eager_state import EagerState
 from engine.compiler.ir.layout import Order
 from engine.compiler.updates import deferred_updates
 from engine.compiler.updates.deferred_updates import DeferredArray
 from engine.core.aval import Aval, aval_of_array
+from engine.core.dtypes import BY_NUMPY
 from engine.core.eager import EagerTensor
-from engine.core.instantiate import like
-from engine.core.op import Node, distinct
+from engine.core.instantiate import instantiate, like
+from engine.core.op import distinct
 from engine.core.tape import paused
-from engine.core.trace import Symbol, Trace, constant, placeholder
+from engine.core.trace import Symbol, Trace, constant, needed_nodes, placeholder
 from engine.core.variable import Variable, assign_variable, read_variable, variable_handle
+from engine.runtime.collector import uncollected
 from engine.runtime.commit import in_order
 from engine.runtime.tuning import TUNING
 from optim.pairs import Change, Pair, require_fit
 from optim.slots import assign_all
 
 AFTER: float = TUNING.update_steps
-"""Steps that are made op by op before it is worth while to make a program for a few small variables."""
+"""Steps that are made op by op before it is worth while to make a program, if all variables are small."""
 _FOLD_LIMIT = TUNING.fold_update_bytes
 _MOST = 8
 """Programs that are kept for the same variables."""
@@ -95,7 +97,6 @@ class ClosedStep:
         self.forms = [(self.variables[i]._shape, self.variables[i].dtype) for i in self.inside]
         self.rest = sorted({*range(len(pairs))}.difference(self.inside))
         self.has_large = not large.isdisjoint(self.inside)
-        self._is_worth = self.has_large or len(self.inside) >= deferred_updates.MANY
 
     def __reduce__(self) -> tuple[Callable[..., Any], tuple[()]]:
         # it is made again where it is needed
@@ -119,7 +120,7 @@ class ClosedStep:
         """Make the step, and some other changes in the same moment; the `locks` are held."""
         self._steps += 1
         function = None
-        if self.inside and (self._is_worth or self._steps > AFTER):
+        if self.inside and (self.has_large or self._steps > AFTER):
             if self.rest:
                 others = [*optimizer._changes(computed([pairs[i] for i in self.rest]), state, hyper_of), *others]
                 pairs = [pairs[i] for i in self.inside]
@@ -154,13 +155,19 @@ class ClosedStep:
             return self._functions[key], arguments
         function = None
         try:
-            traced = _Traced(self, optimizer, pairs, numbers)
+            slots = [self.slots[i] for i in self.inside]
+            kinds = [*zip(self.forms, numbers.kinds, strict=True)]
+            rules: dict[Any, _Rule] = {}
+            for (_, variable), own, kind in zip(pairs, slots, kinds, strict=True):
+                if kind not in rules:
+                    rules[kind] = _Rule(optimizer, variable, own, numbers, kind[1])
             if not self._is_pure:
-                key = *key, traced.structure(arguments)
-            if key in self._functions:
-                return self._functions[key], arguments
-            function = traced.closed(others)
-            function.program  # noqa: B018 - made now, as long as there is another way
+                key = *key, *[rule.key() for rule in rules.values()]
+                arguments += [array for rule in rules.values() for array in rule.constants]
+                if key in self._functions:
+                    return self._functions[key], arguments
+            of_pairs = [rules[kind] for kind in kinds]
+            function = uncollected(_closed, optimizer, pairs, slots, of_pairs, numbers, others)
         except Exception:  # noqa: BLE001 - the step is made op by op, which raises what it has to
             function = None
         if len(self._functions) >= _MOST:
@@ -253,158 +260,159 @@ class _Numbers:
         facts = [(n, None if type(x) is EagerTensor else (distinct(x),)) for items in self._items for n, x in items]
         return (*facts, *self.kinds, *[(a.shape, a.dtype) for a in self.arrays])
 
-    def symbolic(self, parameter: Callable[[Any], Any]) -> tuple[list[SimpleNamespace], SimpleNamespace]:
-        """The hyperparameters of each variable and the state, with parameters for tensors."""
-        *spaces, state = [
-            SimpleNamespace(**{n: parameter(x._array) if type(x) is EagerTensor else x for n, x in items})
+    def symbolic(self, symbols: Sequence[Any], kind: int) -> tuple[SimpleNamespace, SimpleNamespace]:
+        """Hyperparameters of a kind and the state, with symbols in place of the arrays."""
+        left = iter(symbols)
+        spaces = [
+            SimpleNamespace(**{n: next(left) if type(x) is EagerTensor else x for n, x in items})
             for items in self._items
         ]
-        return [spaces[i] for i in self.kinds], state
+        return spaces[kind], spaces[-1]
 
 
-class _Rule(NamedTuple):
-    """An update that was made with symbols.
+class _Rule:
+    """The update of variables of one kind: a function of the gradient, the value, the slots and all numbers.
 
     Attributes
     ----------
-    operands : list of Symbol
-        The gradient, the variable's value and those of its slots.
-    results : list of value
-    names : list of str
-        Of the slots that all results but the first are for.
-    nodes : list of Node
+    changed : list of str
+        The slots that it gives new values.
+    constants : list of array
+        Its further arguments, see `key`.
     """
 
-    operands: list[Any]
-    results: list[Any]
-    names: list[str]
-    nodes: list[Node]
-
-
-class _Traced:
-    """A step made with symbols: the update of one variable of each kind, and in the end those of all."""
-
-    def __init__(self, step: ClosedStep, optimizer: Any, pairs: Sequence[Pair], numbers: _Numbers) -> None:
-        self._optimizer, self._pairs = optimizer, pairs
-        self._slots = [step.slots[i] for i in step.inside]
-        self._trace = Trace()
-        self._handles: dict[int, tuple[Symbol, Variable]] = {}
-        self._orders: dict[int, Order] = {}
-        self._lifted: list[Symbol] = []
-        self._operands: dict[int, tuple[list[Symbol], list[Any]]] = {}
-        self._rules: dict[Any, _Rule] = {}
+    def __init__(self, optimizer: Any, variable: Variable, slots: dict[str, Variable], numbers: _Numbers, kind: int):
+        body = Body()
+        operands = [body.placeholder(Aval(v._shape, v.dtype)) for v in (variable, variable, *slots.values())]
+        symbols = [body.placeholder(aval_of_array(array)) for array in numbers.arrays]
         with paused():
-            self._numbers: list[Symbol] = []
-            hypers, self._state = numbers.symbolic(self._number)
-            self._kinds = [*zip(step.forms, numbers.kinds, strict=True)]
-            for i, (kind, hyper) in enumerate(zip(self._kinds, hypers, strict=True)):
-                if kind not in self._rules:
-                    self._rules[kind] = self._rule(i, hyper)
-
-    def _rule(self, i: int, hyper: SimpleNamespace) -> _Rule:
-        variable, slots = self._pairs[i][1], self._slots[i]
-        gradient, value, *kept = operands = self._operands_of(i)
-        first = len(self._trace.nodes)
-        of_slots = dict(zip(slots, kept, strict=True))
-        new, changed = self._optimizer._new_values(gradient, value, of_slots, hyper, self._state)
+            gradient, value, *kept = operands
+            hyper, state = numbers.symbolic(symbols, kind)
+            new, changed = optimizer._new_values(gradient, value, dict(zip(slots, kept, strict=True)), hyper, state)
         for each, x in [(variable, new), *[(slots[name], x) for name, x in changed.items()]]:
             require_fit(x, each, "the new value computed for")
-        return _Rule(operands, [new, *changed.values()], list(changed), self._trace.nodes[first:])
+        self._operands, self._symbols = operands, symbols
+        self._results, self.changed = [body.operand(x) for x in (new, *changed.values())], [*changed]
+        self._nodes = needed_nodes(body.nodes, self._results, {id(x) for x in (*operands, *symbols)})
+        self._body, self._lifted = body, list[Symbol]()
+        self.constants: list[np.ndarray] = []
 
-    def _operands_of(self, i: int) -> list[Any]:
-        """The gradient of a variable, its value and those of its slots."""
-        if i not in self._operands:
-            (gradient, variable), slots = self._pairs[i], self._slots[i]
-            array = gradient._array
-            if type(array) is DeferredArray:
-                taken = [self._parameter(factor, Order.CONTIGUOUS) for factor in array.factors]
-                value = array.product.of(taken)
-            else:
-                taken = [value] = [self._parameter(array)]
-            self._operands[i] = taken, [value, *map(self._read, [variable, *slots.values()])]
-        return self._operands[i][1]
+    def parts(self) -> tuple[ClosedFunction, ClosedFunction]:
+        """What it computes of numbers alone, once for all variables; and the rest, from that and a variable's own."""
+        own = set(map(id, self._operands))
+        for node in self._nodes:
+            if not own.isdisjoint(map(id, node.inputs)):
+                own.update(map(id, node.outputs))
+        used = [*[x for n in self._nodes if not own.isdisjoint(map(id, n.outputs)) for x in n.inputs], *self._results]
+        common = [*{id(x): x for x in used if id(x) not in own}.values()]
+        shared = ClosedFunction(self._body, [*self._symbols, *self._lifted], common)
+        return shared, ClosedFunction(self._body, [*self._operands, *common], self._results)
 
-    def _changes(self, i: int) -> list[Change]:
-        """A variable and its slots with new values: those of the rule of its kind, for its own operands."""
-        rule = self._rules[self._kinds[i]]
-        of = {id(x): own for x, own in zip(rule.operands, self._operands_of(i), strict=True) if own is not x}
-        make = like(self._trace)
-        for node in rule.nodes if of else ():
-            if any(id(x) in of for x in node.inputs):
-                outputs = make(node, tuple([of.get(id(x), x) for x in node.inputs]))
-                of.update(zip(map(id, node.outputs), outputs, strict=True))
-        variables = [self._pairs[i][1], *[self._slots[i][name] for name in rule.names]]
-        return [(v, of.get(id(x), x)) for v, x in zip(variables, rule.results, strict=True)]
-
-    def _parameter(self, array: Any, order: Order = Order.UNKNOWN) -> Symbol:
-        symbol = self._trace.placeholder(aval_of_array(array))
-        self._orders[id(symbol)] = order
-        return symbol
-
-    def _number(self, array: Any) -> Symbol:
-        self._numbers.append(self._parameter(array))
-        return self._numbers[-1]
-
-    def _handle(self, variable: Variable) -> Symbol:
-        if id(variable) not in self._handles:
-            params = {"aval": variable.aval, "default": None}
-            (handle,) = self._trace.append(variable_handle, (), params, (variable.aval,))
-            self._handles[id(variable)] = handle, variable
-        return self._handles[id(variable)][0]
-
-    def _read(self, variable: Variable) -> Any:
-        (value,) = self._trace.append(read_variable, (self._handle(variable),), {}, (variable.aval,))
-        return value
-
-    def structure(self, arguments: list[Any]) -> tuple[Any, ...]:
-        """The key that tells the rules from others; their real and complex numbers become further `arguments`.
+    def key(self) -> tuple[Any, ...]:
+        """What tells it from other rules; its real and complex constants become arguments.
 
         Raises
         ------
         TypeError
-            If another step may do something else all the same.
+            If another rule may do something else all the same.
         """
-        places: dict[int, int] = {}
-        parts: list[Any] = []
-        for node in self._trace.nodes:
+        places = {id(x): i for i, x in enumerate((*self._operands, *self._symbols))}
+        parts: list[Any] = [*self.changed]
+        for node in self._nodes:
             if node.op is constant:
                 array = np.asarray(node.params["value"])
                 is_number = array.dtype.kind in "fc"
                 if is_number and array.ndim == 0:
                     self._lifted.append(node.outputs[0])
-                    arguments.append(array)
+                    self.constants.append(array)
                     parts.append(array.dtype)
                 elif not is_number and array.size <= _FEW:
                     parts.append((array.dtype, array.shape, array.tobytes()))
                 else:
                     raise TypeError("an array may be another one each time")
-            elif node.op is not placeholder and node.op is not variable_handle:
+            elif node.op is not placeholder:
                 if node.op.stateful:
                     raise TypeError(f"{node.op.name} may give something else each time")
                 params = [(name, distinct(param)) for name, param in node.params.items()]
                 parts.append((node.op, *[places[id(x)] for x in node.inputs], *params))
             for out in node.outputs:
-                places[id(out)] = len(places)
-        results = [places[id(self._trace.operand(x))] for rule in self._rules.values() for x in rule.results]
-        return *parts, *results, *[name for rule in self._rules.values() for name in rule.names]
+                places.setdefault(id(out), len(places))
+        return *parts, *[places[id(x)] for x in self._results]
 
-    def closed(self, others: Sequence[Change]) -> ClosedFunction:
-        """The closed function of the step, and of some other changes."""
-        with paused():
-            changes = [change for i in range(len(self._pairs)) for change in self._changes(i)]
-            changes = self._optimizer._followed(changes, self._state, self._read)
-            assigned = [(v, self._parameter(new._array)) for v, new in others]
-            for variable, value in [*changes, *assigned]:
-                self._trace.apply(assign_variable, (self._handle(variable), self._trace.operand(value)), {})
-        gradients = [x for i in range(len(self._pairs)) for x in self._operands[i][0]]
-        parameters = [*gradients, *self._numbers, *[x for _, x in assigned], *self._lifted]
-        return ClosedFunction(
-            self._trace,
-            parameters,
-            [],
-            self._trace.nodes,
-            avals=[Aval(x.aval.shape, x.aval.dtype) for x in parameters],
-            store=EagerState({id(handle): variable for handle, variable in self._handles.values()}),
-            orders=[self._orders.get(id(x), Order.CONTIGUOUS) for x in parameters],
-            fold_limit=_FOLD_LIMIT,
-        )
+
+class _Builder:
+    """The trace of a step, with what it takes."""
+
+    def __init__(self) -> None:
+        self.trace = Trace()
+        self.parameters: list[Symbol] = []
+        self.orders: list[Order] = []
+        self.handles: dict[int, Symbol] = {}
+        self.variables: dict[int, Variable] = {}
+
+    def parameter(self, array: Any, order: Order = Order.UNKNOWN) -> Any:
+        """A parameter for an array, or what computes a deferred one from parameters."""
+        if type(array) is DeferredArray:
+            return array.product.of([self.parameter(factor, Order.CONTIGUOUS) for factor in array.factors])
+        self.parameters.append(self.trace.placeholder(Aval(array.shape, BY_NUMPY[array.dtype])))
+        self.orders.append(order)
+        return self.parameters[-1]
+
+    def handle(self, variable: Variable) -> Symbol:
+        """The handle of a variable."""
+        if id(variable) not in self.handles:
+            params = {"aval": variable.aval, "default": None}
+            (handle,) = self.trace.append(variable_handle, (), params, (variable.aval,))
+            self.handles[id(variable)], self.variables[id(handle)] = handle, variable
+        return self.handles[id(variable)]
+
+    def read(self, variable: Variable) -> Any:
+        """The value of a variable before the step."""
+        return self.trace.append(read_variable, (self.handle(variable),), {}, (variable.aval,))[0]
+
+    def assign(self, variable: Variable, value: Any) -> None:
+        """Give a variable a new value."""
+        self.trace.apply(assign_variable, (self.handle(variable), self.trace.operand(value)), {})
+
+
+def _closed(
+    optimizer: Any,
+    pairs: Sequence[Pair],
+    slots: Sequence[dict[str, Variable]],
+    rules: Sequence[_Rule],
+    numbers: _Numbers,
+    others: Sequence[Change],
+) -> ClosedFunction:
+    """The closed function of a step: a rule for each of the pairs, and some other changes."""
+    step = _Builder()
+    with paused():
+        gradients = [step.parameter(g._array) for g, _ in pairs]
+        symbols = [step.parameter(array) for array in numbers.arrays]
+        assigned = [(v, step.parameter(new._array)) for v, new in others]
+        parts = {}
+        for rule in dict.fromkeys(rules):
+            shared, each = rule.parts()
+            common = shared.inline(step.trace, [*symbols, *map(step.parameter, rule.constants)])
+            parts[rule] = each, common
+        changes: list[Change] = []
+        for gradient, (_, variable), own, rule in zip(gradients, pairs, slots, rules, strict=True):
+            each, common = parts[rule]
+            operands = [gradient, *map(step.read, [variable, *own.values()]), *common]
+            of = {id(p): x for p, x in zip(each.parameters, operands, strict=True)}
+            instantiate(each.nodes, of, like(step.trace))
+            results = [of[id(x)] for x in each.results]
+            changes += zip([variable, *[own[name] for name in rule.changed]], results, strict=True)
+        _, state = numbers.symbolic(symbols, 0)
+        for variable, value in [*optimizer._followed(changes, state, step.read), *assigned]:
+            step.assign(variable, value)
+    function = ClosedFunction(
+        step.trace,
+        step.parameters,
+        [],
+        step.trace.nodes,
+        store=EagerState(step.variables),
+        orders=step.orders,
+        fold_limit=_FOLD_LIMIT,
+    )
+    function.program  # noqa: B018 - made now, as long as there is another way
+    return function

@@ -157,6 +157,7 @@ class Own(tf.compat.v1.train.Optimizer):
 
 def own_steps(large: int, many: int, monkeypatch: pytest.MonkeyPatch) -> tuple[list[np.ndarray], Any]:
     """Variables and slots after some steps with these thresholds."""
+    monkeypatch.setattr(closed_step, "AFTER", 0)
     monkeypatch.setattr(deferred_updates, "LARGE", large)
     monkeypatch.setattr(deferred_updates, "MANY", many)
     rng = np.random.default_rng(3)

@@ -15,6 +15,7 @@ from engine.compiler.updates import deferred_updates, update_loop
 from engine.compiler.updates.deferred_updates import LARGE, MANY
 from engine.compiler.updates.update_loop import TILE_BYTES, UpdateLoop
 from engine.runtime.cache import clear_caches
+from optim import closed_step
 from tests.optim.cases import IDS, PAIRS, Case
 from tests.support import assert_same_bits
 
@@ -25,6 +26,7 @@ SHAPES = [(3,), (2, 2), (5,), (2, 2), (1, 4), ()]
 def loops(monkeypatch: pytest.MonkeyPatch) -> list[Any]:
     """The loops that are run."""
     seen: list[Any] = []
+    monkeypatch.setattr(closed_step, "AFTER", 0)
     calls = UpdateLoop.calls
     monkeypatch.setattr(UpdateLoop, "calls", lambda self, *a: (seen.append(self), calls(self, *a))[1])
     return seen
