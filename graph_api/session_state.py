@@ -8,6 +8,7 @@ from __future__ import annotations
 from collections import deque
 from collections.abc import Sequence
 from contextlib import AbstractContextManager
+from itertools import repeat
 from operator import setitem
 from typing import Any
 
@@ -181,8 +182,9 @@ class State:
             writes.append((setitem, self.values, key, self._aside[key]))
         commit_computing(writes)
         del replaced
-        for key in (*[key for update in updates for keys in update.keys for key in keys], *[key for key, _ in parts]):
-            self._aside.pop(key, None)
+        # if floating-point errors raise, updates put nothing aside
+        hidden = [*[key for update in updates for keys in update.keys for key in keys], *[key for key, _ in parts]]
+        deque(map(self._aside.pop, hidden, repeat(None)), 0)
 
     # ---- deferred updates --------------------------------------------------------------------------------------------
 

@@ -106,6 +106,27 @@ MUTANTS = (
         ("tests/test_row_assignment.py::test_bad_rows_leave_the_variable_as_it_was",),
     ),
     Mutant(
+        "a step's key misses what its update is decided by",
+        "optim/closed_step.py",
+        "                *[distinct(getattr(optimizer, name)) for name in optimizer.decided_by],\n",
+        "",
+        ("tests/optim/test_closed_step.py::test_averages_follow_variables_without_a_gradient",),
+    ),
+    Mutant(
+        "an update that users write is taken for another one",
+        "optim/closed_step.py",
+        "parts.append((node.op, *[places[id(x)] for x in node.inputs], *params))",
+        "parts.append((node.op, *[places[id(x)] for x in node.inputs]))",
+        ("tests/optim/test_closed_step.py::test_what_users_write_may_be_another_update_each_time",),
+    ),
+    Mutant(
+        "numbers in an update that users write are those of its first step",
+        "optim/closed_step.py",
+        "if is_number and array.ndim == 0:",
+        "if is_number and array.size == 0:",
+        ("tests/optim/test_closed_step.py::test_what_users_write_may_be_another_update_each_time",),
+    ),
+    Mutant(
         "a replay's key misses dtypes",
         "engine/closed/replay.py",
         "parts += (array.shape, array.dtype, array.flags.c_contiguous)",
