@@ -298,7 +298,7 @@ class _Rule:
         self.constants: list[np.ndarray] = []
 
     def parts(self) -> tuple[ClosedFunction, ClosedFunction]:
-        """What it computes of numbers alone, once for all variables; and the rest, from that and a variable's own."""
+        """The function of numbers alone, once for all variables; and that of its results and a variable's own values."""
         own = set(map(id, self._operands))
         for node in self._nodes:
             if not own.isdisjoint(map(id, node.inputs)):
@@ -309,7 +309,7 @@ class _Rule:
         return shared, ClosedFunction(self._body, [*self._operands, *common], self._results)
 
     def key(self) -> tuple[Any, ...]:
-        """What tells it from other rules; its real and complex constants become arguments.
+        """The key that tells it from other rules; its real and complex constants become arguments.
 
         Raises
         ------
