@@ -298,7 +298,7 @@ class _Rule:
         self.constants: list[np.ndarray] = []
 
     def parts(self) -> tuple[ClosedFunction, ClosedFunction]:
-        """The function of numbers alone, once for all variables; and that of its results and a variable's own values."""
+        """The function of numbers alone, once for all variables; and that of its results and a variable's own."""
         own = set(map(id, self._operands))
         for node in self._nodes:
             if not own.isdisjoint(map(id, node.inputs)):
