@@ -83,7 +83,7 @@ class DeferredArray:
 
     @property
     def key(self) -> tuple[Any, ...]:
-        """What such products have in common."""
+        """The parts that such products share."""
         return *[x.shape for x in self.factors], distinct(tuple(self.product.params.items()))
 
 
