@@ -59,6 +59,7 @@ INDICES: list[Any] = [
     [],
     (PLACES, slice(None, None, -1)),
     (slice(None), np.int64(1), [0, 1]),
+    ((0, 2), slice(None), (1, 1)),
 ]
 
 
@@ -212,6 +213,45 @@ def test_elsewhere_it_is_said_what_to_do() -> None:
                 x[[0, 1]]
             with pytest.raises(ShapeError, match="rank 2 or more"):
                 x @ x[0, 0]
+
+
+REAL_BESIDE_COMPLEX: dict[str, Function] = {
+    "a number": lambda x: np.exp(1j * x) / (2j - x),
+    "a number of NumPy's": lambda x: np.complex128(1j) * x + x,
+    "an array": lambda x: x * np.array([1j, 2.0, -1j]) + np.array([1j, 2.0, -1j]) @ x,
+    "a list": lambda x: np.concatenate([x, [1j]]),
+    "a choice": lambda x: np.where(np.array([True, False, True]), x, 1j * x),
+    "a spectrum": lambda x: np.fft.fft(x) * x,
+    "a product": lambda x: np.einsum("i,j", x, np.array([1j, 2.0])),
+    "a dot": lambda x: np.dot(np.array([1j, 1.0, 0.0]), x) * x,
+}
+
+
+@pytest.mark.usefixtures("switched_on")
+@pytest.mark.parametrize("name", REAL_BESIDE_COMPLEX)
+def test_what_is_real_becomes_complex_beside_something_complex(name: str) -> None:
+    f, x = REAL_BESIDE_COMPLEX[name], np.array([0.3, -1.2, 0.8])
+    t = tf.constant(x)
+    with tf.GradientTape() as tape:
+        tape.watch(t)
+        y = f(t)
+        total = tf.reduce_sum(tf.square(tf.abs(y)))
+    np.testing.assert_allclose(y, f(x), rtol=1e-14)
+    gradient = tape.gradient(total, t)
+    assert gradient.dtype == tf.float64
+    moved = [np.sum(abs(f(x + step)) ** 2 - abs(f(x - step)) ** 2) / 2e-6 for step in 1e-6 * np.eye(3)]
+    np.testing.assert_allclose(gradient, moved, rtol=1e-7, atol=1e-8)
+    with tf1.Graph().as_default(), tf1.Session() as session:
+        p = tf1.placeholder(tf1.float64, x.shape)
+        assert session.run(f(p), {p: x}).tobytes() == y.numpy().tobytes()
+    assert (tf.constant([1.0]) * 1j).dtype == tf.complex64
+
+
+def test_elsewhere_a_program_casts_itself() -> None:
+    with pytest.raises(DTypeError, match=r"tf\.cast"):
+        tf.constant([1.0]) * 1j
+    with pytest.raises(DTypeError, match=r"tf\.cast"):
+        np.concatenate([tf.constant([1.0]), tf.constant([1j])])
 
 
 def test_they_are_on_inside_functions_for_numpys_users() -> None:

@@ -23,7 +23,8 @@ newaxis, pi, e, inf, nan = np.newaxis, np.pi, np.e, np.inf, np.nan
 def experimental_enable_numpy_behavior(prefer_float32: bool = False, dtype_conversion_mode: str | None = None) -> None:
     """Give tensors the methods and the indexing of NumPy's arrays: ``x.T``, ``x.sum(axis=0)``, ``x[[0, 2]]``.
 
-    Dtypes are not promoted by it: of a tensor and an array the tensor's dtype counts, as always here.
+    Precisions are not promoted by it: of a tensor and an array the tensor's dtype counts, as always here. But real
+    values become complex beside something complex (``1j * x``).
 
     Parameters
     ----------

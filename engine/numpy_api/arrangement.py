@@ -7,10 +7,12 @@ from typing import Any
 
 import numpy as np
 
+from engine.core.detach import looked_at
+from engine.core.eager import EagerTensor
 from engine.core.operands import Operand, Results, operands
 from engine.core.value import Value, dtype_of
 from engine.numpy_api.functions import NotTaken, Row, constant, dims_of, flat, inexact, length, rank_of
-from engine.ops import arithmetic, compare, diagonal, gather, reduce, scan, slicing, sorting
+from engine.ops import arithmetic, compare, complexes, diagonal, gather, reduce, scan, slicing, sorting
 from engine.ops import shape as shapes
 
 
@@ -25,12 +27,26 @@ def _expand_dims(a: Any, axis: Any) -> Operand:
 
 @operands("a")
 def _diagonal(a: Any, offset: int = 0, axis1: int = 0, axis2: int = 1) -> Operand:
-    return diagonal.matrix_diag_part(np.moveaxis(a, (axis1, axis2), (-2, -1)), offset)
+    matrices = np.moveaxis(a, (axis1, axis2), (-2, -1))
+    rows, columns = dims_of(matrices)[-2:]
+    if None not in (rows, columns) and not -rows < offset < columns:  # type: ignore[operator]
+        return matrices[..., 0, :0]  # a diagonal outside of the matrix is empty
+    return diagonal.matrix_diag_part(matrices, offset)
 
 
 @operands("a")
 def _trace(a: Any, offset: int = 0, axis1: int = 0, axis2: int = 1, dtype: Any = None) -> Operand:
     return np.sum(_diagonal(a, offset, axis1, axis2), axis=-1, dtype=dtype)
+
+
+@operands("a")
+def _real_if_close(a: Any, tol: float = 100) -> Operand:
+    if not dtype_of(a).is_complex:
+        return shapes.identity(a)
+    if not isinstance(a, EagerTensor):
+        raise NotTaken
+    looked_at(a)
+    return complexes.real(a) if np.isrealobj(np.real_if_close(a._array, tol)) else shapes.identity(a)
 
 
 @operands("m")
@@ -262,6 +278,7 @@ def _of_two(function: Any) -> Any:
 ARRANGEMENT: dict[Any, Row] = {
     np.expand_dims: (_expand_dims, "tf.expand_dims"),
     np.diagonal: (_diagonal, "tf.linalg.diag_part"),
+    np.real_if_close: (_real_if_close, "tf.math.real"),
     np.trace: (_trace, "tf.linalg.trace"),
     np.rot90: (_rot90, "tf.reverse and tf.transpose"),
     np.diagflat: (_diagflat, "tf.linalg.diag"),

@@ -27,7 +27,7 @@ def is_array(item: Any) -> bool:
     """Whether an item of an index is an array, and not a number."""
     if isinstance(item, Value):
         return shape_of(item) != ()
-    return (isinstance(item, (list, np.ndarray)) and np.ndim(item) > 0) or isinstance(item, list)
+    return isinstance(item, (list, tuple)) or (isinstance(item, np.ndarray) and item.ndim > 0)
 
 
 def by_arrays(x: Any, key: Any) -> Operand:
@@ -55,7 +55,7 @@ def by_arrays(x: Any, key: Any) -> Operand:
 
 
 def _as_array(item: Any) -> Any:
-    return np.asarray(item) if isinstance(item, list) else item
+    return np.asarray(item) if isinstance(item, (list, tuple)) else item
 
 
 def _places(item: Any) -> list[Any]:

@@ -265,7 +265,7 @@ COMPOUND: dict[Any, Row] = {
     np.linalg.matrix_power: (_matrix_power, "tf.matmul"),
     np.linalg.vecdot: (vecdot, "tf.reduce_sum"),
     np.linalg.outer: (operands("x1", "x2")(lambda x1, x2: np.outer(x1, x2)), "tf.multiply after tf.reshape"),
-    np.linalg.cross: (linalg.cross, "tf.linalg.cross"),
+    np.linalg.cross: (operands("x1", "x2")(lambda x1, x2, *, axis=-1: np.cross(x1, x2, axis=axis)), "tf.linalg.cross"),
     np.linalg.trace: (linalg.trace, "tf.linalg.trace"),
     np.linalg.diagonal: (
         operands("x")(lambda x, *, offset=0: diagonal.matrix_diag_part(x, offset)),

@@ -9,6 +9,7 @@ from __future__ import annotations
 import math
 from collections.abc import Callable, Sequence
 from itertools import pairwise
+from string import ascii_letters
 from typing import Any
 
 import numpy as np
@@ -17,6 +18,7 @@ from engine.core.dtypes import as_dtype, float64, int64, uint64
 from engine.core.eager import EagerTensor
 from engine.core.operands import Operand, Results, operands
 from engine.core.value import Value, dtype_of, shape_of
+from engine.numpy_api.promotion import promoted
 from engine.ops import (
     arithmetic,
     compare,
@@ -292,29 +294,32 @@ def at_least(values: Sequence[Any], rank: int) -> Results:
 
 
 @operands("*arrays")
-def _concatenate(arrays: Any, axis: Any = 0) -> Operand:
-    pairs = [_along(x, axis) for x in _items(arrays)]
+def _concatenate(arrays: Any, axis: Any = 0, *, dtype: Any = None, casting: str = "same_kind") -> Operand:
+    pairs = [_along(x, axis) for x in _items(arrays, dtype, casting)]
     return joining.concat([x for x, _ in pairs], pairs[0][1])
 
 
 @operands("*arrays")
-def _stack(arrays: Any, axis: Any = 0) -> Operand:
-    return joining.stack(_items(arrays), axis)
+def _stack(arrays: Any, axis: Any = 0, *, dtype: Any = None, casting: str = "same_kind") -> Operand:
+    return joining.stack(_items(arrays, dtype, casting), axis)
 
 
 @operands("*tup")
-def _vstack(tup: Any) -> Operand:
-    return joining.concat([at_least([x], 2) for x in _items(tup)], 0)
+def _vstack(tup: Any, *, dtype: Any = None, casting: str = "same_kind") -> Operand:
+    return joining.concat([at_least([x], 2) for x in _items(tup, dtype, casting)], 0)
 
 
 @operands("*tup")
-def _hstack(tup: Any) -> Operand:
-    rows = [at_least([x], 1) for x in _items(tup)]
+def _hstack(tup: Any, *, dtype: Any = None, casting: str = "same_kind") -> Operand:
+    rows = [at_least([x], 1) for x in _items(tup, dtype, casting)]
     return joining.concat(rows, 0 if rank_of(rows[0]) == 1 else 1)
 
 
-def _items(arrays: Any) -> list[Any]:
-    return list(arrays) if isinstance(arrays, (list, tuple)) else joining.unstack(arrays)
+def _items(arrays: Any, dtype: Any, casting: str) -> list[Any]:
+    if casting != "same_kind":
+        raise NotTaken
+    parts = list(arrays) if isinstance(arrays, (list, tuple)) else joining.unstack(arrays)
+    return [as_asked(x, dtype) for x in parts]
 
 
 @operands("arr", "values")
@@ -418,11 +423,40 @@ def _tensordot(a: Any, b: Any, axes: Any = 2) -> Operand:
     return einsum.tensordot(a, b, axes)
 
 
-@operands("*factors")
-def _einsum(subscripts: Any, *factors: Any, optimize: Any = None) -> Operand:
-    if not isinstance(subscripts, str):
+def _einsum(*operands: Any, optimize: Any = None) -> Operand:
+    """Also in NumPy's other form, in which a list of numbers follows each factor, and another one may say the result.
+
+    In the order that our own `einsum` finds; `optimize` is not needed.
+    """
+    equation, factors = _equation(operands)
+    factors = promoted(factors)
+    like = next(x for x in factors if isinstance(x, Value))
+    return einsum.einsum(equation, *[x if isinstance(x, Value) else constant(x, like) for x in factors])
+
+
+def _equation(operands: Sequence[Any]) -> tuple[str, Sequence[Any]]:
+    if isinstance(operands[0], str):
+        return operands[0], operands[1:]
+
+    def letters(places: Any) -> str:
+        return "".join("..." if i is ... else ascii_letters[i] for i in places)
+
+    count = len(operands) // 2
+    equation = ",".join(letters(places) for places in operands[1 : 2 * count : 2])
+    if len(operands) % 2:
+        equation += f"->{letters(operands[-1])}"
+    return equation, operands[: 2 * count : 2]
+
+
+@operands("a", "b")
+def _cross(a: Any, b: Any, axisa: int = -1, axisb: int = -1, axisc: int = -1, axis: int | None = None) -> Operand:
+    if axis is not None:
+        axisa = axisb = axisc = axis
+    a, b = (x if at == -1 else np.moveaxis(x, at, -1) for x, at in ((a, axisa), (b, axisb)))
+    if (length(a, -1), length(b, -1)) != (3, 3):
         raise NotTaken
-    return einsum.einsum(subscripts, *factors)
+    product = linalg.cross(a, b)
+    return product if axisc == -1 else np.moveaxis(product, -1, axisc)
 
 
 @operands("v")
@@ -435,6 +469,20 @@ def _solve(a: Any, b: Any) -> Operand:
     if rank_of(b) > 1:
         return solve.solve(a, b)
     return shapes.squeeze(solve.solve(a, shapes.expand_dims(b, -1)), [-1])
+
+
+def _of_hermitian(function: Callable[[Any], Any]) -> Callable[..., Any]:
+    @operands("a")
+    def apply(a: Any, UPLO: str = "L") -> Any:
+        # ours looks at the lower triangle
+        return function(a if UPLO in ("L", "l") else linalg.adjoint(a))
+
+    return apply
+
+
+@operands("a")
+def _cholesky(a: Any, *, upper: bool = False) -> Operand:
+    return linalg.adjoint(decompose.cholesky(linalg.adjoint(a))) if upper else decompose.cholesky(a)
 
 
 @operands("a")
@@ -546,16 +594,16 @@ RECORDED: dict[Any, Row] = {
     np.vdot: (_vdot, "tf.tensordot"),
     np.tensordot: (_tensordot, "tf.tensordot"),
     np.einsum: (_einsum, "tf.einsum"),
-    np.cross: (linalg.cross, "tf.linalg.cross"),
+    np.cross: (_cross, "tf.linalg.cross"),
     np.linalg.norm: (_norm, "tf.norm"),
     np.linalg.inv: (solve.inv, "tf.linalg.inv"),
     np.linalg.pinv: (matrix_functions.pinv, "tf.linalg.pinv"),
     np.linalg.det: (determinants.det, "tf.linalg.det"),
     np.linalg.slogdet: (determinants.slogdet, "tf.linalg.slogdet"),
     np.linalg.solve: (_solve, "tf.linalg.solve"),
-    np.linalg.cholesky: (decompose.cholesky, "tf.linalg.cholesky"),
-    np.linalg.eigh: (decompose.eigh, "tf.linalg.eigh"),
-    np.linalg.eigvalsh: (decompose.eigvalsh, "tf.linalg.eigvalsh"),
+    np.linalg.cholesky: (_cholesky, "tf.linalg.cholesky"),
+    np.linalg.eigh: (_of_hermitian(decompose.eigh), "tf.linalg.eigh"),
+    np.linalg.eigvalsh: (_of_hermitian(decompose.eigvalsh), "tf.linalg.eigvalsh"),
     np.linalg.svd: (_svd, "tf.linalg.svd"),
     np.linalg.qr: (_qr, "tf.linalg.qr"),
     np.linalg.lstsq: (_lstsq, "tf.linalg.lstsq"),

@@ -19,6 +19,7 @@ from engine.core.trace import Symbol
 from engine.core.value import Value, dtype_of, shape_of
 from engine.core.variable import Variable
 from engine.numpy_api import manners
+from engine.numpy_api.promotion import promoted
 from engine.ops import arithmetic, compare, complexes, explog, indexing, linalg, slicing
 from engine.ops.lift import as_operand
 from engine.ops.sparse_product import matmul_sparse, sparse_matmul
@@ -39,6 +40,8 @@ def _binary(op: Callable[..., Any], name: str, reflected: bool = False) -> Calla
         if type(self) is EagerTensor and type(other) in _NUMBERS and self._array.dtype.kind in "fc":
             # of rank 0, not a NumPy scalar, with which ufuncs take longer
             other = EagerTensor(np.asarray(other, self._array.dtype))
+        if manners.enabled():
+            self, other = promoted((self, other))
         if as_op is not None and type(other) is EagerTensor and type(self) is EagerTensor:
             return self._enter(as_op, (other, self) if reflected else (self, other), {})
         if not isinstance(other, Value):

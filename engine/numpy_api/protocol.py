@@ -35,6 +35,7 @@ from engine.core.value import Value
 from engine.core.variable import Variable, tracked_value
 from engine.numpy_api.compound import COMPOUND, vecdot
 from engine.numpy_api.functions import RECORDED, UNDERIVED, NotTaken, Row, dims_of, rank_of
+from engine.numpy_api.promotion import complex_dtype, promoted
 from engine.numpy_api.scipy_functions import HOW, SCIPY
 from engine.numpy_api.special_functions import SPECIAL
 from engine.ops import (
@@ -243,6 +244,7 @@ def _one_of_ours(function: Callable[..., Any], ufunc: Any, inputs: tuple[Any, ..
 
 def _converted(name: str, inputs: Sequence[Any]) -> list[Any]:
     """The operands as values: arrays and numbers in the dtype of the first value among them."""
+    inputs = promoted(inputs)
     dtype = next(x.dtype for x in inputs if isinstance(x, Value))
     return [x if isinstance(x, Value) else EagerTensor(as_operand(x, dtype, name)) for x in inputs]
 
@@ -344,8 +346,19 @@ def _called(function: Callable[..., Any], name: str, args: Any, kwargs: Any) -> 
         raise NotTaken from None
     same, alone = getattr(function, "__operands__", ((), ()))
     optional = {p.name for p in signature.parameters.values() if p.default is None}
+    _promote(bound.arguments, [key.lstrip("*") for key in same])
     conversion(name, same, alone, optional, EagerTensor)(bound.arguments)
     return function(*bound.args, **bound.kwargs)
+
+
+def _promote(arguments: dict[str, Any], names: Sequence[str]) -> None:
+    """Make the real values among arguments complex if others are."""
+    several = {key for key in names if isinstance(arguments.get(key), (list, tuple))}
+    parts = [x for key in names for x in (arguments.get(key, ()) if key in several else (arguments.get(key),))]
+    if complex_dtype(parts) is not None:
+        rest = iter(promoted(parts))
+        for key in names:
+            arguments[key] = [next(rest) for _ in arguments.get(key, ())] if key in several else next(rest)
 
 
 # ---- NumPy's own functions on our arrays -----------------------------------------------------------------------------

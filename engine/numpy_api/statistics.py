@@ -11,7 +11,7 @@ from engine.core.detach import looked_at
 from engine.core.eager import EagerTensor
 from engine.core.operands import Operand, operands
 from engine.core.value import Value, dtype_of
-from engine.numpy_api.functions import NotTaken, Row, as_asked, at_least, constant, inexact, length, rank_of
+from engine.numpy_api.functions import NotTaken, Row, as_asked, at_least, constant, dims_of, inexact, length, rank_of
 from engine.ops import compare, extrema, reduce, segment, sorting, stats
 from engine.ops import shape as shapes
 
@@ -32,12 +32,14 @@ def _spread(function: Callable[..., Any], power: float) -> Callable[..., Any]:
         a, less = inexact(as_asked(a, dtype)), ddof or correction
         if where is not True or mean is not None:
             return _mean_square(a, axis, keepdims, less, where, mean) ** power
-        out = function(a, axis, keepdims)
-        if not less:
-            return out
         axes = range(rank_of(a)) if axis is None else np.ravel(axis).tolist()
+        sizes = [dims_of(a)[i] for i in axes]
+        if not less:
+            # of one element it is zero, and so is its derivative; that of a root would not be a number
+            alone = power < 1 and all(n == 1 for n in sizes)
+            return (stats.reduce_variance if alone else function)(a, axis, keepdims)
         n = np.prod([length(a, i) for i in axes], dtype=int)
-        return out * float(n / (n - less)) ** power
+        return function(a, axis, keepdims) * float(n / (n - less)) ** power
 
     return apply
 
