@@ -14,6 +14,7 @@ import scipy.special
 from engine.core.op import Op
 from engine.numpy_api import compound, functions, manners, protocol
 from engine.numpy_api.scipy_functions import SCIPY
+from engine.numpy_api.stats.table import STATS
 from tests.op_table import UNTESTED_RULES
 
 PAGE = Path(__file__).parent.parent / "docs" / "numpy-and-scipy.md"
@@ -77,9 +78,26 @@ def lines() -> Iterator[str]:
     yield ""
     yield "Second derivatives in the shape parameters of incomplete gamma and beta functions and their inverses, and of"
     yield "`stdtr` in the degrees of freedom, are not implemented, and say so."
+    yield from _of_distributions()
     for home in ("linalg", "fft", "integrate"):
         yield from ("", f"## scipy.{home}", "")
         yield from _listed(n.removeprefix(f"scipy.{home}.") for n in SCIPY if n.startswith(f"scipy.{home}."))
+
+
+def _of_distributions() -> Iterator[str]:
+    """The methods of distributions, those with the same ones together."""
+    methods: dict[str, list[str]] = {}
+    for name in STATS:
+        *_, distribution, method = name.split(".")
+        methods.setdefault(distribution, []).append(method)
+    together: dict[tuple[str, ...], list[str]] = {}
+    for distribution, own in methods.items():
+        together.setdefault(tuple(own), []).append(distribution)
+    yield from ("", "## scipy.stats", "")
+    yield "Methods of distributions, with location, scale and shapes, also frozen (`norm(mu, sigma).logpdf(x)`):"
+    yield from ("", "| methods | distributions |", "|---|---|")
+    for own, distributions in sorted(together.items(), key=lambda pair: -len(pair[1])):
+        yield f"| {' '.join(f'`{m}`' for m in own)} | {' '.join(f'`{d}`' for d in sorted(distributions))} |"
 
 
 def page() -> str:

@@ -26,9 +26,23 @@ FUNCTIONS = {
         "khatri_rao logm lstsq norm pinv qr solve solve_banded solve_continuous_lyapunov solve_lyapunov "
         "solve_sylvester solve_toeplitz solve_triangular solveh_banded sqrtm svd svdvals toeplitz"
     ),
+    "scipy.stats": "",
     "scipy.special": ("comb factorial log_softmax logsumexp multigammaln perm polygamma softmax"),
 }
 """By module, the names that `engine.numpy_api.scipy_functions` has something for: that is loaded by the first call."""
+
+METHODS = {
+    "rv_continuous": "cdf isf logcdf logpdf logsf pdf ppf sf",
+    "rv_discrete": "cdf isf logcdf logpmf logsf pmf ppf sf",
+    "multivariate_normal": "__call__ entropy logpdf pdf",
+    "multivariate_t": "__call__ logpdf pdf",
+    "dirichlet": "__call__ logpdf pdf",
+    "multinomial": "__call__ logpmf pmf",
+    "wishart": "__call__ logpdf pdf",
+    "invwishart": "__call__ logpdf pdf",
+    "matrix_normal": "__call__ logpdf pdf",
+}
+"""By class of `scipy.stats`, or by the object that is the only one of its class: the methods that ask."""
 
 
 def _holds_values(x: Any) -> bool:
@@ -55,8 +69,61 @@ def _asking(name: str, theirs: Callable[..., Any]) -> Callable[..., Any]:
     return call
 
 
+def _distribution(module: ModuleType, own: Any) -> str:
+    """The name of a distribution of SciPy's; one that a program has made, or changed, is called by its class."""
+    name = getattr(own, "name", "")
+    standard: Any = getattr(module, name or "", None)
+    same = type(standard) is type(own) and (standard.a, standard.b) == (own.a, own.b)
+    return name if same else type(own).__name__
+
+
+class Frozen:
+    """A distribution whose parameters are given, tensors among them."""
+
+    def __init__(self, distribution: Any, args: Any, kwargs: Any) -> None:
+        self._distribution, self._args, self._kwargs = distribution, args, kwargs
+
+    def __getattr__(self, name: str) -> Any:
+        method = getattr(self._distribution, name)
+        if name == "entropy":
+            return lambda: method(*self._args, **self._kwargs)
+        return lambda x: method(x, *self._args, **self._kwargs)
+
+
+def _asking_method(
+    module: ModuleType, method: str, theirs: Callable[..., Any], title: str | None
+) -> Callable[..., Any]:
+    """As `_asking`, for a method of distributions: of that called `title`, or of all of a class."""
+
+    @functools.wraps(theirs)
+    def call(self: Any, *args: Any, **kwargs: Any) -> Any:
+        if not (any(map(_holds_values, args)) or any(map(_holds_values, kwargs.values()))):
+            return theirs(self, *args, **kwargs)
+        if method == "__call__":
+            return Frozen(self, args, kwargs)
+        from engine.numpy_api import protocol
+
+        name = f"scipy.stats.{title or _distribution(module, self)}.{method}"
+        return protocol.of_scipy(name, functools.partial(theirs, self), args, kwargs)
+
+    return call
+
+
+def _treat_distributions(module: ModuleType) -> None:
+    for name, methods in METHODS.items():
+        owner = getattr(module, name, None)
+        if owner is None:
+            continue
+        title = None if isinstance(owner, type) else name
+        of = owner if isinstance(owner, type) else type(owner)
+        for method in methods.split():
+            setattr(of, method, _asking_method(module, method, getattr(of, method), title))
+
+
 def treat(module: ModuleType) -> None:
     """Replace the functions of a module that we have."""
+    if module.__name__ == "scipy.stats":
+        _treat_distributions(module)
     for name in FUNCTIONS[module.__name__].split():
         theirs = getattr(module, name, None)
         if theirs is not None:

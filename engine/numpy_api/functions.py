@@ -455,7 +455,7 @@ def _cross(a: Any, b: Any, axisa: int = -1, axisb: int = -1, axisc: int = -1, ax
     a, b = (x if at == -1 else np.moveaxis(x, at, -1) for x, at in ((a, axisa), (b, axisb)))
     if (length(a, -1), length(b, -1)) != (3, 3):
         raise NotTaken
-    product = linalg.cross(a, b)
+    product: Any = linalg.cross(a, b)
     return product if axisc == -1 else np.moveaxis(product, -1, axisc)
 
 

@@ -38,6 +38,7 @@ from engine.numpy_api.functions import RECORDED, UNDERIVED, NotTaken, Row, dims_
 from engine.numpy_api.promotion import complex_dtype, promoted
 from engine.numpy_api.scipy_functions import HOW, SCIPY
 from engine.numpy_api.special_functions import SPECIAL
+from engine.numpy_api.stats.table import STATS
 from engine.ops import (
     arithmetic,
     bessel_orders,
@@ -251,7 +252,7 @@ def _converted(name: str, inputs: Sequence[Any]) -> list[Any]:
 
 # ---- functions -------------------------------------------------------------------------------------------------------
 
-_ROWS: dict[Any, Row] = {**RECORDED, **COMPOUND, **UNDERIVED, **SCIPY}
+_ROWS: dict[Any, Row] = {**RECORDED, **COMPOUND, **UNDERIVED, **SCIPY, **STATS}
 _SIGNATURES = {function: inspect.signature(function) for function, _ in _ROWS.values()}
 _INSPECTING = {
     *(np.allclose, np.array_equal, np.array_equiv, np.isclose, np.isin, np.isreal, np.iscomplex, np.isrealobj),
@@ -317,9 +318,10 @@ def of_scipy(name: str, theirs: Callable[..., Any], args: Any, kwargs: Any) -> A
         What it was called with.
     """
     given = {key: value for key, value in kwargs.items() if key not in HOW}
-    if _only_whole((args, kwargs)):
-        return _on_arrays(theirs, name, _ROWS[name][1], args, kwargs)
-    return _ours_or_arrays(name, theirs, name, _ROWS[name][1], args, given, kwargs)
+    advice = _ROWS[name][1] if name in _ROWS else "a formula of NumPy's functions"
+    if name not in _ROWS or _only_whole((args, kwargs)):
+        return _on_arrays(theirs, name, advice, args, kwargs)
+    return _ours_or_arrays(name, theirs, name, advice, args, given, kwargs)
 
 
 def _ours_or_arrays(key: Any, theirs: Any, name: str, advice: str, args: Any, given: Any, kwargs: Any) -> Any:

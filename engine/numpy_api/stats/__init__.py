@@ -1,0 +1,1 @@
+"""The distributions of `scipy.stats` on values: densities and distribution functions, of arguments and parameters."""

@@ -1,0 +1,124 @@
+"""Discrete distributions by SciPy's names: differentiable in their parameters (see `continuous` for the sources)."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+
+from engine.numpy_api.stats.distribution import Distribution, positive
+from engine.ops.compare import where
+from engine.ops.creation import ones_like
+from engine.ops.explog import expm1, log1p
+from engine.ops.special import betainc, igamma, igammac, lgamma, xlog1py, xlogy, zeta
+from engine.runtime.lazy_scipy import scipy
+
+
+def _betaln(a: Any, b: Any) -> Any:
+    return scipy.special.betaln(a, b)
+
+
+def _from_one(*_: Any) -> Any:
+    return 1.0, None
+
+
+def _share(p: Any) -> Any:
+    return np.logical_and(p >= 0.0, p <= 1.0)
+
+
+def _binomial(k: Any, n: Any, p: Any) -> Any:
+    chosen = lgamma(n + 1.0) - lgamma(k + 1.0) - lgamma(n - k + 1.0)
+    return chosen + xlogy(k, p) + xlog1py(n - k, -p)
+
+
+def _binomial_tail(k: Any, n: Any, p: Any) -> Any:
+    """The probability of more than k; of more than n there is none."""
+    last = k >= n
+    return where(last, 0.0 * p, betainc(k + 1.0, where(last, ones_like(n - k), n - k), p))
+
+
+def _negative_binomial(k: Any, n: Any, p: Any) -> Any:
+    return lgamma(n + k) - lgamma(k + 1.0) - lgamma(n) + n * np.log(p) + xlog1py(k, -p)
+
+
+def _beta_binomial(k: Any, n: Any, a: Any, b: Any) -> Any:
+    return -np.log(n + 1.0) - _betaln(n - k + 1.0, k + 1.0) + _betaln(k + a, n - k + b) - _betaln(a, b)
+
+
+DISCRETE = {
+    "poisson": Distribution(
+        ("mu",),
+        lambda k, mu: xlogy(k, mu) - lgamma(k + 1.0) - mu,
+        cdf=lambda k, mu: igammac(k + 1.0, mu),
+        sf=lambda k, mu: igamma(k + 1.0, mu),
+        support=positive,
+        valid=lambda mu: mu >= 0.0,
+        discrete=True,
+    ),
+    "bernoulli": Distribution(
+        ("p",),
+        lambda k, p: xlogy(k, p) + xlog1py(1.0 - k, -p),
+        cdf=lambda k, p: where(k < 1.0, 1.0 - p, ones_like(p)),
+        sf=lambda k, p: where(k < 1.0, p, 0.0 * p),
+        support=lambda p: (0.0, 1.0),
+        valid=_share,
+        discrete=True,
+    ),
+    "binom": Distribution(
+        ("n", "p"),
+        _binomial,
+        sf=_binomial_tail,
+        support=lambda n, p: (0.0, n),
+        valid=lambda n, p: np.logical_and(n >= 0.0, _share(p)),
+        discrete=True,
+    ),
+    "nbinom": Distribution(
+        ("n", "p"),
+        _negative_binomial,
+        cdf=lambda k, n, p: betainc(n, k + 1.0, p),
+        sf=lambda k, n, p: betainc(k + 1.0, n, 1.0 - p),
+        support=positive,
+        valid=lambda n, p: np.logical_and(n > 0.0, np.logical_and(p > 0.0, p <= 1.0)),
+        discrete=True,
+    ),
+    "betabinom": Distribution(
+        ("n", "a", "b"),
+        _beta_binomial,
+        support=lambda n, a, b: (0.0, n),
+        valid=lambda n, a, b: np.logical_and(n >= 0.0, np.logical_and(a > 0.0, b > 0.0)),
+        discrete=True,
+    ),
+    "geom": Distribution(
+        ("p",),
+        lambda k, p: xlog1py(k - 1.0, -p) + np.log(p),
+        cdf=lambda k, p: -expm1(k * log1p(-p)),
+        logsf=lambda k, p: k * log1p(-p),
+        support=_from_one,
+        valid=lambda p: np.logical_and(p > 0.0, p <= 1.0),
+        discrete=True,
+    ),
+    "logser": Distribution(
+        ("p",),
+        lambda k, p: k * np.log(p) - np.log(k) - np.log(-log1p(-p)),
+        support=_from_one,
+        valid=lambda p: np.logical_and(p > 0.0, p < 1.0),
+        discrete=True,
+    ),
+    "zipf": Distribution(
+        ("a",),
+        lambda k, a: -a * np.log(k) - np.log(zeta(a, ones_like(a))),
+        support=_from_one,
+        valid=lambda a: a > 1.0,
+        discrete=True,
+    ),
+    "planck": Distribution(
+        ("lambda_",),
+        lambda k, rate: np.log(-expm1(-rate)) - rate * k,
+        cdf=lambda k, rate: -expm1(-rate * (k + 1.0)),
+        logsf=lambda k, rate: -rate * (k + 1.0),
+        support=positive,
+        discrete=True,
+    ),
+    "dlaplace": Distribution(("a",), lambda k, a: np.log(np.tanh(0.5 * a)) - a * np.abs(k), discrete=True),
+}
+"""By SciPy's name."""

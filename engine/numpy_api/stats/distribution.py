@@ -1,0 +1,208 @@
+"""One distribution of SciPy's: its formulas in standard form, and SciPy's rules for location, scale and the support.
+
+A formula is written with NumPy's functions and SciPy's ufuncs. Its arguments are values, on which these arrive at our
+ops (`engine.numpy_api.protocol`). It is applied inside of the support only: elsewhere it gets a number from inside,
+whose result is not used, so that no derivative outside is NaN.
+"""
+
+from __future__ import annotations
+
+import inspect
+from collections.abc import Callable, Iterator
+from dataclasses import dataclass, field
+from typing import Any
+
+import numpy as np
+
+from engine.core.eager import EagerTensor
+from engine.core.operands import Operand
+from engine.core.value import Value, dtype_of
+from engine.numpy_api.functions import NotTaken, constant
+from engine.ops.compare import cast, where
+
+Formula = Callable[..., Any]
+Support = tuple[Any, Any]
+
+
+def everywhere(*shapes: Any) -> Support:
+    """The support of a distribution on the real line."""
+    return None, None
+
+
+def positive(*shapes: Any) -> Support:
+    """The support of a distribution on the numbers that are not negative."""
+    return 0.0, None
+
+
+def unit(*shapes: Any) -> Support:
+    """The support of a distribution on the numbers from 0 to 1."""
+    return 0.0, 1.0
+
+
+def all_positive(*shapes: Any) -> Any:
+    """The rule that most shape parameters must be positive."""
+    valid: Any = True
+    for shape in shapes:
+        valid = np.logical_and(valid, shape > 0.0)
+    return valid
+
+
+@dataclass(frozen=True)
+class Distribution:
+    """A distribution of SciPy's.
+
+    Attributes
+    ----------
+    shapes : tuple of str
+        The names of its shape parameters, as SciPy has them.
+    logpdf : callable
+        Of a number and the shapes; the logarithm of the density, or of the probability if it is `discrete`.
+    cdf, sf, logcdf, logsf, ppf, isf : callable or None
+        Likewise, where there is a formula with derivatives. One of a pair is enough: the other is derived from it.
+    support : callable
+        Of the shapes; the ends of the support, None where there is none.
+    valid : callable
+        Of the shapes; which of them are allowed.
+    open_at : tuple of bool
+        Whether the ends are outside of the support.
+    discrete : bool
+        It has whole numbers for values, and no scale.
+    """
+
+    shapes: tuple[str, ...]
+    logpdf: Formula
+    cdf: Formula | None = None
+    sf: Formula | None = None
+    logcdf: Formula | None = None
+    logsf: Formula | None = None
+    ppf: Formula | None = None
+    isf: Formula | None = None
+    support: Callable[..., Support] = everywhere
+    valid: Formula = all_positive
+    open_at: tuple[bool, bool] = (False, False)
+    discrete: bool = False
+    formulas: dict[str, Formula] = field(init=False, repr=False)
+
+    def __post_init__(self) -> None:
+        logcdf, logsf, cdf, sf = self.logcdf, self.logsf, self.cdf, self.sf
+        if cdf is None and logcdf is not None:
+            cdf = _exponential(logcdf)
+        if sf is None and logsf is not None:
+            sf = _exponential(logsf)
+        if cdf is not None or sf is not None:
+            known = sf if cdf is None else cdf
+            cdf, sf = cdf or _rest(known), sf or _rest(known)
+            logcdf, logsf = logcdf or _logarithm(cdf), logsf or _logarithm(sf)
+        density = "pmf" if self.discrete else "pdf"
+        table: dict[str, Formula | None] = {
+            density: _exponential(self.logpdf),
+            f"log{density}": self.logpdf,
+            "cdf": cdf,
+            "sf": sf,
+            "logcdf": logcdf,
+            "logsf": logsf,
+            "ppf": self.ppf,
+            "isf": self.isf,
+        }
+        object.__setattr__(self, "formulas", {name: f for name, f in table.items() if f is not None})
+
+    def methods(self) -> Iterator[tuple[str, Callable[..., Any]]]:
+        """The methods that there are formulas for, with SciPy's signatures."""
+        for name in self.formulas:
+            yield name, self._method(name)
+
+    def _method(self, name: str) -> Callable[..., Any]:
+        first = "q" if name in ("ppf", "isf") else "k" if self.discrete else "x"
+        names = (first, *self.shapes, "loc", *(() if self.discrete else ("scale",)))
+
+        def apply(*args: Any, **kwargs: Any) -> Operand:
+            bound = signature.bind(*args, **kwargs)
+            bound.apply_defaults()
+            x, *rest = in_one_dtype(list(bound.arguments.values()))
+            count = len(self.shapes)
+            return self._evaluated(name, x, rest[:count], rest[count], None if self.discrete else rest[-1])
+
+        either = inspect.Parameter.POSITIONAL_OR_KEYWORD
+        defaults = {"loc": 0.0, "scale": 1.0}
+        parameters = [inspect.Parameter(n, either, default=defaults.get(n, inspect.Parameter.empty)) for n in names]
+        signature = inspect.Signature(parameters)
+        apply.__signature__ = signature  # type: ignore[attr-defined]
+        return apply
+
+    def _evaluated(self, name: str, x: Any, shapes: list[Any], loc: Any, scale: Any) -> Any:
+        formula, valid = self.formulas[name], self.valid(*shapes)
+        valid = valid if scale is None else np.logical_and(valid, scale > 0.0)
+        nan = constant(np.nan, x)
+        if name in ("ppf", "isf"):
+            inside = np.logical_and(x > 0.0, x < 1.0)
+            out = formula(where(inside, x, constant(0.5, x)), *shapes) * scale + loc
+            low, high = self.support(*shapes)
+            ends = [-np.inf if low is None else low, np.inf if high is None else high]
+            first, last = (e * scale + loc for e in (ends if name == "ppf" else ends[::-1]))
+            out = where(inside, out, where(np.equal(x, 0.0), first, where(np.equal(x, 1.0), last, nan)))
+            return where(valid, out, nan)
+        y = x - loc if scale is None else (x - loc) / scale
+        out = self._outside(name, y, shapes, lambda inner: formula(inner, *shapes), scale)
+        return where(np.logical_and(valid, np.equal(y, y)), out, nan)
+
+    def _outside(self, name: str, y: Any, shapes: list[Any], formula: Formula, scale: Any) -> Any:
+        """The formula inside of the support, and what SciPy has for numbers outside of it."""
+        low, high = self.support(*shapes)
+        of_density = name.endswith(("pdf", "pmf"))
+        y = np.floor(y) if self.discrete and not of_density else y
+        below, above = _beyond(name)
+        inside: Any = True
+        if low is not None:
+            inside = y > low if self.open_at[0] else y >= low
+        if high is not None:
+            inside = np.logical_and(inside, y < high if self.open_at[1] else y <= high)
+        if self.discrete and of_density:
+            inside = np.logical_and(inside, np.equal(np.floor(y), y))
+        out = formula(y if inside is True else where(inside, y, _within(low, high, y)))
+        if of_density and scale is not None:
+            out = out - np.log(scale) if name == "logpdf" else out / scale
+        if inside is True:
+            return out
+        outside: Any = constant(below, y)
+        if above != below and high is not None:
+            outside = where(y > (high if low is None else low), constant(above, y), outside)
+        return where(inside, out, outside)
+
+
+def in_one_dtype(items: list[Any]) -> list[Any]:
+    """Numbers, arrays and values as values of one floating dtype: that of the first one which has one."""
+    own = [dtype_of(x) for x in items if isinstance(x, Value)]
+    floating = [dtype for dtype in own if dtype.is_floating]
+    if not floating or any(dtype.is_complex for dtype in own):
+        raise NotTaken
+    whole = [x if isinstance(x, Value) else EagerTensor(np.asarray(x, floating[0].numpy)) for x in items]
+    return [x if dtype_of(x).is_floating else cast(x, floating[0]) for x in whole]
+
+
+def _within(low: Any, high: Any, like: Any) -> Any:
+    """A number from inside of the support."""
+    if low is None and high is None:
+        return constant(0.0, like)
+    middle = (low + high) / 2.0 if None not in (low, high) else high - 1.0 if low is None else low + 1.0
+    return middle if isinstance(middle, Value) else constant(middle, like)
+
+
+def _beyond(name: str) -> tuple[float, float]:
+    """The results below and above the support."""
+    ends = {"cdf": (0.0, 1.0), "sf": (1.0, 0.0)}.get(name.removeprefix("log"), (0.0, 0.0))
+    if not name.startswith("log"):
+        return ends
+    below, above = (0.0 if end else -np.inf for end in ends)
+    return below, above
+
+
+def _exponential(formula: Formula) -> Formula:
+    return lambda *args: np.exp(formula(*args))
+
+
+def _logarithm(formula: Formula) -> Formula:
+    return lambda *args: np.log(formula(*args))
+
+
+def _rest(formula: Any) -> Formula:
+    return lambda *args: 1.0 - formula(*args)
