@@ -24,7 +24,7 @@ PARAMS: dict[str, dict[str, Any]] = {
     "leaky_relu_op": {"alpha": 0.2},
     "riemann_zeta_by_order": {"times": 1},
 }
-OF_COMPLEX = ("lambertw_op", "wofz_op")
+OF_COMPLEX = ("erf_of_complex", "erfc_of_complex", "lambertw_op", "wofz_op")
 UNARY = [op for op in OPS.values() if op.kind == "elementwise" and len(op.args) == 1 and op.name not in OF_COMPLEX]
 PAIRS = ["add", "subtract", "multiply", "divide", "pow", "maximum", "minimum", "divide_no_nan", "atan2", "xlogy", "mod"]
 BINARY = [op for op in OPS.values() if op.name in (*PAIRS, "xdivy", "xlog1py", "squared_difference")]

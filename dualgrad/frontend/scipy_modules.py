@@ -26,11 +26,18 @@ FUNCTIONS = {
         "khatri_rao logm lstsq norm pinv qr solve solve_banded solve_continuous_lyapunov solve_lyapunov "
         "solve_sylvester solve_toeplitz solve_triangular solveh_banded sqrtm svd svdvals toeplitz"
     ),
+    "scipy.ndimage": (
+        "convolve1d correlate1d gaussian_filter gaussian_filter1d map_coordinates uniform_filter uniform_filter1d"
+    ),
+    "scipy.signal": "convolve convolve2d correlate fftconvolve",
+    "scipy.sparse": "diags diags_array",
     "scipy.stats": "",
     "scipy.special": ("comb factorial log_softmax logsumexp multigammaln perm polygamma softmax"),
 }
 """By module, the names that `engine.numpy_api.scipy_functions` has something for: that is loaded by the first call."""
 
+SPARSE = ("coo_array", "coo_matrix", "csc_array", "csc_matrix", "csr_array", "csr_matrix")
+"""Classes of `scipy.sparse` that can be made of values."""
 METHODS = {
     "rv_continuous": "cdf isf logcdf logpdf logsf pdf ppf sf",
     "rv_discrete": "cdf isf logcdf logpmf logsf pmf ppf sf",
@@ -75,6 +82,47 @@ def _distribution(module: ModuleType, own: Any) -> str:
     standard: Any = getattr(module, name or "", None)
     same = type(standard) is type(own) and (standard.a, standard.b) == (own.a, own.b)
     return name if same else type(own).__name__
+
+
+def _of_values(name: str, theirs: type) -> Callable[..., Any]:
+    """What makes objects of a class of sparse matrices; of values it makes one of ours, which holds them."""
+
+    def new(cls: type, *args: Any, **kwargs: Any) -> Any:
+        entries = args[0] if args else kwargs.get("arg1")
+        if cls is theirs and isinstance(entries, tuple) and entries and _holds_values(entries[0]):
+            from engine.numpy_api import sparse_values
+
+            return sparse_values.made(name, theirs, *args, **{k: v for k, v in kwargs.items() if k != "copy"})
+        return object.__new__(cls)
+
+    return new
+
+
+def _treat_sparse(module: ModuleType) -> None:
+    for name in SPARSE:
+        owner = getattr(module, name, None)
+        if owner is None:
+            continue
+        owner.__new__ = _of_values(name, owner)
+        for method in ("__add__", "__mul__", "__radd__", "__rmul__", "__rsub__", "__sub__", "__truediv__", "multiply"):
+            setattr(owner, method, _with_values(method, getattr(owner, method)))
+
+
+def _with_values(method: str, theirs: Callable[..., Any]) -> Callable[..., Any]:
+    """A method of sparse matrices: with a value it is that of a sparse matrix of values."""
+
+    @functools.wraps(theirs)
+    def call(self: Any, other: Any, *args: Any, **kwargs: Any) -> Any:
+        if not _holds_values(other):
+            return theirs(self, other, *args, **kwargs)
+        from engine.numpy_api.sparse_values import SparseValues
+
+        own = SparseValues.of(self, other)
+        if method in ("__mul__", "__rmul__") and hasattr(self, "getrow") and other.shape.rank:
+            return own @ other if method == "__mul__" else other @ own  # of matrices, as distinct from arrays
+        return getattr(own, method)(other)
+
+    return call
 
 
 class Frozen:
@@ -124,6 +172,8 @@ def treat(module: ModuleType) -> None:
     """Replace the functions of a module that we have."""
     if module.__name__ == "scipy.stats":
         _treat_distributions(module)
+    if module.__name__ == "scipy.sparse":
+        _treat_sparse(module)
     for name in FUNCTIONS[module.__name__].split():
         theirs = getattr(module, name, None)
         if theirs is not None:

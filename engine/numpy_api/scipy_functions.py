@@ -12,11 +12,16 @@ from typing import Any
 
 import numpy as np
 
+from engine.core.detach import looked_at
+from engine.core.dtypes import as_dtype
+from engine.core.eager import EagerTensor
 from engine.core.operands import Operand, operands
 from engine.core.value import Value, dtype_of
-from engine.numpy_api import fourier
+from engine.numpy_api import fourier, sparse_values
 from engine.numpy_api.functions import NotTaken, Row, at_least, constant, flat, inexact, length, rank_of
+from engine.numpy_api.images import IMAGES
 from engine.ops import (
+    compare,
     decompose,
     determinants,
     eig,
@@ -292,6 +297,17 @@ def _solve_lyapunov(a: Any, q: Any) -> Operand:
     return matrix_roots.sylvester_op(a, _adjoint(a), q)
 
 
+@operands("A")
+def _sqrtm(A: Any) -> Operand:
+    """Complex, as SciPy's, where a real matrix has negative eigenvalues; if its array is there."""
+    if isinstance(A, EagerTensor) and not A.dtype.is_complex:
+        values = np.linalg.eigvals(A._array)
+        if np.any((values.real < 0) & (abs(values.imag) <= 1e-12 * abs(values.real))):
+            looked_at(A)
+            A = compare.cast(A, as_dtype(np.result_type(A._array.dtype, np.complex64)))
+    return matrix_roots.sqrtm(A)
+
+
 @operands("a", "b")
 def _khatri_rao(a: Any, b: Any) -> Operand:
     return np.reshape(a[:, None, :] * b[None, :, :], [length(a, 0) * length(b, 0), length(a, 1)])
@@ -373,7 +389,16 @@ def _norm(a: Any, ord: Any = None, axis: Any = None, keepdims: bool = False) -> 
     return np.linalg.norm(a, ord=ord, axis=axis, keepdims=keepdims)
 
 
+def _diags(diagonals: Any, offsets: Any = 0, shape: Any = None, format: Any = None, dtype: Any = None) -> Any:
+    return sparse_values.diagonals(diagonals, offsets, shape)
+
+
+def _diags_array(diagonals: Any, *, offsets: Any = 0, shape: Any = None, format: Any = None, dtype: Any = None) -> Any:
+    return sparse_values.diagonals(diagonals, offsets, shape)
+
+
 SCIPY: dict[str, Row] = {
+    **IMAGES,
     "scipy.special.logsumexp": (_logsumexp, "tf.reduce_logsumexp"),
     "scipy.special.softmax": (_softmax, "tf.nn.softmax"),
     "scipy.special.log_softmax": (_log_softmax, "tf.nn.log_softmax"),
@@ -407,7 +432,7 @@ SCIPY: dict[str, Row] = {
     "scipy.linalg.qr": (_qr, "tf.linalg.qr"),
     "scipy.linalg.norm": (_norm, "tf.norm"),
     "scipy.linalg.expm": (operands("A")(lambda A: matrix_functions.expm(A)), "tf.linalg.expm"),
-    "scipy.linalg.sqrtm": (operands("A")(lambda A: matrix_roots.sqrtm(A)), "tf.linalg.eigh"),
+    "scipy.linalg.sqrtm": (_sqrtm, "tf.linalg.eigh"),
     "scipy.linalg.logm": (operands("A")(lambda A: matrix_roots.logm(A)), "tf.linalg.eigh"),
     "scipy.linalg.toeplitz": (_toeplitz, "tf.gather"),
     "scipy.linalg.hankel": (_hankel, "tf.gather"),
@@ -428,6 +453,8 @@ SCIPY: dict[str, Row] = {
         for suffix, axes in (("2", (-2, -1)), ("n", None))
     },
     **{f"scipy.fft.{name}": (_cosines(name), "tf.matmul") for name in ("dct", "idct", "dst", "idst")},
+    "scipy.sparse.diags": (_diags, "tf.linalg.diag"),
+    "scipy.sparse.diags_array": (_diags_array, "tf.linalg.diag"),
     "scipy.integrate.trapezoid": (_trapezoid, "tf.reduce_sum of slices"),
     "scipy.integrate.cumulative_trapezoid": (_cumulative_trapezoid, "tf.cumsum"),
     "scipy.integrate.simpson": (_simpson, "tf.tensordot"),

@@ -14,8 +14,9 @@ import numpy as np
 from engine.core.dtypes import as_dtype
 from engine.core.operands import Operand
 from engine.core.value import dtype_of
-from engine.numpy_api.functions import NotTaken
+from engine.numpy_api.functions import NotTaken, constant
 from engine.ops import bessel_orders, compare, complexes, elliptic, explog, nn, orthogonal, scipy_special, special
+from engine.ops.creation import ones_like
 
 
 def _complex(z: Any) -> Any:
@@ -57,7 +58,22 @@ def _agm(a: Any, b: Any) -> Operand:
     return np.pi / 4 * total / elliptic.ellipk(np.square((a - b) / total))
 
 
+def _sign_of_gamma(x: Any) -> Operand:
+    whole = np.floor(x)
+    even = compare.equal(whole % 2.0, 0.0 * x)
+    sign = compare.where(compare.logical_or(x > 0.0 * x, even), ones_like(x), -ones_like(x))
+    pole = compare.logical_and(compare.equal(whole, x), x < 0.0 * x)
+    return compare.where(pole, constant(np.nan, x), sign)
+
+
+def _of_complex(real: Callable[[Any], Any], complex: Callable[[Any], Any]) -> Callable[[Any], Operand]:
+    return lambda x: (complex if dtype_of(x).is_complex else real)(x)
+
+
 SPECIAL: dict[str, Callable[..., Any]] = {
+    "erf": _of_complex(special.erf, scipy_special.erf_of_complex),
+    "erfc": _of_complex(special.erfc, scipy_special.erfc_of_complex),
+    "gammasgn": _sign_of_gamma,
     "expm1": explog.expm1,
     "log1p": explog.log1p,
     "erfcinv": special.erfcinv,

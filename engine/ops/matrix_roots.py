@@ -1,7 +1,8 @@
 """Square roots and logarithms of matrices, Sylvester's equation.
 
-The derivative of a function of matrices is a block of its value at a matrix twice as large: N. J. Higham, *Functions of
-Matrices*, 2008, section 3.2. So it needs no eigenvalues, and is right where they are equal.
+The derivative of a logarithm is a block of that of a matrix twice as large, that of a square root solves Sylvester's
+equation: N. J. Higham, *Functions of Matrices*, 2008, sections 3.2 and 6.1. So they need no eigenvalues, and are right
+where these are equal.
 """
 
 from __future__ import annotations
@@ -71,19 +72,14 @@ def _kernel(name: str, of_one: Callable[[np.ndarray], np.ndarray]) -> Callable[[
     return kernel
 
 
-def _of_matrices(name: str, of_one: Callable[[np.ndarray], np.ndarray], doc: str) -> Op:
-    """A function of square matrices, which `of_one` gives for one."""
-
-    def change(t: Any, x: Any) -> Operand:
-        both = embed_block(x, row=0, column=0) + embed_block(x, row=1, column=1)
-        return block(op(both + embed_block(t, row=0, column=1)), row=0, column=1)
-
-    op: Any = general(
+def _of_matrices(name: str, of_one: Callable[[np.ndarray], np.ndarray], vjp: Any, jvp: Any, doc: str) -> Op:
+    """A function of square matrices, which `of_one` gives for one, and its rules."""
+    return general(
         f"{name}_op",
         _kernel(name, of_one),
         square_abstract(name),
-        vjp=(lambda ct, out, x: change(ct, adjoint(x)),),
-        jvp=(lambda t, out, x: change(t, x),),
+        vjp=(vjp,),
+        jvp=(jvp,),
         batch=leading(2),
         strict=False,
         args=("input",),
@@ -91,11 +87,39 @@ def _of_matrices(name: str, of_one: Callable[[np.ndarray], np.ndarray], doc: str
         module=__name__,
         doc=doc,
     )
-    return op
 
 
-sqrtm_op = _of_matrices("sqrtm", lambda m: scipy.linalg.sqrtm(m), "Principal square root of square matrices.")
-logm_op = _of_matrices("logm", _logarithm, "Principal logarithm of square matrices.")
+def _block_change(t: Any, x: Any) -> Operand:
+    both = embed_block(x, row=0, column=0) + embed_block(x, row=1, column=1)
+    return block(logm_op(both + embed_block(t, row=0, column=1)), row=0, column=1)
+
+
+def _logm_vjp(ct: Any, out: Any, x: Any) -> Operand:
+    root = adjoint(sqrtm_op(x))
+    return sylvester_op(root, root, 2 * _block_change(ct, root))
+
+
+def _logm_jvp(t: Any, out: Any, x: Any) -> Operand:
+    """Twice that of the root, whose eigenvalues lie far from the branch cut."""
+    root = sqrtm_op(x)
+    return 2 * _block_change(sylvester_op(root, root, t), root)
+
+
+# of a root the equation ``root @ d + d @ root = t`` says it for this root, also where eigenvalues lie on the branch cut
+sqrtm_op = _of_matrices(
+    "sqrtm",
+    lambda m: scipy.linalg.sqrtm(m),
+    lambda ct, out, x: sylvester_op(adjoint(out), adjoint(out), ct),
+    lambda t, out, x: sylvester_op(out, out, t),
+    "Principal square root of square matrices.",
+)
+logm_op = _of_matrices(
+    "logm",
+    _logarithm,
+    _logm_vjp,
+    _logm_jvp,
+    "Principal logarithm of square matrices.",
+)
 
 
 @operands("input")

@@ -174,6 +174,22 @@ wofz_op = elementwise(
     accepts=COMPLEX,
     doc="Faddeeva function ``exp(-z ** 2) * erfc(-1j * z)`` of complex numbers.",
 )
+erf_of_complex = elementwise(
+    "erf_of_complex",
+    scipy_kernel("erf"),
+    (lambda out, z: 2 / math.sqrt(math.pi) * exp(-square(z)),),
+    args=("z",),
+    accepts=COMPLEX,
+    doc="Error function of complex numbers.",
+)
+erfc_of_complex = elementwise(
+    "erfc_of_complex",
+    scipy_kernel("erfc"),
+    (lambda out, z: -2 / math.sqrt(math.pi) * exp(-square(z)),),
+    args=("z",),
+    accepts=COMPLEX,
+    doc="``1 - erf(z)`` of complex numbers.",
+)
 owens_t = _function(
     "owens_t",
     lambda out, h, a: -0.5 / _ROOT_2PI * exp(-0.5 * square(h)) * erf(a * h / math.sqrt(2)),

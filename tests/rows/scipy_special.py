@@ -74,6 +74,8 @@ ROWS = (
     _row(ops.coshint, positive(3, 4), oracle=lambda x: sp.shichi(x)[1]),
     _row(ops.sinc, real(3, 4), oracle=np.sinc),
     _row(ops.sinc, fixed([0.0, 0.1, -0.2], np.float64), oracle=np.sinc, label="zero"),
+    _row(ops.erf_of_complex, real(3, 4), dtypes=("complex128",), oracle=sp.erf),
+    _row(ops.erfc_of_complex, real(3, 4), dtypes=("complex128",), oracle=sp.erfc),
     _row(ops.wofz_op, real(3, 4), dtypes=("complex128",), oracle=sp.wofz),
     _row(ops.lambertw_op, real(3, 4), params={"k": 0, "tol": 1e-8}, dtypes=("complex128",), oracle=sp.lambertw),
     _row(
