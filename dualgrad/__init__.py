@@ -1,9 +1,9 @@
 """dualgrad: automatic differentiation on NumPy and SciPy under TensorFlow 1's graphs and TensorFlow 2's tapes.
 
 ``dualgrad.graph`` is `graph_api`, ``dualgrad.tape`` is `tape_api` and ``dualgrad.optim`` is `optim`; each is loaded
-when it is first used. The packages below are what TensorFlow programs need around gradients, shared by both front
-ends: names and arguments (`dualgrad.frontend`), Keras, data sets, sparse tensors, files. ``python -m dualgrad`` is the
-command.
+when it is first used. ``dualgrad.numpy`` is NumPy, with lists of tensors for arrays. The packages below are what
+TensorFlow programs need around gradients, shared by both front ends: names and arguments (`dualgrad.frontend`), Keras,
+data sets, sparse tensors, files. ``python -m dualgrad`` is the command.
 
 Examples
 --------
@@ -26,10 +26,11 @@ if _TYPE_CHECKING:
     import graph_api as graph
     import optim as optim
     import tape_api as tape
+    from dualgrad.extras import arrays as numpy
 
     __version__: str
 
-__all__ = ["__version__", "graph", "optim", "tape"]
+__all__ = ["__version__", "graph", "numpy", "optim", "tape"]
 
 
 def __getattr__(name: str) -> _Any:
@@ -44,6 +45,8 @@ def __getattr__(name: str) -> _Any:
         value = _import_module("tape_api")
     elif name == "optim":
         value = _import_module("optim")
+    elif name == "numpy":
+        value = _import_module("dualgrad.extras.arrays")
     else:
         raise AttributeError(f"module 'dualgrad' has no attribute {name!r}; it has {', '.join(__all__)}", name=name)
     globals()[name] = value

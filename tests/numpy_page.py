@@ -79,7 +79,7 @@ def lines() -> Iterator[str]:
     yield "Second derivatives in the shape parameters of incomplete gamma and beta functions and their inverses, and of"
     yield "`stdtr` in the degrees of freedom, are not implemented, and say so."
     yield from _of_distributions()
-    for home in ("linalg", "fft", "integrate"):
+    for home in ("linalg", "fft", "integrate", "ndimage", "signal", "sparse"):
         yield from ("", f"## scipy.{home}", "")
         yield from _listed(n.removeprefix(f"scipy.{home}.") for n in SCIPY if n.startswith(f"scipy.{home}."))
 

@@ -129,6 +129,8 @@ def _reduction(
         def extreme(
             a: Any, axis: Any = None, *, keepdims: bool = False, initial: Any = None, where: Any = True
         ) -> Operand:
+            if dtype_of(a).is_complex and initial is None and where is True:
+                return _in_order(function, a, axis, keepdims)
             return folded(a, axis, keepdims, initial, where)
 
         return extreme
@@ -140,6 +142,15 @@ def _reduction(
         return folded(as_asked(a, dtype), axis, keepdims, initial, where)
 
     return apply
+
+
+def _in_order(function: Callable[..., Any], a: Any, axis: Any, keepdims: bool) -> Operand:
+    """The greatest or the least of complex numbers, which NumPy orders by the real part, then by the imaginary one."""
+    first, second = complexes.real(a), complexes.imag(a)
+    best = compare.equal(first, function(first, axis, True))
+    worst = -np.inf if function is extrema.reduce_max else np.inf
+    second = compare.where(best, second, constant(worst, second))
+    return complexes.complex(function(first, axis, keepdims), function(second, axis, keepdims))
 
 
 @operands("a")
