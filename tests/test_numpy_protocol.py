@@ -16,7 +16,7 @@ from engine.core.batching import Batched, batch_level, unbatch
 from engine.core.value import Value
 from engine.numpy_api import compound, functions, protocol
 from engine.runtime.errors import DTypeError, SymbolicArrayError
-from tests.numpy_rows import ROWS, Function, W, X
+from tests.numpy_rows import LOOKING, ROWS, Function, W, X
 
 
 def weights(shape: tuple[int, ...]) -> np.ndarray:
@@ -55,7 +55,7 @@ def test_the_gradient_is_a_difference_quotient(name: str) -> None:
     np.testing.assert_allclose(gradient.numpy(), expected, rtol=1e-6, atol=1e-7)
 
 
-@pytest.mark.parametrize("name", ROWS)
+@pytest.mark.parametrize("name", [name for name in ROWS if name not in LOOKING])
 def test_a_graph_gives_the_same_bits(name: str) -> None:
     f, x = ROWS[name]
     expected = eager(f, x)
@@ -68,7 +68,7 @@ def test_a_graph_gives_the_same_bits(name: str) -> None:
         assert np.asarray(got).tobytes() == np.asarray(wanted).tobytes()
 
 
-@pytest.mark.parametrize("name", ROWS)
+@pytest.mark.parametrize("name", [name for name in ROWS if name not in LOOKING])
 def test_a_batch_is_a_loop(name: str) -> None:
     f, x = ROWS[name]
     batch = np.stack([x, x * 1.1, x[::-1] if name not in ("cholesky", "inv", "interp between") else x * 0.9])
@@ -77,26 +77,25 @@ def test_a_batch_is_a_loop(name: str) -> None:
     np.testing.assert_allclose(together, np.stack([f(one) for one in batch]), rtol=1e-12, atol=1e-12)
 
 
-@pytest.mark.parametrize("name", ["sin", "multiply", "mean", "concatenate", "norm", "inv", "where", "matmul", "erf"])
-def test_the_second_derivative(name: str) -> None:
+ONCE = ("scipy.special.gammainc of several", "scipy.special.gdtrc of several", "scipy.special.betainc of several")
+"""In shape parameters SciPy has no functions for second derivatives."""
+
+
+@pytest.mark.parametrize("name", [name for name in ROWS if name not in ONCE])
+def test_forward_and_second_derivatives(name: str) -> None:
     f, x = ROWS[name]
+    direction = weights(x.shape)
 
-    def slope(point: np.ndarray) -> Any:
-        t = tf.constant(point)
-        with tf.GradientTape() as outer:
-            outer.watch(t)
-            with tf.GradientTape() as inner:
-                inner.watch(t)
-                total = np.sum(f(np.square(t)))
-            first = inner.gradient(total, t)
-        return first.numpy(), outer.gradient(first, t).numpy()
+    def total(t: Any) -> Any:
+        y = f(t)
+        return np.sum(y * y * weights(np.shape(y)))
 
-    difference = np.zeros_like(x)
-    for i in np.ndindex(x.shape):
-        moved = np.zeros_like(x)
-        moved[i] = 1e-6
-        difference[i] = np.sum(slope(x + moved)[0] - slope(x - moved)[0]) / 2e-6
-    np.testing.assert_allclose(slope(x)[1], difference, rtol=1e-5, atol=1e-6)
+    slope = tf.transforms.grad(total)
+    gradient, pushed = np.asarray(slope(x)), tf.transforms.jvp(total, (x,), (direction,))[1]
+    assert float(pushed) == pytest.approx(np.sum(gradient * direction), rel=1e-9, abs=1e-10)
+    second = tf.transforms.hvp(total, (x,), (direction,))[0]
+    quotient = (np.asarray(slope(x + 1e-6 * direction)) - np.asarray(slope(x - 1e-6 * direction))) / 2e-6
+    np.testing.assert_allclose(second, quotient, rtol=2e-5, atol=2e-5)
 
 
 def test_complex_parts_are_recorded() -> None:
@@ -273,9 +272,9 @@ UNSUPPORTED: list[tuple[Function, str]] = [
     (lambda x: np.pad(x, 1, mode=lambda line, *_: None), r"np.pad with `mode` .*tf.pad"),
     (lambda x: np.add(x, 1.0, out=np.zeros((2, 3))), r"np.add with `out` .*tf.math.add"),
     (lambda x: np.exp(x, where=X > 1, out=np.zeros((2, 3))), r"np.exp with `.*where.*` .*tf.math.exp"),
-    (lambda x: np.sin(x, dtype=np.float32), r"np.sin with `dtype` .*tf.math.sin"),
-    (lambda x: np.add.reduceat(x, [0, 1]), r"np.add.reduceat .*tf.math.add"),
-    (lambda x: np.maximum.accumulate(x), r"np.maximum.accumulate .*tf.math.maximum"),
+    (lambda x: np.sin(x, casting="unsafe"), r"np.sin with `casting` .*tf.math.sin"),
+    (lambda x: np.multiply.reduceat(x, [0, 1]), r"np.multiply.reduceat .*tf.math.multiply"),
+    (lambda x: np.subtract.accumulate(x), r"np.subtract.accumulate .*tf.math.subtract"),
     (lambda x: np.lexsort(x), r"np.lexsort .*functions of tf"),
 ]
 

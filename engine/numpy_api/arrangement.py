@@ -8,6 +8,7 @@ from typing import Any
 import numpy as np
 
 from engine.core.detach import looked_at
+from engine.core.dtypes import as_dtype
 from engine.core.eager import EagerTensor
 from engine.core.operands import Operand, Results, operands
 from engine.core.value import Value, dtype_of
@@ -170,6 +171,54 @@ def _cumulative(function: Any, first: float) -> Any:
     return apply
 
 
+def sums_from(array: Any, indices: Any, axis: int = 0) -> Any:
+    """``np.add.reduceat``: sums from each index up to the next one; one element where that is not further on."""
+    n, starts = length(array, axis), [int(i) for i in np.asarray(indices)]
+    lines = np.moveaxis(array, axis, 0)
+    ends = [max(end, start + 1) for start, end in zip(starts, [*starts[1:], n], strict=True)]
+    return np.moveaxis(np.stack([np.sum(lines[i:j], axis=0) for i, j in zip(starts, ends, strict=True)]), 0, axis)
+
+
+def _of_any_number(real: Any, domain: Any, on_a_cut: bool = False) -> Any:
+    """A function of `numpy.emath`: complex where a real one has no value, unless its slope has a branch cut there."""
+
+    @operands("x")
+    def apply(x: Any) -> Operand:
+        if not dtype_of(x).is_complex:
+            if not isinstance(x, EagerTensor):
+                raise NotTaken
+            looked_at(x)
+            x = inexact(x)
+            if not np.all(domain(x._array)):
+                if on_a_cut:
+                    raise NotTaken
+                x = compare.cast(x, as_dtype(np.result_type(x._array.dtype, np.complex64)))
+        return real(x)
+
+    return apply
+
+
+@operands("filt")
+def _trim_zeros(filt: Any, trim: str = "fb", axis: Any = None) -> Operand:
+    if not isinstance(filt, EagerTensor) or rank_of(filt) != 1:
+        raise NotTaken
+    looked_at(filt)
+    places = np.flatnonzero(filt._array)
+    if not len(places):
+        return filt[:0]
+    first = int(places[0]) if "f" in trim.lower() else 0
+    return filt[first : int(places[-1]) + 1 if "b" in trim.lower() else length(filt, 0)]
+
+
+def running(ufunc: Any, array: Any, axis: int = 0) -> Any:
+    """The extremes of all elements up to each one, in steps that double."""
+    out, n, step = np.moveaxis(array, axis, 0), length(array, axis), 1
+    while step < n:
+        out = np.concatenate([out[:step], ufunc(out[step:], out[:-step])], axis=0)
+        step *= 2
+    return np.moveaxis(out, 0, axis)
+
+
 @operands("x")
 def _unstack(x: Any, *, axis: int = 0) -> Results:
     moved = np.moveaxis(x, axis, 0)
@@ -234,47 +283,6 @@ def _matrix_norm(x: Any, *, keepdims: bool = False, ord: Any = "fro") -> Operand
     return np.linalg.norm(x, ord=ord, axis=(-2, -1), keepdims=keepdims)
 
 
-# ---- polynomials -----------------------------------------------------------------------------------------------------
-
-
-@operands("x", "y", "w")
-def _polyfit(x: Any, y: Any, deg: int, rcond: Any = None, *, w: Any = None) -> Operand:
-    n = length(x, 0)
-    powers = np.vander(x, deg + 1)
-    if w is not None:
-        powers, y = powers * w[:, None], y * (w if rank_of(y) == 1 else w[:, None])
-    scale = np.sqrt(np.sum(np.square(powers), axis=0))
-    least = n * float(np.finfo(dtype_of(x).numpy).eps) if rcond is None else rcond
-    found = np.linalg.lstsq(powers / scale, y, least)[0]
-    return found / (scale if rank_of(y) == 1 else scale[:, None])
-
-
-@operands("p")
-def _polyder(p: Any, m: int = 1) -> Operand:
-    for _ in range(m):
-        n = length(p, 0) - 1
-        p = p[:-1] * constant(np.arange(n, 0, -1), p)
-    return p
-
-
-@operands("p")
-def _polyint(p: Any, m: int = 1, k: Any = None) -> Operand:
-    if k is not None:
-        raise NotTaken
-    for _ in range(m):
-        p = np.pad(p / constant(np.arange(length(p, 0), 0, -1), p), (0, 1))
-    return p
-
-
-def _of_two(function: Any) -> Any:
-    @operands("a1", "a2")
-    def apply(a1: Any, a2: Any) -> Operand:
-        n = max(length(a1, 0), length(a2, 0))
-        return function(*[np.pad(a, (n - length(a, 0), 0)) for a in (a1, a2)])
-
-    return apply
-
-
 ARRANGEMENT: dict[Any, Row] = {
     np.expand_dims: (_expand_dims, "tf.expand_dims"),
     np.diagonal: (_diagonal, "tf.linalg.diag_part"),
@@ -291,6 +299,14 @@ ARRANGEMENT: dict[Any, Row] = {
     np.extract: (_extract, "tf.boolean_mask"),
     np.choose: (_choose, "tf.where"),
     np.ediff1d: (_ediff1d, "tf.concat"),
+    np.trim_zeros: (_trim_zeros, "tf.slice"),
+    np.emath.sqrt: (_of_any_number(np.sqrt, lambda x: x >= 0), "tf.sqrt"),
+    np.emath.log: (_of_any_number(np.log, lambda x: x >= 0), "tf.math.log"),
+    np.emath.log2: (_of_any_number(np.log2, lambda x: x >= 0), "tf.math.log"),
+    np.emath.log10: (_of_any_number(np.log10, lambda x: x >= 0), "tf.math.log"),
+    np.emath.arccos: (_of_any_number(np.arccos, lambda x: abs(x) <= 1, on_a_cut=True), "tf.acos"),
+    np.emath.arcsin: (_of_any_number(np.arcsin, lambda x: abs(x) <= 1, on_a_cut=True), "tf.asin"),
+    np.emath.arctanh: (_of_any_number(np.arctanh, lambda x: abs(x) <= 1), "tf.atanh"),
     np.unwrap: (_unwrap, "tf.cumsum"),
     np.fix: (_fix, "tf.floor"),
     np.cumulative_sum: (_cumulative(np.cumsum, 0.0), "tf.cumsum"),
@@ -303,11 +319,5 @@ ARRANGEMENT: dict[Any, Row] = {
     np.linalg.matrix_norm: (_matrix_norm, "tf.norm"),
     np.linalg.matmul: (operands("x1", "x2")(lambda x1, x2: np.matmul(x1, x2)), "tf.matmul"),
     np.linalg.tensordot: (operands("x1", "x2")(lambda x1, x2, *, axes=2: np.tensordot(x1, x2, axes)), "tf.tensordot"),
-    np.polyfit: (_polyfit, "tf.linalg.lstsq"),
-    np.polyder: (_polyder, "tf.multiply"),
-    np.polyint: (_polyint, "tf.multiply"),
-    np.polyadd: (_of_two(np.add), "tf.add"),
-    np.polysub: (_of_two(np.subtract), "tf.subtract"),
-    np.polymul: (operands("a1", "a2")(lambda a1, a2: np.convolve(a1, a2)), "tf.nn.conv1d"),
 }
 """As `engine.numpy_api.functions.RECORDED`."""

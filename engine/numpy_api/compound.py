@@ -16,19 +16,23 @@ from engine.core.operands import Operand, Results, operands
 from engine.core.value import Value
 from engine.numpy_api.arrangement import ARRANGEMENT
 from engine.numpy_api.calculus import CALCULUS
+from engine.numpy_api.decompositions import DECOMPOSITIONS
 from engine.numpy_api.fourier import TRANSFORMS
 from engine.numpy_api.functions import NotTaken, Row, at_least, constant, dims_of, flat, length, rank_of
 from engine.numpy_api.padding import PADDING
+from engine.numpy_api.polynomials import POLYNOMIALS
 from engine.numpy_api.statistics import STATISTICS
 from engine.ops import (
     diagonal,
     gather,
     linalg,
+    rearrange,
+    reduce,
     slicing,
 )
 from engine.ops import shape as shapes
 
-# ---- convolutions, polynomials ---------------------------------------------------------------------------------------
+# ---- convolutions ----------------------------------------------------------------------------------------------------
 
 
 @operands("a", "v")
@@ -50,20 +54,6 @@ def _correlate(a: Any, v: Any, mode: str = "valid") -> Operand:
     if length(a, 0) < length(v, 0):
         return np.flip(_convolve(np.conj(v), np.flip(a), mode))
     return _convolve(a, np.conj(np.flip(v)), mode)
-
-
-@operands("p", "x")
-def _polyval(p: Any, x: Any) -> Operand:
-    out = np.zeros_like(x)
-    for i in range(length(p, 0)):
-        out = out * x + p[i]
-    return out
-
-
-@operands("x")
-def _vander(x: Any, N: int | None = None, increasing: bool = False) -> Operand:
-    powers = np.arange(length(x, 0) if N is None else N)
-    return np.power(np.expand_dims(x, -1), constant(powers if increasing else powers[::-1], x))
 
 
 # ---- choices ---------------------------------------------------------------------------------------------------------
@@ -111,8 +101,15 @@ def _take_along_axis(arr: Any, indices: Any, axis: Any = -1) -> Operand:
     if not isinstance(at, Value):
         at = np.where(np.asarray(at) < 0, np.asarray(at) + length(moved, -1), at)
     if dims_of(at)[:-1] != dims_of(moved)[:-1]:
-        raise NotTaken
+        lead = np.broadcast_shapes(*[[length(x, i) for i in range(rank_of(x) - 1)] for x in (at, moved)])
+        at, moved = (np.broadcast_to(x, (*lead, length(x, -1))) for x in (at, moved))
     return np.moveaxis(gather.gather(moved, at, batch_dims=rank_of(moved) - 1), -1, axis)
+
+
+@operands("a")
+def log_sum(a: Any, axis: Any = 0, *, keepdims: bool = False) -> Operand:
+    """``np.logaddexp.reduce``."""
+    return reduce.reduce_logsumexp(a, axis, keepdims)
 
 
 # ---- shapes and joining ----------------------------------------------------------------------------------------------
@@ -126,6 +123,24 @@ def _column_stack(tup: Any) -> Operand:
 @operands("*tup")
 def _dstack(tup: Any) -> Operand:
     return np.concatenate([_atleast_3d(x) for x in tup], axis=2)
+
+
+@operands("a")
+def _apply_over_axes(func: Callable[..., Any], a: Any, axes: Any) -> Operand:
+    for axis in np.ravel(axes).tolist():
+        out = func(a, axis)
+        a = out if rank_of(out) == rank_of(a) else np.expand_dims(out, axis)
+    return a
+
+
+@operands("*xi")
+def _meshgrid(*xi: Any, copy: bool = True, sparse: bool = False, indexing: str = "xy") -> Any:
+    if not sparse:
+        return tuple(rearrange.meshgrid(*xi, indexing=indexing))
+    places = [1, 0, *range(2, len(xi))] if indexing == "xy" and len(xi) > 1 else [*range(len(xi))]
+    return tuple(
+        [np.reshape(x, [-1 if k == i else 1 for k in range(len(xi))]) for x, i in zip(xi, places, strict=True)]
+    )
 
 
 @operands("*arys")
@@ -172,11 +187,18 @@ def _delete(arr: Any, obj: Any, axis: int | None = None) -> Operand:
 
 @operands("arr", "values")
 def _insert(arr: Any, obj: Any, values: Any, axis: int | None = None) -> Operand:
-    if rank_of(arr) != 1 or rank_of(values) > 1:
+    arr, axis = (flat(arr), 0) if axis is None else (arr, axis)
+    n, rank = length(arr, axis), rank_of(arr)
+    if rank == 1:
+        added, count = at_least([values], 1), length(at_least([values], 1), 0)
+    elif np.ndim(obj) == 0 and rank_of(values) < rank:
+        # at one place: one line, whose axis the values lack
+        sizes = [length(arr, i) for i in range(rank) if i != axis % rank]
+        added, count = np.expand_dims(np.broadcast_to(values, sizes), axis), 1
+    else:
         raise NotTaken
-    values, n = at_least([values], 1), length(arr, 0)
-    order = np.insert(np.arange(n), obj, n + np.arange(length(values, 0)))
-    return np.take(np.concatenate([arr, values]), order)
+    order = np.insert(np.arange(n), obj, n + np.arange(count))
+    return np.take(np.concatenate([arr, added], axis=axis), order, axis=axis)
 
 
 @operands("a", "fill_value")
@@ -207,7 +229,7 @@ def _matrix_power(a: Any, n: int) -> Operand:
     if n < 0:
         a, n = np.linalg.inv(a), -n
     if not n:
-        raise NotTaken
+        return constant(np.eye(length(a, -1)), a) + np.zeros_like(a)
     out: Any = None
     while n:
         if n % 2:
@@ -218,13 +240,13 @@ def _matrix_power(a: Any, n: int) -> Operand:
 
 @operands("x")
 def _vector_norm(x: Any, *, axis: Any = None, keepdims: bool = False, ord: Any = 2) -> Operand:
-    if axis is None:
-        if keepdims:
-            raise NotTaken
-        x, axis = flat(x), 0
-    if not isinstance(axis, int):
-        raise NotTaken
-    return np.linalg.norm(x, ord=ord, axis=axis, keepdims=keepdims)
+    """Over several axes that of the elements in a row."""
+    rank = rank_of(x)
+    axes = [*range(rank)] if axis is None else [int(i) % rank for i in np.ravel(axis)]
+    others = [length(x, i) for i in range(rank) if i not in axes]
+    rows = np.reshape(np.moveaxis(x, axes, range(rank - len(axes), rank)), [*others, -1])
+    out = np.linalg.norm(rows, ord=ord, axis=-1)
+    return np.expand_dims(out, tuple(sorted(axes))) if keepdims else out
 
 
 @operands("x1", "x2")
@@ -239,14 +261,16 @@ COMPOUND: dict[Any, Row] = {
     **CALCULUS,
     **PADDING,
     **ARRANGEMENT,
+    **DECOMPOSITIONS,
+    **POLYNOMIALS,
     np.convolve: (_convolve, "tf.nn.conv1d"),
     np.correlate: (_correlate, "tf.nn.conv1d"),
-    np.polyval: (_polyval, "tf.pow"),
-    np.vander: (_vander, "tf.pow"),
     np.select: (_select, "tf.where"),
     np.piecewise: (_piecewise, "tf.where"),
     np.apply_along_axis: (_apply_along_axis, "tf.map_fn"),
     np.take_along_axis: (_take_along_axis, "tf.gather with batch_dims"),
+    np.apply_over_axes: (_apply_over_axes, "tf.reduce_sum"),
+    np.meshgrid: (_meshgrid, "tf.meshgrid"),
     np.column_stack: (_column_stack, "tf.stack"),
     np.dstack: (_dstack, "tf.concat"),
     np.atleast_3d: (_atleast_3d, "tf.reshape"),

@@ -14,7 +14,7 @@ from typing import Any
 
 import numpy as np
 
-from engine.core.dtypes import as_dtype, float64, int64, uint64
+from engine.core.dtypes import DType, as_dtype, float64, int64, uint64
 from engine.core.eager import EagerTensor
 from engine.core.operands import Operand, Results, operands
 from engine.core.value import Value, dtype_of, shape_of
@@ -27,8 +27,8 @@ from engine.ops import (
     decompose,
     determinants,
     diagonal,
-    eig,
     einsum,
+    explog,
     extrema,
     filling,
     gather,
@@ -104,7 +104,12 @@ def _wide(x: Any) -> Operand:
 
 def as_asked(a: Any, dtype: Any) -> Any:
     """`a` in the dtype in which a result is to be computed, if one is asked for."""
-    return a if dtype is None else compare.cast(a, as_dtype(dtype))
+    return a if dtype is None else compare.cast(a, numpy_dtype(dtype))
+
+
+def numpy_dtype(dtype: Any) -> DType:
+    """A dtype as NumPy's users name it: ``float`` has 64 bits."""
+    return as_dtype(np.dtype(dtype) if isinstance(dtype, (type, str)) else dtype)
 
 
 def _reduction(
@@ -188,7 +193,10 @@ def _position(function: Callable[..., Any]) -> Callable[..., Any]:
 
 
 @operands("a")
-def _sort(a: Any, axis: Any = -1) -> Operand:
+def _sort(a: Any, axis: Any = -1, kind: Any = None, order: Any = None, *, stable: Any = None) -> Operand:
+    """How NumPy sorts does not show in the result."""
+    if order is not None:
+        raise NotTaken
     return sorting.sort(*_along(a, axis))
 
 
@@ -259,7 +267,12 @@ def _lstsq(a: Any, b: Any, rcond: Any = None) -> Any:
 
 
 @operands("a")
-def _reshape(a: Any, shape: Any) -> Operand:
+def _reshape(a: Any, shape: Any, order: str = "C", *, copy: Any = None) -> Operand:
+    if order == "F":
+        sizes = [int(n) for n in np.ravel(shape)]
+        return np.transpose(shapes.reshape(np.transpose(a), sizes[::-1]))
+    if order not in ("C", "A"):
+        raise NotTaken
     return shapes.reshape(a, shape)
 
 
@@ -284,8 +297,11 @@ def _moveaxis(a: Any, source: Any, destination: Any) -> Operand:
 
 
 @operands("a")
-def _ravel(a: Any) -> Operand:
-    return flat(a)
+def _ravel(a: Any, order: str = "C") -> Operand:
+    """Values lie in C order, so that the orders "A" and "K" are this one."""
+    if order not in ("C", "A", "K", "F"):
+        raise NotTaken
+    return flat(np.transpose(a) if order == "F" else a)
 
 
 @operands("*arys")
@@ -367,24 +383,38 @@ def _flip(m: Any, axis: Any = None) -> Operand:
 
 
 @operands("a")
-def _take(a: Any, indices: Any, axis: Any = None) -> Operand:
+def _take(a: Any, indices: Any, axis: Any = None, *, mode: str = "raise") -> Operand:
     a, axis = _along(a, axis)
+    if mode != "raise":
+        if isinstance(indices, Value):
+            raise NotTaken
+        n = length(a, axis)
+        indices = np.clip(indices, 0, n - 1) if mode == "clip" else np.mod(indices, n)
     if not isinstance(indices, Value):
         # from the end where negative, which our gather refuses
         indices = np.asarray(indices)
-        length = dims_of(a)[axis]
-        if length is None and indices.min(initial=0) < 0:
+        size = dims_of(a)[axis]
+        if size is None and indices.min(initial=0) < 0:
             raise NotTaken
-        indices = np.where(indices < 0, indices + (length or 0), indices)
+        indices = np.where(indices < 0, indices + (size or 0), indices)
     return gather.gather(a, indices, axis=axis)
 
 
-@operands("a")
-def _diff(a: Any, n: int = 1, axis: int = -1) -> Operand:
+@operands("a", "prepend", "append")
+def _diff(a: Any, n: int = 1, axis: int = -1, prepend: Any = None, append: Any = None) -> Operand:
+    if prepend is not None or append is not None:
+        a = np.concatenate([_end(prepend, a, axis), a, _end(append, a, axis)], axis=axis)
     before: tuple[Any, ...] = (slice(None),) * (axis if axis >= 0 else axis + rank_of(a))
     for _ in range(n):
         a = slicing.getitem(a, (*before, slice(1, None))) - slicing.getitem(a, (*before, slice(None, -1)))
     return a
+
+
+def _end(x: Any, a: Any, axis: int) -> Any:
+    """Elements to be put at an end of an axis of `a`; a number stands for one on each line."""
+    sizes = [length(a, i) for i in range(rank_of(a))]
+    sizes[axis] = 0 if x is None else 1 if rank_of(x) == 0 else length(x, axis)
+    return np.zeros(sizes) if x is None else np.broadcast_to(x, sizes)
 
 
 @operands("x", "y", alone=("condition",))
@@ -402,8 +432,26 @@ def _clip(a: Any, a_min: Any = None, a_max: Any = None, *, min: Any = None, max:
 
 
 @operands("start", "stop")
-def _linspace(start: Any, stop: Any, num: int = 50, *, axis: int = 0) -> Operand:
-    return filling.linspace(start, stop, num, axis)
+def _linspace(
+    start: Any, stop: Any, num: int = 50, endpoint: bool = True, retstep: bool = False, dtype: Any = None, axis: int = 0
+) -> Any:
+    count = num if endpoint else num + 1
+    out: Any = filling.linspace(start, stop, count, axis)
+    if not endpoint:
+        out = np.moveaxis(np.moveaxis(out, axis, 0)[:-1], 0, axis)
+    out = as_asked(out, dtype)
+    return (out, (stop - start) / max(count - 1, 1)) if retstep else out
+
+
+@operands("start", "stop", "base")
+def _logspace(start: Any, stop: Any, num: int = 50, endpoint: bool = True, base: Any = 10.0, axis: int = 0) -> Operand:
+    return base ** _linspace(start, stop, num, endpoint, axis=axis)
+
+
+@operands("start", "stop")
+def _geomspace(start: Any, stop: Any, num: int = 50, endpoint: bool = True, axis: int = 0) -> Operand:
+    """Of positive numbers; their powers are those of e."""
+    return explog.exp(_linspace(explog.log(start), explog.log(stop), num, endpoint, axis=axis))
 
 
 @operands("a", "b")
@@ -482,35 +530,6 @@ def _solve(a: Any, b: Any) -> Operand:
     return shapes.squeeze(solve.solve(a, shapes.expand_dims(b, -1)), [-1])
 
 
-def _of_hermitian(function: Callable[[Any], Any]) -> Callable[..., Any]:
-    @operands("a")
-    def apply(a: Any, UPLO: str = "L") -> Any:
-        # ours looks at the lower triangle
-        return function(a if UPLO in ("L", "l") else linalg.adjoint(a))
-
-    return apply
-
-
-@operands("a")
-def _cholesky(a: Any, *, upper: bool = False) -> Operand:
-    return linalg.adjoint(decompose.cholesky(linalg.adjoint(a))) if upper else decompose.cholesky(a)
-
-
-@operands("a")
-def _svd(a: Any, full_matrices: bool = True, compute_uv: bool = True) -> Results:
-    if not compute_uv:
-        return decompose.svd(a, compute_uv=False)
-    s, u, v = decompose.svd(a, full_matrices)
-    return u, s, linalg.adjoint(v)
-
-
-@operands("a")
-def _qr(a: Any, mode: str = "reduced") -> tuple[Operand, ...]:
-    if mode not in ("reduced", "complete"):
-        raise NotTaken
-    return decompose.qr(a, mode == "complete")
-
-
 @operands("a")
 def _copy(a: Any) -> Operand:
     return shapes.identity(a)
@@ -565,6 +584,9 @@ RECORDED: dict[Any, Row] = {
     np.where: (_where, "tf.where"),
     np.clip: (_clip, "tf.clip_by_value"),
     np.linspace: (_linspace, "tf.linspace"),
+    np.logspace: (_logspace, "tf.linspace"),
+    np.geomspace: (_geomspace, "tf.linspace"),
+    np.astype: (operands("x")(lambda x, dtype, *, copy=True: compare.cast(x, numpy_dtype(dtype))), "tf.cast"),
     np.real: (complexes.real, "tf.math.real"),
     np.imag: (complexes.imag, "tf.math.imag"),
     np.angle: (complexes.angle, "tf.math.angle"),
@@ -608,18 +630,9 @@ RECORDED: dict[Any, Row] = {
     np.cross: (_cross, "tf.linalg.cross"),
     np.linalg.norm: (_norm, "tf.norm"),
     np.linalg.inv: (solve.inv, "tf.linalg.inv"),
-    np.linalg.pinv: (matrix_functions.pinv, "tf.linalg.pinv"),
     np.linalg.det: (determinants.det, "tf.linalg.det"),
-    np.linalg.slogdet: (determinants.slogdet, "tf.linalg.slogdet"),
     np.linalg.solve: (_solve, "tf.linalg.solve"),
-    np.linalg.cholesky: (_cholesky, "tf.linalg.cholesky"),
-    np.linalg.eigh: (_of_hermitian(decompose.eigh), "tf.linalg.eigh"),
-    np.linalg.eigvalsh: (_of_hermitian(decompose.eigvalsh), "tf.linalg.eigvalsh"),
-    np.linalg.svd: (_svd, "tf.linalg.svd"),
-    np.linalg.qr: (_qr, "tf.linalg.qr"),
     np.linalg.lstsq: (_lstsq, "tf.linalg.lstsq"),
-    np.linalg.eig: (eig.eig, "tf.linalg.eig"),
-    np.linalg.eigvals: (eig.eigvals, "tf.linalg.eigvals"),
 }
 """What carries derivatives: NumPy's function, ours, and the name users know ours by."""
 

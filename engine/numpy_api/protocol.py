@@ -15,6 +15,7 @@ one of three ways.
 
 from __future__ import annotations
 
+import functools
 import inspect
 import math
 import sys
@@ -24,7 +25,7 @@ from typing import Any
 import numpy as np
 
 from engine.core.aval import broadcast_shapes
-from engine.core.detach import followers
+from engine.core.detach import followers, looked_at
 from engine.core.eager import EagerTensor
 from engine.core.nest import flatten, map_structure
 from engine.core.op import Op
@@ -33,8 +34,9 @@ from engine.core.tape import active, paused
 from engine.core.trace import Symbol
 from engine.core.value import Value
 from engine.core.variable import Variable, tracked_value
-from engine.numpy_api.compound import COMPOUND, vecdot
-from engine.numpy_api.functions import RECORDED, UNDERIVED, NotTaken, Row, dims_of, rank_of
+from engine.numpy_api.arrangement import running, sums_from
+from engine.numpy_api.compound import COMPOUND, log_sum, vecdot
+from engine.numpy_api.functions import RECORDED, UNDERIVED, NotTaken, Row, dims_of, numpy_dtype, rank_of
 from engine.numpy_api.promotion import complex_dtype, promoted
 from engine.numpy_api.scipy_functions import HOW, SCIPY
 from engine.numpy_api.special_functions import SPECIAL
@@ -120,6 +122,15 @@ def _whole(x: Any) -> Operand:
     return compare.where(compare.less(x, 0 * x), arithmetic.ceil(x), arithmetic.floor(x))
 
 
+def _frexp(x: Any) -> Any:
+    """The exponent is a number of NumPy's, of an array that is there."""
+    if not isinstance(x, EagerTensor):
+        raise DTypeError("np.frexp: the exponents are those of an array; use it on eager tensors")
+    looked_at(x)
+    exponent = np.frexp(x._array)[1]
+    return x * np.exp2(-exponent.astype(x._array.dtype)), exponent
+
+
 def _ops_by_kernel() -> dict[Any, Callable[..., Any]]:
     """The ops whose kernel is a ufunc of NumPy's, or of SciPy's, by its name (see `_key`)."""
     modules = (arithmetic, compare, explog, special, scipy_special, bessel_orders, elliptic, orthogonal, trig)
@@ -184,6 +195,10 @@ _UFUNCS: dict[Any, Callable[..., Any]] = {
     np.fmin: lambda x, y: _unless_nan(arithmetic.minimum(x, y), x, y),
     np.float_power: explog.pow,
     np.vecdot: vecdot,
+    np.matvec: linalg.matvec,
+    np.vecmat: lambda x, a: linalg.matvec(a, complexes.conj(x), transpose_a=True),
+    np.trunc: _whole,
+    np.frexp: _frexp,
     np.cbrt: scipy_special.cbrt,
     np.logaddexp2: lambda x, y: _logaddexp(x * math.log(2), y * math.log(2)) / math.log(2),
     np.copysign: _copysign,
@@ -202,12 +217,18 @@ _AS_FUNCTIONS: dict[tuple[str, Any], Callable[..., Any]] = {
     ("reduce", np.logical_or): np.any,
     ("accumulate", np.add): np.cumsum,
     ("accumulate", np.multiply): np.cumprod,
+    ("accumulate", np.maximum): functools.partial(running, np.maximum),
+    ("accumulate", np.minimum): functools.partial(running, np.minimum),
+    ("reduceat", np.add): sums_from,
+    ("reduce", np.logaddexp): log_sum,
 }
 """The functions that methods of ufuncs stand for."""
 
 
 def _array_ufunc(self: Value, ufunc: Any, method: str, *inputs: Any, **kwargs: Any) -> Operand:
     """What NumPy calls for a ufunc one of whose operands is a value (https://numpy.org/neps/nep-0013)."""
+    if method == "__call__":
+        inputs, kwargs = _as_told(inputs, kwargs)
     if method == "__call__" and not kwargs:
         if ufunc in _OPERATORS:
             return _OPERATORS[ufunc](*inputs)
@@ -227,6 +248,15 @@ def _array_ufunc(self: Value, ufunc: Any, method: str, *inputs: Any, **kwargs: A
     if kwargs:
         name = f"{name} with {_listed(kwargs)}"
     return _on_arrays(getattr(ufunc, method), name, advice, inputs, kwargs)
+
+
+def _as_told(inputs: tuple[Any, ...], kwargs: dict[str, Any]) -> tuple[tuple[Any, ...], dict[str, Any]]:
+    """The operands in the dtype in which a ufunc is to compute, and what else it was told."""
+    rest = {key: value for key, value in kwargs.items() if not (key == "where" and value is True)}
+    if "out" in rest or "where" in rest or not np.issubdtype(rest.get("dtype", np.bool_), np.inexact):
+        return inputs, rest
+    dtype = numpy_dtype(rest.pop("dtype"))
+    return tuple([compare.cast(x if isinstance(x, Value) else np.asarray(x), dtype) for x in inputs]), rest
 
 
 def _one_of_ours(function: Callable[..., Any], ufunc: Any, inputs: tuple[Any, ...]) -> Any:
@@ -259,7 +289,7 @@ _INSPECTING = {
     *(np.iscomplexobj, np.result_type, np.can_cast, np.common_type, np.shares_memory, np.may_share_memory),
     *(np.array2string, np.array_repr, np.array_str, np.save, np.savez, np.savez_compressed, np.savetxt),
     *(np.empty_like, np.nonzero, np.flatnonzero, np.argwhere, np.searchsorted, np.digitize),
-    *(np.histogram, np.histogram_bin_edges),
+    *(np.histogram_bin_edges, np.linalg.matrix_rank),
 }
 """What only looks at arrays."""
 
@@ -296,9 +326,9 @@ def _array_function(self: Value, function: Any, types: Any, args: Any, kwargs: A
     """What NumPy calls for its other functions (https://numpy.org/neps/nep-0018)."""
     name, advice = _name(function), _advice(function)
     positions = function is np.where and len(args) == 1
-    if function in _INSPECTING or positions or (function in UNDERIVED and _all_eager((args, kwargs))):
-        # the weights that a histogram adds up have a derivative
-        return _on_arrays(function, name, advice, args, kwargs, cuts=kwargs.get("weights") is not None)
+    counts = function is np.histogram and len(args) < 5 and kwargs.get("weights") is None
+    if function in _INSPECTING or positions or counts or (function in UNDERIVED and _all_eager((args, kwargs))):
+        return _on_arrays(function, name, advice, args, kwargs, cuts=False)
     if function not in _ROWS or _only_whole((args, kwargs)):
         return _on_arrays(function, name, advice, args, kwargs)
     given = {key: value for key, value in kwargs.items() if value is not None or key not in ("out", "dtype")}

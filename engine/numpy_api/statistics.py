@@ -7,12 +7,12 @@ from typing import Any
 
 import numpy as np
 
-from engine.core.detach import looked_at
+from engine.core.detach import followers, looked_at
 from engine.core.eager import EagerTensor
 from engine.core.operands import Operand, operands
 from engine.core.value import Value, dtype_of
 from engine.numpy_api.functions import NotTaken, Row, as_asked, at_least, constant, dims_of, inexact, length, rank_of
-from engine.ops import compare, extrema, reduce, segment, sorting, stats
+from engine.ops import compare, extrema, gather, reduce, segment, sorting, stats
 from engine.ops import shape as shapes
 
 
@@ -55,14 +55,16 @@ def _mean_square(a: Any, axis: Any, keepdims: bool, less: Any, where: Any, mean:
 
 
 @operands("a", "weights")
-def _average(a: Any, axis: Any = None, weights: Any = None) -> Operand:
+def _average(a: Any, axis: Any = None, weights: Any = None, returned: bool = False, *, keepdims: bool = False) -> Any:
     if weights is None:
-        return np.mean(a, axis=axis)
+        weights = np.ones_like(a)
     if rank_of(weights) != rank_of(a):
         if rank_of(weights) != 1 or not isinstance(axis, int):
             raise NotTaken
         weights = np.moveaxis(np.reshape(weights, [1] * (rank_of(a) - 1) + [-1]), -1, axis)
-    return np.sum(a * weights, axis=axis) / np.sum(weights + np.zeros_like(a), axis=axis)
+    total = np.sum(weights + np.zeros_like(a), axis=axis, keepdims=keepdims)
+    out = np.sum(a * weights, axis=axis, keepdims=keepdims) / total
+    return (out, total) if returned else out
 
 
 @operands("a")
@@ -212,6 +214,51 @@ def _bincount(x: Any, weights: Any = None, minlength: int = 0) -> Operand:
     return segment.unsorted_segment_sum(weights, x, max(minlength, int(x.max(initial=-1)) + 1))
 
 
+@operands("a")
+def _nanquantile(a: Any, q: Any, axis: Any = None, *, method: str = "linear", keepdims: bool = False) -> Operand:
+    """Of the elements that are numbers: NaNs are sorted to the end, and how many there are says where to look."""
+    if isinstance(q, Value) or np.ndim(q) > 1 or method != "linear":
+        raise NotTaken
+    if np.ndim(q) == 1:
+        return np.stack([_nanquantile(a, one, axis, keepdims=keepdims) for one in q])
+    rank, a = rank_of(a), inexact(a)
+    axes = [*range(rank)] if axis is None else [int(i) % rank for i in np.ravel(axis)]
+    others = [length(a, i) for i in range(rank) if i not in axes]
+    ordered = sorting.sort(np.reshape(np.moveaxis(a, axes, range(rank - len(axes), rank)), [*others, -1]), -1)
+    count = reduce.reduce_sum(compare.cast(np.logical_not(np.isnan(ordered)), dtype_of(a)), -1, True)
+    at = np.maximum(float(q) * (count - 1.0), 0.0)
+    below = np.floor(at)
+    places = [compare.cast(x, "int64") for x in (below, np.minimum(below + 1.0, np.maximum(count - 1.0, 0.0)))]
+    low, high = (gather.gather(ordered, place, batch_dims=len(others)) for place in places)
+    out = np.where(np.equal(count, 0.0), constant(np.nan, a), low + (high - low) * (at - below))
+    out = np.squeeze(out, -1)
+    return np.expand_dims(out, tuple(sorted(axes))) if keepdims else out
+
+
+@operands("a")
+def _nanpercentile(a: Any, q: Any, axis: Any = None, *, method: str = "linear", keepdims: bool = False) -> Operand:
+    share = q if isinstance(q, Value) else np.true_divide(q, 100)
+    return _nanquantile(a, share, axis, method=method, keepdims=keepdims)
+
+
+@operands("weights")
+def _histogram(a: Any, bins: Any = 10, range: Any = None, density: Any = None, weights: Any = None) -> Any:
+    """What is counted has no derivative, its weights have one."""
+    if weights is None or density or isinstance(bins, Value) or (isinstance(a, Value) and followers(a)):
+        raise NotTaken
+    if isinstance(a, Value):
+        looked_at(a)
+        a = a._array if isinstance(a, EagerTensor) else None
+    if a is None:
+        raise NotTaken
+    points, edges = np.ravel(a), np.histogram_bin_edges(a, bins, range)
+    at = np.searchsorted(edges, points, "right") - 1
+    at[points == edges[-1]] = len(edges) - 2
+    inside = np.flatnonzero((at >= 0) & (at < len(edges) - 1))
+    kept = np.take(np.reshape(weights, [-1]), inside)
+    return segment.unsorted_segment_sum(kept, at[inside], len(edges) - 1), edges
+
+
 def _nanspread(power: float) -> Callable[..., Any]:
     @operands("a")
     def apply(a: Any, axis: Any = None, *, ddof: Any = 0, keepdims: bool = False) -> Operand:
@@ -248,6 +295,9 @@ STATISTICS: dict[Any, Row] = {
     np.bincount: (_bincount, "tf.math.unsorted_segment_sum"),
     np.nanstd: (_nanspread(0.5), "tf.where and tf.reduce_sum"),
     np.nanvar: (_nanspread(1.0), "tf.where and tf.reduce_sum"),
+    np.nanquantile: (_nanquantile, "tf.sort"),
+    np.nanpercentile: (_nanpercentile, "tf.sort"),
+    np.histogram: (_histogram, "tf.math.unsorted_segment_sum"),
     np.nancumsum: (_nanscan(np.cumsum, 0), "tf.where and tf.cumsum"),
     np.nancumprod: (_nanscan(np.cumprod, 1), "tf.where and tf.math.cumprod"),
 }
