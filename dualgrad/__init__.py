@@ -1,9 +1,10 @@
 """dualgrad: automatic differentiation on NumPy and SciPy under TensorFlow 1's graphs and TensorFlow 2's tapes.
 
 ``dualgrad.graph`` is `graph_api`, ``dualgrad.tape`` is `tape_api` and ``dualgrad.optim`` is `optim`; each is loaded
-when it is first used. ``dualgrad.numpy`` is NumPy, with lists of tensors for arrays. The packages below are what
-TensorFlow programs need around gradients, shared by both front ends: names and arguments (`dualgrad.frontend`), Keras,
-data sets, sparse tensors, files. ``python -m dualgrad`` is the command.
+when it is first used. ``dualgrad.numpy`` is NumPy, with lists of tensors for arrays; who imports it gets tensors with
+the manners of NumPy's arrays. The packages below are what TensorFlow programs need around gradients, shared by both
+front ends: names and arguments (`dualgrad.frontend`), Keras, data sets, sparse tensors, files. ``python -m dualgrad``
+is the command.
 
 Examples
 --------
@@ -47,6 +48,7 @@ def __getattr__(name: str) -> _Any:
         value = _import_module("optim")
     elif name == "numpy":
         value = _import_module("dualgrad.extras.arrays")
+        value.give_manners()
     else:
         raise AttributeError(f"module 'dualgrad' has no attribute {name!r}; it has {', '.join(__all__)}", name=name)
     globals()[name] = value

@@ -393,6 +393,8 @@ ROWS: dict[str, tuple[Function, np.ndarray]] = {
     "polymul": (lambda x: np.polymul(x, VECTOR), VECTOR),
     "einsum by numbers": (lambda x: np.einsum(x, [0, 1], W, [2, 1], [0, 2]), X),
     "einsum by numbers of axes": (lambda x: np.einsum(x, [..., 1], W, [0, 1]), X),
+    "einsum of one beside several": (lambda x: np.einsum("mnd, mdo->mno", x[None], np.stack([W.T, W.T * 2])), X),
+    "einsum of one in the end": (lambda x: np.einsum("ij,kj", x[:1], W), X),
     "cross of columns": (lambda x: np.cross(x, SQUARE, axisa=0, axisb=1, axisc=0), SQUARE),
     "cross along": (lambda x: np.cross(SQUARE, x, axis=0), SQUARE),
     "linalg.cross along": (lambda x: np.linalg.cross(SQUARE, x, axis=0), SQUARE),

@@ -2,7 +2,8 @@
 
 Everything is NumPy's own; what is made of numbers and arrays are arrays. But lists that hold tensors, of which NumPy
 would make arrays without their derivatives, become tensors: in `array`, `asarray`, `r_`, `c_`, and where a function
-that takes tensors (`docs/numpy-and-scipy.md`) is given a list of them in place of an array.
+that takes tensors (`docs/numpy-and-scipy.md`) is given a list of them in place of an array. Who imports it from
+`dualgrad` gets tensors with the methods and the indexing of NumPy's arrays, in the whole program.
 
 Examples
 --------
@@ -24,11 +25,16 @@ from typing import Any
 import numpy as np
 
 from engine.core.value import Value
-from engine.numpy_api import joined, protocol
+from engine.numpy_api import joined, manners, protocol
 
 
 def _holds_values(x: Any) -> bool:
     return isinstance(x, Value) or (isinstance(x, (list, tuple)) and any(map(_holds_values, x)))
+
+
+def give_manners() -> None:
+    """Give tensors the methods and the indexing of NumPy's arrays: a gradient is used as an array is."""
+    manners.enable()
 
 
 def array(object: Any, *args: Any, **kwargs: Any) -> Any:

@@ -490,7 +490,28 @@ def _einsum(*operands: Any, optimize: Any = None) -> Operand:
     equation, factors = _equation(operands)
     factors = promoted(factors)
     like = next(x for x in factors if isinstance(x, Value))
-    return einsum.einsum(equation, *[x if isinstance(x, Value) else constant(x, like) for x in factors])
+    values = [x if isinstance(x, Value) else constant(x, like) for x in factors]
+    return einsum.einsum(*_without_ones(equation.replace(" ", ""), values))
+
+
+def _without_ones(equation: str, values: list[Any]) -> tuple[Any, ...]:
+    """As NumPy has it, an axis of one element goes with a longer one of the same letter; so it is dropped."""
+    if "." in equation or any(shape_of(x) is None for x in values):
+        return equation, *values
+    left, arrow, right = equation.partition("->")
+    terms = left.split(",")
+    if not arrow:
+        right = "".join(sorted(letter for letter in set(left) - {","} if left.count(letter) == 1))
+    if [len(term) for term in terms] != [rank_of(x) for x in values]:
+        return equation, *values  # which says so
+    pairs = [pair for term, x in zip(terms, values, strict=True) for pair in zip(term, dims_of(x), strict=True)]
+    longer = {letter for letter, n in pairs if n != 1}
+    for i, x in enumerate(values):
+        ones = [at for at, (c, n) in enumerate(zip(terms[i], dims_of(x), strict=True)) if n == 1 and c in longer]
+        if ones:
+            values[i] = shapes.squeeze(x, ones)
+            terms[i] = "".join(c for at, c in enumerate(terms[i]) if at not in ones)
+    return f"{','.join(terms)}->{right}", *values
 
 
 def _equation(operands: Sequence[Any]) -> tuple[str, Sequence[Any]]:
