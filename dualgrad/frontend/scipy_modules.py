@@ -84,7 +84,7 @@ def _distribution(module: ModuleType, own: Any) -> str:
     return name if same else type(own).__name__
 
 
-def _of_values(name: str, theirs: type) -> Callable[..., Any]:
+def _of_values(theirs: type) -> Callable[..., Any]:
     """What makes objects of a class of sparse matrices; of values it makes one of ours, which holds them."""
 
     def new(cls: type, *args: Any, **kwargs: Any) -> Any:
@@ -92,7 +92,7 @@ def _of_values(name: str, theirs: type) -> Callable[..., Any]:
         if cls is theirs and isinstance(entries, tuple) and entries and _holds_values(entries[0]):
             from engine.numpy_api import sparse_values
 
-            return sparse_values.made(name, theirs, *args, **{k: v for k, v in kwargs.items() if k != "copy"})
+            return sparse_values.made(theirs, *args, **{k: v for k, v in kwargs.items() if k != "copy"})
         return object.__new__(cls)
 
     return new
@@ -103,7 +103,7 @@ def _treat_sparse(module: ModuleType) -> None:
         owner = getattr(module, name, None)
         if owner is None:
             continue
-        owner.__new__ = _of_values(name, owner)
+        owner.__new__ = _of_values(owner)
         for method in ("__add__", "__mul__", "__radd__", "__rmul__", "__rsub__", "__sub__", "__truediv__", "multiply"):
             setattr(owner, method, _with_values(method, getattr(owner, method)))
 

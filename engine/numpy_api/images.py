@@ -5,6 +5,7 @@ What a filter does along an axis is a linear function of the elements there: its
 
 from __future__ import annotations
 
+import functools
 import inspect
 import itertools
 import math
@@ -175,7 +176,7 @@ def of_axes(name: str, width: str) -> Callable[..., Any]:
             raise NotTaken
         x = inexact(input)
         for axis, own in enumerate(widths):
-            x = along(x, axis, lambda e, own=own: theirs(e, own, axis=0, **how)) if own else x
+            x = along(x, axis, functools.partial(theirs, **{width: own}, axis=0, **how)) if own else x
         return x
 
     return apply

@@ -13,7 +13,7 @@ import numpy as np
 
 from engine.core.operands import Operand
 from engine.core.value import Value, dtype_of
-from engine.numpy_api.functions import constant, length, rank_of
+from engine.numpy_api.functions import as_asked, constant, length, rank_of
 from engine.ops import gather, segment
 from engine.ops import shape as shapes
 from engine.ops.lift import as_operand
@@ -27,14 +27,14 @@ class SparseValues:
     Parameters
     ----------
     data : value, shape (nnz,)
-    rows, columns : int array, shape (nnz,)
-        Where the entries stand; those at one place are added up.
+    places : pair of int array, shape (nnz,)
+        The rows and the columns of the entries; those at one place are added up.
     shape : tuple of int
 
     Examples
     --------
     >>> from engine.core.eager import EagerTensor
-    >>> a = SparseValues(EagerTensor(np.array([2.0, 3.0])), [0, 1], [1, 0], (2, 2))
+    >>> a = SparseValues(EagerTensor(np.array([2.0, 3.0])), ([0, 1], [1, 0]), (2, 2))
     >>> (a @ np.array([1.0, 10.0])).numpy(), a.T.toarray().numpy().tolist()
     (array([20.,  3.]), [[0.0, 3.0], [2.0, 0.0]])
     """
@@ -42,10 +42,10 @@ class SparseValues:
     __array_ufunc__ = None  # arrays leave their operators to it
     ndim = 2
 
-    def __init__(self, data: Any, rows: Any, columns: Any, shape: Any) -> None:
+    def __init__(self, data: Any, places: Any, shape: Any) -> None:
         # the identity: a gradient with respect to the entries themselves is to be a tensor, not rows of one
         self.data: Any = shapes.identity(data)
-        self.rows, self.columns = (np.asarray(i, np.int64) for i in (rows, columns))
+        self.rows, self.columns = (np.asarray(i, np.int64) for i in places)
         self.shape = (int(shape[0]), int(shape[1]))
 
     @classmethod
@@ -54,7 +54,7 @@ class SparseValues:
         if isinstance(matrix, SparseValues):
             return matrix
         entries = scipy.sparse.coo_array(matrix)
-        return cls(constant(entries.data, like), *entries.coords, matrix.shape)
+        return cls(constant(entries.data, like), entries.coords, matrix.shape)
 
     @property
     def dtype(self) -> Any:
@@ -69,7 +69,7 @@ class SparseValues:
     @property
     def T(self) -> SparseValues:
         """The transpose."""
-        return SparseValues(self.data, self.columns, self.rows, self.shape[::-1])
+        return SparseValues(self.data, (self.columns, self.rows), self.shape[::-1])
 
     def transpose(self) -> SparseValues:
         """The transpose."""
@@ -117,13 +117,13 @@ class SparseValues:
         within = np.arange(len(mine)) - np.repeat(np.cumsum(counts) - counts, counts)
         theirs = order[starts[self.columns][mine] + within]
         data = gather.gather(self.data, mine) * gather.gather(other.data, theirs)
-        return SparseValues(data, self.rows[mine], other.columns[theirs], (self.shape[0], other.shape[1])).summed()
+        return SparseValues(data, (self.rows[mine], other.columns[theirs]), (self.shape[0], other.shape[1])).summed()
 
     def summed(self) -> SparseValues:
         """The same matrix with at most one entry at each place, row by row."""
         places, which = np.unique(self.rows * self.shape[1] + self.columns, return_inverse=True)
         data = segment.unsorted_segment_sum(self.data, which.ravel(), len(places))
-        return SparseValues(data, *np.divmod(places, self.shape[1]), self.shape)
+        return SparseValues(data, np.divmod(places, self.shape[1]), self.shape)
 
     # ---- element by element ------------------------------------------------------------------------------------------
 
@@ -133,7 +133,7 @@ class SparseValues:
         if rank_of(other):
             whole: Any = np.broadcast_to(other, self.shape)
             other = gather.gather(np.reshape(whole, [-1]), self.rows * self.shape[1] + self.columns)
-        return SparseValues(self.data * other, self.rows, self.columns, self.shape)
+        return SparseValues(self.data * other, (self.rows, self.columns), self.shape)
 
     __mul__ = __rmul__ = multiply
 
@@ -141,7 +141,7 @@ class SparseValues:
         return self.multiply(1.0 / as_operand(other, self.dtype, "truediv"))
 
     def __neg__(self) -> SparseValues:
-        return SparseValues(-self.data, self.rows, self.columns, self.shape)
+        return SparseValues(-self.data, (self.rows, self.columns), self.shape)
 
     def __add__(self, other: Any) -> Any:
         if not (isinstance(other, SparseValues) or scipy.sparse.issparse(other)):
@@ -149,8 +149,9 @@ class SparseValues:
         other = SparseValues.of(other, self.data)
         if other.shape != self.shape:
             raise ShapeError(f"add: sparse matrices of shapes {self.shape} and {other.shape} do not fit")
-        entries = [np.concatenate([getattr(m, name) for m in (self, other)]) for name in ("data", "rows", "columns")]
-        return SparseValues(*entries, self.shape).summed()
+        both = (self, other)
+        places = np.concatenate([m.rows for m in both]), np.concatenate([m.columns for m in both])
+        return SparseValues(np.concatenate([m.data for m in both]), places, self.shape).summed()
 
     __radd__ = __add__
 
@@ -187,17 +188,18 @@ class SparseValues:
 # ---- what makes them -------------------------------------------------------------------------------------------------
 
 
-def made(format: str, theirs: Callable[..., Any], arg1: Any, shape: Any = None, dtype: Any = None) -> SparseValues:
+def made(theirs: Callable[..., Any], arg1: Any, shape: Any = None, dtype: Any = None) -> SparseValues:
     """What a class of SciPy's makes of ``(data, (rows, columns))`` or ``(data, indices, indptr)``."""
     data, *places = arg1
+    data = as_asked(data, dtype)
     if len(places) == 1:
         places = [np.asarray(i) for i in places[0]]
         sizes = [int(i.max(initial=-1)) + 1 for i in places] if shape is None else shape
-        return SparseValues(data, *places, sizes)
+        return SparseValues(data, places, sizes)
     # SciPy finds the places and checks them
     counted = theirs((np.arange(length(data, 0)), *places), shape=shape).tocoo()
     order = np.argsort(counted.data)
-    return SparseValues(data, *[i[order] for i in counted.coords], counted.shape)
+    return SparseValues(data, [i[order] for i in counted.coords], counted.shape)
 
 
 def diagonals(diagonals: Any, offsets: Any = 0, shape: Any = None) -> SparseValues:
@@ -220,4 +222,4 @@ def diagonals(diagonals: Any, offsets: Any = 0, shape: Any = None) -> SparseValu
         data.append(np.broadcast_to(line, [count]))
         rows.append(np.arange(count) - min(k, 0))
         columns.append(np.arange(count) + max(k, 0))
-    return SparseValues(np.concatenate(data), np.concatenate(rows), np.concatenate(columns), shape)
+    return SparseValues(np.concatenate(data), (np.concatenate(rows), np.concatenate(columns)), shape)
