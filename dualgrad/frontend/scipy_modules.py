@@ -85,7 +85,7 @@ def _distribution(module: ModuleType, own: Any) -> str:
 
 
 def _of_values(theirs: type) -> Callable[..., Any]:
-    """What makes objects of a class of sparse matrices; of values it makes one of ours, which holds them."""
+    """A constructor of a class of sparse matrices; of values it makes one of ours, which holds them."""
 
     def new(cls: type, *args: Any, **kwargs: Any) -> Any:
         entries = args[0] if args else kwargs.get("arg1")

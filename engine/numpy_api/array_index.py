@@ -46,12 +46,12 @@ def by_arrays(x: Any, key: Any) -> Operand:
     moved = shape.transpose(x, [*chosen, *rest])
     lines = shape.reshape(moved, [math.prod(sizes), *[_known(x, i) for i in rest]])
     flat = _flat_places(arrays, sizes)
-    found = gather.gather(lines, flat)
+    chosen_lines = gather.gather(lines, flat)
     if not side_by_side or not chosen[0]:
-        return found
+        return chosen_lines
     new = rank_of(flat)
     order = [*range(new, new + chosen[0]), *range(new), *range(new + chosen[0], new + len(rest))]
-    return shape.transpose(found, order)
+    return shape.transpose(chosen_lines, order)
 
 
 def _as_array(item: Any) -> Any:

@@ -84,10 +84,10 @@ def _apply_along_axis(func1d: Callable[..., Any], axis: int, arr: Any, *args: An
     moved = np.moveaxis(arr, axis, -1)
     lead = [length(moved, i) for i in range(rank_of(moved) - 1)]
     rows = np.reshape(moved, [-1, length(moved, -1)])
-    found = [func1d(rows[i], *args, **kwargs) for i in range(length(rows, 0))]
-    if not all(isinstance(y, Value) for y in found):
+    results = [func1d(rows[i], *args, **kwargs) for i in range(length(rows, 0))]
+    if not all(isinstance(y, Value) for y in results):
         raise NotTaken
-    out = np.stack(found)
+    out = np.stack(results)
     out = np.reshape(out, [*lead, *[length(out, i) for i in range(1, rank_of(out))]])
     return np.moveaxis(out, -1, axis) if rank_of(out) == rank_of(arr) else out
 

@@ -25,10 +25,10 @@ _SWAPPED = {None: "forward", "backward": "forward", "ortho": "ortho", "forward":
 
 
 def _lengths(a: Any, axes: Sequence[int]) -> list[int]:
-    found = [dims_of(a)[axis] for axis in axes]
-    if None in found:
+    lengths = [dims_of(a)[axis] for axis in axes]
+    if None in lengths:
         raise NotTaken
-    return [int(n or 0) for n in found]
+    return [int(n or 0) for n in lengths]
 
 
 def _axes(a: Any, s: Any, axes: Any) -> tuple[list[int], list[int] | None]:
@@ -87,8 +87,8 @@ def _scaled(out: Any, norm: Any, own: str, count: int) -> Any:
     if norm not in _SWAPPED:
         raise ValueError(f"np.fft: argument `norm` must be one of backward, ortho, forward; got {norm!r}")
     power = {"backward": 0.0, "ortho": 0.5, "forward": 1.0}
-    wanted, given = power[norm or "backward"], power[own]
-    return out if wanted == given else out * float(count) ** (given - wanted)
+    wanted, ours = power[norm or "backward"], power[own]
+    return out if wanted == ours else out * float(count) ** (ours - wanted)
 
 
 def _to_spectrum(a: Any, s: Any, axes: Any, norm: Any, inverse: bool) -> Any:

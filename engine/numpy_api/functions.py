@@ -73,10 +73,10 @@ def flat(x: Any) -> Operand:
 
 def length(x: Any, axis: int) -> int:
     """The size of an axis; it must be known."""
-    found = dims_of(x)[axis]
-    if found is None:
+    size = dims_of(x)[axis]
+    if size is None:
         raise NotTaken
-    return found
+    return size
 
 
 def constant(x: Any, like: Any) -> EagerTensor:
@@ -655,7 +655,7 @@ RECORDED: dict[Any, Row] = {
     np.linalg.solve: (_solve, "tf.linalg.solve"),
     np.linalg.lstsq: (_lstsq, "tf.linalg.lstsq"),
 }
-"""What carries derivatives: NumPy's function, ours, and the name users know ours by."""
+"""Functions that carry derivatives: NumPy's, ours, and the name users know ours by."""
 
 UNDERIVED: dict[Any, Row] = {
     np.argmax: (_position(extrema.argmax), "tf.argmax"),
@@ -672,4 +672,4 @@ UNDERIVED: dict[Any, Row] = {
     np.ndim: (rank_of, "tf.rank"),
     np.size: (_static_size, "tf.size"),
 }
-"""What carries none: NumPy's own function serves eager values, ours the others."""
+"""Functions that carry none: NumPy's own function serves eager values, ours the others."""

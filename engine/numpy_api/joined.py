@@ -19,7 +19,7 @@ def _first(x: Any) -> Any:
     if isinstance(x, Value):
         return x
     return (
-        next((found for part in x if (found := _first(part)) is not None), None)
+        next((value for part in x if (value := _first(part)) is not None), None)
         if isinstance(x, (list, tuple))
         else None
     )
@@ -42,7 +42,7 @@ def _packed(x: Any, like: Any) -> Any:
 
 
 def along(items: tuple[Any, ...], theirs: Any, columns: bool) -> Any:
-    """What ``r_[items]`` gives, or ``c_[items]``; slices of numbers mean what they mean there.
+    """The value of ``r_[items]`` or ``c_[items]``; slices of numbers mean what they mean there.
 
     Raises
     ------

@@ -50,8 +50,8 @@ def as_arrays() -> Iterator[None]:
 class _Manner:
     """An attribute of NumPy's arrays, of values while `enabled`; who reads it elsewhere is told how to get it."""
 
-    def __init__(self, found: Callable[..., Any], called: bool, instead: str) -> None:
-        self._found, self._called, self._instead = found, called, instead
+    def __init__(self, function: Callable[..., Any], called: bool, instead: str) -> None:
+        self._function, self._called, self._instead = function, called, instead
 
     def __set_name__(self, owner: type, name: str) -> None:
         self.name = name
@@ -68,8 +68,8 @@ class _Manner:
         if instance is None or not enabled():
             raise self.missing(instance, owner)
         if not self._called:
-            return self._found(instance)
-        return lambda *args, **kwargs: self._found(instance, *args, **kwargs)
+            return self._function(instance)
+        return lambda *args, **kwargs: self._function(instance, *args, **kwargs)
 
 
 def missing(x: Any, name: str) -> AttributeError | None:
@@ -146,7 +146,7 @@ _ATTRIBUTES: dict[str, tuple[Callable[..., Any], str]] = {
 def install() -> None:
     """Give `Value` NumPy's attributes, which are there while `enabled`."""
     for table, called in ((_METHODS, True), (_ATTRIBUTES, False)):
-        for name, (found, instead) in table.items():
-            manner = _Manner(found, called, instead)
+        for name, (function, instead) in table.items():
+            manner = _Manner(function, called, instead)
             manner.__set_name__(Value, name)
             setattr(Value, name, manner)

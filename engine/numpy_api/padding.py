@@ -82,8 +82,8 @@ def _chosen(x: Any, axis: int, pair: list[int], mode: str, n: int, stat_length: 
     for side, width in enumerate(pair):
         reach = n if stat_length is None or stat_length[side] is None else min(n, stat_length[side])
         near = np.take(x, np.arange(n)[-reach:] if side else np.arange(reach), axis=axis)
-        found = np.repeat(_CHOOSING[mode](near, axis=axis, keepdims=True), width, axis=axis)
-        parts = [*parts, found] if side else [found, *parts]
+        side_part = np.repeat(_CHOOSING[mode](near, axis=axis, keepdims=True), width, axis=axis)
+        parts = [*parts, side_part] if side else [side_part, *parts]
     return np.concatenate(parts, axis=axis)
 
 

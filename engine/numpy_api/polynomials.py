@@ -35,8 +35,8 @@ def _polyfit(x: Any, y: Any, deg: int, rcond: Any = None, *, w: Any = None) -> O
         powers, y = powers * w[:, None], y * (w if rank_of(y) == 1 else w[:, None])
     scale = np.sqrt(np.sum(np.square(powers), axis=0))
     least = n * float(np.finfo(dtype_of(x).numpy).eps) if rcond is None else rcond
-    found = np.linalg.lstsq(powers / scale, y, least)[0]
-    return found / (scale if rank_of(y) == 1 else scale[:, None])
+    coefficients = np.linalg.lstsq(powers / scale, y, least)[0]
+    return coefficients / (scale if rank_of(y) == 1 else scale[:, None])
 
 
 @operands("p")
@@ -80,8 +80,8 @@ def _roots(p: Any) -> Operand:
     n = length(p, 0) - 1
     below = constant(np.eye(n - 1, n), p) if n > 1 else constant(np.zeros((0, n)), p)
     companion = np.concatenate([np.reshape(-p[1:] / p[0], [1, n]), below], axis=0)
-    found = np.linalg.eigvals(companion)
-    return np.append(found, np.zeros(zeros)) if zeros else found
+    roots = np.linalg.eigvals(companion)
+    return np.append(roots, np.zeros(zeros)) if zeros else roots
 
 
 @operands("seq_of_zeros")

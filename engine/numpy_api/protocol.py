@@ -135,13 +135,13 @@ def _ops_by_kernel() -> dict[Any, Callable[..., Any]]:
     """The ops whose kernel is a ufunc of NumPy's, or of SciPy's, by its name (see `_key`)."""
     modules = (arithmetic, compare, explog, special, scipy_special, bessel_orders, elliptic, orthogonal, trig)
     ops = [op for module in modules for op in vars(module).values() if isinstance(op, Op)]
-    found: dict[Any, Callable[..., Any]] = {op.kernel: op for op in ops if isinstance(op.kernel, np.ufunc)}
+    by_ufunc: dict[Any, Callable[..., Any]] = {op.kernel: op for op in ops if isinstance(op.kernel, np.ufunc)}
     named = {op.kernel.scipy: op for op in ops if hasattr(op.kernel, "scipy")} | SPECIAL
-    return found | {f"scipy.special.{name}": function for name, function in named.items()}
+    return by_ufunc | {f"scipy.special.{name}": function for name, function in named.items()}
 
 
 def _key(function: Any) -> str | Callable[..., Any]:
-    """What the tables call a function: NumPy's itself, SciPy's ufuncs by name, so that nothing loads SciPy for them."""
+    """The key of a function in the tables: NumPy's itself, SciPy's ufuncs by name, so that nothing loads SciPy."""
     name = getattr(function, "__name__", "")
     # a function of SciPy's may hand its arguments to a ufunc that has no public name
     homes = [sys.modules.get("scipy.special"), sys.modules.get("scipy.special._ufuncs")]
@@ -172,7 +172,7 @@ _OPERATORS: dict[Any, Callable[[Any, Any], Any]] = {
     np.equal: _equality("__eq__", compare.equal),
     np.not_equal: _equality("__ne__", compare.not_equal),
 }
-"""What Python's operators do, so that it does not matter on which side of one the tensor stands."""
+"""The functions of Python's operators, so that it does not matter on which side of one the tensor stands."""
 
 _UFUNCS: dict[Any, Callable[..., Any]] = {
     **_ops_by_kernel(),
@@ -226,7 +226,7 @@ _AS_FUNCTIONS: dict[tuple[str, Any], Callable[..., Any]] = {
 
 
 def _array_ufunc(self: Value, ufunc: Any, method: str, *inputs: Any, **kwargs: Any) -> Operand:
-    """What NumPy calls for a ufunc one of whose operands is a value (https://numpy.org/neps/nep-0013)."""
+    """NumPy calls this for a ufunc one of whose operands is a value (https://numpy.org/neps/nep-0013)."""
     if method == "__call__":
         inputs, kwargs = _as_told(inputs, kwargs)
     if method == "__call__" and not kwargs:
@@ -291,7 +291,7 @@ _INSPECTING = {
     *(np.empty_like, np.nonzero, np.flatnonzero, np.argwhere, np.searchsorted, np.digitize),
     *(np.histogram_bin_edges, np.linalg.matrix_rank),
 }
-"""What only looks at arrays."""
+"""Functions that only look at arrays."""
 
 _ADVICE: dict[Any, str] = {
     np.absolute: "tf.abs",
@@ -319,11 +319,11 @@ _ADVICE: dict[Any, str] = {
     np.empty_like: "tf.zeros_like",
     np.unique: "tf.unique",
 }
-"""What to use in place of functions that the other tables do not name."""
+"""Advice for functions that the other tables do not name."""
 
 
 def _array_function(self: Value, function: Any, types: Any, args: Any, kwargs: Any) -> Any:
-    """What NumPy calls for its other functions (https://numpy.org/neps/nep-0018)."""
+    """NumPy calls this for its other functions (https://numpy.org/neps/nep-0018)."""
     name, advice = _name(function), _advice(function)
     positions = function is np.where and len(args) == 1
     counts = function is np.histogram and len(args) < 5 and kwargs.get("weights") is None
@@ -331,12 +331,12 @@ def _array_function(self: Value, function: Any, types: Any, args: Any, kwargs: A
         return _on_arrays(function, name, advice, args, kwargs, cuts=False)
     if function not in _ROWS or _only_whole((args, kwargs)):
         return _on_arrays(function, name, advice, args, kwargs)
-    given = {key: value for key, value in kwargs.items() if value is not None or key not in ("out", "dtype")}
-    return _ours_or_arrays(function, function, name, advice, args, given, kwargs)
+    ours = {key: value for key, value in kwargs.items() if value is not None or key not in ("out", "dtype")}
+    return _ours_or_arrays(function, function, name, advice, args, ours, kwargs)
 
 
 def of_scipy(name: str, theirs: Callable[..., Any], args: Any, kwargs: Any) -> Any:
-    """What a function of SciPy's, which does not ask its operands, gives for values among its arguments.
+    """Call a function of SciPy's, which does not ask its operands, for values among its arguments.
 
     Parameters
     ----------
@@ -347,19 +347,19 @@ def of_scipy(name: str, theirs: Callable[..., Any], args: Any, kwargs: Any) -> A
     args, kwargs
         What it was called with.
     """
-    given = {key: value for key, value in kwargs.items() if key not in HOW}
+    ours = {key: value for key, value in kwargs.items() if key not in HOW}
     advice = _ROWS[name][1] if name in _ROWS else "a formula of NumPy's functions"
     if name not in _ROWS or _only_whole((args, kwargs)):
         return _on_arrays(theirs, name, advice, args, kwargs)
-    return _ours_or_arrays(name, theirs, name, advice, args, given, kwargs)
+    return _ours_or_arrays(name, theirs, name, advice, args, ours, kwargs)
 
 
-def _ours_or_arrays(key: Any, theirs: Any, name: str, advice: str, args: Any, given: Any, kwargs: Any) -> Any:
+def _ours_or_arrays(key: Any, theirs: Any, name: str, advice: str, args: Any, ours: Any, kwargs: Any) -> Any:
     """Our function if it takes these arguments; else theirs, if that loses no derivative."""
     try:
-        return _called(_ROWS[key][0], name, args, given)
+        return _called(_ROWS[key][0], name, args, ours)
     except NotTaken:
-        what = f"with {_listed(given)}" if given else "of these arguments"
+        what = f"with {_listed(ours)}" if ours else "of these arguments"
         return _on_arrays(theirs, f"{name} {what}", advice, args, kwargs)
     except DTypeError:
         values = [x for x in flatten((args, kwargs)) if isinstance(x, Value)]
@@ -370,7 +370,7 @@ def _ours_or_arrays(key: Any, theirs: Any, name: str, advice: str, args: Any, gi
 
 
 def _called(function: Callable[..., Any], name: str, args: Any, kwargs: Any) -> Any:
-    """What one of our functions gives, its tensor arguments converted as a front end converts them."""
+    """Call one of our functions, its tensor arguments converted as a front end converts them."""
     signature = _SIGNATURES[function]
     try:
         bound = signature.bind(*args, **kwargs)
@@ -471,7 +471,7 @@ def _name(function: Any) -> str:
 
 
 def _advice(function: Any) -> str:
-    """What to use in place of NumPy's function."""
+    """The name of a function to use in place of NumPy's."""
     if function in _ROWS:
         return _ROWS[function][1]
     key = function if isinstance(function, str) else _key(function)

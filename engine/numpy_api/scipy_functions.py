@@ -344,8 +344,8 @@ def _cosines(name: str) -> Callable[..., Any]:
         if n is not None:
             raise NotTaken
         x = inexact(x)
-        given = {"type": type, "norm": norm, "orthogonalize": orthogonalize}
-        matrix = getattr(scipy.fft, name)(np.eye(length(x, axis)), axis=0, **given)
+        how = {"type": type, "norm": norm, "orthogonalize": orthogonalize}
+        matrix = getattr(scipy.fft, name)(np.eye(length(x, axis)), axis=0, **how)
         return np.moveaxis(np.tensordot(np.moveaxis(x, axis, -1), constant(matrix.T, x), 1), -1, axis)
 
     return apply

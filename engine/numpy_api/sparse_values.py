@@ -189,7 +189,7 @@ class SparseValues:
 
 
 def made(theirs: Callable[..., Any], arg1: Any, shape: Any = None, dtype: Any = None) -> SparseValues:
-    """What a class of SciPy's makes of ``(data, (rows, columns))`` or ``(data, indices, indptr)``."""
+    """The matrix that a class of SciPy's makes of ``(data, (rows, columns))`` or ``(data, indices, indptr)``."""
     data, *places = arg1
     data = as_asked(data, dtype)
     if len(places) == 1:
@@ -203,7 +203,7 @@ def made(theirs: Callable[..., Any], arg1: Any, shape: Any = None, dtype: Any = 
 
 
 def diagonals(diagonals: Any, offsets: Any = 0, shape: Any = None) -> SparseValues:
-    """What ``scipy.sparse.diags`` makes of diagonals, values among them."""
+    """The matrix that ``scipy.sparse.diags`` makes of diagonals, values among them."""
     if np.ndim(offsets) == 0 and not isinstance(diagonals, (list, tuple)):
         diagonals = [diagonals]
     lines, offsets = [as_operand(d) for d in diagonals], np.ravel(offsets).tolist()

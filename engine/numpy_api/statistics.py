@@ -144,8 +144,8 @@ def _cov(
     m = parts[0] if y is None else np.concatenate(parts, axis=0)
     less = (0 if bias else 1) if ddof is None else ddof
     if fweights is None and aweights is None:
-        centred = m - np.mean(m, axis=1, keepdims=True)
-        return np.squeeze(centred @ np.conj(np.transpose(centred)) / (length(m, 1) - less))
+        centered = m - np.mean(m, axis=1, keepdims=True)
+        return np.squeeze(centered @ np.conj(np.transpose(centered)) / (length(m, 1) - less))
     real = dtype_of(m).real_dtype if dtype_of(m).is_complex else dtype_of(m)
     weights: Any = None if fweights is None else EagerTensor(_counts(fweights).astype(real.numpy))
     if aweights is not None:
@@ -154,8 +154,8 @@ def _cov(
     total = np.sum(weights)
     divisor = total - less if aweights is None else total - less * (np.sum(weights * aweights) / total)
     weights, divisor = compare.cast(weights, dtype_of(m)), compare.cast(divisor if less else total, dtype_of(m))
-    centred = m - np.sum(m * weights, axis=1, keepdims=True) / compare.cast(total, dtype_of(m))
-    return np.squeeze(centred @ np.conj(np.transpose(centred * weights)) / divisor)
+    centered = m - np.sum(m * weights, axis=1, keepdims=True) / compare.cast(total, dtype_of(m))
+    return np.squeeze(centered @ np.conj(np.transpose(centered * weights)) / divisor)
 
 
 def _counts(fweights: Any) -> np.ndarray:
@@ -197,10 +197,10 @@ def _nan_to_num(x: Any, copy: bool = True, nan: float = 0.0, posinf: Any = None,
     if not copy or dtype_of(x).is_complex:
         raise NotTaken
     limits = np.finfo(dtype_of(x).numpy)
-    given = (nan, limits.max if posinf is None else posinf, limits.min if neginf is None else neginf)
-    x = np.where(np.isnan(x), constant(given[0], x), x)
-    x = np.where(np.equal(x, np.inf), constant(given[1], x), x)
-    return np.where(np.equal(x, -np.inf), constant(given[2], x), x)
+    instead = (nan, limits.max if posinf is None else posinf, limits.min if neginf is None else neginf)
+    x = np.where(np.isnan(x), constant(instead[0], x), x)
+    x = np.where(np.equal(x, np.inf), constant(instead[1], x), x)
+    return np.where(np.equal(x, -np.inf), constant(instead[2], x), x)
 
 
 @operands("weights")
@@ -243,7 +243,7 @@ def _nanpercentile(a: Any, q: Any, axis: Any = None, *, method: str = "linear", 
 
 @operands("weights")
 def _histogram(a: Any, bins: Any = 10, range: Any = None, density: Any = None, weights: Any = None) -> Any:
-    """What is counted has no derivative, its weights have one."""
+    """The weights have a derivative; numbers that are counted have none."""
     if weights is None or density or isinstance(bins, Value) or (isinstance(a, Value) and followers(a)):
         raise NotTaken
     if isinstance(a, Value):
