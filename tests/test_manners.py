@@ -133,6 +133,10 @@ METHODS: dict[str, Function] = {
     "ravel": lambda x: x.ravel(),
     "flatten": lambda x: x.flatten(),
     "reshape": lambda x: x.reshape(4, -1),
+    "reshape of columns": lambda x: x.reshape((5, 12), order="F"),
+    "ravel of columns": lambda x: x.ravel("F") * x.flatten(order="F"),
+    "flat": lambda x: x.flat if not isinstance(x, np.ndarray) else x.ravel(),
+    "divmod": lambda x: divmod(x, 0.3)[1] + divmod(0.3, x)[1],
     "reshape to a shape": lambda x: x.reshape((5, 12)),
     "transpose": lambda x: x.transpose(2, 0, 1),
     "transpose all": lambda x: x.transpose(),
@@ -168,6 +172,7 @@ LOOKS: dict[str, Function] = {
     "searchsorted": lambda x: x[0, 0].searchsorted(0.3),
     "item": lambda x: x[0, 0, :1].item(),
     "tolist": lambda x: x.tolist(),
+    "tobytes": lambda x: np.frombuffer(x.tobytes()),
 }
 
 
@@ -296,3 +301,11 @@ def test_numpys_functions_under_tensorflows_name() -> None:
     with pytest.raises(ValueError, match="not promoted"):
         tnp.experimental_enable_numpy_behavior(prefer_float32=True)
     assert tf1.experimental.numpy is tnp
+
+
+def test_numpy_takes_dtypes_of_tensors() -> None:
+    x = tf.constant([1.0], tf.float32)
+    assert np.zeros(3, dtype=x.dtype).dtype == np.float32
+    assert np.finfo(x.dtype).eps == np.finfo(np.float32).eps
+    assert np.issubdtype(x.dtype, np.floating)
+    assert (x.dtype.kind, x.dtype.itemsize, x.dtype.type) == ("f", 4, np.float32)

@@ -52,6 +52,26 @@ class DType:
         return {complex64: float32, complex128: float64}.get(self, self)
 
     @property
+    def dtype(self) -> np.dtype[Any]:
+        """NumPy's, which NumPy asks for: ``np.zeros(3, t.dtype)``."""
+        return self.numpy
+
+    @property
+    def kind(self) -> str:
+        """NumPy's letter for the kind of type: ``f`` for floating ones."""
+        return self.numpy.kind
+
+    @property
+    def itemsize(self) -> int:
+        """Bytes per element, by NumPy's name for it."""
+        return self.numpy.itemsize
+
+    @property
+    def type(self) -> Any:
+        """The class of NumPy's scalars."""
+        return self.numpy.type
+
+    @property
     def size(self) -> int:
         """Bytes per element."""
         return self.numpy.itemsize

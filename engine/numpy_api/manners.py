@@ -105,9 +105,9 @@ _METHODS: dict[str, tuple[Callable[..., Any], str]] = {
     "all": (np.all, "tf.reduce_all"),
     "any": (np.any, "tf.reduce_any"),
     "dot": (np.dot, "tf.tensordot"),
-    "ravel": (lambda x, order="C": np.ravel(x), "tf.reshape"),
-    "flatten": (lambda x, order="C": np.ravel(x), "tf.reshape"),
-    "reshape": (lambda x, *shape, order="C": np.reshape(x, _whole(shape)), "tf.reshape"),
+    "ravel": (np.ravel, "tf.reshape"),
+    "flatten": (np.ravel, "tf.reshape"),
+    "reshape": (lambda x, *shape, order="C": np.reshape(x, _whole(shape), order), "tf.reshape"),
     "transpose": (lambda x, *axes: np.transpose(x, _whole(axes) if axes else None), "tf.transpose"),
     "swapaxes": (np.swapaxes, "tf.transpose"),
     "squeeze": (np.squeeze, "tf.squeeze"),
@@ -130,6 +130,7 @@ _METHODS: dict[str, tuple[Callable[..., Any], str]] = {
     "nonzero": (np.nonzero, "tf.where"),
     "searchsorted": (np.searchsorted, "tf.searchsorted"),
     "item": (lambda x, *at: _array(x).item(*at), "x.numpy().item"),
+    "tobytes": (lambda x, order="C": _array(x).tobytes(order), "x.numpy().tobytes"),
     "tolist": (lambda x: _array(x).tolist(), "x.numpy().tolist"),
 }
 _ATTRIBUTES: dict[str, tuple[Callable[..., Any], str]] = {
@@ -138,6 +139,7 @@ _ATTRIBUTES: dict[str, tuple[Callable[..., Any], str]] = {
     "real": (np.real, "tf.math.real"),
     "imag": (np.imag, "tf.math.imag"),
     "size": (np.size, "tf.size"),
+    "flat": (np.ravel, "tf.reshape"),
     "itemsize": (lambda x: x.dtype.size, "x.dtype.size"),
     "nbytes": (lambda x: np.size(x) * x.dtype.size, "x.dtype.size"),
 }

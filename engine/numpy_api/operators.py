@@ -190,6 +190,8 @@ _METHODS: dict[str, Callable[..., Any]] = {
     "pos": lambda x: x,
     "abs": complexes.abs,
     "invert": _logical_or_bitwise(compare.logical_not, compare.bitwise_not),
+    "divmod": lambda x, y: (x // y, x % y),
+    "rdivmod": lambda x, y: (y // x, y % x),
     "getitem": _getitem,
     "setitem": _no_item_assignment,
 }
