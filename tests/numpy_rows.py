@@ -9,6 +9,8 @@ from typing import Any
 import numpy as np
 import scipy.special
 
+from engine.ops import complexes
+
 Function = Callable[[Any], Any]
 
 X = np.array([[0.7, 1.9, 0.4], [1.2, 0.3, 2.3]])
@@ -23,6 +25,10 @@ def _fix(x: Any) -> Any:
         # NumPy 2.5 wants people to say trunc
         warnings.simplefilter("ignore", DeprecationWarning)
         return np.fix(x)
+
+
+def _complex(x: Any, y: Any) -> Any:
+    return x + 1j * y if isinstance(x, np.ndarray) else complexes.complex(x, y + 0.0 * x)
 
 
 def symmetric(x: Any) -> Any:
@@ -564,6 +570,19 @@ ROWS: dict[str, tuple[Function, np.ndarray]] = {
     "scipy.special.eval_sh_legendre of several": (lambda x: scipy.special.eval_sh_legendre(2, x), X),
     "scipy.special.eval_chebyc of several": (lambda x: scipy.special.eval_chebyc(3, x), X),
     "scipy.special.radian of several": (lambda x: scipy.special.radian(x, 0.0, 0.0), X),
+    "scipy.special.stdtrit of several": (lambda x: scipy.special.stdtrit(3.0, x / 3), X),
+    "scipy.special.chdtri of several": (lambda x: scipy.special.chdtri(3.0, x / 3), X),
+    "scipy.special.pdtri of several": (lambda x: scipy.special.pdtri(2, x / 3), X),
+    "scipy.special.fdtri of several": (lambda x: scipy.special.fdtri(3.0, 4.0, x / 3), X),
+    "scipy.special.eval_sh_jacobi of several": (lambda x: scipy.special.eval_sh_jacobi(3, 2.0, 1.5, x), X),
+    "scipy.special.hankel1 of several": (lambda x: np.abs(scipy.special.hankel1(1.5, x)), X),
+    "scipy.special.hankel2 of several": (lambda x: np.imag(scipy.special.hankel2(x, x)), X),
+    "scipy.special.ellipj": (lambda x: scipy.special.ellipj(x, 0.4)[0] + scipy.special.ellipj(x, 0.4)[1], X),
+    "scipy.special.ellipj by the parameter": (lambda x: scipy.special.ellipj(0.7, x / 3)[2], X),
+    "scipy.special.ellipj of the circle": (lambda x: scipy.special.ellipj(x, 0.0)[3], X),
+    "scipy.special.erf of complex": (lambda x: np.abs(scipy.special.erf(_complex(x, W))), X),
+    "scipy.special.erfc of complex": (lambda x: np.abs(scipy.special.erfc(_complex(x, W))), X),
+    "scipy.special.gammasgn": (lambda x: x * scipy.special.gammasgn(x * W), X),
     "scipy.special.sici": (lambda x: scipy.special.sici(x)[0] * scipy.special.sici(x)[1], X),
     "scipy.special.shichi": (lambda x: scipy.special.shichi(x)[1] - scipy.special.shichi(x)[0], X),
     "scipy.special.fresnel": (lambda x: scipy.special.fresnel(x)[0], X),

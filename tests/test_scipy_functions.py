@@ -50,6 +50,11 @@ ROWS: dict[str, tuple[Function, np.ndarray]] = {
     "log_softmax": (lambda x: sp.log_softmax(x, axis=(0, 1)), X),
     "polygamma": (lambda x: sp.polygamma(2, x), X),
     "multigammaln": (lambda x: sp.multigammaln(x + 2, 3), X),
+    **{
+        f"{name} {n} {slope}": (lambda x, name=name, n=n, slope=slope: getattr(sp, name)(n, x, slope), X)
+        for name in ("spherical_jn", "spherical_yn", "spherical_in", "spherical_kn")
+        for n, slope in ((0, False), (2, False), (1, True))
+    },
     "comb": (lambda x: sp.comb(x + 3, 2), X),
     "perm": (lambda x: sp.perm(x + 3, 2), X),
     "factorial": (lambda x: sp.gamma(x + 1) * sp.factorial(tf.constant(3) if isinstance(x, tf.Tensor) else 3), X),

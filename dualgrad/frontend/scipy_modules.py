@@ -32,7 +32,10 @@ FUNCTIONS = {
     "scipy.signal": "convolve convolve2d correlate fftconvolve",
     "scipy.sparse": "diags diags_array",
     "scipy.stats": "",
-    "scipy.special": ("comb factorial log_softmax logsumexp multigammaln perm polygamma softmax"),
+    "scipy.special": (
+        "comb factorial log_softmax logsumexp multigammaln perm polygamma softmax "
+        "spherical_in spherical_jn spherical_kn spherical_yn"
+    ),
 }
 """By module, the names that `engine.numpy_api.scipy_functions` has something for: that is loaded by the first call."""
 

@@ -21,6 +21,7 @@ from engine.numpy_api import fourier, sparse_values
 from engine.numpy_api.functions import NotTaken, Row, at_least, constant, flat, inexact, length, rank_of
 from engine.numpy_api.images import IMAGES
 from engine.ops import (
+    bessel_orders,
     compare,
     decompose,
     determinants,
@@ -113,6 +114,27 @@ def _factorial(n: Any, exact: bool = False) -> Operand:
     if exact:
         raise NotTaken
     return np.where(n < 0 * n, constant(0, n), scipy_special.gamma(n + 1))
+
+
+def _spherical(bessel: Callable[[Any, Any], Any], factor: float, at_zero: float, sign: float) -> Callable[..., Any]:
+    """A Bessel function of half a whole order: DLMF 10.47.3 to 10.47.9; its derivative is 10.51.2 and 10.51.5."""
+
+    def value(n: Any, z: Any) -> Any:
+        zero = compare.equal(z, constant(0, z))
+        away = compare.where(zero, constant(1, z), z)
+        out = np.sqrt(factor / away) * bessel(constant(np.add(n, 0.5), z), away)
+        return compare.where(zero, constant(np.where(np.equal(n, 0), at_zero, 0 * at_zero), z), out)
+
+    @operands("z")
+    def apply(n: Any, z: Any, derivative: bool = False) -> Operand:
+        if isinstance(n, Value) or dtype_of(z).is_complex or not dtype_of(z).is_differentiable:
+            raise NotTaken
+        out = value(n, z)
+        if derivative:
+            out = constant(n, z) / z * out - sign * value(np.add(n, 1), z)
+        return out
+
+    return apply
 
 
 # ---- scipy.linalg ----------------------------------------------------------------------------------------------------
@@ -407,6 +429,10 @@ SCIPY: dict[str, Row] = {
     "scipy.special.comb": (_comb, "tf.math.lgamma"),
     "scipy.special.perm": (_perm, "tf.math.lgamma"),
     "scipy.special.factorial": (_factorial, "tf.math.lgamma"),
+    "scipy.special.spherical_jn": (_spherical(bessel_orders.bessel_jv, math.pi / 2, 1.0, 1.0), "tf.math.sin"),
+    "scipy.special.spherical_in": (_spherical(bessel_orders.bessel_iv, math.pi / 2, 1.0, -1.0), "tf.math.sinh"),
+    "scipy.special.spherical_yn": (_spherical(bessel_orders.bessel_yv, math.pi / 2, -math.inf, 1.0), "tf.math.cos"),
+    "scipy.special.spherical_kn": (_spherical(bessel_orders.bessel_kv, math.pi / 2, math.inf, 1.0), "tf.math.exp"),
     # ---- matrices
     "scipy.linalg.solve": (_solve, "tf.linalg.solve"),
     "scipy.linalg.solve_triangular": (_solve_triangular, "tf.linalg.triangular_solve"),

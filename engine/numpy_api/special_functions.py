@@ -53,6 +53,25 @@ def _voigt(x: Any, sigma: Any, gamma: Any) -> Operand:
     return complexes.real(scipy_special.wofz_op(complexes.complex(x, gamma))) * scale / np.sqrt(np.pi)
 
 
+def _fdtri(dfn: Any, dfd: Any, p: Any) -> Operand:
+    share = scipy_special.betaincinv(dfn / 2, dfd / 2, p)
+    return share * dfd / (dfn * (1 - share))
+
+
+def _ellipj(u: Any, m: Any) -> tuple[Operand, ...]:
+    phase = elliptic.amplitude(u, m)
+    sine = np.sin(phase)
+    return sine, np.cos(phase), np.sqrt(1 - m * np.square(sine)), phase
+
+
+def _hankel(sign: float) -> Callable[[Any, Any], Operand]:
+    return lambda v, z: complexes.complex(bessel_orders.bessel_jv(v, z), sign * bessel_orders.bessel_yv(v, z))
+
+
+def _shifted_jacobi(n: Any, p: Any, q: Any, x: Any) -> Operand:
+    return orthogonal.eval_jacobi(n, p - q, q - 1, 2 * x - 1) / scipy_special.binom(2 * n + p - 1, n)
+
+
 def _agm(a: Any, b: Any) -> Operand:
     total = a + b
     return np.pi / 4 * total / elliptic.ellipk(np.square((a - b) / total))
@@ -94,6 +113,13 @@ SPECIAL: dict[str, Callable[..., Any]] = {
     "loggamma": special.lgamma,
     "chdtr": lambda v, x: special.igamma(v / 2, x / 2),
     "chdtrc": lambda v, x: special.igammac(v / 2, x / 2),
+    "chdtri": lambda v, p: 2 * scipy_special.gammainccinv(v / 2, p),
+    "pdtri": lambda k, p: scipy_special.gammainccinv(np.floor(k) + 1, p),
+    "fdtri": _fdtri,
+    "ellipj": _ellipj,
+    "hankel1": _hankel(1.0),
+    "hankel2": _hankel(-1.0),
+    "eval_sh_jacobi": _shifted_jacobi,
     "gdtr": lambda a, b, x: special.igamma(b, a * x),
     "gdtrc": lambda a, b, x: special.igammac(b, a * x),
     "pdtr": lambda k, m: special.igammac(np.floor(k) + 1, m),

@@ -16,8 +16,9 @@ from engine.ops.compare import where
 from engine.ops.creation import ones_like
 from engine.ops.explog import sqrt
 from engine.ops.scipy_special import hyp2f1
-from engine.ops.special import scipy_kernel
+from engine.ops.special import scipy_kernel, typed_kernel
 from engine.ops.trig import cos, sin
+from engine.runtime.lazy_scipy import scipy
 
 _NEAR_ZERO = 0.01
 """The parameter below which so few terms of the series are exact to the last digits."""
@@ -100,4 +101,12 @@ ellipeinc = elementwise(
     args=("phi", "m"),
     accepts=FLOATING,
     doc="Incomplete elliptic integral of the second kind.",
+)
+amplitude = elementwise(
+    "amplitude",
+    typed_kernel(lambda u, m: scipy.special.ellipj(u, m)[3]),
+    (lambda out, u, m: _root(out, m), lambda out, u, m: -_incomplete_k_dm(u, out, m) * _root(out, m)),
+    args=("u", "m"),
+    accepts=FLOATING,
+    doc="Jacobi's amplitude, the inverse of `ellipkinc` in its first argument.",
 )

@@ -216,6 +216,13 @@ def _stdtr_df(out: Any, df: Any, t: Any) -> Operand:
 stdtr = _function(
     "stdtr", _stdtr_df, lambda out, df, t: _t_density(df, t), args="df t", doc="Distribution function of Student's t."
 )
+stdtrit = _function(
+    "stdtrit",
+    lambda out, df, p: -_stdtr_df(p, df, out) / _t_density(df, out),
+    lambda out, df, p: 1 / _t_density(df, out),
+    args="df p",
+    doc="Inverse of `stdtr` in its second argument.",
+)
 
 # ---- gamma, beta, zeta -----------------------------------------------------------------------------------------------
 

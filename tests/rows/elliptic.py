@@ -15,6 +15,13 @@ ROWS = (
     *[Row(getattr(ops, n), (M,), oracle=getattr(sp, n), dtypes=("float64",), tol=10) for n in ("ellipk", "ellipe")],
     Row(ops.ellipkm1, (real(3, 4, low=0.1, high=1.9),), oracle=sp.ellipkm1, dtypes=("float64",), tol=10),
     *[
+        Row(ops.amplitude, inputs, oracle=lambda u, m: sp.ellipj(u, m)[3], dtypes=("float64",), tol=10, label=label)
+        for label, inputs in {
+            "": (real(4, low=0.1, high=1.5), real(3, 4, low=0.1, high=0.9)),
+            "near 0": (real(2, 3), fixed([0.001, 0.003, 0.02], np.float64)),
+        }.items()
+    ],
+    *[
         Row(getattr(ops, n), inputs, oracle=getattr(sp, n), dtypes=("float64",), tol=10, label=label)
         for n in ("ellipkinc", "ellipeinc")
         for label, inputs in {"": (real(4, low=0.1, high=1.5), M), "near 0": (real(2, 3), NEAR_ZERO)}.items()

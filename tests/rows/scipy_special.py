@@ -44,6 +44,8 @@ ROWS = (
     _row(ops.huber, positive(4), fixed([0.3, -0.2, 5.0, -7.0], np.float64)),
     _row(ops.owens_t, real(3, 4), real(4)),
     _row(ops.stdtr, positive(3, 4), real(4), wrt=(1,)),
+    _row(ops.stdtrit, positive(3, 4), fixed([0.1, 0.3, 0.6, 0.9], np.float64), wrt=(1,)),
+    _row(ops.stdtrit, positive(3, 4), fixed([0.1, 0.5, 0.6, 0.9], np.float64), wrt=(0, 1), order=1, label="degrees"),
     _row(ops.stdtr, positive(3, 4), fixed([-0.7, 0.0, 0.4, 2.0], np.float64), wrt=(0, 1), order=1, label="degrees"),
     _row(ops.binom, ABOVE, positive(4)),
     *[

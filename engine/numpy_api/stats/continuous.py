@@ -312,6 +312,8 @@ _OF_GAMMA = {
         _student,
         cdf=lambda x, df: _special("stdtr", df, x),
         sf=lambda x, df: _special("stdtr", df, -x),
+        ppf=lambda q, df: _special("stdtrit", df, q),
+        isf=lambda q, df: -_special("stdtrit", df, q),
     ),
     "vonmises": Distribution(
         ("kappa",),
