@@ -321,7 +321,7 @@ def test_tensors_do_not_change() -> None:
 
 def test_what_errors_recommend_exists() -> None:
     advice = {protocol._advice(f) for f in (*protocol._UFUNCS, *protocol._OPERATORS)}
-    advice |= {name for _, name in protocol._ROWS.values()} | set(protocol._ADVICE.values())
+    advice |= {name for _, name in protocol.ROWS.values()} | set(protocol._ADVICE.values())
     advice |= set(detach.ADVICE.values())
     names = sorted({name for text in advice for name in re.findall(r"tf\.[\w.]+\w", text)})
     assert len(names) > 80

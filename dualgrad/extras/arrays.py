@@ -70,7 +70,7 @@ r_, c_ = _Along(np.r_, columns=False), _Along(np.c_, columns=True)
 
 def _taking_lists(function: Callable[..., Any]) -> Callable[..., Any]:
     """A function of NumPy's whose arguments may be lists of tensors in place of tensors."""
-    names, _ = getattr(protocol._ROWS[function][0], "__operands__", ((), ()))
+    names, _ = getattr(protocol.ROWS[function][0], "__operands__", ((), ()))
     alone = {name for name in names if not name.startswith("*")}
     signature = inspect.signature(function)
 
@@ -91,7 +91,7 @@ def _taking_lists(function: Callable[..., Any]) -> Callable[..., Any]:
 def _of(home: Any, name: str) -> Any:
     theirs = getattr(home, name)
     try:
-        known = theirs in protocol._ROWS
+        known = theirs in protocol.ROWS
     except TypeError:  # what cannot be looked up
         known = False
     return _taking_lists(theirs) if known and not isinstance(theirs, np.ufunc) else theirs

@@ -34,13 +34,13 @@ from engine.core.tape import active, paused
 from engine.core.trace import Symbol
 from engine.core.value import Value
 from engine.core.variable import Variable, tracked_value
+from engine.numpy_api import manners
 from engine.numpy_api.arrangement import running, sums_from
 from engine.numpy_api.compound import COMPOUND, log_sum, vecdot
 from engine.numpy_api.functions import RECORDED, UNDERIVED, NotTaken, Row, dims_of, numpy_dtype, rank_of
 from engine.numpy_api.promotion import complex_dtype, promoted
 from engine.numpy_api.scipy_functions import HOW, SCIPY
 from engine.numpy_api.special_functions import SPECIAL
-from engine.numpy_api.stats.table import STATS
 from engine.ops import (
     arithmetic,
     bessel_orders,
@@ -227,7 +227,7 @@ _AS_FUNCTIONS: dict[tuple[str, Any], Callable[..., Any]] = {
 
 def _array_ufunc(self: Value, ufunc: Any, method: str, *inputs: Any, **kwargs: Any) -> Operand:
     """NumPy calls this for a ufunc one of whose operands is a value (https://numpy.org/neps/nep-0013)."""
-    if method == "__call__":
+    if method == "__call__" and kwargs:
         inputs, kwargs = _as_told(inputs, kwargs)
     if method == "__call__" and not kwargs:
         if ufunc in _OPERATORS:
@@ -282,8 +282,9 @@ def _converted(name: str, inputs: Sequence[Any]) -> list[Any]:
 
 # ---- functions -------------------------------------------------------------------------------------------------------
 
-_ROWS: dict[Any, Row] = {**RECORDED, **COMPOUND, **UNDERIVED, **SCIPY, **STATS}
-_SIGNATURES = {function: inspect.signature(function) for function, _ in _ROWS.values()}
+ROWS: dict[Any, Row] = {**RECORDED, **COMPOUND, **UNDERIVED, **SCIPY}
+"""Our functions, by NumPy's own and by the names of SciPy's; distributions are in a table of their own (`_row`)."""
+_signature = functools.cache(inspect.signature)
 _INSPECTING = {
     *(np.allclose, np.array_equal, np.array_equiv, np.isclose, np.isin, np.isreal, np.iscomplex, np.isrealobj),
     *(np.iscomplexobj, np.result_type, np.can_cast, np.common_type, np.shares_memory, np.may_share_memory),
@@ -329,10 +330,10 @@ def _array_function(self: Value, function: Any, types: Any, args: Any, kwargs: A
     counts = function is np.histogram and len(args) < 5 and kwargs.get("weights") is None
     if function in _INSPECTING or positions or counts or (function in UNDERIVED and _all_eager((args, kwargs))):
         return _on_arrays(function, name, advice, args, kwargs, cuts=False)
-    if function not in _ROWS or _only_whole((args, kwargs)):
+    if function not in ROWS or _only_whole((args, kwargs)):
         return _on_arrays(function, name, advice, args, kwargs)
     ours = {key: value for key, value in kwargs.items() if value is not None or key not in ("out", "dtype")}
-    return _ours_or_arrays(function, function, name, advice, args, ours, kwargs)
+    return _ours_or_arrays(ROWS[function][0], function, name, advice, args, ours, kwargs)
 
 
 def of_scipy(name: str, theirs: Callable[..., Any], args: Any, kwargs: Any) -> Any:
@@ -348,16 +349,25 @@ def of_scipy(name: str, theirs: Callable[..., Any], args: Any, kwargs: Any) -> A
         What it was called with.
     """
     ours = {key: value for key, value in kwargs.items() if key not in HOW}
-    advice = _ROWS[name][1] if name in _ROWS else "a formula of NumPy's functions"
-    if name not in _ROWS or _only_whole((args, kwargs)):
+    function, advice = _row(name)
+    if function is None or _only_whole((args, kwargs)):
         return _on_arrays(theirs, name, advice, args, kwargs)
-    return _ours_or_arrays(name, theirs, name, advice, args, ours, kwargs)
+    return _ours_or_arrays(function, theirs, name, advice, args, ours, kwargs)
 
 
-def _ours_or_arrays(key: Any, theirs: Any, name: str, advice: str, args: Any, ours: Any, kwargs: Any) -> Any:
+def _row(name: str) -> tuple[Any, str]:
+    """Our function for one of SciPy's, None if there is none, and what to use in its place."""
+    if not name.startswith("scipy.stats."):
+        return ROWS[name]
+    from engine.numpy_api.stats.table import STATS
+
+    return STATS.get(name, (None, "a formula of NumPy's functions"))
+
+
+def _ours_or_arrays(function: Any, theirs: Any, name: str, advice: str, args: Any, ours: Any, kwargs: Any) -> Any:
     """Our function if it takes these arguments; else theirs, if that loses no derivative."""
     try:
-        return _called(_ROWS[key][0], name, args, ours)
+        return _called(function, name, args, ours)
     except NotTaken:
         what = f"with {_listed(ours)}" if ours else "of these arguments"
         return _on_arrays(theirs, f"{name} {what}", advice, args, kwargs)
@@ -371,14 +381,15 @@ def _ours_or_arrays(key: Any, theirs: Any, name: str, advice: str, args: Any, ou
 
 def _called(function: Callable[..., Any], name: str, args: Any, kwargs: Any) -> Any:
     """Call one of our functions, its tensor arguments converted as a front end converts them."""
-    signature = _SIGNATURES[function]
+    signature = _signature(function)
     try:
         bound = signature.bind(*args, **kwargs)
     except TypeError:
         raise NotTaken from None
     same, alone = getattr(function, "__operands__", ((), ()))
     optional = {p.name for p in signature.parameters.values() if p.default is None}
-    _promote(bound.arguments, [key.lstrip("*") for key in same])
+    if manners.enabled():
+        _promote(bound.arguments, [key.lstrip("*") for key in same])
     conversion(name, same, alone, optional, EagerTensor)(bound.arguments)
     return function(*bound.args, **bound.kwargs)
 
@@ -472,8 +483,8 @@ def _name(function: Any) -> str:
 
 def _advice(function: Any) -> str:
     """The name of a function to use in place of NumPy's."""
-    if function in _ROWS:
-        return _ROWS[function][1]
+    if function in ROWS:
+        return ROWS[function][1]
     key = function if isinstance(function, str) else _key(function)
     if key in _ADVICE:
         return _ADVICE[key]
