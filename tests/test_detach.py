@@ -62,6 +62,7 @@ def filled(x: Any) -> Any:
 REPORTED: dict[str, tuple[Function, str]] = {
     "np.array of parts": (lambda x: np.array([x[0], x[1]]), "np.array .*np.stack"),
     "np.array": (lambda x: np.array(x), "np.array "),
+    "np.r_": (lambda x: np.r_[x, 1.0], "np.lib.AxisConcatenator .*np.concatenate"),
     "np.asarray": (lambda x: np.asarray(x), "np.asarray .*the tensor itself"),
     "np.ascontiguousarray": (lambda x: np.ascontiguousarray(x), "np.ascontiguousarray "),
     "np.float64": (lambda x: np.float64(x[0]), "np.float64 "),

@@ -50,7 +50,8 @@ def _installed() -> tuple[str, ...]:
 
 
 ADVICE = {
-    "np.array": "np.stack or tf.stack of the parts",
+    "np.array": "np.stack or tf.stack of the parts, or the array of dualgrad.numpy",
+    "np.lib.AxisConcatenator": "np.concatenate, or the r_ and c_ of dualgrad.numpy",
     "np.asarray": "the tensor itself, which NumPy's functions take",
     "np.full": "tf.fill or np.full_like",
     "np.vectorize": "tf.map_fn, or the function on the whole tensor",
