@@ -238,6 +238,8 @@ def _array_ufunc(self: Value, ufunc: Any, method: str, *inputs: Any, **kwargs: A
     if (method, ufunc) in _AS_FUNCTIONS:
         return _AS_FUNCTIONS[method, ufunc](*inputs, **{"axis": 0, **kwargs})
     name, advice = _name(ufunc), _advice(ufunc)
+    if ufunc is np.signbit:
+        return _on_arrays(ufunc, name, advice, inputs, kwargs, cuts=False)
     if any(isinstance(out, Value) for out in kwargs.get("out", ())):
         raise TypeError(f"{name}: argument `out` is a tensor, and tensors do not change; use {advice}")
     if method == "outer" and not kwargs:
@@ -290,7 +292,9 @@ _INSPECTING = {
     *(np.iscomplexobj, np.result_type, np.can_cast, np.common_type, np.shares_memory, np.may_share_memory),
     *(np.array2string, np.array_repr, np.array_str, np.save, np.savez, np.savez_compressed, np.savetxt),
     *(np.empty_like, np.nonzero, np.flatnonzero, np.argwhere, np.searchsorted, np.digitize),
-    *(np.histogram_bin_edges, np.linalg.matrix_rank),
+    *(np.histogram_bin_edges, np.linalg.matrix_rank, np.nanargmax, np.nanargmin, np.argpartition, np.lexsort),
+    *(np.isneginf, np.isposinf, np.min_scalar_type, np.einsum_path),
+    *(np.tril_indices_from, np.triu_indices_from, np.diag_indices_from),
 }
 """Functions that only look at arrays."""
 

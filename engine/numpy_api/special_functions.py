@@ -15,7 +15,18 @@ from engine.core.dtypes import as_dtype
 from engine.core.operands import Operand
 from engine.core.value import dtype_of
 from engine.numpy_api.functions import NotTaken, constant
-from engine.ops import bessel_orders, compare, complexes, elliptic, explog, nn, orthogonal, scipy_special, special
+from engine.ops import (
+    arithmetic,
+    bessel_orders,
+    compare,
+    complexes,
+    elliptic,
+    explog,
+    nn,
+    orthogonal,
+    scipy_special,
+    special,
+)
 from engine.ops.creation import ones_like
 
 
@@ -92,6 +103,7 @@ def _of_complex(real: Callable[[Any], Any], complex: Callable[[Any], Any]) -> Ca
 SPECIAL: dict[str, Callable[..., Any]] = {
     "erf": _of_complex(special.erf, scipy_special.erf_of_complex),
     "erfc": _of_complex(special.erfc, scipy_special.erfc_of_complex),
+    "round": arithmetic.round,
     "gammasgn": _sign_of_gamma,
     "expm1": explog.expm1,
     "log1p": explog.log1p,
