@@ -83,7 +83,7 @@ REPORTED: dict[str, tuple[Function, str]] = {
         lambda x: theirs(scipy.linalg.expm)(x[:, None] * SQUARE),
         "scipy.linalg.expm .*tf.linalg.expm",
     ),
-    "scipy.linalg.polar": (lambda x: scipy.linalg.polar(x[:, None] * SQUARE)[0], "scipy.linalg.polar "),
+    "scipy.linalg.schur": (lambda x: scipy.linalg.schur(x[:, None] * SQUARE)[0], "scipy.linalg.schur "),
     "scipy.linalg.norm": (lambda x: theirs(scipy.linalg.norm)(x), "scipy.linalg.norm .*tf.norm"),
     "scipy.special.logsumexp": (lambda x: theirs(scipy.special.logsumexp)(x), "logsumexp .*tf.reduce_logsumexp"),
     "scipy.special.softmax": (lambda x: theirs(scipy.special.softmax)(x), "softmax .*tf.nn.softmax"),

@@ -22,9 +22,11 @@ FUNCTIONS = {
     "scipy.fft": ("dct dst fft fft2 fftn hfft idct idst ifft ifft2 ifftn ihfft irfft irfft2 irfftn rfft rfft2 rfftn"),
     "scipy.integrate": ("cumulative_trapezoid simpson trapezoid"),
     "scipy.linalg": (
-        "block_diag cho_factor cho_solve cholesky circulant det eig eigh eigvals eigvalsh expm hankel inv "
-        "khatri_rao logm lstsq norm pinv qr solve solve_banded solve_continuous_lyapunov solve_lyapunov "
-        "solve_sylvester solve_toeplitz solve_triangular solveh_banded sqrtm svd svdvals toeplitz"
+        "block_diag cho_factor cho_solve cholesky circulant companion convolution_matrix coshm cosm det eig "
+        "eigh eigvals eigvalsh expm expm_frechet fractional_matrix_power hankel inv khatri_rao logm lstsq "
+        "lu_factor lu_solve norm pinv pinvh polar qr sinhm sinm solve solve_banded solve_continuous_lyapunov "
+        "solve_discrete_lyapunov solve_lyapunov solve_sylvester solve_toeplitz solve_triangular solveh_banded "
+        "sqrtm svd svdvals tanhm tanm toeplitz"
     ),
     "scipy.ndimage": (
         "convolve1d correlate1d gaussian_filter gaussian_filter1d map_coordinates uniform_filter uniform_filter1d"

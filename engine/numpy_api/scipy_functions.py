@@ -20,6 +20,7 @@ from engine.core.value import Value, dtype_of
 from engine.numpy_api import fourier, sparse_values
 from engine.numpy_api.functions import NotTaken, Row, at_least, constant, flat, inexact, length, rank_of
 from engine.numpy_api.images import IMAGES
+from engine.numpy_api.matrix_functions import FUNCTIONS_OF_MATRICES
 from engine.ops import (
     bessel_orders,
     compare,
@@ -421,6 +422,7 @@ def _diags_array(diagonals: Any, *, offsets: Any = 0, shape: Any = None, format:
 
 SCIPY: dict[str, Row] = {
     **IMAGES,
+    **FUNCTIONS_OF_MATRICES,
     "scipy.special.logsumexp": (_logsumexp, "tf.reduce_logsumexp"),
     "scipy.special.softmax": (_softmax, "tf.nn.softmax"),
     "scipy.special.log_softmax": (_log_softmax, "tf.nn.log_softmax"),
