@@ -160,6 +160,16 @@ def inside(streams: Streams, alone: bool = False) -> Iterator[None]:
         _thread.run = outer
 
 
+def position(back: Any = None) -> Any:
+    """How many calls of the running function's code have been counted; or count from there on again."""
+    run = _thread.run
+    if run is None:
+        return None
+    if back is not None:
+        run._calls, run._without_seed = back
+    return run._calls, run._without_seed
+
+
 def is_inside() -> bool:
     """Whether a function's code is running, not its program."""
     return _thread.run is not None

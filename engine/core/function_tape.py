@@ -51,6 +51,8 @@ class FunctionTape(Tape):
         Identities of the tapes that began to record within the function.
     looked_at : list of value
         Constants at whose contents Python looked.
+    unrolled : list of str
+        Why choices and loops are no ops of their own.
     """
 
     __slots__ = (
@@ -64,6 +66,7 @@ class FunctionTape(Tape):
         "reads",
         "refusal",
         "seen",
+        "unrolled",
         "written",
     )
 
@@ -79,6 +82,7 @@ class FunctionTape(Tape):
         self.seen = Seen()
         self.opened: set[int] = set()
         self.looked_at: list[Any] = []
+        self.unrolled: list[str] = []
         self._witness = Tape(watch_accessed_variables=False)
         self._witness.nondifferentiable = self.seen
 

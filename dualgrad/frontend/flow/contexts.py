@@ -146,7 +146,7 @@ class Contexts(Trace):
             return
         here = self.context
         for x in values:
-            node = x.node if isinstance(x, Symbol) else x
+            node: Any = x.node if isinstance(x, Symbol) else x
             context = getattr(node, "context", None)
             if context is not None and context is not here and context not in _outwards(here):
                 raise InvalidArgumentError(
