@@ -328,7 +328,6 @@ REFUSED: dict[str, tuple[Callable[[Any], Any], str]] = {
     "np.array": (lambda x: tf.constant(np.array(tf.stop_gradient(x))), "looked at the contents"),
     "item": (lambda x: x * x[1].numpy().item(), "looked at the contents"),
     "format": (lambda x: x * float(f"{x[0]:.3f}"), "looked at the contents"),
-    "cond": (lambda x: tf.cond(x[0] > 2, lambda: x, lambda: -x), "looked at the contents"),
     "range": (lambda x: tf.range(x[0]), "depends on the contents"),
     "axis": (lambda x: tf.reduce_sum(tf.stack([x, x * 2], tf.cast(x[0], tf.int32) % 2), 0), "contents"),
     "mask": (lambda x: tf.boolean_mask(x, x > 2), "depends on the contents"),
