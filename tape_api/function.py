@@ -19,9 +19,11 @@ from typing import Any, Generic, ParamSpec, TypeVar, overload
 import numpy as np
 
 from dualgrad.platform.config import functions_run_eagerly
-from engine.closed.call_record import are_plain, no_longer, references, standing_in
+from engine.closed.call_record import VaryingShape, are_plain, no_longer, references, standing_in
+from engine.closed.function import plain
 from engine.closed.traced_function import TracedFunction
 from engine.core import nest
+from engine.core.aval import Aval
 from engine.core.composite import Composite
 from engine.core.eager import EagerTensor
 from engine.core.function_tape import FunctionTape
@@ -32,6 +34,8 @@ from engine.ops.shape import identity
 from engine.runtime.cache import Cache
 from engine.runtime.faces import Shown
 from tape_api import symbolic
+from tape_api.concrete import ConcreteFunction
+from tape_api.open_function import OpenFunction
 from tape_api.random import Streams, inside, is_inside
 from tape_api.tensor import TensorSpec, convert_to_tensor
 from tape_api.tensor_array import TensorArray
@@ -41,8 +45,6 @@ _KEPT = 256
 """Combinations of arguments for which a function keeps what it has recorded."""
 _AT_ONCE = 16
 """So many are recorded when they are first seen; more of them when they are seen again."""
-_TRIES = 3
-"""A function that makes variables in so many calls makes them in each call."""
 
 
 P = ParamSpec("P")
@@ -75,8 +77,10 @@ def function(
     func : callable
     input_signature : sequence of TensorSpec, or of structures of them, optional
         What the arguments must be like. Those that are no tensors are converted to the dtypes it says.
-    autograph, jit_compile, reduce_retracing
+    autograph, jit_compile
         Accepted for compatibility.
+    reduce_retracing : bool
+        Whether tensors of another shape than before are taken for one whose dimensions that differ are left open.
 
     Raises
     ------
@@ -99,9 +103,9 @@ def function(
     [4.0, 2.559999704360962, 1.6383999586105347]
     """
     if func is None:
-        return functools.partial(function, input_signature=input_signature)
+        return functools.partial(function, input_signature=input_signature, reduce_retracing=reduce_retracing)
     nest.require_callable("function", "func", func)
-    return Function(func, input_signature)
+    return Function(func, input_signature, reduce_retracing)
 
 
 class Function(Shown, Generic[P, R]):
@@ -113,9 +117,14 @@ class Function(Shown, Generic[P, R]):
     input_signature : sequence of TensorSpec, or None
     """
 
-    def __init__(self, func: Callable[..., Any], input_signature: Any = None) -> None:
+    def __init__(self, func: Callable[..., Any], input_signature: Any = None, reduce_retracing: bool = False) -> None:
         functools.update_wrapper(self, func)
         self.python_function, self.input_signature = func, input_signature
+        self._reduces = reduce_retracing
+        self._is_open = reduce_retracing or any(
+            isinstance(s, TensorSpec) and not s.shape.is_fully_defined() for s in nest.flatten(input_signature)
+        )
+        self._open: Cache[Any, OpenFunction | str | list[Any]] = Cache("functions of open shapes", _KEPT)
         self._known: Cache[Any, TracedFunction | str] = Cache("recorded functions", _KEPT)
         self._streams: dict[int, Streams] = {}
         self._seen: dict[int, int] = {}
@@ -128,8 +137,9 @@ class Function(Shown, Generic[P, R]):
         """Call the function."""
         args: tuple[Any, ...] = given
         kwargs: dict[str, Any] = named
+        specs: dict[int, TensorSpec] = {}
         if self.input_signature is not None:
-            args, kwargs = _fitting(self.python_function, self.input_signature, args, kwargs)
+            args, kwargs, specs = _fitting(self.python_function, self.input_signature, args, kwargs)
         if kwargs or not _ARE_TENSORS.issuperset(map(type, args)):
             args, kwargs = _converted((args, kwargs), np.ndarray)
         if active.function is not None:
@@ -150,6 +160,13 @@ class Function(Shown, Generic[P, R]):
                 return kept(arguments)
             except Exception:  # noqa: BLE001 - Python raises what it has to, at the line of the program
                 return self._as_python(args, kwargs, self._streams_of(key))
+        if self._is_open or type(kept) is _Varying:
+            opened = self._opened(key, kept, args, kwargs, arguments, specs)
+            if type(opened) is OpenFunction:
+                try:
+                    return opened(arguments)
+                except Exception:  # noqa: BLE001 - as above
+                    return self._as_python(args, kwargs, self._streams_of(key))
         is_new = kept is None or (type(kept) is _UnderTapes and not active.tapes)
         if is_new and are_plain(active.tapes) and self._is_due(key):
             return self._record(key, args, kwargs, arguments)
@@ -174,7 +191,7 @@ class Function(Shown, Generic[P, R]):
                 alive = weakref.ref(instance, lambda _: methods.pop(key, None))
             except TypeError:
                 return self
-            methods[key] = alive, Function(self.python_function, self.input_signature)
+            methods[key] = alive, Function(self.python_function, self.input_signature, self._reduces)
         return methods[key][1]
 
     def _all(self) -> list[Function[..., Any]]:
@@ -186,9 +203,50 @@ class Function(Shown, Generic[P, R]):
     def __deepcopy__(self, memo: Any) -> Function[..., Any]:
         return self
 
-    def get_concrete_function(self, *args: Any, **kwargs: Any) -> Callable[..., Any]:
-        """The function itself, which takes arguments of any shape."""
-        return self
+    def get_concrete_function(self, *args: Any, **kwargs: Any) -> ConcreteFunction:
+        """The function for tensors of some shapes and dtypes, and for the values given of all other arguments.
+
+        Parameters
+        ----------
+        *args, **kwargs
+            Those of a call. A `TensorSpec` stands for a tensor; one that is not given is as ``input_signature`` says.
+
+        Examples
+        --------
+        >>> import tape_api as tf
+        >>> @tf.function
+        ... def scale(x, twice=False):
+        ...     return 2.0 * x if twice else x
+        >>> f = scale.get_concrete_function(tf.TensorSpec([None]), twice=True)
+        >>> f(tf.constant([1.0, 2.0])).numpy(), f.structured_outputs
+        (array([2., 4.], dtype=float32), TensorSpec(shape=(None,), dtype=tf.float32, name=None))
+        """
+        return ConcreteFunction(self, args, kwargs)
+
+    def open_for(self, args: tuple[Any, ...], kwargs: dict[str, Any]) -> OpenFunction | str:
+        """The function called with symbols, for arguments in which a `TensorSpec` stands for each tensor.
+
+        Returns
+        -------
+        OpenFunction, or str
+            Or why there is none.
+        """
+        specs = [x for x in nest.flatten((args, kwargs)) if isinstance(x, TensorSpec)]
+        key = "specs", _described((args, kwargs), None, {})
+        found = self._open.get(key)
+        if type(found) is OpenFunction or type(found) is str:
+            return found
+        avals = [Aval(s.shape.as_tuple() if s.shape.rank is not None else None, s.dtype) for s in specs]
+        return self._open.put(key, self._called_with_symbols(key, args, kwargs, specs, avals))
+
+    def call_open(self, made: OpenFunction, tensors: Sequence[Any], args: Any, kwargs: Any) -> Any:
+        """A call of what `open_for` gave; of the function itself, where it must run as Python."""
+        if active.function is not None or functions_run_eagerly() or active.instead is not None:
+            return self(*args, **kwargs)
+        try:
+            return made(tensors)
+        except Exception:  # noqa: BLE001 - Python raises what it has to, at the line of the program
+            return self._as_python(args, kwargs, Streams())
 
     def experimental_get_tracing_count(self) -> int:
         """How often the Python code ran to be recorded."""
@@ -232,6 +290,51 @@ class Function(Shown, Generic[P, R]):
             result = self.python_function(*args, **kwargs)
         return result if type(result) in _ARE_TENSORS else _converted(result, _DATA)
 
+    def _opened(
+        self, key: Any, kept: Any, args: Any, kwargs: Any, arguments: list[EagerTensor], specs: dict[int, TensorSpec]
+    ) -> OpenFunction | str | None:
+        """The function called with symbols, where some shapes are left open, or differ from call to call."""
+        if type(kept) is _Varying:
+            made = self._called_with_symbols(key, args, kwargs, arguments, [plain(x.aval) for x in arguments])
+            self._known.put(key, str(kept) if isinstance(made, str) else made)
+            return made
+        wanted = _described((args, kwargs), [], {}, shapeless=True)
+        found: Any = self._open.get(wanted)
+        if type(found) is OpenFunction and found.takes(arguments):
+            return found
+        if type(found) is str:
+            return found
+        avals = [Aval(specs[id(x)].shape.as_tuple() if id(x) in specs else x._shape, x.dtype) for x in arguments]
+        if self._reduces and not specs:
+            if found is None:
+                self._open.put(wanted, avals)
+                return None
+            avals = [_in_common(a, b) for a, b in zip(getattr(found, "avals", found), avals, strict=True)]
+            if all(a.is_static for a in avals):
+                return None
+        return self._open.put(wanted, self._called_with_symbols(key, args, kwargs, arguments, avals))
+
+    def _called_with_symbols(
+        self, key: Any, args: Any, kwargs: Any, arguments: Sequence[Any], avals: Sequence[Aval]
+    ) -> OpenFunction | str:
+        """The function called with symbols in place of arguments; or why it cannot be."""
+
+        def call(symbols: Sequence[Any]) -> Any:
+            given = _with((args, kwargs), {id(x): s for x, s in zip(arguments, symbols, strict=True)})
+            return self._as_python(*given, self._streams_of(key))
+
+        before = self._recorded
+        self._recorded += 1
+        try:
+            made = OpenFunction(call, avals, before > 0)
+        except ValueError as error:
+            if type(error) is ValueError and "singleton" in str(error):
+                raise
+            return str(error)
+        except Exception as error:  # noqa: BLE001 - whatever it is, Python can run it
+            return str(error)
+        return made
+
     def _is_due(self, key: Any) -> bool:
         """Whether to record a combination of arguments that has not been recorded."""
         seen = self._seen[hash(key)] = self._seen.get(hash(key), 0) + 1
@@ -242,6 +345,7 @@ class Function(Shown, Generic[P, R]):
     def _record(self, key: Any, args: tuple[Any, ...], kwargs: dict[str, Any], arguments: list[EagerTensor]) -> Any:
         """Run the Python code, and keep what it did."""
         tape = FunctionTape()
+        tape.has_variables = self._recorded > 0
         # of their own, as a tensor that the function takes from around it may be an argument, too
         own = [EagerTensor(x._array) for x in arguments]
         args, kwargs = _with((args, kwargs), {id(x): y for x, y in zip(arguments, own, strict=True)})
@@ -256,8 +360,7 @@ class Function(Shown, Generic[P, R]):
         del args, kwargs
         self._recorded += 1
         self._asks = self._asks or tape.is_asked
-        kept = not tape.made_variables or self._seen.get(hash(key), 0) >= _TRIES
-        if kept and not (tape.drawn and is_inside()):
+        if not tape.made_variables and not (tape.drawn and is_inside()):
             self._known.put(key, self._traced(tape, own, result, tapes))
         if tapes:
             tape.forget()
@@ -275,13 +378,13 @@ class Function(Shown, Generic[P, R]):
         self, tape: FunctionTape, arguments: list[EagerTensor], result: Any, tapes: Sequence[Tape]
     ) -> TracedFunction | str:
         """A traced function for later calls, or the reason why they run as Python."""
-        if tape.made_variables:
-            return "it makes variables in each call"
         for x in nest.flatten(result):
             if not isinstance(x, (EagerTensor, Variable, type(None), str, bytes)):
                 return f"it returns a {type(x).__name__}"
         try:
             traced = TracedFunction(tape, arguments, result)
+        except VaryingShape as error:
+            return _Varying(str(error))
         except Exception as error:  # noqa: BLE001 - whatever it is, Python can run it
             return str(error)
         known = [*nest.flatten(result), *[v._tensor for v in tape.touched()]]
@@ -329,6 +432,12 @@ class _UnderTapes(str):
     __slots__ = ()
 
 
+class _Varying(str):
+    """Why a recording is not enough: the shapes of its results differ from call to call."""
+
+    __slots__ = ()
+
+
 class _Method:
     """A `Function` that is a method of an object."""
 
@@ -344,9 +453,9 @@ class _Method:
     def __getattr__(self, name: str) -> Any:
         return getattr(self._function, name)
 
-    def get_concrete_function(self, *args: Any, **kwargs: Any) -> Callable[..., Any]:
-        """The method itself, which takes arguments of any shape."""
-        return self
+    def get_concrete_function(self, *args: Any, **kwargs: Any) -> ConcreteFunction:
+        """The method for tensors of some shapes and dtypes (`Function.get_concrete_function`)."""
+        return ConcreteFunction(self._function, (self.__self__, *args), kwargs)
 
 
 class _ByIdentity:
@@ -368,10 +477,10 @@ class _ByIdentity:
         return self._hash
 
 
-def _described(x: Any, tensors: list[EagerTensor] | None, numbers: dict[int, int]) -> Any:
+def _described(x: Any, tensors: list[EagerTensor] | None, numbers: dict[int, int], shapeless: bool = False) -> Any:
     """A key that describes arguments; the distinct tensors among them are added to `tensors`.
 
-    If that is None, `x` is what an object holds: its tensors are constants.
+    If that is None, `x` is what an object holds: its tensors are constants. A `shapeless` key says nothing of shapes.
 
     Raises
     ------
@@ -388,12 +497,14 @@ def _described(x: Any, tensors: list[EagerTensor] | None, numbers: dict[int, int
             raise TypeError("programs hang something on this tensor")
         tensors.append(x)
         array = x._array
-        return array.shape, array.dtype, array.flags.c_contiguous
+        return array.dtype if shapeless else (array.shape, array.dtype, array.flags.c_contiguous)
+    if isinstance(x, TensorSpec):
+        return TensorSpec, str(x.shape), x.dtype
     if isinstance(x, (list, tuple)):
-        return type(x), *[_described(item, tensors, numbers) for item in x]
+        return type(x), *[_described(item, tensors, numbers, shapeless) for item in x]
     if isinstance(x, dict):
         names = [k if type(k) is str else _described(k, None, {}) for k in x]
-        return type(x), tuple(names), *[_described(item, tensors, numbers) for item in x.values()]
+        return type(x), tuple(names), *[_described(item, tensors, numbers, shapeless) for item in x.values()]
     if isinstance(x, (Value, Composite, TensorArray)) and not isinstance(x, Variable):
         raise TypeError(f"what a {type(x).__name__} among its arguments stands for may be another value each time")
     if isinstance(x, np.generic):
@@ -428,8 +539,8 @@ def _contents(x: Any) -> Iterator[Any]:
 
 def _fitting(
     func: Callable[..., Any], specs: Sequence[Any], args: tuple[Any, ...], kwargs: dict[str, Any]
-) -> tuple[tuple[Any, ...], dict[str, Any]]:
-    """The arguments of a call, as an ``input_signature`` wants them.
+) -> tuple[tuple[Any, ...], dict[str, Any], dict[int, TensorSpec]]:
+    """The arguments of a call, as an ``input_signature`` wants them, and what it says of each tensor, by identity.
 
     Raises
     ------
@@ -439,6 +550,7 @@ def _fitting(
     bound = inspect.signature(func).bind(*args, **kwargs)
     bound.apply_defaults()
     names = [name for name in bound.arguments if name != "self"]
+    told: dict[int, TensorSpec] = {}
     for name, spec in zip(names, specs, strict=False):
         value = bound.arguments[name]
         leaves, wanted = nest.flatten(value), nest.flatten(spec)
@@ -447,8 +559,16 @@ def _fitting(
         if len(leaves) != len(wanted):
             raise TypeError(f"{_name(func)}: argument `{name}` must have the structure {spec}, got {value!r}")
         fitted = [_fitted(func, name, x, s) for x, s in zip(leaves, wanted, strict=True)]
+        told |= {id(x): s for x, s in zip(fitted, wanted, strict=True) if isinstance(s, TensorSpec)}
         bound.arguments[name] = nest.pack_sequence_as(spec, fitted)
-    return bound.args, bound.kwargs
+    return bound.args, bound.kwargs, told
+
+
+def _in_common(a: Aval, b: Aval) -> Aval:
+    """What two avals of one dtype have in common."""
+    if a.shape is None or b.shape is None or len(a.shape) != len(b.shape):
+        return Aval(None, a.dtype)
+    return Aval(tuple([p if p == q else None for p, q in zip(a.shape, b.shape, strict=True)]), a.dtype)
 
 
 def _fitted(func: Callable[..., Any], name: str, x: Any, spec: Any) -> Any:

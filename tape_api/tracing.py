@@ -38,6 +38,8 @@ from tape_api.random import position
 from tape_api.tensor import convert_to_tensor
 from tape_api.tensor_array import TensorArray
 
+_NOTHING: dict[int, Any] = {}
+
 
 def is_symbolic(x: Any) -> bool:
     """Whether `x` is a value whose contents the function that is recorded may not look at: another one in each call."""
@@ -145,17 +147,18 @@ class _Inside(FunctionTape):
 
     __slots__ = ("_around",)
 
-    def __init__(self, around: FunctionTape) -> None:
+    def __init__(self, around: FunctionTape | None) -> None:
         super().__init__()
         self._around = around
+        self.has_variables = around is not None and around.has_variables
 
     def follows(self, value: Any) -> bool:
         """Whether the function follows it."""
-        return isinstance(value, Symbol) or self._around.follows(value)
+        return isinstance(value, Symbol) or (self._around is not None and self._around.follows(value))
 
     def depends(self, value: Any) -> bool:
         """Whether its contents differ from call to call."""
-        return isinstance(value, Symbol) or self._around.depends(value)
+        return isinstance(value, Symbol) or (self._around is not None and self._around.depends(value))
 
     def read(self, variable: Any, op: Op, out: Any) -> None:
         """Nothing: the trace knows."""
@@ -168,9 +171,8 @@ class _Inside(FunctionTape):
         raise Untraceable(f"variable {variable.name!r} is assigned to by what is no op")
 
     def draw(self, values: Sequence[Any], again: Again) -> None:
-        """Refuse random draws."""
-        again.take_back([x._array for x in values])
-        raise Untraceable("random numbers are drawn in a branch or a loop")
+        """Let the trace know."""
+        active.region.draw(values, again)
 
 
 class FlowTrace(Contexts):
@@ -178,15 +180,24 @@ class FlowTrace(Contexts):
 
     Parameters
     ----------
-    function : FunctionTape
-        Records the function around.
+    function : FunctionTape, optional
+        Records the function around; None if the whole function adds its operations here.
+
+    Attributes
+    ----------
+    drawn : list of (values, function)
+        Random draws of the whole function, and what gives the arrays of another run's.
+    made_variables : bool
+        Whether the function has made any.
     """
 
     flow_assignments = 0
 
-    def __init__(self, function: FunctionTape) -> None:
+    def __init__(self, function: FunctionTape | None = None, has_variables: bool = False) -> None:
         super().__init__()
-        self._function, self._tapes = function, active.tapes
+        self._has_variables, self.made_variables = has_variables, False
+        self._function, self._tapes = function, () if function is None else active.tapes
+        self.drawn: list[tuple[Sequence[Any], Again]] = []
         self._handles: dict[int, tuple[Variable, Any]] = {}
         self._differs: dict[int, tuple[Any, bool]] = {}
 
@@ -210,13 +221,16 @@ class FlowTrace(Contexts):
 
     def _is_given(self, x: EagerTensor) -> bool:
         """Whether a tensor from outside differs from call to call, or is followed by a tape."""
+        if id(x) in self._captured and self._captured[id(x)][1].node.op is placeholder:
+            return True
         if any(address(x) in t.tracked for t in active.tapes):
             return True
         if not any(address(x) in t.tracked or address(x) in t.beside for t in self._tapes):
             return False
         if id(x) not in self._differs:
             others = [t for t in self._tapes if t is not self._function]
-            self._differs[id(x)] = x, self._function.depends(x) or any(address(x) in t.tracked for t in others)
+            function: Any = self._function
+            self._differs[id(x)] = x, function.depends(x) or any(address(x) in t.tracked for t in others)
         return self._differs[id(x)][1]
 
     def apply(self, op: Op, inputs: Sequence[Any], params: dict[str, Any], name: str | None = None) -> Any:
@@ -275,6 +289,15 @@ class FlowTrace(Contexts):
             )
         self.apply(assign_variable, (self.handle(variable), new), {})
 
+    def draw(self, values: Sequence[Any], again: Again) -> None:
+        """Note random numbers that are other ones in each run of the whole function."""
+        if self._function is not None or self.context is not None:
+            again.take_back([x._array for x in values])
+            raise Untraceable("random numbers are drawn in a branch or a loop")
+        self.drawn.append((values, again))
+        for x in values:
+            self._captured[id(x)] = x, self.placeholder(Aval(x._shape, x.dtype))
+
     # ---- capturing ---------------------------------------------------------------------------------------------------
 
     @contextmanager
@@ -287,6 +310,7 @@ class FlowTrace(Contexts):
             If something is done that is no op.
         """
         inside = _Inside(self._function)
+        inside.has_variables |= self._has_variables
         before = active.tapes, active.function, active.instead
         with in_python:
             active.tapes, active.function, active.instead, active.region = (inside,), inside, self._instead, self
@@ -297,8 +321,10 @@ class FlowTrace(Contexts):
                 active.region = None
         if inside.refusal:
             raise Untraceable(inside.refusal)
-        self._function.looked_at += inside.looked_at
-        self._function.made_variables |= inside.made_variables
+        self.made_variables = inside.made_variables
+        if self._function is not None:
+            self._function.looked_at += inside.looked_at
+            self._function.made_variables |= inside.made_variables
 
     def _instead(self, op: Op, inputs: tuple[Any, ...], params: dict[str, Any]) -> Any:
         """An op on tensors from outside: a constant, if they are the same in each call."""
@@ -315,12 +341,24 @@ class FlowTrace(Contexts):
         leaves = nest.flatten(result)
         arrays = {i: x for i, x in enumerate(leaves) if isinstance(x, StackedArray)}
         wanted = [arrays[i]._buffer if i in arrays else x for i, x in enumerate(leaves)]
-        of: dict[int, Any] = {id(symbol): x for x, symbol in self._captured.values()}
-        of |= {id(handle): variable for variable, handle in self._handles.values()}
-        needed = needed_nodes(self.nodes, [*[x for x in wanted if isinstance(x, Symbol)], *self.effects(0)])
-        instantiate([n for n in needed if not n.outputs or id(n.outputs[0]) not in of], of, _made)
+        of = self.instantiated(self.needed_for(wanted))
         values = [of[id(x)] if isinstance(x, Symbol) else x for x in wanted]
         return nest.pack_sequence_as(result, [arrays[i].holding(x) if i in arrays else x for i, x in enumerate(values)])
+
+    def needed_for(self, results: Sequence[Any]) -> list[Node]:
+        """The nodes that the symbols among some results, and all effects, need."""
+        return needed_nodes(self.nodes, [*[x for x in results if isinstance(x, Symbol)], *self.effects(0)])
+
+    def instantiated(self, nodes: Sequence[Node], given: dict[int, Any] = _NOTHING) -> dict[int, Any]:
+        """Apply the ops of some nodes, one by one, to values `given` for symbols, by identity, and to what there is."""
+        of: dict[int, Any] = {id(symbol): x for x, symbol in self._captured.values()}
+        of |= {id(handle): variable for variable, handle in self._handles.values()}
+        of |= given
+        return instantiate([n for n in nodes if not n.outputs or id(n.outputs[0]) not in of], of, _made)
+
+    def variables(self) -> dict[int, Variable]:
+        """The variables that are read or assigned to, by the identities of their handles."""
+        return {id(handle): variable for variable, handle in self._handles.values()}
 
 
 def _has_effects(node: Any) -> bool:

@@ -120,7 +120,7 @@ class Variable(InMemory, AssignsRows):
                 f"fit argument `shape` {format_shape(self._fits)}"
             )
         if active.function is not None:
-            active.function.made_variables = True
+            active.function.make_variable()
         self.locks = (Lock(),)
         self._aside: Any = None
         self._tensor = EagerTensor(_in_order(initial._array))

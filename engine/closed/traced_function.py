@@ -12,7 +12,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import Any
 
-from engine.closed.call_record import CallRecord, Untraceable
+from engine.closed.call_record import CallRecord, Untraceable, VaryingShape
 from engine.closed.function import ClosedFunction
 from engine.compiler.eager_state import EagerState
 from engine.compiler.ir.layout import order_of_value
@@ -118,7 +118,7 @@ class TracedFunction:
         for node in nodes:
             for out in node.outputs:
                 if of[id(out)].aval.shape != out._shape:
-                    raise Untraceable(f"the shape of what {node.op.title} gives depends on the contents of tensors")
+                    raise VaryingShape(f"the shape of what {node.op.title} gives depends on the contents of tensors")
 
     def _made(self, node: Node, operands: tuple[Any, ...]) -> Sequence[Any]:
         op = node.op

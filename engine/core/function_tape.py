@@ -40,6 +40,10 @@ class FunctionTape(Tape):
         ``id(variable) -> variable`` of the variables that were assigned to.
     made_variables : bool
         Whether the function has made any.
+    has_made_variables : bool
+        Whether an earlier call of it has been recorded: then it may make none.
+    has_variables : bool
+        Whether it has made all that it may make: an earlier call has been recorded.
     is_asked : bool
         Whether derivatives were asked for without a tape.
     refusal : str or None
@@ -59,6 +63,7 @@ class FunctionTape(Tape):
         "_witness",
         "current",
         "drawn",
+        "has_variables",
         "is_asked",
         "looked_at",
         "made_variables",
@@ -76,7 +81,7 @@ class FunctionTape(Tape):
         self.drawn: list[tuple[Sequence[Any], Again]] = []
         self.current: dict[int, Any] = {}
         self.written: dict[int, Any] = {}
-        self.made_variables = False
+        self.made_variables = self.has_variables = False
         self.is_asked = False
         self.refusal: str | None = None
         self.seen = Seen()
@@ -127,6 +132,22 @@ class FunctionTape(Tape):
         """Note that `variable` was given a value."""
         self.current[id(variable)] = value
         self.written[id(variable)] = variable
+
+    def make_variable(self) -> None:
+        """Note that the function makes a variable.
+
+        Raises
+        ------
+        ValueError
+            If it is not its first call.
+        """
+        if self.has_variables:
+            raise ValueError(
+                "tf.function only supports singleton tf.Variables created on the first call: it makes one in another "
+                "call, too. Make the variable outside of the function, or only if it has not been made before, as in "
+                "`if self.v is None: self.v = tf.Variable(...)`"
+            )
+        self.made_variables = True
 
     def draw(self, values: Sequence[Any], again: Again) -> None:
         """Note `values` that are other ones each time the function runs."""
