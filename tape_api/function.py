@@ -270,10 +270,13 @@ class Function(Shown, Generic[P, R]):
         positive runs as Python: Python looked at the contents of a tensor of bool()
         """
         name = _name(self.python_function)
-        kept = [x for function in self._all() for x in function._known.values()]
-        programs = sum(type(x) is TracedFunction for x in kept)
+        kept = [x for f in self._all() for x in (*f._known.values(), *f._open.values()) if not isinstance(x, list)]
+        programs = sum(type(x) is TracedFunction or type(x) is OpenFunction for x in kept)
         lines = [f"{name} runs as a program (combinations of arguments: {programs})"] if programs else []
-        reasons = [*[x for x in kept if type(x) is str], *[f._without_key for f in self._all() if f._without_key]]
+        reasons = [
+            *[x for x in kept if type(x) is str or type(x) is _Varying],
+            *[f._without_key for f in self._all() if f._without_key],
+        ]
         taped = [x.record if isinstance(x, TracedFunction) else x for x in kept]
         taped = [x for x in taped if isinstance(x, str) and (x not in reasons or type(x) is _UnderTapes)]
         lines += [f"{name} runs as Python: {reason}" for reason in dict.fromkeys(reasons)]
