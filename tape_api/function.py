@@ -152,17 +152,18 @@ class Function(Shown, Generic[P, R]):
             self._without_key = str(error)
             return self._as_python(args, kwargs, self._streams_of(None))
         # a program would go on with its own random numbers, not with those of the call in the function around it
-        drawing = type(kept) is TracedFunction and kept._again and is_inside()
+        is_program = isinstance(kept, _PROGRAMS)
+        drawing = is_program and kept._again and is_inside()
         if functions_run_eagerly() or active.instead is not None or drawing:
             return self._as_python(args, kwargs, self._streams_of(key))
-        if type(kept) is TracedFunction:
+        if is_program:
             try:
                 return kept(arguments)
             except Exception:  # noqa: BLE001 - Python raises what it has to, at the line of the program
                 return self._as_python(args, kwargs, self._streams_of(key))
         if self._is_open or type(kept) is _Varying:
             opened = self._opened(key, kept, args, kwargs, arguments, specs)
-            if type(opened) is OpenFunction:
+            if isinstance(opened, OpenFunction):
                 try:
                     return opened(arguments)
                 except Exception:  # noqa: BLE001 - as above
@@ -271,10 +272,10 @@ class Function(Shown, Generic[P, R]):
         """
         name = _name(self.python_function)
         kept = [x for f in self._all() for x in (*f._known.values(), *f._open.values()) if not isinstance(x, list)]
-        programs = sum(type(x) is TracedFunction or type(x) is OpenFunction for x in kept)
+        programs = sum(isinstance(x, _PROGRAMS) for x in kept)
         lines = [f"{name} runs as a program (combinations of arguments: {programs})"] if programs else []
         reasons = [
-            *[x for x in kept if type(x) is str or type(x) is _Varying],
+            *[x for x in kept if type(x) in (str, _Varying)],
             *[f._without_key for f in self._all() if f._without_key],
         ]
         taped = [x.record if isinstance(x, TracedFunction) else x for x in kept]
@@ -433,6 +434,9 @@ class _UnderTapes(str):
     """Why a function runs as Python while tapes record; what it does else is not known."""
 
     __slots__ = ()
+
+
+_PROGRAMS = (TracedFunction, OpenFunction)
 
 
 class _Varying(str):

@@ -386,8 +386,15 @@ def test_what_is_no_program_runs_as_python(name: str) -> None:
 VARYING: dict[str, Callable[[Any], Any]] = {
     "range": lambda x: tf.range(x[0]),
     "mask": lambda x: tf.boolean_mask(x, x > 2) * 2,
-    "of a mask": lambda x: tf.gradients(tf.reduce_sum(tf.boolean_mask(x, x > 1) ** 2), x)[0],
+    "of a mask": lambda x: _of_a_mask(x),
 }
+
+
+def _of_a_mask(x: Any) -> Any:
+    with tf.GradientTape() as tape:
+        tape.watch(x)
+        y = tf.reduce_sum(tf.boolean_mask(x, x > 1) ** 2)
+    return tape.gradient(y, x)
 
 
 @pytest.mark.parametrize("name", VARYING)
@@ -407,7 +414,7 @@ def test_results_of_other_shapes_come_from_one_program(name: str) -> None:
 def test_variables_are_made_once() -> None:
     function = tf.function(lambda x: tf.Variable(x) * 2)
     assert float(function(tf.constant(1.0))) == 2.0
-    with pytest.raises(ValueError, match="only supports singleton tf.Variables created on the first call"):
+    with pytest.raises(ValueError, match="only supports singleton tf"):
         function(tf.constant(1.0))
 
 
