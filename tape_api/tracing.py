@@ -32,6 +32,8 @@ from engine.core.tape import active, record, record_read
 from engine.core.trace import Symbol, constant, needed_nodes, placeholder
 from engine.core.value import Value, address
 from engine.core.variable import Variable, assign_variable, read_variable, variable_handle
+from engine.numpy_api.operators import equality
+from engine.ops import compare
 from engine.runtime.errors import DTypeError, ShapeError, UnimplementedError
 from tape_api.overridden import in_python
 from tape_api.random import position
@@ -102,6 +104,9 @@ class FlowTensor(Symbol):
     """A tensor of a branch or a loop, which has another value each time that it runs."""
 
     __slots__ = ("__dict__",)
+    __eq__ = equality(compare.equal, False)
+    __ne__ = equality(compare.not_equal, True)
+    __hash__ = EagerTensor.__hash__
 
     @property
     def ndim(self) -> int | None:
