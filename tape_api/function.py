@@ -292,7 +292,7 @@ class Function(Shown, Generic[P, R]):
             result = symbolic.watched(self.python_function, args, kwargs)
         else:
             result = self.python_function(*args, **kwargs)
-        return result if type(result) in _ARE_TENSORS else _converted(result, _DATA)
+        return result if type(result) is EagerTensor else _converted(result, _DATA)
 
     def _opened(
         self, key: Any, kept: Any, args: Any, kwargs: Any, arguments: list[EagerTensor], specs: dict[int, TensorSpec]
@@ -595,6 +595,7 @@ def _name(func: Callable[..., Any]) -> str:
     return getattr(func, "__name__", "function")
 
 
-_DATA = (np.ndarray, np.generic, int, float, complex)
+_DATA = (np.ndarray, np.generic, int, float, complex, Variable)
+"""Types of results that become tensors."""
 _ARE_TENSORS = frozenset({EagerTensor, Variable})
-"""Types of what is handed on as it is."""
+"""Types of arguments that are handed on as they are."""

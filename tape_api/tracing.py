@@ -72,7 +72,9 @@ def captured(build: Callable[[], Any], python: Callable[[], Any]) -> Any:
     try:
         with trace.capturing():
             result = build()
-    except Exception as error:  # noqa: BLE001 - whatever it is, Python raises what it has to
+    except Exception as error:
+        if getattr(error, "is_refused", False):
+            raise
         position(before)
         function.unrolled.append(str(error))
         return python()
@@ -104,6 +106,7 @@ class FlowTensor(Symbol):
     """A tensor of a branch or a loop, which has another value each time that it runs."""
 
     __slots__ = ("__dict__",)
+    is_a_tensor = True
     __eq__ = equality(compare.equal, False)
     __ne__ = equality(compare.not_equal, True)
     __hash__ = EagerTensor.__hash__

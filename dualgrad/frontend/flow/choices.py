@@ -6,7 +6,7 @@ from collections.abc import Callable, Sequence
 from functools import partial
 from typing import Any
 
-from dualgrad.frontend.flow.closures import Call, Closure
+from dualgrad.frontend.flow.closures import Call, Closure, refused
 from dualgrad.frontend.flow.host import FlowHost
 from engine.control.cond import check_predicate, cond_op
 from engine.core import nest
@@ -70,16 +70,21 @@ def _require_same(true: Call, false: Call) -> None:
     try:
         nest.assert_same_structure(true.structure, false.structure)
     except ValueError:
-        raise ValueError(
-            f"cond: true_fn and false_fn must return the same structure, got {true.structure!r} and {false.structure!r}"
+        raise refused(
+            ValueError(
+                f"cond: true_fn and false_fn must return the same structure, got {true.structure!r} and "
+                f"{false.structure!r}"
+            )
         ) from None
     if true.valued != false.valued:
-        raise ValueError("cond: true_fn and false_fn must return None in the same places")
+        raise refused(ValueError("cond: true_fn and false_fn must return None in the same places"))
     for i, (a, b) in enumerate(zip(true.tensors, false.tensors, strict=True)):
         if a.dtype is not b.dtype:
-            raise DTypeError(
-                f"cond: true_fn and false_fn must return the same dtypes, but result {i} is {a.dtype.name} from "
-                f"true_fn and {b.dtype.name} from false_fn; cast one of them with tf.cast"
+            raise refused(
+                DTypeError(
+                    f"cond: true_fn and false_fn must return the same dtypes, but result {i} is {a.dtype.name} from "
+                    f"true_fn and {b.dtype.name} from false_fn; cast one of them with tf.cast"
+                )
             )
 
 

@@ -60,6 +60,12 @@ class Call:
         return nest.pack_sequence_as(self.structure, made)
 
 
+def refused(error: Exception) -> Exception:
+    """Mark an error as one of the user's, whatever values there are: no other way to run the program avoids it."""
+    error.is_refused = True  # type: ignore[attr-defined]
+    return error
+
+
 def as_tensor(host: FlowHost, leaf: Any) -> Any:
     """A leaf of a structure as the tensor that stands for it; True for an operation, which is run for its effect."""
     if host.is_operation(leaf):

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable, Sequence
 from typing import Any
 
-from dualgrad.frontend.flow.closures import Call, Closure, as_tensor, kept_apart, packed, same_shapes, where
+from dualgrad.frontend.flow.closures import Call, Closure, as_tensor, kept_apart, packed, refused, same_shapes, where
 from dualgrad.frontend.flow.host import FlowHost
 from engine.closed.capture import Region
 from engine.closed.function import build
@@ -103,9 +103,11 @@ def _predicate(host: FlowHost, test: Call) -> Any:
 def _require_unchanged(before: Sequence[Any], after: Sequence[Any]) -> None:
     for i, (b, a) in enumerate(zip(before, after, strict=True)):
         if a.dtype is not b.dtype:
-            raise DTypeError(
-                f"while_loop: loop variable {i} enters the loop as {b.dtype.name}, but `body` returns it as "
-                f"{a.dtype.name}; cast it with tf.cast"
+            raise refused(
+                DTypeError(
+                    f"while_loop: loop variable {i} enters the loop as {b.dtype.name}, but `body` returns it as "
+                    f"{a.dtype.name}; cast it with tf.cast"
+                )
             )
         if not compatible(a.aval.shape, b.aval.shape):
             raise ShapeError(
