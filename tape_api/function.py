@@ -153,7 +153,7 @@ class Function(Shown, Generic[P, R]):
             return self._as_python(args, kwargs, self._streams_of(None))
         # a program would go on with its own random numbers, not with those of the call in the function around it
         is_program = isinstance(kept, _PROGRAMS)
-        drawing = is_program and kept._again and is_inside()
+        drawing = type(kept) is TracedFunction and kept._again and is_inside()
         if functions_run_eagerly() or active.instead is not None or drawing:
             return self._as_python(args, kwargs, self._streams_of(key))
         if is_program:

@@ -16,8 +16,7 @@ from engine.closed.function import ClosedFunction
 from engine.compiler.eager_state import EagerState
 from engine.core import nest
 from engine.core.aval import Aval
-from engine.core.eager import EagerTensor, wrap
-from engine.core.function_tape import Again
+from engine.core.eager import EagerTensor
 from engine.core.tape import active
 from engine.core.trace import Symbol
 from engine.core.value import Value
@@ -67,19 +66,15 @@ class OpenFunction:
         for x in nest.flatten(self.outputs):
             if not isinstance(x, (EagerTensor, Symbol, Variable, type(None), str, bytes)):
                 raise Untraceable(f"it returns a {type(x).__name__}")
-        self._again: list[Again] = [again for _, again in trace.drawn]
-        for values, again in reversed(trace.drawn):
-            # the first run draws these
-            again.take_back([x._array for x in values])
         self._trace = trace
-        self._inputs = [*inputs, *[trace.operand(x) for values, _ in trace.drawn for x in values]]
+        self._inputs = inputs
         self._leaves = nest.flatten(self.outputs)
         self._places = [i for i, x in enumerate(self._leaves) if isinstance(x, Symbol)]
         results = [self._leaves[i] for i in self._places]
         trace.require_in_reach("the function returns", results)
         nodes = trace.needed_for(results)
         self._closed = ClosedFunction(trace, self._inputs, results, nodes, store=EagerState(trace.variables()))
-        self._seen: set[Any] = set()
+        self._own: dict[Any, ClosedFunction] = {}
 
     def takes(self, arguments: Sequence[EagerTensor]) -> bool:
         """Whether arguments have the shapes that it is for."""
@@ -94,40 +89,31 @@ class OpenFunction:
 
     def __call__(self, arguments: Sequence[EagerTensor]) -> Any:
         """What the function returns for some arguments; an error changes nothing."""
-        drawn: list[tuple[Again, Sequence[Any]]] = []
-        try:
-            for again in self._again:
-                drawn.append((again, again()))  # noqa: PERF401 - what was drawn before one fails is needed
-            values = self._values(arguments, [x for _, found in drawn for x in found])
-        except Exception:
-            # Python, which runs now, draws the same once more
-            for again, found in reversed(drawn):
-                again.take_back(found)
-            raise
         leaves = list(self._leaves)
-        for i, x in zip(self._places, values, strict=True):
+        for i, x in zip(self._places, self._values(arguments), strict=True):
             leaves[i] = x
         return nest.pack_sequence_as(self.outputs, leaves)
 
-    def _values(self, arguments: Sequence[EagerTensor], drawn: list[Any]) -> list[Any]:
+    def _values(self, arguments: Sequence[EagerTensor]) -> list[Any]:
         closed = self._closed
         if active.tapes:
-            given = zip(self._inputs, [*arguments, *map(wrap, drawn)], strict=True)
+            given = zip(self._inputs, arguments, strict=True)
             of = self._trace.instantiated(closed.nodes, {id(symbol): x for symbol, x in given})
             return [of[id(r)] for r in closed.results]
-        arrays = [*[x._array for x in arguments], *drawn]
+        arrays = [x._array for x in arguments]
         return list(map(EagerTensor, self._program_for(arrays).execute(arrays)))
 
     def _program_for(self, arrays: Sequence[Any]) -> ClosedFunction:
         """A program for these shapes, or the one for all."""
         shapes = tuple([a.shape for a in arrays])
-        if shapes not in self._seen:
-            if len(self._seen) >= _OWN:
+        found = self._own.get(shapes)
+        if found is None:
+            if len(self._own) >= _OWN:
                 if self._closed._program is None:
                     self._closed.program.keep_in_python()
                 return self._closed
-            self._seen.add(shapes)
-        return self._closed.at(arrays)
+            found = self._own[shapes] = self._closed.at(arrays)
+        return found
 
 
 def _fits(shape: Sequence[int], wanted: Any) -> bool:

@@ -25,7 +25,7 @@ from engine.compiler.ir.instruction import is_stateful
 from engine.core import nest
 from engine.core.aval import Aval, compatible, format_shape
 from engine.core.eager import EagerTensor, Reference
-from engine.core.function_tape import Again, FunctionTape
+from engine.core.function_tape import FunctionTape
 from engine.core.instantiate import applied, instantiate
 from engine.core.op import Node, Op
 from engine.core.tape import active, record, record_read
@@ -178,10 +178,6 @@ class _Inside(FunctionTape):
         """Refuse what is assigned without the trace."""
         raise Untraceable(f"variable {variable.name!r} is assigned to by what is no op")
 
-    def draw(self, values: Sequence[Any], again: Again) -> None:
-        """Let the trace know."""
-        active.region.draw(values, again)
-
 
 class FlowTrace(Contexts):
     """The trace to which branches and bodies of loops add their operations.
@@ -193,8 +189,6 @@ class FlowTrace(Contexts):
 
     Attributes
     ----------
-    drawn : list of (values, function)
-        Random draws of the whole function, and what gives the arrays of another run's.
     made_variables : bool
         Whether the function has made any.
     """
@@ -205,7 +199,6 @@ class FlowTrace(Contexts):
         super().__init__()
         self._has_variables, self.made_variables = has_variables, False
         self._function, self._tapes = function, () if function is None else active.tapes
-        self.drawn: list[tuple[Sequence[Any], Again]] = []
         self._handles: dict[int, tuple[Variable, Any]] = {}
         self._differs: dict[int, tuple[Any, bool]] = {}
 
@@ -296,15 +289,6 @@ class FlowTrace(Contexts):
                 f"{format_shape(new.aval.shape)}"
             )
         self.apply(assign_variable, (self.handle(variable), new), {})
-
-    def draw(self, values: Sequence[Any], again: Again) -> None:
-        """Note random numbers that are other ones in each run of the whole function."""
-        if self._function is not None or self.context is not None:
-            again.take_back([x._array for x in values])
-            raise Untraceable("random numbers are drawn in a branch or a loop")
-        self.drawn.append((values, again))
-        for x in values:
-            self._captured[id(x)] = x, self.placeholder(Aval(x._shape, x.dtype))
 
     # ---- capturing ---------------------------------------------------------------------------------------------------
 

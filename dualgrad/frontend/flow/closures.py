@@ -33,13 +33,23 @@ from engine.runtime.errors import ShapeError
 
 
 class Call:
-    """The result of a call of one of the user's functions: its structure, tensors and effects."""
+    """The result of a call of one of the user's functions: its structure, tensors and effects.
 
-    def __init__(self, host: FlowHost, name: str, function: Callable[..., Any], arguments: Sequence[Any] = ()) -> None:
+    `first` is the number of operations before, if the function has been called already.
+    """
+
+    def __init__(
+        self,
+        host: FlowHost,
+        name: str,
+        function: Callable[..., Any],
+        arguments: Sequence[Any] = (),
+        first: int | None = None,
+    ) -> None:
         if not callable(function):
             raise TypeError(f"{name} must be callable, got {function!r}")
         trace = host.trace()
-        first = len(trace.nodes)
+        first = len(trace.nodes) if first is None else first
         self.structure = function(*arguments)
         if self.structure is None and not host.allows_none:
             raise ValueError(

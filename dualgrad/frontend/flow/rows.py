@@ -51,8 +51,9 @@ def _scanned(
         context.rows += zip(bound[carries:], rows, strict=True)
         state = nest.pack_sequence_as(initial, bound[:carries])
         row = nest.pack_sequence_as(elems, bound[carries:])
+        inner = len(trace.nodes)
         new, result = function(state, row)
-        after, made = Call(host, label, lambda: new), Call(host, label, lambda: result)
+        after, made = Call(host, label, lambda: new, first=inner), Call(host, label, lambda: result)
         _require_carried(label, initial, new, bound[:carries], after.tensors)
         carried = same_shapes(f"{name}: carried value", bound[:carries], after.tensors)
     if context.index is not None:
