@@ -37,6 +37,7 @@ from tape_api import symbolic
 from tape_api.concrete import ConcreteFunction
 from tape_api.open_function import OpenFunction
 from tape_api.random import Streams, inside, is_inside
+from tape_api.same_code import code_key, variable_of
 from tape_api.tensor import TensorSpec, convert_to_tensor
 from tape_api.tensor_array import TensorArray
 from tape_api.variable import Variable
@@ -45,6 +46,9 @@ _KEPT = 256
 """Combinations of arguments for which a function keeps what it has recorded."""
 _AT_ONCE = 16
 """So many are recorded when they are first seen; more of them when they are seen again."""
+
+
+_BY_CODE: Cache[Any, Function[..., Any]] = Cache("functions by their code", _KEPT)
 
 
 P = ParamSpec("P")
@@ -129,6 +133,7 @@ class Function(Shown, Generic[P, R]):
         self._streams: dict[int, Streams] = {}
         self._seen: dict[int, int] = {}
         self._recorded = 0
+        self._is_known = False
         self._without_key = ""
         self._asks = symbolic.asks(func)
         self._methods: dict[int, tuple[weakref.ref[Any], Function[..., Any]]] = {}
@@ -151,6 +156,9 @@ class Function(Shown, Generic[P, R]):
         except (TypeError, RecursionError) as error:
             self._without_key = str(error)
             return self._as_python(args, kwargs, self._streams_of(None))
+        if kept is None and not self._is_known:
+            self._is_known = True
+            kept = self._like_others(key)
         # a program would go on with its own random numbers, not with those of the call in the function around it
         is_program = isinstance(kept, _PROGRAMS)
         drawing = type(kept) is TracedFunction and kept._again and is_inside()
@@ -173,6 +181,22 @@ class Function(Shown, Generic[P, R]):
             return self._record(key, args, kwargs, arguments)
         return self._as_python(args, kwargs, self._streams_of(key))
 
+    def _like_others(self, key: Any) -> Any:
+        """What another function of the same code has recorded for some arguments, if that says it all."""
+        code = code_key(self.python_function)
+        if code is None or self.input_signature is not None or self._reduces:
+            return None
+        variable = variable_of(code)
+        kept: Any = _BY_CODE if variable is None else variable.__dict__.setdefault("_functions", {})
+        other = kept.setdefault(code, self)
+        if other is not self and not other._streams_used():
+            self._known, self._open = other._known, other._open
+        return self._known.get(key)
+
+    def _streams_used(self) -> bool:
+        """Whether it draws random numbers, which begin anew in another function."""
+        return any(streams.calls for streams in list(self._streams.values()))
+
     def _streams_of(self, key: Any) -> Streams:
         """The random numbers of a combination of arguments, which go on from call to call."""
         if len(self._streams) > 16 * _KEPT:
@@ -193,6 +217,8 @@ class Function(Shown, Generic[P, R]):
             except TypeError:
                 return self
             methods[key] = alive, Function(self.python_function, self.input_signature, self._reduces)
+            # what it has recorded is of one object
+            methods[key][1]._is_known = True
         return methods[key][1]
 
     def _all(self) -> list[Function[..., Any]]:
@@ -331,6 +357,9 @@ class Function(Shown, Generic[P, R]):
         self._recorded += 1
         try:
             made = OpenFunction(call, avals, before > 0)
+            if made.made_variables:
+                # they are there now; whoever makes others in each call is told so
+                made = OpenFunction(call, avals, True)
         except ValueError as error:
             if type(error) is ValueError and "singleton" in str(error):
                 raise

@@ -59,8 +59,8 @@ class OpenFunction:
     ) -> None:
         trace = FlowTrace(has_variables=has_variables)
         self.avals = list(avals)
-        inputs = [trace.placeholder(a) for a in avals]
         with trace.capturing():
+            inputs = [trace.placeholder(a) for a in avals]
             self.outputs = call(inputs)
         self.made_variables = trace.made_variables
         for x in nest.flatten(self.outputs):

@@ -34,7 +34,7 @@ from engine.core.value import Value, address
 from engine.core.variable import Variable, assign_variable, read_variable, variable_handle
 from engine.numpy_api.operators import equality
 from engine.ops import compare
-from engine.runtime.errors import DTypeError, ShapeError, UnimplementedError
+from engine.runtime.errors import DTypeError, InvalidArgumentError, ShapeError, UnimplementedError
 from tape_api.overridden import in_python
 from tape_api.random import position
 from tape_api.tensor import convert_to_tensor
@@ -206,6 +206,11 @@ class FlowTrace(Contexts):
 
     def make_node(self, op: Op, inputs: tuple[Any, ...], params: dict[str, Any], name: str | None = None) -> Node:
         """A node that knows which function made it."""
+        if active.region is not self:
+            raise InvalidArgumentError(
+                f"{op.type}: a tensor of a function, or of a branch or a loop in one, is out of scope here: it has a "
+                f"value only while that runs. Return it, and use what the call returns in its place"
+            )
         self.require_in_reach(op.type, inputs)
         return FlowNode(self, op, inputs, params)
 
