@@ -1,4 +1,4 @@
-"""What `Function.get_concrete_function` gives: a function for tensors of some shapes and dtypes."""
+"""`ConcreteFunction`: a ``tf.function`` for tensors of some shapes and dtypes."""
 
 from __future__ import annotations
 
@@ -80,7 +80,7 @@ class ConcreteFunction:
                 raise TypeError(f"{self.name}: missing a tensor for argument `{name}`")
         if given:
             raise TypeError(f"{self.name}: unexpected arguments {', '.join(given)}")
-        bound = inspect.BoundArguments(self._parameters, arguments)  # type: ignore[arg-type]
+        bound = inspect.BoundArguments(self._parameters, arguments)
         if self._made is None:
             return self._function(*bound.args, **bound.kwargs)
         own = zip(*[nest.flatten((b.args, b.kwargs)) for b in (self._bound, bound)], strict=True)

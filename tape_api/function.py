@@ -129,7 +129,7 @@ class Function(Shown, Generic[P, R]):
             isinstance(s, TensorSpec) and not s.shape.is_fully_defined() for s in nest.flatten(input_signature)
         )
         self._open: Cache[Any, OpenFunction | str | list[Any]] = Cache("functions of open shapes", _KEPT)
-        self._known: Cache[Any, TracedFunction | str] = Cache("recorded functions", _KEPT)
+        self._known: Cache[Any, TracedFunction | OpenFunction | str] = Cache("recorded functions", _KEPT)
         self._streams: dict[int, Streams] = {}
         self._seen: dict[int, int] = {}
         self._recorded = 0
@@ -160,11 +160,10 @@ class Function(Shown, Generic[P, R]):
             self._is_known = True
             kept = self._like_others(key)
         # a program would go on with its own random numbers, not with those of the call in the function around it
-        is_program = isinstance(kept, _PROGRAMS)
         drawing = type(kept) is TracedFunction and kept._again and is_inside()
         if functions_run_eagerly() or active.instead is not None or drawing:
             return self._as_python(args, kwargs, self._streams_of(key))
-        if is_program:
+        if isinstance(kept, (TracedFunction, OpenFunction)):
             try:
                 return kept(arguments)
             except Exception:  # noqa: BLE001 - Python raises what it has to, at the line of the program
@@ -182,7 +181,7 @@ class Function(Shown, Generic[P, R]):
         return self._as_python(args, kwargs, self._streams_of(key))
 
     def _like_others(self, key: Any) -> Any:
-        """What another function of the same code has recorded for some arguments, if that says it all."""
+        """A recording for some arguments of another function of the same code, if that says it all."""
         code = code_key(self.python_function)
         if code is None or self.input_signature is not None or self._reduces:
             return None
@@ -264,7 +263,9 @@ class Function(Shown, Generic[P, R]):
         if type(found) is OpenFunction or type(found) is str:
             return found
         avals = [Aval(s.shape.as_tuple() if s.shape.rank is not None else None, s.dtype) for s in specs]
-        return self._open.put(key, self._called_with_symbols(key, args, kwargs, specs, avals))
+        made = self._called_with_symbols(key, args, kwargs, specs, avals)
+        self._open.put(key, made)
+        return made
 
     def call_open(self, made: OpenFunction, tensors: Sequence[Any], args: Any, kwargs: Any) -> Any:
         """A call of what `open_for` gave; of the function itself, where it must run as Python."""
@@ -342,7 +343,9 @@ class Function(Shown, Generic[P, R]):
             avals = [_in_common(a, b) for a, b in zip(getattr(found, "avals", found), avals, strict=True)]
             if all(a.is_static for a in avals):
                 return None
-        return self._open.put(wanted, self._called_with_symbols(key, args, kwargs, arguments, avals))
+        made = self._called_with_symbols(key, args, kwargs, arguments, avals)
+        self._open.put(wanted, made)
+        return made
 
     def _called_with_symbols(
         self, key: Any, args: Any, kwargs: Any, arguments: Sequence[Any], avals: Sequence[Aval]
@@ -350,8 +353,8 @@ class Function(Shown, Generic[P, R]):
         """The function called with symbols in place of arguments; or why it cannot be."""
 
         def call(symbols: Sequence[Any]) -> Any:
-            given = _with((args, kwargs), {id(x): s for x, s in zip(arguments, symbols, strict=True)})
-            return self._as_python(*given, self._streams_of(key))
+            given: Any = _with((args, kwargs), {id(x): s for x, s in zip(arguments, symbols, strict=True)})
+            return self._as_python(given[0], given[1], self._streams_of(key))
 
         before = self._recorded
         self._recorded += 1
@@ -601,7 +604,7 @@ def _fitting(
 
 
 def _in_common(a: Aval, b: Aval) -> Aval:
-    """What two avals of one dtype have in common."""
+    """All that holds for two avals of one dtype."""
     if a.shape is None or b.shape is None or len(a.shape) != len(b.shape):
         return Aval(None, a.dtype)
     return Aval(tuple([p if p == q else None for p, q in zip(a.shape, b.shape, strict=True)]), a.dtype)

@@ -88,7 +88,7 @@ class OpenFunction:
         )
 
     def __call__(self, arguments: Sequence[EagerTensor]) -> Any:
-        """What the function returns for some arguments; an error changes nothing."""
+        """Run it for some arguments; an error changes nothing."""
         leaves = list(self._leaves)
         for i, x in zip(self._places, self._values(arguments), strict=True):
             leaves[i] = x

@@ -50,7 +50,7 @@ def variable_of(key: Any) -> Variable | None:
 
 
 def code_key(function: Callable[..., Any]) -> Hashable:
-    """What a function does, as a key; None if that may change."""
+    """A key that says all that a function does; None if that may change."""
     try:
         return _key(function, _DEEP)
     except (TypeError, ValueError):

@@ -118,7 +118,7 @@ class FlowTensor(Symbol):
 
     @property
     def name(self) -> str:
-        """What it is called in messages."""
+        """A name for messages."""
         return f"{self.node.op.type}:{self.index}"
 
     def ref(self) -> Reference:
@@ -141,7 +141,7 @@ class FlowTensor(Symbol):
         value = self._aval.value
         return self._has_no_number() if not isinstance(value, int) else value
 
-    def __int__(self) -> int:
+    def __int__(self) -> int:  # type: ignore[override]
         return int(self._known())
 
     __index__ = __int__
@@ -266,7 +266,7 @@ class FlowTrace(Contexts):
     # ---- variables ---------------------------------------------------------------------------------------------------
 
     def handle(self, variable: Variable) -> Any:
-        """What stands for a variable."""
+        """The symbol that stands for a variable."""
         if id(variable) not in self._handles:
             with self.within(None):
                 aval = Aval(variable.aval.shape, variable.aval.dtype)
@@ -398,7 +398,7 @@ class TapeFlow(FlowHost):
         )
 
     def effects(self, trace: Any, first: int, leaves: Sequence[Any]) -> list[Node]:
-        """Whatever has effects."""
+        """Those of the nodes that have effects."""
         return trace.effects(first)
 
     def waiting_for(self, holds: Any, message: str, data: Sequence[Any], function: Any) -> Any:
@@ -409,7 +409,7 @@ class TapeFlow(FlowHost):
 HOST = TapeFlow()
 
 
-class LoopArray(StackedArray, TensorArray):  # type: ignore[misc]
+class LoopArray(StackedArray, TensorArray):
     """A `TensorArray` that a loop hands on: all elements are one tensor, and each `write` gives another array."""
 
     @classmethod

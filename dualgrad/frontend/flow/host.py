@@ -1,4 +1,4 @@
-"""What control flow asks of a front end (`FlowHost`)."""
+"""`FlowHost`: a front end, as control flow sees it."""
 
 from __future__ import annotations
 
@@ -32,11 +32,11 @@ class FlowHost(ABC):
 
     @abstractmethod
     def effects(self, trace: Contexts, first: int, leaves: Sequence[Any]) -> list[Node]:
-        """What a function must run besides its results `leaves`, of the nodes from `first` on that it has added."""
+        """Those of the nodes from `first` on, added by a function, that must run besides its results `leaves`."""
 
     @abstractmethod
     def waiting_for(self, holds: Any, message: str, data: Sequence[Any], function: Any) -> Any:
-        """What ``function()`` returns, which waits for the assertion that the tensor ``holds`` is true."""
+        """The results of ``function()``, which wait for the assertion that the tensor ``holds()`` is true."""
 
     allows_none = False
     """Whether functions may return None, which stands for nothing."""
