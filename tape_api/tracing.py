@@ -200,6 +200,7 @@ class FlowTrace(Contexts):
         self._has_variables, self.made_variables = has_variables, False
         self._function, self._tapes = function, () if function is None else active.tapes
         self._handles: dict[int, tuple[Variable, Any]] = {}
+        self._outside: dict[int, EagerTensor] = {}
         self._differs: dict[int, tuple[Any, bool]] = {}
 
     # ---- what a trace is asked ---------------------------------------------------------------------------------------
@@ -220,9 +221,12 @@ class FlowTrace(Contexts):
 
     def capture(self, x: Any, dtype: Any = None, name: str = "value") -> Symbol:
         """A constant; of a tensor that differs from call to call a placeholder, of whose contents nothing is known."""
-        if not isinstance(x, EagerTensor) or id(x) in self._captured or not self._is_given(x):
+        if not isinstance(x, EagerTensor):
             return super().capture(x, dtype, name)
-        self._captured[id(x)] = x, self.placeholder(Aval(x._shape, x.dtype))
+        if id(x) not in self._captured:
+            given = self._is_given(x)
+            symbol = self.placeholder(Aval(x._shape, x.dtype)) if given else self.constant(x._array)
+            self._captured[id(x)], self._outside[id(symbol)] = (x, symbol), x
         return self._captured[id(x)][1]
 
     def _is_given(self, x: EagerTensor) -> bool:
@@ -246,13 +250,15 @@ class FlowTrace(Contexts):
             replaced = instead(op, tuple(inputs), params)
             if replaced is not None:
                 return replaced
+        if op is read_variable and isinstance(inputs[0], Symbol):
+            # also where control flow takes a variable as an operand: tapes know it as itself
+            return self.read(self.tracked_as(inputs[0]))
         operands = self.operands(op, inputs)
         avals = op.result_avals([x.aval for x in operands], params)
         outputs = self.append(op, operands, params, avals if op.multi else (avals,), name=name)
         out = outputs if op.multi else outputs[0]
         if len(active.tapes) > 1:
-            seen = [x if type(x) is EagerTensor else y for x, y in zip(inputs, operands, strict=True)]
-            record(op, tuple(seen), params, out)
+            record(op, tuple([self._outside.get(id(x), x) for x in operands]), params, out)
         return out
 
     def control_dependencies(self, control_inputs: Any) -> AbstractContextManager[None]:
@@ -273,6 +279,10 @@ class FlowTrace(Contexts):
                 (handle,) = self.append(variable_handle, (), {"aval": aval, "default": None}, (aval,))
             self._handles[id(variable)] = variable, handle
         return self._handles[id(variable)][1]
+
+    def tracked_as(self, handle: Any) -> Any:
+        """The variable itself."""
+        return next(variable for variable, other in self._handles.values() if other is handle)
 
     def read(self, variable: Variable) -> Any:
         """The value of a variable at this point."""
@@ -348,7 +358,7 @@ class FlowTrace(Contexts):
 
     def instantiated(self, nodes: Sequence[Node], given: dict[int, Any] = _NOTHING) -> dict[int, Any]:
         """Apply the ops of some nodes, one by one, to values `given` for symbols, by identity, and to what there is."""
-        of: dict[int, Any] = {id(symbol): x for x, symbol in self._captured.values()}
+        of: dict[int, Any] = dict(self._outside)
         of |= {id(handle): variable for variable, handle in self._handles.values()}
         of |= given
         return instantiate([n for n in nodes if not n.outputs or id(n.outputs[0]) not in of], of, _made)

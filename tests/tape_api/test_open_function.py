@@ -59,6 +59,29 @@ def test_a_tape_around_sees_the_ops() -> None:
         assert all(np.array_equal(a, b) for a, b in zip(*found, strict=True))
 
 
+def test_a_tape_within_follows_through_control_flow_what_it_watches() -> None:
+    c, w = tf.constant([1.0, 2.0]), tf.Variable([3.0, 4.0])
+
+    def compute(x: Any) -> Any:
+        with tf.GradientTape(persistent=True) as tape:
+            tape.watch([c, x])
+            y = tf.while_loop(lambda i, y: i < 2, lambda i, y: (i + 1, y * c * w + x), (0, x * 1.0))[1]
+            rows = tf.map_fn(lambda row: row * c * w, tf.stack([y, x]))
+            z = tf.cond(tf.reduce_sum(x) > 0, lambda: rows * c, lambda: rows * w)
+        return list(map(tf.convert_to_tensor, tape.gradient(z, [c, w, x])))
+
+    def steps(x: Any) -> Any:
+        step = lambda i, s: (i + 1, s * 0.1 + sum(g * 1e-3 for g in compute(s)))  # noqa: E731
+        return [tf.while_loop(lambda i, s: i < 3, step, (0, x))[1]]
+
+    for plain, options in ((compute, {"input_signature": [tf.TensorSpec([None])]}), (compute, {}), (steps, {})):
+        function = tf.function(plain, **options)
+        for x in ([1.0, 2.0], [-1.0, -2.0], [1.0, 2.0]):
+            found, expected = function(tf.constant(x)), plain(tf.constant(x))
+            assert all(np.array_equal(a, b) for a, b in zip(found, expected, strict=True))
+        assert is_a_program(function)
+
+
 def test_shapes_that_differ_are_left_open_if_asked() -> None:
     shapes: list[Any] = []
 

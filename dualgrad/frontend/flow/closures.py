@@ -115,7 +115,8 @@ def where(node: Any) -> str:
 def _is_current(graph: Contexts, read: Any) -> bool:
     """Whether what was read from a variable is what it holds now, on all tapes as well."""
     (handle,) = read.node.inputs
-    if any(address(handle) in t.tracked and address(read) not in t.tracked for t in active.tapes):
+    watched = address(graph.tracked_as(handle))
+    if any(watched in t.tracked and address(read) not in t.tracked for t in active.tapes):
         return False
     later = takewhile(lambda node: node is not read.node, reversed(graph.nodes))
     return not any(node.op is assign_variable and node.inputs[0] is handle for node in later)

@@ -112,6 +112,10 @@ class Contexts(Trace):
         """Have whatever is made inside run after all of `control_inputs`."""
         raise NotImplementedError
 
+    def tracked_as(self, handle: Any) -> Any:
+        """The value by which tapes know the variable of a handle."""
+        return handle
+
     def rule_context(self, node: Any) -> AbstractContextManager[None]:
         """Where the rule of a custom gradient is called to be closed: inside the function that `node` is in."""
         self._has_contexts = True
