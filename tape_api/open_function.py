@@ -21,6 +21,7 @@ from engine.core.tape import active
 from engine.core.trace import Symbol
 from engine.core.value import Value
 from engine.core.variable import Variable
+from engine.custom import custom_call
 from tape_api.tensor import TensorSpec
 from tape_api.tracing import FlowTrace
 
@@ -97,6 +98,8 @@ class OpenFunction:
     def _values(self, arguments: Sequence[EagerTensor]) -> list[Any]:
         closed = self._closed
         if active.tapes:
+            if any(node.op is custom_call for node in closed.nodes):
+                raise Untraceable("the rule of a custom_gradient knows the tensors of the call that made it")
             given = zip(self._inputs, arguments, strict=True)
             of = self._trace.instantiated(closed.nodes, {id(symbol): x for symbol, x in given})
             return [of[id(r)] for r in closed.results]

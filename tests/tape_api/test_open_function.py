@@ -59,6 +59,25 @@ def test_a_tape_around_sees_the_ops() -> None:
         assert all(np.array_equal(a, b) for a, b in zip(*found, strict=True))
 
 
+def test_rules_of_users_are_asked_in_the_call_that_they_belong_to() -> None:
+    @tf.custom_gradient
+    def scaled(x: Any) -> Any:
+        y = tf.sin(x)
+        return y, lambda upstream: upstream * y * 3.0
+
+    function = tf.function(lambda x: scaled(x) * x, input_signature=[tf.TensorSpec([None])])
+    for values in ([1.0], [2.0, 3.0]):
+        x = tf.constant(values)
+        found = []
+        for f in (function, function.python_function):
+            f(x)
+            with tf.GradientTape() as tape:
+                tape.watch(x)
+                y = f(x)
+            found.append([y, tape.gradient(y, x)])
+        assert all(np.array_equal(a, b) for a, b in zip(*found, strict=True))
+
+
 def test_a_tape_within_follows_through_control_flow_what_it_watches() -> None:
     c, w = tf.constant([1.0, 2.0]), tf.Variable([3.0, 4.0])
 
