@@ -2,7 +2,7 @@
 
 Like TensorFlow's, it runs its Python code once for each combination of shapes, dtypes and Python arguments. Where that
 would change what it computes it goes on to run as Python (`Function.explain` says why): where it looks at the contents
-of a tensor, prints, makes a variable in each call, or hands out tensors by other ways than its result.
+of a tensor, prints, or hands out tensors by other ways than its result.
 """
 
 from __future__ import annotations

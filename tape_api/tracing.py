@@ -78,7 +78,9 @@ def captured(build: Callable[[], Any], python: Callable[[], Any]) -> Any:
         position(before)
         function.unrolled.append(str(error))
         return python()
-    return trace.applied(result)
+    values = trace.applied(result)
+    trace.forget()
+    return values
 
 
 class FlowNode(Node):
@@ -351,6 +353,10 @@ class FlowTrace(Contexts):
         of = self.instantiated(self.needed_for(wanted))
         values = [of[id(x)] if isinstance(x, Symbol) else x for x in wanted]
         return nest.pack_sequence_as(result, [arrays[i].holding(x) if i in arrays else x for i, x in enumerate(values)])
+
+    def forget(self) -> None:
+        """Let go of what came from outside: a program may keep a symbol, which keeps the trace."""
+        self._captured, self._outside, self._differs, self._handles = {}, {}, {}, {}
 
     def needed_for(self, results: Sequence[Any]) -> list[Node]:
         """The nodes that the symbols among some results, and all effects, need."""
