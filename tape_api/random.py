@@ -29,7 +29,6 @@ from engine.core.detach import effect
 from engine.core.dtypes import as_dtype, float32, int64, uint64
 from engine.core.eager import EagerTensor
 from engine.core.tape import active
-from engine.ops import compare
 from engine.ops import dropout as dropouts
 from engine.ops import random as sampling
 from engine.ops.creation import zeros_like
@@ -38,7 +37,6 @@ from engine.ops.joining import stack
 from engine.ops.philox import RESERVED
 from engine.ops.random import Draw
 from engine.runtime.commit import Lock, exclusively
-from engine.runtime.errors import InvalidArgumentError
 from tape_api.library import public
 from tape_api.tensor import convert_to_tensor, wrapped
 from tape_api.variable import Variable
@@ -272,13 +270,12 @@ class Draws:
     def _captured(self, kind: str, seed: Any, groups: Any) -> tuple[Any, Any]:
         """Seeds and counter of a call within a branch or a loop of a function, each run of which draws."""
         if _thread.run is None:
-            effect("it draws random numbers")
-            raise InvalidArgumentError("random: there is no function around this branch or loop")
+            raise RuntimeError("random: there is no function around this branch or loop")
         call = exclusively(self._locks, _thread.run.call, self._state, kind, seed)
         counter = call.counted()
         self._counting.add(call)
         start = counter.read_value()
-        counter.assign(start + compare.cast(convert_to_tensor(groups), int64))
+        counter.assign(start + convert_to_tensor(groups, int64))
         return EagerTensor(_arrays(call.pair, 0)[0]), start
 
     def again(self, call: _Call, groups: int) -> list[Any]:
