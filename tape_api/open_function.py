@@ -8,6 +8,7 @@ what is the same for all values.
 
 from __future__ import annotations
 
+from collections import Counter
 from collections.abc import Callable, Sequence
 from typing import Any
 
@@ -15,7 +16,7 @@ from engine.closed.call_record import Untraceable
 from engine.closed.function import ClosedFunction
 from engine.compiler.eager_state import EagerState
 from engine.core import nest
-from engine.core.aval import Aval
+from engine.core.aval import Aval, aval_of_array
 from engine.core.eager import EagerTensor
 from engine.core.tape import active
 from engine.core.trace import Symbol
@@ -27,6 +28,10 @@ from tape_api.tracing import FlowTrace
 
 _OWN = 4
 """So many combinations of shapes have a program of their own before there is one for all."""
+_SHARED_RUNS = 8
+"""Runs of one combination by the program for all before it gets one of its own, too."""
+_MOST = 64
+"""So many have one at most."""
 
 
 class OpenFunction:
@@ -76,6 +81,7 @@ class OpenFunction:
         nodes = trace.needed_for(results)
         self._closed = ClosedFunction(trace, self._inputs, results, nodes, store=EagerState(trace.variables()))
         self._own: dict[Any, ClosedFunction] = {}
+        self._runs: Counter[Any] = Counter()
 
     def takes(self, arguments: Sequence[EagerTensor]) -> bool:
         """Whether arguments have the shapes that it is for."""
@@ -107,15 +113,21 @@ class OpenFunction:
         return list(map(EagerTensor, self._program_for(arrays).execute(arrays)))
 
     def _program_for(self, arrays: Sequence[Any]) -> ClosedFunction:
-        """A program for these shapes, or the one for all."""
+        """A program for these shapes, or the one for all, as a session has them (`graph_api.executables`)."""
         shapes = tuple([a.shape for a in arrays])
         found = self._own.get(shapes)
         if found is None:
-            if len(self._own) >= _OWN:
+            runs = self._runs[shapes]
+            if len(self._own) < _OWN or (runs >= _SHARED_RUNS and len(self._own) < _MOST):
+                found = self._own[shapes] = self._closed.at(arrays)
+                return found
+            if not runs:
+                # the program for all takes for granted that shapes fit where it needs a result's shape only
+                self._closed.result_avals(list(map(aval_of_array, arrays)))
                 if self._closed._program is None:
                     self._closed.program.keep_in_python()
-                return self._closed
-            found = self._own[shapes] = self._closed.at(arrays)
+            self._runs[shapes] = runs + 1
+            return self._closed
         return found
 
 

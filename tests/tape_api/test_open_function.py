@@ -59,6 +59,18 @@ def test_a_tape_around_sees_the_ops() -> None:
         assert all(np.array_equal(a, b) for a, b in zip(*found, strict=True))
 
 
+def test_shapes_that_do_not_fit_are_refused_by_the_program_for_all() -> None:
+    @tf.function(input_signature=[tf.TensorSpec([None]), tf.TensorSpec([None])])
+    def count(a: Any, b: Any) -> Any:
+        return tf.shape(a + b)[0]
+
+    assert [int(count(tf.ones([n]), tf.ones([n]))) for n in range(1, 9)] == list(range(1, 9))
+    for n in (3, 20):
+        with pytest.raises(ValueError, match="broadcast"):
+            count(tf.ones([n]), tf.ones([n + 1]))
+    assert [int(count(tf.ones([12]), tf.ones([12]))) for _ in range(12)] == [12] * 12 and is_a_program(count)
+
+
 def test_rules_of_users_are_asked_in_the_call_that_they_belong_to() -> None:
     @tf.custom_gradient
     def scaled(x: Any) -> Any:
