@@ -160,7 +160,7 @@ class Function(Shown, Generic[P, R]):
             self._is_known = True
             kept = self._like_others(key)
         # a program would go on with its own random numbers, not with those of the call in the function around it
-        drawing = type(kept) is TracedFunction and kept._again and is_inside()
+        drawing = isinstance(kept, _PROGRAMS) and kept.draws and is_inside()
         if functions_run_eagerly() or active.instead is not None or drawing:
             return self._as_python(args, kwargs, self._streams_of(key))
         if isinstance(kept, (TracedFunction, OpenFunction)):
@@ -396,7 +396,7 @@ class Function(Shown, Generic[P, R]):
         del args, kwargs
         self._recorded += 1
         self._asks = self._asks or tape.is_asked
-        if not tape.made_variables and not (tape.drawn and is_inside()):
+        if not tape.made_variables and not (tape.draws and is_inside()):
             self._known.put(key, self._traced(tape, own, result, tapes))
         if tapes:
             tape.forget()

@@ -51,8 +51,8 @@ class OpenFunction:
     avals
     outputs : structure
         What it returned: symbols, and what is the same each time.
-    made_variables : bool
-        Whether it has made any.
+    made_variables, draws : bool
+        Whether it has made any, and whether it draws random numbers.
 
     Raises
     ------
@@ -68,7 +68,7 @@ class OpenFunction:
         with trace.capturing():
             inputs = [trace.placeholder(a) for a in avals]
             self.outputs = call(inputs)
-        self.made_variables = trace.made_variables
+        self.made_variables, self.draws = trace.made_variables, trace.draws
         for x in nest.flatten(self.outputs):
             if not isinstance(x, (EagerTensor, Symbol, Variable, type(None), str, bytes)):
                 raise Untraceable(f"it returns a {type(x).__name__}")

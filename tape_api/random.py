@@ -274,6 +274,7 @@ class Draws:
         call = exclusively(self._locks, _thread.run.call, self._state, kind, seed)
         counter = call.counted()
         self._counting.add(call)
+        active.region.draws = True
         start = counter.read_value()
         counter.assign(start + convert_to_tensor(groups, int64))
         return EagerTensor(_arrays(call.pair, 0)[0]), start

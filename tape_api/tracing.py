@@ -191,15 +191,15 @@ class FlowTrace(Contexts):
 
     Attributes
     ----------
-    made_variables : bool
-        Whether the function has made any.
+    made_variables, draws : bool
+        Whether the function has made any, and whether it draws random numbers.
     """
 
     flow_assignments = 0
 
     def __init__(self, function: FunctionTape | None = None, has_variables: bool = False) -> None:
         super().__init__()
-        self._has_variables, self.made_variables = has_variables, False
+        self._has_variables, self.made_variables, self.draws = has_variables, False, False
         self._function, self._tapes = function, () if function is None else active.tapes
         self._handles: dict[int, tuple[Variable, Any]] = {}
         self._outside: dict[int, EagerTensor] = {}
@@ -334,6 +334,7 @@ class FlowTrace(Contexts):
         if self._function is not None:
             self._function.looked_at += inside.looked_at
             self._function.made_variables |= inside.made_variables
+            self._function.draws |= self.draws
 
     def _instead(self, op: Op, inputs: tuple[Any, ...], params: dict[str, Any]) -> Any:
         """An op on tensors from outside: a constant, if they are the same in each call."""

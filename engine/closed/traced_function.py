@@ -44,6 +44,8 @@ class TracedFunction:
 
     Attributes
     ----------
+    draws : bool
+        Whether it draws random numbers.
     record : CallRecord, str or None
         What tapes around a call are told; or why it runs as Python while they record. None if it assigns to trainable
         variables, as training steps do: usual tapes watch these, so nothing is made ready for them.
@@ -59,6 +61,7 @@ class TracedFunction:
             raise Untraceable(tape.refusal)
         leaves = nest.flatten(result)
         self._again = [again for _, again in tape.drawn]
+        self.draws = tape.draws
         self._trace = Trace()
         self._alone: ClosedFunction | None = None
         self._told: ClosedFunction | None = None

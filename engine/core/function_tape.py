@@ -34,6 +34,8 @@ class FunctionTape(Tape):
         ``id(variable) -> (variable, value)`` of the variables whose values from before the function were read.
     drawn : list of (values, function)
         Random draws, and what gives the arrays of the next run's.
+    draws : bool
+        Whether it draws random numbers, in branches and loops, too.
     current : dict
         ``id(variable) -> value`` that a variable has now.
     written : dict
@@ -63,6 +65,7 @@ class FunctionTape(Tape):
         "_witness",
         "current",
         "drawn",
+        "draws",
         "has_variables",
         "is_asked",
         "looked_at",
@@ -81,7 +84,7 @@ class FunctionTape(Tape):
         self.drawn: list[tuple[Sequence[Any], Again]] = []
         self.current: dict[int, Any] = {}
         self.written: dict[int, Any] = {}
-        self.made_variables = self.has_variables = False
+        self.made_variables = self.has_variables = self.draws = False
         self.is_asked = False
         self.refusal: str | None = None
         self.seen = Seen()
@@ -152,6 +155,7 @@ class FunctionTape(Tape):
     def draw(self, values: Sequence[Any], again: Again) -> None:
         """Note `values` that are other ones each time the function runs."""
         self.drawn.append((values, again))
+        self.draws = True
         self.watch_all(values)
 
     def watch_all(self, values: Sequence[Any]) -> None:
