@@ -237,7 +237,7 @@ class FlowTrace(Contexts):
             return True
         if any(address(x) in t.tracked for t in active.tapes):
             return True
-        if not any(address(x) in t.tracked or address(x) in t.beside for t in self._tapes):
+        if not any(address(x) in t.tracked or address(x) in t.nondifferentiable for t in self._tapes):
             return False
         if id(x) not in self._differs:
             others = [t for t in self._tapes if t is not self._function]
