@@ -26,6 +26,7 @@ from dualgrad.data.dataset import (
 from dualgrad.data.sources import Rows
 from dualgrad.data.stage import Environment, Stage
 from dualgrad.data.structure import DatasetLeaf, Spec, avals, batched, flat, mapped, packed, width
+from dualgrad.frontend.flow.closures import Closure
 from engine.core.arguments import as_int
 from engine.core.aval import Aval
 from engine.core.dtypes import DType
@@ -33,7 +34,6 @@ from engine.core.kinds import nondifferentiable
 from engine.core.nest import Structure
 from engine.core.trace import Symbol
 from engine.core.value import Value, boxed
-from graph_api.closures import Closure
 from graph_api.convert import convert_to_tensor
 from graph_api.flow import one_by_one
 from graph_api.graph import get_default_graph

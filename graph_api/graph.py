@@ -9,6 +9,7 @@ from functools import partial
 from typing import TYPE_CHECKING, Any
 
 from dualgrad.frontend import seeds
+from dualgrad.frontend.flow.contexts import WAIT_INSIDE, Contexts
 from dualgrad.frontend.namespace import lazily
 from dualgrad.frontend.overrides import apply_overridden, checked_map
 from engine.core.aval import Aval
@@ -21,7 +22,6 @@ from engine.core.value import NotCopied, Value
 from engine.core.variable import Variable as EngineVariable
 from engine.runtime.errors import InvalidArgumentError
 from engine.runtime.faces import Shown
-from graph_api.contexts import WAIT_INSIDE, Contexts
 from graph_api.defaults import session_for, stacks
 from graph_api.graph_keys import GraphKeys
 from graph_api.lazy_names import EXTENSIONS as EXTENDED

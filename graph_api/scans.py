@@ -1,95 +1,19 @@
-"""Loops over the rows of tensors in graphs: `map_fn`, `scan`, `foldl`, `foldr`. See `graph_api.closures`."""
+"""Loops over the rows of tensors in graphs: `map_fn`, `scan`, `foldl`, `foldr`. See `dualgrad.frontend.flow.rows`."""
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable
 from typing import Any
 
-from engine.closed.function import ClosedFunction, plain
-from engine.control.scan_loop import scan_op
-from engine.core import nest
-from engine.core.aval import Aval, compatible
-from engine.core.dtypes import int64, require_declared
-from engine.core.nest import Structure
-from engine.ops import filling, joining, shape
-from engine.runtime.errors import InvalidArgumentError, ShapeError
-from graph_api.closures import Call, Closure, as_tensor, kept_apart, packed, same_shapes
-from graph_api.graph import get_default_graph
-from graph_api.tensor import Tensor
-
-
-def _rows(name: str, elems: Any) -> list[Tensor]:
-    """The tensors of a structure, each to be taken apart along its first dimension."""
-    tensors = [as_tensor(x) for x in nest.flatten(elems)]
-    if not tensors:
-        raise ValueError(f"{name}: argument `elems` must hold at least one tensor")
-    for x in tensors:
-        if x.aval.shape == ():
-            raise ShapeError(f"{name}: argument `elems` must have at least one dimension, got a scalar")
-    return tensors
-
-
-def _scanned(
-    name: str,
-    function: Callable[[Any, Any], tuple[Any, Any]],
-    initial: Any,
-    elems: Any,
-    rows: Sequence[Any],
-    backwards: bool,
-) -> tuple[Any, Any]:
-    """``(state, result) = function(state, row)`` for each row; the last state, and the results stacked."""
-    graph = get_default_graph()
-    start = [as_tensor(x) for x in nest.flatten(initial)]
-    graph.flow_assignments += 1  # a variable read in the loop is read in each step
-    first = len(graph.nodes)
-    avals = [x.aval for x in start] + [Aval(None if r.aval.shape is None else r.aval.shape[1:], r.dtype) for r in rows]
-    label, carries = f"{name}: argument `fn`", len(start)
-    context = graph.new_context(f"the body of {name}", "for one element, and another one for each")
-    with graph.within(context):
-        bound = [graph.parameter(plain(a), "element") for a in avals]
-        context.carried += zip(bound, start, strict=False)
-        context.rows += zip(bound[carries:], rows, strict=True)
-        state = nest.pack_sequence_as(initial, bound[:carries])
-        row = nest.pack_sequence_as(elems, bound[carries:])
-        new, result = function(state, row)
-        after, made = Call(label, lambda: new), Call(label, lambda: result)
-        _require_carried(label, initial, new, bound[:carries], after.tensors)
-        carried = same_shapes(f"{name}: carried value", bound[:carries], after.tensors)
-    if context.index is not None:
-        bound, rows = [*bound, context.index], [*rows, filling.range(shape.shape(rows[0], out_type=int64)[0])]
-    # what is carried and stacked as well stays one value
-    same = {id(x): kept for x, kept in zip(after.tensors, carried, strict=True)}
-    stacked = [same.get(id(x), x) for x in made.tensors]
-    closure = Closure(graph, first, bound, [([*carried, *stacked], [*after.effects, *made.effects])])
-    (region,) = closure.regions
-    body = closure.closed(region, closure.assigned, carries)
-    states = len(closure.assigned)
-    order = [*body.results[:carries], *body.results[len(body.results) - states :]]
-    body = ClosedFunction(body.trace, body.parameters, [*order, *body.results[carries : len(body.results) - states]])
-    # the reverse walk meets the carries in their order, after the rows
-    own = kept_apart(start[::-1], [*rows, *closure.captured])[::-1]
-    start, rows = own, kept_apart(rows, [*start, *closure.captured])
-    operands = [*start, *closure.values(closure.assigned), *rows, *closure.captured, *closure.values(closure.read)]
-    params = {"body": body, "carries": carries + states, "sequences": len(rows), "backwards": backwards}
-    outputs = closure.apply(scan_op, operands, params, carries, "Scan")
-    last = nest.pack_sequence_as(initial, outputs[:carries])
-    return last, packed(made.structure, made.leaves, outputs[carries:])
-
-
-def _require_carried(label: str, initial: Any, new: Any, before: Sequence[Any], after: Sequence[Any]) -> None:
-    nest.require_like(label, initial, new)
-    for b, a in zip(before, after, strict=True):
-        if a.dtype is not b.dtype or not compatible(a.aval.shape, b.aval.shape):
-            raise InvalidArgumentError(
-                f"{label} must return values like the initial one: expected {b.aval}, got {a.aval}"
-            )
+from dualgrad.frontend.flow import rows
+from graph_api.control import HOST
 
 
 def scanned(
     name: str, function: Callable[[Any, Any], tuple[Any, Any]], initial: Any, elems: Any, backwards: bool = False
 ) -> tuple[Any, Any]:
     """``state, result = function(state, row)`` for each row of some tensors: the last state, the results stacked."""
-    return _scanned(name, function, initial, elems, _rows(name, elems), backwards)
+    return rows.scanned(HOST, name, function, initial, elems, backwards)
 
 
 def map_fn(
@@ -126,24 +50,8 @@ def map_fn(
     ...     print(sess.run(tf.map_fn(lambda x: x * x, tf.constant([1.0, 2.0, 3.0]))))
     [1. 4. 9.]
     """
-    with get_default_graph().name_scope(name or "map"):
-        rows = _rows("map_fn", elems)
-        _, result = _scanned("map_fn", lambda _, row: ((), fn(row)), (), elems, rows, False)
-        require_declared("map_fn", result, dtype if dtype is not None else fn_output_signature)
-        return _finished(result, back_prop)
-
-
-def _finished(result: Any, back_prop: bool) -> Structure[Tensor]:
-    return result if back_prop else nest.map_structure(shape.stop_gradient, result)
-
-
-def _started(name: str, elems: Any, initializer: Any, backwards: bool) -> tuple[list[Any], Any]:
-    """The rows to go through, and what to start with: the initializer, or else the first row."""
-    rows = _rows(name, elems)
-    if initializer is not None:
-        return rows, nest.map_structure(as_tensor, initializer)
-    first = nest.pack_sequence_as(elems, [r[-1] if backwards else r[0] for r in rows])
-    return [r[:-1] if backwards else r[1:] for r in rows], first
+    declared = dtype if dtype is not None else fn_output_signature
+    return rows.map_fn(HOST, fn, elems, declared, back_prop, name)
 
 
 def scan(
@@ -166,35 +74,7 @@ def scan(
     ...     print(sess.run(tf.scan(lambda total, x: total + x, tf.constant([1.0, 2.0, 3.0]))))
     [1. 3. 6.]
     """
-
-    def step(state: Any, row: Any) -> tuple[Any, Any]:
-        new = fn(state, row)
-        return new, new
-
-    with get_default_graph().name_scope(name or "scan"):
-        rows, start = _started("scan", elems, initializer, reverse)
-        _, stacked = _scanned("scan", step, start, elems, rows, reverse)
-        if initializer is None:
-            end = slice(None, None, -1 if reverse else 1)
-            pairs = zip(nest.flatten(start), nest.flatten(stacked), strict=True)
-            columns = [joining.concat([shape.expand_dims(a, 0), b][end], 0) for a, b in pairs]
-            stacked = nest.pack_sequence_as(stacked, columns)
-        return _finished(stacked, back_prop)
-
-
-def _folded(
-    name: str,
-    fn: Callable[[Any, Any], Any],
-    elems: Any,
-    initializer: Any,
-    back_prop: bool,
-    label: str | None,
-    backwards: bool,
-) -> Structure[Tensor]:
-    with get_default_graph().name_scope(label or name):
-        rows, start = _started(name, elems, initializer, backwards)
-        last, _ = _scanned(name, lambda state, row: (fn(state, row), ()), start, elems, rows, backwards)
-        return _finished(last, back_prop)
+    return rows.scan(HOST, fn, elems, initializer, back_prop, reverse, name)
 
 
 def foldl(
@@ -207,7 +87,7 @@ def foldl(
     name: str | None = None,
 ) -> Any:
     """``fn(... fn(fn(initializer, first row), second row) ...)``; by default the first row is the initializer."""
-    return _folded("foldl", fn, elems, initializer, back_prop, name, backwards=False)
+    return rows.fold(HOST, "foldl", fn, elems, initializer, back_prop, name)
 
 
 def foldr(
@@ -220,4 +100,4 @@ def foldr(
     name: str | None = None,
 ) -> Any:
     """`foldl` from the last row to the first."""
-    return _folded("foldr", fn, elems, initializer, back_prop, name, backwards=True)
+    return rows.fold(HOST, "foldr", fn, elems, initializer, back_prop, name)

@@ -2,39 +2,18 @@
 
 from __future__ import annotations
 
-import contextlib
 import operator
-import sys
 from collections.abc import Callable
 from typing import Any
 
 import engine.numpy_api.operators  # noqa: F401  (values get their operators)
-from engine.core.aval import Aval, compatible, format_shape, merge_shapes, normalize_shape
+from dualgrad.frontend.flow.places import user_line
 from engine.core.op import Node, Op
 from engine.core.operands import Operand
 from engine.core.tensor_shape import Dimension, TensorShape
 from engine.core.trace import Symbol
 from engine.runtime.errors import ShapeError
-from engine.runtime.packages import FOLDERS
 from graph_api.defaults import session_for
-
-_is_ours: dict[str, bool] = {contextlib.__file__: True}
-"""File name to whether it is one of ours (or lies between). Whoever asks finds the same, so threads need no lock."""
-
-
-def user_line(skip: int) -> tuple[str, int]:
-    """File and line of the innermost caller outside this project, whose callees are `skip` frames of ours at least."""
-    # to look at a frame makes an object of it
-    frame = sys._getframe(skip)
-    while frame.f_back is not None:
-        name = frame.f_code.co_filename
-        ours = _is_ours.get(name)
-        if ours is None:
-            ours = _is_ours[name] = name.startswith(FOLDERS)
-        if not ours:
-            break
-        frame = frame.f_back
-    return frame.f_code.co_filename, frame.f_lineno
 
 
 def _with_unknown(operation: Callable[[int, int], int]) -> Callable[[Any, Any], Any]:
@@ -130,7 +109,7 @@ class Operation(Node):
         Unique in the graph.
     graph : Graph
     context : Context or None
-        The function of control flow that made it (`graph_api.contexts`).
+        The function of control flow that made it (`dualgrad.frontend.flow.contexts`).
     control_inputs : list of Operation
         What must run before it although it gives it no data.
     device : str
@@ -255,22 +234,6 @@ class Tensor(Symbol):
     def ndim(self) -> int | None:
         """The rank, None if not known."""
         return self._aval.ndim
-
-    def set_shape(self, shape: Any) -> None:
-        """Add to what is known of the shape.
-
-        Raises
-        ------
-        ValueError
-            If it contradicts what is known already.
-        """
-        new = normalize_shape(shape)
-        if not compatible(self._aval.shape, new):
-            raise ShapeError(
-                f"set_shape: {self.name} has shape {format_shape(self._aval.shape)}, which does not fit "
-                f"{format_shape(new)}"
-            )
-        self._aval = Aval(merge_shapes(self._aval.shape, new), self._aval.dtype, self._aval.value)
 
     def consumers(self) -> list[Operation]:
         """The operations that take it as an input."""

@@ -56,6 +56,10 @@ def assign_all(changes: Sequence[tuple[Variable, Any]], name: str) -> Operation 
     if graph is None:
         if active.function is not None:
             changes = [(variable, whole(new, variable)) for variable, new in changes]
+            if active.region is not None:
+                for variable, new in changes:
+                    variable.assign(new)
+                return None
             for variable, new in changes:
                 active.function.write(variable, new)
         commit([write for variable, new in changes for write in variable.writes(new)])

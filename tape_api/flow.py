@@ -1,5 +1,6 @@
-"""Control flow and scopes. Everything here happens at once, so these are the plain Python constructs.
+"""Control flow and scopes. Outside of functions everything happens at once, so these are the plain Python constructs.
 
+While a ``tf.function`` is recorded a choice by a value that differs from call to call is one op (`tape_api.tracing`).
 What a branch returns becomes a value of its own (`tape_api.own_values`), as in a graph.
 """
 
@@ -12,16 +13,18 @@ from typing import Any, TypeVar
 
 import numpy as np
 
+from dualgrad.frontend.flow import choices
 from engine import custom
 from engine.core import nest
 from engine.core.detach import detached, effect
 from engine.core.dtypes import DType, as_dtype
 from engine.core.operands import Operand
 from engine.core.tape import active
-from engine.core.value import as_declared
+from engine.core.value import Value, as_declared
 from engine.runtime.errors import DTypeError, InvalidArgumentError
 from tape_api.own_values import apart, marks
 from tape_api.tensor import convert_to_tensor
+from tape_api.tracing import HOST, captured, is_symbolic
 
 T = TypeVar("T")
 
@@ -86,7 +89,18 @@ def cond(pred: Any, true_fn: Callable[[], T], false_fn: Callable[[], T], name: s
         nest.require_callable("cond", argument, function)
     if pred is None:
         raise ValueError("cond: argument `pred` must be a boolean scalar, got None")
-    return _chosen(true_fn if bool(pred) else false_fn)
+    return _by_value(
+        [pred],
+        lambda: choices.cond(HOST, pred, true_fn, false_fn, strict=True, name=name),
+        lambda: _chosen(true_fn if bool(pred) else false_fn),
+    )
+
+
+def _by_value(values: Sequence[Any], build: Callable[[], Any], python: Callable[[], Any]) -> Any:
+    """Python's choice; an op, if one of the values that it depends on differs from call to call."""
+    if active.function is not None and any(map(is_symbolic, values)):
+        return captured(build, python)
+    return python()
 
 
 def _chosen(function: Callable[[], T]) -> T:
@@ -106,12 +120,20 @@ def case(
         If no condition holds and there is no `default`, or (if `exclusive`) more than one holds.
     """
     pairs = list(pred_fn_pairs.items()) if isinstance(pred_fn_pairs, dict) else list(pred_fn_pairs)
-    chosen = [fn for pred, fn in pairs if bool(pred)]
-    if exclusive and len(chosen) > 1:
-        raise InvalidArgumentError(f"case: {len(chosen)} conditions hold, but they must exclude each other")
-    if not chosen and default is None:
-        raise InvalidArgumentError("case: none of the conditions holds, and there is no default")
-    return _chosen(chosen[0] if chosen else default)  # type: ignore[arg-type]
+
+    def python() -> Any:
+        chosen = [fn for pred, fn in pairs if bool(pred)]
+        if exclusive and len(chosen) > 1:
+            raise InvalidArgumentError(f"case: {len(chosen)} conditions hold, but they must exclude each other")
+        if not chosen and default is None:
+            raise InvalidArgumentError("case: none of the conditions holds, and there is no default")
+        return _chosen(chosen[0] if chosen else default)  # type: ignore[arg-type]
+
+    def build() -> Any:
+        tensors = [(pred if isinstance(pred, Value) else HOST.convert(pred), fn) for pred, fn in pairs]
+        return choices.case(HOST, tensors, default, exclusive, strict=True, name=name)
+
+    return _by_value([pred for pred, _ in pairs], build, python)
 
 
 def switch_case(
@@ -122,8 +144,14 @@ def switch_case(
     if not as_dtype(dtype).is_integer:
         raise DTypeError(f"switch_case: argument `branch_index` must be an integer, got {branch_index!r}")
     branches = nest.branches("switch_case", branch_fns)
-    index = int(branch_index)
-    return _chosen(branches[index] if 0 <= index < len(branches) else default or branches[-1])
+
+    def python() -> Any:
+        index = int(branch_index)
+        return _chosen(branches[index] if 0 <= index < len(branches) else default or branches[-1])
+
+    return _by_value(
+        [branch_index], lambda: choices.switch_case(HOST, branch_index, branch_fns, default, strict=True), python
+    )
 
 
 @contextmanager

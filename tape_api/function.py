@@ -2,7 +2,7 @@
 
 Like TensorFlow's, it runs its Python code once for each combination of shapes, dtypes and Python arguments. Where that
 would change what it computes it goes on to run as Python (`Function.explain` says why): where it looks at the contents
-of a tensor, prints, makes a variable in each call, or hands out tensors by other ways than its result.
+of a tensor, prints, or hands out tensors by other ways than its result.
 """
 
 from __future__ import annotations
@@ -19,9 +19,11 @@ from typing import Any, Generic, ParamSpec, TypeVar, overload
 import numpy as np
 
 from dualgrad.platform.config import functions_run_eagerly
-from engine.closed.call_record import are_plain, no_longer, references, standing_in
+from engine.closed.call_record import VaryingShape, are_plain, no_longer, references, standing_in
+from engine.closed.function import plain
 from engine.closed.traced_function import TracedFunction
 from engine.core import nest
+from engine.core.aval import Aval
 from engine.core.composite import Composite
 from engine.core.eager import EagerTensor
 from engine.core.function_tape import FunctionTape
@@ -32,7 +34,10 @@ from engine.ops.shape import identity
 from engine.runtime.cache import Cache
 from engine.runtime.faces import Shown
 from tape_api import symbolic
+from tape_api.concrete import ConcreteFunction
+from tape_api.open_function import OpenFunction
 from tape_api.random import Streams, inside, is_inside
+from tape_api.same_code import code_key, variable_of
 from tape_api.tensor import TensorSpec, convert_to_tensor
 from tape_api.tensor_array import TensorArray
 from tape_api.variable import Variable
@@ -41,8 +46,9 @@ _KEPT = 256
 """Combinations of arguments for which a function keeps what it has recorded."""
 _AT_ONCE = 16
 """So many are recorded when they are first seen; more of them when they are seen again."""
-_TRIES = 3
-"""A function that makes variables in so many calls makes them in each call."""
+
+
+_BY_CODE: Cache[Any, Function[..., Any]] = Cache("functions by their code", _KEPT)
 
 
 P = ParamSpec("P")
@@ -75,8 +81,10 @@ def function(
     func : callable
     input_signature : sequence of TensorSpec, or of structures of them, optional
         What the arguments must be like. Those that are no tensors are converted to the dtypes it says.
-    autograph, jit_compile, reduce_retracing
+    autograph, jit_compile
         Accepted for compatibility.
+    reduce_retracing : bool
+        Whether tensors of another shape than before are taken for one whose dimensions that differ are left open.
 
     Raises
     ------
@@ -99,9 +107,9 @@ def function(
     [4.0, 2.559999704360962, 1.6383999586105347]
     """
     if func is None:
-        return functools.partial(function, input_signature=input_signature)
+        return functools.partial(function, input_signature=input_signature, reduce_retracing=reduce_retracing)
     nest.require_callable("function", "func", func)
-    return Function(func, input_signature)
+    return Function(func, input_signature, reduce_retracing)
 
 
 class Function(Shown, Generic[P, R]):
@@ -113,13 +121,19 @@ class Function(Shown, Generic[P, R]):
     input_signature : sequence of TensorSpec, or None
     """
 
-    def __init__(self, func: Callable[..., Any], input_signature: Any = None) -> None:
+    def __init__(self, func: Callable[..., Any], input_signature: Any = None, reduce_retracing: bool = False) -> None:
         functools.update_wrapper(self, func)
         self.python_function, self.input_signature = func, input_signature
-        self._known: Cache[Any, TracedFunction | str] = Cache("recorded functions", _KEPT)
+        self._reduces = reduce_retracing
+        self._is_open = reduce_retracing or any(
+            isinstance(s, TensorSpec) and not s.shape.is_fully_defined() for s in nest.flatten(input_signature)
+        )
+        self._open: Cache[Any, OpenFunction | str | list[Any]] = Cache("functions of open shapes", _KEPT)
+        self._known: Cache[Any, TracedFunction | OpenFunction | str] = Cache("recorded functions", _KEPT)
         self._streams: dict[int, Streams] = {}
         self._seen: dict[int, int] = {}
         self._recorded = 0
+        self._is_known = False
         self._without_key = ""
         self._asks = symbolic.asks(func)
         self._methods: dict[int, tuple[weakref.ref[Any], Function[..., Any]]] = {}
@@ -128,8 +142,9 @@ class Function(Shown, Generic[P, R]):
         """Call the function."""
         args: tuple[Any, ...] = given
         kwargs: dict[str, Any] = named
+        specs: dict[int, TensorSpec] = {}
         if self.input_signature is not None:
-            args, kwargs = _fitting(self.python_function, self.input_signature, args, kwargs)
+            args, kwargs, specs = _fitting(self.python_function, self.input_signature, args, kwargs)
         if kwargs or not _ARE_TENSORS.issuperset(map(type, args)):
             args, kwargs = _converted((args, kwargs), np.ndarray)
         if active.function is not None:
@@ -141,19 +156,45 @@ class Function(Shown, Generic[P, R]):
         except (TypeError, RecursionError) as error:
             self._without_key = str(error)
             return self._as_python(args, kwargs, self._streams_of(None))
+        if kept is None and not self._is_known:
+            self._is_known = True
+            kept = self._like_others(key)
         # a program would go on with its own random numbers, not with those of the call in the function around it
-        drawing = type(kept) is TracedFunction and kept._again and is_inside()
+        drawing = isinstance(kept, _PROGRAMS) and kept.draws and is_inside()
         if functions_run_eagerly() or active.instead is not None or drawing:
             return self._as_python(args, kwargs, self._streams_of(key))
-        if type(kept) is TracedFunction:
+        if isinstance(kept, (TracedFunction, OpenFunction)):
             try:
                 return kept(arguments)
             except Exception:  # noqa: BLE001 - Python raises what it has to, at the line of the program
                 return self._as_python(args, kwargs, self._streams_of(key))
+        if self._is_open or type(kept) is _Varying:
+            opened = self._opened(key, kept, args, kwargs, arguments, specs)
+            if isinstance(opened, OpenFunction):
+                try:
+                    return opened(arguments)
+                except Exception:  # noqa: BLE001 - as above
+                    return self._as_python(args, kwargs, self._streams_of(key))
         is_new = kept is None or (type(kept) is _UnderTapes and not active.tapes)
         if is_new and are_plain(active.tapes) and self._is_due(key):
             return self._record(key, args, kwargs, arguments)
         return self._as_python(args, kwargs, self._streams_of(key))
+
+    def _like_others(self, key: Any) -> Any:
+        """A recording for some arguments of another function of the same code, if that says it all."""
+        code = code_key(self.python_function)
+        if code is None or self.input_signature is not None or self._reduces:
+            return None
+        variable = variable_of(code)
+        kept: Any = _BY_CODE if variable is None else variable.__dict__.setdefault("_functions", {})
+        other = kept.setdefault(code, self)
+        if other is not self and not other._streams_used():
+            self._known, self._open = other._known, other._open
+        return self._known.get(key)
+
+    def _streams_used(self) -> bool:
+        """Whether it draws random numbers, which begin anew in another function."""
+        return any(streams.calls for streams in list(self._streams.values()))
 
     def _streams_of(self, key: Any) -> Streams:
         """The random numbers of a combination of arguments, which go on from call to call."""
@@ -174,7 +215,9 @@ class Function(Shown, Generic[P, R]):
                 alive = weakref.ref(instance, lambda _: methods.pop(key, None))
             except TypeError:
                 return self
-            methods[key] = alive, Function(self.python_function, self.input_signature)
+            methods[key] = alive, Function(self.python_function, self.input_signature, self._reduces)
+            # what it has recorded is of one object
+            methods[key][1]._is_known = True
         return methods[key][1]
 
     def _all(self) -> list[Function[..., Any]]:
@@ -186,9 +229,52 @@ class Function(Shown, Generic[P, R]):
     def __deepcopy__(self, memo: Any) -> Function[..., Any]:
         return self
 
-    def get_concrete_function(self, *args: Any, **kwargs: Any) -> Callable[..., Any]:
-        """The function itself, which takes arguments of any shape."""
-        return self
+    def get_concrete_function(self, *args: Any, **kwargs: Any) -> ConcreteFunction:
+        """The function for tensors of some shapes and dtypes, and for the values given of all other arguments.
+
+        Parameters
+        ----------
+        *args, **kwargs
+            Those of a call. A `TensorSpec` stands for a tensor; one that is not given is as ``input_signature`` says.
+
+        Examples
+        --------
+        >>> import tape_api as tf
+        >>> @tf.function
+        ... def scale(x, twice=False):
+        ...     return 2.0 * x if twice else x
+        >>> f = scale.get_concrete_function(tf.TensorSpec([None]), twice=True)
+        >>> f(tf.constant([1.0, 2.0])).numpy(), f.structured_outputs
+        (array([2., 4.], dtype=float32), TensorSpec(shape=(None,), dtype=tf.float32, name=None))
+        """
+        return ConcreteFunction(self, args, kwargs)
+
+    def open_for(self, args: tuple[Any, ...], kwargs: dict[str, Any]) -> OpenFunction | str:
+        """The function called with symbols, for arguments in which a `TensorSpec` stands for each tensor.
+
+        Returns
+        -------
+        OpenFunction, or str
+            Or why there is none.
+        """
+        specs = [x for x in nest.flatten((args, kwargs)) if isinstance(x, TensorSpec)]
+        key = "specs", _described((args, kwargs), None, {})
+        found = self._open.get(key)
+        if type(found) is OpenFunction or type(found) is str:
+            return found
+        avals = [Aval(s.shape.as_tuple() if s.shape.rank is not None else None, s.dtype) for s in specs]
+        made = self._called_with_symbols(key, args, kwargs, specs, avals)
+        self._open.put(key, made)
+        return made
+
+    def call_open(self, made: OpenFunction, tensors: Sequence[Any], args: Any, kwargs: Any) -> Any:
+        """A call of what `open_for` gave; of the function itself, where it must run as Python."""
+        if active.function is not None or functions_run_eagerly() or active.instead is not None:
+            return self(*args, **kwargs)
+        try:
+            return made(tensors)
+        except Exception:  # noqa: BLE001 - Python raises what it has to, at the line of the program
+            return self._as_python(args, kwargs, Streams())
 
     def experimental_get_tracing_count(self) -> int:
         """How often the Python code ran to be recorded."""
@@ -212,10 +298,13 @@ class Function(Shown, Generic[P, R]):
         positive runs as Python: Python looked at the contents of a tensor of bool()
         """
         name = _name(self.python_function)
-        kept = [x for function in self._all() for x in function._known.values()]
-        programs = sum(type(x) is TracedFunction for x in kept)
+        kept = [x for f in self._all() for x in (*f._known.values(), *f._open.values()) if not isinstance(x, list)]
+        programs = sum(isinstance(x, _PROGRAMS) for x in kept)
         lines = [f"{name} runs as a program (combinations of arguments: {programs})"] if programs else []
-        reasons = [*[x for x in kept if type(x) is str], *[f._without_key for f in self._all() if f._without_key]]
+        reasons = [
+            *[x for x in kept if type(x) in (str, _Varying)],
+            *[f._without_key for f in self._all() if f._without_key],
+        ]
         taped = [x.record if isinstance(x, TracedFunction) else x for x in kept]
         taped = [x for x in taped if isinstance(x, str) and (x not in reasons or type(x) is _UnderTapes)]
         lines += [f"{name} runs as Python: {reason}" for reason in dict.fromkeys(reasons)]
@@ -230,7 +319,57 @@ class Function(Shown, Generic[P, R]):
             result = symbolic.watched(self.python_function, args, kwargs)
         else:
             result = self.python_function(*args, **kwargs)
-        return result if type(result) in _ARE_TENSORS else _converted(result, _DATA)
+        return result if type(result) is EagerTensor else _converted(result, _DATA)
+
+    def _opened(
+        self, key: Any, kept: Any, args: Any, kwargs: Any, arguments: list[EagerTensor], specs: dict[int, TensorSpec]
+    ) -> OpenFunction | str | None:
+        """The function called with symbols, where some shapes are left open, or differ from call to call."""
+        if type(kept) is _Varying:
+            made = self._called_with_symbols(key, args, kwargs, arguments, [plain(x.aval) for x in arguments])
+            self._known.put(key, str(kept) if isinstance(made, str) else made)
+            return made
+        wanted = _described((args, kwargs), [], {}, shapeless=True)
+        found: Any = self._open.get(wanted)
+        if type(found) is OpenFunction and found.takes(arguments):
+            return found
+        if type(found) is str:
+            return found
+        avals = [Aval(specs[id(x)].shape.as_tuple() if id(x) in specs else x._shape, x.dtype) for x in arguments]
+        if self._reduces and not specs:
+            if found is None:
+                self._open.put(wanted, avals)
+                return None
+            avals = [_in_common(a, b) for a, b in zip(getattr(found, "avals", found), avals, strict=True)]
+            if all(a.is_static for a in avals):
+                return None
+        made = self._called_with_symbols(key, args, kwargs, arguments, avals)
+        self._open.put(wanted, made)
+        return made
+
+    def _called_with_symbols(
+        self, key: Any, args: Any, kwargs: Any, arguments: Sequence[Any], avals: Sequence[Aval]
+    ) -> OpenFunction | str:
+        """The function called with symbols in place of arguments; or why it cannot be."""
+
+        def call(symbols: Sequence[Any]) -> Any:
+            given: Any = _with((args, kwargs), {id(x): s for x, s in zip(arguments, symbols, strict=True)})
+            return self._as_python(given[0], given[1], self._streams_of(key))
+
+        before = self._recorded
+        self._recorded += 1
+        try:
+            made = OpenFunction(call, avals, before > 0)
+            if made.made_variables:
+                # they are there now; whoever makes others in each call is told so
+                made = OpenFunction(call, avals, True)
+        except ValueError as error:
+            if type(error) is ValueError and "singleton" in str(error):
+                raise
+            return str(error)
+        except Exception as error:  # noqa: BLE001 - whatever it is, Python can run it
+            return str(error)
+        return made
 
     def _is_due(self, key: Any) -> bool:
         """Whether to record a combination of arguments that has not been recorded."""
@@ -242,6 +381,7 @@ class Function(Shown, Generic[P, R]):
     def _record(self, key: Any, args: tuple[Any, ...], kwargs: dict[str, Any], arguments: list[EagerTensor]) -> Any:
         """Run the Python code, and keep what it did."""
         tape = FunctionTape()
+        tape.has_variables = self._recorded > 0
         # of their own, as a tensor that the function takes from around it may be an argument, too
         own = [EagerTensor(x._array) for x in arguments]
         args, kwargs = _with((args, kwargs), {id(x): y for x, y in zip(arguments, own, strict=True)})
@@ -256,8 +396,7 @@ class Function(Shown, Generic[P, R]):
         del args, kwargs
         self._recorded += 1
         self._asks = self._asks or tape.is_asked
-        kept = not tape.made_variables or self._seen.get(hash(key), 0) >= _TRIES
-        if kept and not (tape.drawn and is_inside()):
+        if not tape.made_variables and not (tape.draws and is_inside()):
             self._known.put(key, self._traced(tape, own, result, tapes))
         if tapes:
             tape.forget()
@@ -275,13 +414,13 @@ class Function(Shown, Generic[P, R]):
         self, tape: FunctionTape, arguments: list[EagerTensor], result: Any, tapes: Sequence[Tape]
     ) -> TracedFunction | str:
         """A traced function for later calls, or the reason why they run as Python."""
-        if tape.made_variables:
-            return "it makes variables in each call"
         for x in nest.flatten(result):
             if not isinstance(x, (EagerTensor, Variable, type(None), str, bytes)):
                 return f"it returns a {type(x).__name__}"
         try:
             traced = TracedFunction(tape, arguments, result)
+        except VaryingShape as error:
+            return _Varying(str(error))
         except Exception as error:  # noqa: BLE001 - whatever it is, Python can run it
             return str(error)
         known = [*nest.flatten(result), *[v._tensor for v in tape.touched()]]
@@ -329,6 +468,15 @@ class _UnderTapes(str):
     __slots__ = ()
 
 
+_PROGRAMS = (TracedFunction, OpenFunction)
+
+
+class _Varying(str):
+    """Why a recording is not enough: the shapes of its results differ from call to call."""
+
+    __slots__ = ()
+
+
 class _Method:
     """A `Function` that is a method of an object."""
 
@@ -344,9 +492,9 @@ class _Method:
     def __getattr__(self, name: str) -> Any:
         return getattr(self._function, name)
 
-    def get_concrete_function(self, *args: Any, **kwargs: Any) -> Callable[..., Any]:
-        """The method itself, which takes arguments of any shape."""
-        return self
+    def get_concrete_function(self, *args: Any, **kwargs: Any) -> ConcreteFunction:
+        """The method for tensors of some shapes and dtypes (`Function.get_concrete_function`)."""
+        return ConcreteFunction(self._function, (self.__self__, *args), kwargs)
 
 
 class _ByIdentity:
@@ -368,10 +516,10 @@ class _ByIdentity:
         return self._hash
 
 
-def _described(x: Any, tensors: list[EagerTensor] | None, numbers: dict[int, int]) -> Any:
+def _described(x: Any, tensors: list[EagerTensor] | None, numbers: dict[int, int], shapeless: bool = False) -> Any:
     """A key that describes arguments; the distinct tensors among them are added to `tensors`.
 
-    If that is None, `x` is what an object holds: its tensors are constants.
+    If that is None, `x` is what an object holds: its tensors are constants. A `shapeless` key says nothing of shapes.
 
     Raises
     ------
@@ -388,12 +536,14 @@ def _described(x: Any, tensors: list[EagerTensor] | None, numbers: dict[int, int
             raise TypeError("programs hang something on this tensor")
         tensors.append(x)
         array = x._array
-        return array.shape, array.dtype, array.flags.c_contiguous
+        return array.dtype if shapeless else (array.shape, array.dtype, array.flags.c_contiguous)
+    if isinstance(x, TensorSpec):
+        return TensorSpec, str(x.shape), x.dtype
     if isinstance(x, (list, tuple)):
-        return type(x), *[_described(item, tensors, numbers) for item in x]
+        return type(x), *[_described(item, tensors, numbers, shapeless) for item in x]
     if isinstance(x, dict):
         names = [k if type(k) is str else _described(k, None, {}) for k in x]
-        return type(x), tuple(names), *[_described(item, tensors, numbers) for item in x.values()]
+        return type(x), tuple(names), *[_described(item, tensors, numbers, shapeless) for item in x.values()]
     if isinstance(x, (Value, Composite, TensorArray)) and not isinstance(x, Variable):
         raise TypeError(f"what a {type(x).__name__} among its arguments stands for may be another value each time")
     if isinstance(x, np.generic):
@@ -428,8 +578,8 @@ def _contents(x: Any) -> Iterator[Any]:
 
 def _fitting(
     func: Callable[..., Any], specs: Sequence[Any], args: tuple[Any, ...], kwargs: dict[str, Any]
-) -> tuple[tuple[Any, ...], dict[str, Any]]:
-    """The arguments of a call, as an ``input_signature`` wants them.
+) -> tuple[tuple[Any, ...], dict[str, Any], dict[int, TensorSpec]]:
+    """The arguments of a call, as an ``input_signature`` wants them, and what it says of each tensor, by identity.
 
     Raises
     ------
@@ -439,6 +589,7 @@ def _fitting(
     bound = inspect.signature(func).bind(*args, **kwargs)
     bound.apply_defaults()
     names = [name for name in bound.arguments if name != "self"]
+    told: dict[int, TensorSpec] = {}
     for name, spec in zip(names, specs, strict=False):
         value = bound.arguments[name]
         leaves, wanted = nest.flatten(value), nest.flatten(spec)
@@ -447,8 +598,16 @@ def _fitting(
         if len(leaves) != len(wanted):
             raise TypeError(f"{_name(func)}: argument `{name}` must have the structure {spec}, got {value!r}")
         fitted = [_fitted(func, name, x, s) for x, s in zip(leaves, wanted, strict=True)]
+        told |= {id(x): s for x, s in zip(fitted, wanted, strict=True) if isinstance(s, TensorSpec)}
         bound.arguments[name] = nest.pack_sequence_as(spec, fitted)
-    return bound.args, bound.kwargs
+    return bound.args, bound.kwargs, told
+
+
+def _in_common(a: Aval, b: Aval) -> Aval:
+    """All that holds for two avals of one dtype."""
+    if a.shape is None or b.shape is None or len(a.shape) != len(b.shape):
+        return Aval(None, a.dtype)
+    return Aval(tuple([p if p == q else None for p, q in zip(a.shape, b.shape, strict=True)]), a.dtype)
 
 
 def _fitted(func: Callable[..., Any], name: str, x: Any, spec: Any) -> Any:
@@ -468,6 +627,7 @@ def _name(func: Callable[..., Any]) -> str:
     return getattr(func, "__name__", "function")
 
 
-_DATA = (np.ndarray, np.generic, int, float, complex)
+_DATA = (np.ndarray, np.generic, int, float, complex, Variable)
+"""Types of results that become tensors."""
 _ARE_TENSORS = frozenset({EagerTensor, Variable})
-"""Types of what is handed on as it is."""
+"""Types of arguments that are handed on as they are."""

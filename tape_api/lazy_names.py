@@ -10,7 +10,6 @@ LATER: tuple[tuple[str, str], ...] = (
     ("engine.function_transforms", "transforms"),
     # ---- tensors, variables, tapes
     ("engine.aggregation:", "AggregationMethod"),
-    ("engine.core.eager:EagerTensor", "Tensor"),
     ("engine.core.nest", "nest"),
     *common.DTYPES,
     ("engine.core.dtypes:float16", "half dtypes.half"),
@@ -24,7 +23,7 @@ LATER: tuple[tuple[str, str], ...] = (
     ("engine.runtime.errors", "errors"),
     ("dualgrad.extras.module:", "Module"),
     ("dualgrad.frontend.eager_scopes:", "name_scope"),
-    ("tape_api.tensor:", "TensorSpec constant convert_to_tensor is_tensor"),
+    ("tape_api.tensor:", "Tensor TensorSpec constant convert_to_tensor is_tensor"),
     ("tape_api.tensor_array:", "TensorArray"),
     ("tape_api.variable:", "Variable"),
     ("tape_api.version1:", "assign assign_add assign_sub enable_eager_execution multinomial py_func random_normal"),

@@ -1,6 +1,7 @@
 """Loops over values, and over the rows of tensors: `while_loop`, `map_fn`, `scan`, `foldl`, `foldr`.
 
 They are Python's loops. What a step gets and returns becomes a value of its own (`tape_api.own_values`), as in a graph.
+While a ``tf.function`` is recorded each is one op (`tape_api.tracing`).
 """
 
 from __future__ import annotations
@@ -8,6 +9,8 @@ from __future__ import annotations
 from collections.abc import Callable, Sequence
 from typing import Any
 
+from dualgrad.frontend.flow import loops as flow
+from dualgrad.frontend.flow import rows
 from engine.core import nest
 from engine.core.dtypes import require_declared
 from engine.core.eager import EagerTensor
@@ -23,6 +26,7 @@ from tape_api.library import root as tf
 from tape_api.own_values import apart, kept_apart, marks
 from tape_api.tensor import convert_to_tensor
 from tape_api.tensor_array import TensorArray
+from tape_api.tracing import HOST, FlowTensor, captured
 
 _plain: set[type] = {EagerTensor, Variable, int, float}
 """Types that are known to be no structures."""
@@ -82,6 +86,20 @@ def while_loop(
         nest.require_callable("while_loop", argument, function)
     if not isinstance(loop_vars, (list, tuple)) or not loop_vars:
         raise ValueError(f"while_loop: argument `loop_vars` must be a non-empty list or tuple, got {loop_vars!r}")
+    return _as_op(
+        lambda: flow.while_loop(HOST, cond, body, loop_vars, shape_invariants, back_prop, maximum_iterations, name),
+        lambda: _while_in_python(cond, body, loop_vars, back_prop, maximum_iterations),
+    )
+
+
+def _as_op(build: Callable[[], Any], python: Callable[[], Any]) -> Any:
+    """Python's loop; an op, while a function is recorded."""
+    return python() if active.function is None else captured(build, python)
+
+
+def _while_in_python(
+    cond: Callable[..., Any], body: Callable[..., Any], loop_vars: Any, back_prop: bool, maximum_iterations: Any
+) -> Any:
     limit = None if maximum_iterations is None else int(maximum_iterations)
     done = 0
     flat, count = _is_flat(loop_vars), len(loop_vars)
@@ -131,8 +149,8 @@ def _columns(name: str, elems: Any) -> list[Any]:
 
 def _rows(columns: Sequence[Any], elems: Any, backwards: bool = False) -> list[Any]:
     """The structures of the rows."""
-    rows = [nest.pack_sequence_as(elems, row) for row in zip(*[tf.unstack(c) for c in columns], strict=True)]
-    return rows[::-1] if backwards else rows
+    every = [nest.pack_sequence_as(elems, row) for row in zip(*[tf.unstack(c) for c in columns], strict=True)]
+    return every[::-1] if backwards else every
 
 
 def _stacked(results: Sequence[Any]) -> Structure[Operand]:
@@ -149,9 +167,19 @@ def scanned(
     step: Callable[[Any, Any], tuple[Any, Any]], state: Any, sequences: Any, backwards: bool = False
 ) -> tuple[Any, Any]:
     """``state, result = step(state, row)`` for each row of some tensors: the last state, and the results stacked."""
+    first = nest.flatten(sequences)[0]
+    if isinstance(first, Symbol) and not isinstance(first, FlowTensor):
+        return _looked_at(step, state, sequences, _columns("scan", sequences))
+    return _as_op(
+        lambda: rows.scanned(HOST, "scan", step, state, sequences, backwards),
+        lambda: _scanned_in_python(step, state, sequences, backwards),
+    )
+
+
+def _scanned_in_python(
+    step: Callable[[Any, Any], tuple[Any, Any]], state: Any, sequences: Any, backwards: bool
+) -> tuple[Any, Any]:
     columns = _columns("scan", sequences)
-    if isinstance(columns[0], Symbol):
-        return _looked_at(step, state, sequences, columns)
     results = []
     state = apart(state)
     for row in _rows(columns, sequences, backwards):
@@ -210,6 +238,14 @@ def map_fn(
     array([1., 4.], dtype=float32)
     """
     nest.require_callable("map_fn", "fn", fn)
+    declared = dtype if dtype is not None else fn_output_signature
+    return _as_op(
+        lambda: rows.map_fn(HOST, fn, elems, declared, back_prop, name),
+        lambda: _mapped_in_python(fn, elems, declared, back_prop),
+    )
+
+
+def _mapped_in_python(fn: Callable[[Any], Any], elems: Any, declared: Any, back_prop: bool) -> Any:
     columns = _columns("map_fn", elems)
     if columns[0].shape[0]:
         results = []
@@ -224,7 +260,7 @@ def map_fn(
         with paused():
             row = nest.pack_sequence_as(elems, [tf.zeros(c.shape[1:], c.dtype) for c in columns])
             result = nest.map_structure(lambda x: tf.stack([x])[:0], fn(row))
-    require_declared("map_fn", result, dtype if dtype is not None else fn_output_signature)
+    require_declared("map_fn", result, declared)
     return _finished(result, back_prop)
 
 
@@ -260,11 +296,16 @@ def _step(name: str, fn: Callable[[Any, Any], Any], state: Any, row: Any) -> Str
 def _folded(
     name: str, fn: Callable[[Any, Any], Any], elems: Any, initializer: Any, back_prop: bool, backwards: bool
 ) -> Structure[Any]:
-    (_, state), rows = _started(name, fn, elems, initializer, backwards)
-    for row in rows:
-        before = marks()
-        state = apart(_step(name, fn, state, row), before)
-    return _finished(state, back_prop)
+    nest.require_callable(name, "fn", fn)
+
+    def python() -> Any:
+        (_, state), left = _started(name, fn, elems, initializer, backwards)
+        for row in left:
+            before = marks()
+            state = apart(_step(name, fn, state, row), before)
+        return _finished(state, back_prop)
+
+    return _as_op(lambda: rows.fold(HOST, name, fn, elems, initializer, back_prop, None), python)
 
 
 def foldl(
@@ -305,9 +346,17 @@ def scan(
     name: str | None = None,
 ) -> Any:
     """All intermediate results of `foldl` (of `foldr` if `reverse`), stacked."""
-    (start, state), rows = _started("scan", fn, elems, initializer, reverse)
+    nest.require_callable("scan", "fn", fn)
+    return _as_op(
+        lambda: rows.scan(HOST, fn, elems, initializer, back_prop, reverse, name),
+        lambda: _scan_in_python(fn, elems, initializer, back_prop, reverse),
+    )
+
+
+def _scan_in_python(fn: Callable[[Any, Any], Any], elems: Any, initializer: Any, back_prop: bool, reverse: bool) -> Any:
+    (start, state), left = _started("scan", fn, elems, initializer, reverse)
     results = [start] if initializer is None else []
-    for row in rows:
+    for row in left:
         before = marks()
         new = _step("scan", fn, state, row)
         results.append(apart(new, before) if before else new)

@@ -11,6 +11,7 @@ from dualgrad.frontend.overrides import apply_overridden, checked_map
 from engine.core.eager import EagerTensor, applied_in_python
 from engine.core.op import Op
 from engine.core.tape import active
+from engine.core.value import Value
 
 
 class AppliedOp:
@@ -71,9 +72,9 @@ class CurrentGraph:
         """
         before = active.instead
         known = getattr(before, "known", {})
-        active.instead = _Instead({**known, **checked_map(op_type_map)})
+        active.instead = _Instead({**known, **checked_map(op_type_map)}, getattr(before, "around", before))
         try:
-            with _in_python:
+            with in_python:
                 yield
         finally:
             active.instead = before
@@ -94,17 +95,17 @@ def get_default_graph() -> CurrentGraph:
 
 
 class _Instead:
-    """Applies the ops whose types are `known` with the gradients that are registered."""
+    """Applies the ops whose types are `known` with the gradients that are registered; all others as `around` does."""
 
-    def __init__(self, known: dict[str, str]) -> None:
-        self.known = known
+    def __init__(self, known: dict[str, str], around: Any = None) -> None:
+        self.known, self.around = known, around
 
     def __call__(self, op: Op, inputs: tuple[Any, ...], params: dict[str, Any]) -> Any:
         name = self.known.get(op.type)
         if name is None or not active.tapes:
-            return None
-        tensors = [x if not hasattr(x, "dtype") or isinstance(x, EagerTensor) else EagerTensor(x) for x in inputs]
-        active.instead = None
+            return None if self.around is None else self.around(op, inputs, params)
+        tensors = [x if not hasattr(x, "dtype") or isinstance(x, Value) else EagerTensor(x) for x in inputs]
+        active.instead = self.around
         try:
             return apply_overridden(
                 lambda *x: op(*x, **params), tensors, name, lambda out: AppliedOp(op, tensors, params, out)
@@ -133,4 +134,4 @@ class _InPython:
                 self._left.__exit__(None, None, None)
 
 
-_in_python = _InPython()
+in_python = _InPython()

@@ -15,6 +15,7 @@ from __future__ import annotations
 import random as python
 import secrets
 import threading
+import weakref
 from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
 from random import Random
@@ -47,6 +48,11 @@ def _arrays(pair: Sequence[int], start: int) -> list[Any]:
     """Seeds and counter as a draw holds them: integers of 64 bits with the same bits."""
     words = np.array([x % _WORD for x in (*pair, start)], np.uint64).view(np.int64)
     return [words[:2], words[2].reshape(())]
+
+
+def _word(x: int) -> Any:
+    """A counter: an integer of 64 bits with the same bits."""
+    return np.array(x % _WORD, np.uint64).view(np.int64)
 
 
 def _secret_pair() -> tuple[int, int]:
@@ -91,12 +97,41 @@ class _State:
 
 
 class _Call:
-    """A call in the code of a ``tf.function``: an operation with a sequence of its own."""
+    """A call in the code of a ``tf.function``: an operation with a sequence of its own.
 
-    __slots__ = ("pair", "start", "state")
+    Attributes
+    ----------
+    counter : Variable or None
+        What counts, where the operation is in a branch or a loop: only their run knows how often it draws.
+    """
+
+    __slots__ = ("__weakref__", "_start", "counter", "pair", "state")
 
     def __init__(self, pair: tuple[int, int], state: _State) -> None:
-        self.pair, self.start, self.state = pair, 0, state
+        self.pair, self._start, self.state = pair, 0, state
+        self.counter: Variable | None = None
+
+    @property
+    def start(self) -> int:
+        """The counter of the next run."""
+        return self._start if self.counter is None else int(self.counter._tensor._array) % _WORD
+
+    @start.setter
+    def start(self, start: int) -> None:
+        self._start = start
+        if self.counter is not None:
+            self.counter._tensor = EagerTensor(_word(start))
+
+    def counted(self) -> Variable:
+        """The counter as a variable."""
+        if self.counter is None:
+            # it is none of the function's own
+            before, active.function = active.function, None
+            try:
+                self.counter = Variable(EagerTensor(_word(self._start)), trainable=False)
+            finally:
+                active.function = before
+        return self.counter
 
     def next(self, state: _State, groups: int) -> tuple[tuple[int, int], int]:
         """The seeds and the counter of one more run."""
@@ -160,6 +195,16 @@ def inside(streams: Streams, alone: bool = False) -> Iterator[None]:
         _thread.run = outer
 
 
+def position(back: Any = None) -> Any:
+    """How many calls of the running function's code have been counted; or count from there on again."""
+    run = _thread.run
+    if run is None:
+        return None
+    if back is not None:
+        run._calls, run._without_seed = back
+    return run._calls, run._without_seed
+
+
 def is_inside() -> bool:
     """Whether a function's code is running, not its program."""
     return _thread.run is not None
@@ -171,12 +216,15 @@ class Draws:
     def __init__(self) -> None:
         self._locks = (Lock(),)
         self._state = _State(None)
+        self._counting: weakref.WeakSet[_Call] = weakref.WeakSet()
 
     def reset(self, seed: int | None, by_python: bool = False) -> None:
         """Start again with the given seed; `by_python` says that Python's own generator has been given it, too."""
         effect("it sets a seed")
         # all at once, for an interrupt may come at any time
         self._state = _State(None if seed is None else int(seed), by_python)
+        for call in list(self._counting):
+            call.start, call.state = 0, self._state
 
     def default(self) -> int:
         """The seed of an initializer or a layer that has none."""
@@ -205,6 +253,8 @@ class Draws:
 
         def draw(kind: str, groups: Any) -> tuple[Any, Any]:
             moved = 0 if groups is None else groups()
+            if active.region is not None:
+                return self._captured(kind, seed, moved)
             count = int(getattr(moved, "_array", moved))
             call, pair, start = exclusively(self._locks, self._counted, kind, seed, count)
             seeds, counter = map(EagerTensor, _arrays(pair, start))
@@ -216,6 +266,18 @@ class Draws:
             return seeds, counter
 
         return draw
+
+    def _captured(self, kind: str, seed: Any, groups: Any) -> tuple[Any, Any]:
+        """Seeds and counter of a call within a branch or a loop of a function, each run of which draws."""
+        if _thread.run is None:
+            raise RuntimeError("random: there is no function around this branch or loop")
+        call = exclusively(self._locks, _thread.run.call, self._state, kind, seed)
+        counter = call.counted()
+        self._counting.add(call)
+        active.region.draws = True
+        start = counter.read_value()
+        counter.assign(start + convert_to_tensor(groups, int64))
+        return EagerTensor(_arrays(call.pair, 0)[0]), start
 
     def again(self, call: _Call, groups: int) -> list[Any]:
         """The arrays of one more run of a call in a function."""

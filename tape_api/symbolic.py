@@ -10,15 +10,17 @@ from collections.abc import Callable, Sequence
 from types import CodeType
 from typing import Any
 
+from engine.closed.call_record import Untraceable
 from engine.core import nest
 from engine.core.op import Node
-from engine.core.tape import Seen, Tape, active, record
+from engine.core.tape import Seen, Tape, active, paused, record
 from engine.core.unconnected import UnconnectedGradients
 from engine.core.value import Value, address
-from engine.core.variable import tracked_value
+from engine.core.variable import Variable, tracked_value
 from engine.gradient_tape import GradientTape
 from engine.ops.reduce import add_n, reduce_sum
 from engine.symbolic import as_list
+from engine.symbolic import gradients as symbolic_gradients
 
 _NAMES = frozenset({"gradients", "hessians"})
 _NOT_EAGER = (
@@ -83,6 +85,8 @@ def gradients(
     """
     targets, sources = as_list(ys), as_list(xs)
     stop = [] if stop_gradients is None else as_list(stop_gradients)
+    if active.region is not None:
+        return _in_region(targets, sources, grad_ys, stop, unconnected_gradients, aggregation_method)
     tape = _of_function("gradients", "tape.gradient(ys, xs)", sources, stop)
     seeds = None if grad_ys is None else as_list(grad_ys)
     return tape.gradient(targets, sources, seeds, unconnected_gradients, aggregation_method=aggregation_method)
@@ -107,10 +111,24 @@ def hessians(ys: Any, xs: Any, name: str = "hessians", **_: Any) -> list[Any]:
         Outside of a ``tf.function``.
     """
     use, sources = "tape.hessian(ys, xs)", as_list(xs)
+    if active.region is not None:
+        raise Untraceable("Hessians are planned for values that are there")
     _seen("hessians", use)
     total = add_n([reduce_sum(y) for y in as_list(ys)])
     tape = _of_function("hessians", use, sources, [])
     return [tape.hessian(total, x) for x in sources]
+
+
+def _in_region(targets: Any, sources: Any, grad_ys: Any, stop: Any, unconnected: Any, method: Any) -> list[Any]:
+    """The same where a function is called with symbols, and in branches and loops: nodes of their trace."""
+    region = active.region
+    ys = [region.operand(y.read_value() if isinstance(y, Variable) else y) for y in targets]
+    xs, stopped = [
+        [region.handle(x) if isinstance(x, Variable) else region.operand(x) for x in group] for group in (sources, stop)
+    ]
+    seeds = None if grad_ys is None else [None if g is None else region.operand(g) for g in as_list(grad_ys)]
+    with paused():
+        return symbolic_gradients(ys, xs, seeds, stopped, unconnected, method)
 
 
 def _seen(name: str, use: str) -> Sequence[Node]:

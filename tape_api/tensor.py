@@ -141,6 +141,20 @@ def constant(value: Any, dtype: Any = None, shape: Any = None, name: str = "Cons
     )
 
 
+class _Tensors(type):
+    def __instancecheck__(cls, x: Any) -> bool:
+        return isinstance(x, EagerTensor) or getattr(type(x), "is_a_tensor", False)
+
+    def __subclasscheck__(cls, kind: type) -> bool:
+        return kind is cls or issubclass(kind, EagerTensor) or getattr(kind, "is_a_tensor", False)
+
+
+class Tensor(EagerTensor, metaclass=_Tensors):
+    """The type of tensors, for annotations and for `isinstance`: of those that are there, and of those in functions."""
+
+    __slots__ = ()
+
+
 def is_tensor(x: Any) -> bool:
     """Whether `x` is a tensor or a variable (and not, say, an array)."""
     return isinstance(x, Value)

@@ -120,7 +120,7 @@ class Variable(InMemory, AssignsRows):
                 f"fit argument `shape` {format_shape(self._fits)}"
             )
         if active.function is not None:
-            active.function.made_variables = True
+            active.function.make_variable()
         self.locks = (Lock(),)
         self._aside: Any = None
         self._tensor = EagerTensor(_in_order(initial._array))
@@ -141,6 +141,8 @@ class Variable(InMemory, AssignsRows):
         """The current value as the tensor that ops work on. Users never hold it, so they cannot watch it by mistake."""
         tensor = self._tensor
         if active.tapes:
+            if active.region is not None:
+                return active.region.read(self)
             record_read(self, read_variable, (self,), tensor)
         return tensor
 
@@ -149,7 +151,7 @@ class Variable(InMemory, AssignsRows):
             if type(x) is not EagerTensor and type(x) is not Variable:
                 return super()._enter(op, inputs, params)
         read = tuple([x if type(x) is EagerTensor else x._snapshot() for x in inputs])
-        return read[0]._enter(op, read, params)
+        return op(*read, **params) if active.region is not None else read[0]._enter(op, read, params)
 
     def _bind(self, op: Op, inputs: tuple[Any, ...], params: dict[str, Any]) -> Operand:
         return op(*[_operand(x) for x in inputs], **params)
@@ -158,6 +160,8 @@ class Variable(InMemory, AssignsRows):
         """The current value; assignments do not change it afterwards."""
         tensor = EagerTensor(self._tensor._array)
         if active.tapes:
+            if active.region is not None:
+                return active.region.read(self)
             record_read(self, read_variable, (self,), tensor)
         return tensor
 
@@ -219,6 +223,9 @@ class Variable(InMemory, AssignsRows):
         ValueError
             If shape or dtype do not fit; the message names the variable, which keeps its value.
         """
+        if active.region is not None:
+            active.region.assign(self, unrecorded(convert_to_tensor, value, self._dtype))
+            return self if read_value else None
         exclusively(self.locks, setattr, self, "_tensor", self._fitting(value))
         if active.tapes:
             assigned(self, value, self._tensor)
@@ -237,6 +244,9 @@ class Variable(InMemory, AssignsRows):
         return self._update(subtract, delta, "assign_sub", read_value)
 
     def _update(self, op: Op, delta: Any, what: str, read_value: bool) -> Any:
+        if active.region is not None:
+            active.region.assign(self, unrecorded(lambda: op(self.read_value(), self._converted(delta, what))))
+            return self if read_value else None
         exclusively(self.locks, self._updated, op, self._converted(delta, what), what)
         if active.tapes:
             assigned(self, delta, self._tensor)
@@ -258,6 +268,8 @@ class Variable(InMemory, AssignsRows):
         ValueError
             If the rows do not fit; the variable keeps its value.
         """
+        if active.region is not None:
+            return self.assign(unrecorded(replaced, self, rows))  # type: ignore[return-value]
         if active.function is not None:
             return exclusively(self.locks, lambda: self.assign(unrecorded(replaced, self, rows)))  # type: ignore[return-value]
         exclusively(self.locks, lambda: commit(self.writes(rows)))

@@ -25,6 +25,10 @@ class Untraceable(Exception):
     """A function cannot be run as a program; the message says why."""
 
 
+class VaryingShape(Untraceable):
+    """A function has results of other shapes in other calls: a recording of one call is not enough."""
+
+
 def are_plain(tapes: Sequence[Tape]) -> bool:
     """Whether tapes want to know no more than ops: neither where in a program they are, nor of a whole function."""
     return all(type(tape) is Tape and type(tape.nondifferentiable) is dict for tape in tapes)

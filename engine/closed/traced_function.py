@@ -12,7 +12,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import Any
 
-from engine.closed.call_record import CallRecord, Untraceable
+from engine.closed.call_record import CallRecord, Untraceable, VaryingShape
 from engine.closed.function import ClosedFunction
 from engine.compiler.eager_state import EagerState
 from engine.compiler.ir.layout import order_of_value
@@ -44,6 +44,8 @@ class TracedFunction:
 
     Attributes
     ----------
+    draws : bool
+        Whether it draws random numbers.
     record : CallRecord, str or None
         What tapes around a call are told; or why it runs as Python while they record. None if it assigns to trainable
         variables, as training steps do: usual tapes watch these, so nothing is made ready for them.
@@ -59,6 +61,7 @@ class TracedFunction:
             raise Untraceable(tape.refusal)
         leaves = nest.flatten(result)
         self._again = [again for _, again in tape.drawn]
+        self.draws = tape.draws
         self._trace = Trace()
         self._alone: ClosedFunction | None = None
         self._told: ClosedFunction | None = None
@@ -118,7 +121,7 @@ class TracedFunction:
         for node in nodes:
             for out in node.outputs:
                 if of[id(out)].aval.shape != out._shape:
-                    raise Untraceable(f"the shape of what {node.op.title} gives depends on the contents of tensors")
+                    raise VaryingShape(f"the shape of what {node.op.title} gives depends on the contents of tensors")
 
     def _made(self, node: Node, operands: tuple[Any, ...]) -> Sequence[Any]:
         op = node.op

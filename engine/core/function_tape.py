@@ -34,12 +34,18 @@ class FunctionTape(Tape):
         ``id(variable) -> (variable, value)`` of the variables whose values from before the function were read.
     drawn : list of (values, function)
         Random draws, and what gives the arrays of the next run's.
+    draws : bool
+        Whether it draws random numbers, in branches and loops, too.
     current : dict
         ``id(variable) -> value`` that a variable has now.
     written : dict
         ``id(variable) -> variable`` of the variables that were assigned to.
     made_variables : bool
         Whether the function has made any.
+    has_made_variables : bool
+        Whether an earlier call of it has been recorded: then it may make none.
+    has_variables : bool
+        Whether it has made all that it may make: an earlier call has been recorded.
     is_asked : bool
         Whether derivatives were asked for without a tape.
     refusal : str or None
@@ -51,12 +57,16 @@ class FunctionTape(Tape):
         Identities of the tapes that began to record within the function.
     looked_at : list of value
         Constants at whose contents Python looked.
+    unrolled : list of str
+        Why choices and loops are no ops of their own.
     """
 
     __slots__ = (
         "_witness",
         "current",
         "drawn",
+        "draws",
+        "has_variables",
         "is_asked",
         "looked_at",
         "made_variables",
@@ -64,6 +74,7 @@ class FunctionTape(Tape):
         "reads",
         "refusal",
         "seen",
+        "unrolled",
         "written",
     )
 
@@ -73,12 +84,13 @@ class FunctionTape(Tape):
         self.drawn: list[tuple[Sequence[Any], Again]] = []
         self.current: dict[int, Any] = {}
         self.written: dict[int, Any] = {}
-        self.made_variables = False
+        self.made_variables = self.has_variables = self.draws = False
         self.is_asked = False
         self.refusal: str | None = None
         self.seen = Seen()
         self.opened: set[int] = set()
         self.looked_at: list[Any] = []
+        self.unrolled: list[str] = []
         self._witness = Tape(watch_accessed_variables=False)
         self._witness.nondifferentiable = self.seen
 
@@ -124,9 +136,26 @@ class FunctionTape(Tape):
         self.current[id(variable)] = value
         self.written[id(variable)] = variable
 
+    def make_variable(self) -> None:
+        """Note that the function makes a variable.
+
+        Raises
+        ------
+        ValueError
+            If it is not its first call.
+        """
+        if self.has_variables:
+            raise ValueError(
+                "tf.function only supports singleton tf.Variables created on the first call: it makes one in another "
+                "call, too. Make the variable outside of the function, or only if it has not been made before, as in "
+                "`if self.v is None: self.v = tf.Variable(...)`"
+            )
+        self.made_variables = True
+
     def draw(self, values: Sequence[Any], again: Again) -> None:
         """Note `values` that are other ones each time the function runs."""
         self.drawn.append((values, again))
+        self.draws = True
         self.watch_all(values)
 
     def watch_all(self, values: Sequence[Any]) -> None:

@@ -29,6 +29,8 @@ class _Active(threading.local):
     ----------
     function : FunctionTape or None
         The outermost of them, if it records a whole function (`engine.core.function_tape`). Nothing pauses it.
+    region : object or None
+        Where branches and bodies of loops of such a function are captured: variables are read and assigned there.
     started : int
         How many have begun to record.
     instead : callable or None
@@ -39,6 +41,7 @@ class _Active(threading.local):
     def __init__(self) -> None:
         self.tapes: tuple[Tape, ...] = ()
         self.function: Any = None
+        self.region: Any = None
         self.instead: Callable[..., Any] | None = None
         self.started = 0
 

@@ -13,7 +13,7 @@ from typing import Any, NoReturn, Self
 
 import numpy as np
 
-from engine.core.aval import Aval, Shape
+from engine.core.aval import Aval, Shape, compatible, format_shape, merge_shapes, normalize_shape
 from engine.core.batching import NotBatched
 from engine.core.detach import looked_at
 from engine.core.dtypes import DType, as_dtype, bool_
@@ -22,7 +22,7 @@ from engine.core.op import Node, Op, are_plain
 from engine.core.operands import Array, Operation, Results
 from engine.core.tape import active, record
 from engine.core.value import Value, as_array, aval_of, not_an_array
-from engine.runtime.errors import InvalidArgumentError, OperatorNotAllowedInGraphError, SymbolicArrayError
+from engine.runtime.errors import InvalidArgumentError, OperatorNotAllowedInGraphError, ShapeError, SymbolicArrayError
 
 
 class Symbol(Value):
@@ -61,6 +61,22 @@ class Symbol(Value):
     def _shape(self) -> Shape:
         """The static shape as a tuple, None where not known."""
         return self._aval.shape
+
+    def set_shape(self, shape: Any) -> None:
+        """Add to what is known of the shape.
+
+        Raises
+        ------
+        ValueError
+            If it contradicts what is known already.
+        """
+        new = normalize_shape(shape)
+        if not compatible(self._aval.shape, new):
+            raise ShapeError(
+                f"set_shape: {getattr(self, 'name', 'a symbol')} has shape {format_shape(self._aval.shape)}, which "
+                f"does not fit {format_shape(new)}"
+            )
+        self._aval = Aval(merge_shapes(self._aval.shape, new), self._aval.dtype, self._aval.value)
 
     def _bind(self, op: Op, inputs: tuple[Any, ...], params: dict[str, Any]) -> Results:
         return self.trace.apply(op, inputs, params)

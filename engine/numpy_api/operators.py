@@ -109,7 +109,7 @@ def install() -> None:
     if in_c:
         _install_quick()
     for name, op, if_shapes_differ in (("eq", compare.equal, False), ("ne", compare.not_equal, True)):
-        setattr(EagerTensor, f"__{name}__", _equality(op, if_shapes_differ))
+        setattr(EagerTensor, f"__{name}__", equality(op, if_shapes_differ))
 
 
 def _install_quick() -> None:
@@ -141,10 +141,10 @@ def _of_vectors(quick: Callable[..., Any], slow: Callable[..., Any]) -> Callable
     return operator
 
 
-def _equality(op: Callable[..., Any], if_shapes_differ: bool) -> Callable[[EagerTensor, Any], Any]:
-    """``==`` or ``!=`` of eager tensors: elementwise, but one bool for None and for shapes that do not broadcast."""
+def equality(op: Callable[..., Any], if_shapes_differ: bool) -> Callable[[Any, Any], Any]:
+    """``==`` or ``!=`` that compares elements, but gives one bool for None and for shapes that do not broadcast."""
 
-    def operator(self: EagerTensor, other: Any) -> Any:
+    def operator(self: Any, other: Any) -> Any:
         if other is None:
             return if_shapes_differ
         if type(self) is EagerTensor and type(other) is float and self._array.dtype.kind in "fc":
@@ -153,7 +153,7 @@ def _equality(op: Callable[..., Any], if_shapes_differ: bool) -> Callable[[Eager
             if not isinstance(other, _DATA) and not hasattr(other, "__array__"):
                 return NotImplemented
             other = as_operand(other, self.dtype, "==")
-        elif isinstance(other, Symbol):
+        elif isinstance(other, Symbol) and not isinstance(self, Symbol):
             return NotImplemented
         try:
             return op(self, other)

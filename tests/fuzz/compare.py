@@ -107,7 +107,7 @@ def _compared(way: str, key: str, got: Any, expected: Any, program: Program, lat
             return None
         if isinstance(expected, Failed) and program.has(FLOW) and UNWRITTEN.search(expected.message):
             return None
-        if isinstance(expected, Failed) and way in IN_GRAPHS and SINGULAR.search(expected.message):
+        if isinstance(expected, Failed) and _is_graph(way, program) and SINGULAR.search(expected.message):
             # a graph does not compute the derivatives that no result needs
             return None
         kind = f"error {got.kind}" if isinstance(got, Failed) else "no error"
@@ -115,14 +115,14 @@ def _compared(way: str, key: str, got: Any, expected: Any, program: Program, lat
     if len(got) != len(expected):
         return Difference(way, key, "count", f"{len(got)} results, expected {len(expected)}")
     # a graph differentiates both branches, a tape the one taken; a plan has zeros where nothing leads
-    loose = way == "plan" or (way in IN_GRAPHS and program.leads_through(FLOW)) or (late and key == "order2")
+    loose = way == "plan" or (_is_graph(way, program) and program.leads_through(FLOW)) or (late and key == "order2")
     for i, (g, e) in enumerate(zip(got, expected, strict=True)):
         kind = _roughly(g, e, within(program))
         if kind == "None" and loose and not np.any(e if g is None else g):
             continue
         if kind == "bits" and key in NOT_EXACT:
             continue
-        if kind == "shape" and not g.size and not e.size and way in IN_GRAPHS and program.has(BRANCHES):
+        if kind == "shape" and not g.size and not e.size and _is_graph(way, program) and program.has(BRANCHES):
             # a map over no rows does not know which branch's shape it would have
             continue
         if kind is not None:
@@ -131,10 +131,19 @@ def _compared(way: str, key: str, got: Any, expected: Any, program: Program, lat
 
 
 IN_GRAPHS = {"graph", "unknown", "passes", "again", "tape in graph"}
+IN_FUNCTIONS = {"function", "traced", "recorded"}
+"""In these loops and branches are single nodes, too, once they have been recorded."""
 LOOPS = {"while_loop", "foldl", "foldr", "scan", "foldl of rows", "foldr of rows", "scan of rows"}
 BRANCHES = {"cond", "case"}
 FLOW = LOOPS | BRANCHES | {"map_fn"}
 """Recipes of control flow: in a graph, loops and branches are single nodes."""
+
+
+def _is_graph(way: str, program: Program) -> bool:
+    """Whether a way runs a program's loops and branches as a graph does."""
+    return way in IN_GRAPHS or (way in IN_FUNCTIONS and program.has(FLOW))
+
+
 UNWRITTEN = re.compile("is not implemented")
 """Rules that do not exist. A tape may not meet them: they are of the branch not taken, or of a step's unused value."""
 VARYING = re.compile("shape_invariants|changes its shape between iterations")
@@ -167,7 +176,7 @@ def _allowed(way: str, error: Failed, program: Program) -> bool:
     text = f"{error.kind}: {error.message}"
     if way == "plan":
         return bool(RECORDED.search(text))
-    if way not in IN_GRAPHS:
+    if not _is_graph(way, program):
         return False
     if program.has(FLOW | {"function"}) and CAPTURED.search(text):
         return True
@@ -435,7 +444,7 @@ SIGNED = re.compile("qr|lstsq|einsum.*,.*,|matmul|@")
 def excuse(d: Difference, program: Program, why: Circumstances) -> str | None:
     """What of docs/numbers.md, "What is not promised", excuses a difference; None if nothing does."""
     spread = d.kind in ROUNDED or (d.kind in {"NaN", "inf"} and why.infinities())
-    if d.way in IN_GRAPHS:
+    if _is_graph(d.way, program):
         if program.leads_through(FLOW) and d.key in PLANNED | {"order2", "gradient", "jvp"}:
             if d.kind == "sign of zero" or (spread and d.key in PLANNED | {"order2"}):
                 return f"loops and branches: {d.key} {d.kind}"
@@ -454,7 +463,7 @@ def excuse(d: Difference, program: Program, why: Circumstances) -> str | None:
     if d.way in IN_GRAPHS | {"plan"} and d.key in PLANNED and spread and why.unknown:
         return "indices that are fed or computed"
     inside = custom and program.has(UPDATES) and program.has({"vectorized_map"} | FLOW)
-    if d.way in IN_GRAPHS and d.kind == "value" and d.key != "value" and inside:
+    if _is_graph(d.way, program) and d.kind == "value" and d.key != "value" and inside:
         return "plans and variables that are updated: custom rules"
     if d.way in IN_GRAPHS and d.key in PLANNED and d.kind in ROUNDED and program.has(UPDATES):
         return "plans and variables that are updated"

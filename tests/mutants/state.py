@@ -179,14 +179,14 @@ MUTANTS = (
     # what functions of control flow make
     Mutant(
         "an operation may use what another function made",
-        "graph_api/contexts.py",
+        "dualgrad/frontend/flow/contexts.py",
         "context is not here and context not in _outwards(here)",
         "False",
         ("tests/graph_api/test_contexts.py",),
     ),
     Mutant(
         "what is lifted out of a function is computed inside as well",
-        "graph_api/contexts.py",
+        "dualgrad/frontend/flow/contexts.py",
         "return [node for node in nodes if node.context not in around]",
         "return list(nodes)",
         ("tests/graph_api/test_contexts.py::test_a_penalty_is_computed_once_wherever_its_variable_was_made",),
@@ -200,7 +200,7 @@ MUTANTS = (
     ),
     Mutant(
         "a gradient leads through what a loop carries, whatever it starts with",
-        "graph_api/contexts.py",
+        "dualgrad/frontend/flow/contexts.py",
         "if id(p) in live - own and not",
         "if id(p) in own and not",
         ("tests/graph_api/test_gradients_in_loops.py",),

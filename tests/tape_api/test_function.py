@@ -328,14 +328,10 @@ REFUSED: dict[str, tuple[Callable[[Any], Any], str]] = {
     "np.array": (lambda x: tf.constant(np.array(tf.stop_gradient(x))), "looked at the contents"),
     "item": (lambda x: x * x[1].numpy().item(), "looked at the contents"),
     "format": (lambda x: x * float(f"{x[0]:.3f}"), "looked at the contents"),
-    "cond": (lambda x: tf.cond(x[0] > 2, lambda: x, lambda: -x), "looked at the contents"),
-    "range": (lambda x: tf.range(x[0]), "depends on the contents"),
     "axis": (lambda x: tf.reduce_sum(tf.stack([x, x * 2], tf.cast(x[0], tf.int32) % 2), 0), "contents"),
-    "mask": (lambda x: tf.boolean_mask(x, x > 2), "depends on the contents"),
     "print": (lambda x: [x + 1, tf.print(x, output_stream=lambda text: None)][0], "it prints"),
     "py_function": (lambda x: tf.py_function(lambda y: y * 2, [x], tf.float32), "calls Python"),
     "numpy_function": (lambda x: tf.numpy_function(lambda: np.float32(LATEST[-1]), [], tf.float32), "calls Python"),
-    "variable": (lambda x: tf.Variable(x) * 2, "makes variables"),
     "data": (lambda x: sum(tf.data.Dataset.from_tensor_slices(x)), "data set"),
     "kept": (lambda x: [KEPT.append(x * 2), x][1], "keeps a tensor"),
     "argument": (lambda x: [KEPT.append(x), x * 2][1], "keeps a tensor"),
@@ -385,6 +381,41 @@ def test_what_is_no_program_runs_as_python(name: str) -> None:
         assert "test_function.py, line" in function.explain()
     if KEPT:
         assert len(KEPT) == 10
+
+
+VARYING: dict[str, Callable[[Any], Any]] = {
+    "range": lambda x: tf.range(x[0]),
+    "mask": lambda x: tf.boolean_mask(x, x > 2) * 2,
+    "of a mask": lambda x: _of_a_mask(x),
+}
+
+
+def _of_a_mask(x: Any) -> Any:
+    with tf.GradientTape() as tape:
+        tape.watch(x)
+        y = tf.reduce_sum(tf.boolean_mask(x, x > 1) ** 2)
+    return tape.gradient(y, x)
+
+
+@pytest.mark.parametrize("name", VARYING)
+def test_results_of_other_shapes_come_from_one_program(name: str) -> None:
+    function, ran = count(VARYING[name])
+    eager = tf.function(VARYING[name])
+    for k in range(1, 6):
+        x = tf.constant([float(k % 4), 2.0, 3.0])
+        tf.config.run_functions_eagerly(True)
+        expected = eager(x)
+        tf.config.run_functions_eagerly(False)
+        np.testing.assert_array_equal(function(x), expected)
+    # once on values, once with symbols
+    assert is_a_program(function) and len(ran) == 2
+
+
+def test_variables_are_made_once() -> None:
+    function = tf.function(lambda x: tf.Variable(x) * 2)
+    assert float(function(tf.constant(1.0))) == 2.0
+    with pytest.raises(ValueError, match="only supports singleton tf"):
+        function(tf.constant(1.0))
 
 
 def test_shapes_are_no_contents() -> None:

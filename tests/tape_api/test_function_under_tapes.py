@@ -218,6 +218,16 @@ def bits(found: Any) -> list[Any]:
     return [x if x is None or isinstance(x, str) else (x.shape, x.dtype, x.numpy().tobytes()) for x in leaves]
 
 
+def same_but_for_rounding(found: Any, expected: Any) -> bool:
+    """Whether results are equal up to rounding, signs of zero included."""
+    if not isinstance(found, tuple):
+        return all(map(same_but_for_rounding, found, expected)) if isinstance(found, list) else found == expected
+    if not isinstance(expected, tuple) or found[:2] != expected[:2]:
+        return False
+    a, b = [np.frombuffer(x[2], x[1].as_numpy_dtype) for x in (found, expected)]
+    return np.allclose(a, b, 1e-5, 1e-5) and np.array_equal(np.signbit(a), np.signbit(b))
+
+
 @pytest.mark.parametrize("way", WAYS)
 @pytest.mark.parametrize("name", BODIES)
 def test_derivatives_are_those_of_python(name: str, way: str) -> None:
@@ -240,7 +250,11 @@ def test_derivatives_are_those_of_python(name: str, way: str) -> None:
         finally:
             tf.config.run_functions_eagerly(False)
         found.append(results)
-    assert found[0] == found[1]
+    if name in ("a_loop", "rows") and way in ("second", "jacobian", "in turn"):
+        # a loop of a function is one node, as in a graph: the second derivative is one sum, where a tape has several
+        assert same_but_for_rounding(found[0], found[1])
+    else:
+        assert found[0] == found[1]
     if way != "explained":
         told = "while a tape records" not in f.explain()
         assert told == (name not in ("a_rule", "recomputed")), f.explain()

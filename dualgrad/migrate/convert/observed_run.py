@@ -17,6 +17,7 @@ from typing import Any
 
 import numpy as np
 
+from dualgrad.frontend.flow.closures import Closure
 from dualgrad.migrate import watch
 from dualgrad.migrate.convert.calls import Written, noting
 from dualgrad.migrate.watch import watching
@@ -24,7 +25,6 @@ from engine.core.operands import Operation
 from engine.core.variable import Variable
 from engine.symbolic import as_list
 from graph_api import jacobians, sampling
-from graph_api.closures import Closure
 from graph_api.graph import Graph, get_default_graph
 from graph_api.saving import Saver
 from graph_api.summaries import FileWriter

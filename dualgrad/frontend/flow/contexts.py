@@ -1,10 +1,10 @@
 """Which function of control flow an operation belongs to, and who may use it.
 
 The functions that users give to `cond`, `while_loop`, `map_fn` and so on add their operations to the graph, from which
-they are copied into a closed function (`graph_api.closures`). Those left in the graph have no value: a branch that is
-not taken has none, an iteration has another one each time. So each operation knows the function that made it, its
-`Context`, and only operations of that function and of those inside it may use it. A constant, a placeholder, and what
-is made while `Contexts.lifted` (variables, with their initial values) belong to no function.
+they are copied into a closed function (`dualgrad.frontend.flow.closures`). Those left in the graph have no value: a
+branch that is not taken has none, an iteration has another one each time. So each operation knows the function that
+made it, its `Context`, and only operations of that function and of those inside it may use it. A constant, a
+placeholder, and what is made while `Contexts.lifted` (variables, with their initial values) belong to no function.
 """
 
 from __future__ import annotations
@@ -13,15 +13,15 @@ from collections.abc import Iterator, Sequence
 from contextlib import AbstractContextManager, contextmanager
 from typing import Any
 
+from dualgrad.frontend.flow.places import user_line
 from engine.core.aval import Aval
 from engine.core.dtypes import int64
 from engine.core.op import Node
-from engine.core.trace import Trace, constant, needed_nodes, placeholder
+from engine.core.trace import Symbol, Trace, constant, needed_nodes, placeholder
 from engine.core.variable import variable_handle
 from engine.ops.indexing import getitem_op
 from engine.reverse import live_path
 from engine.runtime.errors import InvalidArgumentError, UnimplementedError
-from graph_api.tensor import Operation, Tensor, user_line
 
 _EVERYWHERE = (constant, placeholder, variable_handle)
 """Ops whose results have a value wherever they are made."""
@@ -112,13 +112,17 @@ class Contexts(Trace):
         """Have whatever is made inside run after all of `control_inputs`."""
         raise NotImplementedError
 
+    def tracked_as(self, handle: Any) -> Any:
+        """The value by which tapes know the variable of a handle."""
+        return handle
+
     def rule_context(self, node: Any) -> AbstractContextManager[None]:
         """Where the rule of a custom gradient is called to be closed: inside the function that `node` is in."""
         self._has_contexts = True
         title = "a gradient function of custom_gradient"
         return self.within(Context(node.outputs[0].node.context, title, "for the cotangents that it is called with"))
 
-    def belongs(self, operation: Operation) -> Context | None:
+    def belongs(self, operation: Any) -> Context | None:
         """The context of an operation that is made now."""
         if operation.op in _EVERYWHERE and (operation.op is not constant or not operation.control_inputs):
             return None
@@ -146,7 +150,7 @@ class Contexts(Trace):
             return
         here = self.context
         for x in values:
-            node = x.node if type(x) is Tensor else x
+            node: Any = x.node if isinstance(x, Symbol) else x
             context = getattr(node, "context", None)
             if context is not None and context is not here and context not in _outwards(here):
                 raise InvalidArgumentError(

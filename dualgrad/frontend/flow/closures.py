@@ -1,4 +1,4 @@
-"""From Python functions that add operations to a graph to closed functions: what all control flow rests on.
+"""From Python functions that add operations to a trace to closed functions: what all control flow rests on.
 
 The user's functions run once, while the graph is built, and add their operations to it as any code does. The operations
 that their results need are then copied into a closed function (`engine.closed.capture.Region`), which one
@@ -16,6 +16,8 @@ from typing import Any
 
 import numpy as np
 
+from dualgrad.frontend.flow.contexts import Contexts
+from dualgrad.frontend.flow.host import FlowHost
 from engine.closed.capture import Region
 from engine.closed.function import ClosedFunction
 from engine.core import nest
@@ -28,43 +30,72 @@ from engine.core.variable import assign_variable, read_variable
 from engine.ops import shape
 from engine.ops.checked import checked_op
 from engine.runtime.errors import ShapeError
-from graph_api.convert import convert_to_tensor
-from graph_api.graph import Graph, get_default_graph
-from graph_api.tensor import Operation, Tensor
-from graph_api.tensor_array import TensorArray
 
 
 class Call:
-    """The result of a call of one of the user's functions: its structure, tensors and effects."""
+    """The result of a call of one of the user's functions: its structure, tensors and effects.
 
-    def __init__(self, name: str, function: Callable[..., Any], arguments: Sequence[Any] = ()) -> None:
+    `first` is the number of operations before, if the function has been called already.
+    """
+
+    def __init__(
+        self,
+        host: FlowHost,
+        name: str,
+        function: Callable[..., Any],
+        arguments: Sequence[Any] = (),
+        first: int | None = None,
+    ) -> None:
         if not callable(function):
             raise TypeError(f"{name} must be callable, got {function!r}")
+        trace = host.trace()
+        first = len(trace.nodes) if first is None else first
         self.structure = function(*arguments)
-        if self.structure is None:
+        if self.structure is None and not host.allows_none:
             raise ValueError(
                 f"{name} must have a return value, got None; if that is a gradient, tf.explain(y, x) says why"
             )
         self.leaves = nest.flatten(self.structure)
-        self.effects: list[Node] = [x for x in self.leaves if isinstance(x, Operation)]
-        self.tensors = [as_tensor(x) for x in self.leaves]
-        get_default_graph().require_in_reach(f"{name} returns", [*self.effects, *self.tensors])
+        # nothing stays nothing
+        self.valued = [i for i, x in enumerate(self.leaves) if x is not None]
+        self.tensors = [as_tensor(host, self.leaves[i]) for i in self.valued]
+        self.effects: list[Node] = host.effects(trace, first, self.leaves)
+        trace.require_in_reach(f"{name} returns", [*self.effects, *self.tensors])
+
+    def packed(self, host: FlowHost, tensors: Sequence[Any]) -> Structure[Any]:
+        """The structure of other tensors."""
+        made: list[Any] = [None] * len(self.leaves)
+        for i, t in zip(self.valued, tensors, strict=True):
+            made[i] = holding(host, self.leaves[i], t)
+        return nest.pack_sequence_as(self.structure, made)
 
 
-def as_tensor(leaf: Any) -> Tensor:
+def refused(error: Exception) -> Exception:
+    """Mark an error as one of the user's, whatever values there are: no other way to run the program avoids it."""
+    error.is_refused = True  # type: ignore[attr-defined]
+    return error
+
+
+def as_tensor(host: FlowHost, leaf: Any) -> Any:
     """A leaf of a structure as the tensor that stands for it; True for an operation, which is run for its effect."""
-    if isinstance(leaf, Operation):
-        return convert_to_tensor(True)
-    return leaf.buffer if isinstance(leaf, TensorArray) else convert_to_tensor(leaf)
+    if host.is_operation(leaf):
+        return host.convert(True)
+    array = host.array(leaf)
+    return host.convert(leaf if array is None else array.buffer)
 
 
-def packed(structure: Any, leaves: Sequence[Any], tensors: Sequence[Any]) -> Structure[Any]:
+def holding(host: FlowHost, leaf: Any, tensor: Any) -> Any:
+    """The leaf with a tensor for its value: an array holds it, all else is the tensor."""
+    array = host.array(leaf)
+    return tensor if array is None else array.holding(tensor)
+
+
+def packed(host: FlowHost, structure: Any, leaves: Sequence[Any], tensors: Sequence[Any]) -> Structure[Any]:
     """A structure of tensors like the one of `leaves`."""
-    made = [x.holding(t) if isinstance(x, TensorArray) else t for x, t in zip(leaves, tensors, strict=True)]
-    return nest.pack_sequence_as(structure, made)
+    return nest.pack_sequence_as(structure, [holding(host, x, t) for x, t in zip(leaves, tensors, strict=True)])
 
 
-def kept_apart(values: Sequence[Tensor], others: Sequence[Tensor]) -> list[Tensor]:
+def kept_apart(values: Sequence[Any], others: Sequence[Any]) -> list[Any]:
     """The values, each one's cotangent to be added up by itself, also if it occurs twice or among `others`.
 
     So a tape adds them up: `tape_api.own_values` does the same.
@@ -75,17 +106,17 @@ def kept_apart(values: Sequence[Tensor], others: Sequence[Tensor]) -> list[Tenso
     return [shape.identity(x) if s and x.dtype.is_differentiable else x for x, s in zip(values, shared, strict=True)]
 
 
-def where(node: Node) -> str:
+def where(node: Any) -> str:
     """Where in the user's program a node was made, for error messages."""
-    return (
-        f" [[operation {node.name!r}, made at {node.where[0]}:{node.where[1]}]]" if isinstance(node, Operation) else ""
-    )
+    at = getattr(node, "where", None)
+    return f" [[operation {node.name!r}, made at {at[0]}:{at[1]}]]" if at else ""
 
 
-def _is_current(graph: Graph, read: Tensor) -> bool:
+def _is_current(graph: Contexts, read: Any) -> bool:
     """Whether what was read from a variable is what it holds now, on all tapes as well."""
     (handle,) = read.node.inputs
-    if any(address(handle) in t.tracked and address(read) not in t.tracked for t in active.tapes):
+    watched = address(graph.tracked_as(handle))
+    if any(watched in t.tracked and address(read) not in t.tracked for t in active.tapes):
         return False
     later = takewhile(lambda node: node is not read.node, reversed(graph.nodes))
     return not any(node.op is assign_variable and node.inputs[0] is handle for node in later)
@@ -98,18 +129,18 @@ class Closure:
     ----------
     first : int
         The graph's number of operations before.
-    bound : sequence of Tensor
+    bound : sequence of Symbol
         Placeholders that the functions had for arguments.
     calls : sequence of (tensors, effects)
         What each of them returned.
 
     Attributes
     ----------
-    captured : list of Tensor
+    captured : list of Symbol
         What they take from the graph.
-    assigned : list of Tensor
+    assigned : list of Symbol
         Handles of the variables they assign to.
-    read : list of Tensor
+    read : list of Symbol
         Handles of those they use besides.
     known : dict
         ``id(handle) -> tensor`` of those whose value is among `captured` already. So each enters once, and what comes
@@ -117,7 +148,7 @@ class Closure:
     """
 
     def __init__(
-        self, graph: Graph, first: int, bound: Sequence[Any], calls: Sequence[tuple[Sequence[Any], Sequence[Node]]]
+        self, graph: Any, first: int, bound: Sequence[Any], calls: Sequence[tuple[Sequence[Any], Sequence[Node]]]
     ) -> None:
         self.graph = graph
         self.nodes = graph.inside(graph.nodes[first:])
