@@ -77,7 +77,10 @@ def captured(build: Callable[[], Any], python: Callable[[], Any]) -> Any:
             raise
         position(before)
         function.unrolled.append(str(error))
-        return python()
+        result = python()
+        if function.refusal:
+            function.refusal = f"{error}; so {function.refusal}"
+        return result
     values = trace.applied(result)
     trace.forget()
     return values

@@ -134,7 +134,9 @@ class CallRecord:
         made = {id(x) for n in seen for x in n.outputs}
         apart = [x for n in seen if not any(map(tape.follows, n.outputs)) for x in n.inputs if id(x) not in made]
         same = [x for x, number in zip(results, self.results, strict=True) if number is None]
-        self._alone = [x for x in [*apart, *same, *tape.looked_at] if isinstance(x, Value)]
+        # what the function makes of shapes is another value in each call
+        looked_at = [x for x in tape.looked_at if not tape.follows(x)]
+        self._alone = [x for x in [*apart, *same, *looked_at] if isinstance(x, Value)]
 
     def fits(self, tapes: Sequence[Tape]) -> bool:
         """Whether it is all that these tapes would see of the function."""

@@ -35,7 +35,7 @@ from engine.core.nest import flatten
 from engine.core.tape import Tape, active
 from engine.core.value import Value, address
 from engine.runtime.cache import cached
-from engine.runtime.errors import DetachError, DetachWarning
+from engine.runtime.errors import DetachError, DetachWarning, UnimplementedError
 from engine.runtime.packages import PACKAGES
 
 _ARRAYS = ("numpy", "scipy")
@@ -169,16 +169,28 @@ def looked_at(value: Any) -> None:
     if function is None or function.refusal:
         return
     if value.level or function.depends(value):
-        effect(f"Python looked at the contents of {'a variable' if value.level else f'a tensor of {value.aval}'}")
+        _noted(f"Python looked at the contents of {'a variable' if value.level else f'a tensor of {value.aval}'}")
     else:
         function.looked_at.append(value)
 
 
 def effect(what: str) -> None:
-    """Note that a function does something that is no op, so that it cannot be run without Python."""
+    """Note that a function does something that is no op, so that it cannot be run without Python.
+
+    Raises
+    ------
+    UnimplementedError
+        In a branch or the body of a loop, which holds symbols now: it is going to run as Python, and then do it.
+    """
+    _noted(what)
+    if active.function is not None and active.region is not None:
+        raise UnimplementedError(str(active.function.refusal))
+
+
+def _noted(what: str) -> None:
     function = active.function
     if function is not None and not function.refusal:
-        user = user_frame(sys._getframe(1))
+        user = user_frame(sys._getframe(2))
         function.refusal = f"{what} ({user.f_code.co_filename}, line {user.f_lineno})"
 
 

@@ -111,7 +111,7 @@ class FunctionTape(Tape):
     def forget(self) -> None:
         """Let go of what was recorded, and of what variables were given."""
         super().forget()
-        self.reads, self.current, self.written, self.drawn = {}, {}, {}, []
+        self.reads, self.current, self.written, self.drawn, self.looked_at = {}, {}, {}, [], []
         self.seen = self._witness.nondifferentiable = Seen()
 
     def read(self, variable: Any, op: Op, out: Any) -> None:
