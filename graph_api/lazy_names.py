@@ -36,6 +36,7 @@ EXTENSIONS = {
 
 LATER: tuple[tuple[str, str], ...] = (
     ("engine.function_transforms", "transforms"),
+    ("graph_api.autograph", "autograph"),
     # ---- graphs, sessions, tensors
     ("engine.aggregation:", "AggregationMethod"),
     ("engine.core.nest", "nest"),

@@ -18,6 +18,7 @@ from typing import Any, Generic, ParamSpec, TypeVar, overload
 
 import numpy as np
 
+from dualgrad.autograph.conversion import converting, current, why_not
 from dualgrad.platform.config import functions_run_eagerly
 from engine.closed.call_record import VaryingShape, are_plain, no_longer, references, standing_in
 from engine.closed.function import plain
@@ -25,6 +26,7 @@ from engine.closed.traced_function import TracedFunction
 from engine.core import nest
 from engine.core.aval import Aval
 from engine.core.composite import Composite
+from engine.core.detach import effect
 from engine.core.eager import EagerTensor
 from engine.core.function_tape import FunctionTape
 from engine.core.op import distinct
@@ -34,6 +36,7 @@ from engine.ops.shape import identity
 from engine.runtime.cache import Cache
 from engine.runtime.faces import Shown
 from tape_api import symbolic
+from tape_api.autograph import HOST
 from tape_api.concrete import ConcreteFunction
 from tape_api.open_function import OpenFunction
 from tape_api.random import Streams, inside, is_inside
@@ -81,7 +84,9 @@ def function(
     func : callable
     input_signature : sequence of TensorSpec, or of structures of them, optional
         What the arguments must be like. Those that are no tensors are converted to the dtypes it says.
-    autograph, jit_compile
+    autograph : bool
+        Whether branches and loops over tensors become those of the program (`tf.autograph`).
+    jit_compile
         Accepted for compatibility.
     reduce_retracing : bool
         Whether tensors of another shape than before are taken for one whose dimensions that differ are left open.
@@ -107,9 +112,10 @@ def function(
     [4.0, 2.559999704360962, 1.6383999586105347]
     """
     if func is None:
-        return functools.partial(function, input_signature=input_signature, reduce_retracing=reduce_retracing)
+        options = {"autograph": autograph, "reduce_retracing": reduce_retracing}
+        return functools.partial(function, input_signature=input_signature, **options)
     nest.require_callable("function", "func", func)
-    return Function(func, input_signature, reduce_retracing)
+    return Function(func, input_signature, autograph, reduce_retracing)
 
 
 class Function(Shown, Generic[P, R]):
@@ -121,9 +127,15 @@ class Function(Shown, Generic[P, R]):
     input_signature : sequence of TensorSpec, or None
     """
 
-    def __init__(self, func: Callable[..., Any], input_signature: Any = None, reduce_retracing: bool = False) -> None:
+    def __init__(
+        self,
+        func: Callable[..., Any],
+        input_signature: Any = None,
+        autograph: bool = True,
+        reduce_retracing: bool = False,
+    ) -> None:
         functools.update_wrapper(self, func)
-        self.python_function, self.input_signature = func, input_signature
+        self.python_function, self.input_signature, self.autograph = func, input_signature, autograph
         self._reduces = reduce_retracing
         self._is_open = reduce_retracing or any(
             isinstance(s, TensorSpec) and not s.shape.is_fully_defined() for s in nest.flatten(input_signature)
@@ -187,7 +199,7 @@ class Function(Shown, Generic[P, R]):
             return None
         variable = variable_of(code)
         kept: Any = _BY_CODE if variable is None else variable.__dict__.setdefault("_functions", {})
-        other = kept.setdefault(code, self)
+        other = kept.setdefault((code, self.autograph), self)
         if other is not self and not other._streams_used():
             self._known, self._open = other._known, other._open
         return self._known.get(key)
@@ -215,9 +227,12 @@ class Function(Shown, Generic[P, R]):
                 alive = weakref.ref(instance, lambda _: methods.pop(key, None))
             except TypeError:
                 return self
-            methods[key] = alive, Function(self.python_function, self.input_signature, self._reduces)
+            made: Function[..., Any] = Function(
+                self.python_function, self.input_signature, self.autograph, self._reduces
+            )
             # what it has recorded is of one object
-            methods[key][1]._is_known = True
+            made._is_known = True
+            methods[key] = alive, made
         return methods[key][1]
 
     def _all(self) -> list[Function[..., Any]]:
@@ -309,17 +324,37 @@ class Function(Shown, Generic[P, R]):
         taped = [x for x in taped if isinstance(x, str) and (x not in reasons or type(x) is _UnderTapes)]
         lines += [f"{name} runs as Python: {reason}" for reason in dict.fromkeys(reasons)]
         lines += [f"{name} runs as Python while a tape records: {reason}" for reason in dict.fromkeys(taped)]
+        why = why_not(self.python_function) if reasons and self.autograph else ""
+        lines += (
+            [f"{name} is not rewritten, so that branches and loops over tensors are Python's: {why}"] if why else []
+        )
         return "\n".join(lines) or f"{name} has not been called"
 
     def _as_python(self, args: tuple[Any, ...], kwargs: dict[str, Any], streams: Streams | None = None) -> Any:
         if streams is not None:
             with inside(streams):
                 return self._as_python(args, kwargs)
-        if self._asks and active.function is None and not functions_run_eagerly():
+        if active.function is not None and not functions_run_eagerly():
+            result = self._rewritten(args, kwargs)
+        elif self._asks and not functions_run_eagerly():
             result = symbolic.watched(self.python_function, args, kwargs)
         else:
             result = self.python_function(*args, **kwargs)
         return result if type(result) is EagerTensor else _converted(result, _DATA)
+
+    def _rewritten(self, args: tuple[Any, ...], kwargs: dict[str, Any]) -> Any:
+        """A call of the Python function, with branches and loops over tensors as those of the program."""
+        function = active.function
+        with converting(HOST if self.autograph else None):
+            try:
+                return current(self.python_function)(*args, **kwargs)
+            except RecursionError:
+                # rewritten functions call each other by way of operators
+                if not self.autograph or function is None or function.written:
+                    raise
+        effect("it calls itself too often to be rewritten")
+        with converting(None):
+            return self.python_function(*args, **kwargs)
 
     def _opened(
         self, key: Any, kept: Any, args: Any, kwargs: Any, arguments: list[EagerTensor], specs: dict[int, TensorSpec]

@@ -50,7 +50,7 @@ FLOORS = (
     ("engine",),
     ("dualgrad.files",),
     ("dualgrad.platform",),
-    ("dualgrad.frontend",),
+    ("dualgrad.frontend", "dualgrad.autograph"),
     ("dualgrad.extras",),
     ("dualgrad.sparse", "dualgrad.data"),
     ("dualgrad.keras", "dualgrad.lazy_names"),

@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from typing import Any
 
+from dualgrad.autograph.conversion import current
 from dualgrad.keras import losses
 from dualgrad.keras import metrics as metrics_of_keras
 from dualgrad.keras.masks import mask_of, masked_weights
@@ -106,7 +107,7 @@ class CompiledLosses:
         if isinstance(loss, losses.Loss):
             return loss(label, output, sample_weight=weight)
         tensor = self.host.tensor
-        values = tensor(loss(*same_rank(tensor(label), tensor(output))))
+        values = tensor(current(loss)(*same_rank(tensor(label), tensor(output))))
         weights = None if weight is None else tensor(weight)
         return reduced(values, masked_weights(weights, mask_of(output), dtype_of(values), is_mean=True), "mean")
 

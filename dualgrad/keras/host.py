@@ -77,6 +77,10 @@ class Host:
         """A function that makes a weight, for a layer's initializer or None."""
         return given or ("glorot_uniform" if dtype.is_floating else "zeros")
 
+    def rewriting(self) -> AbstractContextManager[Any]:
+        """Inside, a model is built from its layers: their `call` may hold branches and loops over tensors."""
+        return nullcontext()
+
     def name_scope(self, name: str) -> AbstractContextManager[Any]:
         """A prefix of names in a graph."""
         return nullcontext()

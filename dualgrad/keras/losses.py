@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable
 from typing import Any
 
+from dualgrad.autograph.conversion import current
 from dualgrad.keras import functions as tf
 from dualgrad.keras.activations import logits_of
 from dualgrad.keras.configs import Configured
@@ -252,7 +253,7 @@ class Loss(Bound, Configured):
         if self.dtype is not None:
             pred = tf.cast(pred, self.dtype)
         weights = None if sample_weight is None else tensor(sample_weight)
-        values = tensor(self.call(tensor(y_true), pred))
+        values = tensor(current(self.call)(tensor(y_true), pred))
         is_mean = self.reduction not in ("sum", "none", None)
         weights = masked_weights(weights, mask_of(y_pred), dtype_of(values), is_mean)
         return reduced(values, weights, self.reduction)
@@ -274,7 +275,7 @@ class LossFunctionWrapper(Loss):
 
     def call(self, y_true: Any, y_pred: Any) -> Operand:
         """The loss of each element of the batch."""
-        return self.fn(y_true, y_pred, **self.arguments)
+        return current(self.fn)(y_true, y_pred, **self.arguments)
 
 
 class _MeanOf(LossFunctionWrapper):

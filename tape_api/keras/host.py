@@ -11,6 +11,7 @@ from typing import Any
 
 import numpy as np
 
+from dualgrad.autograph.conversion import converting
 from dualgrad.files.limits import spend
 from dualgrad.keras.host import Host
 from dualgrad.keras.symbolic import KerasTensor, TapeSymbols, new_input
@@ -20,6 +21,7 @@ from engine.ops.dropout import stateless_dropout
 from optim import keras as optimizers
 from optim.slots import step
 from tape_api import flow, loops, random
+from tape_api.autograph import HOST
 from tape_api.function import function
 from tape_api.keras.seeds import SeedGenerator, drawn_seed
 from tape_api.library import public
@@ -66,6 +68,10 @@ class TapeHost(Host):
     def function(self, step: Any) -> Any:
         """`tape_api.function`."""
         return function(step)
+
+    def rewriting(self) -> AbstractContextManager[Any]:
+        """As in a function."""
+        return converting(HOST)
 
     def tensor(self, x: Any, dtype: Any = None) -> Operand:
         """`convert_to_tensor`."""

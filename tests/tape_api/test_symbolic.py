@@ -93,7 +93,7 @@ def test_a_function_that_runs_as_python(derivative: Any) -> None:
     square = tf.function(lambda x: x * x)
     square(tf.constant(x_value))
 
-    @tf.function
+    @tf.function(autograph=False)
     def absolute(x: Any) -> Any:
         if tf.reduce_sum(x) > 0.0:
             return derivative(square(x) * x, x)

@@ -11,6 +11,7 @@ from typing import Any
 
 import numpy as np
 
+from dualgrad.autograph.conversion import current
 from dualgrad.extras.module import Module, distinct, held_by
 from dualgrad.keras import constraints, initializers, regularizers
 from dualgrad.keras import functions as tf
@@ -220,7 +221,7 @@ class Layer(Bound, Configured, Module):
         self._check_initialized()
         if not _context.symbolic and self.host.symbols.are_among((args, kwargs)):
             call = Call(self, (args, kwargs))
-            with symbolic(True):
+            with symbolic(True), self.host.rewriting():
                 call.result = self.host.symbols.recorded(call, lambda: self(*args, **kwargs))
             self._calls.append(call)
             return call.result
@@ -250,7 +251,7 @@ class Layer(Bound, Configured, Module):
             if not self.built:
                 self._build_for(first, by_name)
             with _training(training):
-                outputs = self.call(*arguments, **kwargs)
+                outputs = current(self.call)(*arguments, **kwargs)
                 if self._activity_regularizer is not None:
                     self._penalize(outputs, self._activity_regularizer)
                 if before is not None or self._makes_masks:

@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable
 from typing import Any
 
+from dualgrad.autograph.conversion import current
 from dualgrad.keras import functions as tf
 from dualgrad.keras import initializers, losses
 from dualgrad.keras.configs import Configured
@@ -194,7 +195,7 @@ class MeanMetricWrapper(Mean):
     def update_state(self, y_true: Any, y_pred: Any, sample_weight: Any = None) -> Operation | None:  # type: ignore[override]
         """Take a batch of labels and predictions into account."""
         true, pred = self.host.tensor(y_true), self.host.tensor(y_pred)
-        values = self.fn(true, pred, **self.arguments)
+        values = current(self.fn)(true, pred, **self.arguments)
         return super().update_state(values, masked_weights(sample_weight, mask_of(y_pred), self.dtype, is_mean=False))
 
 

@@ -1,0 +1,135 @@
+"""``tf.autograph``: what is rewritten in functions, and how to keep it from being rewritten."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import Any
+
+from dualgrad.autograph import experimental
+from dualgrad.autograph.conversion import code_of, to_function
+from dualgrad.autograph.experimental import set_verbosity, trace
+from dualgrad.autograph.host import Host, Thunk
+from engine.core.detach import effect
+from engine.core.tape import active
+from engine.core.trace import Symbol
+from engine.core.value import Value
+from engine.runtime.errors import InvalidArgumentError
+from tape_api import loops, tracing
+from tape_api.flow import cond
+from tape_api.library import root as tf
+from tape_api.tensor import convert_to_tensor
+from tape_api.tensor_array import TensorArray
+
+__all__ = ["experimental", "set_verbosity", "to_code", "to_graph", "trace"]
+
+
+def _has_shape_only(x: Any) -> bool:
+    """Whether `x` is what stands for a tensor while a model is built from its layers."""
+    return isinstance(x, Symbol) and not isinstance(x, tracing.FlowTensor)
+
+
+class TapeHost(Host):
+    """Control flow of functions that are recorded (`tape_api.tracing`)."""
+
+    def is_symbolic(self, x: Any) -> bool:
+        """Whether `x` differs from call to call."""
+        if active.function is None or active.function.refusal or _has_shape_only(x):
+            return False
+        return tracing.is_symbolic(x)
+
+    def truth(self, x: Any, loop: bool = False) -> bool:
+        """True, and a loop has no iteration, where a model is built: only shapes are asked then."""
+        return not loop if _has_shape_only(x) else bool(x)
+
+    def is_recorded(self, x: Any) -> bool:
+        """Whether `x` is a tensor of a function that is recorded."""
+        if active.function is None or not isinstance(x, Value) or active.function.refusal:
+            return False
+        return not _has_shape_only(x)
+
+    def is_array(self, x: Any) -> bool:
+        """Whether `x` is a TensorArray."""
+        return isinstance(x, TensorArray)
+
+    def loops_over(self, x: Any) -> bool:
+        """Whether `x` is such a tensor, and no scalar."""
+        return self.is_recorded(x) and x.aval.shape != ()
+
+    def is_range(self, f: Any) -> bool:
+        """Whether `f` is ``tf.range``."""
+        return f is tf.range
+
+    def tensor(self, x: Any, dtype: Any = None) -> Any:
+        """``tf.convert_to_tensor``."""
+        return convert_to_tensor(x, dtype)
+
+    def cond(self, pred: Any, true_fn: Thunk, false_fn: Thunk) -> Any:
+        """``tf.cond``."""
+        return cond(pred, true_fn, false_fn)
+
+    def while_loop(self, test: Any, body: Any, loop_vars: Any, shape_invariants: Any, maximum_iterations: Any) -> Any:
+        """``tf.while_loop``."""
+        return loops.while_loop(test, body, loop_vars, shape_invariants, maximum_iterations=maximum_iterations)
+
+    def scanned(self, step: Callable[[Any, Any], Any], state: Any, rows: Any) -> Any:
+        """The state after all rows."""
+        return loops.scanned(lambda s, row: (step(s, row), []), state, rows)[0]
+
+    def tried(self, function: Thunk) -> bool:
+        """Call a function with a trace that is forgotten."""
+        region = active.region
+        if region is not None:
+            with region.within(region.new_context("a trial", "never")):
+                function()
+            return True
+        try:
+            with tracing.FlowTrace(active.function).capturing():
+                function()
+        except Exception:  # noqa: BLE001 - whatever it is, Python raises what it has to
+            return False
+        return True
+
+    def holds(self, condition: Any, message: str) -> None:
+        """Python raises the error of an assertion: a program has none."""
+        if isinstance(condition, Symbol):
+            effect("an assertion in a branch or a loop")
+        elif not condition:
+            raise InvalidArgumentError(message)
+
+    def refuse(self, why: str) -> None:
+        """Note that the function runs as Python."""
+        effect(why)
+
+
+HOST = TapeHost()
+
+
+def to_graph(entity: Any, recursive: bool = True, experimental_optional_features: Any = None) -> Any:
+    """`entity`, a function, rewritten: its branches and loops over tensors become those of a program.
+
+    Parameters
+    ----------
+    entity : callable
+    recursive, experimental_optional_features
+        Accepted for compatibility.
+
+    Examples
+    --------
+    >>> import tape_api as tf
+    >>> def positive(x):
+    ...     return x if x > 0 else -x
+    >>> tf.autograph.to_graph(positive)(tf.constant(-2.0)).numpy()
+    np.float32(2.0)
+    """
+    return to_function(getattr(entity, "python_function", entity), HOST)
+
+
+def to_code(entity: Any, recursive: bool = True, experimental_optional_features: Any = None) -> str:
+    """The source of a rewritten function.
+
+    Raises
+    ------
+    ValueError
+        If it cannot be rewritten.
+    """
+    return code_of(entity)
