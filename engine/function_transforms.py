@@ -38,25 +38,25 @@ Function = Callable[..., Any]
 # ---- structures ------------------------------------------------------------------------------------------------------
 
 
-def _opened(tree: Any) -> tuple[list[Any], Callable[[Sequence[Any]], Any]]:
+def opened(tree: Any) -> tuple[list[Any], Callable[[Sequence[Any]], Any]]:
     """The leaves of a structure, and what makes the structure of leaves."""
     if dataclasses.is_dataclass(tree) and not isinstance(tree, type):
         names = [f.name for f in dataclasses.fields(tree)]
-        inner, close = _opened([getattr(tree, name) for name in names])
+        inner, close = opened([getattr(tree, name) for name in names])
         return inner, lambda leaves: dataclasses.replace(tree, **dict(zip(names, close(leaves), strict=True)))
     if isinstance(tree, dict):
-        inner, close = _opened(list(tree.values()))
+        inner, close = opened(list(tree.values()))
         return inner, lambda leaves: type(tree)(zip(tree, close(leaves), strict=True))
     if not isinstance(tree, (list, tuple)):
         return ([], lambda leaves: None) if tree is None else ([tree], lambda leaves: leaves[0])
-    opened = [_opened(part) for part in tree]
-    ends = np.cumsum([0, *[len(inner) for inner, _ in opened]]).tolist()
+    inside = [opened(part) for part in tree]
+    ends = np.cumsum([0, *[len(inner) for inner, _ in inside]]).tolist()
 
     def closed(leaves: Sequence[Any]) -> Any:
-        parts = [close(leaves[a:b]) for (_, close), a, b in zip(opened, ends[:-1], ends[1:], strict=True)]
+        parts = [close(leaves[a:b]) for (_, close), a, b in zip(inside, ends[:-1], ends[1:], strict=True)]
         return type(tree)(*parts) if hasattr(tree, "_fields") else type(tree)(parts)
 
-    return [leaf for inner, _ in opened for leaf in inner], closed
+    return [leaf for inner, _ in inside for leaf in inner], closed
 
 
 def _value(x: Any, name: str) -> Any:
@@ -81,7 +81,7 @@ class _Split:
         self._chosen = [int(i) for i in np.ravel(argnums)]
         if any(not -len(args) <= i < len(args) for i in self._chosen):
             raise ValueError(f"{name}: argument `argnums` is {argnums}, and the function got {len(args)} arguments")
-        leaves, self._close = _opened([self._args[i] for i in self._chosen])
+        leaves, self._close = opened([self._args[i] for i in self._chosen])
         self.leaves = [_value(leaf, name) for leaf in leaves]
 
     def call(self, leaves: Sequence[Any]) -> Any:
@@ -171,7 +171,7 @@ class _Recording:
         if has_aux:
             out, self.aux = out
         self._nodes = tape.nodes
-        leaves, self.close = _opened(out)
+        leaves, self.close = opened(out)
         self.outputs = [y if isinstance(y, Value) else EagerTensor(np.asarray(y)) for y in leaves]
         self._targets = [_lowered(y, self._levels) for y in self.outputs]
         if any(isinstance(y, Batched) for y in self._targets):
@@ -211,7 +211,7 @@ def _boxed(x: Any) -> Value:
 
 def _like(given: Any, leaves: Sequence[Any], name: str) -> list[Any]:
     """The leaves of a structure of (co)tangents, of the dtypes of those that they belong to."""
-    parts, _ = _opened(given)
+    parts, _ = opened(given)
     if len(parts) != len(leaves):
         raise ValueError(f"{name}: expected {len(leaves)} arrays, one for each part; got {len(parts)}")
     values = []
@@ -395,7 +395,7 @@ def jacobian(fun: Function, argnums: int | Sequence[int] = 0, **options: Any) ->
         with GradientTape(persistent=True) as tape:
             tape.watch(inputs)
             out = split.call(inputs)
-        leaves, close = _opened(out)
+        leaves, close = opened(out)
         zero: Any = {"unconnected_gradients": "zero"}
         return close([split.packed(tape.jacobian(y, inputs, **zero, **options)) for y in leaves])
 
@@ -518,7 +518,7 @@ def vmap(fun: Function, in_axes: Any = 0, out_axes: int = 0) -> Function:
 
             given = []
             for arg, axis in zip(args, axes, strict=True):
-                leaves, close = _opened(arg)
+                leaves, close = opened(arg)
                 given.append(arg if axis is None else close([batched(leaf, axis) for leaf in leaves]))
             if len(sizes) != 1 or None in sizes:
                 got = ", ".join(sorted(map(str, sizes))) or "none"
@@ -527,7 +527,7 @@ def vmap(fun: Function, in_axes: Any = 0, out_axes: int = 0) -> Function:
             before, _open.levels = _open.levels, (*_open.levels, (level, size))
             try:
                 with as_arrays():
-                    leaves, close = _opened(fun(*given, **kwargs))
+                    leaves, close = opened(fun(*given, **kwargs))
             finally:
                 _open.levels = before
             found: list[Any] = [_boxed(unbatch(y if isinstance(y, Value) else _boxed(y), level, size)) for y in leaves]
