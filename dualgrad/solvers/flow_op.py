@@ -287,10 +287,12 @@ def _jvp(
         length = _length(times)
         for s in range(count):
             at = stages.start(stages.stage_of(s), length)
-            start_of[s] = start_of[s] - _at(depart[s], at) * _at(moved, at)
-            if s in jump_of or stages.jumps:
-                more = (arrive[s] - depart[s]) * _column(moved, arrive[s])
-                jump_of[s] = more if s not in jump_of else jump_of[s] + more
+            if not stages.jumps:
+                # as smooth at all times as between them: what starts later has gone less far
+                start_of[s] = start_of[s] - _at(depart[s], at) * _at(moved, at)
+                continue
+            more = (_without_row(arrive[s], at, length) - depart[s]) * _column(moved, arrive[s])
+            jump_of[s] = more if s not in jump_of else jump_of[s] + more
     new: list[Any] = []
     jumps: list[tuple[int, Any]] = []
     of_jump = dict(zip(stages.jumps, operands[count:first], strict=True))
@@ -320,7 +322,7 @@ def _jvp(
         if moved is not None:
             at = stages.start(stages.stage_of(s), _length(times))
             passed = arrive[s] * _column(moved, arrive[s])
-            tangent = tangent + _without_row(passed, at, _length(times))
+            tangent = tangent + (_without_row(passed, at, _length(times)) if stages.jumps else passed)
         results.append(tangent)
     return results
 
