@@ -1,1 +1,1 @@
-"""SciPy's solvers as functions that can be differentiated: roots, minima, integrals, differential equations, splines."""
+"""SciPy's solvers as differentiable functions: roots, minima, integrals, differential equations, splines."""

@@ -122,9 +122,7 @@ def closure(function: Callable[..., Any], avals: Sequence[Aval], name: str, dtyp
         taken = list(region.captured.values())
         raw = region.closed(taken, (), (), lambda _: "")
     around = {id(inner): outer for outer, inner in trace.taken.values()}
-    fixed = {
-        len(avals) + i: np.asarray(s.node.params["value"]) for i, s in enumerate(taken) if s.node.op is constant
-    }
+    fixed = {len(avals) + i: np.asarray(s.node.params["value"]) for i, s in enumerate(taken) if s.node.op is constant}
     captured = [around[id(s)] for s in taken if s.node.op is not constant]
     return Closure(_interned(raw, fixed), captured, close)
 
@@ -234,8 +232,8 @@ def as_floating(x: Any, name: str) -> Any:
     x = as_value(x)
     if dtype_of(x).is_complex:
         raise InvalidArgumentError(
-            f"{name}: must be real, got {dtype_of(x).name}; give real and imaginary parts, and put them together inside "
-            f"the function by tf.complex"
+            f"{name}: must be real, got {dtype_of(x).name}; give real and imaginary parts, and join them "
+            f"inside the function by tf.complex"
         )
     return x if dtype_of(x).is_floating else cast(x, float64)
 

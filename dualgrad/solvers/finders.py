@@ -1,4 +1,4 @@
-"""What finds the x of an `implicit_op`: SciPy's solvers on the compiled programs, and Newton's steps at the end.
+"""Finders of the x of an `implicit_op`: SciPy's solvers on the compiled programs, and Newton's steps at the end.
 
 A finder is called with the residual (a closed function of x and parameters), a first guess and the parameters' arrays.
 SciPy stops where its tolerances are met. The implicit function theorem holds at the solution itself, so a few of
@@ -84,7 +84,9 @@ class Roots:
         if self.method == "known":
             return polished(residual, guess, params)
         value = function_of(residual, guess, params)
-        exact: dict[str, Any] = {"jac": matrix_function(residual, guess, params)} if self.method in ("hybr", "lm") else {}
+        exact: dict[str, Any] = (
+            {"jac": matrix_function(residual, guess, params)} if self.method in ("hybr", "lm") else {}
+        )
         found = scipy.optimize.root(value, guess, method=self.method, **exact, **self.options)
         return _checked("root", found, residual, guess, params)
 
@@ -150,9 +152,9 @@ class Minimum:
             more["hess"] = matrix_function(self.gradient, guess, params)
         elif method in _WITH_PRODUCTS:
             push = self.gradient.pushforward([0], [0])[0]
-            more["hessp"] = lambda x, p: push.run(
-                np.asarray(x, guess.dtype), *params, np.asarray(p, guess.dtype)
-            )[1].astype(np.float64)
+            more["hessp"] = lambda x, p: push.run(np.asarray(x, guess.dtype), *params, np.asarray(p, guess.dtype))[
+                1
+            ].astype(np.float64)
         found = scipy.optimize.minimize(lambda x: float(value(x)), guess, method=self.method, **more, **self.options)
         return _checked("minimize", found, residual, guess, params)
 

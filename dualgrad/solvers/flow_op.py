@@ -10,14 +10,15 @@ derivatives:
   backwards, so that systems that forget their past (dissipative, stiff) stay stable.
 
 Source: the adjoint of Pontryagin et al., *The Mathematical Theory of Optimal Processes* (1962), ch. 1; with jumps at
-observations as in Chen, Rubanova, Bettencourt and Duvenaud, "Neural Ordinary Differential Equations" (2018), app. C; with
-the trajectory from dense output as in Hindmarsh et al., "SUNDIALS" (2005), sec. 2.6 (CVODES).
+observations as in Chen, Rubanova, Bettencourt and Duvenaud, "Neural Ordinary Differential Equations" (2018), app. C;
+with the trajectory from dense output as in Hindmarsh et al., "SUNDIALS" (2005), sec. 2.6 (CVODES).
 """
 
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
+from itertools import pairwise
 from typing import Any
 
 import numpy as np
@@ -46,7 +47,7 @@ _DENSE = 100
 
 @dataclass(frozen=True)
 class Stages:
-    """What the operands of a `flow_op` are: times, states, jumps of some states, parameters.
+    """The operands of a `flow_op`: times, states, jumps of some states, parameters.
 
     Attributes
     ----------
@@ -142,7 +143,7 @@ def _kernel(times: Any, *operands: Any, bodies: Sequence[ClosedFunction], stages
         knots = sorted(breaks)[:: stages.directions[k]]
         x = _joined([operands[s] for s in own])
         _store(outs, own, stage, knots[0], x)
-        for a, b in zip(knots[:-1], knots[1:], strict=True):
+        for a, b in pairwise(knots):
             x = x + _joined([jumps[s][a] if s in jumps else np.zeros(operands[s].shape) for s in own])
             between = range(a, b, stages.directions[k])[1:]
             x = _piece(stage, solved, bodies[k], params, times, (a, *between, b), x, stages, outs, own)
@@ -277,7 +278,8 @@ def _jvp(
     given = list(tangents[1:])
     first = stages.first_param - 1
     live = [i for i in range(n - first) if given[first + i] is not None]
-    start_of = dict(zip(range(count), [zeros_like(x) if t is None else t for t, x in zip(given, operands[:count], strict=False)], strict=True))  # fmt: skip
+    filled = [zeros_like(x) if t is None else t for t, x in zip(given, operands[:count], strict=False)]
+    start_of = dict(enumerate(filled))
     jump_of: dict[int, Any] = {}
     for s, x, t in zip(stages.jumps, operands[count:first], given[count:first], strict=True):
         jump_of[s] = zeros_like(x) if t is None else t
@@ -308,9 +310,7 @@ def _jvp(
                 jumps.append((len(new), jump_of[s]))
             tangent_at[s] = len(new)
             new.append(start_of[s])
-    pushed = [
-        _pushed_body(body, stages.seen(k), stages.counts[: k + 1], live) for k, body in enumerate(bodies)
-    ]
+    pushed = [_pushed_body(body, stages.seen(k), stages.counts[: k + 1], live) for k, body in enumerate(bodies)]
     inner = Stages(
         tuple([2 * c for c in stages.counts]), stages.directions, tuple([s for s, _ in jumps]), stages.options
     )
@@ -470,10 +470,10 @@ def _batch(op: Op, size: int, flags: tuple[bool, ...], inputs: tuple[Any, ...], 
             for s, found in zip(stages.of(k), body.batched(*of_stage(k), size)[1], strict=True):
                 if found and not carried[s]:
                     carried[s] = changed = True
-    inner = [
-        body.batched(*of_stage(k), size, [carried[s] for s in stages.of(k)])[0] for k, body in enumerate(bodies)
+    inner = [body.batched(*of_stage(k), size, [carried[s] for s in stages.of(k)])[0] for k, body in enumerate(bodies)]
+    states = [
+        materialize(x, size) if c and not f else x for x, f, c in zip(inputs[1:], flags[1:], carried, strict=False)
     ]
-    states = [materialize(x, size) if c and not f else x for x, f, c in zip(inputs[1:], flags[1:], carried, strict=False)]
     jumps = []
     for j, s in enumerate(stages.jumps):
         x = inputs[1 + count + j]

@@ -1,7 +1,7 @@
 """Roots, fixed points and minima as functions that can be differentiated, by the implicit function theorem.
 
-The names and arguments are those of `scipy.optimize`. The first guess carries no derivative; all else that the functions
-use does. See `dualgrad.solvers.implicit_op`.
+The names and arguments are those of `scipy.optimize`. The first guess carries no derivative; all else that the
+functions use does. See `dualgrad.solvers.implicit_op`.
 """
 
 from __future__ import annotations
@@ -17,9 +17,9 @@ from dualgrad.solvers.closures import Closure, Packed, as_value, closure, flat
 from dualgrad.solvers.implicit_op import implicit_op
 from engine.closed.function import ClosedFunction, build, plain
 from engine.core.aval import format_shape
-from engine.core.value import aval_of, dtype_of, shape_of
+from engine.core.eager import EagerTensor
+from engine.core.value import dtype_of, shape_of
 from engine.function_transforms import opened
-from engine.ops.creation import ones_like
 from engine.ops.reduce import reduce_sum
 from engine.ops.shape import reshape, stop_gradient
 from engine.runtime.errors import InvalidArgumentError, ShapeError, UnimplementedError
@@ -191,22 +191,31 @@ def root_scalar(
         raise InvalidArgumentError("root_scalar: give `bracket` or `x0`")
     packed = Packed(start, "root_scalar: argument `x0`")
     made = _closed("root_scalar", f, packed, args, 1)
-    chosen = {"method": method, "bracket": ends, "x1": x1, "xtol": xtol, "rtol": rtol, "maxiter": maxiter, "options": options}
+    chosen = {
+        "method": method,
+        "bracket": ends,
+        "x1": x1,
+        "xtol": xtol,
+        "rtol": rtol,
+        "maxiter": maxiter,
+        "options": options,
+    }
     find = finders.ScalarRoot({k: v for k, v in chosen.items() if v is not None})
     x = packed.unpacked(_found(packed, made, made.closed, find, "dense"))
-    # by itself: SciPy's constructor counts on numbers
-    found = object.__new__(scipy.optimize.RootResults)
-    found.update(root=x, converged=True, flag="converged")
-    return found
+    return scipy.optimize.RootResults(root=x, iterations=None, function_calls=None, flag=0, method=method)
 
 
-def newton(func: Callable[..., Any], x0: Any, fprime: Any = None, args: Any = (), tol: float = 1.48e-8, **ignored: Any) -> Any:  # fmt: skip
+def newton(
+    func: Callable[..., Any], x0: Any, fprime: Any = None, args: Any = (), tol: float = 1.48e-8, **ignored: Any
+) -> Any:
     """A root by `scipy.optimize.newton`, of one number or, element by element, of an array; see `root`."""
     _only("newton", ignored, "maxiter fprime2 x1 rtol full_output disp")
     return root(func, x0, args, tol=tol).x
 
 
-def brentq(f: Callable[..., Any], a: Any, b: Any, args: Any = (), xtol: float = 2e-12, rtol: float = 8.9e-16, **ignored: Any) -> Any:  # fmt: skip
+def brentq(
+    f: Callable[..., Any], a: Any, b: Any, args: Any = (), xtol: float = 2e-12, rtol: float = 8.9e-16, **ignored: Any
+) -> Any:
     """A root between two points by `scipy.optimize.brentq`; see `root_scalar`."""
     _only("brentq", ignored, "maxiter full_output disp")
     return root_scalar(f, args, "brentq", (a, b), xtol=xtol, rtol=rtol).root
@@ -230,7 +239,7 @@ def _gradient(value: ClosedFunction) -> ClosedFunction:
         pulled = value.pullback([0], [0])[0]
 
         def function(body: Any, values: Sequence[Any]) -> list[Any]:
-            return pulled.inline(body, [*values, ones_like(value.results[0])])
+            return pulled.inline(body, [*values, EagerTensor(np.ones(1, dtype_of(value.results[0]).numpy))])
 
         return build([plain(p.aval) for p in value.parameters], function)
 
@@ -238,7 +247,10 @@ def _gradient(value: ClosedFunction) -> ClosedFunction:
 
 
 def _within(gradient: ClosedFunction, bounds: Any) -> ClosedFunction:
-    """What is zero at a minimum within bounds: ``x`` less the projection of ``x - gradient`` (Blondel et al., 2022)."""
+    """The function that is zero at a minimum within bounds: ``x`` less the projection of ``x - gradient``.
+
+    Source: Blondel et al., "Efficient and Modular Implicit Differentiation" (2022), sec. 2.2.
+    """
     low, high = bounds
 
     def function(body: Any, values: Sequence[Any]) -> list[Any]:
@@ -307,8 +319,8 @@ def minimize(
     """
     if constraints not in ((), [], None):
         raise UnimplementedError(
-            "minimize: with `constraints` its solution has no derivative here; write down the conditions of Karush, Kuhn "
-            "and Tucker and solve them by root, or give `bounds`"
+            "minimize: with `constraints` its solution has no derivative here; write down the conditions of "
+            "Karush, Kuhn and Tucker and solve them by root, or give `bounds`"
         )
     packed = Packed(x0, "minimize: argument `x0`")
     made = _closed("minimize", fun, packed, args, 1)
@@ -321,10 +333,10 @@ def minimize(
 
 
 def least_squares(
-    fun: Callable[..., Any], x0: Any, jac: Any = None, bounds: Any = (-np.inf, np.inf), method: str = "trf", args: Any = (),
-    kwargs: dict[str, Any] | None = None, linear: Any = None, **options: Any,
+    fun: Callable[..., Any], x0: Any, jac: Any = None, bounds: Any = (-np.inf, np.inf), method: str = "trf",
+    args: Any = (), kwargs: dict[str, Any] | None = None, linear: Any = None, **options: Any,
 ) -> scipy.optimize.OptimizeResult:  # fmt: skip
-    """Minimize the sum of squares of ``fun(x, *args, **kwargs)`` as `scipy.optimize.least_squares` does; see `minimize`.
+    """Minimize the squares of ``fun(x, *args, **kwargs)`` as `scipy.optimize.least_squares` does; see `minimize`.
 
     Examples
     --------

@@ -1,10 +1,10 @@
-"""What a solver finds as an op: a function of all that its equation uses, by the implicit function theorem.
+"""Solutions of equations as an op: a function of all that its equation uses, by the implicit function theorem.
 
-`implicit_op` gives x with ``F(x, p) = 0``. Whatever found x, its derivative is ``dx = -F_x^-1 F_p dp``. So derivatives of
-all orders, forward and reverse, need F alone: made of ops, it is differentiated where x is.
+`implicit_op` gives x with ``F(x, p) = 0``. Whatever found x, its derivative is ``dx = -F_x^-1 F_p dp``. So derivatives
+of all orders, forward and reverse, need F alone: made of ops, it is differentiated where x is.
 
-Source: Griewank and Walther, *Evaluating Derivatives*, 2nd ed., ch. 15; Christianson, "Reverse accumulation and attractive
-fixed points" (1994); Blondel et al., "Efficient and Modular Implicit Differentiation" (2022).
+Source: Griewank and Walther, *Evaluating Derivatives*, 2nd ed., ch. 15; Christianson, "Reverse accumulation and
+attractive fixed points" (1994); Blondel et al., "Efficient and Modular Implicit Differentiation" (2022).
 """
 
 from __future__ import annotations
@@ -15,7 +15,7 @@ from typing import Any
 import numpy as np
 
 from dualgrad.solvers.linear_op import linear_solve_op, transposed
-from dualgrad.solvers.matrices import jacobian_of
+from dualgrad.solvers.matrices import jacobian_of, length_of
 from engine.closed.function import ClosedFunction, build, plain
 from engine.control.cond import differentiable, plus
 from engine.core.aval import Aval
@@ -58,7 +58,7 @@ def derivative_in_x(residual: ClosedFunction) -> ClosedFunction:
 
 def _solved(residual: ClosedFunction, x: Any, params: Sequence[Any], rhs: Any, linear: Any, adjoint: bool) -> Any:
     """``F_x^-1 rhs``, or with the transpose."""
-    n = (residual.parameters[0].aval.shape or (0,))[0]
+    n = length_of(residual.parameters[0])
     if linear == "dense" or (linear is None and n <= DENSE):
         matrix = jacobian_of(residual, [x, *params])
         return getitem(solve(matrix, rhs[..., None], adjoint=adjoint), (..., 0))
@@ -96,9 +96,7 @@ def _vjp(
     return totals
 
 
-def one_by_one(
-    op: Op, size: int, flags: tuple[bool, ...], inputs: tuple[Any, ...], params: dict[str, Any]
-) -> Batches:
+def one_by_one(op: Op, size: int, flags: tuple[bool, ...], inputs: tuple[Any, ...], params: dict[str, Any]) -> Batches:
     """Apply the op to each element of a batch: each one takes its own steps."""
     pairs = list(zip(inputs, flags, strict=True))
     return stack([identity(op(*[getitem(x, i) if f else x for x, f in pairs], **params)) for i in range(size)], 0)

@@ -1,7 +1,7 @@
 """Interpolants that are differentiable in the points, in the values at the knots, and in the knots.
 
-The names and arguments are those of `scipy.interpolate`. They are made of ops: solving for the coefficients, and finding
-the interval, whose number carries no derivative. At a knot the derivative is that of the piece to the right.
+The names and arguments are those of `scipy.interpolate`. They are made of ops: solving for the coefficients, and
+finding the interval, whose number carries no derivative. At a knot the derivative is that of the piece to the right.
 
 Source: de Boor, *A Practical Guide to Splines* (1978), ch. IV; Fritsch and Butland, "A method for constructing local
 monotone piecewise cubic interpolants" (1984); Akima, "A new method of interpolation" (1970).
@@ -108,7 +108,9 @@ class PPoly:
             total = total * step + pieces[k]
         if how is False:
             inside = np.logical_and(at >= first, at <= last)
-            total = np.where(reshape(inside, [-1, *[1] * len(self._rest)]), total, EagerTensor(dtype.numpy.type(np.nan)))
+            total = np.where(
+                reshape(inside, [-1, *[1] * len(self._rest)]), total, EagerTensor(dtype.numpy.type(np.nan))
+            )
         total = reshape(total, [*shape, *self._rest])
         if not self.axis:
             return total
@@ -391,8 +393,12 @@ class interp1d:
         self._kind = kind
         extrapolates = isinstance(fill_value, str)
         if extrapolates and fill_value != "extrapolate":
-            raise InvalidArgumentError(f"interp1d: argument `fill_value` must be numbers or 'extrapolate'; got {fill_value!r}")
-        by_default = not extrapolates and not isinstance(fill_value, tuple) and bool(np.isnan(np.asarray(fill_value)).all())
+            raise InvalidArgumentError(
+                f"interp1d: argument `fill_value` must be numbers or 'extrapolate'; got {fill_value!r}"
+            )
+        by_default = (
+            not extrapolates and not isinstance(fill_value, tuple) and bool(np.isnan(np.asarray(fill_value)).all())
+        )
         self._strict = by_default if bounds_error is None else bool(bounds_error)
         # nothing comes before the first value, nor after the last one
         edges = {"previous": (np.nan, "extrapolate"), "next": ("extrapolate", np.nan)}
@@ -474,11 +480,18 @@ class RegularGridInterpolator:
     """
 
     def __init__(
-        self, points: Sequence[Any], values: Any, method: str = "linear", bounds_error: bool = True, fill_value: Any = np.nan
-    ) -> None:  # fmt: skip
+        self,
+        points: Sequence[Any],
+        values: Any,
+        method: str = "linear",
+        bounds_error: bool = True,
+        fill_value: Any = np.nan,
+    ) -> None:
         name = "RegularGridInterpolator"
         if method not in ("linear", "nearest", "cubic"):
-            raise UnimplementedError(f"{name}: argument `method` must be 'linear', 'nearest' or 'cubic'; got {method!r}")
+            raise UnimplementedError(
+                f"{name}: argument `method` must be 'linear', 'nearest' or 'cubic'; got {method!r}"
+            )
         self.grid = [_knots(p, name) for p in points]
         self.values = as_value(as_floating(values, f"{name}: argument `values`"), dtype_of(self.grid[0]))
         self.method, self.bounds_error, self.fill_value = method, bounds_error, fill_value
@@ -547,7 +560,13 @@ class RegularGridInterpolator:
         return total
 
 
-def interpn(points: Sequence[Any], values: Any, xi: Any, method: str = "linear", bounds_error: bool = True, fill_value: Any = np.nan) -> Any:  # fmt: skip
+def interpn(
+    points: Sequence[Any],
+    values: Any,
+    xi: Any,
+    method: str = "linear",
+    bounds_error: bool = True,
+    fill_value: Any = np.nan,
+) -> Any:
     """Interpolate values of a grid at points, as `scipy.interpolate.interpn`; see `RegularGridInterpolator`."""
     return RegularGridInterpolator(points, values, method, bounds_error, fill_value)(xi)
-

@@ -1,7 +1,7 @@
 """Linear equations for large matrices: by a sparse factorization, by Krylov's methods, or by a solver of your own.
 
-The names and arguments are those of `scipy.sparse.linalg`. Solutions are differentiable in the right-hand side and in the
-matrix: a tensor, a `SparseTensor` (in its values), or a function ``v -> A v`` of tensors, in all that it uses.
+The names and arguments are those of `scipy.sparse.linalg`. Solutions are differentiable in the right-hand side and in
+the matrix: a tensor, a `SparseTensor` (in its values), or a function ``v -> A v`` of tensors, in all that it uses.
 """
 
 from __future__ import annotations
@@ -127,7 +127,9 @@ def spsolve(A: Any, b: Any) -> Any:
     return _solution("spsolve", A, b, "sparse")
 
 
-def cg(A: Any, b: Any, x0: Any = None, *, rtol: float = 1e-5, atol: float = 0.0, maxiter: int | None = None, M: Any = None) -> tuple[Any, int]:  # fmt: skip
+def cg(
+    A: Any, b: Any, x0: Any = None, *, rtol: float = 1e-5, atol: float = 0.0, maxiter: int | None = None, M: Any = None
+) -> tuple[Any, int]:
     """Solve ``A x = b`` with a symmetric positive definite matrix by conjugate gradients, as SciPy does.
 
     Parameters
@@ -166,12 +168,24 @@ def _krylov(name: str, A: Any, b: Any, rtol: float, atol: float, maxiter: int | 
     return _solution(name, A, b, Krylov(name, {k: v for k, v in given.items() if v is not None}))
 
 
-def gmres(A: Any, b: Any, x0: Any = None, *, rtol: float = 1e-5, atol: float = 0.0, restart: int | None = None, maxiter: int | None = None, M: Any = None) -> tuple[Any, int]:  # fmt: skip
+def gmres(
+    A: Any,
+    b: Any,
+    x0: Any = None,
+    *,
+    rtol: float = 1e-5,
+    atol: float = 0.0,
+    restart: int | None = None,
+    maxiter: int | None = None,
+    M: Any = None,
+) -> tuple[Any, int]:
     """Solve ``A x = b`` by generalized minimal residuals; see `cg`."""
     return _krylov("gmres", A, b, rtol, atol, maxiter, M, restart=restart), 0
 
 
-def bicgstab(A: Any, b: Any, x0: Any = None, *, rtol: float = 1e-5, atol: float = 0.0, maxiter: int | None = None, M: Any = None) -> tuple[Any, int]:  # fmt: skip
+def bicgstab(
+    A: Any, b: Any, x0: Any = None, *, rtol: float = 1e-5, atol: float = 0.0, maxiter: int | None = None, M: Any = None
+) -> tuple[Any, int]:
     """Solve ``A x = b`` by stabilized biconjugate gradients; see `cg`."""
     return _krylov("bicgstab", A, b, rtol, atol, maxiter, M), 0
 

@@ -1,7 +1,8 @@
 """Linear equations whose matrix is given by its products alone, as an op: `linear_solve_op`.
 
-``A(p) x = b``, where a closed function gives ``A(p) v``. The derivative is ``dx = A^-1 (db - dA x)``; reverse mode solves with
-the transposed function, which is the reverse walk of the product. So derivatives are solutions of such equations too.
+``A(p) x = b``, where a closed function gives ``A(p) v``. The derivative is ``dx = A^-1 (db - dA x)``; reverse mode
+solves with the transposed function, which is the reverse walk of the product. So derivatives are solutions of such
+equations too.
 
 Source: Giles, "Collected matrix derivative results for forward and reverse mode algorithmic differentiation" (2008),
 sec. 2.3.1.

@@ -10,7 +10,7 @@ import numpy as np
 from engine.closed.function import ClosedFunction, build
 from engine.core.batching import Batched, batch_level, unbatch
 from engine.core.eager import EagerTensor
-from engine.core.value import dtype_of
+from engine.core.value import dtype_of, shape_of
 from engine.ops.joining import concat
 from engine.ops.shape import matrix_transpose, reshape
 
@@ -32,9 +32,15 @@ def pushed_along_units(closed: ClosedFunction, wanted: int, values: Sequence[Any
         return [unbatch(t, level, size) for t in found[len(closed.results) :]]
 
 
+def length_of(x: Any) -> int:
+    """The static length of a vector."""
+    shape: Any = shape_of(x)
+    return shape[0]
+
+
 def jacobian_of(closed: ClosedFunction, values: Sequence[Any]) -> Any:
     """The matrix of the derivatives of the first result, a vector, with respect to the first parameter, a vector."""
-    (size,) = closed.parameters[0].aval.shape or ()
+    size = length_of(closed.parameters[0])
     (columns,) = pushed_along_units(closed, 0, values, size, (size,))
     return matrix_transpose(columns)
 

@@ -16,10 +16,8 @@ from engine.core.aval import Aval
 from engine.core.detach import looked_at
 from engine.core.eager import EagerTensor
 from engine.core.value import shape_of
-from engine.numpy_api.manners import as_arrays
 from engine.ops.joining import concat, stack
 from engine.ops.shape import reshape, transpose
-from engine.ops.slicing import getitem
 from engine.runtime.errors import InvalidArgumentError, UnimplementedError
 
 _OPTIONS = ("rtol", "atol", "first_step", "max_step", "min_step")
@@ -30,7 +28,9 @@ _IGNORED = ("vectorized", "jac", "jac_sparsity", "lband", "uband")
 class _Flow:
     """A right-hand side with its initial state: what is solved, for any times."""
 
-    def __init__(self, name: str, fun: Callable[..., Any], y0: Any, args: Sequence[Any], options: dict[str, Any]) -> None:
+    def __init__(
+        self, name: str, fun: Callable[..., Any], y0: Any, args: Sequence[Any], options: dict[str, Any]
+    ) -> None:
         self.packed = packed = Packed(y0, f"{name}: argument `y0`")
 
         def slope(t: Any, y: Any) -> Any:
@@ -104,8 +104,8 @@ def solve_ivp(
     dense_output : bool
         Whether `sol` is to be a function of a vector of times, or of one time. It solves anew.
     events : callable or list of callable, optional
-        ``event(t, y, *args)``, with SciPy's attributes `terminal` and `direction`. The times at which they are zero, and
-        the states then, are differentiable, as implicit functions. For eager code.
+        ``event(t, y, *args)``, with SciPy's attributes `terminal` and `direction`. The times at which they are zero,
+        and the states then, are differentiable, as implicit functions. For eager code.
     vectorized, options
         As in SciPy; ``jac``, ``jac_sparsity``, ``lband`` and ``uband`` are not needed and not looked at.
 
@@ -140,7 +140,7 @@ def solve_ivp(
     found.message = "The solver successfully reached the end of the integration interval."
     plain: Any = None
     if t_eval is None or events is not None:
-        plain = _in_numpy(flow, fun, (start, end), method, events, args, options, name)
+        plain = _in_numpy(flow, (start, end), method, events, args, options, name)
         if events is not None:
             _events(found, plain, flow, start, events, args)
     if t_eval is None:
@@ -187,7 +187,9 @@ def _check_inside(times: Any, start: Any, end: Any) -> None:
     low, high = sorted((float(start._array), float(end._array)))
     array = times._array
     if array.ndim != 1 or not np.all((low <= array) & (array <= high)):
-        raise InvalidArgumentError(f"solve_ivp: `t_eval` must be a vector of times within `t_span`, from {low} to {high}")
+        raise InvalidArgumentError(
+            f"solve_ivp: `t_eval` must be a vector of times within `t_span`, from {low} to {high}"
+        )
     if np.any(np.sign(np.diff(array)) == np.sign(float(start._array) - float(end._array))):
         raise InvalidArgumentError("solve_ivp: `t_eval` must be sorted from the start of `t_span` on")
 
@@ -196,7 +198,7 @@ def _check_inside(times: Any, start: Any, end: Any) -> None:
 
 
 def _in_numpy(
-    flow: _Flow, fun: Any, span: Sequence[Any], method: str, events: Any, args: Sequence[Any], options: dict[str, Any], name: str
+    flow: _Flow, span: Sequence[Any], method: str, events: Any, args: Sequence[Any], options: dict[str, Any], name: str
 ) -> Any:  # fmt: skip
     """SciPy's own solution, whose steps and events tell where to solve."""
     captured = [_array_of(x, name, "what `fun` uses") for x in flow._made.captured]
@@ -206,7 +208,9 @@ def _in_numpy(
         return np.asarray(run(np.asarray(t, dtype), np.asarray(y, dtype), *captured)[0], np.float64)
 
     def asked(event: Any) -> Any:
-        made = closure(lambda t, y: event(t, flow.packed.unpacked(y), *args), flow._made.closed.avals[:2], name, flow.packed.dtype)
+        made = closure(
+            lambda t, y: event(t, flow.packed.unpacked(y), *args), flow._made.closed.avals[:2], name, flow.packed.dtype
+        )
         more = [_array_of(x, name, "what an event uses") for x in made.captured]
 
         def value(t: float, y: np.ndarray) -> float:
@@ -220,8 +224,7 @@ def _in_numpy(
     times = [float(_array_of(t, name, "`t_span`")) for t in span]
     y0 = np.asarray(_array_of(flow.packed.vector, name, "`y0`"), np.float64)
     listed = None if events is None else [asked(e) for e in ([events] if callable(events) else events)]
-    chosen = {k: v for k, v in _options(name, method, options).items()}
-    return scipy.integrate.solve_ivp(slope, times, y0, events=listed, **chosen)
+    return scipy.integrate.solve_ivp(slope, times, y0, events=listed, **_options(name, method, options))
 
 
 def _events(found: Any, plain: Any, flow: _Flow, start: Any, events: Any, args: Sequence[Any]) -> None:
@@ -235,7 +238,9 @@ def _events(found: Any, plain: Any, flow: _Flow, start: Any, events: Any, args: 
                 return flow(stack([start, t], 0))[1]
 
             guess = np.asarray(t, flow.packed.dtype.numpy)
-            exact = root(lambda t: event(t, flow.packed.unpacked(state(t)), *args), guess, method="known").x
+            exact = root(
+                lambda t, event=event: event(t, flow.packed.unpacked(state(t)), *args), guess, method="known"
+            ).x
             times.append(exact)
             states.append(state(exact))
         n = flow.packed.size
@@ -252,8 +257,8 @@ def _last_event(found: Any) -> Any:
 
 
 def odeint(
-    func: Callable[..., Any], y0: Any, t: Any, args: Sequence[Any] = (), *, tfirst: bool = False, full_output: bool = False,
-    rtol: float | None = None, atol: float | None = None, hmax: float = 0.0, h0: float = 0.0, **ignored: Any,
+    func: Callable[..., Any], y0: Any, t: Any, args: Sequence[Any] = (), *, tfirst: bool = False,
+    full_output: bool = False, rtol: float | None = None, atol: float | None = None, hmax: float = 0.0, h0: float = 0.0, **ignored: Any,
 ) -> Any:  # fmt: skip
     """Solve ``dy/dt = func(y, t, *args)`` as `scipy.integrate.odeint` does, by LSODA; see `solve_ivp` for derivatives.
 
@@ -290,7 +295,8 @@ def odeint(
     if unknown:
         raise TypeError(f"odeint: got an unexpected argument {sorted(unknown)[0]!r}")
     args = args if isinstance(args, (tuple, list)) else (args,)
-    options = {"rtol": 1.49012e-8 if rtol is None else rtol, "atol": 1.49012e-8 if atol is None else atol}
+    options: dict[str, Any] = {"rtol": 1.49012e-8, "atol": 1.49012e-8}
+    options |= {k: v for k, v in (("rtol", rtol), ("atol", atol)) if v is not None}
     options |= {"max_step": hmax or None, "first_step": h0 or None}
     fun = func if tfirst else lambda t, y, *args: func(y, t, *args)
     flow = _Flow("odeint", fun, y0, args, _options("odeint", "LSODA", options))

@@ -1,7 +1,7 @@
 """Integrals over an interval as an op: `quad_op`, computed by `scipy.integrate.quad` and `quad_vec`.
 
-The limits are differentiated by Leibniz's rule, the parameters under the integral sign: the derivative of an integral is
-an integral, and so are those of higher orders. At an infinite limit the integrand is zero, and so is the derivative.
+The limits are differentiated by Leibniz's rule, the parameters under the integral sign: the derivative of an integral
+is an integral, and so are those of higher orders. At an infinite limit the integrand is zero, and so is the derivative.
 """
 
 from __future__ import annotations
@@ -13,7 +13,7 @@ from typing import Any
 import numpy as np
 from scipy import integrate
 
-from engine.closed.function import ClosedFunction, build, plain
+from engine.closed.function import ClosedFunction, plain
 from engine.control.cond import differentiable, plus
 from engine.core.aval import Aval
 from engine.core.batching import Batches, NotBatched, materialize
@@ -78,7 +78,8 @@ def _jvp(
     given = [i for i in differentiable(params) if tangents[2 + i] is not None]
     if given:
         pushed, connected = body.pushforward([1 + i for i in given], list(range(count)))
-        inner = body.derived(("integrand", tuple(given)), lambda: ClosedFunction(pushed.trace, pushed.parameters, pushed.results[count:]))  # fmt: skip
+        tangents_alone = pushed.results[count:]
+        inner = pushed.derived("integrand", lambda: ClosedFunction(pushed.trace, pushed.parameters, tangents_alone))
         moved = quad_op(a, b, *params, *[tangents[2 + i] for i in given], body=inner, options=options)
         totals = [t if c else None for t, c in zip(moved, connected, strict=False)]
     for limit, t, sign in ((a, tangents[0], -1.0), (b, tangents[1], 1.0)):
@@ -111,7 +112,9 @@ def _batch(op: Op, size: int, flags: tuple[bool, ...], inputs: tuple[Any, ...], 
     """All elements at the same points if they have the same limits, else one by one."""
     body = params["body"]
     if flags[0] or flags[1]:
-        each = [op(*[getitem(x, i) if f else x for x, f in zip(inputs, flags, strict=True)], **params) for i in range(size)]
+        each = [
+            op(*[getitem(x, i) if f else x for x, f in zip(inputs, flags, strict=True)], **params) for i in range(size)
+        ]
         return [stack(parts, 0) for parts in zip(*each, strict=True)]
     point = aval_of(inputs[0])
     avals = [Aval((), point.dtype), *[plain(aval_of(x)) for x in inputs[2:]]]

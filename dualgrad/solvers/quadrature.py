@@ -78,7 +78,13 @@ def quad(
 
 
 def quad_vec(
-    f: Callable[..., Any], a: Any, b: Any, epsabs: float = 1e-200, epsrel: float = 1e-8, points: Any = None, args: Any = ()
+    f: Callable[..., Any],
+    a: Any,
+    b: Any,
+    epsabs: float = 1e-200,
+    epsrel: float = 1e-8,
+    points: Any = None,
+    args: Any = (),
 ) -> tuple[Any, Any]:
     """Integrate a function that gives an array, or a structure of arrays; see `quad`.
 
@@ -98,7 +104,8 @@ def _end(limit: Any, *xs: Any) -> Any:
 
 
 def dblquad(
-    func: Callable[..., Any], a: Any, b: Any, gfun: Any, hfun: Any, args: Any = (), epsabs: float = 1.49e-8, epsrel: float = 1.49e-8
+    func: Callable[..., Any], a: Any, b: Any, gfun: Any, hfun: Any, args: Any = (), epsabs: float = 1.49e-8,
+    epsrel: float = 1.49e-8,
 ) -> tuple[Any, Any]:  # fmt: skip
     """Integrate ``func(y, x)`` over x from `a` to `b` and y from ``gfun(x)`` to ``hfun(x)``; see `quad`.
 
@@ -108,7 +115,7 @@ def dblquad(
     >>> round(float(dblquad(lambda y, x: x * y**2, 0.0, 2.0, 0.0, 1.0)[0]), 6)
     0.666667
     """
-    how = {"epsabs": epsabs, "epsrel": epsrel}
+    how: dict[str, Any] = {"epsabs": epsabs, "epsrel": epsrel}
 
     def inner(x: Any) -> Any:
         return quad(lambda y: func(y, x, *args), _end(gfun, x), _end(hfun, x), **how)[0]
