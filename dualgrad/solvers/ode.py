@@ -258,7 +258,8 @@ def _last_event(found: Any) -> Any:
 
 def odeint(
     func: Callable[..., Any], y0: Any, t: Any, args: Sequence[Any] = (), *, tfirst: bool = False,
-    full_output: bool = False, rtol: float | None = None, atol: float | None = None, hmax: float = 0.0, h0: float = 0.0, **ignored: Any,
+    full_output: bool = False, rtol: float | None = None, atol: float | None = None, hmax: float = 0.0,
+    h0: float = 0.0, **ignored: Any,
 ) -> Any:  # fmt: skip
     """Solve ``dy/dt = func(y, t, *args)`` as `scipy.integrate.odeint` does, by LSODA; see `solve_ivp` for derivatives.
 
