@@ -102,9 +102,9 @@ class ScalarRoot:
         value, matrix = function_of(residual, guess, params), matrix_function(residual, guess, params)
         options = dict(self.options)
         if options.get("bracket") is None and options.get("method") in (None, "newton", "halley"):
-            options |= {"method": "newton", "fprime": lambda x: float(matrix(x)[0, 0])}
+            options |= {"method": "newton", "fprime": lambda x: matrix(x).item()}
         try:
-            found = scipy.optimize.root_scalar(lambda x: float(value(x)[0]), x0=float(guess[0]), **options)
+            found = scipy.optimize.root_scalar(lambda x: value(x).item(), x0=float(guess[0]), **options)
         except (ValueError, RuntimeError) as error:
             raise ConvergenceError(f"root_scalar: {error}") from error
         found.x, found.success, found.message = np.asarray([found.root]), found.converged, found.flag
@@ -155,7 +155,7 @@ class Minimum:
             more["hessp"] = lambda x, p: push.run(np.asarray(x, guess.dtype), *params, np.asarray(p, guess.dtype))[
                 1
             ].astype(np.float64)
-        found = scipy.optimize.minimize(lambda x: float(value(x)), guess, method=self.method, **more, **self.options)
+        found = scipy.optimize.minimize(lambda x: value(x).item(), guess, method=self.method, **more, **self.options)
         return _checked("minimize", found, residual, guess, params)
 
 

@@ -202,7 +202,7 @@ class CubicSpline(_Cubic):
     >>> x = np.arange(5.0)
     >>> middle = lambda y: CubicSpline(x, y)(2.5)
     >>> print(np.round(middle(x**3), 6), tf.transforms.grad(middle)(x**3).numpy().round(4))
-    15.625 [ 0.0391 -0.1562  0.2344  1.0938 -0.2109]
+    15.625 [ 0.0156 -0.125   0.6562  0.5    -0.0469]
     """
 
     def __init__(self, x: Any, y: Any, axis: int = 0, bc_type: Any = "not-a-knot", extrapolate: Any = None) -> None:
@@ -517,6 +517,9 @@ class RegularGridInterpolator:
             xi = np.stack(np.broadcast_arrays(*[as_value(x, dtype) for x in xi]), -1)
         xi = as_value(xi, dtype)
         shape = static_shape(xi, "RegularGridInterpolator: argument `xi`")
+        if len(shape) == 1 and not shape[0] % d:
+            # as in SciPy one point is a row of points
+            shape = (shape[0] // d, d)
         if not shape or shape[-1] != d:
             raise ShapeError(f"RegularGridInterpolator: argument `xi` must have a last axis of {d}; got shape {shape}")
         points = reshape(xi, [-1, d])

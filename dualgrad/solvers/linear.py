@@ -121,8 +121,8 @@ def spsolve(A: Any, b: Any) -> Any:
     >>> def solution(values):
     ...     return spsolve(tf.SparseTensor([[0, 0], [1, 1]], values, [2, 2]), np.ones(2))
     >>> tf.transforms.jacrev(solution)(np.array([2.0, 4.0])).numpy()
-    array([[-0.25  ,  0.    ],
-           [ 0.    , -0.0625]])
+    array([[-0.25  , -0.    ],
+           [-0.    , -0.0625]])
     """
     return _solution("spsolve", A, b, "sparse")
 
@@ -221,8 +221,8 @@ def custom_linear_solve(
     ...     return np.linalg.solve(np.stack([product(e) for e in np.eye(rhs.size)], 1), rhs)
     >>> solution = lambda a: custom_linear_solve(lambda v: a * v, np.array([1.0, 3.0]), dense)
     >>> tf.transforms.jacrev(solution)(np.array([1.0, 2.0])).numpy()
-    array([[-1.  ,  0.  ],
-           [ 0.  , -0.75]])
+    array([[-1.  , -0.  ],
+           [-0.  , -0.75]])
     """
     back = solve if symmetric or transpose_solve is None else transpose_solve
     return _solution("custom_linear_solve", matvec, b, Own(solve, back))

@@ -211,5 +211,5 @@ def test_refusals() -> None:
         solve_ivp(lambda t, y: y, (0.0, 2.0), [1.0], t_eval=[2.0, 1.0])
     with pytest.raises(ValueError, match="what `fun` returns"):
         solve_ivp(lambda t, y: y[:1], (0.0, 2.0), [1.0, 2.0], t_eval=[2.0])
-    with pytest.raises(TypeError, match="tf.where"):
+    with pytest.raises(TypeError, match=r"tf\.where"):
         solve_ivp(lambda t, y: y if y[0] > 0 else -y, (0.0, 2.0), [1.0], t_eval=[2.0])
