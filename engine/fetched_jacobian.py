@@ -67,8 +67,7 @@ class Fetched(Evaluations):
         self._arrays: dict[int, Any] = {}
         self._feed: dict[Any, Any] = {}
         self._made: dict[Any, tuple[list[Any], Callable[[Sequence[Any]], Derived]]] = {}
-        self._weights: list[Any] = []
-        self._sums: list[Any] = []
+        self._sums: dict[tuple[int, ...], tuple[dict[int, Any], list[Any]]] = {}
 
     def evaluate(self, parts: Sequence[np.ndarray], args: Sequence[Any], kwargs: Mapping[str, Any]) -> list[np.ndarray]:
         """Feed a point, fetch the results. A keyword is the name of one of the tensors that arguments are fed to."""
@@ -90,26 +89,29 @@ class Fetched(Evaluations):
         """The derivative at the point fed last."""
         key = make, options, ends
         if key not in self._made:
-            ys, xs = (self._ys, self._xs) if ends is None else ([self._ys[ends[0]]], [self._xs[ends[1]]])
+            ys, xs = (self._ys, self._xs) if ends is None else ([self._ys[ends[0]]], self._xs)
+            if ends is not None and ends[1] is not None:
+                xs = [self._xs[ends[1]]]
             self._made[key] = _derivative(_path(ys, xs), make, options, sparsity)
         tensors, derived_at = self._made[key]
         return derived_at(self._kept(tensors))
 
-    def weighted(self, make: Make, options: Options, weights: Sequence[np.ndarray]) -> Derived:
+    def weighted(self, make: Make, options: Options, weights: Sequence[Any]) -> Derived:
         """The same for the weighted sum, which becomes part of the graph."""
-        if not self._sums:
-            avals = [Aval(w.shape, dtype_of(y)) for y, w in zip(self._ys, weights, strict=True)]
-            self._weights = [y.trace.placeholder(aval) for y, aval in zip(self._ys, avals, strict=True)]
-            self._sums = [reduce_sum(y * w) for y, w in zip(self._ys, self._weights, strict=True)]
-        key = make, options, "weighted"
+        chosen = tuple([i for i, w in enumerate(weights) if w is not None])
+        if chosen not in self._sums:
+            places = {i: self._ys[i].trace.placeholder(Aval(weights[i].shape, dtype_of(self._ys[i]))) for i in chosen}
+            self._sums[chosen] = places, [reduce_sum(self._ys[i] * w) for i, w in places.items()]
+        places, sums = self._sums[chosen]
+        key = make, options, chosen
         if key not in self._made:
-            self._made[key] = _derivative(_path(self._sums, self._xs), make, options, None)
+            self._made[key] = _derivative(_path(sums, self._xs), make, options, None)
         tensors, derived_at = self._made[key]
-        return derived_at(self._run(tensors, dict(zip(self._weights, weights, strict=True))))
+        return derived_at(self._run(tensors, {place: weights[i] for i, place in places.items()}))
 
-    def path(self) -> Path:
+    def path(self, target: int | None = None) -> Path:
         """The way in the graph."""
-        path = _path(self._ys, self._xs)
+        path = _path(self._ys if target is None else [self._ys[target]], self._xs)
         if is_known(path):
             return path
         copy = PathCopy(path)

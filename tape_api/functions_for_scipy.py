@@ -6,12 +6,12 @@ from collections.abc import Callable
 from typing import Any
 
 from engine.jacobian.views.for_scipy import (
+    Packing,
     Recorded,
     SciPyFunction,
     SciPyODE,
     example_arrays,
     is_real,
-    structure_of,
 )
 from engine.jacobian.views.results import Format, Mode
 
@@ -75,13 +75,15 @@ def for_scipy(
     >>> {name: round(float(value), 6) for name, value in p.unpacked(found.x).items()}
     {'slope': 2.0, 'start': 1.0}
     """
-    arrays, pack = example_arrays(x0), structure_of(x0)
+    arrays, pack = example_arrays(x0), Packing(x0)
     options: dict[str, Any] = {"format": format, "mode": mode, "max_bytes": max_bytes, "executor": executor}
-    evaluations = Recorded(function, pack, arrays[0].dtype, is_real(x0))
+    evaluations = Recorded(function, pack, arrays[0].dtype, is_real(x0), arrays)
     return SciPyFunction(evaluations, arrays, pack, sparsity=sparsity, **options)
 
 
-def for_ode(function: Callable[..., Any], y0: Any, **options: Any) -> SciPyODE:
+def for_ode(
+    function: Callable[..., Any], y0: Any, *, banded: bool | tuple[int, int] = False, **options: Any
+) -> SciPyODE:
     """The right-hand side of ``dy/dt = function(t, y)`` as `scipy.integrate.solve_ivp` wants it, with its Jacobian.
 
     Parameters
@@ -90,6 +92,10 @@ def for_ode(function: Callable[..., Any], y0: Any, **options: Any) -> SciPyODE:
         ``function(t, y, *args)``; it gives tensors in the shapes of `y0`. `t` is a tensor too.
     y0 : array, tensor, or structure of these
         The initial point.
+    banded : bool or pair of int
+        Whether `jac` gives the diagonals of a banded Jacobian, as LSODA takes them:
+        ``solve_ivp(p.fun, span, p.y0, "LSODA", jac=p.jac, lband=p.lband, uband=p.uband)``. How many there are below and
+        above the main one is found from the structure of the function, unless it is said here.
     **options
         As in `for_scipy`. BDF, Radau and LSODA take Jacobians, the former two sparse ones as well.
 
@@ -109,4 +115,15 @@ def for_ode(function: Callable[..., Any], y0: Any, **options: Any) -> SciPyODE:
     >>> abs(found.y[0, -1] - exact) < 1e-5
     np.True_
     """
-    return SciPyODE(for_scipy(lambda y, t, *args: function(t, y, *args), y0, **options))
+    return SciPyODE(for_scipy(_StateFirst(function), y0, **options), banded)
+
+
+class _StateFirst:
+    """A right-hand side as a function of the state first."""
+
+    def __init__(self, function: Callable[..., Any]) -> None:
+        self._function = function
+
+    def __call__(self, y: Any, t: Any, *args: Any) -> Any:
+        """Call it."""
+        return self._function(t, y, *args)
