@@ -71,7 +71,8 @@ class Fetched(Evaluations):
 
     def evaluate(self, parts: Sequence[np.ndarray], args: Sequence[Any], kwargs: Mapping[str, Any]) -> list[np.ndarray]:
         """Feed a point, fetch the results. A keyword is the name of one of the tensors that arguments are fed to."""
-        names = [t.name.rpartition(":")[0] for t in self._arguments]
+        # symbols of a plain trace have no names
+        names = [getattr(t, "name", "").rpartition(":")[0] for t in self._arguments]
         if unknown := [key for key in kwargs if key not in names[len(args) :]]:
             raise InvalidArgumentError(
                 f"for_scipy: got the argument `{unknown[0]}`, and none of the placeholders in `args` that are left has "

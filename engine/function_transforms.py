@@ -481,6 +481,10 @@ def hvp(fun: Function, primals: Sequence[Any], tangents: Sequence[Any]) -> Any:
 # ---- higher orders, checks -------------------------------------------------------------------------------------------
 
 
+def _slope(fun: Function) -> Function:
+    return lambda t: jvp(fun, (t,), (1.0,))[1]
+
+
 def jet(fun: Function, primals: Sequence[Any], series: Sequence[Sequence[Any]]) -> tuple[Any, list[Any]]:
     """Derivatives of ``fun(x(t))`` with respect to t, up to the order for which those of ``x(t)`` are given.
 
@@ -529,8 +533,7 @@ def jet(fun: Function, primals: Sequence[Any], series: Sequence[Sequence[Any]]) 
 
     derived = [at]
     for _ in range(order):
-        before = derived[-1]
-        derived.append(lambda t, before=before: jvp(before, (t,), (1.0,))[1])
+        derived.append(_slope(derived[-1]))
     zero = EagerTensor(np.float64(0.0))
     return at(zero), [d(zero) for d in derived[1:]]
 

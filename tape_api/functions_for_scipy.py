@@ -5,9 +5,9 @@ from __future__ import annotations
 from collections.abc import Callable
 from typing import Any
 
+from dualgrad.solvers.traced import Traced
 from engine.jacobian.views.for_scipy import (
     Packing,
-    Recorded,
     SciPyFunction,
     SciPyODE,
     example_arrays,
@@ -32,7 +32,8 @@ def for_scipy(
     ----------
     function : callable
         ``function(point, *args, **kwargs)``. It gives a scalar tensor (to minimize), or a tensor, or a structure
-        of them (residuals, constraints). It is run each time, so it may branch on values.
+        of them (residuals, constraints). It may branch on values. If it applies many ops and does not, and uses nothing
+        that could be another thing the next time, it is traced, and runs as a program from the third call on.
     x0 : array, tensor, variable, or structure of these
         An example point. SciPy's flat vectors are unpacked into tensors of its shapes and dtypes before they reach
         `function`. Numbers that are neither tensors nor arrays are float64. Complex numbers are two real ones each in
@@ -77,7 +78,7 @@ def for_scipy(
     """
     arrays, pack = example_arrays(x0), Packing(x0)
     options: dict[str, Any] = {"format": format, "mode": mode, "max_bytes": max_bytes, "executor": executor}
-    evaluations = Recorded(function, pack, arrays[0].dtype, is_real(x0), arrays)
+    evaluations = Traced(function, pack, arrays[0].dtype, is_real(x0), arrays)
     return SciPyFunction(evaluations, arrays, pack, sparsity=sparsity, **options)
 
 

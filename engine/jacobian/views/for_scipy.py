@@ -131,8 +131,8 @@ class Recorded(Evaluations):
     def _as_program(self) -> _Program:
         """The function for arguments like the last ones; variables keep the values that they have now."""
         parts, args, kwargs = self._last
-        given = [_argument(a, self._dtype) for a in args]
-        named = {key: _argument(a, self._dtype) for key, a in kwargs.items()}
+        given = [self.argument(a) for a in args]
+        named = {key: self.argument(a) for key, a in kwargs.items()}
         leaves = [x for x in (*given, *named.values()) if isinstance(x, EagerTensor)]
 
         def traced(body: Any, values: Sequence[Any]) -> list[Any]:
@@ -154,14 +154,15 @@ class Recorded(Evaluations):
 
     def columns(self, parts: Sequence[np.ndarray], args: Sequence[Any], kwargs: Mapping[str, Any]) -> list[np.ndarray]:
         """The results at many points at once, which lie along the first axis of each part."""
-        given = [_argument(a, self._dtype) for a in args]
-        named = {key: _argument(a, self._dtype) for key, a in kwargs.items()}
+        given = [self.argument(a) for a in args]
+        named = {key: self.argument(a) for key, a in kwargs.items()}
         size = len(parts[0])
         with paused(), batch_level() as level, as_arrays():
             point = self._pack([Batched(EagerTensor(part), level) for part in parts])
             found = [_result(y, self._dtype) for y in nest.flatten(self._function(point, *given, **named))]
             self.pairs = [self._is_real and dtype_of(y).is_complex for y in found]
-            return [np.asarray(unbatch(as_pairs(y), level, size)._array) for y in found]
+            inner: list[Any] = [unbatch(as_pairs(y), level, size) for y in found]
+            return [np.asarray(x._array) for x in inner]
 
     def evaluate(self, parts: Sequence[np.ndarray], args: Sequence[Any], kwargs: Mapping[str, Any]) -> list[np.ndarray]:
         """Record the function at a point."""
@@ -170,13 +171,10 @@ class Recorded(Evaluations):
         self._sources = self._placed(parts)
         for x in self._sources:
             self._tape.watch(x)
-        arguments = [_argument(a, self._dtype) for a in args]
-        named = {key: _argument(a, self._dtype) for key, a in kwargs.items()}
+        given = [self.argument(a) for a in args]
+        named = {key: self.argument(a) for key, a in kwargs.items()}
         try:
-            with as_arrays():
-                self._targets = self._recorded(
-                    lambda: self._results(self._function(self._pack(self._sources), *arguments, **named))
-                )
+            self._targets = self._recorded(lambda: self.called(self._sources, given, named))
         finally:
             # also where NumPy has put another error in its place
             refused = refusal(self._tape)
@@ -184,7 +182,14 @@ class Recorded(Evaluations):
                 raise refused from None
         return [y._array for y in self._targets]
 
-    def _results(self, found: Any) -> list[Any]:
+    def argument(self, x: Any) -> Any:
+        """An argument as the function gets it: arrays and floating numbers as tensors."""
+        return _argument(x, self._dtype)
+
+    def called(self, sources: Sequence[Any], args: Sequence[Any], kwargs: Mapping[str, Any]) -> list[Any]:
+        """The results of the function, real ones."""
+        with as_arrays():
+            found = self._function(self._pack(list(sources)), *args, **kwargs)
         results = [_result(y, self._dtype) for y in nest.flatten(found)]
         self.pairs = [self._is_real and dtype_of(y).is_complex for y in results]
         return [as_pairs(y) for y in results]
@@ -699,7 +704,7 @@ class SciPyODE:
 
         If it is `banded`, its diagonals, shape (lband + 1 + uband, n): entry (i, j) stands in row ``i - j + uband``.
         """
-        matrix = self.function.jac(y, t, *args)
+        matrix: Any = self.function.jac(y, t, *args)
         if self._banded:
             lower, upper = self.bands()
             dense = matrix.toarray() if sparse.issparse(matrix) else np.asarray(matrix).reshape(len(self.y0), -1)
