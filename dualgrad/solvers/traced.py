@@ -1,7 +1,7 @@
-"""A Python function for SciPy that is run as Python a few times, then as a program.
+"""A Python function for SciPy that is run as Python once, then as a program.
 
-`Recorded` runs the function each time. Here a function of many ops that can be traced is, when it is called for the
-second time; from then on a point costs one run of a program, which also gives what the derivatives need.
+`Recorded` runs the function each time. Here a function of many ops that can be traced is, when it has been called;
+derivatives are made of the trace, and from then on a point costs one run of a program, which also gives what they need.
 """
 
 from __future__ import annotations
@@ -24,7 +24,7 @@ from engine.core.trace import Symbol
 from engine.fetched_jacobian import Fetched
 from engine.jacobian.planning.plan import Options
 from engine.jacobian.structure.path import Path
-from engine.jacobian.views.for_scipy import Derived, Evaluations, Make, Recorded
+from engine.jacobian.views.for_scipy import Derived, Make, Recorded
 from engine.runtime.errors import OpError
 
 FEWEST = 100
@@ -68,35 +68,49 @@ class Traced(Recorded):
     (`dualgrad.solvers.python_state`). When something that it uses has changed, it is traced again.
     """
 
-    _now: Evaluations | None = None
+    _now: Fetched | None = None
+    _next: _Program | None = None
 
     def __init__(self, *args: Any, **kwargs: Any) -> None:
         super().__init__(*args, **kwargs)
-        self._programs: dict[Any, _Program | int | None] = {}
+        self._programs: dict[Any, _Program | None] = {}
 
     def __getstate__(self) -> dict[str, Any]:
-        return {**super().__getstate__(), "_programs": {}}
+        return {**super().__getstate__(), "_programs": {}, "_now": None, "_next": None}
 
     def evaluate(self, parts: Sequence[np.ndarray], args: Sequence[Any], kwargs: Mapping[str, Any]) -> list[np.ndarray]:
         """Go to a point: by the program, or by Python."""
-        self._now = None
+        self._now, self._next = None, None
         try:
             key = self._key(args, kwargs)
-            program = self._programs.get(key, 0)
+            program: Any = self._programs.get(key, 0)
             if isinstance(program, _Program) and program.state != state_of(self._function):
-                program = self._programs[key] = 1
+                program = 0
         except (TypeError, Unknown):
             return super().evaluate(parts, args, kwargs)
         if isinstance(program, _Program) and not active.tapes:
-            self._now, self.pairs = program.fetched, program.pairs
-            self._last = parts, args, kwargs
-            given = [a._array for a in self._tensors(args, kwargs)]
-            return program.fetched.evaluate(parts, given, {})
+            self._last, self._next = (parts, args, kwargs), program
+            return self._by_program()
         found = super().evaluate(parts, args, kwargs)
-        if isinstance(program, int):
-            is_due = program > 0 and len(self._tape.nodes) >= FEWEST
-            self._programs[key] = self._traced(parts, args, kwargs) if is_due else 1
+        if program == 0:
+            is_long = len(self._tape.nodes) >= FEWEST
+            program = self._programs[key] = self._traced(parts, args, kwargs) if is_long else None
+            # if a derivative is asked for here, it is made of the trace: nothing is made twice
+            self._next = program
         return found
+
+    def _by_program(self) -> list[np.ndarray]:
+        """Go to the point by the program."""
+        program: Any = self._next
+        parts, args, kwargs = self._last
+        self._now, self.pairs = program.fetched, program.pairs
+        return program.fetched.evaluate(parts, [a._array for a in self._tensors(args, kwargs)], {})
+
+    def _where(self) -> Fetched | None:
+        """What gives derivatives at this point, if not the recording."""
+        if self._now is None and self._next is not None and not active.tapes:
+            self._by_program()
+        return self._now
 
     def _tensors(self, args: Sequence[Any], kwargs: Mapping[str, Any]) -> list[EagerTensor]:
         """The arguments that are tensors to the function."""
@@ -142,18 +156,19 @@ class Traced(Recorded):
 
     def derived(self, make: Make, options: Options, sparsity: Any, ends: Any = None) -> Derived:
         """The derivative at this point."""
-        if self._now is not None:
-            return self._now.derived(make, options, sparsity, ends)
-        return super().derived(make, options, sparsity, ends)
+        program = self._where()
+        return (
+            super().derived(make, options, sparsity, ends)
+            if program is None
+            else program.derived(make, options, sparsity, ends)
+        )
 
     def weighted(self, make: Make, options: Options, weights: Sequence[Any]) -> Derived:
         """The same for the weighted sum."""
-        if self._now is not None:
-            return self._now.weighted(make, options, weights)
-        return super().weighted(make, options, weights)
+        program = self._where()
+        return super().weighted(make, options, weights) if program is None else program.weighted(make, options, weights)
 
     def path(self, target: int | None = None) -> Path:
         """The way from the point to the results."""
-        if self._now is not None:
-            return self._now.path(target)
-        return super().path(target)
+        program = self._where()
+        return super().path(target) if program is None else program.path(target)
