@@ -45,7 +45,7 @@ class SciPyBVP:
         return (of_y, of_p[0]) if of_p else of_y
 
     def bc(self, ya: np.ndarray, yb: np.ndarray, p: Any = None) -> np.ndarray:
-        """What is to be zero at the ends, shape (n + k,)."""
+        """Conditions at the ends, which are to be zero, shape (n + k,)."""
         made, values = self._ends(ya, yb, p)
         return made.closed.run(*values)[0]
 

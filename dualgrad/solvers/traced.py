@@ -107,7 +107,7 @@ class Traced(Recorded):
         return program.fetched.evaluate(parts, [a._array for a in self._tensors(args, kwargs)], {})
 
     def _where(self) -> Fetched | None:
-        """What gives derivatives at this point, if not the recording."""
+        """The program that gives derivatives at this point, if not the recording."""
         if self._now is None and self._next is not None and not active.tapes:
             self._by_program()
         return self._now
@@ -118,7 +118,7 @@ class Traced(Recorded):
         return [a for a in given if isinstance(a, EagerTensor)]
 
     def _key(self, args: Sequence[Any], kwargs: Mapping[str, Any]) -> Any:
-        """What tells arguments apart that need programs of their own."""
+        """A key that is equal for arguments that one program serves."""
         described = []
         for a in (*args, *[kwargs[k] for k in sorted(kwargs)]):
             a = self.argument(a)
