@@ -71,6 +71,10 @@ class _Capturing(Body):
             self.taken[id(x)] = x, self.placeholder(Aval(aval.shape, aval.dtype))
         return self.taken[id(x)][1]
 
+    def forget(self) -> None:
+        """Let go of everything: the function has been copied."""
+        self.taken, self.nodes, self._captured = {}, [], {}
+
 
 @dataclasses.dataclass
 class Closure:
@@ -124,6 +128,8 @@ def closure(function: Callable[..., Any], avals: Sequence[Aval], name: str, dtyp
     around = {id(inner): outer for outer, inner in trace.taken.values()}
     fixed = {len(avals) + i: np.asarray(s.node.params["value"]) for i, s in enumerate(taken) if s.node.op is constant}
     captured = [around[id(s)] for s in taken if s.node.op is not constant]
+    # whoever holds a symbol of it holds the trace, which is to hold none of the values around it
+    trace.forget()
     return Closure(_interned(raw, fixed), captured, close)
 
 

@@ -107,6 +107,8 @@ class _Solved:
 
     def split(self, x: np.ndarray) -> list[np.ndarray]:
         """The states in a vector."""
+        if len(self.shapes) == 1 and self.shapes[0] == x.shape and self.dtypes[0] == x.dtype:
+            return [x]
         parts = zip(self.cuts[:-1], self.cuts[1:], self.shapes, self.dtypes, strict=True)
         return [np.asarray(x[a:b].reshape(shape), dtype) for a, b, shape, dtype in parts]
 
@@ -116,6 +118,8 @@ class _Solved:
 
 
 def _joined(arrays: Sequence[np.ndarray]) -> np.ndarray:
+    if len(arrays) == 1 and arrays[0].ndim == 1 and arrays[0].dtype == np.float64:
+        return arrays[0]
     return np.concatenate([np.zeros(0), *[np.reshape(a, -1) for a in arrays]]).astype(np.float64, copy=False)
 
 

@@ -18,7 +18,7 @@ from engine.closed.traced_function import TracedFunction
 from engine.compiler.eager_state import EagerState
 from engine.core.eager import EagerTensor
 from engine.core.function_tape import FunctionTape
-from engine.core.op import distinct
+from engine.core.op import are_plain, distinct
 from engine.core.tape import active
 from engine.core.trace import Symbol
 from engine.fetched_jacobian import Fetched
@@ -28,7 +28,7 @@ from engine.jacobian.views.for_scipy import Derived, Make, Recorded
 from engine.runtime.errors import OpError
 
 FEWEST = 100
-"""Ops of a function that is worth tracing."""
+"""Ops of a function that is worth tracing, if it calls no solver."""
 
 
 class _Program:
@@ -93,7 +93,7 @@ class Traced(Recorded):
             return self._by_program()
         found = super().evaluate(parts, args, kwargs)
         if program == 0:
-            is_long = len(self._tape.nodes) >= FEWEST
+            is_long = len(self._tape.nodes) >= FEWEST or not all(are_plain(n.params) for n in self._tape.nodes)
             program = self._programs[key] = self._traced(parts, args, kwargs) if is_long else None
             # if a derivative is asked for here, it is made of the trace: nothing is made twice
             self._next = program
