@@ -2,21 +2,23 @@
 
 from __future__ import annotations
 
+import pickle
 from collections.abc import Callable, Mapping, Sequence
 from typing import Any
 
 import numpy as np
 
-from engine.closed.function import ClosedFunction
+from engine.closed.function import ClosedFunction, build
 from engine.core.aval import Aval
 from engine.core.dtypes import as_dtype
-from engine.core.trace import constant_value
+from engine.core.instantiate import in_trace, instantiate
+from engine.core.trace import constant_value, needed_nodes
 from engine.core.value import dtype_of
-from engine.core.variable import tracked_value
+from engine.core.variable import read_variable, tracked_value, variable_handle
 from engine.jacobian.deferred_specialization import PathCopy, is_known
 from engine.jacobian.planning.plan import Options
 from engine.jacobian.structure.path import Path
-from engine.jacobian.views.for_scipy import Derived, Evaluations, Make
+from engine.jacobian.views.for_scipy import Derived, Evaluations, Make, Program, Recorded
 from engine.jacobian.views.unimplemented import check_all_implemented
 from engine.ops.reduce import reduce_sum
 from engine.runtime.cache import Cache
@@ -68,6 +70,30 @@ class Fetched(Evaluations):
         self._feed: dict[Any, Any] = {}
         self._made: dict[Any, tuple[list[Any], Callable[[Sequence[Any]], Derived]]] = {}
         self._sums: dict[tuple[int, ...], tuple[dict[int, Any], list[Any]]] = {}
+
+    def __reduce__(self) -> tuple[Any, ...]:
+        # without the graph: as the program that it is, with the values that variables have now
+        if any(self.pairs):
+            raise pickle.PicklingError("for_scipy: complex results of a graph cannot be pickled; give their parts")
+        inputs = [*self._xs, *self._arguments]
+        given = [id(tracked_value(x)) for x in inputs]
+        needed = needed_nodes(self._ys[0].trace.nodes, self._ys, set(given))
+        reads = [n.outputs[0] for n in needed if n.op is read_variable and id(n.inputs[0]) not in given]
+        held = self._call(reads, dict(self._always)) if reads else []
+
+        def copied(body: Any, values: Sequence[Any]) -> list[Any]:
+            of = dict(zip(given, values, strict=True))
+            # what is read of a variable that is a source is the point
+            of |= {
+                id(n.outputs[0]): of[id(n.inputs[0])] for n in needed if n.op is read_variable and id(n.inputs[0]) in of
+            }
+            of |= {id(r): body.constant(np.asarray(a)) for r, a in zip(reads, held, strict=True)}
+            left = [n for n in needed if n.op is not variable_handle and not any(id(o) in of for o in n.outputs)]
+            instantiate(left, of, in_trace(body))
+            return [of[id(y)] for y in self._ys]
+
+        closed = build([Aval(x.aval.shape, x.aval.dtype) for x in inputs], copied)
+        return Recorded, (Program(closed), list, self._xs[0].dtype.numpy)
 
     def evaluate(self, parts: Sequence[np.ndarray], args: Sequence[Any], kwargs: Mapping[str, Any]) -> list[np.ndarray]:
         """Feed a point, fetch the results. A keyword is the name of one of the tensors that arguments are fed to."""

@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping, Sequence
+import functools
+from collections.abc import Mapping, Sequence
 from typing import Any
 
 import numpy as np
@@ -97,7 +98,7 @@ def for_scipy(
     except (ValueError, TypeError, KeyError) as error:
         raise InvalidArgumentError(f"for_scipy: `x0` must have the structure of `x`; got {x0!r}: {error}") from error
     options: dict[str, Any] = {"format": format, "mode": mode, "max_bytes": max_bytes, "executor": executor}
-    pack: Callable[[list[Any]], Any] = lambda parts: nest.pack_sequence_as(x, parts)  # noqa: E731
+    pack = functools.partial(nest.pack_sequence_as, nest.map_structure(lambda _: 0, x))
     return SciPyFunction(evaluations, arrays, pack, sparsity=sparsity, **options)
 
 

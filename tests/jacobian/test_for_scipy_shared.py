@@ -39,6 +39,25 @@ def test_a_function_pickles_by_reference_or_by_its_program() -> None:
     np.testing.assert_array_equal(pickle.loads(pickle.dumps(scaled)).fun([1.0, 2.0], 5.0), [5.0, 10.0])
 
 
+def test_a_graph_pickles_as_its_program() -> None:
+    with tf1.Graph().as_default(), tf1.Session() as session:
+        x, a = tf1.placeholder(tf1.float64, [3]), tf1.placeholder(tf1.float64, [])
+        weight = tf1.Variable(2.0, dtype=tf1.float64)
+        session.run(weight.initializer)
+        p = tf1.for_scipy(a * weight * tf1.reduce_sum(x**3), x, np.ones(3), args=[a])
+        at = np.arange(3.0)
+        wanted = p.fun(at, 5.0), p.jac(at, 5.0), p.hess(at, 5.0)
+        sent = pickle.dumps(p)
+        # a variable as the point
+        q = tf1.for_scipy(weight**2 * tf1.reduce_sum(x), weight, args=[x])
+        at_variable = pickle.loads(pickle.dumps(q)), q
+        assert [one.fun([3.0], at) for one in at_variable] == [27.0, 27.0]
+        assert [one.jac([3.0], at).tolist() for one in at_variable] == [[18.0], [18.0]]
+    again = pickle.loads(sent)
+    for one, two in zip(wanted, (again.fun(at, 5.0), again.jac(at, 5.0), again.hess(at, 5.0)), strict=True):
+        np.testing.assert_array_equal(one, two)
+
+
 def test_what_cannot_be_pickled_says_so() -> None:
     p = tf.for_scipy(lambda x: x if x[0] > 0 else -x, np.zeros(2))
     with pytest.raises(pickle.PicklingError, match="top of a module"):

@@ -128,7 +128,7 @@ class Recorded(Evaluations):
         state = {"_function": function, "_pack": self._pack, "_dtype": self._dtype, "_is_real": self._is_real}
         return {**state, "_tape": None, "_sources": [], "_targets": [], "_last": self._last}
 
-    def _as_program(self) -> _Program:
+    def _as_program(self) -> Program:
         """The function for arguments like the last ones; variables keep the values that they have now."""
         parts, args, kwargs = self._last
         given = [self.argument(a) for a in args]
@@ -145,7 +145,7 @@ class Recorded(Evaluations):
 
         avals = [aval_of(x) for x in (*map(EagerTensor, parts), *leaves)]
         try:
-            return _Program(build([Aval(a.shape, a.dtype) for a in avals], traced))
+            return Program(build([Aval(a.shape, a.dtype) for a in avals], traced))
         except (TypeError, SymbolicArrayError) as error:
             raise pickle.PicklingError(
                 f"for_scipy: the function is no module's, so it is pickled as the program that it is; it cannot be "
@@ -258,7 +258,7 @@ def _result(y: Any, dtype: np.dtype) -> EagerTensor:
     return y
 
 
-class _Program:
+class Program:
     """A function that was traced, in place of the Python function: what pickles if that does not."""
 
     def __init__(self, closed: ClosedFunction) -> None:
