@@ -10,7 +10,7 @@ from __future__ import annotations
 
 import dataclasses
 from collections.abc import Callable, Sequence
-from typing import Any
+from typing import Any, NoReturn
 
 import numpy as np
 
@@ -31,7 +31,12 @@ from engine.ops.compare import cast
 from engine.ops.joining import concat
 from engine.ops.shape import reshape
 from engine.runtime.cache import Cache
-from engine.runtime.errors import InvalidArgumentError, ShapeError
+from engine.runtime.errors import (
+    InvalidArgumentError,
+    OperatorNotAllowedInGraphError,
+    ShapeError,
+    SymbolicArrayError,
+)
 
 _MADE: Cache[Any, ClosedFunction] = Cache("functions of solvers", 256)
 _FEW = 4096
@@ -42,6 +47,10 @@ class _Inner(Symbol):
     """A value inside the function: an op on it and on values around stays inside, whatever these are."""
 
     __slots__ = ("level",)
+
+    def numpy(self) -> NoReturn:
+        """Raise: there is no array yet."""
+        self._has_no_number()
 
 
 class _Capturing(Body):
@@ -111,8 +120,15 @@ def closure(function: Callable[..., Any], avals: Sequence[Aval], name: str, dtyp
     with batch_level() as level:
         trace = _Capturing(level)
         arguments = [trace.placeholder(a) for a in avals]
-        with as_arrays():
-            leaves, close = opened(function(*arguments))
+        try:
+            with as_arrays():
+                leaves, close = opened(function(*arguments))
+        except (OperatorNotAllowedInGraphError, SymbolicArrayError) as error:
+            raise type(error)(
+                f"{name}: the function is traced once, for all points that a solver may choose, so it cannot look at "
+                f"the contents of its arguments. Use tf.where or np.where for a choice, and functions of tensors in "
+                f"place of float, math and .numpy(). ({error})"
+            ) from error
         results = []
         for y in leaves:
             if not isinstance(y, Value):

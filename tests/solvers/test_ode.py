@@ -7,6 +7,7 @@ from typing import Any
 import numpy as np
 import pytest
 import scipy.integrate
+import scipy.linalg
 
 import graph_api
 import tape_api as tf
@@ -211,5 +212,40 @@ def test_refusals() -> None:
         solve_ivp(lambda t, y: y, (0.0, 2.0), [1.0], t_eval=[2.0, 1.0])
     with pytest.raises(ValueError, match="what `fun` returns"):
         solve_ivp(lambda t, y: y[:1], (0.0, 2.0), [1.0, 2.0], t_eval=[2.0])
-    with pytest.raises(TypeError, match=r"tf\.where"):
-        solve_ivp(lambda t, y: y if y[0] > 0 else -y, (0.0, 2.0), [1.0], t_eval=[2.0])
+    for slope in (
+        lambda t, y: y if y[0] > 0 else -y,
+        lambda t, y: tf.cond(y[0] > 0, lambda: y, lambda: -y),
+        lambda t, y: y.numpy(),
+        lambda t, y: float(t) * y,
+    ):
+        with pytest.raises(TypeError, match=r"solve_ivp: the function is traced once.*np\.where"):
+            solve_ivp(slope, (0.0, 2.0), [1.0], t_eval=[2.0])
+
+
+def test_right_hand_sides_of_all_kinds() -> None:
+    rate, matrix = tf.constant(0.5, tf.float64), tf.Variable([[0.0, 1.0], [-1.0, 0.0]], dtype=tf.float64)
+
+    def by_a_tape(t: Any, y: Any) -> Any:
+        with tf.GradientTape() as tape:
+            tape.watch(y)
+            energy = tf.reduce_sum(y**2) * rate
+        return -tape.gradient(energy, y)
+
+    ways: dict[str, Any] = {
+        "a tape": (by_a_tape, np.exp(-1.0)),
+        "a transform": (lambda t, y: -T.grad(lambda q: np.sum(q**2) * rate)(y), np.exp(-1.0)),
+        "a function": (lambda t, y: tf.function(lambda y: -2.0 * rate * y)(y), np.exp(-1.0)),
+        "a loop": (lambda t, y: -tf.foldl(lambda c, x: c + x * rate, tf.stack([0.0 * y, y, y])), np.exp(-1.0)),
+        "a list": (lambda t, y: [-y[0] * 2.0 * rate, -y[1]], np.exp(-1.0)),
+    }
+    for name, (slope, wanted) in ways.items():
+        last = solve_ivp(slope, (0.0, 1.0), [1.0, 1.0], t_eval=[1.0], **CLOSE).y[0, 0]
+        assert np.isclose(last, wanted, rtol=1e-7), name
+    with tf.GradientTape() as tape:
+        last = solve_ivp(lambda t, y: tf.linalg.matvec(matrix, y), (0.0, 1.0), [1.0, 0.0], t_eval=[1.0], **CLOSE).y[
+            0, 0
+        ]
+    assert np.isclose(last, np.cos(1.0))
+    # the derivative of expm(A)[0, 0] by central differences
+    wanted = differences(lambda a: scipy.linalg.expm(a)[0, 0], matrix.numpy())
+    np.testing.assert_allclose(tape.gradient(last, matrix), wanted, atol=1e-6)
