@@ -134,6 +134,31 @@ def test_least_squares_is_differentiable_in_its_data() -> None:
     np.testing.assert_allclose(T.jacrev(fitted)(data), differences(theirs, data, 1e-3), atol=1e-4)
 
 
+def test_second_derivatives_of_minima() -> None:
+    def smallest(a: Any) -> Any:
+        return optimize.minimize(lambda x: np.sum(np.cosh(x - a)) + 0.5 * x[0] ** 2 + x[0] * x[1], np.zeros(2)).x
+
+    cost = lambda a: np.sum(smallest(a) ** 3)  # noqa: E731
+    at = np.array([0.3, -0.2])
+    np.testing.assert_allclose(T.hessian(cost)(at), differences(T.grad(cost), at, 1e-5), atol=1e-7)
+
+
+def test_many_unknowns() -> None:
+    # the matrix of the derivative is tridiagonal, and found so
+    def equations(x: Any, k: Any) -> Any:
+        around = np.pad(x, 1)
+        return 0.2 * around[2:] + 0.3 * around[:-2] - k * x - x**3 + 1.0
+
+    def total(k: Any) -> Any:
+        return np.sum(optimize.root(equations, np.zeros(1500), args=(k,), method="krylov", tol=1e-11).x)
+
+    k = np.full(1500, 2.0)
+    along = np.random.default_rng(0).standard_normal(1500)
+    slope = T.grad(total)(k).numpy() @ along
+    shifted = [float(total(tf.constant(k + s * along))) for s in (1e-5, -1e-5)]
+    assert np.isclose(slope, (shifted[0] - shifted[1]) / 2e-5, rtol=1e-5)
+
+
 def test_graphs_and_functions() -> None:
     with graph_api.Graph().as_default(), graph_api.Session() as session:
         a = graph_api.placeholder(graph_api.float64, [N])
