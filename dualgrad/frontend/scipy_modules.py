@@ -213,7 +213,9 @@ def _solving(name: str, theirs: Callable[..., Any], where: str) -> Callable[...,
     @functools.wraps(theirs)
     def call(*args: Any, **kwargs: Any) -> Any:
         given = [*args, *kwargs.values()]
-        if not (any(map(_holds_values, given)) or any(map(_uses_tracked, given))):
+        matrices = sys.modules.get("engine.numpy_api.sparse_values")
+        has_matrix = matrices is not None and any(isinstance(x, matrices.SparseValues) for x in given)
+        if not (has_matrix or any(map(_holds_values, given)) or any(map(_uses_tracked, given))):
             return theirs(*args, **kwargs)
         return getattr(import_module(where), name.rpartition(".")[2])(*args, **kwargs)
 

@@ -18,6 +18,7 @@ from dualgrad.solvers.closures import Packed, as_value, closure
 from dualgrad.solvers.linear_op import linear_solve_op
 from engine.core.eager import EagerTensor
 from engine.core.trace import constant_value
+from engine.numpy_api.sparse_values import SparseValues
 from engine.ops.gather import gather
 from engine.ops.segment import unsorted_segment_sum
 from engine.ops.slicing import getitem
@@ -73,6 +74,8 @@ def _product(A: Any, name: str) -> Callable[[Any], Any]:
         raise InvalidArgumentError(
             f"{name}: a SciPy LinearOperator cannot be looked into; give the function of tensors ``v -> A v`` itself"
         )
+    if isinstance(A, SparseValues):
+        return lambda v: A @ v
     if scipy.sparse.issparse(A):
         A = A.tocoo()
         indices, values, n = np.stack([A.row, A.col], 1), EagerTensor(np.asarray(A.data)), A.shape[0]
@@ -105,7 +108,7 @@ def spsolve(A: Any, b: Any) -> Any:
 
     Parameters
     ----------
-    A : SparseTensor, scipy.sparse matrix, tensor of shape (n, n), or callable
+    A : SparseTensor, scipy.sparse matrix (also one made of a tensor), tensor of shape (n, n), or callable
         With a callable, ``v -> A v``, the pattern is found, and the matrix by few products.
     b : vector, shape (n,)
 

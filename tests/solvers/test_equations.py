@@ -242,6 +242,8 @@ def test_linear_equations_with_the_matrix() -> None:
     np.testing.assert_allclose(linalg.spsolve(a, RHS), theirs(values))
     np.testing.assert_allclose(T.jacrev(lambda b: linalg.spsolve(a, b))(RHS), np.linalg.inv(a.toarray()), atol=1e-12)
     np.testing.assert_allclose(T.jacrev(solution)(values), differences(theirs, values), atol=1e-6)
+    made = lambda v: scipy.sparse.linalg.spsolve(scipy.sparse.csr_array((v, tuple(i.T)), (N, N)), RHS)  # noqa: E731
+    np.testing.assert_allclose(T.jacrev(made)(values), differences(theirs, values), atol=1e-6)
     symmetric = lambda k: linalg.cg(np.diag(POINT) * k + np.ones((N, N)), RHS, rtol=1e-12)[0]  # noqa: E731
     exact = lambda k: np.linalg.solve(np.diag(POINT) * k + np.ones((N, N)), RHS)  # noqa: E731
     np.testing.assert_allclose(T.jacrev(symmetric)(2.0), differences(exact, 2.0), atol=1e-6)
