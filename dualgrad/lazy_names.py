@@ -32,6 +32,26 @@ DTYPES: tuple[tuple[str, str], ...] = (
     ("engine.core.dtypes:bool_", "bool"),
 )
 
+_INTERPOLANTS = (
+    *("Akima1DInterpolator", "CubicHermiteSpline", "CubicSpline", "PPoly", "PchipInterpolator"),
+    *("RegularGridInterpolator", "interp1d", "interpn"),
+)
+_LINEAR = ("bicgstab", "cg", "custom_linear_solve", "gmres", "spsolve")
+_IMPLICIT = (
+    *("brentq", "custom_root", "fixed_point", "fsolve", "least_squares", "minimize", "newton", "root", "root_scalar"),
+)
+
+SCIPY: tuple[tuple[str, str], ...] = (
+    ("dualgrad.solvers.ode:", "experimental.scipy.integrate.odeint experimental.scipy.integrate.solve_ivp"),
+    (
+        "dualgrad.solvers.quadrature:",
+        " ".join(f"experimental.scipy.integrate.{name}" for name in ("quad", "quad_vec", "dblquad", "nquad")),
+    ),
+    ("dualgrad.solvers.implicit:", " ".join(f"experimental.scipy.optimize.{name}" for name in _IMPLICIT)),
+    ("dualgrad.solvers.interpolation:", " ".join(f"experimental.scipy.interpolate.{name}" for name in _INTERPOLANTS)),
+    ("dualgrad.solvers.linear:", " ".join(f"experimental.scipy.sparse.linalg.{name}" for name in _LINEAR)),
+)
+
 BOTH: tuple[tuple[str, str], ...] = (
     # ---- images
     (
@@ -68,6 +88,8 @@ BOTH: tuple[tuple[str, str], ...] = (
     ("dualgrad.extras.ops.file_reading:", "image.decode_image io.decode_image image.encode_png io.encode_png"),
     # ---- NumPy's functions under TensorFlow's name for them
     ("dualgrad.extras.numpy_names", "experimental.numpy"),
+    # ---- SciPy's solvers under SciPy's names for them
+    *SCIPY,
     # ---- arrays in messages
     ("dualgrad.files.tensors:array_of", "make_ndarray"),
     ("dualgrad.files.tensors:as_tensor_proto", "make_tensor_proto"),

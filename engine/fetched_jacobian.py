@@ -2,21 +2,23 @@
 
 from __future__ import annotations
 
+import pickle
 from collections.abc import Callable, Mapping, Sequence
 from typing import Any
 
 import numpy as np
 
-from engine.closed.function import ClosedFunction
+from engine.closed.function import ClosedFunction, build
 from engine.core.aval import Aval
 from engine.core.dtypes import as_dtype
-from engine.core.trace import constant_value
+from engine.core.instantiate import in_trace, instantiate
+from engine.core.trace import constant_value, needed_nodes
 from engine.core.value import dtype_of
-from engine.core.variable import tracked_value
+from engine.core.variable import read_variable, tracked_value, variable_handle
 from engine.jacobian.deferred_specialization import PathCopy, is_known
 from engine.jacobian.planning.plan import Options
 from engine.jacobian.structure.path import Path
-from engine.jacobian.views.for_scipy import Derived, Evaluations, Make
+from engine.jacobian.views.for_scipy import Derived, Evaluations, Make, Program, Recorded
 from engine.jacobian.views.unimplemented import check_all_implemented
 from engine.ops.reduce import reduce_sum
 from engine.runtime.cache import Cache
@@ -67,12 +69,36 @@ class Fetched(Evaluations):
         self._arrays: dict[int, Any] = {}
         self._feed: dict[Any, Any] = {}
         self._made: dict[Any, tuple[list[Any], Callable[[Sequence[Any]], Derived]]] = {}
-        self._weights: list[Any] = []
-        self._sums: list[Any] = []
+        self._sums: dict[tuple[int, ...], tuple[dict[int, Any], list[Any]]] = {}
+
+    def __reduce__(self) -> tuple[Any, ...]:
+        # without the graph: as the program that it is, with the values that variables have now
+        if any(self.pairs):
+            raise pickle.PicklingError("for_scipy: complex results of a graph cannot be pickled; give their parts")
+        inputs = [*self._xs, *self._arguments]
+        given = [id(tracked_value(x)) for x in inputs]
+        needed = needed_nodes(self._ys[0].trace.nodes, self._ys, set(given))
+        reads = [n.outputs[0] for n in needed if n.op is read_variable and id(n.inputs[0]) not in given]
+        held = self._call(reads, dict(self._always)) if reads else []
+
+        def copied(body: Any, values: Sequence[Any]) -> list[Any]:
+            of = dict(zip(given, values, strict=True))
+            # what is read of a variable that is a source is the point
+            of |= {
+                id(n.outputs[0]): of[id(n.inputs[0])] for n in needed if n.op is read_variable and id(n.inputs[0]) in of
+            }
+            of |= {id(r): body.constant(np.asarray(a)) for r, a in zip(reads, held, strict=True)}
+            left = [n for n in needed if n.op is not variable_handle and not any(id(o) in of for o in n.outputs)]
+            instantiate(left, of, in_trace(body))
+            return [of[id(y)] for y in self._ys]
+
+        closed = build([Aval(x.aval.shape, x.aval.dtype) for x in inputs], copied)
+        return Recorded, (Program(closed), list, self._xs[0].dtype.numpy)
 
     def evaluate(self, parts: Sequence[np.ndarray], args: Sequence[Any], kwargs: Mapping[str, Any]) -> list[np.ndarray]:
         """Feed a point, fetch the results. A keyword is the name of one of the tensors that arguments are fed to."""
-        names = [t.name.rpartition(":")[0] for t in self._arguments]
+        # symbols of a plain trace have no names
+        names = [getattr(t, "name", "").rpartition(":")[0] for t in self._arguments]
         if unknown := [key for key in kwargs if key not in names[len(args) :]]:
             raise InvalidArgumentError(
                 f"for_scipy: got the argument `{unknown[0]}`, and none of the placeholders in `args` that are left has "
@@ -90,26 +116,29 @@ class Fetched(Evaluations):
         """The derivative at the point fed last."""
         key = make, options, ends
         if key not in self._made:
-            ys, xs = (self._ys, self._xs) if ends is None else ([self._ys[ends[0]]], [self._xs[ends[1]]])
+            ys, xs = (self._ys, self._xs) if ends is None else ([self._ys[ends[0]]], self._xs)
+            if ends is not None and ends[1] is not None:
+                xs = [self._xs[ends[1]]]
             self._made[key] = _derivative(_path(ys, xs), make, options, sparsity)
         tensors, derived_at = self._made[key]
         return derived_at(self._kept(tensors))
 
-    def weighted(self, make: Make, options: Options, weights: Sequence[np.ndarray]) -> Derived:
+    def weighted(self, make: Make, options: Options, weights: Sequence[Any]) -> Derived:
         """The same for the weighted sum, which becomes part of the graph."""
-        if not self._sums:
-            avals = [Aval(w.shape, dtype_of(y)) for y, w in zip(self._ys, weights, strict=True)]
-            self._weights = [y.trace.placeholder(aval) for y, aval in zip(self._ys, avals, strict=True)]
-            self._sums = [reduce_sum(y * w) for y, w in zip(self._ys, self._weights, strict=True)]
-        key = make, options, "weighted"
+        chosen = tuple([i for i, w in enumerate(weights) if w is not None])
+        if chosen not in self._sums:
+            places = {i: self._ys[i].trace.placeholder(Aval(weights[i].shape, dtype_of(self._ys[i]))) for i in chosen}
+            self._sums[chosen] = places, [reduce_sum(self._ys[i] * w) for i, w in places.items()]
+        places, sums = self._sums[chosen]
+        key = make, options, chosen
         if key not in self._made:
-            self._made[key] = _derivative(_path(self._sums, self._xs), make, options, None)
+            self._made[key] = _derivative(_path(sums, self._xs), make, options, None)
         tensors, derived_at = self._made[key]
-        return derived_at(self._run(tensors, dict(zip(self._weights, weights, strict=True))))
+        return derived_at(self._run(tensors, {place: weights[i] for i, place in places.items()}))
 
-    def path(self) -> Path:
+    def path(self, target: int | None = None) -> Path:
         """The way in the graph."""
-        path = _path(self._ys, self._xs)
+        path = _path(self._ys if target is None else [self._ys[target]], self._xs)
         if is_known(path):
             return path
         copy = PathCopy(path)

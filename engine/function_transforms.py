@@ -20,6 +20,7 @@ from typing import Any
 import numpy as np
 
 import engine.numpy_api.operators  # noqa: F401  (functions use Python's operators on values)
+from engine import check
 from engine.core.batching import Batched, batch_level, materialize, unbatch
 from engine.core.eager import EagerTensor
 from engine.core.tape import Tape
@@ -28,6 +29,7 @@ from engine.forward import forward
 from engine.gradient_tape import GradientTape
 from engine.numpy_api.manners import as_arrays
 from engine.ops import shape as shapes
+from engine.ops.compare import cast
 from engine.ops.creation import ones_like, zeros_like
 from engine.reverse import reverse
 from engine.runtime.errors import DTypeError, ShapeError, UnimplementedError
@@ -38,25 +40,25 @@ Function = Callable[..., Any]
 # ---- structures ------------------------------------------------------------------------------------------------------
 
 
-def _opened(tree: Any) -> tuple[list[Any], Callable[[Sequence[Any]], Any]]:
+def opened(tree: Any) -> tuple[list[Any], Callable[[Sequence[Any]], Any]]:
     """The leaves of a structure, and what makes the structure of leaves."""
     if dataclasses.is_dataclass(tree) and not isinstance(tree, type):
         names = [f.name for f in dataclasses.fields(tree)]
-        inner, close = _opened([getattr(tree, name) for name in names])
+        inner, close = opened([getattr(tree, name) for name in names])
         return inner, lambda leaves: dataclasses.replace(tree, **dict(zip(names, close(leaves), strict=True)))
     if isinstance(tree, dict):
-        inner, close = _opened(list(tree.values()))
+        inner, close = opened(list(tree.values()))
         return inner, lambda leaves: type(tree)(zip(tree, close(leaves), strict=True))
     if not isinstance(tree, (list, tuple)):
         return ([], lambda leaves: None) if tree is None else ([tree], lambda leaves: leaves[0])
-    opened = [_opened(part) for part in tree]
-    ends = np.cumsum([0, *[len(inner) for inner, _ in opened]]).tolist()
+    inside = [opened(part) for part in tree]
+    ends = np.cumsum([0, *[len(inner) for inner, _ in inside]]).tolist()
 
     def closed(leaves: Sequence[Any]) -> Any:
-        parts = [close(leaves[a:b]) for (_, close), a, b in zip(opened, ends[:-1], ends[1:], strict=True)]
+        parts = [close(leaves[a:b]) for (_, close), a, b in zip(inside, ends[:-1], ends[1:], strict=True)]
         return type(tree)(*parts) if hasattr(tree, "_fields") else type(tree)(parts)
 
-    return [leaf for inner, _ in opened for leaf in inner], closed
+    return [leaf for inner, _ in inside for leaf in inner], closed
 
 
 def _value(x: Any, name: str) -> Any:
@@ -81,7 +83,7 @@ class _Split:
         self._chosen = [int(i) for i in np.ravel(argnums)]
         if any(not -len(args) <= i < len(args) for i in self._chosen):
             raise ValueError(f"{name}: argument `argnums` is {argnums}, and the function got {len(args)} arguments")
-        leaves, self._close = _opened([self._args[i] for i in self._chosen])
+        leaves, self._close = opened([self._args[i] for i in self._chosen])
         self.leaves = [_value(leaf, name) for leaf in leaves]
 
     def call(self, leaves: Sequence[Any]) -> Any:
@@ -171,7 +173,7 @@ class _Recording:
         if has_aux:
             out, self.aux = out
         self._nodes = tape.nodes
-        leaves, self.close = _opened(out)
+        leaves, self.close = opened(out)
         self.outputs = [y if isinstance(y, Value) else EagerTensor(np.asarray(y)) for y in leaves]
         self._targets = [_lowered(y, self._levels) for y in self.outputs]
         if any(isinstance(y, Batched) for y in self._targets):
@@ -211,7 +213,7 @@ def _boxed(x: Any) -> Value:
 
 def _like(given: Any, leaves: Sequence[Any], name: str) -> list[Any]:
     """The leaves of a structure of (co)tangents, of the dtypes of those that they belong to."""
-    parts, _ = _opened(given)
+    parts, _ = opened(given)
     if len(parts) != len(leaves):
         raise ValueError(f"{name}: expected {len(leaves)} arrays, one for each part; got {len(parts)}")
     values = []
@@ -395,7 +397,7 @@ def jacobian(fun: Function, argnums: int | Sequence[int] = 0, **options: Any) ->
         with GradientTape(persistent=True) as tape:
             tape.watch(inputs)
             out = split.call(inputs)
-        leaves, close = _opened(out)
+        leaves, close = opened(out)
         zero: Any = {"unconnected_gradients": "zero"}
         return close([split.packed(tape.jacobian(y, inputs, **zero, **options)) for y in leaves])
 
@@ -476,7 +478,124 @@ def hvp(fun: Function, primals: Sequence[Any], tangents: Sequence[Any]) -> Any:
     return jvp(grad(fun, tuple(range(len(primals)))), primals, tangents)[1]
 
 
+# ---- higher orders, checks -------------------------------------------------------------------------------------------
+
+
+def _slope(fun: Function) -> Function:
+    return lambda t: jvp(fun, (t,), (1.0,))[1]
+
+
+def jet(fun: Function, primals: Sequence[Any], series: Sequence[Sequence[Any]]) -> tuple[Any, list[Any]]:
+    """Derivatives of ``fun(x(t))`` with respect to t, up to the order for which those of ``x(t)`` are given.
+
+    It is forward mode inside forward mode, so its cost doubles with each order.
+
+    Parameters
+    ----------
+    fun : callable
+        ``fun(*primals)``.
+    primals : sequence
+        ``x(0)``, one for each argument.
+    series : sequence of sequence
+        For each argument the derivatives of ``x(t)`` at 0: the first, the second, and so on.
+
+    Returns
+    -------
+    value : structure
+        ``fun(x(0))``.
+    derivatives : list of structure
+        The first derivative of ``fun(x(t))`` at 0, the second, and so on.
+
+    Examples
+    --------
+    >>> value, derivatives = jet(np.exp, (0.5,), ([1.0, 0.0, 0.0],))
+    >>> [round(float(d), 6) for d in derivatives]
+    [1.648721, 1.648721, 1.648721]
+    """
+    order = len(series[0]) if series else 0
+    if len(series) != len(primals) or any(len(terms) != order for terms in series):
+        raise ValueError(f"jet: `series` needs one sequence for each of {len(primals)} arguments, of one length")
+
+    def at(t: Any) -> Any:
+        points = []
+        for x, terms in zip(primals, series, strict=True):
+            leaves, close = opened(x)
+            moved = [_value(leaf, "jet") for leaf in leaves]
+            power, factorial = t, 1.0
+            for k, term in enumerate(terms, 1):
+                factorial *= k
+                parts = _like(term, moved, "jet")
+                moved = [m + cast(power, dtype_of(m)) * p / factorial for m, p in zip(moved, parts, strict=True)]
+                power = power * t
+            points.append(close(moved))
+        with as_arrays():
+            return fun(*points)
+
+    derived = [at]
+    for _ in range(order):
+        derived.append(_slope(derived[-1]))
+    zero = EagerTensor(np.float64(0.0))
+    return at(zero), [d(zero) for d in derived[1:]]
+
+
+def check_grads(
+    fun: Function, args: Sequence[Any], order: int = 2, modes: Sequence[str] = ("forward", "reverse"),
+    rtol: float | None = None, atol: float | None = None, eps: float | None = None,
+) -> None:  # fmt: skip
+    """Raise unless the derivatives of `fun` at `args` agree with central differences.
+
+    In each mode the derivative along a random direction is seen by a random cotangent; then the same is done to the
+    derivative, up to `order`.
+
+    Parameters
+    ----------
+    fun : callable
+        ``fun(*args)`` gives a number, an array, or a structure of them.
+    args : sequence
+        Structures. Whole numbers and flags in them are left alone.
+    order : int
+    modes : sequence of "forward", "reverse"
+        JAX's "fwd" and "rev" are the same.
+    rtol, atol : float, optional
+        By default 1e-6 in double, 1e-2 in single precision.
+    eps : float, optional
+        Half the distance of the points of a difference.
+
+    Raises
+    ------
+    AssertionError
+        If numbers, shapes or dtypes differ. It says in which mode and order.
+    ValueError
+        If there is nothing to differentiate.
+
+    Examples
+    --------
+    >>> check_grads(lambda p: np.sin(p["a"]) * p["b"], [{"a": np.ones(2), "b": 2.0}], order=2)
+    """
+    names = {"fwd": "forward", "rev": "reverse"}
+    leaves, close = opened(list(args))
+    flags = [isinstance(leaf, Value) or np.asarray(leaf).dtype.kind in "fc" for leaf in leaves]
+    varied = [_boxed(leaf) for leaf, flag in zip(leaves, flags, strict=True) if flag]
+
+    def called(*values: Any) -> list[Any]:
+        given = iter(values)
+        with as_arrays():
+            found, _ = opened(fun(*close([next(given) if f else x for x, f in zip(leaves, flags, strict=True)])))
+        return [_boxed(y) for y in found]
+
+    chosen = [names.get(m, m) for m in ([modes] if isinstance(modes, str) else modes)]
+    check.check_grads(called, varied, order, chosen, rtol, atol, eps)
+
+
 # ---- batches ---------------------------------------------------------------------------------------------------------
+
+
+def _axes(axis: Any, arg: Any, count: int) -> list[Any]:
+    """The axis of each leaf of an argument."""
+    if axis is None or isinstance(axis, int):
+        return [axis] * count
+    inside = (arg.values(), [axis[key] for key in arg]) if isinstance(arg, dict) else (arg, axis)
+    return [a for part, chosen in zip(*inside, strict=True) for a in _axes(chosen, part, len(opened(part)[0]))]
 
 
 def vmap(fun: Function, in_axes: Any = 0, out_axes: int = 0) -> Function:
@@ -486,7 +605,8 @@ def vmap(fun: Function, in_axes: Any = 0, out_axes: int = 0) -> Function:
     ----------
     fun : callable
     in_axes : int, None, or sequence of these
-        Along which axis the elements of an argument lie, one for all or one for each; None: it is the same for all.
+        Along which axis the elements of an argument lie, one for all or one for each; None: it is the same for all. In
+        place of one for an argument that is a structure there may be a structure of them.
     out_axes : int
         Along which axis those of the results are to lie.
 
@@ -518,8 +638,9 @@ def vmap(fun: Function, in_axes: Any = 0, out_axes: int = 0) -> Function:
 
             given = []
             for arg, axis in zip(args, axes, strict=True):
-                leaves, close = _opened(arg)
-                given.append(arg if axis is None else close([batched(leaf, axis) for leaf in leaves]))
+                leaves, close = opened(arg)
+                each = _axes(axis, arg, len(leaves))
+                given.append(close([x if a is None else batched(x, a) for x, a in zip(leaves, each, strict=True)]))
             if len(sizes) != 1 or None in sizes:
                 got = ", ".join(sorted(map(str, sizes))) or "none"
                 raise ShapeError(f"vmap: the arguments must have one static number of elements; got {got}")
@@ -527,7 +648,7 @@ def vmap(fun: Function, in_axes: Any = 0, out_axes: int = 0) -> Function:
             before, _open.levels = _open.levels, (*_open.levels, (level, size))
             try:
                 with as_arrays():
-                    leaves, close = _opened(fun(*given, **kwargs))
+                    leaves, close = opened(fun(*given, **kwargs))
             finally:
                 _open.levels = before
             found: list[Any] = [_boxed(unbatch(y if isinstance(y, Value) else _boxed(y), level, size)) for y in leaves]
@@ -537,12 +658,14 @@ def vmap(fun: Function, in_axes: Any = 0, out_axes: int = 0) -> Function:
 
 
 __all__ = [
+    "check_grads",
     "grad",
     "hessian",
     "hvp",
     "jacfwd",
     "jacobian",
     "jacrev",
+    "jet",
     "jvp",
     "linearize",
     "value_and_grad",

@@ -15,7 +15,7 @@ from engine.core.dtypes import DType, as_dtype
 from engine.core.eager import EagerTensor
 from engine.core.kinds import linear
 from engine.core.operands import Operand
-from engine.core.trace import Symbol
+from engine.core.trace import Symbol, follow
 from engine.core.value import Value, scalar
 from engine.core.variable import Variable
 from engine.custom import custom_gradient as with_custom_gradient
@@ -72,7 +72,9 @@ def in_graph(result: Any, graph: Graph, name: str | None = None) -> Any:
     """Results as tensors of the graph, also inside lists and tuples."""
     if isinstance(result, (np.ndarray, np.generic, EagerTensor)):
         # an operation of its own, which runs after the control dependencies that there are
-        return graph.constant(result._array if isinstance(result, EagerTensor) else result, name=name)
+        if isinstance(result, EagerTensor):
+            return follow(result, graph.constant(result._array, name=name))
+        return graph.constant(result, name=name)
     if isinstance(result, (list, tuple)):
         return nest.map_structure(lambda r: in_graph(r, graph), result)
     if isinstance(result, Variable):

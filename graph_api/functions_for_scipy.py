@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping, Sequence
+import functools
+from collections.abc import Mapping, Sequence
 from typing import Any
 
 import numpy as np
@@ -97,11 +98,20 @@ def for_scipy(
     except (ValueError, TypeError, KeyError) as error:
         raise InvalidArgumentError(f"for_scipy: `x0` must have the structure of `x`; got {x0!r}: {error}") from error
     options: dict[str, Any] = {"format": format, "mode": mode, "max_bytes": max_bytes, "executor": executor}
-    pack: Callable[[list[Any]], Any] = lambda parts: nest.pack_sequence_as(x, parts)  # noqa: E731
+    pack = functools.partial(nest.pack_sequence_as, nest.map_structure(lambda _: 0, x))
     return SciPyFunction(evaluations, arrays, pack, sparsity=sparsity, **options)
 
 
-def for_ode(dydt: Any, y: Any, y0: Any = None, *, t: Any = None, args: Sequence[Any] = (), **options: Any) -> SciPyODE:
+def for_ode(
+    dydt: Any,
+    y: Any,
+    y0: Any = None,
+    *,
+    t: Any = None,
+    args: Sequence[Any] = (),
+    banded: bool | tuple[int, int] = False,
+    **options: Any,
+) -> SciPyODE:
     """The right-hand side of an ordinary differential equation for `scipy.integrate.solve_ivp`, with its Jacobian.
 
     Parameters
@@ -115,6 +125,10 @@ def for_ode(dydt: Any, y: Any, y0: Any = None, *, t: Any = None, args: Sequence[
         What the time is fed to.
     args : sequence of tensor
         Placeholders to feed further arguments to.
+    banded : bool or pair of int
+        Whether `jac` gives the diagonals of a banded Jacobian, as LSODA takes them:
+        ``solve_ivp(p.fun, span, p.y0, "LSODA", jac=p.jac, lband=p.lband, uband=p.uband)``. How many there are below and
+        above the main one is found from the structure of the function, unless it is said here.
     **options
         As in `for_scipy`. BDF, Radau and LSODA take Jacobians, the former two sparse ones as well.
 
@@ -127,7 +141,7 @@ def for_ode(dydt: Any, y: Any, y0: Any = None, *, t: Any = None, args: Sequence[
         source = nest.flatten(y)[0]
         with graph_of([source], "y").as_default():
             t = placeholder(dtype_of(source), [])
-    return SciPyODE(for_scipy(dydt, y, y0, args=[t, *args], **options))
+    return SciPyODE(for_scipy(dydt, y, y0, args=[t, *args], **options), banded)
 
 
 def _parts(x: Any, x0: Any) -> list[Any]:

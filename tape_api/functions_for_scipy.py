@@ -5,13 +5,13 @@ from __future__ import annotations
 from collections.abc import Callable
 from typing import Any
 
+from dualgrad.solvers.traced import Traced
 from engine.jacobian.views.for_scipy import (
-    Recorded,
+    Packing,
     SciPyFunction,
     SciPyODE,
     example_arrays,
     is_real,
-    structure_of,
 )
 from engine.jacobian.views.results import Format, Mode
 
@@ -32,7 +32,8 @@ def for_scipy(
     ----------
     function : callable
         ``function(point, *args, **kwargs)``. It gives a scalar tensor (to minimize), or a tensor, or a structure
-        of them (residuals, constraints). It is run each time, so it may branch on values.
+        of them (residuals, constraints). It may branch on values. If it applies many ops and does not, and uses nothing
+        that could be another thing the next time, it is traced, and runs as a program from the second call on.
     x0 : array, tensor, variable, or structure of these
         An example point. SciPy's flat vectors are unpacked into tensors of its shapes and dtypes before they reach
         `function`. Numbers that are neither tensors nor arrays are float64. Complex numbers are two real ones each in
@@ -75,13 +76,15 @@ def for_scipy(
     >>> {name: round(float(value), 6) for name, value in p.unpacked(found.x).items()}
     {'slope': 2.0, 'start': 1.0}
     """
-    arrays, pack = example_arrays(x0), structure_of(x0)
+    arrays, pack = example_arrays(x0), Packing(x0)
     options: dict[str, Any] = {"format": format, "mode": mode, "max_bytes": max_bytes, "executor": executor}
-    evaluations = Recorded(function, pack, arrays[0].dtype, is_real(x0))
+    evaluations = Traced(function, pack, arrays[0].dtype, is_real(x0), arrays)
     return SciPyFunction(evaluations, arrays, pack, sparsity=sparsity, **options)
 
 
-def for_ode(function: Callable[..., Any], y0: Any, **options: Any) -> SciPyODE:
+def for_ode(
+    function: Callable[..., Any], y0: Any, *, banded: bool | tuple[int, int] = False, **options: Any
+) -> SciPyODE:
     """The right-hand side of ``dy/dt = function(t, y)`` as `scipy.integrate.solve_ivp` wants it, with its Jacobian.
 
     Parameters
@@ -90,6 +93,10 @@ def for_ode(function: Callable[..., Any], y0: Any, **options: Any) -> SciPyODE:
         ``function(t, y, *args)``; it gives tensors in the shapes of `y0`. `t` is a tensor too.
     y0 : array, tensor, or structure of these
         The initial point.
+    banded : bool or pair of int
+        Whether `jac` gives the diagonals of a banded Jacobian, as LSODA takes them:
+        ``solve_ivp(p.fun, span, p.y0, "LSODA", jac=p.jac, lband=p.lband, uband=p.uband)``. How many there are below and
+        above the main one is found from the structure of the function, unless it is said here.
     **options
         As in `for_scipy`. BDF, Radau and LSODA take Jacobians, the former two sparse ones as well.
 
@@ -109,4 +116,15 @@ def for_ode(function: Callable[..., Any], y0: Any, **options: Any) -> SciPyODE:
     >>> abs(found.y[0, -1] - exact) < 1e-5
     np.True_
     """
-    return SciPyODE(for_scipy(lambda y, t, *args: function(t, y, *args), y0, **options))
+    return SciPyODE(for_scipy(_StateFirst(function), y0, **options), banded)
+
+
+class _StateFirst:
+    """A right-hand side as a function of the state first."""
+
+    def __init__(self, function: Callable[..., Any]) -> None:
+        self._function = function
+
+    def __call__(self, y: Any, t: Any, *args: Any) -> Any:
+        """Call it."""
+        return self._function(t, y, *args)

@@ -37,6 +37,7 @@ LATER: tuple[tuple[str, str], ...] = (
     ("tape_api.loops:", "foldl foldr map_fn scan vectorized_map while_loop"),
     ("tape_api.symbolic:", "gradients hessians"),
     ("tape_api.functions_for_scipy:", "for_ode for_scipy"),
+    ("dualgrad.solvers.bvp:", "for_bvp"),
     ("tape_api.printing:print_", "print"),
     ("tape_api.debugging:", "ensure_shape"),
     # ---- parts of Keras

@@ -186,3 +186,101 @@ def test_complex_functions_and_refusals() -> None:
     np.testing.assert_array_equal(same[0], X)
     both = tf.constant(X)
     np.testing.assert_array_equal(t.grad(lambda x, y: np.sum(x * y**2), argnums=(0, 1))(both, both)[1], 2 * X**2)
+
+
+# ---- functions of a graph, and of structures, in every transform -----------------------------------------------------
+
+
+def of_layer(module: Any) -> Any:
+    def function(p: Layer, x: Any) -> Any:
+        return {"y": module.tanh(p.w) * x + p.b, "z": module.reduce_sum(p.w**2)}
+
+    return function
+
+
+def leaves(tree: Any) -> list[np.ndarray]:
+    """The numbers in a structure of eager tensors, or of tensors of a graph."""
+    found = t.opened(tree)[0]
+    if all(isinstance(x, tf.Tensor) for x in found):
+        return [x.numpy() for x in found]
+    with tf1.Session() as session:
+        return session.run([tf1.convert_to_tensor(x) for x in found])
+
+
+@pytest.mark.parametrize("module", [tf, tf1])
+@pytest.mark.parametrize("name", ["jacrev", "jacfwd", "jacobian", "vjp", "jvp", "linearize", "grad", "hessian", "hvp"])
+def test_arrays_reach_the_functions_of_either_front_end(module: Any, name: str) -> None:
+    # functions of a graph make constants of arrays: the path goes on there
+    p, x = Layer(np.array([0.3, -0.2]), 2.0), np.array([1.0, 3.0])
+    f, slope = of_layer(module), 1 - np.tanh(np.array([0.3, -0.2])) ** 2
+    with tf1.Graph().as_default():
+        if name.startswith("jac"):
+            w_of_y, b_of_y, w_of_z, b_of_z = leaves(getattr(t, name)(f)(p, x))
+            np.testing.assert_allclose(w_of_y, np.diag(slope * x))
+            np.testing.assert_allclose(b_of_y, [1.0, 1.0])
+            np.testing.assert_allclose(w_of_z, [0.6, -0.4])
+            assert b_of_z == 0.0
+        elif name == "vjp":
+            w, b, at_x = leaves(t.vjp(f, p, x)[1]({"y": np.ones(2), "z": 1.0}))
+            np.testing.assert_allclose(w, slope * x + [0.6, -0.4])
+            assert b == 2.0
+            np.testing.assert_allclose(at_x, np.tanh(p.w))
+        elif name in ("jvp", "linearize"):
+            along = Layer(np.ones(2), 1.0), np.zeros(2)
+            tangents = t.jvp(f, (p, x), along)[1] if name == "jvp" else t.linearize(f, p, x)[1](*along)
+            y, z = leaves(tangents)
+            np.testing.assert_allclose(y, slope * x + 1.0)
+            assert z == pytest.approx(0.2)
+        else:
+            cost = lambda q: module.reduce_sum(q["a"] ** 3) * q["b"]  # noqa: E731
+            point, ones = {"a": np.array([1.0, 2.0]), "b": 2.0}, {"a": np.ones(2), "b": 0.0}
+            if name == "grad":
+                a, b = leaves(t.grad(cost)(point))
+                np.testing.assert_allclose(a, [6.0, 24.0])
+                assert b == 9.0
+            elif name == "hvp":
+                np.testing.assert_allclose(leaves(t.hvp(cost, (point,), (ones,)))[0], [12.0, 24.0])
+            else:
+                np.testing.assert_allclose(leaves(t.hessian(cost)(point))[0], [[12.0, 0.0], [0.0, 24.0]])
+
+
+def test_a_tape_follows_a_tensor_into_a_graph() -> None:
+    with tf1.Graph().as_default(), tf1.Session() as session, tf.GradientTape() as tape:
+        x = tf.constant([1.0, 2.0])
+        tape.watch(x)
+        y = tf1.reduce_sum(tf1.square(x))
+        np.testing.assert_array_equal(session.run(tape.gradient(y, x)), [2.0, 4.0])
+
+
+def test_check_grads() -> None:
+    point = [{"a": np.array([0.3, 0.7]), "n": 3}, 2.0]
+    t.check_grads(lambda p, s: {"y": np.sin(p["a"]) ** p["n"] * s}, point, order=3)
+    for modes in ("fwd", ("rev",), ("forward", "reverse")):
+        t.check_grads(cost, [X], 2, modes)
+    wrong = tf.primitive(np.sin, lambda ct, out, x: ct * 0.9)
+    with pytest.raises(AssertionError, match="reverse"):
+        t.check_grads(wrong, [X], 1, ["rev"])
+    with pytest.raises(ValueError, match="nothing to differentiate"):
+        t.check_grads(lambda n: n, [3])
+
+
+def test_jets() -> None:
+    # sin(t) + t**2 along x(t) = 0.5 + t + t**2 / 2
+    value, found = t.jet(np.sin, (0.5,), ([1.0, 1.0, 0.0, 0.0],))
+    h = lambda s: 0.5 + s + s**2 / 2  # noqa: E731
+    grid = 1e-2 * np.arange(-6, 7)
+    fitted = np.polynomial.polynomial.polyfit(grid, np.sin(h(grid)), 9)
+    wanted = fitted[1:5] * [1, 2, 6, 24]
+    assert float(value) == pytest.approx(np.sin(0.5))
+    np.testing.assert_allclose([float(d) for d in found], wanted, rtol=1e-5)
+    value, (first, second) = t.jet(lambda p, y: p["a"] * y, ({"a": X}, X), ([{"a": X}, {"a": 0 * X}], [X, 0 * X]))
+    np.testing.assert_allclose(first, 2 * X**2)
+    np.testing.assert_allclose(second, 2 * X**2)
+    with pytest.raises(ValueError, match="of one length"):
+        t.jet(np.sin, (0.5,), ([1.0], [1.0]))
+
+
+def test_axes_of_structures() -> None:
+    p = {"w": np.arange(6.0).reshape(2, 3), "b": 1.0}
+    found = t.vmap(lambda p, x: p["w"] @ x + p["b"], in_axes=({"w": 0, "b": None}, None))(p, X)
+    np.testing.assert_allclose(found, p["w"] @ X + 1.0)

@@ -48,6 +48,7 @@ FLOORS = (
         "engine.function_transforms",
     ),
     ("engine",),
+    ("dualgrad.solvers",),
     ("dualgrad.files",),
     ("dualgrad.platform",),
     ("dualgrad.frontend", "dualgrad.autograph"),

@@ -13,9 +13,10 @@ from __future__ import annotations
 import functools
 import sys
 from collections.abc import Callable, Sequence
+from importlib import import_module
 from importlib.abc import Loader, MetaPathFinder
 from importlib.machinery import ModuleSpec, PathFinder
-from types import ModuleType
+from types import FunctionType, ModuleType
 from typing import Any
 
 FUNCTIONS = {
@@ -57,12 +58,45 @@ METHODS = {
 """By class of `scipy.stats`, or by the object that is the only one of its class: the methods that ask."""
 
 
+SOLVERS = {
+    "scipy.integrate": {
+        "dualgrad.solvers.ode": "odeint solve_ivp",
+        "dualgrad.solvers.quadrature": "dblquad nquad quad quad_vec",
+    },
+    "scipy.interpolate": {"dualgrad.solvers.interpolation": "interpn"},
+    "scipy.optimize": {
+        "dualgrad.solvers.implicit": "brentq fixed_point fsolve least_squares minimize newton root root_scalar"
+    },
+    "scipy.sparse.linalg": {"dualgrad.solvers.linear": "bicgstab cg gmres spsolve"},
+}
+"""By module, where functions are that replace solvers, which call a function of the user's: it may hold values too."""
+
+
 def _holds_values(x: Any) -> bool:
     # before that module is loaded there are no values
     core = sys.modules.get("engine.core.value")
     if core is None:
         return False
     return isinstance(x, core.Value) or (type(x) in (list, tuple) and any(map(_holds_values, x)))
+
+
+def _uses_tracked(x: Any, depth: int = 3) -> bool:
+    """Whether a function of the user's has a value in its closure whose derivative somebody waits for."""
+    core, tape = sys.modules.get("engine.core.value"), sys.modules.get("engine.core.tape")
+    if core is None or tape is None or not isinstance(x, FunctionType) or not depth:
+        return False
+    for cell in x.__closure__ or ():
+        try:
+            value = cell.cell_contents
+        except ValueError:  # not assigned yet
+            continue
+        if _uses_tracked(value, depth - 1):
+            return True
+        if isinstance(value, core.Value) and (
+            value.level or any(core.address(value) in t.tracked for t in tape.active.tapes)
+        ):
+            return True
+    return False
 
 
 def _asking(name: str, theirs: Callable[..., Any]) -> Callable[..., Any]:
@@ -173,16 +207,35 @@ def _treat_distributions(module: ModuleType) -> None:
             setattr(of, method, _asking_method(module, method, getattr(of, method), title))
 
 
+def _solving(name: str, theirs: Callable[..., Any], where: str) -> Callable[..., Any]:
+    """SciPy's solver for arrays, ours where values are among the arguments, or tracked ones in their closures."""
+
+    @functools.wraps(theirs)
+    def call(*args: Any, **kwargs: Any) -> Any:
+        given = [*args, *kwargs.values()]
+        matrices = sys.modules.get("engine.numpy_api.sparse_values")
+        has_matrix = matrices is not None and any(isinstance(x, matrices.SparseValues) for x in given)
+        if not (has_matrix or any(map(_holds_values, given)) or any(map(_uses_tracked, given))):
+            return theirs(*args, **kwargs)
+        return getattr(import_module(where), name.rpartition(".")[2])(*args, **kwargs)
+
+    call.__module__, _, call.__qualname__ = name.rpartition(".")
+    return call
+
+
 def treat(module: ModuleType) -> None:
     """Replace the functions of a module that we have."""
     if module.__name__ == "scipy.stats":
         _treat_distributions(module)
     if module.__name__ == "scipy.sparse":
         _treat_sparse(module)
-    for name in FUNCTIONS[module.__name__].split():
+    for name in FUNCTIONS.get(module.__name__, "").split():
         theirs = getattr(module, name, None)
         if theirs is not None:
             setattr(module, name, _asking(f"{module.__name__}.{name}", theirs))
+    for where, names in SOLVERS.get(module.__name__, {}).items():
+        for name in names.split():
+            setattr(module, name, _solving(f"{module.__name__}.{name}", getattr(module, name), where))
 
 
 class _Treating(Loader):
@@ -206,7 +259,7 @@ class _Treating(Loader):
 
 class _Finder(MetaPathFinder):
     def find_spec(self, fullname: str, path: Sequence[str] | None, target: Any = None) -> ModuleSpec | None:
-        if fullname not in FUNCTIONS:
+        if fullname not in FUNCTIONS and fullname not in SOLVERS:
             return None
         spec = PathFinder.find_spec(fullname, path, target)
         if spec is not None and spec.loader is not None:
@@ -218,7 +271,7 @@ def watch() -> None:
     """Treat the modules that are loaded, and the others when they are; once."""
     if any(isinstance(finder, _Finder) for finder in sys.meta_path):
         return
-    for name in FUNCTIONS:
+    for name in dict.fromkeys([*FUNCTIONS, *SOLVERS]):
         if name in sys.modules:
             treat(sys.modules[name])
     sys.meta_path.insert(0, _Finder())

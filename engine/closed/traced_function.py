@@ -86,6 +86,10 @@ class TracedFunction:
         self._length = len(self._trace.nodes)
         self.record = self._recorded(tape, given, leaves, of)
 
+    def symbols(self) -> tuple[list[Any], list[Any], dict[int, Variable]]:
+        """The placeholders of its arguments, its results that depend on something, and the variables, by handle."""
+        return list(self._inputs), list(self._outputs), self._variables
+
     def _recorded(self, tape: FunctionTape, given: Sequence[Any], leaves: list[Any], of: dict[int, Any]) -> Any:
         """What tapes around it are told, if it can be."""
         if any(variable.trainable for variable in tape.written.values()):

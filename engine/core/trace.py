@@ -20,8 +20,9 @@ from engine.core.dtypes import DType, as_dtype, bool_
 from engine.core.eager import EagerTensor, abstract_operand
 from engine.core.op import Node, Op, are_plain
 from engine.core.operands import Array, Operation, Results
-from engine.core.tape import active, record
-from engine.core.value import Value, as_array, aval_of, not_an_array
+from engine.core.structural import contiguous
+from engine.core.tape import NOTHING, active, record
+from engine.core.value import Value, address, as_array, aval_of, not_an_array
 from engine.runtime.errors import InvalidArgumentError, OperatorNotAllowedInGraphError, ShapeError, SymbolicArrayError
 
 
@@ -198,7 +199,8 @@ class Trace:
         if isinstance(x, EagerTensor):
             if id(x) not in self._captured:
                 self._captured[id(x)] = (x, self.constant(x._array))
-            return self._captured[id(x)][1]
+            symbol = self._captured[id(x)][1]
+            return follow(x, symbol)
         if isinstance(x, (tuple, list)) and all(isinstance(d, (int, np.integer)) for d in x):
             return self.constant(np.asarray(x, np.int32))
         # NumPy's double is a float, but it has a dtype of its own
@@ -257,6 +259,15 @@ class Trace:
     def group(self, operations: Sequence[Any], name: str) -> Operation:
         """One operation that runs all of `operations`. A plain trace runs nothing."""
         raise InvalidArgumentError(f"group: {type(self).__name__} has no operations to run; build a graph for that")
+
+
+def follow(x: EagerTensor, symbol: Any) -> Any:
+    """The constant that stands for an eager tensor: the tapes that track the tensor track it too from here on."""
+    for tape in active.tapes:
+        if address(x) in tape.tracked and address(symbol) not in tape.tracked:
+            tape.nodes.log += (contiguous, (x,), NOTHING, symbol)
+            tape.tracked[address(symbol)] = symbol
+    return symbol
 
 
 def needed_nodes(

@@ -58,6 +58,10 @@ class FailedPreconditionError(OpError):
     """Something must happen first, most often: a variable is read before its initializer has run."""
 
 
+class ConvergenceError(OpError, ArithmeticError):
+    """A solver has not found what it was asked for, so there is nothing to differentiate. It says what it tried."""
+
+
 class OutOfRangeError(OpError):
     """An iteration ran past its end."""
 

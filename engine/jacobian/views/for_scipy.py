@@ -7,6 +7,7 @@ are planned and compiled once.
 
 from __future__ import annotations
 
+import pickle
 from collections.abc import Callable, Mapping, Sequence
 from typing import Any
 
@@ -14,14 +15,15 @@ import numpy as np
 from scipy import sparse
 from scipy.sparse.linalg import LinearOperator, aslinearoperator
 
-from engine.closed.function import ClosedFunction
+from engine.closed.function import ClosedFunction, build
 from engine.core import nest
-from engine.core.aval import format_shape
+from engine.core.aval import Aval, format_shape
+from engine.core.batching import Batched, batch_level, unbatch
 from engine.core.detach import refusal
 from engine.core.eager import EagerTensor
 from engine.core.sparsity import Sites
 from engine.core.tape import Tape, paused
-from engine.core.value import Value, dtype_of
+from engine.core.value import Value, aval_of, dtype_of
 from engine.core.variable import Variable
 from engine.jacobian.callable_plan import contents_besides
 from engine.jacobian.execution.parallel import Spread, check_executor, spread_over
@@ -40,7 +42,7 @@ from engine.ops import complexes
 from engine.ops.joining import stack
 from engine.ops.reduce import reduce_sum
 from engine.ops.slicing import getitem
-from engine.runtime.errors import InvalidArgumentError
+from engine.runtime.errors import InvalidArgumentError, SymbolicArrayError, UnimplementedError
 from engine.runtime.faces import Shown
 
 Make = Callable[..., ClosedFunction]
@@ -64,15 +66,23 @@ class Evaluations:
         raise NotImplementedError
 
     def derived(self, make: Make, options: Options, sparsity: Any, ends: Any = None) -> Derived:
-        """The derivative that `make` compiles, at this point; `ends`: (which target, which source) if not all."""
+        """The derivative that `make` compiles, at this point.
+
+        `ends`: (which target, which source) if not all targets, and not all sources if that is not None.
+        """
         raise NotImplementedError
 
-    def weighted(self, make: Make, options: Options, weights: Sequence[np.ndarray]) -> Derived:
-        """The same for the sum of the results times weights of their shapes."""
+    def weighted(self, make: Make, options: Options, weights: Sequence[Any]) -> Derived:
+        """The same for the sum of the results times weights of their shapes, None for what is left out."""
         raise NotImplementedError
 
-    def path(self) -> Path:
-        """The way from the point to the results, with what is known of it at every point."""
+    def columns(self, parts: Sequence[np.ndarray], args: Sequence[Any], kwargs: Mapping[str, Any]) -> list[np.ndarray]:
+        """The results at many points, which lie along the first axis of each part."""
+        each = [self.evaluate([part[i] for part in parts], args, kwargs) for i in range(len(parts[0]))]
+        return [np.stack(results) for results in zip(*each, strict=True)]
+
+    def path(self, target: int | None = None) -> Path:
+        """The way from the point to the results, or to one of them, with what is known of it at every point."""
         raise NotImplementedError
 
 
@@ -89,29 +99,82 @@ class Recorded(Evaluations):
         Of the tensors among `args` that are floating.
     is_real : bool
         Whether the point is. If so complex results are given as such, else as pairs, like the point.
+    example : sequence of array
+        The example point.
     """
 
     def __init__(
-        self, function: Callable[..., Any], pack: Callable[[list[Any]], Any], dtype: np.dtype, is_real: bool = True
+        self,
+        function: Callable[..., Any],
+        pack: Callable[[list[Any]], Any],
+        dtype: np.dtype,
+        is_real: bool = True,
+        example: Sequence[np.ndarray] = (),
     ) -> None:
         self._function, self._pack, self._dtype, self._is_real = function, pack, dtype, is_real
         self._tape = Tape(False, strict=True)
+        # the arguments of the last call
+        self._last: Any = example, (), {}
         self._sources: list[Any] = []
         self._targets: list[Any] = []
 
+    def __getstate__(self) -> dict[str, Any]:
+        function: Any = self._function
+        try:
+            pickle.dumps(function)
+        except (pickle.PicklingError, AttributeError, TypeError):
+            # a lambda, or what is defined inside a function: it goes as the program that it is
+            function = self._as_program()
+        state = {"_function": function, "_pack": self._pack, "_dtype": self._dtype, "_is_real": self._is_real}
+        return {**state, "_tape": None, "_sources": [], "_targets": [], "_last": self._last}
+
+    def _as_program(self) -> Program:
+        """The function for arguments like the last ones; variables keep the values that they have now."""
+        parts, args, kwargs = self._last
+        given = [self.argument(a) for a in args]
+        named = {key: self.argument(a) for key, a in kwargs.items()}
+        leaves = [x for x in (*given, *named.values()) if isinstance(x, EagerTensor)]
+
+        def traced(body: Any, values: Sequence[Any]) -> list[Any]:
+            of = {id(x): v for x, v in zip(leaves, values[len(parts) :], strict=True)}
+            point = self._pack(list(values[: len(parts)]))
+            more = {key: of.get(id(x), x) for key, x in named.items()}
+            with as_arrays():
+                found = self._function(point, *[of.get(id(x), x) for x in given], **more)
+            return [_result(y, self._dtype) for y in nest.flatten(found)]
+
+        avals = [aval_of(x) for x in (*map(EagerTensor, parts), *leaves)]
+        try:
+            return Program(build([Aval(a.shape, a.dtype) for a in avals], traced))
+        except (TypeError, SymbolicArrayError) as error:
+            raise pickle.PicklingError(
+                f"for_scipy: the function is no module's, so it is pickled as the program that it is; it cannot be "
+                f"traced: {error}. Define it at the top of a module, or call `fun` with its arguments before"
+            ) from error
+
+    def columns(self, parts: Sequence[np.ndarray], args: Sequence[Any], kwargs: Mapping[str, Any]) -> list[np.ndarray]:
+        """The results at many points at once, which lie along the first axis of each part."""
+        given = [self.argument(a) for a in args]
+        named = {key: self.argument(a) for key, a in kwargs.items()}
+        size = len(parts[0])
+        with paused(), batch_level() as level, as_arrays():
+            point = self._pack([Batched(EagerTensor(part), level) for part in parts])
+            found = [_result(y, self._dtype) for y in nest.flatten(self._function(point, *given, **named))]
+            self.pairs = [self._is_real and dtype_of(y).is_complex for y in found]
+            inner: list[Any] = [unbatch(as_pairs(y), level, size) for y in found]
+            return [np.asarray(x._array) for x in inner]
+
     def evaluate(self, parts: Sequence[np.ndarray], args: Sequence[Any], kwargs: Mapping[str, Any]) -> list[np.ndarray]:
         """Record the function at a point."""
+        self._last = parts, args, kwargs
         self._tape = Tape(False, strict=True)
         self._sources = self._placed(parts)
         for x in self._sources:
             self._tape.watch(x)
-        arguments = [_argument(a, self._dtype) for a in args]
-        named = {key: _argument(a, self._dtype) for key, a in kwargs.items()}
+        given = [self.argument(a) for a in args]
+        named = {key: self.argument(a) for key, a in kwargs.items()}
         try:
-            with as_arrays():
-                self._targets = self._recorded(
-                    lambda: self._results(self._function(self._pack(self._sources), *arguments, **named))
-                )
+            self._targets = self._recorded(lambda: self.called(self._sources, given, named))
         finally:
             # also where NumPy has put another error in its place
             refused = refusal(self._tape)
@@ -119,7 +182,14 @@ class Recorded(Evaluations):
                 raise refused from None
         return [y._array for y in self._targets]
 
-    def _results(self, found: Any) -> list[Any]:
+    def argument(self, x: Any) -> Any:
+        """An argument as the function gets it: arrays and floating numbers as tensors."""
+        return _argument(x, self._dtype)
+
+    def called(self, sources: Sequence[Any], args: Sequence[Any], kwargs: Mapping[str, Any]) -> list[Any]:
+        """The results of the function, real ones."""
+        with as_arrays():
+            found = self._function(self._pack(list(sources)), *args, **kwargs)
         results = [_result(y, self._dtype) for y in nest.flatten(found)]
         self.pairs = [self._is_real and dtype_of(y).is_complex for y in results]
         return [as_pairs(y) for y in results]
@@ -133,23 +203,25 @@ class Recorded(Evaluations):
         targets, sources = self._targets, self._sources
         check_all_implemented(self._tape, sources, targets)
         if ends is not None:
-            targets, sources = [targets[ends[0]]], [sources[ends[1]]]
+            targets = [targets[ends[0]]]
+            sources = sources if ends[1] is None else [sources[ends[1]]]
         return compiled_for(self._tape.nodes, sources, targets, options, sparsity, make)
 
-    def weighted(self, make: Make, options: Options, weights: Sequence[np.ndarray]) -> Derived:
+    def weighted(self, make: Make, options: Options, weights: Sequence[Any]) -> Derived:
         """The same for the weighted sum, which is recorded in addition."""
         check_all_implemented(self._tape, self._sources, self._targets)
         before = self._tape.nodes
         self._tape.nodes = before.copy()
-        constants = [EagerTensor(w) for w in weights]
-        sums = self._recorded(lambda: [reduce_sum(y * w) for y, w in zip(self._targets, constants, strict=True)])
+        pairs = [(y, EagerTensor(w)) for y, w in zip(self._targets, weights, strict=True) if w is not None]
+        sums = self._recorded(lambda: [reduce_sum(y * w) for y, w in pairs])
         nodes, self._tape.nodes = self._tape.nodes, before
         return compiled_for(nodes, self._sources, sums, options, None, make)
 
-    def path(self) -> Path:
+    def path(self, target: int | None = None) -> Path:
         """The recording; indices that were computed in it, and may be others elsewhere, are not known."""
         known = contents_besides(self._tape.everything())
-        return Path(self._tape.nodes, self._sources, self._targets, known=known)
+        targets = self._targets if target is None else [self._targets[target]]
+        return Path(self._tape.nodes, self._sources, targets, known=known)
 
     def _recorded(self, function: Callable[[], list[Any]]) -> list[Any]:
         with paused():
@@ -184,6 +256,51 @@ def _result(y: Any, dtype: np.dtype) -> EagerTensor:
     if not (dtype_of(y).is_floating or dtype_of(y).is_complex):
         raise InvalidArgumentError(f"for_scipy: the function must give floating tensors; got {dtype_of(y).name}")
     return y
+
+
+class Program:
+    """A function that was traced, in place of the Python function: what pickles if that does not."""
+
+    def __init__(self, closed: ClosedFunction) -> None:
+        self._closed = closed
+
+    def __call__(self, point: Any, *args: Any, **kwargs: Any) -> list[Any]:
+        """The results, one after another."""
+        leaves = [x for x in nest.flatten([point, *args, *kwargs.values()]) if isinstance(x, Value)]
+        return self._closed.inline(None, leaves)
+
+
+class _Part(Evaluations):
+    """One of the results of a function that gives several. All parts share its evaluations."""
+
+    def __init__(self, whole: SciPyFunction, index: int) -> None:
+        self._whole, self._index = whole, index
+
+    def evaluate(self, parts: Sequence[np.ndarray], args: Sequence[Any], kwargs: Mapping[str, Any]) -> list[np.ndarray]:
+        """Go to a point with all results, unless another part has just been there."""
+        whole = self._whole
+        if self._index in whole.handed_out:
+            whole.forget()
+        whole._go(_flat(parts), args, kwargs)
+        whole.handed_out.add(self._index)
+        pairs = whole._evaluations.pairs
+        self.pairs = [pairs[self._index]] if pairs else ()
+        return [whole._values[self._index]]
+
+    def derived(self, make: Make, options: Options, sparsity: Any, ends: Any = None) -> Derived:
+        """The derivative of this result."""
+        return self._whole._evaluations.derived(
+            make, options, sparsity, (self._index, None if ends is None else ends[1])
+        )
+
+    def weighted(self, make: Make, options: Options, weights: Sequence[Any]) -> Derived:
+        """The same for its weighted sum."""
+        every = [weights[0] if i == self._index else None for i in range(len(self._whole._values))]
+        return self._whole._evaluations.weighted(make, options, every)
+
+    def path(self, target: int | None = None) -> Path:
+        """The way from the point to this result."""
+        return self._whole._evaluations.path(self._index)
 
 
 class SciPyFunction(Shown):
@@ -240,16 +357,48 @@ class SciPyFunction(Shown):
         self._fresh = False
         self._is_number = False
         self._values: list[np.ndarray] = []
+        self.handed_out: set[int] = set()
+        self._given = {"format": format, "mode": mode, "sparsity": sparsity, "max_bytes": max_bytes}
         self.x0 = _flat(x0)
         self.counts = {"fun": 0, "jac": 0, "hess": 0, "hessp": 0}
 
     def _shown(self) -> dict[str, Any]:
         return {"arguments": self.x0.size, "format": self._format, "evaluations": self.counts}
 
+    def __getstate__(self) -> dict[str, Any]:
+        # elsewhere it is evaluated anew
+        anew: dict[str, Any] = {"_point": None, "_fresh": False, "_values": [], "_executor": None, "handed_out": set()}
+        return {**self.__dict__, **anew}
+
+    def part(self, index: int) -> SciPyFunction:
+        """One of the results of a function that gives several, for the objective and the constraints of a solver.
+
+        Parts share the evaluations: at one point the function is evaluated once for all of them.
+
+        Parameters
+        ----------
+        index : int
+            Results count from 0 on; those of a dict by the order of the keys.
+        """
+        shapes = [np.zeros(shape, dtype) for shape, dtype in self._like]
+        found = SciPyFunction(_Part(self, index), shapes, self._pack, executor=self._executor, **self._given)
+        found.x0 = self.x0
+        return found
+
+    def forget(self) -> None:
+        """Evaluate the function anew, at whatever point comes next."""
+        self._point = None
+
     # ---- values ------------------------------------------------------------------------------------------------------
 
     def fun(self, x: Any, *args: Any, **kwargs: Any) -> float | np.ndarray:
-        """The value at `x`: a float if the function gives one scalar tensor, else all its results, flat."""
+        """The value at `x`: a float if the function gives one scalar tensor, else all its results, flat.
+
+        Of a matrix, shape (n, S), it gives the values at its columns, shape (S,) or (results, S), as solvers ask for
+        with ``vectorized=True``.
+        """
+        if np.ndim(x) == 2 and np.shape(x)[0] == self.x0.size != np.size(x):
+            return self._at_columns(np.asarray(x, np.float64), args, kwargs)
         if not self._fresh:
             # asked again: variables may have changed
             self._point = None
@@ -258,6 +407,21 @@ class SciPyFunction(Shown):
         return float(self._values[0]) if self._is_scalar else self._with_complex(_flat(self._values))
 
     __call__ = fun
+
+    def _at_columns(self, x: np.ndarray, args: Sequence[Any], kwargs: Mapping[str, Any]) -> np.ndarray:
+        parts = zip(self._like, self._ends[:-1], self._ends[1:], strict=True)
+        points = [x.T[:, a:b].reshape(-1, *shape).astype(dtype) for (shape, dtype), a, b in parts]
+        self.counts["fun"] += x.shape[1]
+        try:
+            found = self._evaluations.columns(points, args, kwargs)
+        except (SymbolicArrayError, TypeError, UnimplementedError):
+            # it branches on values: one by one
+            found = Evaluations.columns(self._evaluations, points, args, kwargs)
+        self.forget()
+        if len(found) == 1 and found[0].ndim == 1:
+            return found[0].astype(np.float64)
+        self._values = [y[0] for y in found]
+        return self._with_complex(np.concatenate([y.reshape(len(y), -1) for y in found], 1).T.astype(np.float64))
 
     def unpacked(self, x: Any) -> Any:
         """A flat vector (a solver's result) as arrays in the structure and of the shapes of the example point."""
@@ -362,7 +526,8 @@ class SciPyFunction(Shown):
         operands = [*args, *[part for item in sorted(kwargs.items()) for part in item]]
         if self._point is not None and _same([x, *operands], [self._point[0], *self._point[1]]):
             return
-        self._point = None
+        self.forget()
+        self.handed_out.clear()
         self._values = self._evaluations.evaluate(self._parts(x), args, kwargs)
         self._point = x, [a.copy() if isinstance(a, np.ndarray) else a for a in operands]
         self._fresh = True
@@ -502,9 +667,28 @@ class SciPyODE:
         The same as a function of ``(y, t, *args)``.
     """
 
-    def __init__(self, function: SciPyFunction) -> None:
+    def __init__(self, function: SciPyFunction, banded: bool | tuple[int, int] = False) -> None:
         self.function = function
         self.y0 = function.x0
+        self._banded, self._bands = bool(banded), None if isinstance(banded, bool) else banded
+
+    def bands(self) -> tuple[int, int]:
+        """The numbers of diagonals below and above the main one that the Jacobian has at most."""
+        if self._bands is None:
+            pattern = self.jac_sparsity().tocoo()
+            off = pattern.coords[0] - pattern.coords[1]
+            self._bands = int(max(off.max(initial=0), 0)), int(max(-off.min(initial=0), 0))
+        return self._bands
+
+    @property
+    def lband(self) -> int:
+        """The number of diagonals below the main one."""
+        return self.bands()[0]
+
+    @property
+    def uband(self) -> int:
+        """The number of diagonals above the main one."""
+        return self.bands()[1]
 
     @property
     def counts(self) -> dict[str, int]:
@@ -516,8 +700,17 @@ class SciPyODE:
         return np.atleast_1d(self.function.fun(y, t, *args))
 
     def jac(self, t: float, y: Any, *args: Any) -> np.ndarray | sparse.sparray | LinearOperator:
-        """The derivative of ``dy/dt`` with respect to `y`, shape (n, n)."""
-        matrix = self.function.jac(y, t, *args)
+        """The derivative of ``dy/dt`` with respect to `y`, shape (n, n).
+
+        If it is `banded`, its diagonals, shape (lband + 1 + uband, n): entry (i, j) stands in row ``i - j + uband``.
+        """
+        matrix: Any = self.function.jac(y, t, *args)
+        if self._banded:
+            lower, upper = self.bands()
+            dense = matrix.toarray() if sparse.issparse(matrix) else np.asarray(matrix).reshape(len(self.y0), -1)
+            return np.stack(
+                [np.pad(np.diagonal(dense, k), (k, 0) if k > 0 else (0, -k)) for k in range(upper, -lower - 1, -1)]
+            )
         return matrix.reshape(1, -1) if getattr(matrix, "ndim", 2) == 1 else matrix
 
     def jac_sparsity(self, *args: Any, t: float = 0.0) -> sparse.csr_array:
@@ -549,15 +742,18 @@ def is_real(x0: Any) -> bool:
     return all(array.dtype.kind != "c" for array in _leaves(x0))
 
 
-def structure_of(x0: Any) -> Callable[[list[Any]], Any]:
+class Packing:
     """From one value per part of the example point to its structure, with complex numbers made of their pairs."""
-    complex_ones = [array.dtype.kind == "c" for array in _leaves(x0)]
 
-    def pack(parts: list[Any]) -> Any:
-        whole = [_of_pairs(part) if pairs else part for part, pairs in zip(parts, complex_ones, strict=True)]
-        return whole[0] if _is_array(x0) else nest.pack_sequence_as(x0, whole)
+    def __init__(self, x0: Any) -> None:
+        self._complex = [array.dtype.kind == "c" for array in _leaves(x0)]
+        # of a structure only the form is kept
+        self._form = None if _is_array(x0) else nest.map_structure(lambda _: 0, x0)
 
-    return pack
+    def __call__(self, parts: list[Any]) -> Any:
+        """The structure."""
+        whole = [_of_pairs(part) if pairs else part for part, pairs in zip(parts, self._complex, strict=True)]
+        return whole[0] if self._form is None else nest.pack_sequence_as(self._form, whole)
 
 
 def _leaves(x0: Any) -> list[np.ndarray]:

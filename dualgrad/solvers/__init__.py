@@ -1,0 +1,1 @@
+"""SciPy's solvers as differentiable functions: roots, minima, integrals, differential equations, splines."""

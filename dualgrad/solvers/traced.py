@@ -1,0 +1,174 @@
+"""A Python function for SciPy that is run as Python once, then as a program.
+
+`Recorded` runs the function each time. Here a function of many ops that can be traced is, when it has been called;
+derivatives are made of the trace, and from then on a point costs one run of a program, which also gives what they need.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from typing import Any
+
+import numpy as np
+
+from dualgrad.solvers.python_state import Unknown, state_of
+from engine.closed.call_record import Untraceable
+from engine.closed.function import ClosedFunction
+from engine.closed.traced_function import TracedFunction
+from engine.compiler.eager_state import EagerState
+from engine.core.eager import EagerTensor
+from engine.core.function_tape import FunctionTape
+from engine.core.op import are_plain, distinct
+from engine.core.tape import active
+from engine.core.trace import Symbol
+from engine.fetched_jacobian import Fetched
+from engine.jacobian.planning.plan import Options
+from engine.jacobian.structure.path import Path
+from engine.jacobian.views.for_scipy import Derived, Make, Recorded
+from engine.runtime.errors import OpError
+
+FEWEST = 100
+"""Ops of a function that is worth tracing, if it calls no solver."""
+
+
+class _Program:
+    """The traced function for arguments of some kind.
+
+    Attributes
+    ----------
+    fetched : Fetched
+    pairs : list of bool
+    state : object
+        What the Python function saw when it was traced.
+    """
+
+    def __init__(self, traced: TracedFunction, points: int, pairs: Sequence[bool], state: Any) -> None:
+        inputs, outputs, self._variables = traced.symbols()
+        self._trace = inputs[0].trace
+        self._closed: dict[Any, ClosedFunction] = {}
+        self.fetched = Fetched(outputs, inputs[:points], self._run, inputs[points:])
+        self.pairs, self.state = pairs, state
+
+    def _run(self, fetches: Sequence[Any], feed: Mapping[Any, Any]) -> list[Any]:
+        wanted = [f for f in fetches if isinstance(f, Symbol)]
+        key = tuple(map(id, wanted)), tuple(map(id, feed))
+        if key not in self._closed:
+            store = EagerState(self._variables)
+            self._closed[key] = ClosedFunction(self._trace, list(feed), wanted, store=store, owned=True)
+        arrays = [np.asarray(a, p.aval.dtype.numpy, order="C") for p, a in feed.items()]
+        found = iter(self._closed[key].execute(arrays))
+        return [next(found) if isinstance(f, Symbol) else f for f in fetches]
+
+
+class Traced(Recorded):
+    """A function that is traced where that pays, and where Python would do the same each time.
+
+    It is not where it looks at the contents of tensors (``if``), has effects, draws random numbers, assigns to
+    variables, defines gradients of its own, or uses objects whose state cannot be told
+    (`dualgrad.solvers.python_state`). When something that it uses has changed, it is traced again.
+    """
+
+    _now: Fetched | None = None
+    _next: _Program | None = None
+
+    def __init__(self, *args: Any, **kwargs: Any) -> None:
+        super().__init__(*args, **kwargs)
+        self._programs: dict[Any, _Program | None] = {}
+
+    def __getstate__(self) -> dict[str, Any]:
+        return {**super().__getstate__(), "_programs": {}, "_now": None, "_next": None}
+
+    def evaluate(self, parts: Sequence[np.ndarray], args: Sequence[Any], kwargs: Mapping[str, Any]) -> list[np.ndarray]:
+        """Go to a point: by the program, or by Python."""
+        self._now, self._next = None, None
+        try:
+            key = self._key(args, kwargs)
+            program: Any = self._programs.get(key, 0)
+            if isinstance(program, _Program) and program.state != state_of(self._function):
+                program = 0
+        except (TypeError, Unknown):
+            return super().evaluate(parts, args, kwargs)
+        if isinstance(program, _Program) and not active.tapes:
+            self._last, self._next = (parts, args, kwargs), program
+            return self._by_program()
+        found = super().evaluate(parts, args, kwargs)
+        if program == 0:
+            is_long = len(self._tape.nodes) >= FEWEST or not all(are_plain(n.params) for n in self._tape.nodes)
+            program = self._programs[key] = self._traced(parts, args, kwargs) if is_long else None
+            # if a derivative is asked for here, it is made of the trace: nothing is made twice
+            self._next = program
+        return found
+
+    def _by_program(self) -> list[np.ndarray]:
+        """Go to the point by the program."""
+        program: Any = self._next
+        parts, args, kwargs = self._last
+        self._now, self.pairs = program.fetched, program.pairs
+        return program.fetched.evaluate(parts, [a._array for a in self._tensors(args, kwargs)], {})
+
+    def _where(self) -> Fetched | None:
+        """The program that gives derivatives at this point, if not the recording."""
+        if self._now is None and self._next is not None and not active.tapes:
+            self._by_program()
+        return self._now
+
+    def _tensors(self, args: Sequence[Any], kwargs: Mapping[str, Any]) -> list[EagerTensor]:
+        """The arguments that are tensors to the function."""
+        given = [self.argument(a) for a in (*args, *[kwargs[k] for k in sorted(kwargs)])]
+        return [a for a in given if isinstance(a, EagerTensor)]
+
+    def _key(self, args: Sequence[Any], kwargs: Mapping[str, Any]) -> Any:
+        """A key that is equal for arguments that one program serves."""
+        described = []
+        for a in (*args, *[kwargs[k] for k in sorted(kwargs)]):
+            a = self.argument(a)
+            described.append((a._array.shape, a._array.dtype) if isinstance(a, EagerTensor) else distinct(a))
+        return tuple(described), tuple(sorted(kwargs))
+
+    def _traced(self, parts: Sequence[np.ndarray], args: Sequence[Any], kwargs: Mapping[str, Any]) -> _Program | None:
+        """The function as a program, None if it cannot be one."""
+        if active.function is not None:
+            return None
+        sources = self._placed(parts)
+        given = {k: self.argument(a) for k, a in enumerate(args)} | {k: self.argument(a) for k, a in kwargs.items()}
+        ordered = [given[k] for k in [*range(len(args)), *sorted(kwargs)]]
+        arguments = [*sources, *[a for a in ordered if isinstance(a, EagerTensor)]]
+        tape = FunctionTape()
+        tape.watch_all(arguments)
+        try:
+            before = state_of(self._function)
+            tape.start()
+            try:
+                results = self.called(sources, [given[k] for k in range(len(args))], {k: given[k] for k in kwargs})
+            finally:
+                tape.stop()
+            if tape.drawn or tape.written or tape.made_variables or before != state_of(self._function):
+                return None
+            if any(node.op.multi and node.op.simplify for node in tape.everything()):
+                # a gradient of the user's own: a trace would do without it
+                return None
+            traced = TracedFunction(tape, arguments, results)
+            if len(traced.symbols()[1]) != len(results):
+                return None
+            return _Program(traced, len(sources), list(self.pairs), before)
+        except (Untraceable, Unknown, OpError, TypeError, ValueError):
+            return None
+
+    def derived(self, make: Make, options: Options, sparsity: Any, ends: Any = None) -> Derived:
+        """The derivative at this point."""
+        program = self._where()
+        return (
+            super().derived(make, options, sparsity, ends)
+            if program is None
+            else program.derived(make, options, sparsity, ends)
+        )
+
+    def weighted(self, make: Make, options: Options, weights: Sequence[Any]) -> Derived:
+        """The same for the weighted sum."""
+        program = self._where()
+        return super().weighted(make, options, weights) if program is None else program.weighted(make, options, weights)
+
+    def path(self, target: int | None = None) -> Path:
+        """The way from the point to the results."""
+        program = self._where()
+        return super().path(target) if program is None else program.path(target)
