@@ -1,8 +1,8 @@
 """``tf.data`` in graphs: data sets, and iterators that a session runs. What data sets do is in `dualgrad.data`.
 
-A user's function is called once, while the graph is built, and becomes a closed function (`dualgrad.frontend.flow.closures`). What
-it takes from the graph around it, and the tensors that a data set is made of, are operands of the operation that starts
-an iterator: they have the values that they have when it runs, variables too.
+A user's function is called once, while the graph is built, and becomes a closed function
+(`dualgrad.frontend.flow.closures`). What it takes from the graph around it, and the tensors that a data set is made of,
+are operands of the operation that starts an iterator: they have the values that they have when it runs, variables too.
 
 The state of an iterator belongs to a session: a hidden variable of the graph holds a number, another one in each
 session, under which it is found (`graph_api.resources`).
