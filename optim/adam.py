@@ -84,7 +84,8 @@ def _adam(
     """Adam, given β₁ᵗ and β₂ᵗ; `nesterov` moves by ``β₁ m + (1 - β₁) g`` in place of ``m``."""
     rate = in_common(hyper, "rate", (power_1, power_2, hyper.learning_rate), _rate)
     weights = [in_common(hyper, n, (decay,), _rest) for n, decay in (("m", hyper.beta_1), ("v", hyper.beta_2))]
-    new = {"m": moved(slots["m"], gradient, weights[0]), "v": moved(slots["v"], of_rows(square, gradient, hyper), weights[1])}
+    squares = of_rows(square, gradient, hyper)
+    new = {"m": moved(slots["m"], gradient, weights[0]), "v": moved(slots["v"], squares, weights[1])}
     scale = new["v"]
     if hyper.amsgrad:
         scale = new["vhat"] = maximum(slots["vhat"], scale)

@@ -54,8 +54,9 @@ def test_rows_of_equal_index_count_as_their_sum(case: Case, dtype: str) -> None:
 
 @pytest.mark.parametrize("limit", [{"clipnorm": 5.0}, {"global_clipnorm": 5.0}], ids=str)
 def test_rows_of_equal_index_count_one_by_one_in_norms(limit: dict[str, float]) -> None:
-    twice = tape_api.IndexedSlices(tape_api.constant([[6.0], [8.0]]), tape_api.constant([1, 1]), tape_api.constant([2, 1]))
-    table = tape_api.Variable([[0.0], [0.0]])
+    tf = tape_api
+    twice = tf.IndexedSlices(tf.constant([[6.0], [8.0]]), tf.constant([1, 1]), tf.constant([2, 1]))
+    table = tf.Variable([[0.0], [0.0]])
     optim.keras.SGD(1.0, **limit).apply_gradients([(twice, table)])
     np.testing.assert_allclose(table.numpy(), [[0.0], [-7.0]], rtol=1e-6)  # 14 * 5 / 10
 
