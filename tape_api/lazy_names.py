@@ -46,8 +46,7 @@ LATER: tuple[tuple[str, str], ...] = (
     ("tape_api.keras.optimizers", "optimizers"),
     ("tape_api.keras.initializers:Constant", "constant_initializer"),
     ("tape_api.keras.initializers:Ones", "ones_initializer"),
-    ("tape_api.keras.initializers:RandomNormal", "random_normal_initializer"),
-    ("tape_api.keras.initializers:RandomUniform", "random_uniform_initializer"),
+    ("tape_api.initial_values:", "random_normal_initializer random_uniform_initializer"),
     ("tape_api.keras.initializers:Zeros", "zeros_initializer"),
     # ---- parts of the API that are modules here
     ("tape_api.debugging", "debugging"),

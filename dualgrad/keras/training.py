@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import inspect
 import itertools
 import sys
 import warnings
@@ -192,7 +193,7 @@ class Trainer(Bound):
         """
         x, y, weight = unpack_x_y_sample_weight(data)
         with GradientTape() as tape:
-            predictions = self(x, training=True)  # type: ignore[operator]
+            predictions = self._called_in(x, training=True)
             loss = self.compute_loss(x, y, predictions, weight)
         self._track(loss, x)
         variables = self.trainable_variables  # type: ignore[attr-defined]
@@ -204,13 +205,18 @@ class Trainer(Bound):
     def test_step(self, data: Any) -> dict[str, Any]:
         """The same without training; what `evaluate` returns."""
         x, y, weight = unpack_x_y_sample_weight(data)
-        predictions = self(x, training=False)  # type: ignore[operator]
+        predictions = self._called_in(x, training=False)
         self._track(self.compute_loss(x, y, predictions, weight, training=False), x)
         return self.compute_metrics(x, y, predictions, weight)
 
     def predict_step(self, data: Any) -> Any:
         """The outputs for a batch."""
-        return self(unpack_x_y_sample_weight(data)[0], training=False)  # type: ignore[operator]
+        return self._called_in(unpack_x_y_sample_weight(data)[0], training=False)
+
+    def _called_in(self, x: Any, training: bool) -> Any:
+        """The outputs. As in Keras 3, a `call` without `training` is not told: its layers do as in inference."""
+        told = {"training": training} if "training" in inspect.signature(self.call).parameters else {}  # type: ignore[attr-defined]
+        return self(x, **told)  # type: ignore[operator]
 
     def _track(self, loss: Any, x: Any) -> None:
         if self._loss_tracker is not None:

@@ -182,7 +182,6 @@ class MultiHeadAttention(Layer):
                 raise ValueError(f"MultiHeadAttention: `{argument}` must be a positive integer, got {size!r}")
         self.num_heads, self.key_dim, self.value_dim = num_heads, key_dim, value_dim or key_dim
         self.dropout, self.use_bias, self.seed = dropout, use_bias, seed
-        self._seeds = self.host.seeds(seed) if dropout > 0 else None
         # Keras makes one that it does not use: the seeds of those made later depend on it
         initializers.get(self.host, kernel_initializer)
         self._size = (output_shape,) if isinstance(output_shape, int) else output_shape
@@ -217,6 +216,8 @@ class MultiHeadAttention(Layer):
             layer.build(shape)
             made.append(layer)
         self._query_dense, self._key_dense, self._value_dense = made
+        # here: seeds that are not given are drawn in this order
+        self._seeds = self.host.seeds(self.seed) if self.dropout > 0 else None
         sizes = tuple(self._size or (shapes[0][-1],))
         letters = "efgh"[: len(sizes)]
         self._output_dense = dense(

@@ -19,6 +19,8 @@ class WeightedCell(Layer):
 
     parts: int
     """How many matrices of `units` columns the kernels consist of."""
+    _seeds_first = False
+    """Whether the seed of the dropout is drawn before those of the weights, as in Keras's `SimpleRNNCell`."""
 
     def __init__(
         self,
@@ -54,8 +56,11 @@ class WeightedCell(Layer):
             "bias": (bias_initializer, bias_regularizer, bias_constraint),
         }
         # here, not where weights are made: seeds that are not given are drawn in this order
+        if self._seeds_first:
+            self._seeds = self.host.seeds(seed)
         self._starts = {name: initializers.get(self.host, given) for name, (given, *_) in self._options.items()}
-        self._seeds = self.host.seeds(seed)
+        if not self._seeds_first:
+            self._seeds = self.host.seeds(seed)
 
     state_size: Any = property(lambda self: self.units)
     output_size: Any = property(lambda self: self.units)
@@ -127,6 +132,7 @@ class SimpleRNNCell(WeightedCell):
         As in `LSTMCell`, without `recurrent_activation`.
     """
 
+    _seeds_first = True
     parts = 1
 
     def __init__(self, units: int, activation: Any = "tanh", use_bias: bool = True, *args: Any, **kwargs: Any) -> None:

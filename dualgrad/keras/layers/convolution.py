@@ -383,6 +383,7 @@ class _SeparableConv(_Depthwise):
             *(filters, kernel_size, strides, padding, data_format, dilation_rate),
             activation=activation,
             use_bias=use_bias,
+            kernel_initializer="zeros",  # of no kernel: another one would draw a seed
             bias_initializer=bias_initializer,
             bias_regularizer=bias_regularizer,
             activity_regularizer=activity_regularizer,
@@ -391,12 +392,12 @@ class _SeparableConv(_Depthwise):
         )
         self.depth_multiplier = depth_multiplier
         self._depthwise_options = {
-            "initializer": depthwise_initializer,
+            "initializer": initializers.get(self.host, depthwise_initializer),
             "regularizer": depthwise_regularizer,
             "constraint": depthwise_constraint,
         }
         self._pointwise_options = {
-            "initializer": pointwise_initializer,
+            "initializer": initializers.get(self.host, pointwise_initializer),
             "regularizer": pointwise_regularizer,
             "constraint": pointwise_constraint,
         }

@@ -6,7 +6,6 @@ that is a Python loop, in a graph a scan.
 
 from __future__ import annotations
 
-import copy
 import inspect
 from collections.abc import Callable, Sequence
 from types import SimpleNamespace
@@ -16,6 +15,7 @@ import numpy as np
 
 from dualgrad.keras import functions as tf
 from dualgrad.keras import initializers
+from dualgrad.keras.configs import deserialized, serialized
 from dualgrad.keras.layers.base import Layer
 from dualgrad.keras.layers.cells import GRUCell, LSTMCell, SimpleRNNCell, WeightedCell
 from dualgrad.keras.settings import layer_name
@@ -307,8 +307,9 @@ class Bidirectional(Layer):
         if merge_mode not in ("sum", "mul", "ave", "concat", None):
             raise ValueError(f"Invalid merge mode: {merge_mode}. It must be one of sum, mul, ave, concat, None.")
         self.merge_mode = merge_mode
-        self.forward_layer = layer
-        self.backward_layer = copy.deepcopy(layer) if backward_layer is None else backward_layer
+        # both made anew, as in Keras: each initializer without a seed draws one
+        self.forward_layer = deserialized(serialized(layer))
+        self.backward_layer = deserialized(serialized(layer)) if backward_layer is None else backward_layer
         if backward_layer is None:
             self.backward_layer.go_backwards = not layer.go_backwards
         elif self.backward_layer.go_backwards == layer.go_backwards:
