@@ -3,18 +3,17 @@
 from __future__ import annotations
 
 import inspect
-import itertools
 import sys
 import warnings
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from typing import Any
 
 import numpy as np
 
 from dualgrad.keras import functions as tf
 from dualgrad.keras import metrics as metrics_of_keras
-from dualgrad.keras.batches import Sequence as DataSequence
 from dualgrad.keras.batches import (
+    Epochs,
     batches,
     count_of_batches,
     one_batch,
@@ -22,6 +21,7 @@ from dualgrad.keras.batches import (
     unpack_x_y_sample_weight,
     weighted,
 )
+from dualgrad.keras.batches import Sequence as DataSequence
 from dualgrad.keras.callbacks import Callback, CallbackList, History
 from dualgrad.keras.compiled import CompiledLosses, CompiledMetrics, named_outputs
 from dualgrad.keras.host import Bound
@@ -291,19 +291,15 @@ class Trainer(Bound):
             (x, y, sample_weight), validation_data = split((x, y, sample_weight), validation_split)
         history = History()
         given = [callbacks] if isinstance(callbacks, Callback) else list(callbacks or ())
+        epochs_of = self._epochs_of(x, y, sample_weight, batch_size, steps_per_epoch, shuffle)
         count = steps_per_epoch or count_of_batches(x, y, batch_size or 32)
         told = CallbackList([*given, history], self, {"verbose": verbose, "epochs": epochs, "steps": count})
         self.stop_training = False
         told.tell("on_train_begin")
         logs: dict[str, Any] = {}
-        data: Iterator[Any] = iter(())
         for epoch in range(initial_epoch, epochs):
             told.tell("on_epoch_begin", epoch)
-            ahead = list(itertools.islice(data, 1))
-            order_of = self.host.permutation if shuffle else None
-            data = itertools.chain(ahead, data) if ahead else batches(x, y, batch_size or 32, order_of, sample_weight)
-            steps = itertools.islice(data, steps_per_epoch)
-            logs = self._run("train_step", weighted(steps, class_weight), told)
+            logs = self._run("train_step", weighted(epochs_of.next(), class_weight), told)
             if not logs:
                 warnings.warn(
                     f"fit: the input ran out of data before epoch {epoch + 1} of {epochs}; training ends here. An "
@@ -314,7 +310,7 @@ class Trainer(Bound):
             if isinstance(x, DataSequence):
                 x.on_epoch_end()
             if validation_data is not None and (epoch + 1) % validation_freq == 0:
-                size = validation_batch_size or batch_size or 32
+                size = validation_batch_size or batch_size
                 logs = dict(sorted((logs | self._validated(validation_data, size, validation_steps, told)).items()))
             told.tell("on_epoch_end", epoch, logs)
             if verbose:
@@ -325,11 +321,17 @@ class Trainer(Bound):
         self.history = history
         return history
 
-    def _validated(self, data: Any, batch_size: int, steps: int | None, told: CallbackList) -> dict[str, Any]:
+    def _epochs_of(
+        self, x: Any, y: Any, weight: Any, batch_size: int | None, steps: int | None, shuffle: bool = False
+    ) -> Epochs:
+        """The batches of data, epoch by epoch."""
+        size, order_of = batch_size or 32, self.host.permutation if shuffle else None
+        return Epochs(lambda: batches(x, y, size, order_of, weight), count_of_batches(x, y, size), steps)
+
+    def _validated(self, data: Any, batch_size: int | None, steps: int | None, told: CallbackList) -> dict[str, Any]:
         told.tell("on_test_begin")
-        x, y, weight = unpack_x_y_sample_weight(data if isinstance(data, tuple) else (data,))
-        rows = itertools.islice(batches(x, y, batch_size, None, weight), steps)
-        logs = self._run("test_step", rows, told, "test")
+        parts = unpack_x_y_sample_weight(data if isinstance(data, tuple) else (data,))
+        logs = self._run("test_step", self._epochs_of(*parts, batch_size, steps).next(), told, "test")
         told.tell("on_test_end", logs)
         return {f"val_{name}": value for name, value in logs.items()}
 
@@ -348,8 +350,8 @@ class Trainer(Bound):
         self._require_compiled()
         told = CallbackList([callbacks] if isinstance(callbacks, Callback) else list(callbacks or ()), self, {})
         told.tell("on_test_begin")
-        data = batches(x, y, batch_size or 32, None, sample_weight)
-        logs = self._run("test_step", itertools.islice(data, steps), told, "test")
+        data = self._epochs_of(x, y, sample_weight, batch_size, steps).next()
+        logs = self._run("test_step", data, told, "test")
         told.tell("on_test_end", logs)
         if verbose:
             _say("Evaluation", logs)
@@ -366,7 +368,7 @@ class Trainer(Bound):
         """The outputs for all rows of `x`, as an array, or a structure of arrays if there are several."""
         if not self.host.eager:
             self._require_compiled()
-        data = itertools.islice(batches(x, None, batch_size or 32), steps)
+        data = self._epochs_of(x, None, None, batch_size, steps).next()
         told = CallbackList([callbacks] if isinstance(callbacks, Callback) else list(callbacks or ()), self, {})
         told.tell("on_predict_begin")
         outputs, predict = [], self._step("predict_step")
