@@ -9,7 +9,7 @@ from dualgrad.frontend import initializers
 from tape_api.keras.host import host
 
 
-class random_normal_initializer(initializers.RandomNormal):  # noqa: N801 - TensorFlow's name
+class random_normal_initializer(initializers.RandomNormal):
     """Normally distributed.
 
     Examples
@@ -22,7 +22,7 @@ class random_normal_initializer(initializers.RandomNormal):  # noqa: N801 - Tens
     source = host.source
 
 
-class random_uniform_initializer(initializers.RandomUniform):  # noqa: N801 - TensorFlow's name
+class random_uniform_initializer(initializers.RandomUniform):
     """Uniform in [minval, maxval)."""
 
     source = host.source

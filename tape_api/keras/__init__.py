@@ -13,7 +13,9 @@ from tape_api.keras import (
     losses,
     metrics,
     models,
+    ops,
     optimizers,
+    random,
     regularizers,
     utils,
 )
@@ -34,8 +36,10 @@ __all__ = [
     "losses",
     "metrics",
     "models",
+    "ops",
     "optimizers",
     "preprocessing",
+    "random",
     "regularizers",
     "utils",
 ]

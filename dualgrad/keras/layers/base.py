@@ -49,6 +49,11 @@ def symbolic(value: bool) -> Iterator[None]:
         _context.symbolic = before
 
 
+def is_symbolic() -> bool:
+    """Whether a call with symbols is being remembered, for which nothing is to be drawn."""
+    return _context.symbolic
+
+
 @contextmanager
 def _training(value: bool | None) -> Iterator[None]:
     before = _context.training
