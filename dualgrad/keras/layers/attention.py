@@ -112,7 +112,8 @@ class EinsumDense(Layer):
     def call(self, inputs: Any) -> Operand:
         """The product."""
         out = tf.einsum(self.equation, inputs, self.kernel)
-        return self.activation(out if self.bias is None else out + self.bias)
+        out = out if self.bias is None else out + self.bias
+        return out if self.activation is None else self.activation(out)
 
 
 class MultiHeadAttention(Layer):

@@ -113,7 +113,7 @@ class _Convolution(Layer):
         bias = self.bias
         if bias is not None:
             out = self.host.named("BiasAdd", lambda x: tf.bias_add(x, bias, self._format), out)
-        return self.activation(out)
+        return out if self.activation is None else self.activation(out)
 
 
 class _Conv(_Convolution):

@@ -184,7 +184,7 @@ class Dense(Layer):
         bias = self.bias
         if bias is not None:
             out = self.host.named("BiasAdd", lambda x: tf.bias_add(x, bias), out)
-        return self.activation(out)
+        return out if self.activation is None else self.activation(out)
 
 
 def _last(layer: Layer, input_shape: Any) -> int:
@@ -242,7 +242,7 @@ class Activation(Layer):
 
     def call(self, inputs: Any) -> Operand:
         """The activation of the inputs."""
-        return self.activation(inputs)
+        return inputs if self.activation is None else self.activation(inputs)
 
 
 class ReLU(Layer):
@@ -324,6 +324,22 @@ class Dropout(Layer):
         if self.rate == 1:
             return tf.zeros_like(inputs)
         return self.host.dropout(inputs, self.rate, self.noise_shape, self._seeds)
+
+
+class Wrapper(Layer):
+    """Base of layers around another one, `layer`, which is built with them."""
+
+    def __init__(self, layer: Any, **kwargs: Any) -> None:
+        super().__init__(**kwargs)
+        if not isinstance(layer, Layer):
+            raise ValueError(f"{type(self).__name__}: argument `layer` must be a layer, got {layer!r}")
+        self.layer = layer
+
+    def build(self, input_shape: Any) -> None:
+        """Build the layer."""
+        if not self.layer.built:
+            self.layer.build(input_shape)
+            self.layer.built = True
 
 
 class Lambda(Layer):
@@ -481,4 +497,5 @@ __all__ = [
     "ReLU",
     "Reshape",
     "Softmax",
+    "Wrapper",
 ]
