@@ -13,9 +13,9 @@ import numpy as np
 
 from dualgrad.autograph.conversion import current
 from dualgrad.extras.module import Module, distinct, held_by
-from dualgrad.keras import constraints, initializers, regularizers
+from dualgrad.keras import activations, constraints, initializers, regularizers
 from dualgrad.keras import functions as tf
-from dualgrad.keras.configs import Configured, arguments_of
+from dualgrad.keras.configs import Configured, arguments_of, serialized
 from dualgrad.keras.host import Bound
 from dualgrad.keras.masks import fill_masks, handed_on, mask_outputs, masks_of
 from dualgrad.keras.settings import floatx, layer_name, unique_name
@@ -444,7 +444,11 @@ class Layer(Bound, Configured, Module):
     def get_config(self) -> dict[str, Any]:
         """The arguments that make an equal layer, but for its weights."""
         own = {"name": self.name, "trainable": self.trainable, "dtype": self.dtype}
-        return own | arguments_of(self, self._signatures(), own)
+        given = arguments_of(self, self._signatures(), own)
+        before, now = given.get("activation"), vars(self).get("activation", self)
+        if now is not self and not isinstance(before, Mapping) and now is not activations.get(self.host, before):
+            given["activation"] = serialized(now)  # set later
+        return own | given
 
     def __repr__(self) -> str:
         return f"<{type(self).__name__} name={self.name}, built={self.built}>"

@@ -383,12 +383,11 @@ class _SeparableConv(_Depthwise):
             *(filters, kernel_size, strides, padding, data_format, dilation_rate),
             activation=activation,
             use_bias=use_bias,
-            kernel_initializer="zeros",  # of no kernel: another one would draw a seed
             bias_initializer=bias_initializer,
             bias_regularizer=bias_regularizer,
             activity_regularizer=activity_regularizer,
             bias_constraint=bias_constraint,
-            **kwargs,
+            **kwargs | {"kernel_initializer": "zeros"},  # of no kernel: another one would draw a seed
         )
         self.depth_multiplier = depth_multiplier
         self._depthwise_options = {
