@@ -195,6 +195,12 @@ class MultiHeadAttention(Layer):
             "bias_constraint": bias_constraint,
         }
 
+    # as Keras has them in its files
+    query_dense = property(lambda self: self._query_dense)
+    key_dense = property(lambda self: self._key_dense)
+    value_dense = property(lambda self: self._value_dense)
+    output_dense = property(lambda self: self._output_dense)
+
     def build(self, query_shape: Any, value_shape: Any = None, key_shape: Any = None) -> None:
         """Make the four products."""
         value_shape = query_shape if value_shape is None else value_shape

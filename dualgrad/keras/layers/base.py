@@ -7,7 +7,7 @@ import inspect
 import threading
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
-from typing import Any
+from typing import Any, ClassVar
 
 import numpy as np
 
@@ -448,7 +448,11 @@ class Layer(Bound, Configured, Module):
         before, now = given.get("activation"), vars(self).get("activation", self)
         if now is not self and not isinstance(before, Mapping) and now is not activations.get(self.host, before):
             given["activation"] = serialized(now)  # set later
-        return own | given
+        config = own | given
+        return {k: v for k, v in config.items() if k not in self._not_keras or v not in self._not_keras[k]}
+
+    _not_keras: ClassVar[Mapping[str, tuple[Any, ...]]] = {}
+    """Arguments that Keras's class does not take, with the values that say nothing: these are not in configurations."""
 
     def __repr__(self) -> str:
         return f"<{type(self).__name__} name={self.name}, built={self.built}>"

@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from typing import Any
+from collections.abc import Mapping
+from typing import Any, ClassVar
 
 from dualgrad.keras import activations, initializers
 from dualgrad.keras import functions as tf
@@ -189,6 +190,8 @@ class Conv3D(_Conv):
 class _ConvTranspose(_Convolution):
     """The transpose of a convolution in `rank` dimensions."""
 
+    _not_keras: ClassVar[Mapping[str, tuple[Any, ...]]] = {"groups": (1,)}
+
     kernel: Variable
 
     def __init__(
@@ -270,6 +273,11 @@ class Conv3DTranspose(_ConvTranspose):
 
 class _Depthwise(_Convolution):
     """Layers that convolve each channel with filters of its own, as images or as sequences (images of one row)."""
+
+    _not_keras: ClassVar[Mapping[str, tuple[Any, ...]]] = {
+        "groups": (1,), "kernel_initializer": ("glorot_uniform", "zeros"), "kernel_regularizer": (None,),
+        "kernel_constraint": (None,),
+    }  # fmt: skip
 
     depthwise_kernel: Variable
     depth_multiplier: int

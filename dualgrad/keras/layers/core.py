@@ -228,7 +228,13 @@ class Reshape(Layer):
 
     def call(self, inputs: Any) -> Operand:
         """The inputs, of shape ``(batch, *target_shape)``."""
-        return tf.reshape(inputs, (_rows(inputs), *self.target_shape))
+        shape, known = [*self.target_shape], shape_of(inputs)
+        if -1 in shape and _rows(inputs) == -1:
+            sizes = [] if known is None else known[1:]
+            if known is None or None in sizes:
+                return tf.reshape(inputs, tf.stack([tf.shape(inputs)[0], *shape]))
+            shape[shape.index(-1)] = math.prod(sizes) // -math.prod(shape)  # type: ignore[arg-type]
+        return tf.reshape(inputs, (_rows(inputs), *shape))
 
 
 class Activation(Layer):

@@ -78,12 +78,19 @@ class Resizing(_OfImages):
         width: int,
         interpolation: str = "bilinear",
         crop_to_aspect_ratio: bool = False,
+        pad_to_aspect_ratio: bool = False,
+        fill_mode: str = "constant",
+        fill_value: float = 0.0,
         antialias: bool = False,
         data_format: str | None = None,
         **kwargs: Any,
     ) -> None:
         super().__init__(**kwargs)
         self._check_format(data_format)
+        if pad_to_aspect_ratio:
+            raise NotImplementedError(
+                "Resizing: argument `pad_to_aspect_ratio` is not supported: use tf.image.resize_with_pad"
+            )
         self.height, self.width, self.interpolation = height, width, interpolation
         self.crop_to_aspect_ratio, self.antialias = crop_to_aspect_ratio, antialias
 

@@ -5,8 +5,8 @@ from __future__ import annotations
 import math
 import re
 from collections import Counter
-from collections.abc import Iterable, Iterator, Sequence
-from typing import Any
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from typing import Any, ClassVar
 
 import numpy as np
 
@@ -404,6 +404,8 @@ class Discretization(Layer):
             raise ValueError("Discretization: give either `bin_boundaries` or `num_bins`")
         self.bin_boundaries = None if bin_boundaries is None else list(bin_boundaries)
         self.num_bins, self.epsilon, self.output_mode = num_bins, epsilon, output_mode
+
+    _not_keras: ClassVar[Mapping[str, tuple[Any, ...]]] = {"trainable": (True,)}
 
     def adapt(self, data: Any, steps: int | None = None) -> None:
         """Find the ends of the bins."""

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from typing import Any
 
 from dualgrad.keras import functions as tf
@@ -126,17 +127,17 @@ class BatchNormalization(Layer):
 
 
 class LayerNormalization(Layer):
-    """Scales each element of the batch to mean 0 and variance 1 along an axis, then by learned factors.
+    """Scales each element of the batch to mean 0 and variance 1 along some axes, then by learned factors.
 
     Parameters
     ----------
-    axis : int
-        The last one, -1.
+    axis : int or sequence of int
+        The last one by default.
     epsilon : float
         Added to the variance.
     center, scale : bool
         Whether there is a learned offset (beta) and factor (gamma).
-    beta_initializer, gamma_initializer
+    beta_initializer, gamma_initializer, beta_regularizer, gamma_regularizer, beta_constraint, gamma_constraint
         Of the weights.
     """
 
@@ -144,36 +145,55 @@ class LayerNormalization(Layer):
 
     def __init__(
         self,
-        axis: int = -1,
+        axis: Any = -1,
         epsilon: float = 1e-3,
         center: bool = True,
         scale: bool = True,
         beta_initializer: Any = "zeros",
         gamma_initializer: Any = "ones",
+        beta_regularizer: Any = None,
+        gamma_regularizer: Any = None,
+        beta_constraint: Any = None,
+        gamma_constraint: Any = None,
         **kwargs: Any,
     ) -> None:
         super().__init__(**kwargs)
-        if axis != -1:
-            raise ValueError(f"LayerNormalization: only axis=-1 is supported, got {axis}")
-        self.axis, self.epsilon = axis, epsilon
-        self._initializers = {
-            "gamma": gamma_initializer if scale else None,
-            "beta": beta_initializer if center else None,
+        self.axis, self.epsilon = list(axis) if isinstance(axis, (list, tuple)) else axis, epsilon
+        self._options = {
+            "gamma": (scale, gamma_initializer, gamma_regularizer, gamma_constraint),
+            "beta": (center, beta_initializer, beta_regularizer, beta_constraint),
         }
         self.gamma: Any = None
         self.beta: Any = None
 
+    def _axes(self, rank: int) -> list[int]:
+        return sorted(a % rank for a in (self.axis if isinstance(self.axis, list) else [self.axis]))
+
     def build(self, input_shape: Any) -> None:
         """Make the learned weights."""
-        size = _size(self, input_shape, -1)
-        for name, initializer in self._initializers.items():
-            if initializer is not None:
-                setattr(self, name, self.add_weight(shape=(size,), initializer=initializer, name=name))
+        axes = self._axes(TensorShape(input_shape).rank or 1)
+        _add_factors(self, self._options, tuple(_size(self, input_shape, a) for a in axes))
 
     def call(self, inputs: Any) -> Operand:
         """The inputs, normalized."""
-        mean, variance = tf.moments(inputs, axes=[-1], keepdims=True)
-        return tf.batch_normalization(inputs, mean, variance, self.beta, self.gamma, self.epsilon)
+        rank = len(shape_of(inputs) or ())
+        axes = self._axes(rank)
+        mean, variance = tf.moments(inputs, axes=axes, keepdims=True)
+        factors = [self.beta, self.gamma]
+        if axes != [rank - 1]:
+            dims = [shape_of(inputs)[a] if a in axes else 1 for a in range(rank)]  # type: ignore[index]
+            factors = [None if x is None else tf.reshape(x, dims) for x in factors]
+        return tf.batch_normalization(inputs, mean, variance, *factors, self.epsilon)
+
+
+def _add_factors(layer: Layer, options: Mapping[str, tuple[Any, ...]], shape: tuple[int, ...]) -> None:
+    """Make the learned numbers of a layer."""
+    for name, (wanted, initializer, regularizer, constraint) in options.items():
+        if wanted:
+            made = layer.add_weight(
+                shape=shape, name=name, initializer=initializer, regularizer=regularizer, constraint=constraint
+            )
+            setattr(layer, name, made)
 
 
 class GroupNormalization(Layer):
@@ -227,12 +247,7 @@ class GroupNormalization(Layer):
             raise ValueError(
                 f"layer {self.name!r}: `groups` must divide the number of features, got {self.groups} for {size}"
             )
-        for name, (wanted, initializer, regularizer, constraint) in self._options.items():
-            if wanted:
-                made = self.add_weight(
-                    shape=(size,), name=name, initializer=initializer, regularizer=regularizer, constraint=constraint
-                )
-                setattr(self, name, made)
+        _add_factors(self, self._options, (size,))
 
     def call(self, inputs: Any) -> Operand:
         """The inputs, normalized."""

@@ -7,9 +7,9 @@ that is a Python loop, in a graph a scan.
 from __future__ import annotations
 
 import inspect
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from types import SimpleNamespace
-from typing import Any
+from typing import Any, ClassVar
 
 import numpy as np
 
@@ -79,6 +79,8 @@ class RNN(Layer):
     >>> layer(tf.ones([2, 5, 3])).shape
     TensorShape([2, 5, 4])
     """
+
+    _not_keras: ClassVar[Mapping[str, tuple[Any, ...]]] = {"time_major": (False,)}
 
     def __init__(
         self,
@@ -231,6 +233,7 @@ def _loop_options(
     return_state: bool = False,
     go_backwards: bool = False,
     stateful: bool = False,
+    zero_output_for_mask: bool = False,
 ) -> None:
     """The parameters of `RNN` that layers made of a cell have, see `Layer._signatures`."""
 
@@ -314,6 +317,8 @@ class Bidirectional(Layer):
             self.backward_layer.go_backwards = not layer.go_backwards
         elif self.backward_layer.go_backwards == layer.go_backwards:
             raise ValueError("Bidirectional: `layer` and `backward_layer` must differ in `go_backwards`")
+        for one in (self.forward_layer, self.backward_layer):
+            one.zero_output_for_mask = one.return_sequences
         name = layer.name.removeprefix("forward_")  # a copy by its configuration has it already
         self.forward_layer._name, self.backward_layer._name = f"forward_{name}", f"backward_{name}"
         self._initial_weights = weights

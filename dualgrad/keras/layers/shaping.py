@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from typing import Any
+from collections.abc import Mapping
+from typing import Any, ClassVar
 
 import numpy as np
 
@@ -111,6 +112,7 @@ class _Cropping(_Spatial):
 class Cropping1D(_Cropping):
     """Sequences without their ends."""
 
+    _not_keras: ClassVar[Mapping[str, tuple[Any, ...]]] = {"data_format": (None,)}
     rank = 1
 
 
@@ -142,7 +144,12 @@ class _UpSampling(_Spatial):
 class UpSampling1D(_UpSampling):
     """Each step of a sequence repeated `size` times."""
 
+    _not_keras: ClassVar[Mapping[str, tuple[Any, ...]]] = {"data_format": (None,)}
     rank = 1
+
+    def get_config(self) -> dict[str, Any]:
+        """The arguments that make an equal layer."""
+        return super().get_config() | {"size": self.size[0]}
 
 
 class UpSampling2D(_UpSampling):
@@ -246,6 +253,7 @@ class GaussianDropout(GaussianNoise):
 
 class _SpatialDropout(_Spatial):
     _hands_masks_on = True
+    _not_keras: ClassVar[Mapping[str, tuple[Any, ...]]] = {"trainable": (True,), "data_format": (None,)}
 
     def __init__(self, rate: float, seed: int | None = None, data_format: str | None = None, **kwargs: Any) -> None:
         super().__init__(data_format, **kwargs)
