@@ -177,11 +177,13 @@ class Trainer(Bound):
     def compiled_loss(
         self, y: Any, y_pred: Any, sample_weight: Any = None, regularization_losses: Any = None
     ) -> Operand:
-        """`compute_loss`, for train steps as they were written before Keras 3.
+        """`compute_loss`, for train steps as they were written before Keras 3; the mean of the loss goes on, too.
 
         The layers' penalties are part of it, whether or not they are given as `regularization_losses`; so it is there.
         """
-        return self.compute_loss(None, y, y_pred, sample_weight)
+        loss = self.compute_loss(None, y, y_pred, sample_weight)
+        self._track(loss, y)
+        return loss
 
     def train_step(self, data: Any) -> dict[str, Any]:
         """One step of the optimizer on a batch; what `fit` logs.
@@ -317,6 +319,8 @@ class Trainer(Bound):
                 _say(f"Epoch {epoch + 1}/{epochs}", logs)
             if self.stop_training:
                 break
+        if getattr(self.optimizer, "use_ema", False) and logs:
+            self.optimizer.finalize_variable_values(self.trainable_weights)  # type: ignore[attr-defined]
         told.tell("on_train_end", logs)
         self.history = history
         return history

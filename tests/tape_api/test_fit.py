@@ -114,3 +114,36 @@ def test_batches_of_a_sequence_of_the_programs_own() -> None:
     assert model.predict(Rows(), verbose=0).shape == (6, 1)
     with pytest.raises(NotImplementedError, match="must define __len__"):
         model.fit(keras.utils.Sequence())
+
+
+def test_averages_of_weights_count_at_the_end_of_fit() -> None:
+    keras = tf.keras
+    model = keras.Sequential([keras.Input((2,)), keras.layers.Dense(1, kernel_initializer="ones")])
+    optimizer = keras.optimizers.SGD(0.1, use_ema=True, ema_momentum=0.5)
+    model.compile(optimizer, "mse")
+    model.fit(np.ones((4, 2)), np.zeros((4, 1)), batch_size=2, epochs=2, shuffle=False, verbose=0)
+    averages = [average.numpy() for _, name, average in optimizer.kept_slots() if name == "average"]
+    for weight, average in zip(model.get_weights(), averages, strict=True):
+        np.testing.assert_array_equal(weight, average)
+
+
+def test_older_train_steps_feed_the_mean_of_the_loss() -> None:
+    class Older(tf.keras.Model):
+        def __init__(self) -> None:
+            super().__init__()
+            self.dense = tf.keras.layers.Dense(1, kernel_initializer="ones")
+
+        def call(self, x: Any) -> Any:
+            return self.dense(x)
+
+        def train_step(self, data: Any) -> Any:
+            x, y = data
+            predictions = self(x, training=True)
+            self.compiled_loss(y, predictions, regularization_losses=self.losses)
+            self.compiled_metrics.update_state(y, predictions)
+            return {m.name: m.result() for m in self.metrics}
+
+    model = Older()
+    model.compile("sgd", "mse", metrics=["mae"])
+    history = model.fit(np.ones((4, 2)), np.zeros((4, 1)), verbose=0).history
+    assert history["loss"] == [4.0] and history["mae"] == [2.0]
