@@ -228,7 +228,7 @@ class Draws:
 
     @property
     def state(self) -> _State:
-        """What the last `reset` made."""
+        """That of the last `reset`."""
         return self._state
 
     def default(self) -> int:

@@ -13,7 +13,8 @@ from dualgrad.keras.host import Bound
 from dualgrad.keras.lookup import by_name
 from dualgrad.keras.masks import mask_of, masked_weights
 from dualgrad.keras.matching import matched, predictions, reduced
-from dualgrad.keras.settings import epsilon
+from dualgrad.keras.settings import epsilon, floatx
+from engine.core.dtypes import float16
 from engine.core.operands import Operand, operands
 from engine.core.value import dtype_of, shape_of
 from engine.runtime.errors import ShapeError
@@ -250,8 +251,8 @@ class Loss(Bound, Configured):
         """
         tensor = self.host.tensor
         pred = tensor(y_pred)
-        if self.dtype is not None:
-            pred = tf.cast(pred, self.dtype)
+        if self.dtype is not None or dtype_of(pred) is float16:
+            pred = tf.cast(pred, self.dtype or floatx())
         weights = None if sample_weight is None else tensor(sample_weight)
         values = tensor(current(self.call)(tensor(y_true), pred))
         is_mean = self.reduction not in ("sum", "none", None)

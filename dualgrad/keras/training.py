@@ -96,6 +96,10 @@ class Trainer(Bound):
             raise TypeError(f"compile: unknown arguments {unknown}")
         self.run_eagerly, self._steps = bool(run_eagerly), _Steps()
         self.optimizer = self.host.optimizers.get(optimizer)
+        scaling = self.host.optimizers.LossScaleOptimizer
+        is_mixed = self.dtype_policy.name == "mixed_float16"  # type: ignore[attr-defined]
+        if is_mixed and ignored.get("auto_scale_loss", True) and not isinstance(self.optimizer, scaling):
+            self.optimizer = scaling(self.optimizer)
         self._losses_of_outputs = CompiledLosses(self.host, loss, loss_weights)
         self.loss = self._losses_of_outputs.loss
         given = metrics or weighted_metrics
@@ -197,11 +201,12 @@ class Trainer(Bound):
         with GradientTape() as tape:
             predictions = self._called_in(x, training=True)
             loss = self.compute_loss(x, y, predictions, weight)
+            variables = self.trainable_variables  # type: ignore[attr-defined]
+            if getattr(self.optimizer, "_built_for", variables) is None:
+                self.optimizer.build(variables)  # its state has the order of the weights, whoever has gradients
+            scaled = self.optimizer.scale_loss(loss) if hasattr(self.optimizer, "scale_loss") else loss
         self._track(loss, x)
-        variables = self.trainable_variables  # type: ignore[attr-defined]
-        if getattr(self.optimizer, "_built_for", variables) is None:
-            self.optimizer.build(variables)  # its state has the order of the weights, whoever has gradients
-        self.optimizer.apply_gradients(zip(tape.gradient(loss, variables), variables, strict=True))
+        self.optimizer.apply_gradients(zip(tape.gradient(scaled, variables), variables, strict=True))
         return self.compute_metrics(x, y, predictions, weight)
 
     def test_step(self, data: Any) -> dict[str, Any]:

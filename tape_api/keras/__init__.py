@@ -7,11 +7,13 @@ from tape_api.keras import (
     activations,
     backend,
     callbacks,
+    config,
     constraints,
     initializers,
     layers,
     losses,
     metrics,
+    mixed_precision,
     models,
     ops,
     optimizers,
@@ -20,21 +22,25 @@ from tape_api.keras import (
     utils,
 )
 from tape_api.keras.layers import Input
+from tape_api.keras.mixed_precision import DTypePolicy
 from tape_api.keras.models import Model, Sequential
 
 __all__ = [
+    "DTypePolicy",
     "Input",
     "Model",
     "Sequential",
     "activations",
     "backend",
     "callbacks",
+    "config",
     "constraints",
     "datasets",
     "initializers",
     "layers",
     "losses",
     "metrics",
+    "mixed_precision",
     "models",
     "ops",
     "optimizers",

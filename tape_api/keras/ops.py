@@ -364,7 +364,7 @@ def slice_update(inputs: Any, start_indices: Any, updates: Any) -> Any:
 
 
 def cond(pred: Any, true_fn: Callable[[], Any], false_fn: Callable[[], Any]) -> Any:
-    """What one of two functions gives."""
+    """The result of one of two functions."""
     return flow.cond(pred, true_fn, false_fn)
 
 

@@ -15,13 +15,13 @@ from engine.runtime.errors import DTypeError
 
 
 class Table:
-    """What each key stands for, and what all others do."""
+    """Entries by their keys, and a function for all other keys."""
 
     def __init__(self, entries: Mapping[Any, Any], default: Callable[[Any], Any]) -> None:
         self.entries, self.default = dict(entries), default
 
     def __call__(self, key: Any) -> Any:
-        """What a key stands for."""
+        """The entry of a key."""
         found = self.entries.get(key)
         return self.default(key) if found is None else found
 

@@ -10,13 +10,17 @@ from dualgrad.keras import activations, initializers
 from dualgrad.keras import functions as tf
 from dualgrad.keras.layers.base import Layer
 from dualgrad.keras.masks import mask_of, set_mask
+from engine.core.dtypes import float16
 from engine.core.operands import Operand, Results
 from engine.core.tensor_shape import TensorShape
 from engine.core.value import dtype_of, shape_of
 from engine.core.variable import Variable
 
-_FAR_BELOW = -1e9
-"""The score that stands for steps that must not be attended to, so that their weights are 0."""
+
+def _far_below(scores: Any) -> Operand:
+    """The score that stands for steps that must not be attended to, so that their weights are 0."""
+    dtype = dtype_of(scores)
+    return tf.cast(-3e4 if dtype is float16 else -1e9, dtype)
 
 
 class EinsumDense(Layer):
@@ -207,7 +211,7 @@ class MultiHeadAttention(Layer):
         shapes = [TensorShape(s) for s in (query_shape, key_shape or value_shape, value_shape)]
         if any(shape.rank != 3 for shape in shapes):
             raise NotImplementedError(f"MultiHeadAttention: inputs must have rank 3, got {[str(s) for s in shapes]}")
-        each = {"dtype": self.dtype, **self._options}
+        each = {"dtype": self._policy, **self._options}
         dense = self.host.bound(EinsumDense)
         made = []
         for name, shape, size in zip(
@@ -275,7 +279,7 @@ class MultiHeadAttention(Layer):
         scores = tf.einsum("aecd,abcd->acbe", key, query * self.key_dim**-0.5)
         if allowed is not None:
             allowed = tf.expand_dims(allowed, 1) if len(shape_of(allowed) or ()) == 3 else allowed
-            scores = tf.where(allowed, scores, tf.cast(_FAR_BELOW, dtype_of(scores)))
+            scores = tf.where(allowed, scores, _far_below(scores))
         weights = tf.softmax(scores, axis=-1)
         if allowed is not None and (return_attention_scores or self.dropout):
             # as in Keras, which has two ways to compute this: queries that may attend to nothing get nothing in this
@@ -369,7 +373,7 @@ class Attention(Layer):
             causal = _causal(tf.shape(query)[1], tf.shape(key)[1])
             allowed = causal if allowed is None else tf.logical_and(allowed, causal)
         if allowed is not None:
-            scores = tf.where(allowed, scores, scores + _FAR_BELOW)
+            scores = tf.where(allowed, scores, scores + _far_below(scores))
         weights = shown = tf.softmax(scores, axis=-1)
         if self.dropout:
             weights = self.host.choose(

@@ -40,6 +40,7 @@ class BatchNormalization(Layer):
         Of the weights.
     """
 
+    _computes_wide = True
     _hands_masks_on = True
 
     moving_mean: Variable
@@ -141,6 +142,7 @@ class LayerNormalization(Layer):
         Of the weights.
     """
 
+    _computes_wide = True
     _hands_masks_on = True
 
     def __init__(
@@ -213,6 +215,7 @@ class GroupNormalization(Layer):
         Of these numbers.
     """
 
+    _computes_wide = True
     _hands_masks_on = True
 
     def __init__(
