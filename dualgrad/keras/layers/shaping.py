@@ -9,7 +9,7 @@ import numpy as np
 
 from dualgrad.extras.ops.resize import resize
 from dualgrad.keras import functions as tf
-from dualgrad.keras import initializers
+from dualgrad.keras import initializers, regularizers
 from dualgrad.keras.layers.base import Layer
 from dualgrad.keras.layers.convolution import channels_are_first, several
 from engine.core.operands import Operand
@@ -344,18 +344,22 @@ class PReLU(Layer):
 
 
 class ActivityRegularization(Layer):
-    """Hands its inputs through and adds a penalty on them to the losses."""
+    """Hands its inputs through and adds a penalty on them to the losses, the mean over the batch."""
 
     _hands_masks_on = True
 
     def __init__(self, l1: float = 0.0, l2: float = 0.0, **kwargs: Any) -> None:
+        kwargs["activity_regularizer"] = self.host.bound(regularizers.L1L2)(l1=l1, l2=l2)
         super().__init__(**kwargs)
         self.l1, self.l2 = l1, l2
 
     def call(self, inputs: Any) -> Operand:
         """The inputs."""
-        self.add_loss(self.l1 * tf.reduce_sum(tf.abs(inputs)) + self.l2 * tf.reduce_sum(tf.square(inputs)))
         return inputs
+
+    def get_config(self) -> dict[str, Any]:
+        """The arguments that make an equal layer."""
+        return {name: value for name, value in super().get_config().items() if name != "activity_regularizer"}
 
 
 __all__ = [
