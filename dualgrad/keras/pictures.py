@@ -54,8 +54,8 @@ def plot_model(model: Any, to_file: Any = "model.png", show_shapes: bool = False
     """
     if Path(to_file).suffix not in (".dot", ".gv"):
         raise ImportError(
-            f"plot_model: pictures such as {Path(to_file).name!r} need Graphviz, which is not used here: give a name that "
-            f"ends in .dot, and run `dot -Tpng` on that file"
+            f"plot_model: pictures such as {Path(to_file).name!r} need Graphviz, which is not used here: give a name "
+            f"that ends in .dot, and run `dot -Tpng` on that file"
         )
     atomic.write(str(to_file), [model_to_dot(model, show_shapes, **options).encode()])
 

@@ -179,6 +179,8 @@ class _Vocabulary(Layer):
 
     def call(self, inputs: Any) -> Operand:
         """Indices, tokens, or rows of numbers."""
+        if hasattr(inputs, "with_flat_values"):
+            return inputs.with_flat_values(self.call(inputs.flat_values))  # type: ignore[no-any-return]
         found = self._looked_up(inputs)
         if self.output_mode == "int":
             return found

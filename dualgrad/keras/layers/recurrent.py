@@ -168,6 +168,11 @@ class RNN(Layer):
 
     reset_state = reset_states
 
+    def get_initial_state(self, batch_size: Any) -> list[Any]:
+        """The states that a sequence begins with: zeros."""
+        sizes = nest.flatten(self.cell.state_size)
+        return [self.host.tensor(tf.zeros(tf.stack([batch_size, size]), self._dtype)) for size in sizes]
+
     def _first(self, rows: Any, given: Any) -> list[Any]:
         """The states to start with: those given, or zeros."""
         sizes = self.cell.state_size
