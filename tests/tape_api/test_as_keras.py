@@ -299,3 +299,36 @@ def test_an_activation_may_be_taken_away() -> None:
     other.set_weights(model.get_weights())
     for m in (model, other):
         np.testing.assert_allclose(m(np.eye(2)), model.get_weights()[0], rtol=1e-6)
+
+
+LABELS = np.array([[1, 0, 1], [0, 1, 0], [1, 1, 0], [0, 0, 1]], np.float32)
+GUESSES = np.array([[0.8, 0.3, 0.6], [0.1, 0.7, 0.45], [0.35, 0.9, 0.2], [0.5, 0.15, 0.4]], np.float32)
+MEASURES: dict[str, Callable[[Any], Any]] = {
+    "focal": lambda k: k.losses.BinaryFocalCrossentropy(label_smoothing=0.1),
+    "focal, balanced": lambda k: k.losses.BinaryFocalCrossentropy(True, from_logits=True),
+    "focal of classes": lambda k: k.losses.CategoricalFocalCrossentropy(gamma=1.5),
+    "focal of classes, logits": lambda k: k.losses.CategoricalFocalCrossentropy(from_logits=True),
+    "dice": lambda k: k.losses.Dice(),
+    "dice by rows": lambda k: k.losses.Dice(axis=1),
+    "tversky": lambda k: k.losses.Tversky(0.3, 0.6),
+    "sensitivity": lambda k: k.metrics.SensitivityAtSpecificity(0.6, num_thresholds=50),
+    "specificity": lambda k: k.metrics.SpecificityAtSensitivity(0.6, class_id=1),
+    "precision": lambda k: k.metrics.PrecisionAtRecall(0.6),
+    "recall": lambda k: k.metrics.RecallAtPrecision(0.7),
+    "r2": lambda k: k.metrics.R2Score(),
+    "r2, weighted": lambda k: k.metrics.R2Score("variance_weighted_average"),
+    "r2, adjusted": lambda k: k.metrics.R2Score(None, num_regressors=2),
+}
+
+
+@pytest.mark.peer
+@pytest.mark.parametrize("name", MEASURES)
+def test_losses_and_metrics_as_keras(name: str) -> None:
+    def run(tf: Any) -> list[np.ndarray]:
+        one = MEASURES[name](tf.keras)
+        return [one(LABELS, GUESSES).numpy(), one(LABELS, GUESSES, sample_weight=[1.0, 2.0, 0.5, 1.0]).numpy()]
+
+    ours, theirs = run(tape_api), run(pytest.importorskip("tensorflow"))
+    np.testing.assert_allclose(ours[0], theirs[0], rtol=1e-5)
+    if "by rows" not in name and not name.startswith(("dice", "tversky")):
+        np.testing.assert_allclose(ours[1], theirs[1], rtol=1e-5)
