@@ -17,6 +17,9 @@ else:
     _host.fill(globals(), _shared)
     _host.fill(globals(), _picture_files, _pictures, _progress, _sequence)
     _host.fill(globals(), _downloads, names=("get_file",))
+    from tape_api.keras import image_folders as _image_folders
+
+    _host.fill(globals(), _image_folders)
     _host.fill(globals(), _batches, names=("Sequence",))
     PyDataset = Sequence  # noqa: F821 - Keras 3's name
     __all__.append("PyDataset")  # noqa: F821

@@ -335,3 +335,60 @@ def test_losses_and_metrics_as_keras(name: str) -> None:
     np.testing.assert_allclose(ours[0], theirs[0], rtol=1e-5)
     if "by rows" not in name and not name.startswith(("dice", "tversky")):
         np.testing.assert_allclose(ours[1], theirs[1], rtol=1e-5)
+
+
+FOLDERS: dict[str, dict[str, Any]] = {
+    "shuffled": {"seed": 3},
+    "categorical": {"shuffle": False, "label_mode": "categorical"},
+    "training": {"validation_split": 0.2, "subset": "training", "seed": 5},
+    "validation": {"validation_split": 0.2, "subset": "validation", "seed": 5},
+    "grayscale": {"color_mode": "grayscale", "labels": None, "shuffle": False},
+}
+
+
+def images_of(tf: Any, folder: str, **how: Any) -> list[np.ndarray]:
+    """The batches, one array after the other."""
+    tf.keras.utils.set_random_seed(1)
+    data = tf.keras.utils.image_dataset_from_directory(folder, image_size=(4, 5), batch_size=4, verbose=False, **how)
+    return [part.numpy() for batch in data for part in (batch if isinstance(batch, tuple) else [batch])]
+
+
+def in_folders(where: Any) -> str:
+    """Five pictures of each of three classes."""
+    numbers = np.random.RandomState(0)
+    for name in ("cat", "dog", "owl"):
+        (where / name).mkdir()
+        for i in range(5):
+            picture = numbers.randint(0, 255, (6, 7, 3)).astype(np.uint8)
+            (where / name / f"{i}.png").write_bytes(tape_api.io.encode_png(picture).numpy())
+    return str(where)
+
+
+@pytest.mark.peer
+@pytest.mark.parametrize("name", FOLDERS)
+def test_images_of_folders_as_keras(name: str, tmp_path: Any) -> None:
+    pytest.importorskip("PIL")
+    theirs = images_of(pytest.importorskip("tensorflow"), in_folders(tmp_path), **FOLDERS[name])
+    for a, b in zip(images_of(tape_api, str(tmp_path), **FOLDERS[name]), theirs, strict=True):
+        np.testing.assert_allclose(a, b, rtol=1e-5)
+
+
+def test_images_of_folders(tmp_path: Any) -> None:
+    pytest.importorskip("PIL")
+    read = tape_api.keras.utils.image_dataset_from_directory
+    one, other = read(in_folders(tmp_path), validation_split=0.4, subset="both", seed=1, batch_size=None, verbose=False)
+    assert one.class_names == ["cat", "dog", "owl"] and len(one.file_paths) == 9 and len(list(other)) == 6
+    image, label = next(iter(one))
+    assert image.shape == (256, 256, 3) and label.dtype == tape_api.int32
+    with pytest.raises(ValueError, match="needs two classes"):
+        read(str(tmp_path), label_mode="binary", verbose=False)
+
+
+def test_a_model_as_text_for_graphviz(tmp_path: Any) -> None:
+    keras = tape_api.keras
+    model = keras.Sequential([keras.Input((2,)), keras.layers.Dense(3, name="a"), keras.layers.Dense(1, name="b")])
+    keras.utils.plot_model(model, tmp_path / "m.dot", show_shapes=True)
+    text = (tmp_path / "m.dot").read_text()
+    assert '"a" -> "b"' in text and "(None, 3)" in text
+    with pytest.raises(ImportError, match=r"ends in \.dot"):
+        keras.utils.plot_model(model)
