@@ -103,7 +103,7 @@ class LossScaleOptimizer(_Around):
         pairs = as_pairs(grads_and_vars)
         exclusively(MAKING, self._make, [v for g, v in pairs if g is not None])
         ready = pairs if self._scaling is None else self._scaling(pairs)
-        return self.inner_optimizer.apply_gradients(ready)  # type: ignore[no-any-return]
+        return self.inner_optimizer.apply_gradients(ready)
 
     def apply(self, grads: Sequence[Any], trainable_variables: Sequence[Variable] | None = None) -> None:
         """`apply_gradients`, with gradients and variables as two lists."""
@@ -111,7 +111,7 @@ class LossScaleOptimizer(_Around):
         self.apply_gradients(list(zip(grads, variables, strict=True)))
 
     @property
-    def variables(self) -> list[Variable]:
+    def variables(self) -> list[Variable]:  # type: ignore[override]
         """The scale, how many good steps there were since it changed, and those of the optimizer inside."""
         own = [] if self._scaling is None else self._scaling.kept_together()
         inner = self.inner_optimizer.variables

@@ -45,7 +45,7 @@ class RaggedTensor:
     @property
     def dtype(self) -> DType:
         """Element type."""
-        return self.flat_values.dtype  # type: ignore[no-any-return]
+        return self.flat_values.dtype
 
     @property
     def shape(self) -> TensorShape:

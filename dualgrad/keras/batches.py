@@ -174,7 +174,7 @@ class Epochs:
         for _ in itertools.count() if self._steps is None else range(self._steps):
             if self._count and self._seen >= self._count:
                 break
-            batch = next(self._current, self)  # type: ignore[call-overload]
+            batch = next(self._current, self)  # type: ignore[arg-type]
             if batch is self:
                 self._current = None
                 return

@@ -73,18 +73,7 @@ def image_dataset_from_directory(
             "image_dataset_from_directory: `validation_split` needs `subset`, and a `seed` to shuffle with"
         )
     seed = int(np.random.randint(1_000_000)) if seed is None else seed
-    root = os.fspath(directory)
-    folders = sorted(entry.name for entry in os.scandir(root) if entry.is_dir())
-    if class_names is not None and set(class_names) != set(folders):
-        raise ValueError(f"image_dataset_from_directory: the folders are {folders}, not {list(class_names)}")
-    names = list(class_names or folders)
-    within = names if labels == "inferred" else [""]
-    found = [(path, i) for i, name in enumerate(within) for path in _images(os.path.join(root, name))]
-    paths, numbers = [path for path, _ in found], np.array([i for _, i in found], np.int32)
-    if labels is not None and not isinstance(labels, str):
-        if len(labels) != len(paths):
-            raise ValueError(f"image_dataset_from_directory: {len(labels)} labels for {len(paths)} files")
-        numbers, names = np.asarray(labels, np.int32), [str(label) for label in sorted(set(labels))]
+    paths, numbers, names = _labelled(os.fspath(directory), labels, class_names)
     if label_mode == "binary" and len(names) != 2:
         raise ValueError(f"image_dataset_from_directory: label_mode='binary' needs two classes, there are {names}")
     if verbose:
@@ -100,7 +89,7 @@ def image_dataset_from_directory(
     for kind in kinds:
         chosen, own = paths[parts[kind]], numbers[parts[kind]]
         if not chosen:
-            raise ValueError(f"image_dataset_from_directory: there are no images in {root!r}, or none for {kind}")
+            raise ValueError(f"image_dataset_from_directory: there are no images in {directory}, or none for {kind}")
         dataset = tf.data.Dataset.from_tensor_slices((np.array(chosen, object), own))
         if shuffle and not (subset == "both" and kind == "validation"):
             dataset = dataset.shuffle((batch_size or 128) * 8, seed=seed)
@@ -111,6 +100,22 @@ def image_dataset_from_directory(
         dataset.class_names, dataset.file_paths = (None if labels is None else names), chosen
         made.append(dataset)
     return made if subset == "both" else made[0]
+
+
+def _labelled(root: str, labels: Any, class_names: Sequence[str] | None) -> tuple[list[str], np.ndarray, list[str]]:
+    """The files below a folder, their labels, and the names of the classes."""
+    folders = sorted(entry.name for entry in os.scandir(root) if entry.is_dir())
+    if class_names is not None and set(class_names) != set(folders):
+        raise ValueError(f"image_dataset_from_directory: the folders are {folders}, not {list(class_names)}")
+    names = list(class_names or folders)
+    within = names if labels == "inferred" else [""]
+    found = [(path, i) for i, name in enumerate(within) for path in _images(os.path.join(root, name))]
+    paths, numbers = [path for path, _ in found], np.array([i for _, i in found], np.int32)
+    if labels is not None and not isinstance(labels, str):
+        if len(labels) != len(paths):
+            raise ValueError(f"image_dataset_from_directory: {len(labels)} labels for {len(paths)} files")
+        numbers, names = np.asarray(labels, np.int32), [str(label) for label in sorted(set(labels))]
+    return paths, numbers, names
 
 
 def _images(folder: str) -> list[str]:

@@ -109,7 +109,7 @@ def _named(function: Callable[..., Any], path: str) -> Callable[..., Any]:
 
 
 def _found(path: str) -> Callable[..., Any]:
-    return functools.reduce(getattr, path.split("."), tf)  # type: ignore[return-value]
+    return functools.reduce(getattr, path.split("."), tf)
 
 
 add, subtract, multiply, maximum, minimum = builtins.map(_binary, ("add", "subtract", "multiply", "maximum", "minimum"))
@@ -151,7 +151,7 @@ def log2(x: Any) -> Any:
 
 def moments(x: Any, axes: Any, keepdims: bool = False, synchronized: bool = False) -> tuple[Any, Any]:
     """Mean and variance over some axes."""
-    return tf.nn.moments(_floating(x), axes, keepdims=keepdims)  # type: ignore[no-any-return]
+    return tf.nn.moments(_floating(x), axes, keepdims=keepdims)
 
 
 def _index(path: str) -> Callable[..., Any]:

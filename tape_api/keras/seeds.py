@@ -49,7 +49,7 @@ def global_seeds() -> SeedGenerator:
     state = random.draws.state
     if _global[0] is not state:
         _global[:] = state, SeedGenerator()
-    return _global[1]  # type: ignore[no-any-return]
+    return _global[1]
 
 
 def drawn_seed(seed: Any) -> Any:

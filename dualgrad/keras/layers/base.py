@@ -294,9 +294,10 @@ class Layer(Bound, Configured, Module):
         if self._dtype is self._variable_dtype or self._computes_wide:
             yield
             return
+        cell = getattr(self, "cell", None)
         held = [
             (vars(layer), name, value)
-            for layer in (self, *([] if not isinstance(getattr(self, "cell", None), Layer) else self.cell._parts()[1]))
+            for layer in (self, *(cell._parts()[1] if isinstance(cell, Layer) else ()))
             for name, value in vars(layer).items()
             if isinstance(value, EngineVariable) and value.dtype.is_floating and value.trainable
         ]

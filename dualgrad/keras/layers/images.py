@@ -130,7 +130,7 @@ class _Varied(_OfImages):
         self._seeds = self.host.seeds(seed)
 
     def _uniform(self, shape: Any, low: float, high: float) -> Operand:
-        return self.host.source.uniform(shape, low, high, dtype="float32", seed=self._seeds)  # type: ignore[no-any-return]
+        return self.host.source.uniform(shape, low, high, dtype="float32", seed=self._seeds)
 
     def call(self, inputs: Any, training: Any = True) -> Operand:
         """The images, changed while training."""

@@ -180,7 +180,7 @@ class _Vocabulary(Layer):
     def call(self, inputs: Any) -> Operand:
         """Indices, tokens, or rows of numbers."""
         if hasattr(inputs, "with_flat_values"):
-            return inputs.with_flat_values(self.call(inputs.flat_values))  # type: ignore[no-any-return]
+            return inputs.with_flat_values(self.call(inputs.flat_values))
         found = self._looked_up(inputs)
         if self.output_mode == "int":
             return found
@@ -369,7 +369,7 @@ class TextVectorization(_Vocabulary):
                 return [table(word) for word in words(text)]
 
             found = rows_of_texts_op(texts, row=row, width=self.output_sequence_length, out_type=int64)
-            return self.host.tensor(found)  # type: ignore[no-any-return]
+            return self.host.tensor(found)
         depth = self._depth
 
         def counted(text: bytes) -> Iterable[float]:

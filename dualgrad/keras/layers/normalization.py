@@ -322,7 +322,7 @@ class SpectralNormalization(Wrapper):
         """The layer's outputs."""
         if training:
             self.host.update(self, [self.vector_u, self.kernel], self._new)
-        return self.layer(inputs)  # type: ignore[no-any-return]
+        return self.layer(inputs)
 
     def _new(self) -> list[Operand]:
         """The next vector, and the kernel divided."""
