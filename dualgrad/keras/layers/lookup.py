@@ -138,7 +138,7 @@ class _Vocabulary(Layer):
         """The arguments that make an equal layer, with the tokens that it has learned."""
         learned = {} if self._tokens is None else {"vocabulary": self.get_vocabulary(False)}
         if self._tokens is not None and self.output_mode == "tf_idf":
-            learned["idf_weights"] = self._weights[len(self._specials) :]  # type: ignore[assignment]
+            learned["idf_weights"] = self._weights[len(self._specials) :]
         return super().get_config() | learned
 
     def _table(self) -> Table:
