@@ -51,6 +51,7 @@ LATER: tuple[tuple[str, str], ...] = (
     # ---- parts of the API that are modules here
     ("tape_api.debugging", "debugging"),
     ("tape_api.keras", "keras"),
+    ("tape_api.version", "version"),
     ("tape_api.random", "random"),
     ("tape_api.test", "test"),
     ("tape_api.train", "train"),

@@ -392,3 +392,7 @@ def test_a_model_as_text_for_graphviz(tmp_path: Any) -> None:
     assert '"a" -> "b"' in text and "(None, 3)" in text
     with pytest.raises(ImportError, match=r"ends in \.dot"):
         keras.utils.plot_model(model)
+
+
+def test_the_release_whose_names_these_are() -> None:
+    assert tape_api.__version__ == tape_api.version.VERSION
