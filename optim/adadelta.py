@@ -9,7 +9,7 @@ from engine.ops.arithmetic import square
 from engine.ops.explog import sqrt
 from optim.keras_optimizer import KerasOptimizer
 from optim.optimizer import Optimizer
-from optim.pairs import Rate
+from optim.pairs import Rate, of_rows
 
 
 def adadelta(
@@ -29,9 +29,11 @@ def adadelta(
     Zeiler (2012), *ADADELTA: An Adaptive Learning Rate Method*, arXiv:1212.5701.
     """
     rho, epsilon = hyper.rho, hyper.epsilon
-    accum = slots["accum"] * rho + square(gradient) * (1 - rho)
+    squares = of_rows(square, gradient, hyper)
+    accum = slots["accum"] * rho + squares * (1 - rho)
     factor = sqrt(slots["accum_update"] + epsilon) / sqrt(accum + epsilon)
-    accum_update = slots["accum_update"] * rho + square(factor * gradient) * (1 - rho)
+    moves = square(factor * gradient) if getattr(hyper, "each_row", None) is None else square(factor) * squares
+    accum_update = slots["accum_update"] * rho + moves * (1 - rho)
     return value - factor * gradient * hyper.learning_rate, {"accum": accum, "accum_update": accum_update}
 
 

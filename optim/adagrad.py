@@ -11,7 +11,7 @@ from engine.ops.arithmetic import square
 from engine.ops.explog import sqrt
 from optim.keras_optimizer import KerasOptimizer
 from optim.optimizer import Optimizer
-from optim.pairs import Rate
+from optim.pairs import Rate, of_rows
 
 
 def adagrad(
@@ -23,7 +23,7 @@ def adagrad(
     ----------
     Duchi, Hazan and Singer (2011), *Adaptive Subgradient Methods for Online Learning and Stochastic Optimization*.
     """
-    accumulator = slots["accumulator"] + square(gradient)
+    accumulator = slots["accumulator"] + of_rows(square, gradient, hyper)
     return value - gradient * hyper.learning_rate / sqrt(accumulator + hyper.epsilon), {"accumulator": accumulator}
 
 

@@ -18,7 +18,7 @@ from engine.ops.complexes import abs
 from engine.ops.explog import pow, sqrt
 from optim.keras_optimizer import KerasOptimizer, in_single
 from optim.optimizer import Optimizer
-from optim.pairs import Rate
+from optim.pairs import Rate, of_rows
 
 T = TypeVar("T")
 
@@ -84,7 +84,8 @@ def _adam(
     """Adam, given β₁ᵗ and β₂ᵗ; `nesterov` moves by ``β₁ m + (1 - β₁) g`` in place of ``m``."""
     rate = in_common(hyper, "rate", (power_1, power_2, hyper.learning_rate), _rate)
     weights = [in_common(hyper, n, (decay,), _rest) for n, decay in (("m", hyper.beta_1), ("v", hyper.beta_2))]
-    new = {"m": moved(slots["m"], gradient, weights[0]), "v": moved(slots["v"], square(gradient), weights[1])}
+    squares = of_rows(square, gradient, hyper)
+    new = {"m": moved(slots["m"], gradient, weights[0]), "v": moved(slots["v"], squares, weights[1])}
     scale = new["v"]
     if hyper.amsgrad:
         scale = new["vhat"] = maximum(slots["vhat"], scale)
@@ -133,7 +134,7 @@ def adamax(
     """
     t = cast_like(state.iterations + 1, value)
     m = toward(slots["m"], gradient, hyper.beta_1)
-    norm = maximum(slots["v"] * hyper.beta_2, abs(gradient))
+    norm = maximum(slots["v"] * hyper.beta_2, of_rows(abs, gradient, hyper))
     correction = 1 - pow(in_single(hyper.beta_1), t)
     return value - m * hyper.learning_rate / (correction * (norm + hyper.epsilon)), {"m": m, "v": norm}
 
@@ -160,7 +161,7 @@ def nadam(
     decay = cast_like(EagerTensor(np.float32(0.96)), value)
     now, ahead = [beta_1 * (1 - 0.5 * pow(decay, at)) for at in (t, t + 1)]
     m = toward(slots["m"], gradient, beta_1)
-    v = toward(slots["v"], square(gradient), beta_2)
+    v = toward(slots["v"], of_rows(square, gradient, hyper), beta_2)
     product = slots["momentum_product"] * (hyper.beta_1 * (1 - 0.5 * pow(0.96, t)))
     mean = m * ahead / (1 - product * ahead) + gradient * (1 - now) / (1 - product)
     scale = sqrt(v / (1 - pow(beta_2, t))) + hyper.epsilon

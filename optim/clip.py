@@ -1,7 +1,7 @@
 """Limiting gradients: elementwise, by the norm of each, by the norm of all.
 
 Where a tensor may stand, `IndexedSlices` may, and stay such: their rows are taken as they stand, as in TensorFlow, so
-that rows of equal index count one by one. (The optimizers add those up before they clip.)
+that rows of equal index count one by one. So do the optimizers of Keras.
 """
 
 from __future__ import annotations

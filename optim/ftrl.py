@@ -11,7 +11,7 @@ from engine.ops.arithmetic import clip, square
 from engine.ops.explog import pow
 from optim.keras_optimizer import KerasOptimizer
 from optim.optimizer import Optimizer
-from optim.pairs import Rate
+from optim.pairs import Rate, of_rows
 
 
 def ftrl(
@@ -30,7 +30,7 @@ def ftrl(
     McMahan et al. (2013), *Ad Click Prediction: a View from the Trenches*, algorithm 1. The shrinkage is TensorFlow's.
     """
     rate, l1, power = hyper.learning_rate, hyper.l1_regularization_strength, -hyper.learning_rate_power
-    accumulator = slots["accum"] + square(gradient)
+    accumulator = slots["accum"] + of_rows(square, gradient, hyper)
     root = pow(accumulator, power)
     shrunk = gradient + value * (hyper.l2_shrinkage_regularization_strength * 2)
     linear = slots["linear"] + (shrunk - (root - pow(slots["accum"], power)) / rate * value)

@@ -13,6 +13,7 @@ from optim.ftrl import Ftrl
 from optim.keras_optimizer import KerasOptimizer as Optimizer
 from optim.layerwise import Lamb
 from optim.lion import Lion
+from optim.loss_scaling import LossScaleOptimizer
 from optim.momentum import SGD
 from optim.rmsprop import RMSprop
 
@@ -22,7 +23,7 @@ _BY_NAME = {
 ours(*_BY_NAME.values(), *schedules.KINDS.values())
 
 
-def get(identifier: Any) -> Optimizer:
+def get(identifier: Any) -> Optimizer | LossScaleOptimizer:
     """The optimizer that a name, a configuration or an optimizer stands for.
 
     Parameters
@@ -39,7 +40,7 @@ def get(identifier: Any) -> Optimizer:
     >>> get("adam").get_config()["learning_rate"]
     0.001
     """
-    if isinstance(identifier, Optimizer):
+    if isinstance(identifier, (Optimizer, LossScaleOptimizer)):
         return identifier
     name, config = identifier, {}
     if isinstance(identifier, dict):
@@ -59,6 +60,7 @@ __all__ = [
     "Ftrl",
     "Lamb",
     "Lion",
+    "LossScaleOptimizer",
     "Nadam",
     "Optimizer",
     "RMSprop",

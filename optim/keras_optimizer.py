@@ -26,7 +26,7 @@ from optim.averages import present
 from optim.callables import evaluated
 from optim.clip import clip_by_global_norm, clip_by_norm, clip_by_value
 from optim.optimizer import Optimizer
-from optim.pairs import Change, Pair, Pairs, Rate, require_gradient, whole
+from optim.pairs import Change, Pair, Pairs, Rate, as_gradient, require_gradient, whole
 from optim.protocols import KerasProtocol, written_by_users
 from optim.schedules import InverseTimeDecay, LearningRateSchedule
 from optim.slots import MAKING, Done, Slots, assign_all, graph_of
@@ -345,7 +345,9 @@ class KerasOptimizer(KerasProtocol, Optimizer):
     def _checked_gradient(self, gradient: Any, variable: Variable) -> Operand | IndexedSlices:
         if isinstance(gradient, IndexedSlices):
             self._require_dtype(variable)
-            gradient = gradient.with_values(cast(gradient.values, variable.dtype))
+            gradient = as_gradient(gradient.with_values(cast(gradient.values, variable.dtype)), variable)
+            if written_by_users(self) is None:
+                return gradient
         elif isinstance(gradient, Value):
             gradient = cast(gradient, variable.dtype)
         return super()._checked_gradient(gradient, variable)
@@ -353,14 +355,28 @@ class KerasOptimizer(KerasProtocol, Optimizer):
     def _processed(self, pairs: Sequence[Pair]) -> Sequence[Pair]:
         gradients, variables = [g for g, _ in pairs], [v for _, v in pairs]
         if self.clipnorm:
-            gradients = [clip_by_norm(g, self.clipnorm) for g in gradients]
+            gradients = [_dense(clip_by_norm(g, self.clipnorm)) for g in gradients]
         elif self.global_clipnorm:
-            gradients, _ = clip_by_global_norm(gradients, self.global_clipnorm)
+            gradients = [_dense(g) for g in clip_by_global_norm(gradients, self.global_clipnorm)[0]]
         elif self.clipvalue:
             gradients = [clip_by_value(g, -self.clipvalue, self.clipvalue) for g in gradients]
         else:
             return pairs
         return list(zip(gradients, variables, strict=True))
+
+    def _updated(
+        self, gradient: Any, value: Any, slots: dict[str, Any], hyper: SimpleNamespace, state: SimpleNamespace
+    ) -> tuple[Any, dict[str, Any]]:
+        if not isinstance(gradient, IndexedSlices):
+            return super()._updated(gradient, value, slots, hyper, state)
+        takes_rows = self.takes_rows()
+
+        def each_row(function: Callable[[Any], Any]) -> Operand:
+            found = gradient.with_values(function(gradient.values))
+            return found.summed().values if takes_rows else found.dense()
+
+        one = gradient.summed() if takes_rows else gradient.dense()
+        return super()._updated(one, value, slots, SimpleNamespace(**vars(hyper), each_row=each_row), state)
 
     def _new_values(
         self, gradient: Any, value: Any, slots: dict[str, Any], hyper: SimpleNamespace, state: SimpleNamespace
@@ -450,6 +466,11 @@ class KerasOptimizer(KerasProtocol, Optimizer):
         if isinstance(rate, dict):
             config = {**config, "learning_rate": deserialized(rate, schedules.KINDS)}
         return cls(**config)
+
+
+def _dense(gradient: Any) -> Operand:
+    """A gradient as one value: after Keras has clipped norms of the rows as they stand, they are no rows."""
+    return gradient.dense() if isinstance(gradient, IndexedSlices) else gradient
 
 
 def in_single(x: Any) -> Operand:

@@ -16,7 +16,7 @@ from optim.adam import WithBetas, toward
 from optim.keras_optimizer import in_single
 from optim.momentum import momentum
 from optim.optimizer import Optimizer
-from optim.pairs import Rate
+from optim.pairs import Rate, of_rows
 
 
 def _norm(x: Any) -> Operand:
@@ -48,7 +48,7 @@ def lamb(
     """
     t = cast_like(state.iterations + 1, value)
     m = toward(slots["m"], gradient, hyper.beta_1)
-    v = toward(slots["v"], square(gradient), hyper.beta_2)
+    v = toward(slots["v"], of_rows(square, gradient, hyper), hyper.beta_2)
     move = m / (1 - pow(in_single(hyper.beta_1), t)) / (sqrt(v / (1 - pow(in_single(hyper.beta_2), t))) + hyper.epsilon)
     weights, size = _norm(value), _norm(move)
     ratio = _trust(weights, size, weights / where(greater(size, zeros_like(size)), size, ones_like(size)))

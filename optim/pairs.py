@@ -6,6 +6,7 @@ import sys
 import warnings
 from collections import Counter
 from collections.abc import Callable, Iterable, Mapping, Sequence
+from types import SimpleNamespace
 from typing import Any, SupportsFloat
 
 from engine.core.aval import Shape, compatible, format_shape, is_known
@@ -125,6 +126,15 @@ def warn_of_repeated(variables: Sequence[Variable]) -> None:
 def whole(value: Any, before: Any) -> Operand:
     """A new value as a whole, also where it consists of rows."""
     return replaced(before, value) if isinstance(value, IndexedSlices) else value
+
+
+def of_rows(function: Callable[[Any], Any], gradient: Any, hyper: SimpleNamespace) -> Operand:
+    """``function(gradient)``; where the gradient came as rows (`KerasOptimizer`), the sum of what it gives for each.
+
+    Rows of equal index are then not added up before they are squared: so it is in Keras 3.
+    """
+    each = getattr(hyper, "each_row", None)
+    return function(gradient) if each is None else each(function)
 
 
 def as_gradient(gradient: Any, variable: Variable) -> Operand | IndexedSlices:

@@ -10,7 +10,7 @@ from engine.ops.explog import sqrt
 from optim.adam import moved
 from optim.keras_optimizer import KerasOptimizer
 from optim.optimizer import Optimizer
-from optim.pairs import Rate
+from optim.pairs import Rate, of_rows
 
 
 def rmsprop(
@@ -31,7 +31,7 @@ def rmsprop(
     *Generating Sequences With Recurrent Neural Networks*, arXiv:1308.0850, equations 38 to 41 (centered).
     """
     weight = 1 - hyper.rho
-    new = {"rms": moved(slots["rms"], square(gradient), weight)}
+    new = {"rms": moved(slots["rms"], of_rows(square, gradient, hyper), weight)}
     variance = new["rms"]
     if hyper.centered:
         new["mg"] = moved(slots["mg"], gradient, weight)

@@ -46,12 +46,12 @@ LATER: tuple[tuple[str, str], ...] = (
     ("tape_api.keras.optimizers", "optimizers"),
     ("tape_api.keras.initializers:Constant", "constant_initializer"),
     ("tape_api.keras.initializers:Ones", "ones_initializer"),
-    ("tape_api.keras.initializers:RandomNormal", "random_normal_initializer"),
-    ("tape_api.keras.initializers:RandomUniform", "random_uniform_initializer"),
+    ("tape_api.initial_values:", "random_normal_initializer random_uniform_initializer"),
     ("tape_api.keras.initializers:Zeros", "zeros_initializer"),
     # ---- parts of the API that are modules here
     ("tape_api.debugging", "debugging"),
     ("tape_api.keras", "keras"),
+    ("tape_api.version", "version"),
     ("tape_api.random", "random"),
     ("tape_api.test", "test"),
     ("tape_api.train", "train"),
@@ -87,10 +87,12 @@ LATER: tuple[tuple[str, str], ...] = (
     ("tape_api.sparse:SparseTensor", "SparseTensor"),
     ("tape_api.sparse:", "nn.embedding_lookup_sparse nn.safe_embedding_lookup_sparse"),
     ("tape_api.string_parts:", "strings.split strings.bytes_split"),
+    ("tape_api.ragged:", "strings.unicode_split RaggedTensor"),
     ("tape_api.ctc:", "nn.ctc_loss nn.ctc_greedy_decoder nn.ctc_beam_search_decoder edit_distance"),
     # ---- images, sparse tensors, strings, logging, files
     *common.BOTH,
-    *common.VERSION2,
+    *[row for row in common.VERSION2 if row[1] != "strings.reduce_join"],
+    ("tape_api.ragged:", "strings.reduce_join"),
     *files.BOTH,
     ("tape_api.sampled_losses:", "nn.nce_loss nn.sampled_softmax_loss"),
 )

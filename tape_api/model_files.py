@@ -33,7 +33,16 @@ _PLACES = ["layers", "models", "initializers", "regularizers", "constraints", "o
 _FUNCTIONS = {*losses.FUNCTIONS, *activations.KNOWN}
 _ALIASES = {"alpha", "activity_regularizer"}
 """Arguments of ours that not all layers of Keras have, and that say nothing where they are None."""
-_INERT = {"renorm_momentum", "shared_object_id", "dtype_policy", "unroll", "implementation", "jit_compile"}
+_INERT = {
+    "vocabulary_size",
+    "oov_method",
+    "renorm_momentum",
+    "shared_object_id",
+    "dtype_policy",
+    "unroll",
+    "implementation",
+    "jit_compile",
+}
 """Arguments that change nothing, whatever they are."""
 
 

@@ -226,6 +226,11 @@ class Draws:
         for call in list(self._counting):
             call.start, call.state = 0, self._state
 
+    @property
+    def state(self) -> _State:
+        """That of the last `reset`."""
+        return self._state
+
     def default(self) -> int:
         """The seed of an initializer or a layer that has none."""
         return self._state.default()

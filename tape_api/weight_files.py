@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+import re
 import warnings
 from collections.abc import Iterator, Mapping, Sequence
 from pathlib import Path
@@ -48,7 +49,8 @@ def _parts(obj: Any, path: str = "", seen: set[int] | None = None) -> Iterator[t
         if name in OURS or name in ("_compiled_metrics", "_loss_tracker", "_losses_of_outputs"):
             continue
         if isinstance(value, _SAVED):
-            yield from _parts(value, f"{path}{name}/", seen)
+            public = name.lstrip("_")
+            yield from _parts(value, f"{path}{public if hasattr(type(obj), public) else name}/", seen)
         elif isinstance(value, (list, tuple, dict)):
             yield from _held(value, f"{path}{name}/", seen)
 
@@ -102,6 +104,8 @@ def _planned(file: Any, model: Any, skip_mismatch: bool) -> Plan:
     for path, obj, variables in _parts(model):
         place = f"{path}vars"
         group = file.get(place.replace("layers/", "_layer_checkpoint_dependencies/") if older else place)
+        if group is None:  # Keras before 3.7 has another name for it
+            group = file.get(re.sub(r"([^/]+/vars)$", r"_\1", place))
         stored = [] if group is None else [group[str(i)] for i in range(len(group))]
         if isinstance(obj, Optimizer):
             plan += optimizer_files.planned(obj, stored) if stored else []

@@ -57,6 +57,9 @@ CALLS: dict[str, tuple[Call, tuple[Any, ...]]] = {
 }
 VALUES: dict[str, tuple[Call, tuple[Any, ...]]] = {
     "matrix_rank": (lambda tf, x: tf.linalg.matrix_rank(x), (RANKS,)),
+    "bincount": (lambda tf: tf.math.bincount([1, 1, 3], minlength=5, maxlength=3), ()),
+    "bincount-weights": (lambda tf: tf.math.bincount([[1, 0], [2, 2]], weights=[[0.5, 1.0], [2.0, 3.0]]), ()),
+    "bincount-rows": (lambda tf: tf.math.bincount([[1, 0], [2, 2]], axis=-1, binary_output=True), ()),
     "confusion": (lambda tf: tf.math.confusion_matrix([0, 2, 2], [0, 1, 2]), ()),
     "confusion-weighted": (
         lambda tf: tf.math.confusion_matrix([0, 2], [0, 1], 4, weights=[0.5, 2.0], dtype=tf.float32), ()

@@ -184,3 +184,17 @@ def test_splitting_one_string() -> None:
 def test_contents_that_are_refused(tf: Any, call: Any, words: str) -> None:
     with graph_api.Graph().as_default(), pytest.raises(InvalidArgumentError, match=words):
         graph_api.Session().run(call(tf))
+
+
+def test_characters_of_several_strings() -> None:
+    tf = tape_api
+    assert tf.strings.unicode_split("aü", "UTF-8").numpy().tolist() == [b"a", "ü".encode()]
+    rows = tf.strings.unicode_split(["ab", "", "cde"], "UTF-8")
+    assert rows.to_list() == [[b"a", b"b"], [], [b"c", b"d", b"e"]] and rows.shape.as_list() == [3, None]
+    assert rows.to_tensor(shape=[None, 2]).numpy().tolist() == [[b"a", b"b"], [b"", b""], [b"c", b"d"]]
+    ids = tf.keras.layers.StringLookup(vocabulary=["a", "c"])(rows)
+    np.testing.assert_array_equal(ids.to_tensor(default_value=-1), [[1, 0, -1], [-1, -1, -1], [2, 0, 0]])
+    assert tf.strings.reduce_join(rows, axis=-1).numpy().tolist() == [b"ab", b"", b"cde"]
+    np.testing.assert_array_equal(rows.row_lengths(), [2, 0, 3])
+    with pytest.raises(tf.errors.UnimplementedError, match="rank 0 or 1"):
+        tf.strings.unicode_split([["a"]], "UTF-8")

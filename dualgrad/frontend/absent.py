@@ -73,7 +73,6 @@ ABSENT: dict[str, str] = {
     "Session.partial_run": _PARTIAL,
     "Session.partial_run_setup": _PARTIAL,
     "ragged": "ragged tensors are out of scope: pad, and mask with sequence_mask",
-    "RaggedTensor": "ragged tensors are out of scope: pad, and mask with sequence_mask",
 }
 
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import itertools
 from collections.abc import Callable, Iterable, Iterator, Mapping
 from typing import Any
 
@@ -87,15 +88,21 @@ def batches(
         If there are not as many rows of each.
     """
     if isinstance(x, Sequence):
-        count = len(x)
-        for i in range(count) if order_of is None else order_of(count):
-            yield x[int(i)]
-        return
+        return _items(x, order_of)
     if not _is_rows(x, y):
-        # `yield from` would close a generator of the user's that has more to give
-        for batch in x:  # noqa: UP028
-            yield batch
-        return
+        return iter(x)
+    return _parts_of_rows(x, y, batch_size, order_of, sample_weight)
+
+
+def _items(x: Sequence, order_of: Callable[[int], Any] | None) -> Iterator[Any]:
+    count = len(x)
+    for i in range(count) if order_of is None else order_of(count):
+        yield x[int(i)]
+
+
+def _parts_of_rows(
+    x: Any, y: Any, batch_size: int, order_of: Callable[[int], Any] | None, sample_weight: Any
+) -> Iterator[Any]:
     whole = [_rows(part) for part in (x, y, sample_weight)]
     sizes = [len(array) for part in whole for array in nest.flatten(part) if array is not None]
     if len(set(sizes)) != 1:
@@ -131,10 +138,53 @@ class Sequence:
 
 
 def count_of_batches(x: Any, y: Any, batch_size: int) -> int | None:
-    """How many `batches` there are, None if that is not known."""
+    """How many `batches` there are, None if that is not known, or they do not end."""
     if _is_rows(x, y):
         return -(-len(nest.flatten(_rows(x))[0]) // batch_size)
+    if hasattr(x, "cardinality"):
+        return max(int(x.cardinality()), 0) or None
     return len(x) if hasattr(x, "__len__") else None
+
+
+class Epochs:
+    """The batches of one epoch after the other, from iterators that begin when Keras's do.
+
+    A shuffled data set draws its order when an iterator begins; so it matters that Keras begins a new one as soon as
+    the last batch is out, whether or not another epoch follows.
+
+    Parameters
+    ----------
+    make : callable
+        Begins.
+    count : int, optional
+        How many batches there are, if it is known.
+    steps : int, optional
+        How many an epoch has at most; the next one goes on behind them. By default all.
+    """
+
+    def __init__(self, make: Callable[[], Iterator[Any]], count: int | None, steps: int | None) -> None:
+        self._make, self._count, self._steps = make, count, steps
+        self._current: Iterator[Any] | None = None
+        self._seen = 0
+
+    def next(self) -> Iterator[Any]:
+        """The batches of an epoch."""
+        if self._current is None or not self._steps:
+            self._begin()
+        for _ in itertools.count() if self._steps is None else range(self._steps):
+            if self._count and self._seen >= self._count:
+                break
+            batch = next(self._current, self)  # type: ignore[arg-type]
+            if batch is self:
+                self._current = None
+                return
+            self._seen += 1
+            yield batch
+        if self._count and self._seen >= self._count:
+            self._begin()
+
+    def _begin(self) -> None:
+        self._current, self._seen = self._make(), 0
 
 
 def _is_rows(x: Any, y: Any) -> bool:

@@ -41,9 +41,17 @@ class Initializer(Bound, initializers.Initializer):
 class Zeros(Initializer, initializers.Zeros):
     """Zeros."""
 
+    def get_config(self) -> dict[str, Any]:
+        """No arguments."""
+        return {}
+
 
 class Ones(Initializer, initializers.Ones):
     """Ones."""
+
+    def get_config(self) -> dict[str, Any]:
+        """No arguments."""
+        return {}
 
 
 class Constant(Initializer, initializers.Constant):

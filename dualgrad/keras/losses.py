@@ -13,7 +13,8 @@ from dualgrad.keras.host import Bound
 from dualgrad.keras.lookup import by_name
 from dualgrad.keras.masks import mask_of, masked_weights
 from dualgrad.keras.matching import matched, predictions, reduced
-from dualgrad.keras.settings import epsilon
+from dualgrad.keras.settings import epsilon, floatx
+from engine.core.dtypes import float16
 from engine.core.operands import Operand, operands
 from engine.core.value import dtype_of, shape_of
 from engine.runtime.errors import ShapeError
@@ -151,6 +152,86 @@ def binary_crossentropy(
 
 
 @operands(alone=("y_true", "y_pred"))
+def binary_focal_crossentropy(
+    y_true: Any,
+    y_pred: Any,
+    apply_class_balancing: bool = False,
+    alpha: float = 0.25,
+    gamma: float = 2.0,
+    from_logits: bool = False,
+    label_smoothing: float = 0.0,
+    axis: int = -1,
+) -> Operand:
+    """`binary_crossentropy` with less weight for what is predicted well.
+
+    ::
+
+        q = y p + (1 - y) (1 - p)
+        loss = (1 - q) ** gamma * crossentropy(y, p) [* (alpha y + (1 - alpha) (1 - y))]
+
+    References
+    ----------
+    Lin et al. (2017), *Focal Loss for Dense Object Detection*, arXiv:1708.02002.
+    """
+    true, pred = matched(y_true, y_pred)
+    true = _smoothed(true, label_smoothing, 2)
+    pred = tf.sigmoid(pred) if from_logits else pred
+    p = tf.clip(pred, epsilon(), 1 - epsilon())
+    each = -(true * tf.log(p) + (1 - true) * tf.log(1 - p))
+    right = true * pred + (1 - true) * (1 - pred)
+    each = tf.pow(1 - right, gamma) * each
+    if apply_class_balancing:
+        each = each * (true * alpha + (1 - true) * (1 - alpha))
+    return tf.reduce_mean(each, axis=axis)
+
+
+@operands(alone=("y_true", "y_pred"))
+def categorical_focal_crossentropy(
+    y_true: Any,
+    y_pred: Any,
+    alpha: float = 0.25,
+    gamma: float = 2.0,
+    from_logits: bool = False,
+    label_smoothing: float = 0.0,
+    axis: int = -1,
+) -> Operand:
+    """`categorical_crossentropy`, each part times ``alpha (1 - p) ** gamma``: less for what is predicted well.
+
+    References
+    ----------
+    Lin et al. (2017), arXiv:1708.02002.
+    """
+    true, pred = matched(y_true, y_pred)
+    true = _smoothed(true, label_smoothing, shape_of(pred)[axis])  # type: ignore[index]
+    pred = tf.softmax(pred, axis=axis) if from_logits else pred
+    p = tf.clip(pred / tf.reduce_sum(pred, axis=axis, keepdims=True), epsilon(), 1 - epsilon())
+    return tf.reduce_sum(tf.pow(1 - p, gamma) * alpha * (-true * tf.log(p)), axis=axis)
+
+
+@operands(alone=("y_true", "y_pred"))
+def dice(y_true: Any, y_pred: Any, axis: Any = None) -> Operand:
+    """``1 - 2 Σ(true pred) / (Σ true + Σ pred)``, over some axes, by default all."""
+    true, pred = matched(y_true, y_pred)
+    both = tf.reduce_sum(true * pred, axis=axis)
+    all_of_both = tf.reduce_sum(true, axis=axis) + tf.reduce_sum(pred, axis=axis)
+    return 1 - (2.0 * both + epsilon()) / (all_of_both + epsilon())
+
+
+@operands(alone=("y_true", "y_pred"))
+def tversky(y_true: Any, y_pred: Any, alpha: float = 0.5, beta: float = 0.5, axis: Any = None) -> Operand:
+    """`dice` with weights of what is missed (`alpha`) and of what is predicted wrongly (`beta`); so Keras has them.
+
+    References
+    ----------
+    Salehi et al. (2017), *Tversky loss function for image segmentation*, arXiv:1706.05721.
+    """
+    true, pred = matched(y_true, y_pred)
+    both = tf.reduce_sum(true * pred, axis=axis)
+    wrong, missed = tf.reduce_sum((1 - true) * pred, axis=axis), tf.reduce_sum(true * (1 - pred), axis=axis)
+    return 1 - both / (both + missed * alpha + wrong * beta + epsilon())
+
+
+@operands(alone=("y_true", "y_pred"))
 def categorical_crossentropy(
     y_true: Any, y_pred: Any, from_logits: bool = False, label_smoothing: float = 0.0, axis: int = -1
 ) -> Operand:
@@ -250,8 +331,8 @@ class Loss(Bound, Configured):
         """
         tensor = self.host.tensor
         pred = tensor(y_pred)
-        if self.dtype is not None:
-            pred = tf.cast(pred, self.dtype)
+        if self.dtype is not None or dtype_of(pred) is float16:
+            pred = tf.cast(pred, self.dtype or floatx())
         weights = None if sample_weight is None else tensor(sample_weight)
         values = tensor(current(self.call)(tensor(y_true), pred))
         is_mean = self.reduction not in ("sum", "none", None)
@@ -434,6 +515,73 @@ class SparseCategoricalCrossentropy(LossFunctionWrapper):
         super().__init__(sparse_categorical_crossentropy, reduction, name, dtype, **options)
 
 
+class BinaryFocalCrossentropy(LossFunctionWrapper):
+    """Mean of `binary_focal_crossentropy`."""
+
+    def __init__(
+        self,
+        apply_class_balancing: bool = False,
+        alpha: float = 0.25,
+        gamma: float = 2.0,
+        from_logits: bool = False,
+        label_smoothing: float = 0.0,
+        axis: int = -1,
+        reduction: str | None = "sum_over_batch_size",
+        name: str = "binary_focal_crossentropy",
+        dtype: Any = None,
+    ) -> None:
+        options = {"apply_class_balancing": apply_class_balancing, "alpha": alpha, "gamma": gamma, "axis": axis}
+        options |= {"from_logits": from_logits, "label_smoothing": label_smoothing}
+        super().__init__(binary_focal_crossentropy, reduction, name, dtype, **options)
+
+
+class CategoricalFocalCrossentropy(LossFunctionWrapper):
+    """Mean of `categorical_focal_crossentropy`."""
+
+    def __init__(
+        self,
+        alpha: float = 0.25,
+        gamma: float = 2.0,
+        from_logits: bool = False,
+        label_smoothing: float = 0.0,
+        axis: int = -1,
+        reduction: str | None = "sum_over_batch_size",
+        name: str = "categorical_focal_crossentropy",
+        dtype: Any = None,
+    ) -> None:
+        options = {"alpha": alpha, "gamma": gamma, "axis": axis}
+        options |= {"from_logits": from_logits, "label_smoothing": label_smoothing}
+        super().__init__(categorical_focal_crossentropy, reduction, name, dtype, **options)
+
+
+class Dice(LossFunctionWrapper):
+    """Mean of `dice`."""
+
+    def __init__(
+        self,
+        reduction: str | None = "sum_over_batch_size",
+        name: str = "dice",
+        axis: Any = None,
+        dtype: Any = None,
+    ) -> None:
+        super().__init__(dice, reduction, name, dtype, axis=axis)
+
+
+class Tversky(LossFunctionWrapper):
+    """Mean of `tversky`."""
+
+    def __init__(
+        self,
+        alpha: float = 0.5,
+        beta: float = 0.5,
+        reduction: str | None = "sum_over_batch_size",
+        name: str = "tversky",
+        axis: Any = None,
+        dtype: Any = None,
+    ) -> None:
+        super().__init__(tversky, reduction, name, dtype, alpha=alpha, beta=beta, axis=axis)
+
+
 MSE = mse = mean_squared_error
 MAE = mae = mean_absolute_error
 MAPE = mape = mean_absolute_percentage_error
@@ -446,7 +594,8 @@ FUNCTIONS = {
     for function in (
         mean_squared_error, mean_absolute_error, mean_absolute_percentage_error, mean_squared_logarithmic_error, huber,
         log_cosh, hinge, squared_hinge, categorical_hinge, poisson, kl_divergence, cosine_similarity,
-        binary_crossentropy, categorical_crossentropy, sparse_categorical_crossentropy,
+        binary_crossentropy, categorical_crossentropy, sparse_categorical_crossentropy, binary_focal_crossentropy,
+        categorical_focal_crossentropy, dice, tversky,
     )
 }  # fmt: skip
 FUNCTIONS.update(mse=mse, mae=mae, mape=mape, msle=msle, kld=kld, logcosh=logcosh)
@@ -456,7 +605,8 @@ CLASSES = {
     for kind in (
         MeanSquaredError, MeanAbsoluteError, MeanAbsolutePercentageError, MeanSquaredLogarithmicError, Huber, LogCosh,
         Hinge, SquaredHinge, CategoricalHinge, Poisson, KLDivergence, CosineSimilarity, BinaryCrossentropy,
-        CategoricalCrossentropy, SparseCategoricalCrossentropy,
+        CategoricalCrossentropy, SparseCategoricalCrossentropy, BinaryFocalCrossentropy, CategoricalFocalCrossentropy,
+        Dice, Tversky,
     )
 }  # fmt: skip
 

@@ -55,6 +55,13 @@ class Model(Trainer, Layer):
             return
         super().__init__(*args, **kwargs)
 
+    @classmethod
+    def from_config(cls, config: Mapping[str, Any]) -> Self:
+        """The model that `get_config` describes, with new weights: one of layers, if that names them."""
+        if not {"layers", "input_layers", "output_layers"} <= set(config):
+            return super().from_config(config)
+        return cls(*made_again(cls.host, config), name=config.get("name"), trainable=config.get("trainable", True))
+
     inputs: Any = ()
     outputs: Any = ()
 
@@ -307,11 +314,6 @@ class Functional(Model):
         """
         inner = described(self)
         return {"name": self.name, "trainable": self.trainable, **inner}
-
-    @classmethod
-    def from_config(cls, config: Mapping[str, Any]) -> Self:
-        """The model that `get_config` describes, with new weights."""
-        return cls(*made_again(cls.host, config), name=config.get("name"), trainable=config.get("trainable", True))
 
     def _input_layer(self, x: Any) -> Layer:
         """The layer that stands for an input."""

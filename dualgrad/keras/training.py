@@ -2,18 +2,18 @@
 
 from __future__ import annotations
 
-import itertools
+import inspect
 import sys
 import warnings
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from typing import Any
 
 import numpy as np
 
 from dualgrad.keras import functions as tf
 from dualgrad.keras import metrics as metrics_of_keras
-from dualgrad.keras.batches import Sequence as DataSequence
 from dualgrad.keras.batches import (
+    Epochs,
     batches,
     count_of_batches,
     one_batch,
@@ -21,6 +21,7 @@ from dualgrad.keras.batches import (
     unpack_x_y_sample_weight,
     weighted,
 )
+from dualgrad.keras.batches import Sequence as DataSequence
 from dualgrad.keras.callbacks import Callback, CallbackList, History
 from dualgrad.keras.compiled import CompiledLosses, CompiledMetrics, named_outputs
 from dualgrad.keras.host import Bound
@@ -95,6 +96,10 @@ class Trainer(Bound):
             raise TypeError(f"compile: unknown arguments {unknown}")
         self.run_eagerly, self._steps = bool(run_eagerly), _Steps()
         self.optimizer = self.host.optimizers.get(optimizer)
+        scaling = self.host.optimizers.LossScaleOptimizer
+        is_mixed = self.dtype_policy.name == "mixed_float16"  # type: ignore[attr-defined]
+        if is_mixed and ignored.get("auto_scale_loss", True) and not isinstance(self.optimizer, scaling):
+            self.optimizer = scaling(self.optimizer)
         self._losses_of_outputs = CompiledLosses(self.host, loss, loss_weights)
         self.loss = self._losses_of_outputs.loss
         given = metrics or weighted_metrics
@@ -176,11 +181,13 @@ class Trainer(Bound):
     def compiled_loss(
         self, y: Any, y_pred: Any, sample_weight: Any = None, regularization_losses: Any = None
     ) -> Operand:
-        """`compute_loss`, for train steps as they were written before Keras 3.
+        """`compute_loss`, for train steps as they were written before Keras 3; the mean of the loss goes on, too.
 
         The layers' penalties are part of it, whether or not they are given as `regularization_losses`; so it is there.
         """
-        return self.compute_loss(None, y, y_pred, sample_weight)
+        loss = self.compute_loss(None, y, y_pred, sample_weight)
+        self._track(loss, y)
+        return loss
 
     def train_step(self, data: Any) -> dict[str, Any]:
         """One step of the optimizer on a batch; what `fit` logs.
@@ -192,25 +199,31 @@ class Trainer(Bound):
         """
         x, y, weight = unpack_x_y_sample_weight(data)
         with GradientTape() as tape:
-            predictions = self(x, training=True)  # type: ignore[operator]
+            predictions = self._called_in(x, training=True)
             loss = self.compute_loss(x, y, predictions, weight)
+            variables = self.trainable_variables  # type: ignore[attr-defined]
+            if getattr(self.optimizer, "_built_for", variables) is None:
+                self.optimizer.build(variables)  # its state has the order of the weights, whoever has gradients
+            scaled = self.optimizer.scale_loss(loss) if hasattr(self.optimizer, "scale_loss") else loss
         self._track(loss, x)
-        variables = self.trainable_variables  # type: ignore[attr-defined]
-        if getattr(self.optimizer, "_built_for", variables) is None:
-            self.optimizer.build(variables)  # its state has the order of the weights, whoever has gradients
-        self.optimizer.apply_gradients(zip(tape.gradient(loss, variables), variables, strict=True))
+        self.optimizer.apply_gradients(zip(tape.gradient(scaled, variables), variables, strict=True))
         return self.compute_metrics(x, y, predictions, weight)
 
     def test_step(self, data: Any) -> dict[str, Any]:
         """The same without training; what `evaluate` returns."""
         x, y, weight = unpack_x_y_sample_weight(data)
-        predictions = self(x, training=False)  # type: ignore[operator]
+        predictions = self._called_in(x, training=False)
         self._track(self.compute_loss(x, y, predictions, weight, training=False), x)
         return self.compute_metrics(x, y, predictions, weight)
 
     def predict_step(self, data: Any) -> Any:
         """The outputs for a batch."""
-        return self(unpack_x_y_sample_weight(data)[0], training=False)  # type: ignore[operator]
+        return self._called_in(unpack_x_y_sample_weight(data)[0], training=False)
+
+    def _called_in(self, x: Any, training: bool) -> Any:
+        """The outputs. As in Keras 3, a `call` without `training` is not told: its layers do as in inference."""
+        told = {"training": training} if "training" in inspect.signature(self.call).parameters else {}  # type: ignore[attr-defined]
+        return self(x, **told)  # type: ignore[operator]
 
     def _track(self, loss: Any, x: Any) -> None:
         if self._loss_tracker is not None:
@@ -285,19 +298,15 @@ class Trainer(Bound):
             (x, y, sample_weight), validation_data = split((x, y, sample_weight), validation_split)
         history = History()
         given = [callbacks] if isinstance(callbacks, Callback) else list(callbacks or ())
+        epochs_of = self._epochs_of(x, y, sample_weight, batch_size, steps_per_epoch, shuffle)
         count = steps_per_epoch or count_of_batches(x, y, batch_size or 32)
         told = CallbackList([*given, history], self, {"verbose": verbose, "epochs": epochs, "steps": count})
         self.stop_training = False
         told.tell("on_train_begin")
         logs: dict[str, Any] = {}
-        data: Iterator[Any] = iter(())
         for epoch in range(initial_epoch, epochs):
             told.tell("on_epoch_begin", epoch)
-            ahead = list(itertools.islice(data, 1))
-            order_of = self.host.permutation if shuffle else None
-            data = itertools.chain(ahead, data) if ahead else batches(x, y, batch_size or 32, order_of, sample_weight)
-            steps = itertools.islice(data, steps_per_epoch)
-            logs = self._run("train_step", weighted(steps, class_weight), told)
+            logs = self._run("train_step", weighted(epochs_of.next(), class_weight), told)
             if not logs:
                 warnings.warn(
                     f"fit: the input ran out of data before epoch {epoch + 1} of {epochs}; training ends here. An "
@@ -308,22 +317,30 @@ class Trainer(Bound):
             if isinstance(x, DataSequence):
                 x.on_epoch_end()
             if validation_data is not None and (epoch + 1) % validation_freq == 0:
-                size = validation_batch_size or batch_size or 32
+                size = validation_batch_size or batch_size
                 logs = dict(sorted((logs | self._validated(validation_data, size, validation_steps, told)).items()))
             told.tell("on_epoch_end", epoch, logs)
             if verbose:
                 _say(f"Epoch {epoch + 1}/{epochs}", logs)
             if self.stop_training:
                 break
+        if getattr(self.optimizer, "use_ema", False) and logs:
+            self.optimizer.finalize_variable_values(self.trainable_weights)  # type: ignore[attr-defined]
         told.tell("on_train_end", logs)
         self.history = history
         return history
 
-    def _validated(self, data: Any, batch_size: int, steps: int | None, told: CallbackList) -> dict[str, Any]:
+    def _epochs_of(
+        self, x: Any, y: Any, weight: Any, batch_size: int | None, steps: int | None, shuffle: bool = False
+    ) -> Epochs:
+        """The batches of data, epoch by epoch."""
+        size, order_of = batch_size or 32, self.host.permutation if shuffle else None
+        return Epochs(lambda: batches(x, y, size, order_of, weight), count_of_batches(x, y, size), steps)
+
+    def _validated(self, data: Any, batch_size: int | None, steps: int | None, told: CallbackList) -> dict[str, Any]:
         told.tell("on_test_begin")
-        x, y, weight = unpack_x_y_sample_weight(data if isinstance(data, tuple) else (data,))
-        rows = itertools.islice(batches(x, y, batch_size, None, weight), steps)
-        logs = self._run("test_step", rows, told, "test")
+        parts = unpack_x_y_sample_weight(data if isinstance(data, tuple) else (data,))
+        logs = self._run("test_step", self._epochs_of(*parts, batch_size, steps).next(), told, "test")
         told.tell("on_test_end", logs)
         return {f"val_{name}": value for name, value in logs.items()}
 
@@ -342,8 +359,8 @@ class Trainer(Bound):
         self._require_compiled()
         told = CallbackList([callbacks] if isinstance(callbacks, Callback) else list(callbacks or ()), self, {})
         told.tell("on_test_begin")
-        data = batches(x, y, batch_size or 32, None, sample_weight)
-        logs = self._run("test_step", itertools.islice(data, steps), told, "test")
+        data = self._epochs_of(x, y, sample_weight, batch_size, steps).next()
+        logs = self._run("test_step", data, told, "test")
         told.tell("on_test_end", logs)
         if verbose:
             _say("Evaluation", logs)
@@ -360,7 +377,7 @@ class Trainer(Bound):
         """The outputs for all rows of `x`, as an array, or a structure of arrays if there are several."""
         if not self.host.eager:
             self._require_compiled()
-        data = itertools.islice(batches(x, None, batch_size or 32), steps)
+        data = self._epochs_of(x, None, None, batch_size, steps).next()
         told = CallbackList([callbacks] if isinstance(callbacks, Callback) else list(callbacks or ()), self, {})
         told.tell("on_predict_begin")
         outputs, predict = [], self._step("predict_step")

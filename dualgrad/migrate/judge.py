@@ -22,6 +22,7 @@ GRAPHS = {
 TAPES = {
     *("GradientTape", "function", "optimizers", "Module", "print", "TensorSpec", "metrics", "config", "autograph"),
     *("autodiff", "keras.optimizers", "random.set_seed", "summary.create_file_writer", "py_function", "numpy_function"),
+    *("keras.utils.set_random_seed", "keras.ops", "keras.random", "keras.mixed_precision", "data.AUTOTUNE"),
 }
 """Names that hint at eager values and tapes."""
 _OF_TAPES = {"numpy", "fit", "evaluate", "predict", "train_on_batch"}

@@ -9,4 +9,6 @@ from tape_api.keras.host import host as _host
 if TYPE_CHECKING:
     from dualgrad.frontend.untyped import __getattr__ as __getattr__  # noqa: PLC0414
 else:
-    _host.fill(globals(), _shared, _ctc_batch_cost)
+    from tape_api.keras import backend_random as _random
+
+    _host.fill(globals(), _shared, _ctc_batch_cost, _random)

@@ -5,6 +5,7 @@ from __future__ import annotations
 from optim import keras as legacy
 from optim import schedules
 from optim.keras import SGD, Adadelta, Adagrad, Adam, Adamax, AdamW, Ftrl, Lamb, Lion, Nadam, Optimizer, RMSprop, get
+from optim.loss_scaling import LossScaleOptimizer
 
 __all__ = [
     "SGD",
@@ -16,6 +17,7 @@ __all__ = [
     "Ftrl",
     "Lamb",
     "Lion",
+    "LossScaleOptimizer",
     "Nadam",
     "Optimizer",
     "RMSprop",

@@ -6,6 +6,7 @@ from typing import Any
 
 import numpy as np
 
+from dualgrad.keras.layers.base import is_symbolic
 from engine.core.dtypes import int32
 from engine.ops.compare import cast
 from tape_api import random
@@ -31,11 +32,24 @@ class SeedGenerator:
             raise ValueError(f"SeedGenerator: argument `seed` must be an integer, got {start!r}")
         self.state = Variable(np.array([start, 0], np.int64), trainable=False, name="seed_generator_state")
 
-    def next(self) -> Any:
+    def next(self, ordered: bool = True) -> Any:
         """The next seed: two integers."""
         seed = convert_to_tensor(self.state)
+        if is_symbolic():
+            return seed  # a call for the sake of the shapes
         self.state.assign(seed + np.array([0, 1], np.int64))
         return seed
+
+
+_global: list[Any] = [None, None]
+
+
+def global_seeds() -> SeedGenerator:
+    """The generator for calls without a seed: one for the program, made anew when a seed is set."""
+    state = random.draws.state
+    if _global[0] is not state:
+        _global[:] = state, SeedGenerator()
+    return _global[1]
 
 
 def drawn_seed(seed: Any) -> Any:

@@ -45,27 +45,32 @@ def test_what_becomes_of_the_other_rows(case: Case, dtype: str) -> None:
 @cases
 def test_rows_of_equal_index_count_as_their_sum(case: Case, dtype: str) -> None:
     """In the first step no row has anything behind it that a dense gradient would move."""
+    if case.keras:
+        pytest.skip("Keras squares the rows one by one")
     (got,), (dense,) = [on_tape(tape_api, case.ours(), dtype, [[3, 1, 3]], dense=d) for d in (False, True)]
     rtol = 1e-5 if dtype == "float32" else 1e-12
     np.testing.assert_allclose(got[[1, 3]], dense[[1, 3]], rtol=rtol)
 
 
-@pytest.mark.parametrize("limit", [{"clipnorm": 0.5}, {"global_clipnorm": 0.5}, {"clipvalue": 0.2}], ids=str)
-def test_rows_of_equal_index_are_added_before_clipping(limit: dict[str, float]) -> None:
-    got, dense = [on_tape(tape_api, optim.keras.SGD(0.1, 0.9, **limit), "float64", dense=d) for d in (False, True)]
-    np.testing.assert_allclose(got, dense, rtol=1e-12)
+@pytest.mark.parametrize("limit", [{"clipnorm": 5.0}, {"global_clipnorm": 5.0}], ids=str)
+def test_rows_of_equal_index_count_one_by_one_in_norms(limit: dict[str, float]) -> None:
+    tf = tape_api
+    twice = tf.IndexedSlices(tf.constant([[6.0], [8.0]]), tf.constant([1, 1]), tf.constant([2, 1]))
+    table = tf.Variable([[0.0], [0.0]])
+    optim.keras.SGD(1.0, **limit).apply_gradients([(twice, table)])
+    np.testing.assert_allclose(table.numpy(), [[0.0], [-7.0]], rtol=1e-6)  # 14 * 5 / 10
 
 
-def test_rows_of_equal_index_are_added_before_they_are_squared_or_limited() -> None:
-    """Adagrad's accumulator gets 7²; that of Keras 3 gets 3² + 4²."""
+def test_rows_of_equal_index_are_squared_and_limited_one_by_one() -> None:
+    """Adagrad's accumulator gets 3² + 4², as in Keras 3."""
     tf = tape_api
     twice = tf.IndexedSlices(tf.constant([[3.0], [4.0]]), tf.constant([1, 1]), tf.constant([2, 1]))
     table, optimizer = tf.Variable([[0.0], [0.0]]), optim.keras.Adagrad(1.0, 0.0, epsilon=1e-20)
     optimizer.apply_gradients([(twice, table)])
-    np.testing.assert_allclose(table.numpy(), [[0.0], [-1.0]], rtol=1e-6)
+    np.testing.assert_allclose(table.numpy(), [[0.0], [-1.4]], rtol=1e-6)
     clipped = tf.Variable([[0.0], [0.0]])
     optim.keras.SGD(1.0, clipvalue=3.5).apply_gradients([(twice, clipped)])
-    np.testing.assert_array_equal(clipped.numpy(), [[0.0], [-3.5]])
+    np.testing.assert_array_equal(clipped.numpy(), [[0.0], [-6.5]])
 
 
 # ---- cost ------------------------------------------------------------------------------------------------------------

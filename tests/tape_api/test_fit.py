@@ -114,3 +114,71 @@ def test_batches_of_a_sequence_of_the_programs_own() -> None:
     assert model.predict(Rows(), verbose=0).shape == (6, 1)
     with pytest.raises(NotImplementedError, match="must define __len__"):
         model.fit(keras.utils.Sequence())
+
+
+def test_averages_of_weights_count_at_the_end_of_fit() -> None:
+    keras = tf.keras
+    model = keras.Sequential([keras.Input((2,)), keras.layers.Dense(1, kernel_initializer="ones")])
+    optimizer = keras.optimizers.SGD(0.1, use_ema=True, ema_momentum=0.5)
+    model.compile(optimizer, "mse")
+    model.fit(np.ones((4, 2)), np.zeros((4, 1)), batch_size=2, epochs=2, shuffle=False, verbose=0)
+    averages = [average.numpy() for _, name, average in optimizer.kept_slots() if name == "average"]
+    for weight, average in zip(model.get_weights(), averages, strict=True):
+        np.testing.assert_array_equal(weight, average)
+
+
+def test_older_train_steps_feed_the_mean_of_the_loss() -> None:
+    class Older(tf.keras.Model):
+        def __init__(self) -> None:
+            super().__init__()
+            self.dense = tf.keras.layers.Dense(1, kernel_initializer="ones")
+
+        def call(self, x: Any) -> Any:
+            return self.dense(x)
+
+        def train_step(self, data: Any) -> Any:
+            x, y = data
+            predictions = self(x, training=True)
+            self.compiled_loss(y, predictions, regularization_losses=self.losses)
+            self.compiled_metrics.update_state(y, predictions)
+            return {m.name: m.result() for m in self.metrics}
+
+    model = Older()
+    model.compile("sgd", "mse", metrics=["mae"])
+    history = model.fit(np.ones((4, 2)), np.zeros((4, 1)), verbose=0).history
+    assert history["loss"] == [4.0] and history["mae"] == [2.0]
+
+
+def mixed_model() -> Any:
+    keras.mixed_precision.set_global_policy("mixed_float16")
+    try:
+        inputs = keras.Input((4,))
+        x = layers.BatchNormalization()(layers.Dense(8, activation="relu")(inputs))
+        return keras.Model(inputs, layers.Dense(1, dtype="float32")(x))
+    finally:
+        keras.mixed_precision.set_global_policy(None)
+
+
+def test_layers_compute_in_float16_and_keep_weights_in_float32() -> None:
+    model = mixed_model()
+    assert model.layers[1].output.dtype == tf.float16 and model.output.dtype == tf.float32
+    assert {w.dtype for w in model.weights} == {tf.float32}
+    assert model.layers[1].compute_dtype == "float16" and model.layers[1].get_config()["dtype"] == "mixed_float16"
+    model.compile("sgd", "mse")
+    assert isinstance(model.optimizer, keras.mixed_precision.LossScaleOptimizer)
+    before = model.get_weights()
+    history = model.fit(np.ones((8, 4)), np.ones((8, 1)), epochs=3, verbose=0).history["loss"]
+    assert history[-1] < history[0]
+    assert model.optimizer.dynamic_scale.numpy() == 2.0**15 and model.optimizer.iterations.numpy() == 3
+    assert all(isinstance(w, tf.Variable) for w in model.weights) and len(before) == len(model.get_weights())
+
+
+def test_a_step_is_left_out_where_a_gradient_is_not_finite() -> None:
+    w = tf.Variable([1.0])
+    optimizer = keras.mixed_precision.LossScaleOptimizer(keras.optimizers.SGD(1.0), dynamic_growth_steps=2)
+    optimizer.build([w])
+    optimizer.apply([tf.constant([np.inf])], [w])
+    assert w.numpy() == 1 and optimizer.dynamic_scale.numpy() == 2.0**14 and optimizer.iterations.numpy() == 0
+    for _ in range(2):
+        optimizer.apply([tf.constant([2.0**14])], [w])
+    assert w.numpy() == -1 and optimizer.dynamic_scale.numpy() == 2.0**15

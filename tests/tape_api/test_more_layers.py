@@ -195,9 +195,15 @@ def test_functions_of_the_backend() -> None:
         (lambda L: L.Subtract()([X, X, X]), ValueError, "exactly 2 inputs"),
         (lambda L: L.Add()(X), ValueError, "must be called on a list"),
         (lambda L: L.ZeroPadding2D((1, 2, 3)), ValueError, "must be an int, or 2 ints or pairs"),
-        (lambda L: L.UpSampling2D(2, interpolation="bilinear"), NotImplementedError, "'nearest'"),
     ],
 )
 def test_mistakes(call: Callable[[Any], Any], kind: Any, message: str) -> None:
     with pytest.raises(kind, match=message):
         call(t.keras.layers)
+
+
+def test_states_to_begin_with() -> None:
+    gru = t.keras.layers.GRU(3, return_sequences=True)
+    whole = gru(X)
+    np.testing.assert_array_equal(gru(X, initial_state=gru.get_initial_state(2)), whole)
+    assert [s.shape.as_list() for s in t.keras.layers.LSTM(4).get_initial_state(5)] == [[5, 4], [5, 4]]

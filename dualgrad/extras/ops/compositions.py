@@ -13,15 +13,17 @@ from engine.core.operands import Operand, operands
 from engine.core.value import dtype_of, shape_of
 from engine.ops.arithmetic import maximum, minimum
 from engine.ops.checked import shaped_op
-from engine.ops.compare import cast, greater
+from engine.ops.compare import cast, greater, greater_equal, where
 from engine.ops.complexes import real
 from engine.ops.decompose import svd
 from engine.ops.extrema import reduce_max
+from engine.ops.filling import range as range_
 from engine.ops.gather import gather
 from engine.ops.joining import stack
 from engine.ops.reduce import reduce_sum
 from engine.ops.scatter import scatter_nd
-from engine.ops.shape import broadcast_to, reshape
+from engine.ops.segment import unsorted_segment_sum
+from engine.ops.shape import broadcast_to, expand_dims, reshape
 from engine.ops.shape import shape as shape_of_value
 from engine.ops.stats import norm
 from engine.runtime.errors import InvalidArgumentError, ShapeError
@@ -106,6 +108,58 @@ def confusion_matrix(
     counts = ones if weights is None else cast(reshape(weights, [-1]), wanted)
     count = cast(num_classes if hasattr(num_classes, "dtype") else np.int64(num_classes), "int64")
     return scatter_nd(stack([truth, said], 1), counts, stack([count, count]))
+
+
+@operands("arr", alone=("weights",))
+def bincount(
+    arr: Any,
+    weights: Any = None,
+    minlength: Any = None,
+    maxlength: Any = None,
+    dtype: Any = int32,
+    axis: Any = None,
+    binary_output: bool = False,
+) -> Operand:
+    """How often each number from 0 on occurs, or the sums of the weights of its occurrences.
+
+    Parameters
+    ----------
+    arr : integer value
+        Not negative.
+    weights : value, optional
+        Of the same shape; the result has its dtype.
+    minlength, maxlength : int, optional
+        How many numbers are counted at least and at most; by default up to the largest one.
+    dtype : DType
+        Of the result, without weights.
+    axis : {None, 0, -1}
+        -1: each row of a matrix is counted by itself.
+    binary_output : bool
+        Whether the result says only that a number occurs.
+
+    Examples
+    --------
+    >>> bincount(np.array([1, 1, 3]), minlength=5)
+    array([0, 2, 0, 1, 0], dtype=int32)
+    """
+    if axis not in (None, 0, -1):
+        raise InvalidArgumentError(f"bincount: argument `axis` must be None, 0 or -1, got {axis!r}")
+    if binary_output and weights is not None:
+        raise InvalidArgumentError("bincount: arguments `binary_output` and `weights` exclude each other")
+    numbers = cast(arr, "int64")
+    size = maximum(cast(reduce_max(numbers), "int64") + np.int64(1), cast(np.int64(minlength or 0), "int64"))
+    if maxlength is not None:
+        size = minimum(size, cast(np.int64(maxlength), "int64"))
+    left_out = greater_equal(numbers, size)
+    lines = np.int64(1)
+    if axis == -1 and len(shape_of(arr) or ()) == 2:
+        lines = cast(shape_of_value(arr)[0], "int64")
+        numbers = numbers + expand_dims(range_(lines), 1) * size
+    ids = reshape(where(left_out, numbers * np.int64(0) - np.int64(1), numbers), [-1])
+    ones = broadcast_to(as_dtype(dtype).as_numpy_dtype(1), shape_of_value(ids))
+    counts = unsorted_segment_sum(ones if weights is None else reshape(weights, [-1]), ids, size * lines)
+    counts = minimum(counts, as_dtype(dtype).as_numpy_dtype(1)) if binary_output else counts
+    return counts if axis != -1 or len(shape_of(arr) or ()) != 2 else reshape(counts, stack([lines, size]))
 
 
 @operands("per_example_loss", alone=("sample_weight",))

@@ -69,6 +69,8 @@ def read_file(filename: Any) -> Operand:
 
 
 _MODES = {1: "L", 3: "RGB", 4: "RGBA"}
+_LIBPNG_GRAY = np.array([9797, 19234, 3737])
+"""The weights 0.299, 0.587 and 0.114 of red, green and blue, in units of 2⁻¹⁵."""
 
 
 def _decode(contents: Any, *, channels: int) -> np.ndarray:
@@ -85,6 +87,10 @@ def _decode(contents: Any, *, channels: int) -> np.ndarray:
         )
     has_alpha = "A" in picture.mode or "transparency" in picture.info
     count = channels or (1 if picture.mode in ("1", "L") else 4 if has_alpha else 3)
+    if count == 1 and picture.format == "PNG" and picture.mode in ("RGB", "RGBA", "P"):
+        # as libpng does it: rounded down, which Pillow does not
+        colors = np.asarray(picture.convert("RGB"), np.int64) @ _LIBPNG_GRAY >> 15
+        return colors[..., None].astype(np.uint8)
     return np.asarray(picture.convert(_MODES[count]), np.uint8).reshape(picture.height, picture.width, count)
 
 

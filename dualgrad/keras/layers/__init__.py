@@ -8,6 +8,8 @@ from dualgrad.keras.layers import (
     cells,
     convolution,
     core,
+    images,
+    lookup,
     merging,
     normalization,
     pooling,
@@ -20,6 +22,8 @@ from dualgrad.keras.layers.base import *  # noqa: F403
 from dualgrad.keras.layers.cells import *  # noqa: F403
 from dualgrad.keras.layers.convolution import *  # noqa: F403
 from dualgrad.keras.layers.core import *  # noqa: F403
+from dualgrad.keras.layers.images import *  # noqa: F403
+from dualgrad.keras.layers.lookup import *  # noqa: F403
 from dualgrad.keras.layers.merging import *  # noqa: F403
 from dualgrad.keras.layers.normalization import *  # noqa: F403
 from dualgrad.keras.layers.pooling import *  # noqa: F403
@@ -34,6 +38,8 @@ __all__ += base.__all__
 __all__ += cells.__all__
 __all__ += convolution.__all__
 __all__ += core.__all__
+__all__ += images.__all__
+__all__ += lookup.__all__
 __all__ += merging.__all__
 __all__ += normalization.__all__
 __all__ += pooling.__all__

@@ -10,13 +10,17 @@ from dualgrad.keras import activations, initializers
 from dualgrad.keras import functions as tf
 from dualgrad.keras.layers.base import Layer
 from dualgrad.keras.masks import mask_of, set_mask
+from engine.core.dtypes import float16
 from engine.core.operands import Operand, Results
 from engine.core.tensor_shape import TensorShape
 from engine.core.value import dtype_of, shape_of
 from engine.core.variable import Variable
 
-_FAR_BELOW = -1e9
-"""The score that stands for steps that must not be attended to, so that their weights are 0."""
+
+def _far_below(scores: Any) -> Operand:
+    """The score that stands for steps that must not be attended to, so that their weights are 0."""
+    dtype = dtype_of(scores)
+    return tf.cast(-3e4 if dtype is float16 else -1e9, dtype)
 
 
 class EinsumDense(Layer):
@@ -112,7 +116,8 @@ class EinsumDense(Layer):
     def call(self, inputs: Any) -> Operand:
         """The product."""
         out = tf.einsum(self.equation, inputs, self.kernel)
-        return self.activation(out if self.bias is None else out + self.bias)
+        out = out if self.bias is None else out + self.bias
+        return out if self.activation is None else self.activation(out)
 
 
 class MultiHeadAttention(Layer):
@@ -182,7 +187,6 @@ class MultiHeadAttention(Layer):
                 raise ValueError(f"MultiHeadAttention: `{argument}` must be a positive integer, got {size!r}")
         self.num_heads, self.key_dim, self.value_dim = num_heads, key_dim, value_dim or key_dim
         self.dropout, self.use_bias, self.seed = dropout, use_bias, seed
-        self._seeds = self.host.seeds(seed) if dropout > 0 else None
         # Keras makes one that it does not use: the seeds of those made later depend on it
         initializers.get(self.host, kernel_initializer)
         self._size = (output_shape,) if isinstance(output_shape, int) else output_shape
@@ -195,13 +199,19 @@ class MultiHeadAttention(Layer):
             "bias_constraint": bias_constraint,
         }
 
+    # as Keras has them in its files
+    query_dense = property(lambda self: self._query_dense)
+    key_dense = property(lambda self: self._key_dense)
+    value_dense = property(lambda self: self._value_dense)
+    output_dense = property(lambda self: self._output_dense)
+
     def build(self, query_shape: Any, value_shape: Any = None, key_shape: Any = None) -> None:
         """Make the four products."""
         value_shape = query_shape if value_shape is None else value_shape
         shapes = [TensorShape(s) for s in (query_shape, key_shape or value_shape, value_shape)]
         if any(shape.rank != 3 for shape in shapes):
             raise NotImplementedError(f"MultiHeadAttention: inputs must have rank 3, got {[str(s) for s in shapes]}")
-        each = {"dtype": self.dtype, **self._options}
+        each = {"dtype": self._policy, **self._options}
         dense = self.host.bound(EinsumDense)
         made = []
         for name, shape, size in zip(
@@ -217,6 +227,8 @@ class MultiHeadAttention(Layer):
             layer.build(shape)
             made.append(layer)
         self._query_dense, self._key_dense, self._value_dense = made
+        # here: seeds that are not given are drawn in this order
+        self._seeds = self.host.seeds(self.seed) if self.dropout > 0 else None
         sizes = tuple(self._size or (shapes[0][-1],))
         letters = "efgh"[: len(sizes)]
         self._output_dense = dense(
@@ -267,7 +279,7 @@ class MultiHeadAttention(Layer):
         scores = tf.einsum("aecd,abcd->acbe", key, query * self.key_dim**-0.5)
         if allowed is not None:
             allowed = tf.expand_dims(allowed, 1) if len(shape_of(allowed) or ()) == 3 else allowed
-            scores = tf.where(allowed, scores, tf.cast(_FAR_BELOW, dtype_of(scores)))
+            scores = tf.where(allowed, scores, _far_below(scores))
         weights = tf.softmax(scores, axis=-1)
         if allowed is not None and (return_attention_scores or self.dropout):
             # as in Keras, which has two ways to compute this: queries that may attend to nothing get nothing in this
@@ -361,7 +373,7 @@ class Attention(Layer):
             causal = _causal(tf.shape(query)[1], tf.shape(key)[1])
             allowed = causal if allowed is None else tf.logical_and(allowed, causal)
         if allowed is not None:
-            scores = tf.where(allowed, scores, scores + _FAR_BELOW)
+            scores = tf.where(allowed, scores, scores + _far_below(scores))
         weights = shown = tf.softmax(scores, axis=-1)
         if self.dropout:
             weights = self.host.choose(

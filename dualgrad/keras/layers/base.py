@@ -7,18 +7,19 @@ import inspect
 import threading
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
-from typing import Any
+from typing import Any, ClassVar
 
 import numpy as np
 
 from dualgrad.autograph.conversion import current
 from dualgrad.extras.module import Module, distinct, held_by
-from dualgrad.keras import constraints, initializers, regularizers
+from dualgrad.keras import activations, constraints, initializers, regularizers
 from dualgrad.keras import functions as tf
-from dualgrad.keras.configs import Configured, arguments_of
+from dualgrad.keras.configs import Configured, arguments_of, serialized
 from dualgrad.keras.host import Bound
 from dualgrad.keras.masks import fill_masks, handed_on, mask_outputs, masks_of
-from dualgrad.keras.settings import floatx, layer_name, unique_name
+from dualgrad.keras.policies import Policy, policy_of
+from dualgrad.keras.settings import layer_name, unique_name
 from dualgrad.keras.symbolic import Call
 from engine.core import nest
 from engine.core.dtypes import as_dtype
@@ -47,6 +48,11 @@ def symbolic(value: bool) -> Iterator[None]:
         yield
     finally:
         _context.symbolic = before
+
+
+def is_symbolic() -> bool:
+    """Whether a call with symbols is being remembered, for which nothing is to be drawn."""
+    return _context.symbolic
 
 
 @contextmanager
@@ -115,7 +121,8 @@ class Layer(Bound, Configured, Module):
         self._name = name or unique_name(self.host, layer_name(type(self).__name__))
         self.trainable = trainable
         self.built = False
-        self._dtype = as_dtype(dtype or floatx())
+        self._policy = policy_of(dtype)
+        self._dtype, self._variable_dtype = self._policy.dtypes
         self._autocast = autocast
         self._activity_regularizer = regularizers.get(self.host, activity_regularizer)
         self._added: list[Variable] = []
@@ -188,7 +195,7 @@ class Layer(Bound, Configured, Module):
                 name = value
             else:
                 shape = value
-        wanted = as_dtype(dtype) if dtype is not None else self._dtype
+        wanted = as_dtype(dtype) if dtype is not None else self._variable_dtype
         make = initializers.get(self.host, self.host.initializer(initializer, wanted))
         dims = _as_dims(() if shape is None else shape)
         if None in dims:
@@ -250,8 +257,10 @@ class Layer(Bound, Configured, Module):
         with self.host.scope(self):
             if not self.built:
                 self._build_for(first, by_name)
-            with _training(training):
+            with _training(training), self._weights_cast():
                 outputs = current(self.call)(*arguments, **kwargs)
+                if self._policy.name == "mixed_float16" and self._computes_wide:
+                    outputs = tf.cast(outputs, self._dtype)
                 if self._activity_regularizer is not None:
                     self._penalize(outputs, self._activity_regularizer)
                 if before is not None or self._makes_masks:
@@ -272,8 +281,33 @@ class Layer(Bound, Configured, Module):
         if isinstance(x, (list, tuple, np.ndarray, np.generic, int, float, Value)) and not isinstance(x, bool):
             tensor = self.host.tensor(x)
             cast = self._autocast and dtype_of(tensor).is_floating
-            return handed_on(x, tf.cast(tensor, self._dtype)) if cast else tensor
+            wanted = self._variable_dtype if self._computes_wide else self._dtype
+            return handed_on(x, tf.cast(tensor, wanted)) if cast else tensor
         return x
+
+    _computes_wide = False
+    """Whether a layer that mixes precisions computes in that of its weights."""
+
+    @contextmanager
+    def _weights_cast(self) -> Iterator[None]:
+        """Weights in the dtype of the computation, while it lasts, if they are kept in another one."""
+        if self._dtype is self._variable_dtype or self._computes_wide:
+            yield
+            return
+        cell = getattr(self, "cell", None)
+        held = [
+            (vars(layer), name, value)
+            for layer in (self, *(cell._parts()[1] if isinstance(cell, Layer) else ()))
+            for name, value in vars(layer).items()
+            if isinstance(value, EngineVariable) and value.dtype.is_floating and value.trainable
+        ]
+        try:
+            for attributes, name, value in held:
+                attributes[name] = tf.cast(value, self._dtype)
+            yield
+        finally:
+            for attributes, name, value in held:
+                attributes[name] = value
 
     # ---- masks -------------------------------------------------------------------------------------------------------
 
@@ -399,9 +433,19 @@ class Layer(Bound, Configured, Module):
     @property
     def dtype(self) -> str:
         """Of the weights, as a string."""
+        return self._variable_dtype.name
+
+    variable_dtype = dtype
+
+    @property
+    def compute_dtype(self) -> str:
+        """In which the layer computes."""
         return self._dtype.name
 
-    compute_dtype = variable_dtype = dtype
+    @property
+    def dtype_policy(self) -> Policy:
+        """Both."""
+        return self._policy
 
     def _called(self) -> Call:
         """The first call with symbols."""
@@ -438,8 +482,16 @@ class Layer(Bound, Configured, Module):
 
     def get_config(self) -> dict[str, Any]:
         """The arguments that make an equal layer, but for its weights."""
-        own = {"name": self.name, "trainable": self.trainable, "dtype": self.dtype}
-        return own | arguments_of(self, self._signatures(), own)
+        own = {"name": self.name, "trainable": self.trainable, "dtype": self._policy.name}
+        given = arguments_of(self, self._signatures(), own)
+        before, now = given.get("activation"), vars(self).get("activation", self)
+        if now is not self and not isinstance(before, Mapping) and now is not activations.get(self.host, before):
+            given["activation"] = serialized(now)  # set later
+        config = own | given
+        return {k: v for k, v in config.items() if k not in self._not_keras or v not in self._not_keras[k]}
+
+    _not_keras: ClassVar[Mapping[str, tuple[Any, ...]]] = {}
+    """Arguments that Keras's class does not take, with the values that say nothing: these are not in configurations."""
 
     def __repr__(self) -> str:
         return f"<{type(self).__name__} name={self.name}, built={self.built}>"

@@ -19,6 +19,8 @@ class WeightedCell(Layer):
 
     parts: int
     """How many matrices of `units` columns the kernels consist of."""
+    _seeds_first = False
+    """Whether the seed of the dropout is drawn before those of the weights, as in Keras's `SimpleRNNCell`."""
 
     def __init__(
         self,
@@ -54,8 +56,11 @@ class WeightedCell(Layer):
             "bias": (bias_initializer, bias_regularizer, bias_constraint),
         }
         # here, not where weights are made: seeds that are not given are drawn in this order
+        if self._seeds_first:
+            self._seeds = self.host.seeds(seed)
         self._starts = {name: initializers.get(self.host, given) for name, (given, *_) in self._options.items()}
-        self._seeds = self.host.seeds(seed)
+        if not self._seeds_first:
+            self._seeds = self.host.seeds(seed)
 
     state_size: Any = property(lambda self: self.units)
     output_size: Any = property(lambda self: self.units)
@@ -81,13 +86,22 @@ class WeightedCell(Layer):
         return self._add("bias", (self.parts * self.units,))
 
     def masks(self, inputs: Any, state: Any, training: Any) -> tuple[Any, Any]:
-        """Factors of inputs and state: what is dropped in all steps of a sequence; None for nothing."""
+        """Factors of inputs and state: what is dropped in all steps of a sequence; None for nothing.
 
-        def mask(x: Any, rate: float) -> Operand | None:
+        As in Keras there is one for each part of the kernels, if something of the state is dropped.
+        """
+
+        def mask(x: Any, rate: float) -> Any:
             if not rate or training is False:
                 return None
             ones = tf.ones_like(x)
-            return self.host.choose(training, lambda: self.host.dropout(ones, rate, None, self._seeds), lambda: ones)
+
+            def drawn() -> Operand:
+                return self.host.choose(
+                    training, lambda: self.host.dropout(ones, rate, None, self._seeds), lambda: ones
+                )
+
+            return [drawn() for _ in range(self.parts)] if self.recurrent_dropout and self.parts > 1 else drawn()
 
         return mask(inputs, self.dropout), mask(state, self.recurrent_dropout)
 
@@ -100,22 +114,32 @@ class WeightedCell(Layer):
         """`call`, with factors that `masks` gave."""
         own = nest.flatten(states)
         dropped, kept = masks
-        inputs = inputs if dropped is None else inputs * dropped
-        output, new = self.advance(inputs, own[0] if kept is None else own[0] * kept, own)
+        output, new = self.advance(_times(inputs, dropped), _times(own[0], kept), own)
         return output, nest.pack_sequence_as(states, new) if nest.is_nested(states) else new[0]
 
     def advance(self, inputs: Any, hidden: Any, states: Sequence[Any]) -> tuple[Any, list[Any]]:
-        """The output and the new states; `hidden` is the first state, with dropout."""
+        """The output and the new states; `hidden` is the first state, with dropout: a list for parts of the kernels."""
         raise NotImplementedError
 
     def _from_inputs(self, inputs: Any, bias: Any) -> Operand:
-        out = tf.matmul(inputs, self.kernel)
+        out = _product(inputs, self.kernel)
         return out if bias is None else tf.bias_add(out, bias)
 
     def get_initial_state(self, batch_size: Any = None, dtype: Any = None) -> list[Operand]:
         """Zeros."""
         sizes = nest.flatten(self.state_size)
         return [self.host.tensor(tf.zeros([batch_size, size], dtype or self.dtype)) for size in sizes]
+
+
+def _times(x: Any, masks: Any) -> Any:
+    return x if masks is None else [x * mask for mask in masks] if isinstance(masks, list) else x * masks
+
+
+def _product(x: Any, kernel: Any) -> Operand:
+    """The product with a kernel, or of each of a list with a part of it."""
+    if not isinstance(x, list):
+        return tf.matmul(x, kernel)
+    return tf.concat([tf.matmul(a, k) for a, k in zip(x, tf.split(kernel, len(x), 1), strict=True)], 1)
 
 
 class SimpleRNNCell(WeightedCell):
@@ -127,6 +151,7 @@ class SimpleRNNCell(WeightedCell):
         As in `LSTMCell`, without `recurrent_activation`.
     """
 
+    _seeds_first = True
     parts = 1
 
     def __init__(self, units: int, activation: Any = "tanh", use_bias: bool = True, *args: Any, **kwargs: Any) -> None:
@@ -177,7 +202,7 @@ class LSTMCell(WeightedCell):
 
     def advance(self, inputs: Any, hidden: Any, states: Sequence[Any]) -> tuple[Any, list[Any]]:
         """The output, and output and content as the new states."""
-        gates = self._from_inputs(inputs, None) + tf.matmul(hidden, self.recurrent_kernel)
+        gates = self._from_inputs(inputs, None) + _product(hidden, self.recurrent_kernel)
         if self.bias is not None:
             gates = tf.bias_add(gates, self.bias)
         i, f, c, o = tf.split(gates, 4, 1)
@@ -217,16 +242,17 @@ class GRUCell(WeightedCell):
         update, reset, new = tf.split(self._from_inputs(inputs, own), 3, 1)
         gate = self.recurrent_activation
         if self.reset_after:
-            inner = tf.matmul(hidden, self.recurrent_kernel)
+            inner = _product(hidden, self.recurrent_kernel)
             inner = inner if other is None else tf.bias_add(inner, other)
             to_update, to_reset, to_new = tf.split(inner, 3, 1)
             update, reset = gate(update + to_update), gate(reset + to_reset)
             new = self.activation(new + reset * to_new)
         else:
             kernels = tf.split(self.recurrent_kernel, [2 * self.units, self.units], 1)
-            to_update, to_reset = tf.split(tf.matmul(hidden, kernels[0]), 2, 1)
+            first, last = (hidden[:2], hidden[2]) if isinstance(hidden, list) else (hidden, hidden)
+            to_update, to_reset = tf.split(_product(first, kernels[0]), 2, 1)
             update, reset = gate(update + to_update), gate(reset + to_reset)
-            new = self.activation(new + tf.matmul(reset * hidden, kernels[1]))
+            new = self.activation(new + tf.matmul(reset * last, kernels[1]))
         output = update * states[0] + (1 - update) * new
         return output, [output]
 

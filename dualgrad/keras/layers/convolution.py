@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from typing import Any
+from collections.abc import Mapping
+from typing import Any, ClassVar
 
 from dualgrad.keras import activations, initializers
 from dualgrad.keras import functions as tf
@@ -113,7 +114,7 @@ class _Convolution(Layer):
         bias = self.bias
         if bias is not None:
             out = self.host.named("BiasAdd", lambda x: tf.bias_add(x, bias, self._format), out)
-        return self.activation(out)
+        return out if self.activation is None else self.activation(out)
 
 
 class _Conv(_Convolution):
@@ -188,6 +189,8 @@ class Conv3D(_Conv):
 
 class _ConvTranspose(_Convolution):
     """The transpose of a convolution in `rank` dimensions."""
+
+    _not_keras: ClassVar[Mapping[str, tuple[Any, ...]]] = {"groups": (1,)}
 
     kernel: Variable
 
@@ -270,6 +273,11 @@ class Conv3DTranspose(_ConvTranspose):
 
 class _Depthwise(_Convolution):
     """Layers that convolve each channel with filters of its own, as images or as sequences (images of one row)."""
+
+    _not_keras: ClassVar[Mapping[str, tuple[Any, ...]]] = {
+        "groups": (1,), "kernel_initializer": ("glorot_uniform", "zeros"), "kernel_regularizer": (None,),
+        "kernel_constraint": (None,),
+    }  # fmt: skip
 
     depthwise_kernel: Variable
     depth_multiplier: int
@@ -387,16 +395,16 @@ class _SeparableConv(_Depthwise):
             bias_regularizer=bias_regularizer,
             activity_regularizer=activity_regularizer,
             bias_constraint=bias_constraint,
-            **kwargs,
+            **kwargs | {"kernel_initializer": "zeros"},  # of no kernel: another one would draw a seed
         )
         self.depth_multiplier = depth_multiplier
         self._depthwise_options = {
-            "initializer": depthwise_initializer,
+            "initializer": initializers.get(self.host, depthwise_initializer),
             "regularizer": depthwise_regularizer,
             "constraint": depthwise_constraint,
         }
         self._pointwise_options = {
-            "initializer": pointwise_initializer,
+            "initializer": initializers.get(self.host, pointwise_initializer),
             "regularizer": pointwise_regularizer,
             "constraint": pointwise_constraint,
         }

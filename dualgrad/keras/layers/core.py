@@ -184,7 +184,7 @@ class Dense(Layer):
         bias = self.bias
         if bias is not None:
             out = self.host.named("BiasAdd", lambda x: tf.bias_add(x, bias), out)
-        return self.activation(out)
+        return out if self.activation is None else self.activation(out)
 
 
 def _last(layer: Layer, input_shape: Any) -> int:
@@ -228,7 +228,13 @@ class Reshape(Layer):
 
     def call(self, inputs: Any) -> Operand:
         """The inputs, of shape ``(batch, *target_shape)``."""
-        return tf.reshape(inputs, (_rows(inputs), *self.target_shape))
+        shape, known = [*self.target_shape], shape_of(inputs)
+        if -1 in shape and _rows(inputs) == -1:
+            sizes = [] if known is None else known[1:]
+            if known is None or None in sizes:
+                return tf.reshape(inputs, tf.stack([tf.shape(inputs)[0], *shape]))
+            shape[shape.index(-1)] = math.prod(sizes) // -math.prod(shape)  # type: ignore[arg-type]
+        return tf.reshape(inputs, (_rows(inputs), *shape))
 
 
 class Activation(Layer):
@@ -242,7 +248,7 @@ class Activation(Layer):
 
     def call(self, inputs: Any) -> Operand:
         """The activation of the inputs."""
-        return self.activation(inputs)
+        return inputs if self.activation is None else self.activation(inputs)
 
 
 class ReLU(Layer):
@@ -324,6 +330,22 @@ class Dropout(Layer):
         if self.rate == 1:
             return tf.zeros_like(inputs)
         return self.host.dropout(inputs, self.rate, self.noise_shape, self._seeds)
+
+
+class Wrapper(Layer):
+    """Base of layers around another one, `layer`, which is built with them."""
+
+    def __init__(self, layer: Any, **kwargs: Any) -> None:
+        super().__init__(**kwargs)
+        if not isinstance(layer, Layer):
+            raise ValueError(f"{type(self).__name__}: argument `layer` must be a layer, got {layer!r}")
+        self.layer = layer
+
+    def build(self, input_shape: Any) -> None:
+        """Build the layer."""
+        if not self.layer.built:
+            self.layer.build(input_shape)
+            self.layer.built = True
 
 
 class Lambda(Layer):
@@ -481,4 +503,5 @@ __all__ = [
     "ReLU",
     "Reshape",
     "Softmax",
+    "Wrapper",
 ]

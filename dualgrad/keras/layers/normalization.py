@@ -2,10 +2,13 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from typing import Any
 
 from dualgrad.keras import functions as tf
+from dualgrad.keras import initializers
 from dualgrad.keras.layers.base import Layer
+from dualgrad.keras.layers.core import Wrapper
 from engine.core.operands import Operand
 from engine.core.tensor_shape import TensorShape
 from engine.core.value import dtype_of, shape_of
@@ -37,6 +40,7 @@ class BatchNormalization(Layer):
         Of the weights.
     """
 
+    _computes_wide = True
     _hands_masks_on = True
 
     moving_mean: Variable
@@ -124,54 +128,227 @@ class BatchNormalization(Layer):
 
 
 class LayerNormalization(Layer):
-    """Scales each element of the batch to mean 0 and variance 1 along an axis, then by learned factors.
+    """Scales each element of the batch to mean 0 and variance 1 along some axes, then by learned factors.
 
     Parameters
     ----------
-    axis : int
-        The last one, -1.
+    axis : int or sequence of int
+        The last one by default.
     epsilon : float
         Added to the variance.
     center, scale : bool
         Whether there is a learned offset (beta) and factor (gamma).
-    beta_initializer, gamma_initializer
+    beta_initializer, gamma_initializer, beta_regularizer, gamma_regularizer, beta_constraint, gamma_constraint
         Of the weights.
     """
 
+    _computes_wide = True
     _hands_masks_on = True
 
     def __init__(
         self,
+        axis: Any = -1,
+        epsilon: float = 1e-3,
+        center: bool = True,
+        scale: bool = True,
+        beta_initializer: Any = "zeros",
+        gamma_initializer: Any = "ones",
+        beta_regularizer: Any = None,
+        gamma_regularizer: Any = None,
+        beta_constraint: Any = None,
+        gamma_constraint: Any = None,
+        **kwargs: Any,
+    ) -> None:
+        super().__init__(**kwargs)
+        self.axis, self.epsilon = list(axis) if isinstance(axis, (list, tuple)) else axis, epsilon
+        self._options = {
+            "gamma": (scale, gamma_initializer, gamma_regularizer, gamma_constraint),
+            "beta": (center, beta_initializer, beta_regularizer, beta_constraint),
+        }
+        self.gamma: Any = None
+        self.beta: Any = None
+
+    def _axes(self, rank: int) -> list[int]:
+        return sorted(a % rank for a in (self.axis if isinstance(self.axis, list) else [self.axis]))
+
+    def build(self, input_shape: Any) -> None:
+        """Make the learned weights."""
+        axes = self._axes(TensorShape(input_shape).rank or 1)
+        _add_factors(self, self._options, tuple(_size(self, input_shape, a) for a in axes))
+
+    def call(self, inputs: Any) -> Operand:
+        """The inputs, normalized."""
+        rank = len(shape_of(inputs) or ())
+        axes = self._axes(rank)
+        mean, variance = tf.moments(inputs, axes=axes, keepdims=True)
+        factors = [self.beta, self.gamma]
+        if axes != [rank - 1]:
+            dims = [shape_of(inputs)[a] if a in axes else 1 for a in range(rank)]  # type: ignore[index]
+            factors = [None if x is None else tf.reshape(x, dims) for x in factors]
+        return tf.batch_normalization(inputs, mean, variance, *factors, self.epsilon)
+
+
+def _add_factors(layer: Layer, options: Mapping[str, tuple[Any, ...]], shape: tuple[int, ...]) -> None:
+    """Make the learned numbers of a layer."""
+    for name, (wanted, initializer, regularizer, constraint) in options.items():
+        if wanted:
+            made = layer.add_weight(
+                shape=shape, name=name, initializer=initializer, regularizer=regularizer, constraint=constraint
+            )
+            setattr(layer, name, made)
+
+
+class GroupNormalization(Layer):
+    """Scales each group of features to mean 0 and variance 1, then by learned factors.
+
+    Parameters
+    ----------
+    groups : int
+        How many; -1 for one for each feature.
+    axis : int
+        Which dimension holds the features.
+    epsilon : float
+        Added to the variance.
+    center, scale : bool
+        Whether there are learned numbers that are added, and such that multiply.
+    beta_initializer, gamma_initializer, beta_regularizer, gamma_regularizer, beta_constraint, gamma_constraint
+        Of these numbers.
+    """
+
+    _computes_wide = True
+    _hands_masks_on = True
+
+    def __init__(
+        self,
+        groups: int = 32,
         axis: int = -1,
         epsilon: float = 1e-3,
         center: bool = True,
         scale: bool = True,
         beta_initializer: Any = "zeros",
         gamma_initializer: Any = "ones",
+        beta_regularizer: Any = None,
+        gamma_regularizer: Any = None,
+        beta_constraint: Any = None,
+        gamma_constraint: Any = None,
         **kwargs: Any,
     ) -> None:
         super().__init__(**kwargs)
-        if axis != -1:
-            raise ValueError(f"LayerNormalization: only axis=-1 is supported, got {axis}")
-        self.axis, self.epsilon = axis, epsilon
-        self._initializers = {
-            "gamma": gamma_initializer if scale else None,
-            "beta": beta_initializer if center else None,
+        self.groups, self.axis, self.epsilon, self.center, self.scale = groups, axis, epsilon, center, scale
+        self._options = {
+            "gamma": (scale, gamma_initializer, gamma_regularizer, gamma_constraint),
+            "beta": (center, beta_initializer, beta_regularizer, beta_constraint),
         }
-        self.gamma: Any = None
-        self.beta: Any = None
+        self.gamma: Variable | None = None
+        self.beta: Variable | None = None
 
     def build(self, input_shape: Any) -> None:
-        """Make the learned weights."""
-        size = _size(self, input_shape, -1)
-        for name, initializer in self._initializers.items():
-            if initializer is not None:
-                setattr(self, name, self.add_weight(shape=(size,), initializer=initializer, name=name))
+        """Make the learned numbers."""
+        size = _size(self, input_shape, self.axis)
+        self.groups = size if self.groups == -1 else self.groups
+        if self.groups < 1 or size % self.groups:
+            raise ValueError(
+                f"layer {self.name!r}: `groups` must divide the number of features, got {self.groups} for {size}"
+            )
+        _add_factors(self, self._options, (size,))
 
     def call(self, inputs: Any) -> Operand:
         """The inputs, normalized."""
-        mean, variance = tf.moments(inputs, axes=[-1], keepdims=True)
-        return tf.batch_normalization(inputs, mean, variance, self.beta, self.gamma, self.epsilon)
+        rank = len(shape_of(inputs) or ())
+        axis = self.axis % rank
+        sizes = tf.shape(inputs)
+        dims = [sizes[i] for i in range(rank)]
+        parts = [*dims[:axis], self.groups, dims[axis] // self.groups, *dims[axis + 1 :]]
+        x = tf.reshape(inputs, tf.stack(parts))
+        mean, variance = tf.moments(x, [i for i in range(1, rank + 1) if i != axis], keepdims=True)
+        wide = [self.groups if i == axis else -1 if i == axis + 1 else 1 for i in range(rank + 1)]
+        factor = tf.rsqrt(variance + self.epsilon)
+        factor = factor if self.gamma is None else factor * tf.reshape(self.gamma, wide)
+        moved = -mean * factor
+        moved = moved if self.beta is None else moved + tf.reshape(self.beta, wide)
+        return tf.reshape(x * factor + moved, sizes)
 
 
-__all__ = ["BatchNormalization", "LayerNormalization"]
+class UnitNormalization(Layer):
+    """Divides by the Euclidean norm along an axis, or several."""
+
+    _hands_masks_on = True
+
+    def __init__(self, axis: Any = -1, **kwargs: Any) -> None:
+        super().__init__(**kwargs)
+        self.axis = axis
+
+    def call(self, inputs: Any) -> Operand:
+        """The inputs, of norm 1."""
+        return tf.l2_normalize(inputs, axis=self.axis, epsilon=1e-24)
+
+
+class SpectralNormalization(Wrapper):
+    """A layer whose kernel is divided by its largest singular value at each call while training.
+
+    Parameters
+    ----------
+    layer : layer
+        With a `kernel`, or `embeddings`.
+    power_iterations : int
+        How many steps of the power method improve the estimate at each call.
+
+    References
+    ----------
+    Miyato et al. (2018), *Spectral Normalization for Generative Adversarial Networks*, arXiv:1802.05957.
+    """
+
+    def __init__(self, layer: Any, power_iterations: int = 1, **kwargs: Any) -> None:
+        super().__init__(layer, **kwargs)
+        if power_iterations < 1:
+            raise ValueError(f"SpectralNormalization: `power_iterations` must be 1 or more, got {power_iterations}")
+        self.power_iterations = power_iterations
+
+    def build(self, input_shape: Any) -> None:
+        """Build the layer, and make the vector that the power method goes on from."""
+        super().build(input_shape)
+        self.kernel = getattr(self.layer, "kernel", None)
+        if self.kernel is None:
+            self.kernel = getattr(self.layer, "embeddings", None)
+        if self.kernel is None:
+            raise ValueError(
+                f"SpectralNormalization: {type(self.layer).__name__} has neither `kernel` nor `embeddings`"
+            )
+        start = self.host.bound(initializers.TruncatedNormal)(stddev=0.02)
+        shape = (1, int(self.kernel.shape[-1]))
+        self.vector_u = self.add_weight(shape=shape, initializer=start, trainable=False, name="vector_u")
+
+    def call(self, inputs: Any, training: Any = False) -> Operand:
+        """The layer's outputs."""
+        if training:
+            self.host.update(self, [self.vector_u, self.kernel], self._new)
+        return self.layer(inputs)
+
+    def _new(self) -> list[Operand]:
+        """The next vector, and the kernel divided."""
+        kernel: Any = self.kernel
+        matrix = tf.reshape(kernel, [-1, int(kernel.shape[-1])])
+        u: Any = tf.identity(self.vector_u)
+        for _ in range(self.power_iterations):
+            v = _unit(tf.matmul(u, matrix, transpose_b=True))
+            u = _unit(tf.matmul(v, matrix))
+        u, v = tf.stop_gradient(u), tf.stop_gradient(v)
+        sigma = tf.matmul(tf.matmul(v, matrix), u, transpose_b=True)
+        zero = tf.reduce_all(tf.equal(kernel, 0))
+        return [
+            tf.where(zero, tf.identity(self.vector_u), u),
+            tf.where(zero, tf.identity(kernel), tf.reshape(matrix / sigma, tf.shape(kernel))),
+        ]
+
+
+def _unit(x: Any) -> Operand:
+    return tf.l2_normalize(x, axis=None, epsilon=1e-12)
+
+
+__all__ = [
+    "BatchNormalization",
+    "GroupNormalization",
+    "LayerNormalization",
+    "SpectralNormalization",
+    "UnitNormalization",
+]

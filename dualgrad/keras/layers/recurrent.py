@@ -6,16 +6,16 @@ that is a Python loop, in a graph a scan.
 
 from __future__ import annotations
 
-import copy
 import inspect
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from types import SimpleNamespace
-from typing import Any
+from typing import Any, ClassVar
 
 import numpy as np
 
 from dualgrad.keras import functions as tf
 from dualgrad.keras import initializers
+from dualgrad.keras.configs import deserialized, serialized
 from dualgrad.keras.layers.base import Layer
 from dualgrad.keras.layers.cells import GRUCell, LSTMCell, SimpleRNNCell, WeightedCell
 from dualgrad.keras.settings import layer_name
@@ -79,6 +79,8 @@ class RNN(Layer):
     >>> layer(tf.ones([2, 5, 3])).shape
     TensorShape([2, 5, 4])
     """
+
+    _not_keras: ClassVar[Mapping[str, tuple[Any, ...]]] = {"time_major": (False,)}
 
     def __init__(
         self,
@@ -166,6 +168,11 @@ class RNN(Layer):
 
     reset_state = reset_states
 
+    def get_initial_state(self, batch_size: Any) -> list[Any]:
+        """The states that a sequence begins with: zeros."""
+        sizes = nest.flatten(self.cell.state_size)
+        return [self.host.tensor(tf.zeros(tf.stack([batch_size, size]), self._dtype)) for size in sizes]
+
     def _first(self, rows: Any, given: Any) -> list[Any]:
         """The states to start with: those given, or zeros."""
         sizes = self.cell.state_size
@@ -231,6 +238,7 @@ def _loop_options(
     return_state: bool = False,
     go_backwards: bool = False,
     stateful: bool = False,
+    zero_output_for_mask: bool = False,
 ) -> None:
     """The parameters of `RNN` that layers made of a cell have, see `Layer._signatures`."""
 
@@ -307,12 +315,15 @@ class Bidirectional(Layer):
         if merge_mode not in ("sum", "mul", "ave", "concat", None):
             raise ValueError(f"Invalid merge mode: {merge_mode}. It must be one of sum, mul, ave, concat, None.")
         self.merge_mode = merge_mode
-        self.forward_layer = layer
-        self.backward_layer = copy.deepcopy(layer) if backward_layer is None else backward_layer
+        # both made anew, as in Keras: each initializer without a seed draws one
+        self.forward_layer = deserialized(serialized(layer))
+        self.backward_layer = deserialized(serialized(layer)) if backward_layer is None else backward_layer
         if backward_layer is None:
             self.backward_layer.go_backwards = not layer.go_backwards
         elif self.backward_layer.go_backwards == layer.go_backwards:
             raise ValueError("Bidirectional: `layer` and `backward_layer` must differ in `go_backwards`")
+        for one in (self.forward_layer, self.backward_layer):
+            one.zero_output_for_mask = one.return_sequences
         name = layer.name.removeprefix("forward_")  # a copy by its configuration has it already
         self.forward_layer._name, self.backward_layer._name = f"forward_{name}", f"backward_{name}"
         self._initial_weights = weights

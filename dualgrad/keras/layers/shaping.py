@@ -2,10 +2,14 @@
 
 from __future__ import annotations
 
-from typing import Any
+from collections.abc import Mapping
+from typing import Any, ClassVar
 
+import numpy as np
+
+from dualgrad.extras.ops.resize import resize
 from dualgrad.keras import functions as tf
-from dualgrad.keras import initializers
+from dualgrad.keras import initializers, regularizers
 from dualgrad.keras.layers.base import Layer
 from dualgrad.keras.layers.convolution import channels_are_first, several
 from engine.core.operands import Operand
@@ -108,6 +112,7 @@ class _Cropping(_Spatial):
 class Cropping1D(_Cropping):
     """Sequences without their ends."""
 
+    _not_keras: ClassVar[Mapping[str, tuple[Any, ...]]] = {"data_format": (None,)}
     rank = 1
 
 
@@ -125,10 +130,7 @@ class Cropping3D(_Cropping):
 
 class _UpSampling(_Spatial):
     def __init__(self, size: Any = 2, data_format: str | None = None, **kwargs: Any) -> None:
-        interpolation = kwargs.pop("interpolation", "nearest")
         super().__init__(data_format, **kwargs)
-        if interpolation != "nearest":
-            raise NotImplementedError(f"UpSampling: only interpolation='nearest' is supported, got {interpolation!r}")
         self.size = several(type(self).__name__, "size", size, self.rank)
 
     def call(self, inputs: Any) -> Operand:
@@ -142,13 +144,39 @@ class _UpSampling(_Spatial):
 class UpSampling1D(_UpSampling):
     """Each step of a sequence repeated `size` times."""
 
+    _not_keras: ClassVar[Mapping[str, tuple[Any, ...]]] = {"data_format": (None,)}
     rank = 1
+
+    def get_config(self) -> dict[str, Any]:
+        """The arguments that make an equal layer."""
+        return super().get_config() | {"size": self.size[0]}
 
 
 class UpSampling2D(_UpSampling):
-    """Each point of an image repeated `size` times in both directions."""
+    """Each point of an image repeated `size` times in both directions, or images resized by another `interpolation`."""
 
     rank = 2
+
+    def __init__(
+        self, size: Any = 2, data_format: str | None = None, interpolation: str = "nearest", **kwargs: Any
+    ) -> None:
+        super().__init__(size, data_format, **kwargs)
+        self.interpolation = interpolation
+
+    def call(self, inputs: Any) -> Operand:
+        """The images, larger."""
+        if self.interpolation == "nearest":
+            return super().call(inputs)
+        if self._first:
+            turned = tf.transpose(inputs, [0, 2, 3, 1])
+            return tf.transpose(self._resized(turned), [0, 3, 1, 2])
+        return self._resized(inputs)
+
+    def _resized(self, images: Any) -> Operand:
+        new = tf.shape(images)[1:3] * np.asarray(self.size, np.int32)
+        known = [None if d is None else d * n for d, n in zip((shape_of(images) or ())[1:3], self.size, strict=True)]
+        size = new if None in known else known
+        return tf.cast(resize(images, size, self.interpolation), dtype_of(images))
 
 
 class UpSampling3D(_UpSampling):
@@ -158,6 +186,35 @@ class UpSampling3D(_UpSampling):
 
 
 # ---- noise -----------------------------------------------------------------------------------------------------------
+
+
+class AlphaDropout(Layer):
+    """While training, sets elements to the lower limit of selu, and moves all so that mean and variance stay."""
+
+    _hands_masks_on = True
+
+    def __init__(self, rate: float, noise_shape: Any = None, seed: int | None = None, **kwargs: Any) -> None:
+        super().__init__(**kwargs)
+        if not 0 <= rate <= 1:
+            raise ValueError(f"AlphaDropout: argument `rate` must be a float between 0 and 1, got {rate}")
+        self.rate, self.noise_shape, self.seed = rate, noise_shape, seed
+        self._seeds = self.host.seeds(seed) if rate > 0 else None
+
+    def call(self, inputs: Any, training: Any = False) -> Operand:
+        """The inputs, with some changed while training."""
+        if self.rate == 0:
+            return tf.identity(inputs)
+        return self.host.choose(training, lambda: self._dropped(inputs), lambda: inputs)
+
+    def _dropped(self, inputs: Any) -> Operand:
+        low = -1.6732632423543772848170429916717 * 1.0507009873554804934193349852946
+        sizes = tf.shape(inputs)
+        given = self.noise_shape or [None] * len(shape_of(inputs) or ())
+        shape = tf.stack([sizes[i] if n is None else n for i, n in enumerate(given)])
+        drawn = self.host.source.uniform(shape, 0.0, 1.0, dtype="float32", seed=self._seeds)
+        kept = tf.cast(drawn >= self.rate, dtype_of(inputs))
+        scale = ((1 - self.rate) * (1 + self.rate * low**2)) ** -0.5
+        return (inputs * kept + low * (1 - kept)) * scale - scale * low * self.rate
 
 
 class GaussianNoise(Layer):
@@ -196,6 +253,7 @@ class GaussianDropout(GaussianNoise):
 
 class _SpatialDropout(_Spatial):
     _hands_masks_on = True
+    _not_keras: ClassVar[Mapping[str, tuple[Any, ...]]] = {"trainable": (True,), "data_format": (None,)}
 
     def __init__(self, rate: float, seed: int | None = None, data_format: str | None = None, **kwargs: Any) -> None:
         super().__init__(data_format, **kwargs)
@@ -286,22 +344,43 @@ class PReLU(Layer):
 
 
 class ActivityRegularization(Layer):
-    """Hands its inputs through and adds a penalty on them to the losses."""
+    """Hands its inputs through and adds a penalty on them to the losses, the mean over the batch."""
 
     _hands_masks_on = True
 
     def __init__(self, l1: float = 0.0, l2: float = 0.0, **kwargs: Any) -> None:
+        kwargs["activity_regularizer"] = self.host.bound(regularizers.L1L2)(l1=l1, l2=l2)
         super().__init__(**kwargs)
         self.l1, self.l2 = l1, l2
 
     def call(self, inputs: Any) -> Operand:
         """The inputs."""
-        self.add_loss(self.l1 * tf.reduce_sum(tf.abs(inputs)) + self.l2 * tf.reduce_sum(tf.square(inputs)))
         return inputs
+
+    def get_config(self) -> dict[str, Any]:
+        """The arguments that make an equal layer."""
+        return {name: value for name, value in super().get_config().items() if name != "activity_regularizer"}
 
 
 __all__ = [
-    "ELU", "ActivityRegularization", "Cropping1D", "Cropping2D", "Cropping3D", "GaussianDropout", "GaussianNoise",
-    "PReLU", "Permute", "RepeatVector", "SpatialDropout1D", "SpatialDropout2D", "SpatialDropout3D", "UpSampling1D",
-    "UpSampling2D", "UpSampling3D", "ZeroPadding1D", "ZeroPadding2D", "ZeroPadding3D",
+    "ELU",
+    "ActivityRegularization",
+    "AlphaDropout",
+    "Cropping1D",
+    "Cropping2D",
+    "Cropping3D",
+    "GaussianDropout",
+    "GaussianNoise",
+    "PReLU",
+    "Permute",
+    "RepeatVector",
+    "SpatialDropout1D",
+    "SpatialDropout2D",
+    "SpatialDropout3D",
+    "UpSampling1D",
+    "UpSampling2D",
+    "UpSampling3D",
+    "ZeroPadding1D",
+    "ZeroPadding2D",
+    "ZeroPadding3D",
 ]  # fmt: skip
