@@ -75,9 +75,24 @@ def missing(module: ModuleType, path: str, name: str) -> AttributeError:
     front_end, _, inner = path.partition(".")
     from dualgrad.frontend.absent import reason
 
-    why = reason(f"{inner}.{name}".lstrip(".")) or f"dualgrad's {front_end} has no such name (yet)"
+    why = reason(f"{inner}.{name}".lstrip(".")) or _of_version1(front_end, inner, name)
+    why = why or f"dualgrad's {front_end} has no such name (yet)"
     # with these two Python itself proposes the name that was meant
     return AttributeError(f"module '{path}' has no attribute '{name}': {why}", name=name, obj=module)
+
+
+def _of_version1(front_end: str, inner: str, name: str) -> str | None:
+    """Where a name of TensorFlow 1 is that a program on tapes asks for; None for every other name."""
+    from dualgrad.frontend.version1_only import is_version1
+
+    if front_end != "tape_api":
+        return None
+    part = inner.removeprefix("compat.v1").lstrip(".")
+    here = f"compat.v1.{part}".rstrip(".")
+    offered = inner != here and name in _names_beside(f"{front_end}.{here}")
+    if not offered and not is_version1(part, name):
+        return None
+    return "TensorFlow 1: use graph_api" + (f", or tf.{here}.{name} here" if offered else "")
 
 
 def listing(module: ModuleType) -> list[str]:

@@ -125,6 +125,11 @@ def test_a_missing_name_says_what_to_do_where_it_is_used(tmp_path: Path, line: s
     assert 'File "program.py", line 3' in result.stderr
 
 
+def test_a_name_of_graphs_in_a_program_with_tapes(tmp_path: Path) -> None:
+    result = run(tmp_path, "import tensorflow as tf\ntf.GradientTape()\ntf.get_variable\n", options=("--api", "2"))
+    assert "has no attribute 'get_variable': TensorFlow 1: run the program with --api 1" in result.stderr
+
+
 TAPES = """
 import tensorflow as tf
 import keras

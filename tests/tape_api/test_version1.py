@@ -11,6 +11,7 @@ import pytest
 
 import graph_api
 import tape_api
+from dualgrad.frontend import version1_only
 from graph_api.names import TABLE
 from tests.support import assert_same_bits
 
@@ -93,3 +94,57 @@ def test_random_names_of_the_first_eager_mode() -> None:
     again = tape_api.random.normal([2]), tape_api.random.categorical(tape_api.zeros([2, 3]), 4)
     assert_same_bits([t.numpy() for t in first], [t.numpy() for t in again])
     assert tape_api.compat.v1.multinomial([[0.0]], 2, output_dtype=tape_api.int32).dtype == tape_api.int32
+
+
+# ---- names asked for in the wrong place ------------------------------------------------------------------------------
+
+NAMES = [f"{part}.{name}".lstrip(".") for part, names in version1_only.NAMES.items() for name in names.split()]
+
+
+def said_of(path: str) -> str | None:
+    """What a program is told that reads a name below ``tf.``; None if it is there."""
+    here: Any = tape_api
+    for part in path.split("."):
+        try:
+            here = getattr(here, part)
+        except AttributeError as error:
+            return str(error)
+    return None
+
+
+@pytest.mark.parametrize(
+    ("path", "said"),
+    [
+        ("placeholder", "TensorFlow 1: use graph_api"),
+        ("compat.v1.Session", "TensorFlow 1: use graph_api"),
+        ("nn.rnn_cell.BasicLSTMCell", "TensorFlow 1: use graph_api"),
+        ("to_float", "TensorFlow 1: use graph_api, or tf.compat.v1.to_float here"),
+        ("logging", "TensorFlow 1: use graph_api, or tf.compat.v1.logging here"),
+        ("contrib.slim", "TensorFlow 1: use graph_api, or tf.compat.v1.contrib here"),
+        ("nonsense", "dualgrad's tape_api has no such name (yet)"),
+        ("train.nonsense", "dualgrad's tape_api has no such name (yet)"),
+    ],
+)
+def test_a_name_of_tensorflow_1_says_where_it_is(path: str, said: str) -> None:
+    assert str(said_of(path)).endswith(f": {said}")
+
+
+def test_no_name_of_tensorflow_1_is_told_to_come() -> None:
+    told = {path: str(said_of(path)) for path in NAMES if said_of(path.rpartition(".")[0] or "nn") is None}
+    assert len(told) > 500
+    assert [path for path, said in told.items() if "(yet)" in said] == []
+
+
+@pytest.mark.peer
+def test_these_names_are_tensorflow_1_alone() -> None:
+    tensorflow = pytest.importorskip("tensorflow")
+
+    def has(root: Any, path: str) -> bool:
+        for part in path.split("."):
+            if not hasattr(root, part):
+                return False
+            root = getattr(root, part)
+        return True
+
+    assert [path for path in NAMES if has(tensorflow, path)] == []
+    assert [path for path in NAMES if not has(tensorflow.compat.v1, path)] == []
