@@ -1,4 +1,4 @@
-"""A bar that says how far a loop has come: ``tf.keras.utils.Progbar``."""
+"""How far a loop has come: ``tf.keras.utils.Progbar``, and the line that `fit` shows on a terminal."""
 
 from __future__ import annotations
 
@@ -6,6 +6,9 @@ import sys
 import time
 from collections.abc import Iterable, Sequence
 from typing import Any
+
+from dualgrad.keras.callbacks import Callback
+from dualgrad.platform.progress import ProgressLine
 
 
 class Progbar:
@@ -86,3 +89,29 @@ class Progbar:
 
 
 __all__ = ["Progbar"]
+
+
+class EpochLine(Callback):
+    """Says on a terminal how far an epoch is, how much time is left, and what the loss is."""
+
+    _line: ProgressLine | None = None
+
+    def on_epoch_begin(self, epoch: int, logs: dict[str, Any] | None = None) -> None:
+        """Begin a line."""
+        params = self.params or {}
+        self._line = ProgressLine(f"Epoch {epoch + 1}/{params.get('epochs')}", params.get("steps"), sys.stdout)
+
+    def on_train_batch_end(self, batch: int, logs: dict[str, Any] | None = None) -> None:
+        """Write it anew."""
+        if self._line is not None and self._line.shown:
+            self._line.step(" - ".join(f"{name}: {value:.4f}" for name, value in (logs or {}).items()))
+
+    def on_epoch_end(self, epoch: int, logs: dict[str, Any] | None = None) -> None:
+        """Take it away: what the epoch gave is printed in its place."""
+        if self._line is not None:
+            self._line.clear()
+
+
+def bar(verbose: Any) -> list[Callback]:
+    """The callback that shows how far an epoch is, if `fit` was asked for one."""
+    return [] if verbose in (0, 2) else [EpochLine()]

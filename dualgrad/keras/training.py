@@ -25,6 +25,7 @@ from dualgrad.keras.batches import Sequence as DataSequence
 from dualgrad.keras.callbacks import Callback, CallbackList, History
 from dualgrad.keras.compiled import CompiledLosses, CompiledMetrics, named_outputs
 from dualgrad.keras.host import Bound
+from dualgrad.keras.progress import bar
 from engine.core import nest
 from engine.core.nest import Structure
 from engine.core.operands import Operand
@@ -262,7 +263,7 @@ class Trainer(Bound):
             By default 32.
         epochs : int
         verbose : {"auto", 0, 1, 2}
-            Whether to print a line after each epoch.
+            Whether to print a line after each epoch; on a terminal, unless it is 2, also how far the epoch is.
         validation_data : tuple (x, y) or (x, y, sample_weight), or batches, optional
             Evaluated after each epoch.
         shuffle : bool
@@ -300,7 +301,9 @@ class Trainer(Bound):
         given = [callbacks] if isinstance(callbacks, Callback) else list(callbacks or ())
         epochs_of = self._epochs_of(x, y, sample_weight, batch_size, steps_per_epoch, shuffle)
         count = steps_per_epoch or count_of_batches(x, y, batch_size or 32)
-        told = CallbackList([*given, history], self, {"verbose": verbose, "epochs": epochs, "steps": count})
+        told = CallbackList(
+            [*given, history, *bar(verbose)], self, {"verbose": verbose, "epochs": epochs, "steps": count}
+        )
         self.stop_training = False
         told.tell("on_train_begin")
         logs: dict[str, Any] = {}
@@ -308,11 +311,7 @@ class Trainer(Bound):
             told.tell("on_epoch_begin", epoch)
             logs = self._run("train_step", weighted(epochs_of.next(), class_weight), told)
             if not logs:
-                warnings.warn(
-                    f"fit: the input ran out of data before epoch {epoch + 1} of {epochs}; training ends here. An "
-                    f"iterator gives its batches once: let it go on for ever, or give a list of batches",
-                    stacklevel=2,
-                )
+                _ran_out(epoch, epochs)
                 break
             if isinstance(x, DataSequence):
                 x.on_epoch_end()
@@ -461,6 +460,14 @@ class Trainer(Bound):
         ordered = [*[name for name in names if name in logs], *[name for name in sorted(logs) if name not in names]]
         values: list[float] = [logs[name] for name in ordered]
         return logs if return_dict else values if len(values) > 1 else values[0]
+
+
+def _ran_out(epoch: int, epochs: int) -> None:
+    warnings.warn(
+        f"fit: the input ran out of data before epoch {epoch + 1} of {epochs}; training ends here. An iterator gives its "
+        f"batches once: let it go on for ever, or give a list of batches",
+        stacklevel=3,
+    )
 
 
 def _metrics_in(value: Any) -> list[Any]:

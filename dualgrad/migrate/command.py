@@ -17,8 +17,15 @@ COMMANDS = {
     "convert": ("dualgrad.migrate.convert", "turn a graph program into tape code"),
     "compare": ("dualgrad.migrate.compare", "compare a program with what was recorded"),
     "explain": ("dualgrad.migrate.explain", "say what a reason for a missing gradient means"),
+    "completion": ("dualgrad.migrate.completion", "print what bash, zsh or fish needs to complete words"),
 }
-"""Of each subcommand its module, with ``add_arguments(parser)`` and ``main(arguments) -> int``, and what it does."""
+"""Of each subcommand what it does, and its module: with ``add_arguments(parser)``, ``main(arguments) -> int`` and
+``DESCRIPTION``, which its ``--help`` begins with."""
+
+
+def _narrow(prog: str) -> argparse.HelpFormatter:
+    """Lay out help so that the texts begin behind the longest option."""
+    return argparse.HelpFormatter(prog, max_help_position=32)
 
 
 def main(arguments: Sequence[str] | None = None) -> int:
@@ -38,15 +45,17 @@ def main(arguments: Sequence[str] | None = None) -> int:
     parser.add_argument("--version", action="version", version=f"dualgrad {engine.__version__}")
     commands = parser.add_subparsers(title="commands", metavar="COMMAND", required=True)
     words = sys.argv[1:] if arguments is None else arguments
-    # only the subcommand that is asked for is loaded
+    # only the subcommand that is asked for is loaded; to complete words, all of them are
     asked = next((word for word in words if word in COMMANDS), None)
+    parsers: dict[str, tuple[str, argparse.ArgumentParser]] = {}
     for name, (module, purpose) in COMMANDS.items():
-        inner = commands.add_parser(name, help=purpose)
-        if name == asked:
+        inner = commands.add_parser(name, help=purpose, formatter_class=_narrow)
+        if asked in (name, "completion"):
             command = import_module(module)
-            inner.description = command.__doc__
+            inner.description = command.DESCRIPTION
             command.add_arguments(inner)
-            inner.set_defaults(main=command.main)
+            inner.set_defaults(main=command.main, commands=parsers)
+        parsers[name] = purpose, inner
     given = parser.parse_args(arguments)
     try:
         code: int = given.main(given)

@@ -11,6 +11,9 @@ import sys
 
 from engine.explain.reasons import REASONS
 
+DESCRIPTION = """Print what a reason means that `tf.explain` gave for a missing gradient, and what to write instead.
+Without a code, all reasons are listed."""
+
 
 def add_arguments(parser: argparse.ArgumentParser) -> None:
     """Say which arguments the subcommand takes."""

@@ -19,27 +19,30 @@ import engine
 from dualgrad.migrate.census import Census
 from dualgrad.migrate.environment import machine
 from dualgrad.migrate.judge import judge
+from dualgrad.migrate.output import add_output, settled
 from dualgrad.migrate.recorder import Recorder, Sampling, finished
 from dualgrad.migrate.run import program, run
 from dualgrad.migrate.watch import watching
 from dualgrad.migrate.watch_tapes import watching_tapes
+from dualgrad.platform.progress import progress
+
+OUTPUT = ("--output", "DIR")
+
+DESCRIPTION = """Run a program and keep what it computed. `dualgrad compare` says later whether the program, changed
+or converted, still gives the same."""
 
 
 def add_arguments(parser: argparse.ArgumentParser) -> None:
     """Say which arguments the subcommand takes."""
-    parser.add_argument("-o", "--output", metavar="DIR", required=True, help="the folder for the record")
+    add_output(parser, *OUTPUT, "the folder for the record")
     parser.add_argument(
         "--backend", choices=("dualgrad", "tensorflow"), default="dualgrad", help="what the program runs under"
     )
-    parser.add_argument(
-        "--api", choices=("1", "2", "eager", "auto"), default="auto", help="what the program was written for"
-    )
-    parser.add_argument(
-        "--every", type=int, default=1, metavar="N", help="of each kind of run keep every Nth (1: all of them)"
-    )
+    parser.add_argument("--api", choices=("1", "2", "eager", "auto"), default="auto", help="what it was written for")
+    parser.add_argument("--every", type=int, default=1, metavar="N", help="keep every Nth run of each kind (1)")
     parser.add_argument("--limit", type=int, default=100, metavar="N", help="keep at most N runs of each kind (100)")
     parser.add_argument(
-        "--ops", type=int, default=2, metavar="N", help="of so many runs of each kind keep every operation (2)"
+        "--ops", type=int, default=2, metavar="N", help="of N runs of each kind keep every operation (2)"
     )
     parser.add_argument("program", metavar="PROGRAM", help="the file to run")
     parser.add_argument("arguments", metavar="ARG", nargs=argparse.REMAINDER, help="what follows is the program's own")
@@ -50,6 +53,7 @@ def main(given: argparse.Namespace) -> int:
     try:
         if given.every < 1 or given.limit < 1 or given.ops < 0:
             raise ValueError("--every and --limit must be at least 1, --ops at least 0")
+        settled(given, *OUTPUT)
         path = program(given.program)
         recorder = Recorder(given.output, path, Sampling(given.every, given.limit, given.ops))
     except (ValueError, OSError) as error:
@@ -79,7 +83,8 @@ def record(recorder: Recorder, path: Path, arguments: Sequence[str], api: str) -
         The program's exit code.
     """
     census = Census()
-    with recorder.listening(), watching(recorder.keep, recorder.around), watching_tapes(recorder.keep_step):
+    seen = watching(recorder.keep, recorder.around), watching_tapes(recorder.keep_step)
+    with progress("dualgrad record: runs"), recorder.listening(), seen[0], seen[1]:
         code = finished(lambda: run(path, list(arguments), api, census.facades()))
     made = {"backend": "dualgrad", "version": engine.__version__, **machine()}
     recorder.finish(made, code, {"arguments": list(arguments), "api": api}, census)

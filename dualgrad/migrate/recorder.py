@@ -19,6 +19,7 @@ from dualgrad.files.golden import GoldenWriter, described
 from dualgrad.migrate.census import Census
 from dualgrad.migrate.watch import Run, Site, exit_code, is_number
 from dualgrad.migrate.watch_tapes import Step
+from dualgrad.platform import progress
 from engine.core.trace import needed_nodes
 from engine.core.variable import variable_handle
 from graph_api.session import _readable
@@ -130,6 +131,7 @@ class Recorder:
         """Take down a run that was made."""
         with self._lock:
             self.count += 1
+            progress.step(f"{len(self.steps)} kept")
             keep, _ = self.wanted(_kind(made))
             self.seen[_kind(made)] += 1
             extra = self._extra.pop(id(made), {})
@@ -153,6 +155,7 @@ class Recorder:
         """Take down what a tape or an optimizer of eager variables did."""
         with self._lock:
             self.count += 1
+            progress.step(f"{len(self.steps)} kept")
             kind = made.kind, self.site(made.site)[0], made.site[1], *made.given, *made.gave
             keep, _ = self.wanted(kind)
             self.seen[kind] += 1
@@ -240,6 +243,7 @@ class Both(io.TextIOBase):
 
     def write(self, text: str) -> int:
         """Write to both."""
+        progress.clear()
         self._second.write(text)
         return int(self._first.write(text))
 

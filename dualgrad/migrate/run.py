@@ -19,6 +19,10 @@ from dualgrad.migrate.judge import judge
 from dualgrad.migrate.tracebacks import shortened
 from engine.runtime.packages import HOME, PACKAGES
 
+DESCRIPTION = """Run a program written for TensorFlow, unchanged. It sees what `python PROGRAM` would show it; its
+`import tensorflow` gives dualgrad. Tracebacks end at the program's line; with DUALGRAD_TRACEBACK=full they show
+all."""
+
 
 def add_arguments(parser: argparse.ArgumentParser) -> None:
     """Say which arguments the subcommand takes."""
@@ -26,7 +30,7 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
         "--api",
         choices=("1", "2", "eager", "auto"),
         default="auto",
-        help="what it was written for: TensorFlow 1, 2, or eager execution in 1; by default its names tell",
+        help="what it was written for: TensorFlow 1, 2, or eager execution in 1 (default: its names tell)",
     )
     parser.add_argument("program", metavar="PROGRAM", help="the file to run")
     parser.add_argument("arguments", metavar="ARG", nargs=argparse.REMAINDER, help="what follows is the program's own")

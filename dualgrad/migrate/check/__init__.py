@@ -22,6 +22,9 @@ from engine.runtime.errors import DataLossError, NotFoundError
 
 SKIPPED = {"__pycache__", "node_modules", "site-packages"}
 
+DESCRIPTION = """Say what of TensorFlow programs use that runs here as it is, that differs, and that is missing, with
+lines. Nothing is run. The exit code is 1 while anything is missing."""
+
 
 def add_arguments(parser: argparse.ArgumentParser) -> None:
     """Say which arguments the subcommand takes."""
@@ -29,7 +32,7 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
         "--api",
         choices=("1", "2", "eager", "auto"),
         default="auto",
-        help="what they were written for: TensorFlow 1, 2, or eager execution in 1; by default their names tell",
+        help="what they were written for: TensorFlow 1, 2, or eager execution in 1",
     )
     parser.add_argument("--format", choices=tuple(FORMATS), default="text", help="how to report (default: text)")
     parser.add_argument("--all", action="store_true", help="list what is the same too (JSON always does)")
@@ -37,7 +40,7 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
     parser.add_argument(
         "--census",
         metavar="RECORD",
-        help="a record of the program (dualgrad record): add the names that it looked up where reading shows none",
+        help="a record of the program: add names that only its run shows",
     )
     parser.add_argument("paths", metavar="FILE", nargs="+", help="files, or folders with all Python files in them")
 

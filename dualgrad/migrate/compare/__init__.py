@@ -39,16 +39,19 @@ from dualgrad.migrate.recorder import Recorder, finished
 from dualgrad.migrate.run import run
 from dualgrad.migrate.watch import Run, watching
 from dualgrad.migrate.watch_tapes import noting_initial_values, watching_tapes
+from dualgrad.platform import progress
 from engine.runtime.errors import OpError
+
+DESCRIPTION = """Compare a program with a record (dualgrad record): the program of `dualgrad convert`, one that you
+changed, or, without OUT, the recorded one. The exit code is 0 if nothing differs, 1 if something does, 2 if nothing
+could be compared."""
 
 
 def add_arguments(parser: argparse.ArgumentParser) -> None:
     """Say which arguments the subcommand takes."""
     parser.add_argument("record", metavar="DIR", help="the record")
     parser.add_argument("program", metavar="OUT", nargs="?", help="the migrated program; by default the recorded one")
-    parser.add_argument(
-        "--map", metavar="FILE", help="what corresponds in both; by default OUT.map.json, if it is there"
-    )
+    parser.add_argument("--map", metavar="FILE", help="what corresponds in both (default: OUT.map.json)")
     parser.add_argument("--html", metavar="FILE", help="write the report as a page, too")
     parser.add_argument("--json", metavar="FILE", help="write the findings as JSON, too")
     parser.add_argument("--again", metavar="DIR", help=argparse.SUPPRESS)
@@ -58,7 +61,8 @@ def main(given: argparse.Namespace) -> int:
     """Compare, print the report, give the exit code."""
     try:
         golden = Golden(given.record)
-        comparison = compared(golden, given)
+        with progress.progress("dualgrad compare", golden.head["kept"]["steps"]):
+            comparison = compared(golden, given)
     except (OpError, ValueError, OSError) as error:
         print(f"dualgrad compare: {error}", file=sys.stderr)  # noqa: T201
         return 2
@@ -195,6 +199,7 @@ def by_way_of_ours(golden: Golden, path: Path, known: Map, comparison: Compariso
         ours, findings = Path(folder) / "ours", Path(folder) / "findings.json"
         command = [sys.executable, "-m", "dualgrad", "compare", str(golden.folder)]
         home = os.pathsep.join([str(Path(engine.__file__).parents[1]), os.environ.get("PYTHONPATH", "")])
+        progress.say("running the recorded program under dualgrad")
         done = subprocess.run(
             [*command, "--again", str(ours), "--json", str(findings)],
             capture_output=True, text=True, check=False, env={**os.environ, "PYTHONPATH": home},

@@ -240,7 +240,7 @@ class Converted:
                            note=f"{what} raised {type(error).__name__}: {error}")
             )  # fmt: skip
             return
-        comparison.steps += 1
+        comparison.count_step()
         results = dict(zip(function.returns, returned, strict=False))
         if len(returned) != len(function.returns):
             comparison.notes.append(f"{what} returns {len(returned)} values; the map says {list(function.returns)}")
@@ -325,7 +325,7 @@ class Converted:
         if step.get("draws"):
             self.comparison.skip("initial values that are random")
             return
-        self.comparison.steps += 1
+        self.comparison.count_step()
         for name, described in step["after"].items():
             if name in self._variables:
                 variable = self.evaluated(self._variables[name])

@@ -11,6 +11,8 @@ from typing import Any
 
 import numpy as np
 
+from dualgrad.platform import progress
+
 Place = Sequence[Any] | None
 """A file and a line, as JSON has it."""
 
@@ -137,9 +139,15 @@ class Comparison:
         """The row of a name."""
         return self.rows.setdefault(name, Row(name))
 
+    def count_step(self) -> None:
+        """Count a step that is compared, and tell who waits."""
+        self.steps += 1
+        progress.step()
+
     def skip(self, why: str) -> None:
         """Note a step that is not compared."""
         self.uncovered[why] = self.uncovered.get(why, 0) + 1
+        progress.step()
 
     def as_json(self) -> dict[str, Any]:
         """All of it as JSON data."""

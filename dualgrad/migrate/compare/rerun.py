@@ -66,7 +66,7 @@ class Rerun:
             values[: len(run.flat)],
             dict(zip([x.name for x in extra], values[len(run.flat) :], strict=True)),
         )
-        self.comparison.steps += 1
+        self.comparison.count_step()
         self.comparison.operations += sum(is_data(v) for v in found.values())
         different = self._compare(step, results, _held(run))
         if different and extra and not self.located:
@@ -182,7 +182,7 @@ class Rerun:
         replay = OpByOp(self.golden, self.comparison, wider, matched(nodes, recorded, pairs), sites)
         replay.run(nodes, feeds)
         replay.end()
-        self.comparison.steps += 1
+        self.comparison.count_step()
         self._lead_on(run, step)
         return [
             u if d is None or not self.golden.holds(d) else scalar(np.array(self.golden.array(d)))
@@ -202,7 +202,7 @@ class Rerun:
         step = self.next(made.kind, list(made.gave))
         if step is None:
             return
-        self.comparison.steps += 1
+        self.comparison.count_step()
         for name, value in made.given.items():
             wanted = step["feeds"].get(name)
             if wanted is not None and (value is None or digest(value) != wanted["hash"]):

@@ -45,8 +45,11 @@ from dualgrad.migrate.convert.minimizations import IMPORT
 from dualgrad.migrate.convert.module import Module
 from dualgrad.migrate.convert.notes import Notes, noting
 from dualgrad.migrate.convert.observed_run import Capture, capturing
+from dualgrad.migrate.output import add_output, settled
+from dualgrad.platform import progress
 from engine.quoting import printable
 
+OUTPUT = ("--out", "OUT.py")
 HEAD = '''"""{program}, as tape code: written by dualgrad convert."""
 
 import tape_api as tf
@@ -57,6 +60,9 @@ def not_converted(number, why):
     """Stands where the program has something that could not be converted."""
     raise NotImplementedError(f"not converted ({number}): {why}")
 '''
+
+DESCRIPTION = """Turn a TensorFlow 1 program into tape code: run it, and write what its graphs compute, with the
+program's own loop around it. `dualgrad record` and `dualgrad compare` prove that both give the same bits."""
 
 
 @dataclass
@@ -86,25 +92,34 @@ class Conversion:
     adding: dict[int, set[str]] = field(default_factory=dict)
     beside: dict[str, bytes] = field(default_factory=dict)
 
-    def write(self, out: str | Path) -> None:
+    def write(self, out: str | Path) -> list[Path]:
         """Write the module and what belongs to it.
 
         Parameters
         ----------
         out : path
             Of the module.
+
+        Returns
+        -------
+        list of Path
+            What was written, the module first.
         """
         out = Path(out)
+        written = [out, out.with_suffix(".map.json")]
         for name, content in self.beside.items():
             module = out.parent / name
             if not module.exists():
                 module.parent.mkdir(parents=True, exist_ok=True)
                 module.write_bytes(content)
+                written.append(module)
         out.write_text(self.text, encoding="utf-8")
         out.with_suffix(".map.json").write_text(json.dumps({**self.map, "module": out.name}, indent=1) + "\n")
         if self.arrays:
             with out.with_suffix(".npz").open("wb") as file:
                 np.savez_compressed(file, allow_pickle=False, **self.arrays)
+            written.append(out.with_suffix(".npz"))
+        return written
 
 
 def convert(capture: Capture, program: Path) -> Conversion:
@@ -212,9 +227,10 @@ def convert_program(
     """
     program = Path(program)
     with capturing() as capture, noting(program) as notes:
-        code = watch.watch_program(program, arguments or [], lambda run: None, api)
+        code = watch.watch_program(program, arguments or [], lambda run: progress.step("running the program"), api)
     capture.names = dict(vars(sys.modules["__main__"]))
     notes.locals = capture.locals
+    progress.say("writing tape code")
     conversion = convert(capture, program)
     if whole and code == 0:
         add_program(conversion, program, arguments or [], notes, capture)
@@ -229,6 +245,7 @@ def add_program(conversion: Conversion, program: Path, arguments: list[str], not
         conversion.map["varies"] = varying.reasons(source, notes, capture)
         conversion.text = host_program.checked(host_program.rewrite(source, conversion, notes, capture.names))
         conversion.beside = beside.modules(conversion.text, program.resolve().parent)
+        progress.say("running the new program: it must print the same")
         host_program.tried(conversion, program.name, arguments, notes.printed, bool(conversion.map["varies"]))
         conversion.map["whole"] = True
     except Exception as error:  # noqa: BLE001
@@ -242,7 +259,7 @@ def add_program(conversion: Conversion, program: Path, arguments: list[str], not
 
 def add_arguments(parser: argparse.ArgumentParser) -> None:
     """Say which arguments the subcommand takes."""
-    parser.add_argument("-o", "--out", metavar="OUT.py", required=True, help="the file to write")
+    add_output(parser, *OUTPUT, "the file to write")
     parser.add_argument("--functions", action="store_true", help="write the functions alone, not the whole program")
     parser.add_argument("program", metavar="PROGRAM", help="the file to convert")
     parser.add_argument("arguments", metavar="ARG", nargs=argparse.REMAINDER, help="what follows is the program's own")
@@ -250,26 +267,33 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
 
 def main(given: argparse.Namespace) -> int:
     """Convert the program; give its exit code."""
+    try:
+        settled(given, *OUTPUT)
+    except ValueError as error:
+        print(f"dualgrad convert: {error}", file=sys.stderr)  # noqa: T201
+        return 2
     if not Path(given.program).is_file():
         print(f"dualgrad convert: there is no file {given.program}", file=sys.stderr)  # noqa: T201
         return 2
     try:
         ast.parse(Path(given.program).read_bytes())
-        code, conversion = convert_program(given.program, given.arguments, whole=not given.functions)
+        with progress.progress("dualgrad convert"):
+            code, conversion = convert_program(given.program, given.arguments, whole=not given.functions)
         host_program.checked(conversion.text)
     except (SyntaxError, ValueError, Unsafe) as error:
         where = f"line {error.lineno}: " if isinstance(error, SyntaxError) and error.lineno else ""
         what = f"Python cannot read it: {where}{getattr(error, 'msg', error)}" if is_unread(error) else str(error)
         print(printable(f"dualgrad convert: {given.program}: {what}"), file=sys.stderr)  # noqa: T201
         return 2
-    conversion.write(given.out)
+    _, *further = conversion.write(given.output)
     count = sum(function["name"] is not None for function in conversion.map["functions"])
     said = f"{count} function{'s' * (count != 1)}"
     if conversion.map.get("whole"):
         said = f"the whole program, with {said}"
     elif "why" in conversion.map:
         said = f"{said} alone: {conversion.map['why']}"
-    print(f"dualgrad convert: {given.out}: {said}", file=sys.stderr)  # noqa: T201
+    beside = ", ".join(map(str, further))
+    print(f"dualgrad convert: wrote {given.output}: {said}; and beside it {beside}", file=sys.stderr)  # noqa: T201
     return code
 
 

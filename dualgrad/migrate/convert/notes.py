@@ -20,6 +20,7 @@ from typing import Any
 
 import numpy as np
 
+from dualgrad.platform import progress
 from graph_api.graph import get_default_graph
 
 GENERATORS = (np.random.RandomState, np.random.Generator)
@@ -112,6 +113,7 @@ class _Tee(io.TextIOBase):
         if lines:
             self.told.append((frozenset(lines), text))
         self.copy.write(text)
+        progress.clear()
         return self.to.write(text)
 
     def flush(self) -> None:

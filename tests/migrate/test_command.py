@@ -1,0 +1,98 @@
+"""The command line itself: its help, where it writes to, and what shells complete."""
+
+from __future__ import annotations
+
+import shutil
+import subprocess
+from pathlib import Path
+
+import pytest
+
+from dualgrad.migrate.command import COMMANDS, main
+from tests.migrate.in_process import dualgrad
+
+PROGRAM = """
+import sys
+import tensorflow as tf
+x = tf.placeholder(tf.float32, name="x")
+with tf.Session() as sess:
+    print(sys.argv[1:], sess.run(x * x, {x: 3.0}))
+"""
+
+
+@pytest.mark.parametrize("command", ["", *COMMANDS])
+def test_help_is_one_screen(command: str, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]) -> None:
+    monkeypatch.setenv("COLUMNS", "80")
+    with pytest.raises(SystemExit):
+        main([*filter(None, [command]), "--help"])
+    lines = capsys.readouterr().out.splitlines()
+    assert len(lines) <= 24 and max(map(len, lines)) <= 80
+
+
+@pytest.mark.parametrize(
+    ("words", "own"),
+    [
+        (["-o", "R", "p.py", "-o", "own"], ["-o", "own"]),
+        (["p.py", "-o", "R"], []),
+        (["p.py", "1", "-o", "R", "-v"], ["1", "-v"]),
+        (["p.py", "--output=R", "-o", "own"], ["-o", "own"]),
+        (["p.py", "--output", "R", "--", "-o", "own"], ["--", "-o", "own"]),
+    ],
+)
+def test_where_to_write_stands_before_the_program_or_behind_it(
+    words: list[str], own: list[str], tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    (tmp_path / "p.py").write_text(PROGRAM)
+    assert dualgrad(tmp_path, "record", *words) == 0
+    assert capsys.readouterr().out == f"{own} 9.0\n"
+    assert (tmp_path / "R" / "printed.txt").read_text() == f"{own} 9.0\n"
+
+
+@pytest.mark.parametrize("command", ["record", "convert"])
+@pytest.mark.parametrize("further", [[], ["-o"]])
+def test_nowhere_to_write_is_said(
+    command: str, further: list[str], tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    (tmp_path / "p.py").write_text(PROGRAM)
+    assert dualgrad(tmp_path, command, "p.py", *further) == 2
+    (line,) = capsys.readouterr().err.splitlines()
+    assert line.startswith(f"dualgrad {command}: say where to write with -o ")
+    assert [p.name for p in tmp_path.iterdir()] == ["p.py"]
+
+
+def test_convert_says_what_it_wrote(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    pytest.importorskip("libcst")
+    (tmp_path / "p.py").write_text(PROGRAM)
+    assert dualgrad(tmp_path, "convert", "p.py", "-o", "out.py") == 0
+    said = "dualgrad convert: wrote out.py: the whole program, with 1 function; and beside it out.map.json\n"
+    assert capsys.readouterr().err == said
+
+
+COMPLETED = [
+    ("dualgrad co", ["convert", "compare", "completion"]),
+    ("dualgrad record --ou", ["--output"]),
+    ("dualgrad record --backend ", ["dualgrad", "tensorflow"]),
+    ("dualgrad completion f", ["fish"]),
+    ("dualgrad run p", []),
+]
+
+
+@pytest.mark.skipif(shutil.which("bash") is None, reason="there is no bash")
+@pytest.mark.parametrize(("line", "words"), COMPLETED)
+def test_bash_completes(line: str, words: list[str], capsys: pytest.CaptureFixture[str]) -> None:
+    assert main(["completion", "bash"]) == 0
+    typed = line.split(" ")
+    ask = f"COMP_WORDS=({' '.join(map(repr, typed))}); COMP_CWORD={len(typed) - 1}; _dualgrad; echo ${{COMPREPLY[@]}}"
+    script = f"{capsys.readouterr().out}\n{ask}"
+    told = subprocess.run(["bash", "-c", script], capture_output=True, text=True, check=True)
+    assert told.stdout.split() == words and told.stderr == ""
+
+
+@pytest.mark.parametrize("shell", ["zsh", "fish"])
+def test_other_shells_are_told_every_command_and_option(shell: str, capsys: pytest.CaptureFixture[str]) -> None:
+    assert main(["completion", shell]) == 0
+    script = capsys.readouterr().out
+    assert all(f"{name}:" in script or f"-a {name} " in script for name in COMMANDS)
+    assert "(text json sarif)" in script or "-l format -x -a 'text json sarif'" in script
+    # no quotation mark is left open
+    assert script.count("'") % 2 == 0
