@@ -12,12 +12,14 @@ _runpy.run_path(str(_Path(__file__).resolve().parent.parent / "engine" / "guard.
 
 from dualgrad.frontend import namespace as _namespace
 from dualgrad.frontend import scipy_modules as _scipy_modules
+from dualgrad.frontend import tracebacks as _tracebacks
 from graph_api.lazy_names import LATER as _LATER
 from graph_api.names import TABLE as _TABLE
 
 newaxis = None
 __version__ = "1.15.0"  # the TensorFlow release whose names these are
 
+_tracebacks.install()
 _scipy_modules.watch()  # before a program takes functions from SciPy
 _here = _sys.modules[__name__]
 _here.__class__ = _namespace.Named  # `gradients` is the function, not the module

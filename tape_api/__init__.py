@@ -13,6 +13,7 @@ _runpy.run_path(str(_Path(__file__).resolve().parent.parent / "engine" / "guard.
 
 from dualgrad.frontend import namespace as _namespace
 from dualgrad.frontend import scipy_modules as _scipy_modules
+from dualgrad.frontend import tracebacks as _tracebacks
 from dualgrad.frontend import version1 as _version1
 from optim.names import CLIPPING_VERSION1 as _CLIPPING_VERSION1
 from tape_api.lazy_names import LATER as _LATER
@@ -24,6 +25,7 @@ __version__ = "2.21.0"
 
 newaxis = None
 
+_tracebacks.install()
 _scipy_modules.watch()  # before a program takes functions from SciPy
 _here = _sys.modules[__name__]
 _here.__class__ = _namespace.Named  # `function` is the function, not the module

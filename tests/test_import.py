@@ -81,7 +81,7 @@ print(*found)
 
 FOUR = ("engine", "dualgrad", "optim", "graph_api", "tape_api")
 PACKAGES = ("dualgrad", "dualgrad.frontend", "optim")
-_TABLES = "common_names namespace rows scipy_modules version1 version1_images"
+_TABLES = "common_names namespace rows scipy_modules tracebacks version1 version1_images"
 
 
 def _of(package: str, names: str) -> list[str]:

@@ -464,8 +464,8 @@ class Trainer(Bound):
 
 def _ran_out(epoch: int, epochs: int) -> None:
     warnings.warn(
-        f"fit: the input ran out of data before epoch {epoch + 1} of {epochs}; training ends here. An iterator gives its "
-        f"batches once: let it go on for ever, or give a list of batches",
+        f"fit: the input ran out of data before epoch {epoch + 1} of {epochs}; training ends here. An iterator gives "
+        f"its batches once: let it go on for ever, or give a list of batches",
         stacklevel=3,
     )
 

@@ -8,15 +8,14 @@ from __future__ import annotations
 
 import argparse
 import builtins
-import os
 import sys
 from importlib.machinery import SourceFileLoader
 from pathlib import Path
 from types import ModuleType
 
+from dualgrad.frontend.tracebacks import is_full, shortened
 from dualgrad.migrate.hook import Facade, install
 from dualgrad.migrate.judge import judge
-from dualgrad.migrate.tracebacks import shortened
 from engine.runtime.packages import HOME, PACKAGES
 
 DESCRIPTION = """Run a program written for TensorFlow, unchanged. It sees what `python PROGRAM` would show it; its
@@ -111,7 +110,7 @@ def execute(path: Path, arguments: list[str]) -> int:
         raise
     except BaseException as error:  # noqa: BLE001
         # what the interpreter does, but with fewer lines
-        short = error if os.environ.get("DUALGRAD_TRACEBACK") == "full" else shortened(error)
+        short = error if is_full() else shortened(error)
         sys.excepthook(type(short), short, short.__traceback__)
         return 130 if isinstance(error, KeyboardInterrupt) else 1
     return 0

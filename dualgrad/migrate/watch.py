@@ -28,9 +28,9 @@ from typing import Any, Literal
 
 import numpy as np
 
+from dualgrad.frontend.tracebacks import is_ours
 from dualgrad.migrate.judge import judge
 from dualgrad.migrate.run import run
-from dualgrad.migrate.tracebacks import is_ours
 from engine.core.variable import variable_handle
 from graph_api.graph import Graph
 from graph_api.session import Session
