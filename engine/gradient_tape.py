@@ -10,7 +10,7 @@ from collections.abc import Callable, Sequence
 from contextlib import AbstractContextManager
 from operator import is_
 from types import TracebackType
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, TypeVar, overload
 
 import numpy as np
 
@@ -20,7 +20,7 @@ from engine.core import nest
 from engine.core.aval import format_shape
 from engine.core.dtypes import BY_NUMPY
 from engine.core.eager import EagerTensor, wrap
-from engine.core.operands import Operand
+from engine.core.operands import Operand, Source
 from engine.core.tape import Tape, active
 from engine.core.unconnected import UnconnectedGradients, as_policy
 from engine.core.value import NotCopied, Value, address, as_array, dtype_of, shape_of
@@ -41,6 +41,7 @@ else:
     TapeDerivatives = object
 
 
+T = TypeVar("T")
 _NONE = type(None)
 _EAGER = frozenset({EagerTensor})
 
@@ -186,6 +187,36 @@ class GradientTape(Shown, NotCopied, TapeDerivatives):
         used(self._tape)
         return tuple(sorted(self._tape.variables.values(), key=lambda v: getattr(v, "serial", 0)))
 
+    @overload
+    def gradient(
+        self,
+        target: Any,
+        sources: Source[T],
+        output_gradients: Any = None,
+        unconnected_gradients: Any = ...,
+        *,
+        aggregation_method: int | None = None,
+    ) -> T: ...
+    @overload
+    def gradient(
+        self,
+        target: Any,
+        sources: list[Source[T]],
+        output_gradients: Any = None,
+        unconnected_gradients: Any = ...,
+        *,
+        aggregation_method: int | None = None,
+    ) -> list[T]: ...
+    @overload
+    def gradient(
+        self,
+        target: Any,
+        sources: Any,
+        output_gradients: Any = None,
+        unconnected_gradients: Any = ...,
+        *,
+        aggregation_method: int | None = None,
+    ) -> Any: ...
     def gradient(
         self,
         target: Any,

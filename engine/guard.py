@@ -37,5 +37,8 @@ def check(name: str) -> None:
         )
 
 
-for package in ("engine", "dualgrad", "optim"):
+ALSO: tuple[str, ...]
+"""Further packages that whoever runs this file needs."""
+
+for package in ("engine", "dualgrad", "optim", *globals().get("ALSO", ())):
     check(package)

@@ -16,7 +16,7 @@ import functools
 from collections.abc import Callable, Mapping, Sequence
 from contextlib import AbstractContextManager
 from types import TracebackType
-from typing import Any
+from typing import TYPE_CHECKING, Any, TypeVar, overload
 
 import numpy as np
 
@@ -42,6 +42,11 @@ from graph_api.graph import Graph, get_default_graph
 from graph_api.resources import Number
 from graph_api.session_state import State
 from graph_api.tensor import Operation, Tensor
+
+if TYPE_CHECKING:
+    from graph_api.variable import Variable as GraphVariable
+
+K = TypeVar("K")
 
 _ELEMENTS = (Tensor, Operation, Variable)  # what stands for itself among fetches
 
@@ -81,6 +86,30 @@ class Session(Shown, NotCopied):
 
     # ---- running -----------------------------------------------------------------------------------------------------
 
+    @overload
+    def run(
+        self, fetches: Tensor | GraphVariable, feed_dict: Any = None, options: Any = None, run_metadata: Any = None
+    ) -> np.ndarray: ...
+    @overload
+    def run(self, fetches: Operation, feed_dict: Any = None, options: Any = None, run_metadata: Any = None) -> None: ...
+    @overload
+    def run(
+        self, fetches: list[Tensor], feed_dict: Any = None, options: Any = None, run_metadata: Any = None
+    ) -> list[np.ndarray]: ...
+    @overload
+    def run(
+        self, fetches: list[Any], feed_dict: Any = None, options: Any = None, run_metadata: Any = None
+    ) -> list[Any]: ...
+    @overload
+    def run(
+        self, fetches: tuple[Any, ...], feed_dict: Any = None, options: Any = None, run_metadata: Any = None
+    ) -> tuple[Any, ...]: ...
+    @overload
+    def run(
+        self, fetches: Mapping[K, Any], feed_dict: Any = None, options: Any = None, run_metadata: Any = None
+    ) -> dict[K, Any]: ...
+    @overload
+    def run(self, fetches: Any, feed_dict: Any = None, options: Any = None, run_metadata: Any = None) -> Any: ...
     def run(self, fetches: Any, feed_dict: Any = None, options: Any = None, run_metadata: Any = None) -> Any:
         """Compute `fetches`.
 

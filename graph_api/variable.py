@@ -12,7 +12,7 @@ import numpy as np
 from engine.core.aval import Aval, Shape, compatible, format_shape, merge_shapes, normalize_shape
 from engine.core.composite import Composite
 from engine.core.dtypes import DType, as_dtype
-from engine.core.operands import Array, Operand
+from engine.core.operands import Arithmetic, Array, Operand
 from engine.core.tape import record_read
 from engine.core.value import Value, as_array, not_an_array, scalar, shape_of
 from engine.core.variable import Variable as EngineVariable
@@ -54,7 +54,16 @@ def _initial_tensor(initial_value: Any, dtype: DType | None, graph: Graph, name:
     return tensor
 
 
-class Variable(AssignsRows):
+if TYPE_CHECKING:
+
+    class _Base(Arithmetic[Tensor], AssignsRows):  # type: ignore[misc]  # of variables it is another one
+        __slots__ = ()
+
+else:
+    _Base = AssignsRows
+
+
+class Variable(_Base):
     """A value that persists between runs of a session.
 
     Parameters

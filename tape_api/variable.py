@@ -18,7 +18,7 @@ from engine.core.dtypes import DType
 from engine.core.eager import EagerTensor, InMemory, array_text, in_c
 from engine.core.nest import LEAVES
 from engine.core.op import Op
-from engine.core.operands import Array, Operand, Results
+from engine.core.operands import Arithmetic, Array, Operand, Results
 from engine.core.structural import contiguous
 from engine.core.tape import active, record_read, unrecorded
 from engine.core.variable import checked_constraint, read_variable
@@ -50,7 +50,16 @@ def _own(tensor: EagerTensor) -> EagerTensor:
     return own
 
 
-class Variable(InMemory, AssignsRows):
+if TYPE_CHECKING:
+
+    class _Base(Arithmetic[EagerTensor], AssignsRows):  # type: ignore[misc]  # of variables it is another one
+        __slots__ = ()
+
+else:
+    _Base = AssignsRows
+
+
+class Variable(InMemory, _Base):
     """A value that changes by assignment.
 
     Parameters

@@ -1,7 +1,8 @@
 """The type stubs of the front ends, made from their tables of names: ``python -m tests.stubs`` writes them.
 
 Both front ends make most of their functions at import time, so a type checker cannot read them in the source. A stub
-says what it needs: for each function of a table its parameters, and whether it gives one tensor or several. Everything
+says what it needs, and is kept, since a checkout that nobody has installed has types too, and ours are checked by it:
+for each function of a table its parameters, and whether it gives one tensor or several. Everything
 else is re-exported from the module that defines it, where its types are.
 """
 
@@ -48,9 +49,28 @@ NAMED_TUPLES: dict[str, tuple[str, ...]] = {}
 """The fields of the named tuples that functions return, which are tensors of the front end here."""
 
 
+SHORT = {"graph_api": "graph", "tape_api": "tape"}
+"""What `dualgrad` calls them."""
+
+
 def path_of(front_end: str) -> Path:
     """Where the stub of a front end lies."""
     return HOME / front_end / "__init__.pyi"
+
+
+def short_path_of(front_end: str) -> Path:
+    """Where the one lies that gives it its name in `dualgrad`."""
+    return HOME / "dualgrad" / f"{SHORT[front_end]}.pyi"
+
+
+def short_text(front_end: str) -> str:
+    """The latter: all names, and those again that are modules of the source too, which a checker might mean instead."""
+    own = re.findall(r"^(\w+): TypeAlias = (_\1)$", path_of(front_end).read_text(), re.M)
+    lines = [f'"""`{front_end}` as a part of `dualgrad`. Made by ``python -m tests.stubs``."""', ""]
+    lines += ["# of two things of one name the later one is meant", '# mypy: disable-error-code="misc,no-redef"', ""]
+    lines += ["from typing import TypeAlias", "", f"from {front_end} import *"]
+    lines += [f"from {front_end} import {name}" for name in ("__version__ as __version__", *(o for _, o in own))]
+    return "\n".join([*lines, "", *(f"{name}: TypeAlias = {hidden}" for name, hidden in own), ""])
 
 
 # ---- signatures ------------------------------------------------------------------------------------------------------
@@ -299,6 +319,7 @@ def main() -> None:
     """Write both."""
     for front_end in FRONT_ENDS:
         path_of(front_end).write_text(Stub(front_end).text())
+        short_path_of(front_end).write_text(short_text(front_end))
 
 
 if __name__ == "__main__":

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import importlib
+import os
 import pkgutil
 import subprocess
 import sys
@@ -231,5 +232,77 @@ print(sorted(dualgrad.__all__) == [n for n in dir(dualgrad) if n in dualgrad.__a
 
 def test_a_name_that_the_package_has_not_is_told() -> None:
     dualgrad = importlib.import_module("dualgrad")
-    with pytest.raises(AttributeError, match="'dualgrad' has no attribute 'gradients'; it has __version__, graph"):
+    with pytest.raises(AttributeError, match="'dualgrad' has no attribute 'gradients'; it has __version__, bench, graph"):
         _ = dualgrad.gradients
+
+
+# ---- under the package's name, and beside files of the same names ----------------------------------------------------
+
+
+def test_the_parts_of_dualgrad_are_the_packages_themselves() -> None:
+    program = """
+import dualgrad, sys
+import dualgrad.tape as tf
+import dualgrad.tape.keras.layers as layers
+from dualgrad.tape.keras.layers import Dense
+from dualgrad.graph import Session
+import dualgrad.optim.transforms
+from dualgrad.bench import compare_modes
+import bench, graph_api, optim.transforms, tape_api.keras.layers
+assert tf is tape_api is dualgrad.tape and layers is tape_api.keras.layers and Dense is layers.Dense
+assert tape_api.__name__ == tape_api.__spec__.name == "tape_api" and Session is graph_api.Session
+assert dualgrad.optim.transforms is optim.transforms and compare_modes is bench.compare_modes
+try:
+    import dualgrad.tape.nonsense
+except ModuleNotFoundError as error:
+    print(error.name)
+"""
+    assert said(program) == "tape_api.nonsense"
+
+
+IN_THE_WAY = {
+    "engine.py": ["import graph_api", "import tape_api", "import dualgrad.graph", "import dualgrad.bench"],
+    "optim/__init__.py": ["import graph_api", "import tape_api", "import dualgrad.tape", "import dualgrad.optim"],
+    "bench/__init__.py": ["import dualgrad.bench", "import dualgrad; dualgrad.bench"],
+    "bench.py": ["from dualgrad.bench import compare_modes"],
+    "graph_api.py": ["import dualgrad.graph", "import dualgrad; dualgrad.graph"],
+}
+
+
+@pytest.mark.parametrize("file", IN_THE_WAY)
+def test_what_is_in_the_way_is_named(file: str, tmp_path: Path) -> None:
+    path = tmp_path / file
+    path.parent.mkdir(exist_ok=True)
+    path.write_text("own = 1\n")
+    tries = "".join(f"try:\n    {line}\nexcept ImportError as error:\n    print(error)\n" for line in IN_THE_WAY[file])
+    (tmp_path / "program.py").write_text(tries)
+    env = {**os.environ, "PYTHONPATH": str(HOME)}
+    ran = subprocess.run(
+        [sys.executable, "program.py"], cwd=tmp_path, env=env, capture_output=True, text=True, check=False
+    )
+    lines = ran.stdout.splitlines()
+    culprit = path.parent if path.name == "__init__.py" else path
+    assert len(lines) == len(IN_THE_WAY[file]), ran.stderr
+    assert all(line.startswith(f"{culprit} is in the way: ") for line in lines)
+
+
+@pytest.mark.parametrize("file", ["engine.py", "optim/__init__.py", "graph_api.py"])
+def test_the_command_names_what_is_in_the_way(file: str, tmp_path: Path) -> None:
+    (tmp_path / file).parent.mkdir(exist_ok=True)
+    (tmp_path / file).write_text("own = 1\n")
+    (tmp_path / "program.py").write_text("import tensorflow as tf\n")
+    env = {**os.environ, "PYTHONPATH": str(HOME)}
+    command = [sys.executable, "-m", "dualgrad", "check", "program.py"]
+    ran = subprocess.run(command, cwd=tmp_path, env=env, capture_output=True, text=True, check=False)
+    (line,) = ran.stderr.splitlines()
+    assert ran.returncode == 1 and line.startswith("dualgrad: ") and " is in the way: " in line
+
+
+def test_a_folder_called_bench_is_in_nobodys_way(tmp_path: Path) -> None:
+    (tmp_path / "bench").mkdir()
+    (tmp_path / "bench" / "__init__.py").write_text("own = 1\n")
+    (tmp_path / "program.py").write_text("import tensorflow as tf\nimport bench\nprint(bench.own, tf.zeros)\n")
+    env = {**os.environ, "PYTHONPATH": str(HOME)}
+    command = [sys.executable, "-m", "dualgrad", "run", "program.py"]
+    ran = subprocess.run(command, cwd=tmp_path, env=env, capture_output=True, text=True, check=False)
+    assert ran.stdout.startswith("1 "), ran.stderr

@@ -16,7 +16,7 @@ import tape_api
 from dualgrad.frontend.legacy import Old
 from engine.core.eager import EagerTensor
 from tests.op_table import ROWS
-from tests.stubs import FRONT_ENDS, HOME, Stub, path_of, result
+from tests.stubs import FRONT_ENDS, HOME, Stub, path_of, result, short_path_of, short_text
 
 PROGRAM = """
 import {front_end} as tf
@@ -43,6 +43,7 @@ REFUSED = [7, 8, 9, 10, 11, 15, 16]
 def test_the_stub_is_up_to_date(front_end: str) -> None:
     # `python -m tests.stubs` writes it anew
     assert path_of(front_end).read_text() == Stub(front_end).text()
+    assert short_path_of(front_end).read_text() == short_text(front_end)
 
 
 @pytest.mark.parametrize("front_end", FRONT_ENDS)
@@ -59,8 +60,11 @@ def test_a_type_checker_refuses_what_is_wrong_and_nothing_else(front_end: str, t
 USER = """
 import numpy as np
 
+import dualgrad
+import dualgrad.tape as tf
 import graph_api as g
-import tape_api as tf
+import tape_api
+from dualgrad.bench import compare_modes
 from optim import transforms as tr
 
 # tapes
@@ -91,22 +95,34 @@ model = tf.keras.Sequential([layer, tf.keras.layers.Dense(1)])
 model.compile(optimizer="sgd", loss="mse")
 path = tf.train.Checkpoint(model=model, optimizer=optimizer).save("model")
 w.assign_add([1.0, 1.0])
+model.save("model.keras")
+total: tape_api.Tensor = 2.0 * w + w[0]
+with dualgrad.tape.GradientTape(persistent=True) as tape:
+    loss = tf.reduce_sum(w * w)
+first: tf.Tensor = tape.gradient(loss, [w, w])[0]
+product: np.ndarray = tape.hvp(loss, w, [1.0, 0.0]).numpy()
+p = tf.for_scipy(lambda a: a * a, np.ones(3), format="csr")
+print(p.jac(p.x0).nnz, p.fun(p.x0).max(), compare_modes)
 
 # graphs
-p = g.placeholder(g.float32, [None, 2])
+fed = g.placeholder(g.float32, [None, 2])
 v = g.get_variable("v", [2])
-y = g.reduce_mean(g.square(p * v + 1.0))
+y = g.reduce_mean(g.square(fed * v + 1.0))
 dy, = g.gradients(y, [v])
 train = g.train.AdamOptimizer(0.1).minimize(y)
 with g.Session() as session:
     session.run(g.global_variables_initializer())
-    result, _ = session.run([y, train], feed_dict={p: np.ones((4, 2))})
-    g.train.Saver().save(session, path, global_step=1)
+    result, _ = session.run([y, train], feed_dict={fed: np.ones((4, 2))})
+    several: list[np.ndarray] = session.run([y, fed + v], {fed: np.ones((4, 2))})
+    number: np.ndarray = session.run(y, {fed: np.ones((4, 2))})
+    by_name: dict[str, np.ndarray] = session.run({"y": y}, {fed: np.ones((4, 2))})
+    g.train.Saver().restore(session, g.train.Saver().save(session, path, global_step=1))
 print(y.shape, result)
 """
 """A program of a user's: all of it is right."""
 
 WRONG = """
+import dualgrad
 import graph_api as g
 import tape_api as tf
 
@@ -132,6 +148,15 @@ g.placeholder()
 tf.Variable([1.0], trainable="no")
 tf.train.Checkpointt(w=w)
 tf.function(3)
+word: str = w * 2.0
+word = 2.0 * w
+word = tape.gradient(y, w)
+word = tape.gradient(y, [w])[0]
+word = tape.jacobian(y, w)
+word = g.Session().run(g.zeros([2]))
+word = g.Session().run([g.zeros([2])])
+dualgrad.tapes
+dualgrad.tape.reduce_summ(y)
 """
 """Each line is wrong, but for imports and those that make what the others use."""
 

@@ -227,7 +227,7 @@ class BaseSaver:
         write_state: bool = True,
         strip_default_attrs: bool = False,
         save_debug_info: bool = False,
-    ) -> str | None:
+    ) -> Any:  # a path, or None: a program that saves something need not ask
         """Save the variables.
 
         The checkpoint is written beside the old one and takes its place in one step; only then the file ``checkpoint``

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import functools
 from collections.abc import Callable, Mapping, Sequence
+from typing import TYPE_CHECKING as _TYPE_CHECKING
 from typing import Any, Self
 
 from dualgrad.keras.calls import described, made_again
@@ -38,6 +39,13 @@ class Model(Trainer, Layer):
     >>> model(tf.ones([4, 2])).shape, len(model.trainable_variables)
     (TensorShape([4, 1]), 2)
     """
+
+    if _TYPE_CHECKING:
+        # files are the tape API's, which adds these (`tape_api.keras.models`)
+        def save(self, filepath: Any, overwrite: bool = True, **more: Any) -> None: ...  # noqa: D102
+        def to_json(self, **options: Any) -> Any: ...  # noqa: D102
+        def save_weights(self, filepath: Any, overwrite: bool = True, save_format: str | None = None) -> None: ...  # noqa: D102
+        def load_weights(self, filepath: Any, by_name: bool = False, skip_mismatch: bool = False) -> Any: ...  # noqa: D102
 
     def __new__(cls, *args: Any, **kwargs: Any) -> Self:
         """A `Functional` model, if inputs and outputs are given."""

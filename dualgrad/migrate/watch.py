@@ -248,7 +248,7 @@ def watching(observer: Observer, around: Around = as_asked) -> Iterator[None]:
     try:
         yield
     finally:
-        Session.run = usual  # type: ignore[method-assign]
+        Session.run = usual  # type: ignore[method-assign, assignment]
         ScipyOptimizerInterface.minimize = minimize  # type: ignore[method-assign]
 
 

@@ -79,9 +79,7 @@ class JacobianPlan(Shown):
         rows = [np.repeat(np.arange(b.shape[0]), np.diff(b.indptr)) for b in blocks]
         return "".join(pattern_picture(r, b.indices, b.shape) for r, b in zip(rows, blocks, strict=True))
 
-    def __call__(
-        self, *sources: Any, executor: Executor | None = None
-    ) -> np.ndarray | sparse.sparray | list[list[Any]]:
+    def __call__(self, *sources: Any, executor: Executor | None = None) -> Any:
         """The Jacobian at `sources`.
 
         Parameters

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Callable, Sequence
-from typing import Any
+from typing import TYPE_CHECKING, Any, Literal, TypeVar, overload
 
 import numpy as np
 from scipy.sparse import sparray
@@ -14,7 +14,7 @@ from engine.closed.replay import array_of
 from engine.core import nest
 from engine.core.aval import format_shape
 from engine.core.op import Node
-from engine.core.operands import Operand, Results
+from engine.core.operands import Operand, Source
 from engine.core.tape import Tape
 from engine.core.trace import Symbol
 from engine.core.unconnected import UnconnectedGradients, as_policy
@@ -64,6 +64,11 @@ from engine.reverse import reverse
 from engine.runtime.errors import InvalidArgumentError, ShapeError
 from engine.slopes import with_slopes
 
+if TYPE_CHECKING:
+    from scipy import sparse
+
+T = TypeVar("T")
+
 
 class TapeDerivatives:
     """The base of `GradientTape`; see there."""
@@ -73,6 +78,66 @@ class TapeDerivatives:
     _persistent: bool
     _spent: bool
 
+    @overload
+    def jacobian(
+        self,
+        target: Any,
+        sources: Source[T],
+        unconnected_gradients: Any = ...,
+        parallel_iterations: int | None = None,
+        experimental_use_pfor: bool = True,
+        *,
+        mode: Mode = "auto",
+        sparsity: Any = None,
+        max_bytes: int | None = None,
+        format: Literal["dense"] = "dense",
+        executor: Any = None,
+    ) -> T: ...
+    @overload
+    def jacobian(
+        self,
+        target: Any,
+        sources: list[Source[T]],
+        unconnected_gradients: Any = ...,
+        parallel_iterations: int | None = None,
+        experimental_use_pfor: bool = True,
+        *,
+        mode: Mode = "auto",
+        sparsity: Any = None,
+        max_bytes: int | None = None,
+        format: Literal["dense"] = "dense",
+        executor: Any = None,
+    ) -> list[T]: ...
+    @overload
+    def jacobian(
+        self,
+        target: Any,
+        sources: Source[Any],
+        unconnected_gradients: Any = ...,
+        parallel_iterations: int | None = None,
+        experimental_use_pfor: bool = True,
+        *,
+        mode: Mode = "auto",
+        sparsity: Any = None,
+        max_bytes: int | None = None,
+        format: Literal["csr"],
+        executor: Any = None,
+    ) -> sparse.csr_array: ...
+    @overload
+    def jacobian(
+        self,
+        target: Any,
+        sources: Any,
+        unconnected_gradients: Any = ...,
+        parallel_iterations: int | None = None,
+        experimental_use_pfor: bool = True,
+        *,
+        mode: Mode = "auto",
+        sparsity: Any = None,
+        max_bytes: int | None = None,
+        format: Format = "dense",
+        executor: Any = None,
+    ) -> Any: ...
     def jacobian(
         self,
         target: Any,
@@ -275,7 +340,11 @@ class TapeDerivatives:
                 ]
         return nest.pack_sequence_as(sources, [nest.pack_sequence_as(sources, row) for row in rows])
 
-    def hessian_diag(self, target: Any, sources: Any) -> Operand | list[Operand]:
+    @overload
+    def hessian_diag(self, target: Any, sources: Source[T]) -> T: ...
+    @overload
+    def hessian_diag(self, target: Any, sources: Any) -> Any: ...
+    def hessian_diag(self, target: Any, sources: Any) -> Any:
         """The diagonal of the Hessian of the sum of `target`'s elements, in the shapes of the sources."""
         options = options_for("hessian_diag", "auto", "csr", None, symmetric=True)
         diagonals = []
@@ -289,7 +358,11 @@ class TapeDerivatives:
                 diagonals.append(wrapped(reshape(matrix.diagonal(), shape)))
         return nest.pack_sequence_as(sources, diagonals)
 
-    def jvp(self, target: Any, sources: Any, tangents: Any) -> Operand | list[Operand]:
+    @overload
+    def jvp(self, target: Source[T], sources: Any, tangents: Any) -> T: ...
+    @overload
+    def jvp(self, target: Any, sources: Any, tangents: Any) -> Any: ...
+    def jvp(self, target: Any, sources: Any, tangents: Any) -> Any:
         """The derivative of `target` along `tangents`: one forward walk.
 
         Parameters
@@ -311,7 +384,11 @@ class TapeDerivatives:
         results = [wrapped(zeros_like(y) if t is None else t) for y, t in zip(targets, pushed, strict=True)]
         return nest.pack_sequence_as(target, results)
 
-    def vjp(self, target: Any, sources: Any, cotangents: Any) -> Results:
+    @overload
+    def vjp(self, target: Any, sources: Source[T], cotangents: Any) -> T: ...
+    @overload
+    def vjp(self, target: Any, sources: Any, cotangents: Any) -> Any: ...
+    def vjp(self, target: Any, sources: Any, cotangents: Any) -> Any:
         """The product of `cotangents` with the Jacobian.
 
         It is `gradient` with ``output_gradients=cotangents``, with zeros where the target does not depend on a source.
@@ -319,7 +396,11 @@ class TapeDerivatives:
         seeds = vectors_of(cotangents, nest.flatten(target))
         return self.gradient(target, sources, seeds, UnconnectedGradients.ZERO)  # type: ignore[attr-defined]
 
-    def hvp(self, target: Any, sources: Any, vectors: Any) -> Operand | list[Operand]:
+    @overload
+    def hvp(self, target: Any, sources: Source[T], vectors: Any) -> T: ...
+    @overload
+    def hvp(self, target: Any, sources: Any, vectors: Any) -> Any: ...
+    def hvp(self, target: Any, sources: Any, vectors: Any) -> Any:
         """The product of the Hessian of the sum of `target`'s elements with `vectors`, without the matrix.
 
         Parameters

@@ -391,7 +391,7 @@ class SciPyFunction(Shown):
 
     # ---- values ------------------------------------------------------------------------------------------------------
 
-    def fun(self, x: Any, *args: Any, **kwargs: Any) -> float | np.ndarray:
+    def fun(self, x: Any, *args: Any, **kwargs: Any) -> Any:
         """The value at `x`: a float if the function gives one scalar tensor, else all its results, flat.
 
         Of a matrix, shape (n, S), it gives the values at its columns, shape (S,) or (results, S), as solvers ask for
@@ -429,7 +429,7 @@ class SciPyFunction(Shown):
 
     # ---- first derivatives -------------------------------------------------------------------------------------------
 
-    def jac(self, x: Any, *args: Any, **kwargs: Any) -> np.ndarray | sparse.sparray | LinearOperator:
+    def jac(self, x: Any, *args: Any, **kwargs: Any) -> Any:
         """The Jacobian at `x`, shape (results, n), in the format asked for; the gradient, shape (n,), of a scalar.
 
         In a sparse format the gradient is a sparse row, shape (1, n), as a constraint's must be beside other sparse
@@ -475,7 +475,7 @@ class SciPyFunction(Shown):
 
     # ---- second derivatives ------------------------------------------------------------------------------------------
 
-    def hess(self, x: Any, *args: Any, **kwargs: Any) -> np.ndarray | sparse.sparray | LinearOperator:
+    def hess(self, x: Any, *args: Any, **kwargs: Any) -> Any:
         """The Hessian of a scalar function at `x`, shape (n, n), symmetric to the bit, in the format asked for."""
         self._go(x, args, kwargs)
         self._require_scalar("hess")
@@ -495,7 +495,7 @@ class SciPyFunction(Shown):
         product = self._product(*self._evaluations.derived(compiled_product, Options(), None), p)
         return product[0] if self._is_number and np.ndim(p) == 0 else product
 
-    def weighted_hess(self, x: Any, v: Any, *args: Any, **kwargs: Any) -> np.ndarray | sparse.sparray | LinearOperator:
+    def weighted_hess(self, x: Any, v: Any, *args: Any, **kwargs: Any) -> Any:
         """The Hessian of ``v @ fun(x)``: ``NonlinearConstraint(p.fun, lb, ub, jac=p.jac, hess=p.weighted_hess)``."""
         self._go(x, args, kwargs)
         if any(self._evaluations.pairs):

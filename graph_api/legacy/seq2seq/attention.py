@@ -143,7 +143,7 @@ class BahdanauAttention(AttentionMechanism):
         """How well a query fits."""
         asked = tf.expand_dims(self.query_layer(query), 1)
         dtype = query.dtype
-        v = tf.get_variable("attention_v", [self._num_units], dtype)
+        v: Any = tf.get_variable("attention_v", [self._num_units], dtype)
         if self._normalize:
             g = tf.get_variable("attention_g", [], dtype, tf.constant_initializer((1.0 / self._num_units) ** 0.5))
             b = tf.get_variable("attention_b", [self._num_units], dtype, tf.zeros_initializer())
