@@ -64,13 +64,17 @@ def short_path_of(front_end: str) -> Path:
 
 
 def short_text(front_end: str) -> str:
-    """The latter: all names, and those again that are modules of the source too, which a checker might mean instead."""
-    own = re.findall(r"^(\w+): TypeAlias = (_\1)$", path_of(front_end).read_text(), re.M)
+    """The latter: all names, and where one is a module of the source too, which a checker might mean, the class."""
+    text = path_of(front_end).read_text()
+    own = dict(re.findall(r"^(\w+): TypeAlias = (_\1)$", text, re.M))
+    defined = re.findall(r"^(?:def |class )?([a-zA-Z]\w*)(?=\(|:| = )", text, re.M)
+    handed_on = re.findall(r"^from [\w.]+ import (\w+) as \1$", text, re.M)
+    names = sorted({*defined, *handed_on} - {*own, "from", "import", "TensorLike"})
     lines = [f'"""`{front_end}` as a part of `dualgrad`. Made by ``python -m tests.stubs``."""', ""]
-    lines += ["# of two things of one name the later one is meant", '# mypy: disable-error-code="misc,no-redef"', ""]
-    lines += ["from typing import TypeAlias", "", f"from {front_end} import *"]
-    lines += [f"from {front_end} import {name}" for name in ("__version__ as __version__", *(o for _, o in own))]
-    return "\n".join([*lines, "", *(f"{name}: TypeAlias = {hidden}" for name, hidden in own), ""])
+    lines += ["from typing import TypeAlias", "", f"from {front_end} import __version__ as __version__"]
+    lines += [f"from {front_end} import {name} as {name}" for name in names]
+    lines += [f"from {front_end} import {hidden}" for hidden in own.values()]
+    return "\n".join([*lines, "", *(f"{name}: TypeAlias = {hidden}" for name, hidden in own.items()), ""])
 
 
 # ---- signatures ------------------------------------------------------------------------------------------------------
