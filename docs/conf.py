@@ -16,7 +16,9 @@ from types import ModuleType
 from typing import Any
 
 HOME = Path(__file__).resolve().parents[1]
-sys.path.insert(0, str(HOME))
+sys.path[:0] = [str(HOME), str(HOME / "docs")]
+
+from names_page import names_page  # noqa: E402
 
 import engine  # noqa: E402
 import graph_api  # noqa: E402
@@ -29,7 +31,7 @@ project, author, copyright = "dualgrad", "The dualgrad authors", "The dualgrad a
 release = version = engine.__version__
 
 extensions = [
-    "myst_parser",
+    "myst_nb",
     "numpydoc",
     "sphinx.ext.autodoc",
     "sphinx.ext.autosummary",
@@ -43,6 +45,9 @@ html_css_files = ["narrow.css"]
 html_static_path = ["_static"]
 exclude_patterns = ["_build", "examples", "gallery/*.md5", "gallery/*.ipynb", "gallery/*.py"]
 
+nb_execution_mode = "force"
+nb_execution_raise_on_error = True
+nb_execution_timeout = 60
 nitpicky = True
 # numpydoc takes a short type for a name
 nitpick_ignore = [("py:obj", "aval"), ("py:obj", "sparsity")]
@@ -151,6 +156,7 @@ def write_reference(folder: Path) -> None:
 def write_copies(folder: Path) -> None:
     """Pages that lie elsewhere in the repository."""
     shutil.copy(HOME / "SUPPORT.md", folder / "reference" / "support.md")
+    (folder / "reference" / "names.md").write_text(names_page(HOME / "SUPPORT.md"), encoding="utf-8")
     shutil.copy(HOME / "CHANGELOG.md", folder / "reference" / "changelog.md")
     reasons = folder / "reasons"
     reasons.mkdir(exist_ok=True)

@@ -232,7 +232,9 @@ print(sorted(dualgrad.__all__) == [n for n in dir(dualgrad) if n in dualgrad.__a
 
 def test_a_name_that_the_package_has_not_is_told() -> None:
     dualgrad = importlib.import_module("dualgrad")
-    with pytest.raises(AttributeError, match="'dualgrad' has no attribute 'gradients'; it has __version__, bench, graph"):
+    with pytest.raises(
+        AttributeError, match="'dualgrad' has no attribute 'gradients'; it has __version__, bench, graph"
+    ):
         _ = dualgrad.gradients
 
 
