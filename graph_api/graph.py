@@ -307,16 +307,17 @@ class Graph(Shown, NotCopied, Contexts):
         return dot(picture_of(self.nodes))
 
     def svg(self) -> str:
-        """A picture of a small graph; of a large one give `dot` to Graphviz.
+        """A picture: scopes, gradients and an optimizer's step are one box each. `dot` shows each operation.
 
         Raises
         ------
         InvalidArgumentError
-            If there are too many operations to be drawn.
+            If there are too many boxes all the same.
         """
-        from engine.explain.picture import picture_of, svg
+        from engine.explain.folding import folded
+        from engine.explain.picture import svg
 
-        return svg(picture_of(self.nodes))
+        return svg(folded(self.nodes))
 
     def _shown(self) -> dict[str, Any]:
         return {"operations": len(self.nodes), "variables": len(self.get_collection_ref(GraphKeys.GLOBAL_VARIABLES))}

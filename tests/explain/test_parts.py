@@ -12,6 +12,7 @@ import pytest
 import graph_api
 import tape_api
 from engine.explain import Explanation, explain
+from engine.explain.folding import folded
 from engine.explain.rewrite import safe
 from engine.runtime.errors import InvalidArgumentError
 from tests.explain.test_breakages import executed
@@ -103,8 +104,8 @@ def test_a_graph_as_dot_has_scopes_as_clusters_and_gradients_in_blue() -> None:
 def test_a_small_graph_as_svg_and_a_large_one_refused() -> None:
     root = ET.fromstring(graph().svg())
     assert root.tag.endswith("svg")
-    boxes = [e for e in root.iter() if e.tag.endswith("rect")]
-    assert len(boxes) == len(graph().nodes) + 1
+    titles = [e.text for e in root.iter() if e.tag.endswith("title")]
+    assert titles == ["model/layer/x Placeholder", "model/layer/sin Sin", "Sum", "gradients 4 ops"]
     tf = graph_api
     with tf.Graph().as_default() as large:
         x = tf.constant(1.0)
@@ -113,6 +114,53 @@ def test_a_small_graph_as_svg_and_a_large_one_refused() -> None:
     with pytest.raises(InvalidArgumentError, match=r"use dot\(\) and Graphviz"):
         large.svg()
     assert large.dot().count("->") > 400
+
+
+def layer() -> Any:
+    """One layer, trained with Adam."""
+    tf = graph_api
+    with tf.Graph().as_default() as g:
+        x, y = tf.placeholder(tf.float32, [None, 4], name="x"), tf.placeholder(tf.float32, [None, 1], name="y")
+        with tf.variable_scope("dense"):
+            out = tf.layers.dense(x, 1, activation=tf.tanh, name="inner")
+        loss = tf.reduce_mean(tf.square(out - y), name="loss")
+        tf.train.AdamOptimizer(0.1).minimize(loss, global_step=tf.train.get_or_create_global_step())
+        tf.global_variables_initializer()
+    return g
+
+
+def test_one_layer_with_adam_is_one_screen() -> None:
+    g = layer()
+    picture = folded(g.nodes)
+    texts = [text.partition("\n")[0] for _, text, _ in picture.boxes]
+    assert texts == ["x", "y", "dense/inner", "sub", "Square", "loss", "gradients", "Adam"]
+    assert [gradient for _, _, gradient in picture.boxes] == [False] * 6 + [True] * 2
+    arrows = {(texts[a], texts[b]) for a, b, _ in picture.edges}
+    assert {
+        ("x", texts[2]),
+        (texts[2], "sub"),
+        ("loss", "gradients"),
+        ("gradients", "Adam"),
+        (texts[2], "Adam"),
+    } <= arrows
+    root = ET.fromstring(g.svg())
+    assert float(root.get("height", "")) <= 600 and float(root.get("width", "")) <= 800
+    lines = [e for e in root.iter() if e.tag.endswith("line")]
+    assert len(lines) == len(picture.edges) and all(e.get("marker-end", "").startswith("url(#head-") for e in lines)
+    places = [float(e.get("x", "")) for e in root.iter() if e.tag.endswith("rect") and e.get("rx")]
+    # gradients and the step stand to the right of everything else
+    assert min(places[6:]) > max(places[:6])
+
+
+def test_a_scope_is_opened_while_the_picture_is_small() -> None:
+    tf = graph_api
+    with tf.Graph().as_default() as g, tf.name_scope("model"):
+        x = tf.placeholder(tf.float32, [2], name="x")
+        for name in ("first", "second"):
+            with tf.name_scope(name):
+                x = tf.sin(tf.cos(tf.tanh(x)) + 1.0)
+    texts = [text.replace("\n", " ") for _, text, _ in folded(g.nodes).boxes]
+    assert texts == ["model/x Placeholder", "model/first 4 ops", "model/second 4 ops"]
 
 
 def broken() -> Explanation:

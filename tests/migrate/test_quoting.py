@@ -110,7 +110,10 @@ class _Tags(HTMLParser):
 def test_pages_and_pictures_hold_texts_as_texts(text: str) -> None:
     picture = Picture([(text, text, True), ("", text, False)], [(0, 1, True)])
     drawn = ET.fromstring(svg(picture))
-    assert {e.tag.rpartition("}")[2] for e in drawn.iter()} <= {"svg", "g", "rect", "title", "text", "line"}
+    assert {e.tag.rpartition("}")[2] for e in drawn.iter()} <= {
+        *("svg", "g", "rect", "title", "text", "line"),
+        *("defs", "marker", "path"),
+    }
     lines = dot(picture).splitlines()
     assert lines[0] == "digraph {" and lines[-1] == "}"
     # what is left without the texts is of our making
