@@ -6,6 +6,7 @@ Without a file it measures first: one model on real data (`bench.report`), and t
 from __future__ import annotations
 
 import argparse
+import sys
 from collections.abc import Callable, Sequence
 from pathlib import Path
 
@@ -62,6 +63,7 @@ def measure_and_write(out: Path) -> int:
     from bench import report
     from bench.run import FOLDER, measure_suite
 
+    print("This takes about two minutes: a training in both modes, and then what Jacobians cost.", file=sys.stderr)
     file = out / "jacobian.json"
     digits, agree = report.sections(out)
     code = measure_suite(file, seconds=0.2, minutes=1.5, paths=[FOLDER / "test_jacobian.py"])

@@ -13,7 +13,7 @@ import pytest
 
 from bench import digits, problems
 from bench.measure import measure, write_json
-from bench.page import table
+from bench.page import page, table, verdict, wide
 from bench.svg import Bars, Line, Scale, bar_chart, line_chart, readable
 
 
@@ -41,6 +41,18 @@ def test_a_bar_chart_shows_every_value() -> None:
     groups = [Bars("pixels", [("tape", (12345.0, 0.5)), ("graph", (20.0, 3.0))])]
     words = texts(bar_chart("Time", groups, [("first", "#000"), ("later", "#111")], "ms"))
     assert {"pixels", "tape", "graph", "first", "later", "12,345", "0.5", "20", "3", "ms"} <= set(words)
+
+
+def test_a_page_answers_first_and_lists_what_it_has() -> None:
+    body = ["<p>Long words.</p>", "<h2>One</h2>", "<svg></svg>", verdict("It is so."), "<h2>Two &amp; three</h2>"]
+    text = page("Title", [*body, wide(table(["a"], [["1"]]))], "made here")
+    positions = [text.index(part) for part in ("<h1>Title</h1>", "It is so.", "<nav>", "Long words.", "<h2 id=")]
+    assert positions == sorted(positions)
+    assert '<a href="#part-2">Two &amp; three</a>' in text and '<h2 id="part-2">Two &amp; three</h2>' in text
+    # what can be wider than a phone scrolls by itself, once
+    assert text.count('<div class="wide">') == 2
+    for medium in ("(max-width: 640px)", "(prefers-color-scheme: dark)", "print"):
+        assert f"@media {medium}" in text
 
 
 @pytest.mark.parametrize(("value", "shown"), [(0.01234, "0.0123"), (5.678, "5.68"), (99.94, "99.9"), (123.4, "123")])
