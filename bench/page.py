@@ -14,7 +14,8 @@ table { border-collapse: collapse; width: 100%; margin-top: 1.5em; font-size: 0.
 th, td { padding: 0.3em 0.6em; border-bottom: 1px solid #ddd; text-align: right; font-variant-numeric: tabular-nums; }
 th:first-child, td:first-child, th:nth-child(2), td:nth-child(2) { text-align: left; }
 svg { max-width: 100%; height: auto; }
-.wide { overflow-x: auto; max-width: 100%; } .wide table { font-size: 0.85em; } .wide th, .wide td { padding: 0.25em 0.5em; }
+.wide { overflow-x: auto; max-width: 100%; } .wide table { font-size: 0.85em; }
+.wide th, .wide td { padding: 0.25em 0.5em; }
 .wide td { white-space: nowrap; }
 .pair { display: flex; flex-wrap: wrap; gap: 16px; align-items: flex-start; }
 details { margin: 0.6em 0; } summary { cursor: pointer; color: #0072B2; }
@@ -68,7 +69,7 @@ def contents(body: str) -> tuple[str, str]:
 
     def numbered(heading: re.Match[str]) -> str:
         names.append(heading[2])
-        return f'<h{heading[1]} id="part-{len(names)}">{heading[2]}</h{heading[1]}>'
+        return f'<a id="part-{len(names)}"></a>{heading[0]}'
 
     body = re.sub(r"<h([12])>(.*?)</h\1>", numbered, body)
     items = "".join(f'<li><a href="#part-{n}">{name}</a></li>' for n, name in enumerate(names, 1))
