@@ -85,3 +85,20 @@ print(status())
     assert with_it.stdout.startswith("4.0\n") and said in with_it.stdout, with_it
     assert f"UserWarning: {name} is not used" in with_it.stderr
     assert required.returncode and f"ImportError: DUALGRAD_NATIVE=require, but {name} is stale" in required.stderr
+
+
+@pytest.mark.parametrize(("native", "times"), [("1", 1), ("0", 0)])
+def test_one_word_about_extensions_that_are_not_there(native: str, times: int) -> None:
+    code = f"""
+import sys
+sys.modules.update(dict.fromkeys({list(STALE)!r}))
+import tape_api as tf
+with tf.GradientTape() as tape:
+    x = tf.Variable([[[[2.0]]]])
+    y = tf.nn.max_pool2d(x * x, 1, 1, "VALID")
+print(float(tape.gradient(y, x)[0, 0, 0, 0]))
+"""
+    env = {**os.environ, "DUALGRAD_NATIVE": native}
+    ran = subprocess.run([sys.executable, "-c", code], cwd=HOME, env=env, capture_output=True, text=True, check=True)
+    assert ran.stdout == "4.0\n"
+    assert ran.stderr.count("runs without its extensions in C") == times

@@ -19,6 +19,10 @@ from types import ModuleType
 
 _VARIABLE = "DUALGRAD_NATIVE"
 _REBUILD = "python setup.py build_ext --inplace"
+_WITHOUT = (
+    "dualgrad runs without its extensions in C: results are the same, small operations take longer. Install a C "
+    f"compiler and install again; {_VARIABLE}=0 says that this is meant"
+)
 _HOME = os.path.dirname(os.path.dirname(os.path.dirname(os.path.abspath(__file__))))
 
 unused: dict[str, str] = {}
@@ -102,6 +106,9 @@ def _found(name: str) -> tuple[ModuleType | None, str]:
                 f"{_VARIABLE}=require, but the extension {name} cannot be imported ({error}); install a C compiler and "
                 f"install again, or set {_VARIABLE}=1 to do without"
             ) from error
+        if not unused:
+            # once, not for each of them
+            warnings.warn(_WITHOUT, stacklevel=3)
         return None, f"the extension cannot be imported: {error}"
     if not _stale(module):
         return module, "the extension is there"
