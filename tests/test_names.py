@@ -8,6 +8,7 @@ in them. A name that we lack stands in `MISSING` with the reason; when it comes,
 from __future__ import annotations
 
 import importlib
+import re
 from collections.abc import Iterator
 from types import ModuleType
 from typing import Any
@@ -178,3 +179,17 @@ def test_dir_shows_of_a_part_what_it_offers_only(front_end: str) -> None:
     assert f"{front_end}.debugging" in found
     # without ``__all__`` dir would show what the module imports
     assert [name for name, part in found.items() if "__file__" in vars(part) and "__all__" not in vars(part)] == []
+
+
+@pytest.mark.parametrize(
+    ("path", "said"),
+    [
+        ("graph_api.keras.models.load_model", "in graphs: build the model by its own code, and keep variables"),
+        ("graph_api.keras.layers.Densee", "no such name (yet)"),
+        ("tape_api.keras.models.Sequentiall", "no such name (yet)"),
+    ],
+)
+def test_a_part_of_a_part_says_what_is_missing(path: str, said: str) -> None:
+    parent, _, name = path.rpartition(".")
+    with pytest.raises(AttributeError, match=re.escape(said)):
+        getattr(importlib.import_module(parent), name)

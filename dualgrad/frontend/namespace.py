@@ -163,6 +163,10 @@ def offer(module: ModuleType, path: str, beside: str = "") -> dict[str, Waiting]
     content.setdefault("__dir__", lambda: listing(module))
     content["__waiting__"] = waiting
     content["__beside__"] = beside
+    for name, inner in list(content.items()):
+        # the modules that it is made of say what is missing in them, too
+        if isinstance(inner, ModuleType) and inner.__name__ == f"{module.__name__}.{name}":
+            offer(inner, f"{path}.{name}")
     return waiting
 
 
