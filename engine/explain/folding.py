@@ -16,7 +16,7 @@ from engine.explain.picture import GRADIENTS, Picture
 ENOUGH = 8
 """A scope is opened if the picture has at most so many boxes then."""
 KINDS = ("scope", "gradients", "update")
-"""What boxes are, in the order in which they follow each other."""
+"""The kinds of boxes, in the order in which they follow each other."""
 _INITIAL = re.compile(r"(^|/)Initializer(/|$)")
 _HIDDEN = {"Const"}
 _READ, _ASSIGN, _VARIABLE = "ReadVariableOp", "AssignVariableOp", "VarHandleOp"
@@ -42,7 +42,7 @@ def folded(nodes: Sequence[Node]) -> Picture:
 
 
 class _Folding:
-    """What is known of each node of a graph, by its number."""
+    """Facts about each node of a graph, by its number."""
 
     def __init__(self, nodes: Sequence[Node]) -> None:
         self.nodes = nodes
@@ -71,7 +71,7 @@ class _Folding:
         return hidden
 
     def _update(self) -> list[bool]:
-        """What depends on gradients, and what nothing else needs: the step of an optimizer."""
+        """Find the step of an optimizer: what depends on gradients, and what nothing else needs."""
         update = [False] * len(self.nodes)
         for i in range(len(self.nodes)):
             if not self.hidden[i] and not self.gradient[i]:
@@ -129,7 +129,7 @@ class _Folding:
         return {i: scope for scope in boxes for i in inside[scope]}
 
     def text(self, key: tuple[str, str], keys: list[tuple[str, str] | None]) -> str:
-        """What stands in a box."""
+        """The text in a box."""
         kind, name = key
         members = [i for i, k in enumerate(keys) if k == key and self.nodes[i].op.type != _READ]
         if kind == "update":
