@@ -59,7 +59,7 @@ else:
     _Base = AssignsRows
 
 
-class Variable(InMemory, _Base):
+class Variable(InMemory, _Base):  # type: ignore[misc]
     """A value that changes by assignment.
 
     Parameters
