@@ -152,6 +152,9 @@ def offer(module: ModuleType, path: str, beside: str = "") -> dict[str, Waiting]
         elif name == "__all__":
             # `from ... import *` asks for it: all names, those that wait too
             return [n for n in listing(module) if not n.startswith("_")]
+        elif name.startswith("__"):
+            # Python asks for these, of every module that something is imported from
+            raise AttributeError(f"module '{path}' has no attribute '{name}'", name=name, obj=module)
         elif not name.startswith("_") and name in _names_beside(beside):
             value = getattr(_beside(beside), name)
         else:
