@@ -87,7 +87,8 @@ def _of_version1(front_end: str, inner: str, name: str) -> str | None:
 
     if front_end != "tape_api":
         return None
-    part = inner.removeprefix("compat.v1").lstrip(".")
+    # Keras's losses and their like are ``tf.losses``, too
+    part = inner.removeprefix("compat.v1").lstrip(".").removeprefix("keras.")
     here = f"compat.v1.{part}".rstrip(".")
     offered = inner != here and name in _names_beside(f"{front_end}.{here}")
     if not offered and not is_version1(part, name):
