@@ -699,7 +699,7 @@ class SciPyODE:
         """``dy/dt``, flat."""
         return np.atleast_1d(self.function.fun(y, t, *args))
 
-    def jac(self, t: float, y: Any, *args: Any) -> np.ndarray | sparse.sparray | LinearOperator:
+    def jac(self, t: float, y: Any, *args: Any) -> Any:
         """The derivative of ``dy/dt`` with respect to `y`, shape (n, n).
 
         If it is `banded`, its diagonals, shape (lband + 1 + uband, n): entry (i, j) stands in row ``i - j + uband``.
