@@ -169,7 +169,8 @@ def offer(module: ModuleType, path: str, beside: str = "") -> dict[str, Waiting]
     content["__beside__"] = beside
     for name, inner in list(content.items()):
         # the modules that it is made of say what is missing in them, too
-        if isinstance(inner, ModuleType) and inner.__name__ == f"{module.__name__}.{name}":
+        is_part = isinstance(inner, ModuleType) and inner.__name__ == f"{module.__name__}.{name}"
+        if is_part and "__getattr__" not in vars(inner):
             offer(inner, f"{path}.{name}")
     return waiting
 
