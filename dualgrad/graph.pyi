@@ -84,6 +84,7 @@ from graph_api import assert_none_equal as assert_none_equal
 from graph_api import assert_positive as assert_positive
 from graph_api import assert_rank as assert_rank
 from graph_api import assert_rank_at_least as assert_rank_at_least
+from graph_api import assert_rank_in as assert_rank_in
 from graph_api import assert_scalar as assert_scalar
 from graph_api import assert_type as assert_type
 from graph_api import assign as assign
@@ -92,6 +93,8 @@ from graph_api import assign_sub as assign_sub
 from graph_api import atan as atan
 from graph_api import atan2 as atan2
 from graph_api import atanh as atanh
+from graph_api import autograph as autograph
+from graph_api import batch_gather as batch_gather
 from graph_api import batch_jacobian as batch_jacobian
 from graph_api import batch_matmul as batch_matmul
 from graph_api import batch_matrix_determinant as batch_matrix_determinant
@@ -150,7 +153,6 @@ from graph_api import diag_part as diag_part
 from graph_api import digamma as digamma
 from graph_api import disable_eager_execution as disable_eager_execution
 from graph_api import disable_v2_behavior as disable_v2_behavior
-from graph_api import distributions as distributions
 from graph_api import div as div
 from graph_api import div_no_nan as div_no_nan
 from graph_api import divide as divide
@@ -359,6 +361,7 @@ from graph_api import rint as rint
 from graph_api import roll as roll
 from graph_api import round as round
 from graph_api import rsqrt as rsqrt
+from graph_api import saturate_cast as saturate_cast
 from graph_api import saved_model as saved_model
 from graph_api import scalar_mul as scalar_mul
 from graph_api import scalar_summary as scalar_summary
@@ -479,6 +482,7 @@ from graph_api import uint16 as uint16
 from graph_api import uint32 as uint32
 from graph_api import uint64 as uint64
 from graph_api import uint8 as uint8
+from graph_api import uniform_unit_scaling_initializer as uniform_unit_scaling_initializer
 from graph_api import unique as unique
 from graph_api import unique_with_counts as unique_with_counts
 from graph_api import unpack as unpack
@@ -491,6 +495,7 @@ from graph_api import unstack as unstack
 from graph_api import variable_scope as variable_scope
 from graph_api import variables_initializer as variables_initializer
 from graph_api import variance_scaling_initializer as variance_scaling_initializer
+from graph_api import vectorized_map as vectorized_map
 from graph_api import verify_tensor_all_finite as verify_tensor_all_finite
 from graph_api import vjp as vjp
 from graph_api import where as where
@@ -501,10 +506,12 @@ from graph_api import zeros as zeros
 from graph_api import zeros_initializer as zeros_initializer
 from graph_api import zeros_like as zeros_like
 from graph_api import zeta as zeta
+from graph_api import _distributions
 from graph_api import _keras
 from graph_api import _layers
 from graph_api import _sparse
 
+distributions: TypeAlias = _distributions
 keras: TypeAlias = _keras
 layers: TypeAlias = _layers
 sparse: TypeAlias = _sparse

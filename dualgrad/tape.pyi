@@ -8,6 +8,7 @@ from tape_api import DType as DType
 from tape_api import GradientTape as GradientTape
 from tape_api import IndexedSlices as IndexedSlices
 from tape_api import Module as Module
+from tape_api import RaggedTensor as RaggedTensor
 from tape_api import RegisterGradient as RegisterGradient
 from tape_api import SparseTensor as SparseTensor
 from tape_api import Tensor as Tensor
@@ -35,6 +36,7 @@ from tape_api import atan as atan
 from tape_api import atan2 as atan2
 from tape_api import atanh as atanh
 from tape_api import autodiff as autodiff
+from tape_api import autograph as autograph
 from tape_api import batch_to_space as batch_to_space
 from tape_api import bitwise as bitwise
 from tape_api import bool as bool
@@ -91,6 +93,7 @@ from tape_api import float64 as float64
 from tape_api import floor as floor
 from tape_api import foldl as foldl
 from tape_api import foldr as foldr
+from tape_api import for_bvp as for_bvp
 from tape_api import for_ode as for_ode
 from tape_api import for_scipy as for_scipy
 from tape_api import function as function
@@ -173,6 +176,7 @@ from tape_api import reverse as reverse
 from tape_api import reverse_sequence as reverse_sequence
 from tape_api import roll as roll
 from tape_api import round as round
+from tape_api import saturate_cast as saturate_cast
 from tape_api import scalar_mul as scalar_mul
 from tape_api import scan as scan
 from tape_api import scatter_nd as scatter_nd
@@ -226,6 +230,7 @@ from tape_api import unique as unique
 from tape_api import unique_with_counts as unique_with_counts
 from tape_api import unstack as unstack
 from tape_api import vectorized_map as vectorized_map
+from tape_api import version as version
 from tape_api import where as where
 from tape_api import while_loop as while_loop
 from tape_api import zeros as zeros

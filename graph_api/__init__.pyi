@@ -13,6 +13,7 @@ from dualgrad.data.parsing import VarLenFeature as VarLenFeature
 from dualgrad.data.parsing import VarLenFeature as _dualgrad_data_parsing_VarLenFeature
 from dualgrad.extras import mnist as _dualgrad_extras_mnist
 from dualgrad.extras import numpy_names as _dualgrad_extras_numpy_names
+from dualgrad.extras.ops.signals import inverse_stft_window_fn as _dualgrad_extras_ops_signals_inverse_stft_window_fn
 from dualgrad.files.checkpoints import CheckpointReader as _dualgrad_files_checkpoints_CheckpointReader
 from dualgrad.files.checkpoints import CheckpointState as _dualgrad_files_checkpoints_CheckpointState
 from dualgrad.files.checkpoints import exists as _dualgrad_files_checkpoints_exists
@@ -120,6 +121,20 @@ from dualgrad.keras.layers.core import Masking as _dualgrad_keras_layers_core_Ma
 from dualgrad.keras.layers.core import ReLU as _dualgrad_keras_layers_core_ReLU
 from dualgrad.keras.layers.core import Reshape as _dualgrad_keras_layers_core_Reshape
 from dualgrad.keras.layers.core import Softmax as _dualgrad_keras_layers_core_Softmax
+from dualgrad.keras.layers.core import Wrapper as _dualgrad_keras_layers_core_Wrapper
+from dualgrad.keras.layers.images import CenterCrop as _dualgrad_keras_layers_images_CenterCrop
+from dualgrad.keras.layers.images import RandomBrightness as _dualgrad_keras_layers_images_RandomBrightness
+from dualgrad.keras.layers.images import RandomContrast as _dualgrad_keras_layers_images_RandomContrast
+from dualgrad.keras.layers.images import RandomCrop as _dualgrad_keras_layers_images_RandomCrop
+from dualgrad.keras.layers.images import RandomFlip as _dualgrad_keras_layers_images_RandomFlip
+from dualgrad.keras.layers.images import RandomRotation as _dualgrad_keras_layers_images_RandomRotation
+from dualgrad.keras.layers.images import RandomTranslation as _dualgrad_keras_layers_images_RandomTranslation
+from dualgrad.keras.layers.images import RandomZoom as _dualgrad_keras_layers_images_RandomZoom
+from dualgrad.keras.layers.images import Resizing as _dualgrad_keras_layers_images_Resizing
+from dualgrad.keras.layers.lookup import Discretization as _dualgrad_keras_layers_lookup_Discretization
+from dualgrad.keras.layers.lookup import IntegerLookup as _dualgrad_keras_layers_lookup_IntegerLookup
+from dualgrad.keras.layers.lookup import StringLookup as _dualgrad_keras_layers_lookup_StringLookup
+from dualgrad.keras.layers.lookup import TextVectorization as _dualgrad_keras_layers_lookup_TextVectorization
 from dualgrad.keras.layers.merging import Add as _dualgrad_keras_layers_merging_Add
 from dualgrad.keras.layers.merging import Average as _dualgrad_keras_layers_merging_Average
 from dualgrad.keras.layers.merging import Concatenate as _dualgrad_keras_layers_merging_Concatenate
@@ -129,7 +144,10 @@ from dualgrad.keras.layers.merging import Minimum as _dualgrad_keras_layers_merg
 from dualgrad.keras.layers.merging import Multiply as _dualgrad_keras_layers_merging_Multiply
 from dualgrad.keras.layers.merging import Subtract as _dualgrad_keras_layers_merging_Subtract
 from dualgrad.keras.layers.normalization import BatchNormalization as _dualgrad_keras_layers_normalization_BatchNormalization
+from dualgrad.keras.layers.normalization import GroupNormalization as _dualgrad_keras_layers_normalization_GroupNormalization
 from dualgrad.keras.layers.normalization import LayerNormalization as _dualgrad_keras_layers_normalization_LayerNormalization
+from dualgrad.keras.layers.normalization import SpectralNormalization as _dualgrad_keras_layers_normalization_SpectralNormalization
+from dualgrad.keras.layers.normalization import UnitNormalization as _dualgrad_keras_layers_normalization_UnitNormalization
 from dualgrad.keras.layers.pooling import AveragePooling1D as _dualgrad_keras_layers_pooling_AveragePooling1D
 from dualgrad.keras.layers.pooling import AveragePooling2D as _dualgrad_keras_layers_pooling_AveragePooling2D
 from dualgrad.keras.layers.pooling import AveragePooling3D as _dualgrad_keras_layers_pooling_AveragePooling3D
@@ -154,6 +172,7 @@ from dualgrad.keras.layers.recurrent import SimpleRNN as _dualgrad_keras_layers_
 from dualgrad.keras.layers.recurrent import StackedRNNCells as _dualgrad_keras_layers_recurrent_StackedRNNCells
 from dualgrad.keras.layers.recurrent import TimeDistributed as _dualgrad_keras_layers_recurrent_TimeDistributed
 from dualgrad.keras.layers.shaping import ActivityRegularization as _dualgrad_keras_layers_shaping_ActivityRegularization
+from dualgrad.keras.layers.shaping import AlphaDropout as _dualgrad_keras_layers_shaping_AlphaDropout
 from dualgrad.keras.layers.shaping import Cropping1D as _dualgrad_keras_layers_shaping_Cropping1D
 from dualgrad.keras.layers.shaping import Cropping2D as _dualgrad_keras_layers_shaping_Cropping2D
 from dualgrad.keras.layers.shaping import Cropping3D as _dualgrad_keras_layers_shaping_Cropping3D
@@ -173,9 +192,12 @@ from dualgrad.keras.layers.shaping import ZeroPadding1D as _dualgrad_keras_layer
 from dualgrad.keras.layers.shaping import ZeroPadding2D as _dualgrad_keras_layers_shaping_ZeroPadding2D
 from dualgrad.keras.layers.shaping import ZeroPadding3D as _dualgrad_keras_layers_shaping_ZeroPadding3D
 from dualgrad.keras.losses import BinaryCrossentropy as _dualgrad_keras_losses_BinaryCrossentropy
+from dualgrad.keras.losses import BinaryFocalCrossentropy as _dualgrad_keras_losses_BinaryFocalCrossentropy
 from dualgrad.keras.losses import CategoricalCrossentropy as _dualgrad_keras_losses_CategoricalCrossentropy
+from dualgrad.keras.losses import CategoricalFocalCrossentropy as _dualgrad_keras_losses_CategoricalFocalCrossentropy
 from dualgrad.keras.losses import CategoricalHinge as _dualgrad_keras_losses_CategoricalHinge
 from dualgrad.keras.losses import CosineSimilarity as _dualgrad_keras_losses_CosineSimilarity
+from dualgrad.keras.losses import Dice as _dualgrad_keras_losses_Dice
 from dualgrad.keras.losses import Hinge as _dualgrad_keras_losses_Hinge
 from dualgrad.keras.losses import Huber as _dualgrad_keras_losses_Huber
 from dualgrad.keras.losses import KLDivergence as _dualgrad_keras_losses_KLDivergence
@@ -190,6 +212,7 @@ from dualgrad.keras.losses import Poisson as _dualgrad_keras_losses_Poisson
 from dualgrad.keras.losses import Reduction as _dualgrad_keras_losses_Reduction
 from dualgrad.keras.losses import SparseCategoricalCrossentropy as _dualgrad_keras_losses_SparseCategoricalCrossentropy
 from dualgrad.keras.losses import SquaredHinge as _dualgrad_keras_losses_SquaredHinge
+from dualgrad.keras.losses import Tversky as _dualgrad_keras_losses_Tversky
 from dualgrad.keras.metrics.decisions import AUC as _dualgrad_keras_metrics_decisions_AUC
 from dualgrad.keras.metrics.decisions import F1Score as _dualgrad_keras_metrics_decisions_F1Score
 from dualgrad.keras.metrics.decisions import FBetaScore as _dualgrad_keras_metrics_decisions_FBetaScore
@@ -200,6 +223,11 @@ from dualgrad.keras.metrics.decisions import Precision as _dualgrad_keras_metric
 from dualgrad.keras.metrics.decisions import Recall as _dualgrad_keras_metrics_decisions_Recall
 from dualgrad.keras.metrics.decisions import TrueNegatives as _dualgrad_keras_metrics_decisions_TrueNegatives
 from dualgrad.keras.metrics.decisions import TruePositives as _dualgrad_keras_metrics_decisions_TruePositives
+from dualgrad.keras.metrics.limits import PrecisionAtRecall as _dualgrad_keras_metrics_limits_PrecisionAtRecall
+from dualgrad.keras.metrics.limits import R2Score as _dualgrad_keras_metrics_limits_R2Score
+from dualgrad.keras.metrics.limits import RecallAtPrecision as _dualgrad_keras_metrics_limits_RecallAtPrecision
+from dualgrad.keras.metrics.limits import SensitivityAtSpecificity as _dualgrad_keras_metrics_limits_SensitivityAtSpecificity
+from dualgrad.keras.metrics.limits import SpecificityAtSensitivity as _dualgrad_keras_metrics_limits_SpecificityAtSensitivity
 from dualgrad.keras.metrics.means import Accuracy as _dualgrad_keras_metrics_means_Accuracy
 from dualgrad.keras.metrics.means import BinaryAccuracy as _dualgrad_keras_metrics_means_BinaryAccuracy
 from dualgrad.keras.metrics.means import BinaryCrossentropy as _dualgrad_keras_metrics_means_BinaryCrossentropy
@@ -282,6 +310,34 @@ from dualgrad.platform.gfile import rename as _dualgrad_platform_gfile_rename
 from dualgrad.platform.gfile import rmtree as _dualgrad_platform_gfile_rmtree
 from dualgrad.platform.gfile import stat as _dualgrad_platform_gfile_stat
 from dualgrad.platform.gfile import walk as _dualgrad_platform_gfile_walk
+from dualgrad.solvers.implicit import brentq as _dualgrad_solvers_implicit_brentq
+from dualgrad.solvers.implicit import custom_root as _dualgrad_solvers_implicit_custom_root
+from dualgrad.solvers.implicit import fixed_point as _dualgrad_solvers_implicit_fixed_point
+from dualgrad.solvers.implicit import fsolve as _dualgrad_solvers_implicit_fsolve
+from dualgrad.solvers.implicit import least_squares as _dualgrad_solvers_implicit_least_squares
+from dualgrad.solvers.implicit import minimize as _dualgrad_solvers_implicit_minimize
+from dualgrad.solvers.implicit import newton as _dualgrad_solvers_implicit_newton
+from dualgrad.solvers.implicit import root as _dualgrad_solvers_implicit_root
+from dualgrad.solvers.implicit import root_scalar as _dualgrad_solvers_implicit_root_scalar
+from dualgrad.solvers.interpolation import Akima1DInterpolator as _dualgrad_solvers_interpolation_Akima1DInterpolator
+from dualgrad.solvers.interpolation import CubicHermiteSpline as _dualgrad_solvers_interpolation_CubicHermiteSpline
+from dualgrad.solvers.interpolation import CubicSpline as _dualgrad_solvers_interpolation_CubicSpline
+from dualgrad.solvers.interpolation import PPoly as _dualgrad_solvers_interpolation_PPoly
+from dualgrad.solvers.interpolation import PchipInterpolator as _dualgrad_solvers_interpolation_PchipInterpolator
+from dualgrad.solvers.interpolation import RegularGridInterpolator as _dualgrad_solvers_interpolation_RegularGridInterpolator
+from dualgrad.solvers.interpolation import interp1d as _dualgrad_solvers_interpolation_interp1d
+from dualgrad.solvers.interpolation import interpn as _dualgrad_solvers_interpolation_interpn
+from dualgrad.solvers.linear import bicgstab as _dualgrad_solvers_linear_bicgstab
+from dualgrad.solvers.linear import cg as _dualgrad_solvers_linear_cg
+from dualgrad.solvers.linear import custom_linear_solve as _dualgrad_solvers_linear_custom_linear_solve
+from dualgrad.solvers.linear import gmres as _dualgrad_solvers_linear_gmres
+from dualgrad.solvers.linear import spsolve as _dualgrad_solvers_linear_spsolve
+from dualgrad.solvers.ode import odeint as _dualgrad_solvers_ode_odeint
+from dualgrad.solvers.ode import solve_ivp as _dualgrad_solvers_ode_solve_ivp
+from dualgrad.solvers.quadrature import dblquad as _dualgrad_solvers_quadrature_dblquad
+from dualgrad.solvers.quadrature import nquad as _dualgrad_solvers_quadrature_nquad
+from dualgrad.solvers.quadrature import quad as _dualgrad_solvers_quadrature_quad
+from dualgrad.solvers.quadrature import quad_vec as _dualgrad_solvers_quadrature_quad_vec
 from dualgrad.sparse.functions import concat as _dualgrad_sparse_functions_concat
 from dualgrad.sparse.functions import expand_dims as _dualgrad_sparse_functions_expand_dims
 from dualgrad.sparse.functions import fill_empty_rows as _dualgrad_sparse_functions_fill_empty_rows
@@ -324,6 +380,7 @@ from engine.ops.row_assignment import scatter_sub as scatter_sub
 from engine.ops.row_assignment import scatter_update as scatter_update
 from engine.primitive import primitive as primitive
 from engine.runtime import errors as _engine_runtime_errors
+from graph_api import autograph as _graph_api_autograph
 from graph_api import data as _graph_api_data
 from graph_api.assertions import assert_integer as _graph_api_assertions_assert_integer
 from graph_api.assertions import assert_integer as assert_integer
@@ -343,8 +400,11 @@ from graph_api.assertions import assert_rank as _graph_api_assertions_assert_ran
 from graph_api.assertions import assert_rank as assert_rank
 from graph_api.assertions import assert_rank_at_least as _graph_api_assertions_assert_rank_at_least
 from graph_api.assertions import assert_rank_at_least as assert_rank_at_least
+from graph_api.assertions import assert_rank_in as _graph_api_assertions_assert_rank_in
+from graph_api.assertions import assert_rank_in as assert_rank_in
 from graph_api.assertions import assert_scalar as _graph_api_assertions_assert_scalar
 from graph_api.assertions import assert_scalar as assert_scalar
+from graph_api.assertions import assert_shapes as _graph_api_assertions_assert_shapes
 from graph_api.assertions import assert_type as _graph_api_assertions_assert_type
 from graph_api.assertions import assert_type as assert_type
 from graph_api.assertions import is_numeric_tensor as _graph_api_assertions_is_numeric_tensor
@@ -363,6 +423,7 @@ from graph_api.convert import placeholder_with_default as placeholder_with_defau
 from graph_api.defaults import get_default_session as get_default_session
 from graph_api.eager_calls import py_function as py_function
 from graph_api.flow import Assert as Assert
+from graph_api.flow import Assert as _graph_api_flow_Assert
 from graph_api.flow import Print as Print
 from graph_api.flow import group as group
 from graph_api.flow import no_op as no_op
@@ -420,6 +481,8 @@ from graph_api.initial_values import random_uniform_initializer as _graph_api_in
 from graph_api.initial_values import random_uniform_initializer as random_uniform_initializer
 from graph_api.initial_values import truncated_normal_initializer as _graph_api_initial_values_truncated_normal_initializer
 from graph_api.initial_values import truncated_normal_initializer as truncated_normal_initializer
+from graph_api.initial_values import uniform_unit_scaling_initializer as _graph_api_initial_values_uniform_unit_scaling_initializer
+from graph_api.initial_values import uniform_unit_scaling_initializer as uniform_unit_scaling_initializer
 from graph_api.initial_values import variance_scaling_initializer as _graph_api_initial_values_variance_scaling_initializer
 from graph_api.initial_values import variance_scaling_initializer as variance_scaling_initializer
 from graph_api.initial_values import zeros_initializer as _graph_api_initial_values_zeros_initializer
@@ -440,7 +503,6 @@ from graph_api.keras.sessions import get_session as _graph_api_keras_sessions_ge
 from graph_api.keras.sessions import set_session as _graph_api_keras_sessions_set_session
 from graph_api.legacy import contrib_metrics as _graph_api_legacy_contrib_metrics
 from graph_api.legacy import crf as _graph_api_legacy_crf
-from graph_api.legacy import distributions as _graph_api_legacy_distributions
 from graph_api.legacy import metrics as _graph_api_legacy_metrics
 from graph_api.legacy import seq2seq as _graph_api_legacy_seq2seq
 from graph_api.legacy.conversions import register_tensor_conversion_function as register_tensor_conversion_function
@@ -455,6 +517,30 @@ from graph_api.legacy.ctc import ctc_greedy_decoder as _graph_api_legacy_ctc_ctc
 from graph_api.legacy.ctc import ctc_loss as _graph_api_legacy_ctc_ctc_loss
 from graph_api.legacy.ctc import ctc_loss_v2 as _graph_api_legacy_ctc_ctc_loss_v2
 from graph_api.legacy.ctc import edit_distance as edit_distance
+from graph_api.legacy.distributions import bijectors as _graph_api_legacy_distributions_bijectors
+from graph_api.legacy.distributions.base import Distribution as _graph_api_legacy_distributions_base_Distribution
+from graph_api.legacy.distributions.base import RegisterKL as _graph_api_legacy_distributions_base_RegisterKL
+from graph_api.legacy.distributions.base import kl_divergence as _graph_api_legacy_distributions_base_kl_divergence
+from graph_api.legacy.distributions.compound import Independent as _graph_api_legacy_distributions_compound_Independent
+from graph_api.legacy.distributions.compound import LogNormal as _graph_api_legacy_distributions_compound_LogNormal
+from graph_api.legacy.distributions.compound import Mixture as _graph_api_legacy_distributions_compound_Mixture
+from graph_api.legacy.distributions.compound import MixtureSameFamily as _graph_api_legacy_distributions_compound_MixtureSameFamily
+from graph_api.legacy.distributions.compound import TransformedDistribution as _graph_api_legacy_distributions_compound_TransformedDistribution
+from graph_api.legacy.distributions.matrices import MultivariateNormalFullCovariance as _graph_api_legacy_distributions_matrices_MultivariateNormalFullCovariance
+from graph_api.legacy.distributions.matrices import MultivariateNormalTriL as _graph_api_legacy_distributions_matrices_MultivariateNormalTriL
+from graph_api.legacy.distributions.scalars import Bernoulli as _graph_api_legacy_distributions_scalars_Bernoulli
+from graph_api.legacy.distributions.scalars import Beta as _graph_api_legacy_distributions_scalars_Beta
+from graph_api.legacy.distributions.scalars import Exponential as _graph_api_legacy_distributions_scalars_Exponential
+from graph_api.legacy.distributions.scalars import Gamma as _graph_api_legacy_distributions_scalars_Gamma
+from graph_api.legacy.distributions.scalars import Laplace as _graph_api_legacy_distributions_scalars_Laplace
+from graph_api.legacy.distributions.scalars import Normal as _graph_api_legacy_distributions_scalars_Normal
+from graph_api.legacy.distributions.scalars import StudentT as _graph_api_legacy_distributions_scalars_StudentT
+from graph_api.legacy.distributions.scalars import Uniform as _graph_api_legacy_distributions_scalars_Uniform
+from graph_api.legacy.distributions.vectors import Categorical as _graph_api_legacy_distributions_vectors_Categorical
+from graph_api.legacy.distributions.vectors import Dirichlet as _graph_api_legacy_distributions_vectors_Dirichlet
+from graph_api.legacy.distributions.vectors import DirichletMultinomial as _graph_api_legacy_distributions_vectors_DirichletMultinomial
+from graph_api.legacy.distributions.vectors import Multinomial as _graph_api_legacy_distributions_vectors_Multinomial
+from graph_api.legacy.distributions.vectors import MultivariateNormalDiag as _graph_api_legacy_distributions_vectors_MultivariateNormalDiag
 from graph_api.legacy.hooks import CheckpointSaverHook as _graph_api_legacy_hooks_CheckpointSaverHook
 from graph_api.legacy.hooks import CheckpointSaverListener as _graph_api_legacy_hooks_CheckpointSaverListener
 from graph_api.legacy.hooks import FeedFnHook as _graph_api_legacy_hooks_FeedFnHook
@@ -485,6 +571,7 @@ from graph_api.legacy.input_producers import range_input_producer as _graph_api_
 from graph_api.legacy.input_producers import shuffle_batch as _graph_api_legacy_input_producers_shuffle_batch
 from graph_api.legacy.input_producers import slice_input_producer as _graph_api_legacy_input_producers_slice_input_producer
 from graph_api.legacy.input_producers import string_input_producer as _graph_api_legacy_input_producers_string_input_producer
+from graph_api.legacy.internal_functions import vectorized_map as vectorized_map
 from graph_api.legacy.layers import average_pooling1d as _graph_api_legacy_layers_average_pooling1d
 from graph_api.legacy.layers import average_pooling2d as _graph_api_legacy_layers_average_pooling2d
 from graph_api.legacy.layers import average_pooling3d as _graph_api_legacy_layers_average_pooling3d
@@ -767,6 +854,8 @@ def assert_less_equal(*args: Any, **kwargs: Any) -> Any: ...
 def atan(x: TensorLike, name: str | None = ...) -> Tensor: ...
 def atan2(y: TensorLike, x: TensorLike, name: str | None = ...) -> Tensor: ...
 def atanh(x: TensorLike, name: str | None = ...) -> Tensor: ...
+autograph = _graph_api_autograph
+def batch_gather(*args: Any, **kwargs: Any) -> Any: ...
 def batch_matmul(a: TensorLike, b: TensorLike, transpose_a: Any = ..., transpose_b: Any = ..., adjoint_a: Any = ..., adjoint_b: Any = ..., a_is_sparse: Any = ..., b_is_sparse: Any = ..., output_type: Any = ..., name: str | None = ...) -> Tensor: ...
 def batch_matrix_determinant(input: TensorLike, name: str | None = ...) -> Tensor: ...
 def batch_matrix_inverse(input: TensorLike, adjoint: Any = ..., name: str | None = ...) -> Tensor: ...
@@ -841,7 +930,34 @@ def confusion_matrix(*args: Any, **kwargs: Any) -> Any: ...
 def conj(x: TensorLike, name: str | None = ...) -> Tensor: ...
 class contrib:
     crf = _graph_api_legacy_crf
-    distributions = _graph_api_legacy_distributions
+    class _distributions:
+        Bernoulli: TypeAlias = _graph_api_legacy_distributions_scalars_Bernoulli
+        Beta: TypeAlias = _graph_api_legacy_distributions_scalars_Beta
+        Categorical: TypeAlias = _graph_api_legacy_distributions_vectors_Categorical
+        Dirichlet: TypeAlias = _graph_api_legacy_distributions_vectors_Dirichlet
+        DirichletMultinomial: TypeAlias = _graph_api_legacy_distributions_vectors_DirichletMultinomial
+        Distribution: TypeAlias = _graph_api_legacy_distributions_base_Distribution
+        Exponential: TypeAlias = _graph_api_legacy_distributions_scalars_Exponential
+        FULLY_REPARAMETERIZED: builtins.str
+        Gamma: TypeAlias = _graph_api_legacy_distributions_scalars_Gamma
+        Independent: TypeAlias = _graph_api_legacy_distributions_compound_Independent
+        Laplace: TypeAlias = _graph_api_legacy_distributions_scalars_Laplace
+        LogNormal: TypeAlias = _graph_api_legacy_distributions_compound_LogNormal
+        Mixture: TypeAlias = _graph_api_legacy_distributions_compound_Mixture
+        MixtureSameFamily: TypeAlias = _graph_api_legacy_distributions_compound_MixtureSameFamily
+        Multinomial: TypeAlias = _graph_api_legacy_distributions_vectors_Multinomial
+        MultivariateNormalDiag: TypeAlias = _graph_api_legacy_distributions_vectors_MultivariateNormalDiag
+        MultivariateNormalFullCovariance: TypeAlias = _graph_api_legacy_distributions_matrices_MultivariateNormalFullCovariance
+        MultivariateNormalTriL: TypeAlias = _graph_api_legacy_distributions_matrices_MultivariateNormalTriL
+        NOT_REPARAMETERIZED: builtins.str
+        Normal: TypeAlias = _graph_api_legacy_distributions_scalars_Normal
+        RegisterKL: TypeAlias = _graph_api_legacy_distributions_base_RegisterKL
+        StudentT: TypeAlias = _graph_api_legacy_distributions_scalars_StudentT
+        TransformedDistribution: TypeAlias = _graph_api_legacy_distributions_compound_TransformedDistribution
+        Uniform: TypeAlias = _graph_api_legacy_distributions_scalars_Uniform
+        bijectors = _graph_api_legacy_distributions_bijectors
+        kl_divergence = staticmethod(_graph_api_legacy_distributions_base_kl_divergence)
+    distributions: TypeAlias = _distributions
     framework = _graph_api_legacy_slim_framework
     layers = _graph_api_legacy_slim_layers
     class learn:
@@ -966,6 +1082,7 @@ def cumprod(x: TensorLike, axis: Any = ..., exclusive: Any = ..., reverse: Any =
 def cumsum(x: TensorLike, axis: Any = ..., exclusive: Any = ..., reverse: Any = ..., name: str | None = ...) -> Tensor: ...
 data = _graph_api_data
 class debugging:
+    Assert = staticmethod(_graph_api_flow_Assert)
     assert_all_finite = staticmethod(_graph_api_numerics_verify_tensor_all_finite)
     assert_integer = staticmethod(_graph_api_assertions_assert_integer)
     assert_near = staticmethod(_graph_api_assertions_assert_near)
@@ -976,7 +1093,9 @@ class debugging:
     assert_positive = staticmethod(_graph_api_assertions_assert_positive)
     assert_rank = staticmethod(_graph_api_assertions_assert_rank)
     assert_rank_at_least = staticmethod(_graph_api_assertions_assert_rank_at_least)
+    assert_rank_in = staticmethod(_graph_api_assertions_assert_rank_in)
     assert_scalar = staticmethod(_graph_api_assertions_assert_scalar)
+    assert_shapes = staticmethod(_graph_api_assertions_assert_shapes)
     assert_type = staticmethod(_graph_api_assertions_assert_type)
     check_numerics = staticmethod(_graph_api_numerics_check_numerics)
     @staticmethod
@@ -992,7 +1111,34 @@ def depth_to_space(input: TensorLike, block_size: Any, name: str | None = ..., d
 def diag(diagonal: TensorLike, name: str | None = ...) -> Tensor: ...
 def diag_part(input: TensorLike, name: str | None = ...) -> Tensor: ...
 def digamma(x: TensorLike, name: str | None = ...) -> Tensor: ...
-distributions = _graph_api_legacy_distributions
+class _distributions:
+    Bernoulli: TypeAlias = _graph_api_legacy_distributions_scalars_Bernoulli
+    Beta: TypeAlias = _graph_api_legacy_distributions_scalars_Beta
+    Categorical: TypeAlias = _graph_api_legacy_distributions_vectors_Categorical
+    Dirichlet: TypeAlias = _graph_api_legacy_distributions_vectors_Dirichlet
+    DirichletMultinomial: TypeAlias = _graph_api_legacy_distributions_vectors_DirichletMultinomial
+    Distribution: TypeAlias = _graph_api_legacy_distributions_base_Distribution
+    Exponential: TypeAlias = _graph_api_legacy_distributions_scalars_Exponential
+    FULLY_REPARAMETERIZED: builtins.str
+    Gamma: TypeAlias = _graph_api_legacy_distributions_scalars_Gamma
+    Independent: TypeAlias = _graph_api_legacy_distributions_compound_Independent
+    Laplace: TypeAlias = _graph_api_legacy_distributions_scalars_Laplace
+    LogNormal: TypeAlias = _graph_api_legacy_distributions_compound_LogNormal
+    Mixture: TypeAlias = _graph_api_legacy_distributions_compound_Mixture
+    MixtureSameFamily: TypeAlias = _graph_api_legacy_distributions_compound_MixtureSameFamily
+    Multinomial: TypeAlias = _graph_api_legacy_distributions_vectors_Multinomial
+    MultivariateNormalDiag: TypeAlias = _graph_api_legacy_distributions_vectors_MultivariateNormalDiag
+    MultivariateNormalFullCovariance: TypeAlias = _graph_api_legacy_distributions_matrices_MultivariateNormalFullCovariance
+    MultivariateNormalTriL: TypeAlias = _graph_api_legacy_distributions_matrices_MultivariateNormalTriL
+    NOT_REPARAMETERIZED: builtins.str
+    Normal: TypeAlias = _graph_api_legacy_distributions_scalars_Normal
+    RegisterKL: TypeAlias = _graph_api_legacy_distributions_base_RegisterKL
+    StudentT: TypeAlias = _graph_api_legacy_distributions_scalars_StudentT
+    TransformedDistribution: TypeAlias = _graph_api_legacy_distributions_compound_TransformedDistribution
+    Uniform: TypeAlias = _graph_api_legacy_distributions_scalars_Uniform
+    bijectors = _graph_api_legacy_distributions_bijectors
+    kl_divergence = staticmethod(_graph_api_legacy_distributions_base_kl_divergence)
+distributions: TypeAlias = _distributions
 def div(x: TensorLike, y: TensorLike, name: str | None = ...) -> Tensor: ...
 def div_no_nan(x: TensorLike, y: TensorLike, name: str | None = ...) -> Tensor: ...
 def divide(x: TensorLike, y: TensorLike, name: str | None = ...) -> Tensor: ...
@@ -1019,6 +1165,40 @@ def exp(x: TensorLike, name: str | None = ...) -> Tensor: ...
 def expand_dims(input: TensorLike, axis: Any = ..., name: str | None = ..., dim: Any = ...) -> Tensor: ...
 class experimental:
     numpy = _dualgrad_extras_numpy_names
+    class scipy:
+        class integrate:
+            dblquad = staticmethod(_dualgrad_solvers_quadrature_dblquad)
+            nquad = staticmethod(_dualgrad_solvers_quadrature_nquad)
+            odeint = staticmethod(_dualgrad_solvers_ode_odeint)
+            quad = staticmethod(_dualgrad_solvers_quadrature_quad)
+            quad_vec = staticmethod(_dualgrad_solvers_quadrature_quad_vec)
+            solve_ivp = staticmethod(_dualgrad_solvers_ode_solve_ivp)
+        class interpolate:
+            Akima1DInterpolator: TypeAlias = _dualgrad_solvers_interpolation_Akima1DInterpolator
+            CubicHermiteSpline: TypeAlias = _dualgrad_solvers_interpolation_CubicHermiteSpline
+            CubicSpline: TypeAlias = _dualgrad_solvers_interpolation_CubicSpline
+            PPoly: TypeAlias = _dualgrad_solvers_interpolation_PPoly
+            PchipInterpolator: TypeAlias = _dualgrad_solvers_interpolation_PchipInterpolator
+            RegularGridInterpolator: TypeAlias = _dualgrad_solvers_interpolation_RegularGridInterpolator
+            interp1d: TypeAlias = _dualgrad_solvers_interpolation_interp1d
+            interpn = staticmethod(_dualgrad_solvers_interpolation_interpn)
+        class optimize:
+            brentq = staticmethod(_dualgrad_solvers_implicit_brentq)
+            custom_root = staticmethod(_dualgrad_solvers_implicit_custom_root)
+            fixed_point = staticmethod(_dualgrad_solvers_implicit_fixed_point)
+            fsolve = staticmethod(_dualgrad_solvers_implicit_fsolve)
+            least_squares = staticmethod(_dualgrad_solvers_implicit_least_squares)
+            minimize = staticmethod(_dualgrad_solvers_implicit_minimize)
+            newton = staticmethod(_dualgrad_solvers_implicit_newton)
+            root = staticmethod(_dualgrad_solvers_implicit_root)
+            root_scalar = staticmethod(_dualgrad_solvers_implicit_root_scalar)
+        class sparse:
+            class linalg:
+                bicgstab = staticmethod(_dualgrad_solvers_linear_bicgstab)
+                cg = staticmethod(_dualgrad_solvers_linear_cg)
+                custom_linear_solve = staticmethod(_dualgrad_solvers_linear_custom_linear_solve)
+                gmres = staticmethod(_dualgrad_solvers_linear_gmres)
+                spsolve = staticmethod(_dualgrad_solvers_linear_spsolve)
 def expm1(x: TensorLike, name: str | None = ...) -> Tensor: ...
 def extract_image_patches(images: TensorLike, ksizes: Any = ..., strides: Any = ..., rates: Any = ..., padding: Any = ..., name: str | None = ..., sizes: Any = ...) -> Tensor: ...
 def eye(num_rows: Any, num_columns: Any = ..., batch_shape: Any = ..., dtype: Any = ..., name: str | None = ...) -> Tensor: ...
@@ -1185,6 +1365,7 @@ class initializers:
     random_normal: TypeAlias = _graph_api_initial_values_random_normal_initializer
     random_uniform: TypeAlias = _graph_api_initial_values_random_uniform_initializer
     truncated_normal: TypeAlias = _graph_api_initial_values_truncated_normal_initializer
+    uniform_unit_scaling: TypeAlias = _graph_api_initial_values_uniform_unit_scaling_initializer
     variables = staticmethod(_graph_api_variable_variables_initializer)
     variance_scaling: TypeAlias = _graph_api_initial_values_variance_scaling_initializer
     zeros: TypeAlias = _graph_api_initial_values_zeros_initializer
@@ -1439,6 +1620,7 @@ class _keras:
         ActivityRegularization: TypeAlias = _dualgrad_keras_layers_shaping_ActivityRegularization
         Add: TypeAlias = _dualgrad_keras_layers_merging_Add
         AdditiveAttention: TypeAlias = _dualgrad_keras_layers_attention_AdditiveAttention
+        AlphaDropout: TypeAlias = _dualgrad_keras_layers_shaping_AlphaDropout
         Attention: TypeAlias = _dualgrad_keras_layers_attention_Attention
         Average: TypeAlias = _dualgrad_keras_layers_merging_Average
         AveragePooling1D: TypeAlias = _dualgrad_keras_layers_pooling_AveragePooling1D
@@ -1450,6 +1632,7 @@ class _keras:
         BatchNormalization: TypeAlias = _dualgrad_keras_layers_normalization_BatchNormalization
         Bidirectional: TypeAlias = _dualgrad_keras_layers_recurrent_Bidirectional
         CategoryEncoding: TypeAlias = _dualgrad_keras_layers_preprocessing_CategoryEncoding
+        CenterCrop: TypeAlias = _dualgrad_keras_layers_images_CenterCrop
         Concatenate: TypeAlias = _dualgrad_keras_layers_merging_Concatenate
         Conv1D: TypeAlias = _dualgrad_keras_layers_convolution_Conv1D
         Conv1DTranspose: TypeAlias = _dualgrad_keras_layers_convolution_Conv1DTranspose
@@ -1467,6 +1650,7 @@ class _keras:
         Cropping3D: TypeAlias = _dualgrad_keras_layers_shaping_Cropping3D
         Dense: TypeAlias = _dualgrad_keras_layers_core_Dense
         DepthwiseConv2D: TypeAlias = _dualgrad_keras_layers_convolution_DepthwiseConv2D
+        Discretization: TypeAlias = _dualgrad_keras_layers_lookup_Discretization
         Dot: TypeAlias = _dualgrad_keras_layers_merging_Dot
         Dropout: TypeAlias = _dualgrad_keras_layers_core_Dropout
         ELU: TypeAlias = _dualgrad_keras_layers_shaping_ELU
@@ -1489,9 +1673,11 @@ class _keras:
         GlobalMaxPooling1D: TypeAlias = _dualgrad_keras_layers_pooling_GlobalMaxPooling1D
         GlobalMaxPooling2D: TypeAlias = _dualgrad_keras_layers_pooling_GlobalMaxPooling2D
         GlobalMaxPooling3D: TypeAlias = _dualgrad_keras_layers_pooling_GlobalMaxPooling3D
+        GroupNormalization: TypeAlias = _dualgrad_keras_layers_normalization_GroupNormalization
         Identity: TypeAlias = _dualgrad_keras_layers_preprocessing_Identity
         Input: TypeAlias = _dualgrad_keras_layers_core_Input
         InputLayer: TypeAlias = _dualgrad_keras_layers_core_InputLayer
+        IntegerLookup: TypeAlias = _dualgrad_keras_layers_lookup_IntegerLookup
         LSTM: TypeAlias = _dualgrad_keras_layers_recurrent_LSTM
         LSTMCell: TypeAlias = _dualgrad_keras_layers_cells_LSTMCell
         Lambda: TypeAlias = _dualgrad_keras_layers_core_Lambda
@@ -1513,10 +1699,18 @@ class _keras:
         PReLU: TypeAlias = _dualgrad_keras_layers_shaping_PReLU
         Permute: TypeAlias = _dualgrad_keras_layers_shaping_Permute
         RNN: TypeAlias = _dualgrad_keras_layers_recurrent_RNN
+        RandomBrightness: TypeAlias = _dualgrad_keras_layers_images_RandomBrightness
+        RandomContrast: TypeAlias = _dualgrad_keras_layers_images_RandomContrast
+        RandomCrop: TypeAlias = _dualgrad_keras_layers_images_RandomCrop
+        RandomFlip: TypeAlias = _dualgrad_keras_layers_images_RandomFlip
+        RandomRotation: TypeAlias = _dualgrad_keras_layers_images_RandomRotation
+        RandomTranslation: TypeAlias = _dualgrad_keras_layers_images_RandomTranslation
+        RandomZoom: TypeAlias = _dualgrad_keras_layers_images_RandomZoom
         ReLU: TypeAlias = _dualgrad_keras_layers_core_ReLU
         RepeatVector: TypeAlias = _dualgrad_keras_layers_shaping_RepeatVector
         Rescaling: TypeAlias = _dualgrad_keras_layers_preprocessing_Rescaling
         Reshape: TypeAlias = _dualgrad_keras_layers_core_Reshape
+        Resizing: TypeAlias = _dualgrad_keras_layers_images_Resizing
         SeparableConv1D: TypeAlias = _dualgrad_keras_layers_convolution_SeparableConv1D
         SeparableConv2D: TypeAlias = _dualgrad_keras_layers_convolution_SeparableConv2D
         SeparableConvolution1D: TypeAlias = _dualgrad_keras_layers_convolution_SeparableConv1D
@@ -1527,12 +1721,17 @@ class _keras:
         SpatialDropout1D: TypeAlias = _dualgrad_keras_layers_shaping_SpatialDropout1D
         SpatialDropout2D: TypeAlias = _dualgrad_keras_layers_shaping_SpatialDropout2D
         SpatialDropout3D: TypeAlias = _dualgrad_keras_layers_shaping_SpatialDropout3D
+        SpectralNormalization: TypeAlias = _dualgrad_keras_layers_normalization_SpectralNormalization
         StackedRNNCells: TypeAlias = _dualgrad_keras_layers_recurrent_StackedRNNCells
+        StringLookup: TypeAlias = _dualgrad_keras_layers_lookup_StringLookup
         Subtract: TypeAlias = _dualgrad_keras_layers_merging_Subtract
+        TextVectorization: TypeAlias = _dualgrad_keras_layers_lookup_TextVectorization
         TimeDistributed: TypeAlias = _dualgrad_keras_layers_recurrent_TimeDistributed
+        UnitNormalization: TypeAlias = _dualgrad_keras_layers_normalization_UnitNormalization
         UpSampling1D: TypeAlias = _dualgrad_keras_layers_shaping_UpSampling1D
         UpSampling2D: TypeAlias = _dualgrad_keras_layers_shaping_UpSampling2D
         UpSampling3D: TypeAlias = _dualgrad_keras_layers_shaping_UpSampling3D
+        Wrapper: TypeAlias = _dualgrad_keras_layers_core_Wrapper
         ZeroPadding1D: TypeAlias = _dualgrad_keras_layers_shaping_ZeroPadding1D
         ZeroPadding2D: TypeAlias = _dualgrad_keras_layers_shaping_ZeroPadding2D
         ZeroPadding3D: TypeAlias = _dualgrad_keras_layers_shaping_ZeroPadding3D
@@ -1555,10 +1754,13 @@ class _keras:
     layers: TypeAlias = _layers
     class _losses:
         BinaryCrossentropy: TypeAlias = _dualgrad_keras_losses_BinaryCrossentropy
+        BinaryFocalCrossentropy: TypeAlias = _dualgrad_keras_losses_BinaryFocalCrossentropy
         CLASSES: dict[Any, Any]
         CategoricalCrossentropy: TypeAlias = _dualgrad_keras_losses_CategoricalCrossentropy
+        CategoricalFocalCrossentropy: TypeAlias = _dualgrad_keras_losses_CategoricalFocalCrossentropy
         CategoricalHinge: TypeAlias = _dualgrad_keras_losses_CategoricalHinge
         CosineSimilarity: TypeAlias = _dualgrad_keras_losses_CosineSimilarity
+        Dice: TypeAlias = _dualgrad_keras_losses_Dice
         FUNCTIONS: dict[Any, Any]
         Hinge: TypeAlias = _dualgrad_keras_losses_Hinge
         Huber: TypeAlias = _dualgrad_keras_losses_Huber
@@ -1584,14 +1786,21 @@ class _keras:
         Reduction: TypeAlias = _dualgrad_keras_losses_Reduction
         SparseCategoricalCrossentropy: TypeAlias = _dualgrad_keras_losses_SparseCategoricalCrossentropy
         SquaredHinge: TypeAlias = _dualgrad_keras_losses_SquaredHinge
+        Tversky: TypeAlias = _dualgrad_keras_losses_Tversky
         @staticmethod
         def binary_crossentropy(*args: Any, **kwargs: Any) -> Any: ...
         @staticmethod
+        def binary_focal_crossentropy(*args: Any, **kwargs: Any) -> Any: ...
+        @staticmethod
         def categorical_crossentropy(*args: Any, **kwargs: Any) -> Any: ...
+        @staticmethod
+        def categorical_focal_crossentropy(*args: Any, **kwargs: Any) -> Any: ...
         @staticmethod
         def categorical_hinge(*args: Any, **kwargs: Any) -> Any: ...
         @staticmethod
         def cosine_similarity(*args: Any, **kwargs: Any) -> Any: ...
+        @staticmethod
+        def dice(*args: Any, **kwargs: Any) -> Any: ...
         @staticmethod
         def get(*args: Any, **kwargs: Any) -> Any: ...
         @staticmethod
@@ -1630,6 +1839,8 @@ class _keras:
         def sparse_categorical_crossentropy(*args: Any, **kwargs: Any) -> Any: ...
         @staticmethod
         def squared_hinge(*args: Any, **kwargs: Any) -> Any: ...
+        @staticmethod
+        def tversky(*args: Any, **kwargs: Any) -> Any: ...
     losses: TypeAlias = _losses
     class _metrics:
         AUC: TypeAlias = _dualgrad_keras_metrics_decisions_AUC
@@ -1658,11 +1869,16 @@ class _keras:
         Metric: TypeAlias = _dualgrad_keras_metrics_means_Metric
         Poisson: TypeAlias = _dualgrad_keras_metrics_means_MeanMetricWrapper
         Precision: TypeAlias = _dualgrad_keras_metrics_decisions_Precision
+        PrecisionAtRecall: TypeAlias = _dualgrad_keras_metrics_limits_PrecisionAtRecall
+        R2Score: TypeAlias = _dualgrad_keras_metrics_limits_R2Score
         Recall: TypeAlias = _dualgrad_keras_metrics_decisions_Recall
+        RecallAtPrecision: TypeAlias = _dualgrad_keras_metrics_limits_RecallAtPrecision
         RootMeanSquaredError: TypeAlias = _dualgrad_keras_metrics_means_RootMeanSquaredError
+        SensitivityAtSpecificity: TypeAlias = _dualgrad_keras_metrics_limits_SensitivityAtSpecificity
         SparseCategoricalAccuracy: TypeAlias = _dualgrad_keras_metrics_means_SparseCategoricalAccuracy
         SparseCategoricalCrossentropy: TypeAlias = _dualgrad_keras_metrics_means_SparseCategoricalCrossentropy
         SparseTopKCategoricalAccuracy: TypeAlias = _dualgrad_keras_metrics_means_SparseTopKCategoricalAccuracy
+        SpecificityAtSensitivity: TypeAlias = _dualgrad_keras_metrics_limits_SpecificityAtSensitivity
         SquaredHinge: TypeAlias = _dualgrad_keras_metrics_means_MeanMetricWrapper
         Sum: TypeAlias = _dualgrad_keras_metrics_means_Sum
         TopKCategoricalAccuracy: TypeAlias = _dualgrad_keras_metrics_means_TopKCategoricalAccuracy
@@ -1771,6 +1987,8 @@ class linalg:
     @staticmethod
     def band_part(input: TensorLike, num_lower: Any, num_upper: Any, name: str | None = ...) -> Tensor: ...
     @staticmethod
+    def banded_triangular_solve(*args: Any, **kwargs: Any) -> Any: ...
+    @staticmethod
     def cholesky(input: TensorLike, name: str | None = ...) -> Tensor: ...
     @staticmethod
     def cholesky_solve(chol: TensorLike, rhs: TensorLike, name: str | None = ...) -> Tensor: ...
@@ -1805,6 +2023,8 @@ class linalg:
     @staticmethod
     def logdet(matrix: TensorLike, name: str | None = ...) -> Tensor: ...
     @staticmethod
+    def logm(*args: Any, **kwargs: Any) -> Any: ...
+    @staticmethod
     def lstsq(matrix: TensorLike, rhs: TensorLike, l2_regularizer: Any = ..., fast: Any = ..., name: str | None = ...) -> Tensor: ...
     @staticmethod
     def lu(*args: Any, **kwargs: Any) -> Any: ...
@@ -1837,6 +2057,8 @@ class linalg:
     @staticmethod
     def solve(matrix: TensorLike, rhs: TensorLike, adjoint: Any = ..., name: str | None = ...) -> Tensor: ...
     @staticmethod
+    def sqrtm(*args: Any, **kwargs: Any) -> Any: ...
+    @staticmethod
     def svd(tensor: TensorLike, full_matrices: Any = ..., compute_uv: Any = ..., name: str | None = ...) -> builtins.tuple[Tensor, Tensor, Tensor] | Tensor: ...
     @staticmethod
     def tensor_diag(diagonal: TensorLike, name: str | None = ...) -> Tensor: ...
@@ -1850,6 +2072,10 @@ class linalg:
     def transpose(a: TensorLike, conjugate: Any = ..., name: str | None = ...) -> Tensor: ...
     @staticmethod
     def triangular_solve(matrix: TensorLike, rhs: TensorLike, lower: Any = ..., adjoint: Any = ..., name: str | None = ...) -> Tensor: ...
+    @staticmethod
+    def tridiagonal_matmul(*args: Any, **kwargs: Any) -> Any: ...
+    @staticmethod
+    def tridiagonal_solve(*args: Any, **kwargs: Any) -> Any: ...
 def linspace(start: TensorLike, stop: TensorLike, num: Any, axis: Any = ..., name: str | None = ...) -> Tensor: ...
 def log(x: TensorLike, name: str | None = ...) -> Tensor: ...
 def log1p(x: TensorLike, name: str | None = ...) -> Tensor: ...
@@ -1940,6 +2166,8 @@ class math:
     def bessel_i1e(x: TensorLike, name: str | None = ...) -> Tensor: ...
     @staticmethod
     def betainc(a: TensorLike, b: TensorLike, x: TensorLike, name: str | None = ...) -> Tensor: ...
+    @staticmethod
+    def bincount(*args: Any, **kwargs: Any) -> Any: ...
     @staticmethod
     def ceil(x: TensorLike, name: str | None = ...) -> Tensor: ...
     @staticmethod
@@ -2240,6 +2468,8 @@ class nn:
     @staticmethod
     def conv3d_transpose(value: TensorLike = ..., filter: TensorLike = ..., output_shape: Any = ..., strides: Any = ..., padding: Any = ..., data_format: Any = ..., name: str | None = ..., input: TensorLike = ..., filters: TensorLike = ..., dilations: Any = ...) -> Tensor: ...
     @staticmethod
+    def conv_transpose(input: Any, filters: Any, output_shape: Any, strides: Any, padding: Any = ..., data_format: Any = ..., dilations: Any = ..., name: str | None = ...) -> Tensor: ...
+    @staticmethod
     def convolution(input: TensorLike, filter: TensorLike = ..., padding: Any = ..., strides: Any = ..., dilation_rate: Any = ..., name: str | None = ..., data_format: Any = ..., filters: TensorLike = ..., dilations: Any = ...) -> Tensor: ...
     @staticmethod
     def crelu(features: TensorLike, axis: Any = ..., name: str | None = ...) -> Tensor: ...
@@ -2261,6 +2491,11 @@ class nn:
     @staticmethod
     def embedding_lookup(params: TensorLike, ids: TensorLike, partition_strategy: Any = ..., name: str | None = ..., validate_indices: Any = ..., max_norm: Any = ...) -> Tensor: ...
     embedding_lookup_sparse = staticmethod(_graph_api_sparse_embedding_lookup_sparse)
+    class experimental:
+        @staticmethod
+        def general_dropout(x: Any, rate: Any, uniform_sampler: Any, noise_shape: Any = ..., name: str | None = ...) -> Tensor: ...
+        @staticmethod
+        def stateless_dropout(x: Any, rate: Any, seed: Any, rng_alg: Any = ..., noise_shape: Any = ..., name: str | None = ...) -> Tensor: ...
     @staticmethod
     def fixed_unigram_candidate_sampler(*args: Any, **kwargs: Any) -> Any: ...
     @staticmethod
@@ -2451,6 +2686,7 @@ def rint(x: TensorLike, name: str | None = ...) -> Tensor: ...
 def roll(input: TensorLike, shift: Any, axis: Any, name: str | None = ...) -> Tensor: ...
 def round(x: TensorLike, name: str | None = ...) -> Tensor: ...
 def rsqrt(x: TensorLike, name: str | None = ...) -> Tensor: ...
+def saturate_cast(*args: Any, **kwargs: Any) -> Any: ...
 class saved_model:
     Builder: TypeAlias = _graph_api_graph_files_saved_models_SavedModelBuilder
     build_signature_def = staticmethod(_graph_api_graph_files_saved_models_build_signature_def)
@@ -2488,11 +2724,23 @@ def sigmoid(x: TensorLike, name: str | None = ...) -> Tensor: ...
 def sign(x: TensorLike, name: str | None = ...) -> Tensor: ...
 class signal:
     @staticmethod
+    def dct(*args: Any, **kwargs: Any) -> Any: ...
+    @staticmethod
     def fft(input: TensorLike, name: str | None = ...) -> Tensor: ...
     @staticmethod
     def fft2d(input: TensorLike, name: str | None = ...) -> Tensor: ...
     @staticmethod
     def fft3d(input: TensorLike, name: str | None = ...) -> Tensor: ...
+    @staticmethod
+    def fftshift(*args: Any, **kwargs: Any) -> Any: ...
+    @staticmethod
+    def frame(*args: Any, **kwargs: Any) -> Any: ...
+    @staticmethod
+    def hamming_window(*args: Any, **kwargs: Any) -> Any: ...
+    @staticmethod
+    def hann_window(*args: Any, **kwargs: Any) -> Any: ...
+    @staticmethod
+    def idct(*args: Any, **kwargs: Any) -> Any: ...
     @staticmethod
     def ifft(input: TensorLike, name: str | None = ...) -> Tensor: ...
     @staticmethod
@@ -2500,17 +2748,40 @@ class signal:
     @staticmethod
     def ifft3d(input: TensorLike, name: str | None = ...) -> Tensor: ...
     @staticmethod
+    def ifftshift(*args: Any, **kwargs: Any) -> Any: ...
+    @staticmethod
+    def inverse_mdct(*args: Any, **kwargs: Any) -> Any: ...
+    @staticmethod
+    def inverse_stft(*args: Any, **kwargs: Any) -> Any: ...
+    inverse_stft_window_fn = staticmethod(_dualgrad_extras_ops_signals_inverse_stft_window_fn)
+    @staticmethod
     def irfft(input_tensor: TensorLike, fft_length: Any = ..., name: str | None = ...) -> Tensor: ...
     @staticmethod
     def irfft2d(input_tensor: TensorLike, fft_length: Any = ..., name: str | None = ...) -> Tensor: ...
     @staticmethod
     def irfft3d(input_tensor: TensorLike, fft_length: Any = ..., name: str | None = ...) -> Tensor: ...
     @staticmethod
+    def kaiser_bessel_derived_window(*args: Any, **kwargs: Any) -> Any: ...
+    @staticmethod
+    def kaiser_window(*args: Any, **kwargs: Any) -> Any: ...
+    @staticmethod
+    def linear_to_mel_weight_matrix(*args: Any, **kwargs: Any) -> Any: ...
+    @staticmethod
+    def mdct(*args: Any, **kwargs: Any) -> Any: ...
+    @staticmethod
+    def mfccs_from_log_mel_spectrograms(*args: Any, **kwargs: Any) -> Any: ...
+    @staticmethod
+    def overlap_and_add(*args: Any, **kwargs: Any) -> Any: ...
+    @staticmethod
     def rfft(input_tensor: TensorLike, fft_length: Any = ..., name: str | None = ...) -> Tensor: ...
     @staticmethod
     def rfft2d(input_tensor: TensorLike, fft_length: Any = ..., name: str | None = ...) -> Tensor: ...
     @staticmethod
     def rfft3d(input_tensor: TensorLike, fft_length: Any = ..., name: str | None = ...) -> Tensor: ...
+    @staticmethod
+    def stft(*args: Any, **kwargs: Any) -> Any: ...
+    @staticmethod
+    def vorbis_window(*args: Any, **kwargs: Any) -> Any: ...
 def sin(x: TensorLike, name: str | None = ...) -> Tensor: ...
 def sinh(x: TensorLike, name: str | None = ...) -> Tensor: ...
 def size(input: TensorLike, name: str | None = ..., out_type: Any = ...) -> Tensor: ...

@@ -10,6 +10,7 @@ from dualgrad.data.parsing import FixedLenSequenceFeature as _dualgrad_data_pars
 from dualgrad.data.parsing import VarLenFeature as _dualgrad_data_parsing_VarLenFeature
 from dualgrad.extras import numpy_names as _dualgrad_extras_numpy_names
 from dualgrad.extras.module import Module as Module
+from dualgrad.extras.ops.signals import inverse_stft_window_fn as _dualgrad_extras_ops_signals_inverse_stft_window_fn
 from dualgrad.files.checkpoints import CheckpointReader as _dualgrad_files_checkpoints_CheckpointReader
 from dualgrad.files.checkpoints import exists as _dualgrad_files_checkpoints_exists
 from dualgrad.files.checkpoints import get_state as _dualgrad_files_checkpoints_get_state
@@ -32,9 +33,7 @@ from dualgrad.files.tensors import array_of as _dualgrad_files_tensors_array_of
 from dualgrad.files.tensors import as_tensor_proto as _dualgrad_files_tensors_as_tensor_proto
 from dualgrad.frontend.eager_scopes import name_scope as name_scope
 from dualgrad.frontend.methods import ResizeMethod as _dualgrad_frontend_methods_ResizeMethod
-from dualgrad.frontend.namespace import namespace as _dualgrad_frontend_namespace_namespace
 from dualgrad.frontend.overrides import RegisterGradient as RegisterGradient
-from dualgrad.frontend.seeds import seed_pair as _dualgrad_frontend_seeds_seed_pair
 from dualgrad.keras import datasets as _dualgrad_keras_datasets
 from dualgrad.keras import preprocessing as _dualgrad_keras_preprocessing
 from dualgrad.keras.activations import linear as _dualgrad_keras_activations_linear
@@ -102,6 +101,20 @@ from dualgrad.keras.layers.core import Masking as _dualgrad_keras_layers_core_Ma
 from dualgrad.keras.layers.core import ReLU as _dualgrad_keras_layers_core_ReLU
 from dualgrad.keras.layers.core import Reshape as _dualgrad_keras_layers_core_Reshape
 from dualgrad.keras.layers.core import Softmax as _dualgrad_keras_layers_core_Softmax
+from dualgrad.keras.layers.core import Wrapper as _dualgrad_keras_layers_core_Wrapper
+from dualgrad.keras.layers.images import CenterCrop as _dualgrad_keras_layers_images_CenterCrop
+from dualgrad.keras.layers.images import RandomBrightness as _dualgrad_keras_layers_images_RandomBrightness
+from dualgrad.keras.layers.images import RandomContrast as _dualgrad_keras_layers_images_RandomContrast
+from dualgrad.keras.layers.images import RandomCrop as _dualgrad_keras_layers_images_RandomCrop
+from dualgrad.keras.layers.images import RandomFlip as _dualgrad_keras_layers_images_RandomFlip
+from dualgrad.keras.layers.images import RandomRotation as _dualgrad_keras_layers_images_RandomRotation
+from dualgrad.keras.layers.images import RandomTranslation as _dualgrad_keras_layers_images_RandomTranslation
+from dualgrad.keras.layers.images import RandomZoom as _dualgrad_keras_layers_images_RandomZoom
+from dualgrad.keras.layers.images import Resizing as _dualgrad_keras_layers_images_Resizing
+from dualgrad.keras.layers.lookup import Discretization as _dualgrad_keras_layers_lookup_Discretization
+from dualgrad.keras.layers.lookup import IntegerLookup as _dualgrad_keras_layers_lookup_IntegerLookup
+from dualgrad.keras.layers.lookup import StringLookup as _dualgrad_keras_layers_lookup_StringLookup
+from dualgrad.keras.layers.lookup import TextVectorization as _dualgrad_keras_layers_lookup_TextVectorization
 from dualgrad.keras.layers.merging import Add as _dualgrad_keras_layers_merging_Add
 from dualgrad.keras.layers.merging import Average as _dualgrad_keras_layers_merging_Average
 from dualgrad.keras.layers.merging import Concatenate as _dualgrad_keras_layers_merging_Concatenate
@@ -111,7 +124,10 @@ from dualgrad.keras.layers.merging import Minimum as _dualgrad_keras_layers_merg
 from dualgrad.keras.layers.merging import Multiply as _dualgrad_keras_layers_merging_Multiply
 from dualgrad.keras.layers.merging import Subtract as _dualgrad_keras_layers_merging_Subtract
 from dualgrad.keras.layers.normalization import BatchNormalization as _dualgrad_keras_layers_normalization_BatchNormalization
+from dualgrad.keras.layers.normalization import GroupNormalization as _dualgrad_keras_layers_normalization_GroupNormalization
 from dualgrad.keras.layers.normalization import LayerNormalization as _dualgrad_keras_layers_normalization_LayerNormalization
+from dualgrad.keras.layers.normalization import SpectralNormalization as _dualgrad_keras_layers_normalization_SpectralNormalization
+from dualgrad.keras.layers.normalization import UnitNormalization as _dualgrad_keras_layers_normalization_UnitNormalization
 from dualgrad.keras.layers.pooling import AveragePooling1D as _dualgrad_keras_layers_pooling_AveragePooling1D
 from dualgrad.keras.layers.pooling import AveragePooling2D as _dualgrad_keras_layers_pooling_AveragePooling2D
 from dualgrad.keras.layers.pooling import AveragePooling3D as _dualgrad_keras_layers_pooling_AveragePooling3D
@@ -136,6 +152,7 @@ from dualgrad.keras.layers.recurrent import SimpleRNN as _dualgrad_keras_layers_
 from dualgrad.keras.layers.recurrent import StackedRNNCells as _dualgrad_keras_layers_recurrent_StackedRNNCells
 from dualgrad.keras.layers.recurrent import TimeDistributed as _dualgrad_keras_layers_recurrent_TimeDistributed
 from dualgrad.keras.layers.shaping import ActivityRegularization as _dualgrad_keras_layers_shaping_ActivityRegularization
+from dualgrad.keras.layers.shaping import AlphaDropout as _dualgrad_keras_layers_shaping_AlphaDropout
 from dualgrad.keras.layers.shaping import Cropping1D as _dualgrad_keras_layers_shaping_Cropping1D
 from dualgrad.keras.layers.shaping import Cropping2D as _dualgrad_keras_layers_shaping_Cropping2D
 from dualgrad.keras.layers.shaping import Cropping3D as _dualgrad_keras_layers_shaping_Cropping3D
@@ -155,9 +172,12 @@ from dualgrad.keras.layers.shaping import ZeroPadding1D as _dualgrad_keras_layer
 from dualgrad.keras.layers.shaping import ZeroPadding2D as _dualgrad_keras_layers_shaping_ZeroPadding2D
 from dualgrad.keras.layers.shaping import ZeroPadding3D as _dualgrad_keras_layers_shaping_ZeroPadding3D
 from dualgrad.keras.losses import BinaryCrossentropy as _dualgrad_keras_losses_BinaryCrossentropy
+from dualgrad.keras.losses import BinaryFocalCrossentropy as _dualgrad_keras_losses_BinaryFocalCrossentropy
 from dualgrad.keras.losses import CategoricalCrossentropy as _dualgrad_keras_losses_CategoricalCrossentropy
+from dualgrad.keras.losses import CategoricalFocalCrossentropy as _dualgrad_keras_losses_CategoricalFocalCrossentropy
 from dualgrad.keras.losses import CategoricalHinge as _dualgrad_keras_losses_CategoricalHinge
 from dualgrad.keras.losses import CosineSimilarity as _dualgrad_keras_losses_CosineSimilarity
+from dualgrad.keras.losses import Dice as _dualgrad_keras_losses_Dice
 from dualgrad.keras.losses import Hinge as _dualgrad_keras_losses_Hinge
 from dualgrad.keras.losses import Huber as _dualgrad_keras_losses_Huber
 from dualgrad.keras.losses import KLDivergence as _dualgrad_keras_losses_KLDivergence
@@ -172,6 +192,7 @@ from dualgrad.keras.losses import Poisson as _dualgrad_keras_losses_Poisson
 from dualgrad.keras.losses import Reduction as _dualgrad_keras_losses_Reduction
 from dualgrad.keras.losses import SparseCategoricalCrossentropy as _dualgrad_keras_losses_SparseCategoricalCrossentropy
 from dualgrad.keras.losses import SquaredHinge as _dualgrad_keras_losses_SquaredHinge
+from dualgrad.keras.losses import Tversky as _dualgrad_keras_losses_Tversky
 from dualgrad.keras.metrics.decisions import AUC as _dualgrad_keras_metrics_decisions_AUC
 from dualgrad.keras.metrics.decisions import F1Score as _dualgrad_keras_metrics_decisions_F1Score
 from dualgrad.keras.metrics.decisions import FBetaScore as _dualgrad_keras_metrics_decisions_FBetaScore
@@ -182,6 +203,11 @@ from dualgrad.keras.metrics.decisions import Precision as _dualgrad_keras_metric
 from dualgrad.keras.metrics.decisions import Recall as _dualgrad_keras_metrics_decisions_Recall
 from dualgrad.keras.metrics.decisions import TrueNegatives as _dualgrad_keras_metrics_decisions_TrueNegatives
 from dualgrad.keras.metrics.decisions import TruePositives as _dualgrad_keras_metrics_decisions_TruePositives
+from dualgrad.keras.metrics.limits import PrecisionAtRecall as _dualgrad_keras_metrics_limits_PrecisionAtRecall
+from dualgrad.keras.metrics.limits import R2Score as _dualgrad_keras_metrics_limits_R2Score
+from dualgrad.keras.metrics.limits import RecallAtPrecision as _dualgrad_keras_metrics_limits_RecallAtPrecision
+from dualgrad.keras.metrics.limits import SensitivityAtSpecificity as _dualgrad_keras_metrics_limits_SensitivityAtSpecificity
+from dualgrad.keras.metrics.limits import SpecificityAtSensitivity as _dualgrad_keras_metrics_limits_SpecificityAtSensitivity
 from dualgrad.keras.metrics.means import Accuracy as _dualgrad_keras_metrics_means_Accuracy
 from dualgrad.keras.metrics.means import BinaryAccuracy as _dualgrad_keras_metrics_means_BinaryAccuracy
 from dualgrad.keras.metrics.means import BinaryCrossentropy as _dualgrad_keras_metrics_means_BinaryCrossentropy
@@ -207,6 +233,9 @@ from dualgrad.keras.picture_files import array_to_img as _dualgrad_keras_picture
 from dualgrad.keras.picture_files import img_to_array as _dualgrad_keras_picture_files_img_to_array
 from dualgrad.keras.picture_files import load_img as _dualgrad_keras_picture_files_load_img
 from dualgrad.keras.picture_files import save_img as _dualgrad_keras_picture_files_save_img
+from dualgrad.keras.pictures import model_to_dot as _dualgrad_keras_pictures_model_to_dot
+from dualgrad.keras.pictures import plot_model as _dualgrad_keras_pictures_plot_model
+from dualgrad.keras.policies import Policy as _dualgrad_keras_policies_Policy
 from dualgrad.keras.preprocessing.sequence import make_sampling_table as _dualgrad_keras_preprocessing_sequence_make_sampling_table
 from dualgrad.keras.preprocessing.sequence import pad_sequences as _dualgrad_keras_preprocessing_sequence_pad_sequences
 from dualgrad.keras.preprocessing.sequence import skipgrams as _dualgrad_keras_preprocessing_sequence_skipgrams
@@ -261,6 +290,35 @@ from dualgrad.platform.gfile import rename as _dualgrad_platform_gfile_rename
 from dualgrad.platform.gfile import rmtree as _dualgrad_platform_gfile_rmtree
 from dualgrad.platform.gfile import stat as _dualgrad_platform_gfile_stat
 from dualgrad.platform.gfile import walk as _dualgrad_platform_gfile_walk
+from dualgrad.solvers.bvp import for_bvp as for_bvp
+from dualgrad.solvers.implicit import brentq as _dualgrad_solvers_implicit_brentq
+from dualgrad.solvers.implicit import custom_root as _dualgrad_solvers_implicit_custom_root
+from dualgrad.solvers.implicit import fixed_point as _dualgrad_solvers_implicit_fixed_point
+from dualgrad.solvers.implicit import fsolve as _dualgrad_solvers_implicit_fsolve
+from dualgrad.solvers.implicit import least_squares as _dualgrad_solvers_implicit_least_squares
+from dualgrad.solvers.implicit import minimize as _dualgrad_solvers_implicit_minimize
+from dualgrad.solvers.implicit import newton as _dualgrad_solvers_implicit_newton
+from dualgrad.solvers.implicit import root as _dualgrad_solvers_implicit_root
+from dualgrad.solvers.implicit import root_scalar as _dualgrad_solvers_implicit_root_scalar
+from dualgrad.solvers.interpolation import Akima1DInterpolator as _dualgrad_solvers_interpolation_Akima1DInterpolator
+from dualgrad.solvers.interpolation import CubicHermiteSpline as _dualgrad_solvers_interpolation_CubicHermiteSpline
+from dualgrad.solvers.interpolation import CubicSpline as _dualgrad_solvers_interpolation_CubicSpline
+from dualgrad.solvers.interpolation import PPoly as _dualgrad_solvers_interpolation_PPoly
+from dualgrad.solvers.interpolation import PchipInterpolator as _dualgrad_solvers_interpolation_PchipInterpolator
+from dualgrad.solvers.interpolation import RegularGridInterpolator as _dualgrad_solvers_interpolation_RegularGridInterpolator
+from dualgrad.solvers.interpolation import interp1d as _dualgrad_solvers_interpolation_interp1d
+from dualgrad.solvers.interpolation import interpn as _dualgrad_solvers_interpolation_interpn
+from dualgrad.solvers.linear import bicgstab as _dualgrad_solvers_linear_bicgstab
+from dualgrad.solvers.linear import cg as _dualgrad_solvers_linear_cg
+from dualgrad.solvers.linear import custom_linear_solve as _dualgrad_solvers_linear_custom_linear_solve
+from dualgrad.solvers.linear import gmres as _dualgrad_solvers_linear_gmres
+from dualgrad.solvers.linear import spsolve as _dualgrad_solvers_linear_spsolve
+from dualgrad.solvers.ode import odeint as _dualgrad_solvers_ode_odeint
+from dualgrad.solvers.ode import solve_ivp as _dualgrad_solvers_ode_solve_ivp
+from dualgrad.solvers.quadrature import dblquad as _dualgrad_solvers_quadrature_dblquad
+from dualgrad.solvers.quadrature import nquad as _dualgrad_solvers_quadrature_nquad
+from dualgrad.solvers.quadrature import quad as _dualgrad_solvers_quadrature_quad
+from dualgrad.solvers.quadrature import quad_vec as _dualgrad_solvers_quadrature_quad_vec
 from dualgrad.sparse.functions import add as _dualgrad_sparse_functions_add
 from dualgrad.sparse.functions import concat as _dualgrad_sparse_functions_concat
 from dualgrad.sparse.functions import expand_dims as _dualgrad_sparse_functions_expand_dims
@@ -284,34 +342,22 @@ from dualgrad.sparse.functions import transpose as _dualgrad_sparse_functions_tr
 from engine import function_transforms as _engine_function_transforms
 from engine.aggregation import AggregationMethod as AggregationMethod
 from engine.core import nest as _engine_core_nest
-from engine.core.detach import effect as _engine_core_detach_effect
 from engine.core.dtypes import DType as DType
 from engine.core.dtypes import DType as _DType
 from engine.core.dtypes import DType as _engine_core_dtypes_DType
 from engine.core.dtypes import as_dtype as _engine_core_dtypes_as_dtype
 from engine.core.dtypes import as_dtype as as_dtype
-from engine.core.eager import EagerTensor as _engine_core_eager_EagerTensor
-from engine.core.operands import Operand as _engine_core_operands_Operand
 from engine.core.tensor_shape import TensorShape as TensorShape
 from engine.core.tensor_shape import TensorShape as _TensorShape
 from engine.core.unconnected import UnconnectedGradients as UnconnectedGradients
 from engine.core.value import Value as _Value
-from engine.core.value import Value as _engine_core_value_Value
 from engine.explain import explain as explain
 from engine.explain.check_numerics import disable_check_numerics as _engine_explain_check_numerics_disable_check_numerics
 from engine.explain.check_numerics import enable_check_numerics as _engine_explain_check_numerics_enable_check_numerics
 from engine.gradient_tape import GradientTape as GradientTape
-from engine.ops import checked as _engine_ops_checked
-from engine.ops import dropout as _engine_ops_dropout
-from engine.ops import random as _engine_ops_random
-from engine.ops.gather import gather as _engine_ops_gather_gather
 from engine.ops.indexed_slices import IndexedSlices as IndexedSlices
-from engine.ops.joining import stack as _engine_ops_joining_stack
 from engine.primitive import primitive as primitive
 from engine.runtime import errors as _engine_runtime_errors
-from engine.runtime.commit import exclusively as _engine_runtime_commit_exclusively
-from engine.runtime.errors import InvalidArgumentError as _engine_runtime_errors_InvalidArgumentError
-from engine.runtime.errors import ShapeError as _engine_runtime_errors_ShapeError
 from optim.adadelta import AdadeltaOptimizer as _optim_adadelta_AdadeltaOptimizer
 from optim.adagrad import AdagradOptimizer as _optim_adagrad_AdagradOptimizer
 from optim.adam import AdamOptimizer as _optim_adam_AdamOptimizer
@@ -333,10 +379,12 @@ from optim.schedules import natural_exp_decay as _optim_schedules_natural_exp_de
 from optim.schedules import piecewise_constant as _optim_schedules_piecewise_constant
 from optim.schedules import polynomial_decay as _optim_schedules_polynomial_decay
 from tape_api import autodiff as _tape_api_autodiff
+from tape_api import autograph as _tape_api_autograph
 from tape_api import data as _tape_api_data
 from tape_api import distribute as _tape_api_distribute
 from tape_api import summary as _tape_api_summary
 from tape_api import test as _tape_api_test
+from tape_api import version as _tape_api_version
 from tape_api.board import TensorBoard as _tape_api_board_TensorBoard
 from tape_api.checkpoint import Checkpoint as _tape_api_checkpoint_Checkpoint
 from tape_api.checkpoint import CheckpointManager as _tape_api_checkpoint_CheckpointManager
@@ -377,8 +425,18 @@ from tape_api.flow import switch_case as switch_case
 from tape_api.function import function as function
 from tape_api.functions_for_scipy import for_ode as for_ode
 from tape_api.functions_for_scipy import for_scipy as for_scipy
+from tape_api.initial_values import random_normal_initializer as random_normal_initializer
+from tape_api.initial_values import random_uniform_initializer as random_uniform_initializer
+from tape_api.keras import config as _tape_api_keras_config
+from tape_api.keras import mixed_precision as _tape_api_keras_mixed_precision
+from tape_api.keras import ops as _tape_api_keras_ops
 from tape_api.keras import optimizers as _tape_api_keras_optimizers
-from tape_api.library import public as _tape_api_library_public
+from tape_api.keras import random as _tape_api_keras_random
+from tape_api.keras.backend_random import random_bernoulli as _tape_api_keras_backend_random_random_bernoulli
+from tape_api.keras.backend_random import random_normal as _tape_api_keras_backend_random_random_normal
+from tape_api.keras.backend_random import random_uniform as _tape_api_keras_backend_random_random_uniform
+from tape_api.keras.backend_random import truncated_normal as _tape_api_keras_backend_random_truncated_normal
+from tape_api.keras.image_folders import image_dataset_from_directory as _tape_api_keras_image_folders_image_dataset_from_directory
 from tape_api.loops import foldl as foldl
 from tape_api.loops import foldr as foldr
 from tape_api.loops import map_fn as map_fn
@@ -386,18 +444,14 @@ from tape_api.loops import scan as scan
 from tape_api.loops import vectorized_map as vectorized_map
 from tape_api.loops import while_loop as while_loop
 from tape_api.model_files import save_model as _tape_api_model_files_save_model
-from tape_api.printing import tensor_text as _tape_api_printing_tensor_text
-from tape_api.random import Draws as _tape_api_random_Draws
+from tape_api.ragged import RaggedTensor as RaggedTensor
+from tape_api.ragged import reduce_join as _tape_api_ragged_reduce_join
+from tape_api.ragged import unicode_split as _tape_api_ragged_unicode_split
 from tape_api.random import Generator as _tape_api_random_Generator
-from tape_api.random import Streams as _tape_api_random_Streams
 from tape_api.random import categorical as _tape_api_random_categorical
-from tape_api.random import default_seed as _tape_api_random_default_seed
 from tape_api.random import dropout as _tape_api_random_dropout
 from tape_api.random import gamma as _tape_api_random_gamma
-from tape_api.random import inside as _tape_api_random_inside
-from tape_api.random import is_inside as _tape_api_random_is_inside
 from tape_api.random import normal as _tape_api_random_normal
-from tape_api.random import op_seeds as _tape_api_random_op_seeds
 from tape_api.random import poisson as _tape_api_random_poisson
 from tape_api.random import set_seed as _tape_api_random_set_seed
 from tape_api.random import shuffle as _tape_api_random_shuffle
@@ -416,18 +470,16 @@ from tape_api.string_parts import bytes_split as _tape_api_string_parts_bytes_sp
 from tape_api.string_parts import split as _tape_api_string_parts_split
 from tape_api.symbolic import gradients as gradients
 from tape_api.symbolic import hessians as hessians
+from tape_api.tensor import Tensor as Tensor
 from tape_api.tensor import TensorSpec as TensorSpec
 from tape_api.tensor import constant as constant
-from tape_api.tensor import convert_to_tensor as _tape_api_tensor_convert_to_tensor
 from tape_api.tensor import convert_to_tensor as convert_to_tensor
 from tape_api.tensor import is_tensor as is_tensor
-from tape_api.tensor import wrapped as _tape_api_tensor_wrapped
 from tape_api.tensor_array import TensorArray as TensorArray
 from tape_api.train import create_global_step as _tape_api_train_create_global_step
 from tape_api.train import get_global_step as _tape_api_train_get_global_step
 from tape_api.train import get_or_create_global_step as _tape_api_train_get_or_create_global_step
 from tape_api.variable import Variable as Variable
-from tape_api.variable import Variable as _tape_api_variable_Variable
 from tape_api.version1 import assign as assign
 from tape_api.version1 import assign_add as assign_add
 from tape_api.version1 import assign_sub as assign_sub
@@ -461,7 +513,6 @@ class _UniqueWithCounts(NamedTuple):
     idx: Tensor
     count: Any
 
-Tensor: TypeAlias = _engine_core_eager_EagerTensor
 def abs(x: TensorLike, name: str | None = ...) -> Tensor: ...
 def acos(x: TensorLike, name: str | None = ...) -> Tensor: ...
 def acosh(x: TensorLike, name: str | None = ...) -> Tensor: ...
@@ -477,6 +528,7 @@ def atan(x: TensorLike, name: str | None = ...) -> Tensor: ...
 def atan2(y: TensorLike, x: TensorLike, name: str | None = ...) -> Tensor: ...
 def atanh(x: TensorLike, name: str | None = ...) -> Tensor: ...
 autodiff = _tape_api_autodiff
+autograph = _tape_api_autograph
 def batch_to_space(input: TensorLike, block_shape: Any, crops: Any, name: str | None = ...) -> Tensor: ...
 class bitwise:
     @staticmethod
@@ -542,11 +594,6 @@ def cosh(x: TensorLike, name: str | None = ...) -> Tensor: ...
 def cumsum(x: TensorLike, axis: Any = ..., exclusive: Any = ..., reverse: Any = ..., name: str | None = ...) -> Tensor: ...
 data = _tape_api_data
 class _debugging:
-    InvalidArgumentError: TypeAlias = _engine_runtime_errors_InvalidArgumentError
-    NUMERIC: Any
-    Operand: TypeAlias = _engine_core_operands_Operand
-    ShapeError: TypeAlias = _engine_runtime_errors_ShapeError
-    Value: TypeAlias = _engine_core_value_Value
     assert_all_finite = staticmethod(_tape_api_debugging_assert_all_finite)
     assert_equal = staticmethod(_tape_api_debugging_assert_equal)
     assert_greater = staticmethod(_tape_api_debugging_assert_greater)
@@ -559,14 +606,10 @@ class _debugging:
     assert_positive = staticmethod(_tape_api_debugging_assert_positive)
     assert_rank = staticmethod(_tape_api_debugging_assert_rank)
     check_numerics = staticmethod(_tape_api_debugging_check_numerics)
-    checked = _engine_ops_checked
-    convert_to_tensor = staticmethod(_tape_api_tensor_convert_to_tensor)
     disable_check_numerics = staticmethod(_engine_explain_check_numerics_disable_check_numerics)
     enable_check_numerics = staticmethod(_engine_explain_check_numerics_enable_check_numerics)
     ensure_shape = staticmethod(_tape_api_debugging_ensure_shape)
     is_numeric_tensor = staticmethod(_tape_api_debugging_is_numeric_tensor)
-    tensor_text = staticmethod(_tape_api_printing_tensor_text)
-    tf: Any
 debugging: TypeAlias = _debugging
 distribute = _tape_api_distribute
 def divide(x: TensorLike, y: TensorLike, name: str | None = ...) -> Tensor: ...
@@ -606,6 +649,40 @@ def exp(x: TensorLike, name: str | None = ...) -> Tensor: ...
 def expand_dims(input: TensorLike, axis: Any, name: str | None = ...) -> Tensor: ...
 class experimental:
     numpy = _dualgrad_extras_numpy_names
+    class scipy:
+        class integrate:
+            dblquad = staticmethod(_dualgrad_solvers_quadrature_dblquad)
+            nquad = staticmethod(_dualgrad_solvers_quadrature_nquad)
+            odeint = staticmethod(_dualgrad_solvers_ode_odeint)
+            quad = staticmethod(_dualgrad_solvers_quadrature_quad)
+            quad_vec = staticmethod(_dualgrad_solvers_quadrature_quad_vec)
+            solve_ivp = staticmethod(_dualgrad_solvers_ode_solve_ivp)
+        class interpolate:
+            Akima1DInterpolator: TypeAlias = _dualgrad_solvers_interpolation_Akima1DInterpolator
+            CubicHermiteSpline: TypeAlias = _dualgrad_solvers_interpolation_CubicHermiteSpline
+            CubicSpline: TypeAlias = _dualgrad_solvers_interpolation_CubicSpline
+            PPoly: TypeAlias = _dualgrad_solvers_interpolation_PPoly
+            PchipInterpolator: TypeAlias = _dualgrad_solvers_interpolation_PchipInterpolator
+            RegularGridInterpolator: TypeAlias = _dualgrad_solvers_interpolation_RegularGridInterpolator
+            interp1d: TypeAlias = _dualgrad_solvers_interpolation_interp1d
+            interpn = staticmethod(_dualgrad_solvers_interpolation_interpn)
+        class optimize:
+            brentq = staticmethod(_dualgrad_solvers_implicit_brentq)
+            custom_root = staticmethod(_dualgrad_solvers_implicit_custom_root)
+            fixed_point = staticmethod(_dualgrad_solvers_implicit_fixed_point)
+            fsolve = staticmethod(_dualgrad_solvers_implicit_fsolve)
+            least_squares = staticmethod(_dualgrad_solvers_implicit_least_squares)
+            minimize = staticmethod(_dualgrad_solvers_implicit_minimize)
+            newton = staticmethod(_dualgrad_solvers_implicit_newton)
+            root = staticmethod(_dualgrad_solvers_implicit_root)
+            root_scalar = staticmethod(_dualgrad_solvers_implicit_root_scalar)
+        class sparse:
+            class linalg:
+                bicgstab = staticmethod(_dualgrad_solvers_linear_bicgstab)
+                cg = staticmethod(_dualgrad_solvers_linear_cg)
+                custom_linear_solve = staticmethod(_dualgrad_solvers_linear_custom_linear_solve)
+                gmres = staticmethod(_dualgrad_solvers_linear_gmres)
+                spsolve = staticmethod(_dualgrad_solvers_linear_spsolve)
 def eye(num_rows: Any, num_columns: Any = ..., batch_shape: Any = ..., dtype: Any = ..., name: str | None = ...) -> Tensor: ...
 def fill(dims: Any, value: TensorLike, name: str | None = ...) -> Tensor: ...
 float16: _DType
@@ -786,6 +863,7 @@ class io:
     @staticmethod
     def read_file(*args: Any, **kwargs: Any) -> Any: ...
 class _keras:
+    DTypePolicy: TypeAlias = _dualgrad_keras_policies_Policy
     Input: TypeAlias = _dualgrad_keras_layers_core_Input
     Model: TypeAlias = _dualgrad_keras_models_Model
     Sequential: TypeAlias = _dualgrad_keras_models_Sequential
@@ -885,6 +963,9 @@ class _keras:
         def ones_like(*args: Any, **kwargs: Any) -> Any: ...
         @staticmethod
         def pow(*args: Any, **kwargs: Any) -> Any: ...
+        random_bernoulli = staticmethod(_tape_api_keras_backend_random_random_bernoulli)
+        random_normal = staticmethod(_tape_api_keras_backend_random_random_normal)
+        random_uniform = staticmethod(_tape_api_keras_backend_random_random_uniform)
         @staticmethod
         def reshape(*args: Any, **kwargs: Any) -> Any: ...
         @staticmethod
@@ -915,6 +996,7 @@ class _keras:
         def tanh(*args: Any, **kwargs: Any) -> Any: ...
         @staticmethod
         def transpose(*args: Any, **kwargs: Any) -> Any: ...
+        truncated_normal = staticmethod(_tape_api_keras_backend_random_truncated_normal)
         @staticmethod
         def var(*args: Any, **kwargs: Any) -> Any: ...
         @staticmethod
@@ -932,6 +1014,7 @@ class _keras:
         TensorBoard: TypeAlias = _tape_api_board_TensorBoard
         TerminateOnNaN: TypeAlias = _dualgrad_keras_callbacks_TerminateOnNaN
     callbacks: TypeAlias = _callbacks
+    config = _tape_api_keras_config
     class _constraints:
         Constraint: TypeAlias = _dualgrad_keras_constraints_Constraint
         KNOWN: dict[Any, Any]
@@ -988,6 +1071,7 @@ class _keras:
         ActivityRegularization: TypeAlias = _dualgrad_keras_layers_shaping_ActivityRegularization
         Add: TypeAlias = _dualgrad_keras_layers_merging_Add
         AdditiveAttention: TypeAlias = _dualgrad_keras_layers_attention_AdditiveAttention
+        AlphaDropout: TypeAlias = _dualgrad_keras_layers_shaping_AlphaDropout
         Attention: TypeAlias = _dualgrad_keras_layers_attention_Attention
         Average: TypeAlias = _dualgrad_keras_layers_merging_Average
         AveragePooling1D: TypeAlias = _dualgrad_keras_layers_pooling_AveragePooling1D
@@ -999,6 +1083,7 @@ class _keras:
         BatchNormalization: TypeAlias = _dualgrad_keras_layers_normalization_BatchNormalization
         Bidirectional: TypeAlias = _dualgrad_keras_layers_recurrent_Bidirectional
         CategoryEncoding: TypeAlias = _dualgrad_keras_layers_preprocessing_CategoryEncoding
+        CenterCrop: TypeAlias = _dualgrad_keras_layers_images_CenterCrop
         Concatenate: TypeAlias = _dualgrad_keras_layers_merging_Concatenate
         Conv1D: TypeAlias = _dualgrad_keras_layers_convolution_Conv1D
         Conv1DTranspose: TypeAlias = _dualgrad_keras_layers_convolution_Conv1DTranspose
@@ -1016,6 +1101,7 @@ class _keras:
         Cropping3D: TypeAlias = _dualgrad_keras_layers_shaping_Cropping3D
         Dense: TypeAlias = _dualgrad_keras_layers_core_Dense
         DepthwiseConv2D: TypeAlias = _dualgrad_keras_layers_convolution_DepthwiseConv2D
+        Discretization: TypeAlias = _dualgrad_keras_layers_lookup_Discretization
         Dot: TypeAlias = _dualgrad_keras_layers_merging_Dot
         Dropout: TypeAlias = _dualgrad_keras_layers_core_Dropout
         ELU: TypeAlias = _dualgrad_keras_layers_shaping_ELU
@@ -1038,9 +1124,11 @@ class _keras:
         GlobalMaxPooling1D: TypeAlias = _dualgrad_keras_layers_pooling_GlobalMaxPooling1D
         GlobalMaxPooling2D: TypeAlias = _dualgrad_keras_layers_pooling_GlobalMaxPooling2D
         GlobalMaxPooling3D: TypeAlias = _dualgrad_keras_layers_pooling_GlobalMaxPooling3D
+        GroupNormalization: TypeAlias = _dualgrad_keras_layers_normalization_GroupNormalization
         Identity: TypeAlias = _dualgrad_keras_layers_preprocessing_Identity
         Input: TypeAlias = _dualgrad_keras_layers_core_Input
         InputLayer: TypeAlias = _dualgrad_keras_layers_core_InputLayer
+        IntegerLookup: TypeAlias = _dualgrad_keras_layers_lookup_IntegerLookup
         LSTM: TypeAlias = _dualgrad_keras_layers_recurrent_LSTM
         LSTMCell: TypeAlias = _dualgrad_keras_layers_cells_LSTMCell
         Lambda: TypeAlias = _dualgrad_keras_layers_core_Lambda
@@ -1062,10 +1150,18 @@ class _keras:
         PReLU: TypeAlias = _dualgrad_keras_layers_shaping_PReLU
         Permute: TypeAlias = _dualgrad_keras_layers_shaping_Permute
         RNN: TypeAlias = _dualgrad_keras_layers_recurrent_RNN
+        RandomBrightness: TypeAlias = _dualgrad_keras_layers_images_RandomBrightness
+        RandomContrast: TypeAlias = _dualgrad_keras_layers_images_RandomContrast
+        RandomCrop: TypeAlias = _dualgrad_keras_layers_images_RandomCrop
+        RandomFlip: TypeAlias = _dualgrad_keras_layers_images_RandomFlip
+        RandomRotation: TypeAlias = _dualgrad_keras_layers_images_RandomRotation
+        RandomTranslation: TypeAlias = _dualgrad_keras_layers_images_RandomTranslation
+        RandomZoom: TypeAlias = _dualgrad_keras_layers_images_RandomZoom
         ReLU: TypeAlias = _dualgrad_keras_layers_core_ReLU
         RepeatVector: TypeAlias = _dualgrad_keras_layers_shaping_RepeatVector
         Rescaling: TypeAlias = _dualgrad_keras_layers_preprocessing_Rescaling
         Reshape: TypeAlias = _dualgrad_keras_layers_core_Reshape
+        Resizing: TypeAlias = _dualgrad_keras_layers_images_Resizing
         SeparableConv1D: TypeAlias = _dualgrad_keras_layers_convolution_SeparableConv1D
         SeparableConv2D: TypeAlias = _dualgrad_keras_layers_convolution_SeparableConv2D
         SeparableConvolution1D: TypeAlias = _dualgrad_keras_layers_convolution_SeparableConv1D
@@ -1076,12 +1172,17 @@ class _keras:
         SpatialDropout1D: TypeAlias = _dualgrad_keras_layers_shaping_SpatialDropout1D
         SpatialDropout2D: TypeAlias = _dualgrad_keras_layers_shaping_SpatialDropout2D
         SpatialDropout3D: TypeAlias = _dualgrad_keras_layers_shaping_SpatialDropout3D
+        SpectralNormalization: TypeAlias = _dualgrad_keras_layers_normalization_SpectralNormalization
         StackedRNNCells: TypeAlias = _dualgrad_keras_layers_recurrent_StackedRNNCells
+        StringLookup: TypeAlias = _dualgrad_keras_layers_lookup_StringLookup
         Subtract: TypeAlias = _dualgrad_keras_layers_merging_Subtract
+        TextVectorization: TypeAlias = _dualgrad_keras_layers_lookup_TextVectorization
         TimeDistributed: TypeAlias = _dualgrad_keras_layers_recurrent_TimeDistributed
+        UnitNormalization: TypeAlias = _dualgrad_keras_layers_normalization_UnitNormalization
         UpSampling1D: TypeAlias = _dualgrad_keras_layers_shaping_UpSampling1D
         UpSampling2D: TypeAlias = _dualgrad_keras_layers_shaping_UpSampling2D
         UpSampling3D: TypeAlias = _dualgrad_keras_layers_shaping_UpSampling3D
+        Wrapper: TypeAlias = _dualgrad_keras_layers_core_Wrapper
         ZeroPadding1D: TypeAlias = _dualgrad_keras_layers_shaping_ZeroPadding1D
         ZeroPadding2D: TypeAlias = _dualgrad_keras_layers_shaping_ZeroPadding2D
         ZeroPadding3D: TypeAlias = _dualgrad_keras_layers_shaping_ZeroPadding3D
@@ -1104,10 +1205,13 @@ class _keras:
     layers: TypeAlias = _layers
     class _losses:
         BinaryCrossentropy: TypeAlias = _dualgrad_keras_losses_BinaryCrossentropy
+        BinaryFocalCrossentropy: TypeAlias = _dualgrad_keras_losses_BinaryFocalCrossentropy
         CLASSES: dict[Any, Any]
         CategoricalCrossentropy: TypeAlias = _dualgrad_keras_losses_CategoricalCrossentropy
+        CategoricalFocalCrossentropy: TypeAlias = _dualgrad_keras_losses_CategoricalFocalCrossentropy
         CategoricalHinge: TypeAlias = _dualgrad_keras_losses_CategoricalHinge
         CosineSimilarity: TypeAlias = _dualgrad_keras_losses_CosineSimilarity
+        Dice: TypeAlias = _dualgrad_keras_losses_Dice
         FUNCTIONS: dict[Any, Any]
         Hinge: TypeAlias = _dualgrad_keras_losses_Hinge
         Huber: TypeAlias = _dualgrad_keras_losses_Huber
@@ -1133,14 +1237,21 @@ class _keras:
         Reduction: TypeAlias = _dualgrad_keras_losses_Reduction
         SparseCategoricalCrossentropy: TypeAlias = _dualgrad_keras_losses_SparseCategoricalCrossentropy
         SquaredHinge: TypeAlias = _dualgrad_keras_losses_SquaredHinge
+        Tversky: TypeAlias = _dualgrad_keras_losses_Tversky
         @staticmethod
         def binary_crossentropy(*args: Any, **kwargs: Any) -> Any: ...
         @staticmethod
+        def binary_focal_crossentropy(*args: Any, **kwargs: Any) -> Any: ...
+        @staticmethod
         def categorical_crossentropy(*args: Any, **kwargs: Any) -> Any: ...
+        @staticmethod
+        def categorical_focal_crossentropy(*args: Any, **kwargs: Any) -> Any: ...
         @staticmethod
         def categorical_hinge(*args: Any, **kwargs: Any) -> Any: ...
         @staticmethod
         def cosine_similarity(*args: Any, **kwargs: Any) -> Any: ...
+        @staticmethod
+        def dice(*args: Any, **kwargs: Any) -> Any: ...
         @staticmethod
         def get(*args: Any, **kwargs: Any) -> Any: ...
         @staticmethod
@@ -1179,6 +1290,8 @@ class _keras:
         def sparse_categorical_crossentropy(*args: Any, **kwargs: Any) -> Any: ...
         @staticmethod
         def squared_hinge(*args: Any, **kwargs: Any) -> Any: ...
+        @staticmethod
+        def tversky(*args: Any, **kwargs: Any) -> Any: ...
     losses: TypeAlias = _losses
     class _metrics:
         AUC: TypeAlias = _dualgrad_keras_metrics_decisions_AUC
@@ -1207,11 +1320,16 @@ class _keras:
         Metric: TypeAlias = _dualgrad_keras_metrics_means_Metric
         Poisson: TypeAlias = _dualgrad_keras_metrics_means_MeanMetricWrapper
         Precision: TypeAlias = _dualgrad_keras_metrics_decisions_Precision
+        PrecisionAtRecall: TypeAlias = _dualgrad_keras_metrics_limits_PrecisionAtRecall
+        R2Score: TypeAlias = _dualgrad_keras_metrics_limits_R2Score
         Recall: TypeAlias = _dualgrad_keras_metrics_decisions_Recall
+        RecallAtPrecision: TypeAlias = _dualgrad_keras_metrics_limits_RecallAtPrecision
         RootMeanSquaredError: TypeAlias = _dualgrad_keras_metrics_means_RootMeanSquaredError
+        SensitivityAtSpecificity: TypeAlias = _dualgrad_keras_metrics_limits_SensitivityAtSpecificity
         SparseCategoricalAccuracy: TypeAlias = _dualgrad_keras_metrics_means_SparseCategoricalAccuracy
         SparseCategoricalCrossentropy: TypeAlias = _dualgrad_keras_metrics_means_SparseCategoricalCrossentropy
         SparseTopKCategoricalAccuracy: TypeAlias = _dualgrad_keras_metrics_means_SparseTopKCategoricalAccuracy
+        SpecificityAtSensitivity: TypeAlias = _dualgrad_keras_metrics_limits_SpecificityAtSensitivity
         SquaredHinge: TypeAlias = _dualgrad_keras_metrics_means_MeanMetricWrapper
         Sum: TypeAlias = _dualgrad_keras_metrics_means_Sum
         TopKCategoricalAccuracy: TypeAlias = _dualgrad_keras_metrics_means_TopKCategoricalAccuracy
@@ -1232,6 +1350,7 @@ class _keras:
         @staticmethod
         def top_k_categorical_accuracy(*args: Any, **kwargs: Any) -> Any: ...
     metrics: TypeAlias = _metrics
+    mixed_precision = _tape_api_keras_mixed_precision
     class _models:
         Functional: TypeAlias = _dualgrad_keras_models_Functional
         Model: TypeAlias = _dualgrad_keras_models_Model
@@ -1246,8 +1365,10 @@ class _keras:
         def model_from_json(*args: Any, **kwargs: Any) -> Any: ...
         save_model = staticmethod(_tape_api_model_files_save_model)
     models: TypeAlias = _models
+    ops = _tape_api_keras_ops
     optimizers = _tape_api_keras_optimizers
     preprocessing = _dualgrad_keras_preprocessing
+    random = _tape_api_keras_random
     class _regularizers:
         KNOWN: dict[Any, Any]
         L1: TypeAlias = _dualgrad_keras_regularizers_L1
@@ -1269,10 +1390,13 @@ class _keras:
         custom_object_scope = staticmethod(_dualgrad_keras_utils_custom_object_scope)
         get_custom_objects = staticmethod(_dualgrad_keras_utils_get_custom_objects)
         get_file = staticmethod(_dualgrad_keras_downloads_get_file)
+        image_dataset_from_directory = staticmethod(_tape_api_keras_image_folders_image_dataset_from_directory)
         img_to_array = staticmethod(_dualgrad_keras_picture_files_img_to_array)
         load_img = staticmethod(_dualgrad_keras_picture_files_load_img)
         make_sampling_table = staticmethod(_dualgrad_keras_preprocessing_sequence_make_sampling_table)
+        model_to_dot = staticmethod(_dualgrad_keras_pictures_model_to_dot)
         pad_sequences = staticmethod(_dualgrad_keras_preprocessing_sequence_pad_sequences)
+        plot_model = staticmethod(_dualgrad_keras_pictures_plot_model)
         register_keras_serializable = staticmethod(_dualgrad_keras_utils_register_keras_serializable)
         save_img = staticmethod(_dualgrad_keras_picture_files_save_img)
         @staticmethod
@@ -1288,6 +1412,8 @@ class linalg:
     def adjoint(matrix: TensorLike, name: str | None = ...) -> Tensor: ...
     @staticmethod
     def band_part(input: TensorLike, num_lower: Any, num_upper: Any, name: str | None = ...) -> Tensor: ...
+    @staticmethod
+    def banded_triangular_solve(*args: Any, **kwargs: Any) -> Any: ...
     @staticmethod
     def cholesky(input: TensorLike, name: str | None = ...) -> Tensor: ...
     @staticmethod
@@ -1325,6 +1451,8 @@ class linalg:
     @staticmethod
     def logdet(matrix: TensorLike, name: str | None = ...) -> Tensor: ...
     @staticmethod
+    def logm(*args: Any, **kwargs: Any) -> Any: ...
+    @staticmethod
     def lstsq(matrix: TensorLike, rhs: TensorLike, l2_regularizer: Any = ..., fast: Any = ..., name: str | None = ...) -> Tensor: ...
     @staticmethod
     def lu(*args: Any, **kwargs: Any) -> Any: ...
@@ -1357,6 +1485,8 @@ class linalg:
     @staticmethod
     def solve(matrix: TensorLike, rhs: TensorLike, adjoint: Any = ..., name: str | None = ...) -> Tensor: ...
     @staticmethod
+    def sqrtm(*args: Any, **kwargs: Any) -> Any: ...
+    @staticmethod
     def svd(tensor: TensorLike, full_matrices: Any = ..., compute_uv: Any = ..., name: str | None = ...) -> builtins.tuple[Tensor, Tensor, Tensor] | Tensor: ...
     @staticmethod
     def tensor_diag(diagonal: TensorLike, name: str | None = ...) -> Tensor: ...
@@ -1368,6 +1498,10 @@ class linalg:
     def trace(x: TensorLike, name: str | None = ...) -> Tensor: ...
     @staticmethod
     def triangular_solve(matrix: TensorLike, rhs: TensorLike, lower: Any = ..., adjoint: Any = ..., name: str | None = ...) -> Tensor: ...
+    @staticmethod
+    def tridiagonal_matmul(*args: Any, **kwargs: Any) -> Any: ...
+    @staticmethod
+    def tridiagonal_solve(*args: Any, **kwargs: Any) -> Any: ...
 def linspace(start: TensorLike, stop: TensorLike, num: Any, axis: Any = ..., name: str | None = ...) -> Tensor: ...
 def log(x: TensorLike, name: str | None = ...) -> Tensor: ...
 def logical_and(x: TensorLike, y: TensorLike, name: str | None = ...) -> Tensor: ...
@@ -1375,10 +1509,13 @@ def logical_not(x: TensorLike, name: str | None = ...) -> Tensor: ...
 def logical_or(x: TensorLike, y: TensorLike, name: str | None = ...) -> Tensor: ...
 class losses:
     BinaryCrossentropy: TypeAlias = _dualgrad_keras_losses_BinaryCrossentropy
+    BinaryFocalCrossentropy: TypeAlias = _dualgrad_keras_losses_BinaryFocalCrossentropy
     CLASSES: dict[Any, Any]
     CategoricalCrossentropy: TypeAlias = _dualgrad_keras_losses_CategoricalCrossentropy
+    CategoricalFocalCrossentropy: TypeAlias = _dualgrad_keras_losses_CategoricalFocalCrossentropy
     CategoricalHinge: TypeAlias = _dualgrad_keras_losses_CategoricalHinge
     CosineSimilarity: TypeAlias = _dualgrad_keras_losses_CosineSimilarity
+    Dice: TypeAlias = _dualgrad_keras_losses_Dice
     FUNCTIONS: dict[Any, Any]
     Hinge: TypeAlias = _dualgrad_keras_losses_Hinge
     Huber: TypeAlias = _dualgrad_keras_losses_Huber
@@ -1404,16 +1541,23 @@ class losses:
     Reduction: TypeAlias = _dualgrad_keras_losses_Reduction
     SparseCategoricalCrossentropy: TypeAlias = _dualgrad_keras_losses_SparseCategoricalCrossentropy
     SquaredHinge: TypeAlias = _dualgrad_keras_losses_SquaredHinge
+    Tversky: TypeAlias = _dualgrad_keras_losses_Tversky
     @staticmethod
     def absolute_difference(labels: TensorLike, predictions: TensorLike, weights: TensorLike = ..., reduction: Any = ..., name: str | None = ..., *, scope: Any = ..., loss_collection: Any = ...) -> Tensor: ...
     @staticmethod
     def binary_crossentropy(*args: Any, **kwargs: Any) -> Any: ...
     @staticmethod
+    def binary_focal_crossentropy(*args: Any, **kwargs: Any) -> Any: ...
+    @staticmethod
     def categorical_crossentropy(*args: Any, **kwargs: Any) -> Any: ...
+    @staticmethod
+    def categorical_focal_crossentropy(*args: Any, **kwargs: Any) -> Any: ...
     @staticmethod
     def categorical_hinge(*args: Any, **kwargs: Any) -> Any: ...
     @staticmethod
     def cosine_similarity(*args: Any, **kwargs: Any) -> Any: ...
+    @staticmethod
+    def dice(*args: Any, **kwargs: Any) -> Any: ...
     @staticmethod
     def get(*args: Any, **kwargs: Any) -> Any: ...
     @staticmethod
@@ -1464,6 +1608,8 @@ class losses:
     def sparse_softmax_cross_entropy(labels: TensorLike, logits: TensorLike, weights: TensorLike = ..., reduction: Any = ..., name: str | None = ..., *, scope: Any = ..., loss_collection: Any = ...) -> Tensor: ...
     @staticmethod
     def squared_hinge(*args: Any, **kwargs: Any) -> Any: ...
+    @staticmethod
+    def tversky(*args: Any, **kwargs: Any) -> Any: ...
 make_ndarray = _dualgrad_files_tensors_array_of
 make_tensor_proto = _dualgrad_files_tensors_as_tensor_proto
 class math:
@@ -1503,6 +1649,8 @@ class math:
     def bessel_i1e(x: TensorLike, name: str | None = ...) -> Tensor: ...
     @staticmethod
     def betainc(a: TensorLike, b: TensorLike, x: TensorLike, name: str | None = ...) -> Tensor: ...
+    @staticmethod
+    def bincount(*args: Any, **kwargs: Any) -> Any: ...
     @staticmethod
     def ceil(x: TensorLike, name: str | None = ...) -> Tensor: ...
     @staticmethod
@@ -1776,11 +1924,16 @@ class _metrics:
     Metric: TypeAlias = _dualgrad_keras_metrics_means_Metric
     Poisson: TypeAlias = _dualgrad_keras_metrics_means_MeanMetricWrapper
     Precision: TypeAlias = _dualgrad_keras_metrics_decisions_Precision
+    PrecisionAtRecall: TypeAlias = _dualgrad_keras_metrics_limits_PrecisionAtRecall
+    R2Score: TypeAlias = _dualgrad_keras_metrics_limits_R2Score
     Recall: TypeAlias = _dualgrad_keras_metrics_decisions_Recall
+    RecallAtPrecision: TypeAlias = _dualgrad_keras_metrics_limits_RecallAtPrecision
     RootMeanSquaredError: TypeAlias = _dualgrad_keras_metrics_means_RootMeanSquaredError
+    SensitivityAtSpecificity: TypeAlias = _dualgrad_keras_metrics_limits_SensitivityAtSpecificity
     SparseCategoricalAccuracy: TypeAlias = _dualgrad_keras_metrics_means_SparseCategoricalAccuracy
     SparseCategoricalCrossentropy: TypeAlias = _dualgrad_keras_metrics_means_SparseCategoricalCrossentropy
     SparseTopKCategoricalAccuracy: TypeAlias = _dualgrad_keras_metrics_means_SparseTopKCategoricalAccuracy
+    SpecificityAtSensitivity: TypeAlias = _dualgrad_keras_metrics_limits_SpecificityAtSensitivity
     SquaredHinge: TypeAlias = _dualgrad_keras_metrics_means_MeanMetricWrapper
     Sum: TypeAlias = _dualgrad_keras_metrics_means_Sum
     TopKCategoricalAccuracy: TypeAlias = _dualgrad_keras_metrics_means_TopKCategoricalAccuracy
@@ -1836,6 +1989,8 @@ class nn:
     @staticmethod
     def conv3d_transpose(input: TensorLike, filters: TensorLike, output_shape: Any, strides: Any, padding: Any = ..., data_format: Any = ..., dilations: Any = ..., name: str | None = ...) -> Tensor: ...
     @staticmethod
+    def conv_transpose(input: Any, filters: Any, output_shape: Any, strides: Any, padding: Any = ..., data_format: Any = ..., dilations: Any = ..., name: str | None = ...) -> Tensor: ...
+    @staticmethod
     def convolution(input: TensorLike, filters: TensorLike, strides: Any = ..., padding: Any = ..., data_format: Any = ..., dilations: Any = ..., name: str | None = ...) -> Tensor: ...
     @staticmethod
     def crelu(features: TensorLike, axis: Any = ..., name: str | None = ...) -> Tensor: ...
@@ -1852,6 +2007,11 @@ class nn:
     @staticmethod
     def embedding_lookup(params: TensorLike, ids: TensorLike, max_norm: Any = ..., partition_strategy: Any = ..., name: str | None = ...) -> Tensor: ...
     embedding_lookup_sparse = staticmethod(_tape_api_sparse_embedding_lookup_sparse)
+    class experimental:
+        @staticmethod
+        def general_dropout(x: Any, rate: Any, uniform_sampler: Any, noise_shape: Any = ..., name: str | None = ...) -> Tensor: ...
+        @staticmethod
+        def stateless_dropout(x: Any, rate: Any, seed: Any, rng_alg: Any = ..., noise_shape: Any = ..., name: str | None = ...) -> Tensor: ...
     @staticmethod
     def gelu(features: TensorLike, approximate: Any = ..., name: str | None = ...) -> Tensor: ...
     @staticmethod
@@ -1946,23 +2106,9 @@ def pad(tensor: TensorLike, paddings: Any, mode: Any = ..., constant_values: Any
 def pow(x: TensorLike, y: TensorLike, name: str | None = ...) -> Tensor: ...
 py_func = _tape_api_flow_numpy_function
 class _random:
-    Draws: TypeAlias = _tape_api_random_Draws
-    EagerTensor: TypeAlias = _engine_core_eager_EagerTensor
     Generator: TypeAlias = _tape_api_random_Generator
-    RESERVED: builtins.int
-    SET: Any
-    Streams: TypeAlias = _tape_api_random_Streams
-    Variable: TypeAlias = _tape_api_variable_Variable
-    active: Any
-    as_dtype = staticmethod(_engine_core_dtypes_as_dtype)
     categorical = staticmethod(_tape_api_random_categorical)
-    convert_to_tensor = staticmethod(_tape_api_tensor_convert_to_tensor)
-    default_seed = staticmethod(_tape_api_random_default_seed)
-    draws: Any
     dropout = staticmethod(_tape_api_random_dropout)
-    dropouts = _engine_ops_dropout
-    effect = staticmethod(_engine_core_detach_effect)
-    exclusively = staticmethod(_engine_runtime_commit_exclusively)
     class experimental:
         Generator: TypeAlias = _tape_api_random_Generator
         @staticmethod
@@ -1971,28 +2117,17 @@ class _random:
         def stateless_split(*args: Any, **kwargs: Any) -> Any: ...
     @staticmethod
     def fixed_unigram_candidate_sampler(*args: Any, **kwargs: Any) -> Any: ...
-    float32: _DType
     @staticmethod
     def fold_in(*args: Any, **kwargs: Any) -> Any: ...
     gamma = staticmethod(_tape_api_random_gamma)
-    gather = staticmethod(_engine_ops_gather_gather)
-    inside = staticmethod(_tape_api_random_inside)
-    int64: _DType
-    is_inside = staticmethod(_tape_api_random_is_inside)
     @staticmethod
     def log_uniform_candidate_sampler(*args: Any, **kwargs: Any) -> Any: ...
-    namespace = staticmethod(_dualgrad_frontend_namespace_namespace)
     normal = staticmethod(_tape_api_random_normal)
-    op_seeds = staticmethod(_tape_api_random_op_seeds)
     poisson = staticmethod(_tape_api_random_poisson)
-    public = staticmethod(_tape_api_library_public)
-    sampling = _engine_ops_random
-    seed_pair = staticmethod(_dualgrad_frontend_seeds_seed_pair)
     set_seed = staticmethod(_tape_api_random_set_seed)
     shuffle = staticmethod(_tape_api_random_shuffle)
     @staticmethod
     def split(*args: Any, **kwargs: Any) -> Any: ...
-    stack = staticmethod(_engine_ops_joining_stack)
     @staticmethod
     def stateless_categorical(*args: Any, **kwargs: Any) -> Any: ...
     @staticmethod
@@ -2006,17 +2141,11 @@ class _random:
     @staticmethod
     def stateless_uniform(*args: Any, **kwargs: Any) -> Any: ...
     truncated_normal = staticmethod(_tape_api_random_truncated_normal)
-    uint64: _DType
     uniform = staticmethod(_tape_api_random_uniform)
     @staticmethod
     def uniform_candidate_sampler(*args: Any, **kwargs: Any) -> Any: ...
-    wrapped = staticmethod(_tape_api_tensor_wrapped)
-    @staticmethod
-    def zeros_like(*args: Any, **kwargs: Any) -> Any: ...
 random: TypeAlias = _random
 random_normal = _tape_api_random_normal
-random_normal_initializer: TypeAlias = _dualgrad_keras_initializers_RandomNormal
-random_uniform_initializer: TypeAlias = _dualgrad_keras_initializers_RandomUniform
 def range(start: Any, limit: Any = ..., delta: Any = ..., dtype: Any = ..., name: str | None = ...) -> Tensor: ...
 def rank(input: TensorLike, name: str | None = ...) -> Tensor: ...
 def realdiv(x: TensorLike, y: TensorLike, name: str | None = ...) -> Tensor: ...
@@ -2034,6 +2163,7 @@ def reverse(tensor: TensorLike, axis: Any, name: str | None = ...) -> Tensor: ..
 def reverse_sequence(input: TensorLike, seq_lengths: TensorLike, seq_axis: Any = ..., batch_axis: Any = ..., name: str | None = ...) -> Tensor: ...
 def roll(input: TensorLike, shift: Any, axis: Any, name: str | None = ...) -> Tensor: ...
 def round(x: TensorLike, name: str | None = ...) -> Tensor: ...
+def saturate_cast(*args: Any, **kwargs: Any) -> Any: ...
 def scalar_mul(*args: Any, **kwargs: Any) -> Any: ...
 def scatter_nd(indices: TensorLike, updates: TensorLike, shape: Any, name: str | None = ...) -> Tensor: ...
 def searchsorted(sorted_sequence: TensorLike, values: TensorLike, side: Any = ..., out_type: Any = ..., name: str | None = ...) -> Tensor: ...
@@ -2045,11 +2175,23 @@ def sigmoid(x: TensorLike, name: str | None = ...) -> Tensor: ...
 def sign(x: TensorLike, name: str | None = ...) -> Tensor: ...
 class signal:
     @staticmethod
+    def dct(*args: Any, **kwargs: Any) -> Any: ...
+    @staticmethod
     def fft(input: TensorLike, name: str | None = ...) -> Tensor: ...
     @staticmethod
     def fft2d(input: TensorLike, name: str | None = ...) -> Tensor: ...
     @staticmethod
     def fft3d(input: TensorLike, name: str | None = ...) -> Tensor: ...
+    @staticmethod
+    def fftshift(*args: Any, **kwargs: Any) -> Any: ...
+    @staticmethod
+    def frame(*args: Any, **kwargs: Any) -> Any: ...
+    @staticmethod
+    def hamming_window(*args: Any, **kwargs: Any) -> Any: ...
+    @staticmethod
+    def hann_window(*args: Any, **kwargs: Any) -> Any: ...
+    @staticmethod
+    def idct(*args: Any, **kwargs: Any) -> Any: ...
     @staticmethod
     def ifft(input: TensorLike, name: str | None = ...) -> Tensor: ...
     @staticmethod
@@ -2057,17 +2199,40 @@ class signal:
     @staticmethod
     def ifft3d(input: TensorLike, name: str | None = ...) -> Tensor: ...
     @staticmethod
+    def ifftshift(*args: Any, **kwargs: Any) -> Any: ...
+    @staticmethod
+    def inverse_mdct(*args: Any, **kwargs: Any) -> Any: ...
+    @staticmethod
+    def inverse_stft(*args: Any, **kwargs: Any) -> Any: ...
+    inverse_stft_window_fn = staticmethod(_dualgrad_extras_ops_signals_inverse_stft_window_fn)
+    @staticmethod
     def irfft(input_tensor: TensorLike, fft_length: Any = ..., name: str | None = ...) -> Tensor: ...
     @staticmethod
     def irfft2d(input_tensor: TensorLike, fft_length: Any = ..., name: str | None = ...) -> Tensor: ...
     @staticmethod
     def irfft3d(input_tensor: TensorLike, fft_length: Any = ..., name: str | None = ...) -> Tensor: ...
     @staticmethod
+    def kaiser_bessel_derived_window(*args: Any, **kwargs: Any) -> Any: ...
+    @staticmethod
+    def kaiser_window(*args: Any, **kwargs: Any) -> Any: ...
+    @staticmethod
+    def linear_to_mel_weight_matrix(*args: Any, **kwargs: Any) -> Any: ...
+    @staticmethod
+    def mdct(*args: Any, **kwargs: Any) -> Any: ...
+    @staticmethod
+    def mfccs_from_log_mel_spectrograms(*args: Any, **kwargs: Any) -> Any: ...
+    @staticmethod
+    def overlap_and_add(*args: Any, **kwargs: Any) -> Any: ...
+    @staticmethod
     def rfft(input_tensor: TensorLike, fft_length: Any = ..., name: str | None = ...) -> Tensor: ...
     @staticmethod
     def rfft2d(input_tensor: TensorLike, fft_length: Any = ..., name: str | None = ...) -> Tensor: ...
     @staticmethod
     def rfft3d(input_tensor: TensorLike, fft_length: Any = ..., name: str | None = ...) -> Tensor: ...
+    @staticmethod
+    def stft(*args: Any, **kwargs: Any) -> Any: ...
+    @staticmethod
+    def vorbis_window(*args: Any, **kwargs: Any) -> Any: ...
 def sin(x: TensorLike, name: str | None = ...) -> Tensor: ...
 def sinh(x: TensorLike, name: str | None = ...) -> Tensor: ...
 def size(input: TensorLike, out_type: Any = ..., name: str | None = ...) -> Tensor: ...
@@ -2123,8 +2288,7 @@ class strings:
     def length(*args: Any, **kwargs: Any) -> Any: ...
     @staticmethod
     def lower(*args: Any, **kwargs: Any) -> Any: ...
-    @staticmethod
-    def reduce_join(*args: Any, **kwargs: Any) -> Any: ...
+    reduce_join = staticmethod(_tape_api_ragged_reduce_join)
     @staticmethod
     def regex_full_match(*args: Any, **kwargs: Any) -> Any: ...
     @staticmethod
@@ -2136,6 +2300,7 @@ class strings:
     def substr(*args: Any, **kwargs: Any) -> Any: ...
     @staticmethod
     def to_number(*args: Any, **kwargs: Any) -> Any: ...
+    unicode_split = staticmethod(_tape_api_ragged_unicode_split)
     @staticmethod
     def upper(*args: Any, **kwargs: Any) -> Any: ...
 def subtract(x: TensorLike, y: TensorLike, name: str | None = ...) -> Tensor: ...
@@ -2208,6 +2373,7 @@ uint8: _DType
 def unique(x: TensorLike, out_idx: Any = ..., name: str | None = ...) -> _Unique: ...
 def unique_with_counts(x: TensorLike, out_idx: Any = ..., name: str | None = ...) -> _UniqueWithCounts: ...
 def unstack(value: TensorLike, num: Any = ..., axis: Any = ..., name: str | None = ...) -> builtins.list[Tensor]: ...
+version = _tape_api_version
 def where(condition: TensorLike, x: TensorLike = ..., y: TensorLike = ..., name: str | None = ...) -> Tensor: ...
 def zeros(shape: Any, dtype: Any = ..., name: str | None = ...) -> Tensor: ...
 zeros_initializer: TypeAlias = _dualgrad_keras_initializers_Zeros
