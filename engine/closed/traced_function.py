@@ -77,7 +77,7 @@ class TracedFunction:
         new = {key: tape.current[key] for key in tape.written}
         self._places = [i for i, x in enumerate(leaves) if type(x) is EagerTensor and tape.follows(x)]
         ends = [*[leaves[i] for i in self._places], *new.values()]
-        self._repeat(_needed(tape.everything(), ends), of)
+        self._repeat_needed(tape, of, ends)
         self._outputs = [of[id(leaves[i])] for i in self._places]
         self._structure = nest.map_structure(lambda x: None, result)
         self._leaves = [None if i in self._places else x for i, x in enumerate(leaves)]
@@ -102,6 +102,24 @@ class TracedFunction:
         self._wanted = [of[id(x)] for x in record.made]
         record.made.clear()
         return record
+
+    def _repeat_needed(self, tape: FunctionTape, of: dict[int, Any], ends: Sequence[Any]) -> None:
+        """Add the nodes that values are computed from, and look at those whose shapes Python has seen.
+
+        Raises
+        ------
+        Untraceable
+            If a shape that Python has seen may be another one. Called with symbols, the function would see None there,
+            and might choose otherwise.
+        """
+        try:
+            self._repeat(_needed(tape.everything(), ends), of)
+            rest = [n for n in _needed(tape.everything(), tape.measured) if id(n.outputs[0]) not in of]
+            self._repeat(rest, of)
+        except VaryingShape as error:
+            if any(id(x) in of and of[id(x)].aval.shape != x._shape for x in tape.measured):
+                raise Untraceable(f"Python has seen the shape, and {error}") from None
+            raise
 
     def _handle(self, variable: Variable) -> Any:
         if not variable.aval.is_static:

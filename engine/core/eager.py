@@ -24,6 +24,7 @@ from engine.core.nest import LEAVES
 from engine.core.op import Op, distinct
 from engine.core.operands import Array, Operand, Results
 from engine.core.tape import NOTHING, Recording, Tape, active, record, record_nondifferentiable
+from engine.core.tensor_shape import TensorShape
 from engine.core.value import Value, as_array, not_an_array
 from engine.runtime.errors import InvalidArgumentError, OpError, ResourceExhaustedError
 from engine.runtime.extension import extension
@@ -73,6 +74,8 @@ class InMemory(Value):
     def __len__(self) -> int:
         if not self._array.ndim:
             raise TypeError("a scalar tensor has no length")
+        if active.function is not None:
+            active.function.measured.append(self)
         return len(self._array)
 
     def __bool__(self) -> bool:
@@ -181,9 +184,18 @@ class EagerTensor(InMemory):
             detached(self, "numpy")
         return self._array.tolist()
 
+    @property
+    def shape(self) -> TensorShape:
+        """The shape, as users see it."""
+        if active.function is not None:
+            active.function.measured.append(self)
+        return TensorShape(self._array.shape)
+
     def __iter__(self) -> Iterator[Any]:
         if not self._array.ndim:
             raise TypeError("cannot iterate over a scalar tensor")
+        if active.function is not None:
+            active.function.measured.append(self)
         return (self[i] for i in range(len(self._array)))
 
     def __round__(self, digits: int = 0) -> float:

@@ -57,6 +57,8 @@ class FunctionTape(Tape):
         Identities of the tapes that began to record within the function.
     looked_at : list of value
         Constants at whose contents Python looked.
+    measured : list of value
+        Values of whose shape Python has seen a number.
     unrolled : list of str
         Why choices and loops are no ops of their own.
     """
@@ -70,6 +72,7 @@ class FunctionTape(Tape):
         "is_asked",
         "looked_at",
         "made_variables",
+        "measured",
         "opened",
         "reads",
         "refusal",
@@ -90,6 +93,7 @@ class FunctionTape(Tape):
         self.seen = Seen()
         self.opened: set[int] = set()
         self.looked_at: list[Any] = []
+        self.measured: list[Any] = []
         self.unrolled: list[str] = []
         self._witness = Tape(watch_accessed_variables=False)
         self._witness.nondifferentiable = self.seen
@@ -111,7 +115,8 @@ class FunctionTape(Tape):
     def forget(self) -> None:
         """Let go of what was recorded, and of what variables were given."""
         super().forget()
-        self.reads, self.current, self.written, self.drawn, self.looked_at = {}, {}, {}, [], []
+        self.reads, self.current, self.written = {}, {}, {}
+        self.drawn, self.looked_at, self.measured = [], [], []
         self.seen = self._witness.nondifferentiable = Seen()
 
     def read(self, variable: Any, op: Op, out: Any) -> None:

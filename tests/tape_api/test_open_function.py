@@ -189,3 +189,35 @@ def test_a_function_made_anew_is_another_one_where_what_it_names_may_change(monk
         function = tf.function(lambda: tf.random.normal([]))
         drawn.append([float(function()) for _ in range(3)])
     assert drawn[0] == drawn[1]
+
+
+def repeated(x: Any, n: Any) -> Any:
+    for _ in tf.range(n):
+        x = x * 2.0
+    return x
+
+
+def by_number(x: Any, n: Any) -> Any:
+    return x * float(tf.boolean_mask(DATA, n >= DATA).shape[0])
+
+
+def by_length(x: Any, n: Any) -> Any:
+    return x * float(len(tf.boolean_mask(DATA, n >= DATA)))
+
+
+def by_sum_and_number(x: Any, n: Any) -> Any:
+    some = tf.boolean_mask(DATA, n >= DATA)
+    return x * tf.cast(tf.reduce_sum(some), x.dtype) + (some.shape[0] or 100)
+
+
+DATA = np.arange(1, 9, dtype=np.int32)
+
+
+@pytest.mark.parametrize("autograph", [False, True])
+@pytest.mark.parametrize("fn", [repeated, by_number, by_length, by_sum_and_number])
+def test_numbers_of_shapes_that_vary_are_not_kept(fn: Any, autograph: bool) -> None:
+    """Python has seen a length that depends on contents: the program may not hold that of the first call."""
+    function = tf.function(fn, autograph=autograph)
+    for n in (3, 3, 3, 1, 5, 2):
+        x, count = tf.constant(1.5), tf.constant(n)
+        assert float(function(x, count)) == float(fn(x, count)), n
