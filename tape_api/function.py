@@ -306,11 +306,11 @@ class Function(Shown, Generic[P, R]):
         --------
         >>> import tape_api as tf
         >>> @tf.function
-        ... def positive(x):
-        ...     return x if x > 0 else -x
-        >>> _ = positive(tf.constant(1.0))
-        >>> print(positive.explain().partition(" (")[0])
-        positive runs as Python: Python looked at the contents of a tensor of bool()
+        ... def rounded(x):
+        ...     return x * float(x)
+        >>> _ = rounded(tf.constant(1.0))
+        >>> print(rounded.explain().partition(" (")[0])
+        rounded runs as Python: Python looked at the contents of a tensor of float()
         """
         name = _name(self.python_function)
         kept = [x for f in self._all() for x in (*f._known.values(), *f._open.values()) if not isinstance(x, list)]

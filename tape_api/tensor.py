@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
@@ -149,10 +149,14 @@ class _Tensors(type):
         return kind is cls or issubclass(kind, EagerTensor) or getattr(kind, "is_a_tensor", False)
 
 
-class Tensor(EagerTensor, metaclass=_Tensors):
-    """The type of tensors, for annotations and for `isinstance`: of those that are there, and of those in functions."""
+if TYPE_CHECKING:
+    Tensor = EagerTensor
+else:
 
-    __slots__ = ()
+    class Tensor(EagerTensor, metaclass=_Tensors):
+        """The type of tensors, for annotations and `isinstance`: of those that are there, and of those in functions."""
+
+        __slots__ = ()
 
 
 def is_tensor(x: Any) -> bool:

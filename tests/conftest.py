@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+from collections.abc import Iterator
 from typing import Any
 
 import pytest
@@ -16,6 +17,7 @@ os.environ["DUALGRAD_TUNING"] = "0"
 os.environ.setdefault("DUALGRAD_VERIFY", "1")
 
 import engine.numpy_api.operators  # noqa: F401  (values get their operators; NumPy reads the setting above)
+from engine.numpy_api import manners
 from tape_api.random import draws
 
 # The same examples each time, and no clock: a test that fails, fails everywhere.
@@ -40,6 +42,13 @@ def pytest_terminal_summary(terminalreporter: Any, config: Any) -> None:
 def no_seed() -> None:
     """What other tests have set as a seed does not last: tests run in any order."""
     draws.reset(None)
+
+
+@pytest.fixture(autouse=True)
+def no_manners() -> Iterator[None]:
+    """NumPy's manners, which importing `dualgrad.numpy` turns on, do not last, either."""
+    yield
+    manners.enable(False)
 
 
 @pytest.fixture

@@ -9,7 +9,7 @@ _NAN = "Where they did not select an element, its derivative is 0, even if the i
 _OVERWRITTEN = "Updates that others overwrite get no gradient; TensorFlow gives them one."
 _ROWS = (
     "A gradient of gathered rows stays an `IndexedSlices` through sums, clipping and optimizers, without a warning."
-    " Rows of equal index are added up before an optimizer squares them."
+    " Keras's optimizers square rows of equal index one by one, as Keras 3 does; TensorFlow 1's add them up first."
 )
 _SHAPES = "It accepts some shapes that TensorFlow refuses, where they can mean only one thing"
 

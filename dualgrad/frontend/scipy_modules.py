@@ -215,9 +215,18 @@ def _solving(name: str, theirs: Callable[..., Any], where: str) -> Callable[...,
         given = [*args, *kwargs.values()]
         matrices = sys.modules.get("engine.numpy_api.sparse_values")
         has_matrix = matrices is not None and any(isinstance(x, matrices.SparseValues) for x in given)
-        if not (has_matrix or any(map(_holds_values, given)) or any(map(_uses_tracked, given))):
+        asked = has_matrix or any(map(_holds_values, given))
+        if not asked and not any(map(_uses_tracked, given)):
             return theirs(*args, **kwargs)
-        return getattr(import_module(where), name.rpartition(".")[2])(*args, **kwargs)
+        ours = getattr(import_module(where), name.rpartition(".")[2])
+        if asked:
+            return ours(*args, **kwargs)
+        errors = import_module("engine.runtime.errors")
+        try:
+            return ours(*args, **kwargs)
+        except (errors.OperatorNotAllowedInGraphError, errors.SymbolicArrayError):
+            # the function makes numbers of its tensors itself, as in a rule of one's own: tapes say what that loses
+            return theirs(*args, **kwargs)
 
     call.__module__, _, call.__qualname__ = name.rpartition(".")
     return call

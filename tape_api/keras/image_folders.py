@@ -73,7 +73,7 @@ def image_dataset_from_directory(
             "image_dataset_from_directory: `validation_split` needs `subset`, and a `seed` to shuffle with"
         )
     seed = int(np.random.randint(1_000_000)) if seed is None else seed
-    paths, numbers, names = _labelled(os.fspath(directory), labels, class_names)
+    paths, numbers, names = _labeled(os.fspath(directory), labels, class_names)
     if label_mode == "binary" and len(names) != 2:
         raise ValueError(f"image_dataset_from_directory: label_mode='binary' needs two classes, there are {names}")
     if verbose:
@@ -102,7 +102,7 @@ def image_dataset_from_directory(
     return made if subset == "both" else made[0]
 
 
-def _labelled(root: str, labels: Any, class_names: Sequence[str] | None) -> tuple[list[str], np.ndarray, list[str]]:
+def _labeled(root: str, labels: Any, class_names: Sequence[str] | None) -> tuple[list[str], np.ndarray, list[str]]:
     """The files below a folder, their labels, and the names of the classes."""
     folders = sorted(entry.name for entry in os.scandir(root) if entry.is_dir())
     if class_names is not None and set(class_names) != set(folders):

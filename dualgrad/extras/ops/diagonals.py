@@ -97,6 +97,7 @@ def tridiagonal_solve(
 
     Examples
     --------
+    >>> import numpy as np
     >>> tridiagonal_solve(np.array([[1.0, 0.0], [2.0, 3.0], [0.0, 1.0]]), np.array([3.0, 4.0])).tolist()
     [1.0, 1.0]
     """
@@ -122,6 +123,7 @@ def tridiagonal_matmul(diagonals: Any, rhs: Any, diagonals_format: str = "compac
 
     Examples
     --------
+    >>> import numpy as np
     >>> tridiagonal_matmul(np.array([[1.0, 0.0], [2.0, 3.0], [0.0, 1.0]]), np.ones((2, 1))).tolist()
     [[3.0], [4.0]]
     """
@@ -146,6 +148,7 @@ def banded_triangular_solve(bands: Any, rhs: Any, lower: bool = True, adjoint: b
 
     Examples
     --------
+    >>> import numpy as np
     >>> banded_triangular_solve(np.array([[2.0, 4.0], [0.0, 1.0]]), np.array([[2.0], [9.0]])).tolist()
     [[1.0], [2.0]]
     """
