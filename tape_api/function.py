@@ -309,8 +309,8 @@ class Function(Shown, Generic[P, R]):
         ... def rounded(x):
         ...     return x * float(x)
         >>> _ = rounded(tf.constant(1.0))
-        >>> print(rounded.explain().partition(" (")[0])
-        rounded runs as Python: Python looked at the contents of a tensor of float()
+        >>> print(rounded.explain().partition(" of ")[0])
+        rounded runs as Python: Python looked at the contents
         """
         name = _name(self.python_function)
         kept = [x for f in self._all() for x in (*f._known.values(), *f._open.values()) if not isinstance(x, list)]
