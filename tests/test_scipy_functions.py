@@ -322,3 +322,13 @@ def test_importing_us_loads_no_tables() -> None:
     )
     done = subprocess.run([sys.executable, "-c", program], capture_output=True, text=True, check=True)
     assert done.stdout.strip() == "False False"
+
+
+@pytest.mark.parametrize("name", ["eval_legendre", "eval_chebyt", "eval_hermite"])
+def test_degrees_that_would_never_end_are_refused(name: str) -> None:
+    """SciPy takes a step for each degree: at 1e18 it would not come back."""
+    x = tf.constant([0.5])
+    function = getattr(scipy.special, name)
+    with pytest.raises(ValueError, match="at most 1,000,000"):
+        function(np.array([1e18]), x)
+    assert function(np.array([3.0]), x).shape == (1,)

@@ -16,6 +16,9 @@ from engine.ops.creation import ones_like, zeros_like
 from engine.ops.special import named_kernel, no_derivative
 from engine.runtime.lazy_scipy import scipy
 
+HIGHEST = 1_000_000
+"""The highest degree, which takes milliseconds a number; at 1e18 the recurrence would never end."""
+
 
 def _polynomial(name: str, slope: Callable[..., Operand], parameters: str = "", doc: str = "") -> Op:
     """``eval_name(n, *parameters, x)``: the degrees are whole numbers, for which SciPy has loops of their own."""
@@ -24,6 +27,8 @@ def _polynomial(name: str, slope: Callable[..., Operand], parameters: str = "", 
         n = np.asarray(n)
         if np.any(n != np.round(n)):
             raise ValueError(f"eval_{name}: argument `n` must hold whole numbers")
+        if np.any(np.abs(n) > HIGHEST):
+            raise ValueError(f"eval_{name}: argument `n` must be at most {HIGHEST:,}: each degree is a step")
         return getattr(scipy.special, f"eval_{name}")(n.astype(np.int64), *others)
 
     args = ("n", *parameters.split(), "x")
