@@ -115,7 +115,10 @@ def page(path: str, names: dict[str, Any]) -> str:
         text = inspect.getdoc(value) or ""
         lines += ["   " + line for line in rendered(value, kind, text)]
         if kind == "class":
-            for inner, method in sorted(vars(value).items()):
+            # a base that has a name of its own is told of there
+            bases = [c for c in value.__mro__[1:] if c not in names.values() and c.__module__.partition(".")[0] in OURS]
+            members = {n: m for c in (*reversed(bases), value) for n, m in vars(c).items()}
+            for inner, method in sorted(members.items()):
                 if not inner.startswith("_") and inspect.isfunction(method) and method.__doc__:
                     lines += [f"   .. py:method:: {inner}{signature(method)}", ""]
                     lines += ["      " + line for line in rendered(method, "function", inspect.getdoc(method) or "")]

@@ -11,7 +11,8 @@ HEAD = """# All names
 
 Every name below `tf.` that is here. Type a part of a name, or of what it does. A tick under *graph* or *tape* says that
 `graph_api` or `tape_api` has it; a *1* that the tape has it below `tf.compat.v1`. Under *derivatives* are the arguments
-that have one; what is made of other functions has those of their ops. Whatever is not in the table is not here:
+that have one; what is made of other functions has those of their ops. Methods, such as `jacobian` of a tape, stand with
+their classes in the [reference](index.md). Whatever else is not in the table is not here:
 [what cannot be done](../cannot.md). How each function is made and tested is told in [SUPPORT.md](support.md).
 
 ```{raw} html
