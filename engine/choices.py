@@ -194,6 +194,11 @@ def with_value(x: Any, value: Any) -> Any:
     return Part(value, x.choice, x.settled) if type(x) is Part and type(value) is not Zero else value
 
 
+def _with_values(x: Any, result: Any) -> Any:
+    """`with_value`, of each of several results."""
+    return tuple([with_value(x, r) for r in result]) if type(result) is tuple else with_value(x, result)
+
+
 def settled_all(x: Any) -> Any:
     """`settled`, of each item of a tuple."""
     return tuple([settled(item) for item in x]) if type(x) is tuple else settled(x)
@@ -234,7 +239,7 @@ def moved(x: Any, rule: Map, leaves_out: bool = False) -> Any:
         Whether some elements of the result may come from none of `x`: these were not chosen.
     """
     if is_uniform(x) and not leaves_out:
-        return with_value(x, rule(x.value))
+        return _with_values(x, rule(x.value))
     value = settled_all(x)
     result = rule(value)
     if type(result) is Zero or not (leaves_out or choice_in(x)):
@@ -279,8 +284,7 @@ def mixed(x: Any, rule: Map, reach: Reach | None) -> Any:
         Which elements of the result are made of an element chosen. Without it, a zero is taken to be made of zeros.
     """
     if is_uniform(x):
-        result = rule(x.value)
-        return tuple([with_value(x, r) for r in result]) if type(result) is tuple else with_value(x, result)
+        return _with_values(x, rule(x.value))
     value = settled_all(x)
     result = rule(value)
     if type(result) is Zero or not choice_in(x):

@@ -405,3 +405,12 @@ def test_a_variable_that_is_the_target_has_the_derivative_one() -> None:
     assert tape.gradient(b, [b, a])[0].numpy().tolist() == [1.0, 1.0]
     assert tape.gradient(b, [a], b, "none") == [None]
     assert tape.gradient(b, b, tf.constant([3.0, 4.0])).numpy().tolist() == [3.0, 4.0]
+
+
+def test_tangents_of_several_results_of_a_mixture() -> None:
+    """All elements of a product of all are one choice; each of several results that they are taken apart to keeps it."""
+    x = tf.constant([2.0, 3.0])
+    with tf.GradientTape(persistent=True) as tape:
+        tape.watch(x)
+        parts = tf.unstack(tf.math.cumprod(x))
+    assert [float(t) for t in tape.jvp(parts, x, tf.constant([1.0, 0.5]))] == [1.0, 4.0]
