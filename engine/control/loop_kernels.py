@@ -13,6 +13,7 @@ import numpy as np
 
 from engine.closed.function import ClosedFunction
 from engine.core.aval import Aval, format_shape
+from engine.core.eager import abstract_operand
 from engine.core.operands import Operand
 from engine.core.value import aval_of
 from engine.runtime.errors import ShapeError, UnimplementedError
@@ -102,7 +103,8 @@ def scan_kernel(
 def _no_rows(
     state: Sequence[Any], columns: Sequence[Any], captures: Sequence[Any], body: ClosedFunction, carries: int
 ) -> list[Operand]:
-    known = [*map(aval_of, state), *[row_of(aval_of(c)) for c in columns], *map(aval_of, captures)]
+    # captured numbers may be those of a shape
+    known = [*map(aval_of, state), *[row_of(aval_of(c)) for c in columns], *map(abstract_operand, captures)]
     try:
         avals: Sequence[Aval] = body.result_avals(known)
     except ShapeError:

@@ -309,3 +309,9 @@ def test_arguments_must_fit_the_signature() -> None:
     ):
         with pytest.raises(TypeError, match=what):
             line.apply(x, more)
+
+
+def test_rows_of_no_rows_have_the_shape_of_their_numbers() -> None:
+    """A captured number is one of the shape; the first call, which records, gives it as later ones do."""
+    function = tf.function(lambda x: tf.map_fn(lambda row: tf.reshape(tf.transpose(row), [-1]), x))
+    assert [function(tf.zeros([0, 2])).shape for _ in range(3)] == [(0, 2)] * 3
