@@ -27,6 +27,7 @@ CUTS = (
     "closed_call",
     "betainc",
     "gamma_slope",
+    "random_gamma",
     "zeta",
     "polygamma",
     "cholesky_op",
@@ -34,7 +35,7 @@ CUTS = (
 """Recipes whose derivatives are not those of their values, or lack an operand, by parts of their names.
 
 Some follow TensorFlow at singular points (``xlogy`` at 0), or where bounds cross (``clip``), or are those of symmetric
-matrices, of which the value reads a half (``cholesky``).
+matrices, of which the value reads a half (``cholesky``). Draws of gammas are rejected and drawn again: they jump.
 """
 
 
