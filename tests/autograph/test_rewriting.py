@@ -241,7 +241,8 @@ def test_generators_and_exec_are_pythons() -> None:
 def test_without_source_it_is_pythons() -> None:
     space: dict[str, Any] = {}
     exec("def f(x):\n    return x if x > 0 else -x", space)
-    python_only(space["f"], "its source is not there")
+    # from 3.13 on Python keeps the text that it was itself started with, under the same name
+    python_only(space["f"], "its source is not ")
 
 
 def test_another_source_than_was_compiled_is_not_used(tmp_path: Path) -> None:
