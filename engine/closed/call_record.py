@@ -1,4 +1,4 @@
-"""What tapes around the call of a recorded function are told: the ops that it applied, with the values of this call.
+"""The part of a recorded call that tapes around it are told: the ops that it applied, with the values of this call.
 
 A function's recording has seen each op that tapes around it were told of, or would have been (`FunctionTape.seen`).
 Later calls run its program, which gives the results of these ops, too. Then the tapes are told of the same ops in the
@@ -75,7 +75,7 @@ def references(tapes: Sequence[Tape]) -> Counter[int]:
 
 
 class CallRecord:
-    """What tapes are told of a call.
+    """The part of a call that tapes are told.
 
     Values have numbers: first those given to the function, then those read from variables, the constants, and those
     that its program makes.

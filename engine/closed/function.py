@@ -76,7 +76,7 @@ class Body(Trace):
         return step
 
     def copied(self, describe: Callable[[Node], str]) -> Make:
-        """What makes the same nodes here, each marked with ``describe(node)``."""
+        """A maker of the same nodes here, each marked with ``describe(node)``."""
         again = like(self)
 
         def make(node: Node, operands: tuple[Any, ...]) -> Sequence[Any]:
@@ -90,16 +90,16 @@ class Store(Protocol):
     """Where the variables that a closed function reads and writes have their values."""
 
     def key(self, handle: Any) -> Any:
-        """What `read` takes for a handle."""
+        """The argument of `read` for a handle."""
 
     def keys(self, handles: Sequence[Any]) -> list[Any]:
         """The same for several; raises if one has no value."""
 
     def destinations(self, assigned: Sequence[Any]) -> Sequence[Any]:
-        """What `assign` takes for some `Assignment`."""
+        """The argument of `assign` for some `Assignment`."""
 
     def locks(self, handles: Sequence[Any]) -> Iterable[Any]:
-        """What is held from reading to writing these."""
+        """The locks that are held from reading to writing these."""
 
     def read(self, keys: Sequence[Any]) -> list[Any]:
         """The values, all of them as they are at one moment."""
@@ -342,7 +342,7 @@ class ClosedFunction:
         return kept if self.plan is None else kept + self.plan.nbytes
 
     def explain(self) -> str:
-        """What it takes and gives, what it reads and writes, what it holds for, and what the compiler did.
+        """A text: what it takes and gives, what it reads and writes, what it holds for, and what the compiler did.
 
         Examples
         --------
@@ -590,7 +590,7 @@ def _known(cotangent: Any, of: Any) -> Operand:
 
 
 def _identity(array: Any) -> tuple[Any, ...]:
-    """What tells an array from others: a few elements by what they are, more by where they are."""
+    """A key that tells an array from others: a few elements by what they are, more by where they are."""
     small = array.size <= _FEW
     return array.dtype.str, array.shape, array.tobytes() if small else id(array)
 

@@ -62,7 +62,7 @@ class OpList:
         self.wanted = [numbers[id(x)] for x in wanted]
 
     def __call__(self, given: Sequence[Any]) -> list[Any]:
-        """What is wanted, from eager tensors and shapes for what is given."""
+        """The results that are wanted, from eager tensors and shapes for what is given."""
         values = [*given, *map(wrap, self.constants)]
         apply_all(self.steps, values)
         return [values[number] for number in self.wanted]

@@ -154,7 +154,7 @@ def structure_of(nodes: Sequence[Node]) -> Structure:
 
 
 def _leaf(x: Any) -> tuple[Any, ...]:
-    """What the key says of a value that the recording did not compute."""
+    """The part of the key for a value that the recording did not compute."""
     if type(x) is EagerTensor:
         return x._array.shape, x._array.dtype, x._array.flags.c_contiguous
     if isinstance(x, (np.ndarray, np.generic)):
@@ -184,7 +184,7 @@ def replayed(
     deferred: bool = False,
     ones: bool = False,
 ) -> list[Any]:
-    """What `engine.reverse.reverse` returns for an eager recording, by a compiled walk where there is one.
+    """The result of `engine.reverse.reverse` for an eager recording, by a compiled walk where there is one.
 
     While no tape is recording, the result consists of plain arrays; if they may be `deferred`, some are products
     that are still to be computed (`DeferredArray`). While one is, it consists of eager tensors.

@@ -31,7 +31,7 @@ MOST_NODES = 20_000
 
 
 class TracedFunction:
-    """What a function did, to be done again with other arguments.
+    """A function's doings, to be done again with other arguments.
 
     Parameters
     ----------
@@ -91,7 +91,7 @@ class TracedFunction:
         return list(self._inputs), list(self._outputs), self._variables
 
     def _recorded(self, tape: FunctionTape, given: Sequence[Any], leaves: list[Any], of: dict[int, Any]) -> Any:
-        """What tapes around it are told, if it can be."""
+        """The record that tapes around it are told, if there can be one."""
         if any(variable.trainable for variable in tape.written.values()):
             return None
         try:
@@ -152,7 +152,7 @@ class TracedFunction:
         return in_trace(self._trace)(node, operands) if same is None else [operands[i] for i in same]
 
     def __call__(self, arguments: Sequence[EagerTensor]) -> Any:
-        """What the function returns for other arguments of the same shapes and dtypes; an error changes nothing.
+        """The function's result for other arguments of the same shapes and dtypes; an error changes nothing.
 
         Raises
         ------

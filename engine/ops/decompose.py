@@ -32,7 +32,7 @@ from engine.ops.complexes import complex_op, imag, real
 from engine.ops.creation import ones_like, zeros_like
 from engine.ops.diagonal import diagonal, embed_diagonal
 from engine.ops.linalg import adjoint, matmul
-from engine.ops.solve import check_matrix, square_abstract, triangle, triangular_solve_op
+from engine.ops.solve import check_matrix, finite, square_abstract, triangle, triangular_solve_op
 from engine.ops.spectral import singular, spectral
 from engine.runtime.errors import UnimplementedError
 
@@ -228,7 +228,7 @@ def eigvalsh(tensor: Any) -> Operand:
 
 
 def _svd_kernel(x: Any, *, full_matrices: bool = False) -> tuple[np.ndarray, ...]:
-    u, s, vh = np.linalg.svd(x, full_matrices=full_matrices)
+    u, s, vh = np.linalg.svd(finite("svd", x), full_matrices=full_matrices)
     return s, u, np.conjugate(vh).swapaxes(-1, -2)
 
 
@@ -310,7 +310,7 @@ def _singular_values_jvp(t: Any, out: Any, x: Any) -> Operand:
 
 singular_values_op = general(
     "singular_values_op",
-    lambda x: np.linalg.svd(x, compute_uv=False),
+    lambda x: np.linalg.svd(finite("svd", x), compute_uv=False),
     lambda x: _svd_abstract(x)[0],
     vjp=(_singular_values_vjp,),
     jvp=(_singular_values_jvp,),

@@ -22,7 +22,7 @@ from engine.ops import linalg
 from engine.ops.complexes import complex_op, imag, real
 from engine.ops.linalg import matmul, trace
 from engine.ops.reduce import reduce_sum
-from engine.ops.solve import check_matrix, inverse_op, scalar_abstract, scale_matrix, solve_op, square_abstract
+from engine.ops.solve import check_matrix, finite, inverse_op, scalar_abstract, scale_matrix, solve_op, square_abstract
 
 
 def _norm(x: Any) -> Any:
@@ -69,7 +69,7 @@ def cofactors_of(x: Any, inverse: Any) -> Any:
 
 def _cofactor_by_svd(x: Any) -> np.ndarray:
     """Of ``U S V^H`` they are ``det(U) det(V^H) conj(U) C V^T``, C those of S: defined for singular matrices too."""
-    u, s, vh = np.linalg.svd(x)
+    u, s, vh = np.linalg.svd(finite("det", x))
     n = s.shape[-1]
     others = np.broadcast_to(s[..., None, :], (*s.shape, n)).copy()
     others[..., np.arange(n), np.arange(n)] = 1
@@ -89,7 +89,7 @@ def _change_kernel(d: Any, x: Any) -> np.ndarray:
 
 def _change_by_svd(d: Any, x: Any) -> np.ndarray:
     """With ``E = U^H d V`` the second order is a sum of ``E[i, i] E[j, j] - E[i, j] E[j, i]``, times all other s[k]."""
-    u, s, vh = np.linalg.svd(x)
+    u, s, vh = np.linalg.svd(finite("det", x))
     pairs = _without_pairs(s)
     e = np.matmul(np.conjugate(u).swapaxes(-1, -2), np.matmul(d, np.conjugate(vh).swapaxes(-1, -2)))
     changed = -e.swapaxes(-1, -2) * pairs

@@ -26,7 +26,7 @@ from engine.ops.diagonal import diagonal, embed_diagonal
 from engine.ops.explog import log
 from engine.ops.linalg import adjoint, matmul
 from engine.ops.reduce import reduce_sum
-from engine.ops.solve import check_matrix, cholesky_solve, square_abstract
+from engine.ops.solve import check_matrix, cholesky_solve, finite, square_abstract
 from engine.runtime.errors import NotKnownYet
 from engine.runtime.lazy_scipy import scipy
 
@@ -36,7 +36,7 @@ from engine.runtime.lazy_scipy import scipy
 def _pinv_kernel(x: Any, *, rcond: float | None = None) -> np.ndarray:
     if rcond is None:
         rcond = 10 * max(x.shape[-2:]) * float(np.finfo(x.dtype).eps)
-    return np.linalg.pinv(x, rcond)
+    return np.linalg.pinv(finite("pinv", x), rcond)
 
 
 def _pinv_abstract(x: Aval, *, rcond: float | None = None) -> Aval:

@@ -30,6 +30,14 @@ from engine.runtime.lazy_scipy import scipy
 LAPACK = frozenset([float32, float64, complex64, complex128])
 """The dtypes for which there are decompositions."""
 
+
+def finite(name: str, x: np.ndarray) -> np.ndarray:
+    """`x`, if no element is infinite: LAPACK's singular values do not always come back from one (NaN they refuse)."""
+    if np.isinf(x).any():
+        raise np.linalg.LinAlgError(f"{name}: the matrix has infinite elements")
+    return x
+
+
 # ---- abstract evaluation ---------------------------------------------------------------------------------------------
 
 

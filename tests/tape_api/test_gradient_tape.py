@@ -408,7 +408,7 @@ def test_a_variable_that_is_the_target_has_the_derivative_one() -> None:
 
 
 def test_tangents_of_several_results_of_a_mixture() -> None:
-    """All elements of a product of all are one choice; each of several results that they are taken apart to keeps it."""
+    """All elements of a product of all are one choice, which each of several results keeps."""
     x = tf.constant([2.0, 3.0])
     with tf.GradientTape(persistent=True) as tape:
         tape.watch(x)
