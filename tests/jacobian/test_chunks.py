@@ -166,3 +166,22 @@ def test_chunks_keep_the_dtypes_of_numbers_beside_complex_operands() -> None:
         least = int(str(info.value).split("at least ")[1].split(",")[0])
         found = jacobian(max_bytes=least)
     np.testing.assert_array_equal(found.numpy(), expected.numpy())
+
+
+def test_chunks_of_custom_rules_in_functions_are_not_those_of_the_first_call() -> None:
+    """A rule that is a Python function knows the tensors of its own call: such a function is no program."""
+
+    @t.custom_gradient
+    def square(a: Any) -> Any:
+        return a * a, lambda d: 2.0 * a * d
+
+    def jacobian(x: Any) -> Any:
+        with t.GradientTape() as tape:
+            tape.watch(x)
+            y = square(x)
+        return tape.jacobian(y, x, max_bytes=400)
+
+    function = t.function(jacobian)
+    for k in range(4):
+        x = t.constant(np.array([1.0, -2.0, 3.0]) + k)
+        np.testing.assert_array_equal(function(x), np.diag(2.0 * x.numpy()))

@@ -17,6 +17,7 @@ from engine.closed.function import Body, ClosedFunction, build
 from engine.control.deferred import Recipe, deferred_op
 from engine.control.scan_loop import scan_op
 from engine.core.aval import Aval
+from engine.core.detach import effect
 from engine.core.dtypes import int64
 from engine.core.op import Node
 from engine.core.operands import Operand
@@ -115,6 +116,9 @@ def in_chunks(
 
     # a rule that is a Python function may take what is outside
     closed = [closed_rule(n)[-1] if n.op is custom_call and isinstance(n.outputs[0], Symbol) else n for n in nodes]
+    if any(n.op is custom_call for n in closed):
+        # in a function that is recorded, such tensors are those of its first call
+        effect("a Jacobian in chunks goes through the rule of a custom_gradient, which knows the tensors of this call")
     copies = [Node(n.op, tuple(map(inside, n.inputs)), n.params, tuple(map(inside, n.outputs))) for n in closed]
     with paused():
         rows = rows_of(copies, list(map(inside, ends)), first, starts(count, chunk)[0])
