@@ -75,7 +75,10 @@ BOTH: tuple[tuple[str, str], ...] = (
     # ---- short functions
     ("dualgrad.extras.ops.compositions:", "math.confusion_matrix linalg.normalize linalg.matrix_rank math.polyval"),
     ("dualgrad.extras.ops.compositions:", "math.bincount scalar_mul math.scalar_mul saturate_cast nn.conv_transpose"),
-    ("dualgrad.extras.ops.compositions:", "nn.experimental.general_dropout nn.experimental.stateless_dropout"),
+    (
+        "dualgrad.extras.ops.compositions:",
+        "vectorized_map nn.experimental.general_dropout nn.experimental.stateless_dropout",
+    ),
     # ---- serialized examples
     ("dualgrad.data.parsing:", "io.parse_single_example io.parse_example io.decode_raw io.FixedLenFeature"),
     ("dualgrad.data.parsing:", "io.FixedLenSequenceFeature io.VarLenFeature"),

@@ -109,7 +109,6 @@ LATER: tuple[tuple[str, str], ...] = (
     # ---- control flow
     ("graph_api.control:", "cond case switch_case while_loop"),
     ("graph_api.scans:", "map_fn scan foldl foldr"),
-    ("graph_api.legacy.internal_functions:", "vectorized_map"),
     ("graph_api.tensor_array:", "TensorArray"),
     # ---- training
     *below("train", OPTIMIZERS),

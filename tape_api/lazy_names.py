@@ -34,7 +34,7 @@ LATER: tuple[tuple[str, str], ...] = (
     ("tape_api.autograph", "autograph"),
     ("tape_api.flow:", "case cond control_dependencies custom_gradient device executing_eagerly get_static_value"),
     ("tape_api.flow:", "grad_pass_through group init_scope no_op numpy_function py_function switch_case"),
-    ("tape_api.loops:", "foldl foldr map_fn scan vectorized_map while_loop"),
+    ("tape_api.loops:", "foldl foldr map_fn scan while_loop"),
     ("tape_api.symbolic:", "gradients hessians"),
     ("tape_api.functions_for_scipy:", "for_ode for_scipy"),
     ("dualgrad.solvers.bvp:", "for_bvp"),

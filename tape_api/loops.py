@@ -264,11 +264,6 @@ def _mapped_in_python(fn: Callable[[Any], Any], elems: Any, declared: Any, back_
     return _finished(result, back_prop)
 
 
-def vectorized_map(fn: Callable[[Any], Any], elems: Any, fallback_to_while_loop: bool = True, warn: bool = True) -> Any:
-    """`fn` applied to each row of `elems`, the results stacked."""
-    return map_fn(fn, elems)
-
-
 def _started(name: str, fn: Any, elems: Any, initializer: Any, backwards: bool) -> tuple[Any, list[Any]]:
     """The initial value (the initializer, or else the first row), and the rows to go through."""
     nest.require_callable(name, "fn", fn)

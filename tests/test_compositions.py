@@ -140,3 +140,8 @@ def test_scale_of_units() -> None:
         session.run(tf.global_variables_initializer())
         drawn = session.run(w)
     assert 0.98 < np.abs(drawn).max() / (1.43 * 0.1) <= 1
+
+
+def test_another_algorithm_of_draws_is_not_ignored() -> None:
+    with pytest.raises(Exception, match="threefry"):
+        tape_api.nn.experimental.stateless_dropout(X, 0.5, [1, 2], rng_alg="threefry")

@@ -194,9 +194,7 @@ class EagerTensor(InMemory):
     def __iter__(self) -> Iterator[Any]:
         if not self._array.ndim:
             raise TypeError("cannot iterate over a scalar tensor")
-        if active.function is not None:
-            active.function.measured.append(self)
-        return (self[i] for i in range(len(self._array)))
+        return (self[i] for i in range(len(self)))
 
     def __round__(self, digits: int = 0) -> float:
         looked_at(self)

@@ -20,7 +20,7 @@ from engine.core.aval import Aval, Shape, aval_of_array
 from engine.core.dtypes import BY_NUMPY, DType, as_dtype, string
 from engine.core.operands import Array, Operand, Results
 from engine.core.tensor_shape import TensorShape
-from engine.runtime.errors import DTypeError, NotKnownYet
+from engine.runtime.errors import DTypeError, NotKnownYet, ShapeError
 
 
 class Value:
@@ -172,6 +172,20 @@ def known_shape(x: Any, what: str) -> tuple[int, ...]:
     if shape is None or None in shape:
         raise NotKnownYet(f"{what}: the shape of {x!r} must be known, got {aval_of(x)}; set it with set_shape")
     return shape  # type: ignore[return-value]
+
+
+def shape_of_rank(name: str, argument: str, x: Any, least: int = 1) -> tuple[int | None, ...]:
+    """Static shape of an argument, whose rank must be known.
+
+    Raises
+    ------
+    ShapeError
+        If it is not, or below `least`.
+    """
+    shape = shape_of(x)
+    if shape is None or len(shape) < least:
+        raise ShapeError(f"{name}: argument `{argument}` must have a known rank of at least {least}, got shape {shape}")
+    return shape
 
 
 def dtype_of(x: Any) -> DType:

@@ -58,13 +58,8 @@ def broadcast_shape(shape_x: Any, shape_y: Any) -> Any:
     return tf.broadcast_static_shape(tf.TensorShape(shape_x), tf.TensorShape(shape_y))
 
 
-def vectorized_map(fn: Callable[[Any], Any], elems: Any, fallback_to_while_loop: bool = True, warn: bool = True) -> Any:
-    """`fn` applied to each row of `elems`, the results stacked."""
-    return tf.map_fn(fn, elems)
-
-
 def pfor(
     loop_fn: Callable[[Any], Any], iters: Any, fallback_to_while_loop: bool = True, parallel_iterations: Any = None
 ) -> Any:
-    """Results of ``loop_fn(i)`` for ``i = 0 … iters - 1``, stacked."""
-    return vectorized_map(loop_fn, tf.range(iters))
+    """Results of ``loop_fn(i)`` for ``i = 0 … iters - 1``, stacked; other arguments are accepted for compatibility."""
+    return tf.vectorized_map(loop_fn, tf.range(iters))

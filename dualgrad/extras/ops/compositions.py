@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from typing import Any
 
 import numpy as np
@@ -10,7 +10,7 @@ import numpy as np
 from engine.core.aval import format_shape, normalize_shape
 from engine.core.dtypes import DType, as_dtype, int32
 from engine.core.operands import Operand, operands
-from engine.core.value import dtype_of, shape_of
+from engine.core.value import dtype_of, shape_of, shape_of_rank
 from engine.ops.arithmetic import maximum, minimum
 from engine.ops.checked import shaped_op
 from engine.ops.compare import cast, greater, greater_equal, where
@@ -198,10 +198,8 @@ def batch_gather(params: Any, indices: Any) -> Operand:
     >>> batch_gather(np.array([[1.0, 2.0], [3.0, 4.0]]), np.array([[1], [0]])).tolist()
     [[2.0], [3.0]]
     """
-    dims = shape_of(indices)
-    if not dims:
-        raise ShapeError(f"batch_gather: argument `indices` must have a known rank of at least 1, got shape {dims}")
-    return gather(params, indices, axis=len(dims) - 1, batch_dims=len(dims) - 1)
+    last = len(shape_of_rank("batch_gather", "indices", indices)) - 1
+    return gather(params, indices, axis=last, batch_dims=last)
 
 
 @operands("value")
@@ -253,6 +251,22 @@ def conv_transpose(
     )
 
 
+def vectorized_map(
+    tf: Any, fn: Callable[[Any], Any], elems: Any, fallback_to_while_loop: bool = True, warn: bool = True
+) -> Any:
+    """`fn` applied to each row of `elems`, the results stacked.
+
+    Parameters
+    ----------
+    fn : callable
+    elems : tensor or structure of tensors
+        Of the same first dimension.
+    fallback_to_while_loop, warn
+        Accepted for compatibility: it is `map_fn`.
+    """
+    return tf.map_fn(fn, elems)
+
+
 def general_dropout(
     tf: Any, x: Any, rate: Any, uniform_sampler: Any, noise_shape: Any = None, name: str | None = None
 ) -> Any:
@@ -277,6 +291,6 @@ def stateless_dropout(
     """Dropout whose choices follow from `seed`, two integers, alone."""
 
     def sampler(shape: Any, dtype: Any) -> Any:
-        return tf.random.stateless_uniform(shape, seed, dtype=dtype)
+        return tf.random.stateless_uniform(shape, seed, dtype=dtype, alg=rng_alg or "auto_select")
 
     return general_dropout(tf, x, rate, sampler, noise_shape, name)

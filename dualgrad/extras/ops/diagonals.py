@@ -10,7 +10,7 @@ from typing import Any
 
 from engine.core.dtypes import DType
 from engine.core.operands import Operand, operands
-from engine.core.value import dtype_of, shape_of
+from engine.core.value import dtype_of, shape_of, shape_of_rank
 from engine.ops.banded import banded_solve_op
 from engine.ops.complexes import conj
 from engine.ops.diagonal import matrix_diag_part as diag_part
@@ -19,13 +19,6 @@ from engine.ops.lift import as_operand
 from engine.ops.rearrange import pad
 from engine.ops.shape import expand_dims, matrix_transpose, squeeze
 from engine.runtime.errors import InvalidArgumentError, ShapeError
-
-
-def _rank(name: str, argument: str, x: Any, least: int) -> int:
-    dims = shape_of(x)
-    if dims is None or len(dims) < least:
-        raise ShapeError(f"{name}: argument `{argument}` must have a known rank of at least {least}, got shape {dims}")
-    return len(dims)
 
 
 def _shifted(x: Any, distance: int, axis: int = -1) -> Any:
@@ -46,17 +39,17 @@ def _three(name: str, diagonals: Any, diagonals_format: str, dtype: DType) -> tu
     if diagonals_format != "sequence":
         diagonals = as_operand(diagonals, dtype, label)
     if diagonals_format == "compact":
-        _rank(name, "diagonals", diagonals, 2)
+        shape_of_rank(name, "diagonals", diagonals, 2)
         return diagonals[..., 0, :], diagonals[..., 1, :], diagonals[..., 2, :]
     if diagonals_format == "sequence":
         above, main, below = (as_operand(d, dtype, label) for d in diagonals)
         shorter = [(shape_of(d) or (None,))[-1] != (shape_of(main) or (None,))[-1] for d in (above, below)]
-        outer = [[0, 0]] * (_rank(name, "diagonals", main, 1) - 1)
+        outer = [[0, 0]] * (len(shape_of_rank(name, "diagonals", main)) - 1)
         above = pad(above, [*outer, [0, 1]]) if shorter[0] else above
         below = pad(below, [*outer, [1, 0]]) if shorter[1] else below
         return above, main, below
     if diagonals_format == "matrix":
-        _rank(name, "diagonals", diagonals, 2)
+        shape_of_rank(name, "diagonals", diagonals, 2)
         outer = [[0, 0]] * (len(shape_of(diagonals) or ()) - 2)
         above, below = diag_part(diagonals, k=1), diag_part(diagonals, k=-1)
         return pad(above, [*outer, [0, 1]]), diag_part(diagonals), pad(below, [*outer, [1, 0]])
@@ -104,7 +97,7 @@ def tridiagonal_solve(
     if perturb_singular:
         raise InvalidArgumentError("tridiagonal_solve: argument `perturb_singular` must be False: no pivot is changed")
     above, main, below = _three("tridiagonal_solve", diagonals, diagonals_format, dtype_of(rhs))
-    if _rank("tridiagonal_solve", "rhs", rhs, 1) > len(shape_of(main) or ()) and transpose_rhs:
+    if len(shape_of_rank("tridiagonal_solve", "rhs", rhs)) > len(shape_of(main) or ()) and transpose_rhs:
         rhs = matrix_transpose(rhs)
     bands = stack([_shifted(above, 1), main, _shifted(below, -1)], -2)
     return _solved(bands, conj(rhs) if conjugate_rhs else rhs, lower=1, upper=1, adjoint=False)
@@ -127,7 +120,7 @@ def tridiagonal_matmul(diagonals: Any, rhs: Any, diagonals_format: str = "compac
     >>> tridiagonal_matmul(np.array([[1.0, 0.0], [2.0, 3.0], [0.0, 1.0]]), np.ones((2, 1))).tolist()
     [[3.0], [4.0]]
     """
-    _rank("tridiagonal_matmul", "rhs", rhs, 2)
+    shape_of_rank("tridiagonal_matmul", "rhs", rhs, 2)
     above, main, below = (
         expand_dims(d, -1) for d in _three("tridiagonal_matmul", diagonals, diagonals_format, dtype_of(rhs))
     )
@@ -152,9 +145,8 @@ def banded_triangular_solve(bands: Any, rhs: Any, lower: bool = True, adjoint: b
     >>> banded_triangular_solve(np.array([[2.0, 4.0], [0.0, 1.0]]), np.array([[2.0], [9.0]])).tolist()
     [[1.0], [2.0]]
     """
-    _rank("banded_triangular_solve", "bands", bands, 2)
-    _rank("banded_triangular_solve", "rhs", rhs, 2)
-    count = (shape_of(bands) or ())[-2]
+    shape_of_rank("banded_triangular_solve", "rhs", rhs, 2)
+    count = shape_of_rank("banded_triangular_solve", "bands", bands, 2)[-2]
     if count is None:
         raise ShapeError("banded_triangular_solve: the number of rows of argument `bands` must be known")
     shifts = [-i if lower else count - 1 - i for i in range(count)]

@@ -16,7 +16,7 @@ from dualgrad.extras.ops.windows import hann_window, vorbis_window
 from engine.core.arguments import as_int, normalize_axes, normalize_axis
 from engine.core.dtypes import as_dtype, float32
 from engine.core.operands import Operand, operands
-from engine.core.value import Value, dtype_of, shape_of
+from engine.core.value import Value, dtype_of, shape_of, shape_of_rank
 from engine.ops.arithmetic import maximum
 from engine.ops.complexes import complex as complex_op
 from engine.ops.complexes import real
@@ -34,9 +34,7 @@ Window = Callable[..., Any] | None
 
 def _dims(name: str, x: Any, least: int = 1, argument: str = "signals") -> tuple[Any, ...]:
     """The sizes of the axes: ints, and values where they are not known yet."""
-    dims = shape_of(x)
-    if dims is None or len(dims) < least:
-        raise ShapeError(f"{name}: argument `{argument}` must have a known rank of at least {least}, got shape {dims}")
+    dims = shape_of_rank(name, argument, x, least)
     if None not in dims:
         return dims
     sizes = shape_of_value(x)
