@@ -145,3 +145,5 @@ def test_scale_of_units() -> None:
 def test_another_algorithm_of_draws_is_not_ignored() -> None:
     with pytest.raises(Exception, match="threefry"):
         tape_api.nn.experimental.stateless_dropout(X, 0.5, [1, 2], rng_alg="threefry")
+    with pytest.raises(Exception, match="general_dropout: argument `x`"):
+        tape_api.nn.experimental.stateless_dropout([1, 2], 0.5, [1, 2])

@@ -86,10 +86,20 @@ def test_frames_of_unknown_length() -> None:
     assert slope.shape == X.shape
 
 
+def test_nothing_has_transforms_and_windows() -> None:
+    signal = tape_api.signal
+    for kind in (2, 3, 4):
+        assert signal.dct(tape_api.zeros([2, 0]), type=kind).shape == (2, 0)
+    for name in ("hann", "hamming", "kaiser", "vorbis", "kaiser_bessel_derived"):
+        assert getattr(signal, f"{name}_window")(0).shape == (0,)
+    assert signal.stft(tape_api.zeros([0]), 4, 2).shape == (0, 3)
+
+
 def test_what_is_refused() -> None:
     signal = tape_api.signal
     for call, error, words in (
         (lambda: signal.frame(X, 0, 1), InvalidArgumentError, "frame_length"),
+        (lambda: signal.mfccs_from_log_mel_spectrograms(X[:, :0]), InvalidArgumentError, "bands"),
         (lambda: signal.frame(np.float32(1), 1, 1), ShapeError, "rank"),
         (lambda: signal.dct(X, type=5), InvalidArgumentError, "`type`"),
         (lambda: signal.dct(X, norm="none"), InvalidArgumentError, "`norm`"),

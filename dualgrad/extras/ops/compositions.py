@@ -8,9 +8,10 @@ from typing import Any
 import numpy as np
 
 from engine.core.aval import format_shape, normalize_shape
-from engine.core.dtypes import DType, as_dtype, int32
+from engine.core.dtypes import FLOATING, DType, as_dtype, int32
+from engine.core.kinds import check_dtype
 from engine.core.operands import Operand, operands
-from engine.core.value import dtype_of, shape_of, shape_of_rank
+from engine.core.value import aval_of, dtype_of, shape_of, shape_of_rank
 from engine.ops.arithmetic import maximum, minimum
 from engine.ops.checked import shaped_op
 from engine.ops.compare import cast, greater, greater_equal, where
@@ -278,6 +279,7 @@ def general_dropout(
         If `rate` is a number outside [0, 1).
     """
     x = tf.convert_to_tensor(x)
+    check_dtype("general_dropout", "x", aval_of(x), FLOATING)
     if isinstance(rate, (int, float)) and not 0 <= rate < 1:
         raise InvalidArgumentError(f"general_dropout: argument `rate` must be in [0, 1), got {rate}")
     rate = tf.cast(rate, x.dtype)

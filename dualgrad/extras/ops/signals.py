@@ -230,6 +230,8 @@ def _twiddle(size: int, sign: float, kind: Any) -> np.ndarray:
 
 def _dct(x: Any, type: int, ortho: bool) -> Any:
     size, kind = _known_last("dct", x, "input"), dtype_of(x).numpy
+    if not size:
+        return x
     first = np.where(np.arange(size) == 0, math.sqrt(0.5), 1.0)
     if type == 1:
         return real(rfft(concat([x, x[..., -2:0:-1]], -1)))
@@ -401,4 +403,6 @@ def mfccs_from_log_mel_spectrograms(log_mel_spectrograms: Any) -> Operand:
     Source: Davis and Mermelstein (1980); the factor is that of the HTK book, section 5.6.
     """
     bands = _known_last("mfccs_from_log_mel_spectrograms", log_mel_spectrograms, "log_mel_spectrograms")
+    if not bands:
+        raise InvalidArgumentError("mfccs_from_log_mel_spectrograms: there must be bands, got none")
     return dct(log_mel_spectrograms) * dtype_of(log_mel_spectrograms).as_numpy_dtype(1.0 / math.sqrt(2.0 * bands))

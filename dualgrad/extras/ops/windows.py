@@ -29,8 +29,8 @@ def _sizes(name: str, length: Any, dtype: Any, even: bool = False) -> tuple[int,
 
 def _raised_cosine(name: str, mean: float, length: Any, periodic: bool, dtype: Any) -> np.ndarray:
     size, kind = _sizes(name, length, dtype)
-    if size == 1:
-        return np.ones(1, kind)
+    if size < 2:
+        return np.ones(size, kind)
     period = size if periodic and size % 2 == 0 else size - 1
     return (mean - (1.0 - mean) * np.cos(2.0 * np.pi / period * np.arange(size))).astype(kind)
 
