@@ -153,6 +153,7 @@ from graph_api import diag_part as diag_part
 from graph_api import digamma as digamma
 from graph_api import disable_eager_execution as disable_eager_execution
 from graph_api import disable_v2_behavior as disable_v2_behavior
+from graph_api import distributions as distributions
 from graph_api import div as div
 from graph_api import div_no_nan as div_no_nan
 from graph_api import divide as divide
@@ -506,12 +507,10 @@ from graph_api import zeros as zeros
 from graph_api import zeros_initializer as zeros_initializer
 from graph_api import zeros_like as zeros_like
 from graph_api import zeta as zeta
-from graph_api import _distributions
 from graph_api import _keras
 from graph_api import _layers
 from graph_api import _sparse
 
-distributions: TypeAlias = _distributions
 keras: TypeAlias = _keras
 layers: TypeAlias = _layers
 sparse: TypeAlias = _sparse

@@ -503,6 +503,7 @@ from graph_api.keras.sessions import get_session as _graph_api_keras_sessions_ge
 from graph_api.keras.sessions import set_session as _graph_api_keras_sessions_set_session
 from graph_api.legacy import contrib_metrics as _graph_api_legacy_contrib_metrics
 from graph_api.legacy import crf as _graph_api_legacy_crf
+from graph_api.legacy import distributions as _graph_api_legacy_distributions
 from graph_api.legacy import metrics as _graph_api_legacy_metrics
 from graph_api.legacy import seq2seq as _graph_api_legacy_seq2seq
 from graph_api.legacy.conversions import register_tensor_conversion_function as register_tensor_conversion_function
@@ -517,30 +518,6 @@ from graph_api.legacy.ctc import ctc_greedy_decoder as _graph_api_legacy_ctc_ctc
 from graph_api.legacy.ctc import ctc_loss as _graph_api_legacy_ctc_ctc_loss
 from graph_api.legacy.ctc import ctc_loss_v2 as _graph_api_legacy_ctc_ctc_loss_v2
 from graph_api.legacy.ctc import edit_distance as edit_distance
-from graph_api.legacy.distributions import bijectors as _graph_api_legacy_distributions_bijectors
-from graph_api.legacy.distributions.base import Distribution as _graph_api_legacy_distributions_base_Distribution
-from graph_api.legacy.distributions.base import RegisterKL as _graph_api_legacy_distributions_base_RegisterKL
-from graph_api.legacy.distributions.base import kl_divergence as _graph_api_legacy_distributions_base_kl_divergence
-from graph_api.legacy.distributions.compound import Independent as _graph_api_legacy_distributions_compound_Independent
-from graph_api.legacy.distributions.compound import LogNormal as _graph_api_legacy_distributions_compound_LogNormal
-from graph_api.legacy.distributions.compound import Mixture as _graph_api_legacy_distributions_compound_Mixture
-from graph_api.legacy.distributions.compound import MixtureSameFamily as _graph_api_legacy_distributions_compound_MixtureSameFamily
-from graph_api.legacy.distributions.compound import TransformedDistribution as _graph_api_legacy_distributions_compound_TransformedDistribution
-from graph_api.legacy.distributions.matrices import MultivariateNormalFullCovariance as _graph_api_legacy_distributions_matrices_MultivariateNormalFullCovariance
-from graph_api.legacy.distributions.matrices import MultivariateNormalTriL as _graph_api_legacy_distributions_matrices_MultivariateNormalTriL
-from graph_api.legacy.distributions.scalars import Bernoulli as _graph_api_legacy_distributions_scalars_Bernoulli
-from graph_api.legacy.distributions.scalars import Beta as _graph_api_legacy_distributions_scalars_Beta
-from graph_api.legacy.distributions.scalars import Exponential as _graph_api_legacy_distributions_scalars_Exponential
-from graph_api.legacy.distributions.scalars import Gamma as _graph_api_legacy_distributions_scalars_Gamma
-from graph_api.legacy.distributions.scalars import Laplace as _graph_api_legacy_distributions_scalars_Laplace
-from graph_api.legacy.distributions.scalars import Normal as _graph_api_legacy_distributions_scalars_Normal
-from graph_api.legacy.distributions.scalars import StudentT as _graph_api_legacy_distributions_scalars_StudentT
-from graph_api.legacy.distributions.scalars import Uniform as _graph_api_legacy_distributions_scalars_Uniform
-from graph_api.legacy.distributions.vectors import Categorical as _graph_api_legacy_distributions_vectors_Categorical
-from graph_api.legacy.distributions.vectors import Dirichlet as _graph_api_legacy_distributions_vectors_Dirichlet
-from graph_api.legacy.distributions.vectors import DirichletMultinomial as _graph_api_legacy_distributions_vectors_DirichletMultinomial
-from graph_api.legacy.distributions.vectors import Multinomial as _graph_api_legacy_distributions_vectors_Multinomial
-from graph_api.legacy.distributions.vectors import MultivariateNormalDiag as _graph_api_legacy_distributions_vectors_MultivariateNormalDiag
 from graph_api.legacy.hooks import CheckpointSaverHook as _graph_api_legacy_hooks_CheckpointSaverHook
 from graph_api.legacy.hooks import CheckpointSaverListener as _graph_api_legacy_hooks_CheckpointSaverListener
 from graph_api.legacy.hooks import FeedFnHook as _graph_api_legacy_hooks_FeedFnHook
@@ -929,34 +906,7 @@ def confusion_matrix(*args: Any, **kwargs: Any) -> Any: ...
 def conj(x: TensorLike, name: str | None = ...) -> Tensor: ...
 class contrib:
     crf = _graph_api_legacy_crf
-    class _distributions:
-        Bernoulli: TypeAlias = _graph_api_legacy_distributions_scalars_Bernoulli
-        Beta: TypeAlias = _graph_api_legacy_distributions_scalars_Beta
-        Categorical: TypeAlias = _graph_api_legacy_distributions_vectors_Categorical
-        Dirichlet: TypeAlias = _graph_api_legacy_distributions_vectors_Dirichlet
-        DirichletMultinomial: TypeAlias = _graph_api_legacy_distributions_vectors_DirichletMultinomial
-        Distribution: TypeAlias = _graph_api_legacy_distributions_base_Distribution
-        Exponential: TypeAlias = _graph_api_legacy_distributions_scalars_Exponential
-        FULLY_REPARAMETERIZED: builtins.str
-        Gamma: TypeAlias = _graph_api_legacy_distributions_scalars_Gamma
-        Independent: TypeAlias = _graph_api_legacy_distributions_compound_Independent
-        Laplace: TypeAlias = _graph_api_legacy_distributions_scalars_Laplace
-        LogNormal: TypeAlias = _graph_api_legacy_distributions_compound_LogNormal
-        Mixture: TypeAlias = _graph_api_legacy_distributions_compound_Mixture
-        MixtureSameFamily: TypeAlias = _graph_api_legacy_distributions_compound_MixtureSameFamily
-        Multinomial: TypeAlias = _graph_api_legacy_distributions_vectors_Multinomial
-        MultivariateNormalDiag: TypeAlias = _graph_api_legacy_distributions_vectors_MultivariateNormalDiag
-        MultivariateNormalFullCovariance: TypeAlias = _graph_api_legacy_distributions_matrices_MultivariateNormalFullCovariance
-        MultivariateNormalTriL: TypeAlias = _graph_api_legacy_distributions_matrices_MultivariateNormalTriL
-        NOT_REPARAMETERIZED: builtins.str
-        Normal: TypeAlias = _graph_api_legacy_distributions_scalars_Normal
-        RegisterKL: TypeAlias = _graph_api_legacy_distributions_base_RegisterKL
-        StudentT: TypeAlias = _graph_api_legacy_distributions_scalars_StudentT
-        TransformedDistribution: TypeAlias = _graph_api_legacy_distributions_compound_TransformedDistribution
-        Uniform: TypeAlias = _graph_api_legacy_distributions_scalars_Uniform
-        bijectors = _graph_api_legacy_distributions_bijectors
-        kl_divergence = staticmethod(_graph_api_legacy_distributions_base_kl_divergence)
-    distributions: TypeAlias = _distributions
+    distributions = _graph_api_legacy_distributions
     framework = _graph_api_legacy_slim_framework
     layers = _graph_api_legacy_slim_layers
     class learn:
@@ -1110,34 +1060,7 @@ def depth_to_space(input: TensorLike, block_size: Any, name: str | None = ..., d
 def diag(diagonal: TensorLike, name: str | None = ...) -> Tensor: ...
 def diag_part(input: TensorLike, name: str | None = ...) -> Tensor: ...
 def digamma(x: TensorLike, name: str | None = ...) -> Tensor: ...
-class _distributions:
-    Bernoulli: TypeAlias = _graph_api_legacy_distributions_scalars_Bernoulli
-    Beta: TypeAlias = _graph_api_legacy_distributions_scalars_Beta
-    Categorical: TypeAlias = _graph_api_legacy_distributions_vectors_Categorical
-    Dirichlet: TypeAlias = _graph_api_legacy_distributions_vectors_Dirichlet
-    DirichletMultinomial: TypeAlias = _graph_api_legacy_distributions_vectors_DirichletMultinomial
-    Distribution: TypeAlias = _graph_api_legacy_distributions_base_Distribution
-    Exponential: TypeAlias = _graph_api_legacy_distributions_scalars_Exponential
-    FULLY_REPARAMETERIZED: builtins.str
-    Gamma: TypeAlias = _graph_api_legacy_distributions_scalars_Gamma
-    Independent: TypeAlias = _graph_api_legacy_distributions_compound_Independent
-    Laplace: TypeAlias = _graph_api_legacy_distributions_scalars_Laplace
-    LogNormal: TypeAlias = _graph_api_legacy_distributions_compound_LogNormal
-    Mixture: TypeAlias = _graph_api_legacy_distributions_compound_Mixture
-    MixtureSameFamily: TypeAlias = _graph_api_legacy_distributions_compound_MixtureSameFamily
-    Multinomial: TypeAlias = _graph_api_legacy_distributions_vectors_Multinomial
-    MultivariateNormalDiag: TypeAlias = _graph_api_legacy_distributions_vectors_MultivariateNormalDiag
-    MultivariateNormalFullCovariance: TypeAlias = _graph_api_legacy_distributions_matrices_MultivariateNormalFullCovariance
-    MultivariateNormalTriL: TypeAlias = _graph_api_legacy_distributions_matrices_MultivariateNormalTriL
-    NOT_REPARAMETERIZED: builtins.str
-    Normal: TypeAlias = _graph_api_legacy_distributions_scalars_Normal
-    RegisterKL: TypeAlias = _graph_api_legacy_distributions_base_RegisterKL
-    StudentT: TypeAlias = _graph_api_legacy_distributions_scalars_StudentT
-    TransformedDistribution: TypeAlias = _graph_api_legacy_distributions_compound_TransformedDistribution
-    Uniform: TypeAlias = _graph_api_legacy_distributions_scalars_Uniform
-    bijectors = _graph_api_legacy_distributions_bijectors
-    kl_divergence = staticmethod(_graph_api_legacy_distributions_base_kl_divergence)
-distributions: TypeAlias = _distributions
+distributions = _graph_api_legacy_distributions
 def div(x: TensorLike, y: TensorLike, name: str | None = ...) -> Tensor: ...
 def div_no_nan(x: TensorLike, y: TensorLike, name: str | None = ...) -> Tensor: ...
 def divide(x: TensorLike, y: TensorLike, name: str | None = ...) -> Tensor: ...

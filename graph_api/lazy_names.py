@@ -257,7 +257,6 @@ LATER: tuple[tuple[str, str], ...] = (
     ("graph_api.legacy.metrics", "metrics"),
     ("graph_api.legacy.contrib_metrics", "contrib.metrics"),
     ("graph_api.legacy.distributions", "distributions contrib.distributions"),
-    ("graph_api.legacy.distributions.bijectors", "contrib.distributions.bijectors"),
     ("graph_api.legacy.sampled_losses:", "nn.nce_loss nn.sampled_softmax_loss"),
     ("graph_api.legacy.sampled_losses:", " ".join(f"nn.{n} random.{n}" for n in common.SAMPLERS)),
     *files.VERSION1,

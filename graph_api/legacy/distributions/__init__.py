@@ -3,6 +3,7 @@
 Samples are functions of the parameters, through which gradients pass, of all but counts, classes and mixtures.
 """
 
+from graph_api.legacy.distributions import bijectors
 from graph_api.legacy.distributions.base import (
     FULLY_REPARAMETERIZED,
     NOT_REPARAMETERIZED,
@@ -61,5 +62,6 @@ __all__ = [
     "StudentT",
     "TransformedDistribution",
     "Uniform",
+    "bijectors",
     "kl_divergence",
 ]
