@@ -15,6 +15,8 @@ from typing import Any
 import numpy as np
 import scipy
 
+from engine.runtime.blas import openblas_function
+
 DECISIVE = ("machine", "cpu_features", "numpy", "scipy", "blas", "blas_core", "threads")
 """Facts that must be equal for results to be equal to the bit."""
 
@@ -50,22 +52,12 @@ def _features() -> dict[str, bool]:
 
 def _openblas(name: str, result: Any) -> str | int | None:
     """Facts about the OpenBLAS that NumPy uses, told by itself; None if it is another BLAS."""
-    from numpy._core import _multiarray_umath
-
-    try:
-        # looks in what this module is linked against, too
-        library = ctypes.CDLL(_multiarray_umath.__file__)
-    except OSError:
+    function = openblas_function(name)
+    if function is None:
         return None
-    for form in ("scipy_openblas_{}64_", "scipy_openblas_{}", "openblas_{}64_", "openblas_{}"):
-        try:
-            function = getattr(library, form.format(name))
-        except AttributeError:
-            continue
-        function.restype = result
-        answer = function()
-        return answer.decode() if isinstance(answer, bytes) else answer
-    return None
+    function.restype = result
+    answer: str | int | bytes = function()
+    return answer.decode() if isinstance(answer, bytes) else answer
 
 
 def differences(one: Mapping[str, Any], other: Mapping[str, Any]) -> list[str]:

@@ -8,6 +8,7 @@ from typing import Any
 import numpy as np
 
 from engine.core.operands import Array
+from engine.runtime.blas import few_threads
 from engine.runtime.cache import cached
 from engine.runtime.tuning import TUNING
 
@@ -36,6 +37,7 @@ def add_over(x: Any, axis: int | tuple[int, ...] | None, keepdims: bool = False,
     return np.add.reduce(x, axis=axis, keepdims=keepdims, dtype=dtype or x.dtype)  # type: ignore[call-overload]
 
 
+@few_threads(lambda x: x.size, TUNING.one_thread)
 def _added_rows(x: np.ndarray) -> np.ndarray:
     """The sums over axis 1 of three, by products with ones."""
     ones, (before, count, behind) = _ONES[x.dtype], x.shape

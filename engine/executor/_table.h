@@ -326,6 +326,44 @@ static int read_step(Table *self, Extent *extents, Step *step, PyObject *spec)
     return read ? 0 : refused("a step cannot be read");
 }
 
+/* How many threads BLAS computes with: see blas.py, whose scopes these are, too. */
+static int (*get_blas_threads)(void);
+static void (*set_blas_threads)(int);
+static PyThread_type_lock lowering;
+static int lowered, threads_before;
+
+static void with_one_thread(char **args, npy_intp const *dimensions, npy_intp const *steps, void *data)
+{
+    const Loop *loop = data;
+    PyThread_acquire_lock(lowering, WAIT_LOCK);
+    if (lowered++ == 0 && (threads_before = get_blas_threads()) > 1) {
+        set_blas_threads(1);
+    }
+    PyThread_release_lock(lowering);
+    loop->inner(args, dimensions, steps, loop->inner_data);
+    PyThread_acquire_lock(lowering, WAIT_LOCK);
+    if (--lowered == 0 && threads_before > 1) {
+        set_blas_threads(threads_before);
+    }
+    PyThread_release_lock(lowering);
+}
+
+/* use_blas(get, set): the addresses of functions of OpenBLAS. */
+static PyObject *use_blas(PyObject *NPY_UNUSED(module), PyObject *args)
+{
+    PyObject *get, *set;
+    if (!PyArg_ParseTuple(args, "O!O!", &PyLong_Type, &get, &PyLong_Type, &set)) {
+        return NULL;
+    }
+    void *found[2] = {PyLong_AsVoidPtr(get), PyLong_AsVoidPtr(set)};
+    if (PyErr_Occurred() || (lowering == NULL && (lowering = PyThread_allocate_lock()) == NULL)) {
+        return PyErr_Occurred() ? NULL : PyErr_NoMemory();
+    }
+    memcpy(&get_blas_threads, &found[0], sizeof(void *));
+    memcpy(&set_blas_threads, &found[1], sizeof(void *));
+    Py_RETURN_NONE;
+}
+
 static int loop_of_ufunc(Loop *loop, PyObject *ufunc, Py_ssize_t index)
 {
     if (!PyObject_TypeCheck(ufunc, &PyUFunc_Type)) {
@@ -381,6 +419,7 @@ static int read_loops(Table *self, PyObject *specs)
     for (Py_ssize_t i = 0; i < self->nloops; i++) {
         PyObject *spec = PyTuple_GET_ITEM(specs, i), *ufunc;
         Py_ssize_t index;
+        int alone = 0;
         if (PyUnicode_Check(spec)) {
             const char *name = PyUnicode_AsUTF8(spec);
             const Loop *own = name == NULL ? NULL : own_loop(name);
@@ -397,9 +436,16 @@ static int read_loops(Table *self, PyObject *specs)
                 self->loops[i].align[j] = Py_MIN(self->loops[i].size[j], most);
             }
         }
-        else if (!PyTuple_Check(spec) || !PyArg_ParseTuple(spec, "On", &ufunc, &index) ||
+        else if (!PyTuple_Check(spec) || !PyArg_ParseTuple(spec, "On|p", &ufunc, &index, &alone) ||
                  loop_of_ufunc(&self->loops[i], ufunc, index) < 0) {
-            return refused("a loop is a name, or a ufunc and a number");
+            return refused("a loop is a name, or a ufunc and a number, and whether BLAS computes with one thread");
+        }
+        if (alone && set_blas_threads != NULL) {
+            Loop *loop = &self->loops[i];
+            loop->inner = loop->function;
+            loop->inner_data = loop->data;
+            loop->function = with_one_thread;
+            loop->data = loop;
         }
     }
     return 0;
@@ -708,6 +754,7 @@ static PyObject *use_trtrs(PyObject *NPY_UNUSED(module), PyObject *args)
 }
 
 static PyMethodDef methods[] = {
+    {"use_blas", use_blas, METH_VARARGS, "Take the functions of OpenBLAS that tell and set how many threads it computes with."},
     {"use_trtrs", use_trtrs, METH_VARARGS, "Take strtrs and dtrtrs of LAPACK from SciPy's capsules."},
     {"offset_in", offset_in, METH_VARARGS, "How far an array lies behind another; None if they share no memory."},
     {"ufunc_types", ufunc_types, METH_O, "The type numbers of the loops of a ufunc, one loop after the other."},

@@ -23,6 +23,7 @@ from engine.ops.divided_products import rows_at_once
 from engine.ops.shape import as_dims
 from engine.ops.window_products import is_pointwise
 from engine.ops.windows import Span, Windows, core, patches, spans, taps
+from engine.runtime.blas import one_thread
 
 _MOST = 1 << 16
 """Numbers in windows side by side, up to which rows are quicker."""
@@ -37,7 +38,9 @@ def _alike(op: Op, rows: Callable[..., Any], recorder: Writer, *operands: Any, w
     numbers = [x for x in operands if x.dtype.kind not in "iu"]
     if stack or {x.dtype.char for x in numbers} not in ({"f"}, {"d"}) or not all(x.flags.c_contiguous for x in numbers):
         raise Opaque
-    result: Any = rows(recorder, *[_dims(x) if x.dtype.kind in "iu" else x for x in operands], windows)
+    with one_thread():
+        # as the kernel does for so few numbers
+        result: Any = rows(recorder, *[_dims(x) if x.dtype.kind in "iu" else x for x in operands], windows)
     if not same_bits(result.actual, op.kernel(*map(actual_of, operands), windows=windows, stack=stack)):
         raise Opaque
     return result

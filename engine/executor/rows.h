@@ -40,6 +40,8 @@ typedef struct {
     LinesFunction *lines;        /* NULL if it has none */
     int code;                    /* of short rows that do the same, or 0 */
     npy_intp most;               /* the largest core dimension that it takes, or 0 */
+    PyUFuncGenericFunction inner; /* what `function` calls with one thread of BLAS, with the loop itself as its data; else NULL */
+    void *inner_data;
 } Loop;
 
 /* A row of a few elements (short_rows.c): where operands are, the result last, and which of them move from element to element. */

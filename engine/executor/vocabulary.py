@@ -14,6 +14,7 @@ from engine.executor.loops import loop_of, numbers_like, reduces_alike, same_bit
 from engine.executor.own_loops import LOOPS
 from engine.executor.reductions import accumulate, reduce
 from engine.executor.refs import Ref, Row, broadcast_strides, constant_ref, elementwise
+from engine.runtime.blas import in_one_thread
 
 # ---- ufuncs ----------------------------------------------------------------------------------------------------------
 
@@ -67,8 +68,13 @@ def matmul(recorder: Writer, a: Any, b: Any, real: Any = None) -> Hidden:
         max(dims) <= _SMALL and left.root is not right.root and out.strides[-2:] == (dims[2] * a.itemsize, a.itemsize)
     )
     own = small and _small_product(a.dtype, dims, left.strides[-2:], right.strides[-2:])
-    recorder.add(core_row(own or resolved[0], [left, right, out], (2, 2, 2), dims))
+    recorder.add(core_row(own or _with_threads(*resolved[0]), [left, right, out], (2, 2, 2), dims))
     return result
+
+
+def _with_threads(ufunc: np.ufunc, index: int) -> tuple[Any, ...]:
+    """A loop that computes with one thread of BLAS if this does."""
+    return (ufunc, index, True) if in_one_thread() else (ufunc, index)
 
 
 _SMALL = max([loop.most for loop in LOOPS.values()], default=0)

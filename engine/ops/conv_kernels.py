@@ -39,7 +39,7 @@ from engine.ops.windows import (
     taps,
     without_buffers,
 )
-from engine.runtime.blas import multiplies_in_place
+from engine.runtime.blas import few_threads, multiplies_in_place
 from engine.runtime.buffer_pool import empty
 from engine.runtime.tuning import TUNING
 
@@ -127,10 +127,22 @@ def _in_single(kernel: Callable[..., Any]) -> Callable[..., Any]:
     return wrapped
 
 
+def _by_few_threads(kernel: Callable[..., Any]) -> Callable[..., Any]:
+    """A kernel computed with one thread of BLAS unless it takes long: each of its many products is small."""
+
+    def taken(first: Any, second: Any, ct: Any = None, **_: Any) -> int:
+        """How many multiplications there are, at most: all taps of all filters, for each pixel."""
+        filters = as_dims(second) if second.dtype.kind in "iu" else second.shape
+        return math.prod((first if ct is None else ct).shape[:-1]) * math.prod(filters)
+
+    return few_threads(taken, TUNING.one_thread_conv)(kernel)
+
+
 # ---- kernels: all channels into each output --------------------------------------------------------------------------
 
 
 @_in_single
+@_by_few_threads
 def conv_kernel(x: Any, w: Any, *, windows: Windows, stack: int) -> np.ndarray:
     """A convolution."""
     rank = len(windows.strides)
@@ -165,6 +177,7 @@ def conv_kernel(x: Any, w: Any, *, windows: Windows, stack: int) -> np.ndarray:
 
 
 @_in_single
+@_by_few_threads
 def conv_data_kernel(sizes: Any, w: Any, ct: Any, *, windows: Windows, stack: int) -> np.ndarray:
     """Its transpose in the data."""
     rank = len(windows.strides)
@@ -252,6 +265,7 @@ def _check_batch(batch: Sequence[int], wanted: Sequence[int]) -> None:
 
 
 @_in_single
+@_by_few_threads
 def conv_filters_kernel(x: Any, sizes: Any, ct: Any, *, windows: Windows, stack: int) -> np.ndarray:
     """Its transpose in the filters."""
     rank = len(windows.strides)

@@ -32,8 +32,10 @@ from engine.ops.axis_args import static_axis
 from engine.ops.diagonal import diagonal
 from engine.ops.reduce import reduce_sum
 from engine.ops.shape import transpose
+from engine.runtime.blas import few_threads
 from engine.runtime.cache import cached
 from engine.runtime.errors import DTypeError, InvalidArgumentError, NotKnownYet, ShapeError
+from engine.runtime.tuning import TUNING
 
 _GUESS = 16
 """The size that a dimension counts for when it is not known yet and an order of multiplication must be chosen."""
@@ -91,6 +93,12 @@ def _plan(equation: str) -> _Plan:
     )
 
 
+@few_threads(lambda a, b: a.shape[-2] * a.shape[-1] * b.shape[-1], TUNING.one_thread)
+def multiply_stacks(a: Any, b: Any) -> Any:
+    """`numpy.matmul` of stacks of matrices, with as many threads as one product is worth."""
+    return np.matmul(a, b)
+
+
 def _einsum_kernel(a: Any, b: Any, *, equation: str) -> np.ndarray:
     plan = _plan(equation)
     if plan.swap:
@@ -108,7 +116,7 @@ def _einsum_kernel(a: Any, b: Any, *, equation: str) -> np.ndarray:
         aligned = b.reshape(b.shape[: plan.batch] + (1,) * plan.free_a + free_b)
         return np.multiply(a.reshape(a.shape + (1,) * plan.free_b), aligned).transpose(plan.order_out)
     rows, columns, inner = math.prod(free_a), math.prod(free_b), math.prod(summed)
-    out = np.matmul(a.reshape(*batch, rows, inner), b.reshape(*b.shape[: plan.batch], inner, columns))
+    out = multiply_stacks(a.reshape(*batch, rows, inner), b.reshape(*b.shape[: plan.batch], inner, columns))
     return out.reshape(out.shape[: plan.batch] + free_a + free_b).transpose(plan.order_out)
 
 

@@ -22,9 +22,10 @@ from engine.core.structural import conj, reshape_to, sum_to_like
 from engine.core.value import dtype_of, known_shape, shape_of
 from engine.ops.compare import cast
 from engine.ops.diagonal import diagonal
-from engine.ops.einsum import MULTIPLIED, einsum_op
+from engine.ops.einsum import MULTIPLIED, einsum_op, multiply_stacks
 from engine.ops.reduce import reduce_sum
 from engine.ops.shape import matrix_transpose, matrix_transpose_op
+from engine.runtime.blas import few_threads, takes_one_thread
 from engine.runtime.errors import DTypeError, ShapeError
 from engine.runtime.tuning import TUNING
 
@@ -56,7 +57,7 @@ def _matmul_kernel(a: Any, b: Any, *, transpose_a: bool = False, transpose_b: bo
         b = b.mT
     if transpose_a and b.ndim == 2 and b.shape[1] == 1:
         # the vector from the left: so nothing is transposed in memory
-        return np.matmul(b.T, a).mT
+        return multiply_stacks(b.T, a).mT
     if transpose_a:
         a = a.mT
     if b.ndim == 2:
@@ -66,7 +67,7 @@ def _matmul_kernel(a: Any, b: Any, *, transpose_a: bool = False, transpose_b: bo
     if a.shape[-1] == b.shape[-2] == 1:
         # a column times a row; NumPy would loop over the stack
         return np.multiply(a, b)
-    return np.matmul(a, _not_mirrored(a, b))
+    return multiply_stacks(a, _not_mirrored(a, b))
 
 
 def _fold_rows(a: Any, b: Any) -> np.ndarray:
@@ -84,6 +85,11 @@ FEW = TUNING.dot_elements
 sets the result to zero first."""
 
 
+def _of_two(a: Any, b: Any) -> int:
+    return a.shape[0] * a.shape[1] * b.shape[1]
+
+
+@few_threads(_of_two, TUNING.one_thread)
 def _two_matrices(a: Any, b: Any) -> np.ndarray:
     b = _not_mirrored(a, b)
     return a.dot(b) if by_dot(a.shape, b.shape) else np.matmul(a, b)
@@ -125,7 +131,8 @@ def product_into(
     """A C function that writes a product of two matrices to memory in C order, with the bits that the kernel gives."""
     a, b = a.T if transpose_a else a, b.T if transpose_b else b
     b = _not_mirrored(a, b)
-    return partial(np.dot if by_dot(a.shape, b.shape) else np.matmul, a, b, out=out)
+    product = np.dot if by_dot(a.shape, b.shape) else np.matmul
+    return partial(few_threads(lambda a, b, out: _of_two(a, b), TUNING.one_thread)(product), a, b, out=out)
 
 
 def _matmul_abstract(a: Aval, b: Aval, *, transpose_a: bool = False, transpose_b: bool = False) -> Aval:
@@ -183,7 +190,7 @@ def _matmul_inline(avals: Any, params: dict[str, Any]) -> str | None:
     turned = params.get("transpose_a"), params.get("transpose_b")
     first, second = ("{0}.T" if turned[0] else "{0}"), ("{1}.T" if turned[1] else "{1}")
     shapes = a.shape[:: -1 if turned[0] else 1], b.shape[:: -1 if turned[1] else 1]
-    if _is_mirrored(*shapes):
+    if _is_mirrored(*shapes) or takes_one_thread(math.prod(a.shape) * shapes[1][1], TUNING.one_thread):
         return None
     return f"{first}.dot({second})" if by_dot(*shapes) else f"np.matmul({first}, {second})"
 

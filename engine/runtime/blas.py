@@ -1,9 +1,19 @@
-"""Facts about NumPy's BLAS, as far as they can be told from outside."""
+"""NumPy's BLAS: facts, as far as they can be told from outside, and how many threads it computes with.
+
+The threads of OpenBLAS meet at the end of each product, and where one of them has to wait for a core, all wait. On a
+machine that is busy with other things a small product takes ten times as long with two threads as with one; on an idle
+one it takes half as long at best. So products that take less than some milliseconds are computed by one thread.
+"""
 
 from __future__ import annotations
 
+import ctypes
 import functools
 import os
+import threading
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
+from typing import Any, NamedTuple
 
 import numpy as np
 
@@ -29,11 +39,43 @@ def multiplies_in_place() -> bool:
     return not _WIDE.isdisjoint([*known.get("baseline", ()), *known.get("found", ())])
 
 
-@functools.cache
-def blas_threads() -> int:
-    """How many threads it computes products of matrices with.
+class _Count(NamedTuple):
+    """Functions of a BLAS that tell and set how many threads it computes with."""
 
-    It is what the environment asks for, else a thread for each processor that this process may use.
+    get: Any
+    set: Any
+
+
+@functools.cache
+def openblas() -> ctypes.CDLL | None:
+    """The library that NumPy multiplies with; its functions are found by `openblas_function`."""
+    from numpy._core import _multiarray_umath
+
+    try:
+        # looks in what this module is linked against, too
+        return ctypes.CDLL(_multiarray_umath.__file__)
+    except OSError:
+        return None
+
+
+def openblas_function(name: str) -> Any:
+    """A function of OpenBLAS, by its name without what it begins and ends with; None if NumPy has another BLAS."""
+    for form in ("scipy_openblas_{}64_", "scipy_openblas_{}", "openblas_{}64_", "openblas_{}"):
+        if (found := getattr(openblas(), form.format(name), None)) is not None:
+            return found
+    return None
+
+
+@functools.cache
+def thread_count() -> _Count | None:
+    """Functions that tell and set the number of threads; None where NumPy's BLAS is no OpenBLAS."""
+    get, set = openblas_function("get_num_threads"), openblas_function("set_num_threads")
+    return None if get is None or set is None else _Count(get, set)
+
+
+@functools.cache
+def _threads_wanted() -> int:
+    """What the environment asks for, else a thread for each processor that this process may use.
 
     It is looked up once: what is chosen by it, and so a last bit, stays as it is while a process runs.
     """
@@ -41,3 +83,94 @@ def blas_threads() -> int:
         if (wanted := os.environ.get(name, "")).isdigit() and int(wanted):
             return int(wanted)
     return len(os.sched_getaffinity(0)) if hasattr(os, "sched_getaffinity") else os.cpu_count() or 1
+
+
+def blas_threads() -> int:
+    """How many threads this thread's products of matrices are computed with."""
+    return 1 if _scope.depth else _threads_wanted()
+
+
+def in_one_thread() -> bool:
+    """Whether this thread is in a scope of `one_thread`, which others are not."""
+    return _scope.depth > 0 and _threads_wanted() > 1
+
+
+class _Scope(threading.local):
+    depth = 0
+    """How many scopes of one thread this thread is in."""
+
+
+class _Lowered:
+    """How many scopes there are in all threads, and how many threads BLAS had before the first of them."""
+
+    def __init__(self) -> None:
+        self.lock = threading.Lock()
+        self.count = 0
+        self.before = 1
+
+
+_scope, _lowered = _Scope(), _Lowered()
+
+
+def _enter() -> None:
+    _scope.depth += 1
+    with _lowered.lock:
+        _lowered.count += 1
+        if _lowered.count == 1 and (count := thread_count()) is not None:
+            _lowered.before = count.get()
+            count.set(1)
+
+
+def _leave() -> None:
+    _scope.depth -= 1
+    with _lowered.lock:
+        _lowered.count -= 1
+        # who finds one thread has lowered nothing, and somebody else may have
+        if _lowered.count == 0 and _lowered.before > 1 and (count := thread_count()) is not None:
+            count.set(_lowered.before)
+
+
+@contextmanager
+def one_thread() -> Iterator[None]:
+    """BLAS computes with one thread: this thread's products, and those that others ask for meanwhile."""
+    _enter()
+    try:
+        yield
+    finally:
+        _leave()
+
+
+def takes_one_thread(work: float, most: int) -> bool:
+    """Whether `few_threads` has a kernel computed with one thread for so many multiplications."""
+    return _threads_wanted() > 1 and _LEAST < work <= most
+
+
+def few_threads(work: Callable[..., float], most: int) -> Callable[[Callable[..., Any]], Callable[..., Any]]:
+    """A decorator of kernels: with one thread of BLAS, where an operand's shapes say that there is little to multiply.
+
+    Parameters
+    ----------
+    work : callable
+        How many multiplications there are in a product, from what the kernel takes.
+    most : int
+        Up to how many one thread makes them.
+    """
+
+    def of(kernel: Callable[..., Any]) -> Callable[..., Any]:
+        @functools.wraps(kernel)
+        def wrapped(*operands: Any, **params: Any) -> Any:
+            if not takes_one_thread(work(*operands, **params), most):
+                return kernel(*operands, **params)
+            _enter()
+            try:
+                return kernel(*operands, **params)
+            finally:
+                _leave()
+
+        return wrapped if _threads_wanted() > 1 else kernel
+
+    return of
+
+
+_LEAST = 9216
+"""Multiplications up to which OpenBLAS itself takes one thread (of a matrix and a vector; of two matrices 2**18)."""

@@ -192,6 +192,22 @@ class Tuning:
             "windows", "whose first elements are computed at a time", "64 rounds of the loop in C, which takes 14"
         ),
     )
+    one_thread: int = field(
+        default=1 << 26,
+        metadata=_about(
+            "flop / 2",
+            "of a product, up to which one thread of OpenBLAS computes it",
+            "1.5 to 3 ms: less than a thread may wait for a core where others compute, too",
+        ),
+    )
+    one_thread_conv: int = field(
+        default=1 << 31,
+        metadata=_about(
+            "flop / 2",
+            "of a convolution, which is many products, up to which one thread computes them",
+            "a VAE's step beside two busy processes: 0.02 s with one thread, 0.6 s with two",
+        ),
+    )
     product_small: int = field(
         default=10**6,
         metadata=_about(

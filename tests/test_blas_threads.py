@@ -1,0 +1,124 @@
+"""Small products are computed by one thread of BLAS, whatever its default, and that is set back afterwards."""
+
+from __future__ import annotations
+
+import os
+import subprocess
+import sys
+from pathlib import Path
+
+import pytest
+
+from engine.executor.extension import executor
+from engine.runtime.blas import thread_count
+
+ROOT = Path(__file__).parents[1]
+pytestmark = pytest.mark.skipif(thread_count() is None, reason="NumPy has another BLAS")
+
+HEAD = """
+import ctypes, threading
+import numpy as np
+from engine.runtime import blas
+count = blas.thread_count()
+calls = []
+
+def set(n):
+    calls.append(n)
+    count.set(n)
+
+noted = blas._Count(ctypes.CFUNCTYPE(ctypes.c_int)(count.get), ctypes.CFUNCTYPE(None, ctypes.c_int)(set))
+blas.thread_count = lambda: noted
+import tape_api as tf
+count.set(2)  # it may have as many as it is told, but begins with no more than there are cores
+
+def seen(f, *args):
+    calls.clear()
+    out = f(*args)
+    assert count.get() == 2, count.get()
+    return calls[:], np.asarray(out)
+
+def ones(*shape, dtype="float32"):
+    rng = np.random.default_rng(shape[0])
+    return tf.constant(rng.standard_normal(shape).astype(dtype))
+"""
+
+
+def run(body: str, **environment: str) -> None:
+    env = {**os.environ, "OPENBLAS_NUM_THREADS": "2", "PYTHONPATH": str(ROOT), **environment}
+    done = subprocess.run(
+        [sys.executable, "-c", HEAD + body], check=False, env=env, capture_output=True, text=True, timeout=300
+    )
+    assert done.returncode == 0, done.stderr
+
+
+@pytest.mark.parametrize("native", ["1", "0"])
+def test_small_products_take_one_thread_in_all_modes(native: str) -> None:
+    run(
+        """
+a, b, v = ones(130, 120), ones(120, 90), ones(120, 1)
+x, w = ones(4, 12, 12, 8), ones(3, 3, 8, 16)
+functions = {
+    "matmul": (tf.matmul, a, b), "vector": (tf.matmul, a, v),
+    "einsum": (lambda a, b: tf.einsum("ij,jk->ki", a, b), a, b),
+    "conv": (lambda x, w: tf.nn.conv2d(x, w, 1, "SAME"), x, w), "stack": (tf.matmul, ones(3, 90, 90), ones(3, 90, 90)),
+    "sum": (lambda x: tf.reduce_sum(x, 0), ones(3000, 40)),
+}
+for name, (f, *args) in functions.items():
+    eager, by_tape = seen(f, *args)
+    g = tf.function(f)
+    for _ in range(3):
+        compiled, by_function = seen(g, *args)
+    assert by_tape.tobytes() == by_function.tobytes(), name
+    for made in (eager, compiled):
+        assert made and made[::2] == [1] * (len(made) // 2) and made[1::2] == [2] * (len(made) // 2), (name, made)
+""",
+        DUALGRAD_NATIVE=native,
+    )
+
+
+def test_large_products_and_tiny_ones_leave_the_threads_alone() -> None:
+    run(
+        """
+big, tiny = ones(700, 700), ones(12, 12)
+for x in (big, tiny):
+    assert seen(tf.matmul, x, x)[0] == []
+    g = tf.function(lambda x: tf.matmul(x, x) + 1.0)
+    for _ in range(3):
+        assert seen(g, x)[0] == []
+"""
+    )
+
+
+def test_scopes_of_several_threads_end_with_what_was() -> None:
+    run(
+        """
+a = ones(130, 120)
+
+def work():
+    for _ in range(200):
+        tf.matmul(a, a, transpose_b=True)
+
+threads = [threading.Thread(target=work) for _ in range(4)]
+[t.start() for t in threads]
+[t.join() for t in threads]
+assert count.get() == 2
+try:
+    with blas.one_thread():
+        with blas.one_thread():
+            assert count.get() == 1
+        assert count.get() == 1
+        raise KeyError
+except KeyError:
+    pass
+assert count.get() == 2
+count.set(1)  # a limit of the user's
+tf.matmul(a, a, transpose_b=True)
+assert count.get() == 1
+"""
+    )
+
+
+@pytest.mark.skipif(executor is None, reason="no native executor")
+def test_addresses_are_checked() -> None:
+    with pytest.raises(TypeError):
+        executor.use_blas("here", 3)  # type: ignore[union-attr]
