@@ -75,7 +75,7 @@ def thread_count() -> _Count | None:
 
 @functools.cache
 def _threads_wanted() -> int:
-    """What the environment asks for, else a thread for each processor that this process may use.
+    """The number that the environment asks for, else a thread for each processor that this process may use.
 
     It is looked up once: what is chosen by it, and so a last bit, stays as it is while a process runs.
     """
