@@ -48,7 +48,7 @@ FLOORS = (
         "engine.function_transforms",
     ),
     ("engine",),
-    ("dualgrad.solvers",),
+    ("dualgrad.solvers", "dualgrad.cluster"),
     ("dualgrad.files",),
     ("dualgrad.platform",),
     ("dualgrad.frontend", "dualgrad.autograph"),
