@@ -6,7 +6,7 @@ import argparse
 import sys
 from collections.abc import Sequence
 
-from bench import ablation, compare, costs, document, run, suite
+from bench import ablation, cluster, compare, costs, document, run, suite
 from bench.gradbench import protocol
 from bench.results import NotABenchmark
 
@@ -17,6 +17,7 @@ COMMANDS = {
     "document": (document, "write the measured sections of docs/benchmarks.md and of the README from a file"),
     "calibrate": (costs, "measure the costs that plans are made by, and keep them for this machine"),
     "gradbench": (protocol, "speak to the benchmark suite GradBench, on standard input and output"),
+    "cluster": (cluster, "say what derivatives over shards take with processes, and would with more"),
     "ablate": (ablation, "say what each pass and the native executor are good for"),
 }
 

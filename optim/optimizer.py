@@ -23,6 +23,7 @@ from typing import Any, ClassVar
 
 import numpy as np
 
+from dualgrad.platform.replicas import aggregated
 from engine.core.dtypes import FLOATING, DType
 from engine.core.eager import EagerTensor
 from engine.core.operands import Operand
@@ -291,7 +292,8 @@ class Optimizer(Shown, Stateful, UserProtocol):
         name : str, optional
             Of the operation, by default the optimizer's.
         skip_gradients_aggregation : bool
-            Accepted for compatibility.
+            Whether the gradients are left alone in a replica of ``tf.distribute.MultiWorkerMirroredStrategy``; else
+            those of all replicas are added up.
 
         Returns
         -------
@@ -309,6 +311,8 @@ class Optimizer(Shown, Stateful, UserProtocol):
         pairs = as_pairs(grads_and_vars)
         if not pairs:
             raise ValueError("No variables provided.")
+        if not skip_gradients_aggregation:
+            pairs = Pairs(aggregated(pairs), pairs.changes, pairs.when)
         return self._step(pairs, global_step, name)
 
     def _step(self, pairs: Pairs, global_step: Any, name: str | None) -> Done:

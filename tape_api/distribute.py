@@ -1,6 +1,7 @@
-"""Strategies of distribution for the one device that there is: ``tf.distribute``.
+"""Strategies of distribution: ``tf.distribute``.
 
-Programs written for `MirroredStrategy` run with one replica: what they compute in it is computed at once.
+A machine is one device: programs written for `MirroredStrategy` run with one replica, and what they compute in it is
+computed at once. With `MultiWorkerMirroredStrategy` a program that MPI starts several times is so many replicas.
 """
 
 from __future__ import annotations
@@ -9,9 +10,14 @@ import threading
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from enum import Enum
+from types import SimpleNamespace
 from typing import Any, NamedTuple, TypeVar
 
+import numpy as np
+
+from dualgrad.platform import replicas
 from engine.core import nest
+from engine.core.detach import effect
 from tape_api.library import root as tf
 from tape_api.tensor import convert_to_tensor
 
@@ -33,23 +39,40 @@ class InputContext(NamedTuple):
     num_replicas_in_sync: int = 1
 
     def get_per_replica_batch_size(self, global_batch_size: int) -> int:
-        """The size of the batches of a replica."""
-        return global_batch_size
+        """The size of the batches of a replica.
+
+        Raises
+        ------
+        ValueError
+            If the replicas cannot have equal parts.
+        """
+        if global_batch_size % self.num_replicas_in_sync:
+            raise ValueError(
+                f"get_per_replica_batch_size: argument `global_batch_size` must be a multiple of the "
+                f"{self.num_replicas_in_sync} replicas, got {global_batch_size}"
+            )
+        return global_batch_size // self.num_replicas_in_sync
 
 
 class ReplicaContext:
-    """The one replica, as the function that runs in it sees it."""
-
-    num_replicas_in_sync = 1
-    replica_id_in_sync_group = 0
+    """A replica, as the function that runs in it sees it."""
 
     def __init__(self, strategy: Strategy) -> None:
         self.strategy = strategy
 
-    def all_reduce(self, reduce_op: Any, value: T, options: Any = None) -> T:
-        """The value: there are no others."""
-        _op(reduce_op)
-        return value
+    @property
+    def num_replicas_in_sync(self) -> int:
+        """How many replicas there are."""
+        return self.strategy.num_replicas_in_sync
+
+    @property
+    def replica_id_in_sync_group(self) -> int:
+        """Which of them this is."""
+        return 0 if self.strategy.workers is None else self.strategy.workers.rank
+
+    def all_reduce(self, reduce_op: Any, value: Any, options: Any = None) -> Any:
+        """The sum or mean of the values of all replicas."""
+        return self.strategy._reduced(_op(reduce_op), value)
 
     def merge_call(self, merge_fn: Callable[..., T], args: Sequence[Any] = (), kwargs: Any = None) -> T:
         """``merge_fn(strategy, *args)``."""
@@ -98,7 +121,8 @@ class Strategy:
     (1, np.float32(3.0))
     """
 
-    num_replicas_in_sync = 1
+    workers: replicas.Workers | None = None
+    """The other replicas, if there are any."""
 
     def __init__(self, devices: Any = None, cross_device_ops: Any = None) -> None:
         names = [devices] if isinstance(devices, str) else list(devices or ())
@@ -108,14 +132,20 @@ class Strategy:
                 f"one in `devices`"
             )
 
+    @property
+    def num_replicas_in_sync(self) -> int:
+        """How many replicas there are."""
+        return 1 if self.workers is None else self.workers.size
+
     @contextmanager
     def scope(self) -> Iterator[Strategy]:
         """Makes this the strategy that `get_strategy` finds."""
         before, _current.strategy = _current.strategy, self
+        others, replicas.current.workers = replicas.current.workers, self.workers
         try:
             yield self
         finally:
-            _current.strategy = before
+            _current.strategy, replicas.current.workers = before, others
 
     def run(
         self,
@@ -126,38 +156,74 @@ class Strategy:
     ) -> T:
         """``fn(*args, **kwargs)``, in the replica."""
         before, _current.replica = _current.replica, ReplicaContext(self)
+        outside, replicas.current.in_replica = replicas.current.in_replica, True
         try:
             with self.scope():
                 return fn(*args, **(kwargs or {}))
         finally:
-            _current.replica = before
+            _current.replica, replicas.current.in_replica = before, outside
 
     def reduce(self, reduce_op: Any, value: Any, axis: int | None) -> Any:
-        """The value of the one replica; with an axis, its sum or mean along that."""
+        """The sum or mean of the values of all replicas; with an axis, also along that."""
         op = _op(reduce_op)
         if axis is None:
-            return nest.map_structure(convert_to_tensor, value)
-        function = tf.reduce_sum if op is ReduceOp.SUM else tf.reduce_mean
-        return nest.map_structure(lambda x: function(x, axis=axis), value)
+            return self._reduced(op, value)
 
-    def gather(self, value: T, axis: int) -> T:
-        """The value of the one replica."""
-        return value
+        def along(x: Any) -> Any:
+            x = convert_to_tensor(x)
+            total = self._reduced(ReduceOp.SUM, tf.reduce_sum(x, axis=axis))
+            count = self._reduced(ReduceOp.SUM, tf.cast(tf.shape(x)[axis], total.dtype))
+            return total if op is ReduceOp.SUM else total / count
 
-    def experimental_distribute_dataset(self, dataset: T, options: Any = None) -> T:
-        """The data set, all of which goes to the one replica."""
-        return dataset
+        return nest.map_structure(along, value)
+
+    def _reduced(self, op: ReduceOp, value: Any) -> Any:
+        tensors = nest.map_structure(convert_to_tensor, value)
+        if self.workers is None:
+            return tensors
+        effect("replicas add up values")
+        sums = replicas.added(self.workers, [x.numpy() for x in nest.flatten(tensors)])
+        count = self.workers.size if op is ReduceOp.MEAN else 1
+        return nest.pack_sequence_as(tensors, [convert_to_tensor(np.asarray(x / count, x.dtype)) for x in sums])
+
+    def gather(self, value: Any, axis: int) -> Any:
+        """The values of all replicas, one behind the other along an axis."""
+        if self.workers is None:
+            return value
+        effect("replicas gather values")
+        arrays = self.workers.allgather([convert_to_tensor(x).numpy() for x in nest.flatten(value)])
+        return nest.pack_sequence_as(value, [tf.concat(parts, axis) for parts in zip(*arrays, strict=True)])
+
+    def experimental_distribute_dataset(self, dataset: Any, options: Any = None) -> Any:
+        """The data set, with this replica's part of each batch: the first replica has the first rows."""
+        if self.workers is None:
+            return dataset
+        rank, size = self.workers.rank, self.workers.size
+
+        def part(*element: Any) -> Any:
+            def rows(x: Any) -> Any:
+                each = -(-int(tf.shape(x)[0]) // size)
+                return x[rank * each : (rank + 1) * each]
+
+            found = nest.map_structure(rows, element)
+            return found if len(element) > 1 else found[0]
+
+        return dataset.map(part)
 
     def distribute_datasets_from_function(self, dataset_fn: Callable[[InputContext], T], options: Any = None) -> T:
-        """``dataset_fn(InputContext())``."""
-        return dataset_fn(InputContext())
+        """``dataset_fn(InputContext(...))``: this replica's data set."""
+        return dataset_fn(self._input_context())
 
     def experimental_distribute_values_from_function(self, value_fn: Callable[[ReplicaContext], T]) -> T:
-        """The value that the function gives for the one replica."""
+        """The value that the function gives for this replica."""
         return value_fn(ReplicaContext(self))
 
+    def _input_context(self) -> InputContext:
+        count, context = self.num_replicas_in_sync, ReplicaContext(self)
+        return InputContext(count, context.replica_id_in_sync_group, count)
+
     def experimental_local_results(self, value: Any) -> tuple[Any, ...]:
-        """The values of the replicas: one."""
+        """The values of the replicas of this process: one."""
         return (value,)
 
 
@@ -170,6 +236,59 @@ class OneDeviceStrategy(Strategy):
 
     def __init__(self, device: str) -> None:
         super().__init__(device)
+
+
+class ClusterResolver(NamedTuple):
+    """Which of the workers this process is."""
+
+    task_type: str
+    task_id: int
+
+
+class MultiWorkerMirroredStrategy(Strategy):
+    """One replica in each of the processes that MPI has started: ``mpiexec -n 4 python -m mpi4py program.py``.
+
+    All run the same program. In the scope, variables begin with the values of the first replica. In `run`, optimizers
+    add up the gradients of all replicas, in their order: all make the same step. So a replica's loss is its part of the
+    sum over the batch of all (`tf.nn.compute_average_loss`). A program that was not started so is the only replica.
+
+    Parameters
+    ----------
+    cluster_resolver, communication_options
+        Accepted for compatibility: MPI knows the workers.
+
+    Attributes
+    ----------
+    workers : communicator or None
+        Of mpi4py.
+
+    Raises
+    ------
+    NotImplementedError
+        If ``TF_CONFIG`` names several workers, and MPI has started none.
+    ImportError
+        If MPI has started this process, and mpi4py is not installed.
+
+    Examples
+    --------
+    >>> import tape_api as tf
+    >>> strategy = tf.distribute.MultiWorkerMirroredStrategy()
+    >>> strategy.num_replicas_in_sync
+    1
+    """
+
+    def __init__(self, cluster_resolver: Any = None, communication_options: Any = None) -> None:
+        super().__init__()
+        self.workers = replicas.world()
+
+    @property
+    def cluster_resolver(self) -> ClusterResolver:
+        """Which of the workers this process is."""
+        return ClusterResolver("worker", ReplicaContext(self).replica_id_in_sync_group)
+
+
+experimental = SimpleNamespace(MultiWorkerMirroredStrategy=MultiWorkerMirroredStrategy)
+"""Names of TensorFlow 2.3 and before."""
 
 
 class _Default(Strategy):
@@ -221,16 +340,19 @@ class ReductionToOneDevice(CrossDeviceOps):
 
 
 __all__ = [
+    "ClusterResolver",
     "CrossDeviceOps",
     "HierarchicalCopyAllReduce",
     "InputContext",
     "MirroredStrategy",
+    "MultiWorkerMirroredStrategy",
     "NcclAllReduce",
     "OneDeviceStrategy",
     "ReduceOp",
     "ReductionToOneDevice",
     "ReplicaContext",
     "Strategy",
+    "experimental",
     "get_replica_context",
     "get_strategy",
     "has_strategy",

@@ -12,6 +12,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from dualgrad.frontend.eager_scopes import name_scope, scoped
+from dualgrad.platform.replicas import first_of
 from engine.core.aval import Aval, Shape, compatible, format_shape, normalize_shape
 from engine.core.detach import assigned, looked_at
 from engine.core.dtypes import DType
@@ -132,7 +133,7 @@ class Variable(InMemory, _Base):  # type: ignore[misc]
             active.function.make_variable()
         self.locks = (Lock(),)
         self._aside: Any = None
-        self._tensor = EagerTensor(_in_order(initial._array))
+        self._tensor = EagerTensor(_in_order(first_of(initial._array)))
 
     # ---- what the engine asks ----------------------------------------------------------------------------------------
 

@@ -131,5 +131,5 @@ def test_every_extra_that_is_named_is_there() -> None:
         for extra in re.findall(r"(?:dualgrad|'\.)\[([a-z0-9,]+)\]", text):
             named.update(dict.fromkeys(extra.split(","), file))
         named.update(dict.fromkeys(re.findall(r"\bextra `+(\w+)`", text), file))
-    assert {"dask", "images", "migrate", "report"} <= set(named)
+    assert {"cluster", "images", "migrate", "report"} <= set(named)
     assert {extra: file for extra, file in named.items() if extra not in extras} == {}

@@ -1,4 +1,4 @@
-"""What more workers would give: a model of times and bytes of a call of `Sharded`.
+"""A model of the times and bytes of a call of `Sharded`: it says what more workers would give.
 
 A call hands out tasks one after the other, and takes answers one after the other: that is what home does by itself, in
 `handling` seconds a task and `bytes_per_second`. Workers compute meanwhile, each task in the seconds that were
@@ -21,7 +21,7 @@ _WORTH = 1.1
 
 @dataclass(frozen=True)
 class Prediction:
-    """What calls take with some workers, in seconds.
+    """Seconds that calls take with some workers.
 
     Attributes
     ----------
@@ -63,7 +63,7 @@ def predicted(
     handling: float = 2e-4,
     bytes_per_second: float = 1e9,
 ) -> Prediction:
-    """What the last call of a function over shards would take with so many workers.
+    """Predict what the last call of a function over shards would take with so many workers.
 
     Parameters
     ----------
@@ -87,7 +87,7 @@ def predicted(
 
 
 def _makespan(seconds: Sequence[float], workers: int, each: float) -> float:
-    """When the last task is done, if home hands one out every `each` seconds."""
+    """The time at which the last task is done, if home hands one out every `each` seconds."""
     free: list[Any] = [0.0] * min(workers, len(seconds))
     end = 0.0
     for k, needed in enumerate(seconds):

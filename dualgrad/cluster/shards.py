@@ -8,7 +8,6 @@ the tasks: with the same shards in each task, results have the same bits for any
 from __future__ import annotations
 
 import contextlib
-import importlib
 import pickle
 import uuid
 from collections.abc import Callable, Iterator, Sequence
@@ -19,7 +18,7 @@ import numpy as np
 from scipy import sparse
 from scipy.sparse.linalg import LinearOperator
 
-from dualgrad.cluster.workers import Done, Task, added, carry_out
+from dualgrad.cluster.workers import Done, Task, added, carry_out, loaded
 from engine.jacobian.views.for_scipy import SciPyFunction
 from engine.runtime.errors import InvalidArgumentError
 
@@ -55,7 +54,7 @@ def over(
     function : SciPyFunction
         Of `for_scipy`; it takes a shard's arrays behind the point. It gives a scalar, and the sum over the shards is
         meant, or residuals, and those of all shards are meant, one shard after the other. It goes to the workers by
-        pickle, or by cloudpickle where that is installed: only the latter takes lambdas and local functions.
+        pickle: a function of a module by its name, another one as the program that it is on the first shard.
     shards : sequence
         Each one an array, a tuple of arrays (so many arguments), a function without arguments that loads them where it
         is called, or a future of Dask, which is computed on where it is. Arrays go to a worker once.
@@ -89,7 +88,7 @@ def over(
     ...     p = cluster.over(tf.for_scipy(misses, np.zeros(2), format="operator"), shards, pool)
     ...     value, gradient, product = p.gauss_newton(np.zeros(2))
     ...     round(value, 3), gradient.shape, product.shape
-    (25.0..., (2,), (2, 2))
+    (26.364, (2,), (2, 2))
     """
     return Sharded(function, shards, executor, per_task)
 
@@ -119,7 +118,7 @@ class Sharded:
         if per_task is not None and per_task < 1:
             raise InvalidArgumentError(f"cluster.over: argument `per_task` must be 1 or more, got {per_task!r}")
         self.x0, self._shards = function.x0, list(shards)
-        self._key, self._function = uuid.uuid4().hex, _pickled(function)
+        self._key, self._function = uuid.uuid4().hex, _pickled(function, shards[0])
         size = per_task or -(-len(shards) // _TASKS)
         self._parts = [tuple(range(i, min(i + size, len(shards)))) for i in range(0, len(shards), size)]
         self._given: Any = _Here() if executor is None else executor
@@ -216,7 +215,7 @@ class Sharded:
         return self._executor.submit(function, task, *data)
 
     def _all(self, what: str, x: Any, v: Any = None) -> list[Any]:
-        """What all tasks give, in order."""
+        """The results of all tasks, in order."""
         x = np.array(x, np.float64)
         found: list[Any] = [None] * self.tasks
         left, attempts = list(range(self.tasks)), 0
@@ -238,7 +237,7 @@ class Sharded:
         return found
 
     def _answers(self, tasks: Sequence[int], what: str, x: np.ndarray, v: Any) -> Iterator[tuple[int, Any]]:
-        """What the tasks answer: `Done`, `Missing`, or the error that says that a worker has died."""
+        """The answers of tasks: `Done`, `Missing`, or the error that says that a worker has died."""
         futures: list[tuple[int, Any]] = []
         try:
             for k in tasks:
@@ -282,14 +281,17 @@ def _is_elsewhere(shard: Any) -> bool:
     return type(shard).__module__.partition(".")[0] == "distributed"
 
 
-def _pickled(function: SciPyFunction) -> bytes:
-    pickler: Any = pickle
-    with contextlib.suppress(ImportError):
-        pickler = importlib.import_module("cloudpickle")
+def _pickled(function: SciPyFunction, first: Any) -> bytes:
     try:
-        return bytes(pickler.dumps(function, pickle.HIGHEST_PROTOCOL))
+        return pickle.dumps(function, pickle.HIGHEST_PROTOCOL)
+    except (pickle.PicklingError, AttributeError, TypeError):
+        # no module's: it goes as the program that it is, which evaluation finds
+        with contextlib.suppress(Exception):
+            if not _is_elsewhere(first):
+                function.fun(function.x0, *loaded(first))
+    try:
+        return pickle.dumps(function, pickle.HIGHEST_PROTOCOL)
     except (pickle.PicklingError, AttributeError, TypeError) as error:
         raise InvalidArgumentError(
-            f"cluster.over: argument `function` cannot be sent to another process: {error}; define it in a module, or "
-            f"install cloudpickle"
+            f"cluster.over: argument `function` cannot be sent to another process: {error}"
         ) from error

@@ -1,4 +1,4 @@
-"""What a worker does: it keeps functions and shards, and evaluates derivatives on those that a task names."""
+"""Workers: they keep functions and shards, and evaluate derivatives on those that a task names."""
 
 from __future__ import annotations
 
@@ -111,7 +111,7 @@ def loaded(given: Any) -> tuple[Any, ...]:
 
 
 def derived(function: SciPyFunction, task: Task, shards: Sequence[tuple[Any, ...]]) -> Any:
-    """What is wanted of each shard, put together in their order."""
+    """The derivative of each shard, put together in their order."""
     put_together, of_shard = _DERIVATIVES[task.what]
     vectors = task.v if isinstance(task.v, list) else [task.v] * len(shards)
     each = [of_shard(function, task.x, v, shard) for v, shard in zip(vectors, shards, strict=True)]

@@ -26,6 +26,7 @@ from dualgrad.keras.callbacks import Callback, CallbackList, History
 from dualgrad.keras.compiled import CompiledLosses, CompiledMetrics, named_outputs
 from dualgrad.keras.host import Bound
 from dualgrad.keras.progress import bar
+from dualgrad.platform import replicas
 from engine.core import nest
 from engine.core.nest import Structure
 from engine.core.operands import Operand
@@ -91,7 +92,13 @@ class Trainer(Bound):
         ------
         TypeError
             If another argument is given.
+        NotImplementedError
+            In the scope of a strategy with several workers.
         """
+        if replicas.current.workers is not None:
+            raise NotImplementedError(
+                "compile: `fit` trains one replica; with several workers write the loop with strategy.run"
+            )
         unknown = sorted(set(ignored) - {"jit_compile", "steps_per_execution", "auto_scale_loss"})
         if unknown:
             raise TypeError(f"compile: unknown arguments {unknown}")

@@ -9,6 +9,7 @@ from __future__ import annotations
 
 import ctypes
 import functools
+import importlib
 import os
 import threading
 from collections.abc import Callable, Iterator
@@ -49,11 +50,9 @@ class _Count(NamedTuple):
 @functools.cache
 def openblas() -> ctypes.CDLL | None:
     """The library that NumPy multiplies with; its functions are found by `openblas_function`."""
-    from numpy._core import _multiarray_umath
-
     try:
         # looks in what this module is linked against, too
-        return ctypes.CDLL(_multiarray_umath.__file__)
+        return ctypes.CDLL(importlib.import_module("numpy._core._multiarray_umath").__file__)
     except OSError:
         return None
 

@@ -171,7 +171,7 @@ def test_a_worker_that_dies_costs_its_shards(tmp_path: Path) -> None:
     p = cluster.over(tf.for_scipy(dies_once, X), shards, processes)
     np.testing.assert_array_equal(p.jac(X), calm)
     (tmp_path / "2").touch()
-    with processes() as pool, pytest.raises(RuntimeError, match="a worker has died .* give a function") as raised:
+    with processes() as pool, pytest.raises(RuntimeError, match=r"a worker has died .* give a function") as raised:
         cluster.over(tf.for_scipy(dies_once, X), shards, pool).jac(X)
     assert isinstance(raised.value.__cause__, BrokenProcessPool)
 
