@@ -78,6 +78,7 @@ LATER: tuple[tuple[str, str], ...] = (
     ("engine.explain:", "explain"),
     # ---- saving, summaries, records, files
     ("tape_api.summary", "summary"),
+    ("tape_api.saved_model", "saved_model"),
     ("dualgrad.files.records:RecordWriter", "io.TFRecordWriter"),
     # ---- data
     ("tape_api.data", "data"),

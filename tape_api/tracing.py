@@ -371,7 +371,7 @@ class FlowTrace(Contexts):
         of: dict[int, Any] = dict(self._outside)
         of |= {id(handle): variable for variable, handle in self._handles.values()}
         of |= given
-        return instantiate([n for n in nodes if not n.outputs or id(n.outputs[0]) not in of], of, _made)
+        return instantiate([n for n in nodes if not n.outputs or id(n.outputs[0]) not in of], of, on_values)
 
     def variables(self) -> dict[int, Variable]:
         """The variables that are read or assigned to, by the identities of their handles."""
@@ -384,7 +384,7 @@ def _has_effects(node: Any) -> bool:
     return node.op is assign_variable or is_stateful(node.op, node.params)
 
 
-def _made(node: Node, operands: tuple[Any, ...]) -> Sequence[Any]:
+def on_values(node: Node, operands: tuple[Any, ...]) -> Sequence[Any]:
     """The values of a node's results."""
     if node.op is constant:
         return [EagerTensor(node.params["value"])]

@@ -56,8 +56,9 @@ FLOORS = (
     ("dualgrad.sparse", "dualgrad.data"),
     ("dualgrad.keras", "dualgrad.lazy_names"),
     ("optim",),
-    ("tape_api",),
     ("graph_api",),
+    ("dualgrad.graph_functions",),
+    ("tape_api",),
     ("dualgrad.migrate", "dualgrad.__main__", "dualgrad"),
     ("bench",),
 )

@@ -9,7 +9,9 @@ import numpy as np
 
 from dualgrad.files.text_format import Scalar
 
-INTEGERS = {"int32": (32, True), "int64": (64, True), "uint32": (32, False), "uint64": (64, False)}
+INTEGERS = {
+    "int32": (32, True), "int64": (64, True), "uint32": (32, False), "uint64": (64, False), "sint64": (64, True),
+}  # fmt: skip
 """By kind: how many bits, and whether one is the sign."""
 
 
@@ -20,8 +22,8 @@ class Field:
     ----------
     number : int
     kind : str or Message class
-        ``"int32" "int64" "uint32" "uint64" "bool" "enum" "float" "double" "fixed32" "fixed64" "string" "bytes"``, or
-        the class of a nested message; ``"self"`` for the class that is being declared.
+        ``"int32" "int64" "uint32" "uint64" "sint64" "bool" "enum" "float" "double" "fixed32" "fixed64" "string"
+        "bytes"``, or the class of a nested message; ``"self"`` for the class that is being declared.
     repeated : bool
     key : str, optional
         The kind of the keys, if the field is a map.

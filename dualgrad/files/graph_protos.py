@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from dualgrad.files.fields import Field
+from dualgrad.files.object_protos import SavedObjectGraph
 from dualgrad.files.protos import BytesList, FloatList, Int64List, TensorProto, TensorShapeProto, VersionDef
 from dualgrad.files.wire import Message
 
@@ -198,6 +199,7 @@ class MetaGraphDef(Message):
     collection_def = Field(4, CollectionDef, key="string")
     signature_def = Field(5, SignatureDef, key="string")
     asset_file_def = Field(6, AssetFileDef, repeated=True)
+    object_graph_def = Field(7, SavedObjectGraph)
     MetaInfoDef = MetaInfoDef
 
 

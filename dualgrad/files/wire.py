@@ -286,7 +286,12 @@ def _write(out: bytearray, field: Field, value: Any) -> None:
 def _packed(kind: str, values: Any) -> bytes:
     if kind in _FIXED:
         return np.asarray(values, _FIXED[kind]).tobytes()
-    return b"".join(map(varint, values))
+    return b"".join([varint(_folded(kind, value)) for value in values])
+
+
+def _folded(kind: str, value: Any) -> int:
+    """The integer that stands for a number: of ``sint64`` the sign is its lowest bit, so that -1 is short."""
+    return (int(value) << 1) ^ (int(value) >> 63) if kind == "sint64" else int(value)
 
 
 def _write_one(out: bytearray, field: Field, value: Any) -> None:
@@ -295,7 +300,7 @@ def _write_one(out: bytearray, field: Field, value: Any) -> None:
         raw = np.asarray(value, _FIXED[kind]).tobytes()
         out += varint(number << 3 | (_FIXED32 if len(raw) == 4 else _FIXED64)) + raw
     elif isinstance(kind, str) and kind not in ("string", "bytes"):
-        out += varint(number << 3) + varint(int(value))
+        out += varint(number << 3) + varint(_folded(kind, value))
     else:
         raw = value.SerializeToString() if field.is_message else value.encode() if isinstance(value, str) else value
         out += varint(number << 3 | _LENGTH) + varint(len(raw)) + raw
@@ -348,6 +353,8 @@ def _read_one(field: Field, wire_type: int, raw: Any) -> Any:
 def _integer(kind: str, raw: int) -> int:
     if kind == "bool":
         return bool(raw)
+    if kind == "sint64":
+        return (raw >> 1) ^ -(raw & 1)
     bits, signed = INTEGERS.get(kind, (32, True))
     return _signed(raw, bits) if signed else raw & ((1 << bits) - 1)
 
@@ -355,7 +362,7 @@ def _integer(kind: str, raw: int) -> int:
 def _unpacked(kind: str, raw: Any) -> list[Any]:
     if kind in _FIXED:
         return np.frombuffer(raw, _FIXED[kind]).tolist()
-    if len(raw) < _LONG:
+    if len(raw) < _LONG or kind == "sint64":
         values, at = [], 0
         while at < len(raw):
             value, at = read_varint(raw, at)

@@ -179,7 +179,7 @@ broadcast_axes = nondifferentiable(
 )
 
 
-@row("BroadcastGradientArgs", outputs="r0 r1")
+@row("BroadcastGradientArgs")
 def _broadcast_gradient_args(site: Site) -> Made:
     return site.graph.apply(broadcast_axes, site.inputs, {})
 
@@ -275,18 +275,18 @@ def _one_hot(site: Site) -> Made:
     return tf.one_hot(indices, depth, on_value=on, off_value=off, axis=site.attr("axis", -1))
 
 
-@row("TopK TopKV2", outputs="values indices")
+@row("TopK TopKV2")
 def _top_k(site: Site) -> Made:
     k = site.inputs[1] if site.proto.op == "TopKV2" else site.attr("k")
     return list(tf.math.top_k(site.inputs[0], k=k, sorted=site.attr("sorted", True)))
 
 
-@row("Unique", outputs="y idx")
+@row("Unique")
 def _unique(site: Site) -> Made:
     return list(tf.unique(site.inputs[0], out_idx=site.attr("out_idx", dtype_from(3))))
 
 
-@row("UniqueWithCounts", outputs="y idx count")
+@row("UniqueWithCounts")
 def _unique_with_counts(site: Site) -> Made:
     return list(tf.unique_with_counts(site.inputs[0], out_idx=site.attr("out_idx", dtype_from(3))))
 
@@ -343,7 +343,7 @@ def _bincount(site: Site) -> Made:
 # ---- linear algebra --------------------------------------------------------------------------------------------------
 
 
-@row("Svd BatchSvd", outputs="s u v")
+@row("Svd BatchSvd")
 def _svd(site: Site) -> Made:
     from engine.ops.filling import zeros
 
@@ -353,7 +353,7 @@ def _svd(site: Site) -> Made:
     return [values, constant(zeros([0], values.dtype)), constant(zeros([0], values.dtype))]
 
 
-@row("SelfAdjointEigV2", outputs="e v")
+@row("SelfAdjointEigV2")
 def _eigh(site: Site) -> Made:
     if site.attr("compute_v", True):
         return list(tf.linalg.eigh(site.inputs[0]))

@@ -24,7 +24,7 @@ def _array(site: Site, i: int) -> TensorArray:
     return array
 
 
-@row("TensorArrayV3", outputs="handle flow")
+@row("TensorArrayV3")
 def _tensor_array(site: Site) -> list[Handle | TensorArray]:
     made = TensorArray(
         site.attr("dtype"),
@@ -59,7 +59,7 @@ def _scatter(site: Site) -> TensorArray:
     return array.scatter(indices, value)
 
 
-@row("TensorArrayConcatV3", outputs="value lengths")
+@row("TensorArrayConcatV3")
 def _concat(site: Site) -> Made:
     array = _array(site, 1)
     dims = tf.shape(array.buffer)

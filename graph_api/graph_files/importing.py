@@ -22,6 +22,7 @@ from graph_api.graph_files import (  # noqa: F401  (they fill the table)
 )
 from graph_api.graph_files.bodies import Body
 from graph_api.graph_files.definition import Definition, Ref, of_function, split_input
+from graph_api.graph_files.outputs import output_names
 from graph_api.graph_files.own_rows import own_row
 from graph_api.graph_files.regions import PARTS, TOP
 from graph_api.graph_files.rows import ROWS
@@ -231,15 +232,20 @@ class Library:
             raise InvalidArgumentError(f"the function {name!r} is not in the library")
         if name not in self._known:
             proto = self._protos[name]
-            body, results = of_function(proto, _output_index)
+            body, results = of_function(proto, self._output_index)
             controls = [n for n in proto.control_ret.values() if n in body.items]
             self._known[name] = body, results, list(dict.fromkeys(controls))
         return self._known[name]
 
-
-def _output_index(proto: NodeDef, output: str, index: int) -> int:
-    row = ROWS.get(proto.op)
-    return row.outputs.index(output) + index if row is not None and output in row.outputs else index
+    def _output_index(self, proto: NodeDef, output: str, index: int) -> int:
+        """The number of a node's output that has a name; several values of one name are counted from 0."""
+        if proto.op in self._protos:
+            names: Sequence[str] = [arg.name for arg in self._protos[proto.op].signature.output_arg]
+        else:
+            names = output_names(proto.op)
+        if names and output not in names:
+            raise InvalidArgumentError(f"the node {proto.name!r} ({proto.op}) has no output {output!r}")
+        return names.index(output) + index if names else index
 
 
 _STANDING = frozenset({"resource", "variant", "string"})
@@ -247,6 +253,17 @@ _STANDING = frozenset({"resource", "variant", "string"})
 
 def _require_known(definition: Definition, library: Library) -> None:
     """Raise UnimplementedError, with all that is missing, unless every op has a row."""
+    listed = missing_ops(definition, library)
+    if listed:
+        raise UnimplementedError(
+            f"the graph has ops that are not known here: {listed}. Nothing was imported. If they are not needed, take "
+            f"the part of the graph that is, by tf.graph_util.extract_sub_graph(graph_def, [names of outputs]), and "
+            f"replace what comes from them by `input_map`"
+        )
+
+
+def missing_ops(definition: Definition, library: Library) -> str:
+    """The ops without a row, of a definition and of the functions that it calls, with numbers and examples."""
     missing: Counter[str] = Counter()
     examples: dict[str, str] = {}
     seen: set[str] = set()
@@ -261,13 +278,7 @@ def _require_known(definition: Definition, library: Library) -> None:
                 if function in library and function not in seen:
                     seen.add(function)
                     left.append(library(function)[0])
-    if missing:
-        listed = ", ".join(f"{what} ({n} x, {examples[what]!r})" for what, n in sorted(missing.items()))
-        raise UnimplementedError(
-            f"the graph has ops that are not known here: {listed}. Nothing was imported. If they are not needed, take "
-            f"the part of the graph that is, by tf.graph_util.extract_sub_graph(graph_def, [names of outputs]), and "
-            f"replace what comes from them by `input_map`"
-        )
+    return ", ".join(f"{what} ({n} x, {examples[what]!r})" for what, n in sorted(missing.items()))
 
 
 def _called(proto: NodeDef) -> list[str]:

@@ -137,7 +137,7 @@ def _avg_pool_gradient(site: Site) -> Made:
     return site.region.pulled_back(_pool(site, tf.nn.avg_pool, x), x, dy)
 
 
-@row("MaxPoolWithArgmax", outputs="output argmax")
+@row("MaxPoolWithArgmax")
 def _max_pool_with_argmax(site: Site) -> Made:
     how = [site.attr(k) for k in ("ksize", "strides", "padding")]
     more = {"output_dtype": site.attr("Targmax", "int64")}
@@ -157,9 +157,6 @@ def _bias_gradient(site: Site) -> Made:
     return tf.reduce_sum(tf.reshape(dy, tf.stack([-1, tf.shape(dy)[-1]])), 0)
 
 
-_NORMALIZED = "y batch_mean batch_variance reserve_space_1 reserve_space_2 reserve_space_3"
-
-
 def _normalized(site: Site, x: Any, scale: Any, offset: Any, given: tuple[Any, Any] | None) -> tuple[Any, Any, Any]:
     """Normalized images with mean and variance, those of the batch or the given ones."""
     first = site.attr("data_format", "NHWC") == "NCHW"
@@ -172,7 +169,7 @@ def _normalized(site: Site, x: Any, scale: Any, offset: Any, given: tuple[Any, A
     return (tf.transpose(y, [0, 3, 1, 2]) if first else y), mean, variance
 
 
-@row("FusedBatchNorm FusedBatchNormV2 FusedBatchNormV3", outputs=_NORMALIZED)
+@row("FusedBatchNorm FusedBatchNormV2 FusedBatchNormV3")
 def _fused_batch_norm(site: Site) -> Made:
     x, scale, offset, mean, variance = site.inputs
     extra = [tf.zeros_like(scale)] if site.proto.op.endswith("3") else []
@@ -189,10 +186,7 @@ def _fused_batch_norm(site: Site) -> Made:
     return [y, *running, tf.identity(batch_mean), tf.identity(batch_variance), *extra]
 
 
-_NORMALIZED_BACK = "x_backprop scale_backprop offset_backprop reserve_space_3 reserve_space_4"
-
-
-@row("FusedBatchNormGrad FusedBatchNormGradV2 FusedBatchNormGradV3", outputs=_NORMALIZED_BACK)
+@row("FusedBatchNormGrad FusedBatchNormGradV2 FusedBatchNormGradV3")
 def _fused_batch_norm_gradient(site: Site) -> Made:
     dy, x, scale, mean, variance = site.inputs[:5]
     offset = tf.zeros_like(scale)
@@ -224,14 +218,14 @@ def _local_response_gradient(site: Site) -> Made:
 # ---- losses ----------------------------------------------------------------------------------------------------------
 
 
-@row("SoftmaxCrossEntropyWithLogits", outputs="loss backprop")
+@row("SoftmaxCrossEntropyWithLogits")
 def _softmax_cross_entropy(site: Site) -> Made:
     logits, labels = site.inputs
     loss = tf.nn.softmax_cross_entropy_with_logits_v2(labels=labels, logits=logits)
     return [loss, tf.nn.softmax(logits) - labels]
 
 
-@row("SparseSoftmaxCrossEntropyWithLogits", outputs="loss backprop")
+@row("SparseSoftmaxCrossEntropyWithLogits")
 def _sparse_softmax_cross_entropy(site: Site) -> Made:
     logits, labels = site.inputs
     loss = tf.nn.sparse_softmax_cross_entropy_with_logits(labels=labels, logits=logits)

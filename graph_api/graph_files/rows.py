@@ -65,11 +65,11 @@ class Site:
 class Row(NamedTuple):
     """How nodes of a type are made: ``make(site)`` gives a tensor, several of them, or an operation.
 
-    ``outputs`` are the names of several outputs, ``takes_handles`` says whether variables are given as they are.
+    ``takes_handles`` says whether variables are given as they are. `graph_api.graph_files.outputs` has the names of the
+    outputs.
     """
 
     make: Callable[[Site], Any]
-    outputs: tuple[str, ...] = ()
     takes_handles: bool = False
 
 
@@ -86,12 +86,12 @@ ROWS: dict[str, Row] = {}
 """All of them, by op type. The modules `elementwise_rows`, `array_rows`, `network_rows` and `state_rows` fill it."""
 
 
-def row(types: str, outputs: str = "", takes_handles: bool = False) -> Callable[[Make], Make]:
+def row(types: str, takes_handles: bool = False) -> Callable[[Make], Make]:
     """Decorator: a function of a `Site` is the row of some op types."""
 
     def register(make: Make) -> Make:
         for name in types.split():
-            ROWS[name] = Row(make, tuple(outputs.split()), takes_handles)
+            ROWS[name] = Row(make, takes_handles)
         return make
 
     return register

@@ -52,12 +52,31 @@ def maybe_saved_model_directory(export_dir: str) -> bool:
     return any((Path(export_dir) / f"saved_model.{kind}").is_file() for kind in ("pb", "pbtxt"))
 
 
-def _read(export_dir: str) -> SavedModel:
+def read(export_dir: str) -> SavedModel:
+    """The message of a saved model."""
     for kind in ("pb", "pbtxt"):
         path = Path(export_dir) / f"saved_model.{kind}"
         if path.is_file():
             return message_from(SavedModel, path, text=kind == "pbtxt")
     raise NotFoundError(f"SavedModel file does not exist at: {export_dir}{os.sep}{{saved_model.pbtxt|saved_model.pb}}")
+
+
+def matching(model: SavedModel, tags: str | Sequence[str]) -> MetaGraphDef:
+    """The meta graph that has some tags, and no others.
+
+    Raises
+    ------
+    RuntimeError
+        If there is none.
+    """
+    wanted = {tags} if isinstance(tags, str) else set(tags)
+    found = [m for m in model.meta_graphs if set(m.meta_info_def.tags) == wanted]
+    if not found:
+        there = ", ".join(str(sorted(m.meta_info_def.tags)) for m in model.meta_graphs)
+        raise RuntimeError(
+            f"MetaGraphDef associated with tags {sorted(wanted)} could not be found in SavedModel; it has {there}"
+        )
+    return found[0]
 
 
 def load(
@@ -90,15 +109,7 @@ def load(
     UnimplementedError
         If the graph has ops that are not known here: all of them are listed.
     """
-    model = _read(export_dir)
-    wanted = {tags} if isinstance(tags, str) else set(tags)
-    matching = [m for m in model.meta_graphs if set(m.meta_info_def.tags) == wanted]
-    if not matching:
-        there = ", ".join(str(sorted(m.meta_info_def.tags)) for m in model.meta_graphs)
-        raise RuntimeError(
-            f"MetaGraphDef associated with tags {sorted(wanted)} could not be found in SavedModel; it has {there}"
-        )
-    meta = matching[0]
+    meta = matching(read(export_dir), tags)
     with sess.graph.as_default():
         with limits.damage(export_dir, InvalidArgumentError):
             saver, _ = with_elements(meta, import_scope=import_scope, **saver_kwargs)

@@ -10,7 +10,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from dualgrad.files import graph_protos, protos
+from dualgrad.files import graph_protos, object_protos, protos
 from dualgrad.files.fields import Field
 from dualgrad.files.protos import Event, Example, Feature, Features, Int64List, Summary, TensorProto
 from dualgrad.files.varints import read_varint, read_varints, varint
@@ -212,6 +212,24 @@ def test_google_reads_and_writes_the_same() -> None:
         assert np.array_equal(tf.make_ndarray(type(made).FromString(tensor_proto(array).SerializeToString())), array)
 
 
+_OBJECTS = (
+    "CapturedTensor FunctionSpec SavedAsset SavedBareConcreteFunction SavedConcreteFunction SavedConstant "
+    "SavedFunction SavedObject SavedObjectGraph SavedResource SavedUserObject SavedVariable"
+).split()
+_STRUCTURES = (
+    "DictValue ListValue NamedTupleValue NoneValue PairValue StructuredValue TensorSpecProto TupleValue TypeSpecProto"
+).split()
+
+
+@pytest.mark.parametrize("number", [0, 1, -1, 63, -64, 2**31, -(2**31), 2**63 - 1, -(2**63)])
+def test_signed_integers_are_folded(number: int) -> None:
+    message = object_protos.StructuredValue(int64_value=number)
+    data = message.SerializeToString()
+    assert object_protos.StructuredValue.FromString(data).int64_value == number
+    folded = 2 * number if number >= 0 else -2 * number - 1
+    assert data == b"\x60" + varint(folded)
+
+
 @pytest.mark.peer
 @pytest.mark.filterwarnings("ignore")
 @pytest.mark.parametrize(
@@ -246,6 +264,8 @@ def test_google_reads_and_writes_the_same() -> None:
         ("TensorInfo", "protobuf.meta_graph"),
         ("AssetFileDef", "protobuf.meta_graph"),
         ("SavedModel", "protobuf.saved_model"),
+        *[(name, "protobuf.saved_object_graph") for name in _OBJECTS],
+        *[(name, "protobuf.struct") for name in _STRUCTURES],
     ],
 )
 def test_fields_have_their_numbers(ours: str, where: str) -> None:
@@ -257,7 +277,8 @@ def test_fields_have_their_numbers(ours: str, where: str) -> None:
     except ImportError:
         pytest.skip(f"the wheel has no {where}")
     descriptor = getattr(module, ours).DESCRIPTOR
-    for field in (getattr(graph_protos, ours, None) or getattr(protos, ours)).FIELDS.values():
+    modules = (object_protos,) if where.startswith(("protobuf.saved_object", "protobuf.struct")) else ()
+    for field in next(getattr(m, ours) for m in (*modules, graph_protos, protos) if hasattr(m, ours)).FIELDS.values():
         theirs = descriptor.fields_by_name[field.name]
         assert theirs.number == field.number
         assert theirs.is_repeated == (field.repeated or field.key is not None)
