@@ -99,7 +99,7 @@ class Checkpoint:
         """Save without a number, and without naming it the newest; what the names of the files begin with."""
         effect("it reads or writes a file")
         path = os.fspath(file_prefix)
-        bundle.write(path, _tensors(self._top()))
+        bundle.write(path, tensors_of_objects(self._top()))
         return path
 
     def save(self, file_prefix: str, options: Any = None) -> str:
@@ -171,7 +171,7 @@ class Checkpoint:
         return RestoredByNames()
 
 
-def _tensors(top: Any) -> dict[str, Any]:
+def tensors_of_objects(top: Any) -> dict[str, Any]:
     """The tensors in a checkpoint of an object: the values of the variables, and the graph of objects."""
     objects = list(walk(top))
     numbers = {id(obj): i for i, (obj, _) in enumerate(objects)}

@@ -40,18 +40,46 @@ class ConcreteFunction:
             bound.arguments.update(zip(names, function.input_signature[: len(names)], strict=False))
         bound = self._parameters.bind(*bound.args, **bound.kwargs)
         bound.apply_defaults()
-        bound.arguments.update({name: nest.map_structure(_spec, x) for name, x in bound.arguments.items()})
+        bound.arguments.update({name: nest.map_structure(spec_of, x) for name, x in bound.arguments.items()})
         self._bound = bound
         self.structured_input_signature = bound.args, bound.kwargs
         self.name: str = getattr(function.python_function, "__name__", "function")
         made = function.open_for(bound.args, bound.kwargs)
         self._made = made if isinstance(made, OpenFunction) else None
+        self._why = made if isinstance(made, str) else ""
         self.structured_outputs = None if self._made is None else self._made.specs()
 
     @property
     def python_function(self) -> Any:
         """The Python function."""
         return self._function.python_function
+
+    @property
+    def is_method(self) -> bool:
+        """Whether its first argument is the object whose method it is."""
+        return next(iter(self._bound.arguments), "") == "self"
+
+    def parameter_names(self) -> list[str]:
+        """The names of its arguments by place, without ``self``; several of one name, where it takes any number."""
+        names: list[str] = []
+        for name, parameter in self._parameters.parameters.items():
+            if parameter.kind is inspect.Parameter.VAR_POSITIONAL:
+                names += [name] * len(self._bound.arguments.get(name, ()))
+            elif parameter.kind in (inspect.Parameter.POSITIONAL_ONLY, inspect.Parameter.POSITIONAL_OR_KEYWORD):
+                names.append(name)
+        return names[self.is_method :]
+
+    def program(self) -> OpenFunction:
+        """The function, called with symbols.
+
+        Raises
+        ------
+        ValueError
+            If it runs as Python.
+        """
+        if self._made is None:
+            raise ValueError(f"the function {self.name} is no program, it runs as Python: {self._why}")
+        return self._made
 
     @property
     def inputs(self) -> list[TensorSpec]:
@@ -119,7 +147,7 @@ class ConcreteFunction:
         return f"<ConcreteFunction {self.name}{self.structured_input_signature} -> {self.structured_outputs}>"
 
 
-def _spec(x: Any) -> Any:
+def spec_of(x: Any) -> Any:
     """A spec of its own for a tensor, an array or a spec; anything else as it is."""
     if isinstance(x, TensorSpec):
         return TensorSpec(x.shape, x.dtype, x.name)

@@ -37,7 +37,7 @@ from engine.runtime.cache import Cache
 from engine.runtime.faces import Shown
 from tape_api import symbolic
 from tape_api.autograph import HOST
-from tape_api.concrete import ConcreteFunction
+from tape_api.concrete import ConcreteFunction, spec_of
 from tape_api.open_function import OpenFunction
 from tape_api.random import Streams, inside, is_inside
 from tape_api.same_code import code_key, variable_of
@@ -149,6 +149,9 @@ class Function(Shown, Generic[P, R]):
         self._without_key = ""
         self._asks = symbolic.asks(func)
         self._methods: dict[int, tuple[weakref.ref[Any], Function[..., Any]]] = {}
+        self._calls: Cache[Any, Any] = Cache("arguments of functions", _KEPT)
+        code = getattr(func, "__code__", None)
+        self._takes_self = code is not None and code.co_varnames[: code.co_argcount][:1] == ("self",)
 
     def __call__(self, *given: P.args, **named: P.kwargs) -> R:
         """Call the function."""
@@ -168,6 +171,8 @@ class Function(Shown, Generic[P, R]):
         except (TypeError, RecursionError) as error:
             self._without_key = str(error)
             return self._as_python(args, kwargs, self._streams_of(None))
+        if kept is None:
+            self._note_call(key, args, kwargs)
         if kept is None and not self._is_known:
             self._is_known = True
             kept = self._like_others(key)
@@ -204,6 +209,15 @@ class Function(Shown, Generic[P, R]):
             self._known, self._open = other._known, other._open
         return self._known.get(key)
 
+    def _note_call(self, key: Any, args: tuple[Any, ...], kwargs: dict[str, Any]) -> None:
+        """Keep what arguments were like, without the object whose method it is: that is what is saved."""
+        if self.input_signature is None and self._calls.get(key) is None:
+            self._calls.put(key, nest.map_structure(spec_of, (args[self._takes_self :], kwargs)))
+
+    def calls(self) -> list[tuple[tuple[Any, ...], dict[str, Any]]]:
+        """The arguments that it has been called with, with a `TensorSpec` for each tensor; none for a signature."""
+        return [((), {})] if self.input_signature is not None else list(self._calls.values())
+
     def _streams_used(self) -> bool:
         """Whether it draws random numbers, which begin anew in another function."""
         return any(streams.calls for streams in list(self._streams.values()))
@@ -215,7 +229,7 @@ class Function(Shown, Generic[P, R]):
         return self._streams.setdefault(hash(key), Streams())
 
     def __get__(self, instance: Any, owner: Any = None) -> Any:
-        return self if instance is None else _Method(self._method_of(instance), instance)
+        return self if instance is None else Method(self._method_of(instance), instance)
 
     def _method_of(self, instance: Any) -> Function[..., Any]:
         """The function as a method of an object: what it has recorded goes when the object goes."""
@@ -262,7 +276,10 @@ class Function(Shown, Generic[P, R]):
         >>> f(tf.constant([1.0, 2.0])).numpy(), f.structured_outputs
         (array([2., 4.], dtype=float32), TensorSpec(shape=(None,), dtype=tf.float32, name=None))
         """
-        return ConcreteFunction(self, args, kwargs)
+        made = ConcreteFunction(self, args, kwargs)
+        given = made.structured_input_signature
+        self._note_call(("concrete", _described(given, None, {})), *given)
+        return made
 
     def open_for(self, args: tuple[Any, ...], kwargs: dict[str, Any]) -> OpenFunction | str:
         """The function called with symbols, for arguments in which a `TensorSpec` stands for each tensor.
@@ -512,7 +529,7 @@ class _Varying(str):
     __slots__ = ()
 
 
-class _Method:
+class Method:
     """A `Function` that is a method of an object."""
 
     __slots__ = ("__self__", "_function")
@@ -529,7 +546,11 @@ class _Method:
 
     def get_concrete_function(self, *args: Any, **kwargs: Any) -> ConcreteFunction:
         """The method for tensors of some shapes and dtypes (`Function.get_concrete_function`)."""
-        return ConcreteFunction(self._function, (self.__self__, *args), kwargs)
+        return self._function.get_concrete_function(self.__self__, *args, **kwargs)
+
+    def calls(self) -> list[tuple[tuple[Any, ...], dict[str, Any]]]:
+        """The arguments that the method has been called with (`Function.calls`)."""
+        return self._function.calls()
 
 
 class _ByIdentity:

@@ -87,6 +87,19 @@ class OpenFunction:
         """Whether arguments have the shapes that it is for."""
         return all(_fits(x._array.shape, a.shape) for x, a in zip(arguments, self.avals, strict=True))
 
+    def variables(self) -> dict[int, Variable]:
+        """The variables that it reads or assigns to, by the identities of what stands for them."""
+        return self._trace.variables()
+
+    @property
+    def closed(self) -> ClosedFunction:
+        """The function of symbols."""
+        return self._closed
+
+    def leaves(self) -> list[Any]:
+        """What it returns, in order: symbols, and what is the same each time."""
+        return self._leaves
+
     def specs(self) -> Any:
         """The structure of its results, as `TensorSpec`."""
         return nest.map_structure(

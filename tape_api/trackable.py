@@ -23,10 +23,17 @@ OURS = frozenset({"_added", "_stack", "_order", "_structure", "_losses", "_penal
 
 
 class Container:
-    """Objects that stand under names together: a list, a dict, or what Keras has in between."""
+    """Objects that stand under names together: a list, a dict, or what Keras has in between.
 
-    def __init__(self, items: Mapping[str, Any]) -> None:
-        self.items = dict(items)
+    Parameters
+    ----------
+    items : mapping
+    kind : type, optional
+        ``list``, ``tuple`` or ``dict``, if it is one, all of whose items these are.
+    """
+
+    def __init__(self, items: Mapping[str, Any], kind: type | None = None) -> None:
+        self.items, self.kind = dict(items), kind
 
 
 def children(obj: Any) -> dict[str, Any]:
@@ -62,7 +69,8 @@ def trackable(value: Any) -> Any:
     else:
         return None
     kept = {name: v for name, v in items.items() if v is not None}
-    return Container(kept) if kept else None
+    kind = next(k for k in (list, tuple, Mapping) if isinstance(value, k))
+    return Container(kept, (dict if kind is Mapping else kind) if len(kept) == len(value) else None) if kept else None
 
 
 def _of_stateful(obj: Stateful) -> dict[str, Any]:

@@ -75,6 +75,7 @@ class OpDef(Message):
     input_arg = Field(2, ArgDef, repeated=True)
     output_arg = Field(3, ArgDef, repeated=True)
     is_stateful = Field(17, "bool")
+    control_output = Field(20, "string", repeated=True)
 
 
 class FunctionDef(Message):

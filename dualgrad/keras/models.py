@@ -19,6 +19,7 @@ from engine.core.aval import Aval
 from engine.core.operands import Operand
 from engine.core.tape import paused
 from engine.core.tensor_shape import TensorShape
+from engine.core.value import aval_of
 
 
 class Model(Trainer, Layer):
@@ -82,6 +83,28 @@ class Model(Trainer, Layer):
     def output(self) -> Operand:
         """The output of the model for `input`, or a list of them: a tensor in a graph."""
         return self._only("output", self.outputs)
+
+    def input_avals(self) -> Any:
+        """Shapes and dtypes of what it takes, for any number of examples.
+
+        Raises
+        ------
+        ValueError
+            If it was neither built of symbols nor called.
+        """
+        given = self._structure[0] if isinstance(self, Functional) else self.inputs or self._built_for
+        if given is None:
+            raise ValueError(
+                f"the model {self.name!r} does not know its inputs: build it of keras.Input, or call it on data first"
+            )
+        given = given[0] if isinstance(given, list) and len(given) == 1 else given
+        return nest.map_structure(lambda x: _of_any_number(aval_of(x)), given)
+
+    _built_for: Any = None
+
+    def _build_for(self, first: Any, by_name: Mapping[str, Any]) -> None:
+        self._built_for = nest.map_structure(lambda x: aval_of(x), first)
+        super()._build_for(first, by_name)
 
     def _only(self, what: str, symbols: Sequence[Any]) -> Any:
         if not symbols:
@@ -350,6 +373,10 @@ class Functional(Model):
     def layers(self) -> list[Layer]:
         """The layers called, each once, and those that stand for inputs: the ones furthest from the outputs first."""
         return self._stack
+
+
+def _of_any_number(aval: Aval) -> Aval:
+    return Aval((None, *(aval.shape or (None,))[1:]), aval.dtype)
 
 
 @functools.cache

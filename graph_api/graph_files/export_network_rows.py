@@ -6,15 +6,16 @@ from typing import Any
 
 from engine.control import cond, scan_loop, while_loop
 from engine.core.dtypes import int32
-from engine.core.variable import assign_variable, read_variable, variable_is_initialized
+from engine.core.variable import assign_variable, read_variable, variable_handle, variable_is_initialized
 from engine.custom import closed_call, custom_call
 from engine.ops import checked, conv, cross_entropy, nn, pool, random
 from graph_api import summaries
 from graph_api.convert import default_input
 from graph_api.flow import assert_op, print_op
+from graph_api.graph_files import export_functions
 from graph_api.graph_files.bodies import several
 from graph_api.graph_files.export_flow import write_choice, write_loop, write_scan
-from graph_api.graph_files.export_ways import way
+from graph_api.graph_files.export_ways import Way, way
 from graph_api.graph_files.exporting import WAYS, Shape, Source, graph_def
 
 # ---- networks --------------------------------------------------------------------------------------------------------
@@ -135,7 +136,10 @@ def _sparse_softmax_cross_entropy(s: Source) -> bool:
 
 @way(read_variable)
 def _read(s: Source) -> bool:
-    s.main("ReadVariableOp", dtype=s.dtype())
+    if s.node.inputs[0].node.op is variable_handle:
+        s.main("ReadVariableOp", dtype=s.dtype())
+    else:  # in a branch or a loop, to which a variable's value is handed
+        s.main("Identity", T=s.dtype())
     return True
 
 
@@ -242,8 +246,26 @@ def _merge_summaries(s: Source) -> bool:
     return True
 
 
-WAYS[id(cond.cond_op)] = write_choice
-WAYS[id(while_loop.while_op)] = write_loop
-WAYS[id(scan_loop.scan_op)] = write_scan
+# ---- control flow ----------------------------------------------------------------------------------------------------
+
+
+@way(scan_loop.empty_sum)
+def _empty_sum(s: Source) -> bool:
+    x, steps = s.inputs
+    zeros = s.step("zeros", "ZerosLike", [x], T=s.dtype())
+    negative = s.step("negative", "Neg", [zeros], T=s.dtype())
+    count = s.step("count", "Size", [steps], T=s.dtype(1), out_type=int32)
+    empty = s.step("empty", "Equal", [count, s.const("nothing", 0)], T=int32)
+    s.main("SelectV2", [empty, zeros, negative], T=s.dtype())
+    return True
+
+
+def _flow(in_graph: Way, in_function: Way) -> Way:
+    return lambda s: (in_graph if s.writer.library is None else in_function)(s)
+
+
+WAYS[id(cond.cond_op)] = _flow(write_choice, export_functions.write_choice)
+WAYS[id(while_loop.while_op)] = _flow(write_loop, export_functions.write_loop)
+WAYS[id(scan_loop.scan_op)] = _flow(write_scan, export_functions.write_scan)
 
 __all__ = ["WAYS", "graph_def"]

@@ -9,11 +9,11 @@ them.
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Sequence
-from typing import Any
+from typing import Any, NamedTuple
 
 import numpy as np
 
-from dualgrad.files.graph_protos import AttrValue, GraphDef, ListValue, NodeDef
+from dualgrad.files.graph_protos import AttrValue, GraphDef, ListValue, NameAttrList, NodeDef
 from dualgrad.files.protos import TensorShapeProto, VersionDef
 from dualgrad.files.tensors import OF_NAME, shape_proto, tensor_proto
 from engine.core.dtypes import DType
@@ -34,11 +34,20 @@ _MORE_OUTPUTS = frozenset({"AssignVariableOp", "SoftmaxCrossEntropyWithLogits", 
 """Nodes that have not as many outputs in TensorFlow as here."""
 
 
-class Resource:
-    """The dtype of what is no number: the handle of a TensorArray."""
+class Other(NamedTuple):
+    """The dtype of what is no number."""
+
+    number: int
 
 
-RESOURCE = Resource()
+RESOURCE, VARIANT = Other(20), Other(21)
+"""Handles of variables and TensorArrays, and lists of tensors."""
+
+
+class Called(str):
+    """The name of a function among attributes."""
+
+    __slots__ = ()
 
 
 class Shape(tuple[int | None, ...]):
@@ -59,10 +68,12 @@ def attribute(value: Any) -> AttrValue:
         return AttrValue(i=int(value))
     if isinstance(value, float):
         return AttrValue(f=value)
+    if isinstance(value, Called):
+        return AttrValue(func=NameAttrList(name=str(value)))
     if isinstance(value, (str, bytes)):
         return AttrValue(s=value.encode() if isinstance(value, str) else value)
-    if value is RESOURCE:
-        return AttrValue(type=20)
+    if isinstance(value, Other):
+        return AttrValue(type=value.number)
     if isinstance(value, DType):
         return AttrValue(type=OF_NAME[value.name])
     if isinstance(value, np.ndarray):
@@ -91,7 +102,11 @@ class Writer:
         What every node without inputs that is written now waits for: the pivot of a branch.
     unneeded : set of int
         The identities of nodes that others do without.
+    library : optional
+        What writes branches and bodies as functions (`export_functions`), if they are to be functions.
     """
+
+    library: Any = None
 
     def __init__(self, taken: Iterable[str] = ()) -> None:
         self.made = GraphDef(versions=VersionDef(producer=_PRODUCER))

@@ -373,31 +373,43 @@ def _collection_def(key: str, items: list[Any]) -> CollectionDef | None:
 
 def with_saver(meta: MetaGraphDef, variables: Mapping[str, Any], saver_def: SaverDef) -> MetaGraphDef:
     """The message with the operations that TensorFlow's saver runs: it restores variables by their names."""
+    meta.saver_def.CopyFrom(saver_def)
+    handles = {name: variable.handle for name, variable in variables.items()}
+    return with_saving_nodes(meta, {name: (x.op.name, x.dtype) for name, x in handles.items()})
+
+
+def with_saving_nodes(meta: MetaGraphDef, handles: Mapping[str, tuple[str, Any]]) -> MetaGraphDef:
+    """The message with the operations that save and restore variables.
+
+    Parameters
+    ----------
+    handles : mapping
+        By what checkpoints call them, the names of the variables' handles, and their dtypes.
+    """
     graph = meta.graph_def
     scope = "save"
     taken = {node.name for node in graph.node}
     while any(name.startswith(f"{scope}/") for name in taken):
         scope += "_1"
     writer = Writer(taken)
-    names, tensors = list(variables), [v.handle for v in variables.values()]
-    dtypes = [x.dtype for x in tensors]
+    dtypes = [dtype for _, dtype in handles.values()]
     path = writer.node(f"{scope}/Const", "Const", dtype=string, value=np.array(b"model", object))
-    keys = writer.node(f"{scope}/names", "Const", dtype=string, value=np.array([n.encode() for n in names], object))
-    whole = writer.node(f"{scope}/slices", "Const", dtype=string, value=np.array([b""] * len(names), object))
+    keys = writer.node(f"{scope}/names", "Const", dtype=string, value=np.array([n.encode() for n in handles], object))
+    whole = writer.node(f"{scope}/slices", "Const", dtype=string, value=np.array([b""] * len(handles), object))
     reads = [
-        writer.node(f"{scope}/Read_{i}", "ReadVariableOp", [x.op.name], dtype=x.dtype) for i, x in enumerate(tensors)
+        writer.node(f"{scope}/Read_{i}", "ReadVariableOp", [name], dtype=dtype)
+        for i, (name, dtype) in enumerate(handles.values())
     ]
     writer.node(f"{scope}/SaveV2", "SaveV2", [path, keys, whole, *reads], dtypes=dtypes)
     writer.node(f"{scope}/control_dependency", "Identity", [path], [f"{scope}/SaveV2"], T=string)
     writer.node(f"{scope}/RestoreV2", "RestoreV2", [path, keys, whole], dtypes=dtypes)
-    restored = [f"{scope}/RestoreV2:{i}" if i else f"{scope}/RestoreV2" for i in range(len(names))]
+    restored = [f"{scope}/RestoreV2:{i}" if i else f"{scope}/RestoreV2" for i in range(len(handles))]
     assigns = [
-        writer.node(f"{scope}/Assign_{i}", "AssignVariableOp", [x.op.name, value], dtype=x.dtype, validate_shape=False)
-        for i, (x, value) in enumerate(zip(tensors, restored, strict=True))
+        writer.node(f"{scope}/Assign_{i}", "AssignVariableOp", [name, value], dtype=dtype, validate_shape=False)
+        for i, ((name, dtype), value) in enumerate(zip(handles.values(), restored, strict=True))
     ]
     writer.node(f"{scope}/restore_all", "NoOp", (), assigns)
     graph.node.extend(list(writer.made.node))
-    meta.saver_def.CopyFrom(saver_def)
     meta.saver_def.filename_tensor_name = f"{scope}/Const:0"
     meta.saver_def.save_tensor_name = f"{scope}/control_dependency:0"
     meta.saver_def.restore_op_name = f"{scope}/restore_all"

@@ -65,7 +65,11 @@ class ReadFunction(OpenFunction):
 
     def instantiated(self, nodes: Sequence[Any], given: dict[int, Any]) -> dict[int, Any]:
         """Apply the ops of its nodes, one by one, to other values."""
-        return instantiate([n for n in nodes if not n.outputs or id(n.outputs[0]) not in given], {**self._variables, **given}, on_values)
+        return instantiate(
+            [n for n in nodes if not n.outputs or id(n.outputs[0]) not in given],
+            {**self._variables, **given},
+            on_values,
+        )
 
     def _values(self, arguments: Sequence[Any]) -> list[Any]:
         if active.tapes or active.instead is not None or not all(type(x) is EagerTensor for x in arguments):
@@ -102,9 +106,7 @@ class RestoredConcreteFunction:
     variables, trainable_variables : tuple of Variable
     """
 
-    def __init__(
-        self, restored: Restored, name: str, signature: Any, outputs: Any, captures: Sequence[int]
-    ) -> None:
+    def __init__(self, restored: Restored, name: str, signature: Any, outputs: Any, captures: Sequence[int]) -> None:
         self.name, self.structured_outputs, self._restored = name, outputs, restored
         self.structured_input_signature: tuple[tuple[Any, ...], dict[str, Any]] = signature
         self._captures = list(captures)
@@ -118,6 +120,12 @@ class RestoredConcreteFunction:
         if len(keywords) == len(self._specs):
             self._keywords, self._positional = list(keywords), positional
         return self
+
+    is_method = False
+
+    def parameter_names(self) -> list[str]:
+        """Names for its arguments by place, where their specs have none."""
+        return [f"argument_{i}" for i in range(len(self.structured_input_signature[0]))]
 
     @property
     def inputs(self) -> list[TensorSpec]:
@@ -220,11 +228,12 @@ class RestoredFunction:
 
     Attributes
     ----------
+    parameters : inspect.Signature
     concrete_functions : list of RestoredConcreteFunction
     """
 
     def __init__(self, name: str, parameters: inspect.Signature, concrete: Sequence[RestoredConcreteFunction]) -> None:
-        self.__name__, self._parameters, self.concrete_functions = name, parameters, list(concrete)
+        self.__name__, self.parameters, self.concrete_functions = name, parameters, list(concrete)
 
     def __call__(self, *args: Any, **kwargs: Any) -> Any:
         """Call it.
@@ -248,7 +257,7 @@ class RestoredFunction:
     def _found(self, args: tuple[Any, ...], kwargs: dict[str, Any]) -> tuple[RestoredConcreteFunction, Any]:
         if not self.concrete_functions:
             raise ValueError(f"{self.__name__}: the file has no program of it: it was never called before it was saved")
-        bound = self._parameters.bind(*args, **kwargs)
+        bound = self.parameters.bind(*args, **kwargs)
         bound.apply_defaults()
         canonical = bound.args, bound.kwargs
         for converting in (False, True):
@@ -263,7 +272,7 @@ class RestoredFunction:
         )
 
     def __repr__(self) -> str:
-        return f"<RestoredFunction {self.__name__}{self._parameters}>"
+        return f"<RestoredFunction {self.__name__}{self.parameters}>"
 
 
 class Signatures(Mapping[str, RestoredConcreteFunction]):

@@ -232,7 +232,11 @@ class _Objects:
             kind = node.user_object.identifier if node.WhichOneof("kind") == "user_object" else ""
             if self._objects[number] is not None or kind not in (*_LISTS, "signature_map"):
                 found = self._objects[number]
-                return found[()].decode() if type(found) is np.ndarray and found.dtype == object and not found.ndim else found
+                return (
+                    found[()].decode()
+                    if type(found) is np.ndarray and found.dtype == object and not found.ndim
+                    else found
+                )
             if number in pending:
                 raise DataLossError("a list holds itself")
             pending.add(number)

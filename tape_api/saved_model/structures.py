@@ -39,39 +39,41 @@ def encoded(value: Any) -> StructuredValue:
     TypeError
         If it holds something that files do not keep.
     """
-    made = StructuredValue()
     if value is None:
-        made.none_value.CopyFrom(protos.NoneValue())
-    elif isinstance(value, (bool, np.bool_)):
-        made.bool_value = bool(value)
-    elif isinstance(value, (int, np.integer)):
-        made.int64_value = int(value)
-    elif isinstance(value, (float, np.floating)):
-        made.float64_value = float(value)
-    elif isinstance(value, str):
-        made.string_value = value
-    elif isinstance(value, TensorSpec):
+        return StructuredValue(none_value=protos.NoneValue())
+    if isinstance(value, (bool, np.bool_)):
+        return StructuredValue(bool_value=bool(value))
+    if isinstance(value, (int, np.integer)):
+        return StructuredValue(int64_value=int(value))
+    if isinstance(value, (float, np.floating)):
+        return StructuredValue(float64_value=float(value))
+    if isinstance(value, str):
+        return StructuredValue(string_value=value)
+    if isinstance(value, TensorSpec):
         dims = value.shape.as_tuple() if value.shape.rank is not None else None
         spec = protos.TensorSpecProto(name=value.name or "", shape=shape_proto(dims), dtype=OF_NAME[value.dtype.name])
-        made.tensor_spec_value.CopyFrom(spec)
-    elif isinstance(value, DType):
-        made.tensor_dtype_value = OF_NAME[value.name]
-    elif isinstance(value, TensorShape):
-        made.tensor_shape_value.CopyFrom(shape_proto(value.as_tuple() if value.rank is not None else None))
-    elif isinstance(value, Mapping):
+        return StructuredValue(tensor_spec_value=spec)
+    if isinstance(value, DType):
+        return StructuredValue(tensor_dtype_value=OF_NAME[value.name])
+    if isinstance(value, TensorShape):
+        return StructuredValue(tensor_shape_value=shape_proto(value.as_tuple() if value.rank is not None else None))
+    return _encoded_parts(value)
+
+
+def _encoded_parts(value: Any) -> StructuredValue:
+    if isinstance(value, Mapping):
         if not all(isinstance(key, str) for key in value):
             raise TypeError(f"a dict whose keys are no texts: {value!r}")
-        made.dict_value.CopyFrom(protos.DictValue(fields={key: encoded(x) for key, x in value.items()}))
-    elif hasattr(value, "_fields"):
+        return StructuredValue(dict_value=protos.DictValue(fields={key: encoded(x) for key, x in value.items()}))
+    if hasattr(value, "_fields"):
         pairs = [protos.PairValue(key=name, value=encoded(getattr(value, name))) for name in value._fields]
-        made.named_tuple_value.CopyFrom(protos.NamedTupleValue(name=type(value).__name__, values=pairs))
-    elif isinstance(value, (list, tuple)):
-        kind = protos.ListValue if isinstance(value, list) else protos.TupleValue
-        field = made.list_value if isinstance(value, list) else made.tuple_value
-        field.CopyFrom(kind(values=[encoded(x) for x in value]))
-    else:
-        raise TypeError(f"{value!r} is no number, text, tensor, or list, tuple or dict of these")
-    return made
+        named = protos.NamedTupleValue(name=type(value).__name__, values=pairs)
+        return StructuredValue(named_tuple_value=named)
+    if isinstance(value, list):
+        return StructuredValue(list_value=protos.ListValue(values=list(map(encoded, value))))
+    if isinstance(value, tuple):
+        return StructuredValue(tuple_value=protos.TupleValue(values=list(map(encoded, value))))
+    raise TypeError(f"{value!r} is no number, text, tensor, or list, tuple or dict of these")
 
 
 def decoded(message: StructuredValue) -> Any:
