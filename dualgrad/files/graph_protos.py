@@ -95,11 +95,19 @@ class GradientDef(Message):
     gradient_func = Field(2, "string")
 
 
+class RegisteredGradient(Message):
+    """Which function is the gradient of nodes that name it."""
+
+    gradient_func = Field(1, "string")
+    registered_op_type = Field(2, "string")
+
+
 class FunctionDefLibrary(Message):
     """The functions of a graph."""
 
     function = Field(1, FunctionDef, repeated=True)
     gradient = Field(2, GradientDef, repeated=True)
+    registered_gradients = Field(3, RegisteredGradient, repeated=True)
 
 
 class GraphDef(Message):

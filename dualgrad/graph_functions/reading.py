@@ -2,22 +2,25 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from typing import Any, NamedTuple
 
 import numpy as np
 
 from dualgrad.files.graph_protos import GraphDef
+from engine.closed.function import build
 from engine.core.aval import Aval
+from engine.core.instantiate import in_trace, instantiate
 from engine.core.op import Node
-from engine.core.trace import Symbol, needed_nodes
+from engine.core.trace import Symbol, needed_nodes, placeholder
 from engine.core.value import scalar
 from engine.core.variable import read_variable, variable_handle
+from engine.custom import closed_call, custom_call
 from engine.runtime.errors import DataLossError, InvalidArgumentError, UnimplementedError
 from graph_api.graph import Graph, no_op
 from graph_api.graph_files.attributes import value_of
 from graph_api.graph_files.bodies import Body
-from graph_api.graph_files.definition import Ref
+from graph_api.graph_files.definition import Ref, split_input
 from graph_api.graph_files.importing import Library, missing_ops
 from graph_api.graph_files.rows import is_handle
 
@@ -60,6 +63,23 @@ class Refused(NamedTuple):
     why: str
 
 
+class Pull(NamedTuple):
+    """A gradient of the program's own: of which function of the file it is, and what that takes and gives.
+
+    Attributes
+    ----------
+    function : str
+    captured : list of str
+        Behind the cotangents of all outputs, the tensors of the differentiated function that it takes.
+    given : list of int
+        The inputs of which it gives the cotangents.
+    """
+
+    function: str
+    captured: list[str]
+    given: list[int]
+
+
 class Functions:
     """The functions of a file.
 
@@ -67,10 +87,14 @@ class Functions:
     ----------
     message : GraphDef
         That of the file.
+    pulls : mapping of str to Pull
+        The gradients of the program's own by the names that nodes have for them.
     """
 
-    def __init__(self, message: GraphDef) -> None:
+    def __init__(self, message: GraphDef, pulls: Mapping[str, Pull]) -> None:
         self._library, self._producer = Library(message), message.versions.producer
+        self._library.with_gradient = self._with_gradient
+        self._pulls = pulls
         self._nodes = {node.name: node for node in message.node}
         self._arguments = {f.signature.name: len(f.signature.input_arg) for f in message.library.function}
 
@@ -113,6 +137,23 @@ class Functions:
             return self._made(name, avals, captures)
         except RecursionError:
             raise DataLossError(f"the function {name!r} nests functions, branches or loops too deeply") from None
+
+    def _with_gradient(self, region: Any, item: Any, name: str, inputs: Sequence[Any]) -> Any:
+        """The inputs, passed on, with a gradient of the program's own."""
+        pull, count = self._pulls.get(name), len(inputs)
+        if pull is None or not all(0 <= i < count for i in pull.given):
+            return custom_call(*inputs, *inputs, count=count, rule=_missing(name, item.name))
+        taken = region.get([Ref(*_output(text)) for text in pull.captured])
+        avals = [Aval(x.aval.shape, x.aval.dtype) for x in (*inputs, *taken)]
+        made = self.made(pull.function, avals, [])
+
+        def rule(body: Any, values: Sequence[Any]) -> list[Any]:
+            of = {id(symbol): x for symbol, x in zip(made.inputs, values, strict=True)}
+            instantiate(made.nodes, of, in_trace(body))
+            return [of[id(r)] for r in made.results]
+
+        closed = build(avals, rule)
+        return closed_call(*inputs, *inputs, *taken, count=count, results=count, given=tuple(pull.given), pull=closed)
 
     def _made(self, name: str, avals: Sequence[Aval], captures: Sequence[Any]) -> GraphFunction:
         definition, outputs, controls = self._library(name)
@@ -157,5 +198,22 @@ class Functions:
         ]
         if any(default is None for _, default in hidden):
             raise InvalidArgumentError(f"the function {name!r} makes a variable that nobody holds")
-        kept = [node for node in nodes if node.op is not no_op and node.op is not variable_handle]
+        kept = [node for node in nodes if node.op not in (no_op, placeholder, variable_handle)]
         return GraphFunction(graph, inputs, handles, hidden, results, kept)
+
+
+def _output(text: str) -> tuple[str, int]:
+    name, number = split_input(text)
+    return name, number or 0
+
+
+def _missing(name: str, node: str) -> Callable[..., Any]:
+    """A rule that refuses: what a node computes may have another derivative than its ops."""
+
+    def rule(i: int, cts: Any, operand: Any) -> Any:
+        raise UnimplementedError(
+            f"the function has a gradient of the program's own at {node!r}, {name!r}, and the file has no function for "
+            f"it; save the model with tf.saved_model.SaveOptions(experimental_custom_gradients=True)"
+        )
+
+    return rule

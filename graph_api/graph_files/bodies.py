@@ -293,6 +293,8 @@ class Region:
         if row.takes_handles or "_gradient_op_type" not in item.proto.attr:
             return make(*inputs)
         name = item.proto.attr["_gradient_op_type"].s.decode()
+        if self.body.library.with_gradient is not None:
+            return self.body.library.with_gradient(self, item, name, inputs)
         made: Any = apply_overridden(make, inputs, name)
         first = made[0] if isinstance(made, (list, tuple)) else made
         first.op.overridden = item.op, name

@@ -217,7 +217,16 @@ def _is_idle(user: Any, name: str, given: Mapping[Ref, Any], dropped: set[str]) 
 
 
 class Library:
-    """The functions of a file."""
+    """The functions of a file.
+
+    Attributes
+    ----------
+    with_gradient : callable, optional
+        ``with_gradient(region, item, name, inputs)`` makes a node that passes its inputs on, with the gradient that the
+        file has under a name. By default that is one that the program has registered.
+    """
+
+    with_gradient: Any = None
 
     def __init__(self, message: GraphDef) -> None:
         self._protos = {f.signature.name: f for f in message.library.function}

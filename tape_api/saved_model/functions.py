@@ -65,11 +65,7 @@ class ReadFunction(OpenFunction):
 
     def instantiated(self, nodes: Sequence[Any], given: dict[int, Any]) -> dict[int, Any]:
         """Apply the ops of its nodes, one by one, to other values."""
-        return instantiate(
-            [n for n in nodes if not n.outputs or id(n.outputs[0]) not in given],
-            {**self._variables, **given},
-            on_values,
-        )
+        return instantiate(nodes, {**self._variables, **given}, on_values)
 
     def _values(self, arguments: Sequence[Any]) -> list[Any]:
         if active.tapes or active.instead is not None or not all(type(x) is EagerTensor for x in arguments):

@@ -16,7 +16,7 @@ from dualgrad.files.object_graph import object_graph
 from dualgrad.files.object_protos import FunctionSpec, SavedObject, SavedObjectGraph
 from dualgrad.files.protos import TrackableObject, TrackableObjectGraph
 from dualgrad.files.tensors import dtype_name
-from dualgrad.graph_functions.reading import Functions
+from dualgrad.graph_functions.reading import Functions, Pull
 from dualgrad.graph_functions.saved_models import meta_graph
 from engine.core.aval import compatible
 from engine.core.detach import effect
@@ -130,7 +130,7 @@ class _Objects:
 
     def __init__(self, folder: str, model: SavedModel, meta: MetaGraphDef, graph: SavedObjectGraph) -> None:
         self._folder, self._meta, self._graph = folder, meta, graph
-        self._functions = Functions(meta.graph_def)
+        self._functions = Functions(meta.graph_def, _pulls(meta, graph))
         for node in graph.nodes:
             if not all(0 <= edge.node_id < len(graph.nodes) for edge in node.children):
                 raise DataLossError("the graph of objects has an edge to an object that there is not")
@@ -253,6 +253,23 @@ class _Objects:
             held = part(number)
             if isinstance(held, Loaded):
                 vars(held).update({edge.local_name: part(edge.node_id) for edge in node.children})
+
+
+def _pulls(meta: MetaGraphDef, graph: SavedObjectGraph) -> dict[str, Pull]:
+    """The gradients of the program's own, whose functions take tensors of those that they differentiate."""
+    pulls = {}
+    for entry in meta.graph_def.library.registered_gradients:
+        if entry.gradient_func not in graph.concrete_functions:
+            continue
+        saved = graph.concrete_functions[entry.gradient_func]
+        bound = [graph.nodes[i] for i in saved.bound_inputs if 0 <= i < len(graph.nodes)]
+        results = decoded(saved.output_signature)
+        results = results if isinstance(results, (list, tuple)) else [results]
+        if all(node.WhichOneof("kind") == "captured_tensor" for node in bound):
+            captured = [node.captured_tensor.name for node in bound]
+            given = [i for i, x in enumerate(results) if x is not None]
+            pulls[entry.registered_op_type] = Pull(entry.gradient_func, captured, given)
+    return pulls
 
 
 def _values(folder: str, graph: SavedObjectGraph) -> dict[int, np.ndarray]:

@@ -254,6 +254,7 @@ def test_signed_integers_are_folded(number: int) -> None:
         ("NameAttrList", "framework.attr_value"),
         ("FunctionDef", "framework.function"),
         ("FunctionDefLibrary", "framework.function"),
+        ("RegisteredGradient", "framework.function"),
         ("OpDef", "framework.op_def"),
         ("SignatureDef", "protobuf.meta_graph"),
         ("TensorInfo", "protobuf.meta_graph"),
