@@ -72,7 +72,7 @@ def save_model(model: Any, filepath: Any, overwrite: bool = True, include_optimi
     if kind not in (".keras", ".h5", ".hdf5") or more:
         raise ValueError(
             f"save: a name that ends in .keras or .h5 is needed, got {path!r}{f' and {sorted(more)}' if more else ''}. "
-            f"Folders of TensorFlow's SavedModel are not written: keep weights with save_weights"
+            f"A SavedModel, a folder, is what model.export(folder) writes"
         )
     if not overwrite and os.path.exists(path):
         raise FileExistsError(f"{path} exists already: give overwrite=True to replace it")
@@ -136,7 +136,11 @@ def load_model(
         raise TypeError(f"load_model: unknown arguments {unknown}")
     path = os.fspath(filepath)
     if os.path.isdir(path):
-        raise ValueError(f"load_model: {path} is a folder (a SavedModel); only .keras and .h5 files are read on tapes")
+        raise ValueError(
+            f"File format not supported: filepath={path}. load_model reads .keras and .h5 files, as Keras 3 does. Of a "
+            f"SavedModel, a folder, tf.saved_model.load makes an object with its functions, and "
+            f"keras.layers.TFSMLayer({path!r}, call_endpoint='serving_default') a layer"
+        )
     if not os.path.isfile(path):
         raise ValueError(f"File not found: filepath={path}. Models are in files that end in .keras or .h5")
     hdf5.module(path)

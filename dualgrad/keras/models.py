@@ -45,6 +45,7 @@ class Model(Trainer, Layer):
         # files are the tape API's, which adds these (`tape_api.keras.models`)
         def save(self, filepath: Any, overwrite: bool = True, **more: Any) -> None: ...  # noqa: D102
         def to_json(self, **options: Any) -> Any: ...  # noqa: D102
+        def export(self, filepath: Any, format: str = "tf_saved_model", **options: Any) -> None: ...  # noqa: D102
         def save_weights(self, filepath: Any, overwrite: bool = True, save_format: str | None = None) -> None: ...  # noqa: D102
         def load_weights(self, filepath: Any, by_name: bool = False, skip_mismatch: bool = False) -> Any: ...  # noqa: D102
 
@@ -99,6 +100,11 @@ class Model(Trainer, Layer):
             )
         given = given[0] if isinstance(given, list) and len(given) == 1 else given
         return nest.map_structure(lambda x: _of_any_number(aval_of(x)), given)
+
+    def input_keywords(self) -> list[str]:
+        """Names for the inputs: those of the symbols, or numbered ones."""
+        named = [str(getattr(x, "name", "") or "").partition(":")[0] for x in nest.flatten(self.inputs)]
+        return named if named and all(named) else [f"args_{i}" for i in range(len(nest.flatten(self.input_avals())))]
 
     _built_for: Any = None
 

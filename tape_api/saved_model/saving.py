@@ -34,6 +34,7 @@ from engine.core.value import Value
 from tape_api.checkpoint import tensors_of_objects
 from tape_api.concrete import ConcreteFunction
 from tape_api.function import Function, Method, function
+from tape_api.keras.export import signature_of
 from tape_api.saved_model.functions import RestoredConcreteFunction, RestoredFunction
 from tape_api.saved_model.structures import encoded
 from tape_api.tensor import TensorSpec
@@ -148,7 +149,7 @@ def _signatures(obj: Any, given: Any) -> dict[str, Any]:
     """The concrete functions that are signatures."""
     if given is None:
         if isinstance(obj, Model):
-            return {_SIGNATURE: serving_function(obj).get_concrete_function()}
+            return {_SIGNATURE: _serving_function(obj).get_concrete_function()}
         found = [c[0] for _, f in functions_of(obj) if len(c := _concrete(f)) == 1 and _is_signature(c[0])]
         return {_SIGNATURE: found[0]} if len(found) == 1 else {}
     if not isinstance(given, Mapping):
@@ -173,20 +174,13 @@ def _is_signature(concrete: Any) -> bool:
     return all(isinstance(x, TensorSpec) for x in (results if isinstance(results, (list, tuple)) else [results]))
 
 
-def serving_function(model: Any) -> Any:
-    """What a Keras model computes, for its inputs, as a function.
-
-    Raises
-    ------
-    ValueError
-        If the model does not know its inputs yet.
-    """
-    inputs = nest.map_structure(lambda aval: TensorSpec(aval.shape, aval.dtype), model.input_avals())
+def _serving_function(model: Any) -> Any:
+    """What a Keras model computes, for its inputs, as a function."""
 
     def serving_default(inputs: Any) -> Any:
-        return model(inputs, training=False)
+        return model(inputs)
 
-    return function(serving_default, input_signature=[inputs])
+    return function(serving_default, input_signature=signature_of(model))
 
 
 def _arguments(concrete: Any) -> tuple[tuple[Any, ...], dict[str, Any]]:
