@@ -36,8 +36,14 @@ class ConcreteFunction:
         self._parameters = inspect.signature(function.python_function)
         bound = self._parameters.bind_partial(*args, **kwargs)
         if function.input_signature is not None:
-            names = [n for n in self._parameters.parameters if n not in ("self", *bound.arguments)]
-            bound.arguments.update(zip(names, function.input_signature[: len(names)], strict=False))
+            left = list(function.input_signature)
+            for name, parameter in self._parameters.parameters.items():
+                if name in ("self", *bound.arguments) or not left:
+                    continue
+                if parameter.kind is inspect.Parameter.VAR_POSITIONAL:
+                    bound.arguments[name], left = tuple(left), []
+                else:
+                    bound.arguments[name] = left.pop(0)
         bound = self._parameters.bind(*bound.args, **bound.kwargs)
         bound.apply_defaults()
         bound.arguments.update({name: nest.map_structure(spec_of, x) for name, x in bound.arguments.items()})

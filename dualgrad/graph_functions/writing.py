@@ -10,7 +10,7 @@ from dualgrad.files.tensors import OF_NAME, shape_proto
 from engine.core.op import Node
 from engine.core.variable import variable_handle
 from graph_api.graph_files import export  # noqa: F401  (it fills the table of how ops are written)
-from graph_api.graph_files.export_functions import FunctionWriter, Library, kept, operands
+from graph_api.graph_files.export_functions import Argument, FunctionWriter, Library, argument, kept, operands
 from graph_api.graph_files.exporting import RESOURCE, Called, Shape, Writer
 from graph_api.graph_files.meta_graphs import with_saving_nodes
 from graph_api.graph_files.saved_models import SignatureConstants, build_signature_def
@@ -39,7 +39,7 @@ def add_function(
         The name that it has in the file.
     """
     captured = [(f"captured_{i}", x) for i, x in enumerate(variables)]
-    kinds = [*[(n, x.dtype) for n, x in arguments], *[(n, RESOURCE) for n, _ in captured]]
+    kinds = [*[argument(n, x) for n, x in arguments], *[Argument(n, RESOURCE, Shape(())) for n, _ in captured]]
 
     def build(writer: FunctionWriter, names: list[str]) -> list[str]:
         writer.outputs.update({id(x): n for n, (_, x) in zip(names, [*arguments, *captured], strict=True)})
@@ -49,14 +49,14 @@ def add_function(
 
 
 def add_wrapper(
-    library: Library, of: Called, arguments: Sequence[tuple[str, Any]], captures: int, results: Sequence[Any],
+    library: Library, of: Called, arguments: Sequence[tuple[str, Any, Any]], captures: int, results: Sequence[Any],
     order: Sequence[int],
 ) -> Called:  # fmt: skip
     """Write a function that calls another one, and gives its results in some order.
 
     Parameters
     ----------
-    arguments : sequence of (str, DType)
+    arguments : sequence of (str, DType, shape)
     captures : int
         How many variables the other one captures.
     results : sequence of DType
@@ -64,11 +64,12 @@ def add_wrapper(
     order : sequence of int
         Which of its results this one gives.
     """
-    kinds = [*arguments, *[(f"captured_{i}", RESOURCE) for i in range(captures)]]
+    given = [Argument(name, dtype, None if dims is None else Shape(dims)) for name, dtype, dims in arguments]
+    kinds = [*given, *[Argument(f"captured_{i}", RESOURCE, Shape(())) for i in range(captures)]]
 
     def build(writer: FunctionWriter, names: list[str]) -> list[str]:
         call = writer.node(
-            writer.free("StatefulPartitionedCall"), "StatefulPartitionedCall", names, f=of, Tin=[t for _, t in kinds],
+            writer.free("StatefulPartitionedCall"), "StatefulPartitionedCall", names, f=of, Tin=[a.dtype for a in kinds],
             Tout=list(results), config="", config_proto="", executor_type="",
         )  # fmt: skip
         writer.effects.append(call)

@@ -43,6 +43,9 @@ same(
     IFFT:ifft
     IFFT2D:ifft2d
     IFFT3D:signal.ifft3d
+    IRFFT:signal.irfft
+    IRFFT2D:signal.irfft2d
+    IRFFT3D:signal.irfft3d
     LinSpace:lin_space
     LogMatrixDeterminant:linalg.slogdet
     MatMul:matmul transpose_a transpose_b
@@ -60,6 +63,9 @@ same(
     Min:reduce_min keepdims=keep_dims
     Prod:reduce_prod keepdims=keep_dims
     Qr:linalg.qr full_matrices
+    RFFT:signal.rfft
+    RFFT2D:signal.rfft2d
+    RFFT3D:signal.rfft3d
     Range:range
     Rank:rank
     Reshape:reshape

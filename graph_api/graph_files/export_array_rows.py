@@ -256,24 +256,39 @@ def _gathering(s: Source) -> bool:
 @way(gather.gather_back_op)
 def _gather_back(s: Source) -> bool:
     """Rows added up where they were taken from."""
-    params = s.node.params
-    if not without_lead(s) or params["axis"] != 0 or params["batch_dims"] or s.shape(1) is None:
+    params, whole, places = s.node.params, s.shape(1), s.shape(2)
+    if not without_lead(s) or params["batch_dims"] or whole is None or places is None:
         return False
-    ct, _, indices = s.inputs
-    dims = s.shape_of(1)
+    ct, like, indices = s.inputs
+    axis = params["axis"] % len(whole)
+    if axis:
+        # with the axis in front
+        order = [axis, *[i for i in range(len(whole)) if i != axis]]
+        first = [axis + i for i in range(len(places))]
+        moved = [*first, *[i for i in range(len(whole) - 1 + len(places)) if i not in first]]
+        ct = s.step("moved", "Transpose", [ct, s.const("order", moved)], T=s.dtype(), Tperm=int32)
+        like = s.step("like", "Transpose", [like, s.const("order", order)], T=s.dtype(1), Tperm=int32)
+        dims = s.step("shape", "Shape", [like], T=s.dtype(1), out_type=int32)
+    else:
+        dims = s.shape_of(1)
     flat = s.step("flat", "Reshape", [indices, s.const("all", [-1])], T=s.dtype(2), Tshape=int32)
     masks = {"begin_mask": 0, "end_mask": 1, "ellipsis_mask": 0, "new_axis_mask": 0, "shrink_axis_mask": 0}
     ends = [s.const("one", [1]), s.const("end", [0]), s.const("stride", [1])]
     row = s.step("row", "StridedSlice", [dims, *ends], T=int32, Index=int32, **masks)
     wide = s.step("dims", "ConcatV2", [s.const("count", [-1]), row, s.const("axis", 0)], T=int32, N=2, Tidx=int32)
     rows = s.step("rows", "Reshape", [ct, wide], T=s.dtype(), Tshape=int32)
-    first = [s.const("from", [0]), s.const("to", [1]), s.const("by", [1])]
+    start = [s.const("from", [0]), s.const("to", [1]), s.const("by", [1])]
     number = s.step(
-        "number", "StridedSlice", [dims, *first], T=int32, Index=int32, begin_mask=0, end_mask=0, ellipsis_mask=0,
+        "number", "StridedSlice", [dims, *start], T=int32, Index=int32, begin_mask=0, end_mask=0, ellipsis_mask=0,
         new_axis_mask=0, shrink_axis_mask=1,
     )  # fmt: skip
     typed = {"T": s.dtype(), "Tindices": s.dtype(2), "Tnumsegments": int32}
-    s.main("UnsortedSegmentSum", [rows, flat, number], **typed)
+    if not axis:
+        s.main("UnsortedSegmentSum", [rows, flat, number], **typed)
+        return True
+    total = s.step("total", "UnsortedSegmentSum", [rows, flat, number], **typed)
+    back = s.const("back", [order.index(i) for i in range(len(whole))])
+    s.main("Transpose", [total, back], T=s.dtype(), Tperm=int32)
     return True
 
 

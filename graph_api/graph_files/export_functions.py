@@ -17,11 +17,32 @@ from engine.core.dtypes import bool_, int32
 from engine.core.op import Node
 from engine.core.trace import Symbol, placeholder
 from engine.core.variable import assign_variable, read_variable, variable_handle, variable_is_initialized
-from graph_api.graph_files.exporting import VARIANT, Called, Shape, Source, Writer, attribute, write
+from engine.ops.pool import largest_tap_op, scatter_taps_op
+from graph_api.graph_files.exporting import VARIANT, Called, Shape, Source, Writer, attribute, only_for, write
 from graph_api.graph_files.outputs import reference
 
-Named = tuple[str, Any]
-"""The name of an argument, and its dtype: a `DType`, `RESOURCE` or `VARIANT`."""
+
+class Argument(NamedTuple):
+    """An argument of a function.
+
+    Attributes
+    ----------
+    name : str
+    dtype : DType, RESOURCE or VARIANT
+    shape : Shape or None
+    """
+
+    name: str
+    dtype: Any
+    shape: Shape | None
+
+
+def argument(name: str, value: Any) -> Argument:
+    """An argument like a value."""
+    dims = value.aval.shape
+    return Argument(name, value.dtype, None if dims is None else Shape(dims))
+
+
 _OF_STATE = (read_variable, assign_variable, variable_is_initialized)
 
 
@@ -51,7 +72,7 @@ class Library:
         return candidate
 
     def define(
-        self, name: str, arguments: Sequence[Named], results: Sequence[Any],
+        self, name: str, arguments: Sequence[Argument], results: Sequence[Any],
         build: Callable[[FunctionWriter, list[str]], Sequence[str]],
     ) -> Called:  # fmt: skip
         """Write a function.
@@ -59,7 +80,7 @@ class Library:
         Parameters
         ----------
         name : str
-        arguments : sequence of (name, dtype)
+        arguments : sequence of Argument
         results : sequence of dtype
         build : callable
             ``build(writer, arguments)`` writes its nodes and gives the names of what it returns.
@@ -70,13 +91,14 @@ class Library:
             The name that it has.
         """
         called = Called(self.free(name))
-        writer = FunctionWriter(self, [a for a, _ in arguments])
-        outputs = build(writer, [a for a, _ in arguments])
+        writer = FunctionWriter(self, [a.name for a in arguments])
+        outputs = build(writer, [a.name for a in arguments])
         ends = [writer.node(writer.free("result"), "Identity", [x], T=t) for x, t in zip(outputs, results, strict=True)]
         signature = OpDef(name=str(called), is_stateful=bool(writer.effects))
-        signature.input_arg.extend([ArgDef(name=a, type=attribute(t).type) for a, t in arguments])
+        signature.input_arg.extend([ArgDef(name=a.name, type=attribute(a.dtype).type) for a in arguments])
         signature.output_arg.extend([ArgDef(name=f"output_{i}", type=attribute(t).type) for i, t in enumerate(results)])
         made = FunctionDef(signature=signature)
+        made.attr["_input_shapes"].CopyFrom(attribute([a.shape for a in arguments]))
         made.node_def.extend(writer.in_function())
         for i, node in enumerate(ends):
             made.ret[f"output_{i}"] = f"{node}:output:0"
@@ -110,7 +132,9 @@ class FunctionWriter(Writer):
 
     def add(self, nodes: Sequence[Node], results: Sequence[Any]) -> list[str]:
         """Write nodes whose operands from outside have names by now; the names of their results."""
-        for node in kept(nodes, results):
+        needed = kept(nodes, results)
+        self.unneeded |= only_for(needed, largest_tap_op, scatter_taps_op)
+        for node in needed:
             self._add_one(node, self.free(node.op.type))
         return [self.name_of(r) if isinstance(r, Symbol) else self.const("constant", r.numpy()) for r in results]
 
@@ -193,16 +217,16 @@ def inlined(writer: FunctionWriter, arguments: Sequence[str], body: ClosedFuncti
     return writer.add(body.nodes, body.results)
 
 
-def _arguments(dtypes: Sequence[Any]) -> list[Named]:
-    return [(f"arg_{i}", t) for i, t in enumerate(dtypes)]
+def _arguments(values: Sequence[Any]) -> list[Argument]:
+    return [argument(f"arg_{i}", x) for i, x in enumerate(values)]
 
 
 def _branch(s: Source, name: str) -> Called:
     """Write a branch as a function."""
     body: ClosedFunction = s.node.params[name]
-    kinds, results = [x.dtype for x in s.node.inputs[1:]], [r.dtype for r in body.results]
     build = partial(inlined, body=body)
-    return s.writer.library.define(f"cond_{name}_{s.name}", _arguments(kinds), results, build)
+    arguments, results = _arguments(s.node.inputs[1:]), [r.dtype for r in body.results]
+    return s.writer.library.define(f"cond_{name}_{s.name}", arguments, results, build)
 
 
 def _shapes(values: Sequence[Any]) -> list[Shape | None]:
@@ -245,8 +269,8 @@ def _write_loop(
     """Write a loop as a node with two functions; the names of the loop variables when it has ended.
 
     As in all loops of TensorFlow 2 its first two variables are the number of the iteration and the most that there may
-    be (`most`, -1 if that is not known), which TensorFlow's gradient of loops wants. ``test`` and ``step`` are given the
-    number, the others, and what does not change, without the most; ``step`` writes what the loop variables are next.
+    be (`most`, -1 if that is not known), which TensorFlow's gradient of loops wants. ``test`` and ``step`` are given
+    the number, the others, and what does not change, without the most; ``step`` writes what the variables are next.
     """
     every = [
         LoopVariable(s.const("number", 0), int32, Shape(())),
@@ -256,6 +280,7 @@ def _write_loop(
     ]
     kinds, last = [v.dtype for v in every], 2 + len(variables)
     library = s.writer.library
+    taken = [Argument(f"arg_{i}", v.dtype, v.shape) for i, v in enumerate(every)]
 
     def following(writer: FunctionWriter, arguments: list[str]) -> list[str]:
         number = writer.node(
@@ -264,9 +289,9 @@ def _write_loop(
         return [number, arguments[1], *step(writer, [arguments[0], *arguments[2:]]), *arguments[last:]]
 
     looping = library.define(
-        f"while_cond_{s.name}", _arguments(kinds), [bool_], lambda w, arguments: test(w, [arguments[0], *arguments[2:]])
+        f"while_cond_{s.name}", taken, [bool_], lambda w, arguments: test(w, [arguments[0], *arguments[2:]])
     )
-    again = library.define(f"while_body_{s.name}", _arguments(kinds), kinds, following)
+    again = library.define(f"while_body_{s.name}", taken, kinds, following)
     kind = "While" if is_stateful(s.node.op, s.node.params) else "StatelessWhile"
     loop = s.step(
         "loop", kind, [v.name for v in every], T=kinds, cond=looping, body=again,

@@ -42,10 +42,31 @@ def _moves(s: Source) -> dict[str, Any] | None:
 @way(conv.conv_op, conv.depthwise_op)
 def _conv(s: Source) -> bool:
     moves = _moves(s)
-    if moves is None:
+    if moves is not None:
+        s.main(s.node.op.type, T=s.dtype(), **moves)
+        return True
+    return _conv_of_lines(s) if s.node.op is conv.conv_op else False
+
+
+def _conv_of_lines(s: Source) -> bool:
+    """A convolution of lines as one of pictures of one row; one of volumes is an op of its own."""
+    windows, t = s.node.params["windows"], s.dtype()
+    if s.node.params.get("stack") or not isinstance(windows.padding, str) or len(windows.strides) not in (1, 3):
         return False
-    s.main(s.node.op.type, T=s.dtype(), **moves)
+    volume = len(windows.strides) == 3
+    rows = [] if volume else [1]
+    moves = {"strides": [1, *rows, *windows.strides, 1], "dilations": [1, *rows, *windows.dilations, 1]}
+    moves |= {"padding": windows.padding, "data_format": "NDHWC" if volume else "NHWC"}
+    if volume:
+        s.main("Conv3D", T=t, **moves)
+        return True
+    flat = s.step("conv", "Conv2D", [_of_one_row(s, 0, 1), _of_one_row(s, 1, 0)], T=t, **moves)
+    s.main("Squeeze", [flat], T=t, squeeze_dims=[1])
     return True
+
+
+def _of_one_row(s: Source, i: int, axis: int) -> str:
+    return s.step("row", "ExpandDims", [s.inputs[i], s.const("axis", axis)], T=s.dtype(i), Tdim=int32)
 
 
 @way(conv.conv_data_op, conv.conv_filters_op, conv.depthwise_data_op, conv.depthwise_filters_op)
@@ -71,10 +92,21 @@ def _pooling(s: Source) -> dict[str, Any] | None:
 @way(pool.max_pool_op, pool.avg_pool_op)
 def _pool(s: Source) -> bool:
     how = _pooling(s)
-    if how is None:
+    if how is not None:
+        s.main(s.node.op.type, T=s.dtype(), **how)
+        return True
+    windows, size = s.node.params["windows"], s.node.params["size"]
+    if s.node.params.get("stack") or not isinstance(windows.padding, str) or set(windows.dilations) != {1}:
         return False
-    s.main(s.node.op.type, T=s.dtype(), **how)
-    return True
+    moves = {"padding": windows.padding, "T": s.dtype()}
+    if len(size) == 3:
+        moves |= {"strides": [1, *windows.strides, 1], "ksize": [1, *size, 1], "data_format": "NDHWC"}
+        s.main(f"{s.node.op.type}3D", **moves)
+    elif len(size) == 1:
+        moves |= {"strides": [1, 1, *windows.strides, 1], "ksize": [1, 1, *size, 1], "data_format": "NHWC"}
+        flat = s.step("pool", s.node.op.type, [_of_one_row(s, 0, 1)], **moves)
+        s.main("Squeeze", [flat], T=s.dtype(), squeeze_dims=[1])
+    return len(size) in (1, 3)
 
 
 @way(pool.avg_pool_back_op)

@@ -237,7 +237,7 @@ def graph_def(graph: Any, from_version: int = 0, with_shapes: bool = False) -> G
     """
     nodes = [node for node in graph.nodes if isinstance(node, Operation)]
     writer = Writer(node.name for node in nodes)
-    writer.unneeded = _only_for(nodes, largest_tap_op, scatter_taps_op)
+    writer.unneeded = only_for(nodes, largest_tap_op, scatter_taps_op)
     hidden = _of_counters(nodes)
     reads: dict[int, list[str]] = {}
     hidden |= {id(node.inputs[-1].node) for node in nodes if node.overridden}
@@ -261,7 +261,7 @@ def graph_def(graph: Any, from_version: int = 0, with_shapes: bool = False) -> G
     return writer.made
 
 
-def _only_for(nodes: Sequence[Operation], op: Any, user: Any) -> set[int]:
+def only_for(nodes: Sequence[Node], op: Any, user: Any) -> set[int]:
     """The nodes of `op` that nothing takes but nodes of `user`."""
     others = {id(x.node) for node in nodes if node.op is not user for x in node.inputs}
     return {id(node) for node in nodes if node.op is op} - others

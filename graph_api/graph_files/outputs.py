@@ -27,13 +27,13 @@ output: All Angle Any ArgMax ArgMin AvgPool AvgPool3D AvgPoolGrad BatchCholesky 
   BatchMatMulV3 BatchMatrixTriangularSolve BatchToSpaceND BiasAdd BiasAddGrad BiasAddV1 BroadcastTo
   CheckNumerics Cholesky ClipByValue Concat ConcatV2 Conj Const Conv2D Conv2DBackpropFilter Conv2DBackpropInput
   Conv3D Conv3DBackpropFilterV2 Conv3DBackpropInputV2 DepthToSpace DepthwiseConv2dNative
-  DepthwiseConv2dNativeBackpropFilter DepthwiseConv2dNativeBackpropInput Diag Einsum EnsureShape Enter
-  EuclideanNorm Exit ExpandDims FFT FFT2D FFT3D Fill Gather GatherNd GatherV2 IFFT IFFT2D IFFT3D IRFFT Identity
-  IdentityN If Imag L2Loss LRN LRNGrad LinSpace LoopCond MatrixDeterminant MatrixDiag MatrixDiagV2 MatrixDiagV3
-  MatrixExponential MatrixInverse MatrixSetDiag MatrixSetDiagV2 MatrixSetDiagV3 MatrixSolve
-  MatrixTriangularSolve Max MaxPool MaxPool3D MaxPoolGrad MaxPoolV2 Mean Min MirrorPad MirrorPadGrad Multinomial
-  NextIteration OneHot Pack Pad PadV2 ParallelConcat PartitionedCall Placeholder PlaceholderV2
-  PlaceholderWithDefault PreventGradient Print Prod RFFT RandomGamma RandomPoissonV2 RandomShuffle
+  DepthwiseConv2dNativeBackpropFilter DepthwiseConv2dNativeBackpropInput Diag Einsum Empty EnsureShape Enter
+  EuclideanNorm Exit ExpandDims FFT FFT2D FFT3D Fill Gather GatherNd GatherV2 IFFT IFFT2D IFFT3D IRFFT IRFFT2D
+  IRFFT3D Identity IdentityN If Imag L2Loss LRN LRNGrad LinSpace LoopCond MatrixDeterminant MatrixDiag
+  MatrixDiagV2 MatrixDiagV3 MatrixExponential MatrixInverse MatrixSetDiag MatrixSetDiagV2 MatrixSetDiagV3
+  MatrixSolve MatrixTriangularSolve Max MaxPool MaxPool3D MaxPoolGrad MaxPoolV2 Mean Min MirrorPad MirrorPadGrad
+  Multinomial NextIteration OneHot Pack Pad PadV2 ParallelConcat PartitionedCall Placeholder PlaceholderV2
+  PlaceholderWithDefault PreventGradient Print Prod RFFT RFFT2D RFFT3D RandomGamma RandomPoissonV2 RandomShuffle
   RandomStandardNormal RandomUniform RandomUniformInt Range Rank Real RefEnter RefExit RefIdentity
   RefNextIteration Reshape ResizeBicubicGrad ResizeBilinearGrad ResizeNearestNeighborGrad ResourceGather
   ResourceGatherNd ReverseSequence ReverseV2 Roll ScatterNd SegmentMax SegmentMean SegmentMin SegmentProd

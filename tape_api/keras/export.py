@@ -163,7 +163,9 @@ def export(
         If the model has not been built, or for another format.
     """
     if format != "tf_saved_model":
-        raise ValueError(f"Model.export: argument `format` must be 'tf_saved_model', got {format!r}: others are not written")
+        raise ValueError(
+            f"Model.export: argument `format` must be 'tf_saved_model', got {format!r}: others are not written"
+        )
     archive = ExportArchive()
     archive.track_and_add_endpoint("serve", model, signature_of(model) if input_signature is None else input_signature)
     archive.write_out(filepath, verbose=verbose is None or bool(verbose))

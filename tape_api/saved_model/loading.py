@@ -305,10 +305,10 @@ def _keys(graph: SavedObjectGraph, saved: TrackableObjectGraph) -> dict[int, str
             original = pairs.get(slot.original_variable_node_id)
             reached.append((slot.slot_variable_node_id, by_slot.get((original, slot.slot_name))))  # type: ignore[arg-type]
         for child, matching in reached:
-            if matching is not None and 0 <= child < len(graph.nodes) and 0 <= matching < len(saved.nodes):
-                if child not in pairs:
-                    pairs[child] = matching
-                    left.append((child, matching))
+            is_there = matching is not None and 0 <= child < len(graph.nodes) and 0 <= matching < len(saved.nodes)
+            if is_there and child not in pairs:
+                pairs[child] = matching
+                left.append((child, matching))
     return keys
 
 

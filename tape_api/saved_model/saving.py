@@ -357,9 +357,9 @@ class _Saver:
             )
         written = self._concrete_function(name, concrete)
         keys, order = _named_outputs(written.outputs)
-        kinds = [s.dtype for s in written.specs]
+        kinds, dims = [s.dtype for s in written.specs], list(map(_dims, written.specs))
         called = add_wrapper(
-            self.library, written.name, list(zip(written.keywords, kinds, strict=True)), len(written.bound),
+            self.library, written.name, list(zip(written.keywords, kinds, dims, strict=True)), len(written.bound),
             [s.dtype for s in written.results], order,
         )  # fmt: skip
         named = {k: TensorSpec(s.shape, s.dtype, k) for k, s in zip(written.keywords, written.specs, strict=True)}

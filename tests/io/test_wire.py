@@ -212,8 +212,31 @@ def test_google_reads_and_writes_the_same() -> None:
         assert np.array_equal(tf.make_ndarray(type(made).FromString(tensor_proto(array).SerializeToString())), array)
 
 
-_OBJECTS = ["CapturedTensor", "FunctionSpec", "SavedAsset", "SavedBareConcreteFunction", "SavedConcreteFunction", "SavedConstant", "SavedFunction", "SavedObject", "SavedObjectGraph", "SavedResource", "SavedUserObject", "SavedVariable"]
-_STRUCTURES = ["DictValue", "ListValue", "NamedTupleValue", "NoneValue", "PairValue", "StructuredValue", "TensorSpecProto", "TupleValue", "TypeSpecProto"]
+_OBJECTS = [
+    "CapturedTensor",
+    "FunctionSpec",
+    "SavedAsset",
+    "SavedBareConcreteFunction",
+    "SavedConcreteFunction",
+    "SavedConstant",
+    "SavedFunction",
+    "SavedObject",
+    "SavedObjectGraph",
+    "SavedResource",
+    "SavedUserObject",
+    "SavedVariable",
+]
+_STRUCTURES = [
+    "DictValue",
+    "ListValue",
+    "NamedTupleValue",
+    "NoneValue",
+    "PairValue",
+    "StructuredValue",
+    "TensorSpecProto",
+    "TupleValue",
+    "TypeSpecProto",
+]
 
 
 @pytest.mark.parametrize("number", [0, 1, -1, 63, -64, 2**31, -(2**31), 2**63 - 1, -(2**63)])
