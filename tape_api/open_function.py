@@ -87,7 +87,7 @@ class OpenFunction:
         """Whether arguments have the shapes that it is for."""
         return all(_fits(x._array.shape, a.shape) for x, a in zip(arguments, self.avals, strict=True))
 
-    def variables(self) -> dict[int, Variable]:
+    def variables(self) -> dict[int, Any]:
         """The variables that it reads or assigns to, by the identities of what stands for them."""
         return self._trace.variables()
 

@@ -47,8 +47,6 @@ ABSENT: dict[str, str] = {
     "keras.models.load_model": "in graphs: build the model by its own code, and keep variables with train.Saver",
     "keras.applications": "ready-made networks are out of scope: build them with keras.layers",
     "contrib.eager": "use tape_api (`--api 2`): tf.Variable, tf.GradientTape, tf.keras.Model, for loops over data",
-    "saved_model": "on tapes: keep models with model.save('name.keras'), variables with train.Checkpoint",
-    "saved_model.load": "on tapes: keep variables with train.Checkpoint; graph_api reads SavedModels",
     "contrib.bayesflow": "removed before TensorFlow 1.15",
     "contrib.lite": "converting models for phones is out of scope",
     "lite": "converting models for phones is out of scope",

@@ -10,21 +10,21 @@ from dualgrad.files.tensors import OF_NAME, shape_proto
 from engine.core.op import Node
 from engine.core.variable import variable_handle
 from graph_api.graph_files import export  # noqa: F401  (it fills the table of how ops are written)
-from graph_api.graph_files.export_functions import Argument, FunctionWriter, Library, argument, kept, operands
+from graph_api.graph_files.export_functions import Argument, FunctionLibrary, FunctionWriter, argument, kept, operands
 from graph_api.graph_files.exporting import RESOURCE, Called, Shape, Writer
 from graph_api.graph_files.meta_graphs import with_saving_nodes
 from graph_api.graph_files.saved_models import SignatureConstants, build_signature_def
 
 
 def add_function(
-    library: Library, name: str, arguments: Sequence[tuple[str, Any]], variables: Sequence[Any], results: Sequence[Any],
-    nodes: Sequence[Node],
+    library: FunctionLibrary, name: str, arguments: Sequence[tuple[str, Any]], variables: Sequence[Any],
+    results: Sequence[Any], nodes: Sequence[Node],
 ) -> Called:  # fmt: skip
     """Write a function.
 
     Parameters
     ----------
-    library : Library
+    library : FunctionLibrary
     name : str
     arguments : sequence of (str, Symbol)
         What it is given, with names.
@@ -49,8 +49,8 @@ def add_function(
 
 
 def add_wrapper(
-    library: Library, of: Called, arguments: Sequence[tuple[str, Any, Any]], captures: int, results: Sequence[Any],
-    order: Sequence[int],
+    library: FunctionLibrary, of: Called, arguments: Sequence[tuple[str, Any, Any]], captures: int,
+    results: Sequence[Any], order: Sequence[int],
 ) -> Called:  # fmt: skip
     """Write a function that calls another one, and gives its results in some order.
 
@@ -69,8 +69,8 @@ def add_wrapper(
 
     def build(writer: FunctionWriter, names: list[str]) -> list[str]:
         call = writer.node(
-            writer.free("StatefulPartitionedCall"), "StatefulPartitionedCall", names, f=of, Tin=[a.dtype for a in kinds],
-            Tout=list(results), config="", config_proto="", executor_type="",
+            writer.free("StatefulPartitionedCall"), "StatefulPartitionedCall", names, f=of,
+            Tin=[a.dtype for a in kinds], Tout=list(results), config="", config_proto="", executor_type="",
         )  # fmt: skip
         writer.effects.append(call)
         return [f"{call}:{i}" for i in order]
@@ -91,10 +91,10 @@ class ServedGraph:
     ----------
     meta : MetaGraphDef
         To which it is added.
-    library : Library
+    library : FunctionLibrary
     """
 
-    def __init__(self, meta: MetaGraphDef, library: Library) -> None:
+    def __init__(self, meta: MetaGraphDef, library: FunctionLibrary) -> None:
         self._meta, self._writer = meta, Writer()
         self._library = library
         self._handles: dict[str, tuple[str, Any]] = {}
@@ -153,3 +153,6 @@ class ServedGraph:
 
 def _info(name: str, dtype: Any, shape: Any) -> TensorInfo:
     return TensorInfo(name=name, dtype=OF_NAME[dtype.name], tensor_shape=shape_proto(shape))
+
+
+__all__ = ["FunctionLibrary", "ServedGraph", "add_function", "add_wrapper", "handles_of"]

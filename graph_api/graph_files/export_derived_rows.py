@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Sequence
 from functools import partial
 from typing import Any
 
@@ -335,7 +334,7 @@ def _unique(s: Source) -> bool:
 def _segments(kind: str, s: Source) -> bool:
     if not without_lead(s):
         return False
-    more = {"Tnumsegments": s.dtype(2)} if kind.startswith("Unsorted") else {}
+    more: dict[str, Any] = {"Tnumsegments": s.dtype(2)} if kind.startswith("Unsorted") else {}
     s.main(kind, T=s.dtype(), Tindices=s.dtype(1), **more)
     return True
 
@@ -491,7 +490,7 @@ def _qr(s: Source) -> bool:
 _RANKS = {1: "", 2: "2D", 3: "3D"}
 
 
-def _lengths(s: Source) -> Sequence[int] | None:
+def _lengths(s: Source) -> Any:
     """The sizes of the axes that are transformed; None if they are not known."""
     dims = s.shape()
     last = None if dims is None else dims[len(dims) - s.node.params["rank"] :]

@@ -46,7 +46,7 @@ def argument(name: str, value: Any) -> Argument:
 _OF_STATE = (read_variable, assign_variable, variable_is_initialized)
 
 
-class Library:
+class FunctionLibrary:
     """Functions that are written.
 
     Attributes
@@ -121,7 +121,7 @@ class FunctionWriter(Writer):
         The nodes that run in any case.
     """
 
-    def __init__(self, library: Library, arguments: Sequence[str]) -> None:
+    def __init__(self, library: FunctionLibrary, arguments: Sequence[str]) -> None:
         super().__init__(arguments)
         self.library = library
         self.effects: list[str] = []
@@ -367,7 +367,7 @@ def write_scan(s: Source) -> bool:
             for x, t in zip(rest[:sequences], dtypes[carries : carries + sequences], strict=True)
         ]
         results = inlined(writer, [*arguments[1 : 1 + carries], *own, *rest[sequences:]], body)
-        more = {"resize_if_index_out_of_bounds": False}
+        more: dict[str, Any] = {"resize_if_index_out_of_bounds": False}
         return results[:carries] + [
             writer.node(writer.free("filled"), "TensorListSetItem", [x, place, row], element_dtype=t, **more)
             for x, row, t in zip(filled, results[carries:], rows, strict=True)
@@ -390,4 +390,4 @@ def _row_shape(out: Any) -> Any:
     return -1 if dims is None else [-1 if d is None else d for d in dims[1:]]
 
 
-_GATHER = {"Tindices": int32, "Taxis": int32, "batch_dims": 0}
+_GATHER: dict[str, Any] = {"Tindices": int32, "Taxis": int32, "batch_dims": 0}

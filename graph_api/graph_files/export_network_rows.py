@@ -55,7 +55,7 @@ def _conv_of_lines(s: Source) -> bool:
         return False
     volume = len(windows.strides) == 3
     rows = [] if volume else [1]
-    moves = {"strides": [1, *rows, *windows.strides, 1], "dilations": [1, *rows, *windows.dilations, 1]}
+    moves: dict[str, Any] = {"strides": [1, *rows, *windows.strides, 1], "dilations": [1, *rows, *windows.dilations, 1]}
     moves |= {"padding": windows.padding, "data_format": "NDHWC" if volume else "NHWC"}
     if volume:
         s.main("Conv3D", T=t, **moves)
@@ -98,7 +98,7 @@ def _pool(s: Source) -> bool:
     windows, size = s.node.params["windows"], s.node.params["size"]
     if s.node.params.get("stack") or not isinstance(windows.padding, str) or set(windows.dilations) != {1}:
         return False
-    moves = {"padding": windows.padding, "T": s.dtype()}
+    moves: dict[str, Any] = {"padding": windows.padding, "T": s.dtype()}
     if len(size) == 3:
         moves |= {"strides": [1, *windows.strides, 1], "ksize": [1, *size, 1], "data_format": "NDHWC"}
         s.main(f"{s.node.op.type}3D", **moves)

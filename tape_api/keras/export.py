@@ -2,13 +2,14 @@
 
 from __future__ import annotations
 
+import sys
 from collections.abc import Callable, Iterable
 from typing import Any
 
 from dualgrad.keras.layers import Layer
-from dualgrad.keras.models import Model
 from engine.core import nest
 from tape_api.function import Function, function
+from tape_api.keras.signatures import signature_of
 from tape_api.tensor import TensorSpec
 
 __all__ = ["ExportArchive"]
@@ -58,7 +59,7 @@ class ExportArchive:
             raise ValueError(f"ExportArchive.track: a layer or model is needed, got {resource!r}")
         if not resource.built:
             raise ValueError(
-                f"ExportArchive.track: {resource.name!r} has no variables yet: build it, or call it, before it is exported"
+                f"ExportArchive.track: {resource.name!r} has no variables yet: build it, or call it on data"
             )
         self._tracked.append(resource)
 
@@ -104,7 +105,8 @@ class ExportArchive:
             made = fn
         else:
             raise ValueError(
-                f"ExportArchive.add_endpoint: {name!r} needs an `input_signature`, or a tf.function that has been called"
+                f"ExportArchive.add_endpoint: {name!r} needs an `input_signature`, or a tf.function that has been "
+                f"called"
             )
         setattr(self._root, name, made)
         self._endpoints.append(name)
@@ -137,7 +139,7 @@ class ExportArchive:
             setattr(self._root, name, getattr(self, name))
         save(self._root, filepath, functions, options)
         if verbose:
-            print(f"Saved artifact at '{filepath}'. Endpoints: {', '.join(self._endpoints)}")
+            sys.stdout.write(f"Saved artifact at '{filepath}'. Endpoints: {', '.join(self._endpoints)}\n")
 
 
 def export(
@@ -169,13 +171,6 @@ def export(
     archive = ExportArchive()
     archive.track_and_add_endpoint("serve", model, signature_of(model) if input_signature is None else input_signature)
     archive.write_out(filepath, verbose=verbose is None or bool(verbose))
-
-
-def signature_of(model: Model) -> list[Any]:
-    """The specs of a model's inputs, as one argument, with their names."""
-    avals, names = model.input_avals(), model.input_keywords()
-    specs = [TensorSpec(a.shape, a.dtype, n) for a, n in zip(nest.flatten(avals), names, strict=True)]
-    return [nest.pack_sequence_as(avals, specs)]
 
 
 def _called(layer: Any) -> Callable[..., Any]:

@@ -4,8 +4,8 @@ from __future__ import annotations
 
 from typing import Any
 
-from tape_api.keras.host import host
 from dualgrad.keras.layers import Layer
+from tape_api.keras.host import host
 
 
 class TFSMLayer(host.bound(Layer)):  # type: ignore[misc]
@@ -54,7 +54,7 @@ def _endpoint(loaded: Any, name: str) -> Any:
     found = getattr(loaded, name, None) or loaded.signatures.get(name)
     if not callable(found):
         raise ValueError(
-            f"TFSMLayer: the endpoint {name!r} is neither a function of the loaded object nor a signature; there are the "
-            f"signatures {', '.join(loaded.signatures) or 'none'}. Choose one by the argument `call_endpoint`"
+            f"TFSMLayer: the endpoint {name!r} is neither a function of the loaded object nor a signature; there are "
+            f"the signatures {', '.join(loaded.signatures) or 'none'}. Choose one by the argument `call_endpoint`"
         )
     return found

@@ -16,7 +16,6 @@ from engine.core.eager import EagerTensor
 from engine.core.instantiate import instantiate
 from engine.core.tape import active
 from engine.core.value import Value
-from engine.core.variable import Variable as AnyVariable
 from engine.runtime.errors import InvalidArgumentError
 from tape_api.open_function import OpenFunction
 from tape_api.saved_model.structures import NotRead
@@ -59,7 +58,7 @@ class ReadFunction(OpenFunction):
         self._closed = ClosedFunction(made.trace, made.inputs, made.results, made.nodes, store=state)
         self._own, self._runs = {}, Counter()
 
-    def variables(self) -> dict[int, Variable]:
+    def variables(self) -> dict[int, Any]:
         """The variables that it reads or assigns to, by the identities of what stands for them."""
         return self._variables
 
@@ -136,8 +135,8 @@ class RestoredConcreteFunction:
     @property
     def variables(self) -> tuple[Variable, ...]:
         """The variables that it captures."""
-        captured = [self._restored.objects[i] for i in self._captures]
-        return tuple({id(v): v for v in captured if isinstance(v, AnyVariable)}.values())
+        captured: list[Any] = [self._restored.objects[i] for i in self._captures]
+        return tuple({id(v): v for v in captured if isinstance(v, Variable)}.values())
 
     @property
     def trainable_variables(self) -> tuple[Variable, ...]:
@@ -170,7 +169,7 @@ class RestoredConcreteFunction:
 
     def _captured(self, number: int) -> Any:
         obj = self._restored.objects[number]
-        if isinstance(obj, AnyVariable):
+        if isinstance(obj, Variable):
             return Captured(obj.aval)
         if isinstance(obj, NotRead):
             return Refused(f"an object that is a {obj.what}")

@@ -34,6 +34,13 @@ _LISTS: dict[str, Callable[[dict[str, Any]], Any]] = {
 """How objects that are containers are made of what they hold, by what files call them."""
 
 
+def _text(x: Any) -> Any:
+    """A string constant, the path of a file, as text; anything else as it is."""
+    if isinstance(x, np.ndarray) and x.dtype == object and not x.ndim and isinstance(x.item(), bytes):
+        return x.item().decode(errors="replace")
+    return x
+
+
 def _place(name: str) -> tuple[int, str]:
     return (int(name), name) if name.isdigit() else (len(name), name)
 
@@ -231,12 +238,7 @@ class _Objects:
             node = self._graph.nodes[number]
             kind = node.user_object.identifier if node.WhichOneof("kind") == "user_object" else ""
             if self._objects[number] is not None or kind not in (*_LISTS, "signature_map"):
-                found = self._objects[number]
-                return (
-                    found[()].decode()
-                    if type(found) is np.ndarray and found.dtype == object and not found.ndim
-                    else found
-                )
+                return _text(self._objects[number])
             if number in pending:
                 raise DataLossError("a list holds itself")
             pending.add(number)
@@ -299,13 +301,13 @@ def _keys(graph: SavedObjectGraph, saved: TrackableObjectGraph) -> dict[int, str
         if node.WhichOneof("kind") == "variable" and twin.attributes:
             keys[number] = twin.attributes[0].checkpoint_key
         by_name = {edge.local_name: edge.node_id for edge in twin.children}
-        reached = [(edge.node_id, by_name.get(edge.local_name)) for edge in node.children]
+        reached = [(edge.node_id, by_name.get(edge.local_name, -1)) for edge in node.children]
         by_slot = {(s.original_variable_node_id, s.slot_name): s.slot_variable_node_id for s in twin.slot_variables}
         for slot in node.slot_variables:
-            original = pairs.get(slot.original_variable_node_id)
-            reached.append((slot.slot_variable_node_id, by_slot.get((original, slot.slot_name))))  # type: ignore[arg-type]
+            original = pairs.get(slot.original_variable_node_id, -1)
+            reached.append((slot.slot_variable_node_id, by_slot.get((original, slot.slot_name), -1)))
         for child, matching in reached:
-            is_there = matching is not None and 0 <= child < len(graph.nodes) and 0 <= matching < len(saved.nodes)
+            is_there = 0 <= child < len(graph.nodes) and 0 <= matching < len(saved.nodes)
             if is_there and child not in pairs:
                 pairs[child] = matching
                 left.append((child, matching))

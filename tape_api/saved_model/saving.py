@@ -24,17 +24,16 @@ from dualgrad.files.object_protos import (
 )
 from dualgrad.files.protos import ObjectReference, VersionDef
 from dualgrad.files.tensors import OF_NAME, shape_proto
-from dualgrad.graph_functions.writing import Library, ServedGraph, add_function, add_wrapper, handles_of
+from dualgrad.graph_functions.writing import FunctionLibrary, ServedGraph, add_function, add_wrapper, handles_of
 from dualgrad.keras.models import Model
 from engine.core import nest
 from engine.core.detach import effect
-from engine.core.eager import EagerTensor
 from engine.core.tape import active
 from engine.core.value import Value
 from tape_api.checkpoint import tensors_of_objects
 from tape_api.concrete import ConcreteFunction
 from tape_api.function import Function, Method, function
-from tape_api.keras.export import signature_of
+from tape_api.keras.signatures import signature_of
 from tape_api.saved_model.functions import RestoredConcreteFunction, RestoredFunction
 from tape_api.saved_model.structures import encoded
 from tape_api.tensor import TensorSpec
@@ -46,7 +45,11 @@ _CONCRETE = (ConcreteFunction, RestoredConcreteFunction)
 _FUNCTIONS = (Function, Method, RestoredFunction, *_CONCRETE)
 _OF_KERAS = frozenset({"train_function", "test_function", "predict_function"})
 """Functions by which models are trained, which are made anew."""
-_KINDS = {list: "trackable_list_wrapper", tuple: "trackable_tuple_wrapper", dict: "trackable_dict_wrapper"}
+_KINDS: dict[Any, str] = {
+    list: "trackable_list_wrapper",
+    tuple: "trackable_tuple_wrapper",
+    dict: "trackable_dict_wrapper",
+}
 _INIT = "__saved_model_init_op"
 
 
@@ -213,7 +216,7 @@ class _Saver:
 
     Attributes
     ----------
-    library : Library
+    library : FunctionLibrary
         The functions that have been written.
     """
 
@@ -222,7 +225,7 @@ class _Saver:
         self._objects = list(walk(root))
         self._numbers = {id(x): i for i, (x, _) in enumerate(self._objects)}
         self._by_path = {path: i for i, (_, path) in enumerate(self._objects)}
-        self.library = Library()
+        self.library = FunctionLibrary()
         self._graph = SavedObjectGraph()
         self._written: dict[int, tuple[Any, _Written]] = {}
         self._of_functions: dict[int, tuple[Any, int]] = {}
@@ -312,14 +315,13 @@ class _Saver:
             isinstance(x, Variable) for x in results
         ):
             raise ValueError(
-                f"saved_model.save: the function {name} returns {[x for x in results if not isinstance(x, EagerTensor)]}"
-                f", which is no tensor: return tensors (of a variable, v.read_value())"
+                f"saved_model.save: the function {name} must return tensors (of a variable, v.read_value()), and "
+                f"returns {[x for x in results if not isinstance(x, Value) or isinstance(x, Variable)]}"
             )
-        closed = program.closed
-        called = add_function(
-            self.library, f"__inference_{name}_{len(self._written)}", list(zip(keywords, closed.parameters, strict=True)),
-            [x for _, x in used], [x for x in results if x is not None], closed.nodes,
-        )  # fmt: skip
+        closed, whole = program.closed, f"__inference_{name}_{len(self._written)}"
+        arguments = list(zip(keywords, closed.parameters, strict=True))
+        given = [x for x in results if x is not None]
+        called = add_function(self.library, whole, arguments, [x for _, x in used], given, closed.nodes)
         bound = [self._numbers[id(v)] for v, _ in used]
         outputs = program.specs()
         try:
@@ -352,8 +354,8 @@ class _Saver:
     ) -> None:
         if not _is_signature(concrete):
             raise ValueError(
-                f"saved_model.save: the signature {name!r} must return a tensor, or a list or dict of tensors; it returns "
-                f"{concrete.structured_outputs}"
+                f"saved_model.save: the signature {name!r} must return a tensor, or a list or dict of tensors; it "
+                f"returns {concrete.structured_outputs}"
             )
         written = self._concrete_function(name, concrete)
         keys, order = _named_outputs(written.outputs)
@@ -437,7 +439,7 @@ def _spec(name: str, f: Any) -> FunctionSpec:
     plain = [p for p in every if p.kind in (kinds.POSITIONAL_ONLY, kinds.POSITIONAL_OR_KEYWORD)]
     only = [p for p in every if p.kind is kinds.KEYWORD_ONLY]
     defaults = tuple([p.default for p in plain if p.default is not kinds.empty])
-    whole = {
+    whole: dict[str, Any] = {
         "args": [p.name for p in plain],
         "varargs": next((p.name for p in every if p.kind is kinds.VAR_POSITIONAL), None),
         "varkw": next((p.name for p in every if p.kind is kinds.VAR_KEYWORD), None),
