@@ -10,6 +10,8 @@ from collections.abc import Callable, Sequence
 from functools import partial
 from typing import Any, NamedTuple
 
+import numpy as np
+
 from dualgrad.files.graph_protos import ArgDef, FunctionDef, FunctionDefLibrary, NodeDef, OpDef
 from engine.closed.function import ClosedFunction
 from engine.compiler.ir.instruction import is_stateful
@@ -340,10 +342,14 @@ def write_scan(s: Source) -> bool:
         return False
     dtypes, outputs = [x.dtype for x in s.node.inputs], s.node.outputs
     rows = [out.dtype for out in outputs[carries:]]
-    zero, whole = s.const("zero", 0), s.const("whole", -1)
+    zero = s.const("zero", 0)
     dims = s.step("dims", "Shape", [s.inputs[carries]], T=dtypes[carries], out_type=int32)
     length = s.step("length", "GatherV2", [dims, zero, zero], **_GATHER, Tparams=int32)
-    lists = [s.step("rows", "TensorListReserve", [whole, length], element_dtype=t, shape_type=int32) for t in rows]
+    shapes = [s.const("row_shape", _row_shape(out)) for out in outputs[carries:]]
+    lists = [
+        s.step("rows", "TensorListReserve", [shape, length], element_dtype=t, shape_type=int32)
+        for t, shape in zip(rows, shapes, strict=True)
+    ]
     state = [
         LoopVariable(n, o.dtype, d) for n, o, d in zip(s.inputs, outputs[:carries], _shapes(outputs), strict=False)
     ]
@@ -378,16 +384,15 @@ def write_scan(s: Source) -> bool:
 
     ends = _write_loop(s, length, state, captures, test, step)
     stacked = [
-        s.step("stacked", "TensorListStack", [x, s.const("row_shape", _row_shape(out))], element_dtype=out.dtype,
-               num_elements=-1)
-        for x, out in zip(ends[carries:], outputs[carries:], strict=True)
-    ]  # fmt: skip
+        s.step("stacked", "TensorListStack", [x, shape], element_dtype=t, num_elements=-1)
+        for x, shape, t in zip(ends[carries:], shapes, rows, strict=True)
+    ]
     return _together(s, [*ends[:carries], *stacked])
 
 
 def _row_shape(out: Any) -> Any:
     dims = out.aval.shape
-    return -1 if dims is None else [-1 if d is None else d for d in dims[1:]]
+    return -1 if dims is None else np.array([-1 if d is None else d for d in dims[1:]], np.int32)
 
 
 _GATHER: dict[str, Any] = {"Tindices": int32, "Taxis": int32, "batch_dims": 0}

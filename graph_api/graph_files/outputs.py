@@ -40,7 +40,8 @@ output: All Angle Any ArgMax ArgMin AvgPool AvgPool3D AvgPoolGrad BatchCholesky 
   SegmentSum Select SelectV2 Shape ShapeN Size Slice Snapshot SpaceToBatchND SpaceToDepth Split SplitV Squeeze
   StatefulPartitionedCall StatelessIf StatelessRandomUniformFullIntV2 StatelessWhile StopGradient StridedSlice
   StridedSliceGrad Sum TensorScatterAdd TensorScatterMax TensorScatterMin TensorScatterSub TensorScatterUpdate
-  Tile TruncatedNormal Unpack UnsortedSegmentMax UnsortedSegmentMin UnsortedSegmentProd UnsortedSegmentSum While
+  Tile TruncatedNormal Unpack UnsortedSegmentMax UnsortedSegmentMin UnsortedSegmentProd UnsortedSegmentSum
+  VariableShape While
 output_handle: TensorListFromTensor TensorListSetItem
 output_ref: Assign AssignAdd AssignSub ScatterAdd ScatterDiv ScatterMul ScatterSub ScatterUpdate
 outputs: DynamicPartition

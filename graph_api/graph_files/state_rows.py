@@ -29,6 +29,11 @@ def _read(site: Site) -> Made:
     return site.region.read(site.inputs[0])
 
 
+@row("VariableShape", takes_handles=True)
+def _variable_shape(site: Site) -> Made:
+    return tf.shape(site.region.read(site.inputs[0]), out_type=site.attr("out_type", "int32"))
+
+
 @row("IsVariableInitialized VarIsInitializedOp", takes_handles=True)
 def _is_initialized(site: Site) -> Made:
     return site.graph.apply(variable_is_initialized, (site.inputs[0],), {})

@@ -7,6 +7,7 @@ from collections import Counter
 from collections.abc import Mapping, Sequence
 from typing import Any
 
+from dualgrad.files import limits
 from dualgrad.graph_functions.reading import Captured, Functions, GraphFunction, Refused
 from engine.closed.function import ClosedFunction
 from engine.compiler.eager_state import EagerState
@@ -79,13 +80,15 @@ class Restored:
 
     Parameters
     ----------
+    folder : str
+        Where the model is.
     functions : Functions
     objects : list
         The objects of the model, by number: variables, arrays of constants, or others, which functions cannot take.
     """
 
-    def __init__(self, functions: Functions, objects: Sequence[Any]) -> None:
-        self.functions, self.objects = functions, objects
+    def __init__(self, folder: str, functions: Functions, objects: Sequence[Any]) -> None:
+        self.folder, self.functions, self.objects = folder, functions, objects
 
 
 class RestoredConcreteFunction:
@@ -150,22 +153,28 @@ class RestoredConcreteFunction:
         ------
         UnimplementedError
             If it needs ops that are not known here.
+        DataLossError
+            If it is damaged.
         """
         if self._made is None:
-            unread = [x for x in nest.flatten(self.structured_input_signature) if isinstance(x, NotRead)]
-            captured = [self._captured(i) for i in self._captures]
-            captured += [Refused(f"an argument that is a {x.what}") for x in unread]
-            avals = [Aval(s.shape.as_tuple() if s.shape.rank is not None else None, s.dtype) for s in self._specs]
-            made = self._restored.functions.made(self.name, avals, captured)
-            variables = {
-                id(handle): self._restored.objects[number]
-                for handle, number in zip(made.handles, self._captures, strict=True)
-                if handle is not None
-            }
-            for handle, first in made.hidden:
-                variables[id(handle)] = Variable(first(), trainable=False, name="hidden")
-            self._made = ReadFunction(made, variables, self.structured_outputs)
+            with limits.damage(self._restored.folder):
+                self._made = self._read()
         return self._made
+
+    def _read(self) -> ReadFunction:
+        unread = [x for x in nest.flatten(self.structured_input_signature) if isinstance(x, NotRead)]
+        captured = [self._captured(i) for i in self._captures]
+        captured += [Refused(f"an argument that is a {x.what}") for x in unread]
+        avals = [Aval(s.shape.as_tuple() if s.shape.rank is not None else None, s.dtype) for s in self._specs]
+        made = self._restored.functions.made(self.name, avals, captured)
+        variables = {
+            id(handle): self._restored.objects[number]
+            for handle, number in zip(made.handles, self._captures, strict=True)
+            if handle is not None
+        }
+        for handle, first in made.hidden:
+            variables[id(handle)] = Variable(first(), trainable=False, name="hidden")
+        return ReadFunction(made, variables, self.structured_outputs)
 
     def _captured(self, number: int) -> Any:
         obj = self._restored.objects[number]

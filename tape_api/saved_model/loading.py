@@ -113,7 +113,8 @@ def load(export_dir: Any, tags: Any = None, options: Any = None) -> Any:
     """
     effect("it reads or writes a file")
     folder = os.fspath(export_dir)
-    model, meta = meta_graph(folder, tags)
+    with limits.damage(folder, InvalidArgumentError, NotFoundError, RuntimeError):
+        model, meta = meta_graph(folder, tags)
     graph = meta.object_graph_def
     if not graph.nodes:
         raise UnimplementedError(
@@ -142,7 +143,7 @@ class _Objects:
             if not all(0 <= edge.node_id < len(graph.nodes) for edge in node.children):
                 raise DataLossError("the graph of objects has an edge to an object that there is not")
         self._objects: list[Any] = [None] * len(graph.nodes)
-        self._restored = Restored(self._functions, self._objects)
+        self._restored = Restored(folder, self._functions, self._objects)
         self._concrete: dict[str, RestoredConcreteFunction] = {}
         self._values = _values(folder, graph)
 

@@ -224,6 +224,27 @@ def _load_model(folder: Path) -> None:
         tf.saved_model.loader.load(sess, [tf.saved_model.tag_constants.SERVING], str(folder / "model"))
 
 
+def _saved_objects(folder: Path) -> None:
+    class Whole(tape_api.Module):  # type: ignore[misc]
+        def __init__(self) -> None:
+            super().__init__()
+            self.w, self.parts = tape_api.Variable([[1.0], [2.0]]), [tape_api.Variable(2.0)]
+
+        @tape_api.function(input_signature=[tape_api.TensorSpec([None, 2])])
+        def __call__(self, x: Any) -> Any:
+            y = tape_api.scan(lambda s, row: s + row, tape_api.matmul(x, self.w))
+            return {"y": tape_api.cond(y[0, 0] > 0, lambda: y * self.parts[0], lambda: -y)}
+
+    tape_api.saved_model.save(Whole(), folder / "model")
+
+
+def _load_objects(folder: Path) -> None:
+    loaded = tape_api.saved_model.load(folder / "model")
+    x = tape_api.constant([[1.0, 2.0]])
+    for f in (loaded, *loaded.signatures.values()):
+        f(x)
+
+
 # ---- golden records --------------------------------------------------------------------------------------------------
 
 
@@ -349,6 +370,11 @@ FORMATS: dict[str, Format] = {
         errors=(InvalidArgumentError,),
     ),
     "saved model": Format(_written(_saved_model), _load_model, errors=(InvalidArgumentError, RuntimeError)),
+    "saved model, objects": Format(
+        _written(_saved_objects), _load_objects,
+        # of what is read but cannot be called so, or cannot be computed
+        errors=(InvalidArgumentError, RuntimeError, TypeError, ValueError, AttributeError),
+    ),
     "golden record": Format(_written(_record), _read_record),
     "golden record, hashes right": Format(_written(_record), _read_record, _sealed),
     "npz": Format(_npz, lambda folder: arrays.npz(folder / "a.npz", ["x", "y"])),

@@ -461,9 +461,8 @@ def in_tensorflow(folder: Path, text: str) -> None:
 def test_tensorflow_runs_what_is_saved(tmp_path: Path) -> None:
     save_whole(tmp_path / "m")
     report = tmp_path / "found.json"
-    in_tensorflow(
-        f"{USE}\njson.dump(used(tf, tf.saved_model.load({str(tmp_path / 'm')!r})), open({str(report)!r}, 'w'))"
-    )
+    loaded = f"tf.saved_model.load({str(tmp_path / 'm')!r})"
+    in_tensorflow(tmp_path, f"{USE}\njson.dump(used(tf, {loaded}), open({str(report)!r}, 'w'))")
     close(json.loads(report.read_text()), used(tf, called()))
 
 
@@ -498,6 +497,9 @@ def test_what_tensorflow_saves_is_run(tmp_path: Path) -> None:
     m = tf.saved_model.load(tmp_path / "m")
     x = tf.constant([1.0, 2.0])
     assert np.allclose(m.signatures["serving_default"](x)["output_0"], called().scanned(x))
+    with pytest.raises(UnimplementedError, match="EmptyTensorList"):
+        m.slope(x)  # the gradient of a loop, by TensorFlow
+    m.slope = called().slope
     close(used(tf, m), json.loads(report.read_text()))
 
 
