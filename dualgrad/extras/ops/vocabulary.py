@@ -9,7 +9,7 @@ import numpy as np
 
 from engine.core.aval import Aval
 from engine.core.batching import elementwise_rule, refused
-from engine.core.dtypes import DType, string
+from engine.core.dtypes import DType, int64, string
 from engine.core.kinds import nondifferentiable
 from engine.runtime.errors import DTypeError
 
@@ -41,6 +41,24 @@ looked_up_op = nondifferentiable(
     type="LookupTableFindV2",
     args=("input",),
     doc="What each element stands for in a table.",
+)
+
+
+def _combined(*columns: Any, combine: Callable[[Sequence[Any]], int]) -> np.ndarray:
+    out = np.empty(np.shape(columns[0]), np.int64)
+    rows = zip(*[np.ravel(x).tolist() for x in columns], strict=True)
+    out.reshape(-1)[:] = [combine(row) for row in rows]
+    return out
+
+
+combined_op = nondifferentiable(
+    "combined_op",
+    _combined,
+    abstract=lambda *columns, combine: Aval(columns[0].shape, int64),
+    batch=elementwise_rule,
+    type="SparseCross",
+    args=("*columns",),
+    doc="An integer for the elements that several values of one shape have at each place.",
 )
 
 

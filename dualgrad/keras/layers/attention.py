@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from typing import Any
 
 from dualgrad.frontend.initializers import VarianceScaling
@@ -120,38 +120,8 @@ class EinsumDense(Layer):
         return out if self.activation is None else self.activation(out)
 
 
-class MultiHeadAttention(Layer):
-    """Scaled products of queries and keys, turned into weights of the values, for several heads side by side.
-
-    Parameters
-    ----------
-    num_heads : int
-    key_dim : int
-        The size of queries and keys in each head.
-    value_dim : int, optional
-        The size of values in each head, by default `key_dim`.
-    dropout : float
-        Which part of the weights is dropped while training.
-    use_bias : bool
-    output_shape : int or sequence of int, optional
-        The size of the result, by default that of the queries.
-    kernel_initializer, bias_initializer, kernel_regularizer, bias_regularizer, kernel_constraint, bias_constraint
-        Of all weights.
-    seed : int, optional
-        Of the dropout.
-
-    Raises
-    ------
-    NotImplementedError
-        For `attention_axes`, `use_gate`, `sliding_window` and flash attention.
-
-    Examples
-    --------
-    >>> import tape_api as tf
-    >>> layer = tf.keras.layers.MultiHeadAttention(num_heads=2, key_dim=4)
-    >>> layer(tf.ones([3, 5, 8]), tf.ones([3, 6, 8])).shape
-    TensorShape([3, 5, 8])
-    """
+class _HeadedAttention(Layer):
+    """Attention of several heads: the base."""
 
     def __init__(
         self,
@@ -181,10 +151,10 @@ class MultiHeadAttention(Layer):
             options["attention_axes"] = attention_axes
         for argument, value in options.items():
             if value:
-                raise NotImplementedError(f"MultiHeadAttention: argument `{argument}`={value!r} is not supported")
+                raise NotImplementedError(f"{type(self).__name__}: argument `{argument}`={value!r} is not supported")
         for argument, size in (("num_heads", num_heads), ("key_dim", key_dim), ("value_dim", value_dim or key_dim)):
             if not isinstance(size, int) or size <= 0:
-                raise ValueError(f"MultiHeadAttention: `{argument}` must be a positive integer, got {size!r}")
+                raise ValueError(f"{type(self).__name__}: `{argument}` must be a positive integer, got {size!r}")
         self.num_heads, self.key_dim, self.value_dim = num_heads, key_dim, value_dim or key_dim
         self.dropout, self.use_bias, self.seed = dropout, use_bias, seed
         # Keras makes one that it does not use: the seeds of those made later depend on it
@@ -199,27 +169,26 @@ class MultiHeadAttention(Layer):
             "bias_constraint": bias_constraint,
         }
 
-    # as Keras has them in its files
-    query_dense = property(lambda self: self._query_dense)
-    key_dense = property(lambda self: self._key_dense)
-    value_dense = property(lambda self: self._value_dense)
-    output_dense = property(lambda self: self._output_dense)
+    _queries_per_key = 1
+    """How many heads of queries share one of keys and values."""
 
     def build(self, query_shape: Any, value_shape: Any = None, key_shape: Any = None) -> None:
         """Make the four products."""
         value_shape = query_shape if value_shape is None else value_shape
         shapes = [TensorShape(s) for s in (query_shape, key_shape or value_shape, value_shape)]
         if any(shape.rank != 3 for shape in shapes):
-            raise NotImplementedError(f"MultiHeadAttention: inputs must have rank 3, got {[str(s) for s in shapes]}")
+            raise NotImplementedError(f"{type(self).__name__}: inputs must have rank 3, got {[str(s) for s in shapes]}")
         each = {"dtype": self._policy, **self._options}
         dense = self.host.bound(EinsumDense)
         made = []
-        for name, shape, size in zip(
-            ("query", "key", "value"), shapes, (self.key_dim, self.key_dim, self.value_dim), strict=True
-        ):
+        others = self.num_heads // self._queries_per_key
+        for name, shape, heads, size in zip(
+            ("query", "key", "value"), shapes, (self.num_heads, others, others),
+            (self.key_dim, self.key_dim, self.value_dim), strict=True,
+        ):  # fmt: skip
             layer = dense(
                 "abc,cde->abde",
-                output_shape=(None, self.num_heads, size),
+                output_shape=(None, heads, size),
                 bias_axes="de" if self.use_bias else None,
                 name=name,
                 **each,
@@ -276,6 +245,8 @@ class MultiHeadAttention(Layer):
             set_mask(x, None)
         allowed = self._allowed(query, value, query_mask, value_mask, key_mask, attention_mask, use_causal_mask)
         query, key, value = self._query_dense(query), self._key_dense(key), self._value_dense(value)
+        if self._queries_per_key > 1:
+            key, value = [tf.repeat(x, self._queries_per_key, axis=2) for x in (key, value)]
         scores = tf.einsum("aecd,abcd->acbe", key, query * self.key_dim**-0.5)
         if allowed is not None:
             allowed = tf.expand_dims(allowed, 1) if len(shape_of(allowed) or ()) == 3 else allowed
@@ -311,10 +282,125 @@ class MultiHeadAttention(Layer):
         return allowed
 
 
+class MultiHeadAttention(_HeadedAttention):
+    """Scaled products of queries and keys, turned into weights of the values, for several heads side by side.
+
+    Parameters
+    ----------
+    num_heads : int
+    key_dim : int
+        The size of queries and keys in each head.
+    value_dim : int, optional
+        The size of values in each head, by default `key_dim`.
+    dropout : float
+        Which part of the weights is dropped while training.
+    use_bias : bool
+    output_shape : int or sequence of int, optional
+        The size of the result, by default that of the queries.
+    kernel_initializer, bias_initializer, kernel_regularizer, bias_regularizer, kernel_constraint, bias_constraint
+        Of all weights.
+    seed : int, optional
+        Of the dropout.
+
+    Raises
+    ------
+    NotImplementedError
+        For `attention_axes`, `use_gate`, `sliding_window` and flash attention.
+
+    Examples
+    --------
+    >>> import tape_api as tf
+    >>> layer = tf.keras.layers.MultiHeadAttention(num_heads=2, key_dim=4)
+    >>> layer(tf.ones([3, 5, 8]), tf.ones([3, 6, 8])).shape
+    TensorShape([3, 5, 8])
+    """
+
+    # as Keras has them in its files
+    query_dense = property(lambda self: self._query_dense)
+    key_dense = property(lambda self: self._key_dense)
+    value_dense = property(lambda self: self._value_dense)
+    output_dense = property(lambda self: self._output_dense)
+
+
 def _causal(queries: Any, values: Any) -> Operand:
     """A mask of shape (1, queries, values): a query sees values of its own step and before."""
     rows, columns = tf.range(queries), tf.range(values)
     return tf.expand_dims(tf.expand_dims(rows, 1) >= tf.expand_dims(columns, 0), 0)
+
+
+class GroupedQueryAttention(_HeadedAttention):
+    """As `MultiHeadAttention`, where several heads of queries share a head of keys and values.
+
+    Parameters
+    ----------
+    head_dim : int
+        The size of queries, keys and values in each head.
+    num_query_heads, num_key_value_heads : int
+        How many heads there are; the first is a multiple of the second.
+    dropout, use_bias, kernel_initializer, ..., seed
+        As in `MultiHeadAttention`.
+
+    Raises
+    ------
+    NotImplementedError
+        For `use_gate`, `sliding_window` and flash attention.
+
+    Examples
+    --------
+    >>> import tape_api as tf
+    >>> layer = tf.keras.layers.GroupQueryAttention(head_dim=4, num_query_heads=6, num_key_value_heads=2)
+    >>> layer(tf.ones([3, 5, 8]), tf.ones([3, 7, 8])).shape
+    TensorShape([3, 5, 8])
+    """
+
+    def __init__(
+        self,
+        head_dim: int,
+        num_query_heads: int,
+        num_key_value_heads: int,
+        dropout: float = 0.0,
+        use_bias: bool = True,
+        sliding_window: int | None = None,
+        flash_attention: Any = None,
+        kernel_initializer: Any = "glorot_uniform",
+        bias_initializer: Any = "zeros",
+        kernel_regularizer: Any = None,
+        bias_regularizer: Any = None,
+        activity_regularizer: Any = None,
+        kernel_constraint: Any = None,
+        bias_constraint: Any = None,
+        use_gate: bool = False,
+        seed: int | None = None,
+        **kwargs: Any,
+    ) -> None:
+        super().__init__(
+            num_query_heads, head_dim, dropout=dropout, use_bias=use_bias, flash_attention=flash_attention,
+            kernel_initializer=kernel_initializer, bias_initializer=bias_initializer,
+            kernel_regularizer=kernel_regularizer, bias_regularizer=bias_regularizer,
+            kernel_constraint=kernel_constraint, bias_constraint=bias_constraint, seed=seed, use_gate=use_gate,
+            sliding_window=sliding_window, activity_regularizer=activity_regularizer, **kwargs,
+        )  # fmt: skip
+        if (
+            not isinstance(num_key_value_heads, int)
+            or num_key_value_heads <= 0
+            or num_query_heads % num_key_value_heads
+        ):
+            raise ValueError(
+                f"`num_query_heads` must be divisible by `num_key_value_heads`, got {num_query_heads} and "
+                f"{num_key_value_heads}"
+            )
+        self.head_dim, self.num_query_heads = head_dim, num_query_heads
+        self.num_key_value_heads = num_key_value_heads
+        self._queries_per_key = num_query_heads // num_key_value_heads
+
+    @classmethod
+    def _signatures(cls) -> list[Callable[..., Any]]:
+        """Its own parameters, and those of all layers."""
+        return [GroupedQueryAttention.__init__]
+
+
+GroupQueryAttention = GroupedQueryAttention
+"""The public name, as in Keras, which calls such layers after the class."""
 
 
 class Attention(Layer):
@@ -423,4 +509,4 @@ class AdditiveAttention(Attention):
         return tf.reduce_sum(sums if self.scale is None else self.scale * sums, axis=-1)
 
 
-__all__ = ["AdditiveAttention", "Attention", "EinsumDense", "MultiHeadAttention"]
+__all__ = ["AdditiveAttention", "Attention", "EinsumDense", "GroupQueryAttention", "MultiHeadAttention"]

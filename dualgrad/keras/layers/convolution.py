@@ -306,21 +306,8 @@ class _Depthwise(_Convolution):
         return tf.transpose(out, [0, self.rank + 1, *range(1, self.rank + 1)]) if self._first else out
 
 
-class DepthwiseConv2D(_Depthwise):
-    """Convolution of each channel with filters of its own.
-
-    Parameters
-    ----------
-    kernel_size, strides, padding : see `Conv2D`
-    depth_multiplier : int
-        How many results there are per channel.
-    depthwise_initializer, depthwise_regularizer, depthwise_constraint
-        Of the filters.
-    **kwargs
-        The other arguments of `Conv2D`.
-    """
-
-    rank = 2
+class _DepthwiseConv(_Depthwise):
+    """A convolution of each channel with filters of its own, and nothing else."""
 
     def __init__(
         self,
@@ -357,6 +344,29 @@ class DepthwiseConv2D(_Depthwise):
     def call(self, inputs: Any) -> Operand:
         """``activation(depthwise convolution + bias)``."""
         return self._finish(self._as_given(self._apart(self._as_images(inputs))))
+
+
+class DepthwiseConv1D(_DepthwiseConv):
+    """As `DepthwiseConv2D`, for sequences."""
+
+    rank = 1
+
+
+class DepthwiseConv2D(_DepthwiseConv):
+    """Convolution of each channel with filters of its own.
+
+    Parameters
+    ----------
+    kernel_size, strides, padding : see `Conv2D`
+    depth_multiplier : int
+        How many results there are per channel.
+    depthwise_initializer, depthwise_regularizer, depthwise_constraint
+        Of the filters.
+    **kwargs
+        The other arguments of `Conv2D`.
+    """
+
+    rank = 2
 
 
 class _SeparableConv(_Depthwise):
@@ -451,11 +461,16 @@ class SeparableConv2D(_SeparableConv):
 
 
 Convolution1D, Convolution2D, Convolution3D = Conv1D, Conv2D, Conv3D
-Convolution2DTranspose, Convolution3DTranspose = Conv2DTranspose, Conv3DTranspose
+Convolution1DTranspose, Convolution2DTranspose, Convolution3DTranspose = (
+    Conv1DTranspose,
+    Conv2DTranspose,
+    Conv3DTranspose,
+)
 SeparableConvolution1D, SeparableConvolution2D = SeparableConv1D, SeparableConv2D
 
 __all__ = [
     "Conv1D", "Conv1DTranspose", "Conv2D", "Conv2DTranspose", "Conv3D", "Conv3DTranspose", "Convolution1D",
-    "Convolution2D", "Convolution2DTranspose", "Convolution3D", "Convolution3DTranspose", "DepthwiseConv2D",
+    "Convolution1DTranspose", "Convolution2D", "Convolution2DTranspose", "Convolution3D", "Convolution3DTranspose",
+    "DepthwiseConv1D", "DepthwiseConv2D",
     "SeparableConv1D", "SeparableConv2D", "SeparableConvolution1D", "SeparableConvolution2D",
 ]  # fmt: skip

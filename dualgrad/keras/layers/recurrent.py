@@ -121,16 +121,20 @@ class RNN(Layer):
                     "When using `stateful=True` in a RNN, the batch size must be static. Found dynamic batch size: "
                     f"sequence.shape={shape}"
                 )
-            sizes = nest.flatten(self.cell.state_size)
-            zeros = initializers.get(self.host, "zeros")
-            self._between.states = [
-                self.host.variable(self, "rnn_state", (batch, size), zeros, self._dtype, trainable=False)
-                for size in sizes
-            ]
         if isinstance(self.cell, WeightedCell) and not self.cell.built:
             with self.host.scope(self.cell):
                 self.cell.build(TensorShape([None, *shape.as_list()[2:]]))
             self.cell.built = True
+        if self.stateful:
+            zeros = initializers.get(self.host, "zeros")
+            self._between.states = [
+                self.host.variable(self, "rnn_state", (batch, *dims), zeros, self._dtype, trainable=False)
+                for dims in self._state_dims()
+            ]
+
+    def _state_dims(self) -> list[tuple[int, ...]]:
+        """The dimensions of the states, behind that of the batch."""
+        return [(size,) for size in nest.flatten(self.cell.state_size)]
 
     def call(
         self, inputs: Any, initial_state: Any = None, mask: Any = None, training: Any = False
@@ -170,8 +174,9 @@ class RNN(Layer):
 
     def get_initial_state(self, batch_size: Any) -> list[Any]:
         """The states that a sequence begins with: zeros."""
-        sizes = nest.flatten(self.cell.state_size)
-        return [self.host.tensor(tf.zeros(tf.stack([batch_size, size]), self._dtype)) for size in sizes]
+        return [
+            self.host.tensor(tf.zeros(tf.stack([batch_size, *dims]), self._dtype)) for dims in self._state_dims()
+        ]  # fmt: skip
 
     def _first(self, rows: Any, given: Any) -> list[Any]:
         """The states to start with: those given, or zeros."""
@@ -186,7 +191,8 @@ class RNN(Layer):
         else:
             batch = (shape_of(rows) or (None, None))[1]
             batch = tf.shape(rows)[1] if batch is None else batch
-            starts = [self.host.tensor(tf.zeros(tf.stack([batch, size]), dtype_of(rows))) for size in wanted]
+            every = self._state_dims()
+            starts = [self.host.tensor(tf.zeros(tf.stack([batch, *dims]), dtype_of(rows))) for dims in every]
         return nest.pack_sequence_as(sizes, starts) if nest.is_nested(sizes) else [starts[0]]
 
     def _run(self, rows: Any, state: Any, goes_on: Any, training: Any) -> tuple[Any, Any]:
@@ -210,9 +216,9 @@ class RNN(Layer):
         def step(before: Any, row: Any) -> tuple[Any, Any]:
             (states, previous), (x, on) = before, row
             output, new = advance(x, states)
-            chosen = tf.expand_dims(on, 1)
-            kept = nest.map_structure(lambda a, b: tf.where(chosen, a, b), new, states)
-            shown = tf.where(chosen, output, tf.zeros_like(output) if self.zero_output_for_mask else previous)
+            kept = nest.map_structure(lambda a, b: tf.where(_column(on, a), a, b), new, states)
+            left_out = tf.zeros_like(output) if self.zero_output_for_mask else previous
+            shown = tf.where(_column(on, output), output, left_out)
             return (kept, shown), shown
 
         (last, _), outputs = self.host.scan(step, (state, first), (rows, goes_on))
@@ -220,6 +226,13 @@ class RNN(Layer):
 
     def _training(self, training: Any) -> dict[str, Any]:
         return {"training": training} if "training" in inspect.signature(self.cell.call).parameters else {}
+
+
+def _column(flags: Any, like: Any) -> Operand:
+    """One flag per example, with the rank of a value."""
+    for _ in range(len(shape_of(like) or (0, 0)) - 1):
+        flags = tf.expand_dims(flags, -1)
+    return flags
 
 
 def _turned(x: Any) -> Operand:
@@ -279,7 +292,7 @@ class SimpleRNN(_Recurrent):
 class LSTM(_Recurrent):
     """A `LSTMCell` run over a sequence: the arguments of the cell, and those of `RNN`."""
 
-    kind = LSTMCell
+    kind: type = LSTMCell
 
 
 class GRU(_Recurrent):
