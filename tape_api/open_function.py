@@ -97,7 +97,7 @@ class OpenFunction:
         return self._closed
 
     def leaves(self) -> list[Any]:
-        """What it returns, in order: symbols, and what is the same each time."""
+        """Its results, in order: symbols, and what is the same each time."""
         return self._leaves
 
     def specs(self) -> Any:

@@ -131,7 +131,7 @@ class SavedBareConcreteFunction(Message):
 
 
 class SavedConcreteFunction(Message):
-    """What a function of the library takes and gives, and the objects that it captures."""
+    """The arguments and results of a function of the library, and the objects that it captures."""
 
     bound_inputs = Field(2, "int32", repeated=True)
     canonicalized_input_signature = Field(3, StructuredValue)

@@ -204,7 +204,7 @@ def _drawn(node: Node) -> list[Any]:
 
 
 def operands(node: Node) -> list[Any]:
-    """What a node takes, but for that by which it knows what to draw."""
+    """The operands of a node, but for those by which it knows what to draw."""
     drawn = set(map(id, _drawn(node)))
     return [x for x in node.inputs if id(x) not in drawn]
 

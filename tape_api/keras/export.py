@@ -16,7 +16,7 @@ __all__ = ["ExportArchive"]
 
 
 class _Archive:
-    """What is saved: functions and variables by name."""
+    """The object that is saved: functions and variables by name."""
 
     def _trackable_children(self) -> None:
         """Marks it as an object that may be saved."""
@@ -174,7 +174,7 @@ def export(
 
 
 def _called(layer: Any) -> Callable[..., Any]:
-    """What a layer computes when it is not being trained."""
+    """The function that a layer computes when it is not being trained."""
 
     def call(inputs: Any) -> Any:
         return layer(inputs)

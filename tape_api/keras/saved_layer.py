@@ -45,7 +45,7 @@ class TFSMLayer(host.bound(Layer)):  # type: ignore[misc]
         self.built = True
 
     def call(self, inputs: Any, training: Any = False, **kwargs: Any) -> Any:
-        """What the function gives for the inputs; a signature gives a dict."""
+        """The results of the function for the inputs; a signature gives a dict."""
         wanted = self.call_training_endpoint if training and self.call_training_endpoint else self.call_endpoint
         return self._functions[wanted](inputs, **kwargs)
 

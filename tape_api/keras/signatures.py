@@ -1,4 +1,4 @@
-"""What a model takes, as the ``input_signature`` of a function."""
+"""The inputs of a model, as the ``input_signature`` of a function."""
 
 from __future__ import annotations
 

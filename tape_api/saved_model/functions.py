@@ -76,7 +76,7 @@ class ReadFunction(OpenFunction):
 
 
 class Restored:
-    """What functions of one model share: the file's functions, and the objects that they capture.
+    """All that the functions of one model share: the file's functions, and the objects that they capture.
 
     Parameters
     ----------
@@ -253,7 +253,7 @@ class RestoredFunction:
         return found.run(tensors_of(canonical, found.structured_input_signature))
 
     def get_concrete_function(self, *args: Any, **kwargs: Any) -> RestoredConcreteFunction:
-        """What was saved for some arguments; a `TensorSpec` stands for a tensor."""
+        """The function that was saved for some arguments; a `TensorSpec` stands for a tensor."""
         if not args and not kwargs and len(self.concrete_functions) == 1:
             return self.concrete_functions[0]
         return self._found(args, kwargs)[0]
@@ -302,7 +302,7 @@ class Signatures(Mapping[str, RestoredConcreteFunction]):
 
 
 def _pairs(given: Any, expected: Any) -> list[tuple[Any, Any]] | None:
-    """What is given for each part of a signature; None if it has another structure."""
+    """The values given for each part of a signature; None if it has another structure."""
     if not nest.is_nested(expected):
         return [(given, expected)]
     if isinstance(expected, Mapping):

@@ -178,7 +178,7 @@ def _is_signature(concrete: Any) -> bool:
 
 
 def _serving_function(model: Any) -> Any:
-    """What a Keras model computes, for its inputs, as a function."""
+    """The function that a Keras model computes."""
 
     def serving_default(inputs: Any) -> Any:
         return model(inputs)
@@ -187,7 +187,7 @@ def _serving_function(model: Any) -> Any:
 
 
 def _arguments(concrete: Any) -> tuple[tuple[Any, ...], dict[str, Any]]:
-    """What a concrete function takes, without the object whose method it is."""
+    """The arguments of a concrete function, without the object whose method it is."""
     args, kwargs = concrete.structured_input_signature
     return (args[1:] if concrete.is_method else args), kwargs
 

@@ -326,10 +326,11 @@ class _DepthwiseConv(_Depthwise):
         **kwargs: Any,
     ) -> None:
         options = {"use_bias": use_bias, "bias_initializer": bias_initializer, "activation": activation}
+        kwargs["kernel_initializer"] = "zeros"  # of no kernel: another one would draw a seed
         super().__init__(1, kernel_size, strides, padding, data_format, dilation_rate, **options, **kwargs)
         self.depth_multiplier = depth_multiplier
         self._depthwise_options = {
-            "initializer": depthwise_initializer,
+            "initializer": initializers.get(self.host, depthwise_initializer),
             "regularizer": depthwise_regularizer,
             "constraint": depthwise_constraint,
         }

@@ -15,7 +15,7 @@ from engine.core.operands import Operand
 from engine.core.value import Value, dtype_of, shape_of
 
 _CROSSING = 0xDECAFCAFFE
-"""What TensorFlow joins the hashes of a crossing to."""
+"""The number to which TensorFlow joins the hashes of a crossing."""
 
 
 class Bins(NamedTuple):
