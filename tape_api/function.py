@@ -27,10 +27,12 @@ from engine.core import nest
 from engine.core.aval import Aval
 from engine.core.composite import Composite
 from engine.core.detach import effect
+from engine.core.dtypes import DType
 from engine.core.eager import EagerTensor
 from engine.core.function_tape import FunctionTape
 from engine.core.op import distinct
 from engine.core.tape import NOTHING, Tape, active, record
+from engine.core.tensor_shape import TensorShape
 from engine.core.value import Value, dtype_of, shape_of
 from engine.ops.shape import identity
 from engine.runtime.cache import Cache
@@ -47,6 +49,8 @@ from tape_api.variable import Variable
 
 _KEPT = 256
 """Combinations of arguments for which a function keeps what it has recorded."""
+_KEPT_AS_THEY_ARE = (TensorSpec, bool, int, float, str, type(None), np.generic, DType, TensorShape)
+"""Arguments that are saved with a function."""
 _AT_ONCE = 16
 """So many are recorded when they are first seen; more of them when they are seen again."""
 
@@ -212,11 +216,29 @@ class Function(Shown, Generic[P, R]):
     def _note_call(self, key: Any, args: tuple[Any, ...], kwargs: dict[str, Any]) -> None:
         """Keep what arguments were like, without the object whose method it is: that is what is saved."""
         if self.input_signature is None and self._calls.get(key) is None:
-            self._calls.put(key, nest.map_structure(spec_of, (args[self._takes_self :], kwargs)))
+            like = nest.map_structure(spec_of, (args[self._takes_self :], kwargs))
+            others = [x for x in nest.flatten(like) if not isinstance(x, _KEPT_AS_THEY_ARE)]
+            # nothing is kept alive
+            self._calls.put(key, f"a {type(others[0]).__name__}" if others else like)
 
     def calls(self) -> list[tuple[tuple[Any, ...], dict[str, Any]]]:
-        """The arguments that it has been called with, with a `TensorSpec` for each tensor; none for a signature."""
-        return [((), {})] if self.input_signature is not None else list(self._calls.values())
+        """The arguments that it has been called with, with a `TensorSpec` for each tensor; none for a signature.
+
+        Raises
+        ------
+        ValueError
+            If it was called with something that files do not keep.
+        """
+        if self.input_signature is not None:
+            return [((), {})]
+        calls = list({repr(x): x for x in self._calls.values()}.values())
+        other = next((x for x in calls if isinstance(x, str)), None)
+        if other is not None:
+            raise ValueError(
+                f"the function {_name(self.python_function)} was called with {other}, which no file keeps: give it an "
+                f"`input_signature`, or save a function of tensors, numbers and texts"
+            )
+        return calls
 
     def _streams_used(self) -> bool:
         """Whether it draws random numbers, which begin anew in another function."""

@@ -213,7 +213,7 @@ def _missing(name: str, node: str) -> Callable[..., Any]:
     def rule(i: int, cts: Any, operand: Any) -> Any:
         raise UnimplementedError(
             f"the function has a gradient of the program's own at {node!r}, {name!r}, and the file has no function for "
-            f"it; save the model with tf.saved_model.SaveOptions(experimental_custom_gradients=True)"
+            f"it; save the model by TensorFlow with SaveOptions(experimental_custom_gradients=True)"
         )
 
     return rule

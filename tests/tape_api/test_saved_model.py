@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import gc
 import inspect
 import json
 import os
@@ -9,6 +10,7 @@ import subprocess
 import sys
 import textwrap
 import warnings
+import weakref
 from pathlib import Path
 from typing import Any
 
@@ -165,6 +167,21 @@ def test_loaded_functions_run_inside_of_functions_and_tapes(tmp_path: Path) -> N
     assert "runs as a program" in twice.explain()
 
 
+def test_saving_twice_gives_the_same(tmp_path: Path) -> None:
+    class Doubled(tf.Module):  # type: ignore[misc]
+        @tf.function
+        def __call__(self, x: Any) -> Any:
+            return 2 * x
+
+    doubled = Doubled()
+    doubled(tf.constant([1.0, 2.0]))
+    doubled(tf.constant([3.0, 4.0]))
+    for name in "ab":
+        tf.saved_model.save(doubled, tmp_path / name)
+    assert (tmp_path / "a" / "saved_model.pb").read_bytes() == (tmp_path / "b" / "saved_model.pb").read_bytes()
+    assert list(tf.saved_model.load(tmp_path / "a").signatures) == ["serving_default"]
+
+
 def test_what_is_loaded_is_saved_again(tmp_path: Path) -> None:
     save_whole(tmp_path / "m")
     tf.saved_model.save(tf.saved_model.load(tmp_path / "m"), tmp_path / "again")
@@ -229,6 +246,26 @@ def test_what_cannot_be_saved(tmp_path: Path) -> None:
     with pytest.raises(ValueError, match=r"not inside of a tf\.function"):
         tf.function(lambda: tf.saved_model.save(Part(), tmp_path / "m"))()
     assert not (tmp_path / "m").exists()
+
+
+def test_arguments_that_no_file_keeps(tmp_path: Path) -> None:
+    class Called(tf.Module):  # type: ignore[misc]
+        @tf.function
+        def f(self, x: Any, how: Any) -> Any:
+            return how(x)
+
+    class How:
+        def __call__(self, x: Any) -> Any:
+            return x + 1
+
+    called, how = Called(), How()
+    called.f(tf.constant(1.0), how)
+    alive = weakref.ref(how)
+    with pytest.raises(ValueError, match="f was called with a How, which no file keeps"):
+        tf.saved_model.save(called, tmp_path / "m")
+    del how
+    gc.collect()
+    assert alive() is None
 
 
 def test_ops_that_tensorflow_has_not_are_told(tmp_path: Path) -> None:
