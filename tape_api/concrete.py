@@ -63,7 +63,7 @@ class ConcreteFunction:
     @property
     def is_method(self) -> bool:
         """Whether its first argument is the object whose method it is."""
-        return next(iter(self._bound.arguments), "") == "self"
+        return bool(self._function.takes_object)
 
     def parameter_names(self) -> list[str]:
         """The names of its arguments by place, without ``self``; several of one name, where it takes any number."""

@@ -129,6 +129,8 @@ class Function(Shown, Generic[P, R]):
     ----------
     python_function : callable
     input_signature : sequence of TensorSpec, or None
+    takes_object : bool
+        Whether the first argument is the object whose method it is.
     """
 
     def __init__(
@@ -155,7 +157,8 @@ class Function(Shown, Generic[P, R]):
         self._methods: dict[int, tuple[weakref.ref[Any], Function[..., Any]]] = {}
         self._calls: Cache[Any, Any] = Cache("arguments of functions", _KEPT)
         code = getattr(func, "__code__", None)
-        self._takes_self = code is not None and code.co_varnames[: code.co_argcount][:1] == ("self",)
+        is_free = code is not None and not inspect.ismethod(func)
+        self.takes_object = is_free and code.co_varnames[: code.co_argcount][:1] == ("self",)
 
     def __call__(self, *given: P.args, **named: P.kwargs) -> R:
         """Call the function."""
@@ -216,7 +219,7 @@ class Function(Shown, Generic[P, R]):
     def _note_call(self, key: Any, args: tuple[Any, ...], kwargs: dict[str, Any]) -> None:
         """Keep what arguments were like, without the object whose method it is: that is what is saved."""
         if self.input_signature is None and self._calls.get(key) is None:
-            like = nest.map_structure(spec_of, (args[self._takes_self :], kwargs))
+            like = nest.map_structure(spec_of, (args[self.takes_object :], kwargs))
             others = [x for x in nest.flatten(like) if not isinstance(x, _KEPT_AS_THEY_ARE)]
             # nothing is kept alive
             self._calls.put(key, f"a {type(others[0]).__name__}" if others else like)
@@ -267,7 +270,7 @@ class Function(Shown, Generic[P, R]):
                 self.python_function, self.input_signature, self.autograph, self._reduces
             )
             # what it has recorded is of one object
-            made._is_known = True
+            made._is_known = made.takes_object = True
             methods[key] = alive, made
         return methods[key][1]
 

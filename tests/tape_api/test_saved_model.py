@@ -268,6 +268,26 @@ def test_arguments_that_no_file_keeps(tmp_path: Path) -> None:
     assert alive() is None
 
 
+def test_gradients_of_the_program_stay_behind(tmp_path: Path) -> None:
+    @tf.custom_gradient
+    def halved(x: Any) -> Any:
+        return x / 2, lambda dy: 100 * dy
+
+    class Halved(tf.Module):  # type: ignore[misc]
+        @tf.function(input_signature=[tf.TensorSpec([])])
+        def __call__(this, x: Any) -> Any:  # noqa: N805 - another name than self
+            return halved(x)
+
+    tf.saved_model.save(Halved(), tmp_path / "m")
+    m, x = tf.saved_model.load(tmp_path / "m"), tf.constant(3.0)
+    with tf.GradientTape() as tape:
+        tape.watch(x)
+        y = m(x)
+    assert y.numpy() == 1.5
+    with pytest.raises(UnimplementedError, match="has a gradient of the program's own at 'IdentityN'"):
+        tape.gradient(y, x)
+
+
 def test_ops_that_tensorflow_has_not_are_told(tmp_path: Path) -> None:
     class Roots(tf.Module):  # type: ignore[misc]
         @tf.function(input_signature=[tf.TensorSpec([2, 2])])
