@@ -156,7 +156,7 @@ class Function(Shown, Generic[P, R]):
         self._asks = symbolic.asks(func)
         self._methods: dict[int, tuple[weakref.ref[Any], Function[..., Any]]] = {}
         self._calls: Cache[Any, Any] = Cache("arguments of functions", _KEPT)
-        code = getattr(func, "__code__", None)
+        code: Any = getattr(func, "__code__", None)
         is_free = code is not None and not inspect.ismethod(func)
         self.takes_object = is_free and code.co_varnames[: code.co_argcount][:1] == ("self",)
 
