@@ -5,6 +5,8 @@ from __future__ import annotations
 import math
 from typing import Any, ClassVar
 
+import numpy as np
+
 from dualgrad.frontend import initializers
 from dualgrad.frontend.initializers import Initializer
 from engine.core.operands import Operand
@@ -26,7 +28,13 @@ class ones_initializer(initializers.Ones):
 
 
 class constant_initializer(initializers.Constant):
-    """A given value everywhere, or a given array of the right number of elements."""
+    """A given value everywhere, or a given array, whose last element fills what it leaves unless `verify_shape`."""
+
+    def _filled(self, array: np.ndarray, size: int) -> np.ndarray:
+        if self.verify_shape or not 0 < array.size < size:
+            return super()._filled(array, size)
+        flat = array.ravel()
+        return np.concatenate([flat, np.full(size - flat.size, flat[-1], flat.dtype)])
 
 
 class identity_initializer(initializers.Identity):

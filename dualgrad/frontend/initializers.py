@@ -15,6 +15,7 @@ import numpy as np
 
 from engine.core.dtypes import as_dtype, float32
 from engine.core.operands import Operand
+from engine.runtime.errors import InvalidArgumentError
 
 
 class Initializer:
@@ -50,14 +51,22 @@ class Constant(Initializer):
     """A given value everywhere, or a given array of the right number of elements."""
 
     def __init__(self, value: Any = 0, dtype: Any = None, verify_shape: bool = False) -> None:
-        self.value, self.dtype = value, dtype
+        self.value, self.dtype, self.verify_shape = value, dtype, verify_shape
 
     def values(self, shape: tuple[int, ...], dtype: Any) -> np.ndarray:
         """The value broadcast, or the array reshaped."""
         array = np.asarray(self.value, dtype.numpy)
         if array.size == 1:
             return np.full(shape, array.reshape(()), dtype.numpy)
+        if array.size != math.prod(shape):
+            array = self._filled(array, math.prod(shape))
         return array.reshape(shape)
+
+    def _filled(self, array: np.ndarray, size: int) -> np.ndarray:
+        """An array of `size` elements in place of one of another size."""
+        raise InvalidArgumentError(
+            f"{type(self).__name__}: argument `value` has {array.size} elements, but the shape asks for {size}"
+        )
 
 
 class Zeros(Constant):

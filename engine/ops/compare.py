@@ -43,6 +43,19 @@ bitwise_or = nondifferentiable(
 bitwise_xor = nondifferentiable(
     "bitwise_xor", np.bitwise_xor, args=("x", "y"), accepts=INTEGER, doc="Bitwise exclusive or of integers."
 )
+
+
+def _shifted(ufunc: np.ufunc) -> Any:
+    """As in TensorFlow: shifts by less than 0 count as 0, by more than there are bits as one less than these."""
+    return lambda x, y: ufunc(x, np.clip(y, 0, x.dtype.itemsize * 8 - 1).astype(x.dtype))
+
+
+left_shift = nondifferentiable(
+    "left_shift", _shifted(np.left_shift), args=("x", "y"), accepts=INTEGER, doc="x with its bits moved up by y."
+)
+right_shift = nondifferentiable(
+    "right_shift", _shifted(np.right_shift), args=("x", "y"), accepts=INTEGER, doc="x with its bits moved down by y."
+)
 bitwise_not = nondifferentiable("bitwise_not", np.invert, accepts=INTEGER, doc="Bitwise complement of integers.")
 is_nan = nondifferentiable("is_nan", np.isnan, result=bool_, accepts=INEXACT, doc="Where x is NaN.")
 is_inf = nondifferentiable("is_inf", np.isinf, result=bool_, accepts=INEXACT, doc="Where x is infinite.")
