@@ -56,7 +56,22 @@ COMPARED = ("equal", "greater", "greater_equal", "less", "less_equal")
 """How two tensors are compared by assertions."""
 _ASSERTED = ("integer", "proper_iterable", "rank_in", "same_float_dtype", "scalar", "shapes", "type")
 
+_OPERATORS = {
+    "base": ("",),
+    "elementary": ("Diag", "FullMatrix", "Identity", "LowerTriangular", "ScaledIdentity", "Zeros"),
+    "structured": (*("Circulant", "Circulant2D", "Circulant3D", "Householder", "Permutation", "Toeplitz", "Tridiag"),),
+    "composed": (
+        *("Adjoint", "BlockDiag", "BlockLowerTriangular", "Composition", "Inversion", "Kronecker", "LowRankUpdate"),
+    ),
+}
+"""Modules of `dualgrad.extras.linear_operators`, and the names of their classes behind ``LinearOperator``."""
+
 BOTH: tuple[tuple[str, str], ...] = (
+    # ---- linear operators
+    *[
+        (f"dualgrad.extras.linear_operators.{module}:", " ".join(f"linalg.LinearOperator{n}" for n in names))
+        for module, names in _OPERATORS.items()
+    ],
     # ---- assertions
     ("dualgrad.extras.assertions:", " ".join(f"debugging.assert_{name}" for name in _ASSERTED)),
     # ---- images
