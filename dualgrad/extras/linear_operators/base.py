@@ -179,7 +179,7 @@ class LinearOperator:
         return self.solve(rhs[..., None], adjoint=adjoint)[..., 0]
 
     def _factor(self, x: Any, what: str) -> Any:
-        """What a product or solution is taken with: a tensor of the operator's dtype, or another operator."""
+        """A factor or a right-hand side: a tensor of the operator's dtype, or another operator."""
         if isinstance(x, LinearOperator):
             return x
         tensor = self.tf.convert_to_tensor(x, dtype=None if hasattr(x, "dtype") else self.dtype)
