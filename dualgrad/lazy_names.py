@@ -17,6 +17,8 @@ _DRAWS = (
     *("random_hue", "random_saturation"),
 )
 
+_DRAWS_BY_SEED = tuple(f"stateless_{name}" for name in _DRAWS)
+
 _WINDOWS = ("hann", "hamming", "kaiser", "kaiser_bessel_derived", "vorbis")
 _SIGNALS = (
     *("dct", "fftshift", "frame", "idct", "ifftshift", "inverse_mdct", "inverse_stft", "inverse_stft_window_fn"),
@@ -92,7 +94,7 @@ BOTH: tuple[tuple[str, str], ...] = (
         ),
     ),
     ("dualgrad.extras.ops.images:transpose_image", "image.transpose"),
-    ("dualgrad.extras.image_draws:", " ".join(f"image.{name}" for name in _DRAWS)),
+    ("dualgrad.extras.image_draws:", " ".join(f"image.{name}" for name in (*_DRAWS, *_DRAWS_BY_SEED))),
     # ---- short functions
     ("dualgrad.extras.ops.compositions:", "math.confusion_matrix linalg.normalize linalg.matrix_rank math.polyval"),
     ("dualgrad.extras.ops.compositions:", "math.bincount scalar_mul math.scalar_mul saturate_cast nn.conv_transpose"),
@@ -113,6 +115,13 @@ BOTH: tuple[tuple[str, str], ...] = (
     ("dualgrad.extras.fractional_pools:", "nn.with_space_to_batch required_space_to_batch_paddings"),
     ("engine.ops.matrix_roots:sqrtm", "matrix_square_root"),
     ("dualgrad.extras.ops.compositions:saturate_cast", "dtypes.saturate_cast"),
+    (
+        "dualgrad.extras.small_functions:",
+        (
+            "VariableSynchronization VariableAggregation get_logger timestamp guarantee_const is_symbolic_tensor "
+            "type_spec_from_value nn.collapse_repeated image.non_max_suppression linalg.experimental.conjugate_gradient"
+        ),
+    ),
     # ---- serialized examples
     ("dualgrad.data.parsing:", "io.parse_single_example io.parse_example io.decode_raw io.FixedLenFeature"),
     ("dualgrad.data.parsing:", "io.FixedLenSequenceFeature io.VarLenFeature"),

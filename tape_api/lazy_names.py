@@ -39,6 +39,7 @@ LATER: tuple[tuple[str, str], ...] = (
     ("tape_api.functions_for_scipy:", "for_ode for_scipy"),
     ("dualgrad.solvers.bvp:", "for_bvp"),
     ("tape_api.printing:print_", "print"),
+    ("tape_api.flow:tuple_", "tuple"),
     ("tape_api.debugging:", "ensure_shape Assert assert_equal assert_greater assert_less assert_rank"),
     # ---- parts of Keras
     ("tape_api.keras.initializers", "initializers"),

@@ -50,6 +50,7 @@ TABLE = Table(
         (extrema.argmax, "argmax math.argmax"),
         (extrema.argmin, "argmin math.argmin"),
         (stats.norm, "norm linalg.norm"),
+        (Old(reduce.add_n, ignored=("shape", "tensor_dtype")), "math.accumulate_n"),
         # ---- shapes, slices, indices
         (filling.zeros_like, "zeros_like"),
         (filling.ones_like, "ones_like"),

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import unittest
 from collections.abc import Callable
 from typing import Any
 
@@ -15,6 +16,7 @@ from engine.runtime.errors import InvalidArgumentError
 
 IMAGE = np.random.default_rng(3).normal(size=(2, 5, 6, 2)).astype(np.float32)
 ONES = np.ones(2, np.float32)
+SYMMETRIC = np.array([[4.0, 1.0, 0.5], [1.0, 3.0, -0.25], [0.5, -0.25, 2.0]])
 
 
 def _windows(image: np.ndarray) -> np.ndarray:
@@ -67,6 +69,34 @@ CASES: dict[str, tuple[Callable[[Any], Any], Any]] = {
         _windows(IMAGE).min((-2, -1)),
     ),
     "approx_max_k": (lambda tf: tf.math.approx_max_k([[1.0, 3.0], [2.0, 0.0]], 1, 0), [[[2, 3]], [[1, 0]]]),
+    "depthwise_conv2d_backprop_input": (
+        lambda tf: tf.nn.depthwise_conv2d_backprop_input(
+            [2, 5, 6, 2], np.ones((1, 1, 2, 1), "f"), IMAGE, [1, 1, 1, 1], "SAME"
+        ),
+        IMAGE,
+    ),
+    "depthwise_conv2d_backprop_filter": (
+        lambda tf: tf.nn.depthwise_conv2d_backprop_filter(IMAGE, [1, 1, 2, 1], IMAGE, [1, 1, 1, 1], "SAME"),
+        (IMAGE**2).sum((0, 1, 2)).reshape(1, 1, 2, 1),
+    ),
+    "atrous_conv2d_transpose": (
+        lambda tf: tf.nn.atrous_conv2d_transpose(
+            np.ones((1, 1, 1, 1), "f"), [[[[1.0]], [[2.0]]]], [1, 1, 3, 1], 2, "VALID"
+        ),
+        np.reshape([1, 0, 2], (1, 1, 3, 1)),
+    ),
+    "bitcast": (lambda tf: tf.bitcast(tf.constant([1.0, 2.0]), tf.int32), np.array([1, 2], np.float32).view(np.int32)),
+    "collapse_repeated": (
+        lambda tf: tf.nn.collapse_repeated([[1, 1, 2, 2, 1], [3, 3, 3, 0, 0]], [5, 3]),
+        [[[1, 2, 1], [3, 0, 0]], [3, 1]],
+    ),
+    "conjugate_gradient": (
+        lambda tf: tf.linalg.experimental.conjugate_gradient(
+            tf.linalg.LinearOperatorFullMatrix(SYMMETRIC, is_self_adjoint=True, is_positive_definite=True),
+            tf.constant(SYMMETRIC[0]), tol=1e-10,
+        )[:2],
+        [3, [1, 0, 0]],
+    ),
     "unravel_index": (lambda tf: tf.unravel_index([22, 41, 37], [7, 6]), [[3, 6, 6], [4, 5, 1]]),
     "histogram_fixed_width": (
         lambda tf: tf.histogram_fixed_width([-1.0, 0.0, 1.5, 2.0, 5.0, 15.0], [0.0, 5.0], nbins=5),
@@ -166,3 +196,53 @@ def test_version_1_assertions_on_tapes_take_data_before_the_message() -> None:
         tf.assert_less(2.0, 1.0, [1.0], 3, "message")
     with pytest.raises(InvalidArgumentError, match="message"):
         tf.assert_positive(0.0, [1.0], 3, "message")
+
+
+@pytest.mark.parametrize("tf", [graph_api, tape_api], ids=["graph", "tape"])
+def test_a_test_case_of_a_program(tf: Any) -> None:
+    class Case(tf.test.TestCase):  # type: ignore[misc]
+        def test_good(self) -> None:
+            with self.cached_session():
+                self.assertAllClose(
+                    {"a": tf.constant([1.0]), "b": [2.0, 3.0]}, {"a": [1.0], "b": tf.constant([2.0, 3.0])}
+                )
+                self.assertAllEqual(tf.constant([1, 2]), [1, 2])
+                self.assertAllInRange(tf.constant([1.0, 2.0]), 1.0, 2.0)
+                self.assertNotAllClose([1.0], [2.0])
+                self.assertShapeEqual(np.ones(2), tf.ones(2))
+                self.assertDTypeEqual(np.float32(1), np.float32)
+                with self.assertRaisesWithPredicateMatch(ValueError, "of one kind"):
+                    raise ValueError("of one kind")
+
+        def test_bad(self) -> None:
+            with self.cached_session():
+                self.assertAllClose(tf.constant([1.0, 2.0]), [1.0, 2.1])
+
+        def test_bad_shape(self) -> None:
+            with self.cached_session():
+                self.assertAllEqual(tf.constant([[1, 1]]), [1, 1])
+
+    result = unittest.TestResult()
+    unittest.TestLoader().loadTestsFromTestCase(Case).run(result)
+    assert not result.errors
+    assert sorted(case._testMethodName for case, _ in result.failures) == ["test_bad", "test_bad_shape"]
+
+
+def test_errors_that_programs_raise_themselves() -> None:
+    error = tape_api.errors.OutOfRangeError(None, None, "no more")
+    assert (error.message, str(error), error.op, error.error_code) == ("no more", "no more", None, 11)
+    assert error.error_code == tape_api.errors.OUT_OF_RANGE
+    assert graph_api.errors.InvalidArgumentError("text").error_code == graph_api.errors.INVALID_ARGUMENT == 3
+
+
+def test_shapes_and_specs_answer_what_programs_ask() -> None:
+    shape = tape_api.TensorShape([2, None])
+    assert shape.with_rank_at_least(1) == shape
+    assert shape.most_specific_compatible_shape([3, 4]).as_list() == [None, None]
+    with pytest.raises(ValueError, match="at most 1"):
+        shape.with_rank_at_most(1)
+    spec = tape_api.TensorSpec([None], tape_api.float32)
+    assert spec.is_compatible_with(tape_api.ones([3]))
+    assert not spec.is_compatible_with(tape_api.ones([3, 1]))
+    assert tape_api.TensorSpec.from_tensor(tape_api.ones([3])) == tape_api.type_spec_from_value([1.0, 1.0, 1.0])
+    assert tape_api.uint8.limits == (0, 255)

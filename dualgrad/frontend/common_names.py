@@ -282,6 +282,10 @@ TABLE = Table(
         (layers.zero_fraction, "math.zero_fraction nn.zero_fraction"),
         # ---- convolutions and pools
         (conv.atrous_conv2d, "nn.atrous_conv2d"),
+        (conv.atrous_conv2d_transpose, "nn.atrous_conv2d_transpose"),
+        (conv.depthwise_conv2d_backprop_filter, "nn.depthwise_conv2d_backprop_filter"),
+        (conv.depthwise_conv2d_backprop_input, "nn.depthwise_conv2d_backprop_input"),
+        (compare.bitcast, "bitcast"),
         (conv.conv1d_transpose, "nn.conv1d_transpose"),
         (pool.max_pool1d, "nn.max_pool1d"),
         (pool.max_pool2d, "nn.max_pool2d"),

@@ -174,6 +174,8 @@ _ALIASES = {
     "batch_matrix_inverse": "linalg.inv",
     "batch_svd": "linalg.svd",
     "complex_abs": "abs",
+    "nn.depthwise_conv2d_native_backprop_filter": "nn.depthwise_conv2d_backprop_filter",
+    "nn.depthwise_conv2d_native_backprop_input": "nn.depthwise_conv2d_backprop_input",
     "diag": "linalg.tensor_diag",
     "diag_part": "linalg.tensor_diag_part",
     "div_no_nan": "math.divide_no_nan",
