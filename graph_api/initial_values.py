@@ -98,9 +98,22 @@ class he_uniform_initializer(_Drawn, initializers.HeUniform):
     """Uniform, scaled for rectifiers (He et al., 2015)."""
 
 
+class lecun_normal_initializer(_Drawn, initializers.LecunNormal):
+    """Truncated normal, of variance 1 over the number of inputs."""
+
+
+class lecun_uniform_initializer(_Drawn, initializers.LecunUniform):
+    """Uniform, of variance 1 over the number of inputs."""
+
+
+class orthogonal_initializer(_Drawn, initializers.Orthogonal):
+    """A random matrix with orthonormal rows or columns, times `gain`."""
+
+
 __all__ = [
     "Initializer", "constant_initializer", "glorot_normal_initializer", "glorot_uniform_initializer",
-    "he_normal_initializer", "he_uniform_initializer", "identity_initializer", "ones_initializer",
-    "random_normal_initializer", "random_uniform_initializer", "truncated_normal_initializer",
-    "uniform_unit_scaling_initializer", "variance_scaling_initializer", "zeros_initializer",
+    "he_normal_initializer", "he_uniform_initializer", "identity_initializer", "lecun_normal_initializer",
+    "lecun_uniform_initializer", "ones_initializer", "orthogonal_initializer", "random_normal_initializer",
+    "random_uniform_initializer", "truncated_normal_initializer", "uniform_unit_scaling_initializer",
+    "variance_scaling_initializer", "zeros_initializer",
 ]  # fmt: skip

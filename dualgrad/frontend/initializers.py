@@ -239,6 +239,30 @@ class LecunNormal(NamedScaling):
     case = (1.0, "fan_in", "truncated_normal")
 
 
+class Orthogonal(Initializer):
+    """A random matrix with orthonormal rows or columns, times `gain`."""
+
+    def __init__(self, gain: float = 1.0, seed: Any = None, dtype: Any = None) -> None:
+        self.gain, self.dtype = gain, dtype
+        self._take_seed(seed)
+
+    def values(self, shape: tuple[int, ...], dtype: Any) -> Operand:
+        """A matrix reshaped: all but the last dimension count as rows."""
+        from engine.ops.complexes import sign
+        from engine.ops.decompose import qr
+        from engine.ops.diagonal import matrix_diag_part
+        from engine.ops.shape import matrix_transpose, reshape
+
+        if len(shape) < 2:
+            raise ValueError(f"{type(self).__name__}: the shape must have rank 2 or more, got {shape}")
+        rows, columns = math.prod(shape[:-1]), shape[-1]
+        drawn = self.source.normal((max(rows, columns), min(rows, columns)), dtype=dtype, seed=self._own_seed)
+        q, r = qr(drawn)
+        # the signs make the decomposition unique, and so the matrix uniformly distributed
+        q = q * sign(matrix_diag_part(r))
+        return as_dtype(dtype).as_numpy_dtype(self.gain) * reshape(matrix_transpose(q) if rows < columns else q, shape)
+
+
 class Identity(Initializer):
     """A multiple of the identity matrix."""
 
