@@ -120,6 +120,52 @@ def _name_of(error: BaseException) -> str | None:
     return None
 
 
+def removed(name: str) -> str | None:
+    """Since when a name is gone, and what to write; None if it is not known to be.
+
+    Parameters
+    ----------
+    name : str
+        Such as ``"numpy.float"``, ``"scipy.misc.imread"``, ``"cPickle"`` or ``"xrange"``.
+
+    Examples
+    --------
+    >>> removed("numpy.float")
+    'gone since NumPy 1.24: write float (or run with --compat)'
+    >>> removed("numpy.float32") is None
+    True
+    """
+    if name in REMOVED:
+        if _is_there(name):
+            return None
+        now, since = REMOVED[name]
+        return f"gone since {since}: write {_replaced(now)} (or run with --compat)"
+    if name in BUILTINS:
+        return f"gone since Python 3: write {BUILTINS[name]} (or run with --compat)"
+    for module, (since, way) in WITHOUT_MODULE.items():
+        if f"{name}.".startswith(f"{module}."):
+            return f"gone since {since}: {way}"
+    module = name.partition(".")[0]
+    if module in MODULES:
+        now = "importlib" if module == "imp" else MODULES[module]
+        return f"gone since {'Python 3.12' if module == 'imp' else 'Python 3'}: import {now} (or run with --compat)"
+    return None
+
+
+def _is_there(name: str) -> bool:
+    """Whether the NumPy, SciPy or Python that runs has the name, still or again (``numpy.bool``)."""
+    import importlib
+    import warnings
+
+    module, _, last = name.rpartition(".")
+    try:
+        with warnings.catch_warnings():
+            warnings.simplefilter("ignore")
+            return hasattr(importlib.import_module(module), last)
+    except ImportError:
+        return False
+
+
 def _replaced(now: str) -> str:
     return now.partition(":")[2].strip() if now.startswith("lambda") else now
 
