@@ -17,6 +17,8 @@ _DRAWS = (
     *("random_hue", "random_saturation"),
 )
 
+_DRAWS_BY_SEED = tuple(f"stateless_{name}" for name in _DRAWS)
+
 _WINDOWS = ("hann", "hamming", "kaiser", "kaiser_bessel_derived", "vorbis")
 _SIGNALS = (
     *("dct", "fftshift", "frame", "idct", "ifftshift", "inverse_mdct", "inverse_stft", "inverse_stft_window_fn"),
@@ -52,7 +54,28 @@ SCIPY: tuple[tuple[str, str], ...] = (
     ("dualgrad.solvers.linear:", " ".join(f"experimental.scipy.sparse.linalg.{name}" for name in _LINEAR)),
 )
 
+COMPARED = ("equal", "greater", "greater_equal", "less", "less_equal")
+"""How two tensors are compared by assertions."""
+_ASSERTED = ("integer", "proper_iterable", "rank_in", "same_float_dtype", "scalar", "shapes", "type")
+
+_OPERATORS = {
+    "base": ("",),
+    "elementary": ("Diag", "FullMatrix", "Identity", "LowerTriangular", "ScaledIdentity", "Zeros"),
+    "structured": (*("Circulant", "Circulant2D", "Circulant3D", "Householder", "Permutation", "Toeplitz", "Tridiag"),),
+    "composed": (
+        *("Adjoint", "BlockDiag", "BlockLowerTriangular", "Composition", "Inversion", "Kronecker", "LowRankUpdate"),
+    ),
+}
+"""Modules of `dualgrad.extras.linear_operators`, and the names of their classes behind ``LinearOperator``."""
+
 BOTH: tuple[tuple[str, str], ...] = (
+    # ---- linear operators
+    *[
+        (f"dualgrad.extras.linear_operators.{module}:", " ".join(f"linalg.LinearOperator{n}" for n in names))
+        for module, names in _OPERATORS.items()
+    ],
+    # ---- assertions
+    ("dualgrad.extras.assertions:", " ".join(f"debugging.assert_{name}" for name in _ASSERTED)),
     # ---- images
     (
         "dualgrad.extras.ops.images:",
@@ -71,13 +94,33 @@ BOTH: tuple[tuple[str, str], ...] = (
         ),
     ),
     ("dualgrad.extras.ops.images:transpose_image", "image.transpose"),
-    ("dualgrad.extras.image_draws:", " ".join(f"image.{name}" for name in _DRAWS)),
+    ("dualgrad.extras.image_draws:", " ".join(f"image.{name}" for name in (*_DRAWS, *_DRAWS_BY_SEED))),
     # ---- short functions
     ("dualgrad.extras.ops.compositions:", "math.confusion_matrix linalg.normalize linalg.matrix_rank math.polyval"),
     ("dualgrad.extras.ops.compositions:", "math.bincount scalar_mul math.scalar_mul saturate_cast nn.conv_transpose"),
     (
         "dualgrad.extras.ops.compositions:",
         "vectorized_map nn.experimental.general_dropout nn.experimental.stateless_dropout",
+    ),
+    (
+        "dualgrad.extras.ops.numbers:",
+        (
+            "math.reciprocal_no_nan math.is_non_decreasing math.is_strictly_increasing unravel_index "
+            "histogram_fixed_width histogram_fixed_width_bins math.approx_max_k math.approx_min_k"
+        ),
+    ),
+    ("dualgrad.extras.ops.numbers:approx_max_k", "nn.approx_max_k"),
+    ("dualgrad.extras.ops.numbers:approx_min_k", "nn.approx_min_k"),
+    ("dualgrad.extras.ops.isotonic:", "nn.isotonic_regression"),
+    ("dualgrad.extras.fractional_pools:", "nn.with_space_to_batch required_space_to_batch_paddings"),
+    ("engine.ops.matrix_roots:sqrtm", "matrix_square_root"),
+    ("dualgrad.extras.ops.compositions:saturate_cast", "dtypes.saturate_cast"),
+    (
+        "dualgrad.extras.small_functions:",
+        (
+            "VariableSynchronization VariableAggregation get_logger timestamp guarantee_const is_symbolic_tensor "
+            "type_spec_from_value nn.collapse_repeated image.non_max_suppression linalg.experimental.conjugate_gradient"
+        ),
     ),
     # ---- serialized examples
     ("dualgrad.data.parsing:", "io.parse_single_example io.parse_example io.decode_raw io.FixedLenFeature"),
@@ -119,6 +162,20 @@ SCATTERS: tuple[tuple[str, str], ...] = (
 """TensorFlow 1's assignments to rows of variables."""
 
 VERSION1: tuple[tuple[str, str], ...] = (
+    ("dualgrad.extras.ops.normalization:", "nn.fused_batch_norm"),
+    (
+        "dualgrad.extras.ops.normalization:old_batch_norm_with_global_normalization",
+        "nn.batch_norm_with_global_normalization",
+    ),
+    ("dualgrad.extras.ops.signals:dct", "spectral.dct"),
+    ("dualgrad.extras.ops.signals:idct", "spectral.idct"),
+    ("dualgrad.extras.fractional_pools:old_fractional_max_pool", "nn.fractional_max_pool"),
+    ("dualgrad.extras.fractional_pools:old_fractional_avg_pool", "nn.fractional_avg_pool"),
+    ("dualgrad.extras.ops.morphology:old_dilation2d", "nn.dilation2d"),
+    ("dualgrad.extras.ops.morphology:old_erosion2d", "nn.erosion2d"),
+    ("dualgrad.extras.ops.numbers:is_non_decreasing", "is_non_decreasing debugging.is_non_decreasing"),
+    ("dualgrad.extras.ops.numbers:is_strictly_increasing", "is_strictly_increasing debugging.is_strictly_increasing"),
+    ("dualgrad.extras.assertions:", " ".join(f"assert_{name}" for name in _ASSERTED if name != "shapes")),
     # ---- data of tutorials
     ("dualgrad.extras.mnist", "examples.tutorials.mnist.input_data contrib.learn.datasets.mnist"),
     ("dualgrad.extras.ops.compositions:", "confusion_matrix ensure_shape batch_gather"),
@@ -148,6 +205,9 @@ VERSION1: tuple[tuple[str, str], ...] = (
     ("dualgrad.frontend.methods:ResizeMethodVersion1", "image.ResizeMethod"),
 )
 VERSION2: tuple[tuple[str, str], ...] = (
+    ("dualgrad.extras.ops.normalization:", "nn.batch_norm_with_global_normalization"),
+    ("dualgrad.extras.fractional_pools:", "nn.fractional_max_pool nn.fractional_avg_pool"),
+    ("dualgrad.extras.ops.morphology:", "nn.dilation2d nn.erosion2d"),
     ("dualgrad.extras.ops.strings:", "strings.reduce_join"),
     ("dualgrad.extras.ops.compositions:", "nn.compute_average_loss nn.scale_regularization_loss"),
     ("dualgrad.extras.ops.affine:", "nn.sufficient_statistics nn.weighted_moments"),

@@ -8,8 +8,7 @@ from typing import Any
 import numpy as np
 
 import graph_api as tf
-from engine.core.dtypes import as_dtype
-from engine.core.operands import Operand, Operation
+from engine.core.operands import Operation
 from engine.core.trace import constant_value
 from engine.core.value import shape_of
 from engine.runtime.errors import InvalidArgumentError
@@ -96,114 +95,12 @@ def _ranked(label: str, fits: Callable[[Any, Any], Any], words: str) -> Callable
     return check
 
 
-def assert_rank_in(
-    x: Any, ranks: Any, data: Any = None, summarize: Any = None, message: str | None = None, name: str | None = None
-) -> Operation:
-    """An operation that raises unless the rank of `x` is one of `ranks`: at once where it is known."""
-    tensor, text = (
-        tf.convert_to_tensor(x),
-        f"{message + ' ' if message else ''}Tensor must have rank in {tuple(ranks)}.",
-    )
-    shape = shape_of(tensor)
-    if shape is None:
-        fits = tf.reduce_any([tf.equal(tf.rank(tensor), rank) for rank in ranks])
-        return assertion(fits, [tf.shape(tensor)], text, name or "assert_rank_in")
-    if len(shape) not in ranks:
-        raise ValueError(f"assert_rank_in: {text} Received rank {len(shape)}, shape {shape}, of {tensor.name}")
-    return no_op(name or "static_checks_determined_all_ok")
-
-
-def assert_shapes(
-    shapes: Any, data: Any = None, summarize: Any = None, message: str | None = None, name: str | None = None
-) -> Operation:
-    """An operation that raises unless tensors have shapes that agree: at once where the shapes are known.
-
-    Parameters
-    ----------
-    shapes
-        Pairs of a tensor and its shape, or a dict of such: a tuple of sizes, of names (one name, one size) and of None
-        (any size). ``...`` or ``"*"`` first stands for any leading axes.
-
-    Examples
-    --------
-    >>> with tf.Graph().as_default():
-    ...     x, w = tf.placeholder(tf.float32, [None, 3]), tf.zeros([3, 2])
-    ...     check = tf.debugging.assert_shapes([(x, ("N", "D")), (w, ("D", 2))])
-    """
-    sizes: dict[Any, tuple[Any, Tensor]] = {}
-    checks: list[Any] = []
-    prefix = f"{message + ' ' if message else ''}"
-
-    def agree(size: Any, other: Any, text: str, tensor: Tensor) -> None:
-        if isinstance(size, int) and isinstance(other, int):
-            if size != other:
-                raise ValueError(f"assert_shapes: {prefix}{text}: got {size} and {other}")
-        else:
-            checks.append(assertion(tf.equal(size, other), [tf.shape(tensor)], f"{prefix}{text}", "assert_shapes"))
-
-    for x, wanted in shapes.items() if isinstance(shapes, dict) else shapes:
-        tensor, symbols = tf.convert_to_tensor(x), list(wanted) if isinstance(wanted, (tuple, list, str)) else [wanted]
-        open_front = bool(symbols) and symbols[0] in (Ellipsis, "*")
-        symbols = symbols[1:] if open_front else symbols
-        (assert_rank_at_least if open_front else assert_rank)(tensor, len(symbols), message=message)
-        dims = shape_of(tensor) or (None,) * len(symbols)
-        for axis, symbol in enumerate(symbols, start=-len(symbols)):
-            if symbol is None:
-                continue
-            size = tf.shape(tensor)[axis] if dims[axis] is None else dims[axis]
-            known = symbol if isinstance(symbol, int) else sizes.setdefault(symbol, (size, tensor))[0]
-            agree(size, known, f"axis {axis} of {tensor.name} must have size {symbol!r}", tensor)
-    return tf.group(*checks, name=name or "assert_shapes")
-
-
 def _equal(a: Any, b: Any) -> Tensor:
     return a == b if isinstance(a, int) else tf.equal(a, b)
 
 
 assert_rank = _ranked("assert_rank", _equal, "equal to")
 assert_rank_at_least = _ranked("assert_rank_at_least", lambda a, b: a >= b, "at least")
-
-
-def assert_scalar(tensor: Any, name: str | None = None, message: str | None = None) -> Operand:
-    """`tensor`, which must be known to be of rank 0.
-
-    Raises
-    ------
-    ValueError
-        If it is not.
-    """
-    tensor = tf.convert_to_tensor(tensor)
-    if shape_of(tensor) != ():
-        raise ValueError(f"{message or ''}Expected scalar shape for {tensor.name}, saw shape: {tensor.shape}.")
-    return tensor
-
-
-def assert_type(tensor: Any, tf_type: Any, message: str | None = None, name: str | None = None) -> Operation:
-    """An operation that does nothing.
-
-    Raises
-    ------
-    TypeError
-        If `tensor` is not of the dtype.
-    """
-    tensor, wanted = tf.convert_to_tensor(tensor), as_dtype(tf_type)
-    if tensor.dtype is not wanted:
-        raise TypeError(f"{message or ''} {tensor.name} must be of type {wanted!r}; got {tensor.dtype!r}")
-    return no_op(name or "statically_determined_correct_type")
-
-
-def assert_integer(x: Any, message: str | None = None, name: str | None = None) -> Operation:
-    """An operation that does nothing.
-
-    Raises
-    ------
-    TypeError
-        If `x` is not of an integer dtype.
-    """
-    tensor = tf.convert_to_tensor(x)
-    if not tensor.dtype.is_integer:
-        raise TypeError(f'{message or ""} Expected "x" to be integer type. Found: {tensor.dtype!r}')
-    return no_op(name or "statically_determined_was_integer")
 
 
 def is_numeric_tensor(tensor: Any) -> bool:

@@ -55,6 +55,31 @@ def finish(call: Callable[..., Any], name: str | None, /, *args: Any, **kwargs: 
     return named(result, scope[:-1], graph, before)
 
 
+def finish_as(default: str, call: Callable[..., Any], name: str | None, /, *args: Any, **kwargs: Any) -> Any:
+    """`finish`, whose results without a user's name are called as TensorFlow calls them.
+
+    Parameters
+    ----------
+    default : str
+        ``"norm/Squeeze"``: the scope of all nodes and the name of the result in it; several for several results.
+    """
+    scope, inner, _ = default.partition("/")
+    if name is not None or stacks.eager:
+        return finish(call, name, *args, **kwargs)
+    if not inner:
+        return finish(call, scope, *args, **kwargs)
+    graph = get_default_graph()
+    before = len(graph.nodes)
+    with graph.name_scope(scope) as within:
+        result = in_graph(
+            _called(call, args, kwargs), graph, f"{within}{default.split(maxsplit=1)[0].partition('/')[2]}"
+        )
+    results = result if isinstance(result, (list, tuple)) else [result]
+    for one, wanted in zip(results, default.split(), strict=False):
+        named(one, f"{within}{wanted.partition('/')[2]}", graph, before)
+    return result
+
+
 def _called(call: Callable[..., Any], args: tuple[Any, ...], kwargs: dict[str, Any]) -> Any:
     """The results of a call, which is put off until the graph runs if it needs what only a run knows."""
     try:

@@ -106,6 +106,15 @@ class Graph(Shown, NotCopied, Contexts):
         if on:
             self._relied.append((list(on), [r for r in results if isinstance(r, Symbol)]))
 
+    def is_feedable(self, tensor: Tensor) -> bool:
+        """Whether a run may be given a value for a tensor: not for what each call of a function computes."""
+        return tensor.graph is self and tensor.node.context is None
+
+    def is_fetchable(self, tensor_or_op: Any) -> bool:
+        """Whether a run may be asked for something: not for what each call of a function computes."""
+        node = tensor_or_op.node if isinstance(tensor_or_op, Tensor) else tensor_or_op
+        return node.graph is self and node.context is None
+
     def check_fed(self, fed: Sequence[Any], nodes: Sequence[Node]) -> None:
         """Raise if a value is fed in place of a constant on whose contents something computed by `nodes` relies."""
         self.require_feedable(fed)

@@ -5,6 +5,8 @@ from __future__ import annotations
 import math
 from typing import Any, ClassVar
 
+import numpy as np
+
 from dualgrad.frontend import initializers
 from dualgrad.frontend.initializers import Initializer
 from engine.core.operands import Operand
@@ -26,7 +28,13 @@ class ones_initializer(initializers.Ones):
 
 
 class constant_initializer(initializers.Constant):
-    """A given value everywhere, or a given array of the right number of elements."""
+    """A given value everywhere, or a given array, whose last element fills what it leaves unless `verify_shape`."""
+
+    def _filled(self, array: np.ndarray, size: int) -> np.ndarray:
+        if self.verify_shape or not 0 < array.size < size:
+            return super()._filled(array, size)
+        flat = array.ravel()
+        return np.concatenate([flat, np.full(size - flat.size, flat[-1], flat.dtype)])
 
 
 class identity_initializer(initializers.Identity):
@@ -90,9 +98,22 @@ class he_uniform_initializer(_Drawn, initializers.HeUniform):
     """Uniform, scaled for rectifiers (He et al., 2015)."""
 
 
+class lecun_normal_initializer(_Drawn, initializers.LecunNormal):
+    """Truncated normal, of variance 1 over the number of inputs."""
+
+
+class lecun_uniform_initializer(_Drawn, initializers.LecunUniform):
+    """Uniform, of variance 1 over the number of inputs."""
+
+
+class orthogonal_initializer(_Drawn, initializers.Orthogonal):
+    """A random matrix with orthonormal rows or columns, times `gain`."""
+
+
 __all__ = [
     "Initializer", "constant_initializer", "glorot_normal_initializer", "glorot_uniform_initializer",
-    "he_normal_initializer", "he_uniform_initializer", "identity_initializer", "ones_initializer",
-    "random_normal_initializer", "random_uniform_initializer", "truncated_normal_initializer",
-    "uniform_unit_scaling_initializer", "variance_scaling_initializer", "zeros_initializer",
+    "he_normal_initializer", "he_uniform_initializer", "identity_initializer", "lecun_normal_initializer",
+    "lecun_uniform_initializer", "ones_initializer", "orthogonal_initializer", "random_normal_initializer",
+    "random_uniform_initializer", "truncated_normal_initializer", "uniform_unit_scaling_initializer",
+    "variance_scaling_initializer", "zeros_initializer",
 ]  # fmt: skip

@@ -19,15 +19,7 @@ from graph_api.graph import get_default_graph
 from graph_api.graph_keys import GraphKeys
 from graph_api.tensor import Tensor
 
-
-class Reduction:
-    """How a loss per element becomes one number."""
-
-    NONE = "none"
-    SUM = "weighted_sum"
-    SUM_OVER_BATCH_SIZE = "weighted_sum_over_batch_size"
-    MEAN = "weighted_mean"
-    SUM_BY_NONZERO_WEIGHTS = SUM_OVER_NONZERO_WEIGHTS = "weighted_sum_by_nonzero_weights"
+Reduction = losses.Reduction
 
 
 def add_loss(loss: Any, loss_collection: str | None = GraphKeys.LOSSES) -> None:

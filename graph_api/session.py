@@ -335,6 +335,11 @@ class Session(Shown, NotCopied):
         except (KeyError, ValueError) as error:
             raise ValueError(f"Cannot interpret feed_dict key {key!r} as Tensor: {error.args[0]}") from None
 
+    @property
+    def graph_def(self) -> Any:
+        """The graph as a GraphDef."""
+        return self.graph.as_graph_def()
+
     def make_callable(self, fetches: Any, feed_list: Sequence[Any] | None = None) -> Callable[..., Any]:
         """A function that runs `fetches` with values for `feed_list` as positional arguments."""
         keys = list(feed_list or [])

@@ -67,11 +67,76 @@ def assert_non_negative(x: Any, message: str | None = None, **_: Any) -> None:
     assert_greater_equal(x, 0, message)
 
 
+def assert_negative(x: Any, message: str | None = None, **_: Any) -> None:
+    """Raise InvalidArgumentError unless all elements are negative."""
+    assert_less(x, 0, message)
+
+
+def assert_non_positive(x: Any, message: str | None = None, **_: Any) -> None:
+    """Raise InvalidArgumentError unless all elements are 0 or less."""
+    assert_less_equal(x, 0, message)
+
+
 def assert_rank(x: Any, rank: int, message: str | None = None, name: str | None = None) -> None:
     """Raise ShapeError (a ValueError) unless `x` has the given rank."""
     have = convert_to_tensor(x).ndim
     if have != rank:
         raise ShapeError(f"{message or ''}: tensor must have rank {rank}. Received rank {have}")
+
+
+def assert_rank_at_least(x: Any, rank: int, message: str | None = None, name: str | None = None) -> None:
+    """Raise ShapeError (a ValueError) unless `x` has the given rank, or a larger one."""
+    have = convert_to_tensor(x).ndim
+    if have < rank:
+        raise ShapeError(f"{message or ''}: tensor must have rank at least {rank}. Received rank {have}")
+
+
+def Assert(condition: Any, data: Any, summarize: int | None = None, name: str | None = None) -> None:
+    """Raise InvalidArgumentError, showing `data`, unless `condition` holds."""
+    if not convert_to_tensor(condition).numpy():
+        shown = "\n".join(tensor_text(convert_to_tensor(x).numpy(), summarize or 3) for x in data)
+        raise InvalidArgumentError(f"Expected '{condition}' to be true. Summarized data: {shown}")
+
+
+def _old(check: Callable[..., None]) -> Callable[..., None]:
+    """An assertion with TensorFlow 1's arguments: `data` comes before the message."""
+
+    def old(
+        x: Any, y: Any, data: Any = None, summarize: int | None = None, message: str | None = None,
+        name: str | None = None,
+    ) -> None:  # fmt: skip
+        check(x, y, message=message, summarize=summarize or 3)
+
+    old.__name__ = old.__qualname__ = check.__name__
+    old.__doc__ = check.__doc__
+    return old
+
+
+def _old_of_one(check: Callable[..., None]) -> Callable[..., None]:
+    """The same of one that looks at one tensor."""
+
+    def old(
+        x: Any, data: Any = None, summarize: int | None = None, message: str | None = None, name: str | None = None
+    ) -> None:
+        check(x, message)
+
+    old.__name__ = old.__qualname__ = check.__name__
+    old.__doc__ = check.__doc__
+    return old
+
+
+old_assert_equal = _old(assert_equal)
+old_assert_greater = _old(assert_greater)
+old_assert_greater_equal = _old(assert_greater_equal)
+old_assert_less = _old(assert_less)
+old_assert_less_equal = _old(assert_less_equal)
+old_assert_none_equal = _old(assert_none_equal)
+old_assert_rank = _old(lambda x, rank, message, summarize: assert_rank(x, rank, message))
+old_assert_rank_at_least = _old(lambda x, rank, message, summarize: assert_rank_at_least(x, rank, message))
+old_assert_negative = _old_of_one(assert_negative)
+old_assert_non_negative = _old_of_one(assert_non_negative)
+old_assert_non_positive = _old_of_one(assert_non_positive)
+old_assert_positive = _old_of_one(assert_positive)
 
 
 def check_numerics(tensor: Any, message: str, name: str | None = None) -> Operand:
@@ -110,6 +175,7 @@ def ensure_shape(x: Any, shape: Any, name: str | None = None) -> Operand:
 
 
 __all__ = [
+    "Assert",
     "assert_all_finite",
     "assert_equal",
     "assert_greater",
@@ -117,10 +183,13 @@ __all__ = [
     "assert_less",
     "assert_less_equal",
     "assert_near",
+    "assert_negative",
     "assert_non_negative",
+    "assert_non_positive",
     "assert_none_equal",
     "assert_positive",
     "assert_rank",
+    "assert_rank_at_least",
     "check_numerics",
     "ensure_shape",
     "is_numeric_tensor",

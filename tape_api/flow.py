@@ -186,6 +186,11 @@ def _decorates(call: Callable[..., Any], **options: Any) -> Callable[[Callable[.
     return decorate
 
 
+def tuple_(tensors: Sequence[Any], control_inputs: Any = None, name: str | None = None) -> list[Any]:
+    """The tensors as a list: each has been computed, or will be with the others."""
+    return [None if x is None else convert_to_tensor(x) for x in tensors]
+
+
 def py_function(
     func: Callable[..., Any] | None = None, inp: Sequence[Any] | None = None, Tout: Any = None, name: str | None = None
 ) -> Any:

@@ -39,7 +39,8 @@ LATER: tuple[tuple[str, str], ...] = (
     ("tape_api.functions_for_scipy:", "for_ode for_scipy"),
     ("dualgrad.solvers.bvp:", "for_bvp"),
     ("tape_api.printing:print_", "print"),
-    ("tape_api.debugging:", "ensure_shape"),
+    ("tape_api.flow:tuple_", "tuple"),
+    ("tape_api.debugging:", "ensure_shape Assert assert_equal assert_greater assert_less assert_rank"),
     # ---- parts of Keras
     ("tape_api.keras.initializers", "initializers"),
     ("tape_api.keras.metrics", "metrics"),
@@ -98,14 +99,27 @@ LATER: tuple[tuple[str, str], ...] = (
     ("tape_api.sampled_losses:", "nn.nce_loss nn.sampled_softmax_loss"),
 )
 
+_COMPARED = (
+    *(*common.COMPARED, "none_equal", "rank", "rank_at_least"),
+    *("negative", "non_negative", "non_positive", "positive"),
+)
+
 VERSION1: tuple[tuple[str, str], ...] = (
+    *[(f"tape_api.debugging:old_assert_{n}", f"assert_{n} debugging.assert_{n}") for n in _COMPARED],
+    ("tape_api.debugging:", "check_numerics assert_near"),
     ("tape_api.version1:", "assign assign_add assign_sub disable_eager_execution disable_v2_behavior"),
     ("tape_api.version1:", "enable_eager_execution enable_resource_variables enable_v2_behavior enable_v2_tensorshape"),
     ("tape_api.version1:", "multinomial py_func random_gamma random_normal random_poisson random_shuffle"),
     ("tape_api.version1:", "random_uniform set_random_seed truncated_normal"),
     ("dualgrad.frontend.eager_scopes:old_name_scope", "name_scope"),
     *common.SCATTERS,
+    *[row for row in common.VERSION1 if not row[0].startswith("dualgrad.extras.mnist")],
     ("dualgrad.files.protos:", "Summary Event HistogramProto"),
+    ("dualgrad.extras.ops.losses:", "losses.Reduction"),
+    ("tape_api.version1:", "placeholder_with_default get_collection get_collection_ref global_variables"),
+    ("tape_api.version1:", "local_variables model_variables moving_average_variables trainable_variables"),
+    ("tape_api.version1:", "global_variables_initializer local_variables_initializer tables_initializer"),
+    ("tape_api.version1:", "variables_initializer initialize_all_variables"),
     *files.VERSION1,
 )
 """Names that ``tf.compat.v1`` has besides the functions of TensorFlow 1's table; for the rest it has today's names."""

@@ -50,6 +50,7 @@ TABLE = Table(
         (extrema.argmax, "argmax math.argmax"),
         (extrema.argmin, "argmin math.argmin"),
         (stats.norm, "norm linalg.norm"),
+        (Old(reduce.add_n, ignored=("shape", "tensor_dtype")), "math.accumulate_n"),
         # ---- shapes, slices, indices
         (filling.zeros_like, "zeros_like"),
         (filling.ones_like, "ones_like"),
@@ -74,6 +75,24 @@ TABLE = Table(
         (cross_entropy.sigmoid_cross_entropy_with_logits, "nn.sigmoid_cross_entropy_with_logits"),
         (cross_entropy.weighted_cross_entropy_with_logits, "nn.weighted_cross_entropy_with_logits"),
         (Old(losses.mean_squared_error, ignored=_COLLECTED), "compat.v1.losses.mean_squared_error"),
+        (Old(losses.compute_weighted_loss, ignored=_COLLECTED), "compat.v1.losses.compute_weighted_loss"),
+        (
+            Old(
+                losses.cosine_distance,
+                {"dim": "axis"},
+                ("labels", "predictions", "axis", "weights", "scope", "loss_collection", "reduction", "dim"),
+                ignored=_COLLECTED,
+            ),
+            "compat.v1.losses.cosine_distance",
+        ),
+        (
+            Old(
+                losses.mean_pairwise_squared_error,
+                order=("labels", "predictions", "weights", "scope", "loss_collection"),
+                ignored=_COLLECTED,
+            ),
+            "compat.v1.losses.mean_pairwise_squared_error",
+        ),
         (
             Old(losses.absolute_difference, ignored=_COLLECTED),
             "compat.v1.losses.absolute_difference losses.absolute_difference",

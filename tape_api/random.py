@@ -547,6 +547,29 @@ class Generator:
         return [Generator(state=[0, 0, int(key)]) for key in self.uniform_full_int([count], int64).numpy()]
 
 
+_global: list[Generator] = []
+
+
+def get_global_generator() -> Generator:
+    """The generator of the process, made when it is first asked for; its state then is no function of anything."""
+    if not _global:
+        _global.append(Generator.from_non_deterministic_state())
+    return _global[0]
+
+
+def set_global_generator(generator: Generator) -> None:
+    """Make a generator the one that `get_global_generator` gives.
+
+    Raises
+    ------
+    TypeError
+        If it is none.
+    """
+    if not isinstance(generator, Generator):
+        raise TypeError(f"set_global_generator: argument `generator` must be a Generator, got {generator!r}")
+    _global[:] = [generator]
+
+
 def _array(x: Any) -> np.ndarray:
     return np.asarray(x.numpy() if hasattr(x, "numpy") else x)
 
@@ -571,6 +594,8 @@ def _from_seed(seed: Any) -> list[int]:
 experimental = namespace("tape_api.random.experimental")
 experimental.stateless_split, experimental.stateless_fold_in = split, fold_in  # type: ignore[attr-defined]
 experimental.Generator = Generator  # type: ignore[attr-defined]
+experimental.get_global_generator = get_global_generator  # type: ignore[attr-defined]
+experimental.set_global_generator = set_global_generator  # type: ignore[attr-defined]
 
 __all__ = [
     "Generator",
@@ -579,8 +604,10 @@ __all__ = [
     "experimental",
     "fold_in",
     "gamma",
+    "get_global_generator",
     "normal",
     "poisson",
+    "set_global_generator",
     "set_seed",
     "shuffle",
     "split",

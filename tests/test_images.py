@@ -243,3 +243,36 @@ def test_refused(name: str, tf: Any) -> None:
     call, error, message = REFUSED[name]
     with pytest.raises(error, match=message):
         call(tf)
+
+
+def test_draws_by_a_seed_are_those_of_the_seeds_numbers() -> None:
+    tf = tape_api
+    image = tf.constant(np.arange(24.0, dtype=np.float32).reshape(4, 2, 3) / 24)
+    many, seed = tf.stack([image] * 5), [5, 6]
+    drawn = tf.random.stateless_uniform([5, 1, 1, 1], seed).numpy() > 0.5
+    flipped = tf.image.stateless_random_flip_left_right(many, seed).numpy()
+    np.testing.assert_array_equal(flipped, np.where(drawn, many.numpy()[:, :, ::-1], many.numpy()))
+    assert drawn.any()
+    assert not drawn.all()
+    by = tf.random.stateless_uniform([], seed, -0.25, 0.25)
+    np.testing.assert_array_equal(
+        tf.image.stateless_random_brightness(image, 0.25, seed), tf.image.adjust_brightness(image, by)
+    )
+    with graph_api.Graph().as_default(), graph_api.Session() as session:
+        built = session.run(graph_api.image.stateless_random_crop(image.numpy(), [2, 2, 3], seed))
+    np.testing.assert_array_equal(built, tf.image.stateless_random_crop(image, [2, 2, 3], seed))
+
+
+def test_boxes_that_overlap_less_are_kept() -> None:
+    boxes = [[0.0, 0.0, 1.0, 1.0], [0.0, 0.1, 1.0, 1.1], [2.0, 2.0, 3.0, 3.0], [1.0, 1.1, 0.0, 0.1]]
+    scores = [0.9, 0.95, 0.1, 0.5]
+    for tf in (tape_api, graph_api):
+        with graph_api.Graph().as_default(), graph_api.Session() as session:
+            kept = [
+                tf.image.non_max_suppression(boxes, scores, 4),
+                tf.image.non_max_suppression(boxes, scores, 1),
+                tf.image.non_max_suppression(boxes, scores, 4, score_threshold=0.2),
+                tf.image.non_max_suppression(boxes, scores, 4, iou_threshold=0.9),
+            ]
+            kept = session.run(kept) if tf is graph_api else [k.numpy() for k in kept]
+        assert [k.tolist() for k in kept] == [[1, 2], [1], [1], [1, 0, 2]]

@@ -15,6 +15,7 @@ import numpy as np
 
 from engine.core.dtypes import as_dtype, float32
 from engine.core.operands import Operand
+from engine.runtime.errors import InvalidArgumentError
 
 
 class Initializer:
@@ -50,14 +51,22 @@ class Constant(Initializer):
     """A given value everywhere, or a given array of the right number of elements."""
 
     def __init__(self, value: Any = 0, dtype: Any = None, verify_shape: bool = False) -> None:
-        self.value, self.dtype = value, dtype
+        self.value, self.dtype, self.verify_shape = value, dtype, verify_shape
 
     def values(self, shape: tuple[int, ...], dtype: Any) -> np.ndarray:
         """The value broadcast, or the array reshaped."""
         array = np.asarray(self.value, dtype.numpy)
         if array.size == 1:
             return np.full(shape, array.reshape(()), dtype.numpy)
+        if array.size != math.prod(shape):
+            array = self._filled(array, math.prod(shape))
         return array.reshape(shape)
+
+    def _filled(self, array: np.ndarray, size: int) -> np.ndarray:
+        """An array of `size` elements in place of one of another size."""
+        raise InvalidArgumentError(
+            f"{type(self).__name__}: argument `value` has {array.size} elements, but the shape asks for {size}"
+        )
 
 
 class Zeros(Constant):
@@ -228,6 +237,30 @@ class LecunNormal(NamedScaling):
     """Truncated normal, of variance 1 over the number of inputs."""
 
     case = (1.0, "fan_in", "truncated_normal")
+
+
+class Orthogonal(Initializer):
+    """A random matrix with orthonormal rows or columns, times `gain`."""
+
+    def __init__(self, gain: float = 1.0, seed: Any = None, dtype: Any = None) -> None:
+        self.gain, self.dtype = gain, dtype
+        self._take_seed(seed)
+
+    def values(self, shape: tuple[int, ...], dtype: Any) -> Operand:
+        """A matrix reshaped: all but the last dimension count as rows."""
+        from engine.ops.complexes import sign
+        from engine.ops.decompose import qr
+        from engine.ops.diagonal import matrix_diag_part
+        from engine.ops.shape import matrix_transpose, reshape
+
+        if len(shape) < 2:
+            raise ValueError(f"{type(self).__name__}: the shape must have rank 2 or more, got {shape}")
+        rows, columns = math.prod(shape[:-1]), shape[-1]
+        drawn = self.source.normal((max(rows, columns), min(rows, columns)), dtype=dtype, seed=self._own_seed)
+        q, r = qr(drawn)
+        # the signs make the decomposition unique, and so the matrix uniformly distributed
+        q = q * sign(matrix_diag_part(r))
+        return as_dtype(dtype).as_numpy_dtype(self.gain) * reshape(matrix_transpose(q) if rows < columns else q, shape)
 
 
 class Identity(Initializer):

@@ -6,11 +6,9 @@ which the front end's global seed makes reproducible. What each computes is in `
 
 from __future__ import annotations
 
-import math
 from typing import Any
 
 from dualgrad.frontend import initializers
-from dualgrad.keras import functions as tf
 from dualgrad.keras.host import Bound
 from dualgrad.keras.lookup import by_name
 from dualgrad.keras.settings import floatx
@@ -102,23 +100,8 @@ class LecunNormal(Initializer, initializers.LecunNormal):
     """Truncated normal, of variance 1 over the number of inputs."""
 
 
-class Orthogonal(Initializer):
+class Orthogonal(Initializer, initializers.Orthogonal):
     """A random matrix with orthonormal rows or columns, times `gain`."""
-
-    def __init__(self, gain: float = 1.0, seed: Any = None) -> None:
-        self.gain = gain
-        self._take_seed(seed)
-
-    def values(self, shape: tuple[int, ...], dtype: Any) -> Operand:
-        """A matrix reshaped: all but the last dimension count as rows."""
-        if len(shape) < 2:
-            raise ValueError(f"Orthogonal: the shape must have rank 2 or more, got {shape}")
-        rows, columns = math.prod(shape[:-1]), shape[-1]
-        drawn = self.source.normal((max(rows, columns), min(rows, columns)), dtype=dtype, seed=self._own_seed)
-        q, r = tf.qr(drawn)
-        # the signs make the decomposition unique, and so the matrix uniformly distributed
-        q *= tf.sign(tf.matrix_diag_part(r))
-        return self.gain * tf.reshape(tf.transpose(q) if rows < columns else q, shape)
 
 
 zeros, ones, constant, identity = Zeros, Ones, Constant, Identity

@@ -48,6 +48,9 @@ class Facade(ModuleType):
                 return self.__target__.__version__
             raise AttributeError(f"module '{self.__name__}' has no attribute '{name}'", name=name, obj=self)
         path = f"{self.__inner__}.{name}".lstrip(".")
+        if path in INTERNALS and isinstance(self.__target__, Internals):
+            # a module below is meant before a function that has its name (``parallel_for.gradients``)
+            return import_module(f"{self.__name__}.{name}")
         if name not in dir(self.__target__):
             if has_module(path):
                 return import_module(f"{self.__name__}.{name}")

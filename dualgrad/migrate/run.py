@@ -11,11 +11,13 @@ import builtins
 import sys
 from importlib.machinery import SourceFileLoader
 from pathlib import Path
-from types import ModuleType
+from types import CodeType, ModuleType
 
 from dualgrad.frontend.tracebacks import is_full, shortened
+from dualgrad.migrate import bridging
 from dualgrad.migrate.hook import Facade, install
 from dualgrad.migrate.judge import judge
+from dualgrad.migrate.removed import explained
 from engine.runtime.packages import HOME, PACKAGES
 
 DESCRIPTION = """Run a program written for TensorFlow, unchanged. It sees what `python PROGRAM` would show it; its
@@ -30,6 +32,11 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
         choices=("1", "2", "eager", "auto"),
         default="auto",
         help="what it was written for: TensorFlow 1, 2, or eager execution in 1 (default: its names tell)",
+    )
+    parser.add_argument(
+        "--compat",
+        action="store_true",
+        help="let the program's own files have what NumPy, SciPy and Python have given up (np.float, time.clock)",
     )
     parser.add_argument("program", metavar="PROGRAM", help="the file to run")
     parser.add_argument("arguments", metavar="ARG", nargs=argparse.REMAINDER, help="what follows is the program's own")
@@ -48,7 +55,7 @@ def main(given: argparse.Namespace) -> int:
     except ValueError as error:
         print(f"dualgrad run: {error}", file=sys.stderr)  # noqa: T201
         return 2
-    return run(path, given.arguments, judge(path) if given.api == "auto" else given.api)
+    return run(path, given.arguments, judge(path) if given.api == "auto" else given.api, compat=given.compat)
 
 
 def program(name: str) -> Path:
@@ -71,7 +78,7 @@ def program(name: str) -> Path:
     return path
 
 
-def run(path: Path, arguments: list[str], api: str, facade: type[Facade] = Facade) -> int:
+def run(path: Path, arguments: list[str], api: str, facade: type[Facade] = Facade, compat: bool = False) -> int:
     """Run a file as ``python FILE`` does.
 
     Parameters
@@ -80,6 +87,8 @@ def run(path: Path, arguments: list[str], api: str, facade: type[Facade] = Facad
     arguments : list of str
     api, facade
         As `dualgrad.migrate.hook.install` takes them.
+    compat : bool
+        Whether its files are bridged (`dualgrad.migrate.bridging`).
 
     Returns
     -------
@@ -92,10 +101,10 @@ def run(path: Path, arguments: list[str], api: str, facade: type[Facade] = Facad
         As the program raises it.
     """
     install(api, facade)
-    return execute(path, arguments)
+    return execute(path, arguments, compat)
 
 
-def execute(path: Path, arguments: list[str]) -> int:
+def execute(path: Path, arguments: list[str], compat: bool = False) -> int:
     """The same with the modules there are: whatever ``import tensorflow`` gives."""
     sys.argv = [str(path), *arguments]
     if not sys.flags.safe_path:
@@ -105,12 +114,30 @@ def execute(path: Path, arguments: list[str]) -> int:
     vars(main_module).update(__file__=str(path), __builtins__=builtins, __loader__=loader)
     sys.modules["__main__"] = main_module
     try:
-        exec(compile(path.read_bytes(), str(path), "exec", dont_inherit=True), vars(main_module))
+        if compat:
+            bridging.install(path.parent)
+            vars(main_module).update(bridging.names())
+        code = bridging.compiled if compat else _compiled
+        exec(code(path.read_bytes(), str(path)), vars(main_module))
     except SystemExit:
         raise
     except BaseException as error:  # noqa: BLE001
         # what the interpreter does, but with fewer lines
         short = error if is_full() else shortened(error)
         sys.excepthook(type(short), short, short.__traceback__)
+        _explain(error, compat)
         return 130 if isinstance(error, KeyboardInterrupt) else 1
     return 0
+
+
+def _compiled(source: bytes, file: str) -> CodeType:
+    code: CodeType = compile(source, file, "exec", dont_inherit=True)
+    return code
+
+
+def _explain(error: BaseException, compat: bool) -> None:
+    """Say in one line what a newer NumPy, SciPy or Python has to do with the exception, if it has."""
+    told = explained(error)
+    if told is not None:
+        way = " (or run with --compat)" if told.bridged and not compat else ""
+        print(f"dualgrad run: {told.line}{way}", file=sys.stderr)  # noqa: T201

@@ -86,6 +86,11 @@ class DType:
         """Largest finite value."""
         return np.finfo(self.numpy).max if self.is_floating else np.iinfo(self.numpy).max
 
+    @property
+    def limits(self) -> tuple[int | float, int | float]:
+        """The bounds of intensities in pictures: 0 and 1 of floats, 0 and the largest number of integers."""
+        return (0, 1) if self.is_floating or self.is_bool else (0, self.max)
+
     def is_compatible_with(self, other: Any) -> bool:
         """Whether `other` names the same type."""
         return self is as_dtype(other)

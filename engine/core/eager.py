@@ -13,7 +13,7 @@ import operator
 import sys
 from collections.abc import Callable, Hashable, Iterator, Sequence
 from contextlib import contextmanager
-from typing import Any, NoReturn
+from typing import Any, NoReturn, Self
 
 import numpy as np
 
@@ -46,6 +46,12 @@ class InMemory(Value):
     def device(self) -> str:
         """Where the value lies: always the CPU."""
         return "/job:localhost/replica:0/task:0/device:CPU:0"
+
+    backing_device = device
+
+    def cpu(self) -> Self:
+        """The tensor itself: it lies there."""
+        return self
 
     def numpy(self) -> Array:
         """A NumPy array (a NumPy scalar for rank 0) of the same contents, which the caller may change."""

@@ -105,6 +105,31 @@ class TensorShape:
         """This shape, known to have the given rank, or a ShapeError."""
         return self.merge_with([None] * rank)
 
+    def with_rank_at_least(self, rank: int) -> TensorShape:
+        """This shape, or a ShapeError if its rank is known to be less."""
+        if self.rank is not None and self.rank < rank:
+            raise ShapeError(f"shape {self} must have rank at least {rank}")
+        return self
+
+    def with_rank_at_most(self, rank: int) -> TensorShape:
+        """This shape, or a ShapeError if its rank is known to be more."""
+        if self.rank is not None and self.rank > rank:
+            raise ShapeError(f"shape {self} must have rank at most {rank}")
+        return self
+
+    def most_specific_compatible_shape(self, other: Any) -> TensorShape:
+        """The dimensions that both have, the others unknown; of other ranks, the unknown shape."""
+        dims = normalize_shape(other)
+        if self._dims is None or dims is None or len(dims) != len(self._dims):
+            return type(self)(None)
+        return type(self)([a if a == b else None for a, b in zip(self._dims, dims, strict=True)])
+
+    def assert_same_rank(self, other: Any) -> None:
+        """Raise ShapeError unless the ranks are (or may be) equal."""
+        dims = normalize_shape(other)
+        if self.rank is not None and dims is not None and len(dims) != self.rank:
+            raise ShapeError(f"shapes {self} and {type(self)(other)} must have the same rank")
+
     def assert_is_compatible_with(self, other: Any) -> None:
         """Raise ShapeError unless compatible."""
         if not self.is_compatible_with(other):

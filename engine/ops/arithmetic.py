@@ -182,6 +182,23 @@ divide_no_nan = elementwise(
 )
 
 
+def _multiply_no_nan_kernel(x: Any, y: Any) -> Operand:
+    zero = np.equal(y, 0)
+    if not zero.any():
+        return np.multiply(x, y)
+    return scalar(np.where(zero, np.zeros((), x.dtype), np.multiply(np.where(zero, np.zeros((), x.dtype), x), y)))
+
+
+multiply_no_nan = elementwise(
+    "multiply_no_nan",
+    _multiply_no_nan_kernel,
+    (lambda out, x, y: y, lambda out, x, y: x),
+    type="MulNoNan",
+    selects=True,
+    doc="``x * y``, but 0 where ``y == 0``, even if x is infinite or NaN. The derivatives are those of the product.",
+)
+
+
 part_of = elementwise(
     "part_of",
     _divide_no_nan_kernel,

@@ -8,13 +8,13 @@ import numpy as np
 
 from engine.core.aval import Aval, broadcast_shapes
 from engine.core.batching import Batches, elementwise_rule
-from engine.core.dtypes import ANY, BOOL, INEXACT, INTEGER, REAL, DType, as_dtype, bool_, int64, string
+from engine.core.dtypes import ANY, BOOL, INEXACT, INTEGER, NUMERIC, REAL, DType, as_dtype, bool_, int64, string
 from engine.core.kinds import check_dtype, general, linear, nondifferentiable, same_dtype
 from engine.core.op import Layout, Op
 from engine.core.operands import Array, Operand, operands
 from engine.core.sparsity import ELEMENTWISE
 from engine.core.structural import broadcast_like, has_nan, sum_to_like
-from engine.core.value import dtype_of, scalar
+from engine.core.value import aval_of, dtype_of, scalar
 from engine.ops.creation import zeros_like
 from engine.runtime.errors import DTypeError, InvalidArgumentError, ShapeError
 
@@ -42,6 +42,19 @@ bitwise_or = nondifferentiable(
 )
 bitwise_xor = nondifferentiable(
     "bitwise_xor", np.bitwise_xor, args=("x", "y"), accepts=INTEGER, doc="Bitwise exclusive or of integers."
+)
+
+
+def _shifted(ufunc: np.ufunc) -> Any:
+    """As in TensorFlow: shifts by less than 0 count as 0, by more than there are bits as one less than these."""
+    return lambda x, y: ufunc(x, np.clip(y, 0, x.dtype.itemsize * 8 - 1).astype(x.dtype))
+
+
+left_shift = nondifferentiable(
+    "left_shift", _shifted(np.left_shift), args=("x", "y"), accepts=INTEGER, doc="x with its bits moved up by y."
+)
+right_shift = nondifferentiable(
+    "right_shift", _shifted(np.right_shift), args=("x", "y"), accepts=INTEGER, doc="x with its bits moved down by y."
 )
 bitwise_not = nondifferentiable("bitwise_not", np.invert, accepts=INTEGER, doc="Bitwise complement of integers.")
 is_nan = nondifferentiable("is_nan", np.isnan, result=bool_, accepts=INEXACT, doc="Where x is NaN.")
@@ -246,6 +259,59 @@ def cast(x: Any, dtype: Any) -> Any:
         )
     op = cast_op if target.is_differentiable and dtype_of(x).is_differentiable else truncate
     return op(x, dtype=target)
+
+
+def _bitcast_kernel(x: Any, *, dtype: DType) -> np.ndarray:
+    have, want = x.dtype.itemsize, dtype.numpy.itemsize
+    wide = np.ascontiguousarray(x)[..., None] if have >= want else np.ascontiguousarray(x)
+    seen = wide.reshape(x.shape + wide.shape[x.ndim :]).view(dtype.numpy)
+    return np.array(seen if have > want else seen[..., 0])
+
+
+def _bitcast_abstract(x: Aval, *, dtype: DType) -> Aval:
+    have, want = x.dtype.size, dtype.size
+    if x.shape is None:
+        return Aval(None, dtype)
+    if have >= want:
+        return Aval(x.shape if have == want else (*x.shape, have // want), dtype)
+    if not x.shape or x.shape[-1] not in (None, want // have):
+        raise ShapeError(f"bitcast: the last dimension must be {want // have} for {dtype.name}, got shape {x.shape}")
+    return Aval(x.shape[:-1], dtype)
+
+
+bitcast_op = nondifferentiable(
+    "bitcast_op",
+    _bitcast_kernel,
+    abstract=_bitcast_abstract,
+    batch=lambda op, size, flags, inputs, params: op(*inputs, **params),
+    strict=False,
+    type="Bitcast",
+    args=("input",),
+    doc="The same bytes, read as numbers of another dtype.",
+)
+
+
+@operands("input")
+def bitcast(input: Any, type: Any) -> Operand:
+    """The same bytes, read as numbers of another dtype.
+
+    Parameters
+    ----------
+    input : numeric value
+    type : DType
+        If its numbers are smaller than those of `input`, the result has one more axis; if they are larger, the last
+        axis of `input` holds the parts of one.
+
+    Examples
+    --------
+    >>> hex(int(bitcast(np.float32(1.0), "int32")))
+    '0x3f800000'
+    """
+    check_dtype("bitcast", "input", aval_of(input), NUMERIC)
+    target = as_dtype(type)
+    if target not in NUMERIC:
+        raise DTypeError(f"bitcast: argument `type` must be numeric, got {target.name}")
+    return bitcast_op(input, dtype=target)
 
 
 def cast_like(x: Any, ref: Any) -> Operand:

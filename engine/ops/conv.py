@@ -430,6 +430,51 @@ def depthwise_conv2d(
     return _as_given(depthwise_op(_channels_last(input, 2, first), filter, windows=windows, stack=0), 2, first)
 
 
+@operands("filter", "out_backprop")
+def depthwise_conv2d_backprop_input(
+    input_sizes: Any,
+    filter: Any,
+    out_backprop: Any,
+    strides: Any,
+    padding: Any,
+    data_format: str = "NHWC",
+    dilations: Any = None,
+) -> Operand:
+    """The gradient of `depthwise_conv2d` with respect to an input of the shape `input_sizes`."""
+    name = "depthwise_conv2d_backprop_input"
+    first = is_channels_first(name, data_format, 2)
+    windows = make_windows(name, 2, strides, padding, first, dilations)
+    sizes = shape_operand(input_sizes)
+    if first:
+        sizes = gather(sizes, np.array([0, 2, 3, 1]))
+    ct = _channels_last(out_backprop, 2, first)
+    return _as_given(depthwise_data_op(sizes, filter, ct, windows=windows, stack=0), 2, first)
+
+
+@operands("input", "out_backprop")
+def depthwise_conv2d_backprop_filter(
+    input: Any,
+    filter_sizes: Any,
+    out_backprop: Any,
+    strides: Any,
+    padding: Any,
+    data_format: str = "NHWC",
+    dilations: Any = None,
+) -> Operand:
+    """The gradient of `depthwise_conv2d` with respect to filters of the shape `filter_sizes`."""
+    name = "depthwise_conv2d_backprop_filter"
+    first = is_channels_first(name, data_format, 2)
+    windows = make_windows(name, 2, strides, padding, first, dilations)
+    x, ct = _channels_last(input, 2, first), _channels_last(out_backprop, 2, first)
+    return depthwise_filters_op(x, shape_operand(filter_sizes), ct, windows=windows, stack=0)
+
+
+@operands("value", "filters")
+def atrous_conv2d_transpose(value: Any, filters: Any, output_shape: Any, rate: int, padding: str) -> Operand:
+    """The transpose of `atrous_conv2d`; see `conv2d_transpose`."""
+    return conv2d_transpose(value, filters, output_shape, 1, padding, "NHWC", rate)
+
+
 @operands("input", "depthwise_filter", "pointwise_filter")
 def separable_conv2d(
     input: Any,

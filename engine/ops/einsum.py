@@ -322,10 +322,10 @@ def _parse(equation: str, ranks: tuple[int | None, ...]) -> tuple[list[str], str
         raise InvalidArgumentError(f"einsum: equation {equation!r} repeats a letter in its result")
     if missing := set(out) - set(left):
         raise InvalidArgumentError(f"einsum: equation {equation!r} has {sorted(missing)} in its result only")
-    if "..." in left and "..." not in out:
-        raise InvalidArgumentError(f"einsum: equation {equation!r} must have `...` in its result too")
     expanded = [_with_digits(term, rank) for term, rank in zip(terms, ranks, strict=True)]
     digits = max((("".join(c for c in term if c.isdigit())) for term in expanded), key=len)
+    if digits and "..." not in out:
+        raise InvalidArgumentError(f"einsum: equation {equation!r} must have `...` in its result too")
     return expanded, out.replace("...", digits)
 
 

@@ -106,6 +106,11 @@ class IndexedSlices(Composite):
         return str(self.values.name)
 
     @property
+    def device(self) -> Any:
+        """Where the rows lie."""
+        return self.values.device
+
+    @property
     def op(self) -> Operation:
         """Operation that makes the rows, in a graph."""
         return self.values.op

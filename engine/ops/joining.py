@@ -18,7 +18,7 @@ from engine.core.operands import Operand, operands
 from engine.core.sparsity import GATHERS, REARRANGES, SCATTERS
 from engine.core.trace import constant_value
 from engine.core.value import Value, boxed, shape_of
-from engine.ops.axis_args import single_axis, static_int
+from engine.ops.axis_args import only_item, single_axis, static_int
 from engine.ops.creation import zeros_like
 from engine.ops.indexing import getitem_op
 from engine.runtime.cache import cached
@@ -195,7 +195,7 @@ def concat(values: Any, axis: Any) -> Operand:
     ranked = values[0]
     if shape_of(ranked) is None:
         ranked = next((v for v in values if shape_of(v) is not None), ranked)
-    return concat_op(*values, axis=single_axis("concat", ranked, axis))
+    return concat_op(*values, axis=single_axis("concat", ranked, only_item("concat", axis)))
 
 
 # ---- split -----------------------------------------------------------------------------------------------------------

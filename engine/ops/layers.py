@@ -15,7 +15,7 @@ from engine.core.kinds import check_dtype, nondifferentiable
 from engine.core.op import Op
 from engine.core.operands import Operand, operands
 from engine.core.value import as_array, aval_of, dtype_of, shape_of
-from engine.ops.arithmetic import add, floordiv, maximum, mod, square
+from engine.ops.arithmetic import add, floordiv, maximum, mod, square, squared_difference
 from engine.ops.axis_args import static_int
 from engine.ops.compare import cast, equal, less, where
 from engine.ops.creation import zeros_like
@@ -66,8 +66,8 @@ def moments(x: Any, axes: Any, shift: Any = None, keepdims: bool = False) -> tup
 
     Parameters
     ----------
-    x : value, floating
-        Half floats are accumulated in single precision.
+    x : value, numeric
+        Half floats are accumulated in single precision; means of integers are integers.
     axes : int or sequence of int
     shift : ignored
         Kept for TensorFlow's signature, which ignores it too.
@@ -83,6 +83,10 @@ def moments(x: Any, axes: Any, shift: Any = None, keepdims: bool = False) -> tup
     (np.float64(2.0), np.float64(1.0))
     """
     dtype = dtype_of(x)
+    if dtype.is_integer:
+        mean = reduce_mean(x, axes, keepdims=True)
+        variance = reduce_mean(squared_difference(x, mean), axes, keepdims)
+        return reduce_mean(x, axes, keepdims), variance
     wide = cast(x, float32) if dtype is float16 else x
     mean, variance = reduce_mean(wide, axes, keepdims), reduce_variance(wide, axes, keepdims)
     return cast(mean, dtype), cast(variance, dtype)
@@ -104,7 +108,9 @@ def batch_normalization(
     factor = rsqrt(variance + variance_epsilon)
     if scale is not None:
         factor = factor * scale
-    return x * factor + (-mean * factor if offset is None else offset - mean * factor)
+    shift = -mean * factor if offset is None else offset - mean * factor
+    # statistics of half floats are often kept in single precision
+    return x * cast(factor, dtype_of(x)) + cast(shift, dtype_of(x))
 
 
 @operands("value", "bias")

@@ -9,7 +9,7 @@ from __future__ import annotations
 
 import functools
 import inspect
-from collections.abc import Callable, Container
+from collections.abc import Callable, Container, Iterator
 from typing import Any
 
 import numpy as np
@@ -46,6 +46,8 @@ def conversion(
     def convert(arguments: dict[str, Any]) -> None:
         items: list[Any] = []
         for plain, starred, counts, _ in plan:
+            if starred and isinstance(arguments.get(plain), Iterator):
+                arguments[plain] = list(arguments[plain])
             if counts:
                 value = arguments.get(plain)
                 items += value if starred and isinstance(value, (list, tuple)) else (value,)

@@ -19,6 +19,7 @@ from engine.core.op import Layout
 from engine.core.operands import Operand, operands
 from engine.core.sparsity import GATHERS, SCATTERS, rowwise
 from engine.core.value import shape_of
+from engine.ops.axis_args import static_axis
 from engine.ops.complexes import real
 from engine.ops.creation import ones_like
 from engine.ops.decompose import cholesky_op
@@ -33,13 +34,13 @@ from engine.runtime.lazy_scipy import scipy
 # ---- pseudo-inverse, least squares -----------------------------------------------------------------------------------
 
 
-def _pinv_kernel(x: Any, *, rcond: float | None = None) -> np.ndarray:
+def _pinv_kernel(x: Any, *, rcond: Any = None) -> np.ndarray:
     if rcond is None:
         rcond = 10 * max(x.shape[-2:]) * float(np.finfo(x.dtype).eps)
     return np.linalg.pinv(finite("pinv", x), rcond)
 
 
-def _pinv_abstract(x: Aval, *, rcond: float | None = None) -> Aval:
+def _pinv_abstract(x: Aval, *, rcond: Any = None) -> Aval:
     check_matrix("pinv", x, "a")
     return Aval(None if x.shape is None else (*x.shape[:-2], x.shape[-1], x.shape[-2]), x.dtype)
 
@@ -69,15 +70,23 @@ pinv_op = general(
 )
 
 
+def _numbers(nest: Any) -> Any:
+    """Floats in nested tuples, which a parameter of an op may be."""
+    if isinstance(nest, (list, tuple)):
+        return tuple([_numbers(item) for item in nest])
+    return float(nest)
+
+
 @operands("a")
-def pinv(a: Any, rcond: float | None = None, validate_args: bool = False) -> Operand:
+def pinv(a: Any, rcond: Any = None, validate_args: bool = False) -> Operand:
     """Moore-Penrose pseudo-inverse.
 
     Parameters
     ----------
     a : value, shape (..., n, m)
-    rcond : float, optional
-        Singular values below `rcond` times the largest count as zero; by default ``10 * max(n, m) * eps``.
+    rcond : float or nest of float, optional
+        Singular values below `rcond` times the largest count as zero, of all matrices or of each; by default
+        ``10 * max(n, m) * eps``.
     validate_args : bool
         Has no effect: arguments are always checked.
 
@@ -91,7 +100,7 @@ def pinv(a: Any, rcond: float | None = None, validate_args: bool = False) -> Ope
     >>> pinv(np.array([[2.], [0.]]))
     array([[0.5, 0. ]])
     """
-    return pinv_op(a, rcond=None if rcond is None else float(rcond))
+    return pinv_op(a, rcond=None if rcond is None else _numbers(static_axis("pinv", rcond, "rcond")))
 
 
 @operands("matrix", "rhs")

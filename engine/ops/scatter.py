@@ -15,19 +15,21 @@ import numpy as np
 from engine.core.aval import Aval, Shape, compatible, format_shape
 from engine.core.batching import materialize
 from engine.core.dtypes import INTEGER, REAL, int32
+from engine.core.expand_axes import expand_dims
 from engine.core.kinds import FROM_VJP, check_dtype, general, linear, same_dtype
 from engine.core.op import Layout, Op
 from engine.core.operands import Array, Operand, operands
 from engine.core.sparsity import ELEMENTWISE, GATHERS, MOVES, collected
 from engine.core.structural import scale
-from engine.core.value import aval_of
+from engine.core.value import aval_of, dtype_of, shape_of_rank
 from engine.ops.arithmetic import add, divide, negative
 from engine.ops.axis_args import static_int
-from engine.ops.compare import cast_like, equal
+from engine.ops.compare import cast_like, equal, greater_equal, less, logical_and, select
 from engine.ops.creation import zeros_like
 from engine.ops.gather import add_at, check_range
+from engine.ops.reduce import reduce_all
 from engine.ops.shape import as_dims, known_dims, shape_op, shape_operand
-from engine.runtime.errors import ShapeError
+from engine.runtime.errors import InvalidArgumentError, NotKnownYet, ShapeError
 
 
 def _rows(name: str, indices: Any, shape: tuple[int, ...], batch_dims: int) -> np.ndarray:
@@ -159,7 +161,7 @@ scatter_nd_op = linear(
 
 
 @operands("params", alone=("indices",))
-def gather_nd(params: Any, indices: Any, batch_dims: int = 0) -> Operand:
+def gather_nd(params: Any, indices: Any, batch_dims: int = 0, bad_indices_policy: str = "") -> Operand:
     """Entries of `params` at index vectors.
 
     Parameters
@@ -169,6 +171,8 @@ def gather_nd(params: Any, indices: Any, batch_dims: int = 0) -> Operand:
         Index vectors of k entries; negative entries do not count from the end.
     batch_dims : int
         Number of leading dimensions that `params` and `indices` share.
+    bad_indices_policy : {"", "DEFAULT", "ERROR", "IGNORE"}
+        "IGNORE" gives zeros for index vectors that are out of range, all else raises.
 
     Returns
     -------
@@ -185,7 +189,22 @@ def gather_nd(params: Any, indices: Any, batch_dims: int = 0) -> Operand:
     >>> gather_nd(np.array([[1, 2], [3, 4]]), np.array([[0, 0], [1, 0]]))
     array([1, 3])
     """
-    return gather_nd_op(params, indices, batch_dims=static_int("gather_nd", "batch_dims", batch_dims, 0))
+    shared = static_int("gather_nd", "batch_dims", batch_dims, 0)
+    if bad_indices_policy not in ("", "DEFAULT", "ERROR", "IGNORE"):
+        raise InvalidArgumentError(
+            f"gather_nd: argument `bad_indices_policy` must be '', 'DEFAULT', 'ERROR' or 'IGNORE', got "
+            f"{bad_indices_policy!r}"
+        )
+    if bad_indices_policy != "IGNORE":
+        return gather_nd_op(params, indices, batch_dims=shared)
+    depth = shape_of_rank("gather_nd", "indices", indices)[-1]
+    if depth is None:
+        raise NotKnownYet("gather_nd: the last dimension of `indices` must be known where bad ones are ignored")
+    sizes = shape_op(params, out_type=dtype_of(indices))[shared : shared + depth]
+    inside = reduce_all(logical_and(greater_equal(indices, zeros_like(indices)), less(indices, sizes)), -1)
+    found = gather_nd_op(params, select(expand_dims(inside, [-1]), indices, zeros_like(indices)), batch_dims=shared)
+    missing = len(shape_of_rank("gather_nd", "params", params, 0)) - shared - depth
+    return select(expand_dims(inside, range(-missing, 0)) if missing else inside, found, zeros_like(found))
 
 
 @operands("updates", alone=("indices",))

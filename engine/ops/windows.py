@@ -25,6 +25,7 @@ from engine.core.kinds import check_dtype, linear
 from engine.core.op import Layout, Op
 from engine.core.operands import Operand, operands
 from engine.core.sparsity import MOVES, collected
+from engine.ops.axis_args import static_axis
 from engine.ops.shape import as_dims, known_dims, shape
 from engine.runtime.cache import cached
 from engine.runtime.errors import InvalidArgumentError, ShapeError
@@ -290,7 +291,7 @@ def spatial(name: str, argument: str, given: Any, rank: int, channels_first: boo
     given : int, or sequence of 1, `rank` or ``rank + 2`` ints
         In the last case those of batch and channels must be 1. None means 1.
     """
-    values = [1] if given is None else list(as_ints(name, argument, given))
+    values = [1] if given is None else list(as_ints(name, argument, static_axis(name, given, argument)))
     if len(values) == rank + 2:
         outer = (values[0], values[1 if channels_first else -1])
         values = _inner(values, channels_first)

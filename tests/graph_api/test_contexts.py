@@ -428,3 +428,44 @@ def test_a_condition_of_one_element() -> None:
         tf.cond(tf.constant([True, True]), lambda: 1.0, lambda: 2.0)
     with pytest.raises(ValueError, match="None"):
         tf.cond(None, lambda: 1.0, lambda: 2.0)
+
+
+NAMED: dict[str, tuple[Callable[[tf.Tensor], object], str]] = {
+    "norm": (lambda x: tf.norm(x), "norm/Squeeze:0"),
+    "l2_normalize": (lambda x: tf.nn.l2_normalize(x, 1), "l2_normalize:0"),
+    "moments": (lambda x: tf.nn.moments(x, [0])[1], "moments/Squeeze_1:0"),
+    "bias_add": (lambda x: tf.nn.bias_add(x, tf.ones([3])), "BiasAdd:0"),
+    "one_hot": (lambda x: tf.one_hot([1], 3), "one_hot:0"),
+    "zeros": (lambda x: tf.zeros([2]), "zeros:0"),
+    "batch_normalization": (
+        lambda x: tf.nn.batch_normalization(x, x[0], x[1], x[0], x[0], 1e-3),
+        "batchnorm/add_1:0",
+    ),
+    "sigmoid cross entropy": (
+        lambda x: tf.nn.sigmoid_cross_entropy_with_logits(labels=x, logits=x),
+        "logistic_loss:0",
+    ),
+    "cross entropy": (
+        lambda x: tf.nn.softmax_cross_entropy_with_logits_v2(labels=x, logits=x),
+        "softmax_cross_entropy_with_logits/Reshape_2:0",
+    ),
+    "to_float": (lambda x: tf.to_float(tf.argmax(x)), "ToFloat:0"),
+    "clip_by_norm": (lambda x: tf.clip_by_norm(x, 1.0), "clip_by_norm:0"),
+    "top_k": (lambda x: tf.slice(x, [0, 0], [1, 1]), "Slice:0"),
+}
+
+
+@pytest.mark.parametrize("key", NAMED)
+def test_results_without_a_name_are_called_as_in_tensorflow(key: str) -> None:
+    call, name = NAMED[key]
+    with tf.Graph().as_default() as graph:
+        x = tf.placeholder(tf.float32, [2, 3], name="x")
+        result = call(x)
+        assert result.name == name
+        assert graph.get_tensor_by_name(name) is result
+        call(x)
+        scope, _, last = name.partition("/")
+        again = f"{scope}_1/{last}" if last else f"{scope.removesuffix(':0')}_1:0"
+        assert graph.get_tensor_by_name(again) is not result
+        with tf.name_scope("inner"):
+            assert call(x).name == f"inner/{name}"

@@ -9,6 +9,7 @@ import numpy as np
 import pytest
 
 import graph_api as tf
+from dualgrad.migrate.hook import find
 from graph_api.legacy import kernel_gradients as kernels
 
 X = np.array([[-3.0, -0.5, 0.25, 2.0, 7.0]], np.float32)
@@ -86,3 +87,18 @@ def test_old_names_of_generated_modules() -> None:
         assert f"_{name}" in dir(module)
         assert getattr(module, f"_{name}") is getattr(module, name)
     assert "_relu" not in dir(find("python.ops.nn_ops", "1"))
+
+
+def test_registered_gradients_by_the_types_of_operations() -> None:
+    nn_grad, math_grad = find("python.ops.nn_grad", "1"), find("python.ops.math_grad", "1")
+    with tf.Graph().as_default(), tf.Session() as session:
+        x, w = tf.constant([[-1.0, 2.0]]), tf.constant([[3.0], [4.0]])
+        product, rectified = tf.matmul(x, w), tf.nn.relu(x)
+        of_x, of_w = math_grad._MatMulGrad(product.op, tf.ones([1, 1]))
+        of_relu = nn_grad._ReluGrad(rectified.op, 5 * tf.ones([1, 2]))
+        values = session.run([of_x, of_w, of_relu])
+        with pytest.raises(ValueError, match="must be of type Tanh, got Relu"):
+            nn_grad._TanhGrad(rectified.op, x)
+    assert [v.tolist() for v in values] == [[[3, 4]], [[-1], [2]], [[0, 5]]]
+    with pytest.raises(AttributeError, match="NothingGrad"):
+        _ = nn_grad._NothingGrad

@@ -7,6 +7,7 @@ import subprocess
 import sys
 from pathlib import Path
 
+import numpy as np
 import pytest
 
 from dualgrad.frontend.absent import ABSENT
@@ -15,6 +16,7 @@ from dualgrad.migrate.check import check, files_of
 from dualgrad.migrate.check.formats import as_json, as_sarif, as_text
 from dualgrad.migrate.check.surface import Surface
 from dualgrad.migrate.check.uses import Use, uses
+from dualgrad.migrate.removed import removed
 from tests.coverage_of_names import used
 from tests.programs.catalogue import HERE, programs
 
@@ -403,3 +405,42 @@ def test_the_command(tmp_path: Path) -> None:
     assert good.stdout.endswith("0 missing, 0 not checked\n")
     absent = command("no.py", folder=tmp_path)
     assert (absent.returncode, absent.stderr) == (2, "dualgrad check: there is no file no.py\n")
+
+
+def test_names_that_numpy_and_python_have_given_up_are_missing() -> None:
+    text = """
+import numpy as np
+import numpy, time, collections.abc
+from collections import Mapping, deque
+import scipy.misc
+import edward as ed
+
+try:
+    import cPickle as pickle
+except ImportError:
+    import pickle
+try:
+    unicode
+except NameError:
+    unicode = str
+np.float(1), numpy.Inf, np.float32, np.bool_, time.clock(), time.time(), collections.abc.Mapping, unicode
+for i in xrange(3):
+    range = np.product
+"""
+    said = [(use.line, use.name, use.verdict) for use in found(text)]
+    assert said == [
+        (4, "collections.Mapping", "missing"),
+        (5, "scipy.misc", "missing"),
+        (6, "edward", "not checked"),
+        (9, "cPickle", "differs"),
+        (16, "numpy.float", "missing"),
+        (16, "numpy.Inf", "missing"),
+        (16, "time.clock", "missing"),
+        (17, "xrange", "missing"),
+        (18, "numpy.product", "missing"),
+    ]
+
+
+def test_a_name_that_has_come_back_is_no_alarm() -> None:
+    assert hasattr(np, "bool") == (removed("numpy.bool") is None)
+    assert "--compat" in str(removed("numpy.float"))

@@ -277,7 +277,7 @@ def test_programs_are_equal_to_their_records(name: str, tmp_path: Path) -> None:
     ("old", "new", "what", "name", "type_", "line"),
     [
         ("tf.tanh(", "tf.sin(", "operation", "Tanh", "Tanh", 15),
-        ("0.1, 0.9", "0.1, 0.8", "constant", "Const_1", "Const", 17),
+        ("0.1, 0.9", "0.1, 0.8", "constant", "Const", "Const", 17),
         ("stddev=0.1", "stddev=0.1000001", "constant", "noise/Const_1", "Const", 14),
         ("reduce_mean", "reduce_sum", "operation", "loss", "Mean", 16),
     ],
@@ -357,7 +357,7 @@ def test_a_program_that_does_not_run_is_not_compared(recorded: Path, tmp_path: P
     ("old", "new", "what", "name", "ulps", "line", "step"),
     [
         ("tf.tanh(", "tf.sin(", "operation", "Tanh", None, 17, 1),
-        ("0.1, 0.9", "0.1, 0.8", "constant", "Const_1", None, 19, 2),
+        ("0.1, 0.9", "0.1, 0.8", "constant", "Const", None, 19, 2),
         ("stddev=0.1", "stddev=np.nextafter(np.float32(0.1), np.float32(1))", "operation", "noise/mul", 2, 16, 2),
     ],
 )

@@ -277,3 +277,59 @@ def test_digits_that_are_not_there_or_damaged(tmp_path: Path) -> None:
     name = "train-images-idx3-ubyte.gz"
     (tmp_path / "data" / name).write_bytes(gzip.compress(b"\0\0\x08\x03\0\0\0\x02"))
     assert f"MNIST file {name}" in run(tmp_path, text).stderr
+
+
+OLD = {
+    "np.float": ("import numpy as np\nprint(np.float(2))", "2.0", "numpy.float is gone since NumPy 1.24: write float"),
+    "np.Inf": ("import numpy\nprint(numpy.Inf)", "inf", "numpy.Inf is gone since NumPy 2.0: write numpy.inf"),
+    "np.product": ("import numpy as np\nprint(np.product([2, 3]))", "6", "write numpy.prod"),
+    "format": ("import numpy as np\nprint('%.1f' % np.ones([1, 1]))", "1.0", "write x.item() for x"),
+    "integer format": ("import numpy as np\nprint('%d %s' % (np.ones(1), 'a'))", "1 a", "write x.item() for x"),
+    "float": ("import numpy as np\nprint(float(np.ones(1)))", "1.0", "write x.item() for x"),
+    "collections": ("from collections import Mapping, deque\nprint(Mapping.__name__)", "Mapping", "Python 3.10"),
+    "attribute of collections": ("import collections\nprint(collections.Sized.__name__)", "Sized", "collections.abc"),
+    "clock": ("import time\nprint(time.clock() > 0)", "True", "time.clock is gone since Python 3.8"),
+    "getargspec": ("import inspect\nprint(inspect.getargspec(lambda a, b=1: 0)[0])", "['a', 'b']", "Python 3.11"),
+    "iteritems": ("print(list({1: 2}.iteritems()))", "[(1, 2)]", "dict.iteritems is gone since Python 3"),
+    "method of an array": ("import numpy as np\nprint(np.arange(3.0).ptp())", "2.0", "write numpy.ptp"),
+    "xrange": ("print(list(xrange(2)))", "[0, 1]", "xrange is gone since Python 3: write range"),
+    "module": ("import cPickle as pickle\nprint(pickle.loads(pickle.dumps(3)))", "3", "import pickle"),
+    "logsumexp": ("from scipy.misc import logsumexp\nprint(logsumexp([0.0]))", "0.0", "scipy.special.logsumexp"),
+}
+"""By habit: a program, what it printed, and a part of what it is told."""
+
+
+@pytest.mark.parametrize("habit", OLD)
+def test_a_program_that_dies_of_a_newer_numpy_or_python_is_told_so(habit: str, tmp_path: Path) -> None:
+    text, printed, told = OLD[habit]
+    plain = run(tmp_path, text)
+    assert plain.returncode == 1
+    last = plain.stderr.splitlines()[-1]
+    assert last.startswith("dualgrad run: ")
+    assert told in last
+    assert last.endswith("(or run with --compat)")
+    assert output(tmp_path, text, options=("--compat",)) == [printed]
+
+
+def test_compat_bridges_the_program_and_its_modules_alone(tmp_path: Path) -> None:
+    (tmp_path / "helper.py").write_text("import numpy as np\n\n\ndef one():\n    return np.float(1)\n")
+    text = """
+import numpy as np
+import tensorflow as tf
+from helper import one
+
+x = tf.placeholder(np.float, [None], name="x")
+with tf.Session() as sess:
+    for i in xrange(2):
+        print("%.1f" % sess.run(x * one(), {x: [2.0 + i]}))
+print(hasattr(np, "float"), "xrange" in vars(__builtins__))
+"""
+    assert output(tmp_path, text, options=("--compat",)) == ["2.0", "3.0", "False False"]
+    assert not (tmp_path / "__pycache__").exists()
+
+
+def test_an_error_of_the_programs_own_is_not_explained_away(tmp_path: Path) -> None:
+    result = run(tmp_path, "import numpy as np\nnp.nothing_of_this_name", options=("--compat",))
+    assert result.returncode == 1
+    assert "dualgrad run" not in result.stderr
+    assert "line 2, in <module>" in result.stderr

@@ -130,6 +130,21 @@ ROWS = (
         tf=lambda tf, x, y: tf.math.divide_no_nan(x, y),
     ),
     Row(
+        arithmetic.multiply_no_nan,
+        (real(2, 3), fixed([2.0, 0.5, -1.5])),
+        dtypes=COMPLEX,
+        oracle=np.multiply,
+        tf=lambda tf, x, y: tf.math.multiply_no_nan(x, y),
+    ),
+    Row(
+        arithmetic.multiply_no_nan,
+        (fixed([np.inf, np.nan, 3.0]), fixed([0.0, 0.0, 2.0])),
+        wrt=(),
+        label="by zero",
+        oracle=lambda x, y: np.array([0.0, 0.0, 6.0], x.dtype),
+        tf=lambda tf, x, y: tf.math.multiply_no_nan(x, y),
+    ),
+    Row(
         arithmetic.part_of,
         (real(2, 3), fixed([2.0, 0.5, -1.5])),
         dtypes=COMPLEX,

@@ -45,6 +45,16 @@ def _bitwise(op: Op, oracle: Callable[..., Any]) -> Row:
     )
 
 
+def _shift(op: Any, oracle: Any) -> Row:
+    return Row(
+        op,
+        (fixed([-7, 3, 12, -1], np.int32), fixed([1, 0, 40, -2], np.int32)),
+        dtypes=("int32",),
+        oracle=lambda x, y: oracle(x, np.clip(y, 0, 31)),
+        tf=lambda tf, x, y: getattr(tf.bitwise, op.title)(x, y),
+    )
+
+
 def _classify(op: Op, oracle: Callable[..., Any]) -> Row:
     return Row(op, (SPECIAL,), oracle=oracle, tf=lambda tf, x: getattr(tf.math, op.name)(x))
 
@@ -84,6 +94,37 @@ ROWS = (
     _bitwise(compare.bitwise_and, np.bitwise_and),
     _bitwise(compare.bitwise_or, np.bitwise_or),
     _bitwise(compare.bitwise_xor, np.bitwise_xor),
+    Row(
+        compare.bitcast_op,
+        (fixed(np.array([1.5, -2.0, 0.0]), np.float32),),
+        call=lambda x: compare.bitcast(x, "int32"),
+        dtypes=("float32",),
+        oracle=lambda x: x.view(np.int32),
+        tf=lambda tf, x: tf.bitcast(x, "int32"),
+        order=0,
+    ),
+    Row(
+        compare.bitcast_op,
+        (fixed([[1.5, -2.0]], np.float32),),
+        call=lambda x: compare.bitcast(x, "uint8"),
+        dtypes=("float32",),
+        oracle=lambda x: x.view(np.uint8).reshape(1, 2, 4),
+        tf=lambda tf, x: tf.bitcast(x, "uint8"),
+        order=0,
+        label="smaller",
+    ),
+    Row(
+        compare.bitcast_op,
+        (fixed([[1, 2], [3, 4]], np.int32),),
+        call=lambda x: compare.bitcast(x, "int64"),
+        dtypes=("float32",),
+        oracle=lambda x: x.view(np.int64)[:, 0],
+        tf=lambda tf, x: tf.bitcast(x, "int64"),
+        order=0,
+        label="larger",
+    ),
+    _shift(compare.left_shift, np.left_shift),
+    _shift(compare.right_shift, np.right_shift),
     Row(compare.bitwise_not, (integers(5, high=9),), dtypes=("int32",), oracle=np.invert, tf=lambda tf, x: ~x),
     _classify(compare.is_nan, np.isnan),
     _classify(compare.is_inf, np.isinf),

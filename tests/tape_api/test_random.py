@@ -246,3 +246,16 @@ def test_dropout_is_differentiated() -> None:
 def test_mistakes(call: Any, error: type[Exception], message: str) -> None:
     with pytest.raises(error, match=message):
         call()
+
+
+def test_the_global_generator_is_the_one_that_was_set() -> None:
+    before = tf.random.get_global_generator()
+    assert tf.random.get_global_generator() is before
+    mine = tf.random.Generator.from_seed(3)
+    try:
+        tf.random.set_global_generator(mine)
+        assert tf.random.experimental.get_global_generator() is mine
+        with pytest.raises(TypeError, match="must be a Generator"):
+            tf.random.set_global_generator(3)
+    finally:
+        tf.random.set_global_generator(before)

@@ -7,6 +7,7 @@ from typing import Any
 
 import numpy as np
 
+from engine.core import nest
 from engine.core.aval import format_shape, normalize_shape
 from engine.core.dtypes import FLOATING, DType, as_dtype, int32
 from engine.core.kinds import check_dtype
@@ -261,11 +262,18 @@ def vectorized_map(
     ----------
     fn : callable
     elems : tensor or structure of tensors
-        Of the same first dimension.
+        Of the same first dimension; one of 1 serves all rows.
     fallback_to_while_loop, warn
         Accepted for compatibility: it is `map_fn`.
     """
-    return tf.map_fn(fn, elems)
+    leaves = [tf.convert_to_tensor(leaf) for leaf in nest.flatten(elems)]
+    rows = [(shape_of(leaf) or (None,))[0] for leaf in leaves]
+    longest = next((n for n in rows if n != 1), 1)
+    leaves = [
+        tf.repeat(leaf, tf.shape(leaves[rows.index(longest)])[0], axis=0) if n == 1 != longest else leaf
+        for leaf, n in zip(leaves, rows, strict=True)
+    ]
+    return tf.map_fn(fn, nest.pack_sequence_as(elems, leaves))
 
 
 def general_dropout(

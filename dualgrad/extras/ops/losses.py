@@ -40,6 +40,16 @@ SUM_BY_NONZERO_WEIGHTS = "weighted_sum_by_nonzero_weights"
 REDUCTIONS = (NONE, SUM, SUM_OVER_BATCH_SIZE, MEAN, SUM_BY_NONZERO_WEIGHTS)
 
 
+class Reduction:
+    """How a loss per element becomes one number."""
+
+    NONE = NONE
+    SUM = SUM
+    SUM_OVER_BATCH_SIZE = SUM_OVER_BATCH_SIZE
+    MEAN = MEAN
+    SUM_BY_NONZERO_WEIGHTS = SUM_OVER_NONZERO_WEIGHTS = SUM_BY_NONZERO_WEIGHTS
+
+
 @operands("losses", "weights")
 def compute_weighted_loss(losses: Any, weights: Any = 1.0, reduction: str = SUM_BY_NONZERO_WEIGHTS) -> Operand:
     """Losses times weights, reduced to one number.

@@ -19,11 +19,27 @@ from dualgrad.migrate.check.modules import Import, Modules, imports, together
 from dualgrad.migrate.check.scopes import Imported, Own, Scopes
 from dualgrad.migrate.check.surface import MISSING, Surface, tensorflow_path
 from dualgrad.migrate.check.values import Foreign, Instance, Local, Lost, Made, Method, Path, Unknown, Value, Values
+from dualgrad.migrate.removed import BUILTINS, removed
 
 SAME, DIFFERS, MISSES, UNCHECKED = VERDICTS = ("same", "differs", "missing", "not checked")
 GRAVITY = {SAME: 0, DIFFERS: 1, UNCHECKED: 2, MISSES: 3}
 RUNS_TEXT = {"eval", "exec"}
 LOOKS_UP = {"getattr"}
+LIBRARIES = {
+    *(
+        "baselines",
+        "edward",
+        "gpflow",
+        "horovod",
+        "keras_contrib",
+        "sonnet",
+        "stable_baselines",
+        "t3f",
+        "tensor2tensor",
+    ),
+    *("tensorforce", "tensorlayer", "tensorpack", "tf_agents", "tflearn", "trfl", "zhusuan"),
+}
+"""Packages of others that import TensorFlow themselves."""
 
 
 @dataclass(frozen=True)
@@ -160,6 +176,11 @@ class Checker:
             elif name.partition(".")[0].startswith(("tensorflow_", "tensorflowjs")):
                 why = "a package that is built on TensorFlow's own insides: it needs TensorFlow itself"
                 self._add(what.node, "name", name, MISSES, why)
+            elif name.partition(".")[0] in LIBRARIES:
+                why = "a package that is built on TensorFlow: only running tells whether what it uses is here"
+                self._add(what.node, "name", name, UNCHECKED, why)
+            elif (gone := removed(name)) is not None:
+                self._add(what.node, "name", name, MISSES, gone)
 
     def _own(self, what: Import, base: File) -> None:
         """Say which modules of the program's own are not among the files, and which names they do not bind."""
@@ -191,6 +212,8 @@ class Checker:
 
     def _name(self, node: ast.Name) -> None:
         sources = self.scopes.of[node].find(node.id)
+        if sources is None and node.id in BUILTINS:
+            self._add(node, "name", node.id, MISSES, removed(node.id) or "")
         if sources is not None and not any(isinstance(source, Imported) for source in sources):
             return  # a name of the program's own: what it stands for is reported where it is bound
         for value in self.inference.of(node):
@@ -211,6 +234,9 @@ class Checker:
         if node.attr == "__dict__" and any(self._is_ours(v) for v in base):
             self._add(node, "name", "__dict__", UNCHECKED, "what is looked up in it is known only when it runs")
             return
+        for foreign in sorted(v.path for v in self.inference.of(node) if isinstance(v, Foreign)):
+            if (gone := removed(foreign)) is not None:
+                self._add(node, "name", foreign, MISSES, gone)
         for path in sorted(v.path for v in self.inference.of(node) if isinstance(v, Path)):
             if self._below(base, path, node.attr) and not self._continues(node, path):
                 self._path(node, path)

@@ -1,0 +1,1 @@
+"""``tf.linalg.LinearOperator*`` for both front ends."""

@@ -1,0 +1,233 @@
+"""Short functions beside tensors that programs for TensorFlow call, made of a front end's own functions."""
+
+from __future__ import annotations
+
+import enum
+import logging
+import time
+from typing import Any, NamedTuple
+
+import numpy as np
+
+from engine.core.operands import Operand
+from engine.core.trace import Symbol
+from engine.core.value import Value, shape_of_rank
+from engine.runtime.errors import InvalidArgumentError, ShapeError
+
+
+class VariableSynchronization(enum.Enum):
+    """When copies of a variable on several devices are brought together: there is one device."""
+
+    AUTO = 0
+    NONE = 1
+    ON_WRITE = 2
+    ON_READ = 3
+
+
+class VariableAggregation(enum.Enum):
+    """How copies of a variable on several devices are brought together: there is one device."""
+
+    NONE = 0
+    SUM = 1
+    MEAN = 2
+    ONLY_FIRST_REPLICA = 3
+
+
+def get_logger() -> logging.Logger:
+    """The logger that is called ``tensorflow``."""
+    return logging.getLogger("tensorflow")
+
+
+def timestamp(tf: Any, name: str | None = None) -> Operand:
+    """Seconds since 1970, as a float64 tensor of the time when this is called."""
+    stamp: Operand = tf.constant(time.time(), tf.float64)
+    return stamp
+
+
+def guarantee_const(tf: Any, input: Any, name: str | None = None) -> Operand:
+    """`input`: nothing is gained by a promise that it does not change."""
+    same: Operand = tf.identity(input)
+    return same
+
+
+def is_symbolic_tensor(tensor: Any) -> bool:
+    """Whether something is a tensor that has no value yet."""
+    return isinstance(tensor, Symbol)
+
+
+def type_spec_from_value(tf: Any, value: Any) -> Any:
+    """The `TensorSpec` of a tensor, or of what becomes one."""
+    tensor = value if isinstance(value, Value) else tf.convert_to_tensor(value)
+    return tf.TensorSpec(tensor.shape, tensor.dtype)
+
+
+def collapse_repeated(tf: Any, labels: Any, seq_length: Any, name: str | None = None) -> tuple[Any, Any]:
+    """Sequences in which each label that follows its like is left out.
+
+    Parameters
+    ----------
+    labels : integer tensor, shape (batch, time)
+    seq_length : integer tensor, shape (batch,)
+        How many labels of each row count.
+
+    Returns
+    -------
+    labels : tensor, shape (batch, the longest)
+        With zeros behind.
+    lengths : tensor
+
+    Examples
+    --------
+    >>> import tape_api as tf
+    >>> [t.numpy().tolist() for t in tf.nn.collapse_repeated([[1, 1, 2, 2, 1]], [5])]
+    [[[1, 2, 1]], [3]]
+    """
+    labels, lengths = tf.convert_to_tensor(labels), tf.convert_to_tensor(seq_length)
+    width = shape_of_rank("collapse_repeated", "labels", labels, 2)[1]
+    first = tf.ones_like(labels[:, :1], tf.bool)
+    kept = tf.concat([first, tf.not_equal(labels[:, 1:], labels[:, :-1])], 1)
+    kept = tf.logical_and(kept, tf.sequence_mask(lengths, tf.shape(labels)[1] if width is None else width))
+    counts = tf.reduce_sum(tf.cast(kept, lengths.dtype), 1)
+    longest = tf.cast(tf.reduce_max(counts), tf.int32)
+    rows = tf.range(tf.shape(labels)[0])
+    places = tf.cumsum(tf.cast(kept, tf.int32), 1) - 1
+    at = tf.stack([tf.broadcast_to(rows[:, None], tf.shape(places)), places], 2)
+    shape = tf.stack([tf.shape(labels)[0], longest])
+    return tf.scatter_nd(tf.boolean_mask(at, kept), tf.boolean_mask(labels, kept), shape), counts
+
+
+class CgState(NamedTuple):
+    """State of `conjugate_gradient`: the number of steps, the solution, the residual, the direction, ``r . M r``."""
+
+    i: Any
+    x: Any
+    r: Any
+    p: Any
+    gamma: Any
+
+
+def conjugate_gradient(
+    tf: Any, operator: Any, rhs: Any, preconditioner: Any = None, x: Any = None, tol: float = 1e-5,
+    max_iter: int = 20, name: str = "conjugate_gradient",
+) -> CgState:  # fmt: skip
+    """Solutions of ``A @ x = rhs`` by conjugate gradients.
+
+    Parameters
+    ----------
+    operator : LinearOperator
+        Self-adjoint and positive definite.
+    rhs : tensor, shape (..., n)
+    preconditioner : LinearOperator, optional
+    x : tensor, shape (..., n), optional
+        Where to start, by default at zeros.
+    tol : float
+        Ends where no residual is larger than `tol` times the norm of its right-hand side.
+    max_iter : int
+
+    Returns
+    -------
+    CGState
+        ``x`` is the solution.
+
+    References
+    ----------
+    Hestenes and Stiefel (1952), *Methods of conjugate gradients for solving linear systems*.
+
+    Examples
+    --------
+    >>> import tape_api as tf
+    >>> A = tf.linalg.LinearOperatorDiag([1.0, 4.0], is_positive_definite=True)
+    >>> tf.linalg.experimental.conjugate_gradient(A, tf.constant([1.0, 8.0])).x.numpy().tolist()
+    [1.0, 2.0]
+    """
+    if not (operator.is_self_adjoint and operator.is_positive_definite):
+        raise ValueError("Operator is expected to be self-adjoint and positive definite.")
+    rhs = tf.convert_to_tensor(rhs)
+    start = tf.zeros_like(rhs) if x is None else tf.convert_to_tensor(x)
+    limit = tf.cast(tol, rhs.dtype) * tf.norm(rhs, axis=-1)
+
+    def dot(a: Any, b: Any) -> Any:
+        return tf.reduce_sum(tf.math.conj(a) * b, -1)
+
+    def conditioned(r: Any) -> Any:
+        return r if preconditioner is None else preconditioner.matvec(r)
+
+    def goes_on(i: Any, x: Any, r: Any, p: Any, gamma: Any) -> Any:
+        return tf.logical_and(i < max_iter, tf.reduce_any(tf.norm(r, axis=-1) > limit))
+
+    def step(i: Any, x: Any, r: Any, p: Any, gamma: Any) -> Any:
+        z = operator.matvec(p)
+        alpha = gamma / dot(p, z)
+        x, r = x + alpha[..., None] * p, r - alpha[..., None] * z
+        q = conditioned(r)
+        after = dot(r, q)
+        return i + 1, x, r, q + (after / gamma)[..., None] * p, after
+
+    r0 = rhs - operator.matvec(start)
+    p0 = conditioned(r0)
+    end = tf.while_loop(goes_on, step, (tf.constant(0), start, r0, p0, dot(r0, p0)))
+    return CgState(*end)
+
+
+def non_max_suppression(
+    tf: Any, boxes: Any, scores: Any, max_output_size: Any, iou_threshold: float = 0.5,
+    score_threshold: float = float("-inf"), name: str | None = None,
+) -> Operand:  # fmt: skip
+    """Which boxes to keep: those of the highest scores that overlap none that is kept by more than a share.
+
+    Parameters
+    ----------
+    boxes : tensor, shape (n, 4)
+        ``y1, x1, y2, x2`` of two opposite corners.
+    scores : tensor, shape (n,)
+    max_output_size : int
+    iou_threshold : float
+        Boxes whose intersection is larger than this share of their union overlap too much.
+    score_threshold : float
+        Boxes of a lower score, or of this one, are left out.
+
+    Returns
+    -------
+    int32 tensor
+        Indices, in the order of the scores. Nothing is differentiated through them.
+
+    Examples
+    --------
+    >>> import tape_api as tf
+    >>> boxes = [[0.0, 0.0, 1.0, 1.0], [0.0, 0.1, 1.0, 1.1], [2.0, 2.0, 3.0, 3.0]]
+    >>> tf.image.non_max_suppression(boxes, [0.9, 0.8, 0.7], 3).numpy().tolist()
+    [0, 2]
+    """
+    if not 0 <= iou_threshold <= 1:
+        raise InvalidArgumentError(
+            f"non_max_suppression: argument `iou_threshold` must be in [0, 1], got {iou_threshold}"
+        )
+
+    def kept(boxes: np.ndarray, scores: np.ndarray, most: np.ndarray) -> np.ndarray:
+        return _kept(boxes, scores, int(most), iou_threshold, score_threshold)
+
+    boxes, scores = tf.convert_to_tensor(boxes), tf.convert_to_tensor(scores)
+    most = tf.convert_to_tensor(max_output_size)
+    chosen: Operand = tf.numpy_function(kept, [tf.stop_gradient(boxes), tf.stop_gradient(scores), most], tf.int32)
+    return chosen
+
+
+def _kept(boxes: np.ndarray, scores: np.ndarray, most: int, share: float, least: float) -> np.ndarray:
+    if boxes.ndim != 2 or boxes.shape[1] != 4 or scores.shape != boxes.shape[:1]:
+        raise ShapeError(
+            f"non_max_suppression: `boxes` must have shape (n, 4) and `scores` (n,), got {boxes.shape} and "
+            f"{scores.shape}"
+        )
+    low, high = np.minimum(boxes[:, :2], boxes[:, 2:]), np.maximum(boxes[:, :2], boxes[:, 2:])
+    areas = np.prod(high - low, 1)
+    found: list[int] = []
+    for i in np.argsort(-scores, kind="stable"):
+        if len(found) >= most or not scores[i] > least:
+            break
+        sides = np.minimum(high[i], high[found]) - np.maximum(low[i], low[found])
+        common = np.prod(np.maximum(sides, 0), 1)
+        union = areas[i] + areas[found] - common
+        whole = (areas[i] > 0) & (areas[found] > 0)
+        if not np.any(whole & (common > share * union)):
+            found.append(int(i))
+    return np.array(found, np.int32)

@@ -1,0 +1,198 @@
+"""``tf.test.TestCase``: assertions about tensors and arrays, in nests too."""
+
+from __future__ import annotations
+
+import tempfile
+import unittest
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
+from typing import Any
+
+import numpy as np
+
+from engine.core import nest
+from engine.core.value import Value
+from engine.runtime.errors import OpError
+
+
+class Assertions(unittest.TestCase):
+    """A test case with assertions about arrays; a front end says what a tensor's value is (`evaluate`)."""
+
+    session: Any
+
+    def test_session(self, *args: Any, **kwargs: Any) -> Any:
+        """`session`, under a name that makes it look like a test of its own."""
+        if self._testMethodName == "test_session":
+            self.skipTest("Not a test.")
+        return self.session(*args, **kwargs)
+
+    def evaluate(self, tensors: Any) -> Any:
+        """The values of tensors."""
+        return nest.map_structure(lambda x: x.numpy() if hasattr(x, "numpy") else x, tensors)
+
+    def _array(self, x: Any) -> np.ndarray:
+        if isinstance(x, Value) or hasattr(x, "as_value"):
+            return np.asarray(self.evaluate(x))
+        if isinstance(x, (list, tuple)) and any(isinstance(item, Value) for item in nest.flatten(x)):
+            return np.asarray(self.evaluate(x))
+        return np.asarray(x)
+
+    def _pairs(self, a: Any, b: Any) -> Iterator[tuple[Any, Any]]:
+        """The parts of two nests of dicts and of named tuples; lists are arrays."""
+        if isinstance(a, dict) and isinstance(b, dict):
+            self.assertEqual(sorted(a), sorted(b))
+            for key in a:
+                yield from self._pairs(a[key], b[key])
+        elif hasattr(a, "_fields") or (isinstance(a, (list, tuple)) and not _is_array(a)):
+            self.assertEqual(len(a), len(b))
+            for one, other in zip(a, b, strict=True):
+                yield from self._pairs(one, other)
+        else:
+            yield self._array(a), self._array(b)
+
+    def assertAllClose(self, a: Any, b: Any, rtol: float = 1e-6, atol: float = 1e-6, msg: str | None = None) -> None:
+        """Fail unless all elements agree within the tolerances."""
+        for one, other in self._pairs(a, b):
+            self.assertEqual(one.shape, other.shape, msg)
+            np.testing.assert_allclose(one, other, rtol, atol, err_msg=msg or "")
+
+    def assertAllCloseAccordingToType(
+        self, a: Any, b: Any, rtol: float = 1e-6, atol: float = 1e-6, float_rtol: float = 1e-6,
+        float_atol: float = 1e-6, half_rtol: float = 1e-3, half_atol: float = 1e-3, msg: str | None = None, **_: Any,
+    ) -> None:  # fmt: skip
+        """The same, with wider tolerances for smaller dtypes."""
+        kinds = {x.dtype.name for x in (self._array(a), self._array(b))}
+        if kinds & {"float32", "complex64"}:
+            rtol, atol = max(rtol, float_rtol), max(atol, float_atol)
+        if "float16" in kinds:
+            rtol, atol = max(rtol, half_rtol), max(atol, half_atol)
+        self.assertAllClose(a, b, rtol, atol, msg)
+
+    def assertNotAllClose(self, a: Any, b: Any, rtol: float = 1e-6, atol: float = 1e-6, msg: str | None = None) -> None:
+        """Fail if all elements agree within the tolerances."""
+        try:
+            self.assertAllClose(a, b, rtol, atol)
+        except AssertionError:
+            return
+        self.fail(f"The two values are close at all elements. {msg or ''}")
+
+    def assertAllEqual(self, a: Any, b: Any, msg: str | None = None) -> None:
+        """Fail unless all elements are equal."""
+        one, other = self._array(a), self._array(b)
+        if one.dtype.kind == "O" or other.dtype.kind in "OSU":
+            one, other = (np.array([_bytes(x) for x in v.ravel()], object).reshape(v.shape) for v in (one, other))
+        np.testing.assert_array_equal(one, other, err_msg=msg or "", strict=False)
+        self.assertEqual(one.shape, other.shape, msg)
+
+    def assertNotAllEqual(self, a: Any, b: Any, msg: str | None = None) -> None:
+        """Fail if all elements are equal."""
+        try:
+            self.assertAllEqual(a, b)
+        except AssertionError:
+            return
+        self.fail(f"The two values are equal at all elements. {msg or ''}")
+
+    def assertAllGreater(self, a: Any, comparison_target: Any) -> None:
+        """Fail unless all elements are greater."""
+        self.assertTrue(np.all(self._array(a) > comparison_target), f"{self._array(a)} > {comparison_target}")
+
+    def assertAllLess(self, a: Any, comparison_target: Any) -> None:
+        """Fail unless all elements are less."""
+        self.assertTrue(np.all(self._array(a) < comparison_target), f"{self._array(a)} < {comparison_target}")
+
+    def assertAllGreaterEqual(self, a: Any, comparison_target: Any) -> None:
+        """Fail unless all elements are at least that."""
+        self.assertTrue(np.all(self._array(a) >= comparison_target), f"{self._array(a)} >= {comparison_target}")
+
+    def assertAllLessEqual(self, a: Any, comparison_target: Any) -> None:
+        """Fail unless all elements are at most that."""
+        self.assertTrue(np.all(self._array(a) <= comparison_target), f"{self._array(a)} <= {comparison_target}")
+
+    def assertAllInRange(
+        self, target: Any, lower_bound: Any, upper_bound: Any, open_lower_bound: bool = False,
+        open_upper_bound: bool = False,
+    ) -> None:  # fmt: skip
+        """Fail unless all elements lie between the bounds."""
+        x = self._array(target)
+        low = x > lower_bound if open_lower_bound else x >= lower_bound
+        high = x < upper_bound if open_upper_bound else x <= upper_bound
+        self.assertTrue(np.all(low & high), f"{x} in [{lower_bound}, {upper_bound}]")
+
+    def assertAllInSet(self, target: Any, expected_set: Any) -> None:
+        """Fail unless each element is one of a set."""
+        self.assertLessEqual(set(self._array(target).ravel().tolist()), set(expected_set))
+
+    def assertArrayNear(self, farray1: Any, farray2: Any, err: float, msg: str | None = None) -> None:
+        """Fail if elements of two lists differ by more than `err`."""
+        self.assertEqual(len(farray1), len(farray2), msg)
+        for one, other in zip(farray1, farray2, strict=True):
+            self.assertNear(float(one), float(other), err, msg)
+
+    def assertNDArrayNear(self, ndarray1: Any, ndarray2: Any, err: float, msg: str | None = None) -> None:
+        """Fail if the distance of two arrays is larger than `err`."""
+        self.assertLess(float(np.linalg.norm(self._array(ndarray1) - self._array(ndarray2))), err, msg)
+
+    def assertNear(self, f1: float, f2: float, err: float, msg: str | None = None) -> None:
+        """Fail if two numbers differ by more than `err`."""
+        self.assertLessEqual(abs(f1 - f2), err, msg)
+
+    def assertShapeEqual(self, input_a: Any, input_b: Any, msg: str | None = None) -> None:
+        """Fail unless two arrays or tensors have one static shape."""
+        one, other = (tuple(x.shape.as_list() if hasattr(x.shape, "as_list") else x.shape) for x in (input_a, input_b))
+        self.assertEqual(one, other, msg)
+
+    def assertDTypeEqual(self, target: Any, expected_dtype: Any) -> None:
+        """Fail unless all elements are of a dtype of NumPy's."""
+        self.assertEqual(self._array(target).dtype, np.dtype(expected_dtype))
+
+    def assertStartsWith(self, actual: str, expected_start: str, msg: str | None = None) -> None:
+        """Fail unless a text begins so."""
+        self.assertTrue(actual.startswith(expected_start), msg or f"{actual!r} does not start with {expected_start!r}")
+
+    def assertEmpty(self, container: Any, msg: str | None = None) -> None:
+        """Fail unless there is nothing in it."""
+        self.assertEqual(len(container), 0, msg)
+
+    def assertLen(self, container: Any, expected_len: int, msg: str | None = None) -> None:
+        """Fail unless it has so many items."""
+        self.assertEqual(len(container), expected_len, msg)
+
+    @contextmanager
+    def assertRaisesWithPredicateMatch(
+        self, exception_type: Any, expected_err_re_or_predicate: str | Callable[[BaseException], bool]
+    ) -> Iterator[None]:
+        """Fail unless the body raises an exception whose text, or which itself, is as it should be."""
+        with self.assertRaises(exception_type) as raised:
+            yield
+        if callable(expected_err_re_or_predicate):
+            self.assertTrue(expected_err_re_or_predicate(raised.exception), repr(raised.exception))
+        else:
+            self.assertRegex(str(raised.exception), expected_err_re_or_predicate)
+
+    def assertRaisesOpError(self, expected_err_re_or_predicate: Any) -> Any:
+        """Fail unless the body raises an error of an op."""
+        return self.assertRaisesWithPredicateMatch(OpError, expected_err_re_or_predicate)
+
+    def get_temp_dir(self) -> str:
+        """A folder of this test's own, which is gone afterwards."""
+        if not hasattr(self, "_folder"):
+            self._folder = tempfile.TemporaryDirectory()
+            self.addCleanup(self._folder.cleanup)
+        return self._folder.name
+
+
+def _is_array(x: Any) -> bool:
+    """Whether a list is one of numbers or tensors, or of such lists of one length."""
+    if not isinstance(x, (list, tuple)):
+        return not isinstance(x, dict)
+    lengths = {len(item) for item in x if isinstance(item, (list, tuple))}
+    shapes = {tuple(item.shape) for item in x if isinstance(item, (np.ndarray, Value))}
+    return len(lengths) <= 1 and len(shapes) <= 1 and all(map(_is_array, x))
+
+
+def _bytes(x: Any) -> Any:
+    return x.encode() if isinstance(x, str) else x
+
+
+main = unittest.main
+"""Run the tests of the calling module."""
