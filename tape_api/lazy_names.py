@@ -80,6 +80,7 @@ LATER: tuple[tuple[str, str], ...] = (
     ("tape_api.summary", "summary"),
     ("tape_api.saved_model", "saved_model"),
     ("dualgrad.files.records:RecordWriter", "io.TFRecordWriter"),
+    ("dualgrad.files.records:", "io.TFRecordOptions"),
     # ---- data
     ("tape_api.data", "data"),
     ("dualgrad.extras.mnist", "compat.v1.examples.tutorials.mnist.input_data compat.v1.contrib.learn.datasets.mnist"),
@@ -88,7 +89,9 @@ LATER: tuple[tuple[str, str], ...] = (
     ("tape_api.sparse:SparseTensor", "SparseTensor"),
     ("tape_api.sparse:", "nn.embedding_lookup_sparse nn.safe_embedding_lookup_sparse"),
     ("tape_api.string_parts:", "strings.split strings.bytes_split"),
-    ("tape_api.ragged:", "strings.unicode_split RaggedTensor"),
+    ("tape_api.ragged:", "strings.unicode_decode strings.unicode_encode strings.unicode_split RaggedTensor"),
+    ("tape_api.ragged", "ragged"),
+    ("tape_api.lookup", "lookup"),
     ("tape_api.ctc:", "nn.ctc_loss nn.ctc_greedy_decoder nn.ctc_beam_search_decoder edit_distance"),
     # ---- images, sparse tensors, strings, logging, files
     *common.BOTH,

@@ -52,7 +52,8 @@ ABSENT: dict[str, str] = {
     "lite": "converting models for phones is out of scope",
     "contrib.tensorrt": _DEVICES,
     "experimental.dlpack": "there is no device memory to share: x.numpy() and tf.constant(array) do",
-    "lookup": "hash tables are out of scope: look words up with a dict before feeding",
+    "lookup.experimental": "tables that change are out of scope: use lookup.StaticHashTable, or a dict",
+    "lookup": "in graphs, hash tables are out of scope: look words up with a dict before feeding",
     "contrib.lookup": "hash tables are out of scope: look words up with a dict before feeding",
     "saved_model.save": _SERVING,
     "quantization": "quantized kernels are out of scope",
@@ -70,7 +71,7 @@ ABSENT: dict[str, str] = {
     "data.experimental.make_csv_dataset": "read the file with NumPy or pandas, and use data.Dataset.from_tensor_slices",
     "Session.partial_run": _PARTIAL,
     "Session.partial_run_setup": _PARTIAL,
-    "ragged": "ragged tensors are out of scope: pad, and mask with sequence_mask",
+    "ragged": "little is done with ragged tensors: pad them (RaggedTensor.to_tensor), and mask with sequence_mask",
 }
 
 
