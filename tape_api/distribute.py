@@ -18,6 +18,7 @@ import numpy as np
 from dualgrad.platform import replicas
 from engine.core import nest
 from engine.core.detach import effect
+from tape_api.cluster import TFConfigClusterResolver
 from tape_api.library import root as tf
 from tape_api.tensor import convert_to_tensor
 
@@ -229,6 +230,77 @@ class Strategy:
 
 class MirroredStrategy(Strategy):
     """Variables on all devices of a machine, of which there is one; see `Strategy`."""
+
+
+class CommunicationImplementation(Enum):
+    """How several workers would communicate."""
+
+    AUTO = "AUTO"
+    RING = "RING"
+    NCCL = "NCCL"
+
+
+class CommunicationOptions:
+    """How several workers would communicate; with one, nothing of it matters.
+
+    Raises
+    ------
+    ValueError
+        If an argument is none of those that TensorFlow takes.
+    """
+
+    def __init__(
+        self,
+        bytes_per_pack: int = 0,
+        timeout_seconds: float | None = None,
+        implementation: Any = CommunicationImplementation.AUTO,
+    ) -> None:
+        if bytes_per_pack < 0:
+            raise ValueError(f"Argument `bytes_per_pack` must be >=0, Received {bytes_per_pack}.")
+        try:
+            implementation = CommunicationImplementation(
+                implementation.upper() if isinstance(implementation, str) else implementation
+            )
+        except ValueError:
+            raise ValueError(
+                "Argument `implementation` must be instance of `tf.distribute.experimental.CommunicationImplementation`."
+            ) from None
+        self.bytes_per_pack, self.timeout_seconds = bytes_per_pack, timeout_seconds
+        self.implementation = implementation
+
+
+class MultiWorkerMirroredStrategy(Strategy):
+    """Variables on several machines, of which there is one; see `Strategy`.
+
+    Parameters
+    ----------
+    cluster_resolver : ClusterResolver, optional
+        By default what the environment variable ``TF_CONFIG`` says.
+    communication_options : CommunicationOptions, optional
+
+    Raises
+    ------
+    NotImplementedError
+        If the cluster has several workers.
+    """
+
+    def __init__(self, cluster_resolver: Any = None, communication_options: Any = None) -> None:
+        self.cluster_resolver = TFConfigClusterResolver() if cluster_resolver is None else cluster_resolver
+        spec = self.cluster_resolver.cluster_spec()
+        workers = sum(spec.num_tasks(job) for job in spec.jobs if job in ("chief", "worker"))
+        if workers > 1:
+            raise NotImplementedError(
+                f"MultiWorkerMirroredStrategy: training on several machines is out of scope, and the cluster has "
+                f"{workers} workers: run the program as one process, without TF_CONFIG"
+            )
+        super().__init__()
+
+
+class CentralStorageStrategy(Strategy):
+    """Variables on one device, computation on others, all of which are the CPU; see `Strategy`."""
+
+    def __init__(self, compute_devices: Any = None, parameter_device: str | None = None) -> None:
+        super().__init__(compute_devices)
 
 
 class OneDeviceStrategy(Strategy):

@@ -61,6 +61,9 @@ LATER: tuple[tuple[str, str], ...] = (
     ("tape_api.overridden:", "compat.v1.get_default_graph"),
     ("dualgrad.frontend.overrides:", "RegisterGradient compat.v1.RegisterGradient"),
     ("tape_api.distribute", "distribute"),
+    ("tape_api.cluster", "distribute.cluster_resolver"),
+    ("tape_api.cluster:", "train.ClusterSpec"),
+    ("tape_api.distribute_experimental", "distribute.experimental"),
     # ---- in modules of these
     ("tape_api.checkpoint:", "train.Checkpoint train.CheckpointManager"),
     ("dualgrad.files.checkpoints:", "train.list_variables train.load_variable train.load_checkpoint"),

@@ -138,7 +138,7 @@ class Layer(Bound, Configured, Module):
         self._input_shape = None if batch_input_shape is None else TensorShape(batch_input_shape)
 
     input_spec: Any = None
-    """What the first argument of `call` must be: an `InputSpec`, or a list or dict of them."""
+    """The first argument of `call` as it must be: an `InputSpec`, or a list or dict of them."""
 
     # ---- what subclasses define --------------------------------------------------------------------------------------
 
