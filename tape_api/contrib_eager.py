@@ -8,12 +8,12 @@ from typing import Any
 
 from engine.core import nest
 from engine.gradient_tape import GradientTape
+from tape_api import keras
 from tape_api.checkpoint import Checkpoint
 from tape_api.data import Dataset, DatasetIterator
 from tape_api.flow import executing_eagerly, py_function
 from tape_api.function import function
 from tape_api.keras import metrics
-from tape_api.keras.layers import Layer
 from tape_api.keras.models import Model
 from tape_api.keras.models import Sequential as _Sequential
 from tape_api.saver import Saver
@@ -22,6 +22,8 @@ from tape_api.variable import Variable
 from tape_api.version1 import enable_eager_execution
 
 Pairs = list[tuple[Any, Any]]
+
+_layers: Any = keras.layers
 
 in_eager_mode = executing_eagerly
 defun = function
@@ -200,9 +202,9 @@ class Network(Model):
 
     def __init__(self, name: str | None = None) -> None:
         super().__init__(name=name)
-        self._tracked: list[Layer] = []
+        self._tracked: list[Any] = []
 
-    def track_layer(self, layer: Layer) -> Layer:
+    def track_layer(self, layer: Any) -> Any:
         """Make a layer's variables those of the model too; returns the layer.
 
         Raises
@@ -210,7 +212,7 @@ class Network(Model):
         TypeError
             If it is no layer.
         """
-        if not isinstance(layer, Layer):
+        if not isinstance(layer, _layers.Layer):
             raise TypeError(f"Network.track_layer() passed type {type(layer)}, not a tf.layers.Layer")
         self._tracked.append(layer)
         return layer
@@ -226,9 +228,7 @@ class Sequential(_Sequential):
 
     def add(self, layer: Any) -> None:
         """One more layer or function."""
-        from tape_api.keras.layers import Lambda
-
-        super().add(layer if isinstance(layer, Layer) else Lambda(layer))
+        super().add(layer if isinstance(layer, _layers.Layer) else _layers.Lambda(layer))
 
 
 def num_gpus() -> int:

@@ -263,7 +263,8 @@ class CommunicationOptions:
             )
         except ValueError:
             raise ValueError(
-                "Argument `implementation` must be instance of `tf.distribute.experimental.CommunicationImplementation`."
+                "Argument `implementation` must be instance of "
+                "`tf.distribute.experimental.CommunicationImplementation`."
             ) from None
         self.bytes_per_pack, self.timeout_seconds = bytes_per_pack, timeout_seconds
         self.implementation = implementation

@@ -95,6 +95,7 @@ LATER: tuple[tuple[str, str], ...] = (
     ("tape_api.ragged:", "strings.unicode_decode strings.unicode_encode strings.unicode_split RaggedTensor"),
     ("tape_api.ragged", "ragged"),
     ("tape_api.lookup", "lookup"),
+    ("tape_api.types", "types"),
     # ---- TensorFlow 1's eager mode
     ("tape_api.contrib_eager", "contrib.eager compat.v1.contrib.eager"),
     ("tape_api.old_layers", "layers compat.v1.layers"),

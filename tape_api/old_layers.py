@@ -8,22 +8,13 @@ from __future__ import annotations
 from collections.abc import Callable
 from typing import Any
 
-from tape_api.keras import layers as keras_layers
-from tape_api.keras.layers import (
-    AveragePooling1D,
-    AveragePooling2D,
-    AveragePooling3D,
-    BatchNormalization,
-    Dense,
-    Dropout,
-    Flatten,
-    Layer,
-    MaxPooling1D,
-    MaxPooling2D,
-    MaxPooling3D,
-)
+from tape_api import keras
 
-InputSpec = keras_layers.InputSpec
+_layers: Any = keras.layers
+AveragePooling1D, AveragePooling2D, AveragePooling3D = (getattr(_layers, f"AveragePooling{n}D") for n in (1, 2, 3))
+MaxPooling1D, MaxPooling2D, MaxPooling3D = (getattr(_layers, f"MaxPooling{n}D") for n in (1, 2, 3))
+BatchNormalization, Dense, Dropout = _layers.BatchNormalization, _layers.Dense, _layers.Dropout
+Flatten, InputSpec, Layer = _layers.Flatten, _layers.InputSpec, _layers.Layer
 
 
 def _convolution(kind: Any) -> Any:
@@ -63,8 +54,8 @@ def _transposed(kind: Any) -> Any:
     return Transposed
 
 
-Conv1D, Conv2D, Conv3D = (_convolution(getattr(keras_layers, f"Conv{n}D")) for n in (1, 2, 3))
-Conv2DTranspose = _transposed(keras_layers.Conv2DTranspose)
+Conv1D, Conv2D, Conv3D = (_convolution(getattr(_layers, f"Conv{n}D")) for n in (1, 2, 3))
+Conv2DTranspose = _transposed(_layers.Conv2DTranspose)
 
 
 def _called(kind: Callable[..., Any], name: str) -> Callable[..., Any]:
@@ -102,9 +93,9 @@ max_pooling3d, average_pooling3d = (
 batch_normalization = _called(BatchNormalization, "batch_normalization")
 
 __all__ = [
-    *("AveragePooling1D", "AveragePooling2D", "AveragePooling3D", "BatchNormalization", "Conv1D", "Conv2D", "Conv3D"),
-    *("Conv2DTranspose", "Dense", "Dropout", "Flatten", "InputSpec", "Layer", "MaxPooling1D", "MaxPooling2D"),
-    *("MaxPooling3D", "average_pooling1d", "average_pooling2d", "average_pooling3d", "batch_normalization", "conv1d"),
-    *("conv2d", "conv2d_transpose", "conv3d", "dense", "dropout", "flatten", "max_pooling1d", "max_pooling2d"),
+    "AveragePooling1D", "AveragePooling2D", "AveragePooling3D", "BatchNormalization", "Conv1D", "Conv2D",
+    "Conv2DTranspose", "Conv3D", "Dense", "Dropout", "Flatten", "InputSpec", "Layer", "MaxPooling1D", "MaxPooling2D",
+    "MaxPooling3D", "average_pooling1d", "average_pooling2d", "average_pooling3d", "batch_normalization", "conv1d",
+    "conv2d", "conv2d_transpose", "conv3d", "dense", "dropout", "flatten", "max_pooling1d", "max_pooling2d",
     "max_pooling3d",
-]
+]  # fmt: skip

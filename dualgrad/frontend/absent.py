@@ -55,7 +55,7 @@ ABSENT: dict[str, str] = {
     "contrib.slim.nets": "ready-made networks are out of scope: build them with layers or contrib.slim",
     "keras.models.load_model": "in graphs: build the model by its own code, and keep variables with train.Saver",
     "keras.applications": "ready-made networks are out of scope: build them with keras.layers",
-    "contrib.eager": "use tape_api (`--api 2`): tf.Variable, tf.GradientTape, tf.keras.Model, for loops over data",
+    "contrib.eager": "graphs have none: use tape_api (`--api 2`), tf.Variable, tf.GradientTape, tf.keras.Model",
     "contrib.bayesflow": "removed before TensorFlow 1.15",
     "contrib.lite": "converting models for phones is out of scope",
     "lite": "converting models for phones is out of scope",
@@ -77,7 +77,9 @@ ABSENT: dict[str, str] = {
     "profiler": "TensorFlow's profiler is out of scope: use cProfile, or time.perf_counter around session.run",
     "summary.trace_on": "TensorFlow's profiler is out of scope: use cProfile, or time.perf_counter around steps",
     "summary.trace_export": "TensorFlow's profiler is out of scope: use cProfile, or time.perf_counter around steps",
-    "data.experimental.make_csv_dataset": "read the file with NumPy or pandas, and use data.Dataset.from_tensor_slices",
+    "data.experimental.make_csv_dataset": (
+        "in graphs: read the file with NumPy or pandas, and use data.Dataset.from_tensor_slices"
+    ),
     "Session.partial_run": _PARTIAL,
     "Session.partial_run_setup": _PARTIAL,
     "ragged": "little is done with ragged tensors: pad them (RaggedTensor.to_tensor), and mask with sequence_mask",

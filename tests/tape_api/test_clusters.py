@@ -85,5 +85,5 @@ def test_partitioners() -> None:
     assert parts.MaxSizePartitioner(4)(shape, tf.float32) == [6, 1]
     assert parts.MaxSizePartitioner(4, 2)(shape, tf.float32) == [2, 1]
     assert parts.MaxSizePartitioner(8, bytes_per_string=4)((6,), tf.string) == [3]
-    with pytest.raises(ValueError, match="`min_shard_bytes` must be positive. Received: 0"):
+    with pytest.raises(ValueError, match="`min_shard_bytes` must be positive"):
         parts.MinSizePartitioner(0)

@@ -72,7 +72,7 @@ def test_iterators_and_networks() -> None:
 
     net = Net()
     assert net(tf.ones([2, 4])).shape == (2, 1) and len(net.variables) == 4
-    with pytest.raises(TypeError, match="not a tf.layers.Layer"):
+    with pytest.raises(TypeError, match=r"not a tf\.layers\.Layer"):
         net.track_layer(tf.nn.relu)
     assert tfe.Sequential([lambda x: x * 2.0])(tf.ones([1])).numpy() == [2.0]
 
