@@ -31,6 +31,7 @@ from engine.core import nest
 from engine.core.nest import Structure
 from engine.core.operands import Operand
 from engine.gradient_tape import GradientTape
+from engine.runtime.public_names import methods_of
 
 
 class _Steps(dict[str, Any]):
@@ -43,6 +44,7 @@ class _Steps(dict[str, Any]):
         return _Steps, ()
 
 
+@methods_of("Model")
 class Trainer(Bound):
     """The part of a model that trains it."""
 

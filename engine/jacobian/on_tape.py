@@ -62,6 +62,7 @@ from engine.ops.creation import ones_like, zeros_like
 from engine.ops.shape import reshape
 from engine.reverse import reverse
 from engine.runtime.errors import InvalidArgumentError, ShapeError
+from engine.runtime.public_names import methods_of
 from engine.slopes import with_slopes
 
 if TYPE_CHECKING:
@@ -70,6 +71,7 @@ if TYPE_CHECKING:
 T = TypeVar("T")
 
 
+@methods_of("GradientTape")
 class TapeDerivatives:
     """The base of `GradientTape`; see there."""
 
