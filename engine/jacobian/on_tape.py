@@ -18,11 +18,12 @@ from engine.core.operands import Operand, Source
 from engine.core.tape import Tape
 from engine.core.trace import Symbol
 from engine.core.unconnected import UnconnectedGradients, as_policy
-from engine.core.value import Value, address, dtype_of, known_shape
+from engine.core.value import Value, address, dtype_of, known_shape, shape_of
 from engine.core.variable import Variable, tracked_value
 from engine.forward import forward
 from engine.jacobian.callable_plan import JacobianPlan, bound, contents_besides
 from engine.jacobian.deferred_specialization import batch_jacobian as checked_rowwise
+from engine.jacobian.deferred_specialization import deferred_rows, is_known
 from engine.jacobian.execution.evaluate import evaluate
 from engine.jacobian.execution.parallel import check_executor
 from engine.jacobian.independence import check_rows_by_numbers, check_rows_independent
@@ -261,13 +262,15 @@ class TapeDerivatives:
         as_policy(unconnected_gradients)
         options = options_for("batch_jacobian", mode, "dense", None)
         with Taking(self, [target], [source]) as ((one,), (source,)):
-            shape, source_shape = known_shape(one, "batch_jacobian"), known_shape(source, "batch_jacobian")
-            if not shape or not source_shape or shape[0] != source_shape[0]:
+            shape, source_shape = shape_of(one), shape_of(source)
+            is_open = shape is None or source_shape is None or None in shape[:1] + source_shape[:1]
+            if not is_open and shape[:1] != source_shape[:1] or () in (shape, source_shape):
                 raise ShapeError(
                     f"Need first dimension of target shape ({format_shape(shape)}) and source shape "
                     f"({format_shape(source_shape)}) to match."
                 )
-            check_batch_room(shape + source_shape[1:], dtype_of(source))
+            if shape is not None and source_shape is not None and None not in shape + source_shape:
+                check_batch_room(shape + source_shape[1:], dtype_of(source))
             ((rows,),) = by_parts([one], [source], lambda ys: [[self._rows(ys[0], source, options)]], self._tape)
         return rows
 
@@ -283,6 +286,8 @@ class TapeDerivatives:
                 ((rows,),) = what(*values)
             else:
                 path = Path(self._tape.nodes, [wanted], [target])
+                if path.targets and path.sources and not is_known(path):
+                    return deferred_rows(path, options.mode)
                 if not_linear(path.nodes) is None:
                     check_rows_independent(self._tape.nodes, target, wanted)
                 symbolic = isinstance(target, Symbol)
