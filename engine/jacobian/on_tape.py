@@ -264,7 +264,7 @@ class TapeDerivatives:
         with Taking(self, [target], [source]) as ((one,), (source,)):
             shape, source_shape = shape_of(one), shape_of(source)
             is_open = shape is None or source_shape is None or None in shape[:1] + source_shape[:1]
-            if not is_open and shape[:1] != source_shape[:1] or () in (shape, source_shape):
+            if (not is_open and shape[:1] != source_shape[:1]) or () in (shape, source_shape):
                 raise ShapeError(
                     f"Need first dimension of target shape ({format_shape(shape)}) and source shape "
                     f"({format_shape(source_shape)}) to match."
