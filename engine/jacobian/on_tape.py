@@ -18,7 +18,7 @@ from engine.core.operands import Operand, Source
 from engine.core.tape import Tape
 from engine.core.trace import Symbol
 from engine.core.unconnected import UnconnectedGradients, as_policy
-from engine.core.value import Value, address, dtype_of, known_shape, shape_of
+from engine.core.value import Value, address, aval_of, dtype_of, known_shape, shape_of
 from engine.core.variable import Variable, tracked_value
 from engine.forward import forward
 from engine.jacobian.callable_plan import JacobianPlan, bound, contents_besides
@@ -263,14 +263,15 @@ class TapeDerivatives:
         options = options_for("batch_jacobian", mode, "dense", None)
         with Taking(self, [target], [source]) as ((one,), (source,)):
             shape, source_shape = shape_of(one), shape_of(source)
-            is_open = shape is None or source_shape is None or None in shape[:1] + source_shape[:1]
-            if (not is_open and shape[:1] != source_shape[:1]) or () in (shape, source_shape):
+            ends = (shape or (None,))[0], (source_shape or (None,))[0]
+            if () in (shape, source_shape) or (None not in ends and ends[0] != ends[1]):
                 raise ShapeError(
                     f"Need first dimension of target shape ({format_shape(shape)}) and source shape "
                     f"({format_shape(source_shape)}) to match."
                 )
-            if shape is not None and source_shape is not None and None not in shape + source_shape:
-                check_batch_room(shape + source_shape[1:], dtype_of(source))
+            if aval_of(one).is_static and aval_of(source).is_static:
+                full = known_shape(one, "batch_jacobian") + known_shape(source, "batch_jacobian")[1:]
+                check_batch_room(full, dtype_of(source))
             ((rows,),) = by_parts([one], [source], lambda ys: [[self._rows(ys[0], source, options)]], self._tape)
         return rows
 
