@@ -51,6 +51,8 @@ LATER: tuple[tuple[str, str], ...] = (
     # ---- parts of the API that are modules here
     ("tape_api.debugging", "debugging"),
     ("tape_api.keras", "keras"),
+    ("tape_api.keras.applications", "keras.applications"),
+    ("dualgrad.extras.ops.images:", "image.resize_image_with_pad"),
     ("tape_api.version", "version"),
     ("tape_api.random", "random"),
     ("tape_api.test", "test"),

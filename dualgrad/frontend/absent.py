@@ -54,7 +54,7 @@ ABSENT: dict[str, str] = {
     "nn.seq2seq": _SEQ2SEQ,
     "contrib.slim.nets": "ready-made networks are out of scope: build them with layers or contrib.slim",
     "keras.models.load_model": "in graphs: build the model by its own code, and keep variables with train.Saver",
-    "keras.applications": "ready-made networks are out of scope: build them with keras.layers",
+    "keras.applications": "of ready-made networks tape_api has VGG, MobileNet, InceptionV3, Xception: build others",
     "contrib.eager": "graphs have none: use tape_api (`--api 2`), tf.Variable, tf.GradientTape, tf.keras.Model",
     "contrib.bayesflow": "removed before TensorFlow 1.15",
     "contrib.lite": "converting models for phones is out of scope",
