@@ -189,6 +189,9 @@ class Surface:
         """An object of it, if it is one of ours; of the front end's tensors where it stands for all tensors."""
         if kind is Operand or (issubclass(kind, Tensor) and issubclass(self.tensor, kind)):
             return frozenset({Instance(self.tensor)})
+        variable = self.look("Variable")
+        if issubclass(kind, Variable) and issubclass(variable, kind):
+            return frozenset({Instance(variable)})
         kind = GraphOperation if kind is Operation else kind
         ours = kind.__module__.partition(".")[0] in PACKAGES
         return frozenset({Instance(kind)}) if ours else NOTHING
