@@ -275,8 +275,8 @@ class Checker:
         if isinstance(value, Lost):
             return f"tf.{value.path}().{name}", MISSES, f"tf.{value.path} is missing"
         if isinstance(value, Unknown):
-            if kind == "attribute":
-                return None
+            if kind == "attribute" or name in CONTAINERS_HAVE:
+                return None  # lists have it, too
             if name in self.surface.telling:
                 return self._of_class(self.surface.telling[name], name)
             return f"{value.source}.{name}", UNCHECKED, f"the class of {value.source} is known only when it runs"
