@@ -118,6 +118,40 @@ VERSION1: tuple[tuple[str, str], ...] = (
     ("dualgrad.frontend.eager_scopes:old_name_scope", "name_scope"),
     *common.SCATTERS,
     ("dualgrad.files.protos:", "Summary Event HistogramProto"),
+    # ---- what there is of sessions, collections and scopes in eager mode
+    ("dualgrad.frontend.graph_keys:", "GraphKeys"),
+    ("dualgrad.frontend.session_options:", "ConfigProto GPUOptions"),
+    ("dualgrad.sparse.sparse_tensor:", "SparseTensorValue"),
+    (
+        "tape_api.version1_sessions:",
+        "Assert AUTO_REUSE InteractiveSession Print Session add_to_collection",
+    ),
+    ("tape_api.version1_sessions:", "assert_equal assert_greater assert_greater_equal assert_less assert_less_equal"),
+    ("tape_api.version1_sessions:", "colocate_with container control_flow_v2_enabled disable_control_flow_v2"),
+    (
+        "tape_api.version1_sessions:",
+        "disable_v2_tensorshape enable_control_flow_v2 executing_eagerly_outside_functions",
+    ),
+    (
+        "tape_api.version1_sessions:",
+        "get_collection get_collection_ref get_default_session get_variable global_variables",
+    ),
+    ("tape_api.version1_sessions:", "global_variables_initializer initialize_all_variables is_variable_initialized"),
+    ("tape_api.version1_sessions:", "local_variables local_variables_initializer model_variables"),
+    ("tape_api.version1_sessions:", "moving_average_variables placeholder placeholder_with_default"),
+    ("tape_api.version1_sessions:", "report_uninitialized_variables reset_default_graph sparse_placeholder"),
+    ("tape_api.version1_sessions:", "tables_initializer trainable_variables variable_scope variables_initializer"),
+    ("tape_api.version1_sessions:tuple_", "tuple"),
+    *[
+        (f"tape_api.version1_sessions:{name}_initializer", f"{name}_initializer initializers.{name}")
+        for name in ("glorot_normal", "glorot_uniform", "random_normal", "random_uniform", "truncated_normal")
+    ],
+    ("tape_api.version1_sessions:variance_scaling_initializer", "variance_scaling_initializer"),
+    ("tape_api.version1_sessions:variance_scaling_initializer", "initializers.variance_scaling"),
+    ("tape_api.version1_sessions:", "losses.get_losses losses.get_regularization_loss"),
+    ("tape_api.version1_sessions:", "losses.get_regularization_losses"),
+    ("tape_api.version1_sessions:", "data.make_one_shot_iterator data.make_initializable_iterator"),
+    ("tape_api.version1_sessions:", "summary.FileWriter summary.merge summary.merge_all"),
     *files.VERSION1,
 )
 """Names that ``tf.compat.v1`` has besides the functions of TensorFlow 1's table; for the rest it has today's names."""
