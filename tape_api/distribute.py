@@ -10,7 +10,6 @@ import threading
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from enum import Enum
-from types import SimpleNamespace
 from typing import Any, NamedTuple, TypeVar
 
 import numpy as np
@@ -18,7 +17,7 @@ import numpy as np
 from dualgrad.platform import replicas
 from engine.core import nest
 from engine.core.detach import effect
-from tape_api.cluster import TFConfigClusterResolver
+from tape_api.cluster import ClusterResolver, ClusterSpec, SimpleClusterResolver
 from tape_api.library import root as tf
 from tape_api.tensor import convert_to_tensor
 
@@ -270,33 +269,6 @@ class CommunicationOptions:
         self.implementation = implementation
 
 
-class MultiWorkerMirroredStrategy(Strategy):
-    """Variables on several machines, of which there is one; see `Strategy`.
-
-    Parameters
-    ----------
-    cluster_resolver : ClusterResolver, optional
-        By default what the environment variable ``TF_CONFIG`` says.
-    communication_options : CommunicationOptions, optional
-
-    Raises
-    ------
-    NotImplementedError
-        If the cluster has several workers.
-    """
-
-    def __init__(self, cluster_resolver: Any = None, communication_options: Any = None) -> None:
-        self.cluster_resolver = TFConfigClusterResolver() if cluster_resolver is None else cluster_resolver
-        spec = self.cluster_resolver.cluster_spec()
-        workers = sum(spec.num_tasks(job) for job in spec.jobs if job in ("chief", "worker"))
-        if workers > 1:
-            raise NotImplementedError(
-                f"MultiWorkerMirroredStrategy: training on several machines is out of scope, and the cluster has "
-                f"{workers} workers: run the program as one process, without TF_CONFIG"
-            )
-        super().__init__()
-
-
 class CentralStorageStrategy(Strategy):
     """Variables on one device, computation on others, all of which are the CPU; see `Strategy`."""
 
@@ -311,13 +283,6 @@ class OneDeviceStrategy(Strategy):
         super().__init__(device)
 
 
-class ClusterResolver(NamedTuple):
-    """Which of the workers this process is."""
-
-    task_type: str
-    task_id: int
-
-
 class MultiWorkerMirroredStrategy(Strategy):
     """One replica in each of the processes that MPI has started: ``mpiexec -n 4 python -m mpi4py program.py``.
 
@@ -327,8 +292,10 @@ class MultiWorkerMirroredStrategy(Strategy):
 
     Parameters
     ----------
-    cluster_resolver, communication_options
-        Accepted for compatibility: MPI knows the workers.
+    cluster_resolver : ClusterResolver, optional
+        Kept: MPI knows the workers.
+    communication_options : CommunicationOptions, optional
+        Accepted for compatibility.
 
     Attributes
     ----------
@@ -338,7 +305,7 @@ class MultiWorkerMirroredStrategy(Strategy):
     Raises
     ------
     NotImplementedError
-        If ``TF_CONFIG`` names several workers, and MPI has started none.
+        If ``TF_CONFIG`` or the resolver names several workers, and MPI has started none.
     ImportError
         If MPI has started this process, and mpi4py is not installed.
 
@@ -352,16 +319,22 @@ class MultiWorkerMirroredStrategy(Strategy):
 
     def __init__(self, cluster_resolver: Any = None, communication_options: Any = None) -> None:
         super().__init__()
-        self.workers = replicas.world()
+        self.workers, self._resolver = replicas.world(), cluster_resolver
+        spec = ClusterSpec({}) if cluster_resolver is None else cluster_resolver.cluster_spec()
+        count = sum(spec.num_tasks(job) for job in spec.jobs if job in ("chief", "worker"))
+        if count > 1 and self.workers is None:
+            raise NotImplementedError(
+                f"MultiWorkerMirroredStrategy: the cluster has {count} workers, and MPI has started none: start the "
+                f"program with mpiexec, or run it as one process, without a resolver"
+            )
 
     @property
     def cluster_resolver(self) -> ClusterResolver:
         """Which of the workers this process is."""
-        return ClusterResolver("worker", ReplicaContext(self).replica_id_in_sync_group)
-
-
-experimental = SimpleNamespace(MultiWorkerMirroredStrategy=MultiWorkerMirroredStrategy)
-"""Names of TensorFlow 2.3 and before."""
+        if self._resolver is not None:
+            return self._resolver
+        rank = ReplicaContext(self).replica_id_in_sync_group
+        return SimpleClusterResolver(ClusterSpec({}), task_type="worker", task_id=rank)
 
 
 class _Default(Strategy):
@@ -413,7 +386,6 @@ class ReductionToOneDevice(CrossDeviceOps):
 
 
 __all__ = [
-    "ClusterResolver",
     "CrossDeviceOps",
     "HierarchicalCopyAllReduce",
     "InputContext",
@@ -425,7 +397,6 @@ __all__ = [
     "ReductionToOneDevice",
     "ReplicaContext",
     "Strategy",
-    "experimental",
     "get_replica_context",
     "get_strategy",
     "has_strategy",
