@@ -106,6 +106,30 @@ def _chosen(select: Sequence[Any] | None, names: Sequence[str]) -> list[int]:
     return sorted(places)
 
 
+def _names(files: Sequence[str], read: Callable[[str], Iterator[list[str]]], header: bool) -> list[str]:
+    """The names of the columns, as the first lines of all files say them."""
+    if not header:
+        raise ValueError("Expected `column_names` or `header` arguments. Neither is provided.")
+    names = next(read(files[0]), [])
+    for path in files[1:]:
+        if next(read(path), []) != names:
+            raise ValueError(
+                f"All input CSV files should have the same column names in the header row. File {path} has different "
+                f"column names."
+            )
+    return names
+
+
+def _labeled(names: Sequence[str], label: str | None) -> Callable[..., Any]:
+    """A function of columns that gives them by their names, and apart from them the label, if there is one."""
+
+    def call(*columns: Any) -> Any:
+        features = dict(zip(names, columns, strict=True))
+        return features if label is None else (features, features.pop(label))
+
+    return call
+
+
 def make_csv_dataset(
     file_pattern: Any, batch_size: int, column_names: Sequence[str] | None = None,
     column_defaults: Sequence[Any] | None = None, label_name: str | None = None,
@@ -163,17 +187,7 @@ def make_csv_dataset(
         lines = _lines(path, compression_type, encoding)
         return ([field.decode() for field in fields_of(line, delim, use_quote_delim)] for line in lines)
 
-    if column_names is None:
-        if not header:
-            raise ValueError("Expected `column_names` or `header` arguments. Neither is provided.")
-        column_names = next(read(files[0]), [])
-        for path in files[1:]:
-            if next(read(path), []) != column_names:
-                raise ValueError(
-                    f"All input CSV files should have the same column names in the header row. File {path} has "
-                    f"different column names."
-                )
-    names = list(column_names)
+    names = _names(files, read, header) if column_names is None else list(column_names)
     twice = {name for name in names if names.count(name) > 1}
     if twice:
         raise ValueError(f"Either `column_names` argument or CSV header row contains duplicate column names: {twice}.")
@@ -211,13 +225,6 @@ def make_csv_dataset(
         signature = tuple([tf.TensorSpec([], dtype) for dtype in dtypes])
         return tf.data.Dataset.from_generator(rows, args=(path,), output_signature=signature)
 
-    def labelled(*columns: Any) -> Any:
-        features = dict(zip(taken, columns, strict=True))
-        if label_name is None:
-            return features
-        label = features.pop(label_name)
-        return features, label
-
     dataset = tf.data.Dataset.from_tensor_slices(files)
     if shuffle:
         dataset = dataset.shuffle(len(files), shuffle_seed)
@@ -226,7 +233,7 @@ def make_csv_dataset(
         dataset = dataset.shuffle(shuffle_buffer_size, shuffle_seed)
     if num_epochs != 1:
         dataset = dataset.repeat(num_epochs)
-    return dataset.batch(batch_size, drop_remainder=num_epochs is None).map(labelled)
+    return dataset.batch(batch_size, drop_remainder=num_epochs is None).map(_labeled(taken, label_name))
 
 
 def _default(x: Any) -> Any:

@@ -262,8 +262,8 @@ def _is_operand(out: Any, inputs: Sequence[Any]) -> bool:
 
 
 def _caller(frame: FrameType) -> FrameType:
-    """The frame of who called the ufunc: the first call of all comes by way of `engine.numpy_api.operators`."""
-    return frame.f_back if frame.f_back and frame.f_globals.get("__name__") == "engine.numpy_api.operators" else frame
+    """The frame of who called the ufunc: the first call of all comes by way of another module of this package."""
+    return frame.f_back if frame.f_back and frame.f_globals.get("__package__") == __package__ else frame
 
 
 def _as_told(inputs: tuple[Any, ...], kwargs: dict[str, Any]) -> tuple[tuple[Any, ...], dict[str, Any]]:
