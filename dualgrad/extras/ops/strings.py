@@ -429,7 +429,7 @@ def to_hash_bucket_fast(input: Any, num_buckets: int) -> Operand:
     Examples
     --------
     >>> to_hash_bucket_fast(np.array([b"a", b"b"], object), 10)
-    array([9, 6])
+    array([9, 2])
     """
     if num_buckets < 1:
         raise InvalidArgumentError(f"to_hash_bucket_fast: argument `num_buckets` must be at least 1, got {num_buckets}")
