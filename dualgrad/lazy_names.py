@@ -7,7 +7,7 @@ from __future__ import annotations
 
 _STRINGS = (
     *("as_string", "join", "length", "lower", "regex_full_match", "regex_replace", "strip", "substr"),
-    *("to_number", "upper"),
+    *("to_hash_bucket_fast", "to_number", "upper"),
 )
 
 SAMPLERS = ("log_uniform_candidate_sampler", "uniform_candidate_sampler", "fixed_unigram_candidate_sampler")
@@ -126,12 +126,17 @@ BOTH: tuple[tuple[str, str], ...] = (
     ("dualgrad.data.parsing:", "io.parse_single_example io.parse_example io.decode_raw io.FixedLenFeature"),
     ("dualgrad.data.parsing:", "io.FixedLenSequenceFeature io.VarLenFeature"),
     ("dualgrad.data.csv:", "io.decode_csv"),
+    ("dualgrad.data.sequences:", "io.parse_single_sequence_example io.parse_sequence_example"),
+    ("dualgrad.data.messages:", "io.parse_tensor io.serialize_tensor io.serialize_sparse io.serialize_many_sparse"),
+    ("dualgrad.data.messages:", "io.deserialize_many_sparse"),
+    ("dualgrad.sparse.sets:", "sets.difference sets.intersection sets.size sets.union"),
     # ---- files
     (
         "dualgrad.extras.ops.file_reading:",
         "io.read_file image.decode_png io.decode_png image.decode_jpeg io.decode_jpeg",
     ),
     ("dualgrad.extras.ops.file_reading:", "image.decode_image io.decode_image image.encode_png io.encode_png"),
+    ("dualgrad.extras.ops.file_reading:", "image.encode_jpeg io.encode_jpeg"),
     # ---- NumPy's functions under TensorFlow's name for them
     ("dualgrad.extras.numpy_names", "experimental.numpy"),
     # ---- SciPy's solvers under SciPy's names for them

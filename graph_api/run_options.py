@@ -5,23 +5,9 @@ from __future__ import annotations
 import warnings
 from typing import Any, ClassVar
 
+from dualgrad.frontend.session_options import ConfigProto as ConfigProto  # noqa: PLC0414 - given on
+from dualgrad.frontend.session_options import GPUOptions as GPUOptions  # noqa: PLC0414
 from engine.runtime.errors import UnimplementedError
-
-
-class ConfigProto:
-    """Options of a session, kept for programs that set them. Nothing here changes results or placement."""
-
-    def __init__(self, **options: Any) -> None:
-        self.gpu_options = GPUOptions()
-        self.__dict__.update(options)
-
-
-class GPUOptions:
-    """Options for GPUs, of which there are none here; kept for programs that set them."""
-
-    def __init__(self, **options: Any) -> None:
-        self.allow_growth = False
-        self.__dict__.update(options)
 
 
 class RunOptions:

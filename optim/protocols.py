@@ -24,12 +24,14 @@ from engine.ops.compare import cast
 from engine.ops.indexed_slices import IndexedSlices
 from engine.runtime.commit import exclusively
 from engine.runtime.errors import InvalidArgumentError
+from engine.runtime.public_names import methods_of
 from optim.pairs import Pair, Pairs
 from optim.slots import Slots, assign_all, graph_of, locks_of
 
 Update = Callable[[Any, Variable], Any]
 
 
+@methods_of("Optimizer")
 class UserProtocol:
     """The methods that users' optimizers override, and those that they call.
 

@@ -21,6 +21,7 @@ from engine.ops.indexed_slices import IndexedSlices
 from engine.runtime.collector import uncollected
 from engine.runtime.commit import Lock, commit, exclusively, in_order
 from engine.runtime.errors import InvalidArgumentError
+from engine.runtime.public_names import methods_of
 from optim.pairs import whole
 
 
@@ -157,6 +158,7 @@ class Slots:
         return [slot for _, slot in list(self._slots.values())]
 
 
+@methods_of("Optimizer")
 class Stateful:
     """Base of what keeps variables between steps: optimizers, transforms, averages. Checkpoints hold these variables.
 

@@ -7,7 +7,7 @@ from typing import Any, TypeVar
 
 import numpy as np
 
-from dualgrad.data import experimental, reading
+from dualgrad.data import reading
 from dualgrad.data.dataset import (
     AUTOTUNE,
     INFINITE_CARDINALITY,
@@ -29,6 +29,7 @@ from engine.core.tape import paused
 from engine.core.trace import Symbol, Trace
 from engine.core.value import Value
 from engine.runtime.errors import InvalidArgumentError, OutOfRangeError
+from tape_api import data_experimental as experimental
 from tape_api import random
 from tape_api.tensor import TensorSpec, convert_to_tensor
 

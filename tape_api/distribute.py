@@ -10,7 +10,6 @@ import threading
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from enum import Enum
-from types import SimpleNamespace
 from typing import Any, NamedTuple, TypeVar
 
 import numpy as np
@@ -18,6 +17,7 @@ import numpy as np
 from dualgrad.platform import replicas
 from engine.core import nest
 from engine.core.detach import effect
+from tape_api.cluster import ClusterResolver, ClusterSpec, SimpleClusterResolver
 from tape_api.library import root as tf
 from tape_api.tensor import convert_to_tensor
 
@@ -231,18 +231,56 @@ class MirroredStrategy(Strategy):
     """Variables on all devices of a machine, of which there is one; see `Strategy`."""
 
 
+class CommunicationImplementation(Enum):
+    """How several workers would communicate."""
+
+    AUTO = "AUTO"
+    RING = "RING"
+    NCCL = "NCCL"
+
+
+class CommunicationOptions:
+    """How several workers would communicate; with one, nothing of it matters.
+
+    Raises
+    ------
+    ValueError
+        If an argument is none of those that TensorFlow takes.
+    """
+
+    def __init__(
+        self,
+        bytes_per_pack: int = 0,
+        timeout_seconds: float | None = None,
+        implementation: Any = CommunicationImplementation.AUTO,
+    ) -> None:
+        if bytes_per_pack < 0:
+            raise ValueError(f"Argument `bytes_per_pack` must be >=0, Received {bytes_per_pack}.")
+        try:
+            implementation = CommunicationImplementation(
+                implementation.upper() if isinstance(implementation, str) else implementation
+            )
+        except ValueError:
+            raise ValueError(
+                "Argument `implementation` must be instance of "
+                "`tf.distribute.experimental.CommunicationImplementation`."
+            ) from None
+        self.bytes_per_pack, self.timeout_seconds = bytes_per_pack, timeout_seconds
+        self.implementation = implementation
+
+
+class CentralStorageStrategy(Strategy):
+    """Variables on one device, computation on others, all of which are the CPU; see `Strategy`."""
+
+    def __init__(self, compute_devices: Any = None, parameter_device: str | None = None) -> None:
+        super().__init__(compute_devices)
+
+
 class OneDeviceStrategy(Strategy):
     """Everything on one device; see `Strategy`."""
 
     def __init__(self, device: str) -> None:
         super().__init__(device)
-
-
-class ClusterResolver(NamedTuple):
-    """Which of the workers this process is."""
-
-    task_type: str
-    task_id: int
 
 
 class MultiWorkerMirroredStrategy(Strategy):
@@ -254,8 +292,10 @@ class MultiWorkerMirroredStrategy(Strategy):
 
     Parameters
     ----------
-    cluster_resolver, communication_options
-        Accepted for compatibility: MPI knows the workers.
+    cluster_resolver : ClusterResolver, optional
+        Kept: MPI knows the workers.
+    communication_options : CommunicationOptions, optional
+        Accepted for compatibility.
 
     Attributes
     ----------
@@ -265,7 +305,7 @@ class MultiWorkerMirroredStrategy(Strategy):
     Raises
     ------
     NotImplementedError
-        If ``TF_CONFIG`` names several workers, and MPI has started none.
+        If ``TF_CONFIG`` or the resolver names several workers, and MPI has started none.
     ImportError
         If MPI has started this process, and mpi4py is not installed.
 
@@ -279,16 +319,22 @@ class MultiWorkerMirroredStrategy(Strategy):
 
     def __init__(self, cluster_resolver: Any = None, communication_options: Any = None) -> None:
         super().__init__()
-        self.workers = replicas.world()
+        self.workers, self._resolver = replicas.world(), cluster_resolver
+        spec = ClusterSpec({}) if cluster_resolver is None else cluster_resolver.cluster_spec()
+        count = sum(spec.num_tasks(job) for job in spec.jobs if job in ("chief", "worker"))
+        if count > 1 and self.workers is None:
+            raise NotImplementedError(
+                f"MultiWorkerMirroredStrategy: the cluster has {count} workers, and MPI has started none: start the "
+                f"program with mpiexec, or run it as one process, without a resolver"
+            )
 
     @property
     def cluster_resolver(self) -> ClusterResolver:
         """Which of the workers this process is."""
-        return ClusterResolver("worker", ReplicaContext(self).replica_id_in_sync_group)
-
-
-experimental = SimpleNamespace(MultiWorkerMirroredStrategy=MultiWorkerMirroredStrategy)
-"""Names of TensorFlow 2.3 and before."""
+        if self._resolver is not None:
+            return self._resolver
+        rank = ReplicaContext(self).replica_id_in_sync_group
+        return SimpleClusterResolver(ClusterSpec({}), task_type="worker", task_id=rank)
 
 
 class _Default(Strategy):
@@ -340,7 +386,6 @@ class ReductionToOneDevice(CrossDeviceOps):
 
 
 __all__ = [
-    "ClusterResolver",
     "CrossDeviceOps",
     "HierarchicalCopyAllReduce",
     "InputContext",
@@ -352,7 +397,6 @@ __all__ = [
     "ReductionToOneDevice",
     "ReplicaContext",
     "Strategy",
-    "experimental",
     "get_replica_context",
     "get_strategy",
     "has_strategy",

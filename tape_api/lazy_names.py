@@ -52,6 +52,8 @@ LATER: tuple[tuple[str, str], ...] = (
     # ---- parts of the API that are modules here
     ("tape_api.debugging", "debugging"),
     ("tape_api.keras", "keras"),
+    ("tape_api.keras.applications", "keras.applications"),
+    ("dualgrad.extras.ops.images:", "image.resize_image_with_pad"),
     ("tape_api.version", "version"),
     ("tape_api.random", "random"),
     ("tape_api.test", "test"),
@@ -62,6 +64,9 @@ LATER: tuple[tuple[str, str], ...] = (
     ("tape_api.overridden:", "compat.v1.get_default_graph"),
     ("dualgrad.frontend.overrides:", "RegisterGradient compat.v1.RegisterGradient"),
     ("tape_api.distribute", "distribute"),
+    ("tape_api.cluster", "distribute.cluster_resolver"),
+    ("tape_api.cluster:", "train.ClusterSpec"),
+    ("tape_api.distribute_experimental", "distribute.experimental"),
     # ---- in modules of these
     ("tape_api.checkpoint:", "train.Checkpoint train.CheckpointManager"),
     ("dualgrad.files.checkpoints:", "train.list_variables train.load_variable train.load_checkpoint"),
@@ -81,6 +86,7 @@ LATER: tuple[tuple[str, str], ...] = (
     ("tape_api.summary", "summary"),
     ("tape_api.saved_model", "saved_model"),
     ("dualgrad.files.records:RecordWriter", "io.TFRecordWriter"),
+    ("dualgrad.files.records:", "io.TFRecordOptions"),
     # ---- data
     ("tape_api.data", "data"),
     ("dualgrad.extras.mnist", "compat.v1.examples.tutorials.mnist.input_data compat.v1.contrib.learn.datasets.mnist"),
@@ -89,7 +95,13 @@ LATER: tuple[tuple[str, str], ...] = (
     ("tape_api.sparse:SparseTensor", "SparseTensor"),
     ("tape_api.sparse:", "nn.embedding_lookup_sparse nn.safe_embedding_lookup_sparse"),
     ("tape_api.string_parts:", "strings.split strings.bytes_split"),
-    ("tape_api.ragged:", "strings.unicode_split RaggedTensor"),
+    ("tape_api.ragged:", "strings.unicode_decode strings.unicode_encode strings.unicode_split RaggedTensor"),
+    ("tape_api.ragged", "ragged"),
+    ("tape_api.lookup", "lookup"),
+    ("tape_api.types", "types"),
+    # ---- TensorFlow 1's eager mode
+    ("tape_api.contrib_eager", "contrib.eager compat.v1.contrib.eager"),
+    ("tape_api.old_layers", "layers compat.v1.layers"),
     ("tape_api.ctc:", "nn.ctc_loss nn.ctc_greedy_decoder nn.ctc_beam_search_decoder edit_distance"),
     # ---- images, sparse tensors, strings, logging, files
     *common.BOTH,
@@ -116,10 +128,40 @@ VERSION1: tuple[tuple[str, str], ...] = (
     *[row for row in common.VERSION1 if not row[0].startswith("dualgrad.extras.mnist")],
     ("dualgrad.files.protos:", "Summary Event HistogramProto"),
     ("dualgrad.extras.ops.losses:", "losses.Reduction"),
-    ("tape_api.version1:", "placeholder_with_default get_collection get_collection_ref global_variables"),
-    ("tape_api.version1:", "local_variables model_variables moving_average_variables trainable_variables"),
-    ("tape_api.version1:", "global_variables_initializer local_variables_initializer tables_initializer"),
-    ("tape_api.version1:", "variables_initializer initialize_all_variables"),
+    # ---- what there is of sessions, collections and scopes in eager mode
+    ("dualgrad.frontend.graph_keys:", "GraphKeys"),
+    ("dualgrad.frontend.session_options:", "ConfigProto GPUOptions"),
+    ("dualgrad.sparse.sparse_tensor:", "SparseTensorValue"),
+    (
+        "tape_api.version1_sessions:",
+        "Assert AUTO_REUSE InteractiveSession Print Session add_to_collection",
+    ),
+    ("tape_api.version1_sessions:", "assert_equal assert_greater assert_greater_equal assert_less assert_less_equal"),
+    ("tape_api.version1_sessions:", "colocate_with container control_flow_v2_enabled disable_control_flow_v2"),
+    (
+        "tape_api.version1_sessions:",
+        "disable_v2_tensorshape enable_control_flow_v2 executing_eagerly_outside_functions",
+    ),
+    (
+        "tape_api.version1_sessions:",
+        "get_collection get_collection_ref get_default_session get_variable global_variables",
+    ),
+    ("tape_api.version1_sessions:", "global_variables_initializer initialize_all_variables is_variable_initialized"),
+    ("tape_api.version1_sessions:", "local_variables local_variables_initializer model_variables"),
+    ("tape_api.version1_sessions:", "moving_average_variables placeholder placeholder_with_default"),
+    ("tape_api.version1_sessions:", "report_uninitialized_variables reset_default_graph sparse_placeholder"),
+    ("tape_api.version1_sessions:", "tables_initializer trainable_variables variable_scope variables_initializer"),
+    ("tape_api.version1_sessions:tuple_", "tuple"),
+    *[
+        (f"tape_api.version1_sessions:{name}_initializer", f"{name}_initializer initializers.{name}")
+        for name in ("glorot_normal", "glorot_uniform", "random_normal", "random_uniform", "truncated_normal")
+    ],
+    ("tape_api.version1_sessions:variance_scaling_initializer", "variance_scaling_initializer"),
+    ("tape_api.version1_sessions:variance_scaling_initializer", "initializers.variance_scaling"),
+    ("tape_api.version1_sessions:", "losses.get_losses losses.get_regularization_loss"),
+    ("tape_api.version1_sessions:", "losses.get_regularization_losses"),
+    ("tape_api.version1_sessions:", "data.make_one_shot_iterator data.make_initializable_iterator"),
+    ("tape_api.version1_sessions:", "summary.FileWriter summary.merge summary.merge_all"),
     *files.VERSION1,
 )
 """Names that ``tf.compat.v1`` has besides the functions of TensorFlow 1's table; for the rest it has today's names."""

@@ -1,21 +1,24 @@
-"""Rows of different lengths, as far as texts need them: what ``tf.strings.unicode_split`` gives for several strings.
+"""Rows of different lengths, as far as texts need them: ``tf.ragged``, and what strings become that are taken apart.
 
-A `RaggedTensor` is handed to layers of vocabularies, joined again, or made a tensor of; nothing else takes one.
+A `RaggedTensor` is handed to tables and layers of vocabularies, joined again, mapped, or made a tensor of; nothing else
+takes one.
 """
 
 from __future__ import annotations
 
+import codecs
 from collections.abc import Iterator
+from itertools import pairwise
 from typing import Any
 
 import numpy as np
 
 from dualgrad.extras.ops import strings
 from engine.core.detach import looked_at
-from engine.core.dtypes import DType, string
+from engine.core.dtypes import DType, as_dtype, float32, int32, int64, string
 from engine.core.tensor_shape import TensorShape
 from engine.core.value import shape_of
-from engine.runtime.errors import UnimplementedError
+from engine.runtime.errors import DTypeError, InvalidArgumentError, UnimplementedError
 from tape_api.library import public
 from tape_api.library import root as tf
 from tape_api.tensor import convert_to_tensor
@@ -26,7 +29,7 @@ class RaggedTensor:
 
     Parameters
     ----------
-    flat_values : tensor, shape (n, ...)
+    values : tensor of shape (n, ...), or RaggedTensor
         The rows, one after the other.
     row_splits : integer array
         Where each row begins, and where the last one ends.
@@ -38,9 +41,32 @@ class RaggedTensor:
     [[b'a', b'b'], [b'c', b'']]
     """
 
-    def __init__(self, flat_values: Any, row_splits: Any) -> None:
-        self.flat_values = self.values = flat_values
-        self.row_splits = np.asarray(row_splits, np.int64)
+    def __init__(self, values: Any, row_splits: Any) -> None:
+        self.values = values
+        self._splits = np.asarray(row_splits)
+        if self._splits.dtype not in (np.int32, np.int64):
+            self._splits = self._splits.astype(np.int64)
+
+    @property
+    def row_splits(self) -> Any:
+        """Where each row begins, and where the last one ends."""
+        return tf.constant(self._splits)
+
+    @property
+    def flat_values(self) -> Any:
+        """The innermost values, a tensor."""
+        return self.values.flat_values if isinstance(self.values, RaggedTensor) else self.values
+
+    @property
+    def nested_row_splits(self) -> tuple[Any, ...]:
+        """The row splits of all dimensions of different lengths, the outermost first."""
+        inner = self.values.nested_row_splits if isinstance(self.values, RaggedTensor) else ()
+        return (self.row_splits, *inner)
+
+    @property
+    def ragged_rank(self) -> int:
+        """How many dimensions may have different lengths."""
+        return 1 + (self.values.ragged_rank if isinstance(self.values, RaggedTensor) else 0)
 
     @property
     def dtype(self) -> DType:
@@ -50,47 +76,357 @@ class RaggedTensor:
     @property
     def shape(self) -> TensorShape:
         """The number of rows, and None for their length."""
-        return TensorShape([len(self), None, *self.flat_values.shape[1:]])
+        return TensorShape([len(self), None, *self.values.shape[1:]])
 
     def __len__(self) -> int:
-        return len(self.row_splits) - 1
+        return len(self._splits) - 1
 
-    def __getitem__(self, row: int) -> Any:
-        row = range(len(self))[row]
-        return self.flat_values[int(self.row_splits[row]) : int(self.row_splits[row + 1])]
+    def __getitem__(self, key: Any) -> Any:
+        rows, rest = (key[0], key[1:]) if isinstance(key, tuple) else (key, ())
+        if isinstance(rows, slice):
+            picked = [self[i][rest] if rest else self[i] for i in range(*rows.indices(len(self)))]
+            return _stacked(picked, self.values[:0], self._splits.dtype)
+        row = range(len(self))[int(rows)]
+        found = self.values[int(self._splits[row]) : int(self._splits[row + 1])]
+        return found[rest] if rest else found
 
     def __iter__(self) -> Iterator[Any]:
         return (self[i] for i in range(len(self)))
 
-    def row_lengths(self) -> Any:
+    def row_lengths(self, axis: int = 1, name: str | None = None) -> Any:
         """The lengths of the rows."""
-        return tf.constant(np.diff(self.row_splits))
+        if axis > 1 and isinstance(self.values, RaggedTensor):
+            return RaggedTensor(self.values.row_lengths(axis - 1), self._splits)
+        if axis != 1:
+            raise ValueError(f"row_lengths: argument `axis` must be a dimension of different lengths, got {axis}")
+        return tf.constant(np.diff(self._splits))
+
+    def nrows(self, out_type: Any = None, name: str | None = None) -> Any:
+        """The number of rows."""
+        return tf.constant(len(self), self.row_splits.dtype if out_type is None else out_type)
+
+    def with_values(self, values: Any) -> RaggedTensor:
+        """The same rows of other values, ragged or not."""
+        return RaggedTensor(values, self._splits)
 
     def with_flat_values(self, flat_values: Any) -> RaggedTensor:
-        """The same rows of other values."""
-        return RaggedTensor(flat_values, self.row_splits)
+        """The same rows of other innermost values."""
+        inner = self.values.with_flat_values(flat_values) if isinstance(self.values, RaggedTensor) else flat_values
+        return self.with_values(inner)
 
     def to_list(self) -> list[Any]:
         """The rows as lists."""
-        return [row.numpy().tolist() for row in self]
+        inner = self.values.to_list() if isinstance(self.values, RaggedTensor) else self.values.numpy().tolist()
+        return [inner[a:b] for a, b in pairwise(self._splits.tolist())]
+
+    def numpy(self) -> np.ndarray:
+        """The rows as arrays in an array of objects; one array, if they have equal lengths."""
+        rows = [row.numpy() for row in self]
+        if rows and len({row.shape for row in rows}) == 1:
+            return np.stack(rows)
+        out = np.empty(len(rows), object)
+        for i, row in enumerate(rows):
+            out[i] = row
+        return out
+
+    def _places(self) -> tuple[np.ndarray, list[int]]:
+        """For each of the innermost values its place in the tensor that holds all rows, and that tensor's shape."""
+        lengths = np.diff(self._splits)
+        ends = [len(self), int(lengths.max(initial=0))]
+        within = np.arange(int(self._splits[-1])) - np.repeat(self._splits[:-1], lengths)
+        places = np.stack([np.repeat(np.arange(len(self)), lengths), within], 1)
+        if not isinstance(self.values, RaggedTensor):
+            return places, ends
+        inner, more = self.values._places()
+        return np.concatenate([places[inner[:, 0]], inner[:, 1:]], 1), [*ends, *more[1:]]
 
     def to_tensor(self, default_value: Any = None, name: str | None = None, shape: Any = None) -> Any:
         """A tensor as wide as the longest row, with zeros, empty strings, or a given value behind shorter ones."""
-        lengths = np.diff(self.row_splits)
-        width = int(lengths.max(initial=0)) if shape is None or shape[1] is None else int(shape[1])
-        at = self.row_splits[:-1, None] + np.arange(width)
-        inside = np.arange(width) < lengths[:, None]
+        places, ends = self._places()
+        given = [None] * len(ends) if shape is None else list(TensorShape(shape))[: len(ends)]
+        ends = [end if size is None else int(size) for end, size in zip(ends, given, strict=True)]
         rest = default_value if default_value is not None else b"" if self.dtype is string else 0
-        if not inside.any():
-            return tf.fill([len(self), width], tf.constant(rest, self.dtype))
-        found = tf.gather(self.flat_values, np.where(inside, at, 0))
-        wide = inside.reshape(*inside.shape, *[1] * (len(found.shape) - 2))
+        kept = (places < ends).all(1)
+        whole = [*ends, *self.flat_values.shape[1:]]
         if self.dtype is string:
-            return tf.constant(np.where(wide, found.numpy(), rest))
-        return tf.where(wide, found, tf.cast(rest, self.dtype))
+            texts = np.full(whole, rest, object)
+            texts[tuple(places[kept].T)] = self.flat_values.numpy()[kept]
+            return tf.constant(texts, string)
+        values = self.flat_values if kept.all() else tf.boolean_mask(self.flat_values, kept)
+        return tf.tensor_scatter_nd_update(tf.fill(whole, tf.cast(rest, self.dtype)), places[kept], values)
 
     def __repr__(self) -> str:
         return f"<tf.RaggedTensor {self.to_list()}>"
+
+
+def _stacked(rows: list[Any], like: Any, dtype: Any) -> Any:
+    """Rows below each other; a tensor, if they are scalars."""
+    if rows and not isinstance(rows[0], RaggedTensor) and not rows[0].shape.rank:
+        return tf.stack(rows)
+    splits = np.cumsum([0, *map(len, rows)], dtype=dtype)
+    if isinstance(like, RaggedTensor):
+        return RaggedTensor(_stacked([row for part in rows for row in part], like.values, dtype), splits)
+    return RaggedTensor(tf.concat(rows, 0) if rows else like, splits)
+
+
+def _depth(x: Any) -> int | None:
+    """How deep scalars lie within lists; None if there are none.
+
+    Raises
+    ------
+    ValueError
+        If some lie deeper than others.
+    """
+    if not isinstance(x, (list, tuple, np.ndarray)) or (isinstance(x, np.ndarray) and not x.ndim):
+        return 0
+    inner = {_depth(item) for item in x} - {None}
+    if len(inner) > 1:
+        raise ValueError("all scalar values must have the same nesting depth")
+    return 1 + inner.pop() if inner else None  # type: ignore[operator]
+
+
+def _lists(x: Any) -> int:
+    """How deep lists lie within lists."""
+    if isinstance(x, np.ndarray):
+        return x.ndim
+    return 1 + max(map(_lists, x), default=0) if isinstance(x, (list, tuple)) else 0
+
+
+def _inner_shape(x: Any, levels: int) -> tuple[int, ...]:
+    """The shape of what lies that deep, by the first that is there."""
+    if levels:
+        return next((s for item in x if (s := _inner_shape(item, levels - 1))), ())
+    return np.shape(x)
+
+
+def constant(
+    pylist: Any,
+    dtype: Any = None,
+    ragged_rank: int | None = None,
+    inner_shape: Any = None,
+    name: str | None = None,
+    row_splits_dtype: Any = int64,
+) -> Any:
+    """Nested lists as rows of different lengths.
+
+    Parameters
+    ----------
+    pylist : nested list
+        All its numbers or strings lie equally deep.
+    dtype : DType, optional
+    ragged_rank : int, optional
+        How many dimensions may have different lengths; by default all but the first, and those of `inner_shape`.
+    inner_shape : shape, optional
+        Of the dimensions that have equal lengths.
+    name : str, optional
+    row_splits_dtype : {int64, int32}
+
+    Returns
+    -------
+    RaggedTensor, or a tensor if no dimension may have different lengths
+
+    Raises
+    ------
+    ValueError
+        If the lists are not equally deep, or `ragged_rank` does not fit them.
+
+    Examples
+    --------
+    >>> import tape_api as tf
+    >>> tf.ragged.constant([[1, 2], [3]])
+    <tf.RaggedTensor [[1, 2], [3]]>
+    """
+    scalars = _depth(pylist)
+    depth = max(scalars or 0, _lists(pylist))
+    if scalars is not None and _lists(pylist) > scalars:
+        raise ValueError("Invalid pylist: empty list nesting is greater than scalar value nesting")
+    inner = None if inner_shape is None else tuple(TensorShape(inner_shape).as_list())
+    if ragged_rank is None:
+        ragged_rank = max(0, depth - 1 - len(inner or ()))
+    if not 0 <= ragged_rank < max(depth, 1):
+        raise ValueError(f"Invalid pylist={pylist!r}: incompatible with ragged_rank={ragged_rank}")
+    level, splits = [pylist], list[Any]()
+    for _ in range(ragged_rank):
+        level = [x for row in level for x in row]
+        splits.append(np.cumsum([0, *map(len, level)], dtype=as_dtype(row_splits_dtype).numpy))
+    if ragged_rank:
+        items = [x for row in level for x in row]
+        shape = inner if inner is not None else _inner_shape(level, 2) if depth > ragged_rank + 1 else ()
+        flat = tf.constant(items, dtype) if items else tf.zeros([0, *shape], dtype or float32)
+    else:
+        flat = tf.constant(pylist, dtype)
+    if inner is not None and tuple(flat.shape[1:]) != inner:
+        raise ValueError(f"Invalid pylist={pylist!r}: incompatible with inner_shape={inner}")
+    for ends in reversed(splits):
+        flat = RaggedTensor(flat, ends)
+    return flat
+
+
+def map_flat_values(op: Any, *args: Any, **kwargs: Any) -> Any:
+    """``op`` of the innermost values of rows, put back into the rows.
+
+    Raises
+    ------
+    ValueError
+        If the rows of the ragged arguments differ in their lengths.
+
+    Examples
+    --------
+    >>> import tape_api as tf
+    >>> tf.ragged.map_flat_values(tf.square, tf.ragged.constant([[1, 2], [3]]))
+    <tf.RaggedTensor [[1, 4], [9]]>
+    """
+    given = [x for x in (*args, *kwargs.values()) if isinstance(x, RaggedTensor)]
+    if not given:
+        return op(*args, **kwargs)
+    rows = [[s.numpy().tolist() for s in x.nested_row_splits] for x in given]
+    if any(row != rows[0] for row in rows):
+        raise ValueError("All ragged arguments must have the same row lengths")
+
+    def flat(x: Any) -> Any:
+        return x.flat_values if isinstance(x, RaggedTensor) else x
+
+    return given[0].with_flat_values(op(*map(flat, args), **{name: flat(x) for name, x in kwargs.items()}))
+
+
+_OUTPUTS = {"UTF-8": "utf-8", "UTF-16-BE": "utf-16-be", "UTF-32-BE": "utf-32-be"}
+
+
+def _errors(name: str, errors: str) -> None:
+    if errors not in ("strict", "replace", "ignore"):
+        raise InvalidArgumentError(f"{name}: `errors` must be 'strict', 'replace' or 'ignore', got {errors!r}")
+
+
+def _points(text: bytes, codec: str, errors: str, replacement: int, control: bool) -> list[int]:
+    """The code points of a string."""
+    points: list[int] = []
+    while text:
+        try:
+            points += map(ord, text.decode(codec))
+            break
+        except UnicodeDecodeError as error:
+            if errors == "strict":
+                raise InvalidArgumentError("unicode_decode: Invalid formatting on input string") from None
+            points += map(ord, text[: error.start].decode(codec))
+            points += [replacement] * (errors == "replace")
+            text = text[error.end :]
+    # control characters are those below U+0020 and from U+007F to U+009F
+    return [replacement if control and (p < 32 or 127 <= p < 160) else p for p in points]
+
+
+def unicode_decode(
+    input: Any,
+    input_encoding: str,
+    errors: str = "replace",
+    replacement_char: int = 65533,
+    replace_control_characters: bool = False,
+    name: str | None = None,
+) -> Any:
+    """The code points of strings.
+
+    Parameters
+    ----------
+    input : string tensor, shape (...)
+    input_encoding : str
+        "UTF-8", "UTF-16-BE", "UTF-32-BE", or another one that Python knows.
+    errors : {"replace", "ignore", "strict"}
+        What becomes of bytes that are no character.
+    replacement_char : int
+        What stands for them.
+    replace_control_characters : bool
+        Whether it stands for control characters, too.
+    name : str, optional
+
+    Returns
+    -------
+    int32 tensor, shape (characters,), or RaggedTensor of shape (..., characters)
+
+    Raises
+    ------
+    InvalidArgumentError
+        If there is no such encoding, or with "strict", if a string is not in it.
+
+    Examples
+    --------
+    >>> import tape_api as tf
+    >>> tf.strings.unicode_decode(["ab", "c"], "UTF-8")
+    <tf.RaggedTensor [[97, 98], [99]]>
+    """
+    _errors("unicode_decode", errors)
+    try:
+        codec = _OUTPUTS.get(input_encoding) or codecs.lookup(input_encoding).name
+    except LookupError:
+        raise InvalidArgumentError(
+            f"unicode_decode: Could not create converter for input encoding: {input_encoding}"
+        ) from None
+    if isinstance(input, RaggedTensor):
+        inner = unicode_decode(input.flat_values, input_encoding, errors, replacement_char, replace_control_characters)
+        return input.with_flat_values(inner)
+    given = convert_to_tensor(input)
+    if given.dtype is not string:
+        raise DTypeError(f"unicode_decode: argument `input` must be of strings, got {given.dtype.name}")
+    looked_at(given)
+    texts = np.ravel(given.numpy()).tolist()
+    rows = [_points(text, codec, errors, int(replacement_char), bool(replace_control_characters)) for text in texts]
+    found = tf.constant([p for row in rows for p in row], int32)
+    shape = shape_of(given) or ()
+    if not shape:
+        return found
+    made = RaggedTensor(found, np.cumsum([0, *map(len, rows)]))
+    for size in reversed(shape[1:]):
+        made = RaggedTensor(made, np.arange(0, len(made) + 1, size) if size else np.zeros(1, np.int64))
+    return made
+
+
+def unicode_encode(
+    input: Any, output_encoding: str, errors: str = "replace", replacement_char: int = 65533, name: str | None = None
+) -> Any:
+    """The strings that code points along the last dimension make; see `unicode_decode`.
+
+    Raises
+    ------
+    InvalidArgumentError
+        If there is no such encoding, or with "strict", if a number is no code point.
+    ValueError
+        If the input is a scalar.
+
+    Examples
+    --------
+    >>> import tape_api as tf
+    >>> tf.strings.unicode_encode([[97, 98], [99, 100]], "UTF-8").numpy().tolist()
+    [b'ab', b'cd']
+    """
+    _errors("unicode_encode", errors)
+    if output_encoding not in _OUTPUTS:
+        raise InvalidArgumentError(
+            f"unicode_encode: `output_encoding` must be one of {list(_OUTPUTS)}, got {output_encoding!r}"
+        )
+    if isinstance(input, RaggedTensor):
+        if isinstance(input.values, RaggedTensor):
+            return input.with_values(unicode_encode(input.values, output_encoding, errors, replacement_char))
+        looked_at(input.values)
+        rows, shape = input.to_list(), [len(input)]
+        if len(input.values.shape) > 1:
+            return input.with_values(unicode_encode(input.values, output_encoding, errors, replacement_char))
+    else:
+        given = convert_to_tensor(input, int32)
+        if not given.shape.rank:
+            raise ValueError("input_tensor's rank must be at least 1.")
+        looked_at(given)
+        shape = list(given.shape)[:-1]
+        rows = given.numpy().reshape(int(np.prod(shape)), -1).tolist()
+    texts = np.empty(len(rows), object)
+    for i, row in enumerate(rows):
+        texts[i] = _text(row, errors, int(replacement_char)).encode(_OUTPUTS[output_encoding])
+    return tf.constant(texts.reshape(shape), string)
+
+
+def _text(points: list[int], errors: str, replacement: int) -> str:
+    valid = [0 <= p < 0x110000 and not 0xD800 <= p < 0xE000 for p in points]
+    if errors == "strict" and not all(valid):
+        raise InvalidArgumentError("unicode_encode: Code point is out of range for Unicode, or is a surrogate.")
+    kept = [p if ok else replacement for p, ok in zip(points, valid, strict=True) if ok or errors == "replace"]
+    return "".join(map(chr, kept))
 
 
 def unicode_split(
@@ -155,3 +491,6 @@ def reduce_join(
 
 
 _joined = public(strings.reduce_join, "reduce_join")
+
+
+__all__ = ["constant", "map_flat_values"]

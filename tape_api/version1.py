@@ -11,7 +11,6 @@ from typing import Any
 from engine.core.operands import Operand, Operation
 from engine.core.value import Value
 from tape_api import random
-from tape_api.debugging import ensure_shape
 from tape_api.flow import numpy_function
 from tape_api.variable import Variable
 
@@ -28,32 +27,6 @@ py_func = numpy_function
 def multinomial(logits: Any, num_samples: Any, seed: Any = None, name: Any = None, output_dtype: Any = None) -> Operand:
     """``tf.random.categorical`` with another order of arguments."""
     return random.categorical(logits, num_samples, output_dtype, seed)
-
-
-def placeholder_with_default(input: Any, shape: Any, name: str | None = None) -> Operand:
-    """`input`, which must have such a shape: nothing is fed to eager code.
-
-    Raises
-    ------
-    ShapeError
-        If it has not.
-    """
-    return ensure_shape(input, shape)
-
-
-def get_collection(key: Any = None, scope: str | None = None) -> list[Any]:
-    """An empty list, as in TensorFlow: only graphs collect what programs make."""
-    return []
-
-
-def _nothing_to_do(var_list: Any = None, name: str | None = None) -> None:
-    """Nothing: eager variables have their values."""
-
-
-get_collection_ref = global_variables = local_variables = model_variables = get_collection
-moving_average_variables = trainable_variables = get_collection
-global_variables_initializer = local_variables_initializer = tables_initializer = _nothing_to_do
-variables_initializer = initialize_all_variables = _nothing_to_do
 
 
 def enable_eager_execution(config: Any = None, device_policy: Any = None, execution_mode: Any = None) -> None:

@@ -15,6 +15,7 @@ from typing import Any
 
 import dualgrad.data
 import dualgrad.extras
+import dualgrad.sparse
 import engine
 import engine.numpy_api.operators
 from engine.core.op import FROM_VJP, Op
@@ -33,7 +34,7 @@ _OF_STRINGS = (
         "string_split",
         "strip",
     ),
-    *("substr", "to_number", "upper"),
+    *("substr", "to_hash_bucket_fast", "to_number", "upper"),
 )
 WITHOUT_ROW = {
     **dict.fromkeys([f"{name}_op" for name in _OF_STRINGS], "takes or gives strings; tests/test_strings.py"),
@@ -42,6 +43,15 @@ WITHOUT_ROW = {
     "rows_of_texts_op": "takes strings; tests/tape_api/test_as_keras.py",
     "parse_examples": "takes strings; tests/data/test_examples.py",
     "decode_csv_op": "takes strings; tests/data/test_csv.py",
+    "parse_sequences": "takes strings; tests/data/test_examples.py",
+    **dict.fromkeys(
+        (
+            *("serialize_tensor_op", "parse_tensor_op", "serialize_many_sparse_op", "deserialize_many_sparse_op"),
+            *("set_operation_op", "set_size_op"),
+        ),
+        "takes or gives strings; tests/data/test_messages.py",
+    ),
+    "encode_jpeg_op": "gives strings; tests/test_pictures.py",
     "decode_raw_op": "takes strings; tests/data/test_examples.py",
     "read_file_op": "reads a file; tests/test_pictures.py",
     "decode_image_op": "takes strings; tests/test_pictures.py",
@@ -121,7 +131,8 @@ def _ops_in(value: Any) -> Iterable[Op]:
 
 
 ROWS: tuple[Row, ...] = tuple(_rows())
-OPS: dict[str, Op] = dict(op for package in (engine, dualgrad.data, dualgrad.extras) for op in _ops(package))
+PACKAGES = (engine, dualgrad.data, dualgrad.extras, dualgrad.sparse)
+OPS: dict[str, Op] = dict(op for package in PACKAGES for op in _ops(package))
 """Where each op was found (``engine.ops.trig.sin``), and the op."""
 
 CASES = [(row, dtype) for row in ROWS for dtype in row.dtypes]

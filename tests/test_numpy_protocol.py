@@ -324,12 +324,42 @@ def test_tensors_do_not_change() -> None:
     with pytest.raises(TypeError, match=r"np.add: argument `out` is a tensor"):
         np.add(X, X, out=t)
     total = np.zeros((2, 3))
-    total += t  # an array does, where no derivative is lost
+    np.add(total, t, out=total)  # an array does, where no derivative is lost
     np.testing.assert_array_equal(total, X)
     with tf.GradientTape() as tape:
         tape.watch(t)
         with pytest.raises(TypeError, match=r"np.add with `out`"):
-            total += t
+            np.add(total, t, out=total)
+
+
+def test_the_name_of_an_array_becomes_that_of_a_tensor() -> None:
+    """As in TensorFlow: ``array += tensor`` is ``array = array + tensor``, and the array stays as it is."""
+    t = tf.constant([1.0, 2.0])
+    a = before = np.ones(2)
+    with tf.GradientTape() as tape:
+        tape.watch(t)
+        a += t * t
+        a *= 3.0
+        y = tf.reduce_sum(a * t)
+    assert isinstance(a, tf.Tensor) and a.dtype is tf.float32 and before.tolist() == [1.0, 1.0]
+    assert tape.gradient(y, t).numpy().tolist() == [12.0, 39.0]
+    b = c = d = e = np.full(2, 8, np.float32)
+    b -= t
+    c /= tf.Variable([1.0, 2.0])
+    d **= t
+    e = np.broadcast_to(e, (3, 2)).copy()
+    e //= t
+    assert [x.numpy().tolist() for x in (b, c, d)] == [[7.0, 6.0], [8.0, 4.0], [8.0, 64.0]] and e.shape == (3, 2)
+    m = np.ones((2, 2), np.float32)
+    m @= tf.ones([2, 2])
+    assert isinstance(m, tf.Tensor) and m.numpy().tolist() == [[2.0, 2.0]] * 2
+    rows = np.zeros((2, 2), np.float32)
+    rows[0] += t  # an element of the array is assigned to
+    assert isinstance(rows, np.ndarray) and rows.tolist() == [[1.0, 2.0], [0.0, 0.0]]
+    with tf1.Graph().as_default():
+        g = np.ones(2, np.float32)
+        g += tf1.constant([1.0, 2.0])
+        assert tf1.Session().run(g).tolist() == [2.0, 3.0]
 
 
 def test_what_errors_recommend_exists() -> None:

@@ -143,3 +143,35 @@ def test_arrays_in_messages() -> None:
             tf.make_tensor_proto([1, 2], shape=[3], verify_shape=True)
         with pytest.raises(ValueError, match=r"2 values do not fill the shape \(3,\)"):
             tf.make_tensor_proto([1, 2], shape=[3])
+
+
+@pytest.mark.parametrize("tf", [tape_api, graph_api])
+def test_jpegs_are_written(tf: Any) -> None:
+    pixels = np.arange(16 * 24 * 3).reshape(16, 24, 3).astype(np.uint8)
+    more = {"quality": 50, "progressive": True, "chroma_downsampling": False, "density_unit": "cm", "x_density": 100}
+    with graph_api.Graph().as_default():
+        calls = [tf.io.encode_jpeg(pixels), tf.image.encode_jpeg(pixels[..., :1])]
+        calls.append(tf.io.encode_jpeg(pixels, y_density=50, optimize_size=True, xmp_metadata="hi", **more))
+        made = [v.numpy() if tf is tape_api else graph_api.Session().run(v) for v in calls]
+    # sizes and heads of TensorFlow 2.21's files
+    assert [len(x) for x in made] == [881, 558, 678]
+    assert made[0].startswith(b"\xff\xd8\xff\xe0\x00\x10JFIF\x00\x01\x01\x01\x01,\x01,\x00\x00\xff\xdb")
+    assert made[2].startswith(
+        b"\xff\xd8\xff\xe0\x00\x10JFIF\x00\x01\x01\x02\x00d\x002\x00\x00\xff\xe1\x00!http://ns.adobe"
+    )
+    back = np.asarray(image.open(io.BytesIO(made[0])))
+    assert back.shape == pixels.shape
+
+
+@pytest.mark.parametrize(
+    ("shape", "more", "words"),
+    [
+        ((2, 2, 2), {}, "must have 1 or 3 channels"),
+        ((1, 2, 2, 3), {}, "must be 3-dimensional"),
+        ((2, 2, 3), {"quality": 101}, r"quality must be in \[0,100\], got 101"),
+        ((2, 2, 3), {"format": "grayscale"}, "format grayscale expects 1 channels"),
+    ],
+)
+def test_jpegs_that_are_refused(shape: Any, more: Any, words: str) -> None:
+    with pytest.raises(InvalidArgumentError, match=words):
+        tape_api.io.encode_jpeg(np.zeros(shape, np.uint8), **more)

@@ -198,3 +198,111 @@ def test_characters_of_several_strings() -> None:
     np.testing.assert_array_equal(rows.row_lengths(), [2, 0, 3])
     with pytest.raises(tf.errors.UnimplementedError, match="rank 0 or 1"):
         tf.strings.unicode_split([["a"]], "UTF-8")
+
+
+def test_buckets_are_tensorflows() -> None:
+    words = ["", "a", "abcdefgh", "abcdefghijklmnop1", "x" * 33, "y" * 64, "z" * 65, "w" * 130 + "q", "e" * 500]
+    wanted = [  # of TensorFlow 2.21
+        *(1936946117179621455, 3694432073954588131, 4533385575889643785, 1575584516093935887, 3046993373088323127),
+        *(4471793200125962424, 3688229565335330613, 3745226506001664028, 3667860430271405926),
+    ]
+    assert tape_api.strings.to_hash_bucket_fast(words, 2**62).numpy().tolist() == wanted
+    with pytest.raises(InvalidArgumentError, match="at least 1"):
+        tape_api.strings.to_hash_bucket_fast(words, 0)
+
+
+def test_ragged_constants() -> None:
+    tf = tape_api
+    for rows, shape in (([[1, 2], [3]], [2, None]), ([[[1], [2, 3]], [[4]]], [2, None, None]), ([[], []], [2, None])):
+        made = tf.ragged.constant(rows)
+        assert made.to_list() == rows and made.shape.as_list() == shape
+    equal = tf.ragged.constant([[[1, 2]], [[3, 4], [5, 6]]], ragged_rank=1)
+    assert equal.shape.as_list() == [2, None, 2] and equal.flat_values.shape == (3, 2)
+    deep = tf.ragged.constant([[[1], [2, 3]], [[4]]])
+    assert deep.to_tensor().numpy().tolist() == [[[1, 0], [2, 3]], [[4, 0], [0, 0]]]
+    assert deep[0, 1, 1].numpy() == 3 and deep[1:].to_list() == [[[4]]] and deep[:, :1].to_list() == [[[1]], [[4]]]
+    assert tf.ragged.map_flat_values(tf.square, deep).to_list() == [[[1], [4, 9]], [[16]]]
+    assert tf.ragged.constant([1, 2]).shape == (2,) and tf.ragged.constant([]).dtype is tf.float32
+    with pytest.raises(ValueError, match="same nesting depth"):
+        tf.ragged.constant([[1, [2]]])
+    with tf.GradientTape() as tape:
+        x = tf.constant([1.0, 2.0, 3.0])
+        tape.watch(x)
+        y = tf.reduce_sum(tf.ragged.constant([[0.0, 0.0], [0.0]]).with_flat_values(x).to_tensor() ** 2)
+    assert tape.gradient(y, x).numpy().tolist() == [2.0, 4.0, 6.0]
+
+
+def test_code_points() -> None:
+    decode, encode = tape_api.strings.unicode_decode, tape_api.strings.unicode_encode
+    assert decode("aé漢", "UTF-8").numpy().tolist() == [97, 233, 28450]
+    assert decode(["aé", "b"], "UTF-8").to_list() == [[97, 233], [98]]
+    assert decode([["aé"], ["b"]], "UTF-8").to_list() == [[[97, 233]], [[98]]]
+    broken = b"a\xffb"
+    assert decode(broken, "UTF-8").numpy().tolist() == [97, 65533, 98]
+    assert decode(broken, "UTF-8", errors="ignore").numpy().tolist() == [97, 98]
+    assert decode(broken, "UTF-8", replacement_char=66).numpy().tolist() == [97, 66, 98]
+    assert decode(b"a\x00\x01b\xc3", "UTF-8", replace_control_characters=True).numpy().tolist()[1:3] == [65533] * 2
+    assert decode(b"\x00a\x00b", "UTF-16-BE").numpy().tolist() == [97, 98]
+    assert encode([97, 233, 28450], "UTF-8").numpy() == "aé漢".encode()
+    assert encode([97, -1, 0xD800], "UTF-8").numpy() == b"a\xef\xbf\xbd\xef\xbf\xbd"
+    assert encode(decode(["a", "bc"], "UTF-8"), "UTF-16-BE").numpy().tolist() == [b"\x00a", b"\x00b\x00c"]
+    for call, words in (
+        (lambda: decode(broken, "UTF-8", errors="strict"), "Invalid formatting"),
+        (lambda: decode("a", "foo"), "Could not create converter"),
+        (lambda: encode([0x110000], "UTF-8", errors="strict"), "out of range for Unicode"),
+        (lambda: encode([97], "latin-1"), "`output_encoding` must be one of"),
+        (lambda: encode(97, "UTF-8"), "rank must be at least 1"),
+    ):
+        with pytest.raises(ValueError, match=words):
+            call()
+
+
+def test_tables(tmp_path: Any) -> None:
+    tf = tape_api
+    lookup = tf.lookup
+    numbers = lookup.KeyValueTensorInitializer(["a", "b"], tf.constant([0, 1], tf.int64))
+    table = lookup.StaticHashTable(numbers, -1)
+    assert table.lookup(tf.constant(["a", "z"])).numpy().tolist() == [0, -1] and table["b"].numpy() == 1
+    assert table.lookup(tf.ragged.constant([["a"], ["b", "c"]])).to_list() == [[0], [1, -1]]
+    assert table.lookup(tf.SparseTensor([[0, 1]], ["b"], [1, 2])).values.numpy().tolist() == [1]
+    assert table.size().numpy() == 2 and table.export()[1].numpy().tolist() == [0, 1]
+    words = lookup.StaticVocabularyTable(numbers, 3)
+    assert words.lookup(tf.constant(["a", "b", "zz", "yy", "xx", "ww"])).numpy().tolist() == [0, 1, 3, 3, 4, 2]
+    assert words.size().numpy() == 5
+    assert lookup.StaticVocabularyTable(None, 3).lookup(tf.constant(["q", "r"])).numpy().tolist() == [2, 1]
+    int64 = tf.int64
+    held = lookup.KeyValueTensorInitializer(tf.constant([5, 6], int64), tf.constant([0, 1], int64))
+    found = lookup.StaticVocabularyTable(held, 4).lookup(tf.constant([5, 7, 8, 9], int64))
+    assert found.numpy().tolist() == [0, 2, 5, 3]
+    (tmp_path / "words").write_text("one\ntwo\n")
+    index = lookup.TextFileIndex
+    made = lookup.TextFileInitializer(str(tmp_path / "words"), tf.string, index.WHOLE_LINE, int64, index.LINE_NUMBER)
+    inside = tf.function(lookup.StaticHashTable(made, -1).lookup)
+    assert inside(tf.constant(["two", "x"])).numpy().tolist() == [1, -1]
+
+
+@pytest.mark.parametrize(
+    ("call", "error", "words"),
+    [
+        (
+            lambda t: t.StaticHashTable(t.KeyValueTensorInitializer(["a", "a"], [1, 2]), 0),
+            "FailedPrecondition",
+            "same key",
+        ),
+        (
+            lambda t: t.StaticHashTable(t.KeyValueTensorInitializer(["a"], [1, 2]), 0),
+            "InvalidArgument",
+            "shape .1. for",
+        ),
+        (lambda t: t.StaticHashTable(t.KeyValueTensorInitializer([1.5], [1]), 0), "NotFound", "keys must be"),
+    ],
+)
+def test_tables_that_are_refused(call: Any, error: str, words: str) -> None:
+    errors = tape_api.errors
+    with pytest.raises(getattr(errors, f"{error}Error"), match=words):
+        call(tape_api.lookup)
+    table = tape_api.lookup.StaticHashTable(tape_api.lookup.KeyValueTensorInitializer(["a"], [1]), 0)
+    with pytest.raises(TypeError, match=r"Dtype of argument `keys` must be tf\.string, received: tf\.int32"):
+        table.lookup([1])
+    with pytest.raises(ValueError, match="must be > 0"):
+        tape_api.lookup.StaticVocabularyTable(None, 0)

@@ -25,6 +25,7 @@ from engine.core.aval import Aval
 from engine.core.dtypes import as_dtype, int64
 from engine.core.operands import Operand
 from engine.runtime.errors import InvalidArgumentError
+from engine.runtime.public_names import methods_of
 
 AUTOTUNE = -1
 INFINITE_CARDINALITY, UNKNOWN_CARDINALITY = INFINITE, UNKNOWN
@@ -54,6 +55,7 @@ class Mode:
         raise AttributeError(f"{type(self).__name__} does not define `seeds`")
 
 
+@methods_of("Dataset")
 class BaseDataset:
     """A pipeline of elements.
 

@@ -8,7 +8,7 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
-from dualgrad.files.protos import Example
+from dualgrad.files.protos import Example, Feature, Features
 from engine.core.aval import Aval, normalize_shape
 from engine.core.batching import refused
 from engine.core.dtypes import as_dtype, float32, int64, string
@@ -61,11 +61,13 @@ class VarLenFeature(NamedTuple):
 _one_by_one = refused("examples cannot be vectorized; parse them before")
 
 
-def _values(example: Example, name: str, dtype: Any) -> list[Any] | None:
+def _values(example: Features, name: str, dtype: Any) -> list[Any] | None:
     """The values of a feature, None if there is none."""
-    if name not in example.features.feature:
-        return None
-    feature = example.features.feature[name]
+    known = example.feature
+    return _values_of(known[name], name, dtype) if name in known else None
+
+
+def _values_of(feature: Feature, name: str, dtype: Any) -> list[Any] | None:
     kind = feature.WhichOneof("kind")
     if kind is None:
         return None
@@ -86,7 +88,10 @@ def _filled(values: Sequence[Any], shape: Any, dtype: Any) -> np.ndarray:
 
 
 def _parsed(data: bytes, features: Sequence[tuple[str, Any]]) -> list[np.ndarray]:
-    example = Example.FromString(data)
+    return _parsed_features(Example.FromString(data).features, features)
+
+
+def _parsed_features(example: Features, features: Sequence[tuple[str, Any]]) -> list[np.ndarray]:
     arrays = []
     for name, feature in features:
         values = _values(example, name, feature.dtype)

@@ -14,6 +14,7 @@ from dualgrad.data.readers import read_lines, read_pieces, read_tfrecords
 from dualgrad.data.stage import Environment, Stage, Stream
 from engine.core.aval import Aval
 from engine.core.dtypes import as_dtype, string
+from engine.runtime.public_names import methods_of
 
 
 def files_of(dataset: type[BaseDataset], filenames: Any) -> list[Any]:
@@ -65,6 +66,7 @@ class Chained(Stage):
         return Stream(itertools.chain.from_iterable(map(self._read, self.inputs[0].stream(env).elements())))
 
 
+@methods_of("TextLineDataset")
 class Lines(BaseDataset):
     """The lines of text files.
 
@@ -83,6 +85,7 @@ class Lines(BaseDataset):
         super().__init__(reading(type(self), "lines", filenames, compression_type))
 
 
+@methods_of("TFRecordDataset")
 class TFRecords(BaseDataset):
     """The records of TFRecord files; see `Lines` for the parameters."""
 
@@ -93,6 +96,7 @@ class TFRecords(BaseDataset):
         super().__init__(reading(type(self), "tfrecords", filenames, compression_type))
 
 
+@methods_of("FixedLengthRecordDataset")
 class Pieces(BaseDataset):
     """Records of `record_bytes` bytes, between a header and a footer."""
 

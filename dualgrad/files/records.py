@@ -21,6 +21,64 @@ _HEAD = struct.Struct("<QI")
 _TAIL = struct.Struct("<I")
 
 
+class TFRecordOptions:
+    """How a file of records is compressed.
+
+    Parameters
+    ----------
+    compression_type : {None, "", "GZIP", "ZLIB"}
+    flush_mode, input_buffer_size, output_buffer_size : optional
+        Accepted for compatibility: they change no byte of what is decompressed.
+    window_bits, compression_level, compression_method, mem_level, compression_strategy : int, optional
+        As `zlib.compressobj` takes them.
+
+    Raises
+    ------
+    ValueError
+        If there is no such compression.
+
+    Examples
+    --------
+    >>> TFRecordOptions("GZIP", compression_level=9).compression_level
+    9
+    """
+
+    compression_type_map = {0: "", 1: "ZLIB", 2: "GZIP"}  # noqa: RUF012 - as in TensorFlow, nobody changes it
+
+    def __init__(
+        self,
+        compression_type: Any = None,
+        flush_mode: int | None = None,
+        input_buffer_size: int | None = None,
+        output_buffer_size: int | None = None,
+        window_bits: int | None = None,
+        compression_level: int | None = None,
+        compression_method: int | None = None,
+        mem_level: int | None = None,
+        compression_strategy: int | None = None,
+    ) -> None:
+        self.get_compression_type_string(compression_type)
+        self.compression_type, self.flush_mode = compression_type, flush_mode
+        self.input_buffer_size, self.output_buffer_size = input_buffer_size, output_buffer_size
+        self.window_bits, self.compression_level = window_bits, compression_level
+        self.compression_method, self.mem_level = compression_method, mem_level
+        self.compression_strategy = compression_strategy
+
+    @classmethod
+    def get_compression_type_string(cls, options: Any) -> str:
+        """``""``, ``"GZIP"`` or ``"ZLIB"``, whatever way options say it."""
+        try:
+            return compression_name(options)
+        except InvalidArgumentError:
+            raise ValueError(f"Not a valid compression_type: {options!r}; use '', 'GZIP' or 'ZLIB'") from None
+
+    def _for_zlib(self) -> dict[str, Any]:
+        """Arguments for zlib, but for the size of the window."""
+        names = {"level": "compression_level", "method": "compression_method", "memLevel": "mem_level"}
+        names["strategy"] = "compression_strategy"
+        return {name: value for name, held in names.items() if (value := getattr(self, held)) is not None}
+
+
 def record(data: bytes) -> bytes:
     """The data as a record.
 
@@ -124,8 +182,11 @@ class RecordWriter:
 
     def __init__(self, path: str | Path, options: Any = None) -> None:
         kind = compression_name(options)
-        self._compress = {"": None, "GZIP": 31, "ZLIB": 15}[kind]
-        self._zip = None if self._compress is None else zlib.compressobj(wbits=self._compress)
+        self._zip = None
+        if kind:
+            more = options if isinstance(options, TFRecordOptions) else TFRecordOptions(kind)
+            bits = (more.window_bits or 15) + (16 if kind == "GZIP" else 0)
+            self._zip = zlib.compressobj(wbits=bits, **more._for_zlib())
         try:
             self._file: Any = open(path, "wb")  # noqa: SIM115 - `close` closes it
         except (FileNotFoundError, NotADirectoryError):

@@ -18,6 +18,7 @@ from engine.core.detach import effect
 from engine.core.value import shape_of
 from engine.core.variable import Variable
 from engine.runtime.errors import InvalidArgumentError, NotFoundError
+from engine.runtime.public_names import methods_of
 
 
 def named_variables(var_list: Any) -> dict[str, Variable]:
@@ -104,6 +105,7 @@ def check_fits(reader: checkpoints.CheckpointReader, key: str, variable: Any, sa
         )
 
 
+@methods_of("Saver")
 class BaseSaver:
     """Saves variables to checkpoints, restores them, and removes old checkpoints.
 

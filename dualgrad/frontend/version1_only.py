@@ -183,4 +183,4 @@ def is_version1(inner: str, name: str) -> bool:
     >>> is_version1("", "placeholder"), is_version1("train", "AdamOptimizer"), is_version1("train", "Checkpoint")
     (True, True, False)
     """
-    return name in NAMES.get(inner, "").split() or (not inner and name in REMOVED)
+    return name in NAMES.get(inner, "").split() or (inner.partition(".")[0] or name) in REMOVED

@@ -2,11 +2,11 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 from typing import Any
 
 from dualgrad.keras import functions as tf
-from dualgrad.keras.lookup import by_name
+from dualgrad.keras.lookup import by_name, described
 from engine.core.operands import Operand, operands
 
 
@@ -151,3 +151,22 @@ KNOWN = {
 def get(host: Any, identifier: Any) -> Callable[..., Any]:
     """The activation that `identifier` stands for: a name, a function, or None for `linear`."""
     return host.public(linear) if identifier is None else by_name(host, KNOWN, identifier, "activation function")
+
+
+def serialize(host: Any, activation: Any) -> Any:
+    """The name of an activation of Keras's; another function or a layer as plain data.
+
+    Raises
+    ------
+    ValueError
+        If it is neither, or a function without a name.
+    """
+    name = getattr(activation, "__name__", None)
+    if name in KNOWN and activation in (KNOWN[name], host.public(KNOWN[name])):
+        return name
+    return described("activations", activation)
+
+
+def deserialize(host: Any, config: Any, custom_objects: Mapping[str, Any] | None = None) -> Any:
+    """The activation that `serialize` has described; `custom_objects` are a program's own, by name."""
+    return by_name(host, {**KNOWN, **(custom_objects or {})}, config, "activation function")

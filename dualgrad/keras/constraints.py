@@ -2,12 +2,12 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 from typing import Any
 
 from dualgrad.keras import functions as tf
 from dualgrad.keras.configs import Configured
-from dualgrad.keras.lookup import by_name
+from dualgrad.keras.lookup import by_name, described
 from dualgrad.keras.settings import epsilon
 from engine.core.operands import Operand
 from engine.core.value import dtype_of
@@ -88,3 +88,13 @@ KNOWN = {kind.__name__: kind for kind in (MaxNorm, NonNeg, UnitNorm, MinMaxNorm)
 def get(host: Any, identifier: Any) -> Callable[..., Any] | None:
     """The constraint that `identifier` stands for: a name, a class, or a function of a weight; None for none."""
     return None if identifier is None else by_name(host, KNOWN, identifier, "constraint")
+
+
+def serialize(constraint: Any) -> dict[str, Any]:
+    """A constraint as plain data: its module, class and arguments."""
+    return described("constraints", constraint)
+
+
+def deserialize(host: Any, config: Any, custom_objects: Mapping[str, Any] | None = None) -> Any:
+    """The constraint that `serialize` has described; `custom_objects` are a program's own, by name."""
+    return by_name(host, {**KNOWN, **(custom_objects or {})}, config, "constraint")

@@ -6,11 +6,12 @@ which the front end's global seed makes reproducible. What each computes is in `
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from typing import Any
 
 from dualgrad.frontend import initializers
 from dualgrad.keras.host import Bound
-from dualgrad.keras.lookup import by_name
+from dualgrad.keras.lookup import by_name, described
 from dualgrad.keras.settings import floatx
 from engine.core.dtypes import as_dtype
 from engine.core.operands import Operand
@@ -138,3 +139,13 @@ KNOWN.update({kind.__name__: kind for kind in list(KNOWN.values())})
 def get(host: Any, identifier: Any) -> Any:
     """The initializer that `identifier` stands for: a name, a class, an instance or a function of a shape."""
     return None if identifier is None else by_name(host, KNOWN, identifier, "initializer")
+
+
+def serialize(initializer: Any) -> dict[str, Any]:
+    """An initializer as plain data: its module, class and arguments."""
+    return described("initializers", initializer)
+
+
+def deserialize(host: Any, config: Any, custom_objects: Mapping[str, Any] | None = None) -> Any:
+    """The initializer that `serialize` has described; `custom_objects` are a program's own, by name."""
+    return by_name(host, {**KNOWN, **(custom_objects or {})}, config, "initializer")

@@ -6,7 +6,7 @@ import inspect
 from collections.abc import Mapping
 from typing import Any
 
-from dualgrad.keras.configs import REGISTERED, Described, deserialized
+from dualgrad.keras.configs import OURS, REGISTERED, Described, deserialized, serialized
 
 
 def by_name(host: Any, known: Mapping[str, Any], identifier: Any, what: str) -> Any:
@@ -38,3 +38,29 @@ def by_name(host: Any, known: Mapping[str, Any], identifier: Any, what: str) -> 
     if not callable(made):
         raise ValueError(f"Could not interpret {what} identifier: {identifier!r}")
     return made
+
+
+def described(part: str, made: Any) -> dict[str, Any]:
+    """An object as plain data, from which `by_name` makes an equal one: what ``serialize`` of a part of Keras gives.
+
+    Parameters
+    ----------
+    part : str
+        ``"regularizers"``: our own classes are said to be there, as in Keras.
+    made : object with a `get_config`, or a function
+
+    Raises
+    ------
+    ValueError
+        If it is neither, or a function without a name.
+    """
+    config = serialized(made)
+    name = getattr(made, "__name__", None)
+    if inspect.isroutine(made) and name not in (None, "<lambda>"):
+        known = next((key for key, x in REGISTERED.items() if x is made), "function")
+        return {"module": "builtins", "class_name": "function", "config": name, "registered_name": known}
+    if not isinstance(config, Described):
+        raise ValueError(f"{part}.serialize: {made!r} has neither a name nor a `get_config`")
+    module = str(config["module"])
+    is_ours = config.kind in (*OURS.values(),) and config["registered_name"] is None
+    return {**config, "module": f"keras.{module.rpartition('.')[2]}" if is_ours else module}

@@ -88,18 +88,19 @@ class Progbar:
         self.update(self._seen + n, values)
 
 
-__all__ = ["Progbar"]
+class ProgbarLogger(Callback):
+    """Says on a terminal how far an epoch is, how much time is left, and what the loss is.
 
-
-class EpochLine(Callback):
-    """Says on a terminal how far an epoch is, how much time is left, and what the loss is."""
+    `fit` has one itself, unless the program gives one. It is silent where `fit` is (``verbose=0``, or 2).
+    """
 
     _line: ProgressLine | None = None
 
     def on_epoch_begin(self, epoch: int, logs: dict[str, Any] | None = None) -> None:
         """Begin a line."""
         params = self.params or {}
-        self._line = ProgressLine(f"Epoch {epoch + 1}/{params.get('epochs')}", params.get("steps"), sys.stdout)
+        if params.get("verbose") not in (0, 2):
+            self._line = ProgressLine(f"Epoch {epoch + 1}/{params.get('epochs')}", params.get("steps"), sys.stdout)
 
     def on_train_batch_end(self, batch: int, logs: dict[str, Any] | None = None) -> None:
         """Write it anew."""
@@ -112,6 +113,10 @@ class EpochLine(Callback):
             self._line.clear()
 
 
-def bar(verbose: Any) -> list[Callback]:
-    """The callback that shows how far an epoch is, if `fit` was asked for one."""
-    return [] if verbose in (0, 2) else [EpochLine()]
+def bar(verbose: Any, given: Sequence[Callback]) -> list[Callback]:
+    """The callback that shows how far an epoch is, if `fit` was asked for one and not given it."""
+    has = verbose in (0, 2) or any(isinstance(callback, ProgbarLogger) for callback in given)
+    return [] if has else [ProgbarLogger()]
+
+
+__all__ = ["Progbar"]

@@ -2,12 +2,12 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 from typing import Any
 
 from dualgrad.keras import functions as tf
 from dualgrad.keras.configs import Configured
-from dualgrad.keras.lookup import by_name
+from dualgrad.keras.lookup import by_name, described
 from engine.core.operands import Operand
 
 
@@ -56,3 +56,13 @@ KNOWN = {"l1": L1, "l2": L2, "l1_l2": L1L2, "L1": L1, "L2": L2, "L1L2": L1L2}
 def get(host: Any, identifier: Any) -> Callable[..., Any] | None:
     """The regularizer that `identifier` stands for: a name, a class, or a function of a weight; None for none."""
     return None if identifier is None else by_name(host, KNOWN, identifier, "regularizer")
+
+
+def serialize(regularizer: Any) -> dict[str, Any]:
+    """A regularizer as plain data: its module, class and arguments."""
+    return described("regularizers", regularizer)
+
+
+def deserialize(host: Any, config: Any, custom_objects: Mapping[str, Any] | None = None) -> Any:
+    """The regularizer that `serialize` has described; `custom_objects` are a program's own, by name."""
+    return by_name(host, {**KNOWN, **(custom_objects or {})}, config, "regularizer")

@@ -7,7 +7,8 @@ as in any trace. To run the model is to go through calls and nodes again, from t
 from __future__ import annotations
 
 from abc import ABC, abstractmethod
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterator, Sequence
+from contextlib import contextmanager
 from typing import Any
 
 from engine.core import nest
@@ -16,7 +17,7 @@ from engine.core.eager import EagerTensor
 from engine.core.instantiate import instantiate
 from engine.core.op import Node
 from engine.core.operands import Results
-from engine.core.tape import paused
+from engine.core.tape import active, paused
 from engine.core.trace import Symbol, Trace, constant
 from engine.ops.shape import identity
 from engine.runtime.errors import InvalidArgumentError
@@ -122,6 +123,18 @@ class Symbols(ABC):
         """Compute a symbol that came from no call, see `evaluate`."""
 
 
+@contextmanager
+def _apart() -> Iterator[None]:
+    """Inside, operations are not added to the trace of a function that is called with symbols."""
+    before = active.tapes, active.instead, active.region
+    try:
+        if active.region is not None:
+            active.tapes, active.instead, active.region = (), None, None
+        yield
+    finally:
+        active.tapes, active.instead, active.region = before
+
+
 class TapeSymbols(Symbols):
     """Symbols of a trace of their own."""
 
@@ -140,8 +153,8 @@ class TapeSymbols(Symbols):
         return any(isinstance(x, KerasTensor) for x in nest.flatten(structure))
 
     def recorded(self, call: Call, result: Callable[[], Any]) -> Results:
-        """The layer is applied once, for the shapes."""
-        with paused():
+        """The layer is applied once, for the shapes; a function that is called with symbols has no part in it."""
+        with paused(), _apart():
             outputs = nest.map_structure(identity, result())
         call.outputs = nest.flatten(outputs)
         for x in call.outputs:

@@ -31,6 +31,7 @@ from engine.core import nest
 from engine.core.nest import Structure
 from engine.core.operands import Operand
 from engine.gradient_tape import GradientTape
+from engine.runtime.public_names import methods_of
 
 
 class _Steps(dict[str, Any]):
@@ -43,6 +44,7 @@ class _Steps(dict[str, Any]):
         return _Steps, ()
 
 
+@methods_of("Model")
 class Trainer(Bound):
     """The part of a model that trains it."""
 
@@ -53,6 +55,7 @@ class Trainer(Bound):
     _loss_tracker: Any = None
     history: Any = None
     stop_training: bool = False
+    _initial_epoch: int | None = None
     _steps: Any = None
     run_eagerly: bool = False
 
@@ -309,12 +312,13 @@ class Trainer(Bound):
         epochs_of = self._epochs_of(x, y, sample_weight, batch_size, steps_per_epoch, shuffle)
         count = steps_per_epoch or count_of_batches(x, y, batch_size or 32)
         told = CallbackList(
-            [*given, history, *bar(verbose)], self, {"verbose": verbose, "epochs": epochs, "steps": count}
+            [*given, history, *bar(verbose, given)], self, {"verbose": verbose, "epochs": epochs, "steps": count}
         )
         self.stop_training = False
         told.tell("on_train_begin")
         logs: dict[str, Any] = {}
-        for epoch in range(initial_epoch, epochs):
+        first, self._initial_epoch = self._initial_epoch or initial_epoch, None  # a backup may say where to begin
+        for epoch in range(first, epochs):
             told.tell("on_epoch_begin", epoch)
             logs = self._run("train_step", weighted(epochs_of.next(), class_weight), told)
             if not logs:

@@ -358,6 +358,17 @@ _STEPS = {f"math.{name}" for name in ("floor", "ceil", "trunc", "isclose", "isna
 """Functions whose derivative is zero, as that of ``int``."""
 
 
+def assigns_in_place(caller: FrameType) -> bool:
+    """Whether a user's frame is at ``a += b`` or the like, which gives the name `a` to whatever comes of it."""
+    return _package(caller) not in _ARRAYS and _is_augmented(caller.f_code, caller.f_lasti)
+
+
+@cached(1024)
+def _is_augmented(code: CodeType, at: int) -> bool:
+    instruction = [i for i in dis.get_instructions(code) if i.offset <= at].pop()
+    return instruction.opname == "BINARY_OP" and instruction.argrepr.endswith("=")
+
+
 @cached(1024)
 def _names_called(code: CodeType, at: int) -> tuple[str, ...]:
     """The names by which an instruction calls: ``("np", "array")``; none if it does not, or calls what has no name."""

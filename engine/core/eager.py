@@ -28,9 +28,11 @@ from engine.core.tensor_shape import TensorShape
 from engine.core.value import Value, as_array, not_an_array
 from engine.runtime.errors import InvalidArgumentError, OpError, ResourceExhaustedError
 from engine.runtime.extension import extension
+from engine.runtime.public_names import methods_of
 from engine.runtime.tuning import TUNING
 
 
+@methods_of("Tensor")
 class InMemory(Value):
     """A value whose array is there, as `_array`: what Python and NumPy ask of an eager tensor or a variable."""
 

@@ -18,11 +18,12 @@ from engine.core.operands import Operand, Source
 from engine.core.tape import Tape
 from engine.core.trace import Symbol
 from engine.core.unconnected import UnconnectedGradients, as_policy
-from engine.core.value import Value, address, dtype_of, known_shape
+from engine.core.value import Value, address, aval_of, dtype_of, known_shape, shape_of
 from engine.core.variable import Variable, tracked_value
 from engine.forward import forward
 from engine.jacobian.callable_plan import JacobianPlan, bound, contents_besides
 from engine.jacobian.deferred_specialization import batch_jacobian as checked_rowwise
+from engine.jacobian.deferred_specialization import deferred_rows, is_known
 from engine.jacobian.execution.evaluate import evaluate
 from engine.jacobian.execution.parallel import check_executor
 from engine.jacobian.independence import check_rows_by_numbers, check_rows_independent
@@ -62,6 +63,7 @@ from engine.ops.creation import ones_like, zeros_like
 from engine.ops.shape import reshape
 from engine.reverse import reverse
 from engine.runtime.errors import InvalidArgumentError, ShapeError
+from engine.runtime.public_names import methods_of
 from engine.slopes import with_slopes
 
 if TYPE_CHECKING:
@@ -70,6 +72,7 @@ if TYPE_CHECKING:
 T = TypeVar("T")
 
 
+@methods_of("GradientTape")
 class TapeDerivatives:
     """The base of `GradientTape`; see there."""
 
@@ -259,13 +262,16 @@ class TapeDerivatives:
         as_policy(unconnected_gradients)
         options = options_for("batch_jacobian", mode, "dense", None)
         with Taking(self, [target], [source]) as ((one,), (source,)):
-            shape, source_shape = known_shape(one, "batch_jacobian"), known_shape(source, "batch_jacobian")
-            if not shape or not source_shape or shape[0] != source_shape[0]:
+            shape, source_shape = shape_of(one), shape_of(source)
+            ends = (shape or (None,))[0], (source_shape or (None,))[0]
+            if () in (shape, source_shape) or (None not in ends and ends[0] != ends[1]):
                 raise ShapeError(
                     f"Need first dimension of target shape ({format_shape(shape)}) and source shape "
                     f"({format_shape(source_shape)}) to match."
                 )
-            check_batch_room(shape + source_shape[1:], dtype_of(source))
+            if aval_of(one).is_static and aval_of(source).is_static:
+                full = known_shape(one, "batch_jacobian") + known_shape(source, "batch_jacobian")[1:]
+                check_batch_room(full, dtype_of(source))
             ((rows,),) = by_parts([one], [source], lambda ys: [[self._rows(ys[0], source, options)]], self._tape)
         return rows
 
@@ -281,6 +287,8 @@ class TapeDerivatives:
                 ((rows,),) = what(*values)
             else:
                 path = Path(self._tape.nodes, [wanted], [target])
+                if path.targets and path.sources and not is_known(path):
+                    return deferred_rows(path, options.mode)
                 if not_linear(path.nodes) is None:
                     check_rows_independent(self._tape.nodes, target, wanted)
                 symbolic = isinstance(target, Symbol)

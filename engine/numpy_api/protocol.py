@@ -9,6 +9,8 @@ one of three ways.
   numbers beside a tensor take the tensor's.
 - What carries none (``argmax``, ``isnan``, ``allclose``, ``shape``) gives NumPy's own result on eager values: programs
   index with it, or print it. On symbolic values it adds a node if we have the function.
+- ``array += value`` makes the array's name that of a value, as in TensorFlow. NumPy takes for the result of the
+  statement whatever we answer; that it is one is seen from the instruction that the caller is at.
 - What we have no function for works on the arrays of eager values. If a gradient tape tracks one of them the result
   would lose its derivative without a word, and a symbolic value has no array: both are errors that say what to use.
 """
@@ -20,12 +22,13 @@ import inspect
 import math
 import sys
 from collections.abc import Callable, Sequence
+from types import FrameType
 from typing import Any
 
 import numpy as np
 
 from engine.core.aval import broadcast_shapes
-from engine.core.detach import followers, looked_at
+from engine.core.detach import assigns_in_place, followers, looked_at
 from engine.core.eager import EagerTensor
 from engine.core.nest import flatten, map_structure
 from engine.core.op import Op
@@ -228,7 +231,8 @@ _AS_FUNCTIONS: dict[tuple[str, Any], Callable[..., Any]] = {
 def _array_ufunc(self: Value, ufunc: Any, method: str, *inputs: Any, **kwargs: Any) -> Operand:
     """NumPy calls this for a ufunc one of whose operands is a value (https://numpy.org/neps/nep-0013)."""
     if method == "__call__" and kwargs:
-        inputs, kwargs = _as_told(inputs, kwargs)
+        rebinds = _is_operand(kwargs.get("out"), inputs) and assigns_in_place(_caller(sys._getframe(1)))
+        inputs, kwargs = (inputs, {}) if rebinds else _as_told(inputs, kwargs)
     if method == "__call__" and not kwargs:
         if ufunc in _OPERATORS:
             return _OPERATORS[ufunc](*inputs)
@@ -250,6 +254,16 @@ def _array_ufunc(self: Value, ufunc: Any, method: str, *inputs: Any, **kwargs: A
     if kwargs:
         name = f"{name} with {_listed(kwargs)}"
     return _on_arrays(getattr(ufunc, method), name, advice, inputs, kwargs)
+
+
+def _is_operand(out: Any, inputs: Sequence[Any]) -> bool:
+    """Whether a result is to stand where the first operand does, an array, as ``array += value`` asks for."""
+    return out is not None and len(inputs) == 2 and len(out) == 1 and out[0] is inputs[0]
+
+
+def _caller(frame: FrameType) -> FrameType:
+    """The frame of who called the ufunc: the first call of all comes by way of another module of this package."""
+    return frame.f_back if frame.f_back and frame.f_globals.get("__package__") == __package__ else frame
 
 
 def _as_told(inputs: tuple[Any, ...], kwargs: dict[str, Any]) -> tuple[tuple[Any, ...], dict[str, Any]]:

@@ -34,6 +34,7 @@ from engine.ops.shape import size as size_of_value
 from engine.ops.slicing import getitem
 from engine.runtime.commit import exclusively
 from engine.runtime.errors import DTypeError, ShapeError
+from engine.runtime.public_names import methods_of
 
 
 def rows_at(variable: Any, indices: Any, updates: Any) -> IndexedSlices:
@@ -74,6 +75,7 @@ def with_part(whole: Any, key: Any, value: Any) -> Operand:
     return reshape(flat, dims)
 
 
+@methods_of("Variable")
 class AssignsRows(Variable):
     """A variable with TensorFlow's methods that change some of its rows or entries."""
 

@@ -101,3 +101,65 @@ def test_files_through_a_queue(tmp_path: Any) -> None:
         coordinator.request_stop()
         coordinator.join(threads)
     assert found == [(0, b"x"), (5, b"none"), (1, b"x"), (6, b"none")]
+
+
+def _shown(dataset: Any, count: int = 9) -> list[Any]:
+    def plain(x: Any) -> Any:
+        return {k: v.numpy().tolist() for k, v in x.items()} if isinstance(x, dict) else x.numpy().tolist()
+
+    return [tuple(map(plain, e)) if isinstance(e, tuple) else plain(e) for e in dataset.take(count)]
+
+
+@pytest.fixture
+def rows(tmp_path: Any) -> str:
+    path = tmp_path / "rows.csv"
+    path.write_text("a,b,c,y\n" + "".join(f"{i},{i * 0.5},s{i},{i % 2}\n" for i in range(7)))
+    return str(path)
+
+
+def test_files_are_data_sets(rows: str) -> None:
+    """The figures are TensorFlow 2.21's, the shuffled order too."""
+    make = tape_api.data.experimental.make_csv_dataset
+    found = _shown(make(rows, 3, label_name="y", num_epochs=1, shuffle=False))
+    assert found[0] == ({"a": [0, 1, 2], "b": [0.0, 0.5, 1.0], "c": [b"s0", b"s1", b"s2"]}, [0, 1, 0])
+    assert len(found) == 3 and found[2][0]["a"] == [6]
+    endless = make(rows, 3, shuffle=False, select_columns=[0, 3], label_name="y")
+    assert _shown(endless, 3)[2] == ({"a": [6, 0, 1]}, [0, 0, 1])
+    spec = endless.element_spec
+    assert spec[0]["a"].dtype is tape_api.int32 and spec[1].shape.as_list() == [3]
+    shuffled = make([rows], 2, shuffle=True, shuffle_seed=3, num_epochs=1, select_columns=["a"])
+    assert [x for e in _shown(shuffled) for x in e["a"]] == [5, 1, 4, 3, 0, 2, 6]
+    typed = make(rows, 3, num_epochs=1, shuffle=False, column_defaults=[tape_api.float32, 0.0, "", tape_api.int64])
+    assert [s.dtype.name for s in typed.element_spec.values()] == ["float32", "float32", "string", "int64"]
+    named = make(rows, 7, column_names=["p", "q", "r", "s"], header=False, num_epochs=1, shuffle=False)
+    assert _shown(named)[0]["p"][:2] == [b"a", b"0"]
+
+
+def test_rows_that_cannot_be_read(tmp_path: Any) -> None:
+    make = tape_api.data.experimental.make_csv_dataset
+    path = tmp_path / "broken.csv"
+    path.write_text('a,b\n1,"two\nlines"\n,x\n3,y,z\n4,w\n')
+    given = {"num_epochs": 1, "shuffle": False, "column_defaults": [tape_api.int32, ""]}
+    with pytest.raises(ValueError, match="required but missing"):
+        _shown(make(str(path), 1, **given))
+    assert _shown(make(str(path), 1, ignore_errors=True, **given)) == [
+        {"a": [1], "b": [b"two\nlines"]},
+        {"a": [4], "b": [b"w"]},
+    ]
+
+
+@pytest.mark.parametrize(
+    ("more", "words"),
+    [
+        ({"label_name": "q"}, "`label_name` provided must be one of the columns"),
+        ({"select_columns": ["zz"]}, "Column zz specified in `select_columns`"),
+        ({"column_names": ["p", "p", "r", "s"]}, "contains duplicate column names"),
+        ({"header": False}, "Neither is provided"),
+        ({"column_defaults": [0]}, "1 `column_defaults` for 4 columns"),
+    ],
+)
+def test_columns_that_are_refused(rows: str, more: Any, words: str) -> None:
+    with pytest.raises(ValueError, match=words):
+        tape_api.data.experimental.make_csv_dataset(rows, 3, shuffle=False, num_epochs=1, **more)
+    with pytest.raises(ValueError, match="No files match"):
+        tape_api.data.experimental.make_csv_dataset(f"{rows}.no", 3)

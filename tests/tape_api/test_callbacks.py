@@ -199,3 +199,69 @@ def test_the_board_is_that_of_keras(tmp_path: Path) -> None:
     assert sorted(ours) == sorted(theirs)
     for key, value in theirs.items():
         np.testing.assert_allclose(ours[key], value, rtol=1e-4, atol=1e-6, err_msg=str(key))
+
+
+# ---- backups ---------------------------------------------------------------------------------------------------------
+
+
+class _Stop(tf.keras.callbacks.Callback):
+    def __init__(self, event: str, at: int) -> None:
+        self.left = at
+        setattr(self, event, self.count)
+
+    def count(self, number: int, logs: Any = None) -> None:
+        self.left -= 1
+        if self.left < 0:
+            raise KeyboardInterrupt
+
+
+def _small_model() -> Any:
+    model = tf.keras.Sequential([tf.keras.layers.Dense(1, kernel_initializer="ones")])
+    model.compile(tf.keras.optimizers.Adam(0.1), "mse")
+    return model
+
+
+@pytest.mark.parametrize("double", [False, True])
+def test_training_goes_on_where_it_was_cut_off(tmp_path: Any, double: bool) -> None:
+    x = np.arange(8, dtype=np.float32).reshape(8, 1) / 8
+    data = {"x": x, "y": 2 * x, "epochs": 4, "batch_size": 4, "verbose": 0, "shuffle": False}
+    whole = _small_model()
+    history = whole.fit(**data)
+    backup = tmp_path / "backup"
+    callbacks = [tf.keras.callbacks.BackupAndRestore(backup, double_checkpoint=double), _Stop("on_epoch_begin", 3)]
+    with pytest.raises(KeyboardInterrupt):
+        _small_model().fit(**data, callbacks=callbacks)
+    assert len(list(backup.glob("*.index"))) == 1 + double
+    again = _small_model()
+    second = again.fit(**data, callbacks=[tf.keras.callbacks.BackupAndRestore(backup)])
+    assert second.epoch == [3] and second.history["loss"] == history.history["loss"][3:]
+    for a, b in zip(again.get_weights(), whole.get_weights(), strict=True):
+        np.testing.assert_array_equal(a, b)
+    assert not backup.exists()
+
+
+def test_backups_between_steps(tmp_path: Any) -> None:
+    x = np.arange(8, dtype=np.float32).reshape(8, 1) / 8
+    data = {"x": x, "y": 2 * x, "epochs": 2, "batch_size": 2, "verbose": 0, "shuffle": False}
+    backup = tf.keras.callbacks.BackupAndRestore(tmp_path, save_freq=1, delete_checkpoint=False)
+    with pytest.raises(KeyboardInterrupt):
+        _small_model().fit(**data, callbacks=[backup, _Stop("on_train_batch_begin", 3)])
+    steps: list[int] = []
+    count = tf.keras.callbacks.LambdaCallback(on_train_batch_begin=lambda batch, logs: steps.append(batch))
+    model = _small_model()
+    model.fit(**data, callbacks=[backup, count])
+    assert steps == [0, 1, 2, 3] * 2 and int(model.optimizer.iterations) == 11
+    (tmp_path / "training_metadata.json").write_text("{}")
+    with pytest.raises(tf.errors.DataLossError, match="is not the note of a backup"):
+        _small_model().fit(**data, callbacks=[backup])
+    with pytest.raises(ValueError, match="Empty `backup_dir`"):
+        tf.keras.callbacks.BackupAndRestore("")
+    with pytest.raises(ValueError, match="Invalid value for argument `save_freq`"):
+        tf.keras.callbacks.BackupAndRestore(tmp_path, save_freq="x")
+
+
+def test_a_given_bar_is_the_one_of_fit(capsys: pytest.CaptureFixture[str]) -> None:
+    x = np.ones((4, 1), np.float32)
+    for verbose in (0, 1):
+        _small_model().fit(x, x, verbose=verbose, callbacks=[tf.keras.callbacks.ProgbarLogger()])
+        assert capsys.readouterr().out.count("Epoch 1/1") == verbose

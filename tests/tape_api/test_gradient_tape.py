@@ -414,3 +414,22 @@ def test_tangents_of_several_results_of_a_mixture() -> None:
         tape.watch(x)
         parts = tf.unstack(tf.math.cumprod(x))
     assert [float(t) for t in tape.jvp(parts, x, tf.constant([1.0, 0.5]))] == [1.0, 4.0]
+
+
+def test_messages_of_python_name_the_public_class() -> None:
+    v = tf.Variable([1.0, 2.0])
+    with tf.GradientTape(persistent=True) as tape:
+        y = v * v
+    calls = {
+        "GradientTape.jacobian": lambda: tape.jacobian(y, v, foo=1),
+        "GradientTape.hvp": lambda: tape.hvp(y, v, foo=1),
+        "Variable.scatter_add": lambda: v.scatter_add(foo=1),
+        "Dataset.map": lambda: tf.data.Dataset.range(1).map(foo=1),
+        "Optimizer.minimize": lambda: tf.train.AdamOptimizer().minimize(foo=1),
+        "Model.fit": lambda: tf.keras.Sequential().fit(
+            1, 2, 3, 4, 5, 6, 7, 8, 9, 10, 11, 12, 13, 14, 15, 16, 17, 18, 19
+        ),
+    }
+    for name, call in calls.items():
+        with pytest.raises(TypeError, match=rf"^{name}\(\)"):
+            call()

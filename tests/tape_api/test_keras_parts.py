@@ -241,3 +241,65 @@ def test_functions_under_the_names_of_the_backend() -> None:
         sess.run(v.initializer)
         g.keras.backend.set_value(v, 4.0)
         assert g.keras.backend.get_value(v) == 4.0
+
+
+# ---- configurations, and what layers take ----------------------------------------------------------------------------
+
+
+def test_parts_are_described_as_keras_does() -> None:
+    k = keras
+    assert k.regularizers.serialize(k.regularizers.L1L2(0.1)) == {
+        "module": "keras.regularizers", "class_name": "L1L2", "config": {"l1": 0.1, "l2": 0.0}, "registered_name": None,
+    }  # fmt: skip
+    assert k.initializers.serialize(k.initializers.Zeros())["config"] == {}
+    assert k.initializers.serialize(k.initializers.RandomNormal())["module"] == "keras.initializers"
+    assert k.constraints.serialize(k.constraints.MaxNorm(2))["config"] == {"max_value": 2, "axis": 0}
+    assert [k.activations.serialize(f) for f in (k.activations.relu, k.activations.swish)] == ["relu", "silu"]
+
+    def own(x: Any) -> Any:
+        return x
+
+    assert k.activations.serialize(own) == {
+        "module": "builtins", "class_name": "function", "config": "own", "registered_name": "function",
+    }  # fmt: skip
+    assert k.activations.deserialize("own", {"own": own}) is own
+    for part, made in ((k.regularizers, k.regularizers.L2(0.3)), (k.initializers, k.initializers.Constant(3))):
+        again = part.deserialize(part.serialize(made))
+        assert type(again) is type(made) and again.get_config() == made.get_config()
+    with pytest.raises(ValueError, match="neither a name nor a `get_config`"):
+        k.activations.serialize(lambda x: x)
+
+
+@pytest.mark.parametrize(
+    ("spec", "words"),
+    [
+        ({"ndim": 3}, r"expected ndim=3, found ndim=2. Full shape received: \(2, 3\)"),
+        ({"min_ndim": 3}, "expected min_ndim=3, found ndim=2"),
+        ({"max_ndim": 1}, "expected max_ndim=1, found ndim=2"),
+        ({"shape": (None, 4)}, r"expected shape=\(None, 4\), found shape=\(2, 3\)"),
+        ({"axes": {-1: 4}}, "expected axis -1 of input shape to have value 4"),
+        ({"dtype": "int32"}, "expected dtype=int32, found dtype=float32"),
+    ],
+)
+def test_layers_refuse_what_their_spec_does_not_allow(spec: Any, words: str) -> None:
+    class Same(layers.Layer):
+        def __init__(self) -> None:
+            super().__init__(name="same")
+            self.input_spec = layers.InputSpec(**spec)
+
+        def call(self, x: Any) -> Any:
+            return x
+
+    with pytest.raises(ValueError, match=f"Input 0 with name 'None' of layer 'same' is incompatible.*{words}"):
+        Same()(np.zeros((2, 3), np.float32))
+
+
+def test_specs_that_fit() -> None:
+    layer = layers.Lambda(lambda x: x)
+    layer.input_spec = [layers.InputSpec(ndim=2), layers.InputSpec(shape=(2, None))]
+    x = np.zeros((2, 3), np.float32)
+    assert len(layer([x, x])) == 2
+    with pytest.raises(ValueError, match=r"expects 2 input\(s\), but it received 1 input"):
+        layer(x)
+    with pytest.raises(ValueError, match="Axis 5 is greater than the maximum allowed value: 1"):
+        layers.InputSpec(axes={5: 1}, ndim=2)

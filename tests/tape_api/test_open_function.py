@@ -221,3 +221,51 @@ def test_numbers_of_shapes_that_vary_are_not_kept(fn: Any, autograph: bool) -> N
     for n in (3, 3, 3, 1, 5, 2):
         x, count = tf.constant(1.5), tf.constant(n)
         assert float(function(x, count)) == float(fn(x, count)), n
+
+
+@pytest.mark.parametrize("size", [0, 1, 4])
+def test_batch_jacobian_of_any_batch_is_one_trace(size: int) -> None:
+    w = tf.Variable([[1.0, 2.0], [3.0, 4.0], [5.0, 6.0]])
+    traces = []
+
+    def rows(x: Any) -> Any:
+        with tf.GradientTape() as tape:
+            tape.watch(x)
+            y = tf.tanh(x @ w)
+        made = tape.batch_jacobian(y, x)
+        traces.append(made.shape.as_list() if made.shape.rank else None)
+        return made
+
+    inside = tf.function(rows, input_signature=[tf.TensorSpec([None, 3], tf.float32)])
+    inside(tf.ones([2, 3]))
+    x = tf.reshape(tf.range(3.0 * size), [size, 3]) / 10
+    found = inside(x)
+    assert traces == [[None, 2, 3]] and "runs as a program" in str(inside.explain())
+    np.testing.assert_array_equal(found, rows(x))
+
+
+def test_batch_jacobian_of_any_batch_refuses_coupled_rows() -> None:
+    @tf.function(input_signature=[tf.TensorSpec([None, 3], tf.float32)])
+    def coupled(x: Any) -> Any:
+        with tf.GradientTape() as tape:
+            tape.watch(x)
+            y = x * tf.reduce_sum(x)
+        return tape.batch_jacobian(y, x)
+
+    with pytest.raises(tf.errors.InvalidArgumentError, match="the rows of the target are not independent"):
+        coupled(tf.ones([2, 3]))
+
+
+def test_a_model_may_be_built_in_the_first_call() -> None:
+    model = tf.keras.Sequential([tf.keras.layers.Dense(4, "tanh", kernel_initializer="ones"), tf.keras.layers.Dense(1)])
+
+    @tf.function(input_signature=[tf.TensorSpec([None, 3], tf.float32)])
+    def gradient(x: Any) -> Any:
+        with tf.GradientTape() as tape:
+            tape.watch(x)
+            y = model(x)
+        return tape.gradient(y, x)
+
+    for size in (2, 5):
+        assert gradient(tf.ones([size, 3])).shape == (size, 3)
+    assert len(model.trainable_variables) == 4 and "runs as a program" in str(gradient.explain())

@@ -115,12 +115,12 @@ def said_of(path: str) -> str | None:
 @pytest.mark.parametrize(
     ("path", "said"),
     [
-        ("placeholder", "TensorFlow 1: use graph_api"),
-        ("compat.v1.Session", "TensorFlow 1: use graph_api"),
+        ("train.QueueRunner", "TensorFlow 1: use graph_api"),
+        ("compat.v1.wrap_function", "TensorFlow 1: use graph_api"),
         ("nn.rnn_cell.BasicLSTMCell", "TensorFlow 1: use graph_api"),
         ("to_float", "TensorFlow 1: use graph_api, or tf.compat.v1.to_float here"),
         ("logging", "TensorFlow 1: use graph_api, or tf.compat.v1.logging here"),
-        ("contrib.slim", "TensorFlow 1: use graph_api, or tf.compat.v1.contrib here"),
+        ("contrib.slim", "TensorFlow 1: use graph_api"),
         ("nonsense", "dualgrad's tape_api has no such name (yet)"),
         ("train.nonsense", "dualgrad's tape_api has no such name (yet)"),
     ],

@@ -17,6 +17,7 @@ from engine.core.detach import effect
 from engine.core.dtypes import as_dtype, float32, string, uint8, uint16
 from engine.core.kinds import nondifferentiable
 from engine.core.operands import Operand, operands
+from engine.core.value import shape_of
 from engine.ops.compare import cast
 from engine.runtime.errors import DTypeError, InvalidArgumentError, NotFoundError, ShapeError, UnimplementedError
 
@@ -204,3 +205,98 @@ def encode_png(image: Any, compression: int = -1) -> Operand:
     if compression not in range(-1, 10):
         raise InvalidArgumentError(f"encode_png: argument `compression` must be from -1 to 9, got {compression!r}")
     return encode_png_op(image)
+
+
+_UNITS = {"in": 1, "cm": 2}
+
+
+def _jpeg(
+    image: Any, *, quality: int, progressive: bool, optimize_size: bool, chroma_downsampling: bool, density: bytes,
+    xmp: bytes,
+) -> np.ndarray:  # fmt: skip
+    file = io.BytesIO()
+    picture = pillow("encode_jpeg").fromarray(image[..., 0] if image.shape[-1] == 1 else image)
+    halved = {} if image.shape[-1] == 1 else {"subsampling": "4:2:0" if chroma_downsampling else "4:4:4"}
+    picture.save(file, "JPEG", quality=quality, progressive=progressive, optimize=optimize_size, **halved)
+    data = file.getvalue()
+    # the first segment is JFIF's, of 18 bytes after the two of the file's mark; its bytes 11 to 16 say the density
+    meta = b""
+    if xmp:
+        body = b"http://ns.adobe.com/xap/1.0/\0" + xmp
+        meta = b"\xff\xe1" + (len(body) + 2).to_bytes(2, "big") + body
+    return np.array(data[:13] + density + data[18:20] + meta + data[20:], object)
+
+
+def _jpeg_abstract(image: Aval, **_: Any) -> Aval:
+    if image.dtype is not uint8:
+        raise DTypeError(f"encode_jpeg: argument `image` must be of dtype uint8, got {image}")
+    if image.shape is not None and len(image.shape) != 3:
+        raise InvalidArgumentError(f"encode_jpeg: image must be 3-dimensional, got {image}")
+    if image.shape is not None and image.shape[-1] not in (None, 1, 3):
+        raise InvalidArgumentError(f"encode_jpeg: image must have 1 or 3 channels, got {list(image.shape)}")
+    return Aval((), string)
+
+
+encode_jpeg_op = nondifferentiable(
+    "encode_jpeg_op",
+    _jpeg,
+    abstract=_jpeg_abstract,
+    batch=_one_by_one,
+    type="EncodeJpeg",
+    args=("image",),
+    strict=False,
+    doc="A picture as a JPEG file.",
+)
+
+
+@operands("image")
+def encode_jpeg(
+    image: Any, format: str = "", quality: int = 95, progressive: bool = False, optimize_size: bool = False,
+    chroma_downsampling: bool = True, density_unit: str = "in", x_density: int = 300, y_density: int = 300,
+    xmp_metadata: str = "",
+) -> Operand:  # fmt: skip
+    """Pixels as the contents of a JPEG file, written by Pillow.
+
+    Parameters
+    ----------
+    image : uint8 value, shape (height, width, 1 or 3)
+    format : {"", "grayscale", "rgb"}
+        What the image must be.
+    quality : int
+        From 0 to 100.
+    progressive, optimize_size, chroma_downsampling : bool
+        Whether it is loaded in several passes, its codes are chosen for it, and colors have half the resolution.
+    density_unit : {"in", "cm"}
+    x_density, y_density : int
+        Pixels per unit, as the file says them.
+    xmp_metadata : str
+        Kept in the file.
+
+    Returns
+    -------
+    string scalar
+
+    Raises
+    ------
+    InvalidArgumentError
+        If the image has another shape, or an argument is out of range.
+    """
+    shape, channels = shape_of(image), {"": None, "grayscale": 1, "rgb": 3}
+    if format not in channels:
+        raise InvalidArgumentError(f"encode_jpeg: argument `format` must be one of {list(channels)}, got {format!r}")
+    if format and shape is not None and len(shape) == 3 and shape[2] not in (None, channels[format]):
+        raise InvalidArgumentError(
+            f"encode_jpeg: format {format} expects {channels[format]} channels, got {list(shape)}"
+        )
+    if quality not in range(101):
+        raise InvalidArgumentError(f"encode_jpeg: quality must be in [0,100], got {quality}")
+    if density_unit not in _UNITS or not (0 < x_density < 65536 and 0 < y_density < 65536):
+        raise InvalidArgumentError("encode_jpeg: the density must be in 'in' or 'cm', from 1 to 65535")
+    xmp = xmp_metadata if isinstance(xmp_metadata, bytes) else xmp_metadata.encode()
+    if len(xmp) > 65_000:
+        raise InvalidArgumentError(f"encode_jpeg: `xmp_metadata` of {len(xmp)} bytes does not fit into a segment")
+    density = bytes([_UNITS[density_unit]]) + x_density.to_bytes(2, "big") + y_density.to_bytes(2, "big")
+    return encode_jpeg_op(
+        image, quality=int(quality), progressive=bool(progressive), optimize_size=bool(optimize_size),
+        chroma_downsampling=bool(chroma_downsampling), density=density, xmp=xmp,
+    )  # fmt: skip

@@ -8,6 +8,7 @@ from typing import Any
 
 import numpy as np
 
+from dualgrad.extras.fingerprint import fingerprint64
 from engine.core.arguments import normalize_axis
 from engine.core.aval import Aval, broadcast_shapes
 from engine.core.batching import elementwise_rule, refused
@@ -399,6 +400,40 @@ def reduce_join(inputs: Any, axis: Any = None, keepdims: bool = False, separator
     order = range(rank - 1, -1, -1) if axis is None else axis if isinstance(axis, (list, tuple)) else [axis]
     axes = tuple(normalize_axis("reduce_join", int(a), rank) for a in order)
     return reduce_join_op(inputs, axes=axes, keepdims=bool(keepdims), separator=_bytes(separator))
+
+
+to_hash_bucket_fast_op = _elementwise(
+    "to_hash_bucket_fast_op",
+    "StringToHashBucketFast",
+    lambda x, *, num_buckets, out_type: fingerprint64(x) % num_buckets,
+    None,
+    ("input",),
+    "The bucket of each string.",
+)
+
+
+@operands("input")
+def to_hash_bucket_fast(input: Any, num_buckets: int) -> Operand:
+    """The bucket of each string: its fingerprint, modulo the number of buckets.
+
+    Parameters
+    ----------
+    input : string value
+    num_buckets : int
+        At least 1.
+
+    Returns
+    -------
+    int64 value, of the same shape
+
+    Examples
+    --------
+    >>> to_hash_bucket_fast(np.array([b"a", b"b"], object), 10)
+    array([9, 2])
+    """
+    if num_buckets < 1:
+        raise InvalidArgumentError(f"to_hash_bucket_fast: argument `num_buckets` must be at least 1, got {num_buckets}")
+    return to_hash_bucket_fast_op(input, num_buckets=int(num_buckets), out_type=int64)
 
 
 def _parts(x: bytes, *, sep: bytes, maxsplit: int, skip_empty: bool, any_of: bool) -> list[bytes]:

@@ -18,6 +18,7 @@ from dualgrad.keras.layers import (
     preprocessing,
     recurrent,
     shaping,
+    specs,
 )
 from dualgrad.keras.layers.attention import *  # noqa: F403
 from dualgrad.keras.layers.base import *  # noqa: F403
@@ -34,6 +35,7 @@ from dualgrad.keras.layers.pooling import *  # noqa: F403
 from dualgrad.keras.layers.preprocessing import *  # noqa: F403
 from dualgrad.keras.layers.recurrent import *  # noqa: F403
 from dualgrad.keras.layers.shaping import *  # noqa: F403
+from dualgrad.keras.layers.specs import *  # noqa: F403
 
 # one after the other: type checkers read this form
 __all__: list[str] = []
@@ -52,3 +54,4 @@ __all__ += pooling.__all__
 __all__ += preprocessing.__all__
 __all__ += recurrent.__all__
 __all__ += shaping.__all__
+__all__ += specs.__all__

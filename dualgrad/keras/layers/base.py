@@ -17,6 +17,7 @@ from dualgrad.keras import activations, constraints, initializers, regularizers
 from dualgrad.keras import functions as tf
 from dualgrad.keras.configs import Configured, arguments_of, serialized
 from dualgrad.keras.host import Bound
+from dualgrad.keras.layers.specs import check_inputs
 from dualgrad.keras.masks import fill_masks, handed_on, mask_outputs, masks_of
 from dualgrad.keras.policies import Policy, policy_of
 from dualgrad.keras.settings import layer_name, unique_name
@@ -136,6 +137,9 @@ class Layer(Bound, Configured, Module):
             batch_input_shape = (None, *_as_dims(input_shape))
         self._input_shape = None if batch_input_shape is None else TensorShape(batch_input_shape)
 
+    input_spec: Any = None
+    """The first argument of `call` as it must be: an `InputSpec`, or a list or dict of them."""
+
     # ---- what subclasses define --------------------------------------------------------------------------------------
 
     def __init_subclass__(cls, **more: Any) -> None:
@@ -254,6 +258,8 @@ class Layer(Bound, Configured, Module):
             fill_masks(accepts, by_name, kwargs)
         first = arguments[0] if arguments else next(iter(kwargs.values()), None)
         before = masks_of(first) if kwargs.get("mask") is None else kwargs["mask"]
+        if self.input_spec is not None:
+            check_inputs(self.input_spec, first, self.name)
         with self.host.scope(self):
             if not self.built:
                 self._build_for(first, by_name)

@@ -15,6 +15,7 @@ from typing import Any
 
 import numpy as np
 
+from dualgrad.extras.module import Module
 from dualgrad.frontend.absent import reason
 from dualgrad.frontend.differences import difference
 from dualgrad.frontend.signatures import engine_function
@@ -113,6 +114,9 @@ class Surface:
             for name in dir(kind):
                 if not name.startswith("_") and name not in common and callable(getattr(kind, name, None)):
                     words.setdefault(name, kind)
+        optimizer = self.look("keras.optimizers.Optimizer")
+        if isinstance(optimizer, type):
+            words.update(dict.fromkeys(("apply_gradients", "minimize"), optimizer))
         return words
 
     # ---- objects -----------------------------------------------------------------------------------------------------
@@ -125,7 +129,11 @@ class Surface:
         """Whether objects of a class have it; None if only running tells."""
         if hasattr(kind, name) or name in instance_attributes(kind):
             return True
-        return None if getattr(kind, "__getattr__", None) is not None or issubclass(kind, types.ModuleType) else False
+        if issubclass(kind, Module) and any(self.has_attribute(k, name) for k in kind.__subclasses__()):
+            return True  # what hands a layer out does not say which one it is
+        # values have a `__getattr__` that says what to use instead
+        fills = getattr(kind, "__getattr__", None) is not None and not self.is_tensor(kind)
+        return None if fills or issubclass(kind, types.ModuleType) else False
 
     def attribute(self, kind: type, name: str) -> Values:
         """The value of the attribute, unless it is a method."""
@@ -189,6 +197,9 @@ class Surface:
         """An object of it, if it is one of ours; of the front end's tensors where it stands for all tensors."""
         if kind is Operand or (issubclass(kind, Tensor) and issubclass(self.tensor, kind)):
             return frozenset({Instance(self.tensor)})
+        variable = self.look("Variable")
+        if issubclass(kind, Variable) and issubclass(variable, kind):
+            return frozenset({Instance(variable)})
         kind = GraphOperation if kind is Operation else kind
         ours = kind.__module__.partition(".")[0] in PACKAGES
         return frozenset({Instance(kind)}) if ours else NOTHING

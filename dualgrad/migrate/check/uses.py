@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import ast
 import inspect
+from collections import deque
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
 from difflib import get_close_matches
@@ -18,7 +19,21 @@ from dualgrad.migrate.check.inference import Inference
 from dualgrad.migrate.check.modules import Import, Modules, imports, together
 from dualgrad.migrate.check.scopes import Imported, Own, Scopes
 from dualgrad.migrate.check.surface import MISSING, Surface, tensorflow_path
-from dualgrad.migrate.check.values import Foreign, Instance, Local, Lost, Made, Method, Path, Unknown, Value, Values
+from dualgrad.migrate.check.values import (
+    Box,
+    Fixed,
+    Foreign,
+    Instance,
+    Local,
+    Lost,
+    Made,
+    Many,
+    Method,
+    Path,
+    Unknown,
+    Value,
+    Values,
+)
 from dualgrad.migrate.removed import BUILTINS, removed
 
 SAME, DIFFERS, MISSES, UNCHECKED = VERDICTS = ("same", "differs", "missing", "not checked")
@@ -40,6 +55,8 @@ LIBRARIES = {
     *("tensorforce", "tensorlayer", "tensorpack", "tf_agents", "tflearn", "trfl", "zhusuan"),
 }
 """Packages of others that import TensorFlow themselves."""
+CONTAINERS_HAVE = {name for kind in (list, tuple, dict, set, deque) for name in dir(kind)}
+"""Attributes of what a program keeps tensors in."""
 
 
 @dataclass(frozen=True)
@@ -240,6 +257,8 @@ class Checker:
         for path in sorted(v.path for v in self.inference.of(node) if isinstance(v, Path)):
             if self._below(base, path, node.attr) and not self._continues(node, path):
                 self._path(node, path)
+        if any(isinstance(v, (Box, Fixed, Many)) for v in base) and node.attr in CONTAINERS_HAVE:
+            return  # a name that stands for a list first and for a tensor made of it later
         objects: list[Value] = [v for v in base if isinstance(v, (Instance, Lost, Unknown, Made))]
         objects += [
             Instance(type(o)) for v in base if isinstance(v, Path) and _is_object(o := self.surface.look(v.path))
@@ -282,8 +301,8 @@ class Checker:
         if isinstance(value, Lost):
             return f"tf.{value.path}().{name}", MISSES, f"tf.{value.path} is missing"
         if isinstance(value, Unknown):
-            if kind == "attribute":
-                return None
+            if kind == "attribute" or name in CONTAINERS_HAVE:
+                return None  # lists have it, too
             if name in self.surface.telling:
                 return self._of_class(self.surface.telling[name], name)
             return f"{value.source}.{name}", UNCHECKED, f"the class of {value.source} is known only when it runs"
