@@ -138,7 +138,7 @@ keep_chosen = general(
     sparsity=ELEMENTWISE,
     selects=True,
     elementwise=True,
-    layout=Layout.ANY,
+    layout=lambda avals, params: Layout.VIEW if avals[0].shape == avals[1].shape else Layout.ANY,
     shares=(),
     doc="""`x`, but zero where it is NaN and `chosen` is zero (`engine.choices`).
 
@@ -231,6 +231,7 @@ truncate = nondifferentiable(
     _cast_kernel,
     abstract=_cast_abstract,
     type="Cast",
+    elementwise=True,
     doc="Conversion to an integer or bool, which carries no derivative.",
 )
 

@@ -171,7 +171,7 @@ gather_op = linear(
     args=("params", "indices"),
     rows=_gather_rows,
     sparsity=GATHERS,
-    layout=Layout.ANY,
+    layout=lambda avals, params: Layout.ANY if params["batch_dims"] else Layout.FRESH,
     doc="Entries of `params` along an axis, at `indices`.",
 )
 

@@ -271,6 +271,7 @@ getitem_back_op = linear(
     type="StridedSliceGrad",
     args=("ct", "like", "*indices"),
     sparsity=SCATTERS,
+    layout=Layout.FRESH,
     doc="`ct` where the index selects, in zeros of the shape of `like`: the transpose of `getitem_op`.",
 )
 

@@ -293,7 +293,7 @@ pad_back_op = linear(
             out, paddings, mode=mode, value=0, lead=lead
         )
     ),
-    layout=Layout.ANY,
+    layout=lambda avals, params: Layout.PART if params["mode"] == "CONSTANT" else Layout.ANY,
     doc="`ct` without what `pad_op` added to a value like `like`, or with it folded back: its transpose.",
 )
 

@@ -68,6 +68,18 @@ class Tuning:
     update_variables: int = field(
         default=16, metadata=_about("variables", "smaller ones that are worth one loop together", _CHOSEN)
     )
+    narrowing_elements: int = field(
+        default=1 << 11,
+        metadata=_about(
+            "elements",
+            "that need not be computed, from which on parts are",
+            "chosen by trial on GradBench and the suite of 0.3",
+        ),
+    )
+    column_elements: int = field(
+        default=1 << 9,
+        metadata=_about("rows", "of a few numbers, from which on they are vectors", "chosen by trial on GradBench"),
+    )
     slice_concat_elements: int = field(
         default=1 << 11, metadata=_about("elements", "from which on slices are copied, not indexed", _CHOSEN)
     )

@@ -18,6 +18,7 @@ import numpy as np
 from engine.compiler.ir.instruction import Instruction, without_unused
 from engine.compiler.ir.kernels import instruction_op
 from engine.core.aval import Aval
+from engine.core.structural import reshape_to
 from engine.ops.joining import concat_op
 from engine.ops.selection import add_at_op, flat_gather_op
 from engine.runtime.buffer_pool import empty
@@ -118,13 +119,43 @@ def _gathered(
     vectors = join.inputs if join is not None and join.op is concat_op else (data,)
     if not all(_is_vector(avals[v]) for v in vectors):
         return None
+    vectors, places = _seen_through(vectors, constants[positions], made, avals)
     sizes = [avals[v].size or 0 for v in vectors]
-    moves = _moves(constants[positions], np.cumsum([0, *sizes]))
+    moves = _moves(places, np.cumsum([0, *sizes]))
     if moves is None:
         return None
     return Instruction(
         slice_concat, vectors, {"aval": out, "moves": moves, "sums": ()}, instruction.outputs, instruction.where
     )
+
+
+def _seen_through(
+    vectors: Sequence[int], positions: Any, made: dict[int, Instruction], avals: dict[int, Aval]
+) -> tuple[tuple[int, ...], Any]:
+    """The vectors, with what slices of others were written to replaced by those, and the positions in them."""
+    origins = [_origin(v, made) for v in vectors]
+    if not any(origins):
+        return tuple(vectors), positions
+    inner: list[int] = []
+    places, count = [], 0
+    for v, origin in zip(vectors, origins, strict=True):
+        of = (v,) if origin is None else origin.inputs
+        starts = count + np.cumsum([0, *[avals[k].size or 0 for k in of]])
+        place = np.arange(avals[v].size or 0) + count
+        for k, source, to in () if origin is None else origin.params["moves"]:
+            place[to] = starts[k] + np.arange(source.start, source.stop, source.step)
+        inner += of
+        places.append(place)
+        count = int(starts[-1])
+    return tuple(inner), np.concatenate(places)[positions]
+
+
+def _origin(v: int, made: dict[int, Instruction]) -> Instruction | None:
+    """The instruction that writes a vector slice by slice, and adds none, whatever its shape in between."""
+    source = made.get(v)
+    while source is not None and source.op is reshape_to:
+        source = made.get(source.inputs[0])
+    return source if source is not None and source.op is slice_concat and not source.params["sums"] else None
 
 
 def _apart(sums: Sequence[Move], size: int) -> bool:
@@ -149,12 +180,16 @@ def _moves(positions: Any, starts: Any) -> tuple[Move, ...] | None:
     if len(starts) > most:
         return None
     moves: list[Move] = []
-    for k in range(len(starts) - 1):
-        targets = np.flatnonzero((positions >= starts[k]) & (positions < starts[k + 1]))
+    # by the vectors that they are in
+    within = (np.searchsorted(starts, positions, "right") - 1).astype(np.int16)
+    by_vector = np.argsort(within, kind="stable")
+    ends = np.cumsum(np.bincount(within, minlength=len(starts) - 1))
+    for k, (first, last) in enumerate(itertools.pairwise([0, *ends.tolist()])):
+        targets = by_vector[first:last]
         sources = positions[targets] - starts[k]
         if not (sources[1:] >= sources[:-1]).all():
-            order = np.argsort(sources, kind="stable")
-            sources, targets = sources[order], targets[order]
+            turn = np.argsort(sources, kind="stable")
+            sources, targets = sources[turn], targets[turn]
         # what is used several times on end is used once by each of several slices
         times = _times(sources)
         if len(times) > most:

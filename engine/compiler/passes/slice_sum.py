@@ -108,6 +108,9 @@ slice_sum = instruction_op(
 )
 
 
+_PLACED = (getitem_back_op, slice_sum)
+
+
 def sum_slices(
     instructions: Sequence[Instruction], avals: dict[int, Aval], outputs: Collection[int]
 ) -> tuple[list[Instruction], int]:
@@ -118,11 +121,11 @@ def sum_slices(
     outputs : collection of int
         Value ids that are live-out.
     """
-    made = {i.outputs[0]: i for i in instructions if i.op in (getitem_back_op, negative, multiply)}
-    if all(i.op is not getitem_back_op for i in made.values()):
+    made = {i.outputs[0]: i for i in instructions if i.op in (*_PLACED, negative, multiply)}
+    if all(i.op not in _PLACED for i in made.values()):
         return list(instructions), 0
     uses = Counter([*(s for i in instructions for s in i.inputs), *outputs])
-    slices = Counter([avals[s].shape for s, i in made.items() if i.op is getitem_back_op])
+    slices = Counter([avals[s].shape for s, i in made.items() if i.op in _PLACED])
     out, count = [], 0
     for instruction in instructions:
         new = instruction

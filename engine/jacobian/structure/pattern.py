@@ -223,7 +223,11 @@ class Pattern:
                 return merged
         if self.shape[0] * self.shape[1] <= TABLE:
             return Pattern.table(self.to_table() | other.to_table())
-        return Pattern.csr(_sum(self.to_csr(), other.to_csr()))
+        a, b = self.to_csr(), other.to_csr()
+        if a.nnz == b.nnz and np.array_equal(a.indptr, b.indptr) and np.array_equal(a.indices, b.indices):
+            # as of two numbers of a row that depend on the same elements
+            return self
+        return Pattern.csr(_sum(a, b))
 
     def rows(self, index: Labels) -> Pattern:
         """The rows with the given numbers, one after the other; an empty one for -1. None stands for all, in order."""

@@ -1,0 +1,429 @@
+"""Columns: arrays of many short rows become vectors, one for each place in a row.
+
+A loop over ``[p, 3]`` that meets ``[p, 1]`` goes three elements at a time, and cannot run tile by tile with others. As
+three vectors of `p` numbers each, the same elementwise ops are full loops, and sums of rows, cross products and slices
+of columns are no more than arithmetic on vectors. So the two spellings of a formula, by rows and by columns, are one
+program.
+
+A value is a *grid*: an array of value ids in which the long axis has size one. Ids stand for vectors along that axis,
+or for numbers. NumPy's own indexing and broadcasting of the grid says what moves where.
+"""
+
+from __future__ import annotations
+
+import functools
+import math
+from collections import Counter
+from collections.abc import Callable, Sequence
+from typing import Any
+
+import numpy as np
+
+from engine.compiler.ir.instruction import Instruction, is_stateful, without_unused
+from engine.compiler.ir.layout import Order, order_of, order_of_result
+from engine.compiler.passes.index_maps import PADS, pieces_of, takes_parts, whole, whole_shape
+from engine.compiler.passes.known_cells import NUMBER, RULES, UNKNOWN, ZERO, Zeros, of_constant
+from engine.compiler.passes.slice_concat import slice_concat
+from engine.core.aval import Aval
+from engine.core.dtypes import as_dtype
+from engine.core.op import Op
+from engine.core.structural import broadcast_like_op, contiguous, reshape_to, scale, sum_to_like_op
+from engine.ops.arithmetic import add, multiply, subtract
+from engine.ops.compare import keep_chosen
+from engine.ops.indexing import getitem_op
+from engine.ops.joining import concat_piece, concat_place, unstack_op
+from engine.ops.linalg import cross_op
+from engine.ops.reduce import reduce_sum_op, spread_like_op
+from engine.ops.shape import transpose_op
+from engine.runtime.tuning import TUNING
+
+_LONG = TUNING.column_elements
+"""Elements of a vector from which on it pays."""
+_MOST = 16
+"""Vectors that a value may become."""
+_SHORT = 8
+"""Numbers in a row."""
+_ADDED = 7
+"""Numbers that NumPy adds up one after the other."""
+_GAIN = 3
+"""How many times as much must be computed as is copied."""
+
+Grid = Any
+
+
+def as_columns(
+    instructions: Sequence[Instruction],
+    avals: dict[int, Aval],
+    constants: dict[int, Any],
+    orders: dict[int, Order],
+    outputs: Sequence[int],
+) -> tuple[list[Instruction], int]:
+    """The instructions with arrays of short rows split, and how many instructions were.
+
+    Parameters
+    ----------
+    avals, constants, orders : dict
+        Of all values; those of new ones are added.
+    outputs : sequence of int
+        Value ids that are live-out.
+    """
+    shapes = [
+        whole_shape(avals[i.outputs[0]]) for i in instructions if i.op.elementwise and avals[i.outputs[0]].is_static
+    ]
+    lengths = Counter(max(shape) for shape in shapes if len(shape) > 1 and shape[-1] <= _SHORT)
+    ((length, _),) = lengths.most_common(1) or [(0, 0)]
+    if length < _LONG:
+        return list(instructions), 0
+    work = _Columns(instructions, avals, constants, orders, length)
+    work.choose(outputs)
+    return (work.rewritten(outputs), len(work.split)) if work.pays(outputs) else (list(instructions), 0)
+
+
+class _Columns:
+    """The values of a program with a long axis, and the grids of those that are split.
+
+    Attributes
+    ----------
+    length : int
+        Of the long axis.
+    split : set
+        Results that become grids.
+    whole : set
+        Those of them that something needs as they were.
+    """
+
+    def __init__(
+        self,
+        instructions: Sequence[Instruction],
+        avals: dict[int, Aval],
+        constants: dict[int, Any],
+        orders: dict[int, Order],
+        length: int,
+    ) -> None:
+        self.instructions, self.avals, self.constants, self.orders = instructions, avals, constants, orders
+        self.length = length
+        self.split: set[int] = set()
+        self.whole: set[int] = set()
+        self.grids: dict[int, Grid] = {}
+        self.kinds: dict[int, int] = {}
+        self.seen: dict[Any, int] = {}
+        self.out: list[Instruction] = []
+
+    def axis(self, s: int) -> int | None:
+        """The long axis of a value, counted from the end; None if there is none, or none that is alone."""
+        shape = whole_shape(self.avals[s])
+        return shape.index(self.length) - len(shape) if shape.count(self.length) == 1 else None
+
+    def fits(self, s: int) -> bool:
+        """Whether a value may be a grid: with a long axis, or of a few numbers."""
+        aval = self.avals[s]
+        if not aval.is_static or aval.dtype.numpy.kind not in "fb" or not aval.size:
+            return False
+        cells = aval.size // self.length if self.axis(s) is not None else aval.size
+        return cells <= _MOST
+
+    def shape(self, s: int) -> tuple[int, ...]:
+        """The shape of the grid."""
+        shape, axis = list(whole_shape(self.avals[s])), self.axis(s)
+        if axis is not None:
+            shape[axis] = 1
+        return tuple(shape)
+
+    # ---- what is split -----------------------------------------------------------------------------------------------
+
+    def choose(self, outputs: Sequence[int]) -> None:
+        """Find what is split: not what something else needs in an order that is not C's."""
+        exact = set(outputs)
+        for each in reversed(self.instructions):
+            lies = all(s not in exact or self.orders[s] is Order.CONTIGUOUS for s in each.outputs)
+            if lies and self.way(each) is not None:
+                self.split.update(each.outputs)
+            else:
+                exact.update(self.operands(each))
+        self.whole = self.split & exact
+
+    def pays(self, outputs: Sequence[int]) -> bool:
+        """Whether enough is computed of what is split."""
+        sizes = {s: self.avals[s].size or 0 for i in self.instructions for s in (*i.inputs, *i.outputs)}
+        several = [
+            i
+            for i in self.instructions
+            if i.outputs[:1] and i.outputs[0] in self.split and (i.op.elementwise or i.op in (cross_op, *_SUMS))
+        ]
+        computed = sum([max([sizes[s] for s in (*i.inputs, *i.outputs)]) for i in several])
+        taken = {s for i in self.instructions if not self.split.isdisjoint(i.outputs) for s in self.operands(i)}
+        copied = [s for s in (taken - self.split - self.constants.keys()) | self.whole if math.prod(self.shape(s)) > 1]
+        return len(several) > 1 and computed > _GAIN * sum([sizes[s] for s in copied if self.axis(s) is not None])
+
+    def operands(self, each: Instruction) -> list[int]:
+        """Those whose elements count."""
+        first = each.op is concat_piece or each.op is concat_place
+        given = each.inputs[:1] if first or each.op in PADS else each.inputs
+        return [s for k, s in enumerate(given) if k not in each.op.references]
+
+    def way(self, each: Instruction) -> Callable[[Instruction], list[Grid]] | None:
+        """How an instruction is applied to grids; None if it cannot be."""
+        op, params = each.op, each.params
+        if (
+            not each.outputs
+            or is_stateful(op, params)
+            or not all(map(self.fits, (*self.operands(each), *each.outputs)))
+        ):
+            return None
+        axes = {self.axis(s) for s in (*self.operands(each), *each.outputs)} - {None}
+        if None in [self.axis(s) for s in each.outputs]:
+            return None
+        rank = len(self.shape(each.outputs[0]))
+        if op is unstack_op:
+            return self.unstacked if self.axis(each.inputs[0]) != params["axis"] % (rank + 1) - rank - 1 else None
+        if len(each.outputs) > 1:
+            return None
+        if takes_parts(op, params):
+            return self.elementwise if len(axes) == 1 else None
+        if op is cross_op:
+            return self.cross if len(axes) == 1 and axes != {-1} else None
+        if op in _SUMS:
+            return self.sum_of(each)
+        if op in (spread_like_op, broadcast_like_op):
+            same = len(self.shape(each.inputs[0])) == rank and len(axes) == 1 and not params.get("mean")
+            return self.repeated if same and self.axis(each.inputs[0]) is not None else None
+        return self.moved if self.moves(each) else None
+
+    def sum_of(self, each: Instruction) -> Callable[[Instruction], list[Grid]] | None:
+        """How a sum is made: of the last axis alone, one number after the other."""
+        (x, *_), (s,) = each.inputs, each.outputs
+        shape, out = whole_shape(self.avals[x]), whole_shape(self.avals[s])
+        if self.axis(x) in (None, -1) or self.orders[x] < Order.DESCENDING or out not in (shape[:-1], (*shape[:-1], 1)):
+            return None
+        if each.op is reduce_sum_op and each.params["axis"] not in (-1, (-1,), len(shape) - 1, (len(shape) - 1,)):
+            return None
+        dtype = self.avals[x].dtype.numpy
+        return self.summed if dtype.kind == "f" and 1 < shape[-1] <= _ADDED and _in_turn(shape[-1], dtype) else None
+
+    def moves(self, each: Instruction) -> bool:
+        """Whether an instruction moves whole vectors."""
+        (s,) = each.outputs
+        out = whole_shape(self.avals[s])
+        if not all(self.avals[k].is_static for k in each.inputs):
+            return False
+        pieces, axis = pieces_of(each, self.avals, self.constants), self.axis(s)
+        if pieces is None or axis is None:
+            return False
+        for piece in pieces:
+            own = self.axis(each.inputs[piece.operand])
+            if own is None or piece.axes[own] != axis + len(out) or piece.shifts[own] != 0:
+                return False
+        return True
+
+    # ---- grids -------------------------------------------------------------------------------------------------------
+
+    def grid(self, s: int) -> Grid:
+        """The grid of a value."""
+        if s not in self.grids:
+            self.grids[s] = self.taken_apart(s)
+        return self.grids[s]
+
+    def taken_apart(self, s: int) -> Grid:
+        """The grid of a value that is there as an array."""
+        shape, axis = self.shape(s), self.axis(s)
+        grid = np.empty(shape, object)
+        rank = len(shape)
+        if s in self.constants:
+            array = np.asarray(self.constants[s])
+            for at in np.ndindex(*shape):
+                key: list[Any] = list(at)
+                if axis is not None:
+                    key[axis] = slice(None)
+                vector = np.asarray(array[tuple(key)], order="C")
+                c = of_constant(vector)
+                grid[at] = self.constant(vector if c is None or c.kinds.size > 1 else c.numbers.reshape(()))
+            return grid
+        if grid.size == 1 and rank <= 1 and (axis is not None or not rank):
+            grid[(0,) * rank] = s
+            return grid
+        if axis is not None and grid.size > 1:
+            # the vectors, one after the other
+            perm = (*[k for k in range(rank) if k != axis + rank], axis + rank)
+            moved = self.new(transpose_op, (s,), {"perm": perm}) if axis != -1 else s
+            s = self.new(contiguous, (moved,), {})
+        elif axis is not None:
+            grid[(0,) * rank] = self.new(reshape_to, (s,), {"shape": (self.length,)})
+            return grid
+        for at in np.ndindex(*shape):
+            others = [k for n, k in enumerate(at) if axis is None or n != axis + rank]
+            grid[at] = self.new(getitem_op, (s,), {"spec": (*others, *[(None, None, None)] * (axis is not None))})
+        return grid
+
+    def unstacked(self, each: Instruction) -> list[Grid]:
+        """The parts along an axis."""
+        grid = self.grid(each.inputs[0])
+        return list(np.moveaxis(grid, each.params["axis"] % grid.ndim, 0))
+
+    def elementwise(self, each: Instruction) -> list[Grid]:
+        """The op, vector by vector."""
+        return [self.applied(each.op, [self.grid(s) for s in each.inputs], each.params, each.where)]
+
+    def applied(self, op: Op, grids: Sequence[Grid], params: dict[str, Any], where: str) -> Grid:
+        """An elementwise op on grids."""
+        shape = np.broadcast_shapes(*[g.shape for g in grids])
+        spread: list[Grid] = [np.broadcast_to(g, shape) for g in grids]
+        out: Grid = np.empty(shape, object)
+        for at in np.ndindex(*shape):
+            out[at] = self.one(op, tuple([g[at] for g in spread]), params, where)
+        return out
+
+    def one(self, op: Op, inputs: tuple[int, ...], params: dict[str, Any], where: str) -> int:
+        """An elementwise op on vectors and numbers."""
+        numbers = [self.constants.get(s) if not self.avals[s].shape else None for s in inputs]
+        if None not in numbers:
+            with np.errstate(all="ignore"):
+                return self.constant(np.asarray(op.kernel(*map(np.asarray, numbers), **params)))
+        if op is keep_chosen and numbers[1] is not None and numbers[1] != 0:
+            return inputs[0]
+        if op is multiply or op is scale:
+            for k, number in enumerate(numbers):
+                if number is not None and number == 1:
+                    return inputs[1 - k]
+        made = self.new(op, inputs, params, where)
+        rule = RULES.get(op)
+        if rule is not None and made not in self.kinds:
+            known = [
+                Zeros(*np.broadcast_arrays(np.int8(self.kinds.get(s, UNKNOWN) if x is None else NUMBER), x or 0.0))
+                for s, x in zip(inputs, numbers, strict=True)
+            ]
+            self.kinds[made] = int(rule(*known, **params)[0])
+        return made
+
+    def cross(self, each: Instruction) -> list[Grid]:
+        """Cross products, as their kernel makes them."""
+        a, b = [self.grid(s) for s in each.inputs]
+
+        def of(op: Op, x: Grid, y: Grid) -> Grid:
+            return self.applied(op, [x, y], {}, each.where)
+
+        turns = ((1, 2), (2, 0), (0, 1))
+        parts = [of(subtract, of(multiply, a[..., i], b[..., k]), of(multiply, a[..., k], b[..., i])) for i, k in turns]
+        return [np.stack(parts, -1)]
+
+    def summed(self, each: Instruction) -> list[Grid]:
+        """Sums of the last axis: from 0, to which the first number is added, so no sum is -0.0."""
+        x = self.grid(each.inputs[0])
+        zero = self.constant(np.zeros((), self.avals[each.outputs[0]].dtype.numpy))
+        out = np.empty(x.shape[:-1], object)
+        for at in np.ndindex(*out.shape):
+            # a zero, of whatever sign, changes nothing but the sign of zeros, which 0.0 makes positive
+            parts = [s for s in x[at] if s != zero and self.kinds.get(s) != ZERO] or [zero]
+            out[at] = functools.reduce(lambda a, b: self.one(add, (a, b), {}, each.where), [*parts, zero])
+        return [out.reshape(self.shape(each.outputs[0]))]
+
+    def repeated(self, each: Instruction) -> list[Grid]:
+        """The same vectors again."""
+        return [np.broadcast_to(self.grid(each.inputs[0]), self.shape(each.outputs[0]))]
+
+    def moved(self, each: Instruction) -> list[Grid]:
+        """Vectors in other places, and zeros."""
+        (s,) = each.outputs
+        shape = self.shape(s)
+        out = np.full(shape, self.constant(np.zeros((), self.avals[s].dtype.numpy)), object)
+        for piece in pieces_of(each, self.avals, self.constants) or ():
+            of = each.inputs[piece.operand]
+            source = piece.source(whole(whole_shape(self.avals[s])), whole_shape(self.avals[of]))
+            if source is not None:
+                target = [slice(*ends) for ends in piece.target(source)]
+                taken = [slice(*ends) for ends in source]
+                for axis, index in ((self.axis(s), target), (self.axis(of), taken)):
+                    index[axis or 0] = slice(None)
+                part = self.grid(of)[tuple(taken)]
+                out[tuple(target)] = part.reshape(out[tuple(target)].shape)
+        return [out]
+
+    # ---- new instructions --------------------------------------------------------------------------------------------
+
+    def rewritten(self, outputs: Sequence[int]) -> list[Instruction]:
+        """The new instructions."""
+        for each in self.instructions:
+            if self.split.isdisjoint(each.outputs):
+                # only the shapes of other operands count
+                inputs = tuple([self.blank(s) if s in self.split - self.whole else s for s in each.inputs])
+                same = inputs == each.inputs
+                self.out.append(each if same else Instruction(each.op, inputs, each.params, each.outputs, each.where))
+                continue
+            way = self.way(each)
+            assert way is not None
+            for s, grid in zip(each.outputs, way(each), strict=True):
+                self.grids[s] = grid
+                if s in self.whole:
+                    self.put_together(s, grid, each.where)
+        return without_unused(self.out, outputs)
+
+    def put_together(self, s: int, grid: Grid, where: str) -> None:
+        """A value as it was, by its own id."""
+        aval, axis = self.avals[s], self.axis(s)
+        shape = whole_shape(aval)
+        behind = math.prod(shape[axis:][1:]) if axis is not None else 1
+        vectors = [self.vector(k) for k in grid.ravel()]
+        moves = []
+        for k in range(len(vectors)):
+            before, at = divmod(k, behind)
+            start = before * behind * self.length + at
+            moves.append((k, slice(0, self.length, 1), slice(start, start + (self.length - 1) * behind + 1, behind)))
+        flat = vectors[0]
+        if len(vectors) > 1:
+            of = Aval((aval.size,), aval.dtype)
+            flat = self.new(slice_concat, tuple(vectors), {"aval": of, "moves": tuple(moves), "sums": ()}, where)
+        self.out.append(Instruction(reshape_to, (flat,), {"shape": shape}, (s,), where))
+
+    def vector(self, s: int) -> int:
+        """A vector, also of a number."""
+        if self.avals[s].shape:
+            return s
+        if s in self.constants:
+            return self.constant(np.broadcast_to(self.constants[s], (self.length,)))
+        zero = self.constant(np.broadcast_to(self.avals[s].dtype.numpy.type(-0.0), (self.length,)))
+        return self.new(add, (s, zero), {})
+
+    def blank(self, s: int) -> int:
+        """Something of the shape of a value."""
+        return self.constant(np.broadcast_to(self.avals[s].dtype.numpy.type(0), whole_shape(self.avals[s])))
+
+    def constant(self, array: np.ndarray) -> int:
+        """The id of a constant."""
+        once = array[(0,) * array.ndim] if not any(array.strides) else array
+        key = "constant", array.dtype.str, array.shape, array.strides, once.tobytes() if once.nbytes < 64 else id(array)
+        if key not in self.seen:
+            self.seen[key] = value_id = self.new_id(Aval(array.shape, as_dtype(array.dtype)), order_of(array))
+            self.constants[value_id] = array
+        return self.seen[key]
+
+    def new(self, op: Op, inputs: tuple[int, ...], params: dict[str, Any], where: str = "") -> int:
+        """The id of the result of an op, which may be there already."""
+        key = op, inputs, repr(params) if op is not slice_concat else id(params)
+        if key not in self.seen:
+            operands = [self.avals[s] for s in inputs]
+            aval = op.result_avals(operands, params)
+            order = order_of_result(op, [self.orders[s] for s in inputs], operands, params, aval)
+            self.seen[key] = value_id = self.new_id(aval, order)
+            self.out.append(Instruction(op, inputs, params, (value_id,), where))
+        return self.seen[key]
+
+    def new_id(self, aval: Aval, order: Order) -> int:
+        """A fresh value id."""
+        value_id = len(self.avals)
+        while value_id in self.avals:
+            value_id += 1
+        self.avals[value_id], self.orders[value_id] = aval, order
+        return value_id
+
+
+_SUMS = (reduce_sum_op, sum_to_like_op)
+
+
+@functools.cache
+def _in_turn(count: int, dtype: np.dtype) -> bool:
+    """Whether NumPy adds up so many numbers of a row one after the other, from 0."""
+    x = np.random.default_rng(0).normal(size=(64, count)).astype(dtype)
+    x[:8] = -0.0
+    total = x[:, 0]
+    for k in range(1, count):
+        total = total + x[:, k]
+    return (total + dtype.type(0)).tobytes() == np.add.reduce(x, axis=-1).tobytes()

@@ -1,0 +1,489 @@
+"""Narrowing: of each value only the box of elements is computed that something needs and that is not known to be 0.0.
+
+The gradient of ``y[-1]`` has a cotangent of zeros around one number, and so have all that it leads to: what is computed
+of them, and of the values that they are multiplied by, are a few elements. Elementwise ops, and ops that move boxes of
+elements (`engine.compiler.passes.index_maps`), are applied to parts of their operands. Others get their operands whole,
+with zeros where nothing was computed; those lie in memory as they would have.
+
+A zero is left out where it is 0.0. Where it may be -0.0, or NaN by an infinite factor, it is computed like any number.
+"""
+
+from __future__ import annotations
+
+import math
+from collections import Counter
+from collections.abc import Sequence
+from typing import Any
+
+import numpy as np
+
+from engine.compiler.ir.instruction import Instruction, is_stateful, without_unused
+from engine.compiler.ir.layout import Order, order_of, order_of_result
+from engine.compiler.passes.index_maps import (
+    PADS,
+    Box,
+    Piece,
+    contains,
+    hull,
+    pieces_of,
+    shape_of_box,
+    takes_parts,
+    whole,
+    whole_shape,
+)
+from engine.compiler.passes.known_cells import (
+    Cells,
+    changes_nothing,
+    of_constant,
+    of_elementwise,
+    of_pieces,
+    of_repeated,
+    of_sum,
+)
+from engine.compiler.passes.slice_sum import slice_sum
+from engine.core.aval import Aval
+from engine.core.dtypes import as_dtype
+from engine.core.op import Layout, Op
+from engine.core.structural import broadcast_like_op, reshape_to, sum_to_like_op
+from engine.ops.arithmetic import add
+from engine.ops.compare import keep_chosen, truncate
+from engine.ops.indexing import getitem_back_op, getitem_op
+from engine.ops.joining import concat_op
+from engine.ops.reduce import reduce_sum_op, spread_like_op
+from engine.runtime.tuning import TUNING
+
+_LEAST = TUNING.narrowing_elements
+"""Elements that must be saved."""
+_CALL = 64
+"""Elements that take as long as a call of a kernel."""
+_CONSTANT = TUNING.fold_plan_bytes
+"""Bytes of a part that is kept as a constant."""
+
+
+def narrow(
+    instructions: Sequence[Instruction],
+    avals: dict[int, Aval],
+    constants: dict[int, Any],
+    orders: dict[int, Order],
+    outputs: tuple[int, ...],
+) -> tuple[list[Instruction], tuple[int, ...], int]:
+    """The instructions with less to compute, the ids of the results, and how many instructions were narrowed.
+
+    Parameters
+    ----------
+    avals, constants, orders : dict
+        Of all values; those of new ones are added.
+    outputs : tuple of int
+        Value ids that are live-out.
+    """
+    if not any(_drops(i, avals) for i in instructions):
+        return list(instructions), outputs, 0
+    work = _Narrowing(instructions, avals, constants, orders)
+    work.know()
+    work.ask(outputs)
+    before, count = _cost(instructions, avals), len(avals)
+    if not _pays(before, work.cost()):
+        return list(instructions), outputs, 0
+    new, results = work.rewritten(outputs)
+    if not _pays(before, _cost(new, avals)):
+        for value_id in list(avals)[count:]:
+            for each in (avals, orders, constants):
+                each.pop(value_id, None)
+        return list(instructions), outputs, 0
+    return new, results, work.narrowed
+
+
+def _pays(before: int, after: int) -> bool:
+    return before - after >= max(_LEAST, before // 8)
+
+
+def _drops(instruction: Instruction, avals: dict[int, Aval]) -> bool:
+    """Whether a result, or an operand, is a small part of the other."""
+    if instruction.op is keep_chosen:
+        return (avals[instruction.outputs[0]].size or 0) >= _CALL
+    if instruction.op is not getitem_op and instruction.op is not getitem_back_op:
+        return False
+    sizes = avals[instruction.inputs[0]].size, avals[instruction.outputs[0]].size
+    return None not in sizes and 2 * min(sizes) <= max(sizes) >= _CALL  # type: ignore[type-var, operator]
+
+
+def _cost(instructions: Sequence[Instruction], avals: dict[int, Aval]) -> int:
+    return sum([_CALL + sum([avals[s].size or 0 for s in i.outputs]) for i in instructions if not _is_view(i)])
+
+
+def _is_view(instruction: Instruction) -> bool:
+    op = instruction.op
+    return op is getitem_op or (op.shares == (0,) and op.layout in (Layout.PART, Layout.VIEW))
+
+
+def _of_sums(each: Instruction, c: Cells, x: Aval, out: Aval) -> Cells | None:
+    """The cells of a sum along axes, or of what is repeated along them, as far as the masks of a walk need it."""
+    shape, made, params = x.shape or (), out.shape or (), each.params
+    if each.op is reduce_sum_op:
+        axis = params["axis"]
+        named = range(len(shape)) if axis is None else axis if isinstance(axis, tuple) else (axis,)
+        return of_sum(c, {a % len(shape) for a in named}, params["keepdims"])
+    if len(shape) == len(made) and each.op is sum_to_like_op:
+        return of_sum(c, {k for k, (a, b) in enumerate(zip(shape, made, strict=True)) if a != b}, True)
+    if len(shape) == len(made) and each.op in (spread_like_op, broadcast_like_op) and not params.get("mean"):
+        return of_repeated(c, {k for k, (a, b) in enumerate(zip(shape, made, strict=True)) if a != b}, out)
+    return None
+
+
+class _Narrowing:
+    """Knowledge of the values of a program, and what is needed of them.
+
+    Attributes
+    ----------
+    cells : dict
+        What is known of the contents.
+    pieces : dict
+        Per result of an op that moves boxes: of what it consists.
+    need : dict
+        The box that is computed of a value.
+    exact : set
+        Values that something uses that looks at how they lie in memory.
+    """
+
+    def __init__(
+        self,
+        instructions: Sequence[Instruction],
+        avals: dict[int, Aval],
+        constants: dict[int, Any],
+        orders: dict[int, Order],
+    ) -> None:
+        self.instructions, self.avals, self.constants, self.orders = instructions, avals, constants, orders
+        self.cells: dict[int, Cells] = {}
+        self.pieces: dict[int, list[Piece]] = {}
+        self.need: dict[int, Box] = {}
+        self.exact: set[int] = set()
+        self.kept: set[int] = set()
+        self.makers = {s: i for i in instructions for s in i.outputs}
+        self.made = self.makers.keys()
+        self.uses = Counter(s for i in instructions for s in i.inputs)
+        self.holders: dict[int, tuple[int, Box]] = {}
+        self.reads: dict[Any, int] = {}
+        self.positive: set[int] = set()
+        self.out: list[Instruction] = []
+        self.narrowed = 0
+
+    def shape(self, s: int) -> tuple[int, ...]:
+        """The shape of a value, which is known."""
+        return whole_shape(self.avals[s])
+
+    # ---- what is known -----------------------------------------------------------------------------------------------
+
+    def know(self) -> None:
+        """Find the cells of all values, in order."""
+        used = {s for i in self.instructions for s in i.inputs}
+        for s, array in self.constants.items():
+            if s in used and (c := of_constant(array)) is not None:
+                self.cells[s] = c
+        for each in self.instructions:
+            operands = [self.avals[s] for s in each.inputs]
+            values = operands[:-1] if each.op in PADS else operands
+            if len(each.outputs) != 1 or not all(a.is_static and a.dtype.numpy.kind in "fb" for a in values):
+                continue
+            (s,) = each.outputs
+            out = self.avals[s]
+            if not out.is_static or not out.size or out.dtype.numpy.kind not in "fb":
+                continue
+            pieces = pieces_of(each, self.avals, self.constants)
+            if pieces is not None:
+                self.pieces[s] = pieces
+            known = [self.cells.get(k) for k in each.inputs]
+            if pieces is not None:
+                c = of_pieces(pieces, known, operands, out) if each.op is getitem_back_op or any(known) else None
+            elif self.is_elementwise(each) and (each.op is truncate or any(k is not None and k.ends for k in known)):
+                c = of_elementwise(each.op, known, operands, each.params, out)
+            elif each.op.fill is not None:
+                c = of_constant(np.broadcast_to(out.dtype.numpy.type(each.op.fill(**each.params)), whole_shape(out)))
+            elif each.op is reshape_to:
+                c = self.of_reshaped(each.inputs[0], out)
+            elif known and known[0] is not None:
+                c = _of_sums(each, known[0], operands[0], out)
+            else:
+                continue
+            if c is not None:
+                self.cells[s] = c
+
+    def of_reshaped(self, s: int, out: Aval) -> Cells | None:
+        """The cells of a constant in another shape, as it is or after an op: the seeds of a plan lie in a row."""
+        if s in self.constants:
+            return of_constant(np.reshape(self.constants[s], out.shape))
+        maker = self.makers.get(s)
+        if maker is None or len(maker.inputs) != 1 or not self.is_elementwise(maker):
+            return None
+        (of,) = maker.inputs
+        aval = Aval(out.shape, self.avals[of].dtype)
+        c = self.of_reshaped(of, aval) if self.avals[of].size == out.size else None
+        return None if c is None else of_elementwise(maker.op, [c], [aval], maker.params, out)
+
+    def is_elementwise(self, each: Instruction) -> bool:
+        """Whether an instruction may be applied to parts: to one place as to another."""
+        if not takes_parts(each.op, each.params):
+            return False
+        return all(self.avals[s].is_static for s in (*each.inputs, *each.outputs))
+
+    def number(self, s: int, box: Box) -> np.ndarray | None:
+        """The elements in a box, if they are known, and few enough to be kept in the way in which they are needed."""
+        c = self.cells.get(s)
+        array = None if c is None else c.array(box)
+        if array is None or (array.base if array.base is not None else array).nbytes > _CONSTANT:
+            return None
+        if s not in self.exact or array.flags.c_contiguous:
+            return array
+        return np.asarray(array, order="C") if array.nbytes <= _CONSTANT else None
+
+    def besides_zeros(self, s: int, box: Box) -> Box | None:
+        """The part of a box that must be computed."""
+        c = self.cells.get(s)
+        return box if c is None else c.besides_zeros(box)
+
+    # ---- what is needed ----------------------------------------------------------------------------------------------
+
+    def ask(self, outputs: Sequence[int]) -> None:
+        """Find the boxes that are needed, backwards."""
+        for s in outputs:
+            self.ask_for(s, None)
+        for each in reversed(self.instructions):
+            s = each.outputs[0] if len(each.outputs) == 1 else -1
+            if s in self.need and s in self.pieces and not self.is_kept(s):
+                for piece in self.pieces[s]:
+                    of = each.inputs[piece.operand]
+                    if (source := piece.source(self.need[s], self.shape(of))) is not None:
+                        self.ask_for(of, source)
+            elif s in self.need and self.is_elementwise(each) and not self.is_kept(s):
+                box = self.need[s]
+                alone = self.is_added_to_zeros(each, box)
+                for k, of in enumerate(each.inputs):
+                    if (alone is None or k == alone) and (k == 0 or not self.is_kept_chosen(each, box)):
+                        self.ask_for(of, self.part(of, box))
+                        if each.op is add and of in self.need and self.is_partial_sum(of):
+                            # in one box, all that is added up is added where it belongs (`slice_sum`)
+                            self.need[of] = hull(self.need[of], self.part(of, box))  # type: ignore[assignment]
+            elif is_stateful(each.op, each.params) or not self.need.keys().isdisjoint(each.outputs):
+                self.kept.update(each.outputs)
+                for k, of in enumerate(each.inputs):
+                    if not self.is_reference(each, k):
+                        self.ask_for(of, None)
+
+    def ask_for(self, s: int, box: Box | None) -> None:
+        """Note that a box of a value is needed, or that the whole is, as it lies in memory."""
+        if s not in self.made:
+            return
+        if not self.avals[s].is_static:
+            self.need[s] = ()
+            self.exact.add(s)
+            return
+        if box is None:
+            self.exact.add(s)
+            box = whole(self.shape(s))
+            if not self.is_contiguous(s):
+                self.need[s] = box
+                return
+        if self.number(s, box) is None and (rest := self.besides_zeros(s, box)) is not None:
+            self.need[s] = hull(self.need.get(s), rest)  # type: ignore[assignment]
+
+    def is_kept(self, s: int) -> bool:
+        """Whether a value must be what it was, since what uses it sees how it lies in memory."""
+        return s in self.exact and not self.is_contiguous(s)
+
+    def is_contiguous(self, s: int) -> bool:
+        """Whether a value lies in C order without gaps, as a part of such a vector does."""
+        if self.orders[s] is Order.CONTIGUOUS:
+            return True
+        pieces, maker = self.pieces.get(s), self.makers.get(s)
+        if pieces is None or maker is None or len(pieces) != 1 or len(pieces[0].axes) != 1:
+            return False
+        return maker.op.layout is not Layout.ANY and self.is_contiguous(maker.inputs[pieces[0].operand])
+
+    def is_reference(self, each: Instruction, k: int) -> bool:
+        """Whether only the shape of operand k counts, so that anything of that shape will do."""
+        s = each.inputs[k]
+        return k in each.op.references and s in self.made and self.avals[s].is_static
+
+    def part(self, s: int, box: Box) -> Box:
+        """The part of an operand that is broadcast to a box."""
+        shape = self.shape(s)
+        return tuple([(0, 1) if d == 1 else at for d, at in zip(shape, box[len(box) - len(shape) :], strict=True)])
+
+    def is_kept_chosen(self, each: Instruction, box: Box) -> bool:
+        """Whether a value is its first operand in a box, since no NaN is there that was not chosen."""
+        if each.op is not keep_chosen or len({self.shape(s) for s in (*each.inputs, *each.outputs)}) > 1:
+            return False
+        x, chosen = each.inputs
+        return changes_nothing(self.cells.get(x), self.cells.get(chosen), self.shape(x), box)
+
+    def is_partial_sum(self, s: int) -> bool:
+        """Whether a value is a sum that nothing but another sum needs."""
+        maker = self.makers.get(s)
+        return maker is not None and maker.op is add and self.uses[s] == 1 and self.is_elementwise(maker)
+
+    def is_added_to_zeros(self, each: Instruction, box: Box) -> int | None:
+        """Which operand of a sum is alone in a box, since the other is 0.0."""
+        if each.op is not add or len({self.shape(s) for s in (*each.inputs, *each.outputs)}) > 1:
+            return None
+        there = [k for k, s in enumerate(each.inputs) if self.besides_zeros(s, box) is not None]
+        return there[0] if len(there) == 1 else None
+
+    def cost(self) -> int:
+        """About what the new instructions cost."""
+        total = 0
+        for each in self.instructions:
+            if not _is_view(each):
+                sizes = [math.prod(shape_of_box(self.need[s])) for s in each.outputs if s in self.need]
+                total += _CALL * bool(sizes) + sum(sizes)
+        return total
+
+    # ---- new instructions --------------------------------------------------------------------------------------------
+
+    def rewritten(self, outputs: tuple[int, ...]) -> tuple[list[Instruction], tuple[int, ...]]:
+        """The new instructions, and the new ids of the results."""
+        for each in self.instructions:
+            s = each.outputs[0] if len(each.outputs) == 1 else -1
+            if not self.kept.isdisjoint(each.outputs) or is_stateful(each.op, each.params):
+                self.keep(each)
+            elif s in self.need:
+                box = self.need[s]
+                new = self.from_pieces(each, box) if s in self.pieces else self.elementwise(each, box)
+                self.holders[s] = new, box
+                self.narrowed += new != s
+        results = tuple([self.read(s, whole(self.shape(s))) if self.avals[s].is_static else s for s in outputs])
+        return without_unused(self.out, results), results
+
+    def keep(self, each: Instruction) -> None:
+        """An instruction as it was, of whole operands."""
+        inputs = [
+            self.blank(self.avals[s])
+            if self.is_reference(each, k) and s not in self.kept
+            else self.read(s, whole(self.shape(s)))
+            if self.avals[s].is_static
+            else s
+            for k, s in enumerate(each.inputs)
+        ]
+        self.append(each, tuple(inputs))
+        for s in each.outputs:
+            if self.avals[s].is_static:
+                self.holders[s] = s, whole(self.shape(s))
+
+    def append(self, each: Instruction, inputs: tuple[int, ...]) -> int:
+        """An instruction with other operands that have the same shapes."""
+        same = inputs == each.inputs
+        self.out.append(each if same else Instruction(each.op, inputs, each.params, each.outputs, each.where))
+        return each.outputs[0] if each.outputs else -1
+
+    def elementwise(self, each: Instruction, box: Box) -> int:
+        """The id of a box of an elementwise result."""
+        if self.is_kept_chosen(each, box) and not self.is_kept(each.outputs[0]):
+            return self.read(each.inputs[0], box)
+        if (alone := self.is_added_to_zeros(each, box)) is not None:
+            # 0.0 makes zeros positive: once is enough
+            x = self.read(each.inputs[alone], box)
+            if x not in self.positive:
+                x = self.new(each, add, (x, self.constant(np.zeros((), self.avals[x].dtype.numpy))), {}, box)
+                self.positive.add(x)
+            return x
+        inputs = tuple([self.read(s, self.part(s, box)) for s in each.inputs])
+        if box == whole(self.shape(each.outputs[0])):
+            return self.append(each, inputs)
+        return self.new(each, each.op, inputs, each.params, box)
+
+    def from_pieces(self, each: Instruction, box: Box) -> int:
+        """The id of a box of a value that consists of pieces."""
+        (s,) = each.outputs
+        found = []
+        for piece in self.pieces[s]:
+            of = each.inputs[piece.operand]
+            if (source := piece.source(box, self.shape(of))) is not None:
+                found.append((piece, of, source))
+        entire = box == whole(self.shape(s)) and all(a == whole(self.shape(of)) for _, of, a in found)
+        if entire and len(each.inputs) == len(self.pieces[s]):
+            return self.append(each, tuple([self.read(of, whole(self.shape(of))) for of in each.inputs]))
+        parts = [(self.view(each, *one), one[0].target(one[2])) for one in found]
+        if len(parts) > 1:
+            (axis,) = [k for k in range(len(box)) if len({at[k] for _, at in parts}) > 1]
+            return self.new(each, concat_op, tuple([part for part, _ in parts]), {"axis": axis}, box)
+        if not parts:
+            return self.constant(np.zeros(shape_of_box(box), self.avals[s].dtype.numpy))
+        return self.padded(each, *parts[0], box)
+
+    def view(self, each: Instruction, piece: Piece, s: int, box: Box) -> int:
+        """A box of an operand, with the axes of the result."""
+        value_id, held = self.holders.get(s, (s, whole(self.shape(s))))
+        if not contains(held, box) or (s in self.made and s not in self.holders):
+            value_id, held = self.read(s, box), box
+        spec = piece.spec(box, tuple([a for a, _ in held]))
+        if box == held and len(spec) == len(box) and None not in piece.axes and not piece.others:
+            return value_id
+        return self.new(each, getitem_op, (value_id,), {"spec": spec}, piece.target(box))
+
+    def padded(self, each: Instruction | None, value_id: int, at: Box, box: Box) -> int:
+        """A box with a part in zeros."""
+        if at == box:
+            return value_id
+        ends = [(a - first, b - first) for (a, b), (first, _) in zip(at, box, strict=True)]
+        aval = Aval(shape_of_box(box), self.avals[value_id].dtype)
+        if aval.dtype.is_floating:
+            params = {"aval": aval, "keys": (tuple([slice(*of) for of in ends]),), "hows": "+"}
+            return self.new(each, slice_sum, (value_id,), params, box)
+        spec = tuple([(*of, None) for of in ends])
+        return self.new(each, getitem_back_op, (value_id, self.blank(aval)), {"spec": spec}, box)
+
+    def read(self, s: int, box: Box) -> int:
+        """The id of a box of a value."""
+        key = s, box
+        if key not in self.reads:
+            self.reads[key] = self.found(s, box)
+        return self.reads[key]
+
+    def found(self, s: int, box: Box) -> int:
+        """The id of a box, by what there is of the value."""
+        value_id, held = self.holders.get(s, (s, whole(self.shape(s))))
+        if s in self.made:
+            if (array := self.number(s, box)) is not None:
+                return self.constant(array)
+            if s not in self.holders:
+                # so many zeros that they are not kept
+                return self.constant(np.broadcast_to(self.avals[s].dtype.numpy.type(0), shape_of_box(box)))
+        if held == box:
+            return value_id
+        if not contains(held, box):
+            rest = self.besides_zeros(s, box)
+            assert rest is not None
+            return self.padded(None, self.read(s, rest), rest, box)
+        if s in self.constants:
+            return self.constant(self.constants[s][tuple([slice(*at) for at in box])])
+        spec = tuple([(a - first, b - first, None) for (a, b), (first, _) in zip(box, held, strict=True)])
+        return self.new(None, getitem_op, (value_id,), {"spec": spec}, box)
+
+    def blank(self, aval: Aval) -> int:
+        """The id of something of a shape."""
+        return self.constant(np.broadcast_to(aval.dtype.numpy.type(0), whole_shape(aval)))
+
+    def constant(self, array: np.ndarray) -> int:
+        """The id of a constant."""
+        once = array[tuple([slice(0, None if step else 1) for step in array.strides])]
+        key = array.dtype.str, array.shape, array.strides, once.tobytes() if once.nbytes <= _CONSTANT else id(array)
+        if key not in self.reads:
+            self.reads[key] = value_id = self.new_id(Aval(array.shape, as_dtype(array.dtype)), order_of(array))
+            self.constants[value_id] = array
+        return self.reads[key]
+
+    def new(self, each: Instruction | None, op: Op, inputs: tuple[int, ...], params: dict[str, Any], box: Box) -> int:
+        """The id of the result of a new instruction."""
+        like = inputs[0] if each is None else each.outputs[0]
+        aval = Aval(shape_of_box(box), self.avals[like].dtype)
+        operands = [self.avals[s] for s in inputs]
+        order = order_of_result(op, [self.orders[s] for s in inputs], operands, params, aval)
+        value_id = self.new_id(aval, order)
+        self.out.append(Instruction(op, inputs, params, (value_id,), "" if each is None else each.where))
+        return value_id
+
+    def new_id(self, aval: Aval, order: Order) -> int:
+        """A fresh value id."""
+        value_id = len(self.avals)
+        while value_id in self.avals:
+            value_id += 1
+        self.avals[value_id], self.orders[value_id] = aval, order
+        return value_id

@@ -1,0 +1,150 @@
+"""The pass that splits arrays of short rows: it changes no bit, and the two spellings of a formula are one program."""
+
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import Callable
+from typing import Any
+
+import numpy as np
+import pytest
+
+import graph_api
+from engine.compiler.passes import columns
+from engine.core.aval import Aval
+from engine.core.dtypes import float64
+from engine.ops.creation import ones_like
+from engine.ops.explog import exp, sqrt
+from engine.ops.gather import gather
+from engine.ops.joining import concat, stack, unstack
+from engine.ops.linalg import cross, matmul
+from engine.ops.reduce import reduce_sum
+from engine.ops.selection import flat_gather_op
+from engine.ops.shape import reshape
+from engine.ops.trig import cos, sin
+from engine.reverse import reverse
+from tests.support import assert_same_bits
+from tests.test_program import lowered, names
+from tests.test_program_passes import ALWAYS
+
+ROWS = 700
+
+
+def with_gradient(f: Callable[[Any], Any]) -> Callable[[Any], Any]:
+    def derived(x: Any) -> Any:
+        out = f(x)
+        return [*reverse(list(x.trace.nodes), [(out, ones_like(out))], [x]), out]
+
+    return derived
+
+
+def turned(x: Any) -> Any:
+    """Rows turned about others."""
+    r, v = x[:, :3], x[:, 3:6]
+    angle = sqrt(reduce_sum(r * r, 1, True))
+    axis = r / angle
+    along = reduce_sum(axis * v, 1, True) * (1.0 - cos(angle))
+    return v * cos(angle) + cross(axis, v) * sin(angle) + axis * along
+
+
+def projected(x: Any) -> Any:
+    seen = turned(x)
+    image = seen[:, :2] / seen[:, 2:]
+    square = reduce_sum(image * image, 1, True)
+    return reshape(image * (1.0 + x[:, 3:4] * square) - x[:, 4:6], (-1,))
+
+
+def rearranged(x: Any) -> Any:
+    a, b, c = unstack(x[:, :3], axis=1)
+    y = concat([stack([b, c, a], 1), x[:, 3:5] * x[:, :1]], 1)
+    return exp(-y * y) + y[:, 2:3]
+
+
+def gathered(x: Any) -> Any:
+    near = gather(x, np.arange(ROWS) % 7) - x
+    return near / (1.0 + reduce_sum(near * near, 1, True))
+
+
+def summed(x: Any) -> Any:
+    """Sums of rows whose numbers are zeros of both signs."""
+    return reduce_sum(-x[:, :4] * 0.0, 1, True) * x + x[0]
+
+
+FUNCTIONS = (turned, projected, rearranged, gathered, summed)
+
+
+@pytest.mark.parametrize("dtype", ["f4", "f8"])
+@pytest.mark.parametrize("f", FUNCTIONS, ids=lambda f: f.__name__)
+def test_rows_by_columns_have_the_same_bits(
+    f: Callable[[Any], Any], dtype: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(columns, "_GAIN", 0)
+    rng = np.random.default_rng(0)
+    x = rng.normal(size=(ROWS, 6)).astype(dtype)
+    x[3], x[5], x[7, 2], x[9, 1] = 0.0, -0.0, np.inf, np.nan
+    with np.errstate(all="ignore"):
+        program, plain = lowered(with_gradient(f), [x]), lowered(with_gradient(f), [x], ALWAYS)
+        expected = plain(x)
+        assert program.report["columns"] > 0 and "columns" not in plain.report
+        assert_same_bits(program(x), expected)
+        assert_same_bits(program.run_generated(x), expected)
+
+
+def test_all_is_one_loop_over_the_rows() -> None:
+    x = np.random.default_rng(0).normal(size=(ROWS, 6))
+    program = lowered(with_gradient(projected), [x])
+    count = Counter(len(program.avals[i.outputs[0]].shape) for i in program.instructions if i.op.elementwise)
+    assert set(count) == {1}
+    assert "cross_op" not in names(program) and "reduce_sum_op" not in names(program)
+
+
+def test_few_rows_stay_rows() -> None:
+    assert "columns" not in lowered(with_gradient(turned), [np.ones((20, 6))]).report
+
+
+def test_what_takes_whole_arrays_stays_as_it_is() -> None:
+    x = np.random.default_rng(0).normal(size=(ROWS, 3))
+    program = lowered(lambda x: matmul(matmul(x, x, transpose_a=True), x * 2.0, transpose_b=True), [x])
+    assert "columns" not in program.report
+
+
+def test_numbers_of_a_row_are_added_up_as_numpy_does() -> None:
+    for dtype in (np.dtype("f4"), np.dtype("f8")):
+        assert all(columns._in_turn(count, dtype) for count in range(2, columns._ADDED + 1))
+        assert not columns._in_turn(9, dtype)
+
+
+def test_vectors_are_put_together_once() -> None:
+    """What gathers from rows that were put together reads the vectors themselves."""
+    positions = np.arange(2 * ROWS).reshape(2, ROWS).T.ravel()
+
+    def f(x: Any) -> Any:
+        y = x[:, :2] * x[:, 2:3] + x[:, 1:2]
+        return flat_gather_op(reshape(y, (-1,)), positions[::-1].copy()[::-1].copy(), size=2 * ROWS, distinct=True)
+
+    x = np.random.default_rng(0).normal(size=(ROWS, 3))
+    program, plain = lowered(f, [x]), lowered(f, [x], ALWAYS)
+    assert_same_bits(program(x), plain(x))
+
+
+def test_a_sparse_jacobian_of_rows() -> None:
+    given = np.random.default_rng(0).normal(size=(ROWS, 6))
+    results = []
+    for split in (True, False):
+        graph = graph_api.Graph()
+        with graph.as_default(), pytest.MonkeyPatch.context() as patched:
+            if not split:
+                patched.setattr(columns, "_LONG", 1 << 30)
+            x = graph_api.placeholder(graph_api.float64, given.shape)
+            r, v = x[:, :3], x[:, 3:]
+            y = graph_api.linalg.cross(r, v) / graph_api.reduce_sum(r * r, 1, keepdims=True)
+            jacobian = graph_api.jacobian(y[:, :2], x, format="csr")
+            with graph_api.Session() as session:
+                results.append(session.run(jacobian, {x: given}))
+    assert results[0].nnz == results[1].nnz == ROWS * 12
+    assert results[0].data.tobytes() == results[1].data.tobytes()
+
+
+def test_a_value_of_two_long_axes_is_no_grid() -> None:
+    work = columns._Columns([], {0: Aval((9, 9), float64), 1: Aval((2, 9, 3), float64)}, {}, {}, 9)
+    assert work.axis(0) is None and work.axis(1) == -2 and work.shape(1) == (2, 1, 3)

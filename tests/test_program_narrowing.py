@@ -1,0 +1,234 @@
+"""The pass that computes parts of values: it changes no bit, signs of zero, infinities and NaN included."""
+
+from __future__ import annotations
+
+import itertools
+from collections.abc import Callable
+from typing import Any
+
+import numpy as np
+import pytest
+
+import graph_api
+from engine.compiler.ir.instruction import Instruction
+from engine.compiler.passes import known_cells, narrowing
+from engine.compiler.passes.index_maps import pieces_of, whole
+from engine.compiler.passes.known_cells import BIT, NUMBER, UNKNOWN, ZERO, ZERO_OR_NAN
+from engine.core.aval import Aval, aval_of_array
+from engine.core.dtypes import float64
+from engine.core.structural import contiguous, reshape_to, scale
+from engine.ops.arithmetic import add, divide, multiply, subtract
+from engine.ops.compare import keep_chosen, not_equal, truncate
+from engine.ops.creation import ones_like
+from engine.ops.explog import exp, log
+from engine.ops.indexing import getitem_back_op, getitem_op
+from engine.ops.joining import concat, concat_op, stack, stack_op, unstack
+from engine.ops.linalg import matmul
+from engine.ops.rearrange import pad
+from engine.ops.reduce import reduce_sum
+from engine.ops.trig import tanh
+from engine.reverse import reverse
+from tests.support import assert_same_bits
+from tests.test_program import lowered
+from tests.test_program_passes import ALWAYS
+
+WITHOUT = ("noop_elimination", *ALWAYS)
+
+
+@pytest.fixture(autouse=True)
+def whatever_it_saves(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(narrowing, "_pays", lambda before, after: True)
+    monkeypatch.setattr(narrowing, "_drops", lambda instruction, avals: True)
+
+
+def with_gradient(f: Callable[[Any], Any]) -> Callable[[Any], Any]:
+    def derived(x: Any) -> Any:
+        out = f(x)
+        return [*reverse(list(x.trace.nodes), [(out, ones_like(out))], [x]), out]
+
+    return derived
+
+
+def chain(x: Any) -> Any:
+    """Each element of a vector depends on the one before it, step by step."""
+    y = x
+    for _ in range(4):
+        y = y + 0.1 * concat([x[:1], x[1:] * y[:-1]], 0)
+    return y
+
+
+def heat(u: Any) -> Any:
+    for _ in range(3):
+        u = concat([u[:1], u[1:-1] + 0.2 * (u[2:] - 2.0 * u[1:-1] + u[:-2]), u[-1:]], 0)
+    return u
+
+
+def wave(u: Any) -> Any:
+    v = u
+    for _ in range(3):
+        v = v + 0.3 * pad(u[2:] - 2.0 * u[1:-1] + u[:-2], np.array([[1, 1], [0, 0]])[: u.aval.ndim])
+        u = u + v
+    return u
+
+
+def rows_apart(x: Any) -> Any:
+    """A recurrence whose first rows the end does not see."""
+    rows = unstack(x, axis=0)
+    return stack([tanh(a) * exp(-b) for a, b in itertools.pairwise(rows)], 0)
+
+
+def mixed(x: Any) -> Any:
+    """What needs whole operands beside what does not."""
+    y = concat([x[:2] * 3.0, log(x[2:] * x[2:])], 0)
+    return matmul(y, x, transpose_b=True) * reduce_sum(y) + y[:, :1]
+
+
+LAST = [
+    lambda x: chain(x)[-1],
+    lambda x: chain(x)[0] * heat(x)[5],
+    lambda x: reduce_sum(heat(x)[-2:] * wave(x)[:2]),
+    lambda x: reduce_sum(rows_apart(x)[-1]),
+    lambda x: rows_apart(x)[1, 2:3],
+    lambda x: mixed(x)[-1] / x[0, 0],
+    lambda x: -(x * chain(x))[..., -1],
+]
+KINDS = ("numbers", "zeros", "infinite")
+
+
+def inputs(kind: str, rank: int) -> np.ndarray:
+    rng = np.random.default_rng(rank)
+    x = rng.normal(size=(24,) if rank == 1 else (9, 9))
+    if kind == "zeros":
+        x = rng.choice([-1.0, -0.0, 0.0, 0.5], x.shape)
+    elif kind == "infinite":
+        x.flat[[2, 7, 15]] = np.inf, -np.inf, np.nan
+    return x
+
+
+@pytest.mark.parametrize("kind", KINDS)
+@pytest.mark.parametrize("k", range(len(LAST)))
+def test_parts_have_the_bits_of_the_whole(k: int, kind: str) -> None:
+    for rank in (1, 2):
+        if rank == 1 and k >= 3:
+            continue
+        x = inputs(kind, rank)
+        with np.errstate(all="ignore"):
+            program, plain = lowered(with_gradient(LAST[k]), [x]), lowered(with_gradient(LAST[k]), [x], WITHOUT)
+            assert program.report["narrowing"] > 0 and "narrowing" not in plain.report
+            expected = plain(x)
+            assert_same_bits(program(x), expected)
+            assert_same_bits(program.run_generated(x), expected)
+
+
+def computed(program: Any) -> int:
+    """The elements that a program computes."""
+    return sum(program.avals[i.outputs[0]].size for i in program.instructions if not narrowing._is_view(i))
+
+
+def test_a_gradient_of_one_element_follows_what_leads_there() -> None:
+    x = np.linspace(0.5, 1.5, 10_000)
+    program = lowered(with_gradient(LAST[0]), [x])
+    # the result, and a few elements for each step
+    assert computed(program) < len(x) + 1000
+    np.testing.assert_array_equal(np.flatnonzero(program(x)[0]), np.arange(9_995, 10_000))
+
+
+def test_values_are_computed_where_somebody_looks() -> None:
+    x = np.linspace(0.5, 1.5, 10_000)
+    assert computed(lowered(lambda x: reduce_sum(tanh(heat(x))[:3]), [x])) < 1000
+
+
+def test_zeros_whose_signs_are_not_known_are_computed() -> None:
+    x, w = np.linspace(-1.0, 1.0, 100), np.where(np.arange(100) % 3, -1.0, 2.0)
+    f = graph_api.Graph()
+    with f.as_default():
+        y, v = graph_api.placeholder(graph_api.float64, [100]), graph_api.placeholder(graph_api.float64, [100])
+        (gradient,) = graph_api.gradients((y * v)[-1], y)
+        with graph_api.Session() as session:
+            found = session.run(gradient, {y: x, v: w})
+    np.testing.assert_array_equal(np.signbit(found), w < 0)
+
+
+def test_nothing_is_narrowed_where_it_does_not_pay(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.undo()
+    assert "narrowing" not in lowered(with_gradient(LAST[0]), [np.ones(20)]).report
+
+
+# ---- what is known ---------------------------------------------------------------------------------------------------
+
+
+def cells(*parts: tuple[int, int, float]) -> known_cells.Cells:
+    """A vector of cells, of (length, kind, number)."""
+    ends = np.cumsum([length for length, *_ in parts]).tolist()
+    kinds, numbers = np.array([k for _, k, _ in parts], np.int8), np.array([x for *_, x in parts])
+    return known_cells.Cells((tuple(ends),), kinds, numbers)
+
+
+def of(op: Any, *operands: known_cells.Cells | None, size: int = 4, **params: Any) -> list[tuple[int, float]] | None:
+    aval = Aval((size,), float64)
+    avals = [Aval((size,), float64)] * len(operands)
+    found = known_cells.of_elementwise(op, operands, avals, params, aval)
+    return None if found is None else list(zip(found.kinds.tolist(), found.numbers.tolist(), strict=True))
+
+
+def test_what_is_known_of_results() -> None:
+    zeros, ones, half = cells((4, NUMBER, 0.0)), cells((4, NUMBER, 1.0)), cells((2, NUMBER, 0.0), (2, UNKNOWN, 0.0))
+    assert of(multiply, None, half) == [(ZERO_OR_NAN, 0.0), (UNKNOWN, 0.0)]
+    assert of(multiply, half, ones) == [(NUMBER, 0.0), (UNKNOWN, 0.0)]
+    assert of(scale, half, None) == [(ZERO, 0.0), (UNKNOWN, 0.0)]
+    assert of(scale, None, half) is None and of(divide, None, half) is None
+    assert of(divide, half, None) == [(ZERO_OR_NAN, 0.0), (UNKNOWN, 0.0)]
+    either, masked = cells((4, ZERO, 0.0)), cells((4, ZERO_OR_NAN, 0.0))
+    assert of(add, either, zeros) == of(subtract, zeros, either) == [(NUMBER, 0.0)]
+    assert of(add, either, either) == of(subtract, either, zeros) == [(ZERO, 0.0)]
+    assert of(keep_chosen, masked, half, fixed=True) == [(ZERO, 0.0), (ZERO_OR_NAN, 0.0)]
+    assert of(keep_chosen, None, ones, fixed=True) is None
+    assert of(add, ones, cells((4, BIT, 0.0)))[0][0] == known_cells.POSITIVE  # type: ignore[index]
+    assert of(exp, zeros) == [(NUMBER, 1.0)]
+
+
+def test_masks_are_known_through_sums() -> None:
+    mask = known_cells.of_constant(np.broadcast_to(np.eye(2)[:, None, :], (2, 50, 2)))
+    assert mask is not None and mask.kinds.shape == (2, 1, 2)
+    total = known_cells.of_sum(mask, {2}, True)
+    assert total is not None and total.kinds.tolist() == [[[NUMBER]]] and total.numbers.tolist() == [[[1.0]]]
+    assert known_cells.of_sum(cells((3, NUMBER, 0.1)), {0}, True) is None
+    assert known_cells.of_sum(cells((3, NUMBER, -0.0)), {0}, True) is None
+    assert known_cells.of_constant(np.random.default_rng(0).normal(size=1000)) is None
+
+
+def pieces_in(op: Any, params: Any, operands: list[Aval], out: Aval) -> Any:
+    values = tuple(range(len(operands)))
+    return pieces_of(Instruction(op, values, params, (-1,)), {**dict(enumerate(operands)), -1: out}, {})
+
+
+@pytest.mark.parametrize(
+    ("op", "params", "shapes"),
+    [
+        (concat_op, {"axis": 1}, [(3, 2), (3, 4)]),
+        (stack_op, {"axis": 1}, [(3, 2), (3, 2)]),
+        (contiguous, {}, [(3, 2)]),
+        (reshape_to, {"shape": (1, 3, 4)}, [(3, 1, 4)]),
+        (getitem_op, {"spec": ((1, 3, None), 0, None, ...)}, [(4, 3, 2)]),
+        (getitem_back_op, {"spec": (-1, (1, None, None)), "lead": 0, "like_lead": 0}, [(2, 2), (3, 3, 2)]),
+        (getitem_back_op, {"spec": (None, ..., (0, 1, None))}, [(1, 3, 1), (3, 2)]),
+    ],
+)
+def test_pieces_are_where_the_kernel_puts_them(op: Any, params: Any, shapes: Any) -> None:
+    arrays = [np.arange(1.0, 1 + np.prod(s)).reshape(s) + 100 * i for i, s in enumerate(shapes)]
+    expected = op.kernel(*arrays, **params)
+    pieces = pieces_in(op, params, [aval_of_array(a) for a in arrays], aval_of_array(expected))
+    assert pieces is not None
+    out = np.zeros_like(expected)
+    for piece in pieces:
+        source = piece.source(whole(out.shape), arrays[piece.operand].shape)
+        assert source is not None
+        index = tuple([slice(*ends) for ends in piece.target(source)])
+        out[index] = getitem_op.kernel(arrays[piece.operand], spec=piece.spec(source, tuple([0] * len(source))))
+    np.testing.assert_array_equal(out, expected)
+
+
+def test_other_indices_are_no_boxes() -> None:
+    six, three = Aval((6,), float64), Aval((3,), float64)
+    assert pieces_in(getitem_op, {"spec": ((None, None, 2),)}, [six], three) is None
+    assert pieces_in(truncate, {}, [six], six) is pieces_in(not_equal, {}, [six, six], six) is None
