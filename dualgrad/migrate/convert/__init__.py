@@ -45,6 +45,7 @@ from dualgrad.migrate.convert.minimizations import IMPORT
 from dualgrad.migrate.convert.module import Module
 from dualgrad.migrate.convert.notes import Notes, noting
 from dualgrad.migrate.convert.observed_run import Capture, capturing
+from dualgrad.migrate.convert.targets import TARGETS, retarget
 from dualgrad.migrate.output import add_output, settled
 from dualgrad.platform import progress
 from engine.quoting import printable
@@ -215,15 +216,32 @@ def _map(modules: list[Module], missing: list[dict[str, Any]], program: Path, do
 
 
 def convert_program(
-    program: str | Path, arguments: list[str] | None = None, api: str = "1", whole: bool = True
+    program: str | Path, arguments: list[str] | None = None, api: str = "1", whole: bool = True, to: str = "tape"
 ) -> tuple[int, Conversion]:
     """Run a program and convert it.
+
+    Parameters
+    ----------
+    program : path
+    arguments : list of str, optional
+        Of the program.
+    api : {"1", "2", "eager"}
+        What it was written for.
+    whole : bool
+        Whether to write the program's own loop, too.
+    to : str
+        For which library: a key of `dualgrad.migrate.convert.targets.TARGETS`.
 
     Returns
     -------
     code : int
         The exit code of the program.
     conversion : Conversion
+
+    Raises
+    ------
+    Unsafe
+        If the program needs what that library has not.
     """
     program = Path(program)
     with capturing() as capture, noting(program) as notes:
@@ -232,8 +250,9 @@ def convert_program(
     notes.locals = capture.locals
     progress.say("writing tape code")
     conversion = convert(capture, program)
-    if whole and code == 0:
+    if whole and code == 0 and TARGETS[to].whole:
         add_program(conversion, program, arguments or [], notes, capture)
+    retarget(conversion, to)
     return code, conversion
 
 
@@ -261,6 +280,11 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
     """Say which arguments the subcommand takes."""
     add_output(parser, *OUTPUT, "the file to write")
     parser.add_argument("--functions", action="store_true", help="write the functions alone, not the whole program")
+    parser.add_argument(
+        "--to", choices=TARGETS, default="tape",
+        help="the library that the new program is for: dualgrad's tapes (the default), real TensorFlow 2, a Keras "
+        "model, or JAX, which gets the functions alone",
+    )  # fmt: skip
     parser.add_argument("program", metavar="PROGRAM", help="the file to convert")
     parser.add_argument("arguments", metavar="ARG", nargs=argparse.REMAINDER, help="what follows is the program's own")
 
@@ -278,7 +302,7 @@ def main(given: argparse.Namespace) -> int:
     try:
         ast.parse(Path(given.program).read_bytes())
         with progress.progress("dualgrad convert"):
-            code, conversion = convert_program(given.program, given.arguments, whole=not given.functions)
+            code, conversion = convert_program(given.program, given.arguments, whole=not given.functions, to=given.to)
         host_program.checked(conversion.text)
     except (SyntaxError, ValueError, Unsafe) as error:
         where = f"line {error.lineno}: " if isinstance(error, SyntaxError) and error.lineno else ""
