@@ -54,7 +54,8 @@ def is_elsewhere(known: Map) -> bool:
 def compare_elsewhere(golden: Golden, path: Path, known: Map, comparison: Comparison) -> None:
     """Execute a migrated program with its own library, compare what it prints, and then its functions."""
     library = import_module(LIBRARIES[known.target])
-    comparison.reasons.insert(0, f"the program runs under {library.__name__} {library.__version__}, which rounds otherwise")
+    said = f"the program runs under {library.__name__} {library.__version__}, which rounds otherwise"
+    comparison.reasons.insert(0, said)
     comparison.from_run += known.from_run
     out = io.StringIO()
     if known.whole:
@@ -84,6 +85,7 @@ class _Elsewhere(Converted):
     _function: Function
 
     def one(self, step: Mapping[str, Any], function: Function) -> None:
+        """Compare one run, unless it draws."""
         if step.get("draws") and function.name is not None:
             self.comparison.skip("runs that draw random numbers, of which the library draws others")
             return
@@ -96,7 +98,8 @@ class _Elsewhere(Converted):
         array = np.asarray(array)
         if self._shaken is not None and array.dtype.kind == "f":
             steps = self._shaken.randint(-1, 2, array.shape)
-            array = np.where(steps == 0, array, np.nextafter(array, np.where(steps > 0, np.inf, -np.inf).astype(array.dtype)))
+            other = np.nextafter(array, np.where(steps > 0, np.inf, -np.inf).astype(array.dtype))
+            array = np.where(steps == 0, array, other)
         return self.tensor(array)
 
     def tensor(self, array: np.ndarray) -> Any:
@@ -108,6 +111,7 @@ class _Elsewhere(Converted):
         raise NotImplementedError
 
     def set_constants(self) -> None:
+        """Give the constants that the module computes itself what they held in the record, where that is kept."""
         for step in self.golden.part("steps.json"):
             for name, code in self.map.constants.items():
                 described = step.get("ops", {}).get(name)
@@ -118,7 +122,7 @@ class _Elsewhere(Converted):
         self.comparison.skip("initial values, from which each run is set")
 
     def compare(self, step: Mapping[str, Any], results: Mapping[str, Any]) -> bool:
-        wanted = dict(zip(step["fetches"], step["results"], strict=True)) | self.told(step)
+        wanted = dict(zip(step["fetches"], step["results"], strict=True)) | dict(self.told(step))
         pairs = [("result", name, wanted[name], array) for name, array in results.items() if name in wanted]
         if self.keeps:
             after = {**step["before"], **step["after"]}
@@ -127,8 +131,9 @@ class _Elsewhere(Converted):
             for name, _, array in named:
                 if array is None and name in step["after"] and name not in self._hidden:
                     self.comparison.skip(f"the variable {name} changes and is not in the map")
-        # all, before last bits are shaken for one of them
-        return not all([self.value(step, what, name, d, array) for what, name, d, array in pairs])
+        # each of them, before last bits are shaken for one
+        same = [self.value(step, what, name, d, array) for what, name, d, array in pairs]
+        return not all(same)
 
     def told(self, step: Mapping[str, Any]) -> Mapping[str, Any]:
         """What is recorded besides of a run."""

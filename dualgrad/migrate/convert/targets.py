@@ -130,7 +130,8 @@ def renamed(text: str, target: Target) -> str:
     for node in ast.walk(tree):
         if isinstance(node, ast.ImportFrom) and node.module in ("optim", "tape_api", "graph_api", "engine"):
             names = ", ".join(alias.name for alias in node.names)
-            raise Unsafe(f"{names} of {node.module} is dualgrad's own, and {target.title} has nothing like it; {_WAY_OUT}")
+            own = f"{names} of {node.module} is dualgrad's own"
+            raise Unsafe(f"{own}, and {target.title} has nothing like it; {_WAY_OUT}")
     lines = [line.encode() for line in text.split("\n")]
     for (line, start, end), new in sorted(_edits(tree, target, lines), reverse=True):
         lines[line - 1] = lines[line - 1][:start] + new.encode() + lines[line - 1][end:]

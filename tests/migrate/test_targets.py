@@ -1,0 +1,142 @@
+"""``dualgrad convert --to``: the same program for other libraries, and the comparison with the record there."""
+
+from __future__ import annotations
+
+import json
+import os
+import subprocess
+import sys
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from dualgrad.migrate.convert.edits import Unsafe
+from dualgrad.migrate.convert.targets import TARGETS, renamed
+from tests.migrate.in_process import dualgrad
+
+pytest.importorskip("libcst")
+HOME = Path(__file__).resolve().parents[2]
+MIGRATIONS = HOME / "docs" / "migrations"
+PROGRAM = """
+import numpy as np
+import tensorflow as tf
+
+rng = np.random.RandomState(0)
+points = rng.randn(60, 2)
+inside = (np.square(points).sum(1, keepdims=True) < 1.4).astype(np.float32)
+x = tf.placeholder(tf.float32, [None, 2], name="x")
+label = tf.placeholder(tf.float32, [None, 1], name="label")
+w1 = tf.Variable(rng.randn(2, 3).astype(np.float32), name="w1")
+b1 = tf.Variable(tf.zeros([3]), name="b1")
+w2 = tf.Variable(rng.randn(3, 1).astype(np.float32), name="w2")
+logits = tf.matmul(tf.tanh(tf.matmul(x, w1) + b1), w2)
+loss = tf.reduce_mean(tf.nn.sigmoid_cross_entropy_with_logits(labels=label, logits=logits))
+train_step = tf.train.AdamOptimizer(0.1).minimize(loss)
+
+with tf.Session() as sess:
+    sess.run(tf.global_variables_initializer())
+    for step in range(8):
+        _, value = sess.run([train_step, loss], {x: points, label: inside})  # all points
+    print("loss %.3f" % value)
+"""
+
+
+def written(folder: Path, to: str, program: str = PROGRAM) -> str:
+    """The text of a program for another library, beside a record of it."""
+    (folder / "p.py").write_text(program)
+    assert dualgrad(folder, "record", "-o", "record", "--ops", "3", "p.py") == 0
+    assert dualgrad(folder, "convert", "--to", to, "-o", "out.py", "p.py") == 0
+    return (folder / "out.py").read_text()
+
+
+def elsewhere(folder: Path, code: int = 0) -> dict[str, Any]:
+    """What `compare` finds, in a process of its own, for other libraries stay in one."""
+    command = [sys.executable, "-m", "dualgrad", "compare", "--json", "found.json", "record", "out.py"]
+    environment = {**os.environ, "PYTHONPATH": str(HOME), "TF_CPP_MIN_LOG_LEVEL": "3"}
+    done = subprocess.run(command, cwd=folder, env=environment, capture_output=True, text=True, check=False)
+    assert done.returncode == code, done.stdout + done.stderr
+    found: dict[str, Any] = json.loads((folder / "found.json").read_bytes())
+    return found
+
+
+def test_tensorflow_gets_the_same_text_under_its_own_import(tmp_path: Path) -> None:
+    text = written(tmp_path, "tensorflow")
+    assert '"""p.py, as TensorFlow 2 code: written by dualgrad convert."""' in text
+    assert dualgrad(tmp_path, "convert", "-o", "tape.py", "p.py") == 0
+    tape = (tmp_path / "tape.py").read_text()
+    assert text.splitlines()[1:] == tape.replace("import tape_api as tf", "import tensorflow as tf").splitlines()[1:]
+    assert "# all points" in text
+    assert json.loads((tmp_path / "out.map.json").read_text())["target"] == "tensorflow"
+
+
+@pytest.mark.parametrize(
+    ("text", "expected"),
+    [
+        ("y = tf.log(x)  # é tf.log\n", "y = tf.math.log(x)  # é tf.log\n"),
+        ("é = tf.log(tf.log(x)).shape\n", "é = tf.math.log(tf.math.log(x)).shape\n"),
+        ('g = tape.gradient(y, x, aggregation_method=tf.A.B, output_gradients="é")\n', None),
+        ("g = tape.gradient(y, x, aggregation_method=tf.A.B)\n", "g = tape.gradient(y, x)\n"),
+        ("o.create_slots([v])\n", "o._create_slots([v])\n"),
+        ("v = tf.losses.huber_loss(a, b)\n", "v = tf.compat.v1.losses.huber_loss(a, b)\n"),
+    ],
+)
+def test_names_that_differ(text: str, expected: str | None) -> None:
+    expected = 'g = tape.gradient(y, x, output_gradients="é")\n' if expected is None else expected
+    assert renamed(text, TARGETS["tensorflow"]) == expected
+
+
+@pytest.mark.parametrize(
+    ("text", "named"),
+    [
+        ("h = tape.hessian(y, x)\n", "hessian"),
+        ("r = tf.experimental.scipy.optimize.root(f, x)\n", "experimental.scipy.optimize.root"),
+        ("from optim import minimize\n", "minimize"),
+    ],
+)
+def test_what_tensorflow_has_not_is_refused_by_name(text: str, named: str) -> None:
+    with pytest.raises(Unsafe, match=f"{named}.*--to tape"):
+        renamed(text, TARGETS["tensorflow"])
+
+
+@pytest.mark.peer
+def test_every_name_of_ours_is_one_of_tensorflows_or_in_the_table() -> None:
+    tf = pytest.importorskip("tensorflow")
+    from operator import attrgetter
+
+    from dualgrad import lazy_names as common
+    from tape_api.names import TABLE
+
+    names = {name for _, row in TABLE for name in row.split()}
+    names |= {name for _, row in (*common.BOTH, *common.VERSION2) for name in row.split()}
+    table = TARGETS["tensorflow"].names
+    for name in sorted(names):
+        there = table.get(name, name)
+        if there is not None and not name.startswith("experimental.scipy."):
+            assert attrgetter(there)(tf) is not None
+
+
+@pytest.mark.peer
+def test_under_tensorflow_it_is_equal_within_rounding(tmp_path: Path) -> None:
+    pytest.importorskip("tensorflow")
+    text = written(tmp_path, "tensorflow")
+    found = elsewhere(tmp_path)
+    assert found["verdict"] == "EQUAL WITHIN ROUNDING", found
+    assert found["steps"] == 8
+    assert found["printed"] == []
+    rows = found["rows"]
+    assert {"variable w1:0", "variable w1/Adam_1:0", "variable beta1_power:0", "Mean:0"} <= rows.keys()
+    assert all(row["failed"] == 0 and row["worst"] < 200 for row in rows.values()), rows
+    # a mistake is no rounding
+    (tmp_path / "out.py").write_text(text.replace("tf.tanh(", "1.001 * tf.tanh("))
+    assert elsewhere(tmp_path, 1)["verdict"] == "DIFFERENT"
+
+
+@pytest.mark.peer
+@pytest.mark.parametrize("name", ["char_rnn", "deep_q", "matrix_factorization", "text_cnn"])
+def test_migrations_under_tensorflow(tmp_path: Path, name: str) -> None:
+    pytest.importorskip("tensorflow")
+    written(tmp_path, "tensorflow", (MIGRATIONS / f"{name}.py").read_text())
+    found = elsewhere(tmp_path)
+    assert found["verdict"] in ("EQUAL WITHIN ROUNDING", "EQUAL ONLY FOR THIS RUN"), found["differences"]
+    assert found["steps"] > 10
