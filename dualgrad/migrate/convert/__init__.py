@@ -197,6 +197,7 @@ def _map(modules: list[Module], missing: list[dict[str, Any]], program: Path, do
             "feeds": {name: x.name for name, x in f.parameters},
             "returns": [x.name for x in f.returns],
             "values": f.values,
+            **({"gradients": [None if g is None else g.name for g in f.gradients]} if f.gradients else {}),
             **({"variables": module.variable_names()} if module is not modules[0] else {}),
             **({"summaries": shown} if (shown := _shown(f.returns)) else {}),
             "graph": number,

@@ -347,7 +347,9 @@ class Module:
         is_called = plan.run is not None or any(_is_call_of(p, plan) for p in self._plans)
         converts = {name: x.dtype for name, x in named} if is_called else {}
         rest = CALLBACKS if any(isinstance(item, MinimizeItem) for item in plan.items) else ""
-        return Function(name, plan.run, plan.wanted, named, [], statements, converts, rest)
+        steps = [item.call for item in plan.items if isinstance(item, StepItem)]
+        given = [g if isinstance(g, Symbol) else None for step in steps for g, _ in step.pairs if g is not None]
+        return Function(name, plan.run, plan.wanted, named, [], statements, converts, rest, given)
 
     def only_initializes(self, operation: Any) -> bool:
         """Whether an operation sets variables to their initial values, and nothing else."""

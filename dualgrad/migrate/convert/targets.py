@@ -12,7 +12,7 @@ from collections.abc import Callable, Iterator, Mapping
 from dataclasses import dataclass, field
 from typing import Any
 
-from dualgrad.migrate.convert.edits import Unsafe
+from dualgrad.migrate.convert.edits import Unsafe, name_of
 
 TAPE = "import tape_api as tf\n"
 _WAY_OUT = "--to tape writes it"
@@ -172,15 +172,6 @@ def _method(node: ast.Call, func: ast.Attribute, target: Target, lines: list[byt
             if before is None or keyword.end_lineno != line:
                 raise Unsafe(f"line {line} of what was written: {keyword.arg} stands alone in it; {_WAY_OUT}")
             yield (line, before.start(), end), ""
-
-
-def name_of(node: ast.AST) -> str:
-    """``"nn.relu"`` for ``tf.nn.relu``; empty for what is no public name."""
-    parts: list[str] = []
-    while isinstance(node, ast.Attribute):
-        parts.append(node.attr)
-        node = node.value
-    return ".".join(reversed(parts)) if isinstance(node, ast.Name) and node.id == "tf" else ""
 
 
 def _named(dotted: str, names: Mapping[str, str | None]) -> tuple[str, str | None] | None:

@@ -1,0 +1,509 @@
+"""Functions of JAX in place of those of tape code: pure ones, of the variables and of what was fed.
+
+A tape becomes a function of what it watches (``forward``), and what was asked of it `jax.grad` of that. A function that
+trained gives the gradients behind what it gave: the step is for an optimizer of JAX. What assigns to variables, draws
+random numbers or loops by `tf.while_loop` is left out, and the head of the file says so.
+"""
+
+from __future__ import annotations
+
+import ast
+import copy
+import re
+import runpy
+import tempfile
+from collections.abc import Sequence
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+
+from dualgrad.migrate.convert import printing
+from dualgrad.migrate.convert.body import Statement
+from dualgrad.migrate.convert.edits import Unsafe, name_of
+from dualgrad.migrate.convert.jax_names import DTYPES, HELPERS, NAMES
+from engine.core.eager import EagerTensor
+from engine.core.variable import Variable
+
+PARAMS = "params"
+
+
+class Left(Exception):
+    """A function that cannot be pure; the message says why."""
+
+
+def written(conversion: Any, imports: str) -> str:
+    """The text of the functions of a converted program, for JAX; its arrays and its map are changed to fit.
+
+    Parameters
+    ----------
+    conversion : Conversion
+        Its functions alone.
+    imports : str
+        The lines that import JAX.
+
+    Raises
+    ------
+    Unsafe
+        If no function is left.
+    """
+    text, tree = conversion.text, ast.parse(conversion.text)
+    namespace = _executed(conversion)
+    known = _Known(tree, namespace)
+    comments = {n: m[1] for n, line in enumerate(text.split("\n"), 1) if (m := re.search(r"  # (line .*)$", line))}
+    done: dict[str, list[str]] = {}
+    left: dict[str, str] = {}
+    for function in (s for s in tree.body if isinstance(s, ast.FunctionDef) and s.name != "not_converted"):
+        try:
+            pure = _Pure(known, left)
+            statements = pure.function(function)
+            parameters = [PARAMS, *(a.arg for a in function.args.args)]
+            done[function.name] = printing.checked(
+                function.name, parameters, [_statement(s) for s in statements],
+                lambda s: comments.get(getattr(s.code, "lineno", 0), ""),
+            )  # fmt: skip
+        except Left as why:
+            left[function.name] = str(why)
+    if not done:
+        raise Unsafe(f"no function can be pure: {'; '.join(f'{n} {why}' for n, why in left.items())}; --to tape has them")
+    arrays: dict[str, np.ndarray] = {}
+    top = [f"{PARAMS} = {{", *[f'    "{n}": {_value(n, v, arrays)},' for n, v in known.roots.items()], "}"]
+    body = "\n".join(line for lines in done.values() for line in ["", "", *lines])
+    top += [f"{n} = {_value(n, v, arrays)}" for n, v in known.constants.items() if re.search(rf"\b{n}\b", body)]
+    helpers = "".join(f"\n{HELPERS[n]}" for n in HELPERS if n in known.helpers - (
+        {"l2_loss"} if "clip_by_global_norm" in known.helpers else set()))  # fmt: skip
+    said = "".join(f"\n{name} is left out: it {why}." for name, why in left.items())
+    head = ast.get_docstring(tree, clean=False) or ""
+    lines = [f'"""{head.strip()}\n{said}\n"""' if said else f'"""{head.strip()}"""', "", imports + "import numpy as np", ""]
+    if any("float64" in line or "int64" in line for line in [text, str([a.dtype for a in arrays.values()])]):
+        lines += ['jax.config.update("jax_enable_x64", True)']
+    if arrays:
+        lines += ['ARRAYS = dict(np.load(__file__.removesuffix(".py") + ".npz"))']
+    _change(conversion, arrays, known, done)
+    return "\n".join([*lines, *top]) + "\n" + helpers + body + "\n"
+
+
+def _executed(conversion: Any) -> dict[str, Any]:
+    """What the module holds once it is executed: variables with their first values."""
+    with tempfile.TemporaryDirectory() as folder:
+        out = Path(folder) / "functions.py"
+        conversion.write(out)
+        return runpy.run_path(str(out), run_name="functions")
+
+
+def _change(conversion: Any, arrays: dict[str, np.ndarray], known: _Known, done: dict[str, Any]) -> None:
+    conversion.arrays = arrays
+    content = conversion.map
+    content["whole"] = False
+    content["functions"] = [
+        {**f, "returns": [*f["returns"], *[name or "" for name in f.get("gradients", ())]]}
+        for f in content["functions"]
+        if f["name"] in done
+    ]
+    content["params"] = {name: keys for name, code in content["variables"].items() if (keys := known.keys(code))}
+
+
+def _value(name: str, value: Any, arrays: dict[str, np.ndarray]) -> str:
+    """The text that makes the first value of variables, or a constant."""
+    if isinstance(value, dict):
+        return "{" + ", ".join(f"{k!r}: {_value(f'{name}_{k}', v, arrays)}" for k, v in value.items()) + "}"
+    if isinstance(value, list):
+        return "[" + ", ".join(_value(f"{name}_{i}", v, arrays) for i, v in enumerate(value)) + "]"
+    array = np.asarray(value.numpy())
+    if not array.any() and array.dtype.kind in "fiu" and not np.signbit(array.astype(np.float64)).any():
+        return f"jnp.zeros({array.shape!r}, jnp.{array.dtype.name})"
+    arrays[name] = array
+    return f'jnp.asarray(ARRAYS["{name}"])'
+
+
+def _statement(code: Any) -> Statement:
+    """A statement as the printer takes it."""
+    if isinstance(code, (ast.With, ast.FunctionDef, ast.For)):
+        code = copy.copy(code)
+        code.body = [_statement(s) for s in code.body]  # type: ignore[misc]
+    return Statement(code)
+
+
+class _Known:
+    """The names at the top of the module: variables, lists of them, constants, functions."""
+
+    def __init__(self, tree: ast.Module, namespace: dict[str, Any]) -> None:
+        self.functions = {s.name for s in tree.body if isinstance(s, ast.FunctionDef)}
+        self.helpers: set[str] = set()
+        self._paths: dict[int, ast.expr] = {}
+        self.roots: dict[str, Any] = {}
+        self.constants: dict[str, Any] = {}
+        self.lists: dict[str, list[ast.expr]] = {}
+        names = [n.id for s in tree.body for n in ast.walk(s) if isinstance(n, ast.Name) and isinstance(n.ctx, ast.Store)]
+        for name in dict.fromkeys(names):
+            value = namespace.get(name)
+            if isinstance(value, EagerTensor):
+                self.constants[name] = value
+            leaves = list(value.values()) if isinstance(value, dict) else value if isinstance(value, list) else [value]
+            if not leaves or not all(isinstance(v, Variable) for v in leaves):
+                continue
+            if isinstance(value, list) and all(id(v) in self._paths for v in value):
+                self.lists[name] = [self._paths[id(v)] for v in value]
+                continue
+            self.roots[name] = value
+            keys = list(value) if isinstance(value, dict) else range(len(leaves))
+            for key, v in zip(keys, leaves, strict=True):
+                whole: ast.expr = _item(ast.Name(PARAMS, ast.Load()), name)
+                self._paths.setdefault(id(v), whole if isinstance(value, Variable) else _item(whole, key))
+            if isinstance(value, list):
+                self.lists[name] = [self._paths[id(v)] for v in value]
+        # one that is in a list and has a name of its own lies there once
+        for name, value in list(self.roots.items()):
+            if isinstance(value, Variable) and ast.unparse(self._paths[id(value)]) != f"{PARAMS}['{name}']":
+                del self.roots[name]
+
+    def keys(self, code: str) -> list[Any] | None:
+        """The keys by which a variable lies in the parameters; None for what is no variable of the module."""
+        node: ast.expr = ast.parse(code, mode="eval").body
+        keys: list[Any] = []
+        while isinstance(node, ast.Subscript) and isinstance(node.slice, ast.Constant):
+            keys.insert(0, node.slice.value)
+            node = node.value
+        return [node.id, *keys] if isinstance(node, ast.Name) and node.id in self.roots else None
+
+
+def _item(value: ast.expr, key: Any) -> ast.expr:
+    return ast.Subscript(value, ast.Constant(key), ast.Load())
+
+
+class _Pure(ast.NodeTransformer):
+    """Makes the statements of one function pure."""
+
+    def __init__(self, known: _Known, left: dict[str, str]) -> None:
+        self.known, self.left = known, left
+        self.gradients: list[ast.expr] = []
+        self.count = 0
+
+    def function(self, node: ast.FunctionDef) -> list[ast.stmt]:
+        """The statements of a function; those that stepped give gradients.
+
+        Raises
+        ------
+        Left
+            If it cannot be pure.
+        """
+        if node.args.kwarg is not None:
+            raise Left("minimizes by SciPy, for which there is jax.scipy.optimize")
+        self.own = {a.arg for a in node.args.args}
+        body = self.statements(copy.deepcopy(node.body))
+        if not self.gradients:
+            return body
+        last = body[-1]
+        if isinstance(last, ast.Return) and last.value is not None:
+            given = list(last.value.elts) if isinstance(last.value, ast.Tuple) else [last.value]
+            body.pop()
+        else:
+            given = []
+        values = [*given, *self.gradients]
+        return [*body, ast.Return(values[0] if len(values) == 1 else ast.Tuple(values, ast.Load()))]
+
+    def statements(self, body: Sequence[ast.stmt]) -> list[ast.stmt]:
+        """Statements made pure, tapes with those that ask them."""
+        found: list[ast.stmt] = []
+        rest = list(body)
+        while rest:
+            statement = rest.pop(0)
+            if isinstance(statement, ast.With):
+                made, rest = self._taped(statement, rest)
+                found += made
+            elif isinstance(statement, ast.For):
+                statement.iter = self.visit(statement.iter)
+                statement.body = self.statements(statement.body)
+                found.append(statement)
+            elif isinstance(statement, ast.Expr) and (call := statement.value) and isinstance(call, ast.Call):
+                found += self._called(statement, call)
+            elif isinstance(statement, (ast.Assign, ast.Return)):
+                found.append(self.visit(statement))
+            else:
+                raise Left(f"has statements that are none of JAX (line {statement.lineno})")
+        return found
+
+    def _called(self, statement: ast.Expr, call: ast.Call) -> list[ast.stmt]:
+        method = call.func.attr if isinstance(call.func, ast.Attribute) else ""
+        if method == "watch":
+            return []
+        if method == "append":
+            return [self.visit(statement)]
+        if method != "apply_gradients":
+            raise Left("assigns to variables" if method.startswith("assign") else f"calls {ast.unparse(call.func)}")
+        (pairs, *_) = call.args
+        if isinstance(pairs, ast.Call) and ast.unparse(pairs.func) == "zip":
+            self.gradients.append(self.visit(pairs.args[0]))
+        elif isinstance(pairs, ast.List) and all(isinstance(p, ast.Tuple) for p in pairs.elts):
+            self.gradients += [self.visit(p.elts[0]) for p in pairs.elts if isinstance(p, ast.Tuple)]
+        else:
+            raise Left("hands its gradients on in a way that is not known")
+        return []
+
+    # ---- tapes -------------------------------------------------------------------------------------------------------
+
+    def _taped(self, block: ast.With, rest: list[ast.stmt]) -> tuple[list[ast.stmt], list[ast.stmt]]:
+        """A function for what a tape saw, its gradients, and the statements that follow, which use them."""
+        name = block.items[0].optional_vars
+        assert isinstance(name, ast.Name)
+        asked = [n for s in rest for n in ast.walk(s) if _is_asked(n, name.id)]
+        inside = self.statements(block.body)
+        if any(_is_asked(n, name.id) for s in inside for n in ast.walk(s)) or any(
+            isinstance(n, ast.Call) and isinstance(n.func, ast.Attribute) and n.func.attr != "gradient"
+            and isinstance(n.func.value, ast.Name) and n.func.value.id == name.id for s in rest for n in ast.walk(s)
+        ):  # fmt: skip
+            raise Left("asks a tape while it records, or for more than gradients")
+        if not asked:
+            return inside, rest
+        self.count += 1
+        number = f"_{self.count}" if self.count > 1 else ""
+        given = _stored(inside)
+        sources = [self._sources(call.args[1], given) for call in asked]
+        targets = [self._target(call) for call in asked]
+        used = [n for n in dict.fromkeys(given) if n in _loaded(rest, asked)]
+        arguments = list(dict.fromkeys(PARAMS if s is None else s for wanted in sources for s in wanted))
+        forward = f"forward{number}"
+        made: list[ast.stmt] = []
+        values = [ast.Name(n, ast.Load()) for n in used]
+        one = len(asked) == 1
+        scalar = one and _is_scalar(targets[0], inside)
+        whole = targets[0] if scalar else None
+        if one:
+            loss = whole if whole is not None else _call("jnp.sum", [targets[0]])
+            out = [n for n in used if not (scalar and isinstance(targets[0], ast.Name) and n == targets[0].id)]
+            returned: ast.expr = loss if not out else ast.Tuple([loss, _tuple(out)], ast.Load())
+            made.append(_function(forward, arguments, [*inside, ast.Return(returned)]))
+            made.append(self._one_gradient(forward, arguments, targets[0], used, out, number))
+        else:
+            both: list[ast.expr] = [*targets, *values]
+            made.append(_function(forward, arguments, [*inside, ast.Return(ast.Tuple(both, ast.Load()))]))
+            slots: list[ast.expr] = [*[ast.Name("_", ast.Store()) for _ in targets], *_tuple(used, ast.Store()).elts]
+            if used:
+                call = _call(forward, [ast.Name(a, ast.Load()) for a in arguments])
+                made.append(ast.Assign([ast.Tuple(slots, ast.Store())], call))
+        replaced: dict[int, ast.expr] = {}
+        for i, (call, wanted) in enumerate(zip(asked, sources, strict=True)):
+            label = f"gradients{number}" if one else ""
+            if not one:
+                label = f"gradients{number}_{i + 1}"
+                taken = list(dict.fromkeys(PARAMS if s is None else s for s in wanted))
+                inner = _call(forward, [ast.Name(a, ast.Load()) for a in arguments])
+                value: ast.expr = _call("jnp.sum", [_item(inner, i)])
+                parameters = ast.arguments([], [ast.arg(a) for a in taken], None, [], [], None, [])
+                grad = _call("jax.grad", [ast.Lambda(parameters, value)])
+                if len(taken) > 1:
+                    numbers: list[ast.expr] = [ast.Constant(n) for n in range(len(taken))]
+                    grad.args.append(ast.Tuple(numbers, ast.Load()))
+                made.append(ast.Assign([ast.Name(label, ast.Store())], ast.Call(grad, [ast.Name(a, ast.Load()) for a in taken], [])))
+            else:
+                taken = arguments
+            replaced[id(call)] = self._gradient(call, label, taken)
+        return made, [_Replace(replaced).visit(s) for s in rest]
+
+    def _one_gradient(
+        self, forward: str, arguments: list[str], target: ast.expr, used: list[str], out: list[str], number: str
+    ) -> ast.stmt:
+        keywords = [ast.keyword("has_aux", ast.Constant(True))] if out else []
+        needs = isinstance(target, ast.Name) and target.id in used and target.id not in out
+        numbers: list[ast.expr] = [ast.Constant(n) for n in range(len(arguments))]
+        rest: list[ast.expr] = [ast.Tuple(numbers, ast.Load())] if len(arguments) > 1 else []
+        made = ast.Call(
+            _call("jax.value_and_grad" if needs else "jax.grad", [ast.Name(forward, ast.Load()), *rest], keywords),
+            [ast.Name(a, ast.Load()) for a in arguments], [],
+        )  # fmt: skip
+        gradients = ast.Name(f"gradients{number}", ast.Store())
+        outs = [_tuple(out, ast.Store())] if out else []
+        if needs:
+            assert isinstance(target, ast.Name)
+            value: ast.expr = ast.Name(target.id, ast.Store())
+            first: ast.expr = ast.Tuple([value, *outs], ast.Store()) if outs else value
+            return ast.Assign([ast.Tuple([first, gradients], ast.Store())], made)
+        return ast.Assign([ast.Tuple([gradients, *outs], ast.Store()) if outs else gradients], made)
+
+    def _gradient(self, call: ast.Call, label: str, taken: list[str]) -> ast.expr:
+        """The expression for what a tape was asked for."""
+        sources = self._listed(call.args[1])
+        values = []
+        for source in sources:
+            key = PARAMS if _root(source) == PARAMS else ast.unparse(source)
+            whole: ast.expr = ast.Name(label, ast.Load())
+            if len(taken) > 1:
+                whole = _item(whole, taken.index(key))
+            values.append(_Renamed(PARAMS, whole).visit(copy.deepcopy(source)) if key == PARAMS else whole)
+        several = isinstance(call.args[1], (ast.List, ast.Tuple)) or ast.unparse(call.args[1]) in self.known.lists
+        return ast.List(values, ast.Load()) if several else values[0]
+
+    def _listed(self, sources: ast.expr) -> list[ast.expr]:
+        if isinstance(sources, ast.Name) and sources.id in self.known.lists and sources.id not in self.own:
+            return [copy.deepcopy(x) for x in self.known.lists[sources.id]]
+        each = sources.elts if isinstance(sources, (ast.List, ast.Tuple)) else [sources]
+        found: list[ast.expr] = []
+        for x in each:
+            inner = x.value if isinstance(x, ast.Starred) else x
+            if isinstance(inner, ast.Name) and inner.id in self.known.lists:
+                found += [copy.deepcopy(v) for v in self.known.lists[inner.id]]
+            else:
+                found.append(self.visit(copy.deepcopy(x)))
+        return found
+
+    def _sources(self, sources: ast.expr, given: Sequence[str]) -> list[str | None]:
+        """The names of what is differentiated for; None stands for the parameters."""
+        found: list[str | None] = []
+        for x in self._listed(sources):
+            if _root(x) == PARAMS:
+                found.append(None)
+            elif isinstance(x, ast.Name) and x.id not in given:
+                found.append(x.id)
+            else:
+                raise Left(f"takes a gradient for {ast.unparse(x)}, which is computed on the way")
+        return found
+
+    def _target(self, call: ast.Call) -> ast.expr:
+        target = self.visit(copy.deepcopy(call.args[0]))
+        for keyword in call.keywords:
+            if keyword.arg == "output_gradients":
+                return ast.BinOp(target, ast.Mult(), self.visit(copy.deepcopy(keyword.value)))
+        if isinstance(target, ast.List):
+            first, *others = [_call("jnp.sum", [t]) for t in target.elts]
+            whole: ast.expr = first
+            for other in others:
+                whole = ast.BinOp(whole, ast.Add(), other)
+            return whole
+        return target
+
+    # ---- expressions -------------------------------------------------------------------------------------------------
+
+    def visit_Name(self, node: ast.Name) -> ast.expr:
+        if isinstance(node.ctx, ast.Load) and node.id not in self.own:
+            if node.id in self.known.roots:
+                return _item(ast.Name(PARAMS, ast.Load()), node.id)
+            if node.id in self.known.lists:
+                return ast.List([copy.deepcopy(x) for x in self.known.lists[node.id]], ast.Load())
+        return node
+
+    def visit_Attribute(self, node: ast.Attribute) -> ast.expr:
+        if dotted := name_of(node):
+            if dotted in DTYPES:
+                return ast.parse(DTYPES[dotted], mode="eval").body
+            raise Left(f"has tf.{dotted}, for which there is no row")
+        return ast.Attribute(self.visit(node.value), node.attr, node.ctx)
+
+    def visit_Call(self, node: ast.Call) -> ast.expr:
+        args = [self.visit(a) for a in node.args]
+        keywords = [ast.keyword(k.arg, self.visit(k.value)) for k in node.keywords]
+        if dotted := name_of(node.func):
+            return self._public(dotted, args, keywords)
+        if isinstance(node.func, ast.Name) and node.func.id in self.known.functions:
+            if node.func.id in self.left:
+                raise Left(f"calls {node.func.id}, which is left out")
+            return ast.Call(node.func, [ast.Name(PARAMS, ast.Load()), *args], keywords)
+        if isinstance(node.func, ast.Attribute):
+            if node.func.attr == "read_value":
+                return self.visit(node.func.value)
+            if node.func.attr.startswith("assign"):
+                raise Left("assigns to variables")
+            if node.func.attr not in ("append", "gradient"):
+                raise Left(f"calls {ast.unparse(node.func)}")
+        func = node.func if isinstance(node.func, ast.Name) else self.visit(node.func)
+        return ast.Call(func, args, keywords)
+
+    def _public(self, dotted: str, args: list[ast.expr], keywords: list[ast.keyword]) -> ast.expr:
+        if dotted.startswith("random."):
+            raise Left(f"draws random numbers (tf.{dotted})")
+        if dotted == "identity":
+            return args[0]
+        if dotted == "matmul" and not keywords:
+            return _call("jnp.matmul", args)
+        spelled = NAMES.get(dotted)
+        if spelled is None:
+            raise Left(f"has tf.{dotted}, for which there is no row")
+        if "." not in spelled.name:
+            self.known.helpers.add(spelled.name)
+        return _call(spelled.name, args, [ast.keyword(spelled.keywords.get(str(k.arg), k.arg), k.value) for k in keywords])
+
+
+class _Replace(ast.NodeTransformer):
+    def __init__(self, replaced: dict[int, ast.expr]) -> None:
+        self.replaced = replaced
+
+    def visit_Call(self, node: ast.Call) -> ast.expr:
+        if id(node) in self.replaced:
+            return self.replaced[id(node)]
+        self.generic_visit(node)
+        return node
+
+
+class _Renamed(ast.NodeTransformer):
+    def __init__(self, name: str, whole: ast.expr) -> None:
+        self.name, self.whole = name, whole
+
+    def visit_Name(self, node: ast.Name) -> ast.expr:
+        return self.whole if node.id == self.name else node
+
+
+def _is_asked(node: ast.AST, tape: str) -> bool:
+    return (
+        isinstance(node, ast.Call) and isinstance(node.func, ast.Attribute) and node.func.attr == "gradient"
+        and isinstance(node.func.value, ast.Name) and node.func.value.id == tape
+    )  # fmt: skip
+
+
+def _root(node: ast.expr) -> str:
+    while isinstance(node, ast.Subscript):
+        node = node.value
+    return node.id if isinstance(node, ast.Name) else ""
+
+
+def _call(name: str, args: Sequence[ast.expr], keywords: Sequence[ast.keyword] = ()) -> ast.Call:
+    return ast.Call(ast.parse(name, mode="eval").body, list(args), list(keywords))
+
+
+def _tuple(names: Sequence[str], ctx: Any = None) -> ast.Tuple:
+    return ast.Tuple([ast.Name(n, ctx or ast.Load()) for n in names], ctx or ast.Load())
+
+
+def _function(name: str, parameters: Sequence[str], body: list[ast.stmt]) -> ast.stmt:
+    arguments = ast.arguments([], [ast.arg(p) for p in parameters], None, [], [], None, [])
+    return ast.FunctionDef(name, arguments, body, [], None, None)
+
+
+def _stored(body: Sequence[ast.stmt]) -> list[str]:
+    """The names that statements give, not those inside of functions."""
+    names: list[str] = []
+    todo: list[ast.AST] = list(reversed(body))
+    while todo:
+        node = todo.pop()
+        if isinstance(node, ast.FunctionDef):
+            continue
+        if isinstance(node, ast.Name) and isinstance(node.ctx, ast.Store):
+            names.append(node.id)
+        if not isinstance(node, (ast.ListComp, ast.Lambda, ast.GeneratorExp)):
+            todo += reversed(list(ast.iter_child_nodes(node)))
+    return names
+
+
+def _loaded(body: Sequence[ast.stmt], apart: Sequence[ast.Call]) -> set[str]:
+    """The names that statements read, but for what tapes are asked."""
+    without = {id(n) for call in apart for n in ast.walk(call)}
+    return {n.id for s in body for n in ast.walk(s) if isinstance(n, ast.Name) and id(n) not in without}
+
+
+def _is_scalar(target: ast.expr, body: Sequence[ast.stmt]) -> bool:
+    """Whether something is one number, by how it is written."""
+    given = {
+        s.targets[0].id: s.value
+        for s in body
+        if isinstance(s, ast.Assign) and len(s.targets) == 1 and isinstance(s.targets[0], ast.Name)
+    }
+
+    def scalar(node: ast.expr) -> bool:
+        if isinstance(node, ast.Name):
+            return node.id in given and scalar(given[node.id])
+        if isinstance(node, ast.BinOp):
+            return scalar(node.left) and scalar(node.right)
+        if isinstance(node, ast.Call):
+            name = ast.unparse(node.func)
+            return name == "l2_loss" or (name in ("jnp.mean", "jnp.sum") and len(node.args) == 1 and not node.keywords)
+        return isinstance(node, ast.Constant)
+
+    return scalar(target)
