@@ -2,18 +2,22 @@
 
 from __future__ import annotations
 
+import ast
 import json
 import os
+import re
 import subprocess
 import sys
 from pathlib import Path
 from typing import Any
 
+import numpy as np
 import pytest
 
+from dualgrad.migrate.convert import convert_program
 from dualgrad.migrate.convert.edits import Unsafe
 from dualgrad.migrate.convert.targets import TARGETS, renamed
-from tests.migrate.in_process import dualgrad
+from tests.migrate.in_process import dualgrad, kept
 
 pytest.importorskip("libcst")
 HOME = Path(__file__).resolve().parents[2]
@@ -97,6 +101,56 @@ def test_names_that_differ(text: str, expected: str | None) -> None:
 def test_what_tensorflow_has_not_is_refused_by_name(text: str, named: str) -> None:
     with pytest.raises(Unsafe, match=f"{named}.*--to tape"):
         renamed(text, TARGETS["tensorflow"])
+
+
+def test_jax_gets_pure_functions(tmp_path: Path) -> None:
+    text = written(tmp_path, "jax")
+    assert text.startswith('"""p.py, as functions of JAX: written by dualgrad convert."""\n\nimport jax\n')
+    names = {n.name: n for n in ast.walk(ast.parse(text)) if isinstance(n, ast.FunctionDef)}
+    assert [a.arg for a in names["train_step"].args.args] == ["params", "x", "label"]
+    assert "loss, gradients = jax.value_and_grad(forward)(params)" in text
+    assert 'return loss, [gradients["w1"], gradients["b1"], gradients["w2"]]' in text
+    assert "tf." not in text and "# line 14" in text
+    known = json.loads((tmp_path / "out.map.json").read_text())
+    assert known["params"]["w1:0"] == ["w1"] and known["functions"][0]["returns"][0] == "Mean:0"
+
+
+def test_jax_says_what_it_leaves_out(tmp_path: Path) -> None:
+    program = PROGRAM.replace("with tf.Session", "later = tf.assign(b1, b1 + 1.0)\nwith tf.Session")
+    text = written(tmp_path, "jax", program + "    sess.run(later)\n")
+    assert re.search(r"^\w+ is left out: it assigns to variables\.$", text, re.MULTILINE)
+    program = PROGRAM.replace("tf.reduce_mean(", "tf.reduce_mean(tf.random_uniform([]) * ")
+    (tmp_path / "q.py").write_text(program)
+    with pytest.raises(Unsafe, match=r"no function can be pure: .* draws random numbers"), kept():
+        convert_program(tmp_path / "q.py", to="jax")
+
+
+@pytest.mark.peer
+@pytest.mark.parametrize("name", [None, "gan", "pinn_lbfgs", "text_cnn"])
+def test_under_jax_values_and_gradients_are_equal_within_rounding(tmp_path: Path, name: str | None) -> None:
+    pytest.importorskip("jax")
+    text = written(tmp_path, "jax", (MIGRATIONS / f"{name}.py").read_text() if name else PROGRAM)
+    found = elsewhere(tmp_path)
+    assert found["verdict"] == "EQUAL ONLY FOR THIS RUN", found["differences"]
+    assert all(row["failed"] == 0 for row in found["rows"].values())
+    assert (name == "pinn_lbfgs") != any(row.startswith("gradients") for row in found["rows"]), found["rows"]
+    # a mistake is no rounding
+    (tmp_path / "out.py").write_text(
+        re.sub(r"= jax.nn.relu\(|= jnp.tanh\(|jnp.matmul\(jnp.tanh\(", r"\g<0>1.01 * ", text)
+    )
+    assert elsewhere(tmp_path, 1)["verdict"] == "DIFFERENT"
+
+
+@pytest.mark.peer
+def test_every_spelling_of_jax_exists() -> None:
+    jax = pytest.importorskip("jax")
+    from dualgrad.migrate.convert.jax_names import DTYPES, HELPERS, NAMES
+
+    here: dict[str, Any] = {"jax": jax, "jnp": jax.numpy, "np": np}
+    for text in HELPERS.values():
+        exec(text, here)
+    for spelled in [*[s.name for s in NAMES.values()], *DTYPES.values()]:
+        assert eval(spelled, here) is not None
 
 
 @pytest.mark.peer

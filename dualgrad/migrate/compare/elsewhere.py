@@ -243,6 +243,10 @@ class _OnTensorFlow(_Elsewhere):
 class _OnJax(_Elsewhere):
     keeps = False
 
+    def __init__(self, *given: Any) -> None:
+        super().__init__(*given)
+        self._compiled: dict[str, Any] = {}
+
     def tensor(self, array: np.ndarray) -> Any:
         return import_module("jax").numpy.asarray(array)
 
@@ -250,8 +254,9 @@ class _OnJax(_Elsewhere):
         if function.name is None:
             return []
         fed = [self.given(self.golden.array(step["feeds"][t])) for t in function.feeds.values()]
-        result = self.evaluated(function.name)(self.namespace["params"], *fed)
-        return [np.asarray(x) for x in import_module("jax").tree_util.tree_leaves(result)]
+        jax = import_module("jax")
+        compiled = self._compiled.setdefault(function.name, jax.jit(self.evaluated(function.name)))
+        return [np.asarray(x) for x in jax.tree_util.tree_leaves(compiled(self.namespace["params"], *fed))]
 
     def prepare(self, step: Mapping[str, Any], function: Function) -> None:
         """Nothing: there are no slots."""

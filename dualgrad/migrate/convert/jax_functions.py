@@ -13,6 +13,7 @@ import re
 import runpy
 import tempfile
 from collections.abc import Sequence
+from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
@@ -65,17 +66,25 @@ def written(conversion: Any, imports: str) -> str:
         except Left as why:
             left[function.name] = str(why)
     if not done:
-        raise Unsafe(f"no function can be pure: {'; '.join(f'{n} {why}' for n, why in left.items())}; --to tape has them")
+        raise Unsafe(
+            f"no function can be pure: {'; '.join(f'{n} {why}' for n, why in left.items())}; --to tape has them"
+        )
     arrays: dict[str, np.ndarray] = {}
     top = [f"{PARAMS} = {{", *[f'    "{n}": {_value(n, v, arrays)},' for n, v in known.roots.items()], "}"]
     body = "\n".join(line for lines in done.values() for line in ["", "", *lines])
     top += [f"{n} = {_value(n, v, arrays)}" for n, v in known.constants.items() if re.search(rf"\b{n}\b", body)]
-    helpers = "".join(f"\n{HELPERS[n]}" for n in HELPERS if n in known.helpers - (
-        {"l2_loss"} if "clip_by_global_norm" in known.helpers else set()))  # fmt: skip
+    helpers = "".join(
+        "\n" + HELPERS[n].replace(f"def {n}(", f"def {known.helpers[n]}(") for n in HELPERS if n in known.helpers
+    )
     said = "".join(f"\n{name} is left out: it {why}." for name, why in left.items())
     head = ast.get_docstring(tree, clean=False) or ""
-    lines = [f'"""{head.strip()}\n{said}\n"""' if said else f'"""{head.strip()}"""', "", imports + "import numpy as np", ""]
-    if any("float64" in line or "int64" in line for line in [text, str([a.dtype for a in arrays.values()])]):
+    lines = [
+        f'"""{head.strip()}\n{said}\n"""' if said else f'"""{head.strip()}"""',
+        "",
+        imports + "import numpy as np",
+        "",
+    ]
+    if known.double:
         lines += ['jax.config.update("jax_enable_x64", True)']
     if arrays:
         lines += ['ARRAYS = dict(np.load(__file__.removesuffix(".py") + ".npz"))']
@@ -120,7 +129,7 @@ def _statement(code: Any) -> Statement:
     """A statement as the printer takes it."""
     if isinstance(code, (ast.With, ast.FunctionDef, ast.For)):
         code = copy.copy(code)
-        code.body = [_statement(s) for s in code.body]  # type: ignore[misc]
+        code.body = [_statement(s) for s in code.body]
     return Statement(code)
 
 
@@ -129,33 +138,41 @@ class _Known:
 
     def __init__(self, tree: ast.Module, namespace: dict[str, Any]) -> None:
         self.functions = {s.name for s in tree.body if isinstance(s, ast.FunctionDef)}
-        self.helpers: set[str] = set()
+        self.helpers: dict[str, str] = {}
+        self._taken = {n.id for n in ast.walk(tree) if isinstance(n, ast.Name)} | self.functions
+        held = [v for v in namespace.values() if isinstance(v, (EagerTensor, Variable))]
+        held += [v for many in namespace.values() if isinstance(many, list) for v in many if isinstance(v, Variable)]
+        self.double = "tf.float64" in ast.unparse(tree) or any(v.dtype.name == "float64" for v in held)
+        self.integers = any(isinstance(v, Variable) and v.dtype.name.startswith("int") for v in held)
         self._paths: dict[int, ast.expr] = {}
         self.roots: dict[str, Any] = {}
-        self.constants: dict[str, Any] = {}
         self.lists: dict[str, list[ast.expr]] = {}
-        names = [n.id for s in tree.body for n in ast.walk(s) if isinstance(n, ast.Name) and isinstance(n.ctx, ast.Store)]
-        for name in dict.fromkeys(names):
-            value = namespace.get(name)
-            if isinstance(value, EagerTensor):
-                self.constants[name] = value
-            leaves = list(value.values()) if isinstance(value, dict) else value if isinstance(value, list) else [value]
-            if not leaves or not all(isinstance(v, Variable) for v in leaves):
+        stored = [n for s in tree.body for n in ast.walk(s) if isinstance(n, ast.Name) and isinstance(n.ctx, ast.Store)]
+        values = {n.id: namespace[n.id] for n in stored if n.id in namespace}
+        self.constants = {name: value for name, value in values.items() if isinstance(value, EagerTensor)}
+        for name, value in values.items():
+            if isinstance(value, Variable) and id(value) not in self._paths:
+                self.roots[name] = value
+                self._paths[id(value)] = _item(ast.Name(PARAMS, ast.Load()), name)
+        for name, value in values.items():
+            pairs = list(
+                value.items() if isinstance(value, dict) else enumerate(value) if isinstance(value, list) else ()
+            )
+            if not pairs or not all(isinstance(v, Variable) for _, v in pairs):
                 continue
-            if isinstance(value, list) and all(id(v) in self._paths for v in value):
-                self.lists[name] = [self._paths[id(v)] for v in value]
-                continue
-            self.roots[name] = value
-            keys = list(value) if isinstance(value, dict) else range(len(leaves))
-            for key, v in zip(keys, leaves, strict=True):
-                whole: ast.expr = _item(ast.Name(PARAMS, ast.Load()), name)
-                self._paths.setdefault(id(v), whole if isinstance(value, Variable) else _item(whole, key))
+            unknown = [v for _, v in pairs if id(v) not in self._paths]
+            if unknown and len(unknown) < len(pairs):
+                raise Unsafe(f"{name} holds some variables that have names of their own; --to tape has them")
+            if unknown:
+                self.roots[name] = value
+                whole = _item(ast.Name(PARAMS, ast.Load()), name)
+                self._paths |= {id(v): _item(whole, key) for key, v in pairs}
             if isinstance(value, list):
-                self.lists[name] = [self._paths[id(v)] for v in value]
-        # one that is in a list and has a name of its own lies there once
-        for name, value in list(self.roots.items()):
-            if isinstance(value, Variable) and ast.unparse(self._paths[id(value)]) != f"{PARAMS}['{name}']":
-                del self.roots[name]
+                self.lists[name] = [self._paths[id(v)] for _, v in pairs]
+
+    def helper(self, name: str) -> str:
+        """What a helper is called here, where the program may have the name itself."""
+        return self.helpers.setdefault(name, f"{name}_of" if name in self._taken else name)
 
     def keys(self, code: str) -> list[Any] | None:
         """The keys by which a variable lies in the parameters; None for what is no variable of the module."""
@@ -178,6 +195,8 @@ class _Pure(ast.NodeTransformer):
         self.known, self.left = known, left
         self.gradients: list[ast.expr] = []
         self.count = 0
+        self.counted: set[str] = set()
+        self.outside: set[str] = set()
 
     def function(self, node: ast.FunctionDef) -> list[ast.stmt]:
         """The statements of a function; those that stepped give gradients.
@@ -190,6 +209,7 @@ class _Pure(ast.NodeTransformer):
         if node.args.kwarg is not None:
             raise Left("minimizes by SciPy, for which there is jax.scipy.optimize")
         self.own = {a.arg for a in node.args.args}
+        self.seen = set(self.own)
         body = self.statements(copy.deepcopy(node.body))
         if not self.gradients:
             return body
@@ -207,6 +227,7 @@ class _Pure(ast.NodeTransformer):
         found: list[ast.stmt] = []
         rest = list(body)
         while rest:
+            self.seen |= set(_stored(found))
             statement = rest.pop(0)
             if isinstance(statement, ast.With):
                 made, rest = self._taped(statement, rest)
@@ -232,6 +253,7 @@ class _Pure(ast.NodeTransformer):
         if method != "apply_gradients":
             raise Left("assigns to variables" if method.startswith("assign") else f"calls {ast.unparse(call.func)}")
         (pairs, *_) = call.args
+        self.counted |= {ast.unparse(self.visit(k.value)) for k in call.keywords if k.arg == "global_step"}
         if isinstance(pairs, ast.Call) and ast.unparse(pairs.func) == "zip":
             self.gradients.append(self.visit(pairs.args[0]))
         elif isinstance(pairs, ast.List) and all(isinstance(p, ast.Tuple) for p in pairs.elts):
@@ -246,79 +268,83 @@ class _Pure(ast.NodeTransformer):
         """A function for what a tape saw, its gradients, and the statements that follow, which use them."""
         name = block.items[0].optional_vars
         assert isinstance(name, ast.Name)
-        asked = [n for s in rest for n in ast.walk(s) if _is_asked(n, name.id)]
+        asked = [call for s in rest for call in _asked(s, name.id)]
+        seen = set(self.seen)
+        outside, self.outside = self.outside, self.outside | _loaded(rest, ())
         inside = self.statements(block.body)
-        if any(_is_asked(n, name.id) for s in inside for n in ast.walk(s)) or any(
-            isinstance(n, ast.Call) and isinstance(n.func, ast.Attribute) and n.func.attr != "gradient"
-            and isinstance(n.func.value, ast.Name) and n.func.value.id == name.id for s in rest for n in ast.walk(s)
-        ):  # fmt: skip
-            raise Left("asks a tape while it records, or for more than gradients")
+        self.outside = outside
+        if any(_asked(s, name.id) for s in inside):
+            raise Left("asks a tape while it records")
+        if len(asked) != sum(_methods(s, name.id) for s in rest):
+            raise Left("asks a tape for more than gradients")
         if not asked:
             return inside, rest
         self.count += 1
-        number = f"_{self.count}" if self.count > 1 else ""
-        given = _stored(inside)
+        given = list(dict.fromkeys(_stored(inside)))
         sources = [self._sources(call.args[1], given) for call in asked]
-        targets = [self._target(call) for call in asked]
-        used = [n for n in dict.fromkeys(given) if n in _loaded(rest, asked)]
-        arguments = list(dict.fromkeys(PARAMS if s is None else s for wanted in sources for s in wanted))
-        forward = f"forward{number}"
-        made: list[ast.stmt] = []
-        values = [ast.Name(n, ast.Load()) for n in used]
-        one = len(asked) == 1
-        scalar = one and _is_scalar(targets[0], inside)
-        whole = targets[0] if scalar else None
-        if one:
-            loss = whole if whole is not None else _call("jnp.sum", [targets[0]])
-            out = [n for n in used if not (scalar and isinstance(targets[0], ast.Name) and n == targets[0].id)]
-            returned: ast.expr = loss if not out else ast.Tuple([loss, _tuple(out)], ast.Load())
-            made.append(_function(forward, arguments, [*inside, ast.Return(returned)]))
-            made.append(self._one_gradient(forward, arguments, targets[0], used, out, number))
-        else:
-            both: list[ast.expr] = [*targets, *values]
-            made.append(_function(forward, arguments, [*inside, ast.Return(ast.Tuple(both, ast.Load()))]))
-            slots: list[ast.expr] = [*[ast.Name("_", ast.Store()) for _ in targets], *_tuple(used, ast.Store()).elts]
-            if used:
-                call = _call(forward, [ast.Name(a, ast.Load()) for a in arguments])
-                made.append(ast.Assign([ast.Tuple(slots, ast.Store())], call))
-        replaced: dict[int, ast.expr] = {}
-        for i, (call, wanted) in enumerate(zip(asked, sources, strict=True)):
-            label = f"gradients{number}" if one else ""
-            if not one:
-                label = f"gradients{number}_{i + 1}"
-                taken = list(dict.fromkeys(PARAMS if s is None else s for s in wanted))
-                inner = _call(forward, [ast.Name(a, ast.Load()) for a in arguments])
-                value: ast.expr = _call("jnp.sum", [_item(inner, i)])
-                parameters = ast.arguments([], [ast.arg(a) for a in taken], None, [], [], None, [])
-                grad = _call("jax.grad", [ast.Lambda(parameters, value)])
-                if len(taken) > 1:
-                    numbers: list[ast.expr] = [ast.Constant(n) for n in range(len(taken))]
-                    grad.args.append(ast.Tuple(numbers, ast.Load()))
-                made.append(ast.Assign([ast.Name(label, ast.Store())], ast.Call(grad, [ast.Name(a, ast.Load()) for a in taken], [])))
-            else:
-                taken = arguments
-            replaced[id(call)] = self._gradient(call, label, taken)
+        taped = _Taped(
+            asked, sources, [self._target(call) for call in asked],
+            [n for n in given if n in _loaded(rest, asked) | self.outside],
+            list(dict.fromkeys(s for wanted in sources for s in wanted)),
+            self.known.helper(f"forward{self._number()}"), [n for n in given if n in seen],
+        )  # fmt: skip
+        made, replaced = self._once(taped, inside) if len(asked) == 1 else self._often(taped, inside)
         return made, [_Replace(replaced).visit(s) for s in rest]
 
-    def _one_gradient(
-        self, forward: str, arguments: list[str], target: ast.expr, used: list[str], out: list[str], number: str
-    ) -> ast.stmt:
+    def _number(self) -> str:
+        return f"_{self.count}" if self.count > 1 else ""
+
+    def _once(self, taped: _Taped, inside: list[ast.stmt]) -> tuple[list[ast.stmt], dict[int, ast.expr]]:
+        """The function of a tape that is asked once: its value, what else is used, and the gradient."""
+        (target,) = taped.targets
+        scalar = _is_scalar(target, inside)
+        loss = target if scalar else _call("jnp.sum", [target])
+        is_named = scalar and isinstance(target, ast.Name) and target.id in taped.used
+        out = [n for n in taped.used if not (is_named and n == ast.unparse(target))]
+        returned: ast.expr = ast.Tuple([loss, _tuple(out)], ast.Load()) if out else loss
         keywords = [ast.keyword("has_aux", ast.Constant(True))] if out else []
-        needs = isinstance(target, ast.Name) and target.id in used and target.id not in out
-        numbers: list[ast.expr] = [ast.Constant(n) for n in range(len(arguments))]
-        rest: list[ast.expr] = [ast.Tuple(numbers, ast.Load())] if len(arguments) > 1 else []
-        made = ast.Call(
-            _call("jax.value_and_grad" if needs else "jax.grad", [ast.Name(forward, ast.Load()), *rest], keywords),
-            [ast.Name(a, ast.Load()) for a in arguments], [],
-        )  # fmt: skip
-        gradients = ast.Name(f"gradients{number}", ast.Store())
-        outs = [_tuple(out, ast.Store())] if out else []
-        if needs:
-            assert isinstance(target, ast.Name)
-            value: ast.expr = ast.Name(target.id, ast.Store())
-            first: ast.expr = ast.Tuple([value, *outs], ast.Store()) if outs else value
-            return ast.Assign([ast.Tuple([first, gradients], ast.Store())], made)
-        return ast.Assign([ast.Tuple([gradients, *outs], ast.Store()) if outs else gradients], made)
+        keywords += self._allowing(taped.arguments)
+        made = _gradient_of(
+            "jax.value_and_grad" if is_named else "jax.grad", _name(taped.forward), taped.arguments, keywords
+        )
+        gradients = f"gradients{self._number()}"
+        outs: list[ast.expr] = [_tuple(out, ast.Store())] if out else []
+        if is_named:
+            value: ast.expr = ast.Name(ast.unparse(target), ast.Store())
+            outs = [ast.Tuple([value, *outs], ast.Store()) if outs else value, ast.Name(gradients, ast.Store())]
+        else:
+            outs = [ast.Name(gradients, ast.Store()), *outs]
+        targets = outs[0] if len(outs) == 1 else ast.Tuple(outs, ast.Store())
+        (call,) = taped.asked
+        replaced = {id(call): self._gradient(call, gradients, taped.arguments)}
+        return [taped.function([*inside, ast.Return(returned)]), ast.Assign([targets], made)], replaced
+
+    def _often(self, taped: _Taped, inside: list[ast.stmt]) -> tuple[list[ast.stmt], dict[int, ast.expr]]:
+        """The function of a tape that is asked several times: all that is asked of it, and what else is used."""
+        both: list[ast.expr] = [*taped.targets, *map(_name, taped.used)]
+        made = [taped.function([*inside, ast.Return(ast.Tuple(both, ast.Load()))])]
+        whole = _call(taped.forward, list(map(_name, taped.arguments)))
+        if taped.used:
+            slots = _tuple([*["_" for _ in taped.targets], *taped.used], ast.Store())
+            made.append(ast.Assign([slots], whole))
+        replaced: dict[int, ast.expr] = {}
+        for i, (call, wanted) in enumerate(zip(taped.asked, taped.sources, strict=True)):
+            taken = list(dict.fromkeys(wanted))
+            parameters = ast.arguments([], [ast.arg(a) for a in taken], None, [], [], None, [])
+            summed = ast.Lambda(parameters, _call("jnp.sum", [_item(whole, i)]))
+            asking = _gradient_of("jax.grad", summed, taken, self._allowing(taken))
+            if taken == wanted != [PARAMS] and len(taken) == 1 and not isinstance(call.args[1], ast.List):
+                replaced[id(call)] = asking
+                continue
+            label = f"gradients{self._number() or '_1'}_{i + 1}"
+            made.append(ast.Assign([ast.Name(label, ast.Store())], asking))
+            replaced[id(call)] = self._gradient(call, label, taken)
+        return made, replaced
+
+    def _allowing(self, arguments: Sequence[str]) -> list[ast.keyword]:
+        """A counter may lie among the parameters."""
+        allowed = self.known.integers and PARAMS in arguments
+        return [ast.keyword("allow_int", ast.Constant(True))] if allowed else []
 
     def _gradient(self, call: ast.Call, label: str, taken: list[str]) -> ast.expr:
         """The expression for what a tape was asked for."""
@@ -346,12 +372,12 @@ class _Pure(ast.NodeTransformer):
                 found.append(self.visit(copy.deepcopy(x)))
         return found
 
-    def _sources(self, sources: ast.expr, given: Sequence[str]) -> list[str | None]:
-        """The names of what is differentiated for; None stands for the parameters."""
-        found: list[str | None] = []
+    def _sources(self, sources: ast.expr, given: Sequence[str]) -> list[str]:
+        """The names of what is differentiated for."""
+        found: list[str] = []
         for x in self._listed(sources):
             if _root(x) == PARAMS:
-                found.append(None)
+                found.append(PARAMS)
             elif isinstance(x, ast.Name) and x.id not in given:
                 found.append(x.id)
             else:
@@ -376,10 +402,26 @@ class _Pure(ast.NodeTransformer):
     def visit_Name(self, node: ast.Name) -> ast.expr:
         if isinstance(node.ctx, ast.Load) and node.id not in self.own:
             if node.id in self.known.roots:
-                return _item(ast.Name(PARAMS, ast.Load()), node.id)
+                value: ast.expr = _item(ast.Name(PARAMS, ast.Load()), node.id)
+                # the step counts it, which the function leaves to who calls it
+                return ast.BinOp(value, ast.Add(), ast.Constant(1)) if ast.unparse(value) in self.counted else value
             if node.id in self.known.lists:
                 return ast.List([copy.deepcopy(x) for x in self.known.lists[node.id]], ast.Load())
         return node
+
+    def visit_BinOp(self, node: ast.BinOp) -> ast.expr:
+        return ast.BinOp(self._operand(node.left), node.op, self._operand(node.right))
+
+    def visit_Compare(self, node: ast.Compare) -> ast.expr:
+        return ast.Compare(self._operand(node.left), node.ops, [self._operand(x) for x in node.comparators])
+
+    def _operand(self, node: ast.expr) -> ast.expr:
+        """An operand; a list, which operators of JAX do not take, as an array."""
+        if not isinstance(node, (ast.List, ast.Tuple)):
+            return self.visit(node)
+        floats = any(isinstance(n, ast.Constant) and isinstance(n.value, float) for n in ast.walk(node))
+        dtype = [ast.parse(DTYPES["float64" if self.known.double else "float32"], mode="eval").body] if floats else []
+        return _call("jnp.asarray", [self.visit(node), *dtype])
 
     def visit_Attribute(self, node: ast.Attribute) -> ast.expr:
         if dotted := name_of(node):
@@ -389,6 +431,8 @@ class _Pure(ast.NodeTransformer):
         return ast.Attribute(self.visit(node.value), node.attr, node.ctx)
 
     def visit_Call(self, node: ast.Call) -> ast.expr:
+        if ast.unparse(node.func).startswith(("jnp.", "jax.")):
+            return node  # what a tape was asked for, which has been made already
         args = [self.visit(a) for a in node.args]
         keywords = [ast.keyword(k.arg, self.visit(k.value)) for k in node.keywords]
         if dotted := name_of(node.func):
@@ -417,9 +461,8 @@ class _Pure(ast.NodeTransformer):
         spelled = NAMES.get(dotted)
         if spelled is None:
             raise Left(f"has tf.{dotted}, for which there is no row")
-        if "." not in spelled.name:
-            self.known.helpers.add(spelled.name)
-        return _call(spelled.name, args, [ast.keyword(spelled.keywords.get(str(k.arg), k.arg), k.value) for k in keywords])
+        name = spelled.name if "." in spelled.name else self.known.helper(spelled.name)
+        return _call(name, args, [ast.keyword(spelled.keywords.get(str(k.arg), k.arg), k.value) for k in keywords])
 
 
 class _Replace(ast.NodeTransformer):
@@ -441,11 +484,58 @@ class _Renamed(ast.NodeTransformer):
         return self.whole if node.id == self.name else node
 
 
-def _is_asked(node: ast.AST, tape: str) -> bool:
-    return (
-        isinstance(node, ast.Call) and isinstance(node.func, ast.Attribute) and node.func.attr == "gradient"
-        and isinstance(node.func.value, ast.Name) and node.func.value.id == tape
-    )  # fmt: skip
+@dataclass
+class _Taped:
+    """What was asked of a tape, for what, and what else of its block is used behind it.
+
+    Attributes
+    ----------
+    arguments : list of str
+        All that is differentiated for.
+    before : list of str
+        Names that the block changes, which had a value before it.
+    """
+
+    asked: list[ast.Call]
+    sources: list[list[str]]
+    targets: list[ast.expr]
+    used: list[str]
+    arguments: list[str]
+    forward: str
+    before: list[str]
+
+    def function(self, body: list[ast.stmt]) -> ast.stmt:
+        """The function of what is differentiated for."""
+        before = [n for n in self.before if n not in self.arguments]
+        every = [ast.arg(p) for p in [*self.arguments, *before]]
+        arguments = ast.arguments([], every, None, [], [], None, [_name(n) for n in before])
+        return ast.FunctionDef(self.forward, arguments, body, [], None, None)
+
+
+def _asked(statement: ast.stmt, tape: str) -> list[ast.Call]:
+    """The gradients that a statement asks a tape for."""
+    return [
+        n
+        for n in ast.walk(statement)
+        if isinstance(n, ast.Call) and isinstance(n.func, ast.Attribute) and n.func.attr == "gradient"
+        and isinstance(n.func.value, ast.Name) and n.func.value.id == tape
+    ]  # fmt: skip
+
+
+def _methods(statement: ast.stmt, tape: str) -> int:
+    """How often a statement uses a tape."""
+    return sum(isinstance(n, ast.Attribute) and ast.unparse(n.value) == tape for n in ast.walk(statement))
+
+
+def _gradient_of(name: str, function: ast.expr, arguments: list[str], keywords: Sequence[ast.keyword]) -> ast.expr:
+    """The call of the gradient of a function."""
+    numbers: list[ast.expr] = [ast.Constant(n) for n in range(len(arguments))]
+    rest: list[ast.expr] = [ast.Tuple(numbers, ast.Load())] if len(arguments) > 1 else []
+    return ast.Call(_call(name, [function, *rest], keywords), list(map(_name, arguments)), [])
+
+
+def _name(name: str) -> ast.expr:
+    return ast.Name(name, ast.Load())
 
 
 def _root(node: ast.expr) -> str:
@@ -460,11 +550,6 @@ def _call(name: str, args: Sequence[ast.expr], keywords: Sequence[ast.keyword] =
 
 def _tuple(names: Sequence[str], ctx: Any = None) -> ast.Tuple:
     return ast.Tuple([ast.Name(n, ctx or ast.Load()) for n in names], ctx or ast.Load())
-
-
-def _function(name: str, parameters: Sequence[str], body: list[ast.stmt]) -> ast.stmt:
-    arguments = ast.arguments([], [ast.arg(p) for p in parameters], None, [], [], None, [])
-    return ast.FunctionDef(name, arguments, body, [], None, None)
 
 
 def _stored(body: Sequence[ast.stmt]) -> list[str]:
@@ -503,7 +588,9 @@ def _is_scalar(target: ast.expr, body: Sequence[ast.stmt]) -> bool:
             return scalar(node.left) and scalar(node.right)
         if isinstance(node, ast.Call):
             name = ast.unparse(node.func)
-            return name == "l2_loss" or (name in ("jnp.mean", "jnp.sum") and len(node.args) == 1 and not node.keywords)
+            return name.startswith("l2_loss") or (
+                name in ("jnp.mean", "jnp.sum") and len(node.args) == 1 and not node.keywords
+            )
         return isinstance(node, ast.Constant)
 
     return scalar(target)

@@ -89,8 +89,19 @@ linalg.trace jnp.trace
 """
 DTYPES = {
     name: f"jnp.{name}"
-    for name in "float16 float32 float64 bfloat16 int8 int16 int32 int64 uint8 complex64 complex128".split()
-} | {"bool": "jnp.bool_"}
+    for name in (
+        "float16",
+        "float32",
+        "float64",
+        "bfloat16",
+        "int8",
+        "int16",
+        "int32",
+        "uint8",
+        "complex64",
+        "complex128",
+    )
+} | {"bool": "jnp.bool_", "int64": "int"}
 HELPERS = {
     "divide_no_nan": """
 def divide_no_nan(x, y):
@@ -122,12 +133,8 @@ def gather(x, indices, axis=0):
 """,
     "clip_by_global_norm": """
 def clip_by_global_norm(gradients, most):
-    norm = jnp.sqrt(2.0 * sum(l2_loss(g) for g in gradients))
+    norm = jnp.sqrt(sum(jnp.sum(jnp.square(g)) for g in gradients))
     return [g * most * jnp.minimum(1.0 / norm, 1.0 / most) for g in gradients], norm
-
-
-def l2_loss(x):
-    return jnp.sum(jnp.square(x)) / 2
 """,
     "cast": """
 def cast(x, dtype):
@@ -200,7 +207,7 @@ def _table() -> dict[str, Spelled]:
     for row in _ROWS.strip().split("\n"):
         name, spelled, *rest = row.split()
         pairs = [pair.strip("()").split("=") for pair in rest]
-        table[name] = Spelled(spelled, {old: new for old, new in pairs})
+        table[name] = Spelled(spelled, dict(pairs))
     return table
 
 
