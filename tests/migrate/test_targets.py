@@ -135,9 +135,9 @@ def test_under_jax_values_and_gradients_are_equal_within_rounding(tmp_path: Path
     assert all(row["failed"] == 0 for row in found["rows"].values())
     assert (name == "pinn_lbfgs") != any(row.startswith("gradients") for row in found["rows"]), found["rows"]
     # a mistake is no rounding
-    (tmp_path / "out.py").write_text(
-        re.sub(r"= jax.nn.relu\(|= jnp.tanh\(|jnp.matmul\(jnp.tanh\(", r"\g<0>1.01 * ", text)
-    )
+    wrong = re.sub(r"(jax\.nn\.relu|jnp\.tanh)\(", r"1.01 * \1(", text)
+    assert wrong != text
+    (tmp_path / "out.py").write_text(wrong)
     assert elsewhere(tmp_path, 1)["verdict"] == "DIFFERENT"
 
 
