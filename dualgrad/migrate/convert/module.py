@@ -25,6 +25,7 @@ from dualgrad.migrate.convert.sharing import HelperItem, Plan, plan_of, share
 from dualgrad.migrate.convert.shortening import Function, Shortening
 from dualgrad.migrate.convert.spelling import path
 from dualgrad.migrate.convert.tidying import merged, side_by_side, tidied
+from dualgrad.platform import progress
 from engine.core.dtypes import DType, float32, int32
 from engine.core.operands import Operation
 from engine.core.trace import Symbol, constant
@@ -302,7 +303,8 @@ class Module:
         for helper in helpers:
             alone = next((p for p in plans if _is_call_of(p, helper)), None)
             helper.name = self.scope.free(self._name(alone.run if alone else None, helper.items, helper.wanted))
-        for plan in [*helpers, *plans]:
+        for number, plan in enumerate([*helpers, *plans], 1):
+            progress.say(f"writing function {number} of {len(helpers) + len(plans)}")
             self._guarded(plan)
         order = {id(run): number for number, run in enumerate(runs)}
         self.functions.sort(key=lambda f: -1 if f.run is None else order[id(f.run)])
@@ -432,6 +434,7 @@ class Module:
     def text(self) -> list[str]:
         """The lines of variables and functions."""
         merged(self.functions)
+        progress.say("looking for what is said twice")
         Shortening(self.functions, self.scope, self.names, self._lists, self._listed).shorten()
         merged(self.functions)
         for function in self.functions:
