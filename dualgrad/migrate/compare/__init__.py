@@ -26,6 +26,7 @@ from typing import Any
 
 import engine
 from dualgrad.files.golden import Golden, text
+from dualgrad.migrate import notebooks
 from dualgrad.migrate.census import Census
 from dualgrad.migrate.compare.converted import Converted, Map, read_map
 from dualgrad.migrate.compare.elsewhere import compare_elsewhere, is_elsewhere
@@ -90,6 +91,8 @@ def compared(golden: Golden, given: argparse.Namespace) -> Comparison:
         raise ValueError(f"there is no file {path}")
     map_path = Path(given.map) if given.map else path.with_suffix(".map.json")
     known = read_map(map_path) if given.map or (given.program and map_path.is_file()) else None
+    if notebooks.is_notebook(path):
+        path = notebooks.kept_program(path)
     comparison = begun(golden, path)
     if known is None:
         again(golden, path, comparison, given.again)

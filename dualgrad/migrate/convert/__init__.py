@@ -28,6 +28,7 @@ import argparse
 import ast
 import json
 import sys
+import tempfile
 from collections.abc import Sequence
 from contextlib import suppress
 from dataclasses import dataclass, field
@@ -36,7 +37,7 @@ from typing import Any
 
 import numpy as np
 
-from dualgrad.migrate import watch
+from dualgrad.migrate import notebooks, watch
 from dualgrad.migrate.convert import beside, host_program, summaries, varying
 from dualgrad.migrate.convert.edits import Unsafe
 from dualgrad.migrate.convert.facts import plain
@@ -84,6 +85,8 @@ class Conversion:
         The lines of the program that add something to event files, and what: `Capture.added`.
     beside : dict
         By path below the folder of the module, the program's own modules that it needs. One that is there stays.
+    cells : list of Cell
+        Of the notebook that the program is.
     """
 
     text: str
@@ -92,6 +95,7 @@ class Conversion:
     savers: dict[int, str] = field(default_factory=dict)
     adding: dict[int, set[str]] = field(default_factory=dict)
     beside: dict[str, bytes] = field(default_factory=dict)
+    cells: list[notebooks.Cell] = field(default_factory=list)
 
     def write(self, out: str | Path) -> list[Path]:
         """Write the module and what belongs to it.
@@ -114,7 +118,10 @@ class Conversion:
                 module.parent.mkdir(parents=True, exist_ok=True)
                 module.write_bytes(content)
                 written.append(module)
-        out.write_text(self.text, encoding="utf-8")
+        text = self.text
+        if notebooks.is_notebook(out):
+            text = notebooks.notebook_text(text, self.cells, out.with_suffix(".npz").name)
+        out.write_text(text, encoding="utf-8")
         out.with_suffix(".map.json").write_text(json.dumps({**self.map, "module": out.name}, indent=1) + "\n")
         if self.arrays:
             with out.with_suffix(".npz").open("wb") as file:
@@ -217,7 +224,12 @@ def _map(modules: list[Module], missing: list[dict[str, Any]], program: Path, do
 
 
 def convert_program(
-    program: str | Path, arguments: list[str] | None = None, api: str = "1", whole: bool = True, to: str = "tape"
+    program: str | Path,
+    arguments: list[str] | None = None,
+    api: str = "1",
+    whole: bool = True,
+    to: str = "tape",
+    home: Path | None = None,
 ) -> tuple[int, Conversion]:
     """Run a program and convert it.
 
@@ -232,6 +244,8 @@ def convert_program(
         Whether to write the program's own loop, too.
     to : str
         For which library: a key of `dualgrad.migrate.convert.targets.TARGETS`.
+    home : Path, optional
+        The folder of its own modules, by default that of the file.
 
     Returns
     -------
@@ -252,19 +266,47 @@ def convert_program(
     progress.say("writing tape code")
     conversion = convert(capture, program)
     if whole and code == 0 and TARGETS[to].whole:
-        add_program(conversion, program, arguments or [], notes, capture)
+        add_program(conversion, program, arguments or [], notes, capture, home)
     retarget(conversion, to)
     return code, conversion
 
 
-def add_program(conversion: Conversion, program: Path, arguments: list[str], notes: Notes, capture: Capture) -> None:
+def convert_file(file: str | Path, arguments: list[str], **options: Any) -> tuple[int, Conversion]:
+    """The same for a file that may be a notebook, or no Python.
+
+    Raises
+    ------
+    SyntaxError, ValueError
+        If it cannot be read.
+    """
+    file = Path(file)
+    if not notebooks.is_notebook(file):
+        ast.parse(file.read_bytes())
+        return convert_program(file, arguments, **options)
+    with tempfile.TemporaryDirectory() as folder:
+        program = notebooks.as_program(file, folder)
+        ast.parse(program.read_bytes())
+        sys.path.insert(1, str(file.parent.resolve()))  # as Jupyter does
+        code, conversion = convert_program(program, arguments, home=file.parent, **options)
+    conversion.cells = notebooks.read_cells(file)
+    return code, conversion
+
+
+def add_program(
+    conversion: Conversion,
+    program: Path,
+    arguments: list[str],
+    notes: Notes,
+    capture: Capture,
+    home: Path | None = None,
+) -> None:
     """Put the program's own loop behind the functions, or say in the head of the file why not."""
     alone, arrays, from_run = conversion.text, dict(conversion.arrays), list(conversion.map["from_run"])
     try:
         source = program.read_text(encoding="utf-8")
         conversion.map["varies"] = varying.reasons(source, notes, capture)
         conversion.text = host_program.checked(host_program.rewrite(source, conversion, notes, capture.names))
-        conversion.beside = beside.modules(conversion.text, program.resolve().parent)
+        conversion.beside = beside.modules(conversion.text, (home or program.parent).resolve())
         progress.say("running the new program: it must print the same")
         host_program.tried(conversion, program.name, arguments, notes.printed, bool(conversion.map["varies"]))
         conversion.map["whole"] = True
@@ -286,7 +328,7 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
         help="the library that the new program is for: dualgrad's tapes (the default), real TensorFlow 2, a Keras "
         "model, or JAX, which gets the functions alone",
     )  # fmt: skip
-    parser.add_argument("program", metavar="PROGRAM", help="the file to convert")
+    parser.add_argument("program", metavar="PROGRAM", help="the file to convert: a program or a notebook")
     parser.add_argument("arguments", metavar="ARG", nargs=argparse.REMAINDER, help="what follows is the program's own")
 
 
@@ -301,9 +343,8 @@ def main(given: argparse.Namespace) -> int:
         print(f"dualgrad convert: there is no file {given.program}", file=sys.stderr)  # noqa: T201
         return 2
     try:
-        ast.parse(Path(given.program).read_bytes())
         with progress.progress("dualgrad convert"):
-            code, conversion = convert_program(given.program, given.arguments, whole=not given.functions, to=given.to)
+            code, conversion = convert_file(given.program, given.arguments, whole=not given.functions, to=given.to)
         host_program.checked(conversion.text)
     except (SyntaxError, ValueError, Unsafe) as error:
         where = f"line {error.lineno}: " if isinstance(error, SyntaxError) and error.lineno else ""
