@@ -38,7 +38,7 @@ from typing import Any
 import numpy as np
 
 from dualgrad.migrate import notebooks, watch
-from dualgrad.migrate.convert import beside, host_program, summaries, varying
+from dualgrad.migrate.convert import beside, host_program, summaries, together, varying
 from dualgrad.migrate.convert.edits import Unsafe
 from dualgrad.migrate.convert.facts import plain
 from dualgrad.migrate.convert.identifiers import Names, Scope
@@ -87,6 +87,8 @@ class Conversion:
         By path below the folder of the module, the program's own modules that it needs. One that is there stays.
     cells : list of Cell
         Of the notebook that the program is.
+    entry : str
+        The name of the main module, if the program is a folder: then it is written to a folder.
     """
 
     text: str
@@ -96,6 +98,7 @@ class Conversion:
     adding: dict[int, set[str]] = field(default_factory=dict)
     beside: dict[str, bytes] = field(default_factory=dict)
     cells: list[notebooks.Cell] = field(default_factory=list)
+    entry: str = ""
 
     def write(self, out: str | Path) -> list[Path]:
         """Write the module and what belongs to it.
@@ -111,6 +114,9 @@ class Conversion:
             What was written, the module first.
         """
         out = Path(out)
+        if self.entry:
+            out.mkdir(parents=True, exist_ok=True)
+            out /= self.entry
         written = [out, out.with_suffix(".map.json")]
         for name, content in self.beside.items():
             module = out.parent / name
@@ -272,7 +278,7 @@ def convert_program(
 
 
 def convert_file(file: str | Path, arguments: list[str], **options: Any) -> tuple[int, Conversion]:
-    """The same for a file that may be a notebook, or no Python.
+    """The same for a file that may be a notebook, or no Python, and for a folder with the modules of a program.
 
     Raises
     ------
@@ -280,6 +286,8 @@ def convert_file(file: str | Path, arguments: list[str], **options: Any) -> tupl
         If it cannot be read.
     """
     file = Path(file)
+    if file.is_dir():
+        return _convert_folder(together.entry_of(file), arguments, **options)
     if not notebooks.is_notebook(file):
         ast.parse(file.read_bytes())
         return convert_program(file, arguments, **options)
@@ -289,6 +297,20 @@ def convert_file(file: str | Path, arguments: list[str], **options: Any) -> tupl
         sys.path.insert(1, str(file.parent.resolve()))  # as Jupyter does
         code, conversion = convert_program(program, arguments, home=file.parent, **options)
     conversion.cells = notebooks.read_cells(file)
+    return code, conversion
+
+
+def _convert_folder(entry: Path, arguments: list[str], **options: Any) -> tuple[int, Conversion]:
+    """The same for a program of several modules, of which this one is run."""
+    whole = together.put_together(entry)
+    with tempfile.TemporaryDirectory() as folder:
+        program = Path(folder) / entry.name
+        program.write_text(whole.text, encoding="utf-8")
+        ast.parse(program.read_bytes())
+        sys.path.insert(1, str(entry.parent.resolve()))
+        code, conversion = convert_program(program, arguments, home=entry.parent, **options)
+    conversion.text = whole.told(conversion.text, entry.name)
+    conversion.entry = entry.name
     return code, conversion
 
 
@@ -328,7 +350,9 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
         help="the library that the new program is for: dualgrad's tapes (the default), real TensorFlow 2, a Keras "
         "model, or JAX, which gets the functions alone",
     )  # fmt: skip
-    parser.add_argument("program", metavar="PROGRAM", help="the file to convert: a program or a notebook")
+    parser.add_argument(
+        "program", metavar="PROGRAM", help="the file to convert, a program or a notebook, or the folder of its modules"
+    )
     parser.add_argument("arguments", metavar="ARG", nargs=argparse.REMAINDER, help="what follows is the program's own")
 
 
@@ -339,7 +363,7 @@ def main(given: argparse.Namespace) -> int:
     except ValueError as error:
         print(f"dualgrad convert: {error}", file=sys.stderr)  # noqa: T201
         return 2
-    if not Path(given.program).is_file():
+    if not Path(given.program).exists():
         print(f"dualgrad convert: there is no file {given.program}", file=sys.stderr)  # noqa: T201
         return 2
     try:
@@ -351,7 +375,7 @@ def main(given: argparse.Namespace) -> int:
         what = f"Python cannot read it: {where}{getattr(error, 'msg', error)}" if is_unread(error) else str(error)
         print(printable(f"dualgrad convert: {given.program}: {what}"), file=sys.stderr)  # noqa: T201
         return 2
-    _, *further = conversion.write(given.output)
+    module, *further = conversion.write(given.output)
     count = sum(function["name"] is not None for function in conversion.map["functions"])
     said = f"{count} function{'s' * (count != 1)}"
     if conversion.map.get("whole"):
@@ -359,7 +383,7 @@ def main(given: argparse.Namespace) -> int:
     elif "why" in conversion.map:
         said = f"{said} alone: {conversion.map['why']}"
     beside = ", ".join(map(str, further))
-    print(f"dualgrad convert: wrote {given.output}: {said}; and beside it {beside}", file=sys.stderr)  # noqa: T201
+    print(f"dualgrad convert: wrote {module}: {said}; and beside it {beside}", file=sys.stderr)  # noqa: T201
     return code
 
 
