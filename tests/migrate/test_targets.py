@@ -3,17 +3,21 @@
 from __future__ import annotations
 
 import ast
+import contextlib
 import json
 import os
 import re
 import subprocess
 import sys
+from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
 
 import numpy as np
 import pytest
 
+from dualgrad.migrate.compare.converted import Map
+from dualgrad.migrate.compare.elsewhere import is_elsewhere
 from dualgrad.migrate.convert import convert_program
 from dualgrad.migrate.convert.edits import Unsafe
 from dualgrad.migrate.convert.targets import TARGETS, renamed
@@ -43,6 +47,34 @@ with tf.Session() as sess:
     for step in range(8):
         _, value = sess.run([train_step, loss], {x: points, label: inside})  # all points
     print("loss %.3f" % value)
+"""
+
+
+PICTURES = """
+import numpy as np
+import tensorflow as tf
+
+rng = np.random.RandomState(2)
+digits = rng.randint(0, 3, 30)
+images = 0.3 * rng.randn(30, 6, 6)
+for image, digit in zip(images, digits):
+    image[2 * digit : 2 * digit + 2] += 1.0
+y = tf.placeholder(tf.float32, [None, 3], name="y")
+x = tf.placeholder(tf.float32, [None, 36], name="x")
+kernel = tf.Variable((0.3 * rng.randn(3, 3, 1, 4)).astype(np.float32), name="kernel")
+b1 = tf.Variable(tf.constant(0.1, shape=[4]), name="b1")
+w2 = tf.Variable((0.3 * rng.randn(36, 3)).astype(np.float32), name="w2")
+b2 = tf.Variable(tf.zeros([3]), name="b2")
+h = tf.nn.relu(tf.nn.conv2d(tf.reshape(x, [-1, 6, 6, 1]), kernel, strides=[1, 1, 1, 1], padding="SAME") + b1)
+h = tf.nn.max_pool(h, ksize=[1, 2, 2, 1], strides=[1, 2, 2, 1], padding="SAME")
+logits = tf.matmul(tf.reshape(h, [-1, 36]), w2) + b2
+cost = tf.reduce_mean(tf.nn.softmax_cross_entropy_with_logits(labels=y, logits=logits))
+train = tf.train.MomentumOptimizer(0.05, 0.9).minimize(cost)
+with tf.Session() as sess:
+    sess.run(tf.global_variables_initializer())
+    for step in range(6):
+        _, c = sess.run([train, cost], {y: np.eye(3)[digits], x: images.reshape(30, 36)})
+        print("cost %.2f" % c)
 """
 
 
@@ -101,6 +133,70 @@ def test_names_that_differ(text: str, expected: str | None) -> None:
 def test_what_tensorflow_has_not_is_refused_by_name(text: str, named: str) -> None:
     with pytest.raises(Unsafe, match=f"{named}.*--to tape"):
         renamed(text, TARGETS["tensorflow"])
+
+
+def test_keras_gets_a_model_and_keeps_the_loop(tmp_path: Path) -> None:
+    text = written(tmp_path, "keras")
+    assert text.startswith('"""p.py, as a Keras model: written by dualgrad convert."""')
+    layers = re.findall(r"tf\.keras\.(Input|layers\.\w+)\((.*)\),$", text, re.MULTILINE)
+    assert layers == [
+        ("Input", "(2,)"),
+        ("layers.Dense", '3, activation="tanh"'),
+        ("layers.Dense", "1, use_bias=False"),
+    ]
+    assert "tf.keras.optimizers.Adam(learning_rate=0.1, epsilon=1e-08)" in text
+    assert "loss=tf.keras.losses.BinaryCrossentropy(from_logits=True)" in text
+    assert "        value = model.train_on_batch(points, inside)  # all points\n" in text
+    assert "GradientTape" not in text and "variables = [" not in text
+    with pytest.raises(ValueError, match="for tensorflow, which is not installed"), _without_tensorflow():
+        is_elsewhere(Map([], {}, {}, target="keras"))
+
+
+@contextlib.contextmanager
+def _without_tensorflow() -> Iterator[None]:
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr("dualgrad.migrate.compare.elsewhere.find_spec", lambda name: None)
+        yield
+
+
+@pytest.mark.parametrize(
+    ("old", "new", "why"),
+    [
+        ("tf.tanh(tf.matmul(x, w1) + b1)", "tf.tanh(tf.matmul(x, w1) + b1) * 2.0", "is no layer of Keras"),
+        ("tf.tanh(tf.matmul(x, w1) + b1)", "tf.sin(tf.matmul(x, w1) + b1)", "is no layer of Keras"),
+        ("tf.train.AdamOptimizer(0.1)", "tf.train.RMSPropOptimizer(0.1)", "RMSPropOptimizer counts steps, or is no"),
+        ("tf.reduce_mean(tf.nn", "tf.reduce_sum(tf.nn", "the loss of train_step is none"),
+        ("minimize(loss)", "minimize(loss, var_list=[w1, w2])", "used twice, or not trained"),
+        (
+            "minimize(loss)\n",
+            "minimize(loss)\nother = tf.train.AdamOptimizer().minimize(-loss)\n",
+            "2 functions that train",
+        ),
+    ],
+)
+def test_what_is_no_keras_model_is_refused(tmp_path: Path, old: str, new: str, why: str) -> None:
+    program = PROGRAM.replace(old, new)
+    if "other" in new:
+        program += "    sess.run(other, {x: points, label: inside})\n"
+    (tmp_path / "p.py").write_text(program)
+    with pytest.raises(Unsafe, match=f"{why}.*--to tensorflow"), kept():
+        convert_program(tmp_path / "p.py", to="keras")
+    assert dualgrad(tmp_path, "convert", "--to", "keras", "-o", "out.py", "p.py") == 2
+    assert not (tmp_path / "out.py").exists()
+
+
+@pytest.mark.peer
+@pytest.mark.parametrize("program", [PROGRAM, PICTURES], ids=["dense", "convolutions"])
+def test_under_keras_it_is_equal_within_rounding(tmp_path: Path, program: str) -> None:
+    pytest.importorskip("tensorflow")
+    text = written(tmp_path, "keras", program)
+    found = elsewhere(tmp_path)
+    assert found["verdict"] in ("EQUAL WITHIN ROUNDING", "EQUAL ONLY FOR THIS RUN"), found["differences"]
+    assert found["printed"] == []
+    assert any(re.match("variable w(1/Adam_1|2/Momentum)", row) for row in found["rows"]), found["rows"].keys()
+    assert all(row["failed"] == 0 and row["worst"] < 500 for row in found["rows"].values()), found["rows"]
+    (tmp_path / "out.py").write_text(text.replace('"tanh"', '"elu"').replace('"relu"', '"elu"'))
+    assert elsewhere(tmp_path, 1)["verdict"] == "DIFFERENT"
 
 
 def test_jax_gets_pure_functions(tmp_path: Path) -> None:

@@ -9,6 +9,7 @@ from __future__ import annotations
 
 import contextlib
 import io
+import re
 import runpy
 import sys
 from collections.abc import Collection, Mapping
@@ -46,8 +47,9 @@ def is_elsewhere(known: Map) -> bool:
     if known.target not in LIBRARIES:
         return False
     there = find_spec(LIBRARIES[known.target]) is not None
-    if not there and known.target == "jax":
-        raise ValueError("the program is for JAX, which is not installed here: pip install jax")
+    if not there and known.target != "tensorflow":
+        library = LIBRARIES[known.target]
+        raise ValueError(f"the program is for {library}, which is not installed here: pip install {library}")
     return there
 
 
@@ -70,7 +72,7 @@ def compare_elsewhere(golden: Golden, path: Path, known: Map, comparison: Compar
     sys.argv = [str(path), *golden.head["program"]["arguments"]]
     with contextlib.redirect_stdout(io.StringIO()):
         namespace = runpy.run_path(str(path), run_name="converted")
-    kind = _OnJax if known.target == "jax" else _OnTensorFlow
+    kind = {"jax": _OnJax, "keras": _OnKeras}.get(known.target, _OnTensorFlow)
     kind(golden, comparison, known, path.name, namespace, {}).all()
 
 
@@ -143,8 +145,9 @@ class _Elsewhere(Converted):
         if described is None or not self.golden.holds(described):
             return True
         expected, array = np.asarray(self.golden.array(described)), np.asarray(array)
-        if expected.dtype.kind in "iub" and array.dtype.kind in "iub":
-            array = array.astype(expected.dtype)  # what counts may be narrower elsewhere
+        counts = expected.dtype.kind in "iub" and array.dtype.kind in "iub"
+        if counts or (expected.dtype.kind == array.dtype.kind == "f" and not array.ndim and array.dtype == np.float64):
+            array = array.astype(expected.dtype)  # integers may be narrower elsewhere, and one number one of Python
         row = self.comparison.row(name if what == "result" else f"variable {name}")
         row.steps += 1
         if expected.shape == array.shape and expected.dtype == array.dtype:
@@ -238,6 +241,43 @@ class _OnTensorFlow(_Elsewhere):
             return None
         # what several variables share is behind another name there
         return self.evaluated(code.replace(".kept_together()", "._get_beta_accumulators()"))
+
+
+class _OnKeras(_OnTensorFlow):
+    """The slots of a compiled model's optimizer lie in lists, in the order of its variables."""
+
+    def _found(self, name: str) -> Any:
+        code = self._variables.get(name, "")
+        optimizer, model = self.namespace["model"].optimizer, self.namespace["model"]
+        if not optimizer.built:
+            optimizer.build(model.trainable_variables)
+        if slot := re.fullmatch(r'\w+\.get_slot\((.+), "?\'?(\w+)"?\'?\)', code):
+            variable = self.evaluated(slot[1])
+            at = [v is variable for v in model.trainable_variables].index(True)
+            lists = {"m": "_momentums", "v": "_velocities", "momentum": "momentums"}
+            return getattr(optimizer, lists[slot[2]])[at]
+        if ".kept_together()" in code:
+            return _Power(optimizer, "beta_1" if ".get(0)" in code else "beta_2")
+        return self.evaluated(code) if code else None
+
+
+class _Power:
+    """The power of one of Adam's decays, which TensorFlow 1 keeps, where Keras counts steps."""
+
+    def __init__(self, optimizer: Any, decay: str) -> None:
+        self.optimizer, self.decay = optimizer, np.float32(getattr(optimizer, decay))
+
+    def assign(self, power: Any) -> None:
+        """Set the count of steps."""
+        if self.decay == np.float32(self.optimizer.beta_1):  # the other one says the same, less exactly
+            self.optimizer.iterations.assign(round(np.log(float(power)) / np.log(float(self.decay))) - 1)
+
+    def numpy(self) -> np.ndarray:
+        """The power after as many steps, multiplied as TensorFlow 1 does."""
+        power = self.decay
+        for _ in range(int(self.optimizer.iterations.numpy())):
+            power = np.float32(power * self.decay)
+        return np.asarray(power)
 
 
 class _OnJax(_Elsewhere):

@@ -49,7 +49,7 @@ def written(conversion: Any, imports: str) -> str:
         If no function is left.
     """
     text, tree = conversion.text, ast.parse(conversion.text)
-    namespace = _executed(conversion)
+    namespace = executed(conversion)
     known = _Known(tree, namespace)
     comments = {n: m[1] for n, line in enumerate(text.split("\n"), 1) if (m := re.search(r"  # (line .*)$", line))}
     done: dict[str, list[str]] = {}
@@ -92,7 +92,7 @@ def written(conversion: Any, imports: str) -> str:
     return "\n".join([*lines, *top]) + "\n" + helpers + body + "\n"
 
 
-def _executed(conversion: Any) -> dict[str, Any]:
+def executed(conversion: Any) -> dict[str, Any]:
     """What the module holds once it is executed: variables with their first values."""
     with tempfile.TemporaryDirectory() as folder:
         out = Path(folder) / "functions.py"
