@@ -255,10 +255,26 @@ class _OnKeras(_OnTensorFlow):
             variable = self.evaluated(slot[1])
             at = [v is variable for v in model.trainable_variables].index(True)
             lists = {"m": "_momentums", "v": "_velocities", "momentum": "momentums"}
-            return getattr(optimizer, lists[slot[2]])[at]
+            held = getattr(optimizer, lists[slot[2]])[at]
+            return _Momentum(held, optimizer) if slot[2] == "momentum" else held
         if ".kept_together()" in code:
             return _Power(optimizer, "beta_1" if ".get(0)" in code else "beta_2")
         return self.evaluated(code) if code else None
+
+
+class _Momentum:
+    """A sum of gradients, which Keras keeps multiplied by the rate, and with the other sign."""
+
+    def __init__(self, held: Any, optimizer: Any) -> None:
+        self.held, self.factor = held, -np.float32(optimizer.learning_rate.numpy())
+
+    def assign(self, array: Any) -> None:
+        """Set it to a sum of gradients."""
+        self.held.assign(np.asarray(array) * self.factor)
+
+    def numpy(self) -> np.ndarray:
+        """The sum of gradients."""
+        return np.asarray(self.held.numpy() / self.factor)
 
 
 class _Power:

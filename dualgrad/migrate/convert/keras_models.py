@@ -75,12 +75,16 @@ class _Model:
         self.tree = ast.parse(conversion.text)
         self.namespace = executed(conversion)
         self.functions = {s.name: s for s in self.tree.body if isinstance(s, ast.FunctionDef)}
-        steps = [f for f in self.functions.values() if _calls(f, "apply_gradients")]
+        steps = [f for f in self.functions.values() if _calls(f, "apply_gradients") or _calls(f, "minimize")]
         if len(steps) != 1:
             raise Unsafe(f"it has {len(steps)} functions that train, and a Keras model has one step; {_WAY_OUT}")
         (self.step,) = steps
         self.values = self._followed(self.step)
+        self.target, self.sources, self.apply = self._asked()
         self.loss, self.labels, self.logits = self._loss()
+        given = self.values.get("return")
+        if given is not None and ast.dump(given) != ast.dump(self._expanded(self.target, self.values)):
+            raise Unsafe(f"{self.step.name} gives more than its loss, which train_on_batch does not; {_WAY_OUT}")
         self.layers: list[_Layer] = []
         self.input = self._chain(self.logits)
 
@@ -138,11 +142,21 @@ class _Model:
         made: ast.expr = Fill().visit(copy.deepcopy(inside))
         return made
 
+    def _asked(self) -> tuple[ast.expr, ast.expr, ast.Call]:
+        """The loss, the variables, and the call of the optimizer."""
+        gradients, applied = _calls(self.step, "gradient"), _calls(self.step, "apply_gradients")
+        if len(gradients) == len(applied) == 1 and not applied[0].keywords:
+            return gradients[0].args[0], gradients[0].args[1], applied[0]
+        minimized = [] if applied else _calls(self.step, "minimize")
+        named = {k.arg: k.value for call in minimized for k in call.keywords}
+        if len(minimized) == 1 and set(named) == {"var_list"} and isinstance(minimized[0].args[0], ast.Lambda):
+            return minimized[0].args[0].body, named["var_list"], minimized[0]
+        raise Unsafe(f"{self.step.name} does more than one step of one loss, or counts its steps; {_WAY_OUT}")
+
     def _loss(self) -> tuple[str, str, ast.expr]:
         """The loss of Keras, the parameter of the labels, and the output of the network."""
         parameters = [a.arg for a in self.step.args.args]
-        asked = _calls(self.step, "gradient")
-        loss = self._expanded(asked[0].args[0], self.values) if len(asked) == 1 else None
+        loss = self._expanded(self.target, self.values)
         if (
             isinstance(loss, ast.Call)
             and name_of(loss.func) == "reduce_mean"
@@ -230,15 +244,14 @@ class _Model:
 
     def _optimizer(self) -> tuple[ast.Assign, str]:
         """The statement that makes the optimizer, and that of Keras."""
-        (apply,) = _calls(self.step, "apply_gradients")
-        assert isinstance(apply.func, ast.Attribute)
-        name = ast.unparse(apply.func.value)
+        assert isinstance(self.apply.func, ast.Attribute)
+        name = ast.unparse(self.apply.func.value)
         made = [s for s in self.tree.body if isinstance(s, ast.Assign) and ast.unparse(s.targets[0]) == name]
         call = made[0].value if len(made) == 1 else None
         kind = name_of(call.func).rpartition(".")[2] if isinstance(call, ast.Call) else ""
         known = _OPTIMIZERS.get(kind)
-        if known is None or apply.keywords or not isinstance(call, ast.Call):
-            raise Unsafe(f"{kind or name} counts steps, or is no optimizer that Keras has alike; {_WAY_OUT}")
+        if known is None or not isinstance(call, ast.Call):
+            raise Unsafe(f"{kind or name} is no optimizer that Keras has alike; {_WAY_OUT}")
         ours, keywords, more = known
         arguments = [unparsed(a) for a in call.args]
         arguments += [f"{keywords.get(str(k.arg), k.arg)}={unparsed(k.value)}" for k in call.keywords]
@@ -253,8 +266,7 @@ class _Model:
         made, optimizer = self._optimizer()
         variables = [v for layer in self.layers for v in layer.variables]
         names = [unparsed(v) for v in variables]
-        (gradient,) = _calls(self.step, "gradient")
-        trained = eval(ast.unparse(gradient.args[1]), self.namespace)
+        trained = eval(ast.unparse(self.sources), self.namespace)
         if len(set(names)) < len(names) or len(names) != len(trained if isinstance(trained, list) else [trained]):
             raise Unsafe(f"a variable is used twice, or not trained; {_WAY_OUT}")
         lines = self.conversion.text.split("\n")
