@@ -29,7 +29,7 @@ from dualgrad.migrate.recorder import finished
 from dualgrad.migrate.run import execute
 
 LIBRARIES = {"tensorflow": "tensorflow", "keras": "tensorflow", "jax": "jax"}
-"""What must be installed for each target."""
+"""The libraries that must be installed for each target."""
 TRIES = 3
 """How often a function is called with other last bits."""
 AS_FAR = 16.0
@@ -109,7 +109,7 @@ class _Elsewhere(Converted):
         raise NotImplementedError
 
     def held(self, name: str) -> np.ndarray | None:
-        """What the variable that stands for one of the graph holds; None if there is none yet."""
+        """The value of the variable that stands for one of the graph; None if there is none yet."""
         raise NotImplementedError
 
     def set_constants(self) -> None:
@@ -138,7 +138,7 @@ class _Elsewhere(Converted):
         return not all(same)
 
     def told(self, step: Mapping[str, Any]) -> Mapping[str, Any]:
-        """What is recorded besides of a run."""
+        """Values that are recorded besides of a run."""
         return {}
 
     def value(self, step: Mapping[str, Any], what: str, name: str, described: Any, array: Any) -> bool:

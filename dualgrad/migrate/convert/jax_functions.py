@@ -93,7 +93,7 @@ def written(conversion: Any, imports: str) -> str:
 
 
 def executed(conversion: Any) -> dict[str, Any]:
-    """What the module holds once it is executed: variables with their first values."""
+    """The names of the module once it is executed: variables with their first values."""
     with tempfile.TemporaryDirectory() as folder:
         out = Path(folder) / "functions.py"
         conversion.write(out)
@@ -171,7 +171,7 @@ class _Known:
                 self.lists[name] = [self._paths[id(v)] for _, v in pairs]
 
     def helper(self, name: str) -> str:
-        """What a helper is called here, where the program may have the name itself."""
+        """The name of a helper here, where the program may have the name itself."""
         return self.helpers.setdefault(name, f"{name}_of" if name in self._taken else name)
 
     def keys(self, code: str) -> list[Any] | None:
@@ -486,7 +486,7 @@ class _Renamed(ast.NodeTransformer):
 
 @dataclass
 class _Taped:
-    """What was asked of a tape, for what, and what else of its block is used behind it.
+    """All that was asked of a tape, for what, and what else of its block is used behind it.
 
     Attributes
     ----------

@@ -195,7 +195,7 @@ def sparse_softmax_cross_entropy_with_logits(labels, logits):
 
 @dataclass(frozen=True)
 class Spelled:
-    """What a function is called, and its keywords."""
+    """The name of a function, and its keywords."""
 
     name: str
     keywords: dict[str, str]

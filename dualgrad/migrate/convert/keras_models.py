@@ -131,7 +131,7 @@ class _Model:
         return made
 
     def _inside(self, function: ast.FunctionDef, arguments: Sequence[ast.expr]) -> ast.expr:
-        """What a call of a function of the module gives."""
+        """The result of a call of a function of the module."""
         inside = self._followed(function).get("return", ast.Constant(None))
         given = dict(zip([a.arg for a in function.args.args], arguments, strict=False))
 

@@ -143,7 +143,7 @@ Place = tuple[int, int, int]
 
 
 def _edits(tree: ast.Module, target: Target, lines: list[bytes]) -> Iterator[tuple[Place, str]]:
-    """What stands in the place of what."""
+    """Places in the text, and the texts that stand there now."""
     inner = {id(n.value) for n in ast.walk(tree) if isinstance(n, ast.Attribute)}
     for node in ast.walk(tree):
         if isinstance(node, ast.Attribute) and id(node) not in inner and (dotted := name_of(node)):

@@ -112,7 +112,7 @@ class _Modules:
         return found[0] if found else None
 
     def _imported(self, node: ast.AST, file: Path) -> Iterator[tuple[ast.alias, Path, str]]:
-        """What an import takes of own modules: the alias, the file, and the name in it (empty: the module)."""
+        """All that an import takes of own modules: the alias, the file, and the name in it (empty: the module)."""
         if isinstance(node, ast.Import):
             for alias in node.names:
                 if own := self._file(alias.name):
