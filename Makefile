@@ -4,6 +4,7 @@
 # make bench    all timings, beside TensorFlow, JAX and the other peers, and the report on them: report/bench.html
 # make peers    the comparisons with real TensorFlow
 # make docs     the site: build/site/index.html
+# make migrations   docs/migrations.md: whole migrations, from record to comparison
 # make fuzz N=1000 [SEED=0] [JOBS=2]   random programs, each in several ways that must agree; what fails is shrunk
 # make fuzz-files N=10000 [SEED=0]       files of every format that is read, damaged: each must say so, soon, in small memory
 # make sanitize [TESTS=tests]   the tests, and random programs, with extensions built to notice wrong addresses and undefined behavior
@@ -39,7 +40,7 @@ PIP := -m pip install --quiet --disable-pip-version-check
 
 export TF_CPP_MIN_LOG_LEVEL ?= 3
 
-.PHONY: test check lint format unit report bench peers docs fuzz fuzz-files sanitize mutants clean
+.PHONY: test check lint format unit report bench peers docs fuzz fuzz-files sanitize mutants migrations clean
 
 test: $(LINT) unit
 
@@ -88,6 +89,9 @@ sanitize: $(SANITIZE_BIN)/python
 
 mutants: $(VENV)/.for-test
 	OPENBLAS_NUM_THREADS=1 $(BIN)/python -m tests.mutants --jobs $(JOBS)
+
+migrations: $(VENV)/.for-test
+	$(BIN)/python -m tests.migrations
 
 report: $(VENV)/.for-report
 	$(BIN)/python -m bench report

@@ -43,7 +43,7 @@ html_theme_options = {"navigation_with_keys": False, "show_toc_level": 2, "secon
 html_copy_source = html_show_sourcelink = False
 html_css_files = ["narrow.css"]
 html_static_path = ["_static"]
-exclude_patterns = ["_build", "examples", "gallery/*.md5", "gallery/*.ipynb", "gallery/*.py"]
+exclude_patterns = ["_build", "examples", "gallery/*.md5", "gallery/*.ipynb", "gallery/*.py", "migrations"]
 
 nb_execution_mode = "force"
 nb_execution_raise_on_error = True

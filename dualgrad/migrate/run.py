@@ -14,7 +14,7 @@ from pathlib import Path
 from types import CodeType, ModuleType
 
 from dualgrad.frontend.tracebacks import is_full, shortened
-from dualgrad.migrate import bridging
+from dualgrad.migrate import bridging, notebooks
 from dualgrad.migrate.hook import Facade, install
 from dualgrad.migrate.judge import judge
 from dualgrad.migrate.removed import explained
@@ -59,7 +59,7 @@ def main(given: argparse.Namespace) -> int:
 
 
 def program(name: str) -> Path:
-    """The file to run for what the command line says: a file, or a folder with a ``__main__.py``.
+    """The file to run for what the command line says: a file, a folder with a ``__main__.py``, or a notebook.
 
     Raises
     ------
@@ -71,6 +71,8 @@ def program(name: str) -> Path:
         path = path / "__main__.py"
     if not path.is_file():
         raise ValueError(f"there is no file {name}")
+    if notebooks.is_notebook(path):
+        return notebooks.kept_program(path)
     beside = [path.parent / name for package in PACKAGES for name in (f"{package}.py", package)]
     in_the_way = [other for other in beside if (other.exists() if other.suffix else other.is_dir())]
     if in_the_way and path.parent.resolve() != Path(HOME):

@@ -26,8 +26,10 @@ from typing import Any
 
 import engine
 from dualgrad.files.golden import Golden, text
+from dualgrad.migrate import notebooks
 from dualgrad.migrate.census import Census
 from dualgrad.migrate.compare.converted import Converted, Map, read_map
+from dualgrad.migrate.compare.elsewhere import compare_elsewhere, is_elsewhere
 from dualgrad.migrate.compare.findings import Comparison, Difference
 from dualgrad.migrate.compare.page import page
 from dualgrad.migrate.compare.printed import differing_lines
@@ -89,11 +91,15 @@ def compared(golden: Golden, given: argparse.Namespace) -> Comparison:
         raise ValueError(f"there is no file {path}")
     map_path = Path(given.map) if given.map else path.with_suffix(".map.json")
     known = read_map(map_path) if given.map or (given.program and map_path.is_file()) else None
+    if notebooks.is_notebook(path):
+        path = notebooks.kept_program(path)
     comparison = begun(golden, path)
     if known is None:
         again(golden, path, comparison, given.again)
     elif golden.head["made"]["backend"] == "tensorflow":
         by_way_of_ours(golden, path, known, comparison)
+    elif is_elsewhere(known):
+        compare_elsewhere(golden, path, known, comparison)
     else:
         migrated(golden, path, known, comparison)
     return comparison
@@ -163,6 +169,8 @@ def api_of(path: Path, head: Any) -> str:
 def migrated(golden: Golden, path: Path, known: Map, comparison: Comparison) -> None:
     """Execute a migrated program, compare what it prints, and then its functions."""
     comparison.from_run += known.from_run
+    if known.target != "tape":
+        comparison.notes.append("TensorFlow is not installed here: its program was run on dualgrad")
     out = io.StringIO()
     with redirect_stdout(out), noting_initial_values() as initial:
         code = finished(lambda: run(path, golden.head["program"]["arguments"], "2"))

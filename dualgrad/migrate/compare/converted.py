@@ -88,6 +88,12 @@ class Map:
         Values of the recorded run that stand in the module.
     constants : dict
         Constants of the graph that the module computes itself: by their names there, the names here.
+    target : str
+        For which library it is: a key of `dualgrad.migrate.convert.targets.TARGETS`.
+    whole : bool
+        Whether it is a program, not functions alone.
+    params : dict
+        Where functions take the variables as an argument: variables of the graph to the keys by which they lie there.
     """
 
     functions: Sequence[Function]
@@ -96,6 +102,9 @@ class Map:
     varies: Sequence[str] = ()
     from_run: Sequence[str] = ()
     constants: Mapping[str, str] = field(default_factory=dict)
+    target: str = "tape"
+    whole: bool = True
+    params: Mapping[str, Sequence[Any]] = field(default_factory=dict)
 
 
 def read_map(path: Path) -> Map:
@@ -134,8 +143,9 @@ def read_map(path: Path) -> Map:
             for f in data["functions"]
         ]
         varies, from_run = [[str(x) for x in data.get(name, ())] for name in ("varies", "from_run")]
-        of = [dict(data.get(name, {})) for name in ("variables", "ops", "constants")]
-        return Map(functions, of[0], of[1], varies, from_run, of[2])
+        of = [dict(data.get(name, {})) for name in ("variables", "ops", "constants", "params")]
+        target, whole = str(data.get("target", "tape")), bool(data.get("whole", True))
+        return Map(functions, of[0], of[1], varies, from_run, of[2], target, whole, of[3])
     except (KeyError, TypeError) as error:
         raise ValueError(f"{path}: a function of the map lacks {error}") from None
 

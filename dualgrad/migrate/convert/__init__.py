@@ -28,6 +28,7 @@ import argparse
 import ast
 import json
 import sys
+import tempfile
 from collections.abc import Sequence
 from contextlib import suppress
 from dataclasses import dataclass, field
@@ -36,8 +37,8 @@ from typing import Any
 
 import numpy as np
 
-from dualgrad.migrate import watch
-from dualgrad.migrate.convert import beside, host_program, summaries, varying
+from dualgrad.migrate import notebooks, watch
+from dualgrad.migrate.convert import beside, host_program, summaries, together, varying
 from dualgrad.migrate.convert.edits import Unsafe
 from dualgrad.migrate.convert.facts import plain
 from dualgrad.migrate.convert.identifiers import Names, Scope
@@ -45,6 +46,7 @@ from dualgrad.migrate.convert.minimizations import IMPORT
 from dualgrad.migrate.convert.module import Module
 from dualgrad.migrate.convert.notes import Notes, noting
 from dualgrad.migrate.convert.observed_run import Capture, capturing
+from dualgrad.migrate.convert.targets import TARGETS, retarget
 from dualgrad.migrate.output import add_output, settled
 from dualgrad.platform import progress
 from engine.quoting import printable
@@ -83,6 +85,10 @@ class Conversion:
         The lines of the program that add something to event files, and what: `Capture.added`.
     beside : dict
         By path below the folder of the module, the program's own modules that it needs. One that is there stays.
+    cells : list of Cell
+        Of the notebook that the program is.
+    entry : str
+        The name of the main module, if the program is a folder: then it is written to a folder.
     """
 
     text: str
@@ -91,6 +97,8 @@ class Conversion:
     savers: dict[int, str] = field(default_factory=dict)
     adding: dict[int, set[str]] = field(default_factory=dict)
     beside: dict[str, bytes] = field(default_factory=dict)
+    cells: list[notebooks.Cell] = field(default_factory=list)
+    entry: str = ""
 
     def write(self, out: str | Path) -> list[Path]:
         """Write the module and what belongs to it.
@@ -106,6 +114,9 @@ class Conversion:
             What was written, the module first.
         """
         out = Path(out)
+        if self.entry:
+            out.mkdir(parents=True, exist_ok=True)
+            out /= self.entry
         written = [out, out.with_suffix(".map.json")]
         for name, content in self.beside.items():
             module = out.parent / name
@@ -113,7 +124,10 @@ class Conversion:
                 module.parent.mkdir(parents=True, exist_ok=True)
                 module.write_bytes(content)
                 written.append(module)
-        out.write_text(self.text, encoding="utf-8")
+        text = self.text
+        if notebooks.is_notebook(out):
+            text = notebooks.notebook_text(text, self.cells, out.with_suffix(".npz").name)
+        out.write_text(text, encoding="utf-8")
         out.with_suffix(".map.json").write_text(json.dumps({**self.map, "module": out.name}, indent=1) + "\n")
         if self.arrays:
             with out.with_suffix(".npz").open("wb") as file:
@@ -196,6 +210,7 @@ def _map(modules: list[Module], missing: list[dict[str, Any]], program: Path, do
             "feeds": {name: x.name for name, x in f.parameters},
             "returns": [x.name for x in f.returns],
             "values": f.values,
+            **({"gradients": [None if g is None else g.name for g in f.gradients]} if f.gradients else {}),
             **({"variables": module.variable_names()} if module is not modules[0] else {}),
             **({"summaries": shown} if (shown := _shown(f.returns)) else {}),
             "graph": number,
@@ -215,15 +230,39 @@ def _map(modules: list[Module], missing: list[dict[str, Any]], program: Path, do
 
 
 def convert_program(
-    program: str | Path, arguments: list[str] | None = None, api: str = "1", whole: bool = True
+    program: str | Path,
+    arguments: list[str] | None = None,
+    api: str = "1",
+    whole: bool = True,
+    to: str = "tape",
+    home: Path | None = None,
 ) -> tuple[int, Conversion]:
     """Run a program and convert it.
+
+    Parameters
+    ----------
+    program : path
+    arguments : list of str, optional
+        Of the program.
+    api : {"1", "2", "eager"}
+        What it was written for.
+    whole : bool
+        Whether to write the program's own loop, too.
+    to : str
+        For which library: a key of `dualgrad.migrate.convert.targets.TARGETS`.
+    home : Path, optional
+        The folder of its own modules, by default that of the file.
 
     Returns
     -------
     code : int
         The exit code of the program.
     conversion : Conversion
+
+    Raises
+    ------
+    Unsafe
+        If the program needs what that library has not.
     """
     program = Path(program)
     with capturing() as capture, noting(program) as notes:
@@ -232,19 +271,64 @@ def convert_program(
     notes.locals = capture.locals
     progress.say("writing tape code")
     conversion = convert(capture, program)
-    if whole and code == 0:
-        add_program(conversion, program, arguments or [], notes, capture)
+    if whole and code == 0 and TARGETS[to].whole:
+        add_program(conversion, program, arguments or [], notes, capture, home)
+    retarget(conversion, to)
     return code, conversion
 
 
-def add_program(conversion: Conversion, program: Path, arguments: list[str], notes: Notes, capture: Capture) -> None:
+def convert_file(file: str | Path, arguments: list[str], **options: Any) -> tuple[int, Conversion]:
+    """The same for a file that may be a notebook, or no Python, and for a folder with the modules of a program.
+
+    Raises
+    ------
+    SyntaxError, ValueError
+        If it cannot be read.
+    """
+    file = Path(file)
+    if file.is_dir():
+        return _convert_folder(together.entry_of(file), arguments, **options)
+    if not notebooks.is_notebook(file):
+        ast.parse(file.read_bytes())
+        return convert_program(file, arguments, **options)
+    with tempfile.TemporaryDirectory() as folder:
+        program = notebooks.as_program(file, folder)
+        ast.parse(program.read_bytes())
+        sys.path.insert(1, str(file.parent.resolve()))  # as Jupyter does
+        code, conversion = convert_program(program, arguments, home=file.parent, **options)
+    conversion.cells = notebooks.read_cells(file)
+    return code, conversion
+
+
+def _convert_folder(entry: Path, arguments: list[str], **options: Any) -> tuple[int, Conversion]:
+    """The same for a program of several modules, of which this one is run."""
+    whole = together.put_together(entry)
+    with tempfile.TemporaryDirectory() as folder:
+        program = Path(folder) / entry.name
+        program.write_text(whole.text, encoding="utf-8")
+        ast.parse(program.read_bytes())
+        sys.path.insert(1, str(entry.parent.resolve()))
+        code, conversion = convert_program(program, arguments, home=entry.parent, **options)
+    conversion.text = whole.told(conversion.text, entry.name)
+    conversion.entry = entry.name
+    return code, conversion
+
+
+def add_program(
+    conversion: Conversion,
+    program: Path,
+    arguments: list[str],
+    notes: Notes,
+    capture: Capture,
+    home: Path | None = None,
+) -> None:
     """Put the program's own loop behind the functions, or say in the head of the file why not."""
     alone, arrays, from_run = conversion.text, dict(conversion.arrays), list(conversion.map["from_run"])
     try:
         source = program.read_text(encoding="utf-8")
         conversion.map["varies"] = varying.reasons(source, notes, capture)
         conversion.text = host_program.checked(host_program.rewrite(source, conversion, notes, capture.names))
-        conversion.beside = beside.modules(conversion.text, program.resolve().parent)
+        conversion.beside = beside.modules(conversion.text, (home or program.parent).resolve())
         progress.say("running the new program: it must print the same")
         host_program.tried(conversion, program.name, arguments, notes.printed, bool(conversion.map["varies"]))
         conversion.map["whole"] = True
@@ -261,7 +345,14 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
     """Say which arguments the subcommand takes."""
     add_output(parser, *OUTPUT, "the file to write")
     parser.add_argument("--functions", action="store_true", help="write the functions alone, not the whole program")
-    parser.add_argument("program", metavar="PROGRAM", help="the file to convert")
+    parser.add_argument(
+        "--to", choices=TARGETS, default="tape",
+        help="the library that the new program is for: dualgrad's tapes (the default), real TensorFlow 2, a Keras "
+        "model, or JAX, which gets the functions alone",
+    )  # fmt: skip
+    parser.add_argument(
+        "program", metavar="PROGRAM", help="the file to convert, a program or a notebook, or the folder of its modules"
+    )
     parser.add_argument("arguments", metavar="ARG", nargs=argparse.REMAINDER, help="what follows is the program's own")
 
 
@@ -272,20 +363,19 @@ def main(given: argparse.Namespace) -> int:
     except ValueError as error:
         print(f"dualgrad convert: {error}", file=sys.stderr)  # noqa: T201
         return 2
-    if not Path(given.program).is_file():
+    if not Path(given.program).exists():
         print(f"dualgrad convert: there is no file {given.program}", file=sys.stderr)  # noqa: T201
         return 2
     try:
-        ast.parse(Path(given.program).read_bytes())
         with progress.progress("dualgrad convert"):
-            code, conversion = convert_program(given.program, given.arguments, whole=not given.functions)
+            code, conversion = convert_file(given.program, given.arguments, whole=not given.functions, to=given.to)
         host_program.checked(conversion.text)
     except (SyntaxError, ValueError, Unsafe) as error:
         where = f"line {error.lineno}: " if isinstance(error, SyntaxError) and error.lineno else ""
         what = f"Python cannot read it: {where}{getattr(error, 'msg', error)}" if is_unread(error) else str(error)
         print(printable(f"dualgrad convert: {given.program}: {what}"), file=sys.stderr)  # noqa: T201
         return 2
-    _, *further = conversion.write(given.output)
+    module, *further = conversion.write(given.output)
     count = sum(function["name"] is not None for function in conversion.map["functions"])
     said = f"{count} function{'s' * (count != 1)}"
     if conversion.map.get("whole"):
@@ -293,7 +383,7 @@ def main(given: argparse.Namespace) -> int:
     elif "why" in conversion.map:
         said = f"{said} alone: {conversion.map['why']}"
     beside = ", ".join(map(str, further))
-    print(f"dualgrad convert: wrote {given.output}: {said}; and beside it {beside}", file=sys.stderr)  # noqa: T201
+    print(f"dualgrad convert: wrote {module}: {said}; and beside it {beside}", file=sys.stderr)  # noqa: T201
     return code
 
 

@@ -115,3 +115,12 @@ class Plan:
     def copy(self) -> Plan:
         """A plan that goes its own way from here."""
         return Plan(**{name: value.copy() for name, value in vars(self).items()})
+
+
+def name_of(node: ast.AST) -> str:
+    """``"nn.relu"`` for ``tf.nn.relu``; empty for what is no public name."""
+    parts: list[str] = []
+    while isinstance(node, ast.Attribute):
+        parts.append(node.attr)
+        node = node.value
+    return ".".join(reversed(parts)) if isinstance(node, ast.Name) and node.id == "tf" else ""

@@ -25,6 +25,7 @@ from dualgrad.migrate.convert.sharing import HelperItem, Plan, plan_of, share
 from dualgrad.migrate.convert.shortening import Function, Shortening
 from dualgrad.migrate.convert.spelling import path
 from dualgrad.migrate.convert.tidying import merged, side_by_side, tidied
+from dualgrad.platform import progress
 from engine.core.dtypes import DType, float32, int32
 from engine.core.operands import Operation
 from engine.core.trace import Symbol, constant
@@ -302,7 +303,8 @@ class Module:
         for helper in helpers:
             alone = next((p for p in plans if _is_call_of(p, helper)), None)
             helper.name = self.scope.free(self._name(alone.run if alone else None, helper.items, helper.wanted))
-        for plan in [*helpers, *plans]:
+        for number, plan in enumerate([*helpers, *plans], 1):
+            progress.say(f"writing function {number} of {len(helpers) + len(plans)}")
             self._guarded(plan)
         order = {id(run): number for number, run in enumerate(runs)}
         self.functions.sort(key=lambda f: -1 if f.run is None else order[id(f.run)])
@@ -347,7 +349,9 @@ class Module:
         is_called = plan.run is not None or any(_is_call_of(p, plan) for p in self._plans)
         converts = {name: x.dtype for name, x in named} if is_called else {}
         rest = CALLBACKS if any(isinstance(item, MinimizeItem) for item in plan.items) else ""
-        return Function(name, plan.run, plan.wanted, named, [], statements, converts, rest)
+        steps = [item.call for item in plan.items if isinstance(item, StepItem)]
+        given = [g if isinstance(g, Symbol) else None for step in steps for g, _ in step.pairs if g is not None]
+        return Function(name, plan.run, plan.wanted, named, [], statements, converts, rest, given)
 
     def only_initializes(self, operation: Any) -> bool:
         """Whether an operation sets variables to their initial values, and nothing else."""
@@ -430,6 +434,7 @@ class Module:
     def text(self) -> list[str]:
         """The lines of variables and functions."""
         merged(self.functions)
+        progress.say("looking for what is said twice")
         Shortening(self.functions, self.scope, self.names, self._lists, self._listed).shorten()
         merged(self.functions)
         for function in self.functions:

@@ -44,7 +44,7 @@ def _statement(code: ast.stmt, comment: str, origin: Callable[[Any], str], inden
         head = f"{pad}def {code.name}({unparsed(code.args)}):"
         return ["", head + comment, *lines(code.body, origin, indent + 4), ""]
     if isinstance(code, ast.For):
-        heads = _filled(f"for {unparsed(code.target).strip('()')} in {unparsed(code.iter)}:", indent, comment)
+        heads = _filled(f"for {_bare(code.target)} in {unparsed(code.iter)}:", indent, comment)
         return [*heads, *lines(code.body, origin, indent + 4)]
     before, value = _split(code)
     text = "" if value is None else unparsed(value)
@@ -63,6 +63,12 @@ def _statement(code: ast.stmt, comment: str, origin: Callable[[Any], str], inden
 def unparsed(code: ast.AST) -> str:
     """The text of a syntax tree, with the quotes that formatters prefer."""
     return _requoted(ast.unparse(ast.fix_missing_locations(code)))
+
+
+def _bare(target: ast.expr) -> str:
+    """The text of what gets a value: a tuple without the outer parentheses."""
+    text = unparsed(target)
+    return text[1:-1] if isinstance(target, ast.Tuple) and target.elts else text
 
 
 def double_quoted(text: str) -> str:
@@ -129,7 +135,7 @@ def _tree(code: Any) -> Any:
 
 def _split(code: ast.stmt) -> tuple[str, ast.expr | None]:
     if isinstance(code, ast.Assign):
-        bare = " = ".join(unparsed(t).strip("()") for t in code.targets) + " = "
+        bare = " = ".join(map(_bare, code.targets)) + " = "
         return bare if len(bare) < WIDTH - 8 else " = ".join(map(unparsed, code.targets)) + " = ", code.value
     if isinstance(code, ast.Return):
         return "return ", code.value

@@ -77,6 +77,8 @@ class Runs:
         self.facts = Facts(self.tree, self.scopes, names)
         self.plan = Plan(facts={extent(node): text for node, text in self.facts.found(self.tree)})
         self.plan.facts |= {extent(node): text for node, text in (rewritten or {}).items()}
+        self._imported = {a.asname or a.name.partition(".")[0] for n in ast.walk(self.tree)
+                          if isinstance(n, (ast.Import, ast.ImportFrom)) for a in n.names}  # fmt: skip
         self._owned: dict[ast.AST, bool] = {}
         self._around: dict[ast.AST, list[Any]] = {}
         self._above = {inner: n for n in ast.walk(self.tree) for inner in ast.iter_child_nodes(n)}
@@ -121,9 +123,7 @@ class Runs:
         """Whether it is a name of TensorFlow's modules, or an imported one."""
         while isinstance(node, ast.Attribute):
             node = node.value
-        imported = {a.asname or a.name.partition(".")[0] for n in ast.walk(self.tree)
-                    if isinstance(n, (ast.Import, ast.ImportFrom)) for a in n.names}  # fmt: skip
-        return isinstance(node, ast.Name) and node.id in imported
+        return isinstance(node, ast.Name) and node.id in self._imported
 
     # ---- runs of sessions --------------------------------------------------------------------------------------------
 

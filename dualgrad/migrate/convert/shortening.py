@@ -33,6 +33,8 @@ class Function:
         The dtypes of the parameters of which it first makes tensors.
     rest : str
         The name of the parameter for all other keyword arguments, if it has one.
+    gradients : list of tensor or None
+        What its optimizers are given; None for rows of a matrix.
     """
 
     name: str | None
@@ -43,6 +45,7 @@ class Function:
     statements: list[Statement] = field(default_factory=list)
     converts: dict[str, Any] = field(default_factory=dict)
     rest: str = ""
+    gradients: list[Any] = field(default_factory=list)
 
 
 class Shortening:

@@ -193,7 +193,7 @@ def _bound(node: Node, path: str, function: Any) -> Iterator[Spelling]:
         if not node.params and len(refs) == len(function.args):
             yield Spelling(path, tuple(refs))
         return
-    parameters = inspect.signature(function).parameters
+    parameters = _parameters(function)
     free = [p for p in parameters.values() if p.name not in node.params and p.name not in _LEFT_OUT]
     if len(refs) > len(free) or any(p.default is p.empty for p in free[len(refs) :]):
         return
@@ -205,6 +205,11 @@ def _bound(node: Node, path: str, function: Any) -> Iterator[Spelling]:
     }
     for values in _variants(arguments):
         yield _ordered(path, parameters, values)
+
+
+@functools.cache
+def _parameters(function: Any) -> Mapping[str, inspect.Parameter]:
+    return inspect.signature(function).parameters
 
 
 def _operands(node: Node) -> list[Any]:
