@@ -4,6 +4,7 @@ from typing import TypeAlias
 
 from tape_api import __version__ as __version__
 from tape_api import AggregationMethod as AggregationMethod
+from tape_api import Assert as Assert
 from tape_api import DType as DType
 from tape_api import GradientTape as GradientTape
 from tape_api import IndexedSlices as IndexedSlices
@@ -17,6 +18,8 @@ from tape_api import TensorShape as TensorShape
 from tape_api import TensorSpec as TensorSpec
 from tape_api import UnconnectedGradients as UnconnectedGradients
 from tape_api import Variable as Variable
+from tape_api import VariableAggregation as VariableAggregation
+from tape_api import VariableSynchronization as VariableSynchronization
 from tape_api import abs as abs
 from tape_api import acos as acos
 from tape_api import acosh as acosh
@@ -29,6 +32,10 @@ from tape_api import as_dtype as as_dtype
 from tape_api import as_string as as_string
 from tape_api import asin as asin
 from tape_api import asinh as asinh
+from tape_api import assert_equal as assert_equal
+from tape_api import assert_greater as assert_greater
+from tape_api import assert_less as assert_less
+from tape_api import assert_rank as assert_rank
 from tape_api import assign as assign
 from tape_api import assign_add as assign_add
 from tape_api import assign_sub as assign_sub
@@ -38,6 +45,7 @@ from tape_api import atanh as atanh
 from tape_api import autodiff as autodiff
 from tape_api import autograph as autograph
 from tape_api import batch_to_space as batch_to_space
+from tape_api import bitcast as bitcast
 from tape_api import bitwise as bitwise
 from tape_api import bool as bool
 from tape_api import boolean_mask as boolean_mask
@@ -58,6 +66,7 @@ from tape_api import cond as cond
 from tape_api import config as config
 from tape_api import constant as constant
 from tape_api import constant_initializer as constant_initializer
+from tape_api import contrib as contrib
 from tape_api import control_dependencies as control_dependencies
 from tape_api import convert_to_tensor as convert_to_tensor
 from tape_api import cos as cos
@@ -66,7 +75,6 @@ from tape_api import cumsum as cumsum
 from tape_api import custom_gradient as custom_gradient
 from tape_api import data as data
 from tape_api import device as device
-from tape_api import distribute as distribute
 from tape_api import divide as divide
 from tape_api import double as double
 from tape_api import dtypes as dtypes
@@ -99,14 +107,18 @@ from tape_api import for_scipy as for_scipy
 from tape_api import function as function
 from tape_api import gather as gather
 from tape_api import gather_nd as gather_nd
+from tape_api import get_logger as get_logger
 from tape_api import get_static_value as get_static_value
 from tape_api import grad_pass_through as grad_pass_through
 from tape_api import gradients as gradients
 from tape_api import greater as greater
 from tape_api import greater_equal as greater_equal
 from tape_api import group as group
+from tape_api import guarantee_const as guarantee_const
 from tape_api import half as half
 from tape_api import hessians as hessians
+from tape_api import histogram_fixed_width as histogram_fixed_width
+from tape_api import histogram_fixed_width_bins as histogram_fixed_width_bins
 from tape_api import identity as identity
 from tape_api import identity_n as identity_n
 from tape_api import image as image
@@ -116,7 +128,9 @@ from tape_api import int32 as int32
 from tape_api import int64 as int64
 from tape_api import int8 as int8
 from tape_api import io as io
+from tape_api import is_symbolic_tensor as is_symbolic_tensor
 from tape_api import is_tensor as is_tensor
+from tape_api import layers as layers
 from tape_api import less as less
 from tape_api import less_equal as less_equal
 from tape_api import linalg as linalg
@@ -125,12 +139,14 @@ from tape_api import log as log
 from tape_api import logical_and as logical_and
 from tape_api import logical_not as logical_not
 from tape_api import logical_or as logical_or
+from tape_api import lookup as lookup
 from tape_api import losses as losses
 from tape_api import make_ndarray as make_ndarray
 from tape_api import make_tensor_proto as make_tensor_proto
 from tape_api import map_fn as map_fn
 from tape_api import math as math
 from tape_api import matmul as matmul
+from tape_api import matrix_square_root as matrix_square_root
 from tape_api import maximum as maximum
 from tape_api import meshgrid as meshgrid
 from tape_api import minimum as minimum
@@ -155,6 +171,7 @@ from tape_api import pow as pow
 from tape_api import primitive as primitive
 from tape_api import py_func as py_func
 from tape_api import py_function as py_function
+from tape_api import ragged as ragged
 from tape_api import random_normal as random_normal
 from tape_api import random_normal_initializer as random_normal_initializer
 from tape_api import random_uniform_initializer as random_uniform_initializer
@@ -171,18 +188,21 @@ from tape_api import reduce_min as reduce_min
 from tape_api import reduce_prod as reduce_prod
 from tape_api import reduce_sum as reduce_sum
 from tape_api import repeat as repeat
+from tape_api import required_space_to_batch_paddings as required_space_to_batch_paddings
 from tape_api import reshape as reshape
 from tape_api import reverse as reverse
 from tape_api import reverse_sequence as reverse_sequence
 from tape_api import roll as roll
 from tape_api import round as round
 from tape_api import saturate_cast as saturate_cast
+from tape_api import saved_model as saved_model
 from tape_api import scalar_mul as scalar_mul
 from tape_api import scan as scan
 from tape_api import scatter_nd as scatter_nd
 from tape_api import searchsorted as searchsorted
 from tape_api import sequence_mask as sequence_mask
 from tape_api import set_random_seed as set_random_seed
+from tape_api import sets as sets
 from tape_api import shape as shape
 from tape_api import shape_n as shape_n
 from tape_api import sigmoid as sigmoid
@@ -217,17 +237,22 @@ from tape_api import tensor_scatter_nd_update as tensor_scatter_nd_update
 from tape_api import tensordot as tensordot
 from tape_api import test as test
 from tape_api import tile as tile
+from tape_api import timestamp as timestamp
 from tape_api import transforms as transforms
 from tape_api import transpose as transpose
 from tape_api import truediv as truediv
 from tape_api import truncatediv as truncatediv
 from tape_api import truncatemod as truncatemod
+from tape_api import tuple as tuple
+from tape_api import type_spec_from_value as type_spec_from_value
+from tape_api import types as types
 from tape_api import uint16 as uint16
 from tape_api import uint32 as uint32
 from tape_api import uint64 as uint64
 from tape_api import uint8 as uint8
 from tape_api import unique as unique
 from tape_api import unique_with_counts as unique_with_counts
+from tape_api import unravel_index as unravel_index
 from tape_api import unstack as unstack
 from tape_api import vectorized_map as vectorized_map
 from tape_api import version as version
@@ -237,6 +262,7 @@ from tape_api import zeros as zeros
 from tape_api import zeros_initializer as zeros_initializer
 from tape_api import zeros_like as zeros_like
 from tape_api import _debugging
+from tape_api import _distribute
 from tape_api import _initializers
 from tape_api import _keras
 from tape_api import _metrics
@@ -245,6 +271,7 @@ from tape_api import _sparse
 from tape_api import _train
 
 debugging: TypeAlias = _debugging
+distribute: TypeAlias = _distribute
 initializers: TypeAlias = _initializers
 keras: TypeAlias = _keras
 metrics: TypeAlias = _metrics

@@ -9,8 +9,13 @@ from dualgrad.data.parsing import FixedLenFeature as _dualgrad_data_parsing_Fixe
 from dualgrad.data.parsing import FixedLenSequenceFeature as _dualgrad_data_parsing_FixedLenSequenceFeature
 from dualgrad.data.parsing import VarLenFeature as _dualgrad_data_parsing_VarLenFeature
 from dualgrad.extras import numpy_names as _dualgrad_extras_numpy_names
+from dualgrad.extras.assertions import assert_proper_iterable as _dualgrad_extras_assertions_assert_proper_iterable
 from dualgrad.extras.module import Module as Module
 from dualgrad.extras.ops.signals import inverse_stft_window_fn as _dualgrad_extras_ops_signals_inverse_stft_window_fn
+from dualgrad.extras.small_functions import VariableAggregation as VariableAggregation
+from dualgrad.extras.small_functions import VariableSynchronization as VariableSynchronization
+from dualgrad.extras.small_functions import get_logger as get_logger
+from dualgrad.extras.small_functions import is_symbolic_tensor as is_symbolic_tensor
 from dualgrad.files.checkpoints import CheckpointReader as _dualgrad_files_checkpoints_CheckpointReader
 from dualgrad.files.checkpoints import exists as _dualgrad_files_checkpoints_exists
 from dualgrad.files.checkpoints import get_state as _dualgrad_files_checkpoints_get_state
@@ -29,6 +34,7 @@ from dualgrad.files.protos import FloatList as _dualgrad_files_protos_FloatList
 from dualgrad.files.protos import Int64List as _dualgrad_files_protos_Int64List
 from dualgrad.files.protos import SequenceExample as _dualgrad_files_protos_SequenceExample
 from dualgrad.files.records import RecordWriter as _dualgrad_files_records_RecordWriter
+from dualgrad.files.records import TFRecordOptions as _dualgrad_files_records_TFRecordOptions
 from dualgrad.files.tensors import array_of as _dualgrad_files_tensors_array_of
 from dualgrad.files.tensors import as_tensor_proto as _dualgrad_files_tensors_as_tensor_proto
 from dualgrad.frontend.eager_scopes import name_scope as name_scope
@@ -54,6 +60,7 @@ from dualgrad.keras.constraints import MaxNorm as _dualgrad_keras_constraints_Ma
 from dualgrad.keras.constraints import MinMaxNorm as _dualgrad_keras_constraints_MinMaxNorm
 from dualgrad.keras.constraints import NonNeg as _dualgrad_keras_constraints_NonNeg
 from dualgrad.keras.constraints import UnitNorm as _dualgrad_keras_constraints_UnitNorm
+from dualgrad.keras.constraints import serialize as _dualgrad_keras_constraints_serialize
 from dualgrad.keras.downloads import get_file as _dualgrad_keras_downloads_get_file
 from dualgrad.keras.initializers import Constant as _dualgrad_keras_initializers_Constant
 from dualgrad.keras.initializers import GlorotNormal as _dualgrad_keras_initializers_GlorotNormal
@@ -71,6 +78,7 @@ from dualgrad.keras.initializers import RandomUniform as _dualgrad_keras_initial
 from dualgrad.keras.initializers import TruncatedNormal as _dualgrad_keras_initializers_TruncatedNormal
 from dualgrad.keras.initializers import VarianceScaling as _dualgrad_keras_initializers_VarianceScaling
 from dualgrad.keras.initializers import Zeros as _dualgrad_keras_initializers_Zeros
+from dualgrad.keras.initializers import serialize as _dualgrad_keras_initializers_serialize
 from dualgrad.keras.layers.attention import AdditiveAttention as _dualgrad_keras_layers_attention_AdditiveAttention
 from dualgrad.keras.layers.attention import Attention as _dualgrad_keras_layers_attention_Attention
 from dualgrad.keras.layers.attention import EinsumDense as _dualgrad_keras_layers_attention_EinsumDense
@@ -79,12 +87,16 @@ from dualgrad.keras.layers.base import Layer as _dualgrad_keras_layers_base_Laye
 from dualgrad.keras.layers.cells import GRUCell as _dualgrad_keras_layers_cells_GRUCell
 from dualgrad.keras.layers.cells import LSTMCell as _dualgrad_keras_layers_cells_LSTMCell
 from dualgrad.keras.layers.cells import SimpleRNNCell as _dualgrad_keras_layers_cells_SimpleRNNCell
+from dualgrad.keras.layers.conv_lstm import ConvLSTM1D as _dualgrad_keras_layers_conv_lstm_ConvLSTM1D
+from dualgrad.keras.layers.conv_lstm import ConvLSTM2D as _dualgrad_keras_layers_conv_lstm_ConvLSTM2D
+from dualgrad.keras.layers.conv_lstm import ConvLSTM3D as _dualgrad_keras_layers_conv_lstm_ConvLSTM3D
 from dualgrad.keras.layers.convolution import Conv1D as _dualgrad_keras_layers_convolution_Conv1D
 from dualgrad.keras.layers.convolution import Conv1DTranspose as _dualgrad_keras_layers_convolution_Conv1DTranspose
 from dualgrad.keras.layers.convolution import Conv2D as _dualgrad_keras_layers_convolution_Conv2D
 from dualgrad.keras.layers.convolution import Conv2DTranspose as _dualgrad_keras_layers_convolution_Conv2DTranspose
 from dualgrad.keras.layers.convolution import Conv3D as _dualgrad_keras_layers_convolution_Conv3D
 from dualgrad.keras.layers.convolution import Conv3DTranspose as _dualgrad_keras_layers_convolution_Conv3DTranspose
+from dualgrad.keras.layers.convolution import DepthwiseConv1D as _dualgrad_keras_layers_convolution_DepthwiseConv1D
 from dualgrad.keras.layers.convolution import DepthwiseConv2D as _dualgrad_keras_layers_convolution_DepthwiseConv2D
 from dualgrad.keras.layers.convolution import SeparableConv1D as _dualgrad_keras_layers_convolution_SeparableConv1D
 from dualgrad.keras.layers.convolution import SeparableConv2D as _dualgrad_keras_layers_convolution_SeparableConv2D
@@ -102,6 +114,8 @@ from dualgrad.keras.layers.core import ReLU as _dualgrad_keras_layers_core_ReLU
 from dualgrad.keras.layers.core import Reshape as _dualgrad_keras_layers_core_Reshape
 from dualgrad.keras.layers.core import Softmax as _dualgrad_keras_layers_core_Softmax
 from dualgrad.keras.layers.core import Wrapper as _dualgrad_keras_layers_core_Wrapper
+from dualgrad.keras.layers.hashing import HashedCrossing as _dualgrad_keras_layers_hashing_HashedCrossing
+from dualgrad.keras.layers.hashing import Hashing as _dualgrad_keras_layers_hashing_Hashing
 from dualgrad.keras.layers.images import CenterCrop as _dualgrad_keras_layers_images_CenterCrop
 from dualgrad.keras.layers.images import RandomBrightness as _dualgrad_keras_layers_images_RandomBrightness
 from dualgrad.keras.layers.images import RandomContrast as _dualgrad_keras_layers_images_RandomContrast
@@ -126,6 +140,7 @@ from dualgrad.keras.layers.merging import Subtract as _dualgrad_keras_layers_mer
 from dualgrad.keras.layers.normalization import BatchNormalization as _dualgrad_keras_layers_normalization_BatchNormalization
 from dualgrad.keras.layers.normalization import GroupNormalization as _dualgrad_keras_layers_normalization_GroupNormalization
 from dualgrad.keras.layers.normalization import LayerNormalization as _dualgrad_keras_layers_normalization_LayerNormalization
+from dualgrad.keras.layers.normalization import RMSNormalization as _dualgrad_keras_layers_normalization_RMSNormalization
 from dualgrad.keras.layers.normalization import SpectralNormalization as _dualgrad_keras_layers_normalization_SpectralNormalization
 from dualgrad.keras.layers.normalization import UnitNormalization as _dualgrad_keras_layers_normalization_UnitNormalization
 from dualgrad.keras.layers.pooling import AveragePooling1D as _dualgrad_keras_layers_pooling_AveragePooling1D
@@ -171,6 +186,7 @@ from dualgrad.keras.layers.shaping import UpSampling3D as _dualgrad_keras_layers
 from dualgrad.keras.layers.shaping import ZeroPadding1D as _dualgrad_keras_layers_shaping_ZeroPadding1D
 from dualgrad.keras.layers.shaping import ZeroPadding2D as _dualgrad_keras_layers_shaping_ZeroPadding2D
 from dualgrad.keras.layers.shaping import ZeroPadding3D as _dualgrad_keras_layers_shaping_ZeroPadding3D
+from dualgrad.keras.layers.specs import InputSpec as _dualgrad_keras_layers_specs_InputSpec
 from dualgrad.keras.losses import BinaryCrossentropy as _dualgrad_keras_losses_BinaryCrossentropy
 from dualgrad.keras.losses import BinaryFocalCrossentropy as _dualgrad_keras_losses_BinaryFocalCrossentropy
 from dualgrad.keras.losses import CategoricalCrossentropy as _dualgrad_keras_losses_CategoricalCrossentropy
@@ -240,10 +256,12 @@ from dualgrad.keras.preprocessing.sequence import make_sampling_table as _dualgr
 from dualgrad.keras.preprocessing.sequence import pad_sequences as _dualgrad_keras_preprocessing_sequence_pad_sequences
 from dualgrad.keras.preprocessing.sequence import skipgrams as _dualgrad_keras_preprocessing_sequence_skipgrams
 from dualgrad.keras.progress import Progbar as _dualgrad_keras_progress_Progbar
+from dualgrad.keras.progress import ProgbarLogger as _dualgrad_keras_progress_ProgbarLogger
 from dualgrad.keras.regularizers import L1 as _dualgrad_keras_regularizers_L1
 from dualgrad.keras.regularizers import L1L2 as _dualgrad_keras_regularizers_L1L2
 from dualgrad.keras.regularizers import L2 as _dualgrad_keras_regularizers_L2
 from dualgrad.keras.regularizers import Regularizer as _dualgrad_keras_regularizers_Regularizer
+from dualgrad.keras.regularizers import serialize as _dualgrad_keras_regularizers_serialize
 from dualgrad.keras.settings import epsilon as _dualgrad_keras_settings_epsilon
 from dualgrad.keras.settings import floatx as _dualgrad_keras_settings_floatx
 from dualgrad.keras.settings import int_shape as _dualgrad_keras_settings_int_shape
@@ -380,33 +398,66 @@ from optim.schedules import piecewise_constant as _optim_schedules_piecewise_con
 from optim.schedules import polynomial_decay as _optim_schedules_polynomial_decay
 from tape_api import autodiff as _tape_api_autodiff
 from tape_api import autograph as _tape_api_autograph
+from tape_api import cluster as _tape_api_cluster
+from tape_api import contrib_eager as _tape_api_contrib_eager
 from tape_api import data as _tape_api_data
-from tape_api import distribute as _tape_api_distribute
+from tape_api import distribute_experimental as _tape_api_distribute_experimental
+from tape_api import lookup as _tape_api_lookup
+from tape_api import old_layers as _tape_api_old_layers
+from tape_api import ragged as _tape_api_ragged
+from tape_api import saved_model as _tape_api_saved_model
 from tape_api import summary as _tape_api_summary
 from tape_api import test as _tape_api_test
+from tape_api import types as _tape_api_types
 from tape_api import version as _tape_api_version
+from tape_api.backups import BackupAndRestore as _tape_api_backups_BackupAndRestore
 from tape_api.board import TensorBoard as _tape_api_board_TensorBoard
 from tape_api.checkpoint import Checkpoint as _tape_api_checkpoint_Checkpoint
 from tape_api.checkpoint import CheckpointManager as _tape_api_checkpoint_CheckpointManager
+from tape_api.cluster import ClusterSpec as _tape_api_cluster_ClusterSpec
 from tape_api.ctc import ctc_beam_search_decoder as _tape_api_ctc_ctc_beam_search_decoder
 from tape_api.ctc import ctc_greedy_decoder as _tape_api_ctc_ctc_greedy_decoder
 from tape_api.ctc import ctc_loss as _tape_api_ctc_ctc_loss
 from tape_api.ctc import edit_distance as edit_distance
+from tape_api.debugging import Assert as Assert
+from tape_api.debugging import Assert as _tape_api_debugging_Assert
 from tape_api.debugging import assert_all_finite as _tape_api_debugging_assert_all_finite
 from tape_api.debugging import assert_equal as _tape_api_debugging_assert_equal
+from tape_api.debugging import assert_equal as assert_equal
 from tape_api.debugging import assert_greater as _tape_api_debugging_assert_greater
+from tape_api.debugging import assert_greater as assert_greater
 from tape_api.debugging import assert_greater_equal as _tape_api_debugging_assert_greater_equal
 from tape_api.debugging import assert_less as _tape_api_debugging_assert_less
+from tape_api.debugging import assert_less as assert_less
 from tape_api.debugging import assert_less_equal as _tape_api_debugging_assert_less_equal
 from tape_api.debugging import assert_near as _tape_api_debugging_assert_near
+from tape_api.debugging import assert_negative as _tape_api_debugging_assert_negative
 from tape_api.debugging import assert_non_negative as _tape_api_debugging_assert_non_negative
+from tape_api.debugging import assert_non_positive as _tape_api_debugging_assert_non_positive
 from tape_api.debugging import assert_none_equal as _tape_api_debugging_assert_none_equal
 from tape_api.debugging import assert_positive as _tape_api_debugging_assert_positive
 from tape_api.debugging import assert_rank as _tape_api_debugging_assert_rank
+from tape_api.debugging import assert_rank as assert_rank
+from tape_api.debugging import assert_rank_at_least as _tape_api_debugging_assert_rank_at_least
 from tape_api.debugging import check_numerics as _tape_api_debugging_check_numerics
 from tape_api.debugging import ensure_shape as _tape_api_debugging_ensure_shape
 from tape_api.debugging import ensure_shape as ensure_shape
 from tape_api.debugging import is_numeric_tensor as _tape_api_debugging_is_numeric_tensor
+from tape_api.distribute import CrossDeviceOps as _tape_api_distribute_CrossDeviceOps
+from tape_api.distribute import HierarchicalCopyAllReduce as _tape_api_distribute_HierarchicalCopyAllReduce
+from tape_api.distribute import InputContext as _tape_api_distribute_InputContext
+from tape_api.distribute import MirroredStrategy as _tape_api_distribute_MirroredStrategy
+from tape_api.distribute import MultiWorkerMirroredStrategy as _tape_api_distribute_MultiWorkerMirroredStrategy
+from tape_api.distribute import NcclAllReduce as _tape_api_distribute_NcclAllReduce
+from tape_api.distribute import OneDeviceStrategy as _tape_api_distribute_OneDeviceStrategy
+from tape_api.distribute import ReduceOp as _tape_api_distribute_ReduceOp
+from tape_api.distribute import ReductionToOneDevice as _tape_api_distribute_ReductionToOneDevice
+from tape_api.distribute import ReplicaContext as _tape_api_distribute_ReplicaContext
+from tape_api.distribute import Strategy as _tape_api_distribute_Strategy
+from tape_api.distribute import get_replica_context as _tape_api_distribute_get_replica_context
+from tape_api.distribute import get_strategy as _tape_api_distribute_get_strategy
+from tape_api.distribute import has_strategy as _tape_api_distribute_has_strategy
+from tape_api.distribute import in_cross_replica_context as _tape_api_distribute_in_cross_replica_context
 from tape_api.flow import case as case
 from tape_api.flow import cond as cond
 from tape_api.flow import control_dependencies as control_dependencies
@@ -422,12 +473,15 @@ from tape_api.flow import numpy_function as _tape_api_flow_numpy_function
 from tape_api.flow import numpy_function as numpy_function
 from tape_api.flow import py_function as py_function
 from tape_api.flow import switch_case as switch_case
+from tape_api.flow import tuple_ as _tape_api_flow_tuple_
 from tape_api.function import function as function
 from tape_api.functions_for_scipy import for_ode as for_ode
 from tape_api.functions_for_scipy import for_scipy as for_scipy
 from tape_api.initial_values import random_normal_initializer as random_normal_initializer
 from tape_api.initial_values import random_uniform_initializer as random_uniform_initializer
+from tape_api.keras import applications as _tape_api_keras_applications
 from tape_api.keras import config as _tape_api_keras_config
+from tape_api.keras import export as _tape_api_keras_export
 from tape_api.keras import mixed_precision as _tape_api_keras_mixed_precision
 from tape_api.keras import ops as _tape_api_keras_ops
 from tape_api.keras import optimizers as _tape_api_keras_optimizers
@@ -445,13 +499,17 @@ from tape_api.loops import while_loop as while_loop
 from tape_api.model_files import save_model as _tape_api_model_files_save_model
 from tape_api.ragged import RaggedTensor as RaggedTensor
 from tape_api.ragged import reduce_join as _tape_api_ragged_reduce_join
+from tape_api.ragged import unicode_decode as _tape_api_ragged_unicode_decode
+from tape_api.ragged import unicode_encode as _tape_api_ragged_unicode_encode
 from tape_api.ragged import unicode_split as _tape_api_ragged_unicode_split
 from tape_api.random import Generator as _tape_api_random_Generator
 from tape_api.random import categorical as _tape_api_random_categorical
 from tape_api.random import dropout as _tape_api_random_dropout
 from tape_api.random import gamma as _tape_api_random_gamma
+from tape_api.random import get_global_generator as _tape_api_random_get_global_generator
 from tape_api.random import normal as _tape_api_random_normal
 from tape_api.random import poisson as _tape_api_random_poisson
+from tape_api.random import set_global_generator as _tape_api_random_set_global_generator
 from tape_api.random import set_seed as _tape_api_random_set_seed
 from tape_api.random import shuffle as _tape_api_random_shuffle
 from tape_api.random import truncated_normal as _tape_api_random_truncated_normal
@@ -486,6 +544,13 @@ from tape_api.version1 import enable_eager_execution as enable_eager_execution
 from tape_api.version1 import multinomial as multinomial
 
 TensorLike = _Value | IndexedSlices | np.ndarray | np.generic | builtins.complex | str | Sequence[Any] | None
+
+class _CgState(NamedTuple):
+    i: Tensor
+    x: Tensor
+    r: Tensor
+    p: Tensor
+    gamma: Tensor
 
 class _LogMatrixDeterminant(NamedTuple):
     sign: Tensor
@@ -529,6 +594,7 @@ def atanh(x: TensorLike, name: str | None = ...) -> Tensor: ...
 autodiff = _tape_api_autodiff
 autograph = _tape_api_autograph
 def batch_to_space(input: TensorLike, block_shape: Any, crops: Any, name: str | None = ...) -> Tensor: ...
+def bitcast(input: TensorLike, type: Any, name: str | None = ...) -> Tensor: ...
 class bitwise:
     @staticmethod
     def bitwise_and(x: TensorLike, y: TensorLike, name: str | None = ...) -> Tensor: ...
@@ -538,6 +604,10 @@ class bitwise:
     def bitwise_xor(x: TensorLike, y: TensorLike, name: str | None = ...) -> Tensor: ...
     @staticmethod
     def invert(x: TensorLike, name: str | None = ...) -> Tensor: ...
+    @staticmethod
+    def left_shift(x: TensorLike, y: TensorLike, name: str | None = ...) -> Tensor: ...
+    @staticmethod
+    def right_shift(x: TensorLike, y: TensorLike, name: str | None = ...) -> Tensor: ...
 bool: _DType
 def boolean_mask(tensor: TensorLike, mask: TensorLike, axis: Any = ..., name: str | None = ...) -> Tensor: ...
 def broadcast_dynamic_shape(shape_x: TensorLike, shape_y: TensorLike, name: str | None = ...) -> Tensor: ...
@@ -588,29 +658,66 @@ class config:
         set_inter_op_parallelism_threads = staticmethod(_dualgrad_platform_config_set_inter_op_parallelism_threads)
         set_intra_op_parallelism_threads = staticmethod(_dualgrad_platform_config_set_intra_op_parallelism_threads)
 constant_initializer: TypeAlias = _dualgrad_keras_initializers_Constant
+class contrib:
+    eager = _tape_api_contrib_eager
 def cos(x: TensorLike, name: str | None = ...) -> Tensor: ...
 def cosh(x: TensorLike, name: str | None = ...) -> Tensor: ...
 def cumsum(x: TensorLike, axis: Any = ..., exclusive: Any = ..., reverse: Any = ..., name: str | None = ...) -> Tensor: ...
 data = _tape_api_data
 class _debugging:
+    Assert = staticmethod(_tape_api_debugging_Assert)
     assert_all_finite = staticmethod(_tape_api_debugging_assert_all_finite)
     assert_equal = staticmethod(_tape_api_debugging_assert_equal)
     assert_greater = staticmethod(_tape_api_debugging_assert_greater)
     assert_greater_equal = staticmethod(_tape_api_debugging_assert_greater_equal)
+    @staticmethod
+    def assert_integer(x: Any, message: Any = ..., name: str | None = ...) -> Operation | None: ...
     assert_less = staticmethod(_tape_api_debugging_assert_less)
     assert_less_equal = staticmethod(_tape_api_debugging_assert_less_equal)
     assert_near = staticmethod(_tape_api_debugging_assert_near)
+    assert_negative = staticmethod(_tape_api_debugging_assert_negative)
     assert_non_negative = staticmethod(_tape_api_debugging_assert_non_negative)
+    assert_non_positive = staticmethod(_tape_api_debugging_assert_non_positive)
     assert_none_equal = staticmethod(_tape_api_debugging_assert_none_equal)
     assert_positive = staticmethod(_tape_api_debugging_assert_positive)
+    assert_proper_iterable = staticmethod(_dualgrad_extras_assertions_assert_proper_iterable)
     assert_rank = staticmethod(_tape_api_debugging_assert_rank)
+    assert_rank_at_least = staticmethod(_tape_api_debugging_assert_rank_at_least)
+    @staticmethod
+    def assert_rank_in(x: Any, ranks: Any, data: Any = ..., summarize: Any = ..., message: Any = ..., name: str | None = ...) -> Operation | None: ...
+    @staticmethod
+    def assert_same_float_dtype(tensors: Any = ..., dtype: Any = ...) -> DType: ...
+    @staticmethod
+    def assert_scalar(tensor: Any, name: str | None = ..., message: Any = ...) -> Tensor: ...
+    @staticmethod
+    def assert_shapes(shapes: Any, data: Any = ..., summarize: Any = ..., message: Any = ..., name: str | None = ...) -> Operation | None: ...
+    @staticmethod
+    def assert_type(tensor: Any, tf_type: Any, message: Any = ..., name: str | None = ...) -> Operation | None: ...
     check_numerics = staticmethod(_tape_api_debugging_check_numerics)
     disable_check_numerics = staticmethod(_engine_explain_check_numerics_disable_check_numerics)
     enable_check_numerics = staticmethod(_engine_explain_check_numerics_enable_check_numerics)
     ensure_shape = staticmethod(_tape_api_debugging_ensure_shape)
     is_numeric_tensor = staticmethod(_tape_api_debugging_is_numeric_tensor)
 debugging: TypeAlias = _debugging
-distribute = _tape_api_distribute
+class _distribute:
+    CrossDeviceOps: TypeAlias = _tape_api_distribute_CrossDeviceOps
+    HierarchicalCopyAllReduce: TypeAlias = _tape_api_distribute_HierarchicalCopyAllReduce
+    InputContext: TypeAlias = _tape_api_distribute_InputContext
+    MirroredStrategy: TypeAlias = _tape_api_distribute_MirroredStrategy
+    MultiWorkerMirroredStrategy: TypeAlias = _tape_api_distribute_MultiWorkerMirroredStrategy
+    NcclAllReduce: TypeAlias = _tape_api_distribute_NcclAllReduce
+    OneDeviceStrategy: TypeAlias = _tape_api_distribute_OneDeviceStrategy
+    ReduceOp: TypeAlias = _tape_api_distribute_ReduceOp
+    ReductionToOneDevice: TypeAlias = _tape_api_distribute_ReductionToOneDevice
+    ReplicaContext: TypeAlias = _tape_api_distribute_ReplicaContext
+    Strategy: TypeAlias = _tape_api_distribute_Strategy
+    cluster_resolver = _tape_api_cluster
+    experimental = _tape_api_distribute_experimental
+    get_replica_context = staticmethod(_tape_api_distribute_get_replica_context)
+    get_strategy = staticmethod(_tape_api_distribute_get_strategy)
+    has_strategy = staticmethod(_tape_api_distribute_has_strategy)
+    in_cross_replica_context = staticmethod(_tape_api_distribute_in_cross_replica_context)
+distribute: TypeAlias = _distribute
 def divide(x: TensorLike, y: TensorLike, name: str | None = ...) -> Tensor: ...
 double: _DType
 class dtypes:
@@ -632,6 +739,8 @@ class dtypes:
     int32: _DType
     int64: _DType
     int8: _DType
+    @staticmethod
+    def saturate_cast(*args: Any, **kwargs: Any) -> Any: ...
     string: _DType
     uint16: _DType
     uint32: _DType
@@ -689,10 +798,13 @@ float32: _DType
 float64: _DType
 def floor(x: TensorLike, name: str | None = ...) -> Tensor: ...
 def gather(params: TensorLike, indices: TensorLike, validate_indices: Any = ..., axis: Any = ..., batch_dims: Any = ..., name: str | None = ...) -> Tensor: ...
-def gather_nd(params: TensorLike, indices: TensorLike, batch_dims: Any = ..., name: str | None = ...) -> Tensor: ...
+def gather_nd(params: TensorLike, indices: TensorLike, batch_dims: Any = ..., bad_indices_policy: Any = ..., name: str | None = ...) -> Tensor: ...
 def greater(x: TensorLike, y: TensorLike, name: str | None = ...) -> Tensor: ...
 def greater_equal(x: TensorLike, y: TensorLike, name: str | None = ...) -> Tensor: ...
+def guarantee_const(input: Any, name: str | None = ...) -> Tensor: ...
 half: _DType
+def histogram_fixed_width(*args: Any, **kwargs: Any) -> Any: ...
+def histogram_fixed_width_bins(*args: Any, **kwargs: Any) -> Any: ...
 def identity(input: TensorLike, name: str | None = ...) -> Tensor: ...
 def identity_n(input: TensorLike, name: str | None = ...) -> builtins.list[Tensor]: ...
 class image:
@@ -722,6 +834,8 @@ class image:
     @staticmethod
     def decode_png(*args: Any, **kwargs: Any) -> Any: ...
     @staticmethod
+    def encode_jpeg(*args: Any, **kwargs: Any) -> Any: ...
+    @staticmethod
     def encode_png(*args: Any, **kwargs: Any) -> Any: ...
     @staticmethod
     def extract_patches(images: TensorLike, sizes: Any, strides: Any, rates: Any, padding: Any, name: str | None = ...) -> Tensor: ...
@@ -735,6 +849,8 @@ class image:
     def hsv_to_rgb(*args: Any, **kwargs: Any) -> Any: ...
     @staticmethod
     def image_gradients(*args: Any, **kwargs: Any) -> Any: ...
+    @staticmethod
+    def non_max_suppression(boxes: Any, scores: Any, max_output_size: Any, iou_threshold: Any = ..., score_threshold: Any = ..., name: str | None = ...) -> Tensor: ...
     @staticmethod
     def pad_to_bounding_box(*args: Any, **kwargs: Any) -> Any: ...
     @staticmethod
@@ -758,6 +874,8 @@ class image:
     @staticmethod
     def resize(*args: Any, **kwargs: Any) -> Any: ...
     @staticmethod
+    def resize_image_with_pad(*args: Any, **kwargs: Any) -> Any: ...
+    @staticmethod
     def resize_with_crop_or_pad(*args: Any, **kwargs: Any) -> Any: ...
     @staticmethod
     def resize_with_pad(*args: Any, **kwargs: Any) -> Any: ...
@@ -775,6 +893,20 @@ class image:
     def sobel_edges(*args: Any, **kwargs: Any) -> Any: ...
     @staticmethod
     def ssim(*args: Any, **kwargs: Any) -> Any: ...
+    @staticmethod
+    def stateless_random_brightness(image: Any, max_delta: Any, seed: Any) -> Tensor: ...
+    @staticmethod
+    def stateless_random_contrast(image: Any, lower: Any, upper: Any, seed: Any) -> Tensor: ...
+    @staticmethod
+    def stateless_random_crop(value: Any, size: Any, seed: Any, name: str | None = ...) -> Tensor: ...
+    @staticmethod
+    def stateless_random_flip_left_right(image: Any, seed: Any) -> Tensor: ...
+    @staticmethod
+    def stateless_random_flip_up_down(image: Any, seed: Any) -> Tensor: ...
+    @staticmethod
+    def stateless_random_hue(image: Any, max_delta: Any, seed: Any) -> Tensor: ...
+    @staticmethod
+    def stateless_random_saturation(image: Any, lower: Any, upper: Any, seed: Any = ...) -> Tensor: ...
     @staticmethod
     def total_variation(*args: Any, **kwargs: Any) -> Any: ...
     @staticmethod
@@ -803,6 +935,8 @@ class _initializers:
     Zeros: TypeAlias = _dualgrad_keras_initializers_Zeros
     constant: TypeAlias = _dualgrad_keras_initializers_Constant
     @staticmethod
+    def deserialize(*args: Any, **kwargs: Any) -> Any: ...
+    @staticmethod
     def get(*args: Any, **kwargs: Any) -> Any: ...
     glorot_normal: TypeAlias = _dualgrad_keras_initializers_GlorotNormal
     glorot_uniform: TypeAlias = _dualgrad_keras_initializers_GlorotUniform
@@ -815,6 +949,7 @@ class _initializers:
     orthogonal: TypeAlias = _dualgrad_keras_initializers_Orthogonal
     random_normal: TypeAlias = _dualgrad_keras_initializers_RandomNormal
     random_uniform: TypeAlias = _dualgrad_keras_initializers_RandomUniform
+    serialize = staticmethod(_dualgrad_keras_initializers_serialize)
     truncated_normal: TypeAlias = _dualgrad_keras_initializers_TruncatedNormal
     variance_scaling: TypeAlias = _dualgrad_keras_initializers_VarianceScaling
     zeros: TypeAlias = _dualgrad_keras_initializers_Zeros
@@ -826,6 +961,7 @@ int8: _DType
 class io:
     FixedLenFeature: TypeAlias = _dualgrad_data_parsing_FixedLenFeature
     FixedLenSequenceFeature: TypeAlias = _dualgrad_data_parsing_FixedLenSequenceFeature
+    TFRecordOptions: TypeAlias = _dualgrad_files_records_TFRecordOptions
     TFRecordWriter: TypeAlias = _dualgrad_files_records_RecordWriter
     VarLenFeature: TypeAlias = _dualgrad_data_parsing_VarLenFeature
     @staticmethod
@@ -838,6 +974,10 @@ class io:
     def decode_png(*args: Any, **kwargs: Any) -> Any: ...
     @staticmethod
     def decode_raw(input_bytes: Any, out_type: Any, little_endian: Any = ..., name: str | None = ...) -> Tensor: ...
+    @staticmethod
+    def deserialize_many_sparse(serialized_sparse: Any, dtype: Any, rank: Any = ..., name: str | None = ...) -> SparseTensor: ...
+    @staticmethod
+    def encode_jpeg(*args: Any, **kwargs: Any) -> Any: ...
     @staticmethod
     def encode_png(*args: Any, **kwargs: Any) -> Any: ...
     class gfile:
@@ -858,9 +998,21 @@ class io:
     @staticmethod
     def parse_example(serialized: Any, features: Any, example_names: Any = ..., name: str | None = ...) -> dict[str, Tensor]: ...
     @staticmethod
+    def parse_sequence_example(serialized: Any, context_features: Any = ..., sequence_features: Any = ..., example_names: Any = ..., name: str | None = ...) -> builtins.tuple[dict[str, Tensor], ...]: ...
+    @staticmethod
     def parse_single_example(serialized: Any, features: Any, example_names: Any = ..., name: str | None = ...) -> dict[str, Tensor]: ...
     @staticmethod
+    def parse_single_sequence_example(serialized: Any, context_features: Any = ..., sequence_features: Any = ..., example_name: Any = ..., name: str | None = ...) -> builtins.tuple[dict[str, Tensor], ...]: ...
+    @staticmethod
+    def parse_tensor(serialized: Any, out_type: Any, name: str | None = ...) -> Tensor: ...
+    @staticmethod
     def read_file(*args: Any, **kwargs: Any) -> Any: ...
+    @staticmethod
+    def serialize_many_sparse(sp_input: Any, out_type: Any = ..., name: str | None = ...) -> Tensor: ...
+    @staticmethod
+    def serialize_sparse(sp_input: Any, out_type: Any = ..., name: str | None = ...) -> Tensor: ...
+    @staticmethod
+    def serialize_tensor(tensor: Any, name: str | None = ...) -> Tensor: ...
 class _keras:
     DTypePolicy: TypeAlias = _dualgrad_keras_policies_Policy
     Input: TypeAlias = _dualgrad_keras_layers_core_Input
@@ -868,6 +1020,8 @@ class _keras:
     Sequential: TypeAlias = _dualgrad_keras_models_Sequential
     class _activations:
         KNOWN: dict[Any, Any]
+        @staticmethod
+        def deserialize(*args: Any, **kwargs: Any) -> Any: ...
         @staticmethod
         def elu(*args: Any, **kwargs: Any) -> Any: ...
         @staticmethod
@@ -895,6 +1049,8 @@ class _keras:
         @staticmethod
         def selu(*args: Any, **kwargs: Any) -> Any: ...
         @staticmethod
+        def serialize(*args: Any, **kwargs: Any) -> Any: ...
+        @staticmethod
         def sigmoid(*args: Any, **kwargs: Any) -> Any: ...
         @staticmethod
         def silu(*args: Any, **kwargs: Any) -> Any: ...
@@ -910,6 +1066,7 @@ class _keras:
         def tanh(*args: Any, **kwargs: Any) -> Any: ...
         with_logits = staticmethod(_dualgrad_keras_activations_with_logits)
     activations: TypeAlias = _activations
+    applications = _tape_api_keras_applications
     class _backend:
         @staticmethod
         def abs(*args: Any, **kwargs: Any) -> Any: ...
@@ -1002,6 +1159,7 @@ class _keras:
         def zeros_like(*args: Any, **kwargs: Any) -> Any: ...
     backend: TypeAlias = _backend
     class _callbacks:
+        BackupAndRestore: TypeAlias = _tape_api_backups_BackupAndRestore
         CSVLogger: TypeAlias = _dualgrad_keras_callbacks_CSVLogger
         Callback: TypeAlias = _dualgrad_keras_callbacks_Callback
         EarlyStopping: TypeAlias = _dualgrad_keras_callbacks_EarlyStopping
@@ -1009,6 +1167,7 @@ class _keras:
         LambdaCallback: TypeAlias = _dualgrad_keras_callbacks_LambdaCallback
         LearningRateScheduler: TypeAlias = _dualgrad_keras_callbacks_LearningRateScheduler
         ModelCheckpoint: TypeAlias = _dualgrad_keras_callbacks_ModelCheckpoint
+        ProgbarLogger: TypeAlias = _dualgrad_keras_progress_ProgbarLogger
         ReduceLROnPlateau: TypeAlias = _dualgrad_keras_callbacks_ReduceLROnPlateau
         TensorBoard: TypeAlias = _tape_api_board_TensorBoard
         TerminateOnNaN: TypeAlias = _dualgrad_keras_callbacks_TerminateOnNaN
@@ -1022,13 +1181,17 @@ class _keras:
         NonNeg: TypeAlias = _dualgrad_keras_constraints_NonNeg
         UnitNorm: TypeAlias = _dualgrad_keras_constraints_UnitNorm
         @staticmethod
+        def deserialize(*args: Any, **kwargs: Any) -> Any: ...
+        @staticmethod
         def get(*args: Any, **kwargs: Any) -> Any: ...
         max_norm: TypeAlias = _dualgrad_keras_constraints_MaxNorm
         min_max_norm: TypeAlias = _dualgrad_keras_constraints_MinMaxNorm
         non_neg: TypeAlias = _dualgrad_keras_constraints_NonNeg
+        serialize = staticmethod(_dualgrad_keras_constraints_serialize)
         unit_norm: TypeAlias = _dualgrad_keras_constraints_UnitNorm
     constraints: TypeAlias = _constraints
     datasets = _dualgrad_keras_datasets
+    export = _tape_api_keras_export
     class _initializers:
         Constant: TypeAlias = _dualgrad_keras_initializers_Constant
         GlorotNormal: TypeAlias = _dualgrad_keras_initializers_GlorotNormal
@@ -1049,6 +1212,8 @@ class _keras:
         Zeros: TypeAlias = _dualgrad_keras_initializers_Zeros
         constant: TypeAlias = _dualgrad_keras_initializers_Constant
         @staticmethod
+        def deserialize(*args: Any, **kwargs: Any) -> Any: ...
+        @staticmethod
         def get(*args: Any, **kwargs: Any) -> Any: ...
         glorot_normal: TypeAlias = _dualgrad_keras_initializers_GlorotNormal
         glorot_uniform: TypeAlias = _dualgrad_keras_initializers_GlorotUniform
@@ -1061,6 +1226,7 @@ class _keras:
         orthogonal: TypeAlias = _dualgrad_keras_initializers_Orthogonal
         random_normal: TypeAlias = _dualgrad_keras_initializers_RandomNormal
         random_uniform: TypeAlias = _dualgrad_keras_initializers_RandomUniform
+        serialize = staticmethod(_dualgrad_keras_initializers_serialize)
         truncated_normal: TypeAlias = _dualgrad_keras_initializers_TruncatedNormal
         variance_scaling: TypeAlias = _dualgrad_keras_initializers_VarianceScaling
         zeros: TypeAlias = _dualgrad_keras_initializers_Zeros
@@ -1090,7 +1256,11 @@ class _keras:
         Conv2DTranspose: TypeAlias = _dualgrad_keras_layers_convolution_Conv2DTranspose
         Conv3D: TypeAlias = _dualgrad_keras_layers_convolution_Conv3D
         Conv3DTranspose: TypeAlias = _dualgrad_keras_layers_convolution_Conv3DTranspose
+        ConvLSTM1D: TypeAlias = _dualgrad_keras_layers_conv_lstm_ConvLSTM1D
+        ConvLSTM2D: TypeAlias = _dualgrad_keras_layers_conv_lstm_ConvLSTM2D
+        ConvLSTM3D: TypeAlias = _dualgrad_keras_layers_conv_lstm_ConvLSTM3D
         Convolution1D: TypeAlias = _dualgrad_keras_layers_convolution_Conv1D
+        Convolution1DTranspose: TypeAlias = _dualgrad_keras_layers_convolution_Conv1DTranspose
         Convolution2D: TypeAlias = _dualgrad_keras_layers_convolution_Conv2D
         Convolution2DTranspose: TypeAlias = _dualgrad_keras_layers_convolution_Conv2DTranspose
         Convolution3D: TypeAlias = _dualgrad_keras_layers_convolution_Conv3D
@@ -1099,6 +1269,7 @@ class _keras:
         Cropping2D: TypeAlias = _dualgrad_keras_layers_shaping_Cropping2D
         Cropping3D: TypeAlias = _dualgrad_keras_layers_shaping_Cropping3D
         Dense: TypeAlias = _dualgrad_keras_layers_core_Dense
+        DepthwiseConv1D: TypeAlias = _dualgrad_keras_layers_convolution_DepthwiseConv1D
         DepthwiseConv2D: TypeAlias = _dualgrad_keras_layers_convolution_DepthwiseConv2D
         Discretization: TypeAlias = _dualgrad_keras_layers_lookup_Discretization
         Dot: TypeAlias = _dualgrad_keras_layers_merging_Dot
@@ -1124,9 +1295,14 @@ class _keras:
         GlobalMaxPooling2D: TypeAlias = _dualgrad_keras_layers_pooling_GlobalMaxPooling2D
         GlobalMaxPooling3D: TypeAlias = _dualgrad_keras_layers_pooling_GlobalMaxPooling3D
         GroupNormalization: TypeAlias = _dualgrad_keras_layers_normalization_GroupNormalization
+        @staticmethod
+        def GroupQueryAttention(*args: Any, **kwargs: Any) -> Any: ...
+        HashedCrossing: TypeAlias = _dualgrad_keras_layers_hashing_HashedCrossing
+        Hashing: TypeAlias = _dualgrad_keras_layers_hashing_Hashing
         Identity: TypeAlias = _dualgrad_keras_layers_preprocessing_Identity
         Input: TypeAlias = _dualgrad_keras_layers_core_Input
         InputLayer: TypeAlias = _dualgrad_keras_layers_core_InputLayer
+        InputSpec: TypeAlias = _dualgrad_keras_layers_specs_InputSpec
         IntegerLookup: TypeAlias = _dualgrad_keras_layers_lookup_IntegerLookup
         LSTM: TypeAlias = _dualgrad_keras_layers_recurrent_LSTM
         LSTMCell: TypeAlias = _dualgrad_keras_layers_cells_LSTMCell
@@ -1148,6 +1324,7 @@ class _keras:
         Normalization: TypeAlias = _dualgrad_keras_layers_preprocessing_Normalization
         PReLU: TypeAlias = _dualgrad_keras_layers_shaping_PReLU
         Permute: TypeAlias = _dualgrad_keras_layers_shaping_Permute
+        RMSNormalization: TypeAlias = _dualgrad_keras_layers_normalization_RMSNormalization
         RNN: TypeAlias = _dualgrad_keras_layers_recurrent_RNN
         RandomBrightness: TypeAlias = _dualgrad_keras_layers_images_RandomBrightness
         RandomContrast: TypeAlias = _dualgrad_keras_layers_images_RandomContrast
@@ -1375,10 +1552,13 @@ class _keras:
         L2: TypeAlias = _dualgrad_keras_regularizers_L2
         Regularizer: TypeAlias = _dualgrad_keras_regularizers_Regularizer
         @staticmethod
+        def deserialize(*args: Any, **kwargs: Any) -> Any: ...
+        @staticmethod
         def get(*args: Any, **kwargs: Any) -> Any: ...
         l1: TypeAlias = _dualgrad_keras_regularizers_L1
         l1_l2: TypeAlias = _dualgrad_keras_regularizers_L1L2
         l2: TypeAlias = _dualgrad_keras_regularizers_L2
+        serialize = staticmethod(_dualgrad_keras_regularizers_serialize)
     regularizers: TypeAlias = _regularizers
     class _utils:
         CustomObjectScope = staticmethod(_dualgrad_keras_utils_custom_object_scope)
@@ -1404,9 +1584,52 @@ class _keras:
         to_categorical = staticmethod(_dualgrad_keras_utils_to_categorical)
     utils: TypeAlias = _utils
 keras: TypeAlias = _keras
+layers = _tape_api_old_layers
 def less(x: TensorLike, y: TensorLike, name: str | None = ...) -> Tensor: ...
 def less_equal(x: TensorLike, y: TensorLike, name: str | None = ...) -> Tensor: ...
 class linalg:
+    @staticmethod
+    def LinearOperator(*args: Any, **kwargs: Any) -> Any: ...
+    @staticmethod
+    def LinearOperatorAdjoint(*args: Any, **kwargs: Any) -> Any: ...
+    @staticmethod
+    def LinearOperatorBlockDiag(*args: Any, **kwargs: Any) -> Any: ...
+    @staticmethod
+    def LinearOperatorBlockLowerTriangular(*args: Any, **kwargs: Any) -> Any: ...
+    @staticmethod
+    def LinearOperatorCirculant(*args: Any, **kwargs: Any) -> Any: ...
+    @staticmethod
+    def LinearOperatorCirculant2D(*args: Any, **kwargs: Any) -> Any: ...
+    @staticmethod
+    def LinearOperatorCirculant3D(*args: Any, **kwargs: Any) -> Any: ...
+    @staticmethod
+    def LinearOperatorComposition(*args: Any, **kwargs: Any) -> Any: ...
+    @staticmethod
+    def LinearOperatorDiag(*args: Any, **kwargs: Any) -> Any: ...
+    @staticmethod
+    def LinearOperatorFullMatrix(*args: Any, **kwargs: Any) -> Any: ...
+    @staticmethod
+    def LinearOperatorHouseholder(*args: Any, **kwargs: Any) -> Any: ...
+    @staticmethod
+    def LinearOperatorIdentity(*args: Any, **kwargs: Any) -> Any: ...
+    @staticmethod
+    def LinearOperatorInversion(*args: Any, **kwargs: Any) -> Any: ...
+    @staticmethod
+    def LinearOperatorKronecker(*args: Any, **kwargs: Any) -> Any: ...
+    @staticmethod
+    def LinearOperatorLowRankUpdate(*args: Any, **kwargs: Any) -> Any: ...
+    @staticmethod
+    def LinearOperatorLowerTriangular(*args: Any, **kwargs: Any) -> Any: ...
+    @staticmethod
+    def LinearOperatorPermutation(*args: Any, **kwargs: Any) -> Any: ...
+    @staticmethod
+    def LinearOperatorScaledIdentity(*args: Any, **kwargs: Any) -> Any: ...
+    @staticmethod
+    def LinearOperatorToeplitz(*args: Any, **kwargs: Any) -> Any: ...
+    @staticmethod
+    def LinearOperatorTridiag(*args: Any, **kwargs: Any) -> Any: ...
+    @staticmethod
+    def LinearOperatorZeros(*args: Any, **kwargs: Any) -> Any: ...
     @staticmethod
     def adjoint(matrix: TensorLike, name: str | None = ...) -> Tensor: ...
     @staticmethod
@@ -1437,6 +1660,9 @@ class linalg:
     def eigvalsh(tensor: TensorLike, name: str | None = ...) -> Tensor: ...
     @staticmethod
     def einsum(equation: Any, *inputs: TensorLike, name: str | None = ...) -> Tensor: ...
+    class experimental:
+        @staticmethod
+        def conjugate_gradient(operator: Any, rhs: Any, preconditioner: Any = ..., x: Any = ..., tol: Any = ..., max_iter: Any = ..., name: str | None = ...) -> _CgState: ...
     @staticmethod
     def expm(input: TensorLike, name: str | None = ...) -> Tensor: ...
     @staticmethod
@@ -1506,6 +1732,7 @@ def log(x: TensorLike, name: str | None = ...) -> Tensor: ...
 def logical_and(x: TensorLike, y: TensorLike, name: str | None = ...) -> Tensor: ...
 def logical_not(x: TensorLike, name: str | None = ...) -> Tensor: ...
 def logical_or(x: TensorLike, y: TensorLike, name: str | None = ...) -> Tensor: ...
+lookup = _tape_api_lookup
 class losses:
     BinaryCrossentropy: TypeAlias = _dualgrad_keras_losses_BinaryCrossentropy
     BinaryFocalCrossentropy: TypeAlias = _dualgrad_keras_losses_BinaryFocalCrossentropy
@@ -1615,6 +1842,8 @@ class math:
     @staticmethod
     def abs(x: TensorLike, name: str | None = ...) -> Tensor: ...
     @staticmethod
+    def accumulate_n(inputs: TensorLike, name: str | None = ..., *, shape: Any = ..., tensor_dtype: Any = ...) -> Tensor: ...
+    @staticmethod
     def acos(x: TensorLike, name: str | None = ...) -> Tensor: ...
     @staticmethod
     def acosh(x: TensorLike, name: str | None = ...) -> Tensor: ...
@@ -1624,6 +1853,10 @@ class math:
     def add_n(inputs: TensorLike, name: str | None = ...) -> Tensor: ...
     @staticmethod
     def angle(input: TensorLike, name: str | None = ...) -> Tensor: ...
+    @staticmethod
+    def approx_max_k(*args: Any, **kwargs: Any) -> Any: ...
+    @staticmethod
+    def approx_min_k(*args: Any, **kwargs: Any) -> Any: ...
     @staticmethod
     def argmax(input: TensorLike, axis: Any = ..., output_type: Any = ..., name: str | None = ...) -> Tensor: ...
     @staticmethod
@@ -1715,6 +1948,10 @@ class math:
     @staticmethod
     def is_nan(x: TensorLike, name: str | None = ...) -> Tensor: ...
     @staticmethod
+    def is_non_decreasing(*args: Any, **kwargs: Any) -> Any: ...
+    @staticmethod
+    def is_strictly_increasing(*args: Any, **kwargs: Any) -> Any: ...
+    @staticmethod
     def l2_normalize(x: TensorLike, axis: Any = ..., epsilon: Any = ..., name: str | None = ..., *, dim: Any = ...) -> Tensor: ...
     @staticmethod
     def lbeta(x: TensorLike, name: str | None = ...) -> Tensor: ...
@@ -1749,6 +1986,8 @@ class math:
     @staticmethod
     def multiply(x: TensorLike, y: TensorLike, name: str | None = ...) -> Tensor: ...
     @staticmethod
+    def multiply_no_nan(x: TensorLike, y: TensorLike, name: str | None = ...) -> Tensor: ...
+    @staticmethod
     def ndtri(x: TensorLike, name: str | None = ...) -> Tensor: ...
     @staticmethod
     def negative(x: TensorLike, name: str | None = ...) -> Tensor: ...
@@ -1766,6 +2005,8 @@ class math:
     def real(input: TensorLike, name: str | None = ...) -> Tensor: ...
     @staticmethod
     def reciprocal(x: TensorLike, name: str | None = ...) -> Tensor: ...
+    @staticmethod
+    def reciprocal_no_nan(*args: Any, **kwargs: Any) -> Any: ...
     @staticmethod
     def reduce_all(input_tensor: TensorLike, axis: Any = ..., keepdims: Any = ..., name: str | None = ...) -> Tensor: ...
     @staticmethod
@@ -1894,6 +2135,7 @@ class math:
     @staticmethod
     def zeta(x: TensorLike, q: TensorLike, name: str | None = ...) -> Tensor: ...
 def matmul(a: TensorLike, b: TensorLike, transpose_a: Any = ..., transpose_b: Any = ..., adjoint_a: Any = ..., adjoint_b: Any = ..., a_is_sparse: Any = ..., b_is_sparse: Any = ..., output_type: Any = ..., name: str | None = ...) -> Tensor: ...
+def matrix_square_root(*args: Any, **kwargs: Any) -> Any: ...
 def maximum(x: TensorLike, y: TensorLike, name: str | None = ...) -> Tensor: ...
 def meshgrid(*args: TensorLike, indexing: Any = ..., name: str | None = ...) -> builtins.list[Tensor]: ...
 class _metrics:
@@ -1960,7 +2202,13 @@ nest = _engine_core_nest
 newaxis: None
 class nn:
     @staticmethod
+    def approx_max_k(*args: Any, **kwargs: Any) -> Any: ...
+    @staticmethod
+    def approx_min_k(*args: Any, **kwargs: Any) -> Any: ...
+    @staticmethod
     def atrous_conv2d(value: TensorLike, filters: TensorLike, rate: Any, padding: Any, name: str | None = ...) -> Tensor: ...
+    @staticmethod
+    def atrous_conv2d_transpose(value: TensorLike, filters: TensorLike, output_shape: Any, rate: Any, padding: Any, name: str | None = ...) -> Tensor: ...
     @staticmethod
     def avg_pool(input: TensorLike, ksize: Any, strides: Any, padding: Any, data_format: Any = ..., name: str | None = ...) -> Tensor: ...
     @staticmethod
@@ -1970,9 +2218,13 @@ class nn:
     @staticmethod
     def avg_pool3d(input: TensorLike, ksize: Any, strides: Any, padding: Any, data_format: Any = ..., name: str | None = ...) -> Tensor: ...
     @staticmethod
+    def batch_norm_with_global_normalization(*args: Any, **kwargs: Any) -> Any: ...
+    @staticmethod
     def batch_normalization(x: TensorLike, mean: TensorLike, variance: TensorLike, offset: TensorLike = ..., scale: TensorLike = ..., variance_epsilon: Any = ..., name: str | None = ...) -> Tensor: ...
     @staticmethod
     def bias_add(value: TensorLike, bias: TensorLike, data_format: Any = ..., name: str | None = ...) -> Tensor: ...
+    @staticmethod
+    def collapse_repeated(labels: Any, seq_length: Any, name: str | None = ...) -> builtins.tuple[Tensor, Tensor]: ...
     @staticmethod
     def compute_average_loss(*args: Any, **kwargs: Any) -> Any: ...
     @staticmethod
@@ -2000,21 +2252,35 @@ class nn:
     def depth_to_space(input: TensorLike, block_size: Any, data_format: Any = ..., name: str | None = ...) -> Tensor: ...
     @staticmethod
     def depthwise_conv2d(input: TensorLike, filter: TensorLike, strides: Any, padding: Any, data_format: Any = ..., dilations: Any = ..., name: str | None = ...) -> Tensor: ...
+    @staticmethod
+    def depthwise_conv2d_backprop_filter(input: TensorLike, filter_sizes: Any, out_backprop: TensorLike, strides: Any, padding: Any, data_format: Any = ..., dilations: Any = ..., name: str | None = ...) -> Tensor: ...
+    @staticmethod
+    def depthwise_conv2d_backprop_input(input_sizes: Any, filter: TensorLike, out_backprop: TensorLike, strides: Any, padding: Any, data_format: Any = ..., dilations: Any = ..., name: str | None = ...) -> Tensor: ...
+    @staticmethod
+    def dilation2d(*args: Any, **kwargs: Any) -> Any: ...
     dropout = staticmethod(_tape_api_random_dropout)
     @staticmethod
     def elu(features: TensorLike, name: str | None = ...) -> Tensor: ...
     @staticmethod
     def embedding_lookup(params: TensorLike, ids: TensorLike, max_norm: Any = ..., partition_strategy: Any = ..., name: str | None = ...) -> Tensor: ...
     embedding_lookup_sparse = staticmethod(_tape_api_sparse_embedding_lookup_sparse)
+    @staticmethod
+    def erosion2d(*args: Any, **kwargs: Any) -> Any: ...
     class experimental:
         @staticmethod
         def general_dropout(x: Any, rate: Any, uniform_sampler: Any, noise_shape: Any = ..., name: str | None = ...) -> Tensor: ...
         @staticmethod
         def stateless_dropout(x: Any, rate: Any, seed: Any, rng_alg: Any = ..., noise_shape: Any = ..., name: str | None = ...) -> Tensor: ...
     @staticmethod
+    def fractional_avg_pool(value: Any, pooling_ratio: Any, pseudo_random: Any = ..., overlapping: Any = ..., seed: Any = ..., name: str | None = ...) -> builtins.tuple[Tensor, Tensor, Tensor]: ...
+    @staticmethod
+    def fractional_max_pool(value: Any, pooling_ratio: Any, pseudo_random: Any = ..., overlapping: Any = ..., seed: Any = ..., name: str | None = ...) -> builtins.tuple[Tensor, Tensor, Tensor]: ...
+    @staticmethod
     def gelu(features: TensorLike, approximate: Any = ..., name: str | None = ...) -> Tensor: ...
     @staticmethod
     def in_top_k(targets: TensorLike, predictions: TensorLike, k: Any, name: str | None = ...) -> Tensor: ...
+    @staticmethod
+    def isotonic_regression(*args: Any, **kwargs: Any) -> Any: ...
     @staticmethod
     def l2_loss(t: TensorLike, name: str | None = ...) -> Tensor: ...
     @staticmethod
@@ -2093,6 +2359,8 @@ class nn:
     @staticmethod
     def weighted_moments(*args: Any, **kwargs: Any) -> Any: ...
     @staticmethod
+    def with_space_to_batch(input: Any, dilation_rate: Any, padding: Any, op: Any, filter_shape: Any = ..., spatial_dims: Any = ..., data_format: Any = ...) -> Tensor: ...
+    @staticmethod
     def zero_fraction(value: TensorLike, dtype: Any = ..., name: str | None = ...) -> Tensor: ...
 def norm(tensor: TensorLike, ord: Any = ..., axis: Any = ..., keepdims: Any = ..., name: str | None = ...) -> Tensor: ...
 def not_equal(x: TensorLike, y: TensorLike, name: str | None = ...) -> Tensor: ...
@@ -2104,12 +2372,15 @@ optimizers = _tape_api_keras_optimizers
 def pad(tensor: TensorLike, paddings: Any, mode: Any = ..., constant_values: Any = ..., name: str | None = ...) -> Tensor: ...
 def pow(x: TensorLike, y: TensorLike, name: str | None = ...) -> Tensor: ...
 py_func = _tape_api_flow_numpy_function
+ragged = _tape_api_ragged
 class _random:
     Generator: TypeAlias = _tape_api_random_Generator
     categorical = staticmethod(_tape_api_random_categorical)
     dropout = staticmethod(_tape_api_random_dropout)
     class experimental:
         Generator: TypeAlias = _tape_api_random_Generator
+        get_global_generator = staticmethod(_tape_api_random_get_global_generator)
+        set_global_generator = staticmethod(_tape_api_random_set_global_generator)
         @staticmethod
         def stateless_fold_in(*args: Any, **kwargs: Any) -> Any: ...
         @staticmethod
@@ -2119,10 +2390,12 @@ class _random:
     @staticmethod
     def fold_in(*args: Any, **kwargs: Any) -> Any: ...
     gamma = staticmethod(_tape_api_random_gamma)
+    get_global_generator = staticmethod(_tape_api_random_get_global_generator)
     @staticmethod
     def log_uniform_candidate_sampler(*args: Any, **kwargs: Any) -> Any: ...
     normal = staticmethod(_tape_api_random_normal)
     poisson = staticmethod(_tape_api_random_poisson)
+    set_global_generator = staticmethod(_tape_api_random_set_global_generator)
     set_seed = staticmethod(_tape_api_random_set_seed)
     shuffle = staticmethod(_tape_api_random_shuffle)
     @staticmethod
@@ -2157,17 +2430,28 @@ def reduce_min(input_tensor: TensorLike, axis: Any = ..., keepdims: Any = ..., n
 def reduce_prod(input_tensor: TensorLike, axis: Any = ..., keepdims: Any = ..., name: str | None = ...) -> Tensor: ...
 def reduce_sum(input_tensor: TensorLike, axis: Any = ..., keepdims: Any = ..., name: str | None = ...) -> Tensor: ...
 def repeat(input: TensorLike, repeats: TensorLike, axis: Any = ..., name: str | None = ...) -> Tensor: ...
+def required_space_to_batch_paddings(input_shape: Any, block_shape: Any, base_paddings: Any = ..., name: str | None = ...) -> builtins.tuple[Tensor, Tensor]: ...
 def reshape(tensor: TensorLike, shape: Any, name: str | None = ...) -> Tensor: ...
 def reverse(tensor: TensorLike, axis: Any, name: str | None = ...) -> Tensor: ...
 def reverse_sequence(input: TensorLike, seq_lengths: TensorLike, seq_axis: Any = ..., batch_axis: Any = ..., name: str | None = ...) -> Tensor: ...
 def roll(input: TensorLike, shift: Any, axis: Any, name: str | None = ...) -> Tensor: ...
 def round(x: TensorLike, name: str | None = ...) -> Tensor: ...
 def saturate_cast(*args: Any, **kwargs: Any) -> Any: ...
+saved_model = _tape_api_saved_model
 def scalar_mul(*args: Any, **kwargs: Any) -> Any: ...
 def scatter_nd(indices: TensorLike, updates: TensorLike, shape: Any, name: str | None = ...) -> Tensor: ...
 def searchsorted(sorted_sequence: TensorLike, values: TensorLike, side: Any = ..., out_type: Any = ..., name: str | None = ...) -> Tensor: ...
 def sequence_mask(lengths: TensorLike, maxlen: Any = ..., dtype: Any = ..., name: str | None = ...) -> Tensor: ...
 set_random_seed = _tape_api_random_set_seed
+class sets:
+    @staticmethod
+    def difference(a: Any, b: Any, aminusb: Any = ..., validate_indices: Any = ...) -> SparseTensor: ...
+    @staticmethod
+    def intersection(a: Any, b: Any, validate_indices: Any = ...) -> SparseTensor: ...
+    @staticmethod
+    def size(a: Any, validate_indices: Any = ...) -> Tensor: ...
+    @staticmethod
+    def union(a: Any, b: Any, validate_indices: Any = ...) -> SparseTensor: ...
 def shape(input: TensorLike, out_type: Any = ..., name: str | None = ...) -> Tensor: ...
 def shape_n(input: TensorLike, out_type: Any = ..., name: str | None = ...) -> builtins.list[Tensor]: ...
 def sigmoid(x: TensorLike, name: str | None = ...) -> Tensor: ...
@@ -2298,7 +2582,11 @@ class strings:
     @staticmethod
     def substr(*args: Any, **kwargs: Any) -> Any: ...
     @staticmethod
+    def to_hash_bucket_fast(*args: Any, **kwargs: Any) -> Any: ...
+    @staticmethod
     def to_number(*args: Any, **kwargs: Any) -> Any: ...
+    unicode_decode = staticmethod(_tape_api_ragged_unicode_decode)
+    unicode_encode = staticmethod(_tape_api_ragged_unicode_encode)
     unicode_split = staticmethod(_tape_api_ragged_unicode_split)
     @staticmethod
     def upper(*args: Any, **kwargs: Any) -> Any: ...
@@ -2314,6 +2602,7 @@ def tensor_scatter_nd_update(tensor: TensorLike, indices: TensorLike, updates: T
 def tensordot(a: TensorLike, b: TensorLike, axes: Any, name: str | None = ...) -> Tensor: ...
 test = _tape_api_test
 def tile(input: TensorLike, multiples: Any, name: str | None = ...) -> Tensor: ...
+def timestamp(name: str | None = ...) -> Tensor: ...
 class _train:
     AdadeltaOptimizer: TypeAlias = _optim_adadelta_AdadeltaOptimizer
     AdagradDAOptimizer: TypeAlias = _optim_dual_averaging_AdagradDAOptimizer
@@ -2323,6 +2612,7 @@ class _train:
     Checkpoint: TypeAlias = _tape_api_checkpoint_Checkpoint
     CheckpointManager: TypeAlias = _tape_api_checkpoint_CheckpointManager
     CheckpointReader: TypeAlias = _dualgrad_files_checkpoints_CheckpointReader
+    ClusterSpec: TypeAlias = _tape_api_cluster_ClusterSpec
     Example: TypeAlias = _dualgrad_files_protos_Example
     ExponentialMovingAverage: TypeAlias = _optim_averages_ExponentialMovingAverage
     Feature: TypeAlias = _dualgrad_files_protos_Feature
@@ -2365,12 +2655,16 @@ def transpose(a: TensorLike, perm: Any = ..., conjugate: Any = ..., name: str | 
 def truediv(x: TensorLike, y: TensorLike, name: str | None = ...) -> Tensor: ...
 def truncatediv(x: TensorLike, y: TensorLike, name: str | None = ...) -> Tensor: ...
 def truncatemod(x: TensorLike, y: TensorLike, name: str | None = ...) -> Tensor: ...
+tuple = _tape_api_flow_tuple_
+def type_spec_from_value(value: Any) -> Tensor: ...
+types = _tape_api_types
 uint16: _DType
 uint32: _DType
 uint64: _DType
 uint8: _DType
 def unique(x: TensorLike, out_idx: Any = ..., name: str | None = ...) -> _Unique: ...
 def unique_with_counts(x: TensorLike, out_idx: Any = ..., name: str | None = ...) -> _UniqueWithCounts: ...
+def unravel_index(*args: Any, **kwargs: Any) -> Any: ...
 def unstack(value: TensorLike, num: Any = ..., axis: Any = ..., name: str | None = ...) -> builtins.list[Tensor]: ...
 def vectorized_map(fn: Any, elems: Any, fallback_to_while_loop: Any = ..., warn: Any = ...) -> Tensor: ...
 version = _tape_api_version

@@ -136,7 +136,6 @@ VERSION1: tuple[tuple[str, str], ...] = (
         "tape_api.version1_sessions:",
         "Assert AUTO_REUSE InteractiveSession Print Session add_to_collection",
     ),
-    ("tape_api.version1_sessions:", "assert_equal assert_greater assert_greater_equal assert_less assert_less_equal"),
     ("tape_api.version1_sessions:", "colocate_with container control_flow_v2_enabled disable_control_flow_v2"),
     (
         "tape_api.version1_sessions:",

@@ -17,7 +17,7 @@ from dualgrad.frontend.eager_scopes import name_scope
 from engine.core.dtypes import as_dtype, bool_, float32, string
 from engine.core.value import Value
 from engine.runtime.errors import InvalidArgumentError
-from tape_api import debugging, random
+from tape_api import random
 from tape_api.printing import print_, tensor_text
 from tape_api.tensor import constant, convert_to_tensor
 from tape_api.variable import Variable
@@ -378,19 +378,3 @@ def enable_control_flow_v2() -> None:
 
 
 disable_v2_tensorshape = disable_control_flow_v2 = enable_control_flow_v2
-
-
-def _checked(name: str) -> Callable[..., None]:
-    """A check with TensorFlow 1's order of arguments."""
-    check = getattr(debugging, name)
-
-    def call(x: Any, y: Any, data: Any = None, summarize: Any = None, message: Any = None, name: Any = None) -> None:
-        check(x, y, message=message)
-
-    call.__name__ = call.__qualname__ = name
-    call.__doc__ = f"Check two tensors, as `debugging.{name}` does, which has the arguments in another order."
-    return call
-
-
-assert_equal, assert_less, assert_greater = map(_checked, ("assert_equal", "assert_less", "assert_greater"))
-assert_less_equal, assert_greater_equal = map(_checked, ("assert_less_equal", "assert_greater_equal"))
