@@ -176,9 +176,16 @@ class Variable(InMemory, _Base):  # type: ignore[misc]
         return tensor
 
     def new_slot(self, name: str, initial_value: Any, below: bool = True) -> Variable:
-        """A non-trainable variable beside this one, for an optimizer's state; its name stands below this one's."""
+        """A non-trainable variable beside this one, for an optimizer's state.
+
+        Its name stands below this one's, with a number if there is such a name already: ``w/Adam``, ``w/Adam_1``.
+        """
+        if below:
+            made = vars(self).setdefault("_slots_made", {})
+            count = made[name] = made.get(name, -1) + 1
+            name = f"{self._name}/{name}" + f"_{count}" * bool(count)
         with name_scope(""):
-            return Variable(initial_value, trainable=False, name=f"{self._name}/{name}" if below else name)
+            return Variable(initial_value, trainable=False, name=name)
 
     # ---- reading -----------------------------------------------------------------------------------------------------
 

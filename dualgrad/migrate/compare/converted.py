@@ -26,7 +26,7 @@ from dualgrad.migrate.convert.summaries import serialized
 from dualgrad.migrate.watch_tapes import value
 from engine.core import nest
 from engine.core.eager import EagerTensor
-from engine.core.value import scalar
+from engine.core.value import boxed, scalar
 from engine.core.variable import Variable
 
 
@@ -267,7 +267,7 @@ class Converted:
         flat = (
             [result] if len(function.returns) == 1 and not isinstance(result, (list, tuple)) else nest.flatten(result)
         )
-        return [value(x) if isinstance(x, (EagerTensor, Variable)) else np.asarray(x) for x in flat]
+        return [value(x) if isinstance(x, (EagerTensor, Variable)) else np.asarray(boxed(x)) for x in flat]
 
     def evaluated(self, expression: str) -> Any:
         """The value in the module that an expression of the map means."""

@@ -27,6 +27,7 @@ from __future__ import annotations
 import argparse
 import ast
 import json
+import re
 import sys
 from collections.abc import Sequence
 from contextlib import suppress
@@ -37,7 +38,7 @@ from typing import Any
 import numpy as np
 
 from dualgrad.migrate import watch
-from dualgrad.migrate.convert import beside, host_program, summaries, varying
+from dualgrad.migrate.convert import beside, host_program, saved, summaries, varying
 from dualgrad.migrate.convert.edits import Unsafe
 from dualgrad.migrate.convert.facts import plain
 from dualgrad.migrate.convert.identifiers import Names, Scope
@@ -167,10 +168,10 @@ def _savers(
     for (file, line), (saver, options) in capture.savers.items():
         held = saver._variables or {}
         if Path(file) == program and all(v.name in variables for v in held.values()) and held:
-            codes = ", ".join(f"{name!r}: {variables[v.name]}" for name, v in held.items())
+            given = saved.listed(held, variables, modules) or saved.by_name(held, variables)
             rest = "".join(f", {name}={plain(value)}" for name, value in options.items() if plain(value) is not None)
-            found[line] = f"tf.compat.v1.train.Saver({{{codes}}}{rest})"
-    keeps_slots = any(".get_slot(" in text or ".kept_together()" in text for text in found.values())
+            found[line] = f"tf.compat.v1.train.Saver({given}{rest})"
+    keeps_slots = any(re.search(r"\.(get_slot|kept_together|variables)\(", text) for text in found.values())
     keeps_slots = keeps_slots or any(m.only_initializes(x) for m in modules for run in capture.runs.values()
                                      if run.resets and run.graph is m.graph for x in run.flat)  # fmt: skip
     lines = [line for module in modules for line in module.slots_made() if keeps_slots]

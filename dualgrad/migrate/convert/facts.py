@@ -143,6 +143,11 @@ class Facts:
                 if not self.is_final(n):
                     return False
                 value = self.names[n.id]
+                if not isinstance(value, ModuleType) and is_own(type(value)):
+                    # of an object of the program only parts of the graph are final: its other attributes change
+                    held = [a.attr for a in inside if isinstance(a, ast.Attribute) and a.value is n]
+                    if not held or not all(is_graphs(vars(value).get(name)) for name in held):
+                        return False
                 of_graph = of_graph or is_tensorflow(value) or is_graphs(value)
         return of_graph
 

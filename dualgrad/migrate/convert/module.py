@@ -80,6 +80,9 @@ class Module:
         self._lists: dict[tuple[str, ...], str] = {}
         self._plain: dict[int, Plain] = {}
         self._seeds: set[str] = set()
+        self._is_saved = bool(capture.savers)
+        self.named_here: set[str] = set()
+        """The variables that have their names of the graph, if it is saved: a line of the program may give none."""
 
     # ---- what stands at the top --------------------------------------------------------------------------------------
 
@@ -132,7 +135,8 @@ class Module:
         if not variable.trainable:
             keywords.append(ast.keyword("trainable", ast.Constant(False)))
         own = variable.name.rpartition(":")[0]
-        if not own.startswith("Variable") and own != name:
+        is_named = own != "Variable" if self._is_saved else not own.startswith("Variable")
+        if is_named and (self._is_saved or own != name):
             keywords.append(ast.keyword("name", ast.Constant(own)))
         whole = self._restart(initial, variable, name)
         call = ast.Call(path("tf.Variable"), [whole], keywords)
@@ -141,9 +145,11 @@ class Module:
             self._note_origin(array, variable.name, call)
             if id(call) not in self._run_calls or variable.name not in self._hostable:
                 # one that is made by the program's own line is not made together with others
-                self._plain[id(call)] = Plain(array, own, variable.trainable)
+                self._plain[id(call)] = Plain(array, own, variable.trainable, is_named)
         elif whole is not initial:
             self._note_origin(None, variable.name, call)
+        if id(call) not in self._run_calls or not own.startswith("Variable_"):
+            self.named_here.add(self._code[id(variable.handle)])
         return call
 
     def _note_origin(self, array: np.ndarray | None, name: str, call: ast.Call) -> None:
@@ -400,7 +406,28 @@ class Module:
         steps = {id(step.optimizer): step for step in self.capture.steps if id(step.optimizer) in self._code}
         pairs = [(self._code[key], [v for g, v in step.pairs if g is not None]) for key, step in steps.items()]
         codes = [(own, [ast.unparse(self.variable(v.handle)) for v in variables]) for own, variables in pairs]
-        return [f"{own}.create_slots([{', '.join(names)}])" for own, names in codes]
+        return [f"{own}.create_slots({self.listing(names)})" for own, names in codes]
+
+    def listing(self, texts: Sequence[str]) -> str:
+        """The text of a list of variables: its name, if it has one; lists that are a part of it with a star."""
+        found = self._lists.get(tuple(texts))
+        if found is not None:
+            return found
+        parts, rest = [], list(texts)
+        while rest:
+            begun = [(k, n) for k, n in self._lists.items() if len(k) > 1 and list(k) == rest[: len(k)]]
+            key, name = max(begun, key=lambda pair: len(pair[0]), default=((rest[0],), ""))
+            parts.append(f"*{name}" if name else rest[0])
+            rest = rest[len(key) :]
+        return f"[{', '.join(parts)}]"
+
+    def owner(self, handle: Any) -> str:
+        """The optimizer that keeps a variable; empty if none does."""
+        return self._code.get(id(self._slots.get(id(handle), (None,))[0]), "")
+
+    def kept(self, optimizer: str) -> set[str]:
+        """The names in the graph of all that an optimizer keeps."""
+        return {v.name for v in self._variables.values() if self.owner(v.handle) == optimizer}
 
     def _is_slot_here(self, key: int) -> bool:
         optimizer, variable, _ = self._slots.get(key, (None, None, ""))
