@@ -38,7 +38,7 @@ from dualgrad.migrate.judge import judge
 from dualgrad.migrate.recorder import Recorder, finished
 from dualgrad.migrate.run import run
 from dualgrad.migrate.watch import Run, watching
-from dualgrad.migrate.watch_tapes import noting_initial_values, watching_tapes
+from dualgrad.migrate.watch_tapes import noting_initial_values, noting_objects, watching_tapes
 from dualgrad.platform import progress
 from engine.runtime.errors import OpError
 
@@ -164,7 +164,7 @@ def migrated(golden: Golden, path: Path, known: Map, comparison: Comparison) -> 
     """Execute a migrated program, compare what it prints, and then its functions."""
     comparison.from_run += known.from_run
     out = io.StringIO()
-    with redirect_stdout(out), noting_initial_values() as initial:
+    with redirect_stdout(out), noting_initial_values() as initial, noting_objects(known.objects.values()) as made:
         code = finished(lambda: run(path, golden.head["program"]["arguments"], "2"))
     functions = {f.name for f in known.functions if f.name}
     if code != golden.head["program"]["exit"]:
@@ -186,7 +186,8 @@ def migrated(golden: Golden, path: Path, known: Map, comparison: Comparison) -> 
             f"{'; '.join([*filter(None, [why]), *known.varies])}: of what they print only the words were compared. "
             f"The runs were compared on what was recorded"
         )
-    Converted(golden, comparison, known, path.name, vars(sys.modules["__main__"]), initial).all()
+    names = vars(sys.modules["__main__"]) | {name: made[kind] for name, kind in known.objects.items() if kind in made}
+    Converted(golden, comparison, known, path.name, names, initial).all()
 
 
 def by_way_of_ours(golden: Golden, path: Path, known: Map, comparison: Comparison) -> None:

@@ -88,6 +88,8 @@ class Map:
         Values of the recorded run that stand in the module.
     constants : dict
         Constants of the graph that the module computes itself: by their names there, the names here.
+    objects : dict
+        Names in the expressions of this map that stand for an object of a class, the last one made: the class's.
     """
 
     functions: Sequence[Function]
@@ -96,6 +98,7 @@ class Map:
     varies: Sequence[str] = ()
     from_run: Sequence[str] = ()
     constants: Mapping[str, str] = field(default_factory=dict)
+    objects: Mapping[str, str] = field(default_factory=dict)
 
 
 def read_map(path: Path) -> Map:
@@ -134,8 +137,8 @@ def read_map(path: Path) -> Map:
             for f in data["functions"]
         ]
         varies, from_run = [[str(x) for x in data.get(name, ())] for name in ("varies", "from_run")]
-        of = [dict(data.get(name, {})) for name in ("variables", "ops", "constants")]
-        return Map(functions, of[0], of[1], varies, from_run, of[2])
+        of = [dict(data.get(name, {})) for name in ("variables", "ops", "constants", "objects")]
+        return Map(functions, of[0], of[1], varies, from_run, *of[2:])
     except (KeyError, TypeError) as error:
         raise ValueError(f"{path}: a function of the map lacks {error}") from None
 
@@ -307,7 +310,7 @@ class Converted:
         if function.name is None or function.name in self._prepared or not unknown + unmade:
             return
         self._prepared.add(function.name)
-        found = slots.optimizers(self.namespace)
+        found = slots.optimizers(self.namespace, self.map.objects)
         before = slots.held(found)
         self.call(step, function)
         used = {key for key, array in slots.held(found).items() if array is not before.get(key)}

@@ -38,7 +38,7 @@ from typing import Any
 import numpy as np
 
 from dualgrad.migrate import watch
-from dualgrad.migrate.convert import beside, host_program, saved, summaries, varying
+from dualgrad.migrate.convert import beside, host_program, owning, saved, summaries, varying
 from dualgrad.migrate.convert.edits import Unsafe
 from dualgrad.migrate.convert.facts import plain
 from dualgrad.migrate.convert.identifiers import Names, Scope
@@ -84,6 +84,8 @@ class Conversion:
         The lines of the program that add something to event files, and what: `Capture.added`.
     beside : dict
         By path below the folder of the module, the program's own modules that it needs. One that is there stays.
+    optimizers : dict
+        By name in the module: the optimizer of the graph, and how it was made (`Capture.optimizers`).
     """
 
     text: str
@@ -92,6 +94,7 @@ class Conversion:
     savers: dict[int, str] = field(default_factory=dict)
     adding: dict[int, set[str]] = field(default_factory=dict)
     beside: dict[str, bytes] = field(default_factory=dict)
+    optimizers: dict[str, Any] = field(default_factory=dict)
 
     def write(self, out: str | Path) -> list[Path]:
         """Write the module and what belongs to it.
@@ -157,7 +160,8 @@ def convert(capture: Capture, program: Path) -> Conversion:
     done = sum(module.converted for module in modules)
     content = _map(modules, missing, program, done)
     savers, slots = _savers(capture, modules, content["variables"], program)
-    return Conversion(text + slots, content, arrays, savers, adding)
+    optimizers = {name: pair for module in modules for name, pair in module.optimizers_made().items()}
+    return Conversion(text + slots, content, arrays, savers, adding, optimizers=optimizers)
 
 
 def _savers(
@@ -244,10 +248,10 @@ def add_program(conversion: Conversion, program: Path, arguments: list[str], not
     try:
         source = program.read_text(encoding="utf-8")
         conversion.map["varies"] = varying.reasons(source, notes, capture)
-        conversion.text = host_program.checked(host_program.rewrite(source, conversion, notes, capture.names))
-        conversion.beside = beside.modules(conversion.text, program.resolve().parent)
-        progress.say("running the new program: it must print the same")
-        host_program.tried(conversion, program.name, arguments, notes.printed, bool(conversion.map["varies"]))
+        plain = host_program.rewrite(source, conversion, notes, capture.names)
+        seen = owning.Seen(source, notes, capture.names, conversion.optimizers)
+        text, content = owning.owned(plain, host_program.bound(conversion.text), conversion.map, seen)
+        _settle(conversion, [(text, content), (plain, conversion.map)], program, arguments, notes)
         conversion.map["whole"] = True
     except Exception as error:  # noqa: BLE001
         # whatever went wrong, the functions are right without the loop
@@ -256,6 +260,29 @@ def add_program(conversion: Conversion, program: Path, arguments: list[str], not
         said = f"Its functions alone: {reason}."
         conversion.text = alone.replace('convert."""\n', f'convert.\n\n{printable(said)}\n"""\n', 1)
         conversion.map |= {"whole": False, "why": str(reason)}
+
+
+def _settle(
+    conversion: Conversion, choices: Sequence[tuple[str, dict[str, Any]]], program: Path, arguments: list[str], notes: Notes
+) -> None:  # fmt: skip
+    """Take the first of several texts that prints what the old program printed.
+
+    Raises
+    ------
+    Unsafe
+        If none does.
+    """
+    for number, (text, content) in enumerate(choices, 1):
+        try:
+            conversion.text, conversion.map = host_program.checked(text), content
+            conversion.beside = beside.modules(text, program.resolve().parent)
+            progress.say("running the new program: it must print the same")
+            host_program.tried(conversion, program.name, arguments, notes.printed, bool(content["varies"]))
+        except Unsafe:
+            if number == len(choices) or text == choices[-1][0]:
+                raise
+        else:
+            return
 
 
 def add_arguments(parser: argparse.ArgumentParser) -> None:

@@ -92,6 +92,8 @@ class Plan:
         The calls of ``writer.add_summary(summary, step)``, which become ``add_summary(writer, summary, step)``.
     writers : set
         The calls that make writers of event files.
+    unread : dict
+        By the assignment that gives them, names that nobody reads.
     trimmed : dict
         Imports of TensorFlow and something else: the numbers of the names that stay.
     """
@@ -110,6 +112,7 @@ class Plan:
     loads: set[Extent] = field(default_factory=set)
     adds: set[Extent] = field(default_factory=set)
     writers: set[Extent] = field(default_factory=set)
+    unread: dict[Place, set[str]] = field(default_factory=dict)
     trimmed: dict[Place, list[int]] = field(default_factory=dict)
 
     def copy(self) -> Plan:

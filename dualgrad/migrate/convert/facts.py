@@ -13,7 +13,7 @@ import math
 import operator
 import sys
 from collections.abc import Callable, Iterator, Mapping
-from types import ModuleType
+from types import FunctionType, ModuleType
 from typing import Any
 
 import numpy as np
@@ -163,6 +163,18 @@ def shared(path: str) -> str | None:
             value = operator.attrgetter(path)(graph_api)
             if value is operator.attrgetter(prefix + path)(tape_api) and (_is_apart(path, graph_api)):
                 return f"tf.{prefix}{path}"
+    return None
+
+
+def same_function(path: str) -> str | None:
+    """The name in tape code of a function that is called the same there.
+
+    >>> same_function("nn.relu"), same_function("placeholder")
+    ('tf.nn.relu', None)
+    """
+    with contextlib.suppress(AttributeError):
+        one, other = [operator.attrgetter(path)(module) for module in (graph_api, tape_api)]
+        return f"tf.{path}" if isinstance(one, FunctionType) and callable(other) else None
     return None
 
 

@@ -174,7 +174,11 @@ def _stands_alone(cst: Any, line: Any) -> bool:
         every = [*line.params.params, *line.params.kwonly_params, *line.params.posonly_params]
         defaults = [p.default for p in every if p.default is not None]
         plain = (cst.Integer, cst.Float, cst.SimpleString, cst.UnaryOperation)
-        known = all(isinstance(d, plain) or getattr(d, "value", "") in ("None", "True", "False") for d in defaults)
+        texts = [cst.Module(body=[]).code_for_node(d) for d in defaults]
+        known = all(
+            isinstance(d, plain) or text in ("None", "True", "False") or re.match(r"(tf|np)(\.\w+)+(\(|$)", text)
+            for d, text in zip(defaults, texts, strict=True)
+        )
         noted = [p.annotation for p in every if p.annotation is not None]
         return known and not line.decorators and not noted and line.returns is None
     if isinstance(line, cst.ClassDef):
@@ -203,6 +207,11 @@ def _ordered(lines: set[str]) -> str:
 
 def _is_import(cst: Any, line: Any) -> bool:
     return isinstance(line, cst.SimpleStatementLine) and isinstance(line.body[0], (cst.Import, cst.ImportFrom))
+
+
+def bound(text: str) -> set[str]:
+    """The names that a module binds at its top."""
+    return _bound(ast.parse(text).body)
 
 
 def _bound(body: Sequence[ast.stmt]) -> set[str]:
@@ -446,7 +455,8 @@ class _Edits:
         if not isinstance(target, self.cst.Tuple) or len(target.elements) != len(replaced.leaves):
             return updated
         pairs = list(zip(target.elements, replaced.leaves, strict=True))
-        if any(i is None and not is_name(self.cst, e.value, "_") for e, i in pairs):
+        unread = {"_", *self.plan.unread.get(self._place(original), ())}
+        if any(i is None and getattr(e.value, "value", "") not in unread for e, i in pairs):
             return updated
         kept = [(e, i) for e, i in pairs if i is not None]
         call = next(

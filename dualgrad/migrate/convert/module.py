@@ -429,6 +429,12 @@ class Module:
         """The names in the graph of all that an optimizer keeps."""
         return {v.name for v in self._variables.values() if self.owner(v.handle) == optimizer}
 
+    def optimizers_made(self) -> dict[str, Any]:
+        """By its name here: an optimizer of the graph, and how it was made."""
+        kept = {id(x): x for x in self.capture.kept}
+        made = self.capture.optimizers
+        return {self._code[key]: (kept[key], made[key]) for key in made if key in self._code}
+
     def _is_slot_here(self, key: int) -> bool:
         optimizer, variable, _ = self._slots.get(key, (None, None, ""))
         return id(optimizer) in self._code and (variable is None or id(variable.handle) in self._made)

@@ -121,10 +121,12 @@ class Flow(Span):
 
 @dataclass(eq=False)
 class Made:
-    """How an optimizer was made: its class and the arguments that were given."""
+    """How an optimizer was made: its class, the arguments that were given, its parameters, and the program's line."""
 
     kind: type
     arguments: dict[str, Any]
+    parameters: tuple[str, ...] = ()
+    line: int = 0
 
 
 @dataclass(eq=False)
@@ -388,7 +390,7 @@ def _noting_optimizers(capture: Capture, method: Callable[..., Any]) -> Callable
             code = outermost.f_code
             names = code.co_varnames[1 : code.co_argcount + code.co_kwonlyargcount]
             given = {n: outermost.f_locals[n] for n in names if n in outermost.f_locals}
-            capture.optimizers[id(self)] = Made(type(self), given)
+            capture.optimizers[id(self)] = Made(type(self), given, tuple(names), watch.user_site()[1])
             capture.kept.append(self)
         method(self, *args, **kwargs)
 

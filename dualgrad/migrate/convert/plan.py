@@ -54,6 +54,7 @@ class Planner(Runs):
         self._drop_unused()
         self._check_names()
         self._restore()
+        self._find_unread()
         return self.plan
 
     # ---- statements --------------------------------------------------------------------------------------------------
@@ -365,6 +366,16 @@ class Planner(Runs):
                     yield from self._kept(value)
             else:
                 yield from self._kept(inner)
+
+    def _find_unread(self) -> None:
+        """Find the names that a run gives and that nobody reads where they stand."""
+        for node in ast.walk(self.tree):
+            if isinstance(node, ast.Assign) and extent(node.value) in self.plan.calls:
+                names = {n.id for t in node.targets for n in ast.walk(t) if isinstance(n, ast.Name)}
+                around = self._around.get(node, [self.tree])[0]
+                told = {name for n in ast.walk(around) if isinstance(n, (ast.Global, ast.Nonlocal)) for name in n.names}
+                read = {n.id for n in ast.walk(around) if isinstance(n, ast.Name) and isinstance(n.ctx, ast.Load)}
+                self.plan.unread[place(node)] = names - read - told
 
     def _read(self) -> set[str]:
         return {n.id for n in self._kept(self.tree) if isinstance(n, ast.Name) and isinstance(n.ctx, ast.Load)}

@@ -7,6 +7,7 @@ import re
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from typing import Any
 
+import tape_api
 from dualgrad.migrate.check.inference import Inference
 from dualgrad.migrate.check.scopes import Element, Expression, Scopes
 from dualgrad.migrate.check.surface import Surface
@@ -26,7 +27,7 @@ from dualgrad.migrate.check.values import (
 )
 from dualgrad.migrate.convert import summaries
 from dualgrad.migrate.convert.edits import Plan, Replaced, Unsafe, extent, place
-from dualgrad.migrate.convert.facts import Facts, is_apart, is_graphs, is_own, shared
+from dualgrad.migrate.convert.facts import Facts, is_apart, is_graphs, is_own, same_function, shared
 from engine.core.variable import Variable
 from graph_api.graph import Graph
 from graph_api.saving import Saver
@@ -101,9 +102,13 @@ class Runs:
             if isinstance(node, ast.Call) and node.lineno in self.savers:
                 made = any(isinstance(v, Path) and v.path == "train.Saver" for v in self.inference.of(node.func))
                 text = self.savers[node.lineno] if made else None
+            elif isinstance(node, ast.Call) and self._is_handed(node):
+                text = self._optimizer(node)
             elif isinstance(node, (ast.Attribute, ast.Name)) and isinstance(node.ctx, ast.Load):
                 paths = [v.path for v in self.inference.of(node) if isinstance(v, Path)]
                 text = shared(paths[0]) if len(paths) == 1 and self._is_imported(node) else None
+                if text is None and len(paths) == 1 and self._is_handed(node):
+                    text = same_function(paths[0])
             elif isinstance(node, ast.Call) and isinstance(node.func, ast.Attribute) and self.savers:
                 of = self.inference.of(node.func.value)
                 if any(isinstance(v, Instance) and issubclass(v.kind, Saver) for v in of):
@@ -116,6 +121,28 @@ class Runs:
             else:
                 assert isinstance(node, ast.expr)
                 yield node, text
+
+    def _is_handed(self, node: ast.expr) -> bool:
+        """Whether it is given to a class of the program, or stands for what is not given to a function."""
+        above = self._above[node]
+        if isinstance(above, ast.arguments):
+            return True
+        call = self._above[above] if isinstance(above, ast.keyword) else above
+        if not isinstance(call, ast.Call) or call.func is node:
+            return False
+        return any(isinstance(v, Local) and isinstance(v.node, ast.ClassDef) for v in self.inference.of(call.func))
+
+    def _optimizer(self, call: ast.Call) -> str | None:
+        """The text in tape code of what makes an optimizer of plain values; None if that is something else."""
+        names = [v.path.rpartition("train.")[2] for v in self.inference.of(call.func) if isinstance(v, Path)]
+        values = [*call.args, *(k.value for k in call.keywords)]
+        if len(names) != 1 or not names[0].endswith("Optimizer") or not all(map(is_pure, values)):
+            return None
+        of_graph = any(self._is_left(n) for v in values for n in ast.walk(v) if isinstance(n, ast.expr))
+        if of_graph or not hasattr(tape_api.compat.v1.train, names[0]):
+            return None
+        inside = ", ".join([*map(ast.unparse, call.args), *map(ast.unparse, call.keywords)])
+        return f"tf.compat.v1.train.{names[0]}({inside})"
 
     def _is_imported(self, node: ast.expr) -> bool:
         """Whether it is a name of TensorFlow's modules, or an imported one."""
