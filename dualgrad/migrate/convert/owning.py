@@ -8,12 +8,14 @@ An argument of the constructor that was an optimizer's hyperparameter is one aga
 from __future__ import annotations
 
 import ast
+import keyword
 import re
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from typing import Any
 
+from dualgrad.migrate.convert import printing
+from dualgrad.migrate.convert.body import Statement
 from dualgrad.migrate.convert.identifiers import snake
-from dualgrad.migrate.convert.printing import unparsed
 
 _FIRST = "self"
 
@@ -68,7 +70,7 @@ class Seen:
         found = [(name, x) for name, x in known if type(x).__name__ == kind and name != _FIRST]
         return found[0] if found else ("", None)
 
-    def argument(self, optimizer: str, kind: str, keyword: str, value: Any) -> str:
+    def argument(self, optimizer: str, kind: str, keyword: str) -> str:
         """What the program gave an optimizer, if a constructor can say it; empty if not."""
         _, made = self.optimizers.get(optimizer, (None, None))
         start, (_, own) = self.constructor(kind), self.object_of(kind)
@@ -78,9 +80,9 @@ class Seen:
             if getattr(call.func, "attr", getattr(call.func, "id", "")) != made.kind.__name__:
                 continue
             given = dict(zip(made.parameters, call.args, strict=False)) | {str(k.arg): k.value for k in call.keywords}
-            code = given.get(keyword)
+            code, value = given.get(keyword), made.arguments.get(keyword)
             if isinstance(code, ast.Attribute) and ast.unparse(code.value) == _FIRST:
-                same = vars(own).get(code.attr) == value if own is not None else False
+                same = type(value) in (int, float, bool, str) and vars(own or made).get(code.attr) == value
                 return ast.unparse(code) if same else ""
             if isinstance(code, ast.Name) and call in ast.walk(start) and code.id in _parameters(start):
                 return code.id
@@ -145,14 +147,18 @@ class _Owner:
         renamed: dict[str, str] = {}
         for name in self.units:
             wanted = self._short(name)
-            wanted = next(n for n in (wanted, name, f"{name}_", f"{name}_2") if n not in taken)
+            bare = re.sub(r"_\d+$", "", wanted) if wanted.startswith(("variables_", "optimizer_")) else wanted
+            wanted = next(n for n in (bare, wanted, name, f"{name}_", f"{name}_2") if n not in taken)
             taken.add(wanted)
             renamed[name] = wanted
         return renamed
 
     def _short(self, name: str) -> str:
-        short = re.sub(rf"(^|_){re.escape(self.object)}_(?=[A-Za-z])", r"\1", name) if self.object else name
-        return short if short.isidentifier() else name
+        """A name without that of the object, or of the class, before what it says."""
+        shorter = name
+        for own in filter(None, (self.object, self.kind, snake(self.kind))):
+            shorter = re.sub(rf"(^|_){re.escape(own)}_(?=[A-Za-z])", r"\1", shorter)
+        return shorter if shorter.isidentifier() and not keyword.iskeyword(shorter) else name
 
     # ---- the text ----------------------------------------------------------------------------------------------------
 
@@ -202,13 +208,22 @@ class _Owner:
         call = getattr(node, "value", None)
         if whole:
             edits = [(n, t) for n, t in edits if isinstance(n.ctx, ast.Store)] + [(call, whole)]  # type: ignore[attr-defined]
-        elif isinstance(call, ast.Call):
-            for k in call.keywords:
-                if isinstance(k.value, ast.Constant):
-                    told = self.seen.argument(name, self.kind, str(k.arg), k.value.value)
-                    edits += [(k.value, told)] if told else []
-        lines = _replaced(self.lines, edits)[node.lineno - 1 : node.end_lineno]
-        return _indented(lines, depth, edits)
+        elif isinstance(call, ast.Call) and name in self.seen.optimizers:
+            said = self._hyperparameters(name, call)
+            edits += [(call, said)] if said else []
+        return _reprinted(_replaced(self.lines, edits)[node.lineno - 1 : node.end_lineno], depth)
+
+    def _hyperparameters(self, optimizer: str, call: ast.Call) -> str:
+        """The call that makes an optimizer with what the constructor is given, also where that happened to be usual."""
+        parameters = self.seen.optimizers[optimizer][1].parameters
+        given = dict(zip(parameters, call.args, strict=False)) | {str(k.arg): k.value for k in call.keywords}
+        if self._loads(call):
+            return ""  # a variable is its learning rate
+        said = {n: ast.unparse(v) for n, v in given.items()}
+        said |= {n: text for n in parameters if (text := self.seen.argument(optimizer, self.kind, n))}
+        first = [said.pop(n) for n in parameters[: len(call.args)]]
+        ordered = [f"{n}={said[n]}" for n in parameters if n in said]
+        return f"{ast.unparse(call.func)}({', '.join([*first, *ordered])})"
 
     def _method(self, node: ast.stmt, depth: int) -> list[str]:
         """The method that a function becomes."""
@@ -225,14 +240,16 @@ class _Owner:
         head = f"def {self.renamed[node.name]}({_FIRST}" + ", " * bool(_arguments(node))
         lines[0] = lines[0].replace(f"def {node.name}(", head, 1)
         self._parameters = {**getattr(self, "_parameters", {}), node.name: local}
-        return _indented(lines, depth, edits)
+        return _reprinted(lines, depth)
 
     def _is_fed_by_name(self, node: ast.FunctionDef) -> bool:
         """Whether calls give its arguments by name, or by a dictionary of names."""
         calls = [n for n in ast.walk(self.tree) if isinstance(n, ast.Call) and getattr(n.func, "id", "") == node.name]
         tables = [n for n in ast.walk(self.tree) if isinstance(n, ast.Dict)
                   and any(getattr(v, "id", "") == node.name for v in n.values)]  # fmt: skip
-        return bool(tables) or any(call.keywords for call in calls)
+        own = {a.arg for a in _arguments(node)}
+        starred = any(k.arg is None or k.arg in own for call in calls for k in call.keywords)
+        return bool(tables) or starred
 
     def _constructor(self, own: list[str], made: list[str], depth: int) -> list[str]:
         """The body of the constructor, with what it makes now."""
@@ -361,5 +378,21 @@ def _replaced(lines: Sequence[str], edits: Sequence[tuple[Any, str]]) -> list[st
     return [line.decode() for line in found]
 
 
-def _indented(lines: Sequence[str], depth: int, edits: Sequence[tuple[Any, str]]) -> list[str]:
-    return [" " * depth + line if line.strip() else "" for line in lines]
+def _reprinted(lines: Sequence[str], depth: int) -> list[str]:
+    """Statements at another depth, broken anew where they are too long; the lines that they come from stay beside."""
+    body = ast.parse("\n".join(lines)).body
+    inside = [n for top in body for n in ast.walk(top) if isinstance(n, ast.stmt)]
+    if any(hasattr(n, "body") and not isinstance(n, (ast.FunctionDef, ast.With, ast.For)) for n in inside):
+        return [" " * depth + line if line.strip() else "" for line in lines]
+    found = printing.lines(_statements(body, lines), lambda s: s.item or "", depth)
+    return found[1:] if found and not found[0] else found
+
+
+def _statements(body: Sequence[ast.stmt], lines: Sequence[str]) -> list[Any]:
+    made = []
+    for node in body:
+        told = re.search(r"  # ([^\"']*)$", lines[node.lineno - 1])
+        made.append(Statement(node, told[1] if told else ""))  # type: ignore[arg-type]
+        if isinstance(node, (ast.FunctionDef, ast.With, ast.For)):
+            node.body = _statements(node.body, lines)
+    return made
