@@ -193,7 +193,9 @@ PROGRAMS = {
     "starts": STARTS,
 }
 KEPT = {
-    "class": ["for it in range(n):", '"It: %d, Loss: %.3e"', "# lr: as in the recorded run", "import numpy as np"],
+    # the class holds its weights, and what its constructor is given is used
+    "class": ["for it in range(n):", '"It: %d, Loss: %.3e"', "AdamOptimizer(learning_rate=lr)", "import numpy as np",
+              "self.w = tf.Variable(", "def step(self, x, y):", "self.step(X, Y)"],
     "modules": ["for epoch in range(args.epochs):", "time.time() - start", "import data as d", "parse_args()"],
     "draws": ["for i in range(3):", "data = np.random.rand(3)"],
     "scipy": ["run_minimize(", "loss_callback=self.callback", "def callback(self, loss, rate):", "from optim import"],

@@ -166,7 +166,7 @@ def migrated(golden: Golden, path: Path, known: Map, comparison: Comparison) -> 
     out = io.StringIO()
     with redirect_stdout(out), noting_initial_values() as initial, noting_objects(known.objects.values()) as made:
         code = finished(lambda: run(path, golden.head["program"]["arguments"], "2"))
-    functions = {f.name for f in known.functions if f.name}
+    functions = {f.name for f in known.functions if f.name} | set(known.objects.values())
     if code != golden.head["program"]["exit"]:
         if functions.isdisjoint(vars(sys.modules["__main__"])):
             raise ValueError(f"{path.name} ended with {code} before it had defined any function of the map")
@@ -186,7 +186,8 @@ def migrated(golden: Golden, path: Path, known: Map, comparison: Comparison) -> 
             f"{'; '.join([*filter(None, [why]), *known.varies])}: of what they print only the words were compared. "
             f"The runs were compared on what was recorded"
         )
-    names = vars(sys.modules["__main__"]) | {name: made[kind] for name, kind in known.objects.items() if kind in made}
+    names = vars(sys.modules["__main__"])
+    names.update({name: made[kind] for name, kind in known.objects.items() if kind in made})
     Converted(golden, comparison, known, path.name, names, initial).all()
 
 
