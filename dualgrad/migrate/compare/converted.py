@@ -201,7 +201,7 @@ class Converted:
         Of several, programs with many graphs have them, the one of this graph that was run on this line, with all
         these feeds.
         """
-        fed = set(step["feeds"])
+        fed = {*step["feeds"], *step.get("taken", ())}
         found = [
             function
             for function in self.map.functions
@@ -217,7 +217,8 @@ class Converted:
         """Compare one run."""
         comparison = self.comparison
         self._variables = {**self.map.variables, **function.variables}
-        missing = [d for d in [*step["before"].values(), *step["feeds"].values()] if not self.golden.holds(d)]
+        given = [*step["feeds"].values(), *step.get("taken", {}).values()]
+        missing = [d for d in [*step["before"].values(), *given] if not self.golden.holds(d)]
         if missing:
             comparison.skip("runs whose operands are not in the record")
             return
@@ -256,7 +257,8 @@ class Converted:
         """Call a function with what was fed; give the arrays that it returns."""
         if function.name is None:
             return [value(self.evaluated(expression)) for expression in function.values]
-        fed = {p: EagerTensor(scalar(self.golden.array(step["feeds"][t]))) for p, t in function.feeds.items()}
+        told = {**step["feeds"], **step.get("taken", {})}
+        fed = {p: EagerTensor(scalar(self.golden.array(told[t]))) for p, t in function.feeds.items()}
         with tracing(events, Draws(step.get("draws", []))):
             result = self.evaluated(function.name)(*fed.values())
         if not function.returns:

@@ -38,7 +38,7 @@ from typing import Any
 import numpy as np
 
 from dualgrad.migrate import watch
-from dualgrad.migrate.convert import beside, host_program, owning, saved, summaries, varying
+from dualgrad.migrate.convert import beside, host_program, iterating, owning, saved, summaries, varying
 from dualgrad.migrate.convert.edits import Unsafe
 from dualgrad.migrate.convert.facts import plain
 from dualgrad.migrate.convert.identifiers import Names, Scope
@@ -137,7 +137,7 @@ def convert(capture: Capture, program: Path) -> Conversion:
         Its file.
     """
     names, scope = Names(capture.names), Scope()
-    scope.taken.update({"tf", "np", "ARRAYS", "not_converted", "zip", "minimize", *summaries.NAMES})
+    scope.taken.update({"tf", "np", "ARRAYS", "not_converted", "zip", "minimize", "Iterator", *summaries.NAMES})
     graphs = list({id(run.graph): run.graph for run in capture.runs.values()}.values())
     modules = [Module(graph, capture, names, scope, program) for graph in graphs]
     arrays: dict[str, np.ndarray] = {}
@@ -203,6 +203,7 @@ def _map(modules: list[Module], missing: list[dict[str, Any]], program: Path, do
             "values": f.values,
             **({"variables": module.variable_names()} if module is not modules[0] else {}),
             **({"summaries": shown} if (shown := _shown(f.returns)) else {}),
+            **iterating.described(f.run, iterating.kinds(f.run, module.only_initializes)),
             "graph": number,
             "sites": [[Path(file).name, line] for file, line in f.run.sites],
             "calls": [[list(extent), sorted(shapes)] for extent, shapes in f.run.calls.items()],

@@ -2,11 +2,13 @@
 
 from __future__ import annotations
 
+import ast
 import io
 import tokenize
 from dataclasses import replace
 from typing import TYPE_CHECKING, Any
 
+from dualgrad.migrate.convert import iterating
 from dualgrad.migrate.convert.edits import Replaced
 
 if TYPE_CHECKING:
@@ -36,8 +38,13 @@ def called(cst: Any, found: Replaced, call: Any) -> Any:
     if found.named is None:
         elements = [e.value for e in fed.elements] if isinstance(fed, cst.Dict) else []
         values = [elements[x] if isinstance(x, int) else cst.parse_expression(x) for x in found.fed]
-        by_name = dict(zip(function["fed"], values, strict=True))
-        return cst.Call(callee, [*(cst.Arg(by_name[tensor]) for tensor in function["feeds"].values()), *further])
+        taken = function.get("taken", ())
+        elements = {name for one in taken for name in one["names"]}
+        by_name = dict(zip([name for name in function["fed"] if name not in elements], values, strict=True))
+        iterators = [cst.parse_expression(ast.unparse(i)) for i in found.iterators]
+        following = iterating.given(cst, taken, iterators, by_name)
+        every = [following[t] if t in following else cst.Arg(by_name[t]) for t in function["feeds"].values()]
+        return cst.Call(callee, [*filter(None, every), *further])
     some = set(function["fed"]) != set(function["feeds"].values()) and not found.choices
     if some:
         text = f"{{name: value for name, value in _.items() if name in {tuple(function['feeds'])!r}}}"

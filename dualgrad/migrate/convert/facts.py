@@ -12,7 +12,8 @@ import contextlib
 import math
 import operator
 import sys
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Callable, Mapping
+from collections.abc import Iterator as PythonIterator
 from types import FunctionType, ModuleType
 from typing import Any
 
@@ -20,10 +21,12 @@ import numpy as np
 
 import graph_api
 import tape_api
+from dualgrad.data.dataset import BaseDataset
 from dualgrad.migrate import watch
 from dualgrad.migrate.check.scopes import Scopes
 from engine.core.variable import Variable
 from graph_api.graph import Graph
+from graph_api.iterators import Iterator
 from graph_api.tensor import Operation, Tensor
 from optim.optimizer import Optimizer
 
@@ -77,7 +80,7 @@ class Facts:
             if isinstance(n, ast.Name):
                 self._named.setdefault(n.id, []).append(n)
 
-    def found(self, tree: ast.AST) -> Iterator[tuple[ast.expr, str]]:
+    def found(self, tree: ast.AST) -> PythonIterator[tuple[ast.expr, str]]:
         """The expressions that are known, the outermost ones, each with the text that says its value."""
         for inner in ast.iter_child_nodes(tree):
             text = self._text(inner, tree) if isinstance(inner, ast.expr) else None
@@ -178,6 +181,15 @@ def same_function(path: str) -> str | None:
     return None
 
 
+def reached(path: str) -> str | None:
+    """The name in tape code of what has this name in graphs, there or among what is kept of TensorFlow 1."""
+    for prefix in ("", "compat.v1."):
+        with contextlib.suppress(AttributeError):
+            operator.attrgetter(prefix + path)(tape_api)
+            return f"tf.{prefix}{path}"
+    return None
+
+
 def _is_apart(path: str, own: Any) -> bool:
     """Whether something, or the namespace in which it is, lies in a module that knows no graphs."""
     found, parent = operator.attrgetter(path)(own), path.rpartition(".")[0]
@@ -201,6 +213,8 @@ def is_graphs(value: Any, depth: int = 3) -> bool:
     """Whether it is a part of a graph, or holds one."""
     if isinstance(value, (Tensor, Operation, Variable, Graph, Optimizer)):
         return True
+    if isinstance(value, (BaseDataset, Iterator)):
+        return False
     if type(value).__module__.partition(".")[0] in ("graph_api", "optim"):
         return True
     if depth and isinstance(value, (list, tuple, set, frozenset)):
@@ -219,7 +233,7 @@ def is_own(thing: Any) -> bool:
     return module is not None and (module.__name__ == "__main__" or (isinstance(file, str) and watch.is_users(file)))
 
 
-def _graphs(value: Any, depth: int) -> Iterator[Graph]:
+def _graphs(value: Any, depth: int) -> PythonIterator[Graph]:
     """The graphs that something belongs to."""
     graph = value if isinstance(value, Graph) else getattr(value, "graph", None)
     if isinstance(graph, Graph):

@@ -25,7 +25,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from dualgrad.migrate.compare.printed import differing_lines
-from dualgrad.migrate.convert import hosted
+from dualgrad.migrate.convert import hosted, iterating
 from dualgrad.migrate.convert.calling import all_calls, below, called, is_name, results
 from dualgrad.migrate.convert.edits import Extent, Place, Plan, Replaced, Unsafe
 from dualgrad.migrate.convert.minimizations import IMPORT
@@ -114,6 +114,9 @@ def rewrite(source: str, conversion: Any, notes: Notes, names: Mapping[str, Any]
         conversion.arrays = {k: a for k, a in conversion.arrays.items() if f'"{k}"' in conversion.text}
         if not conversion.arrays:
             conversion.text = conversion.text.replace(LOADED, "", 1)
+    if "Iterator" in plan.iterators.values():
+        text = iterating.CLASS.replace(*iterating.SHUFFLED) if ".shuffle(" in source else iterating.CLASS
+        conversion.text = conversion.text.replace("import tape_api as tf\n", "import tape_api as tf\n" + text, 1)
     conversion.arrays.update(arrays)
     conversion.map["from_run"] += [f"the state of a generator ({name})" for name in arrays]
     return _joined(cst, conversion, imports, *halves, edited)
@@ -129,6 +132,7 @@ def _joined(
     own = [cst.Module(body=[line.with_changes(leading_lines=[])]).code for line in imports]
     ours = ["import numpy as np\n"] if conversion.arrays else []
     ours += [IMPORT] if IMPORT in text else []
+    ours += ["import copy\n"] if "copy.deepcopy(" in text else []
     text = text.replace(IMPORT, "", 1)
     text = text.replace("\nimport numpy as np\n", "\n", 1)
     if "namedtuple(" in cst.Module(body=body).code:
@@ -332,6 +336,10 @@ class _Edits:
             names = [updated.body[0].names[i] for i in self.plan.trimmed[place]]
             names[-1] = names[-1].with_changes(comma=self.cst.MaybeSentinel.DEFAULT)
             result = updated.with_changes(body=[updated.body[0].with_changes(names=names)])
+        if place in self.plan.named:
+            target = updated.body[0].targets[0].with_changes(target=self.cst.Name(self.plan.named[place]))
+            made = updated.body[0].with_changes(targets=[target], value=updated.body[0].value.func.value)
+            result = updated.with_changes(body=[made])
         if place in self.plan.said:
             result = self._told(place, updated)
         if place in self.plan.unrolled:
@@ -404,7 +412,13 @@ class _Edits:
             return _writer(self.cst, updated)
         if self._extent(original) in self.plan.adds:
             return _adding(self.cst, updated)
+        if self._extent(original) in self.plan.iterators:
+            return iterating.made(self.cst, self.plan.iterators[self._extent(original)], updated)
         replaced = self.plan.calls.get(self._extent(original))
+        if replaced is not None and replaced.function.get("iterates"):
+            fetches = updated.args[0].value if updated.args else updated.func.value
+            named = [self.cst.parse_expression(ast.unparse(i)) for i in replaced.iterators]
+            return iterating.ran(self.cst, replaced.function["iterates"], fetches, next(iter(named), None))
         if replaced is None or not (replaced.choices or replaced.function["name"] or replaced.function["values"]):
             return updated
         return results(self.cst, replaced, called(self.cst, replaced, updated))

@@ -12,7 +12,7 @@ from typing import Any
 
 import numpy as np
 
-from dualgrad.migrate.convert import hosted, printing, provenance
+from dualgrad.migrate.convert import hosted, iterating, printing, provenance
 from dualgrad.migrate.convert.body import Body, Statement
 from dualgrad.migrate.convert.fed_arguments import Arguments, convert_in_place, converted, handed_on
 from dualgrad.migrate.convert.gathering import Gathering, Plain
@@ -80,6 +80,7 @@ class Module:
         self._lists: dict[tuple[str, ...], str] = {}
         self._plain: dict[int, Plain] = {}
         self._seeds: set[str] = set()
+        self.takes = False
         self._is_saved = bool(capture.savers)
         self.named_here: set[str] = set()
         """The variables that have their names of the graph, if it is saved: a line of the program may give none."""
@@ -303,6 +304,9 @@ class Module:
 
     def convert(self, runs: Sequence[Run]) -> None:
         """Functions for all sets of fetches of the graph; what one cannot be made for, it says."""
+        for run in runs:
+            iterating.take(run)
+        self.takes = any(run.taken for run in runs)
         plans = self._plans = [plan for run in runs if (plan := self._planned(run)) is not None]
         helpers = share(plans)
         for helper in helpers:
@@ -318,6 +322,9 @@ class Module:
         fed = {id(f) for f in run.feeds}
         wanted = _distinct([x for x in run.flat if isinstance(x, Symbol)])
         if not wanted and not fed and not run.resets and all(self.only_initializes(x) for x in run.flat):
+            self.functions.append(Function(None, run, []))
+            return None
+        if iterating.kinds(run, self.only_initializes):
             self.functions.append(Function(None, run, []))
             return None
         plan = plan_of(self.items, run, wanted)
@@ -455,7 +462,7 @@ class Module:
 
     def _seeding(self) -> list[Statement]:
         """The lines that set the seed of the graph, if random numbers are drawn."""
-        drawn = any(draw.graph is self.graph for draw in self.capture.draws)
+        drawn = any(draw.graph is self.graph for draw in self.capture.draws) or self.takes
         if self.graph.seed is None or not drawn:
             return []
         return [Statement(ast.Expr(ast.Call(path("tf.random.set_seed"), [literal(self.graph.seed)], [])))]

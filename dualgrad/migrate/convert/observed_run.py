@@ -134,7 +134,8 @@ class Run:
     """A request to a session: elements of the graph, what was fed, and the lines of the program that asked.
 
     `resets` says that it has changed variables that had values. `calls` has, for each of the expressions that asked,
-    how the results were put together there: `shape_of`.
+    how the results were put together there: `shape_of`. `taken` are the nodes that take elements of iterators
+    (`iterating`).
     """
 
     graph: Graph
@@ -143,6 +144,7 @@ class Run:
     sites: list[tuple[str, int]] = field(default_factory=list)
     resets: bool = False
     calls: dict[tuple[int, int, int, int], set[str]] = field(default_factory=dict)
+    taken: list[Any] = field(default_factory=list)
 
 
 @dataclass

@@ -103,6 +103,9 @@ class Planner(Runs):
         if self._only_shows(node):
             self.plan.said[place(node)] = self.notes.said(_lines(node))
             return True
+        if name := self.iterating.name_given(node):
+            self.plan.named[place(node)] = name
+            return True
         left = [n for n in self._expressions(node) if self._is_left(n)]
         if not left:
             return not isinstance(node, ast.Assert) or extent(node.test) not in self.plan.facts
@@ -125,6 +128,8 @@ class Planner(Runs):
             return False
         call = self.plan.calls.get(extent(node.value))
         if call is None or call.function["name"] is not None or call.function["values"]:
+            return False
+        if call.function.get("iterates"):
             return False
         if self._again:
             raise Unsafe(f"line {node.lineno}: variables are initialized more than once")
@@ -418,7 +423,7 @@ class Planner(Runs):
             n.name for n in kept if isinstance(n, ast.ExceptHandler) and n.name
         }
         bound |= {n.name for n in kept if isinstance(n, (ast.FunctionDef, ast.AsyncFunctionDef, ast.ClassDef))}
-        bound |= {name for names in self.plan.given.values() for name in names}
+        bound |= {name for names in self.plan.given.values() for name in names} | {*self.plan.named.values()}
         bound |= {
             a.asname or a.name.partition(".")[0]
             for n in kept

@@ -8,6 +8,7 @@ from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from typing import Any
 
 import tape_api
+from dualgrad.data.dataset import BaseDataset
 from dualgrad.migrate.check.inference import Inference
 from dualgrad.migrate.check.scopes import Element, Expression, Scopes
 from dualgrad.migrate.check.surface import Surface
@@ -27,9 +28,11 @@ from dualgrad.migrate.check.values import (
 )
 from dualgrad.migrate.convert import summaries
 from dualgrad.migrate.convert.edits import Plan, Replaced, Unsafe, extent, place
-from dualgrad.migrate.convert.facts import Facts, is_apart, is_graphs, is_own, same_function, shared
+from dualgrad.migrate.convert.iterating import Iterating
+from dualgrad.migrate.convert.facts import Facts, is_apart, is_graphs, is_own, reached, same_function, shared
 from engine.core.variable import Variable
 from graph_api.graph import Graph
+from graph_api.iterators import Iterator as DatasetIterator
 from graph_api.saving import Saver
 from graph_api.session import Session
 from graph_api.summaries import FileWriter
@@ -85,6 +88,9 @@ class Runs:
             if isinstance(function, (ast.FunctionDef, ast.AsyncFunctionDef)):
                 for n in ast.walk(function):
                     self._around.setdefault(n, []).insert(0, function)
+        self.iterating = Iterating(self.tree, self.inference)
+        self.plan.iterators = {extent(node): kind for node, kind in self.iterating.found.items()}
+        self.plan.facts |= {extent(node): text for node, text in self.iterating.texts()}
         self.plan.facts |= {extent(node): text for node, text in self._kept_names()}
         self._again = False
         self._labels: set[str] = set()
@@ -107,6 +113,8 @@ class Runs:
             elif isinstance(node, (ast.Attribute, ast.Name)) and isinstance(node.ctx, ast.Load):
                 paths = [v.path for v in self.inference.of(node) if isinstance(v, Path)]
                 text = shared(paths[0]) if len(paths) == 1 and self._is_imported(node) else None
+                if text is None and len(paths) == 1 and paths[0].startswith("data."):
+                    text = reached(paths[0])
                 if text is None and len(paths) == 1 and self._is_handed(node):
                     text = same_function(paths[0])
             elif isinstance(node, ast.Call) and isinstance(node.func, ast.Attribute) and self.savers:
@@ -302,15 +310,20 @@ class Runs:
 
     def _replaced(self, call: ast.Call, function: dict[str, Any], is_unseen: bool, chosen: bool = False) -> Replaced:
         feed = self.asked(call)[1]
+        if function.get("iterates"):
+            return self._iterated(call, function)
+        iterators = [self.iterating.iterator_on(t["line"]) for t in function.get("taken", ()) if t["handle"] is None]
+        elements = {name for t in function.get("taken", ()) for name in t["names"]}
+        fed = [name for name in function["fed"] if name not in elements]
         try:
             told = self._told(feed, call)
-            if len(told) != len(function["fed"]) or chosen:
+            if len(told) != len(fed) or chosen:
                 raise Unsafe(f"line {call.lineno}: what is fed depends on how the program runs")
         except Unsafe:
             if feed is None or not self._labeled():
                 raise
             told = []
-        used = set(function["feeds"].values())
+        used = {*function["feeds"].values(), *(t["handle"] for t in function.get("taken", ()))}
         for name, (at, value) in zip(function["fed"], told, strict=False):
             if name not in used and isinstance(at, int) and not is_pure(value):  # what stands elsewhere stays there
                 raise Unsafe(f"line {call.lineno}: it feeds something that is not needed ({ast.unparse(value)})")
@@ -326,7 +339,26 @@ class Runs:
         several = not shape.startswith("@")
         nested = several and (shape[0] not in "[(" or re.search(r"[\[({]", shape[1:]) is not None)
         replaced = Replaced(function, flat, several, [f for f, _ in told], shape if nested else "")
-        replaced.named = feed if function["fed"] and not told else None
+        replaced.named = feed if fed and not told else None
+        replaced.iterators = iterators
+        if replaced.named is not None and elements:
+            raise Unsafe(f"line {call.lineno}: what is fed depends on how the program runs")
+        return replaced
+
+    def _iterated(self, call: ast.Call, function: dict[str, Any]) -> Replaced:
+        """A run that starts iterators, names one, or fetches what comes next."""
+        fetches, feed = self.asked(call)
+        if feed is not None:
+            raise Unsafe(f"line {call.lineno}: a data set is made of what is fed")
+        kinds = function["iterates"]
+        replaced = Replaced(function, [None], False)
+        if "next" in kinds:
+            replaced.iterators = [self.iterating.iterator_on(taken["line"]) for taken in function["taken"]]
+            return replaced
+        parts = leaves_of(fetches)
+        if len(parts) != len(kinds):
+            raise Unsafe(f"line {call.lineno}: what is run is made elsewhere")
+        replaced.iterators = [part for part, kind in zip(parts, kinds, strict=True) if kind]
         return replaced
 
     def _labeled(self) -> bool:
@@ -391,6 +423,7 @@ class Runs:
         replaced = self.plan.calls.get(extent(call))
         feed = self.asked(call)[1]
         keys = [replaced.key] if replaced is not None and replaced.key is not None else []
+        keys += [i for i in replaced.iterators if hasattr(i, "lineno")] if replaced is not None else []
         if self.is_minimization(call):
             keys += [k.value for k in call.keywords if k.arg in ("loss_callback", "step_callback")]
         if isinstance(feed, ast.Dict) and (replaced is None or replaced.named is None):
@@ -428,12 +461,20 @@ class Runs:
             return
         if isinstance(node, ast.expr):
             yield node
+        if getattr(getattr(node, "func", None), "attr", "") == "from_structure" and node in self.iterating.found:
+            return
         for inner in ast.iter_child_nodes(node):
             yield from self._expressions(inner)
 
     def _is_left(self, node: ast.expr) -> bool:
         """Whether an expression is of the graph, and not of the converted module; of a composed one its parts tell."""
         values = self.inference.of(node)
+        if self.iterating.takes_next(node):
+            return True
+        if node in self.iterating.inside:
+            return any(isinstance(v, Path) for v in values) or is_graphs(self._value(node))
+        if self.iterating.names_iterator(node, self.scopes):
+            return False
         if isinstance(node, ast.Name):
             if isinstance(node.ctx, ast.Store) or node.id in self._labels:
                 return False
@@ -498,6 +539,8 @@ class Runs:
         if isinstance(value, Path) and shared(value.path):
             return False
         if isinstance(value, Unknown) and (of := re.match(r"tf\.([\w.]+)", value.source)) and shared(of[1]):
+            return False
+        if isinstance(value, (Instance, Method)) and issubclass(value.kind, (BaseDataset, DatasetIterator)):
             return False
         if isinstance(value, (Instance, Method)):
             kept = (FileWriter, Saver) if self.savers else (FileWriter,)

@@ -278,4 +278,5 @@ def plan_of(items: Items, run: Any, wanted: list[Any]) -> Plan:
     work = [item for item in needed if not is_leaf(item)]
     reads: list[Item] = [item for item in needed if isinstance(item, OpItem) and item.node.op is read_variable]
     used = {id(x) for item in work for x in item.inputs} | {id(w) for w in wanted}
+    used |= {id(x) for node in run.taken for x in node.outputs}
     return Plan(work, reads, [f for f in run.feeds if id(f) in used], wanted, run)
