@@ -278,7 +278,7 @@ def _settle(
             conversion.text, conversion.map = host_program.checked(text), content
             conversion.beside = beside.modules(text, program.resolve().parent)
             progress.say("running the new program: it must print the same")
-            host_program.tried(conversion, program.name, arguments, notes.printed, bool(content["varies"]))
+            host_program.tried(conversion, program, arguments, notes.printed, bool(content["varies"]))
         except Unsafe:
             if number == len(choices) or text == choices[-1][0]:
                 raise

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import ast
 import io
+import itertools
 import tokenize
 from dataclasses import replace
 from typing import TYPE_CHECKING, Any
@@ -40,10 +41,14 @@ def called(cst: Any, found: Replaced, call: Any) -> Any:
         values = [elements[x] if isinstance(x, int) else cst.parse_expression(x) for x in found.fed]
         taken = function.get("taken", ())
         elements = {name for one in taken for name in one["names"]}
-        by_name = dict(zip([name for name in function["fed"] if name not in elements], values, strict=True))
+        told = [name for name in function["fed"] if name not in elements]
+        by_name, places = dict(zip(told, values, strict=True)), dict(zip(told, found.fed, strict=True))
         iterators = [cst.parse_expression(ast.unparse(i)) for i in found.iterators]
         following = iterating.given(cst, taken, iterators, by_name)
-        every = [following[t] if t in following else cst.Arg(by_name[t]) for t in function["feeds"].values()]
+        every = []
+        for _, group in itertools.groupby(function["feeds"].values(), lambda t: places.get(t, t)):
+            first, *others = group
+            every.append(following[first] if first in following else cst.Arg(by_name[first], star="*" * bool(others)))
         return cst.Call(callee, [*filter(None, every), *further])
     some = set(function["fed"]) != set(function["feeds"].values()) and not found.choices
     if some:

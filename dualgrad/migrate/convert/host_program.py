@@ -546,14 +546,15 @@ def checked(text: str) -> str:
     return text
 
 
-def tried(conversion: Any, name: str, arguments: Sequence[str], printed: str, words_only: bool = False) -> None:
+def tried(
+    conversion: Any, program: Path, arguments: Sequence[str], printed: str, words_only: bool = False
+) -> None:
     """Run the new program and see that it prints what the old one printed.
 
     Parameters
     ----------
     conversion : Conversion
-    name : str
-        The file's.
+    program : Path
     arguments : sequence of str
         Of the program.
     printed : str
@@ -567,23 +568,33 @@ def tried(conversion: Any, name: str, arguments: Sequence[str], printed: str, wo
         If it does not.
     """
     home = str(Path(__file__).resolve().parents[3])
-    paths = [home, *filter(None, [os.environ.get("PYTHONPATH")])]
     with tempfile.TemporaryDirectory() as folder:
-        file = Path(folder) / name
+        file = Path(folder) / program.name
         conversion.write(file)
-        try:
-            ran = subprocess.run(
-                [sys.executable, str(file), *arguments],
-                env={**os.environ, "PYTHONPATH": os.pathsep.join(paths)},
-                capture_output=True, text=True, check=False, timeout=LIMIT, stdin=subprocess.DEVNULL,
-            )  # fmt: skip
-        except subprocess.TimeoutExpired:
-            raise Unsafe(f"the new program did not end within {LIMIT} s") from None
+        ran = _run([str(file), *arguments], home)
     if ran.returncode:
         raise Unsafe(f"the new program fails: {(ran.stderr.splitlines() or ['no message'])[-1]}")
-    if ran.stdout != printed:
-        pairs = zip(ran.stdout.splitlines(), printed.splitlines(), strict=False)
-        differ = [f"it prints {a!r}, not {b!r}" for a, b in pairs if differing_lines(b, a, words_only)]
-        if differ or differing_lines(printed, ran.stdout, words_only):
-            first = next(iter(differ), "it prints more or fewer lines")
-            raise Unsafe(f"the new program does not print the same: {first}")
+    if ran.stdout == printed or not differing_lines(printed, ran.stdout, words_only):
+        return
+    pairs = list(zip(ran.stdout.splitlines(), printed.splitlines(), strict=False))
+    differ = [(a, b) for a, b in pairs if differing_lines(b, a, words_only)]
+    if words_only and differ and len(ran.stdout.splitlines()) == len(printed.splitlines()):
+        # where the old program says other words when it runs again, so may the new one
+        again = _run(["-m", "dualgrad", "run", str(program), *arguments], home).stdout.splitlines()
+        lines = zip(again, pairs, strict=False)
+        if all(not differing_lines(b, a, True) or differing_lines(b, other, True) for other, (a, b) in lines):
+            return
+    first = next((f"it prints {a!r}, not {b!r}" for a, b in differ), "it prints more or fewer lines")
+    raise Unsafe(f"the new program does not print the same: {first}")
+
+
+def _run(words: Sequence[str], home: str) -> subprocess.CompletedProcess[str]:
+    """Run Python, with this package on its path."""
+    paths = [home, *filter(None, [os.environ.get("PYTHONPATH")])]
+    try:
+        return subprocess.run(
+            [sys.executable, *words], env={**os.environ, "PYTHONPATH": os.pathsep.join(paths)},
+            capture_output=True, text=True, check=False, timeout=LIMIT, stdin=subprocess.DEVNULL,
+        )  # fmt: skip
+    except subprocess.TimeoutExpired:
+        raise Unsafe(f"the new program did not end within {LIMIT} s") from None

@@ -184,16 +184,25 @@ class Module:
         assert isinstance(last.code, ast.Return) and last.code.value is not None
         return last.code.value
 
+    def is_of_run(self, x: Any) -> bool:
+        """Whether a tensor is an array that the program computed, and not one of a shape."""
+        if x.node.op is not constant:
+            return False
+        array = np.asarray(x.node.params["value"])
+        is_data = array.dtype.kind == "f" or x.name in self._hostable
+        return is_data and array.size > 1 and not provenance.is_told(array, self._numbers)
+
     def constant(self, x: Any) -> ast.expr:
         """A constant of the graph."""
         if id(x) in self._code:
             return ast.Name(self._code[id(x)])
         array = np.asarray(x.node.params["value"])
         value = self._array(array, self.names.tensor(x), bare=False)
-        if not any(isinstance(n, ast.Name) and n.id == "ARRAYS" for n in ast.walk(value)):
+        if any(isinstance(n, ast.Name) and n.id == "ARRAYS" for n in ast.walk(value)):
+            key = ast.literal_eval(value.args[0].slice)  # type: ignore[attr-defined]
+            self._plain[id(value)] = Plain(array, key, None)
+        elif not self.is_of_run(x):
             return value
-        key = ast.literal_eval(value.args[0].slice)  # type: ignore[attr-defined]
-        self._plain[id(value)] = Plain(array, key, None)
         self._note_origin(array, x.name, value)  # type: ignore[arg-type]
         name = self.scope.free(self.names.tensor(x))
         self._code[id(x)] = name

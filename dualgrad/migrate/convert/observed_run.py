@@ -233,7 +233,7 @@ class Capture:
         result = function(*args, **kwargs)
         if place == "hessians":
             self._hessians(graph, first, result, *args, **kwargs)
-        elif len(graph.nodes) > first + 1:
+        elif len(graph.nodes) > first:
             self.calls.append(Called(graph, first, len(graph.nodes), place, args, kwargs, result))
         return result
 

@@ -34,6 +34,7 @@ from engine.core.variable import Variable
 from graph_api.graph import Graph
 from graph_api.iterators import Iterator as DatasetIterator
 from graph_api.saving import Saver
+from dualgrad.sparse.sparse_tensor import SparseTensor
 from graph_api.session import Session
 from graph_api.summaries import FileWriter
 from optim.external import ScipyOptimizerInterface
@@ -394,11 +395,16 @@ class Runs:
         for number, (key, value) in [(0, (None, feed))] if named else pairs:
             if key is not None:
                 feeds[key_of(key)] = (number, value)
+                if isinstance(self._value(key), SparseTensor):
+                    # its indices, values and shape
+                    feeds |= {f"{key_of(key)} {part}": (number, value) for part in ("values", "shape")}
             elif isinstance(value, ast.Name):
                 node = self._written(value, call)
                 for inner, given in zip(node.keys, node.values, strict=True):
                     if inner is not None:
-                        feeds[key_of(inner)] = (f'{value.id}["{key_of(inner)}"]', given if named else value)
+                        place = f'{value.id}["{key_of(inner)}"]'
+                        parts = ["", " values", " shape"] if isinstance(self._value(inner), SparseTensor) else [""]
+                        feeds |= {key_of(inner) + part: (place, given if named else value) for part in parts}
             else:
                 raise Unsafe(f"line {call.lineno}: what is fed depends on how the program runs")
         return list(feeds.values())
