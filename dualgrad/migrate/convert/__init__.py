@@ -215,6 +215,7 @@ def _map(modules: list[Module], missing: list[dict[str, Any]], program: Path, do
     variables = {name: code for module in reversed(modules) for name, code in module.variable_names().items()}
     return {
         "format": 1, "program": program.name, "module": "", "functions": functions, "variables": variables, "ops": {},
+        "constants": {n: code for module in modules for n, code in module.constants.items() if n in module.from_run},
         "from_run": [name for module in modules for name in module.from_run],
         "not_converted": missing, "rate": round(1 - len(missing) / max(done, 1), 4),
     }  # fmt: skip

@@ -108,7 +108,7 @@ def rewrite(source: str, conversion: Any, notes: Notes, names: Mapping[str, Any]
         raise Unsafe(f"{', '.join(sorted(renamed))}: a name of the program is one of the converted module's too")
     if kept:
         of = {names[name].name: name for name in kept}
-        content["constants"] = {n: name for n, name in of.items() if n not in content["variables"]}
+        content["constants"] |= {n: name for n, name in of.items() if n not in content["variables"]}
         content["from_run"] = [name for name in from_run if name not in of]
         conversion.text = hosted.without(conversion.text, set(kept))
         conversion.arrays = {k: a for k, a in conversion.arrays.items() if f'"{k}"' in conversion.text}

@@ -103,7 +103,8 @@ def _expression(node: ast.Assign, graphs: set[str]) -> ast.expr | None:
     else:
         return None
     inside = [n for x in [whole, *keywords.values()] for n in ast.walk(x)]
-    types = {id(n.value) for n in inside if isinstance(n, ast.Attribute) and ast.unparse(n).startswith("tf.float")}
+    types = {id(n.value) for n in inside if isinstance(n, ast.Attribute)
+             and re.fullmatch(r"tf\.(float|u?int)\d+", ast.unparse(n))}  # fmt: skip
     of_graph = any(
         isinstance(n, ast.Name) and (n.id in graphs or (n.id == "tf" and id(n) not in types)) for n in inside
     )

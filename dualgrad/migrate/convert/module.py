@@ -63,6 +63,7 @@ class Module:
         self.converted = 0
         self.minimizes = False
         self.from_run: list[str] = []
+        self.constants: dict[str, str] = {}
         self._run_calls: set[int] = set()
         self._numbers = provenance.numbers_in(program)
         own = hosted.candidates(ast.parse(program.read_bytes()), capture.names)
@@ -205,7 +206,7 @@ class Module:
             return value
         self._note_origin(array, x.name, value)  # type: ignore[arg-type]
         name = self.scope.free(self.names.tensor(x))
-        self._code[id(x)] = name
+        self._code[id(x)] = self.constants[x.name] = name
         self.top.append(Statement(ast.Assign([ast.Name(name, ast.Store())], value), OpItem(0, node=x.node)))
         return ast.Name(name)
 
