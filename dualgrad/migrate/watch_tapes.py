@@ -140,7 +140,7 @@ def noting_objects(kinds: Iterable[str]) -> Iterator[dict[str, Any]]:
             kind.__init__ = noted
         return kind
 
-    builtins.__build_class__ = build
+    builtins.__build_class__ = build  # type: ignore[assignment]
     try:
         yield made
     finally:

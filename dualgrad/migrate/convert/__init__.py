@@ -265,8 +265,12 @@ def add_program(conversion: Conversion, program: Path, arguments: list[str], not
 
 
 def _settle(
-    conversion: Conversion, choices: Sequence[tuple[str, dict[str, Any]]], program: Path, arguments: list[str], notes: Notes
-) -> None:  # fmt: skip
+    conversion: Conversion,
+    choices: Sequence[tuple[str, dict[str, Any]]],
+    program: Path,
+    arguments: list[str],
+    notes: Notes,
+) -> None:
     """Take the first of several texts that prints what the old program printed.
 
     Raises

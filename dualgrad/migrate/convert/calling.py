@@ -40,16 +40,18 @@ def called(cst: Any, found: Replaced, call: Any) -> Any:
         elements = [e.value for e in fed.elements] if isinstance(fed, cst.Dict) else []
         values = [elements[x] if isinstance(x, int) else cst.parse_expression(x) for x in found.fed]
         taken = function.get("taken", ())
-        elements = {name for one in taken for name in one["names"]}
-        told = [name for name in function["fed"] if name not in elements]
+        next_ones = {name for one in taken for name in one["names"]}
+        told = [name for name in function["fed"] if name not in next_ones]
         by_name, places = dict(zip(told, values, strict=True)), dict(zip(told, found.fed, strict=True))
         iterators = [cst.parse_expression(ast.unparse(i)) for i in found.iterators]
         following = iterating.given(cst, taken, iterators, by_name)
-        every = []
+        arguments = []
         for _, group in itertools.groupby(function["feeds"].values(), lambda t: places.get(t, t)):
             first, *others = group
-            every.append(following[first] if first in following else cst.Arg(by_name[first], star="*" * bool(others)))
-        return cst.Call(callee, [*filter(None, every), *further])
+            arguments.append(
+                following[first] if first in following else cst.Arg(by_name[first], star="*" * bool(others))
+            )
+        return cst.Call(callee, [*filter(None, arguments), *further])
     some = set(function["fed"]) != set(function["feeds"].values()) and not found.choices
     if some:
         text = f"{{name: value for name, value in _.items() if name in {tuple(function['feeds'])!r}}}"

@@ -131,7 +131,9 @@ def spelled(path: str, args: Sequence[Any], kwargs: Mapping[str, Any], result: A
     return None
 
 
-def whole(place: str, args: Sequence[Any], kwargs: Mapping[str, Any], result: Any, nodes: Sequence[Any]) -> Written | None:
+def whole(
+    place: str, args: Sequence[Any], kwargs: Mapping[str, Any], result: Any, nodes: Sequence[Any]
+) -> Written | None:
     """The call of a function that both front ends have, for nodes of which some have no spelling of their own.
 
     It counts if it makes as many tensors, of the same dtypes and shapes; that their bits are the same, only comparing
@@ -234,7 +236,8 @@ def _plain(x: Any, operands: list[Any]) -> Any:
         return Slices(_plain(x.values, operands), _plain(x.indices, operands), x)
     if isinstance(x, SparseTensor):
         return Inner("SparseTensor", tuple([_plain(p, operands) for p in _parts(x)]))
-    if isinstance(x, FunctionType) and x.__globals__.get(x.__name__) is x and x.__module__ == "__main__":
+    own = x.__globals__ if isinstance(x, FunctionType) else {}
+    if own and own.get(x.__name__) is x and own.get("__name__") == "__main__":
         return Named(x.__name__, x)
     if type(x) in (list, tuple):
         return type(x)(_plain(i, operands) for i in x)

@@ -546,9 +546,7 @@ def checked(text: str) -> str:
     return text
 
 
-def tried(
-    conversion: Any, program: Path, arguments: Sequence[str], printed: str, words_only: bool = False
-) -> None:
+def tried(conversion: Any, program: Path, arguments: Sequence[str], printed: str, words_only: bool = False) -> None:
     """Run the new program and see that it prints what the old one printed.
 
     Parameters

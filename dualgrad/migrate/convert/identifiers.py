@@ -240,7 +240,7 @@ def _of_elements(name: str, value: ast.expr | None) -> dict[int, str]:
     """By line, names for the elements of a dictionary that is written out: its own, and their keys."""
     if not isinstance(value, ast.Dict):
         return {}
-    pairs = [(k.value, v) for k, v in zip(value.keys, value.values, strict=True) if isinstance(k, ast.Constant)]
+    pairs = [(str(k.value), v) for k, v in zip(value.keys, value.values, strict=True) if isinstance(k, ast.Constant)]
     return {
         line: identifier(f"{name}_{key}")
         for key, v in pairs for line in range(v.lineno, (v.end_lineno or v.lineno) + 1)
@@ -258,7 +258,7 @@ def _assignments(file: str) -> dict[int, str]:
             continue
         name = target.id if isinstance(target, ast.Name) else target.attr if isinstance(target, ast.Attribute) else None
         if isinstance(target, ast.Subscript) and isinstance(target.slice, ast.Constant):
-            name = f"{target.slice.value}"
+            name = str(target.slice.value)
         if name is not None:
             lines = range(node.lineno, (node.end_lineno or node.lineno) + 1)
             names.update({line: identifier(name) for line in lines})

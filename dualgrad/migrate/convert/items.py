@@ -12,12 +12,12 @@ from typing import Any
 
 from dualgrad.migrate.convert import calls, summaries
 from dualgrad.migrate.convert.observed_run import Called, Capture, Draw, Flow, Gradient, Minimizer, Step
+from dualgrad.sparse.sparse_tensor import SparseTensor
 from engine.core.op import Node
 from engine.core.trace import Symbol, constant, placeholder
 from engine.core.variable import Variable, assign_variable, read_variable, variable_handle
 from engine.ops.indexed_slices import IndexedSlices
 from engine.ops.shape import identity
-from dualgrad.sparse.sparse_tensor import SparseTensor
 from graph_api.graph import Graph, no_op
 from graph_api.tensor import Tensor
 

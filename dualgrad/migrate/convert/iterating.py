@@ -7,8 +7,8 @@ iterated over: a function has the element's tensors as parameters, and its call 
 from __future__ import annotations
 
 import ast
-from collections.abc import Iterator as PythonIterator
 from collections.abc import Callable, Sequence
+from collections.abc import Iterator as PythonIterator
 from typing import Any
 
 from dualgrad.data.dataset import BaseDataset
@@ -40,7 +40,7 @@ class Iterator:
 
 '''
 SHUFFLED = ("iter(dataset)", "iter(copy.deepcopy(dataset))  # it is shuffled alike at each start")
-"""What the class does where a data set is shuffled, which would remember how often it was gone through."""
+"""Text of the class where a data set is shuffled, which would remember how often it was gone through."""
 _RESTARTED = ("make_initializable_iterator", "from_structure")
 _ONCE = "make_one_shot_iterator"
 
@@ -64,7 +64,7 @@ def take(run: Any) -> None:
 
 
 def kinds(run: Any, is_other: Callable[[Any], bool]) -> list[str]:
-    """What a run does that only starts iterators, names them, or fetches an element; empty if it does more.
+    """The acts of a run that only starts iterators, names them, or fetches an element; empty if it does more.
 
     Parameters
     ----------
@@ -86,7 +86,7 @@ def kinds(run: Any, is_other: Callable[[Any], bool]) -> list[str]:
 
 
 def described(run: Any, iterates: Sequence[str]) -> dict[str, Any]:
-    """What the map says of the elements that a run takes: where, and of which iterator of those that are fed."""
+    """Words of the map on the elements that a run takes: where, and of which iterator of those that are fed."""
     if not run.taken and not iterates:
         return {}
     taken = [
@@ -117,13 +117,13 @@ class Iterating:
         self.named: dict[ast.expr, str] = {}
         """Names for iterators that the program asks for an element where it makes them."""
         self.inside: set[ast.AST] = set()
-        """What the functions that data sets call are made of."""
+        """The nodes of functions that data sets call."""
 
     def _is(self, node: ast.AST, kind: type) -> bool:
         return any(isinstance(v, Instance) and issubclass(v.kind, kind) for v in self.inference.of(node))
 
     def _kind(self, call: ast.Call) -> str:
-        """What a call becomes: ``iter``, ``Iterator`` or ``handle``; empty if it is no call of an iterator."""
+        """The kind that a call becomes: ``iter``, ``Iterator`` or ``handle``; empty if it is no call of an iterator."""
         if not isinstance(call.func, ast.Attribute):
             return ""
         name = call.func.attr
@@ -154,9 +154,9 @@ class Iterating:
 
     def takes_next(self, node: ast.expr) -> bool:
         """Whether it asks for the next element."""
-        return isinstance(node, ast.Call) and getattr(node.func, "attr", "") == "get_next" and self._is(
-            node.func.value, Iterator  # type: ignore[attr-defined]
-        )
+        if not isinstance(node, ast.Call) or not isinstance(node.func, ast.Attribute):
+            return False
+        return node.func.attr == "get_next" and self._is(node.func.value, Iterator)
 
     def _is_at_top(self, call: ast.Call) -> bool:
         """Whether a statement at the top, which gives names to the element, is no more than this call."""
@@ -214,7 +214,7 @@ class Iterating:
 
 
 def made(cst: Any, kind: str, call: Any) -> Any:
-    """What a call becomes that makes an iterator, or names one."""
+    """The call in place of one that makes an iterator, or names one."""
     if kind == "initializer":
         return call
     if kind == "handle":
@@ -225,7 +225,7 @@ def made(cst: Any, kind: str, call: Any) -> Any:
 
 
 def ran(cst: Any, kinds: Sequence[str], fetches: Any, iterator: Any) -> Any:
-    """What a run becomes that only starts iterators, names them, or fetches an element."""
+    """The expression in place of a run that only starts iterators, names them, or fetches an element."""
     several = isinstance(fetches, (cst.List, cst.Tuple))
     if "next" in kinds:
         text = "[x.numpy() for x in _]" if several else "tf.nest.map_structure(lambda x: x.numpy(), _)"

@@ -42,7 +42,7 @@ def owned(text: str, names: set[str], content: dict[str, Any], seen: Seen) -> tu
 
 
 class Seen:
-    """What was seen of a program's objects and optimizers when it ran.
+    """Objects and optimizers of a program, as they were when it ran.
 
     Parameters
     ----------
@@ -71,7 +71,7 @@ class Seen:
         return found[0] if found else ("", None)
 
     def argument(self, optimizer: str, kind: str, keyword: str) -> str:
-        """What the program gave an optimizer, if a constructor can say it; empty if not."""
+        """The expression that the program gave an optimizer, if a constructor can say it; empty if not."""
         _, made = self.optimizers.get(optimizer, (None, None))
         start, (_, own) = self.constructor(kind), self.object_of(kind)
         if made is None or start is None:
@@ -125,7 +125,9 @@ class _Owner:
         kept = {name: node for name, node in units.items() if name in users}
         while True:
             inside = [self.node, *kept.values()]
-            out = {n for n, node in kept.items() if any(u not in inside for g in _gives(node) for u in users.get(g, ()))}
+            out = {
+                n for n, node in kept.items() if any(u not in inside for g in _gives(node) for u in users.get(g, ()))
+            }
             out |= {n for n, node in kept.items() if any(g not in kept for g in _gives(node))}
             if not out:
                 return kept
@@ -172,9 +174,10 @@ class _Owner:
         computed = [line for n in methods for line in ["", *self._method(n, self.start.col_offset)]]
         changed = self._rewritten()
         own = changed[self.node.lineno - 1 : self.node.end_lineno]
-        body = self._constructor(own, made, depth)
+        body = self._constructor(own, made, computed, depth)
         gone = {i for n in self._nodes() for i in range(n.lineno, (n.end_lineno or n.lineno) + 1)}
         at = (self.start.end_lineno or 0) - self.node.lineno + 1
+        computed += [""] * bool(own[at:] and own[at].strip())
         whole = [*own[: self.start.body[0].lineno - self.node.lineno], *body, *computed, *own[at:]]
         first = changed[: self.node.lineno - 1]
         kept = [line for i, line in enumerate(first, 1) if i not in gone]
@@ -198,19 +201,17 @@ class _Owner:
 
     def _making(self, node: ast.stmt, depth: int) -> list[str]:
         """The statement of the constructor that makes a variable or an optimizer."""
-        edits = [
-            (n, f"{_FIRST}.{self.renamed[n.id]}")
-            for n in ast.walk(node)
-            if isinstance(n, ast.Name) and n.id in self.renamed
-        ]
+        names = [n for n in ast.walk(node) if isinstance(n, ast.Name) and n.id in self.renamed]
+        edits: list[tuple[Any, str]] = [(n, f"{_FIRST}.{self.renamed[n.id]}") for n in names]
         (name, *_) = _gives(node)
         whole = self.seen.given(name, self.kind)
         call = getattr(node, "value", None)
         if whole:
-            edits = [(n, t) for n, t in edits if isinstance(n.ctx, ast.Store)] + [(call, whole)]  # type: ignore[attr-defined]
+            edits = [*(e for e in edits if isinstance(e[0].ctx, ast.Store)), (call, whole)]
         elif isinstance(call, ast.Call) and name in self.seen.optimizers:
             said = self._hyperparameters(name, call)
-            edits += [(call, said)] if said else []
+            # the call holds nothing else that changes
+            edits = [*(e for e in edits if isinstance(e[0].ctx, ast.Store)), (call, said)] if said else edits
         return _reprinted(_replaced(self.lines, edits)[node.lineno - 1 : node.end_lineno], depth)
 
     def _hyperparameters(self, optimizer: str, call: ast.Call) -> str:
@@ -251,7 +252,7 @@ class _Owner:
         starred = any(k.arg is None or k.arg in own for call in calls for k in call.keywords)
         return bool(tables) or starred
 
-    def _constructor(self, own: list[str], made: list[str], depth: int) -> list[str]:
+    def _constructor(self, own: list[str], made: list[str], computed: list[str], depth: int) -> list[str]:
         """The body of the constructor, with what it makes now."""
         assert self.start is not None
         first, last = self.start.body[0].lineno, self.start.end_lineno or 0
@@ -261,20 +262,19 @@ class _Owner:
         at = (calls[0].lineno if calls else last + 1) - first
         if len(self.start.body) == 1 and isinstance(self.start.body[0], ast.Pass):
             body, at = [], 0
-        unused = self._unused([*body, *made])
+        unused = self._unused([*body, *made], [*self.lines, *computed])
         said = [f"{' ' * depth}# {unused}: as in the recorded run, in what stands below"] if unused else []
         return [*body[:at], *said, *made, *body[at:]]
 
-    def _unused(self, body: Sequence[str]) -> str:
+    def _unused(self, body: Sequence[str], others: Sequence[str]) -> str:
         """The parameters of the constructor that nothing depends on any more."""
         assert self.start is not None
-        text = "\n".join(body)
-        every = "\n".join(self.lines) + text
+        text, every = "\n".join(body), "\n".join([*body, *others])
         unused = []
         for name in _parameters(self.start):
             kept = re.findall(rf"self\.(\w+) = {name}\b *(?:#.*)?$", text, re.M)
             uses = len(re.findall(rf"(?<![\w.]){name}\b", text)) - len(kept)
-            read = any(len(re.findall(rf"\.{attribute}\b", every)) > 2 for attribute in kept)
+            read = any(re.search(rf"\.{attribute}\b(?! = )", every) for attribute in kept)
             if not uses and not read and name not in ("sess", "session"):
                 unused.append(name)
         return " and ".join(filter(None, [", ".join(unused[:-1]), *unused[-1:]]))
@@ -284,6 +284,8 @@ class _Owner:
     def mapped(self, content: dict[str, Any]) -> dict[str, Any]:
         """The map, where what has moved is reached by way of the object."""
         handle = snake(self.kind)
+        while re.search(rf"(?<![\w.]){handle}\b", "\n".join(self.lines)):
+            handle += "_"  # the program means something else by it
 
         def moved(code: str) -> str:
             tree = ast.parse(code, mode="eval")

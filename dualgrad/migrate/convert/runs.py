@@ -28,13 +28,13 @@ from dualgrad.migrate.check.values import (
 )
 from dualgrad.migrate.convert import summaries
 from dualgrad.migrate.convert.edits import Plan, Replaced, Unsafe, extent, place
-from dualgrad.migrate.convert.iterating import Iterating
 from dualgrad.migrate.convert.facts import Facts, is_apart, is_graphs, is_own, reached, same_function, shared
+from dualgrad.migrate.convert.iterating import Iterating
+from dualgrad.sparse.sparse_tensor import SparseTensor
 from engine.core.variable import Variable
 from graph_api.graph import Graph
 from graph_api.iterators import Iterator as DatasetIterator
 from graph_api.saving import Saver
-from dualgrad.sparse.sparse_tensor import SparseTensor
 from graph_api.session import Session
 from graph_api.summaries import FileWriter
 from optim.external import ScipyOptimizerInterface

@@ -1,4 +1,4 @@
-"""What a saver in tape code is given, so that checkpoints of the old program load into the new one.
+"""Arguments of savers in tape code, so that checkpoints of the old program load into the new one.
 
 Variables have their names of the graph. A list of them will do then; where names differ, it is a dictionary.
 """

@@ -272,7 +272,7 @@ def _move(call: HelperItem, user: HelperItem, plans: Iterable[Plan]) -> None:
 
 
 def sparse_feeds(feeds: Sequence[Any]) -> list[list[Any]]:
-    """What is fed for sparse placeholders: the indices, values and shape of each."""
+    """The feeds of sparse placeholders: the indices, values and shape of each."""
     groups: dict[str, list[Any]] = {}
     for x in feeds:
         scope, _, part = x.node.name.rpartition("/")
