@@ -91,10 +91,12 @@ def rewrite(source: str, conversion: Any, notes: Notes, names: Mapping[str, Any]
     tree, from_run = ast.parse(source), content["from_run"]
     kept = hosted.hosted(tree, conversion.text, names, from_run)
     while True:
-        plan = Planner(
+        planner = Planner(
             source, content["functions"], provided, notes, dict(names), content["variables"], conversion.savers,
             conversion.adding, kept.values(), hosted.in_tape_code(kept, conversion.text),
-        ).made()  # fmt: skip
+        )  # fmt: skip
+        planner.called = _read(conversion.text) - provided
+        plan = planner.made()
         restores, arrays = _restores(plan, source)
         edited = cst.metadata.MetadataWrapper(cst.parse_module(source)).visit(_editor(cst, plan, source, restores))
         imports = [line for line in edited.body if _is_import(cst, line)]
@@ -211,6 +213,12 @@ def _ordered(lines: set[str]) -> str:
 
 def _is_import(cst: Any, line: Any) -> bool:
     return isinstance(line, cst.SimpleStatementLine) and isinstance(line.body[0], (cst.Import, cst.ImportFrom))
+
+
+def _read(text: str) -> set[str]:
+    """The names that a module reads."""
+    nodes = ast.walk(ast.parse(text))
+    return {n.id for n in nodes if isinstance(n, ast.Name) and isinstance(n.ctx, ast.Load)}
 
 
 def bound(text: str) -> set[str]:

@@ -396,7 +396,7 @@ class Planner(Runs):
 
     def _is_unused(self, node: ast.stmt, read: set[str]) -> bool:
         if isinstance(node, FUNCTIONS) and not isinstance(node, ast.Lambda):
-            called = node.name in read or (node.name == "main" and self._has_main())
+            called = node.name in read | self.called or (node.name == "main" and self._has_main())
             return not called and not node.name.startswith("__") and node.col_offset == 0
         if isinstance(self._above.get(node), ast.ClassDef) or place(node) in self.hosted:
             return False  # an attribute, whoever asks for it; what functions above read

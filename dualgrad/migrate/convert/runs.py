@@ -93,6 +93,8 @@ class Runs:
         self.plan.iterators = {extent(node): kind for node, kind in self.iterating.found.items()}
         self.plan.facts |= {extent(node): text for node, text in self.iterating.texts()}
         self.plan.facts |= {extent(node): text for node, text in self._kept_names()}
+        self.called: set[str] = set()
+        """Functions of the program that the converted module calls."""
         self._again = False
         self._labels: set[str] = set()
         """Names of loops that go through labels."""
