@@ -369,7 +369,13 @@ KEPT = {
         "test_handle = test_iterator",
         'tf.data.Dataset.from_tensor_slices({"a": numbers})',
     ],
-    "speech": ['*feed["targets"]', "tf.nn.ctc_loss(", "numpy_function(logged, ", "def logged(value):", ".edit_distance("],
+    "speech": [
+        '*feed["targets"]',
+        "tf.nn.ctc_loss(",
+        "numpy_function(logged, ",
+        "def logged(value):",
+        ".edit_distance(",
+    ],
     "sampled": ["nn.nce_loss(weights, biases, labels, embed", "shown = tf.constant([", "from the run"],
     # the class holds its weights, and what its constructor is given is used
     "class": [

@@ -73,4 +73,4 @@ def _shared(optimizer: Optimizer) -> list[Variable]:
 
 
 def _label(slot: Variable) -> str:
-    return re.sub(r"_\d+$", "", slot.name.removesuffix(":0").rpartition("/")[2])
+    return slot.name.removesuffix(":0").rpartition("/")[2]
