@@ -132,8 +132,9 @@ def spelled(path: str, args: Sequence[Any], kwargs: Mapping[str, Any], result: A
 
 
 def whole(
-    place: str, args: Sequence[Any], kwargs: Mapping[str, Any], result: Any, nodes: Sequence[Any]
-) -> Written | None:
+    place: str, args: Sequence[Any], kwargs: Mapping[str, Any], result: Any, nodes: Sequence[Any],
+    known: Sequence[Any] = (),
+) -> Written | None:  # fmt: skip
     """The call of a function that both front ends have, for nodes of which some have no spelling of their own.
 
     It counts if it makes as many tensors, of the same dtypes and shapes; that their bits are the same, only comparing
@@ -145,9 +146,11 @@ def whole(
         Of the call.
     nodes : sequence of Node
         What it added to the graph.
+    known : sequence of Node
+        Those among them that are written otherwise: loops and choices.
     """
     wanted = [p for x in leaves(result) for p in _parts(x)]
-    if not wanted or not all(isinstance(x, Symbol) for x in wanted) or all(_has_spelling(n) for n in nodes):
+    if not wanted or not all(isinstance(x, Symbol) for x in wanted) or all(n in known or _has_spelling(n) for n in nodes):
         return None
     operands: list[Any] = []
     trace = Trace()

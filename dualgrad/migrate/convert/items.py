@@ -152,7 +152,9 @@ class Items:
         """How a call can be written: proved to make the same nodes, or, where those have no spelling, as it was."""
         given = call.place, call.args, call.kwargs, call.result
         proved = calls.spelled(*given) if id(call) not in self._mixed and call.last - call.first > 1 else None
-        return proved or calls.whole(*given, self.graph.nodes[call.first : call.last])
+        loops = {i for flow in self._capture.flows if flow.graph is self.graph for i in range(flow.first, flow.last)}
+        known = [self.graph.nodes[i] for i in loops if call.first <= i < call.last]
+        return proved or calls.whole(*given, self.graph.nodes[call.first : call.last], known)
 
     def _own(self, item: Any) -> None:
         call = item.call
