@@ -150,7 +150,11 @@ def whole(
         Those among them that are written otherwise: loops and choices.
     """
     wanted = [p for x in leaves(result) for p in _parts(x)]
-    if not wanted or not all(isinstance(x, Symbol) for x in wanted) or all(n in known or _has_spelling(n) for n in nodes):
+    if (
+        not wanted
+        or not all(isinstance(x, Symbol) for x in wanted)
+        or all(n in known or _has_spelling(n) for n in nodes)
+    ):
         return None
     operands: list[Any] = []
     trace = Trace()
@@ -224,6 +228,11 @@ def _parts(x: Any) -> list[Any]:
     return [x.values, x.indices] if isinstance(x, IndexedSlices) else [x]
 
 
+def _is_global(function: FunctionType) -> bool:
+    """Whether a function is what its module has under its name."""
+    return function.__globals__.get(function.__name__) is function
+
+
 def _plain(x: Any, operands: list[Any]) -> Any:
     """An argument, with references to operands for tensors.
 
@@ -239,8 +248,7 @@ def _plain(x: Any, operands: list[Any]) -> Any:
         return Slices(_plain(x.values, operands), _plain(x.indices, operands), x)
     if isinstance(x, SparseTensor):
         return Inner("SparseTensor", tuple([_plain(p, operands) for p in _parts(x)]))
-    own = x.__globals__ if isinstance(x, FunctionType) else {}
-    if own and own.get(x.__name__) is x and own.get("__name__") == "__main__":
+    if isinstance(x, FunctionType) and x.__module__ == "__main__" and _is_global(x):
         return Named(x.__name__, x)
     if type(x) in (list, tuple):
         return type(x)(_plain(i, operands) for i in x)
