@@ -176,9 +176,17 @@ class Variable(InMemory, _Base):  # type: ignore[misc]
         return tensor
 
     def new_slot(self, name: str, initial_value: Any, below: bool = True) -> Variable:
-        """A non-trainable variable beside this one, for an optimizer's state; its name stands below this one's."""
+        """A non-trainable variable beside this one, for an optimizer's state; its name stands below this one's.
+
+        A saver numbers slots of one name, as a graph does: ``w/Adam``, ``w/Adam_1``.
+        """
         with name_scope(""):
-            return Variable(initial_value, trainable=False, name=f"{self._name}/{name}" if below else name)
+            made = Variable(initial_value, trainable=False, name=f"{self._name}/{name}" if below else name)
+        if below:
+            numbers = vars(self).setdefault("_slot_numbers", {})
+            number = numbers[name] = numbers.get(name, -1) + 1
+            vars(made)["saved_as"] = f"{self._name}/{name}" + f"_{number}" * bool(number)
+        return made
 
     # ---- reading -----------------------------------------------------------------------------------------------------
 

@@ -27,6 +27,7 @@ from dualgrad.files import arrays, limits
 from dualgrad.files.atomic import read, write
 from engine.core.dtypes import as_dtype
 from engine.core.operands import Array
+from engine.core.value import boxed
 from engine.runtime.errors import DataLossError, NotFoundError
 
 FORMAT = 1
@@ -57,7 +58,7 @@ def described(array: Any) -> dict[str, Any]:
     >>> found
     {'dtype': 'float64', 'shape': [3], 'range': [1.0, 3.0], 'mean': 2.0, 'nan': 1}
     """
-    array = np.asarray(array)
+    array = np.asarray(boxed(array))
     description: dict[str, Any] = {"dtype": _dtype_name(array), "shape": list(array.shape), "hash": digest(array)}
     if array.dtype.kind in "OSU" or not array.size:
         return description
@@ -83,7 +84,7 @@ def _dtype_name(array: np.ndarray) -> str:
 
 def digest(array: Any) -> str:
     """A hash of dtype, shape and bits: two arrays have the same if nobody can tell them apart."""
-    array = np.asarray(array)
+    array = np.asarray(boxed(array))
     made = hashlib.sha256(f"{_dtype_name(array)}{list(array.shape)}".encode())
     made.update(_bytes(array))
     return made.hexdigest()[:32]
@@ -160,7 +161,7 @@ class GoldenWriter:
 
     def put(self, array: Any) -> dict[str, Any]:
         """Keep an array; give it `described`."""
-        array = np.asarray(array)
+        array = np.asarray(boxed(array))
         entry = described(array)
         if entry["hash"] not in self._held:
             self._held.add(entry["hash"])

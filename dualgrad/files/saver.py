@@ -55,7 +55,8 @@ def checkpoint_name(variable: Any) -> str:
     """The name of a variable in a checkpoint."""
     if not isinstance(variable, Variable):
         raise TypeError(f"Variable to save is not a Variable: {variable!r}")
-    return variable.name.removesuffix(":0")
+    # slots on tapes have one name, and another one each in a checkpoint
+    return str(getattr(variable, "saved_as", None) or variable.name.removesuffix(":0"))
 
 
 def restored_values(save_path: str, variables: Mapping[str, Variable]) -> list[np.ndarray]:

@@ -22,6 +22,7 @@ from dualgrad.migrate.watch_tapes import Step
 from dualgrad.platform import progress
 from engine.core.trace import needed_nodes
 from engine.core.variable import variable_handle
+from graph_api.iterators import next_element, next_of_handle
 from graph_api.session import _readable
 from graph_api.tensor import Tensor
 
@@ -108,12 +109,14 @@ class Recorder:
             return compute(made.flat)
         keep, ops = self.wanted(_kind(made))
         nodes = needed(made) if keep else []
-        extra = [x for n in nodes for x in (n.outputs if ops else draw(n)) if fetchable(x)]
+        extra = [x for n in nodes for x in (n.outputs if ops or takes(n) else draw(n)) if fetchable(x)]
         if not extra:
             return compute(made.flat)
         values = compute([*made.flat, *extra])
         found = dict(zip([x.name for x in extra], values[len(made.flat) :], strict=True))
         told: dict[str, Any] = {"draws": _draws_of(nodes, found)}
+        taken = [x.name for n in nodes if takes(n) for x in n.outputs]
+        told["taken"] = {name: self._put(found[name]) for name in taken if is_data(found.get(name))}
         if ops:
             told["ops"] = {name: self._value(value) for name, value in found.items() if is_data(value)}
         with self._lock:
@@ -286,6 +289,11 @@ def draw(node: Any) -> tuple[Any, ...]:
     """The seed and the counter that an operation takes, if it draws random numbers."""
     names = node.op.args
     return node.inputs[names.index("seed") :][:2] if "counter" in names else ()
+
+
+def takes(node: Any) -> bool:
+    """Whether an operation takes the next element of an iterator."""
+    return node.op in (next_element, next_of_handle)
 
 
 def _draws_of(nodes: Sequence[Any], found: dict[str, Any]) -> list[list[Any]]:

@@ -17,6 +17,8 @@ told here: there the runs of sessions tell it.
 
 from __future__ import annotations
 
+import builtins
+import functools
 from collections.abc import Callable, Iterable, Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass
@@ -118,6 +120,31 @@ def noting_initial_values() -> Iterator[dict[int, Any]]:
         yield initial
     finally:
         made.__init__ = usual  # type: ignore[method-assign]
+
+
+@contextmanager
+def noting_objects(kinds: Iterable[str]) -> Iterator[dict[str, Any]]:
+    """Note the object made last of each class of some names that the program itself defines."""
+    names, usual, made = set(kinds), builtins.__build_class__, {}
+
+    def build(function: Any, name: str, *bases: Any, **options: Any) -> Any:
+        kind = usual(function, name, *bases, **options)
+        start = vars(kind).get("__init__")
+        if name in names and function.__module__ == "__main__" and start is not None:
+
+            @functools.wraps(start)
+            def noted(self: Any, *args: Any, **kwargs: Any) -> None:
+                made[name] = self
+                start(self, *args, **kwargs)
+
+            kind.__init__ = noted
+        return kind
+
+    builtins.__build_class__ = build  # type: ignore[assignment]
+    try:
+        yield made
+    finally:
+        builtins.__build_class__ = usual
 
 
 def eager(x: Any) -> bool:

@@ -457,6 +457,6 @@ def test_a_program_that_prints_something_else_is_not_whole() -> None:
         def write(self, file: Path) -> None:
             file.write_text("print('a')\n")
 
-    host_program.tried(Conversion(), "p.py", [], "a\n")
+    host_program.tried(Conversion(), Path("p.py"), [], "a\n")
     with pytest.raises(host_program.Unsafe, match="it prints 'a', not 'b'"):
-        host_program.tried(Conversion(), "p.py", [], "b\n")
+        host_program.tried(Conversion(), Path("p.py"), [], "b\n")

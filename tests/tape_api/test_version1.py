@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable
+from pathlib import Path
 from types import ModuleType
 from typing import Any
 
@@ -148,3 +149,21 @@ def test_these_names_are_tensorflow_1_alone() -> None:
 
     assert [path for path in NAMES if has(tensorflow, path)] == []
     assert [path for path in NAMES if not has(tensorflow.compat.v1, path)] == []
+
+
+def test_a_saver_knows_slots_by_the_names_of_a_graph(tmp_path: Path) -> None:
+    """Checkpoints of optimizers go from graphs to tapes and back: slots of one name are numbered."""
+    v, w = tape_api.Variable([1.0, 2.0], name="a/v"), tape_api.Variable(3.0, name="w")
+    optimizer = tape_api.compat.v1.train.AdamOptimizer()
+    optimizer.apply_gradients([(tape_api.constant([0.5, -1.0]), v), (tape_api.constant(2.0), w)])
+    saver = tape_api.compat.v1.train.Saver([v, w, *optimizer.variables()])
+    path = saver.save(None, str(tmp_path / "model"))
+    with graph_api.Graph().as_default(), graph_api.Session() as sess:
+        a, b = graph_api.Variable([0.0, 0.0], name="a/v"), graph_api.Variable(0.0, name="w")
+        own = graph_api.train.AdamOptimizer()
+        own.minimize(graph_api.reduce_sum(a) * b)
+        graph_api.train.Saver().restore(sess, path)
+        for mine, other in ((a, v), (b, w)):
+            for name in ("m", "v"):
+                slot = optimizer.get_slot(other, name)
+                np.testing.assert_array_equal(sess.run(own.get_slot(mine, name)), slot.numpy())

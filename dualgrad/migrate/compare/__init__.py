@@ -40,7 +40,7 @@ from dualgrad.migrate.judge import judge
 from dualgrad.migrate.recorder import Recorder, finished
 from dualgrad.migrate.run import run
 from dualgrad.migrate.watch import Run, watching
-from dualgrad.migrate.watch_tapes import noting_initial_values, watching_tapes
+from dualgrad.migrate.watch_tapes import noting_initial_values, noting_objects, watching_tapes
 from dualgrad.platform import progress
 from engine.runtime.errors import OpError
 
@@ -172,9 +172,9 @@ def migrated(golden: Golden, path: Path, known: Map, comparison: Comparison) -> 
     if known.target != "tape":
         comparison.notes.append("TensorFlow is not installed here: its program was run on dualgrad")
     out = io.StringIO()
-    with redirect_stdout(out), noting_initial_values() as initial:
+    with redirect_stdout(out), noting_initial_values() as initial, noting_objects(known.objects.values()) as made:
         code = finished(lambda: run(path, golden.head["program"]["arguments"], "2"))
-    functions = {f.name for f in known.functions if f.name}
+    functions = {f.name for f in known.functions if f.name} | set(known.objects.values())
     if code != golden.head["program"]["exit"]:
         if functions.isdisjoint(vars(sys.modules["__main__"])):
             raise ValueError(f"{path.name} ended with {code} before it had defined any function of the map")
@@ -194,7 +194,13 @@ def migrated(golden: Golden, path: Path, known: Map, comparison: Comparison) -> 
             f"{'; '.join([*filter(None, [why]), *known.varies])}: of what they print only the words were compared. "
             f"The runs were compared on what was recorded"
         )
-    Converted(golden, comparison, known, path.name, vars(sys.modules["__main__"]), initial).all()
+    names = vars(sys.modules["__main__"])
+    names.update({name: made[kind] for name, kind in known.objects.items() if kind in made})
+    if comparison.printed and known.varies and len(said.splitlines()) == len(out.getvalue().splitlines()):
+        count = len(differing_lines(said, out.getvalue(), words_only=True))
+        comparison.notes.append(f"{count} lines have other words, too: what they say depends on what is drawn")
+        comparison.printed = []
+    Converted(golden, comparison, known, path.name, names, initial).all()
 
 
 def by_way_of_ours(golden: Golden, path: Path, known: Map, comparison: Comparison) -> None:

@@ -26,7 +26,7 @@ from dualgrad.migrate.convert.summaries import serialized
 from dualgrad.migrate.watch_tapes import value
 from engine.core import nest
 from engine.core.eager import EagerTensor
-from engine.core.value import scalar
+from engine.core.value import boxed, scalar
 from engine.core.variable import Variable
 
 
@@ -94,6 +94,8 @@ class Map:
         Whether it is a program, not functions alone.
     params : dict
         Where functions take the variables as an argument: variables of the graph to the keys by which they lie there.
+    objects : dict
+        Names in the expressions of this map that stand for an object of a class, the last one made: the class's.
     """
 
     functions: Sequence[Function]
@@ -105,6 +107,7 @@ class Map:
     target: str = "tape"
     whole: bool = True
     params: Mapping[str, Sequence[Any]] = field(default_factory=dict)
+    objects: Mapping[str, str] = field(default_factory=dict)
 
 
 def read_map(path: Path) -> Map:
@@ -143,9 +146,9 @@ def read_map(path: Path) -> Map:
             for f in data["functions"]
         ]
         varies, from_run = [[str(x) for x in data.get(name, ())] for name in ("varies", "from_run")]
-        of = [dict(data.get(name, {})) for name in ("variables", "ops", "constants", "params")]
+        of = [dict(data.get(name, {})) for name in ("variables", "ops", "constants", "params", "objects")]
         target, whole = str(data.get("target", "tape")), bool(data.get("whole", True))
-        return Map(functions, of[0], of[1], varies, from_run, of[2], target, whole, of[3])
+        return Map(functions, of[0], of[1], varies, from_run, of[2], target, whole, *of[3:])
     except (KeyError, TypeError) as error:
         raise ValueError(f"{path}: a function of the map lacks {error}") from None
 
@@ -208,7 +211,7 @@ class Converted:
         Of several, programs with many graphs have them, the one of this graph that was run on this line, with all
         these feeds.
         """
-        fed = set(step["feeds"])
+        fed = {*step["feeds"], *step.get("taken", ())}
         found = [
             function
             for function in self.map.functions
@@ -224,7 +227,8 @@ class Converted:
         """Compare one run."""
         comparison = self.comparison
         self._variables = {**self.map.variables, **function.variables}
-        missing = [d for d in [*step["before"].values(), *step["feeds"].values()] if not self.golden.holds(d)]
+        given = [*step["feeds"].values(), *step.get("taken", {}).values()]
+        missing = [d for d in [*step["before"].values(), *given] if not self.golden.holds(d)]
         if missing:
             comparison.skip("runs whose operands are not in the record")
             return
@@ -263,7 +267,8 @@ class Converted:
         """Call a function with what was fed; give the arrays that it returns."""
         if function.name is None:
             return [value(self.evaluated(expression)) for expression in function.values]
-        fed = {p: EagerTensor(scalar(self.golden.array(step["feeds"][t]))) for p, t in function.feeds.items()}
+        told = {**step["feeds"], **step.get("taken", {})}
+        fed = {p: EagerTensor(scalar(self.golden.array(told[t]))) for p, t in function.feeds.items()}
         with tracing(events, Draws(step.get("draws", []))):
             result = self.evaluated(function.name)(*fed.values())
         if not function.returns:
@@ -277,7 +282,7 @@ class Converted:
         flat = (
             [result] if len(function.returns) == 1 and not isinstance(result, (list, tuple)) else nest.flatten(result)
         )
-        return [value(x) if isinstance(x, (EagerTensor, Variable)) else np.asarray(x) for x in flat]
+        return [value(x) if isinstance(x, (EagerTensor, Variable)) else np.asarray(boxed(x)) for x in flat]
 
     def evaluated(self, expression: str) -> Any:
         """The value in the module that an expression of the map means."""
@@ -317,7 +322,7 @@ class Converted:
         if function.name is None or function.name in self._prepared or not unknown + unmade:
             return
         self._prepared.add(function.name)
-        found = slots.optimizers(self.namespace)
+        found = slots.optimizers(self.namespace, self.map.objects)
         before = slots.held(found)
         self.call(step, function)
         used = {key for key, array in slots.held(found).items() if array is not before.get(key)}

@@ -15,9 +15,10 @@ from engine.core.variable import Variable
 from optim.optimizer import Optimizer
 
 
-def optimizers(namespace: Mapping[str, Any]) -> list[Optimizer]:
-    """The optimizers of a module, each once, in the order of their names in it."""
-    return list({id(x): x for x in namespace.values() if isinstance(x, Optimizer)}.values())
+def optimizers(namespace: Mapping[str, Any], objects: Iterable[str] = ()) -> list[Optimizer]:
+    """The optimizers of a module and of some objects in it, each once, in the order of their names in it."""
+    inside = [x for name in objects for x in vars(namespace[name]).values()]
+    return list({id(x): x for x in [*namespace.values(), *inside] if isinstance(x, Optimizer)}.values())
 
 
 def held(found: Iterable[Optimizer]) -> dict[int, Any]:

@@ -27,6 +27,7 @@ from __future__ import annotations
 import argparse
 import ast
 import json
+import re
 import sys
 import tempfile
 from collections.abc import Sequence
@@ -38,7 +39,7 @@ from typing import Any
 import numpy as np
 
 from dualgrad.migrate import notebooks, watch
-from dualgrad.migrate.convert import beside, host_program, summaries, together, varying
+from dualgrad.migrate.convert import beside, host_program, iterating, owning, saved, summaries, together, varying
 from dualgrad.migrate.convert.edits import Unsafe
 from dualgrad.migrate.convert.facts import plain
 from dualgrad.migrate.convert.identifiers import Names, Scope
@@ -89,6 +90,8 @@ class Conversion:
         Of the notebook that the program is.
     entry : str
         The name of the main module, if the program is a folder: then it is written to a folder.
+    optimizers : dict
+        By name in the module: the optimizer of the graph, and how it was made (`Capture.optimizers`).
     """
 
     text: str
@@ -99,6 +102,7 @@ class Conversion:
     beside: dict[str, bytes] = field(default_factory=dict)
     cells: list[notebooks.Cell] = field(default_factory=list)
     entry: str = ""
+    optimizers: dict[str, Any] = field(default_factory=dict)
 
     def write(self, out: str | Path) -> list[Path]:
         """Write the module and what belongs to it.
@@ -147,7 +151,7 @@ def convert(capture: Capture, program: Path) -> Conversion:
         Its file.
     """
     names, scope = Names(capture.names), Scope()
-    scope.taken.update({"tf", "np", "ARRAYS", "not_converted", "zip", "minimize", *summaries.NAMES})
+    scope.taken.update({"tf", "np", "ARRAYS", "not_converted", "zip", "minimize", "Iterator", *summaries.NAMES})
     graphs = list({id(run.graph): run.graph for run in capture.runs.values()}.values())
     modules = [Module(graph, capture, names, scope, program) for graph in graphs]
     arrays: dict[str, np.ndarray] = {}
@@ -170,7 +174,8 @@ def convert(capture: Capture, program: Path) -> Conversion:
     done = sum(module.converted for module in modules)
     content = _map(modules, missing, program, done)
     savers, slots = _savers(capture, modules, content["variables"], program)
-    return Conversion(text + slots, content, arrays, savers, adding)
+    optimizers = {name: pair for module in modules for name, pair in module.optimizers_made().items()}
+    return Conversion(text + slots, content, arrays, savers, adding, optimizers=optimizers)
 
 
 def _savers(
@@ -181,10 +186,10 @@ def _savers(
     for (file, line), (saver, options) in capture.savers.items():
         held = saver._variables or {}
         if Path(file) == program and all(v.name in variables for v in held.values()) and held:
-            codes = ", ".join(f"{name!r}: {variables[v.name]}" for name, v in held.items())
+            given = saved.listed(held, variables, modules) or saved.by_name(held, variables)
             rest = "".join(f", {name}={plain(value)}" for name, value in options.items() if plain(value) is not None)
-            found[line] = f"tf.compat.v1.train.Saver({{{codes}}}{rest})"
-    keeps_slots = any(".get_slot(" in text or ".kept_together()" in text for text in found.values())
+            found[line] = f"tf.compat.v1.train.Saver({given}{rest})"
+    keeps_slots = any(re.search(r"\.(get_slot|kept_together|variables)\(", text) for text in found.values())
     keeps_slots = keeps_slots or any(m.only_initializes(x) for m in modules for run in capture.runs.values()
                                      if run.resets and run.graph is m.graph for x in run.flat)  # fmt: skip
     lines = [line for module in modules for line in module.slots_made() if keeps_slots]
@@ -213,6 +218,7 @@ def _map(modules: list[Module], missing: list[dict[str, Any]], program: Path, do
             **({"gradients": [None if g is None else g.name for g in f.gradients]} if f.gradients else {}),
             **({"variables": module.variable_names()} if module is not modules[0] else {}),
             **({"summaries": shown} if (shown := _shown(f.returns)) else {}),
+            **iterating.described(f.run, iterating.kinds(f.run, module.only_initializes)),
             "graph": number,
             "sites": [[Path(file).name, line] for file, line in f.run.sites],
             "calls": [[list(extent), sorted(shapes)] for extent, shapes in f.run.calls.items()],
@@ -224,6 +230,7 @@ def _map(modules: list[Module], missing: list[dict[str, Any]], program: Path, do
     variables = {name: code for module in reversed(modules) for name, code in module.variable_names().items()}
     return {
         "format": 1, "program": program.name, "module": "", "functions": functions, "variables": variables, "ops": {},
+        "constants": {n: code for module in modules for n, code in module.constants.items() if n in module.from_run},
         "from_run": [name for module in modules for name in module.from_run],
         "not_converted": missing, "rate": round(1 - len(missing) / max(done, 1), 4),
     }  # fmt: skip
@@ -327,10 +334,10 @@ def add_program(
     try:
         source = program.read_text(encoding="utf-8")
         conversion.map["varies"] = varying.reasons(source, notes, capture)
-        conversion.text = host_program.checked(host_program.rewrite(source, conversion, notes, capture.names))
-        conversion.beside = beside.modules(conversion.text, (home or program.parent).resolve())
-        progress.say("running the new program: it must print the same")
-        host_program.tried(conversion, program.name, arguments, notes.printed, bool(conversion.map["varies"]))
+        plain = host_program.rewrite(source, conversion, notes, capture.names)
+        seen = owning.Seen(source, notes, capture.names, conversion.optimizers)
+        text, content = owning.owned(plain, host_program.bound(conversion.text), conversion.map, seen)
+        _settle(conversion, [(text, content), (plain, conversion.map)], program, arguments, notes, home)
         conversion.map["whole"] = True
     except Exception as error:  # noqa: BLE001
         # whatever went wrong, the functions are right without the loop
@@ -339,6 +346,34 @@ def add_program(
         said = f"Its functions alone: {reason}."
         conversion.text = alone.replace('convert."""\n', f'convert.\n\n{printable(said)}\n"""\n', 1)
         conversion.map |= {"whole": False, "why": str(reason)}
+
+
+def _settle(
+    conversion: Conversion,
+    choices: Sequence[tuple[str, dict[str, Any]]],
+    program: Path,
+    arguments: list[str],
+    notes: Notes,
+    home: Path | None,
+) -> None:
+    """Take the first of several texts that prints what the old program printed.
+
+    Raises
+    ------
+    Unsafe
+        If none does.
+    """
+    for number, (text, content) in enumerate(choices, 1):
+        try:
+            conversion.text, conversion.map = host_program.checked(text), content
+            conversion.beside = beside.modules(text, (home or program.parent).resolve())
+            progress.say("running the new program: it must print the same")
+            host_program.tried(conversion, program, arguments, notes.printed, bool(content["varies"]))
+        except Unsafe:
+            if number == len(choices) or text == choices[-1][0]:
+                raise
+        else:
+            return
 
 
 def add_arguments(parser: argparse.ArgumentParser) -> None:

@@ -38,6 +38,14 @@ class Slices:
     whole: Any
 
 
+@dataclass(frozen=True, eq=False)
+class Named:
+    """A function of the program's own among the arguments of a call, by its name."""
+
+    name: str
+    function: Any
+
+
 SHAPES = {("gather_back_op", 1)}
 """Operands that only say a shape: any value of that shape and dtype does."""
 

@@ -36,6 +36,7 @@ from dualgrad.migrate.convert.minimizations import write_minimization
 from dualgrad.migrate.convert.public import write_public
 from dualgrad.migrate.convert.sharing import HelperItem
 from dualgrad.migrate.convert.spelling import code, composed, path, spelled
+from dualgrad.sparse.sparse_tensor import SparseTensor
 from engine.aggregation import is_pairwise
 from engine.core.trace import Symbol, constant
 from engine.core.variable import Variable, assign_variable, read_variable, variable_handle
@@ -277,6 +278,9 @@ class Body:
             self._code[id(result)] = value
             self._code.setdefault(id(result.values), ast.Attribute(value, "values", ast.Load()))
             self._code.setdefault(id(result.indices), ast.Attribute(value, "indices", ast.Load()))
+        elif isinstance(result, SparseTensor):
+            for part in ("indices", "values", "dense_shape"):
+                self._code.setdefault(id(getattr(result, part)), ast.Attribute(value, part, ast.Load()))
         else:
             self._code.setdefault(id(result), value)
 
@@ -436,7 +440,8 @@ class Body:
 
     def operand(self, x: Any, literals: bool) -> ast.expr:
         """The expression for an operand; small constants as they are, if that is allowed."""
-        as_literal = literal_of(x) if literals and id(x) not in self.arguments else None
+        known = literals and id(x) not in self.arguments and not self.module.is_of_run(x)
+        as_literal = literal_of(x) if known else None
         return self.value(x) if as_literal is None else literal(as_literal)
 
     def value(self, x: Any) -> ast.expr:

@@ -2,11 +2,14 @@
 
 from __future__ import annotations
 
+import ast
 import io
+import itertools
 import tokenize
 from dataclasses import replace
 from typing import TYPE_CHECKING, Any
 
+from dualgrad.migrate.convert import iterating
 from dualgrad.migrate.convert.edits import Replaced
 
 if TYPE_CHECKING:
@@ -36,8 +39,19 @@ def called(cst: Any, found: Replaced, call: Any) -> Any:
     if found.named is None:
         elements = [e.value for e in fed.elements] if isinstance(fed, cst.Dict) else []
         values = [elements[x] if isinstance(x, int) else cst.parse_expression(x) for x in found.fed]
-        by_name = dict(zip(function["fed"], values, strict=True))
-        return cst.Call(callee, [*(cst.Arg(by_name[tensor]) for tensor in function["feeds"].values()), *further])
+        taken = function.get("taken", ())
+        next_ones = {name for one in taken for name in one["names"]}
+        told = [name for name in function["fed"] if name not in next_ones]
+        by_name, places = dict(zip(told, values, strict=True)), dict(zip(told, found.fed, strict=True))
+        iterators = [cst.parse_expression(ast.unparse(i)) for i in found.iterators]
+        following = iterating.given(cst, taken, iterators, by_name)
+        arguments = []
+        for _, group in itertools.groupby(function["feeds"].values(), lambda t: places.get(t, t)):
+            first, *others = group
+            arguments.append(
+                following[first] if first in following else cst.Arg(by_name[first], star="*" * bool(others))
+            )
+        return cst.Call(callee, [*filter(None, arguments), *further])
     some = set(function["fed"]) != set(function["feeds"].values()) and not found.choices
     if some:
         text = f"{{name: value for name, value in _.items() if name in {tuple(function['feeds'])!r}}}"

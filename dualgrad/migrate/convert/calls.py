@@ -18,9 +18,11 @@ from typing import Any
 
 import numpy as np
 
-from dualgrad.migrate.convert.adapters import Ref, Slices
+from dualgrad.migrate.convert.adapters import Inner, Named, Ref, Slices
 from dualgrad.migrate.convert.literals import bits, data
 from dualgrad.migrate.convert.spelling import Spelling, call, same_node
+from dualgrad.migrate.convert.spelling import spelled as spelled_node
+from dualgrad.sparse.sparse_tensor import SparseTensor
 from engine.core.aval import Aval
 from engine.core.dtypes import DType
 from engine.core.expand_axes import expand_dims_op
@@ -129,8 +131,106 @@ def spelled(path: str, args: Sequence[Any], kwargs: Mapping[str, Any], result: A
     return None
 
 
+def whole(
+    place: str, args: Sequence[Any], kwargs: Mapping[str, Any], result: Any, nodes: Sequence[Any],
+    known: Sequence[Any] = (),
+) -> Written | None:  # fmt: skip
+    """The call of a function that both front ends have, for nodes of which some have no spelling of their own.
+
+    It counts if it makes as many tensors, of the same dtypes and shapes; that their bits are the same, only comparing
+    tells.
+
+    Parameters
+    ----------
+    place, args, kwargs, result
+        Of the call.
+    nodes : sequence of Node
+        What it added to the graph.
+    known : sequence of Node
+        Those among them that are written otherwise: loops and choices.
+    """
+    wanted = [p for x in leaves(result) for p in _parts(x)]
+    if (
+        not wanted
+        or not all(isinstance(x, Symbol) for x in wanted)
+        or all(n in known or _has_spelling(n) for n in nodes)
+    ):
+        return None
+    operands: list[Any] = []
+    trace = Trace()
+    try:
+        if place in _CHANGED:
+            args, kwargs = _CHANGED[place](*args, **{k: v for k, v in kwargs.items() if k not in _LEFT_OUT})
+        plain = tuple([_plain(a, operands) for a in args])
+        named = {k: _plain(v, operands) for k, v in kwargs.items() if k not in _LEFT_OUT}
+        spelling = Spelling(place, plain, named)
+        # a function of the program's own is not called to see what it gives
+        calls_own = any(isinstance(a, Named) for a in (*plain, *named.values()))
+        made = result if calls_own else call(spelling, [trace.placeholder(_sized(_aval(x))) for x in operands])
+        results = [p.aval for x in leaves(made) for p in _parts(x)]
+    except Exception:  # noqa: BLE001  (whatever is wrong with it, it is not the call looked for)
+        return None
+    if [(a.dtype, _rank(a)) for a in results] != [(x.aval.dtype, _rank(x.aval)) for x in wanted]:
+        return None
+    read = [x for n in nodes for x in [*n.outputs, *n.inputs] if x.node.op is read_variable]
+    reads = {id(x.node.inputs[0]): x for x in reversed(read)}
+    taken = [reads.get(id(x.handle)) if isinstance(x, Variable) else x for x in operands]
+    if any(x is None for x in taken):
+        return None
+    return Written(spelling, taken, _between(wanted, taken, nodes))
+
+
+def _ctc_loss(
+    labels: Any, inputs: Any = None, sequence_length: Any = None, preprocess_collapse_repeated: bool = False,
+    ctc_merge_repeated: bool = True, ignore_longer_outputs_than_inputs: bool = False, time_major: bool = True,
+    logits: Any = None,
+) -> tuple[tuple[Any, ...], dict[str, Any]]:  # fmt: skip
+    """The arguments of TensorFlow 2's function for those of TensorFlow 1's."""
+    if ignore_longer_outputs_than_inputs:
+        raise TypeError("ctc_loss of TensorFlow 2 has no such argument")
+    options = {} if time_major else {"logits_time_major": False}
+    return (labels, inputs if logits is None else logits, None, sequence_length), {**options, "blank_index": -1}
+
+
+_CHANGED: dict[str, Callable[..., tuple[tuple[Any, ...], dict[str, Any]]]] = {"nn.ctc_loss": _ctc_loss}
+"""Functions whose arguments are others in TensorFlow 2."""
+
+
+def _sized(aval: Aval) -> Aval:
+    """A shape and dtype with some size where none is known: a loop over it can be made then."""
+    return aval if aval.shape is None else Aval(tuple([3 if n is None else n for n in aval.shape]), aval.dtype)
+
+
+def _rank(aval: Any) -> int | None:
+    return None if aval.shape is None else len(aval.shape)
+
+
+def _has_spelling(node: Any) -> bool:
+    return node.op in (constant, read_variable) or not node.outputs or spelled_node(node) is not None
+
+
+def _between(wanted: Sequence[Any], taken: Sequence[Any], nodes: Sequence[Any]) -> list[Any]:
+    """The nodes by which some tensors are computed of others, in order."""
+    inside, ends = {id(n) for n in nodes}, {id(x) for x in taken}
+    found: set[int] = set()
+    todo = [x.node for x in wanted]
+    while todo:
+        node = todo.pop()
+        if id(node) in inside and id(node) not in found and node.op is not constant:
+            found.add(id(node))
+            todo += [x.node for x in node.inputs if id(x) not in ends] + list(node.control_inputs)
+    return [n for n in nodes if id(n) in found and not any(id(x) in ends for x in n.outputs)]
+
+
 def _parts(x: Any) -> list[Any]:
+    if isinstance(x, SparseTensor):
+        return [x.indices, x.values, x.dense_shape]
     return [x.values, x.indices] if isinstance(x, IndexedSlices) else [x]
+
+
+def _is_global(function: FunctionType) -> bool:
+    """Whether a function is what its module has under its name."""
+    return function.__globals__.get(function.__name__) is function
 
 
 def _plain(x: Any, operands: list[Any]) -> Any:
@@ -146,6 +246,10 @@ def _plain(x: Any, operands: list[Any]) -> Any:
         return Ref(len(operands) - 1)
     if isinstance(x, IndexedSlices):
         return Slices(_plain(x.values, operands), _plain(x.indices, operands), x)
+    if isinstance(x, SparseTensor):
+        return Inner("SparseTensor", tuple([_plain(p, operands) for p in _parts(x)]))
+    if isinstance(x, FunctionType) and x.__module__ == "__main__" and _is_global(x):
+        return Named(x.__name__, x)
     if type(x) in (list, tuple):
         return type(x)(_plain(i, operands) for i in x)
     if isinstance(x, (np.ndarray, np.generic)) and (found := data(np.asarray(x))) is not None:

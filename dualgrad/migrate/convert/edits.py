@@ -46,6 +46,8 @@ class Replaced:
         The feeds, whose keys are the names of parameters, where only the running program knows them all.
     choices : dict
         Functions of which one is called, by what `key` gives, or by the names of what is fed.
+    iterators : list of expression
+        The iterators of which it takes elements.
     """
 
     function: dict[str, Any]
@@ -56,6 +58,7 @@ class Replaced:
     named: ast.expr | None = None
     choices: dict[str, dict[str, Any]] = field(default_factory=dict)
     key: ast.expr | None = None
+    iterators: list[ast.expr] = field(default_factory=list)
 
 
 @dataclass
@@ -92,6 +95,12 @@ class Plan:
         The calls of ``writer.add_summary(summary, step)``, which become ``add_summary(writer, summary, step)``.
     writers : set
         The calls that make writers of event files.
+    unread : dict
+        By the assignment that gives them, names that nobody reads.
+    iterators : dict
+        Calls that make iterators, or name them: what they become (`iterating`).
+    named : dict
+        Statements that make an iterator and ask it for an element, and its name: they become what makes it.
     trimmed : dict
         Imports of TensorFlow and something else: the numbers of the names that stay.
     """
@@ -110,6 +119,9 @@ class Plan:
     loads: set[Extent] = field(default_factory=set)
     adds: set[Extent] = field(default_factory=set)
     writers: set[Extent] = field(default_factory=set)
+    unread: dict[Place, set[str]] = field(default_factory=dict)
+    iterators: dict[Extent, str] = field(default_factory=dict)
+    named: dict[Place, str] = field(default_factory=dict)
     trimmed: dict[Place, list[int]] = field(default_factory=dict)
 
     def copy(self) -> Plan:

@@ -12,18 +12,21 @@ import contextlib
 import math
 import operator
 import sys
-from collections.abc import Callable, Iterator, Mapping
-from types import ModuleType
+from collections.abc import Callable, Mapping
+from collections.abc import Iterator as PythonIterator
+from types import FunctionType, ModuleType
 from typing import Any
 
 import numpy as np
 
 import graph_api
 import tape_api
+from dualgrad.data.dataset import BaseDataset
 from dualgrad.migrate import watch
 from dualgrad.migrate.check.scopes import Scopes
 from engine.core.variable import Variable
 from graph_api.graph import Graph
+from graph_api.iterators import Iterator
 from graph_api.tensor import Operation, Tensor
 from optim.optimizer import Optimizer
 
@@ -77,7 +80,7 @@ class Facts:
             if isinstance(n, ast.Name):
                 self._named.setdefault(n.id, []).append(n)
 
-    def found(self, tree: ast.AST) -> Iterator[tuple[ast.expr, str]]:
+    def found(self, tree: ast.AST) -> PythonIterator[tuple[ast.expr, str]]:
         """The expressions that are known, the outermost ones, each with the text that says its value."""
         for inner in ast.iter_child_nodes(tree):
             text = self._text(inner, tree) if isinstance(inner, ast.expr) else None
@@ -143,6 +146,11 @@ class Facts:
                 if not self.is_final(n):
                     return False
                 value = self.names[n.id]
+                if not isinstance(value, ModuleType) and is_own(type(value)):
+                    # of an object of the program only parts of the graph are final: its other attributes change
+                    held = [a.attr for a in inside if isinstance(a, ast.Attribute) and a.value is n]
+                    if not held or not all(is_graphs(vars(value).get(name)) for name in held):
+                        return False
                 of_graph = of_graph or is_tensorflow(value) or is_graphs(value)
         return of_graph
 
@@ -158,6 +166,27 @@ def shared(path: str) -> str | None:
             value = operator.attrgetter(path)(graph_api)
             if value is operator.attrgetter(prefix + path)(tape_api) and (_is_apart(path, graph_api)):
                 return f"tf.{prefix}{path}"
+    return None
+
+
+def same_function(path: str) -> str | None:
+    """The name in tape code of a function that is called the same there.
+
+    >>> same_function("nn.relu"), same_function("placeholder")
+    ('tf.nn.relu', None)
+    """
+    with contextlib.suppress(AttributeError):
+        one, other = [operator.attrgetter(path)(module) for module in (graph_api, tape_api)]
+        return f"tf.{path}" if isinstance(one, FunctionType) and callable(other) else None
+    return None
+
+
+def reached(path: str) -> str | None:
+    """The name in tape code of what has this name in graphs, there or among what is kept of TensorFlow 1."""
+    for prefix in ("", "compat.v1."):
+        with contextlib.suppress(AttributeError):
+            operator.attrgetter(prefix + path)(tape_api)
+            return f"tf.{prefix}{path}"
     return None
 
 
@@ -184,6 +213,8 @@ def is_graphs(value: Any, depth: int = 3) -> bool:
     """Whether it is a part of a graph, or holds one."""
     if isinstance(value, (Tensor, Operation, Variable, Graph, Optimizer)):
         return True
+    if isinstance(value, (BaseDataset, Iterator)):
+        return False
     if type(value).__module__.partition(".")[0] in ("graph_api", "optim"):
         return True
     if depth and isinstance(value, (list, tuple, set, frozenset)):
@@ -202,7 +233,7 @@ def is_own(thing: Any) -> bool:
     return module is not None and (module.__name__ == "__main__" or (isinstance(file, str) and watch.is_users(file)))
 
 
-def _graphs(value: Any, depth: int) -> Iterator[Graph]:
+def _graphs(value: Any, depth: int) -> PythonIterator[Graph]:
     """The graphs that something belongs to."""
     graph = value if isinstance(value, Graph) else getattr(value, "graph", None)
     if isinstance(graph, Graph):

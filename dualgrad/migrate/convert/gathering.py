@@ -24,7 +24,7 @@ SAVED = 2
 
 @dataclass(frozen=True)
 class Plain:
-    """How a variable starts that is given an array, its name in the graph, and whether it is trained.
+    """How a variable starts that is given an array, its name in the graph, and whether it is trained and given a name.
 
     Of a constant, `trainable` is None, and `name` that of its array.
     """
@@ -32,11 +32,7 @@ class Plain:
     array: np.ndarray
     name: str
     trainable: bool | None
-
-    @property
-    def is_named(self) -> bool:
-        """Whether the program gave it a name."""
-        return self.trainable is not None and not self.name.startswith("Variable")
+    is_named: bool = False
 
 
 class Gathering:

@@ -7,6 +7,7 @@ which is tape code too, that line stays, with those before it, and stands above 
 from __future__ import annotations
 
 import ast
+import re
 from collections.abc import Iterator, Mapping, Sequence
 from typing import TYPE_CHECKING, Any
 
@@ -18,7 +19,7 @@ if TYPE_CHECKING:
 
 _MAKERS = frozenset({"tf.Variable", "tf.constant"})
 _KEYWORDS = frozenset({"dtype", "name", "trainable", "shape"})
-_SCOPES = frozenset({"tf.variable_scope", "tf.name_scope"})
+_SCOPES = re.compile(r"tf\.(variable_scope|name_scope|device)|[\w.()]+\.as_default")
 
 
 def candidates(tree: ast.Module, names: Mapping[str, Any]) -> dict[str, ast.Assign]:
@@ -82,7 +83,7 @@ def _top(body: Sequence[ast.stmt]) -> Iterator[ast.stmt]:
     for node in body:
         if isinstance(node, ast.With):
             calls = [item.context_expr for item in node.items]
-            if all(isinstance(c, ast.Call) and ast.unparse(c.func) in _SCOPES for c in calls):
+            if all(isinstance(c, ast.Call) and _SCOPES.fullmatch(ast.unparse(c.func)) for c in calls):
                 yield from _top(node.body)
         else:
             yield node
@@ -102,7 +103,8 @@ def _expression(node: ast.Assign, graphs: set[str]) -> ast.expr | None:
     else:
         return None
     inside = [n for x in [whole, *keywords.values()] for n in ast.walk(x)]
-    types = {id(n.value) for n in inside if isinstance(n, ast.Attribute) and ast.unparse(n).startswith("tf.float")}
+    types = {id(n.value) for n in inside if isinstance(n, ast.Attribute)
+             and re.fullmatch(r"tf\.(float|u?int)\d+", ast.unparse(n))}  # fmt: skip
     of_graph = any(
         isinstance(n, ast.Name) and (n.id in graphs or (n.id == "tf" and id(n) not in types)) for n in inside
     )

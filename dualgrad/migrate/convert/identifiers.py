@@ -126,7 +126,9 @@ class Names:
         """The list or dictionary of variables, by key, in which alone the program has a variable, and its name."""
         name, values = self._held.get(id(variable), ("", {}))
         alone = all(id(v) in self._elements and self._held[id(v)][0] == name for v in values.values())
-        return (name, values) if values and alone else None
+        # a number in a list says less than a name in the graph
+        says_less = all(type(k) is int and not _is_unnamed(v) for k, v in values.items())
+        return (name, values) if values and alone and not says_less else None
 
     def given(self, x: Any) -> str | None:
         """The program's name for a tensor, an operation, a variable or an optimizer, if it has one."""
@@ -171,9 +173,9 @@ class Names:
     def variable(self, variable: Any) -> str:
         """A name for a variable."""
         own = variable.name.rpartition(":")[0]
-        unnamed = re.fullmatch(r"(.*/)?Variable(_\d+)?", own) is not None
+        unnamed = _is_unnamed(variable)
         # a place in a list says less than the name that the program gave the variable in the graph
-        program_name = self.given(variable) if unnamed or id(variable) in self._held else self.own(variable)
+        program_name = self.given(variable) if unnamed or self.holder(variable) else self.own(variable)
         if program_name is not None:
             return program_name
         if unnamed:
@@ -185,6 +187,11 @@ class Names:
         program_name = self.given(x)
         own = x.node.name.rpartition("/")[2] if hasattr(x.node, "name") else x.node.op.name
         return program_name or self.of_line(x.node) or snake(own)
+
+
+def _is_unnamed(variable: Any) -> bool:
+    """Whether the program gave a variable no name in the graph."""
+    return re.fullmatch(r"(.*/)?Variable(_\d+)?", variable.name.rpartition(":")[0]) is not None
 
 
 def _loop_names(file: str) -> set[str]:
@@ -236,6 +243,17 @@ def _starts(file: str) -> dict[int, int]:
     return {line: n.lineno for n in plain for line in range(n.lineno, (n.end_lineno or n.lineno) + 1)}
 
 
+def _of_elements(name: str, value: ast.expr | None) -> dict[int, str]:
+    """By line, names for the elements of a dictionary that is written out: its own, and their keys."""
+    if not isinstance(value, ast.Dict):
+        return {}
+    pairs = [(str(k.value), v) for k, v in zip(value.keys, value.values, strict=True) if isinstance(k, ast.Constant)]
+    return {
+        line: identifier(f"{name}_{key}")
+        for key, v in pairs for line in range(v.lineno, (v.end_lineno or v.lineno) + 1)
+    }  # fmt: skip
+
+
 @cache
 def _assignments(file: str) -> dict[int, str]:
     names = {}
@@ -246,7 +264,10 @@ def _assignments(file: str) -> dict[int, str]:
         if target is None:
             continue
         name = target.id if isinstance(target, ast.Name) else target.attr if isinstance(target, ast.Attribute) else None
+        if isinstance(target, ast.Subscript) and isinstance(target.slice, ast.Constant):
+            name = str(target.slice.value)
         if name is not None:
             lines = range(node.lineno, (node.end_lineno or node.lineno) + 1)
             names.update({line: identifier(name) for line in lines})
+            names.update(_of_elements(name, node.value))
     return names

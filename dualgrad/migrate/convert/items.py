@@ -12,6 +12,7 @@ from typing import Any
 
 from dualgrad.migrate.convert import calls, summaries
 from dualgrad.migrate.convert.observed_run import Called, Capture, Draw, Flow, Gradient, Minimizer, Step
+from dualgrad.sparse.sparse_tensor import SparseTensor
 from engine.core.op import Node
 from engine.core.trace import Symbol, constant, placeholder
 from engine.core.variable import Variable, assign_variable, read_variable, variable_handle
@@ -117,8 +118,9 @@ class Items:
         called = [
             c for c in capture.calls
             if c.graph is graph and self._first <= c.first and c.last <= last
-            and not any(c.first <= other.first and other.last <= c.last for other in apart)
+            and not any(c.first <= other.first and other.last <= c.last for other in apart if not _is_inner(other))
         ]  # fmt: skip
+        self._mixed = {id(c) for c in called if any(c.first <= other.first and other.last <= c.last for other in apart)}
         users = _users(graph, capture) if called else {}
         for call in sorted([*within, *called], key=lambda c: (c.first, -c.last)):
             if isinstance(call, Called):
@@ -133,7 +135,7 @@ class Items:
     def _own_call(self, call: Called, users: dict[int, list[int]]) -> None:
         """Take the nodes of a call together, if it can be written, and nobody uses what it computes on the way."""
         if id(call) not in self._capture.written:
-            self._capture.written[id(call)] = calls.spelled(call.place, call.args, call.kwargs, call.result)
+            self._capture.written[id(call)] = self._written(call)
         written = self._capture.written[id(call)]
         if written is None or any(id(node) in self._owners for node in written.nodes):
             return
@@ -145,6 +147,14 @@ class Items:
         after = [c for node in written.nodes for c in node.control_inputs if self._numbers[id(c)] not in span]
         item = CallItem(call.last - 1, list(written.operands), results, after, call, written, results[-1].node)
         self._owners |= {id(node): item for node in written.nodes}
+
+    def _written(self, call: Called) -> Any:
+        """How a call can be written: proved to make the same nodes, or, where those have no spelling, as it was."""
+        given = call.place, call.args, call.kwargs, call.result
+        proved = calls.spelled(*given) if id(call) not in self._mixed and call.last - call.first > 1 else None
+        loops = {i for flow in self._capture.flows if flow.graph is self.graph for i in range(flow.first, flow.last)}
+        known = [self.graph.nodes[i] for i in loops if call.first <= i < call.last]
+        return proved or calls.whole(*given, self.graph.nodes[call.first : call.last], known)
 
     def _own(self, item: Any) -> None:
         call = item.call
@@ -209,12 +219,19 @@ def _users(graph: Graph, capture: Capture) -> dict[int, list[int]]:
     return users
 
 
+def _is_inner(span: Any) -> bool:
+    """Whether a call of a function may have made it on the way."""
+    return isinstance(span, (Flow, Draw))
+
+
 def _waited_for(node: Any) -> list[Any]:
     return list(node.control_inputs)
 
 
 def parts(x: Any) -> list[Any]:
-    """The tensors that a gradient consists of."""
+    """The tensors that a gradient, or a sparse tensor, consists of."""
+    if isinstance(x, SparseTensor):
+        return [x.indices, x.values, x.dense_shape]
     if isinstance(x, IndexedSlices):
         return [x.values, x.indices]
     return [x] if isinstance(x, Symbol) else []

@@ -12,7 +12,7 @@ from typing import Any
 
 import numpy as np
 
-from dualgrad.migrate.convert import hosted, printing, provenance
+from dualgrad.migrate.convert import hosted, iterating, printing, provenance
 from dualgrad.migrate.convert.body import Body, Statement
 from dualgrad.migrate.convert.fed_arguments import Arguments, convert_in_place, converted, handed_on
 from dualgrad.migrate.convert.gathering import Gathering, Plain
@@ -64,6 +64,7 @@ class Module:
         self.converted = 0
         self.minimizes = False
         self.from_run: list[str] = []
+        self.constants: dict[str, str] = {}
         self._run_calls: set[int] = set()
         self._numbers = provenance.numbers_in(program)
         own = hosted.candidates(ast.parse(program.read_bytes()), capture.names)
@@ -81,6 +82,10 @@ class Module:
         self._lists: dict[tuple[str, ...], str] = {}
         self._plain: dict[int, Plain] = {}
         self._seeds: set[str] = set()
+        self.takes = False
+        self._is_saved = bool(capture.savers)
+        self.named_here: set[str] = set()
+        """The variables that have their names of the graph, if it is saved: a line of the program may give none."""
 
     # ---- what stands at the top --------------------------------------------------------------------------------------
 
@@ -133,7 +138,8 @@ class Module:
         if not variable.trainable:
             keywords.append(ast.keyword("trainable", ast.Constant(False)))
         own = variable.name.rpartition(":")[0]
-        if not own.startswith("Variable") and own != name:
+        is_named = own != "Variable" if self._is_saved else not own.startswith("Variable")
+        if is_named and (self._is_saved or own != name):
             keywords.append(ast.keyword("name", ast.Constant(own)))
         whole = self._restart(initial, variable, name)
         call = ast.Call(path("tf.Variable"), [whole], keywords)
@@ -142,9 +148,11 @@ class Module:
             self._note_origin(array, variable.name, call)
             if id(call) not in self._run_calls or variable.name not in self._hostable:
                 # one that is made by the program's own line is not made together with others
-                self._plain[id(call)] = Plain(array, own, variable.trainable)
+                self._plain[id(call)] = Plain(array, own, variable.trainable, is_named)
         elif whole is not initial:
             self._note_origin(None, variable.name, call)
+        if id(call) not in self._run_calls or not own.startswith("Variable_"):
+            self.named_here.add(self._code[id(variable.handle)])
         return call
 
     def _note_origin(self, array: np.ndarray | None, name: str, call: ast.Call) -> None:
@@ -178,19 +186,28 @@ class Module:
         assert isinstance(last.code, ast.Return) and last.code.value is not None
         return last.code.value
 
+    def is_of_run(self, x: Any) -> bool:
+        """Whether a tensor is an array that the program computed, and not one of a shape."""
+        if x.node.op is not constant:
+            return False
+        array = np.asarray(x.node.params["value"])
+        is_data = array.dtype.kind == "f" or x.name in self._hostable
+        return is_data and array.size > 1 and not provenance.is_told(array, self._numbers)
+
     def constant(self, x: Any) -> ast.expr:
         """A constant of the graph."""
         if id(x) in self._code:
             return ast.Name(self._code[id(x)])
         array = np.asarray(x.node.params["value"])
         value = self._array(array, self.names.tensor(x), bare=False)
-        if not any(isinstance(n, ast.Name) and n.id == "ARRAYS" for n in ast.walk(value)):
+        if any(isinstance(n, ast.Name) and n.id == "ARRAYS" for n in ast.walk(value)):
+            key = ast.literal_eval(value.args[0].slice)  # type: ignore[attr-defined]
+            self._plain[id(value)] = Plain(array, key, None)
+        elif not self.is_of_run(x):
             return value
-        key = ast.literal_eval(value.args[0].slice)  # type: ignore[attr-defined]
-        self._plain[id(value)] = Plain(array, key, None)
         self._note_origin(array, x.name, value)  # type: ignore[arg-type]
         name = self.scope.free(self.names.tensor(x))
-        self._code[id(x)] = name
+        self._code[id(x)] = self.constants[x.name] = name
         self.top.append(Statement(ast.Assign([ast.Name(name, ast.Store())], value), OpItem(0, node=x.node)))
         return ast.Name(name)
 
@@ -298,6 +315,9 @@ class Module:
 
     def convert(self, runs: Sequence[Run]) -> None:
         """Functions for all sets of fetches of the graph; what one cannot be made for, it says."""
+        for run in runs:
+            iterating.take(run)
+        self.takes = any(run.taken for run in runs)
         plans = self._plans = [plan for run in runs if (plan := self._planned(run)) is not None]
         helpers = share(plans)
         for helper in helpers:
@@ -314,6 +334,9 @@ class Module:
         fed = {id(f) for f in run.feeds}
         wanted = _distinct([x for x in run.flat if isinstance(x, Symbol)])
         if not wanted and not fed and not run.resets and all(self.only_initializes(x) for x in run.flat):
+            self.functions.append(Function(None, run, []))
+            return None
+        if iterating.kinds(run, self.only_initializes):
             self.functions.append(Function(None, run, []))
             return None
         plan = plan_of(self.items, run, wanted)
@@ -404,7 +427,34 @@ class Module:
         steps = {id(step.optimizer): step for step in self.capture.steps if id(step.optimizer) in self._code}
         pairs = [(self._code[key], [v for g, v in step.pairs if g is not None]) for key, step in steps.items()]
         codes = [(own, [ast.unparse(self.variable(v.handle)) for v in variables]) for own, variables in pairs]
-        return [f"{own}.create_slots([{', '.join(names)}])" for own, names in codes]
+        return [f"{own}.create_slots({self.listing(names)})" for own, names in codes]
+
+    def listing(self, texts: Sequence[str]) -> str:
+        """The text of a list of variables: its name, if it has one; lists that are a part of it with a star."""
+        found = self._lists.get(tuple(texts))
+        if found is not None:
+            return found
+        parts, rest = [], list(texts)
+        while rest:
+            begun = [(k, n) for k, n in self._lists.items() if len(k) > 1 and list(k) == rest[: len(k)]]
+            key, name = max(begun, key=lambda pair: len(pair[0]), default=((rest[0],), ""))
+            parts.append(f"*{name}" if name else rest[0])
+            rest = rest[len(key) :]
+        return f"[{', '.join(parts)}]"
+
+    def owner(self, handle: Any) -> str:
+        """The optimizer that keeps a variable; empty if none does."""
+        return self._code.get(id(self._slots.get(id(handle), (None,))[0]), "")
+
+    def kept(self, optimizer: str) -> set[str]:
+        """The names in the graph of all that an optimizer keeps."""
+        return {v.name for v in self._variables.values() if self.owner(v.handle) == optimizer}
+
+    def optimizers_made(self) -> dict[str, Any]:
+        """By its name here: an optimizer of the graph, and how it was made."""
+        kept = {id(x): x for x in self.capture.kept}
+        made = self.capture.optimizers
+        return {self._code[key]: (kept[key], made[key]) for key in made if key in self._code}
 
     def _is_slot_here(self, key: int) -> bool:
         optimizer, variable, _ = self._slots.get(key, (None, None, ""))
@@ -426,7 +476,7 @@ class Module:
 
     def _seeding(self) -> list[Statement]:
         """The lines that set the seed of the graph, if random numbers are drawn."""
-        drawn = any(draw.graph is self.graph for draw in self.capture.draws)
+        drawn = any(draw.graph is self.graph for draw in self.capture.draws) or self.takes
         if self.graph.seed is None or not drawn:
             return []
         return [Statement(ast.Expr(ast.Call(path("tf.random.set_seed"), [literal(self.graph.seed)], [])))]

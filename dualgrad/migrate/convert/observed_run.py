@@ -121,10 +121,12 @@ class Flow(Span):
 
 @dataclass(eq=False)
 class Made:
-    """How an optimizer was made: its class and the arguments that were given."""
+    """How an optimizer was made: its class, the arguments that were given, its parameters, and the program's line."""
 
     kind: type
     arguments: dict[str, Any]
+    parameters: tuple[str, ...] = ()
+    line: int = 0
 
 
 @dataclass(eq=False)
@@ -132,7 +134,8 @@ class Run:
     """A request to a session: elements of the graph, what was fed, and the lines of the program that asked.
 
     `resets` says that it has changed variables that had values. `calls` has, for each of the expressions that asked,
-    how the results were put together there: `shape_of`.
+    how the results were put together there: `shape_of`. `taken` are the nodes that take elements of iterators
+    (`iterating`).
     """
 
     graph: Graph
@@ -141,6 +144,7 @@ class Run:
     sites: list[tuple[str, int]] = field(default_factory=list)
     resets: bool = False
     calls: dict[tuple[int, int, int, int], set[str]] = field(default_factory=dict)
+    taken: list[Any] = field(default_factory=list)
 
 
 @dataclass
@@ -229,7 +233,7 @@ class Capture:
         result = function(*args, **kwargs)
         if place == "hessians":
             self._hessians(graph, first, result, *args, **kwargs)
-        elif len(graph.nodes) > first + 1:
+        elif len(graph.nodes) > first:
             self.calls.append(Called(graph, first, len(graph.nodes), place, args, kwargs, result))
         return result
 
@@ -388,7 +392,7 @@ def _noting_optimizers(capture: Capture, method: Callable[..., Any]) -> Callable
             code = outermost.f_code
             names = code.co_varnames[1 : code.co_argcount + code.co_kwonlyargcount]
             given = {n: outermost.f_locals[n] for n in names if n in outermost.f_locals}
-            capture.optimizers[id(self)] = Made(type(self), given)
+            capture.optimizers[id(self)] = Made(type(self), given, tuple(names), watch.user_site()[1])
             capture.kept.append(self)
         method(self, *args, **kwargs)
 

@@ -54,6 +54,7 @@ class Planner(Runs):
         self._drop_unused()
         self._check_names()
         self._restore()
+        self._find_unread()
         return self.plan
 
     # ---- statements --------------------------------------------------------------------------------------------------
@@ -102,6 +103,9 @@ class Planner(Runs):
         if self._only_shows(node):
             self.plan.said[place(node)] = self.notes.said(_lines(node))
             return True
+        if name := self.iterating.name_given(node):
+            self.plan.named[place(node)] = name
+            return True
         left = [n for n in self._expressions(node) if self._is_left(n)]
         if not left:
             return not isinstance(node, ast.Assert) or extent(node.test) not in self.plan.facts
@@ -124,6 +128,8 @@ class Planner(Runs):
             return False
         call = self.plan.calls.get(extent(node.value))
         if call is None or call.function["name"] is not None or call.function["values"]:
+            return False
+        if call.function.get("iterates"):
             return False
         if self._again:
             raise Unsafe(f"line {node.lineno}: variables are initialized more than once")
@@ -366,6 +372,16 @@ class Planner(Runs):
             else:
                 yield from self._kept(inner)
 
+    def _find_unread(self) -> None:
+        """Find the names that a run gives and that nobody reads where they stand."""
+        for node in ast.walk(self.tree):
+            if isinstance(node, ast.Assign) and extent(node.value) in self.plan.calls:
+                names = {n.id for t in node.targets for n in ast.walk(t) if isinstance(n, ast.Name)}
+                around = self._around.get(node, [self.tree])[0]
+                told = {name for n in ast.walk(around) if isinstance(n, (ast.Global, ast.Nonlocal)) for name in n.names}
+                read = {n.id for n in ast.walk(around) if isinstance(n, ast.Name) and isinstance(n.ctx, ast.Load)}
+                self.plan.unread[place(node)] = names - read - told
+
     def _read(self) -> set[str]:
         return {n.id for n in self._kept(self.tree) if isinstance(n, ast.Name) and isinstance(n.ctx, ast.Load)}
 
@@ -380,7 +396,7 @@ class Planner(Runs):
 
     def _is_unused(self, node: ast.stmt, read: set[str]) -> bool:
         if isinstance(node, FUNCTIONS) and not isinstance(node, ast.Lambda):
-            called = node.name in read or (node.name == "main" and self._has_main())
+            called = node.name in read | self.called or (node.name == "main" and self._has_main())
             return not called and not node.name.startswith("__") and node.col_offset == 0
         if isinstance(self._above.get(node), ast.ClassDef) or place(node) in self.hosted:
             return False  # an attribute, whoever asks for it; what functions above read
@@ -407,7 +423,7 @@ class Planner(Runs):
             n.name for n in kept if isinstance(n, ast.ExceptHandler) and n.name
         }
         bound |= {n.name for n in kept if isinstance(n, (ast.FunctionDef, ast.AsyncFunctionDef, ast.ClassDef))}
-        bound |= {name for names in self.plan.given.values() for name in names}
+        bound |= {name for names in self.plan.given.values() for name in names} | {*self.plan.named.values()}
         bound |= {
             a.asname or a.name.partition(".")[0]
             for n in kept

@@ -33,10 +33,18 @@ def is_told(array: np.ndarray, numbers: np.ndarray) -> bool:
     """Whether a program's text can have said an array: texts, conditions, one number throughout, or its own numbers."""
     if array.dtype.kind not in "iufc" or array.size == 0:
         return True
+    if array.dtype.kind in "iu" and array.size > 2 and not _is_regular(array.ravel()):
+        return False  # small numbers are in every text: these, in no order, were drawn or computed
     amounts = np.unique(np.abs(array))
     if len(amounts) == 1 and amounts[0] in (0, 1):
         return True
     return bool(np.isin(amounts, np.union1d(numbers.astype(amounts.dtype), [0, 1])).all())
+
+
+def _is_regular(array: np.ndarray) -> bool:
+    """Whether whole numbers are of few kinds, or go up or down by the same step."""
+    steps = np.diff(array.astype(np.int64))
+    return len(np.unique(array)) <= 2 or bool((steps == steps[0]).all())
 
 
 def marked(code: ast.AST, known: set[int]) -> bool:

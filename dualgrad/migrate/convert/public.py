@@ -8,6 +8,7 @@ from typing import Any
 from dualgrad.migrate.convert.calls import leaves
 from dualgrad.migrate.convert.items import CallItem, parts
 from dualgrad.migrate.convert.spelling import code
+from dualgrad.sparse.sparse_tensor import SparseTensor
 from engine.core.trace import Symbol
 from engine.core.variable import read_variable
 from engine.ops.indexed_slices import IndexedSlices
@@ -50,7 +51,7 @@ def _part_label(body: Any, x: Any) -> str:
     """The name of a part of the result of a call."""
     if isinstance(x, (list, tuple)):
         return body.shared_label(x) if x else "values"
-    return body.label(x.values if isinstance(x, IndexedSlices) else x)
+    return body.label(x.values if isinstance(x, (IndexedSlices, SparseTensor)) else x)
 
 
 def _is_read(x: Any) -> bool:

@@ -7,6 +7,8 @@ import re
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from typing import Any
 
+import tape_api
+from dualgrad.data.dataset import BaseDataset
 from dualgrad.migrate.check.inference import Inference
 from dualgrad.migrate.check.scopes import Element, Expression, Scopes
 from dualgrad.migrate.check.surface import Surface
@@ -26,9 +28,12 @@ from dualgrad.migrate.check.values import (
 )
 from dualgrad.migrate.convert import summaries
 from dualgrad.migrate.convert.edits import Plan, Replaced, Unsafe, extent, place
-from dualgrad.migrate.convert.facts import Facts, is_apart, is_graphs, is_own, shared
+from dualgrad.migrate.convert.facts import Facts, is_apart, is_graphs, is_own, reached, same_function, shared
+from dualgrad.migrate.convert.iterating import Iterating
+from dualgrad.sparse.sparse_tensor import SparseTensor
 from engine.core.variable import Variable
 from graph_api.graph import Graph
+from graph_api.iterators import Iterator as DatasetIterator
 from graph_api.saving import Saver
 from graph_api.session import Session
 from graph_api.summaries import FileWriter
@@ -86,7 +91,12 @@ class Runs:
             if isinstance(function, (ast.FunctionDef, ast.AsyncFunctionDef)):
                 for n in ast.walk(function):
                     self._around.setdefault(n, []).insert(0, function)
+        self.iterating = Iterating(self.tree, self.inference)
+        self.plan.iterators = {extent(node): kind for node, kind in self.iterating.found.items()}
+        self.plan.facts |= {extent(node): text for node, text in self.iterating.texts()}
         self.plan.facts |= {extent(node): text for node, text in self._kept_names()}
+        self.called: set[str] = set()
+        """Functions of the program that the converted module calls."""
         self._again = False
         self._labels: set[str] = set()
         """Names of loops that go through labels."""
@@ -103,9 +113,15 @@ class Runs:
             if isinstance(node, ast.Call) and node.lineno in self.savers:
                 made = any(isinstance(v, Path) and v.path == "train.Saver" for v in self.inference.of(node.func))
                 text = self.savers[node.lineno] if made else None
+            elif isinstance(node, ast.Call) and self._is_handed(node):
+                text = self._optimizer(node)
             elif isinstance(node, (ast.Attribute, ast.Name)) and isinstance(node.ctx, ast.Load):
                 paths = [v.path for v in self.inference.of(node) if isinstance(v, Path)]
                 text = shared(paths[0]) if len(paths) == 1 and self._is_imported(node) else None
+                if text is None and len(paths) == 1 and paths[0].startswith("data."):
+                    text = reached(paths[0])
+                if text is None and len(paths) == 1 and self._is_handed(node):
+                    text = same_function(paths[0])
             elif isinstance(node, ast.Call) and isinstance(node.func, ast.Attribute) and self.savers:
                 of = self.inference.of(node.func.value)
                 if any(isinstance(v, Instance) and issubclass(v.kind, Saver) for v in of):
@@ -118,6 +134,28 @@ class Runs:
             else:
                 assert isinstance(node, ast.expr)
                 yield node, text
+
+    def _is_handed(self, node: ast.expr) -> bool:
+        """Whether it is given to a class of the program, or stands for what is not given to a function."""
+        above = self._above[node]
+        if isinstance(above, ast.arguments):
+            return True
+        call = self._above[above] if isinstance(above, ast.keyword) else above
+        if not isinstance(call, ast.Call) or call.func is node:
+            return False
+        return any(isinstance(v, Local) and isinstance(v.node, ast.ClassDef) for v in self.inference.of(call.func))
+
+    def _optimizer(self, call: ast.Call) -> str | None:
+        """The text in tape code of what makes an optimizer of plain values; None if that is something else."""
+        names = [v.path.rpartition("train.")[2] for v in self.inference.of(call.func) if isinstance(v, Path)]
+        values = [*call.args, *(k.value for k in call.keywords)]
+        if len(names) != 1 or not names[0].endswith("Optimizer") or not all(map(is_pure, values)):
+            return None
+        of_graph = any(self._is_left(n) for v in values for n in ast.walk(v) if isinstance(n, ast.expr))
+        if of_graph or not hasattr(tape_api.compat.v1.train, names[0]):
+            return None
+        inside = ", ".join([*map(ast.unparse, call.args), *map(ast.unparse, call.keywords)])
+        return f"tf.compat.v1.train.{names[0]}({inside})"
 
     def _is_imported(self, node: ast.expr) -> bool:
         """Whether it is a name of TensorFlow's modules, or an imported one."""
@@ -275,15 +313,20 @@ class Runs:
 
     def _replaced(self, call: ast.Call, function: dict[str, Any], is_unseen: bool, chosen: bool = False) -> Replaced:
         feed = self.asked(call)[1]
+        if function.get("iterates"):
+            return self._iterated(call, function)
+        iterators = [self.iterating.iterator_on(t["line"]) for t in function.get("taken", ()) if t["handle"] is None]
+        elements = {name for t in function.get("taken", ()) for name in t["names"]}
+        fed = [name for name in function["fed"] if name not in elements]
         try:
             told = self._told(feed, call)
-            if len(told) != len(function["fed"]) or chosen:
+            if len(told) != len(fed) or chosen:
                 raise Unsafe(f"line {call.lineno}: what is fed depends on how the program runs")
         except Unsafe:
             if feed is None or not self._labeled():
                 raise
             told = []
-        used = set(function["feeds"].values())
+        used = {*function["feeds"].values(), *(t["handle"] for t in function.get("taken", ()))}
         for name, (at, value) in zip(function["fed"], told, strict=False):
             if name not in used and isinstance(at, int) and not is_pure(value):  # what stands elsewhere stays there
                 raise Unsafe(f"line {call.lineno}: it feeds something that is not needed ({ast.unparse(value)})")
@@ -299,7 +342,26 @@ class Runs:
         several = not shape.startswith("@")
         nested = several and (shape[0] not in "[(" or re.search(r"[\[({]", shape[1:]) is not None)
         replaced = Replaced(function, flat, several, [f for f, _ in told], shape if nested else "")
-        replaced.named = feed if function["fed"] and not told else None
+        replaced.named = feed if fed and not told else None
+        replaced.iterators = iterators
+        if replaced.named is not None and elements:
+            raise Unsafe(f"line {call.lineno}: what is fed depends on how the program runs")
+        return replaced
+
+    def _iterated(self, call: ast.Call, function: dict[str, Any]) -> Replaced:
+        """A run that starts iterators, names one, or fetches what comes next."""
+        fetches, feed = self.asked(call)
+        if feed is not None:
+            raise Unsafe(f"line {call.lineno}: a data set is made of what is fed")
+        kinds = function["iterates"]
+        replaced = Replaced(function, [None], False)
+        if "next" in kinds:
+            replaced.iterators = [self.iterating.iterator_on(taken["line"]) for taken in function["taken"]]
+            return replaced
+        parts = leaves_of(fetches)
+        if len(parts) != len(kinds):
+            raise Unsafe(f"line {call.lineno}: what is run is made elsewhere")
+        replaced.iterators = [part for part, kind in zip(parts, kinds, strict=True) if kind]
         return replaced
 
     def _labeled(self) -> bool:
@@ -335,11 +397,16 @@ class Runs:
         for number, (key, value) in [(0, (None, feed))] if named else pairs:
             if key is not None:
                 feeds[key_of(key)] = (number, value)
+                if isinstance(self._value(key), SparseTensor):
+                    # its indices, values and shape
+                    feeds |= {f"{key_of(key)} {part}": (number, value) for part in ("values", "shape")}
             elif isinstance(value, ast.Name):
                 node = self._written(value, call)
                 for inner, given in zip(node.keys, node.values, strict=True):
                     if inner is not None:
-                        feeds[key_of(inner)] = (f'{value.id}["{key_of(inner)}"]', given if named else value)
+                        place = f'{value.id}["{key_of(inner)}"]'
+                        parts = ["", " values", " shape"] if isinstance(self._value(inner), SparseTensor) else [""]
+                        feeds |= {key_of(inner) + part: (place, given if named else value) for part in parts}
             else:
                 raise Unsafe(f"line {call.lineno}: what is fed depends on how the program runs")
         return list(feeds.values())
@@ -364,6 +431,7 @@ class Runs:
         replaced = self.plan.calls.get(extent(call))
         feed = self.asked(call)[1]
         keys = [replaced.key] if replaced is not None and replaced.key is not None else []
+        keys += [i for i in replaced.iterators if hasattr(i, "lineno")] if replaced is not None else []
         if self.is_minimization(call):
             keys += [k.value for k in call.keywords if k.arg in ("loss_callback", "step_callback")]
         if isinstance(feed, ast.Dict) and (replaced is None or replaced.named is None):
@@ -401,12 +469,20 @@ class Runs:
             return
         if isinstance(node, ast.expr):
             yield node
+        if getattr(getattr(node, "func", None), "attr", "") == "from_structure" and node in self.iterating.found:
+            return
         for inner in ast.iter_child_nodes(node):
             yield from self._expressions(inner)
 
     def _is_left(self, node: ast.expr) -> bool:
         """Whether an expression is of the graph, and not of the converted module; of a composed one its parts tell."""
         values = self.inference.of(node)
+        if self.iterating.takes_next(node):
+            return True
+        if node in self.iterating.inside:
+            return any(isinstance(v, Path) for v in values) or is_graphs(self._value(node))
+        if self.iterating.names_iterator(node, self.scopes):
+            return False
         if isinstance(node, ast.Name):
             if isinstance(node.ctx, ast.Store) or node.id in self._labels:
                 return False
@@ -471,6 +547,8 @@ class Runs:
         if isinstance(value, Path) and shared(value.path):
             return False
         if isinstance(value, Unknown) and (of := re.match(r"tf\.([\w.]+)", value.source)) and shared(of[1]):
+            return False
+        if isinstance(value, (Instance, Method)) and issubclass(value.kind, (BaseDataset, DatasetIterator)):
             return False
         if isinstance(value, (Instance, Method)):
             kept = (FileWriter, Saver) if self.savers else (FileWriter,)

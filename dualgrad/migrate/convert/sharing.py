@@ -271,6 +271,16 @@ def _move(call: HelperItem, user: HelperItem, plans: Iterable[Plan]) -> None:
     user.inputs = [*helper.given, *{id(v): v for v in variables}.values()]
 
 
+def sparse_feeds(feeds: Sequence[Any]) -> list[list[Any]]:
+    """The feeds of sparse placeholders: the indices, values and shape of each."""
+    groups: dict[str, list[Any]] = {}
+    for x in feeds:
+        scope, _, part = x.node.name.rpartition("/")
+        if part in ("indices", "values", "shape"):
+            groups.setdefault(scope, []).append(x)
+    return [group for group in groups.values() if len(group) == 3]
+
+
 def plan_of(items: Items, run: Any, wanted: list[Any]) -> Plan:
     """The task of the function for a set of fetches."""
     fed = {id(f) for f in run.feeds}
@@ -278,4 +288,6 @@ def plan_of(items: Items, run: Any, wanted: list[Any]) -> Plan:
     work = [item for item in needed if not is_leaf(item)]
     reads: list[Item] = [item for item in needed if isinstance(item, OpItem) and item.node.op is read_variable]
     used = {id(x) for item in work for x in item.inputs} | {id(w) for w in wanted}
+    used |= {id(x) for group in sparse_feeds(run.feeds) if any(id(g) in used for g in group) for x in group}
+    used |= {id(x) for node in run.taken for x in node.outputs}
     return Plan(work, reads, [f for f in run.feeds if id(f) in used], wanted, run)

@@ -23,7 +23,7 @@ import tape_api
 from dualgrad import lazy_names as common
 from dualgrad.frontend.legacy import Old
 from dualgrad.frontend.namespace import OPS
-from dualgrad.migrate.convert.adapters import INDEX, SHAPES, Inner, Ref, Slices, adapted
+from dualgrad.migrate.convert.adapters import INDEX, SHAPES, Inner, Named, Ref, Slices, adapted
 from dualgrad.migrate.convert.literals import bits, literal, literal_of
 from engine.control.deferred_call import Call
 from engine.core import nest
@@ -344,6 +344,8 @@ def call(spelling: Spelling, operands: Sequence[Any]) -> Any:
 def _filled(x: Any, operands: Sequence[Any]) -> Any:
     if isinstance(x, Ref):
         return operands[x.index]
+    if isinstance(x, Named):
+        return x.function
     if isinstance(x, Inner):
         return operator.attrgetter(x.target)(tape_api)(*[_filled(a, operands) for a in x.args])
     if isinstance(x, Slices):
@@ -394,6 +396,8 @@ def path(dotted: str) -> ast.expr:
 def _coded(x: Any, operands: Sequence[ast.expr], whole: Callable[[Any], ast.expr] | None = None) -> ast.expr:
     if isinstance(x, Ref):
         return operands[x.index]
+    if isinstance(x, Named):
+        return ast.Name(x.name)
     if isinstance(x, Inner):
         return ast.Call(path(f"tf.{x.target}"), [_coded(a, operands, whole) for a in x.args], [])
     if isinstance(x, Slices) and whole is not None:
