@@ -113,7 +113,7 @@ def components(x: Any, y: Any) -> Any:
     """Columns, each read several times and once, and put together again; what is put together is read at once."""
     a, b, c = (x[:, k] for k in range(3))
     u, v = shape.reshape(y[:, 0], (-1,)), y[:, 2]
-    parts = [a * u - b * v, b * u + c * c, where(a < v, a * b, c), c / u]
+    parts = [a * u - b * v, b * u + c * c, where(a < v, a * b, c), c / u + y[:, 1]]
     turned = joining.stack(parts, axis=1)
     return turned[:, 0] * turned[:, 3] - turned[:, 1] * a, trig.sin(a) * trig.sin(turned[:, 2])
 
@@ -222,7 +222,7 @@ def test_what_a_group_writes_is_not_copied() -> None:
         Row((ufunc, 0), ((pairs, 0), (y, 0), (to, 0)), (n,), (16, 8, step))
         for ufunc, to, step in ((np.add, a, 8), (np.multiply, pairs, 16), (np.subtract, b, 8))
     ]
-    assert [row.loop for row in fusion.fused(rows, n, 1)] == [row.loop for row in rows]
+    assert [row.loop for row in fusion.fused(rows, n)] == [row.loop for row in rows]
 
 
 @pytest.mark.parametrize(("loop", "dtype"), [("copy_8", float), ("cast_b_d", bool)])
@@ -235,7 +235,7 @@ def test_a_copy_of_a_copy_reads_what_is_there(loop: str, dtype: type) -> None:
         Row((name,), ((of, 0), (to, 0)), (n,), (of.item, 8))
         for name, of, to in ((loop, x, between), ("copy_8", between, result))
     ]
-    assert [[root for root, _ in row.operands] for row in fusion.fused(rows, n, 1)] == [[x, result]]
+    assert [[root for root, _ in row.operands] for row in fusion.fused(rows, n)] == [[x, result]]
 
 
 def _sum_of(f: Callable[..., Any], x: Any, y: Any) -> Any:

@@ -20,7 +20,7 @@ from engine.compiler.liveness import Needed, last_uses, placed
 from engine.compiler.passes.buffer_assignment import MOST
 from engine.executor.extension import executor
 from engine.executor.fusion import fused
-from engine.executor.grouping import Group, grouped
+from engine.executor.grouping import Group, Lines, grouped
 from engine.executor.loops import encoded
 from engine.executor.own_loops import LOOPS
 from engine.executor.refs import Call, Recording, Ref, Root, Row
@@ -97,7 +97,7 @@ class _Encoding:
                 else:
                     needed[root] = Needed(_aligned(root.extent[1]), (i, 0), (self.last[root], math.inf))
             if isinstance(step, Group):
-                step.rows = fused(step.rows, step.count, step.length)
+                step.replace(fused(step.rows, step.count))
                 needed |= _tiles(step, i)
         for x in results:
             if _root(x).base < 0 and _root(x) not in needed:
@@ -150,14 +150,14 @@ class _Encoding:
             first, work, checked = count, 0, -1
             if isinstance(step, Group):
                 each, (tiles, rest) = step.tile, divmod(step.count, step.tile)
-                for row in step.rows:
-                    numbers += self.part(step, row, 0, each)
-                count += len(step.rows)
+                for lines in step.lines:
+                    numbers += self.part(step, lines, 0, each)
+                count += len(step.lines)
                 steps.append(("rows", first, count, True, tiles, 0))
                 first = count
-                for row in step.rows if rest else ():
-                    numbers += self.part(step, row, tiles * each, rest)
-                    count, work = count + 1, work + row.work // step.count * rest
+                for lines in step.lines if rest else ():
+                    numbers += self.part(step, lines, tiles * each, rest)
+                    count, work = count + 1, work + lines.row.work // step.count * rest
                 continue
             if isinstance(step, Row):
                 numbers += self.row(step)
@@ -190,12 +190,12 @@ class _Encoding:
         places = [(root.base, root.offset + offset) for root, offset in row.operands]
         return encoded(row, loop, places)
 
-    def part(self, group: Group, row: Row, start: int, count: int) -> list[int]:
-        """A row for some rows of elements of a group."""
-        loop = self.loops.setdefault(row.loop, len(self.loops))
-        part, by = group.part(row, count)
+    def part(self, group: Group, lines: Lines, start: int, count: int) -> list[int]:
+        """A row for some lines of a group."""
+        loop = self.loops.setdefault(lines.row.loop, len(self.loops))
+        part, by = lines.part(group.count, count), lines.steps(group.count)
         places, advance = [], []
-        for (root, offset), step in zip(row.operands, by, strict=True):
+        for (root, offset), step in zip(part.operands, by, strict=True):
             places.append((root.base, root.offset + offset + (0 if root.tiled else start * step)))
             advance.append(0 if root.tiled else group.tile * step)
         return encoded(part, loop, places, tuple(advance))
@@ -255,7 +255,7 @@ def verify_block(steps: Sequence[Row | Call | Group], results: Sequence[Any], si
                     if root not in written:
                         read(root)
                 for root in written:
-                    tile = step.tile * step.length * root.item if isinstance(step, Group) and root.tiled else 0
+                    tile = step.held(root) if isinstance(step, Group) and root.tiled else 0
                     write(root, tile or root.extent[1])
     for x in results:
         if isinstance(x, (Ref, Root)):
@@ -301,8 +301,7 @@ def _tiles(group: Group, i: int) -> dict[Root, Needed]:
     held = [[root for root, _ in row.operands if root.tiled] for row in group.rows]
     last = last_uses(held)
     first = {root: j for j, roots in reversed([*enumerate(held)]) for root in roots}
-    each = group.tile * group.length
-    return {root: Needed(_aligned(each * root.item), (i, j), (i, last[root])) for root, j in first.items()}
+    return {root: Needed(_aligned(group.held(root)), (i, j), (i, last[root])) for root, j in first.items()}
 
 
 def _is_c_order(root: Root) -> bool:
