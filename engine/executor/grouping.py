@@ -59,6 +59,11 @@ class Lines:
     adds_up: bool
 
     @property
+    def is_plain(self) -> bool:
+        """Whether it goes element by element, in one call for many."""
+        return not (self.core or self.adds_up) and all(d == 1 or steps[-1] for d, steps in self.axes)
+
+    @property
     def count(self) -> int:
         """The most lines that it can be cut into; it can be cut into any divisor of them."""
         return self.axes[self.at][0]
@@ -86,8 +91,8 @@ class Lines:
         row, axes = self.row, list(self.axes)
         size, by = axes[self.at]
         axes[self.at] = size // count * lines, by
-        if row.loop[0] in _ADDING:
-            return replace(row, dims=(row.dims[0], axes[0][0], row.dims[2]))
+        if self.adds_up and row.loop[0] in _ADDING:
+            return replace(row, dims=(row.dims[0], axes[0][0], *row.dims[2:]))
         written = row.operands[-1][0]
         if not self.core and all(root is not written for root, _ in row.operands[:-1]):
             axes.sort(key=lambda axis: -abs(axis[1][-1]))
@@ -112,10 +117,11 @@ def lines_of(row: Row) -> Lines | None:
         return None
     width, name = len(row.operands), row.loop[0]
     if name in _ADDING:
-        many, count, columns = row.dims
-        _, _, of_x, step, step_out = row.steps
-        both = None if row.outer or many != 1 else [(count, (of_x, 0)), (columns, (step, step_out))]
-        return None if both is None else Lines(row, both[:1], both[1:], 0, True)
+        if row.outer:
+            return None
+        of_each, (of_x, step, step_out) = row.steps[:2], row.steps[2:]
+        many, *inner = (row.dims[0], of_each), (row.dims[1], (of_x, 0)), (row.dims[2], (step, step_out))
+        return Lines(row, [many], inner, 0, False) if many[0] > 1 else Lines(row, inner[:1], inner[1:], 0, True)
     each = [row.strides[k * width : (k + 1) * width] for k in range(len(row.outer))]
     axes: list[Axis] = [*zip(row.outer, each, strict=True), (row.dims[0], row.steps[:width])]
     own = LOOPS.get(name)
@@ -189,20 +195,21 @@ class Group:
         forms = _forms(self.lines, count) if count != self.count else self.forms
         changed: dict[Root, set[Form]] = {} if count == self.count else dict(forms)
         writes, sums, begun = set(self.writes), set(self.sums), set[Root]()
-        related = not self.rows or (alike and rows[-1].row.work == self.count * self.length)
+        same = not self.rows or rows[-1].row.work == self.count * self.length
+        related = same and (alike or not self.rows)
         for new in rows:
             written = new.row.operands[-1][0]
             for root, form in new.forms(count):
-                known = changed.get(root) or forms.get(root, set())
+                known = forms.get(root, set())
                 if root in sums or (new.adds_up and root is written and (root in self.forms or root in begun)):
                     return False
                 related |= new is rows[-1] and form[2] != 0 and any(form[2] == by for *_, by in known)
-                changed[root] = known | {form}
+                changed[root] = changed.get(root, known) | {form}
             writes.add(written)
             begun.update([root for root, _ in new.row.operands])
             if new.adds_up:
                 sums.add(written)
-        if not related or (count < self.count and any(_bytes(x) > _LONGEST for x in changed.values())):
+        if not related or not (same and all(new.is_plain for new in rows)) and max(map(_bytes, changed.values())) > _LONGEST:
             return False
         if not all(_apart(x) for root, x in changed.items() if root in writes and root not in sums):
             return False

@@ -3,7 +3,7 @@
 #include <string.h>
 
 #include "loops.h"
-#include "../runtime/wide.h"
+#include "../runtime/row_sums.h"
 
 #define ARGS char **args, npy_intp const *dimensions, npy_intp const *steps, void *NPY_UNUSED(data)
 
@@ -309,41 +309,15 @@ TO_BOOL(cast_l_b, npy_int64)
 
 /* ---- sum_rows_TYPE(x): (rows, columns) -> (columns), added to what is there, row after row ---------------------------- */
 
-#define SUM_FEW(TYPE, COUNT) \
-    TYPE total[COUNT]; \
-    memcpy(total, out, sizeof(total)); \
-    for (npy_intp i = 0; i < rows; i++, x += step) { \
-        for (npy_intp j = 0; j < (COUNT); j++) { \
-            total[j] += ((const TYPE *)x)[j]; \
-        } \
-    } \
-    memcpy(out, total, sizeof(total));
-#define SUM_ROWS(NAME, TYPE) \
-    WIDE static void NAME##_in_line(npy_intp rows, npy_intp columns, const char *x, npy_intp step, TYPE *restrict out) \
-    { \
-        if (columns == 2) { \
-            SUM_FEW(TYPE, 2) \
-            return; \
-        } \
-        if (columns == 3) { \
-            SUM_FEW(TYPE, 3) \
-            return; \
-        } \
-        for (npy_intp i = 0; i < rows; i++, x += step) { \
-            const TYPE *restrict row = (const TYPE *)x; \
-            for (npy_intp j = 0; j < columns; j++) { \
-                out[j] += row[j]; \
-            } \
-        } \
-    } \
-    static void NAME(ARGS) \
+#define SUM_ROWS(T, TYPE) \
+    static void sum_rows_##T(ARGS) \
     { \
         const npy_intp rows = dimensions[1], columns = dimensions[2], sx = steps[3], so = steps[4]; \
         const char *x = args[0]; \
         char *out = args[1]; \
         for (npy_intp n = 0; n < dimensions[0]; n++, x += steps[0], out += steps[1]) { \
             if (sx == sizeof(TYPE) && so == sizeof(TYPE)) { \
-                NAME##_in_line(rows, columns, x, steps[2], (TYPE *)out); \
+                add_rows_##T(rows, columns, x, steps[2], (TYPE *)out); \
                 continue; \
             } \
             for (npy_intp i = 0; i < rows; i++) { \
@@ -352,9 +326,20 @@ TO_BOOL(cast_l_b, npy_int64)
                 } \
             } \
         } \
+    } \
+    /* sum_blocks_TYPE(x): (rows, columns) -> (state), in blocks (row_sums.h) */ \
+    static void sum_blocks_##T(ARGS) \
+    { \
+        const npy_intp columns = dimensions[2]; \
+        if (steps[3] != sizeof(TYPE) || steps[4] != sizeof(TYPE) || dimensions[3] != 2 + 2 * columns) { \
+            return; /* nobody writes such rows */ \
+        } \
+        for (npy_intp n = 0; n < dimensions[0]; n++) { \
+            add_blocks_##T(dimensions[1], columns, args[0] + n * steps[0], steps[2], (TYPE *)(args[1] + n * steps[1])); \
+        } \
     }
-SUM_ROWS(sum_rows_f, npy_float)
-SUM_ROWS(sum_rows_d, npy_double)
+SUM_ROWS(f, npy_float)
+SUM_ROWS(d, npy_double)
 
 /* ---- sum_each_TYPE(x): (columns) -> (), added to what is there, in the order of NumPy's own sums ------------------ */
 
@@ -703,6 +688,7 @@ typedef struct {
         ROW(take_##S, TAKE, 2, sizeof(npy_intp), S, S), ROW(put_##S, PUT, 2, sizeof(npy_intp), S, S), ROW(select_##S, STRIDED, 3, 1, S, S, S), ROWS_ROWS(S)
 #define REAL_ROWS(T, S) \
     CORE_ROW("sum_rows_" #T, sum_rows_##T, 1, OF(S, S), 2, OF(2, 1), OF(0, 1, 1), .of = "add", .lines = 1 + 1), \
+        CORE_ROW("sum_blocks_" #T, sum_blocks_##T, 1, OF(S, S), 3, OF(2, 1), OF(0, 1, 2), NULL, .lines = 1 + 1), \
         EACH_ROW(sum_each, T, add, S), EACH_ROW(max_each, T, maximum, S), EACH_ROW(min_each, T, minimum, S), PRODUCT_ROWS(scale, T, S), \
         PRODUCT_ROWS(either, T, S), PRODUCT_ROWS(kept, T, S), PRODUCT_ROWS(outer, T, S), PLACES_ROW(adds, add, T, S), \
         PLACES_ROW(subtracts, subtract, T, S), PLACES_ROW(multiplies, multiply, T, S), PLACES_ROW(divides, divide, T, S), \

@@ -10,6 +10,7 @@ from typing import Any
 
 import numpy as np
 
+from engine.core.sums import add_over
 from engine.executor.hidden import Hidden, Opaque, Writer
 from engine.executor.loops import loop_of, numbers_like, reduces_alike, special_like
 from engine.executor.own_loops import LOOPS, instead_of
@@ -58,6 +59,32 @@ def reduce(
     for row, offsets in known:
         operands = tuple([(places[k][0], places[k][1] + offset) for k, offset in offsets])
         recorder.add(Row(row.loop, operands, row.dims, row.steps, row.outer, row.strides))
+    return result
+
+
+def added_rows(recorder: Writer, x: Any, block: int) -> Hidden:
+    """The sums over axis 1 of three, in blocks of so many rows, which go one after the other to one state."""
+    before, count, behind = x.shape
+    if count <= block:
+        return reduce(recorder, np.add, x, 1)
+    item, resolved = x.itemsize, loop_of(np.add, (x.dtype, x.dtype))
+    if resolved is None:
+        raise Opaque
+    begun = np.zeros(2 + 2 * behind, x.dtype)
+    begun[:2] = block
+    state = recorder.computed(np.empty((before, len(begun)), x.dtype)).ref
+    result = recorder.computed(np.empty((before, behind), x.dtype))
+    (of_each, of_x, step), places = x.strides, ((x.ref.root, x.ref.offset), (state.root, 0))
+    dims, steps = (before, count, behind, len(begun)), (of_each, state.strides[0], of_x, step, item)
+    last, whole = [Ref(state.root, k * item, (before, behind), state.strides, x.dtype) for k in (2, 2 + behind)]
+    rows = [
+        elementwise((f"copy_{item}",), [recorder.constant(begun), state]),
+        Row((f"sum_blocks_{x.dtype.char}",), places, dims, steps),
+        elementwise(resolved[0], [whole, last, result.ref]),
+    ]
+    for row in rows:
+        recorder.add(row)
+    result.actual[...] = add_over(x.actual, 1)
     return result
 
 
