@@ -256,3 +256,72 @@ def test_what_is_read_elsewhere_is_written_before(groups: list[Group]) -> None:
 def test_random_programs_tile_by_tile(first: int, groups: list[Group]) -> None:
     check_random_programs(first)
     assert groups
+
+
+def apart(x: Any, y: Any) -> Any:
+    """Differences of all pairs of rows."""
+    return shape.expand_dims(x, 1) - shape.expand_dims(y, 0)
+
+
+def nearest(x: Any, y: Any) -> Any:
+    """The squared distances of rows from the nearest of others, and of these from the nearest of them."""
+    squares = reduce.reduce_sum(arithmetic.square(apart(x, y)), 2)
+    return reduce.reduce_sum(extrema.reduce_min(squares, 1)) + reduce.reduce_sum(extrema.reduce_min(squares, 0))
+
+
+def farthest(x: Any, y: Any) -> Any:
+    """The largest differences: what is chosen is used as it is, and in a quotient."""
+    largest = extrema.reduce_max(complexes.abs(apart(x, y)), 1)
+    return reduce.reduce_sum(largest * largest) + reduce.reduce_sum(extrema.reduce_max(apart(x, y) / (1.0 + y * y), 1))
+
+
+def mixture(x: Any, y: Any) -> Any:
+    """Soft choices: no share is zero, but where it is too small."""
+    squares = reduce.reduce_sum(arithmetic.square(apart(x, y)), -1)
+    return -reduce.reduce_sum(reduce.reduce_logsumexp(-30.0 * squares, 1)) + reduce.reduce_mean(explog.exp(-squares))
+
+
+def variation(x: Any, y: Any) -> Any:
+    """Neighbors along both axes, and sums along the middle of three."""
+    across = complexes.abs(x[:, 1:] - x[:, :-1])
+    return reduce.reduce_sum(across) + reduce.reduce_sum(reduce.reduce_sum(arithmetic.square(apart(x, y)), 1) * x)
+
+
+def masked(x: Any, y: Any) -> Any:
+    """Weights that are zero for most pairs, on numbers that may be infinite."""
+    scores = where(reduce.reduce_sum(apart(x, y), 2) > 1.5, reduce.reduce_sum(apart(x, y) * apart(x, y), 2), 0.0)
+    return reduce.reduce_sum(shape.expand_dims(scores, 2) * apart(x, y) * explog.exp(apart(x, y)))
+
+
+@pytest.mark.parametrize("dtype", ["f4", "f8"])
+@pytest.mark.parametrize("f", [nearest, farthest, mixture, variation, masked], ids=lambda f: f.__name__)
+def test_maps_of_pairs_are_reduced_in_tiles(f: Callable[..., Any], dtype: str, groups: list[Group]) -> None:
+    rng = np.random.default_rng(4)
+    for n, k, d in ((41, 37, 4), (150, 12, 8), (7, 5, 3), (1500, 9, 5), (64, 2, 1)):
+        inputs = [rng.standard_normal((m, d)).astype(dtype) for m in (n, k)]
+        program = lowered(lambda *xs: derived(f, xs), inputs)
+        table = natively(program, inputs)
+        ties, odd = [np.round(x) for x in inputs], [x.copy() for x in inputs]
+        odd[0][1], odd[0][2], odd[1][-1, -1] = np.inf, np.nan, -np.inf
+        for given in (inputs, [other(x) for x in inputs], ties, odd, [0 * x for x in inputs]):
+            assert_same(table(*given), program.run_generated(*given), f"{f.__name__} {n} {k} {d}")
+    assert max(len(group.rows) for group in groups) > 5
+
+
+def test_zeros_are_left_out_of_sums(groups: list[Group]) -> None:
+    rng = np.random.default_rng(5)
+    x, y = rng.standard_normal((300, 6)), rng.standard_normal((40, 6))
+
+    def to_nearest(x: Any, y: Any) -> Any:
+        return reduce.reduce_sum(extrema.reduce_min(reduce.reduce_sum(arithmetic.square(apart(x, y)), 2), 1))
+
+    program = lowered(lambda *xs: derived(to_nearest, xs), [x, y])
+    table = natively(program, [x, y])
+    for given in ([x, y], [x[::-1].copy(), -y], [np.round(x), np.round(y)]):
+        assert_same(table(*given), program.run_generated(*given), "nearest")
+    found = [chain for group in groups for chain in group.chains]
+    assert found
+    parts = [row.loop[0] for group in groups for row, _ in group.parts(2) if group.chains]
+    assert "nonzero_d" in parts
+    # where one of 40 is not zero, little is left to be done
+    assert all(len(chain.some) < len(chain.rows) for chain in found)

@@ -42,11 +42,14 @@ class _Steps:
         return _Steps(row, self.length, self.letters + letter, [*self.operands, *operands], [*self.strides, *strides])
 
 
-def fused(rows: Sequence[Row], count: int) -> list[Row]:
-    """The rows of a group of `count` lines: as many, or fewer."""
+def fused(rows: Sequence[Row], count: int, later: Sequence[Row] = (), least: int = _LONG) -> list[Row]:
+    """The rows of a group of `count` lines: as many, or fewer. What `later` ones read stays.
+
+    Lines that are no piece of memory together have at least `least` elements.
+    """
     if not FUSES:
         return list(rows)
-    reads = Counter([root for row in rows for root, _ in row.operands[:-1]])
+    reads = Counter([root for row in (*rows, *later) for root, _ in row.operands[:-1]])
     writes = Counter([row.operands[-1][0] for row in rows])
     result: list[Row | _Steps | None] = []
     written: dict[Root, int] = {}
@@ -79,7 +82,7 @@ def fused(rows: Sequence[Row], count: int) -> list[Row]:
     last = {row.operands[-1][0]: k for k, row in enumerate(rows)}
     names = [
         _operation(row, {root for root, _ in row.operands if last.get(root, -1) >= k})
-        if _in_lines(row, count, length)
+        if _in_lines(row, count, length, least)
         else ""
         for k, (row, length) in enumerate(zip(rows, lengths, strict=True))
     ]
@@ -97,11 +100,11 @@ def fused(rows: Sequence[Row], count: int) -> list[Row]:
     return [_row(x, count) for x in result if x is not None]
 
 
-def _in_lines(row: Row, count: int, length: int) -> bool:
+def _in_lines(row: Row, count: int, length: int, least: int) -> bool:
     """Whether a row goes through all elements of each line, with one stride for an operand; long ones, or all as one."""
     if not row.outer:
         return row.dims[0] == count * length
-    return row.outer == (count,) and row.dims[0] == length >= _LONG
+    return row.outer == (count,) and row.dims[0] == length >= least
 
 
 def _operation(row: Row, unfinished: Collection[Root]) -> str:

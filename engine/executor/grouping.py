@@ -12,12 +12,13 @@ from __future__ import annotations
 
 import itertools
 import math
-from collections.abc import Iterable, Sequence
-from dataclasses import dataclass, field, replace
-from typing import Any
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass, field
 
-from engine.executor.own_loops import LOOPS
-from engine.executor.refs import Call, Root, Row, longer_inside
+from engine.executor.fusion import fused
+from engine.executor.refs import Call, Root, Row
+from engine.executor.rowlines import Form, Lines, lines_of
+from engine.executor.selecting import Chain, chains
 from engine.runtime.tuning import TUNING
 
 _TILE = TUNING.native_tile
@@ -28,131 +29,6 @@ _LONGEST = TUNING.group_large
 """Bytes of a line from which on rows do not go line by line: it would be one tile."""
 _BACK = 4
 """Groups that a row may be moved before, to join an earlier one."""
-
-Axis = tuple[int, tuple[int, ...]]
-"""The size of an axis, and the strides of all operands along it."""
-Form = tuple[int, int, int]
-"""Which bytes of a root a row touches for the first line, and by how much these go on from line to line."""
-
-
-@dataclass(slots=True)
-class Lines:
-    """How a row goes through lines.
-
-    Attributes
-    ----------
-    row : Row
-    axes : list of Axis
-        Those that are free, in the order in which the row goes through them: the last one is the loop's.
-    core : list of Axis
-        Those inside of the loop.
-    at : int
-        Which of the free axes, or parts of it, are the lines.
-    adds_up : bool
-        Whether each line is added to the same place.
-    """
-
-    row: Row
-    axes: list[Axis]
-    core: list[Axis]
-    at: int
-    adds_up: bool
-
-    @property
-    def is_plain(self) -> bool:
-        """Whether it goes element by element, in one call for many."""
-        return not (self.core or self.adds_up) and all(d == 1 or steps[-1] for d, steps in self.axes)
-
-    @property
-    def count(self) -> int:
-        """The most lines that it can be cut into; it can be cut into any divisor of them."""
-        return self.axes[self.at][0]
-
-    def inside(self, count: int) -> list[Axis]:
-        """The axes of each of so many lines."""
-        size, by = self.axes[self.at]
-        return [*self.axes[: self.at], (size // count, by), *self.axes[self.at + 1 :], *self.core]
-
-    def steps(self, count: int) -> tuple[int, ...]:
-        """Per operand, the step from each of so many lines to the next."""
-        size, by = self.axes[self.at]
-        return tuple([size // count * step for step in by])
-
-    def forms(self, count: int) -> Iterable[tuple[Root, Form]]:
-        """What it touches, in so many lines."""
-        inside = self.inside(count)
-        for k, ((root, offset), by) in enumerate(zip(self.row.operands, self.steps(count), strict=True)):
-            reach = [(d - 1) * steps[k] for d, steps in inside]
-            low, high = sum(r for r in reach if r < 0), sum(r for r in reach if r > 0)
-            yield root, (offset + low, offset + high + root.item, by)
-
-    def part(self, count: int, lines: int) -> Row:
-        """The row for some of so many lines."""
-        row, axes = self.row, list(self.axes)
-        size, by = axes[self.at]
-        axes[self.at] = size // count * lines, by
-        if self.adds_up and row.loop[0] in _ADDING:
-            return replace(row, dims=(row.dims[0], axes[0][0], *row.dims[2:]))
-        written = row.operands[-1][0]
-        if not self.core and all(root is not written for root, _ in row.operands[:-1]):
-            axes.sort(key=lambda axis: -abs(axis[1][-1]))
-            axes.append(axes.pop(longer_inside([d for d, _ in axes])))
-        inner, outer = axes[-1], axes[:-1]
-        steps = (*inner[1], *row.steps[len(row.operands) :])
-        around = tuple(itertools.chain(*[strides for _, strides in outer]))
-        return replace(
-            row, dims=(inner[0], *row.dims[1:]), steps=steps, outer=tuple([d for d, _ in outer]), strides=around
-        )
-
-
-_ADDING = {name for name, loop in LOOPS.items() if loop.lines == 1}
-"""Loops of our own that add up rows."""
-
-
-def lines_of(row: Row) -> Lines | None:
-    """How a row goes through lines, if it may belong to a group."""
-    if row.position >= 0 or row.outputs != 1:
-        return None
-    if any(root.dtype is None or root.dtype.char not in "fd?" for root, _ in row.operands):
-        return None
-    width, name = len(row.operands), row.loop[0]
-    if name in _ADDING:
-        if row.outer:
-            return None
-        of_each, (of_x, step, step_out) = row.steps[:2], row.steps[2:]
-        many, *inner = (row.dims[0], of_each), (row.dims[1], (of_x, 0)), (row.dims[2], (step, step_out))
-        return Lines(row, [many], inner, 0, False) if many[0] > 1 else Lines(row, inner[:1], inner[1:], 0, True)
-    each = [row.strides[k * width : (k + 1) * width] for k in range(len(row.outer))]
-    axes: list[Axis] = [*zip(row.outer, each, strict=True), (row.dims[0], row.steps[:width])]
-    own = LOOPS.get(name)
-    if own is not None and own.lines == 0:
-        core: list[Axis] = [(row.dims[1], (row.steps[width], 0))]
-    elif len(row.dims) == 1 and _is_elementwise(name):
-        core = []
-    elif own is not None and len(row.dims) == 2 and set(own.cores) == {1} and not (own.indexed or own.refuses):
-        core = [(row.dims[1], row.steps[width:])]
-    else:
-        return None
-    reduces = not core and row.operands[0] == row.operands[-1]
-    kept = [d == 1 or steps[-1] != 0 for d, steps in axes]
-    if not all(kept) and not reduces:
-        # it writes several times to one place
-        return None
-    # what is reduced in one call of the loop is reduced as a whole
-    whole = [-1 if all(kept) else -2]
-    free = [k for k in range(len(axes)) if kept[k] or k < len(axes) - 1]
-    at = max(free, key=lambda k: (axes[k][1][whole[0]], axes[k][0]), default=None)
-    if at is None or axes[at][1][whole[0]] <= 0 or axes[at][0] < 2:
-        return None
-    return Lines(row, axes, core, at, not kept[at])
-
-
-def _is_elementwise(loop: Any) -> bool:
-    """Whether a loop, which does not reduce, goes element by element."""
-    if not isinstance(loop, str):
-        return loop.signature is None
-    return loop.startswith("fused_") or LOOPS[loop].is_elementwise
-
 
 @dataclass(slots=True)
 class Group:
@@ -170,6 +46,8 @@ class Group:
         Those of all lines, which are there behind the last one.
     lines : list of Lines
         How each of the rows goes through the lines.
+    chains : list of Chain
+        The last ones of the rows, which zeros may make needless.
     """
 
     rows: list[Row]
@@ -178,6 +56,7 @@ class Group:
     writes: set[Root] = field(default_factory=set)
     sums: set[Root] = field(default_factory=set)
     lines: list[Lines] = field(default_factory=list)
+    chains: list[Chain] = field(default_factory=list)
 
     @property
     def length(self) -> int:
@@ -232,11 +111,33 @@ class Group:
         low, high, by = _hull(self.forms[root])
         return by > 0 and low >= 0 and high <= by and root.extent == (0, self.count * by)
 
-    def replace(self, rows: Sequence[Row]) -> None:
-        """Take rows that do the same."""
-        self.rows, self.lines = list(rows), [lines for row in rows if (lines := lines_of(row)) is not None]
+    def fuse(self) -> None:
+        """Make rows one where they can be, and put what zeros make needless behind what tells; tiles are known now."""
+        left, self.chains = chains(self.rows, self.count)
+        rows = fused(left, self.count, [row for chain in self.chains for row in chain.rows])
+        for chain in self.chains:
+            chain.rows = fused(chain.rows, self.count)
+        self.rows = [*rows, *[row for chain in self.chains for row in chain.rows]]
+        self.lines = [lines for row in self.rows if (lines := lines_of(row)) is not None]
+        assert len(self.lines) == len(self.rows)
         self.forms = _forms(self.lines, self.count)
-        self.writes = {row.operands[-1][0] for row in rows}
+        self.writes = {row.operands[-1][0] for row in self.rows}
+
+    def parts(self, lines: int) -> Iterator[tuple[Row, tuple[int, ...]]]:
+        """The rows for some lines, and by how much their operands go on from line to line."""
+        plain = len(self.rows) - sum(len(chain.rows) for chain in self.chains)
+        yield from [(each.part(self.count, lines), each.steps(self.count)) for each in self.lines[:plain]]
+        for chain in self.chains:
+            yield from chain.parts(_hull(self.forms[chain.guard.root])[2], self.count, lines)
+
+    def used(self) -> list[set[Root]]:
+        """The roots that are needed by each row: what a chain reads by its last one, too, for it may run in another order."""
+        used = [{root for root, _ in row.operands} for row in self.rows]
+        end = len(used)
+        for chain in reversed(self.chains):
+            used[end - 1] |= chain.inputs
+            end -= len(chain.rows)
+        return used
 
     def held(self, root: Root) -> int:
         """Bytes of a tile of a root."""

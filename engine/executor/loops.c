@@ -341,6 +341,26 @@ TO_BOOL(cast_l_b, npy_int64)
 SUM_ROWS(f, npy_float)
 SUM_ROWS(d, npy_double)
 
+/* skip_row_TYPE(state): (state) -> (state), in place: a row of zeros is added to such a state. */
+#define SKIP_ROW(T, TYPE) \
+    static void skip_row_##T(ARGS) \
+    { \
+        TYPE *state = (TYPE *)args[1]; \
+        if (args[0] == args[1] && dimensions[1] >= 2) { \
+            begin_row_##T((dimensions[1] - 2) / 2, state); \
+            state[1] -= 1; \
+        } \
+        (void)steps; \
+    }
+SKIP_ROW(f, npy_float)
+SKIP_ROW(d, npy_double)
+
+/* nonzero_TYPE(x): lines of elements (dimensions 0 and 1), and how many rows follow, each number and one more: those for all
+elements, those for each line, and those for each element that is not zero. See run_selected in rows.c. */
+static void nonzero(char **NPY_UNUSED(args), npy_intp const *NPY_UNUSED(dimensions), npy_intp const *NPY_UNUSED(steps), void *NPY_UNUSED(data))
+{
+}
+
 /* ---- sum_each_TYPE(x): (columns) -> (), added to what is there, in the order of NumPy's own sums ------------------ */
 
 /* Eight sums side by side, those in pairs, then what is left over; more than 128 in halves. */
@@ -689,6 +709,8 @@ typedef struct {
 #define REAL_ROWS(T, S) \
     CORE_ROW("sum_rows_" #T, sum_rows_##T, 1, OF(S, S), 2, OF(2, 1), OF(0, 1, 1), .of = "add", .lines = 1 + 1), \
         CORE_ROW("sum_blocks_" #T, sum_blocks_##T, 1, OF(S, S), 3, OF(2, 1), OF(0, 1, 2), NULL, .lines = 1 + 1), \
+        CORE_ROW("skip_row_" #T, skip_row_##T, 1, OF(S, S), 1, OF(1, 1), {0}, NULL), \
+        {"nonzero_" #T, {nonzero, NULL, SELECTS, 0, 1, 1, {S}, 4, {1}, {0}}}, \
         EACH_ROW(sum_each, T, add, S), EACH_ROW(max_each, T, maximum, S), EACH_ROW(min_each, T, minimum, S), PRODUCT_ROWS(scale, T, S), \
         PRODUCT_ROWS(either, T, S), PRODUCT_ROWS(kept, T, S), PRODUCT_ROWS(outer, T, S), PLACES_ROW(adds, add, T, S), \
         PLACES_ROW(subtracts, subtract, T, S), PLACES_ROW(multiplies, multiply, T, S), PLACES_ROW(divides, divide, T, S), \

@@ -63,28 +63,25 @@ def reduce(
 
 
 def added_rows(recorder: Writer, x: Any, block: int) -> Hidden:
-    """The sums over axis 1 of three, in blocks of so many rows, which go one after the other to one state."""
+    """The sums over axis 1 of three, in blocks of so many rows: several blocks go to one state, which keeps their sums."""
     before, count, behind = x.shape
-    if count <= block:
-        return reduce(recorder, np.add, x, 1)
-    item, resolved = x.itemsize, loop_of(np.add, (x.dtype, x.dtype))
+    item, resolved, kind = x.itemsize, loop_of(np.add, (x.dtype, x.dtype)), x.dtype.char
     if resolved is None:
         raise Opaque
-    begun = np.zeros(2 + 2 * behind, x.dtype)
-    begun[:2] = block
-    state = recorder.computed(np.empty((before, len(begun)), x.dtype)).ref
     result = recorder.computed(np.empty((before, behind), x.dtype))
-    (of_each, of_x, step), places = x.strides, ((x.ref.root, x.ref.offset), (state.root, 0))
-    dims, steps = (before, count, behind, len(begun)), (of_each, state.strides[0], of_x, step, item)
-    last, whole = [Ref(state.root, k * item, (before, behind), state.strides, x.dtype) for k in (2, 2 + behind)]
-    rows = [
-        elementwise((f"copy_{item}",), [recorder.constant(begun), state]),
-        Row((f"sum_blocks_{x.dtype.char}",), places, dims, steps),
-        elementwise(resolved[0], [whole, last, result.ref]),
-    ]
-    for row in rows:
-        recorder.add(row)
     result.actual[...] = add_over(x.actual, 1)
+    several = count > block
+    width = 2 + 2 * behind if several else behind
+    begun = np.zeros(width if several else 1, x.dtype)
+    begun[:2] = block * several
+    into = recorder.computed(np.empty((before, width), x.dtype)).ref if several else result.ref
+    (of_each, of_x, step), places = x.strides, ((x.ref.root, x.ref.offset), (into.root, 0))
+    dims, steps = (before, count, behind, width), (of_each, into.strides[0], of_x, step, item)
+    recorder.add(elementwise((f"copy_{item}",), [recorder.constant(begun), into]))
+    recorder.add(Row((f"sum_{'blocks' if several else 'rows'}_{kind}",), places, dims[: 3 + several], steps))
+    if several:
+        last, whole = [Ref(into.root, k * item, (before, behind), into.strides, x.dtype) for k in (2, 2 + behind)]
+        recorder.add(elementwise(resolved[0], [whole, last, result.ref]))
     return result
 
 

@@ -39,20 +39,22 @@
         } \
     } \
     /* The same in blocks. The state: rows in a block, those that this one still takes, its sums, and those of all before it. */ \
-    static void add_blocks_##T(npy_intp rows, npy_intp columns, const char *x, npy_intp step, TYPE *state) \
+    static void begin_row_##T(npy_intp columns, TYPE *state) \
     { \
         TYPE *block = state + 2, *total = block + columns; \
+        for (npy_intp j = 0; state[1] < 1 && j < columns; j++) { \
+            total[j] += block[j]; \
+            block[j] = 0; \
+        } \
+        state[1] = state[1] < 1 ? state[0] : state[1]; \
+    } \
+    static void add_blocks_##T(npy_intp rows, npy_intp columns, const char *x, npy_intp step, TYPE *state) \
+    { \
         while (rows > 0) { \
-            if (state[1] < 1) { \
-                for (npy_intp j = 0; j < columns; j++) { \
-                    total[j] += block[j]; \
-                    block[j] = 0; \
-                } \
-                state[1] = state[0]; \
-            } \
+            begin_row_##T(columns, state); \
             npy_intp some = (TYPE)rows < state[1] ? rows : (npy_intp)state[1]; \
             some = some < 1 ? rows : some; /* of no state there is */ \
-            add_rows_##T(some, columns, x, step, block); \
+            add_rows_##T(some, columns, x, step, state + 2); \
             state[1] -= (TYPE)some; \
             rows -= some; \
             x += some * step; \
