@@ -101,7 +101,7 @@ def fused(rows: Sequence[Row], count: int, later: Sequence[Row] = (), least: int
 
 
 def _in_lines(row: Row, count: int, length: int, least: int) -> bool:
-    """Whether a row goes through all elements of each line, with one stride for an operand; long ones, or all as one."""
+    """Whether a row goes through each line with one stride for an operand; through long ones, or all as one."""
     if not row.outer:
         return row.dims[0] == count * length
     return row.outer == (count,) and row.dims[0] == length >= least

@@ -11,7 +11,6 @@ it needs the sum. Each element goes through its loops in the order of the progra
 from __future__ import annotations
 
 import itertools
-import math
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, field
 
@@ -29,6 +28,7 @@ _LONGEST = TUNING.group_large
 """Bytes of a line from which on rows do not go line by line: it would be one tile."""
 _BACK = 4
 """Groups that a row may be moved before, to join an earlier one."""
+
 
 @dataclass(slots=True)
 class Group:
@@ -68,27 +68,32 @@ class Group:
 
         The last one must go through some root as the group does; if `alike`, as many elements are enough.
         """
-        count = math.gcd(self.count, *[new.count for new in rows])
-        if count < 2:
+        counts = [self.count, *[new.count for new in rows]]
+        count = min(counts)
+        if count < 2 or any(each % count for each in counts):
             return False
         forms = _forms(self.lines, count) if count != self.count else self.forms
         changed: dict[Root, set[Form]] = {} if count == self.count else dict(forms)
         writes, sums, begun = set(self.writes), set(self.sums), set[Root]()
         same = not self.rows or rows[-1].row.work == self.count * self.length
         related = same and (alike or not self.rows)
+        small, needed = _size(rows[-1].row) < _LEAST, {root for root, _ in rows[-1].row.operands[:-1]} & self.writes
         for new in rows:
             written = new.row.operands[-1][0]
             for root, form in new.forms(count):
                 known = forms.get(root, set())
                 if root in sums or (new.adds_up and root is written and (root in self.forms or root in begun)):
                     return False
-                related |= new is rows[-1] and form[2] != 0 and any(form[2] == by for *_, by in known)
+                if new is rows[-1] and form[2] != 0 and (root in needed or not small):
+                    related |= any(form[2] == by for *_, by in known)
                 changed[root] = changed.get(root, known) | {form}
             writes.add(written)
             begun.update([root for root, _ in new.row.operands])
             if new.adds_up:
                 sums.add(written)
-        if not related or not (same and all(new.is_plain for new in rows)) and max(map(_bytes, changed.values())) > _LONGEST:
+        if not related or (
+            not (same and all(new.is_plain for new in rows)) and max(map(_bytes, changed.values())) > _LONGEST
+        ):
             return False
         if not all(_apart(x) for root, x in changed.items() if root in writes and root not in sums):
             return False
@@ -131,7 +136,7 @@ class Group:
             yield from chain.parts(_hull(self.forms[chain.guard.root])[2], self.count, lines)
 
     def used(self) -> list[set[Root]]:
-        """The roots that are needed by each row: what a chain reads by its last one, too, for it may run in another order."""
+        """The roots that each row needs: the last one of a chain all that it reads, for it may run in another order."""
         used = [{root for root, _ in row.operands} for row in self.rows]
         end = len(used)
         for chain in reversed(self.chains):

@@ -479,8 +479,7 @@ static void nonzero(char **NPY_UNUSED(args), npy_intp const *NPY_UNUSED(dimensio
     } \
     WIDE static void NAME##_in_line(npy_intp n, const char *x, npy_intp sx, npy_intp columns, char *out, npy_intp so) \
     { \
-        npy_intp i = HAS_AVX2 ? NAME##_fours(n, x, sx, columns, out, so) : 0; \
-        for (x += i * sx, out += i * so; i < n; i++, x += sx, out += so) { \
+        for (npy_intp i = 0; i < n; i++, x += sx, out += so) { \
             *(TYPE *)out += NAME##_of(columns, x, sizeof(TYPE)); \
         } \
     } \
@@ -504,7 +503,8 @@ static void nonzero(char **NPY_UNUSED(args), npy_intp const *NPY_UNUSED(dimensio
         const char *x = args[0]; \
         char *out = args[1]; \
         if (columns <= 128 && steps[2] == sizeof(TYPE)) { \
-            NAME##_in_line(n, x, sx, columns, out, so); \
+            const npy_intp done = n >= 4 && columns >= 8 && HAS_AVX2 ? NAME##_fours(n, x, sx, columns, out, so) : 0; \
+            NAME##_in_line(n - done, x + done * sx, sx, columns, out + done * so, so); \
             return; \
         } \
         for (npy_intp i = 0; i < n; i++, x += sx, out += so) { \

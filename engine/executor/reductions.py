@@ -63,7 +63,7 @@ def reduce(
 
 
 def added_rows(recorder: Writer, x: Any, block: int) -> Hidden:
-    """The sums over axis 1 of three, in blocks of so many rows: several blocks go to one state, which keeps their sums."""
+    """The sums over axis 1 of three, in blocks of so many rows: several go to one state, which keeps their sums."""
     before, count, behind = x.shape
     item, resolved, kind = x.itemsize, loop_of(np.add, (x.dtype, x.dtype)), x.dtype.char
     if resolved is None:

@@ -71,7 +71,9 @@ class Chain:
         for root, offset in states:
             dims, step = (1, root.extent[1] // root.item), root.item
             place = root, offset
-            skips.append(Row((f"skip_row_{root.dtype.char}",), (place, place), dims, (0, 0, step, step), (lines,), (0, 0)))  # type: ignore[union-attr]
+            skips.append(
+                Row((f"skip_row_{root.dtype.char}",), (place, place), dims, (0, 0, step, step), (lines,), (0, 0))
+            )  # type: ignore[union-attr]
         guard, dtype = self.guard, self.guard.root.dtype
         assert dtype is not None
         numbers = (len(every) + 1, len(skips) + 1, len(some) + 1)
@@ -137,7 +139,9 @@ def _in_two(row: Row, count: int, blocks: int) -> Row | None:
         return None
     *inside, (_, far) = cut
     inner = [axis for axis in inside if axis[0] > 1] or [(1, tuple([root.item for root, _ in row.operands]))]
-    if len(inner) > 1 or (blocks > 1 and any(by != blocks * step for by, step in zip(lines.steps(count), far, strict=True))):
+    if len(inner) > 1 or (
+        blocks > 1 and any(by != blocks * step for by, step in zip(lines.steps(count), far, strict=True))
+    ):
         return None
     loop = row.loop
     if isinstance(loop[0], str) and len(row.dims) > 1:
@@ -189,9 +193,7 @@ def _behind(rows: Sequence[Row], guard: Guard, count: int) -> set[int]:
         known = _zeros([rows[k] for k in sorted(behind)], guard)
         good = {k for k in sinks if known.get(rows[k].operands[0][0]) == _ZERO}
         if good == sinks:
-            late = any(
-                k < max(writers.get(root, [-1])) for k in behind for root, _ in rows[k].operands[:-1]
-            )
+            late = any(k < max(writers.get(root, [-1])) for k in behind for root, _ in rows[k].operands[:-1])
             return set() if late or not _block_by_block([rows[k] for k in sorted(behind)], guard, count) else behind
         sinks = good
     return set()
@@ -219,7 +221,10 @@ def _zeros(rows: Sequence[Row], guard: Guard) -> dict[Root, str]:
     for row in rows:
         name = _name(row)
         told = [of(root) == _TOLD for root, _ in row.operands[:-1]]
-        given = [_ZERO if x and name not in ("cast_b", "select", "copy") else of(root) for x, (root, _) in zip(told, row.operands, strict=False)]
+        given = [
+            _ZERO if x and name not in ("cast_b", "select", "copy") else of(root)
+            for x, (root, _) in zip(told, row.operands, strict=False)
+        ]
         zeros = [x in (_ZERO, _ZERO_OR_NAN) for x in given]
         found: Any = None
         if name in _KEEPING:
@@ -258,7 +263,9 @@ def _name(row: Row) -> str:
 def _block_by_block(rows: Sequence[Row], guard: Guard, count: int) -> bool:
     """Whether what rows write, and the guard, is seen for one number of the guard at a time."""
     written = {row.operands[-1][0] for row in rows if row.loop[0] not in ADDING}
-    seen: dict[Root, set[tuple[int, int, int]]] = {guard.root: {(guard.offset, guard.offset + guard.root.item, guard.step)}}
+    seen: dict[Root, set[tuple[int, int, int]]] = {
+        guard.root: {(guard.offset, guard.offset + guard.root.item, guard.step)}
+    }
     for row in rows:
         lines = lines_of(row)
         cut = None if lines is None else _cut(lines, count, guard.count)

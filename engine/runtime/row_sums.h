@@ -17,22 +17,36 @@
         } \
         memcpy(out + j, total, sizeof(total)); \
     }
+#define ADD_PART(TYPE, COUNT) \
+    if (j + (COUNT) <= columns) { \
+        ADD_COLUMNS(TYPE, COUNT) \
+        j += COUNT; \
+    }
 #define ADD_LAST(TYPE, COUNT) \
     case COUNT: ADD_COLUMNS(TYPE, COUNT) break;
 #define ADD_ROWS_IN_LINE(T, TYPE) \
-    WIDE static void add_rows_##T(npy_intp rows, npy_intp columns, const char *x, npy_intp step, TYPE *out) \
+    WIDE static void add_rows_##T(npy_intp rows, npy_intp columns, const char *x, npy_intp step, TYPE *restrict out) \
     { \
         enum { WIDTH = 256 / sizeof(TYPE) }; \
-        const npy_intp near = step > 0 && step < 1 << 12 ? (1 << 15) / step : 8; /* rows that stay in the cache */ \
+        const npy_intp near = rows > 8 && step > 0 && step < 1 << 12 ? (1 << 15) / step : 8; /* rows that stay in the cache */ \
+        if (rows < 6 && columns >= 8) { \
+            for (npy_intp i = 0; i < rows; i++, x += step) { \
+                const TYPE *restrict row = (const TYPE *)x; \
+                for (npy_intp j = 0; j < columns; j++) { \
+                    out[j] += row[j]; \
+                } \
+            } \
+            return; \
+        } \
         for (npy_intp some; rows > 0; rows -= some, x += some * step) { \
             npy_intp j = 0; \
             some = rows < near ? rows : near; \
             for (; j + WIDTH <= columns; j += WIDTH) { \
                 ADD_COLUMNS(TYPE, WIDTH) \
             } \
-            for (; j + 8 <= columns; j += 8) { \
-                ADD_COLUMNS(TYPE, 8) \
-            } \
+            ADD_PART(TYPE, WIDTH / 2) \
+            ADD_PART(TYPE, WIDTH / 4) \
+            ADD_PART(TYPE, 8) \
             switch (columns - j) { \
                 ADD_LAST(TYPE, 1) ADD_LAST(TYPE, 2) ADD_LAST(TYPE, 3) ADD_LAST(TYPE, 4) ADD_LAST(TYPE, 5) ADD_LAST(TYPE, 6) ADD_LAST(TYPE, 7) \
             } \
