@@ -59,7 +59,7 @@ class Chain:
     inputs: set[Root]
 
     def parts(self, by: int, count: int, lines: int) -> Iterator[tuple[Row, tuple[int, ...]]]:
-        """The row that selects, and those that it chooses from, for some of so many lines; `by` bytes from line to line."""
+        """The row that selects, and those it chooses from, for some of so many lines, which are `by` bytes apart."""
         every = [known for row in self.rows if (known := lines_of(row)) is not None]
         some = [
             (_selected(known, count, lines, self.guard.count), known.steps(count))
@@ -163,9 +163,9 @@ def _guards(rows: Sequence[Row], count: int) -> list[Guard]:
         for k, (root, offset) in enumerate(row.operands[:-1]):
             moving = [(d, steps[k]) for d, steps in inside if steps[k]]
             repeated = np.prod([d for d, steps in inside if not steps[k]], dtype=int)
-            if root.tiled and root.dtype is not None and root.dtype.char in "fd" and repeated >= _FEWEST:
-                if len(moving) == 1 and moving[0][1] > 0:
-                    found[Guard(root, offset, *moving[0])] = None
+            real = root.tiled and root.dtype is not None and root.dtype.char in "fd"
+            if real and repeated >= _FEWEST and len(moving) == 1 and moving[0][1] > 0:
+                found[Guard(root, offset, *moving[0])] = None
     return list(found)
 
 
