@@ -60,7 +60,7 @@ class Lines:
         return tuple([size // count * step for step in by])
 
     def forms(self, count: int) -> Iterable[tuple[Root, Form]]:
-        """What it touches, in so many lines."""
+        """The bytes that it touches, in so many lines."""
         inside = self.inside(count)
         for k, ((root, offset), by) in enumerate(zip(self.row.operands, self.steps(count), strict=True)):
             reach = [(d - 1) * steps[k] for d, steps in inside]
@@ -101,6 +101,8 @@ def lines_of(row: Row) -> Lines | None:
         if row.outer:
             return None
         of_each, (of_x, step, step_out) = row.steps[:2], row.steps[2:]
+        many: Axis
+        inner: list[Axis]
         many, *inner = (row.dims[0], of_each), (row.dims[1], (of_x, 0)), (row.dims[2], (step, step_out))
         return Lines(row, [many], inner, 0, False) if many[0] > 1 else Lines(row, inner[:1], inner[1:], 0, True)
     each = [row.strides[k * width : (k + 1) * width] for k in range(len(row.outer))]

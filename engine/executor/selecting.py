@@ -69,11 +69,12 @@ class Chain:
         states = [row.operands[-1] for row in self.rows if _in_blocks(row)]
         skips = []
         for root, offset in states:
+            assert root.dtype is not None
             dims, step = (1, root.extent[1] // root.item), root.item
             place = root, offset
             skips.append(
                 Row((f"skip_row_{root.dtype.char}",), (place, place), dims, (0, 0, step, step), (lines,), (0, 0))
-            )  # type: ignore[union-attr]
+            )
         guard, dtype = self.guard, self.guard.root.dtype
         assert dtype is not None
         numbers = (len(every) + 1, len(skips) + 1, len(some) + 1)

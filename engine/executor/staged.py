@@ -380,7 +380,8 @@ def _result(recorder: Recorder, x: Any) -> Observed | Fixed:
         return Fixed((x,))
     if not x.flags.c_contiguous or (held := x.tobytes())[x.itemsize :] != held[: -x.itemsize]:
         raise Opaque
-    return filled(recorder, x.shape, x.dtype, x.flat[0])
+    full: Any = filled(recorder, x.shape, x.dtype, x.flat[0])
+    return full  # type: ignore[no-any-return]
 
 
 def _called_and_noted(
