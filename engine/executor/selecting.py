@@ -211,7 +211,7 @@ def _may_leave_out(
 
 
 def _zeros(rows: Sequence[Row], guard: Guard) -> dict[Root, str]:
-    """What is zero, or false, where a guard is zero."""
+    """Results that are zero, or false, where a guard is zero."""
     known = {guard.root: _ZERO}
 
     def of(root: Root) -> str | None:
@@ -254,7 +254,7 @@ def _zeros(rows: Sequence[Row], guard: Guard) -> dict[Root, str]:
 
 
 def _name(row: Row) -> str:
-    """What a row does to each element, whatever loop does it."""
+    """The operation on each element, whatever loop does it."""
     loop = row.loop[0]
     if not isinstance(loop, str):
         return str(loop.__name__)

@@ -381,7 +381,7 @@ def _result(recorder: Recorder, x: Any) -> Observed | Fixed:
     if not x.flags.c_contiguous or (held := x.tobytes())[x.itemsize :] != held[: -x.itemsize]:
         raise Opaque
     full: Any = filled(recorder, x.shape, x.dtype, x.flat[0])
-    return full  # type: ignore[no-any-return]
+    return full
 
 
 def _called_and_noted(
