@@ -24,7 +24,7 @@ _FEWEST = 4
 """Elements that are left out for a zero, from which on it pays to look for zeros."""
 
 _ZERO, _ZERO_OR_NAN, _FALSE, _TOLD = "zero", "zero or NaN", "false", "whether it is not zero"
-"""What is known of numbers where the guard is zero; the last one is false, or 0, there, and true, or 1, elsewhere."""
+"""Facts of numbers where the guard is zero; the last one is false, or 0, there, and true, or 1, elsewhere."""
 _KEEPING = ("copy", "negative", "absolute", "square")
 
 
