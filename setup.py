@@ -39,14 +39,22 @@ setup(
                 f"{EXECUTOR}/{name}.c"
                 for name in ("_executor", "rows", "short_rows", "loops", "small_products", "fused")
             ],
-            [*[f"{EXECUTOR}/{name}" for name in ("_loop.h", "_table.h", "rows.h", "loops.h")], f"{RUNTIME}/wide.h"],
+            [
+                *[f"{EXECUTOR}/{name}" for name in ("_loop.h", "_table.h", "rows.h", "loops.h")],
+                f"{RUNTIME}/row_sums.h",
+                f"{RUNTIME}/wide.h",
+            ],
         ),
         extension(
             "engine.core._eager",
             ["engine/core/_eager.c"],
             [
-                f"engine/core/_eager_{name}.h"
-                for name in ("functions", "keys", "loops", "memory", "operators", "tracked")
+                *[
+                    f"engine/core/_eager_{name}.h"
+                    for name in ("functions", "keys", "loops", "memory", "operators", "tracked")
+                ],
+                f"{RUNTIME}/row_sums.h",
+                f"{RUNTIME}/wide.h",
             ],
         ),
         extension(

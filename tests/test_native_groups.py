@@ -113,7 +113,7 @@ def components(x: Any, y: Any) -> Any:
     """Columns, each read several times and once, and put together again; what is put together is read at once."""
     a, b, c = (x[:, k] for k in range(3))
     u, v = shape.reshape(y[:, 0], (-1,)), y[:, 2]
-    parts = [a * u - b * v, b * u + c * c, where(a < v, a * b, c), c / u]
+    parts = [a * u - b * v, b * u + c * c, where(a < v, a * b, c), c / u + y[:, 1]]
     turned = joining.stack(parts, axis=1)
     return turned[:, 0] * turned[:, 3] - turned[:, 1] * a, trig.sin(a) * trig.sin(turned[:, 2])
 
@@ -222,7 +222,7 @@ def test_what_a_group_writes_is_not_copied() -> None:
         Row((ufunc, 0), ((pairs, 0), (y, 0), (to, 0)), (n,), (16, 8, step))
         for ufunc, to, step in ((np.add, a, 8), (np.multiply, pairs, 16), (np.subtract, b, 8))
     ]
-    assert [row.loop for row in fusion.fused(rows, n, 1)] == [row.loop for row in rows]
+    assert [row.loop for row in fusion.fused(rows, n)] == [row.loop for row in rows]
 
 
 @pytest.mark.parametrize(("loop", "dtype"), [("copy_8", float), ("cast_b_d", bool)])
@@ -235,7 +235,7 @@ def test_a_copy_of_a_copy_reads_what_is_there(loop: str, dtype: type) -> None:
         Row((name,), ((of, 0), (to, 0)), (n,), (of.item, 8))
         for name, of, to in ((loop, x, between), ("copy_8", between, result))
     ]
-    assert [[root for root, _ in row.operands] for row in fusion.fused(rows, n, 1)] == [[x, result]]
+    assert [[root for root, _ in row.operands] for row in fusion.fused(rows, n)] == [[x, result]]
 
 
 def _sum_of(f: Callable[..., Any], x: Any, y: Any) -> Any:
@@ -256,3 +256,72 @@ def test_what_is_read_elsewhere_is_written_before(groups: list[Group]) -> None:
 def test_random_programs_tile_by_tile(first: int, groups: list[Group]) -> None:
     check_random_programs(first)
     assert groups
+
+
+def apart(x: Any, y: Any) -> Any:
+    """Differences of all pairs of rows."""
+    return shape.expand_dims(x, 1) - shape.expand_dims(y, 0)
+
+
+def nearest(x: Any, y: Any) -> Any:
+    """The squared distances of rows from the nearest of others, and of these from the nearest of them."""
+    squares = reduce.reduce_sum(arithmetic.square(apart(x, y)), 2)
+    return reduce.reduce_sum(extrema.reduce_min(squares, 1)) + reduce.reduce_sum(extrema.reduce_min(squares, 0))
+
+
+def farthest(x: Any, y: Any) -> Any:
+    """The largest differences: what is chosen is used as it is, and in a quotient."""
+    largest = extrema.reduce_max(complexes.abs(apart(x, y)), 1)
+    return reduce.reduce_sum(largest * largest) + reduce.reduce_sum(extrema.reduce_max(apart(x, y) / (1.0 + y * y), 1))
+
+
+def mixture(x: Any, y: Any) -> Any:
+    """Soft choices: no share is zero, but where it is too small."""
+    squares = reduce.reduce_sum(arithmetic.square(apart(x, y)), -1)
+    return -reduce.reduce_sum(reduce.reduce_logsumexp(-30.0 * squares, 1)) + reduce.reduce_mean(explog.exp(-squares))
+
+
+def variation(x: Any, y: Any) -> Any:
+    """Neighbors along both axes, and sums along the middle of three."""
+    across = complexes.abs(x[:, 1:] - x[:, :-1])
+    return reduce.reduce_sum(across) + reduce.reduce_sum(reduce.reduce_sum(arithmetic.square(apart(x, y)), 1) * x)
+
+
+def masked(x: Any, y: Any) -> Any:
+    """Weights that are zero for most pairs, on numbers that may be infinite."""
+    scores = where(reduce.reduce_sum(apart(x, y), 2) > 1.5, reduce.reduce_sum(apart(x, y) * apart(x, y), 2), 0.0)
+    return reduce.reduce_sum(shape.expand_dims(scores, 2) * apart(x, y) * explog.exp(apart(x, y)))
+
+
+@pytest.mark.parametrize("dtype", ["f4", "f8"])
+@pytest.mark.parametrize("f", [nearest, farthest, mixture, variation, masked], ids=lambda f: f.__name__)
+def test_maps_of_pairs_are_reduced_in_tiles(f: Callable[..., Any], dtype: str, groups: list[Group]) -> None:
+    rng = np.random.default_rng(4)
+    for n, k, d in ((41, 37, 4), (150, 12, 8), (7, 5, 3), (1500, 9, 5), (64, 2, 1)):
+        inputs = [rng.standard_normal((m, d)).astype(dtype) for m in (n, k)]
+        program = lowered(lambda *xs: derived(f, xs), inputs)
+        table = natively(program, inputs)
+        ties, odd = [np.round(x) for x in inputs], [x.copy() for x in inputs]
+        odd[0][1], odd[0][2], odd[1][-1, -1] = np.inf, np.nan, -np.inf
+        for given in (inputs, [other(x) for x in inputs], ties, odd, [0 * x for x in inputs]):
+            assert_same(table(*given), program.run_generated(*given), f"{f.__name__} {n} {k} {d}")
+    assert max(len(group.rows) for group in groups) > 5
+
+
+def test_zeros_are_left_out_of_sums(groups: list[Group]) -> None:
+    rng = np.random.default_rng(5)
+    x, y = rng.standard_normal((300, 6)), rng.standard_normal((40, 6))
+
+    def to_nearest(x: Any, y: Any) -> Any:
+        return reduce.reduce_sum(extrema.reduce_min(reduce.reduce_sum(arithmetic.square(apart(x, y)), 2), 1))
+
+    program = lowered(lambda *xs: derived(to_nearest, xs), [x, y])
+    table = natively(program, [x, y])
+    for given in ([x, y], [x[::-1].copy(), -y], [np.round(x), np.round(y)]):
+        assert_same(table(*given), program.run_generated(*given), "nearest")
+    found = [chain for group in groups for chain in group.chains]
+    assert found
+    parts = [row.loop[0] for group in groups for row, _ in group.parts(2) if group.chains]
+    assert "nonzero_d" in parts
+    # where one of 40 is not zero, little is left to be done
+    assert all(len(chain.some) < len(chain.rows) for chain in found)

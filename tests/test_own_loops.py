@@ -114,7 +114,10 @@ def test_python_repeats_no_fact_of_the_table() -> None:
     # whether a loop goes element by element, line by line, at positions, or refuses is asked of the table
     assert LOOPS["copy_8"].is_elementwise and LOOPS["select_4"].is_elementwise and LOOPS["cast_d_f"].is_elementwise
     assert not any(LOOPS[name].is_elementwise for name in ("sum_each_d", "copies_8", "take_8", "put_4", "cast_d_i"))
-    assert [base_of(name) for name, loop in LOOPS.items() if loop.indexed and name.endswith("_d")] == ["add_at"]
-    assert {base_of(name) for name, loop in LOOPS.items() if loop.lines == 1} == {"sum_rows"}
+    assert [base_of(name) for name, loop in LOOPS.items() if loop.indexed and name.endswith("_d")] == [
+        "nonzero",
+        "add_at",
+    ]
+    assert {base_of(name) for name, loop in LOOPS.items() if loop.lines == 1} == {"sum_rows", "sum_blocks"}
     assert {base_of(name) for name, loop in LOOPS.items() if loop.lines == 0} == {"sum_each", "max_each", "min_each"}
     assert LOOPS["cast_d_i"].refuses and not LOOPS["cast_i_d"].refuses

@@ -15,6 +15,7 @@
 #include <numpy/arrayobject.h>
 
 #include "../runtime/built_from.h"
+#include "../runtime/row_sums.h"
 
 #define SMALL 65504.0 /* what fits into each floating dtype */
 #define MOST 16 /* operands and parameters that are dealt with here */
@@ -866,7 +867,42 @@ static PyObject *pause_all(PyObject *module, PyObject *whether)
     return PyBool_FromLong(before);
 }
 
+/* Sums over the middle one of three axes: arrays in C order, of which the second one is zeros. */
+static PyObject *add_rows(PyObject *module, PyObject *args)
+{
+    PyArrayObject *x, *states;
+    (void)module;
+    if (!PyArg_ParseTuple(args, "O!O!", &PyArray_Type, &x, &PyArray_Type, &states)) {
+        return NULL;
+    }
+    const int type = PyArray_TYPE(x);
+    if (PyArray_NDIM(x) != 3 || PyArray_NDIM(states) != 2 || (type != NPY_FLOAT && type != NPY_DOUBLE) || PyArray_TYPE(states) != type ||
+        !PyArray_IS_C_CONTIGUOUS(x) || !PyArray_ISCARRAY(states) || PyArray_DIM(states, 0) != PyArray_DIM(x, 0)) {
+        PyErr_SetString(PyExc_ValueError, "add_rows takes arrays of one real type in C order, with three axes and two");
+        return NULL;
+    }
+    const npy_intp rows = PyArray_DIM(x, 1), columns = PyArray_DIM(x, 2), width = PyArray_DIM(states, 1), step = columns * PyArray_ITEMSIZE(x);
+    if (width != columns && width != 2 + 2 * columns) {
+        PyErr_SetString(PyExc_ValueError, "add_rows takes sums or states of sums in blocks");
+        return NULL;
+    }
+    Py_BEGIN_ALLOW_THREADS
+    for (npy_intp n = 0; n < PyArray_DIM(x, 0); n++) {
+        const char *from = PyArray_BYTES(x) + n * rows * step;
+        char *to = PyArray_BYTES(states) + n * PyArray_STRIDE(states, 0);
+        if (type == NPY_FLOAT) {
+            (width == columns ? add_rows_f : add_blocks_f)(rows, columns, from, step, (npy_float *)to);
+        }
+        else {
+            (width == columns ? add_rows_d : add_blocks_d)(rows, columns, from, step, (npy_double *)to);
+        }
+    }
+    Py_END_ALLOW_THREADS
+    Py_RETURN_NONE;
+}
+
 static PyMethodDef methods[] = {
+    {"add_rows", add_rows, METH_VARARGS, "add_rows(x, sums): add the rows of x, along axis 1, to sums, or to states of sums in blocks."},
     {"pause", pause_all, METH_O, "pause(whether): leave all ops to Python, or no longer; returns what held before."},
     {"setup_variable", setup_variable, METH_O, "setup_variable(Variable): variables that are read before ops are applied."},
     {"setup", setup, METH_VARARGS, "setup(...): the classes and functions of Python that this is about."},

@@ -8,28 +8,29 @@ from typing import Any
 import numpy as np
 
 from engine.core.operands import Array
-from engine.runtime.blas import few_threads
 from engine.runtime.cache import cached
+from engine.runtime.extension import extension
 from engine.runtime.tuning import TUNING
 
 _LEAST = TUNING.sum_elements
-"""Elements of one sum's rows from which on a product with ones is quicker. Not of the whole stack: whatever part of a
-stack is summed, each sum is made in the same way."""
+"""Elements of one sum's rows from which on they are added in blocks. Not of the whole stack: whatever part of a stack
+is summed, each sum is made in the same way."""
 _MOST = TUNING.sum_rows
-"""Rows in one product."""
-_ONES = {np.dtype(t): np.ones(_MOST, t) for t in (np.float32, np.float64)}
+"""Rows in a block."""
+_TYPES = {np.dtype(t) for t in (np.float32, np.float64)}
+_in_c: Any = extension("engine.core._eager")[0]
 
 
 def add_over(x: Any, axis: int | tuple[int, ...] | None, keepdims: bool = False, dtype: Any = None) -> Array:
     """The sum of an array over axes, in its own dtype (or the given one).
 
-    NumPy adds up row after row, which costs several times the reading of the rows where they are short. A product with
-    ones does not: such a sum over neighboring axes, but not the last, is left to BLAS, if the array is in C order.
+    Many rows of an array in C order, along neighboring axes but not the last, are added up in blocks: each one row
+    after the other, then the sums of the blocks. The extension does what NumPy does, which takes several times as long.
 
     How an array lies in memory decides in which order it is added up, and so how the sum is rounded. Nothing is copied:
     programs see to it that arrays lie as they do without programs (`engine.compiler.ir.layout`).
     """
-    if x.size >= _LEAST and axis is not None and dtype is None and x.dtype in _ONES and x.flags.c_contiguous:
+    if x.size >= _LEAST and axis is not None and dtype is None and x.dtype in _TYPES and x.flags.c_contiguous:
         split = _split(x.shape, axis, keepdims)
         if split is not None:
             rows, shape = split
@@ -37,16 +38,31 @@ def add_over(x: Any, axis: int | tuple[int, ...] | None, keepdims: bool = False,
     return np.add.reduce(x, axis=axis, keepdims=keepdims, dtype=dtype or x.dtype)  # type: ignore[call-overload]
 
 
-@few_threads(lambda x: x.size, TUNING.one_thread)
-def _added_rows(x: np.ndarray) -> np.ndarray:
-    """The sums over axis 1 of three, by products with ones."""
-    ones, (before, count, behind) = _ONES[x.dtype], x.shape
+def _added_rows(x: Any) -> np.ndarray:
+    """The sums over axis 1 of three."""
+    if not isinstance(x, np.ndarray):
+        # what stands for an array while a program is observed
+        return x.added_rows(_MOST)
+    before, count, behind = x.shape
+    if _in_c is None:
+        return _added_by_numpy(x)
     if count <= _MOST:
-        return np.matmul(ones[:count], x)
-    whole = count - count % _MOST
-    parts = np.matmul(ones, x[:, :whole].reshape(before, -1, _MOST, behind))
-    out = np.add.reduce(parts, axis=1)
-    return out + np.matmul(ones[: count - whole], x[:, whole:]) if whole < count else out
+        out = np.zeros((before, behind), x.dtype)
+        _in_c.add_rows(x, out)
+        return out
+    states = np.zeros((before, 2 + 2 * behind), x.dtype)
+    states[:, :2] = _MOST
+    _in_c.add_rows(x, states)
+    return states[:, 2 + behind :] + states[:, 2 : 2 + behind]
+
+
+def _added_by_numpy(x: np.ndarray) -> np.ndarray:
+    before, count, behind = x.shape
+    last = (count - 1) % _MOST + 1
+    out = np.add.reduce(x[:, count - last :], axis=1)
+    if last == count:
+        return out
+    return np.add.reduce(np.add.reduce(x[:, :-last].reshape(before, -1, _MOST, behind), axis=2), axis=1) + out
 
 
 @cached(1 << 12)

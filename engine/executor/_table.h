@@ -318,7 +318,8 @@ static int read_step(Table *self, Extent *extents, Step *step, PyObject *spec)
                 const Row *row = &self->rows[i];
                 read = row_check(row, extents, self->nbases, step->tiles, step->rest) == 0 &&
                        (step->kind != TILES || row->loop->ndims == 0 || step->rest == 0) &&
-                       (checked || !row->loop->refuses);
+                       (checked || !row->loop->refuses) &&
+                       (row->loop->kind != SELECTS || (step->kind == TILES && row_check_selected(row, self->rows + step->end) == 0));
             }
         }
     }

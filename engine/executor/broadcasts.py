@@ -49,8 +49,8 @@ def made_long(row: Row, operands: Sequence[Ref]) -> list[Row]:
         name, _, kind = row.loop[0].rpartition("_")
         many = _IN_PLACES.get(name)
     else:
-        kind = operands[-1].dtype.char
-        one_kind = kind in "fd" and all(x.dtype.char == kind for x in operands)
+        kind = operands[0].dtype.char
+        one_kind = kind in "fd" and all(x.dtype.char == kind for x in operands[:-1])
         many = _IN_PLACES.get(row.loop[0].__name__) if one_kind else None
     plan = _plan(row.dims[0], row.steps, row.outer, row.strides, items, many, own)
     if plan is None:

@@ -8,6 +8,7 @@ operands overlap, and take neighbors for overlapping.
 from __future__ import annotations
 
 import functools
+import itertools
 import math
 from collections.abc import Callable, Sequence
 from typing import Any
@@ -19,7 +20,6 @@ from engine.compiler.ir.instruction import Instruction
 from engine.compiler.liveness import Needed, last_uses, placed
 from engine.compiler.passes.buffer_assignment import MOST
 from engine.executor.extension import executor
-from engine.executor.fusion import fused
 from engine.executor.grouping import Group, grouped
 from engine.executor.loops import encoded
 from engine.executor.own_loops import LOOPS
@@ -97,7 +97,7 @@ class _Encoding:
                 else:
                     needed[root] = Needed(_aligned(root.extent[1]), (i, 0), (self.last[root], math.inf))
             if isinstance(step, Group):
-                step.rows = fused(step.rows, step.count, step.length)
+                step.fuse()
                 needed |= _tiles(step, i)
         for x in results:
             if _root(x).base < 0 and _root(x) not in needed:
@@ -150,14 +150,12 @@ class _Encoding:
             first, work, checked = count, 0, -1
             if isinstance(step, Group):
                 each, (tiles, rest) = step.tile, divmod(step.count, step.tile)
-                for row in step.rows:
-                    numbers += self.part(step, row, 0, each)
-                count += len(step.rows)
-                steps.append(("rows", first, count, True, tiles, 0))
-                first = count
-                for row in step.rows if rest else ():
-                    numbers += self.part(step, row, tiles * each, rest)
-                    count, work = count + 1, work + row.work // step.count * rest
+                for start, some, times in ((0, each, tiles), (tiles * each, rest, 1)):
+                    parts = [self.part(step, *part, start) for part in step.parts(some)] if some else []
+                    numbers += itertools.chain(*parts)
+                    count += len(parts)
+                    steps += [("rows", first, count, True, times, 0)] if parts else []
+                    first = count
                 continue
             if isinstance(step, Row):
                 numbers += self.row(step)
@@ -190,15 +188,14 @@ class _Encoding:
         places = [(root.base, root.offset + offset) for root, offset in row.operands]
         return encoded(row, loop, places)
 
-    def part(self, group: Group, row: Row, start: int, count: int) -> list[int]:
-        """A row for some rows of elements of a group."""
+    def part(self, group: Group, row: Row, by: tuple[int, ...], start: int) -> list[int]:
+        """A row for some lines of a group, from one on."""
         loop = self.loops.setdefault(row.loop, len(self.loops))
-        part, by = group.part(row, count)
         places, advance = [], []
         for (root, offset), step in zip(row.operands, by, strict=True):
             places.append((root.base, root.offset + offset + (0 if root.tiled else start * step)))
             advance.append(0 if root.tiled else group.tile * step)
-        return encoded(part, loop, places, tuple(advance))
+        return encoded(row, loop, places, tuple(advance))
 
     def call(
         self, call: Call, instruction: Instruction, kernel: Callable[..., Any], dead: Sequence[Root]
@@ -255,7 +252,7 @@ def verify_block(steps: Sequence[Row | Call | Group], results: Sequence[Any], si
                     if root not in written:
                         read(root)
                 for root in written:
-                    tile = step.tile * step.length * root.item if isinstance(step, Group) and root.tiled else 0
+                    tile = step.held(root) if isinstance(step, Group) and root.tiled else 0
                     write(root, tile or root.extent[1])
     for x in results:
         if isinstance(x, (Ref, Root)):
@@ -298,11 +295,10 @@ def _aligned(size: int) -> int:
 
 def _tiles(group: Group, i: int) -> dict[Root, Needed]:
     """Memory that step `i` needs for one tile at a time, from row to row."""
-    held = [[root for root, _ in row.operands if root.tiled] for row in group.rows]
+    held = [[root for root in used if root.tiled] for used in group.used()]
     last = last_uses(held)
     first = {root: j for j, roots in reversed([*enumerate(held)]) for root in roots}
-    each = group.tile * group.length
-    return {root: Needed(_aligned(each * root.item), (i, j), (i, last[root])) for root, j in first.items()}
+    return {root: Needed(_aligned(group.held(root)), (i, j), (i, last[root])) for root, j in first.items()}
 
 
 def _is_c_order(root: Root) -> bool:

@@ -7,8 +7,9 @@ as if it had gone through memory (see fused.c), so no bit changes.
 
 from __future__ import annotations
 
+import functools
 from collections import Counter
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Collection, Sequence
 from dataclasses import dataclass
 
 from engine.executor.own_loops import CONDITIONED, FUSES, MOST_OPERANDS, STEPS, base_of
@@ -31,36 +32,42 @@ class _Steps:
     """Letters and their operands, with which a row computes its result."""
 
     row: Row
+    length: int
     letters: str
     operands: list[Place]
     strides: list[Strides]
 
     def then(self, row: Row, letter: str, operands: Sequence[Place] = (), strides: Sequence[Strides] = ()) -> _Steps:
         """These steps and one more, for the result of a row."""
-        return _Steps(row, self.letters + letter, [*self.operands, *operands], [*self.strides, *strides])
+        return _Steps(row, self.length, self.letters + letter, [*self.operands, *operands], [*self.strides, *strides])
 
 
-def fused(rows: Sequence[Row], count: int, length: int) -> list[Row]:
-    """The rows of a group of `count` lines of `length` elements: as many, or fewer."""
+def fused(rows: Sequence[Row], count: int, later: Sequence[Row] = (), least: int = _LONG) -> list[Row]:
+    """The rows of a group of `count` lines: as many, or fewer. What `later` ones read stays.
+
+    Lines that are no piece of memory together have at least `least` elements.
+    """
     if not FUSES:
         return list(rows)
-    reads = Counter([root for row in rows for root, _ in row.operands[:-1]])
+    reads = Counter([root for row in (*rows, *later) for root, _ in row.operands[:-1]])
     writes = Counter([row.operands[-1][0] for row in rows])
     result: list[Row | _Steps | None] = []
     written: dict[Root, int] = {}
 
-    def inner(place: Place, times: int = 1) -> _Steps | None:
+    def inner(length: int, place: Place, by: Strides, times: int = 1) -> _Steps | None:
         """The steps that gave an operand, if only one row needs it, and nothing that they read has changed since."""
         k = written.get(place[0], -1)
         known = result[k] if k >= 0 else None
         if type(known) is not _Steps or not place[0].tiled or (reads[place[0]], writes[place[0]]) != (times, 1):
             return None
+        if known.length != length or (place, by) != (known.row.operands[-1], _strides(known.row, length)[-1]):
+            return None
         return None if any(written.get(root, -1) > k for root, _ in known.operands) else known
 
-    def packed(row: Row) -> Row:
+    def packed(row: Row, length: int) -> Row:
         """The row with copies, made once for all rows, of operands that lie with gaps and are read several times."""
         operands, strides = list(row.operands), _strides(row, length)
-        for k, view in enumerate(zip(row.operands, strides, strict=True)):
+        for k, view in enumerate(zip(row.operands[:-1], strides[:-1], strict=True)):
             if gaps[view] > 1:
                 root = operands[k][0]
                 lined = root.item, length * root.item
@@ -71,27 +78,39 @@ def fused(rows: Sequence[Row], count: int, length: int) -> list[Row]:
                 operands[k], strides[k] = (copies[view], 0), lined
         return _row_of(row.loop, operands, strides, count, length) if operands != list(row.operands) else row
 
+    lengths = [row.work // count for row in rows]
+    last = {row.operands[-1][0]: k for k, row in enumerate(rows)}
     names = [
-        _operation(row, writes) if row.work == count * length and (not row.outer or length >= _LONG) else ""
-        for row in rows
+        _operation(row, {root for root, _ in row.operands if last.get(root, -1) >= k})
+        if _in_lines(row, count, length, least)
+        else ""
+        for k, (row, length) in enumerate(zip(rows, lengths, strict=True))
     ]
-    gaps = Counter([view for row, name in zip(rows, names, strict=True) if name for view in _with_gaps(row, length)])
+    each = list(zip(rows, lengths, names, strict=True))
+    gaps = Counter([view for row, length, name in each if name for view in _with_gaps(row, length)])
     copies: dict[tuple[Place, Strides], Root] = {}
-    for unpacked, name in zip(rows, names, strict=True):
-        row = packed(unpacked) if name else unpacked
-        made = _joined(name, row, length, inner) if name else row
+    for unpacked, length, name in each:
+        row = packed(unpacked, length) if name else unpacked
+        made = _joined(name, row, length, functools.partial(inner, length)) if name else row
         if type(made) is _Steps:
             for root in {root for root, _ in row.operands[:-1]} - {root for root, _ in made.operands}:
                 result[written[root]] = None
         written[row.operands[-1][0]] = len(result)
         result.append(made)
-    return [_row(x, count, length) for x in result if x is not None]
+    return [_row(x, count) for x in result if x is not None]
 
 
-def _operation(row: Row, writes: Mapping[Root, int]) -> str:
+def _in_lines(row: Row, count: int, length: int, least: int) -> bool:
+    """Whether a row goes through each line with one stride for an operand; through long ones, or all as one."""
+    if not row.outer:
+        return row.dims[0] == count * length
+    return row.outer == (count,) and row.dims[0] == length >= least
+
+
+def _operation(row: Row, unfinished: Collection[Root]) -> str:
     """Name what a row does to operands of one dtype; "" if steps cannot do it.
 
-    What the group writes must be read one element after the other, or be one number.
+    What will be written must be read one element after the other, or be one number: it cannot be copied once for all.
     """
     loop, root = row.loop[0], row.operands[-1][0]
     name = base_of(loop) if isinstance(loop, str) else loop.__name__
@@ -101,31 +120,31 @@ def _operation(row: Row, writes: Mapping[Root, int]) -> str:
     numbers = row.operands[1:] if name in CONDITIONED else row.operands
     alike = all(each.dtype == root.dtype for each, _ in numbers)
     read = list(zip(row.operands, row.steps, strict=True))[:-1]
-    in_line = all(step in (0, each.item) or each not in writes for (each, _), step in read)
+    in_line = all(step in (0, each.item) or each not in unfinished for (each, _), step in read)
     return name if alike and in_line and row.steps[-1] else ""
 
 
 def _joined(name: str, row: Row, length: int, inner: Callable[..., _Steps | None]) -> _Steps:
     """The steps of a row, with those that gave its operands where these go no other way."""
     operands, strides = row.operands[:-1], _strides(row, length)[:-1]
-    begun = [_Steps(row, STEPS["load"], [x], [by]) for x, by in zip(operands, strides, strict=True)]
+    begun = [_Steps(row, length, STEPS["load"], [x], [by]) for x, by in zip(operands, strides, strict=True)]
     if name == "cast_b":
-        return _Steps(row, STEPS[name], [*operands], strides)
+        return _Steps(row, length, STEPS[name], [*operands], strides)
     if name == "select":
-        within = [inner(x) for x in operands[1:]]
+        within = [inner(x, by) for x, by in zip(operands[1:], strides[1:], strict=True)]
         k = 0 if within[0] is not None or within[1] is None else 1
         first = within[k]
         if first is None or len(first.operands) + 2 > MOST_OPERANDS:
             first = begun[1 + k]
         return first.then(row, _letter(name, k), [operands[0], operands[2 - k]], [strides[0], strides[2 - k]])
     if len(operands) == 1:
-        return (inner(operands[0]) or begun[0]).then(row, "" if name in _NOTHING else STEPS[f"{name} a"])
+        return (inner(operands[0], strides[0]) or begun[0]).then(row, "" if name in _NOTHING else STEPS[f"{name} a"])
     if operands[0][0] is operands[1][0]:
         twice = STEPS.get(f"{name} aa")
         if operands[0] == operands[1] and strides[0] == strides[1] and twice:
-            return (inner(operands[0], 2) or begun[0]).then(row, twice)
+            return (inner(operands[0], strides[0], 2) or begun[0]).then(row, twice)
         return begun[0].then(row, _letter(name, 0), operands[1:], strides[1:])
-    within = [inner(x) for x in operands]
+    within = [inner(x, by) for x, by in zip(operands, strides, strict=True)]
     # of two the longer one goes on; the other one can be of one step only
     k = int(max((0, 1), key=lambda k: 0 if (x := within[k]) is None else len(x.operands)))
     first, other, letter = within[k], within[1 - k], _letter(name, k)
@@ -154,10 +173,11 @@ def _with_gaps(row: Row, length: int) -> list[tuple[Place, Strides]]:
     return [(place, by) for place, by in views if by[0] not in (0, place[0].item)]
 
 
-def _row(x: Row | _Steps, count: int, length: int) -> Row:
+def _row(x: Row | _Steps, count: int) -> Row:
     """The row of some steps: in one piece where all operands are."""
     if isinstance(x, Row):
         return x
+    length = x.length
     short = len(x.letters) == 1 or (len(x.letters) == 2 and _with_gaps(x.row, length))
     if short and x.operands == list(x.row.operands[:-1]):
         # NumPy's loop takes less than the copies would; what a copy copies may have become a step of its own

@@ -2,19 +2,22 @@
 
 A row after the other, each intermediate result goes to the second-level cache or to memory and comes back. A tile of
 all arrays of a group stays in the first-level cache, and what only the group uses needs no more memory than a tile.
-Where a group goes line by line, what reduces each line, and what is done to one number of each line, belongs to it; so
-does what adds up all lines, if nothing in the group needs the sum. Each element goes through its loops in the order of
-the program, so no bit changes.
+All rows of a group go through the same lines, each in its own way: an elementwise row through all elements of a line,
+also where its operands are broadcast or have several axes; others reduce them, or what was reduced before. What is
+written for a line may be read for the same line only. What adds up all lines belongs to the group too, if nothing in
+it needs the sum. Each element goes through its loops in the order of the program, so no bit changes.
 """
 
 from __future__ import annotations
 
-from collections.abc import Sequence
-from dataclasses import dataclass, field, replace
-from typing import Any
+import itertools
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass, field
 
-from engine.executor.own_loops import LOOPS
+from engine.executor.fusion import fused
 from engine.executor.refs import Call, Root, Row
+from engine.executor.rowlines import Form, Lines, lines_of
+from engine.executor.selecting import Chain, chains
 from engine.runtime.tuning import TUNING
 
 _TILE = TUNING.native_tile
@@ -22,61 +25,82 @@ _TILE = TUNING.native_tile
 _LEAST = TUNING.group_bytes
 """Bytes of an array from which on tiles pay."""
 _LONGEST = TUNING.group_large
-"""Bytes of a line from which on it is not reduced in a group: it would be one tile."""
+"""Bytes of a line from which on rows do not go line by line: it would be one tile."""
 _BACK = 4
 """Groups that a row may be moved before, to join an earlier one."""
-
-Form = tuple[int, int, int | None]
-"""Where elements start, the step from one to the next, and that from line to line where it does not follow."""
 
 
 @dataclass(slots=True)
 class Group:
-    """Rows that go through the same elements: `count` lines of `length` each. Others stand alone, without a count.
+    """Rows that go through the same lines, `count` of them. Others stand alone, without a count.
 
     Attributes
     ----------
     rows : list of Row
-    count, length : int
-        The length is one as long as no row goes line by line.
+    count : int
+        As many as all rows can be cut into.
     forms : dict
-        Per root, in what ways rows see its elements.
+        Per root, in what ways rows see it.
     writes : set of Root
     sums : set of Root
         Those of all lines, which are there behind the last one.
+    lines : list of Lines
+        How each of the rows goes through the lines.
+    chains : list of Chain
+        The last ones of the rows, which zeros may make needless.
     """
 
     rows: list[Row]
     count: int
-    length: int
     forms: dict[Root, set[Form]] = field(default_factory=dict)
     writes: set[Root] = field(default_factory=set)
     sums: set[Root] = field(default_factory=set)
+    lines: list[Lines] = field(default_factory=list)
+    chains: list[Chain] = field(default_factory=list)
 
-    def takes(self, count: int, length: int) -> bool:
-        """Whether so many lines of such a length are those of the group, or one number of each."""
-        if count and self.count * self.length == count * length:
-            return length == 1 or self.length in (1, length)
-        return length == 1 < self.length and count == self.count
+    @property
+    def length(self) -> int:
+        """Elements of the longest line."""
+        return max(row.work for row in self.rows) // self.count
 
-    def add(self, row: Row, length: int) -> bool:
-        """Append a row, if all that is written is seen tile by tile: else one would read what is not yet there."""
-        # as long as no row goes line by line, all is one line
-        seen = _forms(row, self.count * self.length // length if length > 1 else 1)
-        written = row.operands[-1][0]
-        adds_up = _adds_up(row)
-        if not self.sums.isdisjoint(seen) or (adds_up and written in self.forms):
+    def add(self, rows: Sequence[Lines], alike: bool) -> bool:
+        """Append rows, if all that is written is seen line by line: else one would read what is not yet there.
+
+        The last one must go through some root as the group does; if `alike`, as many elements are enough.
+        """
+        counts = [self.count, *[new.count for new in rows]]
+        count = min(counts)
+        if count < 2 or any(each % count for each in counts):
             return False
-        for root, forms in seen.items():
-            if (root is written or root in self.writes) and not _apart(root, self.forms.get(root, forms) | forms):
-                return False
-        for root, forms in seen.items():
-            self.forms[root] = self.forms.get(root, set()) | forms
-        self.rows.append(row)
-        self.writes.add(written)
-        if adds_up:
-            self.sums.add(written)
-        self.count, self.length = self.count * self.length // length, length
+        forms = _forms(self.lines, count) if count != self.count else self.forms
+        changed: dict[Root, set[Form]] = {} if count == self.count else dict(forms)
+        writes, sums, begun = set(self.writes), set(self.sums), set[Root]()
+        same = not self.rows or rows[-1].row.work == self.count * self.length
+        related = same and (alike or not self.rows)
+        small, needed = _size(rows[-1].row) < _LEAST, {root for root, _ in rows[-1].row.operands[:-1]} & self.writes
+        for new in rows:
+            written = new.row.operands[-1][0]
+            for root, form in new.forms(count):
+                known = forms.get(root, set())
+                if root in sums or (new.adds_up and root is written and (root in self.forms or root in begun)):
+                    return False
+                if new is rows[-1] and form[2] != 0 and (root in needed or not small):
+                    related |= any(form[2] == by for *_, by in known)
+                changed[root] = changed.get(root, known) | {form}
+            writes.add(written)
+            begun.update([root for root, _ in new.row.operands])
+            if new.adds_up:
+                sums.add(written)
+        if not related or (
+            not (same and all(new.is_plain for new in rows)) and max(map(_bytes, changed.values())) > _LONGEST
+        ):
+            return False
+        if not all(_apart(x) for root, x in changed.items() if root in writes and root not in sums):
+            return False
+        self.rows += [new.row for new in rows]
+        self.lines += rows
+        self.count, self.writes, self.sums = count, writes, sums
+        self.forms.update(changed)
         return True
 
     def hinders(self, row: Row) -> bool:
@@ -86,143 +110,135 @@ class Group:
         )
 
     def holds(self, root: Root) -> bool:
-        """Whether the rows see all of a root, element after element: a tile of it does if nobody else needs it."""
-        if root.kind != "computed":
+        """Whether the rows see all of a root, line after line: a tile of it does if nobody else needs it."""
+        if root.kind != "computed" or root in self.sums:
             return False
-        if self.forms[root] == {(0, 0, root.item)}:
-            return root.extent == (0, self.count * root.item)
-        return self.forms[root] == {(0, root.item, None)} and root.extent == (0, self.count * self.length * root.item)
+        low, high, by = _hull(self.forms[root])
+        return by > 0 and low >= 0 and high <= by and root.extent == (0, self.count * by)
+
+    def fuse(self) -> None:
+        """Make rows one where they can be, and put what zeros make needless behind what tells; tiles are known now."""
+        left, self.chains = chains(self.rows, self.count)
+        rows = fused(left, self.count, [row for chain in self.chains for row in chain.rows])
+        for chain in self.chains:
+            chain.rows = fused(chain.rows, self.count)
+        self.rows = [*rows, *[row for chain in self.chains for row in chain.rows]]
+        self.lines = [lines for row in self.rows if (lines := lines_of(row)) is not None]
+        assert len(self.lines) == len(self.rows)
+        self.forms = _forms(self.lines, self.count)
+        self.writes = {row.operands[-1][0] for row in self.rows}
+
+    def parts(self, lines: int) -> Iterator[tuple[Row, tuple[int, ...]]]:
+        """The rows for some lines, and by how much their operands go on from line to line."""
+        plain = len(self.rows) - sum(len(chain.rows) for chain in self.chains)
+        yield from [(each.part(self.count, lines), each.steps(self.count)) for each in self.lines[:plain]]
+        for chain in self.chains:
+            yield from chain.parts(_hull(self.forms[chain.guard.root])[2], self.count, lines)
+
+    def used(self) -> list[set[Root]]:
+        """The roots that each row needs: the last one of a chain all that it reads, for it may run in another order."""
+        used = [{root for root, _ in row.operands} for row in self.rows]
+        end = len(used)
+        for chain in reversed(self.chains):
+            used[end - 1] |= chain.inputs
+            end -= len(chain.rows)
+        return used
+
+    def held(self, root: Root) -> int:
+        """Bytes of a tile of a root."""
+        return self.tile * _hull(self.forms[root])[2]
 
     @property
     def tile(self) -> int:
         """Lines in a tile."""
-        largest = max(root.item for root in self.forms)
-        return min(self.count, max(1, _TILE // (largest * self.length)))
-
-    def part(self, row: Row, count: int) -> tuple[Row, tuple[int, ...]]:
-        """A row for so many lines, and by how much its operands go on from each to the next."""
-        by = tuple([by for _, by in _steps(row, self.count)])
-        if row.outer:
-            return replace(row, outer=(count,)), by
-        at = max(_lines(row), 0)
-        each = row.dims[at] // self.count
-        return replace(row, dims=(*row.dims[:at], count * each, *row.dims[at + 1 :])), by
+        largest = max(_bytes(forms) for forms in self.forms.values())
+        return min(self.count, max(1, _TILE // largest))
 
 
-def _lines(row: Row) -> int:
-    """Which dimension of a row counts lines that its loop reduces (0) or adds up (1); -1 if it does neither."""
-    own = LOOPS.get(row.loop[0])
-    return -1 if own is None else own.lines
-
-
-def _is_elementwise(loop: Any) -> bool:
-    """Whether a loop, which does not reduce, goes element by element."""
-    if not isinstance(loop, str):
-        return loop.signature is None
-    return loop.startswith("fused_") or LOOPS[loop].is_elementwise
-
-
-def _steps(row: Row, count: int) -> list[tuple[int, int]]:
-    """Per operand, the step along a line and that from line to line, of so many lines."""
-    if row.outer:
-        return list(zip(row.steps, row.strides, strict=True))
-    if _lines(row) == 1:
-        *_, of_x, step, step_out = row.steps
-        return [(step, of_x), (step_out, 0)]
-    if _lines(row) == 0:
-        of_x, of_out, step = row.steps
-        return [(step, of_x), (0, of_out)]
-    each = row.dims[0] // count
-    return [(step if each > 1 else 0, each * step) for step in row.steps]
-
-
-def _forms(row: Row, count: int) -> dict[Root, set[Form]]:
-    """In what ways a row sees its roots, in so many lines."""
-    length = row.work // count
+def _forms(lines: Sequence[Lines], count: int) -> dict[Root, set[Form]]:
+    """In what ways rows see their roots, in so many lines."""
     forms: dict[Root, set[Form]] = {}
-    for (root, offset), (step, by) in zip(row.operands, _steps(row, count), strict=True):
-        forms.setdefault(root, set()).add((offset, step, None if by == length * step else by))
+    for each in lines:
+        for root, form in each.forms(count):
+            forms.setdefault(root, set()).add(form)
     return forms
 
 
-def _apart(root: Root, forms: set[Form]) -> bool:
-    """Whether rows that see a root in these ways go on to the same place together, as those of a stack's parts do."""
-    if len(forms) == 1:
-        return True
-    starts = [start for start, _, _ in forms]
-    steps = {(step, by) for _, step, by in forms}
-    step, by = next(iter(steps))
-    return len(steps) == 1 and by is None and max(starts) + root.item - min(starts) <= step
+def _hull(forms: set[Form]) -> Form:
+    """All that is touched for the first line, and the step to the next one; 0 if there are several."""
+    steps = {by for *_, by in forms}
+    return min(low for low, *_ in forms), max(high for _, high, _ in forms), steps.pop() if len(steps) == 1 else 0
 
 
-def _adds_up(row: Row) -> bool:
-    """Whether a row adds each line to the same place."""
-    if row.outer:
-        return row.strides[-1] == 0 < row.steps[-1] and row.operands[0] == row.operands[-1]
-    return _lines(row) == 1
+def _apart(forms: set[Form]) -> bool:
+    """Whether rows that see a root in these ways touch the same line of it together, and nothing of any other."""
+    low, high, by = _hull(forms)
+    return high - low <= by
 
 
-def _split(row: Row) -> tuple[int, int]:
-    """Lines that a row goes through, and the elements in each, if it may belong to a group; else none."""
-    if row.position >= 0 or row.outputs != 1 or len(row.outer) > 1:
-        return 0, 1
-    if any(root.dtype is None or root.dtype.char not in "fd?" for root, _ in row.operands):
-        return 0, 1
-    if (at := _lines(row)) >= 0:
-        count, length = row.dims[at], row.dims[at + 1]
-        unfit = row.outer or row.work != count * length or length * row.operands[0][0].item >= _LONGEST
-        return (0, 1) if unfit else (count, length)
-    if len(row.dims) != 1 or not _is_elementwise(row.loop[0]):
-        return 0, 1
-    step, item = row.steps[-1], row.operands[-1][0].item
-    if not row.outer:
-        return (row.dims[0], 1) if step > 0 else (0, 1)
-    short = row.dims[0] * item < _LONGEST
-    reduces = step == 0 and row.strides[-1] == item and row.operands[0] == row.operands[-1]
-    if (reduces and short) or _adds_up(row) or (step > 0 and row.strides[-1] >= row.dims[0] * step):
-        return row.outer[0], row.dims[0]
-    # its result lies in another order
-    return 0, 1
+def _bytes(forms: set[Form]) -> int:
+    """Bytes of a root for each line."""
+    return max([high - low for low, high, by in forms if by], default=1)
 
 
-def _bytes(row: Row) -> int:
+def _size(row: Row) -> int:
     """Bytes of the largest array that a row goes through."""
     return row.work * max(root.item for root, _ in row.operands)
 
 
 def grouped(steps: Sequence[Row | Call]) -> list[Row | Call | Group]:
     """The steps with groups in place of rows that run tile by tile."""
-    if not any(isinstance(s, Row) and _bytes(s) >= _LEAST and _split(s)[0] for s in steps):
+    if not any(isinstance(s, Row) and _size(s) >= _LEAST and lines_of(s) for s in steps):
         return list(steps)
     result: list[Row | Call | Group] = []
     waiting: list[Group] = []
-    for step in steps:
+    fills: dict[Root, Row] = {}
+    for step in [*steps, None]:
         if isinstance(step, Row) and step.position < 0:
-            _place(step, waiting)
-        else:
-            result += [*_closed(waiting), step]
-            waiting = []
-    return result + _closed(waiting)
+            _place(step, waiting, fills)
+            continue
+        for row in fills.values():
+            _put(row, waiting, True)
+        result += [*_closed(waiting), *([] if step is None else [step])]
+        waiting, fills = [], {}
+    return result
 
 
-def _place(row: Row, waiting: list[Group]) -> None:
-    """Add a row to the latest group that takes it, or behind all."""
-    count, length = _split(row)
-    small = _bytes(row) < _LEAST
-    free = 0
+def _place(row: Row, waiting: list[Group], fills: dict[Root, Row]) -> None:
+    """Add a row to the latest group that takes it, or behind all, and with it those that fill what it begins with."""
+    written = row.operands[-1][0]
+    if row.outputs == 1 and written not in fills and all(root.kind == "constant" for root, _ in row.operands[:-1]):
+        fills[written] = row
+        return
+    filled = [fills.pop(root) for root in dict.fromkeys([root for root, _ in row.operands]) if root in fills]
+    if filled and _join([*filled, row], waiting):
+        return
+    for each in (*filled, row):
+        if not _join([each], waiting):
+            _put(each, waiting, each is not row or _size(row) < _LEAST)
+
+
+def _join(rows: Sequence[Row], waiting: Sequence[Group]) -> bool:
+    """Whether a group has taken the rows."""
+    lines = [lines for row in rows if (lines := lines_of(row)) is not None]
+    if len(lines) < len(rows):
+        return False
     for k, group in enumerate(reversed(waiting[-_BACK:])):
-        if group.takes(count, length):
-            related = any(root in group.forms for root, _ in row.operands)
-            if (related or (k == 0 and not small)) and group.add(row, max(length, group.length)):
-                return
-        if group.hinders(row):
+        if group.add(lines, k == 0 and _size(rows[-1]) >= _LEAST):
+            return True
+        if any(group.hinders(row) for row in rows):
             break
-        free += 1
-    made = Group([], count, length)
-    if small or not (count and made.add(row, length)):
-        made = Group([row], 0, 1, {root: set() for root, _ in row.operands}, {root for root, _ in _written(row)})
-    # what is small goes before groups that it does not need, which then may go on behind it
-    waiting.insert(len(waiting) - (free if small else 0), made)
+    return False
+
+
+def _put(row: Row, waiting: list[Group], before: bool) -> None:
+    """Begin a group; what is small, or only fills, goes before those that it does not need, which then may go on."""
+    lines = lines_of(row)
+    made = Group([], lines.count if lines else 1)
+    if lines is None or _size(row) < _LEAST or not made.add([lines], True):
+        made = Group([row], 1, {root: set() for root, _ in row.operands}, {root for root, _ in _written(row)})
+    groups = reversed(waiting[-_BACK:]) if before else ()
+    waiting.insert(len(waiting) - len([*itertools.takewhile(lambda group: not group.hinders(row), groups)]), made)
 
 
 def _written(row: Row) -> Sequence[tuple[Root, int]]:

@@ -3,7 +3,7 @@
 #include <string.h>
 
 #include "loops.h"
-#include "../runtime/wide.h"
+#include "../runtime/row_sums.h"
 
 #define ARGS char **args, npy_intp const *dimensions, npy_intp const *steps, void *NPY_UNUSED(data)
 
@@ -132,7 +132,7 @@ three, as places have, are worth loops of their own. */
 #endif
 #define LINES(NAME, TYPE, COUNT, SX, SY) \
     for (npy_intp i = 0; i < lines; i++, x += fx, y += fy, out += fo) { \
-        NAME##_line(COUNT, (const TYPE *)x, SX, (const TYPE *)y, SY, (TYPE *)out); \
+        NAME##_line(COUNT, (const TYPE *)x, SX, (const TYPE *)y, SY, out); \
     }
 #define SHORT_LINES(NAME, TYPE, SX, SY) \
     if (n == 2) { \
@@ -141,15 +141,21 @@ three, as places have, are worth loops of their own. */
     else if (n == 3) { \
         LINES(NAME, TYPE, 3, SX, SY) \
     } \
+    else if (n == 8) { \
+        LINES(NAME, TYPE, 8, SX, SY) \
+    } \
     else { \
         LINES(NAME, TYPE, n, SX, SY) \
     }
-#define IN_PLACES(NAME, TYPE, OPERATOR, RESULT) \
+#define IN_PLACES(NAME, TYPE, OPERATOR, RESULT) IN_PLACES_TO(NAME, TYPE, TYPE, OPERATOR, RESULT)
+#define IN_PLACES_TO(NAME, TYPE, OUT, OPERATOR, RESULT) \
     INLINED void NAME##_line( \
-        npy_intp n, const TYPE *restrict x, npy_intp sx, const TYPE *restrict y, npy_intp sy, TYPE *restrict out) \
+        npy_intp n, const TYPE *restrict x, npy_intp sx, const TYPE *restrict y, npy_intp sy, char *restrict to) \
     { \
+        OUT *restrict out = (OUT *)to; \
         for (npy_intp j = 0; j < n; j++) { \
-            const TYPE a = x[j * sx], b = y[j * sy], both = a OPERATOR b; \
+            const TYPE a = x[j * sx], b = y[j * sy]; \
+            const OUT both = a OPERATOR b; \
             out[j] = RESULT; \
         } \
     } \
@@ -171,14 +177,15 @@ three, as places have, are worth loops of their own. */
         const npy_intp sx = steps[0], sy = steps[1], so = steps[2], item = sizeof(TYPE); \
         const char *x = args[0], *y = args[1]; \
         char *out = args[2]; \
-        if (so == item && (sx == item || (sx == 0 && sy == item)) && (sy == item || sy == 0) && x != out && y != out) { \
+        if (so == sizeof(OUT) && (sx == item || (sx == 0 && sy == item)) && (sy == item || sy == 0) && x != out && y != out) { \
             NAME##_in_lines(lines, n, x, far[0], sx, y, far[1], sy, out, far[2]); \
             return; \
         } \
         for (npy_intp i = 0; i < lines; i++) { \
             for (npy_intp j = 0; j < n; j++) { \
-                const TYPE a = *(const TYPE *)(x + i * far[0] + j * sx), b = *(const TYPE *)(y + i * far[1] + j * sy), both = a OPERATOR b; \
-                *(TYPE *)(out + i * far[2] + j * so) = RESULT; \
+                const TYPE a = *(const TYPE *)(x + i * far[0] + j * sx), b = *(const TYPE *)(y + i * far[1] + j * sy); \
+                const OUT both = a OPERATOR b; \
+                *(OUT *)(out + i * far[2] + j * so) = RESULT; \
             } \
         } \
     } \
@@ -212,6 +219,14 @@ IN_PLACES(multiply_f, npy_float, *, both)
 IN_PLACES(multiply_d, npy_double, *, both)
 IN_PLACES(divide_f, npy_float, /, both)
 IN_PLACES(divide_d, npy_double, /, both)
+IN_PLACES_TO(equal_f, npy_float, npy_bool, ==, both)
+IN_PLACES_TO(equal_d, npy_double, npy_bool, ==, both)
+IN_PLACES_TO(less_f, npy_float, npy_bool, <, both)
+IN_PLACES_TO(less_d, npy_double, npy_bool, <, both)
+IN_PLACES_TO(greater_f, npy_float, npy_bool, >, both)
+IN_PLACES_TO(greater_d, npy_double, npy_bool, >, both)
+IN_PLACES_TO(not_equal_f, npy_float, npy_bool, !=, both)
+IN_PLACES_TO(not_equal_d, npy_double, npy_bool, !=, both)
 
 /* ---- larger_TYPE(x, y), smaller_TYPE(x, y): NumPy's maximum and minimum, quick where one operand is a number ------------ */
 
@@ -309,41 +324,15 @@ TO_BOOL(cast_l_b, npy_int64)
 
 /* ---- sum_rows_TYPE(x): (rows, columns) -> (columns), added to what is there, row after row ---------------------------- */
 
-#define SUM_FEW(TYPE, COUNT) \
-    TYPE total[COUNT]; \
-    memcpy(total, out, sizeof(total)); \
-    for (npy_intp i = 0; i < rows; i++, x += step) { \
-        for (npy_intp j = 0; j < (COUNT); j++) { \
-            total[j] += ((const TYPE *)x)[j]; \
-        } \
-    } \
-    memcpy(out, total, sizeof(total));
-#define SUM_ROWS(NAME, TYPE) \
-    WIDE static void NAME##_in_line(npy_intp rows, npy_intp columns, const char *x, npy_intp step, TYPE *restrict out) \
-    { \
-        if (columns == 2) { \
-            SUM_FEW(TYPE, 2) \
-            return; \
-        } \
-        if (columns == 3) { \
-            SUM_FEW(TYPE, 3) \
-            return; \
-        } \
-        for (npy_intp i = 0; i < rows; i++, x += step) { \
-            const TYPE *restrict row = (const TYPE *)x; \
-            for (npy_intp j = 0; j < columns; j++) { \
-                out[j] += row[j]; \
-            } \
-        } \
-    } \
-    static void NAME(ARGS) \
+#define SUM_ROWS(T, TYPE) \
+    static void sum_rows_##T(ARGS) \
     { \
         const npy_intp rows = dimensions[1], columns = dimensions[2], sx = steps[3], so = steps[4]; \
         const char *x = args[0]; \
         char *out = args[1]; \
         for (npy_intp n = 0; n < dimensions[0]; n++, x += steps[0], out += steps[1]) { \
             if (sx == sizeof(TYPE) && so == sizeof(TYPE)) { \
-                NAME##_in_line(rows, columns, x, steps[2], (TYPE *)out); \
+                add_rows_##T(rows, columns, x, steps[2], (TYPE *)out); \
                 continue; \
             } \
             for (npy_intp i = 0; i < rows; i++) { \
@@ -352,14 +341,118 @@ TO_BOOL(cast_l_b, npy_int64)
                 } \
             } \
         } \
+    } \
+    /* sum_blocks_TYPE(x): (rows, columns) -> (state), in blocks (row_sums.h) */ \
+    static void sum_blocks_##T(ARGS) \
+    { \
+        const npy_intp columns = dimensions[2]; \
+        if (steps[3] != sizeof(TYPE) || steps[4] != sizeof(TYPE) || dimensions[3] != 2 + 2 * columns) { \
+            return; /* nobody writes such rows */ \
+        } \
+        for (npy_intp n = 0; n < dimensions[0]; n++) { \
+            add_blocks_##T(dimensions[1], columns, args[0] + n * steps[0], steps[2], (TYPE *)(args[1] + n * steps[1])); \
+        } \
     }
-SUM_ROWS(sum_rows_f, npy_float)
-SUM_ROWS(sum_rows_d, npy_double)
+SUM_ROWS(f, npy_float)
+SUM_ROWS(d, npy_double)
+
+/* skip_row_TYPE(state): (state) -> (state), in place: a row of zeros is added to such a state. */
+#define SKIP_ROW(T, TYPE) \
+    static void skip_row_##T(ARGS) \
+    { \
+        TYPE *state = (TYPE *)args[1]; \
+        if (args[0] == args[1] && dimensions[1] >= 2) { \
+            begin_row_##T((dimensions[1] - 2) / 2, state); \
+            state[1] -= 1; \
+        } \
+        (void)steps; \
+    }
+SKIP_ROW(f, npy_float)
+SKIP_ROW(d, npy_double)
+
+/* nonzero_TYPE(x): lines of elements (dimensions 0 and 1), and how many rows follow, each number and one more: those for all
+elements, those for each line, and those for each element that is not zero. See run_selected in rows.c. */
+static void nonzero(char **NPY_UNUSED(args), npy_intp const *NPY_UNUSED(dimensions), npy_intp const *NPY_UNUSED(steps), void *NPY_UNUSED(data))
+{
+}
 
 /* ---- sum_each_TYPE(x): (columns) -> (), added to what is there, in the order of NumPy's own sums ------------------ */
 
+/* With vectors of 32 bytes: the same for four rows at a time, whose elements of one column stand side by side in the end. */
+#if defined(__x86_64__) && (defined(__clang__) || (defined(__GNUC__) && __GNUC__ >= 12))
+#define AVX2 __attribute__((target("avx2")))
+#define HAS_AVX2 __builtin_cpu_supports("avx2")
+#define ACROSS(A, B, C, D) \
+    ({ \
+        const FOUR ab = __builtin_shufflevector(A, B, 0, 4, 2, 6) + __builtin_shufflevector(A, B, 1, 5, 3, 7); \
+        const FOUR cd = __builtin_shufflevector(C, D, 0, 4, 2, 6) + __builtin_shufflevector(C, D, 1, 5, 3, 7); \
+        __builtin_shufflevector(ab, cd, 0, 1, 4, 5) + __builtin_shufflevector(ab, cd, 2, 3, 6, 7); \
+    })
+#define FOUR_SUMS(NAME, TYPE) \
+    AVX2 static npy_intp NAME##_fours(npy_intp n, const char *x, npy_intp sx, npy_intp columns, char *out, npy_intp so) \
+    { \
+        typedef TYPE FOUR __attribute__((vector_size(4 * sizeof(TYPE)))); \
+        typedef TYPE THERE __attribute__((vector_size(4 * sizeof(TYPE)), aligned(sizeof(TYPE)), may_alias)); \
+        npy_intp i = 0; \
+        for (; columns >= 8 && i + 4 <= n; i += 4, x += 4 * sx, out += 4 * so) { \
+            const THERE *p = (const THERE *)x, *q = (const THERE *)(x + sx), *r = (const THERE *)(x + 2 * sx), *s = (const THERE *)(x + 3 * sx); \
+            FOUR p0 = p[0], p1 = p[1], q0 = q[0], q1 = q[1], r0 = r[0], r1 = r[1], s0 = s[0], s1 = s[1]; \
+            npy_intp j = 8; \
+            for (npy_intp k = 2; j + 8 <= columns; j += 8, k += 2) { \
+                p0 += p[k], p1 += p[k + 1], q0 += q[k], q1 += q[k + 1], r0 += r[k], r1 += r[k + 1], s0 += s[k], s1 += s[k + 1]; \
+            } \
+            FOUR a = ACROSS(p0, q0, r0, s0); \
+            a += ACROSS(p1, q1, r1, s1); \
+            for (; j < columns; j++) { \
+                const char *at = x + j * (npy_intp)sizeof(TYPE); \
+                const FOUR last = {*(const TYPE *)at, *(const TYPE *)(at + sx), *(const TYPE *)(at + 2 * sx), *(const TYPE *)(at + 3 * sx)}; \
+                a += last; \
+            } \
+            for (int k = 0; k < 4; k++) { \
+                *(TYPE *)(out + k * so) += a[k]; \
+            } \
+        } \
+        return i; \
+    }
+/* The best of elements that lie side by side, at least 64 bytes of them: the lanes of NumPy's as two vectors. */
+#define BEST(A, B, OPERATOR) ((V)(((M)(A) & (((A) OPERATOR (B)) | ((A) != (A)))) | ((M)(B) & ~(((A) OPERATOR (B)) | ((A) != (A))))))
+#define WIDE_EXTREME(NAME, TYPE, INTEGER, OPERATOR) \
+    AVX2 static npy_intp NAME##_lanes(TYPE *best, npy_intp columns, const char *x) \
+    { \
+        typedef TYPE V __attribute__((vector_size(32))); \
+        typedef INTEGER M __attribute__((vector_size(32))); \
+        enum { LANES = 64 / sizeof(TYPE) }; \
+        typedef TYPE THERE __attribute__((vector_size(32), aligned(sizeof(TYPE)), may_alias)); \
+        const THERE *all = (const THERE *)x; \
+        V r = all[0], s = all[1]; \
+        npy_intp j = LANES; \
+        for (npy_intp k = 2; j + LANES <= columns; j += LANES, k += 2) { \
+            const V a = all[k], b = all[k + 1]; \
+            r = BEST(r, a, OPERATOR); \
+            s = BEST(s, b, OPERATOR); \
+        } \
+        r = BEST(s, r, OPERATOR); \
+        memcpy(best, &r, sizeof(V)); \
+        return j; \
+    }
+#else
+#define HAS_AVX2 0
+#define FOUR_SUMS(NAME, TYPE) \
+    static npy_intp NAME##_fours(npy_intp n, const char *x, npy_intp sx, npy_intp columns, char *out, npy_intp so) \
+    { \
+        (void)n, (void)x, (void)sx, (void)columns, (void)out, (void)so; \
+        return 0; \
+    }
+#define WIDE_EXTREME(NAME, TYPE, INTEGER, OPERATOR) \
+    static npy_intp NAME##_lanes(TYPE *best, npy_intp columns, const char *x) \
+    { \
+        (void)best, (void)columns, (void)x; \
+        return 0; \
+    }
+#endif
 /* Eight sums side by side, those in pairs, then what is left over; more than 128 in halves. */
 #define SUM_EACH(NAME, TYPE) \
+    FOUR_SUMS(NAME, TYPE) \
     INLINED TYPE NAME##_of(npy_intp columns, const char *x, npy_intp step) \
     { \
         TYPE r[8], sum = (TYPE)-0.0; \
@@ -410,7 +503,8 @@ SUM_ROWS(sum_rows_d, npy_double)
         const char *x = args[0]; \
         char *out = args[1]; \
         if (columns <= 128 && steps[2] == sizeof(TYPE)) { \
-            NAME##_in_line(n, x, sx, columns, out, so); \
+            const npy_intp done = n >= 4 && columns >= 8 && HAS_AVX2 ? NAME##_fours(n, x, sx, columns, out, so) : 0; \
+            NAME##_in_line(n - done, x + done * sx, sx, columns, out + done * so, so); \
             return; \
         } \
         for (npy_intp i = 0; i < n; i++, x += sx, out += so) { \
@@ -423,17 +517,22 @@ SUM_EACH(sum_each_d, npy_double)
 /* ---- max_each_TYPE(x), min_each_TYPE(x): (columns) -> (), compared with what is there; NumPy takes a call for each ---- */
 
 /* Which of two zeros is found depends on the order, which is NumPy's with AVX-512: LANES side by side, halves of those, the rest. */
-#define EXTREME_EACH(NAME, TYPE, OPERATOR) \
+#define EXTREME_EACH(NAME, TYPE, INTEGER, OPERATOR) \
+    WIDE_EXTREME(NAME, TYPE, INTEGER, OPERATOR) \
     static inline TYPE NAME##_two(TYPE a, TYPE b) \
     { \
-        return a OPERATOR b || a != a ? a : b; \
+        return (a OPERATOR b) | (a != a) ? a : b; \
     } \
-    static inline TYPE NAME##_of(TYPE found, npy_intp columns, const char *x, npy_intp step) \
+    INLINED TYPE NAME##_of(TYPE found, npy_intp columns, const char *x, npy_intp step) \
     { \
         enum { LANES = 64 / sizeof(TYPE), LAST = 16 / sizeof(TYPE) }; \
         npy_intp j = 0; \
         if (columns >= LANES) { \
             TYPE r[LANES]; \
+            const int wide = step == sizeof(TYPE) && HAS_AVX2; \
+            if (wide) { \
+                j = NAME##_lanes(r, columns, x); \
+            } \
             for (; j < LANES; j++) { \
                 r[j] = *(const TYPE *)(x + j * step); \
             } \
@@ -442,7 +541,7 @@ SUM_EACH(sum_each_d, npy_double)
                     r[k] = NAME##_two(r[k], *(const TYPE *)(x + (j + k) * step)); \
                 } \
             } \
-            for (int half = LANES / 2; half >= LAST; half /= 2) { \
+            for (int half = wide ? LANES / 4 : LANES / 2; half >= LAST; half /= 2) { \
                 for (int k = 0; k < half; k++) { \
                     r[k] = NAME##_two(r[k + half], r[k]); \
                 } \
@@ -476,10 +575,10 @@ SUM_EACH(sum_each_d, npy_double)
             *(TYPE *)out = NAME##_of(*(TYPE *)out, columns, x, steps[2]); \
         } \
     }
-EXTREME_EACH(max_each_f, npy_float, >)
-EXTREME_EACH(max_each_d, npy_double, >)
-EXTREME_EACH(min_each_f, npy_float, <)
-EXTREME_EACH(min_each_d, npy_double, <)
+EXTREME_EACH(max_each_f, npy_float, npy_int32, >)
+EXTREME_EACH(max_each_d, npy_double, npy_int64, >)
+EXTREME_EACH(min_each_f, npy_float, npy_int32, <)
+EXTREME_EACH(min_each_d, npy_double, npy_int64, <)
 
 /* ---- puts that add: add_at_TYPE(offsets, x), one after the other --------------------------------------------------- */
 
@@ -691,8 +790,8 @@ typedef struct {
 #define TRTRS_ROW(T, S, HOW) \
     {"trtrs_" #T "_" #HOW, {trtrs_##T, HOW, STRIDED, 1, 1, 2, {S, S}, 2, {2, 2}, {0, 0, 0, 1}}}
 #define TRTRS_ROWS(T, S) TRTRS_ROW(T, S, of_lower), TRTRS_ROW(T, S, of_lower_adjoint), TRTRS_ROW(T, S, of_upper), TRTRS_ROW(T, S, of_upper_adjoint)
-#define PLACES_ROW(MANY, NAME, T, S) CORE_ROW(#MANY "_" #T, NAME##_##T##_2, 2, OF(S, S, S), 1, OF(1, 1, 1), {0}, .of = #NAME)
-#define PRODUCT_ROWS(NAME, T, S) {#NAME "_" #T, {NAME##_##T##_1, NULL, STRIDED, 0, 2, 3, {S, S, S}}}, PLACES_ROW(NAME##s, NAME, T, S)
+#define PLACES_ROW(MANY, NAME, T, S, O) CORE_ROW(#MANY "_" #T, NAME##_##T##_2, 2, OF(S, S, O), 1, OF(1, 1, 1), {0}, .of = #NAME)
+#define PRODUCT_ROWS(NAME, T, S) {#NAME "_" #T, {NAME##_##T##_1, NULL, STRIDED, 0, 2, 3, {S, S, S}}}, PLACES_ROW(NAME##s, NAME, T, S, S)
 #define SMALL_PRODUCT_ROW(NAME, S) {#NAME, {NAME, NULL, STRIDED, 0, 2, 3, {S, S, S}, 3, {2, 2, 2}, {0, 1, 1, 2, 0, 2}, .most = MOST_CORE}}
 #define ADD_OUTERS_ROW(T, S, N, ...) \
     CORE_ROW("add_outers_" #T "_" #N, add_outers_##T##_##N, 2 * N, OF(S, S, S, S, S, S, S), 2, OF(__VA_ARGS__, 2), OF(0, 1, 0, 1, 0, 1, 0, 1), NULL)
@@ -703,9 +802,14 @@ typedef struct {
         ROW(take_##S, TAKE, 2, sizeof(npy_intp), S, S), ROW(put_##S, PUT, 2, sizeof(npy_intp), S, S), ROW(select_##S, STRIDED, 3, 1, S, S, S), ROWS_ROWS(S)
 #define REAL_ROWS(T, S) \
     CORE_ROW("sum_rows_" #T, sum_rows_##T, 1, OF(S, S), 2, OF(2, 1), OF(0, 1, 1), .of = "add", .lines = 1 + 1), \
+        CORE_ROW("sum_blocks_" #T, sum_blocks_##T, 1, OF(S, S), 3, OF(2, 1), OF(0, 1, 2), NULL, .lines = 1 + 1), \
+        CORE_ROW("skip_row_" #T, skip_row_##T, 1, OF(S, S), 1, OF(1, 1), {0}, NULL), \
+        {"nonzero_" #T, {nonzero, NULL, SELECTS, 0, 1, 1, {S}, 4, {1}, {0}}}, \
         EACH_ROW(sum_each, T, add, S), EACH_ROW(max_each, T, maximum, S), EACH_ROW(min_each, T, minimum, S), PRODUCT_ROWS(scale, T, S), \
-        PRODUCT_ROWS(either, T, S), PRODUCT_ROWS(kept, T, S), PRODUCT_ROWS(outer, T, S), PLACES_ROW(adds, add, T, S), \
-        PLACES_ROW(subtracts, subtract, T, S), PLACES_ROW(multiplies, multiply, T, S), PLACES_ROW(divides, divide, T, S), \
+        PRODUCT_ROWS(either, T, S), PRODUCT_ROWS(kept, T, S), PRODUCT_ROWS(outer, T, S), PLACES_ROW(adds, add, T, S, S), \
+        PLACES_ROW(subtracts, subtract, T, S, S), PLACES_ROW(multiplies, multiply, T, S, S), PLACES_ROW(divides, divide, T, S, S), \
+        PLACES_ROW(equals, equal, T, S, 1), PLACES_ROW(lesses, less, T, S, 1), PLACES_ROW(greaters, greater, T, S, 1), \
+        PLACES_ROW(not_equals, not_equal, T, S, 1), \
         UFUNC_ROW(negative, T, negative, 1, S, S), CLASS_ROW(isfinite, T, S), CLASS_ROW(isinf, T, S), CLASS_ROW(isnan, T, S), \
         CLASS_ROW(signbit, T, S), UFUNC_ROW(larger, T, maximum, 2, S, S, S), UFUNC_ROW(smaller, T, minimum, 2, S, S, S), \
         SMALL_PRODUCT_ROW(small_matmul_##T, S), SMALL_PRODUCT_ROW(small_matmul_fma_##T, S), ADD_OUTERS_ROW(T, S, 1, 1, 1), \

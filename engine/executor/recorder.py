@@ -20,7 +20,7 @@ from numpy.lib.mixins import NDArrayOperatorsMixin
 from engine.executor.broadcasts import made_long
 from engine.executor.hidden import Hidden, Opaque, is_readable, offset_in
 from engine.executor.loops import loop_of, replaced
-from engine.executor.reductions import reduce
+from engine.executor.reductions import added_rows, reduce
 from engine.executor.refs import Call, Recording, Ref, Root, Row, constant_ref, elementwise
 from engine.executor.vocabulary import FUNCTIONS, apply_ufunc, cast, dot, getitem
 
@@ -232,6 +232,10 @@ class Observed(Hidden, NDArrayOperatorsMixin):
 
     def sum(self, axis: Any = None, keepdims: bool = False) -> Hidden:  # noqa: D102
         return reduce(self.recorder, np.add, self, axis=axis, keepdims=keepdims)
+
+    def added_rows(self, block: int) -> Hidden:
+        """The sums over axis 1 of three, in blocks of so many rows; see `engine.core.sums`."""
+        return added_rows(self.recorder, self, block)
 
     def __getitem__(self, key: Any) -> Hidden:
         return getitem(self.recorder, self, key)

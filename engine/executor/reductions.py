@@ -10,6 +10,7 @@ from typing import Any
 
 import numpy as np
 
+from engine.core.sums import add_over
 from engine.executor.hidden import Hidden, Opaque, Writer
 from engine.executor.loops import loop_of, numbers_like, reduces_alike, special_like
 from engine.executor.own_loops import LOOPS, instead_of
@@ -58,6 +59,29 @@ def reduce(
     for row, offsets in known:
         operands = tuple([(places[k][0], places[k][1] + offset) for k, offset in offsets])
         recorder.add(Row(row.loop, operands, row.dims, row.steps, row.outer, row.strides))
+    return result
+
+
+def added_rows(recorder: Writer, x: Any, block: int) -> Hidden:
+    """The sums over axis 1 of three, in blocks of so many rows: several go to one state, which keeps their sums."""
+    before, count, behind = x.shape
+    item, resolved, kind = x.itemsize, loop_of(np.add, (x.dtype, x.dtype)), x.dtype.char
+    if resolved is None:
+        raise Opaque
+    result = recorder.computed(np.empty((before, behind), x.dtype))
+    result.actual[...] = add_over(x.actual, 1)
+    several = count > block
+    width = 2 + 2 * behind if several else behind
+    begun = np.zeros(width if several else 1, x.dtype)
+    begun[:2] = block * several
+    into = recorder.computed(np.empty((before, width), x.dtype)).ref if several else result.ref
+    (of_each, of_x, step), places = x.strides, ((x.ref.root, x.ref.offset), (into.root, 0))
+    dims, steps = (before, count, behind, width), (of_each, into.strides[0], of_x, step, item)
+    recorder.add(elementwise((f"copy_{item}",), [recorder.constant(begun), into]))
+    recorder.add(Row((f"sum_{'blocks' if several else 'rows'}_{kind}",), places, dims[: 3 + several], steps))
+    if several:
+        last, whole = [Ref(into.root, k * item, (before, behind), into.strides, x.dtype) for k in (2, 2 + behind)]
+        recorder.add(elementwise(resolved[0], [whole, last, result.ref]))
     return result
 
 

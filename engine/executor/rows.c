@@ -1,6 +1,7 @@
 #define NO_IMPORT_ARRAY
 #define NO_IMPORT_UFUNC
 #include <fenv.h>
+#include <string.h>
 
 #include "rows.h"
 
@@ -144,7 +145,7 @@ int row_check(const Row *row, const Extent *extents, npy_intp nbases, npy_intp t
     if (check_tile(row, extents, tiles - 1, tiles == 1 || !rest ? row->dims[0] : rest) < 0) {
         return -1;
     }
-    if (loop->kind != STRIDED) {
+    if (loop->kind != STRIDED && loop->kind != SELECTS) {
         const int indexed = loop->kind == TAKE ? 1 : loop->nargs - 1;
         if (tiles != 1 || row->steps[indexed] || check_offsets(row, extents, indexed, row->dims[0]) < 0) {
             if (!PyErr_Occurred()) {
@@ -244,11 +245,125 @@ int rows_run_checked(const Row *row, const Row *end, char *const *bases)
     return 0;
 }
 
+#define MOST_SELECTED 1024
+
+/* Which elements of lines are not zero, one after the other in `found`; -1 if more than one of four are. */
+#define FIND_NONZERO(T, WORD) \
+    static npy_intp find_nonzero_##T(const char *x, const npy_intp *steps, npy_intp lines, npy_intp count, npy_int32 *found) \
+    { \
+        enum { AT_ONCE = 8 }; \
+        const npy_intp most = lines * count / 4 < MOST_SELECTED ? lines * count / 4 : MOST_SELECTED; \
+        npy_intp many = 0; \
+        for (npy_intp i = 0; i < lines; i++, x += steps[0]) { \
+            for (npy_intp c = 0; c < count; c++) { \
+                WORD word; \
+                for (; steps[1] == sizeof(WORD) && c + AT_ONCE < count; c += AT_ONCE) { \
+                    WORD words[AT_ONCE], any = 0; \
+                    memcpy(words, x + c * (npy_intp)sizeof(WORD), sizeof(words)); \
+                    for (int k = 0; k < AT_ONCE; k++) { \
+                        any |= words[k]; \
+                    } \
+                    if ((WORD)(any << 1)) { /* -0.0 is zero too */ \
+                        break; \
+                    } \
+                } \
+                memcpy(&word, x + c * steps[1], sizeof(word)); \
+                if ((WORD)(word << 1)) { \
+                    if (many == most) { \
+                        return -1; \
+                    } \
+                    found[many++] = (npy_int32)(i * count + c); \
+                } \
+            } \
+        } \
+        return many; \
+    }
+FIND_NONZERO(f, npy_uint32)
+FIND_NONZERO(d, npy_uint64)
+
+/* Run a row for one index of the first dimensions around it. */
+static void run_at(const Row *row, char *const *bases, npy_intp tile, const npy_intp *index, int fixed)
+{
+    const Loop *loop = row->loop;
+    char *start[MAX_OPERANDS];
+    for (int j = 0; j < loop->nargs; j++) {
+        start[j] = bases[row->base[j]] + row->offset[j] + tile * row->advance[j];
+        for (int d = 0; d < fixed; d++) {
+            start[j] += index[d] * row->strides[d * loop->nargs + j];
+        }
+    }
+    if (row->nouter > fixed) {
+        Row rest = *row;
+        rest.nouter -= fixed;
+        rest.outer += fixed;
+        rest.strides += (npy_intp)fixed * loop->nargs;
+        run_outer(&rest, start);
+        return;
+    }
+    loop->function(start, row->dims, row->steps, loop->data);
+}
+
+/* Of the rows behind one that selects, run those for each line and for each element, if few elements are not zero. Returns up to
+ * where rows are to be run as ever then, and sets where to go on behind these. */
+static const Row *run_selected(const Row *row, char *const *bases, npy_intp tile, const Row **after)
+{
+    const npy_intp lines = row->dims[0], count = row->dims[1], item = row->loop->size[0];
+    const Row *all = row + 1, *each = all + (row->dims[2] - 1), *some = each + (row->dims[3] - 1), *end = some + (row->dims[4] - 1);
+    const char *x = bases[row->base[0]] + row->offset[0] + tile * row->advance[0];
+    npy_int32 found[MOST_SELECTED];
+    const npy_intp many = (item == 4 ? find_nonzero_f : find_nonzero_d)(x, row->steps, lines, count, found);
+    *after = end;
+    if (many < 0) {
+        return each;
+    }
+    npy_intp at = 0;
+    for (npy_intp i = 0; i < lines; i++) {
+        for (const Row *r = each; r < some; r++) {
+            run_at(r, bases, tile, &i, 1);
+        }
+        for (; at < many && found[at] < (i + 1) * count; at++) {
+            const npy_intp index[2] = {i, found[at] - i * count};
+            for (const Row *r = some; r < end; r++) {
+                run_at(r, bases, tile, index, 2);
+            }
+        }
+    }
+    return all;
+}
+
+/* Whether the rows that a row selects are there, and have the dimensions around them that it counts. */
+int row_check_selected(const Row *row, const Row *end)
+{
+    const npy_intp all = row->dims[2] - 1, each = row->dims[3] - 1, some = row->dims[4] - 1, behind = end - row - 1;
+    int good = all <= behind && each <= behind && some <= behind && all + each + some <= behind && row->dims[0] <= LARGE / row->dims[1] / 4 &&
+               row->dims[0] * row->dims[1] < (npy_intp)1 << 30;
+    for (npy_intp k = 1; good && k <= all + each + some; k++) {
+        const Row *r = row + k;
+        const int fixed = k <= all ? 0 : k <= all + each ? 1 : 2;
+        good = r->loop->kind != SELECTS && r->nouter >= fixed && (fixed < 1 || r->outer[0] == row->dims[0]) &&
+               (fixed < 2 || r->outer[1] == row->dims[1]);
+    }
+    if (!good) {
+        PyErr_SetString(PyExc_ValueError, "native executor: a row selects what is not there");
+    }
+    return good ? 0 : -1;
+}
+
 void rows_run_tiles(const Row *first, const Row *end, char *const *bases, npy_intp tiles, npy_intp rest)
 {
     for (npy_intp tile = 0; tile < tiles; tile++) {
-        for (const Row *row = first; row < end; row++) {
+        const Row *until = end, *after = end;
+        for (const Row *row = first; row < end;) {
+            if (row == until) {
+                row = after;
+                until = after = end;
+                continue;
+            }
             const Loop *loop = row->loop;
+            if (loop->kind == SELECTS) {
+                until = run_selected(row++, bases, tile, &after);
+                continue;
+            }
             const npy_intp *dims = tile + 1 < tiles || !rest ? row->dims : &rest;
             char *start[MAX_OPERANDS];
             for (int j = 0; j < loop->nargs; j++) {
@@ -256,9 +371,11 @@ void rows_run_tiles(const Row *first, const Row *end, char *const *bases, npy_in
             }
             if (row->nouter) {
                 run_outer(row, start);
-                continue;
             }
-            loop->function(start, dims, row->steps, loop->data);
+            else {
+                loop->function(start, dims, row->steps, loop->data);
+            }
+            row++;
         }
     }
 }

@@ -19,7 +19,8 @@
 enum loop_kind {
     STRIDED, /* all of them element by element, and along core dimensions */
     TAKE,    /* operand 0 holds offsets in bytes into operand 1, which itself stays in place */
-    PUT      /* operand 0 holds offsets in bytes into the last operand, which itself stays in place */
+    PUT,     /* operand 0 holds offsets in bytes into the last operand, which itself stays in place */
+    SELECTS  /* operand 0 says for which of its elements the rows behind it run; in TILES steps only */
 };
 
 /* What does the same as an inner loop along several lines, which are `far` apart, and changes what it is given. */
@@ -80,6 +81,9 @@ npy_intp row_read(Row *row, const npy_intp *numbers, npy_intp count, const Loop 
 
 /* Whether all that a row touches, in `tiles` tiles, the last of `rest` elements (0: as many), lies inside; else -1 and an exception. */
 int row_check(const Row *row, const Extent *extents, npy_intp nbases, npy_intp tiles, npy_intp rest);
+
+/* Whether the rows that a row selects are there, before `end`, and have the dimensions that it counts; else -1 and an exception. */
+int row_check_selected(const Row *row, const Row *end);
 
 /* The code of short rows that do what the loop of this name does, such as add_d; 0 if there are none. */
 int short_row_code(const char *name);

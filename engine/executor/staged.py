@@ -26,6 +26,7 @@ from engine.executor.hidden import Hidden, Opaque, is_readable
 from engine.executor.recorder import Observed, Recorder
 from engine.executor.refs import Call, Recording, Ref, Root
 from engine.executor.rewrites import REWRITES
+from engine.executor.vocabulary import filled
 from engine.runtime.collector import uncollected
 
 _LARGE = 1 << 20
@@ -331,7 +332,7 @@ def _written(
                 made = kernel(recorder, *hidden, **instruction.params)
             else:
                 made = op.kernel(*hidden, **instruction.params)
-            results = tuple([_result(x) for x in (made if op.multi else (made,))])
+            results = tuple([_result(recorder, x) for x in (made if op.multi else (made,))])
         except Exception as error:  # noqa: BLE001 - it is called again with arrays, and raises what it has to
             _pass_over(error)
             del steps[before:]
@@ -369,13 +370,18 @@ def _is_array(x: Any) -> bool:
     return type(x) is Fixed and isinstance(x[0], np.ndarray) and is_readable(x[0])
 
 
-def _result(x: Any) -> Observed | Fixed:
+def _result(recorder: Recorder, x: Any) -> Observed | Fixed:
     """The result of a kernel for observed values: if it is no such value, it followed from shapes and constants."""
     if type(x) is Observed:
         return x
-    if not is_readable(x) or (x.nbytes > _LARGEST_CONSTANT and any(x.strides)):
+    if not is_readable(x):
         raise Opaque
-    return Fixed((x,))
+    if x.nbytes <= _LARGEST_CONSTANT or not any(x.strides):
+        return Fixed((x,))
+    if not x.flags.c_contiguous or (held := x.tobytes())[x.itemsize :] != held[: -x.itemsize]:
+        raise Opaque
+    full: Any = filled(recorder, x.shape, x.dtype, x.flat[0])
+    return full
 
 
 def _called_and_noted(

@@ -154,7 +154,7 @@ class Tuning:
     )
     sum_elements: int = field(
         default=1 << 7,
-        metadata=_about("elements", "of a row, from which on a product with ones sums it quicker", _CHOSEN),
+        metadata=_about("elements", "of rows, from which on they are added up in blocks", _CHOSEN),
     )
     window_numbers: int = field(
         default=1 << 19, metadata=_about("numbers", "that a kernel lays side by side at a time", _BLOCK)
@@ -254,7 +254,7 @@ class Tuning:
         default=3,
         metadata=_about("columns", "up to which many products with one matrix are one product, transposed", _JUDGED),
     )
-    sum_rows: int = field(default=1 << 12, metadata=_about("rows", "that one product with ones adds up", _JUDGED))
+    sum_rows: int = field(default=1 << 10, metadata=_about("rows", "that are added up one after the other", _JUDGED))
     nan_elements: int = field(
         default=1 << 13, metadata=_about("elements", "up to which a product with itself finds a NaN quickest", _JUDGED)
     )

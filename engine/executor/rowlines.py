@@ -1,0 +1,139 @@
+"""How rows go through lines: which of their axes are cut, and what they touch in each line."""
+
+from __future__ import annotations
+
+import itertools
+from collections.abc import Iterable
+from dataclasses import dataclass, replace
+from typing import Any
+
+from engine.executor.own_loops import LOOPS
+from engine.executor.refs import Root, Row, longer_inside
+
+Axis = tuple[int, tuple[int, ...]]
+"""The size of an axis, and the strides of all operands along it."""
+Form = tuple[int, int, int]
+"""Which bytes of a root a row touches for the first line, and by how much these go on from line to line."""
+
+
+@dataclass(slots=True)
+class Lines:
+    """How a row goes through lines.
+
+    Attributes
+    ----------
+    row : Row
+    axes : list of Axis
+        Those that are free, in the order in which the row goes through them: the last one is the loop's.
+    core : list of Axis
+        Those inside of the loop.
+    at : int
+        Which of the free axes, or parts of it, are the lines.
+    adds_up : bool
+        Whether each line is added to the same place.
+    """
+
+    row: Row
+    axes: list[Axis]
+    core: list[Axis]
+    at: int
+    adds_up: bool
+
+    @property
+    def is_plain(self) -> bool:
+        """Whether it goes element by element, in one call for many."""
+        return not (self.core or self.adds_up) and all(d == 1 or steps[-1] for d, steps in self.axes)
+
+    @property
+    def count(self) -> int:
+        """The most lines that it can be cut into; it can be cut into any divisor of them."""
+        return self.axes[self.at][0]
+
+    def inside(self, count: int) -> list[Axis]:
+        """The axes of each of so many lines."""
+        size, by = self.axes[self.at]
+        return [*self.axes[: self.at], (size // count, by), *self.axes[self.at + 1 :], *self.core]
+
+    def steps(self, count: int) -> tuple[int, ...]:
+        """Per operand, the step from each of so many lines to the next."""
+        size, by = self.axes[self.at]
+        return tuple([size // count * step for step in by])
+
+    def forms(self, count: int) -> Iterable[tuple[Root, Form]]:
+        """The bytes that it touches, in so many lines."""
+        inside = self.inside(count)
+        for k, ((root, offset), by) in enumerate(zip(self.row.operands, self.steps(count), strict=True)):
+            reach = [(d - 1) * steps[k] for d, steps in inside]
+            low, high = sum(r for r in reach if r < 0), sum(r for r in reach if r > 0)
+            yield root, (offset + low, offset + high + root.item, by)
+
+    def part(self, count: int, lines: int) -> Row:
+        """The row for some of so many lines."""
+        row, axes = self.row, list(self.axes)
+        size, by = axes[self.at]
+        axes[self.at] = size // count * lines, by
+        if self.adds_up and row.loop[0] in ADDING:
+            return replace(row, dims=(row.dims[0], axes[0][0], *row.dims[2:]))
+        written = row.operands[-1][0]
+        if not self.core and all(root is not written for root, _ in row.operands[:-1]):
+            axes.sort(key=lambda axis: -abs(axis[1][-1]))
+            axes.append(axes.pop(longer_inside([d for d, _ in axes])))
+        inner, outer = axes[-1], axes[:-1]
+        steps = (*inner[1], *row.steps[len(row.operands) :])
+        around = tuple(itertools.chain(*[strides for _, strides in outer]))
+        return replace(
+            row, dims=(inner[0], *row.dims[1:]), steps=steps, outer=tuple([d for d, _ in outer]), strides=around
+        )
+
+
+ADDING = {name for name, loop in LOOPS.items() if loop.lines == 1}
+"""Loops of our own that add up rows."""
+
+
+def lines_of(row: Row) -> Lines | None:
+    """How a row goes through lines, if it may belong to a group."""
+    if row.position >= 0 or row.outputs != 1:
+        return None
+    if any(root.dtype is None or root.dtype.char not in "fd?" for root, _ in row.operands):
+        return None
+    width, name = len(row.operands), row.loop[0]
+    if name in ADDING:
+        if row.outer:
+            return None
+        of_each, (of_x, step, step_out) = row.steps[:2], row.steps[2:]
+        many: Axis
+        inner: list[Axis]
+        many, *inner = (row.dims[0], of_each), (row.dims[1], (of_x, 0)), (row.dims[2], (step, step_out))
+        return Lines(row, [many], inner, 0, False) if many[0] > 1 else Lines(row, inner[:1], inner[1:], 0, True)
+    each = [row.strides[k * width : (k + 1) * width] for k in range(len(row.outer))]
+    axes: list[Axis] = [*zip(row.outer, each, strict=True), (row.dims[0], row.steps[:width])]
+    own = LOOPS.get(name)
+    if own is not None and own.lines == 0:
+        core: list[Axis] = [(row.dims[1], (row.steps[width], 0))]
+    elif len(row.dims) == 1 and _is_elementwise(name):
+        core = []
+    elif own is not None and len(row.dims) == 2 and set(own.cores) == {1} and not (own.indexed or own.refuses):
+        core = [(row.dims[1], row.steps[width:])]
+    else:
+        return None
+    kept = [d == 1 or steps[-1] != 0 for d, steps in axes]
+    if not all(kept) and (core or row.operands[-1] not in row.operands[:-1]):
+        # it writes several times to one place
+        return None
+
+    def farthest(k: int) -> tuple[int, int]:
+        steps = axes[k][1]
+        return steps[-1] if all(kept) else max(steps), axes[k][0]
+
+    # what is reduced in one call of the loop is reduced as a whole
+    at = max([k for k in range(len(axes)) if kept[k] or k < len(axes) - 1], key=farthest, default=None)
+    if at is None or farthest(at)[0] <= 0 or axes[at][0] < 2:
+        return None
+    return Lines(row, axes, core, at, not kept[at])
+
+
+def _is_elementwise(loop: Any) -> bool:
+    """Whether a loop, which does not reduce, goes element by element."""
+    if not isinstance(loop, str):
+        return loop.signature is None
+    return loop.startswith("fused_") or LOOPS[loop].is_elementwise

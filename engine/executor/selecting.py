@@ -1,0 +1,329 @@
+"""Sums of lines of which most elements are zero, as the gradient of a minimum has them: only the others are computed.
+
+What a group adds up may be zero wherever some number is, which was chosen for few of many elements: a cotangent of a
+minimum, repeated and multiplied. What lies between that number and the sum is then computed for each number that is not
+zero, if few are not. Adding a zero changes no sum that began with 0.0, so no bit changes.
+"""
+
+from __future__ import annotations
+
+import itertools
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass, replace
+from typing import Any
+
+import numpy as np
+
+from engine.executor.fusion import fused
+from engine.executor.loops import loop_of
+from engine.executor.own_loops import LOOPS, base_of
+from engine.executor.refs import Root, Row
+from engine.executor.rowlines import ADDING, Axis, Lines, lines_of
+
+_FEWEST = 4
+"""Elements that are left out for a zero, from which on it pays to look for zeros."""
+
+_ZERO, _ZERO_OR_NAN, _FALSE, _TOLD = "zero", "zero or NaN", "false", "whether it is not zero"
+"""Facts of numbers where the guard is zero; the last one is false, or 0, there, and true, or 1, elsewhere."""
+_KEEPING = ("copy", "negative", "absolute", "square")
+
+
+@dataclass(frozen=True)
+class Guard:
+    """The numbers that say what is zero: where they start, how many of each line, and the step between these."""
+
+    root: Root
+    offset: int
+    count: int
+    step: int
+
+
+@dataclass
+class Chain:
+    """Rows behind a guard, the sums they lead to among them.
+
+    Attributes
+    ----------
+    guard : Guard
+    rows : list of Row
+        Those for all elements.
+    some : list of Row
+        Those for one number of the guard that is not zero.
+    inputs : set of Root
+        What the latter read: it must stay until all of them have run.
+    """
+
+    guard: Guard
+    rows: list[Row]
+    some: list[Row]
+    inputs: set[Root]
+
+    def parts(self, by: int, count: int, lines: int) -> Iterator[tuple[Row, tuple[int, ...]]]:
+        """The row that selects, and those it chooses from, for some of so many lines, which are `by` bytes apart."""
+        every = [known for row in self.rows if (known := lines_of(row)) is not None]
+        some = [
+            (_selected(known, count, lines, self.guard.count), known.steps(count))
+            for row in self.some
+            if (known := lines_of(row)) is not None
+        ]
+        states = [row.operands[-1] for row in self.rows if _in_blocks(row)]
+        skips = []
+        for root, offset in states:
+            assert root.dtype is not None
+            dims, step = (1, root.extent[1] // root.item), root.item
+            place = root, offset
+            skips.append(
+                Row((f"skip_row_{root.dtype.char}",), (place, place), dims, (0, 0, step, step), (lines,), (0, 0))
+            )
+        guard, dtype = self.guard, self.guard.root.dtype
+        assert dtype is not None
+        numbers = (len(every) + 1, len(skips) + 1, len(some) + 1)
+        steps = (by, guard.step)
+        place = guard.root, guard.offset
+        yield Row((f"nonzero_{dtype.char}",), (place,), (lines, guard.count, *numbers), steps, outputs=0), (by,)
+        yield from [(each.part(count, lines), each.steps(count)) for each in every]
+        yield from [(row, (0, 0)) for row in skips]
+        for row, far in some:
+            assert row is not None
+            yield row, far
+
+
+def chains(rows: Sequence[Row], count: int) -> tuple[list[Row], list[Chain]]:
+    """The rows of a group that run for all elements, and those behind guards."""
+    left, found = list(rows), []
+    for guard in _guards(rows, count) if any(row.loop[0] in ADDING for row in rows) else ():
+        behind = _behind(left, guard, count)
+        if behind:
+            chosen = [left[k] for k in sorted(behind)]
+            left = [row for k, row in enumerate(left) if k not in behind]
+            some = _some(chosen, guard, count)
+            inputs = {guard.root, *[root for row in some for root, _ in row.operands[:-1]]}
+            found.append(Chain(guard, chosen, some, inputs))
+    return left, found
+
+
+def _some(rows: Sequence[Row], guard: Guard, count: int) -> list[Row]:
+    """The rows where the guard is not zero: what tells so is known there, and one row does what several do."""
+    told = {root for root, what in _zeros(rows, guard).items() if what == _TOLD}
+    same: dict[Root, tuple[Root, int]] = {}
+    left: list[Row] = []
+    for row in rows:
+        result, name = row.operands[-1], _name(row)
+        row = replace(row, operands=tuple([same.get(x[0], x) for x in row.operands]))
+        k, by = (0, 1) if name == "kept" else (1, 0)
+        if name in ("kept", "select") and row.operands[by][0] in told and _lies_alike(row, k):
+            same[result[0]] = row.operands[k]
+        elif result[0] not in told:
+            left.append(row)
+    if any(root in told for row in left for root, _ in row.operands):
+        return list(rows)
+    sums = [row for row in left if row.loop[0] in ADDING]
+    plain = [_in_two(row, count, guard.count) for row in left if row.loop[0] not in ADDING]
+    if None in plain:
+        return left
+    return [*fused([row for row in plain if row is not None], count * guard.count, sums, least=1), *sums]
+
+
+def _lies_alike(row: Row, k: int) -> bool:
+    """Whether all of an operand lies as all of the result does."""
+    lines = lines_of(row)
+    (root, offset), (result, start) = row.operands[k], row.operands[-1]
+    alike = (root.shape, root.strides, offset) == (result.shape, result.strides, start) and not offset
+    return alike and lines is not None and all(by[k] == by[-1] for d, by in (*lines.axes, *lines.core) if d > 1)
+
+
+def _in_two(row: Row, count: int, blocks: int) -> Row | None:
+    """A row as one of lines of plain elements, one for each number of the guard, if it is that."""
+    lines = lines_of(row)
+    cut = None if lines is None or lines.adds_up else _cut(lines, count, blocks)
+    if lines is None or cut is None:
+        return None
+    *inside, (_, far) = cut
+    inner = [axis for axis in inside if axis[0] > 1] or [(1, tuple([root.item for root, _ in row.operands]))]
+    if len(inner) > 1 or (
+        blocks > 1 and any(by != blocks * step for by, step in zip(lines.steps(count), far, strict=True))
+    ):
+        return None
+    loop = row.loop
+    if isinstance(loop[0], str) and len(row.dims) > 1:
+        char, of = loop[0][-1], LOOPS[loop[0]].of
+        known = None if f"{of}_{char}" in LOOPS else loop_of(getattr(np, str(of)), (np.dtype(char),) * 2)
+        loop = (f"{of}_{char}",) if known is None else known[0]
+    far = far if blocks > 1 else lines.steps(count)
+    return Row(loop, row.operands, inner[0][:1], inner[0][1], (count * blocks,), far)
+
+
+def _guards(rows: Sequence[Row], count: int) -> list[Guard]:
+    """Numbers of a tile that are repeated for some elements each."""
+    found: dict[Guard, None] = {}
+    for row in rows:
+        lines = lines_of(row)
+        if lines is None or lines.adds_up:
+            continue
+        inside = [(d, steps) for d, steps in lines.inside(count) if d > 1]
+        for k, (root, offset) in enumerate(row.operands[:-1]):
+            moving = [(d, steps[k]) for d, steps in inside if steps[k]]
+            repeated = np.prod([d for d, steps in inside if not steps[k]], dtype=int)
+            real = root.tiled and root.dtype is not None and root.dtype.char in "fd"
+            if real and repeated >= _FEWEST and len(moving) == 1 and moving[0][1] > 0:
+                found[Guard(root, offset, *moving[0])] = None
+    return list(found)
+
+
+def _behind(rows: Sequence[Row], guard: Guard, count: int) -> set[int]:
+    """Which rows need to run only where a guard is not zero: sums, and what leads to them alone."""
+    readers: dict[Root, list[int]] = {}
+    writers: dict[Root, list[int]] = {}
+    for k, row in enumerate(rows):
+        for root, _ in row.operands[:-1]:
+            readers.setdefault(root, []).append(k)
+        writers.setdefault(row.operands[-1][0], []).append(k)
+    before, needed = set(), {guard.root}
+    for k in reversed(range(len(rows))):
+        if rows[k].operands[-1][0] in needed:
+            before.add(k)
+            needed |= {root for root, _ in rows[k].operands[:-1]}
+    sinks = {k for k, row in enumerate(rows) if k not in before and _may_leave_out(row, k, readers, writers)}
+    while sinks:
+        behind: set[int] = set()
+        for k in reversed(range(len(rows))):
+            root = rows[k].operands[-1][0]
+            own = root.tiled and writers[root] == [k] and readers.get(root) and behind.issuperset(readers[root])
+            if k in sinks or (own and k not in before):
+                behind.add(k)
+        known = _zeros([rows[k] for k in sorted(behind)], guard)
+        good = {k for k in sinks if known.get(rows[k].operands[0][0]) == _ZERO}
+        if good == sinks:
+            late = any(k < max(writers.get(root, [-1])) for k in behind for root, _ in rows[k].operands[:-1])
+            return set() if late or not _block_by_block([rows[k] for k in sorted(behind)], guard, count) else behind
+        sinks = good
+    return set()
+
+
+def _may_leave_out(
+    row: Row, k: int, readers: Mapping[Root, Sequence[int]], writers: Mapping[Root, Sequence[int]]
+) -> bool:
+    """Whether a row adds up rows, to what nobody else in the group reads, or writes afterwards."""
+    if row.loop[0] not in ADDING or (_in_blocks(row) and row.dims[0] > 1):
+        return False
+    total = row.operands[-1][0]
+    return total not in readers and max(writers[total]) == k
+
+
+def _zeros(rows: Sequence[Row], guard: Guard) -> dict[Root, str]:
+    """Results that are zero, or false, where a guard is zero."""
+    known = {guard.root: _ZERO}
+
+    def of(root: Root) -> str | None:
+        if root.kind == "constant" and root.dtype is not None and root.dtype.char in "fd":
+            return _ZERO if not np.any(root.array) else "finite" if np.isfinite(root.array).all() else None
+        return known.get(root)
+
+    for row in rows:
+        name = _name(row)
+        told = [of(root) == _TOLD for root, _ in row.operands[:-1]]
+        given = [
+            _ZERO if x and name not in ("cast_b", "select", "copy") else of(root)
+            for x, (root, _) in zip(told, row.operands, strict=False)
+        ]
+        zeros = [x in (_ZERO, _ZERO_OR_NAN) for x in given]
+        found: Any = None
+        if name in _KEEPING:
+            found = given[0]
+        elif name == "multiply" and any(zeros):
+            found = _ZERO if _ZERO in given and all(x in (_ZERO, "finite") for x in given) else _ZERO_OR_NAN
+        elif name == "scale" and any(zeros):
+            found = _ZERO if given[0] == _ZERO else _ZERO_OR_NAN
+        elif name == "either" and any(zeros):
+            found = _ZERO if _ZERO in given else _ZERO_OR_NAN
+        elif name == "kept" and zeros[0]:
+            found = _ZERO if given[1] == _ZERO or given[0] == _ZERO else _ZERO_OR_NAN
+        elif name in ("add", "subtract") and all(zeros):
+            found = _ZERO if given == [_ZERO, _ZERO] else _ZERO_OR_NAN
+        elif name == "divide" and zeros[0]:
+            found = _ZERO_OR_NAN
+        elif name == "not_equal" and given == [_ZERO, _ZERO]:
+            found = _TOLD if told[0] or row.operands[0][0] is guard.root else _FALSE
+        elif name == "cast_b":
+            found = _TOLD if told == [True] else _ZERO if given == [_FALSE] else None
+        elif name == "select":
+            found = given[2] if given[0] in (_TOLD, _FALSE) else given[1] if given[1] == given[2] else None
+        if found in (_ZERO, _ZERO_OR_NAN, _FALSE, _TOLD):
+            known[row.operands[-1][0]] = found
+    return known
+
+
+def _name(row: Row) -> str:
+    """The operation on each element, whatever loop does it."""
+    loop = row.loop[0]
+    if not isinstance(loop, str):
+        return str(loop.__name__)
+    return (LOOPS[loop].of if loop in LOOPS and loop not in ADDING else None) or base_of(loop)
+
+
+def _block_by_block(rows: Sequence[Row], guard: Guard, count: int) -> bool:
+    """Whether what rows write, and the guard, is seen for one number of the guard at a time."""
+    written = {row.operands[-1][0] for row in rows if row.loop[0] not in ADDING}
+    seen: dict[Root, set[tuple[int, int, int]]] = {
+        guard.root: {(guard.offset, guard.offset + guard.root.item, guard.step)}
+    }
+    for row in rows:
+        lines = lines_of(row)
+        cut = None if lines is None else _cut(lines, count, guard.count)
+        if lines is None or cut is None or (_in_blocks(row) and lines.count != count):
+            return False
+        *around, (_, far) = cut
+        for k, (root, offset) in enumerate(row.operands):
+            reach = [(d - 1) * steps[k] for d, steps in around]
+            if min(reach, default=0) < 0:
+                return False
+            if root in written or root is guard.root:
+                seen.setdefault(root, set()).add((offset, offset + sum(reach) + root.item, far[k]))
+    if len(seen[guard.root]) > 1:
+        return False
+    for forms in seen.values():
+        steps = {step for *_, step in forms}
+        wide = max(high for _, high, _ in forms) - min(low for low, *_ in forms)
+        if len(steps) > 1 or (guard.count > 1 and wide > next(iter(steps))):
+            return False
+    return True
+
+
+def _in_blocks(row: Row) -> bool:
+    return row.loop[0] in ADDING and len(row.dims) > 3
+
+
+def _cut(lines: Lines, count: int, blocks: int) -> list[Axis] | None:
+    """The axes of one block of one line, the free ones first; and in the end the step from block to block."""
+    inside = lines.inside(count)
+    full = 0 if lines.row.loop[0] in ADDING else -1
+    if blocks == 1:
+        return [*inside, (1, (0,) * len(lines.row.operands))]
+    k = max(range(len(inside)), key=lambda k: (inside[k][0] > 1, inside[k][1][full]))
+    size, by = inside[k]
+    if size % blocks or by[full] <= 0:
+        return None
+    each = size // blocks
+    return [*inside[:k], (each, by), *inside[k + 1 :], (blocks, tuple([each * step for step in by]))]
+
+
+def _selected(lines: Lines, count: int, some: int, blocks: int) -> Row | None:
+    """The row for one block of one line, with the lines and blocks around it."""
+    cut = _cut(lines, count, blocks)
+    if cut is None:
+        return None
+    *inside, (_, far) = cut
+    row, by = lines.row, lines.steps(count)
+    if row.loop[0] in ADDING:
+        (many, of_each), (rows, (of_x, _)), (columns, (step, step_out)) = [(1, (0, 0)), *inside][-3:]
+        x, (out, offset) = row.operands
+        loop = f"sum_rows_{x[0].dtype.char}"  # type: ignore[union-attr]
+        operands = x, (out, offset + (2 * out.item if _in_blocks(row) else 0))
+        steps = (*of_each, of_x, step, step_out)
+        return Row((loop,), operands, (many, rows, columns), steps, (some, blocks), (*by, *far))
+    free, core = inside[: len(lines.axes)], inside[len(lines.axes) :]
+    free = [axis for axis in free if axis[0] > 1] or [(1, free[-1][1])]
+    inner, around = free[-1], [(some, by), (blocks, far), *free[:-1]]
+    dims, steps = (inner[0], *[d for d, _ in core]), (*inner[1], *row.steps[len(row.operands) :])
+    strides = tuple(itertools.chain(*[s for _, s in around]))
+    return replace(row, dims=dims, steps=steps, outer=tuple([d for d, _ in around]), strides=strides)
