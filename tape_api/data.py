@@ -82,7 +82,7 @@ class _Function:
 
     def bound(self, env: Environment) -> Callable[[Any], Any]:
         """The function of flat elements."""
-        own = random.Streams()
+        own = Environment.keep(env, self, random.Streams)
 
         def call(element: Any) -> tuple[Any, ...]:
             with random.inside(own, alone=True):
@@ -96,7 +96,7 @@ class _Function:
 
     def streams(self, env: Environment) -> Callable[[Any], Iterator[Any]]:
         """The elements of the data sets that the function makes."""
-        own = random.Streams()
+        own = Environment.keep(env, self, random.Streams)
 
         def start(element: Any) -> Iterator[Any]:
             with random.inside(own, alone=True):

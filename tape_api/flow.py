@@ -23,6 +23,7 @@ from engine.core.tape import active
 from engine.core.value import Value, as_declared
 from engine.runtime.errors import DTypeError, InvalidArgumentError
 from tape_api.own_values import apart, marks
+from tape_api.random import counted_apart
 from tape_api.tensor import convert_to_tensor
 from tape_api.tracing import HOST, captured, is_symbolic
 
@@ -89,6 +90,7 @@ def cond(pred: Any, true_fn: Callable[[], T], false_fn: Callable[[], T], name: s
         nest.require_callable("cond", argument, function)
     if pred is None:
         raise ValueError("cond: argument `pred` must be a boolean scalar, got None")
+    true_fn, false_fn = counted_apart(true_fn, false_fn)
     return _by_value(
         [pred],
         lambda: choices.cond(HOST, pred, true_fn, false_fn, strict=True, name=name),
@@ -120,6 +122,8 @@ def case(
         If no condition holds and there is no `default`, or (if `exclusive`) more than one holds.
     """
     pairs = list(pred_fn_pairs.items()) if isinstance(pred_fn_pairs, dict) else list(pred_fn_pairs)
+    default = default and counted_apart(default)[0]
+    pairs = [(pred, *counted_apart(fn)) for pred, fn in pairs]
 
     def python() -> Any:
         chosen = [fn for pred, fn in pairs if bool(pred)]
@@ -143,14 +147,15 @@ def switch_case(
     dtype = getattr(branch_index, "dtype", None) or np.asarray(branch_index).dtype
     if not as_dtype(dtype).is_integer:
         raise DTypeError(f"switch_case: argument `branch_index` must be an integer, got {branch_index!r}")
-    branches = nest.branches("switch_case", branch_fns)
+    branches = counted_apart(*nest.branches("switch_case", branch_fns))
+    default = default and counted_apart(default)[0]
 
     def python() -> Any:
         index = int(branch_index)
         return _chosen(branches[index] if 0 <= index < len(branches) else default or branches[-1])
 
     return _by_value(
-        [branch_index], lambda: choices.switch_case(HOST, branch_index, branch_fns, default, strict=True), python
+        [branch_index], lambda: choices.switch_case(HOST, branch_index, branches, default, strict=True), python
     )
 
 

@@ -24,6 +24,7 @@ from engine.ops.shape import stop_gradient
 from engine.runtime.errors import DTypeError, InvalidArgumentError, ShapeError
 from tape_api.library import root as tf
 from tape_api.own_values import apart, kept_apart, marks
+from tape_api.random import counted_apart
 from tape_api.tensor import convert_to_tensor
 from tape_api.tensor_array import TensorArray
 from tape_api.tracing import HOST, FlowTensor, captured
@@ -86,6 +87,7 @@ def while_loop(
         nest.require_callable("while_loop", argument, function)
     if not isinstance(loop_vars, (list, tuple)) or not loop_vars:
         raise ValueError(f"while_loop: argument `loop_vars` must be a non-empty list or tuple, got {loop_vars!r}")
+    cond, body = counted_apart(cond, body)
     return _as_op(
         lambda: flow.while_loop(HOST, cond, body, loop_vars, shape_invariants, back_prop, maximum_iterations, name),
         lambda: _while_in_python(cond, body, loop_vars, back_prop, maximum_iterations),
@@ -167,6 +169,7 @@ def scanned(
     step: Callable[[Any, Any], tuple[Any, Any]], state: Any, sequences: Any, backwards: bool = False
 ) -> tuple[Any, Any]:
     """``state, result = step(state, row)`` for each row of some tensors: the last state, and the results stacked."""
+    (step,) = counted_apart(step)
     first = nest.flatten(sequences)[0]
     if isinstance(first, Symbol) and not isinstance(first, FlowTensor):
         return _looked_at(step, state, sequences, _columns("scan", sequences))
@@ -238,6 +241,7 @@ def map_fn(
     array([1., 4.], dtype=float32)
     """
     nest.require_callable("map_fn", "fn", fn)
+    (fn,) = counted_apart(fn)
     declared = dtype if dtype is not None else fn_output_signature
     return _as_op(
         lambda: rows.map_fn(HOST, fn, elems, declared, back_prop, name),
@@ -292,6 +296,7 @@ def _folded(
     name: str, fn: Callable[[Any, Any], Any], elems: Any, initializer: Any, back_prop: bool, backwards: bool
 ) -> Structure[Any]:
     nest.require_callable(name, "fn", fn)
+    (fn,) = counted_apart(fn)
 
     def python() -> Any:
         (_, state), left = _started(name, fn, elems, initializer, backwards)
@@ -342,6 +347,7 @@ def scan(
 ) -> Any:
     """All intermediate results of `foldl` (of `foldr` if `reverse`), stacked."""
     nest.require_callable("scan", "fn", fn)
+    (fn,) = counted_apart(fn)
     return _as_op(
         lambda: rows.scan(HOST, fn, elems, initializer, back_prop, reverse, name),
         lambda: _scan_in_python(fn, elems, initializer, back_prop, reverse),

@@ -6,7 +6,8 @@ rules, and so gives TensorFlow's numbers:
 - after `set_seed` the same calls give the same numbers again; each call without a seed of its own takes one from a
   generator that the global seed starts;
 - calls of one function with the same ``seed=`` share a sequence, which depends on both seeds only;
-- in a ``tf.function`` each call in the code has a sequence of its own, as an operation of a graph has;
+- in a ``tf.function`` each call in the code has a sequence of its own, as an operation of a graph has; branches and
+  bodies of loops are graphs of their own;
 - without any seed, numbers differ from one run of the program to the next.
 """
 
@@ -16,7 +17,7 @@ import random as python
 import secrets
 import threading
 import weakref
-from collections.abc import Iterator, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
 from random import Random
 from typing import Any
@@ -148,10 +149,18 @@ class _Call:
 
 
 class Streams:
-    """The sequences of a ``tf.function``, for one combination of arguments."""
+    """The sequences of a ``tf.function``, for one combination of arguments.
+
+    Attributes
+    ----------
+    calls : dict
+    is_split : bool
+        Whether calls in branches or bodies of loops are among them.
+    """
 
     def __init__(self) -> None:
         self.calls: dict[Any, _Call] = {}
+        self.is_split = False
 
 
 class _Run:
@@ -208,6 +217,37 @@ def position(back: Any = None) -> Any:
 def is_inside() -> bool:
     """Whether a function's code is running, not its program."""
     return _thread.run is not None
+
+
+def is_split() -> bool:
+    """Whether the running function has drawn in branches or bodies of loops."""
+    return _thread.run is not None and _thread.run.streams.is_split
+
+
+def counted_apart(*functions: Callable[..., Any], anew: bool = False) -> list[Callable[..., Any]]:
+    """The functions of one branch or loop, each of which counts its calls by itself, and anew each time it is called.
+
+    To TensorFlow each is a graph of its own: its first operation without a seed takes the number 0, and each turn of a
+    loop goes on with the numbers of the same operations. If `anew`, they start again each time the loop does.
+    """
+    run = _thread.run
+    if run is None:
+        return list(functions)
+    place, streams = run.next(), Streams() if anew else run.streams
+
+    def apart(function: Callable[..., Any], path: tuple[Any, ...]) -> Callable[..., Any]:
+        def call(*args: Any) -> Any:
+            outer = _thread.run
+            _thread.run = inner = _Run(streams, path)
+            try:
+                return function(*args)
+            finally:
+                run.streams.is_split |= inner._calls > 0
+                _thread.run = outer
+
+        return call
+
+    return [apart(f, (*place, i)) if callable(f) else f for i, f in enumerate(functions)]
 
 
 class Draws:
