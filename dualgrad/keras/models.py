@@ -257,8 +257,9 @@ class Sequential(Model):
 
     def call(self, inputs: Any, training: bool | None = None, mask: Any = None) -> Operand:
         """The output of the last layer."""
+        said = {"training": training} if self.host.eager and training is not None else {}
         for layer in self._stack:
-            inputs = layer(inputs)
+            inputs = layer(inputs, **(said or layer.default_training()))
         return inputs
 
     @property
@@ -326,7 +327,8 @@ class Functional(Model):
             if not x.shape.is_compatible_with(symbol.shape):
                 raise ValueError(f"model {self.name!r}: an input must have shape {symbol.shape}, got {x.shape}")
         values = dict(zip(map(id, self.inputs), tensors, strict=True))
-        evaluate(self.host.symbols, self._order, values)
+        said = {"training": training} if self.host.eager and training is not None else {}
+        evaluate(self.host.symbols, self._order, values, said)
         super().add_loss([values[id(x)] for x in self._symbolic_losses])
         return nest.pack_sequence_as(self._structure[1], [values[id(x)] for x in self.outputs])
 
@@ -440,7 +442,7 @@ def clone_model(
     copies = {id(layer): copied(layer) for layer in model.layers}
     inputs = [host.input(copies[id(model._input_layer(x))].aval, x.name) for x in model.inputs]
     values = dict(zip(map(id, model.inputs), inputs, strict=True))
-    evaluate(host.symbols, model._order, values, lambda layer: copies.get(id(layer), layer))
+    evaluate(host.symbols, model._order, values, standing=lambda layer: copies.get(id(layer), layer))
     structures = [
         nest.pack_sequence_as(structure, [values[id(x)] for x in symbols])
         for structure, symbols in zip(model._structure, (model.inputs, model.outputs), strict=True)

@@ -88,13 +88,13 @@ class BatchNormalization(Layer):
                 weight = self.add_weight(shape=(size,), initializer=initializer, name=name, **options)
                 setattr(self, name, weight)
 
-    def call(self, inputs: Any, training: bool = False) -> Operand:
+    def call(self, inputs: Any, training: bool | None = None) -> Operand:
         """The inputs, normalized by the batch while training, else by the moving averages."""
         dims = shape_of(inputs) or ()
         rank = len(dims)
         axis = self.axis % rank
         others = [a for a in range(rank) if a != axis]
-        by_batch = training if self.trainable else False
+        by_batch = False if training is None or not self.trainable else training
         moving = self.moving_mean, self.moving_variance
         mean, variance = self.host.choose(
             by_batch, lambda: tuple(tf.moments(inputs, axes=others)), lambda: tuple(map(tf.identity, moving))
