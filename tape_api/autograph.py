@@ -22,13 +22,9 @@ from tape_api.library import root as tf
 from tape_api.random import counted_apart, position
 from tape_api.tensor import convert_to_tensor
 from tape_api.tensor_array import TensorArray
+from tape_api.tracing import has_shape_only
 
 __all__ = ["experimental", "set_verbosity", "to_code", "to_graph", "trace"]
-
-
-def _has_shape_only(x: Any) -> bool:
-    """Whether `x` is what stands for a tensor while a model is built from its layers."""
-    return isinstance(x, Symbol) and not isinstance(x, tracing.FlowTensor)
 
 
 class TapeHost(Host):
@@ -36,7 +32,7 @@ class TapeHost(Host):
 
     def is_symbolic(self, x: Any) -> bool:
         """Whether `x` differs from call to call."""
-        if active.function is None or active.function.refusal or _has_shape_only(x):
+        if active.function is None or active.function.refusal or has_shape_only(x):
             return False
         return tracing.is_symbolic(x)
 
@@ -53,13 +49,13 @@ class TapeHost(Host):
 
     def truth(self, x: Any, loop: bool = False) -> bool:
         """True, and a loop has no iteration, where a model is built: only shapes are asked then."""
-        return not loop if _has_shape_only(x) else bool(x)
+        return not loop if has_shape_only(x) else bool(x)
 
     def is_recorded(self, x: Any) -> bool:
         """Whether `x` is a tensor of a function that is recorded."""
         if active.function is None or not isinstance(x, Value) or active.function.refusal:
             return False
-        return not _has_shape_only(x)
+        return not has_shape_only(x)
 
     def is_array(self, x: Any) -> bool:
         """Whether `x` is a TensorArray."""

@@ -25,7 +25,7 @@ from engine.runtime.errors import DTypeError, InvalidArgumentError
 from tape_api.own_values import apart, marks
 from tape_api.random import counted_apart
 from tape_api.tensor import convert_to_tensor
-from tape_api.tracing import HOST, captured, is_symbolic
+from tape_api.tracing import HOST, captured, has_shape_only, is_symbolic
 
 T = TypeVar("T")
 
@@ -94,7 +94,7 @@ def cond(pred: Any, true_fn: Callable[[], T], false_fn: Callable[[], T], name: s
     return _by_value(
         [pred],
         lambda: choices.cond(HOST, pred, true_fn, false_fn, strict=True, name=name),
-        lambda: _chosen(true_fn if bool(pred) else false_fn),
+        lambda: _chosen(true_fn if has_shape_only(pred) or bool(pred) else false_fn),
     )
 
 
@@ -126,6 +126,8 @@ def case(
     pairs = [(pred, *counted_apart(fn)) for pred, fn in pairs]
 
     def python() -> Any:
+        if any(has_shape_only(pred) for pred, _ in pairs):
+            return _chosen(pairs[0][1])
         chosen = [fn for pred, fn in pairs if bool(pred)]
         if exclusive and len(chosen) > 1:
             raise InvalidArgumentError(f"case: {len(chosen)} conditions hold, but they must exclude each other")
@@ -151,6 +153,8 @@ def switch_case(
     default = default and counted_apart(default)[0]
 
     def python() -> Any:
+        if has_shape_only(branch_index):
+            return _chosen(branches[0])
         index = int(branch_index)
         return _chosen(branches[index] if 0 <= index < len(branches) else default or branches[-1])
 

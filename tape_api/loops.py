@@ -27,7 +27,7 @@ from tape_api.own_values import apart, kept_apart, marks
 from tape_api.random import counted_apart
 from tape_api.tensor import convert_to_tensor
 from tape_api.tensor_array import TensorArray
-from tape_api.tracing import HOST, FlowTensor, captured
+from tape_api.tracing import HOST, captured, has_shape_only
 
 _plain: set[type] = {EagerTensor, Variable, int, float}
 """Types that are known to be no structures."""
@@ -170,8 +170,7 @@ def scanned(
 ) -> tuple[Any, Any]:
     """``state, result = step(state, row)`` for each row of some tensors: the last state, and the results stacked."""
     (step,) = counted_apart(step)
-    first = nest.flatten(sequences)[0]
-    if isinstance(first, Symbol) and not isinstance(first, FlowTensor):
+    if has_shape_only(nest.flatten(sequences)[0]):
         return _looked_at(step, state, sequences, _columns("scan", sequences))
     return _as_op(
         lambda: rows.scanned(HOST, "scan", step, state, sequences, backwards),
@@ -251,7 +250,9 @@ def map_fn(
 
 def _mapped_in_python(fn: Callable[[Any], Any], elems: Any, declared: Any, back_prop: bool) -> Any:
     columns = _columns("map_fn", elems)
-    if columns[0].shape[0]:
+    if has_shape_only(columns[0]):
+        _, result = _looked_at(lambda _, row: ((), fn(row)), (), elems, columns)
+    elif columns[0].shape[0]:
         results = []
         for row in _rows(columns, elems):
             before = marks()
@@ -299,6 +300,10 @@ def _folded(
     (fn,) = counted_apart(fn)
 
     def python() -> Any:
+        if has_shape_only(nest.flatten(elems)[0]):
+            # any row shows how the result looks
+            row = nest.map_structure(lambda x: x[0], elems)
+            return _step(name, fn, row if initializer is None else initializer, row)
         (_, state), left = _started(name, fn, elems, initializer, backwards)
         for row in left:
             before = marks()
@@ -355,6 +360,10 @@ def scan(
 
 
 def _scan_in_python(fn: Callable[[Any, Any], Any], elems: Any, initializer: Any, back_prop: bool, reverse: bool) -> Any:
+    if has_shape_only(nest.flatten(elems)[0]):
+        state = nest.map_structure(lambda x: x[0], elems) if initializer is None else initializer
+        columns = _columns("scan", elems)
+        return _looked_at(lambda s, row: (s, _step("scan", fn, s, row)), state, elems, columns)[1]
     (start, state), left = _started("scan", fn, elems, initializer, reverse)
     results = [start] if initializer is None else []
     for row in left:

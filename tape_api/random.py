@@ -30,6 +30,7 @@ from engine.core.detach import effect
 from engine.core.dtypes import as_dtype, float32, int64, uint64
 from engine.core.eager import EagerTensor
 from engine.core.tape import active
+from engine.core.trace import Symbol
 from engine.ops import dropout as dropouts
 from engine.ops import random as sampling
 from engine.ops.creation import zeros_like
@@ -300,7 +301,8 @@ class Draws:
             moved = 0 if groups is None else groups()
             if active.region is not None:
                 return self._captured(kind, seed, moved)
-            count = int(getattr(moved, "_array", moved))
+            # where only shapes are asked, it is not known, and goes for nothing
+            count = 0 if isinstance(moved, Symbol) else int(getattr(moved, "_array", moved))
             call, pair, start = exclusively(self._locks, self._counted, kind, seed, count)
             seeds, counter = map(EagerTensor, _arrays(pair, start))
             if active.function is not None and groups is not None:

@@ -68,7 +68,7 @@ class Host:
     def apart(
         self, decides: Any, *functions: Callable[..., Any]
     ) -> AbstractContextManager[Sequence[Callable[..., Any]]]:
-        """The functions of a branch or a loop that `decides`; if a tensor does, each is a graph of its own to TensorFlow.
+        """The functions of a branch or a loop that `decides`; if a tensor does, TensorFlow has a graph for each.
 
         That matters to random numbers: whether Python or the program runs them, operations around count alike.
         """

@@ -328,9 +328,7 @@ class Operators:
         with self.host.apart(goes_on, test, body) as (again, turn):
             self._while(goes_on, again, turn, state, options, where)
 
-    def _while(
-        self, goes_on: Any, test: Thunk, body: Thunk, state: State, options: Thunk | None, where: Local
-    ) -> None:
+    def _while(self, goes_on: Any, test: Thunk, body: Thunk, state: State, options: Thunk | None, where: Local) -> None:
         """A loop that goes on as long as a condition holds, whose value is known for the first turn."""
         for turn in itertools.count():
             if turn:

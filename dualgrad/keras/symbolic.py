@@ -60,6 +60,11 @@ class KerasTensor(Symbol):
         self.given_name: str | None = None
 
     @property
+    def ndim(self) -> int | None:
+        """The rank, None if not known."""
+        return self._aval.ndim
+
+    @property
     def name(self) -> str:
         """The name of the input, or one for messages."""
         return self.given_name or "keras_tensor"

@@ -74,6 +74,10 @@ class TapeHost(Host):
         """As in a function."""
         return converting(HOST)
 
+    def drawing(self, shapes_only: bool) -> AbstractContextManager[Any]:
+        """What is drawn for the sake of shapes changes nothing that is drawn later."""
+        return random.inside(random.Streams(), alone=True) if shapes_only else nullcontext()
+
     def tensor(self, x: Any, dtype: Any = None) -> Operand:
         """`convert_to_tensor`."""
         return convert_to_tensor(x, dtype)

@@ -260,7 +260,7 @@ class Layer(Bound, Configured, Module):
         with self.host.scope(self):
             if not self.built:
                 self._build_for(first, by_name)
-            with _training(training, lasts=self.host.eager), self._weights_cast():
+            with _training(training, lasts=self.host.eager), self._weights_cast(), self.host.drawing(_context.symbolic):
                 outputs = current(self.call)(*arguments, **kwargs)
                 if self._policy.name == "mixed_float16" and self._computes_wide:
                     outputs = tf.cast(outputs, self._dtype)
@@ -314,6 +314,10 @@ class Layer(Bound, Configured, Module):
             wanted = self._variable_dtype if self._computes_wide else self._dtype
             return handed_on(x, tf.cast(tensor, wanted)) if cast else tensor
         return x
+
+    def _numbers(self, x: Any) -> Any:
+        """Inputs as floating numbers, if they are integers or booleans."""
+        return x if dtype_of(x).is_floating or dtype_of(x).is_complex else tf.cast(x, self._dtype)
 
     _computes_wide = False
     """Whether a layer that mixes precisions computes in that of its weights."""

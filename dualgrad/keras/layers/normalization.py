@@ -90,6 +90,7 @@ class BatchNormalization(Layer):
 
     def call(self, inputs: Any, training: bool | None = None) -> Operand:
         """The inputs, normalized by the batch while training, else by the moving averages."""
+        inputs = self._numbers(inputs)
         dims = shape_of(inputs) or ()
         rank = len(dims)
         axis = self.axis % rank
@@ -178,6 +179,7 @@ class LayerNormalization(Layer):
 
     def call(self, inputs: Any) -> Operand:
         """The inputs, normalized."""
+        inputs = self._numbers(inputs)
         rank = len(shape_of(inputs) or ())
         axes = self._axes(rank)
         mean, variance = tf.moments(inputs, axes=axes, keepdims=True)

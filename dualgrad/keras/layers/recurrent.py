@@ -140,6 +140,7 @@ class RNN(Layer):
         self, inputs: Any, initial_state: Any = None, mask: Any = None, training: Any = False
     ) -> Operand | tuple[Operand, ...]:
         """The outputs, and the states if `return_state`."""
+        inputs = self._numbers(inputs)
         rows = inputs if self.time_major else _turned(inputs)
         goes_on = None if mask is None else tf.cast(self.host.tensor(mask), "bool")
         if goes_on is not None and not self.time_major:
