@@ -263,7 +263,7 @@ class Sequential(Model):
         if self.host.eager and self._stack and isinstance(self._stack[0], InputLayer) and self._tops:
             inputs = _like_input(inputs, self._tops[0])
         for layer in self._stack:
-            inputs = layer(inputs, **(said or layer.default_training()))
+            inputs = layer(inputs, **(said or layer._default_training()))
         return inputs
 
     @property

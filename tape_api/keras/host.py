@@ -75,7 +75,7 @@ class TapeHost(Host):
         return converting(HOST)
 
     def drawing(self, shapes_only: bool) -> AbstractContextManager[Any]:
-        """What is drawn for the sake of shapes changes nothing that is drawn later."""
+        """Inside, draws for the sake of shapes change nothing that is drawn later."""
         return random.inside(random.Streams(), alone=True) if shapes_only else nullcontext()
 
     def tensor(self, x: Any, dtype: Any = None) -> Operand:

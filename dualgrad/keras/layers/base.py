@@ -59,7 +59,7 @@ def is_symbolic() -> bool:
 
 @contextmanager
 def _training(value: bool | None, lasts: bool) -> Iterator[None]:
-    """What calls inside inherit; if it `lasts`, calls after this one as well, until the outermost one ends."""
+    """Set what calls inside inherit; if it `lasts`, calls after this one as well, until the outermost one ends."""
     before, is_inside = _context.training, _context.is_inside
     _context.training, _context.is_inside = value, True
     try:
@@ -235,7 +235,7 @@ class Layer(Bound, Configured, Module):
         """
         self._check_initialized()
         if not _context.symbolic and self.host.symbols.are_among((args, kwargs)):
-            call = Call(self, (args, {**self.default_training(), **kwargs}))
+            call = Call(self, (args, {**self._default_training(), **kwargs}))
             with symbolic(True), self.host.rewriting():
                 call.result = self.host.symbols.recorded(call, lambda: self(*args, **kwargs))
             self._calls.append(call)
@@ -270,8 +270,8 @@ class Layer(Bound, Configured, Module):
                     mask_outputs(self, first, outputs, before)
                 return outputs
 
-    def default_training(self) -> dict[str, Any]:
-        """What a call in a model says of `training` if the model says nothing: Keras 3 notes the default."""
+    def _default_training(self) -> dict[str, Any]:
+        """Tell what a call in a model says of `training` if the model says nothing: Keras 3 notes the default."""
         declared = _parameters(type(self).call).get("training")
         says = self.host.eager and declared is not None and isinstance(declared.default, bool)
         return {"training": declared.default} if says else {}  # type: ignore[union-attr]
