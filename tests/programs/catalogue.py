@@ -1,7 +1,7 @@
 """The programs, what they print under TensorFlow, and how closely that must be met.
 
-A program is written as people publish them, and deterministic: what is random has a seed. A loop of a function that
-draws hands its state to what it draws, for TensorFlow may run turns that are independent in any order. The first
+A program is written as people publish them, and deterministic: what is random has a seed. In loops of
+functions draws wait for the turn before (`control_dependencies`): TensorFlow may run others in any order. The first
 comment may say ``tolerance: 1e-3`` (relative; 1e-5 otherwise).
 ``needs: tf_keras`` says which package TensorFlow needs to run it.
 ``outputs`` keeps what real TensorFlow printed: ``python -m tests.programs.record`` renews it. A program that needs

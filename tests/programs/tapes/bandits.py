@@ -17,7 +17,8 @@ def thompson(n):
     for _ in tf.range(n):
         ga = tf.random.gamma([], s); gb = tf.random.gamma([], f)
         a = tf.argmax(ga / (ga + gb))
-        r = tf.cast(tf.random.uniform(tf.shape(s))[0] < tf.gather(tf.constant(probs, tf.float32), a), tf.float32)
+        with tf.control_dependencies([a]): u = tf.random.uniform([])
+        r = tf.cast(u < tf.gather(tf.constant(probs, tf.float32), a), tf.float32)
         s = tf.tensor_scatter_nd_add(s, [[a]], [r]); f = tf.tensor_scatter_nd_add(f, [[a]], [1. - r])
         total += r
     return total, s, f

@@ -8,14 +8,20 @@ def shown(*values):
     print([[round(float(x), 6) for x in tf.reshape(tf.cast(v, tf.float32), [-1])] for v in values])
 
 
+def more(x):
+    with tf.control_dependencies([x]):
+        return x + tf.random.uniform([1])
+
+
 @tf.function
 def in_loops(n):
     first, second = tf.random.uniform([]), tf.random.uniform([])
     state = tf.zeros([1])
     rows = tf.TensorArray(tf.float32, 0, dynamic_size=True)
     for i in tf.range(n):
-        state = tf.random.uniform(tf.shape(state))
-        rows = rows.write(i, state + 10.0 * tf.cast(tf.random.categorical([[0.0, 0.0, 1.0]], 1)[0], tf.float32))
+        with tf.control_dependencies([state]):
+            state = tf.random.uniform([1]) + 10.0 * tf.cast(tf.random.categorical([[0.0, 0.0, 1.0]], 1)[0], tf.float32)
+        rows = rows.write(i, state)
     last = tf.random.normal([]) if n > 2 else tf.random.uniform([])
     return first, second, tf.random.uniform([]), last, rows.stack()
 
@@ -25,10 +31,11 @@ def with_python(n):
     state, total, i = tf.zeros([1]), tf.random.uniform([]), 0
     rows = tf.TensorArray(tf.float32, 0, dynamic_size=True)
     for k in tf.range(n):
-        state = tf.random.uniform(tf.shape(state))
-        y = tf.numpy_function(lambda v: 2.0 * v, [state], tf.float32)
+        with tf.control_dependencies([state]):
+            y = tf.numpy_function(lambda v: 2.0 * v, [tf.random.uniform([1])], tf.float32)
         if y[0] > 1.0:
             y += tf.random.normal([1])
+        state = tf.ensure_shape(y, [1])
         rows = rows.write(k, y)
         if k > 2:
             break
@@ -44,7 +51,7 @@ def by_name(x):
     functions = [lambda: tf.random.uniform([]), lambda: tf.random.normal([])]
     one = tf.switch_case(tf.cast(x[1], tf.int32), [*functions, lambda: functions[0]() + functions[0]()])
     other = tf.case([(x[0] > 3, functions[0]), (x[1] > 1, functions[1])], default=lambda: tf.random.uniform([1])[0])
-    loop = tf.while_loop(lambda i, a: i < 3, lambda i, a: (i + 1, a + tf.random.uniform(tf.shape(a))), (0, tf.zeros([1])))
+    loop = tf.while_loop(lambda i, a: i < 3, lambda i, a: (i + 1, more(a)), (0, tf.zeros([1])))
     return either, one, other, loop[1], tf.random.uniform([])
 
 
@@ -52,8 +59,9 @@ def by_name(x):
 def nested(x):
     for _ in tf.range(2):
         for _ in tf.range(2):
-            x += tf.random.uniform(tf.shape(x))
-        x += tf.random.normal(tf.shape(x))
+            x = more(x)
+        with tf.control_dependencies([x]):
+            x += tf.random.normal([1])
         if x[0] > 1.0:
             x += tf.random.uniform([1])
     return x, inner(x), inner(x), tf.random.uniform([])

@@ -20,7 +20,8 @@ def leapfrog(q, p, eps, L):
     return q, p
 @tf.function
 def hmc_step(q):
-    p0 = tf.random.normal(tf.shape(q))
+    with tf.control_dependencies([q]):
+        p0 = tf.random.normal([3, 1])
     qn, pn = leapfrog(q, p0, tf.constant(0.02), tf.constant(7))
     log_accept = log_prob(qn) - 0.5 * tf.reduce_sum(pn ** 2) - log_prob(q) + 0.5 * tf.reduce_sum(p0 ** 2)
     if tf.math.log(tf.random.uniform([])) < log_accept:
@@ -46,9 +47,11 @@ print(float(tf.reduce_mean(s)), int(acc), s[-1].numpy().tolist())
 
 # random-walk Metropolis and Gibbs inside while_loop
 def body(i, x, lp):
-    prop = x + 0.05 * tf.random.normal(tf.shape(x))
+    with tf.control_dependencies([x]):
+        prop = x + 0.05 * tf.random.normal([3, 1])
     lpn = log_prob(prop)
-    take = tf.math.log(tf.random.uniform([])) < lpn - lp
+    with tf.control_dependencies([lpn]):
+        take = tf.math.log(tf.random.uniform([])) < lpn - lp
     return i + 1, tf.where(take, prop, x), tf.where(take, lpn, lp)
 @tf.function
 def metropolis(x):
