@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Iterator, Sequence
+from contextlib import contextmanager
 from typing import Any
 
 from dualgrad.autograph import experimental
@@ -15,17 +16,15 @@ from engine.core.trace import Symbol
 from engine.core.value import Value
 from engine.runtime.errors import InvalidArgumentError
 from tape_api import loops, tracing
+from tape_api.data import Dataset, DatasetIterator
 from tape_api.flow import cond
 from tape_api.library import root as tf
+from tape_api.random import counted_apart, position
 from tape_api.tensor import convert_to_tensor
 from tape_api.tensor_array import TensorArray
+from tape_api.tracing import has_shape_only
 
 __all__ = ["experimental", "set_verbosity", "to_code", "to_graph", "trace"]
-
-
-def _has_shape_only(x: Any) -> bool:
-    """Whether `x` is what stands for a tensor while a model is built from its layers."""
-    return isinstance(x, Symbol) and not isinstance(x, tracing.FlowTensor)
 
 
 class TapeHost(Host):
@@ -33,19 +32,30 @@ class TapeHost(Host):
 
     def is_symbolic(self, x: Any) -> bool:
         """Whether `x` differs from call to call."""
-        if active.function is None or active.function.refusal or _has_shape_only(x):
+        if active.function is None or active.function.refusal or has_shape_only(x):
             return False
         return tracing.is_symbolic(x)
 
+    @contextmanager
+    def apart(self, decides: Any, *functions: Callable[..., Any]) -> Iterator[Sequence[Callable[..., Any]]]:
+        """They count their random numbers by themselves where a tensor or a data set decides."""
+        if not isinstance(decides, (Value, Dataset, DatasetIterator)):
+            yield functions
+            return
+        made = counted_apart(*functions, anew=isinstance(decides, Dataset))
+        before = position()
+        yield made
+        position(before)
+
     def truth(self, x: Any, loop: bool = False) -> bool:
         """True, and a loop has no iteration, where a model is built: only shapes are asked then."""
-        return not loop if _has_shape_only(x) else bool(x)
+        return not loop if has_shape_only(x) else bool(x)
 
     def is_recorded(self, x: Any) -> bool:
         """Whether `x` is a tensor of a function that is recorded."""
         if active.function is None or not isinstance(x, Value) or active.function.refusal:
             return False
-        return not _has_shape_only(x)
+        return not has_shape_only(x)
 
     def is_array(self, x: Any) -> bool:
         """Whether `x` is a TensorArray."""
@@ -78,15 +88,21 @@ class TapeHost(Host):
     def tried(self, function: Thunk) -> bool:
         """Call a function with a trace that is forgotten."""
         region = active.region
-        if region is not None:
-            with region.within(region.new_context("a trial", "never")):
-                function()
-            return True
+        before = position()
         try:
-            with tracing.FlowTrace(active.function).capturing():
-                function()
-        except Exception:  # noqa: BLE001 - whatever it is, Python raises what it has to
+            if region is None:
+                with tracing.FlowTrace(active.function).capturing():
+                    function()
+            else:
+                with region.within(region.new_context("a trial", "never")):
+                    function()
+        except Exception:
+            if region is not None:
+                raise
+            # whatever it is, Python raises what it has to
             return False
+        finally:
+            position(before)
         return True
 
     def holds(self, condition: Any, message: str) -> None:

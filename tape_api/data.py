@@ -26,12 +26,13 @@ from engine.core.detach import effect
 from engine.core.eager import EagerTensor
 from engine.core.nest import Structure
 from engine.core.tape import paused
-from engine.core.trace import Symbol, Trace
+from engine.core.trace import Symbol
 from engine.core.value import Value
 from engine.runtime.errors import InvalidArgumentError, OutOfRangeError
 from tape_api import data_experimental as experimental
 from tape_api import random
 from tape_api.tensor import TensorSpec, convert_to_tensor
+from tape_api.tracing import FlowTrace
 
 R = TypeVar("R")
 
@@ -82,7 +83,7 @@ class _Function:
 
     def bound(self, env: Environment) -> Callable[[Any], Any]:
         """The function of flat elements."""
-        own = random.Streams()
+        own = Environment.keep(env, self, random.Streams)
 
         def call(element: Any) -> tuple[Any, ...]:
             with random.inside(own, alone=True):
@@ -96,7 +97,7 @@ class _Function:
 
     def streams(self, env: Environment) -> Callable[[Any], Iterator[Any]]:
         """The elements of the data sets that the function makes."""
-        own = random.Streams()
+        own = Environment.keep(env, self, random.Streams)
 
         def start(element: Any) -> Iterator[Any]:
             with random.inside(own, alone=True):
@@ -128,9 +129,10 @@ class _Function:
     def _on_symbols(self, source: Stage) -> Spec | None:
         """The spec of the function's results for symbols; None if it does not work on symbols."""
         spec = source.spec if self._before is None else (self._before, source.spec)
-        trace = Trace()
+        trace = FlowTrace()
         try:
-            with paused():
+            # what it assigns to variables is not assigned
+            with paused(), trace.capturing():
                 return self._spec_of(self._called([trace.placeholder(a) for a in flat(spec)]))
         except Exception:  # noqa: BLE001 - it may do anything
             return None

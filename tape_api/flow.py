@@ -23,8 +23,9 @@ from engine.core.tape import active
 from engine.core.value import Value, as_declared
 from engine.runtime.errors import DTypeError, InvalidArgumentError
 from tape_api.own_values import apart, marks
+from tape_api.random import counted_apart
 from tape_api.tensor import convert_to_tensor
-from tape_api.tracing import HOST, captured, is_symbolic
+from tape_api.tracing import HOST, captured, has_shape_only, is_symbolic
 
 T = TypeVar("T")
 
@@ -89,10 +90,11 @@ def cond(pred: Any, true_fn: Callable[[], T], false_fn: Callable[[], T], name: s
         nest.require_callable("cond", argument, function)
     if pred is None:
         raise ValueError("cond: argument `pred` must be a boolean scalar, got None")
+    true_fn, false_fn = counted_apart(true_fn, false_fn)
     return _by_value(
         [pred],
         lambda: choices.cond(HOST, pred, true_fn, false_fn, strict=True, name=name),
-        lambda: _chosen(true_fn if bool(pred) else false_fn),
+        lambda: _chosen(true_fn if has_shape_only(pred) or bool(pred) else false_fn),
     )
 
 
@@ -120,8 +122,12 @@ def case(
         If no condition holds and there is no `default`, or (if `exclusive`) more than one holds.
     """
     pairs = list(pred_fn_pairs.items()) if isinstance(pred_fn_pairs, dict) else list(pred_fn_pairs)
+    default = default and counted_apart(default)[0]
+    pairs = [(pred, *counted_apart(fn)) for pred, fn in pairs]
 
     def python() -> Any:
+        if any(has_shape_only(pred) for pred, _ in pairs):
+            return _chosen(pairs[0][1])
         chosen = [fn for pred, fn in pairs if bool(pred)]
         if exclusive and len(chosen) > 1:
             raise InvalidArgumentError(f"case: {len(chosen)} conditions hold, but they must exclude each other")
@@ -143,14 +149,17 @@ def switch_case(
     dtype = getattr(branch_index, "dtype", None) or np.asarray(branch_index).dtype
     if not as_dtype(dtype).is_integer:
         raise DTypeError(f"switch_case: argument `branch_index` must be an integer, got {branch_index!r}")
-    branches = nest.branches("switch_case", branch_fns)
+    branches = counted_apart(*nest.branches("switch_case", branch_fns))
+    default = default and counted_apart(default)[0]
 
     def python() -> Any:
+        if has_shape_only(branch_index):
+            return _chosen(branches[0])
         index = int(branch_index)
         return _chosen(branches[index] if 0 <= index < len(branches) else default or branches[-1])
 
     return _by_value(
-        [branch_index], lambda: choices.switch_case(HOST, branch_index, branch_fns, default, strict=True), python
+        [branch_index], lambda: choices.switch_case(HOST, branch_index, branches, default, strict=True), python
     )
 
 

@@ -41,7 +41,7 @@ from tape_api import symbolic
 from tape_api.autograph import HOST
 from tape_api.concrete import ConcreteFunction, spec_of
 from tape_api.open_function import OpenFunction
-from tape_api.random import Streams, inside, is_inside
+from tape_api.random import Streams, inside, is_inside, is_split
 from tape_api.same_code import code_key, variable_of
 from tape_api.tensor import TensorSpec, convert_to_tensor
 from tape_api.tensor_array import TensorArray
@@ -376,7 +376,8 @@ class Function(Shown, Generic[P, R]):
         if streams is not None:
             with inside(streams):
                 return self._as_python(args, kwargs)
-        if active.function is not None and not functions_run_eagerly():
+        if (active.function is not None or is_split()) and not functions_run_eagerly():
+            # also where Python runs it: branches and loops say which operation a random number is of
             result = self._rewritten(args, kwargs)
         elif self._asks and not functions_run_eagerly():
             result = symbolic.watched(self.python_function, args, kwargs)

@@ -24,9 +24,10 @@ from engine.ops.shape import stop_gradient
 from engine.runtime.errors import DTypeError, InvalidArgumentError, ShapeError
 from tape_api.library import root as tf
 from tape_api.own_values import apart, kept_apart, marks
+from tape_api.random import counted_apart
 from tape_api.tensor import convert_to_tensor
 from tape_api.tensor_array import TensorArray
-from tape_api.tracing import HOST, FlowTensor, captured
+from tape_api.tracing import HOST, captured, has_shape_only
 
 _plain: set[type] = {EagerTensor, Variable, int, float}
 """Types that are known to be no structures."""
@@ -86,6 +87,7 @@ def while_loop(
         nest.require_callable("while_loop", argument, function)
     if not isinstance(loop_vars, (list, tuple)) or not loop_vars:
         raise ValueError(f"while_loop: argument `loop_vars` must be a non-empty list or tuple, got {loop_vars!r}")
+    cond, body = counted_apart(cond, body)
     return _as_op(
         lambda: flow.while_loop(HOST, cond, body, loop_vars, shape_invariants, back_prop, maximum_iterations, name),
         lambda: _while_in_python(cond, body, loop_vars, back_prop, maximum_iterations),
@@ -167,8 +169,8 @@ def scanned(
     step: Callable[[Any, Any], tuple[Any, Any]], state: Any, sequences: Any, backwards: bool = False
 ) -> tuple[Any, Any]:
     """``state, result = step(state, row)`` for each row of some tensors: the last state, and the results stacked."""
-    first = nest.flatten(sequences)[0]
-    if isinstance(first, Symbol) and not isinstance(first, FlowTensor):
+    (step,) = counted_apart(step)
+    if has_shape_only(nest.flatten(sequences)[0]):
         return _looked_at(step, state, sequences, _columns("scan", sequences))
     return _as_op(
         lambda: rows.scanned(HOST, "scan", step, state, sequences, backwards),
@@ -238,6 +240,7 @@ def map_fn(
     array([1., 4.], dtype=float32)
     """
     nest.require_callable("map_fn", "fn", fn)
+    (fn,) = counted_apart(fn)
     declared = dtype if dtype is not None else fn_output_signature
     return _as_op(
         lambda: rows.map_fn(HOST, fn, elems, declared, back_prop, name),
@@ -247,7 +250,9 @@ def map_fn(
 
 def _mapped_in_python(fn: Callable[[Any], Any], elems: Any, declared: Any, back_prop: bool) -> Any:
     columns = _columns("map_fn", elems)
-    if columns[0].shape[0]:
+    if has_shape_only(columns[0]):
+        _, result = _looked_at(lambda _, row: ((), fn(row)), (), elems, columns)
+    elif columns[0].shape[0]:
         results = []
         for row in _rows(columns, elems):
             before = marks()
@@ -292,8 +297,13 @@ def _folded(
     name: str, fn: Callable[[Any, Any], Any], elems: Any, initializer: Any, back_prop: bool, backwards: bool
 ) -> Structure[Any]:
     nest.require_callable(name, "fn", fn)
+    (fn,) = counted_apart(fn)
 
     def python() -> Any:
+        if has_shape_only(nest.flatten(elems)[0]):
+            # any row shows how the result looks
+            row = nest.map_structure(lambda x: x[0], elems)
+            return _step(name, fn, row if initializer is None else initializer, row)
         (_, state), left = _started(name, fn, elems, initializer, backwards)
         for row in left:
             before = marks()
@@ -342,6 +352,7 @@ def scan(
 ) -> Any:
     """All intermediate results of `foldl` (of `foldr` if `reverse`), stacked."""
     nest.require_callable("scan", "fn", fn)
+    (fn,) = counted_apart(fn)
     return _as_op(
         lambda: rows.scan(HOST, fn, elems, initializer, back_prop, reverse, name),
         lambda: _scan_in_python(fn, elems, initializer, back_prop, reverse),
@@ -349,6 +360,10 @@ def scan(
 
 
 def _scan_in_python(fn: Callable[[Any, Any], Any], elems: Any, initializer: Any, back_prop: bool, reverse: bool) -> Any:
+    if has_shape_only(nest.flatten(elems)[0]):
+        state = nest.map_structure(lambda x: x[0], elems) if initializer is None else initializer
+        columns = _columns("scan", elems)
+        return _looked_at(lambda s, row: (s, _step("scan", fn, s, row)), state, elems, columns)[1]
     (start, state), left = _started("scan", fn, elems, initializer, reverse)
     results = [start] if initializer is None else []
     for row in left:

@@ -6,7 +6,8 @@ rules, and so gives TensorFlow's numbers:
 - after `set_seed` the same calls give the same numbers again; each call without a seed of its own takes one from a
   generator that the global seed starts;
 - calls of one function with the same ``seed=`` share a sequence, which depends on both seeds only;
-- in a ``tf.function`` each call in the code has a sequence of its own, as an operation of a graph has;
+- in a ``tf.function`` each call in the code has a sequence of its own, as an operation of a graph has; branches and
+  bodies of loops are graphs of their own;
 - without any seed, numbers differ from one run of the program to the next.
 """
 
@@ -16,7 +17,7 @@ import random as python
 import secrets
 import threading
 import weakref
-from collections.abc import Iterator, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
 from random import Random
 from typing import Any
@@ -29,6 +30,7 @@ from engine.core.detach import effect
 from engine.core.dtypes import as_dtype, float32, int64, uint64
 from engine.core.eager import EagerTensor
 from engine.core.tape import active
+from engine.core.trace import Symbol
 from engine.ops import dropout as dropouts
 from engine.ops import random as sampling
 from engine.ops.creation import zeros_like
@@ -148,10 +150,18 @@ class _Call:
 
 
 class Streams:
-    """The sequences of a ``tf.function``, for one combination of arguments."""
+    """The sequences of a ``tf.function``, for one combination of arguments.
+
+    Attributes
+    ----------
+    calls : dict
+    is_split : bool
+        Whether calls in branches or bodies of loops are among them.
+    """
 
     def __init__(self) -> None:
         self.calls: dict[Any, _Call] = {}
+        self.is_split = False
 
 
 class _Run:
@@ -210,6 +220,37 @@ def is_inside() -> bool:
     return _thread.run is not None
 
 
+def is_split() -> bool:
+    """Whether the running function has drawn in branches or bodies of loops."""
+    return _thread.run is not None and _thread.run.streams.is_split
+
+
+def counted_apart(*functions: Callable[..., Any], anew: bool = False) -> list[Callable[..., Any]]:
+    """The functions of one branch or loop, each of which counts its calls by itself, and anew each time it is called.
+
+    To TensorFlow each is a graph of its own: its first operation without a seed takes the number 0, and each turn of a
+    loop goes on with the numbers of the same operations. If `anew`, they start again each time the loop does.
+    """
+    run = _thread.run
+    if run is None:
+        return list(functions)
+    place, streams = run.next(), Streams() if anew else run.streams
+
+    def apart(function: Callable[..., Any], path: tuple[Any, ...]) -> Callable[..., Any]:
+        def call(*args: Any) -> Any:
+            outer = _thread.run
+            _thread.run = inner = _Run(streams, path)
+            try:
+                return function(*args)
+            finally:
+                run.streams.is_split |= inner._calls > 0
+                _thread.run = outer
+
+        return call
+
+    return [apart(f, (*place, i)) if callable(f) else f for i, f in enumerate(functions)]
+
+
 class Draws:
     """Where the draws of calls come from: seeds, and a counter for each sequence."""
 
@@ -260,7 +301,8 @@ class Draws:
             moved = 0 if groups is None else groups()
             if active.region is not None:
                 return self._captured(kind, seed, moved)
-            count = int(getattr(moved, "_array", moved))
+            # where only shapes are asked, it is not known, and goes for nothing
+            count = 0 if isinstance(moved, Symbol) else int(getattr(moved, "_array", moved))
             call, pair, start = exclusively(self._locks, self._counted, kind, seed, count)
             seeds, counter = map(EagerTensor, _arrays(pair, start))
             if active.function is not None and groups is not None:

@@ -53,6 +53,11 @@ def is_symbolic(x: Any) -> bool:
     return bool(x.level) or function.depends(x)
 
 
+def has_shape_only(x: Any) -> bool:
+    """Whether `x` is what stands for a tensor while a model is built from its layers."""
+    return isinstance(x, Symbol) and not isinstance(x, FlowTensor)
+
+
 def captured(build: Callable[[], Any], python: Callable[[], Any]) -> Any:
     """Control flow of a function that is recorded as one op, or else as Python runs it.
 

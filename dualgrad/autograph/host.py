@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Sequence
+from contextlib import AbstractContextManager, nullcontext
 from typing import Any
 
 from engine.core.value import Value
@@ -63,6 +64,15 @@ class Host:
 
     def refuse(self, why: str) -> None:
         """Note that the function runs as Python."""
+
+    def apart(
+        self, decides: Any, *functions: Callable[..., Any]
+    ) -> AbstractContextManager[Sequence[Callable[..., Any]]]:
+        """The functions of a branch or a loop that `decides`; if a tensor does, TensorFlow has a graph for each.
+
+        That matters to random numbers: whether Python or the program runs them, operations around count alike.
+        """
+        return nullcontext(functions)
 
     def truth(self, x: Any, loop: bool = False) -> bool:
         """Whether Python takes `x` for true, as the condition of a branch or of a `loop`."""

@@ -140,10 +140,18 @@ class Operators:
 
         `leaves` says which of both branches jump out: nobody reads there what they have not assigned.
         """
+        where = state.place or _user(1)
+        with self.host.apart(test, body, orelse) as (on_true, on_false):
+            self._branched(test, on_true, on_false, state, count, leaves, where)
+
+    def _branched(
+        self, test: Any, body: Thunk, orelse: Thunk, state: State, count: int, leaves: Sequence[bool], where: Local
+    ) -> None:
+        """A branch, of the program or of Python."""
         if not self.host.is_symbolic(test) or self._barred("a branch", state):
             (body if self.host.truth(test) else orelse)()
             return
-        start, where = state.get(), state.place or _user(1)
+        start = state.get()
         # a result that one branch has may need a stand-in in the other one, which only the second try knows of
         known: list[Encoded] | None = None
 
@@ -236,7 +244,8 @@ class Operators:
     def if_exp(self, test: Any, body: Thunk, orelse: Thunk) -> Any:
         """``body if test else orelse``."""
         if not self.host.is_symbolic(test):
-            return body() if self.host.truth(test) else orelse()
+            with self.host.apart(test, body, orelse) as (on_true, on_false):
+                return on_true() if self.host.truth(test) else on_false()
         return self._chosen(test, body, orelse, _user(1))
 
     def _chosen(self, test: Any, body: Thunk, orelse: Thunk, where: Local) -> Any:
@@ -255,7 +264,8 @@ class Operators:
                 return self._chosen(value, partial(self.and_, *parts[i + 1 :]), partial(_itself, value), _user(1))
             if not self.host.truth(value):
                 return value
-            value = part()
+            with self.host.apart(value, part) as (other,):
+                value = other()
         return value
 
     def or_(self, *parts: Thunk) -> Any:
@@ -266,7 +276,8 @@ class Operators:
                 return self._chosen(value, partial(_itself, value), partial(self.or_, *parts[i + 1 :]), _user(1))
             if self.host.truth(value):
                 return value
-            value = part()
+            with self.host.apart(value, part) as (other,):
+                value = other()
         return value
 
     def not_(self, value: Any) -> Any:
@@ -313,9 +324,15 @@ class Operators:
 
     def while_stmt(self, test: Thunk, body: Thunk, state: State, options: Thunk | None) -> None:
         """``while test(): body()``."""
-        where = _user(1)
+        where, goes_on = _user(1), test()
+        with self.host.apart(goes_on, test, body) as (again, turn):
+            self._while(goes_on, again, turn, state, options, where)
+
+    def _while(self, goes_on: Any, test: Thunk, body: Thunk, state: State, options: Thunk | None, where: Local) -> None:
+        """A loop that goes on as long as a condition holds, whose value is known for the first turn."""
         for turn in itertools.count():
-            goes_on = test()
+            if turn:
+                goes_on = test()
             if self.host.is_symbolic(goes_on):
                 if not self._barred("a loop", state) and self._looped(test, body, state, options, where):
                     return
@@ -358,6 +375,14 @@ class Operators:
     ) -> None:
         """``for item in iterated: body(item)``, while ``more()``."""
         where = _user(1)
+        with self.host.apart(iterated.start if type(iterated) is Range else iterated, body) as (turn,):
+            self._for(iterated, more, turn, state, options, where)
+
+    def _for(
+        self, iterated: Any, more: Thunk | None, body: Callable[[Any], None], state: State, options: Thunk | None,
+        where: Local,
+    ) -> None:  # fmt: skip
+        """A loop over items, of the program or of Python."""
         if type(iterated) is Range:
             if state.bar() is None and self._over_range(iterated, more, body, state, options, where):
                 return

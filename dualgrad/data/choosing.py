@@ -120,10 +120,13 @@ class Repeated(Stage):
         def items() -> Iterator[Any]:
             current = first
             for epoch in itertools.count():
-                if epoch == count:
+                if epoch == count and isinstance(source, Shuffled):
                     return
                 if epoch:
+                    # TensorFlow starts once more behind the last epoch, too: data sets further up that shuffle notice
                     current = source.stream(env)
+                if epoch == count:
+                    return
                 some = False
                 for item in current.items:
                     some = True

@@ -237,9 +237,13 @@ class Cached(Stage):
             return Stream(iter(kept[0]))
 
         def first() -> Iterator[Element]:
-            seen = []
+            seen: list[Element] = []
+            size = self.size(env)
             for element in self.inputs[0].stream(env).elements():
                 seen.append(element)
+                if len(seen) == size:
+                    # who knows how many there are does not ask for more; TensorFlow does so ahead
+                    kept[:] = [seen]
                 yield element
             kept[:] = [seen]
 

@@ -136,7 +136,7 @@ def random_crop(tf: Any, value: Any, size: Any, seed: Any = None, name: str | No
 def _part(tf: Any, value: Any, size: Any, draw: Draw) -> Operand:
     value = tf.convert_to_tensor(value)
     shape = shape_of(value)
-    known = list(np.ravel(size)) if isinstance(size, (list, tuple, np.ndarray)) else None
+    known = list(size) if isinstance(size, (list, tuple, np.ndarray)) else None
     if known is not None and shape is not None and len(known) == len(shape):
         for want, have in zip(known, shape, strict=True):
             if isinstance(want, (int, np.integer)) and have is not None and want > have:

@@ -81,6 +81,10 @@ class Host:
         """Inside, a model is built from its layers: their `call` may hold branches and loops over tensors."""
         return nullcontext()
 
+    def drawing(self, shapes_only: bool) -> AbstractContextManager[Any]:
+        """Inside, a layer is called; for its shapes only, perhaps."""
+        return nullcontext()
+
     def name_scope(self, name: str) -> AbstractContextManager[Any]:
         """A prefix of names in a graph."""
         return nullcontext()

@@ -7,10 +7,12 @@ from collections.abc import Callable, Mapping, Sequence
 from typing import TYPE_CHECKING as _TYPE_CHECKING
 from typing import Any, Self
 
+from dualgrad.keras import functions as tf
 from dualgrad.keras.calls import described, made_again
 from dualgrad.keras.configs import deserialized, serialized
 from dualgrad.keras.layers import RNN, InputLayer, Layer
 from dualgrad.keras.layers.base import symbolic
+from dualgrad.keras.masks import handed_on
 from dualgrad.keras.settings import unique_name
 from dualgrad.keras.symbolic import evaluate, layers_of, ordered
 from dualgrad.keras.training import Trainer
@@ -257,8 +259,11 @@ class Sequential(Model):
 
     def call(self, inputs: Any, training: bool | None = None, mask: Any = None) -> Operand:
         """The output of the last layer."""
+        said = {"training": training} if self.host.eager and training is not None else {}
+        if self.host.eager and self._stack and isinstance(self._stack[0], InputLayer) and self._tops:
+            inputs = _like_input(inputs, self._tops[0])
         for layer in self._stack:
-            inputs = layer(inputs)
+            inputs = layer(inputs, **(said or layer._default_training()))
         return inputs
 
     @property
@@ -270,6 +275,18 @@ class Sequential(Model):
     def layers(self) -> list[Layer]:
         """The layers, without an `InputLayer`."""
         return [layer for layer in self._stack if not isinstance(layer, InputLayer)]
+
+
+def _like_input(x: Any, symbol: Any) -> Any:
+    """An input in the dtype of the model's, and with a last dimension of 1 more or less if that is all it lacks."""
+    have, wanted = x.shape.rank, symbol.shape.rank
+    if have is not None and wanted is not None:
+        if have == wanted - 1 and symbol.shape[-1] == 1:
+            x = handed_on(x, tf.expand_dims(x, -1))
+        elif have == wanted + 1 and x.shape[-1] == 1:
+            x = handed_on(x, tf.squeeze(x, [-1]))
+    is_number = "string" not in (x.dtype.name, symbol.dtype.name)
+    return handed_on(x, tf.cast(x, symbol.dtype)) if is_number and x.dtype is not symbol.dtype else x
 
 
 class Functional(Model):
@@ -322,11 +339,14 @@ class Functional(Model):
         tensors = self._given(inputs)
         if len(tensors) != len(self.inputs):
             raise ValueError(f"model {self.name!r} takes {len(self.inputs)} inputs, got {len(tensors)}")
+        if self.host.eager:
+            tensors = [_like_input(x, symbol) for x, symbol in zip(tensors, self.inputs, strict=True)]
         for x, symbol in zip(tensors, self.inputs, strict=True):
             if not x.shape.is_compatible_with(symbol.shape):
                 raise ValueError(f"model {self.name!r}: an input must have shape {symbol.shape}, got {x.shape}")
         values = dict(zip(map(id, self.inputs), tensors, strict=True))
-        evaluate(self.host.symbols, self._order, values)
+        said = {"training": training} if self.host.eager and training is not None else {}
+        evaluate(self.host.symbols, self._order, values, said)
         super().add_loss([values[id(x)] for x in self._symbolic_losses])
         return nest.pack_sequence_as(self._structure[1], [values[id(x)] for x in self.outputs])
 
@@ -440,7 +460,7 @@ def clone_model(
     copies = {id(layer): copied(layer) for layer in model.layers}
     inputs = [host.input(copies[id(model._input_layer(x))].aval, x.name) for x in model.inputs]
     values = dict(zip(map(id, model.inputs), inputs, strict=True))
-    evaluate(host.symbols, model._order, values, lambda layer: copies.get(id(layer), layer))
+    evaluate(host.symbols, model._order, values, standing=lambda layer: copies.get(id(layer), layer))
     structures = [
         nest.pack_sequence_as(structure, [values[id(x)] for x in symbols])
         for structure, symbols in zip(model._structure, (model.inputs, model.outputs), strict=True)

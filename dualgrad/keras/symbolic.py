@@ -7,7 +7,7 @@ as in any trace. To run the model is to go through calls and nodes again, from t
 from __future__ import annotations
 
 from abc import ABC, abstractmethod
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from typing import Any
 
@@ -58,6 +58,11 @@ class KerasTensor(Symbol):
         super().__init__(trace, node, index, aval)
         self.call: Call | None = None
         self.given_name: str | None = None
+
+    @property
+    def ndim(self) -> int | None:
+        """The rank, None if not known."""
+        return self._aval.ndim
 
     @property
     def name(self) -> str:
@@ -194,11 +199,16 @@ def ordered(symbols: Symbols, outputs: Sequence[Any], inputs: Sequence[Any]) -> 
 
 
 def evaluate(
-    symbols: Symbols, order: Sequence[Any], values: dict[int, Any], standing: Callable[[Any], Any] | None = None
+    symbols: Symbols,
+    order: Sequence[Any],
+    values: dict[int, Any],
+    said: Mapping[str, Any] | None = None,
+    standing: Callable[[Any], Any] | None = None,
 ) -> None:
     """Compute the symbols in order; `values` holds those of the inputs by ``id``, and the others afterwards.
 
-    With `standing`, ``standing(layer)`` is called in place of a layer.
+    What is `said` goes before what the calls of the layers said: in Keras 3 the model's `training` does. With
+    `standing`, ``standing(layer)`` is called in place of a layer.
     """
     for x in order:
         if id(x) in values:
@@ -209,7 +219,7 @@ def evaluate(
             continue
         args, kwargs = nest.map_structure(lambda a: values.get(id(a), a), call.arguments)
         layer = call.layer if standing is None else standing(call.layer)
-        results = nest.flatten(layer(*args, **kwargs))
+        results = nest.flatten(layer(*args, **{**kwargs, **(said or {})}))
         values.update(zip(map(id, call.outputs), results, strict=True))
 
 

@@ -17,6 +17,7 @@ from dualgrad.keras.host import Host
 from dualgrad.keras.symbolic import KerasTensor, TapeSymbols, new_input
 from engine.core.dtypes import as_dtype
 from engine.core.operands import Operand
+from engine.core.value import Value
 from engine.ops.dropout import stateless_dropout
 from optim import keras as optimizers
 from optim.slots import step
@@ -73,6 +74,10 @@ class TapeHost(Host):
         """As in a function."""
         return converting(HOST)
 
+    def drawing(self, shapes_only: bool) -> AbstractContextManager[Any]:
+        """Inside, draws for the sake of shapes change nothing that is drawn later."""
+        return random.inside(random.Streams(), alone=True) if shapes_only else nullcontext()
+
     def tensor(self, x: Any, dtype: Any = None) -> Operand:
         """`convert_to_tensor`."""
         return convert_to_tensor(x, dtype)
@@ -119,7 +124,9 @@ class TapeHost(Host):
         step(variables, lambda: values)
 
     def choose(self, condition: Any, yes: Callable[[], Any], no: Callable[[], Any]) -> Any:
-        """Python's choice."""
+        """Python's choice; of the program, by a tensor."""
+        if not isinstance(condition, Value):
+            return yes() if condition else no()
         return flow.cond(condition, yes, no)
 
     def scan(self, step: Callable[..., Any], state: Any, sequences: Any, backwards: bool = False) -> tuple[Any, Any]:

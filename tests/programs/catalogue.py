@@ -1,7 +1,8 @@
 """The programs, what they print under TensorFlow, and how closely that must be met.
 
-A program is written as people publish them, and deterministic: data and initial values come from NumPy, since the two
-libraries draw other random numbers. Its first comment may say ``tolerance: 1e-3`` (relative; 1e-5 otherwise).
+A program is written as people publish them, and deterministic: what is random has a seed. In loops of
+functions draws wait for the turn before (`control_dependencies`): TensorFlow may run others in any order. The first
+comment may say ``tolerance: 1e-3`` (relative; 1e-5 otherwise).
 ``needs: tf_keras`` says which package TensorFlow needs to run it.
 ``outputs`` keeps what real TensorFlow printed: ``python -m tests.programs.record`` renews it. A program that needs
 ``tf.contrib``, which TensorFlow 2 has not, has a twin in ``equivalents`` that does the same without.

@@ -219,7 +219,7 @@ class _HeadedAttention(Layer):
         key_mask: Any = None,
         attention_mask: Any = None,
         return_attention_scores: bool = False,
-        training: Any = False,
+        training: Any = None,
         use_causal_mask: bool = False,
     ) -> Results:
         """The values, weighted for each query; with the weights if they are asked for.

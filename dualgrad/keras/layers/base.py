@@ -34,6 +34,7 @@ class _Context(threading.local):
     """Settings that calls of layers hand on to the layers they call."""
 
     training: bool | None = None
+    is_inside: bool = False
     symbolic: bool = False
 
 
@@ -57,13 +58,16 @@ def is_symbolic() -> bool:
 
 
 @contextmanager
-def _training(value: bool | None) -> Iterator[None]:
-    before = _context.training
-    _context.training = value
+def _training(value: bool | None, lasts: bool) -> Iterator[None]:
+    """Set what calls inside inherit; if it `lasts`, calls after this one as well, until the outermost one ends."""
+    before, is_inside = _context.training, _context.is_inside
+    _context.training, _context.is_inside = value, True
     try:
         yield
     finally:
-        _context.training = before
+        _context.is_inside = is_inside
+        if not (lasts and is_inside):
+            _context.training = before
 
 
 class Layer(Bound, Configured, Module):
@@ -231,7 +235,7 @@ class Layer(Bound, Configured, Module):
         """
         self._check_initialized()
         if not _context.symbolic and self.host.symbols.are_among((args, kwargs)):
-            call = Call(self, (args, kwargs))
+            call = Call(self, (args, {**self._default_training(), **kwargs}))
             with symbolic(True), self.host.rewriting():
                 call.result = self.host.symbols.recorded(call, lambda: self(*args, **kwargs))
             self._calls.append(call)
@@ -243,15 +247,8 @@ class Layer(Bound, Configured, Module):
             args = args[:at]
         arguments = [self._converted(a) for a in args]
         kwargs = {name: self._converted(x) if isinstance(x, Value) else x for name, x in kwargs.items()}
-        training = kwargs.pop("training", None)
-        if training is None:
-            training = _context.training
-        stated = training is not None
-        if self.host.eager or not isinstance(training, Value):
-            training = bool(training)
-        if "training" in accepts and (stated or accepts["training"].default is inspect.Parameter.empty):
-            kwargs["training"] = training
-        if _context.training is None and self.host.eager:
+        training = self._trains(accepts, kwargs)
+        if not _context.is_inside and self.host.eager:
             self._forget_losses()
         by_name = dict(zip(names, arguments, strict=False)) | kwargs
         if any("mask" in name for name in accepts):
@@ -263,7 +260,7 @@ class Layer(Bound, Configured, Module):
         with self.host.scope(self):
             if not self.built:
                 self._build_for(first, by_name)
-            with _training(training), self._weights_cast():
+            with _training(training, lasts=self.host.eager), self._weights_cast(), self.host.drawing(_context.symbolic):
                 outputs = current(self.call)(*arguments, **kwargs)
                 if self._policy.name == "mixed_float16" and self._computes_wide:
                     outputs = tf.cast(outputs, self._dtype)
@@ -272,6 +269,33 @@ class Layer(Bound, Configured, Module):
                 if before is not None or self._makes_masks:
                     mask_outputs(self, first, outputs, before)
                 return outputs
+
+    def _default_training(self) -> dict[str, Any]:
+        """Tell what a call in a model says of `training` if the model says nothing: Keras 3 notes the default."""
+        declared = _parameters(type(self).call).get("training")
+        says = self.host.eager and declared is not None and isinstance(declared.default, bool)
+        return {"training": declared.default} if says else {}  # type: ignore[union-attr]
+
+    def _trains(self, accepts: Mapping[str, inspect.Parameter], kwargs: dict[str, Any]) -> Any:
+        """Whether the call is one of training: as it says, as the call around it does, or by default.
+
+        By Keras 3's rule the default of one layer goes for those called inside it, and after it by the same layer.
+        """
+        stated, training = "training" in kwargs, kwargs.pop("training", None)
+        declared = accepts["training"].default if "training" in accepts else None
+        is_required = declared is inspect.Parameter.empty
+        if not self.host.eager:
+            training = _context.training if training is None else training
+            stated = training is not None
+            training = training if isinstance(training, Value) else bool(training)
+        else:
+            if not stated:
+                training = declared if _context.training is None and not is_required else _context.training
+                stated = training is not None
+            training = bool(training) if training is not None or is_required else None
+        if "training" in accepts and (stated or is_required):
+            kwargs["training"] = training
+        return training
 
     def _penalize(self, outputs: Any, regularizer: Callable[[Any], Any]) -> None:
         """Add the activity's penalty to the losses: the mean over the batch."""
@@ -290,6 +314,10 @@ class Layer(Bound, Configured, Module):
             wanted = self._variable_dtype if self._computes_wide else self._dtype
             return handed_on(x, tf.cast(tensor, wanted)) if cast else tensor
         return x
+
+    def _numbers(self, x: Any) -> Any:
+        """Inputs as floating numbers, if they are integers or booleans."""
+        return x if dtype_of(x).is_floating or dtype_of(x).is_complex else tf.cast(x, self._dtype)
 
     _computes_wide = False
     """Whether a layer that mixes precisions computes in that of its weights."""

@@ -94,7 +94,7 @@ class Resizing(_OfImages):
         self.height, self.width, self.interpolation = height, width, interpolation
         self.crop_to_aspect_ratio, self.antialias = crop_to_aspect_ratio, antialias
 
-    def call(self, inputs: Any) -> Operand:
+    def call(self, inputs: Any, training: Any = True) -> Operand:
         """The images, resized."""
         if self.crop_to_aspect_ratio:
             inputs = _cropped(inputs, *_middle(self._size(inputs), self.height, self.width))
@@ -110,7 +110,7 @@ class CenterCrop(_OfImages):
         self._check_format(data_format)
         self.height, self.width = height, width
 
-    def call(self, inputs: Any) -> Operand:
+    def call(self, inputs: Any, training: Any = True) -> Operand:
         """The middle."""
         images, size = tf.cast(inputs, self._dtype), self._size(inputs)
         if size[0] >= self.height and size[1] >= self.width:

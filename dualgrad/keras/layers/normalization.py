@@ -88,13 +88,14 @@ class BatchNormalization(Layer):
                 weight = self.add_weight(shape=(size,), initializer=initializer, name=name, **options)
                 setattr(self, name, weight)
 
-    def call(self, inputs: Any, training: bool = False) -> Operand:
+    def call(self, inputs: Any, training: bool | None = None) -> Operand:
         """The inputs, normalized by the batch while training, else by the moving averages."""
+        inputs = self._numbers(inputs)
         dims = shape_of(inputs) or ()
         rank = len(dims)
         axis = self.axis % rank
         others = [a for a in range(rank) if a != axis]
-        by_batch = training if self.trainable else False
+        by_batch = False if training is None or not self.trainable else training
         moving = self.moving_mean, self.moving_variance
         mean, variance = self.host.choose(
             by_batch, lambda: tuple(tf.moments(inputs, axes=others)), lambda: tuple(map(tf.identity, moving))
@@ -178,6 +179,7 @@ class LayerNormalization(Layer):
 
     def call(self, inputs: Any) -> Operand:
         """The inputs, normalized."""
+        inputs = self._numbers(inputs)
         rank = len(shape_of(inputs) or ())
         axes = self._axes(rank)
         mean, variance = tf.moments(inputs, axes=axes, keepdims=True)

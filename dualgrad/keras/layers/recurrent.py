@@ -140,6 +140,7 @@ class RNN(Layer):
         self, inputs: Any, initial_state: Any = None, mask: Any = None, training: Any = False
     ) -> Operand | tuple[Operand, ...]:
         """The outputs, and the states if `return_state`."""
+        inputs = self._numbers(inputs)
         rows = inputs if self.time_major else _turned(inputs)
         goes_on = None if mask is None else tf.cast(self.host.tensor(mask), "bool")
         if goes_on is not None and not self.time_major:
@@ -341,7 +342,7 @@ class Bidirectional(Layer):
         self.forward_layer._name, self.backward_layer._name = f"forward_{name}", f"backward_{name}"
         self._initial_weights = weights
 
-    def call(self, inputs: Any, initial_state: Any = None, mask: Any = None, training: Any = False) -> Any:
+    def call(self, inputs: Any, initial_state: Any = None, mask: Any = None, training: Any = None) -> Any:
         """The outputs of both, joined; and the states of both if the layer returns them."""
         starts: list[Any] = [None, None]
         if initial_state is not None:
@@ -395,7 +396,7 @@ class TimeDistributed(Layer):
         super().__init__(**kwargs)
         self.layer = layer
 
-    def call(self, inputs: Any, training: Any = False) -> Operand:
+    def call(self, inputs: Any, training: Any = None) -> Operand:
         """The results, of shape ``(batch, time, ...)``."""
         shape = shape_of(inputs)
         if shape is None or len(shape) < 3 or None in shape[2:]:
