@@ -365,6 +365,7 @@ from engine.core.dtypes import DType as _DType
 from engine.core.dtypes import DType as _engine_core_dtypes_DType
 from engine.core.dtypes import as_dtype as _engine_core_dtypes_as_dtype
 from engine.core.dtypes import as_dtype as as_dtype
+from engine.core.operands import Operation as _Operation
 from engine.core.tensor_shape import TensorShape as TensorShape
 from engine.core.tensor_shape import TensorShape as _TensorShape
 from engine.core.unconnected import UnconnectedGradients as UnconnectedGradients
@@ -671,7 +672,7 @@ class _debugging:
     assert_greater = staticmethod(_tape_api_debugging_assert_greater)
     assert_greater_equal = staticmethod(_tape_api_debugging_assert_greater_equal)
     @staticmethod
-    def assert_integer(x: Any, message: Any = ..., name: str | None = ...) -> Operation | None: ...
+    def assert_integer(x: Any, message: Any = ..., name: str | None = ...) -> _Operation | None: ...
     assert_less = staticmethod(_tape_api_debugging_assert_less)
     assert_less_equal = staticmethod(_tape_api_debugging_assert_less_equal)
     assert_near = staticmethod(_tape_api_debugging_assert_near)
@@ -684,15 +685,15 @@ class _debugging:
     assert_rank = staticmethod(_tape_api_debugging_assert_rank)
     assert_rank_at_least = staticmethod(_tape_api_debugging_assert_rank_at_least)
     @staticmethod
-    def assert_rank_in(x: Any, ranks: Any, data: Any = ..., summarize: Any = ..., message: Any = ..., name: str | None = ...) -> Operation | None: ...
+    def assert_rank_in(x: Any, ranks: Any, data: Any = ..., summarize: Any = ..., message: Any = ..., name: str | None = ...) -> _Operation | None: ...
     @staticmethod
     def assert_same_float_dtype(tensors: Any = ..., dtype: Any = ...) -> DType: ...
     @staticmethod
     def assert_scalar(tensor: Any, name: str | None = ..., message: Any = ...) -> Tensor: ...
     @staticmethod
-    def assert_shapes(shapes: Any, data: Any = ..., summarize: Any = ..., message: Any = ..., name: str | None = ...) -> Operation | None: ...
+    def assert_shapes(shapes: Any, data: Any = ..., summarize: Any = ..., message: Any = ..., name: str | None = ...) -> _Operation | None: ...
     @staticmethod
-    def assert_type(tensor: Any, tf_type: Any, message: Any = ..., name: str | None = ...) -> Operation | None: ...
+    def assert_type(tensor: Any, tf_type: Any, message: Any = ..., name: str | None = ...) -> _Operation | None: ...
     check_numerics = staticmethod(_tape_api_debugging_check_numerics)
     disable_check_numerics = staticmethod(_engine_explain_check_numerics_disable_check_numerics)
     enable_check_numerics = staticmethod(_engine_explain_check_numerics_enable_check_numerics)

@@ -117,7 +117,7 @@ def result(function: Callable[..., Any]) -> str:
     if hasattr(kind, "_fields"):
         NAMED_TUPLES[kind.__name__] = kind._fields
         return f"_{kind.__name__}"
-    text = text.replace("TensorShape", "_TensorShape")
+    text = text.replace("TensorShape", "_TensorShape").replace("Operation", "_Operation")
     # a front end has functions of its own called tuple, complex...
     text = re.sub(r"\b(Any|Operand|EagerTensor|Symbol|np\.ndarray)\b", "Tensor", text)
     return re.sub(r"\b(tuple|list)\[", r"builtins.\1[", text)
@@ -291,6 +291,7 @@ class Stub:
         if tensor == "Tensor":
             self.imports.add(f"from {module} import Tensor as Tensor")
         self.imports.add("from engine.core.dtypes import DType as _DType")
+        self.imports.add("from engine.core.operands import Operation as _Operation")
         self.imports.add("from engine.ops.indexed_slices import IndexedSlices as IndexedSlices")
         self.imports.add("from engine.core.tensor_shape import TensorShape as _TensorShape")
         self.imports.add("from engine.core.value import Value as _Value")
