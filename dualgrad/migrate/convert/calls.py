@@ -56,6 +56,9 @@ class Written:
     nodes: list[Any] = field(default_factory=list)
 
 
+_EAGER_SESSIONS = "tape_api.version1_sessions"
+"""Functions that are there for programs in TensorFlow 1's eager mode, which nobody would write anew."""
+
 # ---- noting ----------------------------------------------------------------------------------------------------------
 
 
@@ -69,7 +72,9 @@ def _public() -> list[tuple[Any, str, Any, str]]:
             function = getattr(module, name, None)
             places = [f"compat.v1.{prefix}{name}", *([] if prefix == "losses." else [f"{prefix}{name}"])]
             place = next((p for p in reversed(places) if callable(_reached("tape_api", p))), None)
-            if isinstance(function, FunctionType) and not name.startswith("_") and place is not None:
+            if place is None or _reached("tape_api", place).__module__ == _EAGER_SESSIONS:
+                continue
+            if isinstance(function, FunctionType) and not name.startswith("_"):
                 public.append((module, name, function, place))
     return public
 
