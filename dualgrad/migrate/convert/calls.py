@@ -8,6 +8,7 @@ ops, with the same parameters, of the same operands, in the same order.
 from __future__ import annotations
 
 import functools
+import inspect
 import operator
 from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
 from contextlib import contextmanager
@@ -166,6 +167,10 @@ def whole(
     try:
         if place in _CHANGED:
             args, kwargs = _CHANGED[place](*args, **{k: v for k, v in kwargs.items() if k not in _LEFT_OUT})
+        elif not _takes_the_same(place, len(args), kwargs):
+            place = f"compat.v1.{place}"
+            if not _takes_the_same(place, len(args), kwargs):
+                return None
         plain = tuple([_plain(a, operands) for a in args])
         named = {k: _plain(v, operands) for k, v in kwargs.items() if k not in _LEFT_OUT}
         spelling = Spelling(place, plain, named)
@@ -199,6 +204,15 @@ def _ctc_loss(
 
 _CHANGED: dict[str, Callable[..., tuple[tuple[Any, ...], dict[str, Any]]]] = {"nn.ctc_loss": _ctc_loss}
 """Functions whose arguments are others in TensorFlow 2."""
+
+
+def _takes_the_same(place: str, count: int, kwargs: Mapping[str, Any]) -> bool:
+    """Whether `count` arguments and those by name mean the same to the function of tapes as to that of graphs."""
+    of_graphs, of_tapes = _reached("graph_api", place.removeprefix("compat.v1.")), _reached("tape_api", place)
+    if not (callable(of_graphs) and callable(of_tapes)):
+        return False
+    ours, theirs = [list(inspect.signature(f).parameters) for f in (of_graphs, of_tapes)]
+    return ours[:count] == theirs[:count] and {k for k in kwargs if k not in _LEFT_OUT} <= set(theirs)
 
 
 def _sized(aval: Aval) -> Aval:
