@@ -55,7 +55,7 @@ def is_symbolic(x: Any) -> bool:
 
 def has_shape_only(x: Any) -> bool:
     """Whether `x` is what stands for a tensor while a model is built from its layers."""
-    return isinstance(x, Symbol) and not isinstance(x, FlowTensor)
+    return isinstance(x, Symbol) and x.has_shape_only
 
 
 def captured(build: Callable[[], Any], python: Callable[[], Any]) -> Any:

@@ -53,6 +53,7 @@ class KerasTensor(Symbol):
     """A symbol that knows which call of a layer it came from, if any."""
 
     __slots__ = ("__dict__", "call", "given_name")
+    has_shape_only = True
 
     def __init__(self, trace: Trace, node: Node, index: int, aval: Aval) -> None:
         super().__init__(trace, node, index, aval)

@@ -37,10 +37,13 @@ class Symbol(Value):
     index : int
         Which of the node's outputs it is.
     aval : Aval
+    has_shape_only : bool
+        Whether nobody ever computes it, as while a model is built from its layers: then any branch shows the shape.
     """
 
     __slots__ = ("__weakref__", "_aval", "index", "node", "trace")
     level = 1
+    has_shape_only = False
 
     def __init__(self, trace: Trace, node: Node, index: int, aval: Aval) -> None:
         self.trace = trace

@@ -131,7 +131,7 @@ def pieces_of(each: Instruction, avals: Mapping[int, Aval], constants: Mapping[i
         return [_shifted(i, rank, axis, start) for i, start in zip(range(len(shapes)), starts, strict=False)]
     if op is concat_piece or op is concat_place:
         axis = params["axis"] % rank
-        start = sum([s[axis] for s in shapes[1:][: params["position"]]])
+        start = sum([s[params["axis"]] for s in shapes[1:][: params["position"]]])
         return [_shifted(0, rank, axis, -start if op is concat_piece else start)]
     if op is stack_op:
         axis = params["axis"] % rank
