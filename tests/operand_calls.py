@@ -34,8 +34,8 @@ nn.softmax nn.log_softmax
 """Functions of one matrix."""
 
 OF_TWO = """
-add subtract multiply divide atan2 bitwise.bitwise_and bitwise.bitwise_or bitwise.bitwise_xor equal greater
-greater_equal less less_equal not_equal logical_and logical_or math.logical_xor math.divide_no_nan math.floordiv
+add subtract multiply divide atan2 bitwise.left_shift bitwise.right_shift bitwise.bitwise_and bitwise.bitwise_or bitwise.bitwise_xor equal greater
+greater_equal less less_equal not_equal logical_and logical_or math.logical_xor math.divide_no_nan math.multiply_no_nan math.floordiv
 math.floormod math.igamma math.igammac math.nextafter math.polygamma math.squared_difference math.xdivy math.xlog1py
 math.xlogy math.zeta maximum minimum pow realdiv truncatediv truncatemod complex meshgrid searchsorted
 compat.v1.losses.mean_squared_error compat.v1.losses.absolute_difference compat.v1.losses.huber_loss
@@ -92,6 +92,10 @@ nn.conv1d_transpose(T[0], T[0], [1, 1, 1], 1) | signal.fft3d(Q) | signal.ifft3d(
 nn.pool(T, [1, 1], 'MAX', padding='SAME', strides=[1, 1]) | space_to_batch_nd(T, [1, 1], [[0, 0], [0, 0]])
 compat.v1.losses.softmax_cross_entropy(M, M) | compat.v1.losses.sparse_softmax_cross_entropy(S, V)
 compat.v1.losses.sigmoid_cross_entropy(M, M) | broadcast_dynamic_shape(V, V)
+nn.atrous_conv2d_transpose(T, T, [1, 1, 1, 1], 1, 'SAME') | math.accumulate_n([V, V]) | bitcast(V, 'uint8')
+nn.depthwise_conv2d_backprop_filter(T, [1, 1, 1, 1], T, [1, 1, 1, 1], 'SAME')
+nn.depthwise_conv2d_backprop_input([1, 1, 1, 1], T, T, [1, 1, 1, 1], 'SAME')
+compat.v1.losses.compute_weighted_loss(V, 2.0) | compat.v1.losses.cosine_distance(V, V, axis=0)
 """
 """Calls with other arguments."""
 
@@ -107,7 +111,10 @@ def calls() -> Iterator[str]:
         yield from line.split(" | ")
 
 
-CALLED_ELSEWHERE = {"signal.irfft3d": "TensorFlow aborts the process when one element is transformed"}
+CALLED_ELSEWHERE = {
+    "signal.irfft3d": "TensorFlow aborts the process when one element is transformed",
+    "compat.v1.losses.mean_pairwise_squared_error": "eager TensorFlow counts other pairs (docs/differences.md)",
+}
 
 WIDER = {
     "abs": "uint8",
@@ -191,6 +198,9 @@ NARROWER = {
     "compat.v1.losses.huber_loss": "complex64 complex128",
     "compat.v1.losses.log_loss": "complex64 complex128",
     "compat.v1.losses.hinge_loss": "complex64 complex128",
+    "compat.v1.losses.cosine_distance": "complex64 complex128",
+    "compat.v1.losses.compute_weighted_loss": "int32 int64 int8 uint8 bool",
+    "nn.atrous_conv2d_transpose": "int32",
     "math.segment_mean": "complex64 complex128",
     "one_hot": "string",
     "pad": "string",

@@ -61,7 +61,6 @@ functions = {
     "matmul": (tf.matmul, a, b), "vector": (tf.matmul, a, v),
     "einsum": (lambda a, b: tf.einsum("ij,jk->ki", a, b), a, b),
     "conv": (lambda x, w: tf.nn.conv2d(x, w, 1, "SAME"), x, w), "stack": (tf.matmul, ones(3, 90, 90), ones(3, 90, 90)),
-    "sum": (lambda x: tf.reduce_sum(x, 0), ones(3000, 40)),
 }
 for name, (f, *args) in functions.items():
     eager, by_tape = seen(f, *args)

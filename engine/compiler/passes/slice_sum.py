@@ -15,6 +15,7 @@ import numpy as np
 from engine.compiler.ir.instruction import Instruction, without_unused
 from engine.compiler.ir.kernels import instruction_op
 from engine.core.aval import Aval
+from engine.core.op import Op
 from engine.ops.arithmetic import add, multiply, negative
 from engine.ops.indexing import getitem_back_op, numpy_key
 from engine.runtime.buffer_pool import empty
@@ -108,7 +109,9 @@ slice_sum = instruction_op(
 )
 
 
-_PLACED = (getitem_back_op, slice_sum)
+def _places(op: Op) -> bool:
+    """Whether an op puts slices in zeros."""
+    return op is getitem_back_op or op is slice_sum
 
 
 def sum_slices(
@@ -121,11 +124,11 @@ def sum_slices(
     outputs : collection of int
         Value ids that are live-out.
     """
-    made = {i.outputs[0]: i for i in instructions if i.op in (*_PLACED, negative, multiply)}
-    if all(i.op not in _PLACED for i in made.values()):
+    made = {i.outputs[0]: i for i in instructions if _places(i.op) or i.op in (negative, multiply)}
+    if not any(_places(i.op) for i in made.values()):
         return list(instructions), 0
     uses = Counter([*(s for i in instructions for s in i.inputs), *outputs])
-    slices = Counter([avals[s].shape for s, i in made.items() if i.op in _PLACED])
+    slices = Counter([avals[s].shape for s, i in made.items() if _places(i.op)])
     out, count = [], 0
     for instruction in instructions:
         new = instruction
