@@ -34,8 +34,9 @@ nn.softmax nn.log_softmax
 """Functions of one matrix."""
 
 OF_TWO = """
-add subtract multiply divide atan2 bitwise.left_shift bitwise.right_shift bitwise.bitwise_and bitwise.bitwise_or bitwise.bitwise_xor equal greater
-greater_equal less less_equal not_equal logical_and logical_or math.logical_xor math.divide_no_nan math.multiply_no_nan math.floordiv
+add subtract multiply divide atan2 bitwise.left_shift bitwise.right_shift bitwise.bitwise_and bitwise.bitwise_or
+bitwise.bitwise_xor equal greater greater_equal less less_equal not_equal logical_and logical_or math.logical_xor
+math.divide_no_nan math.multiply_no_nan math.floordiv
 math.floormod math.igamma math.igammac math.nextafter math.polygamma math.squared_difference math.xdivy math.xlog1py
 math.xlogy math.zeta maximum minimum pow realdiv truncatediv truncatemod complex meshgrid searchsorted
 compat.v1.losses.mean_squared_error compat.v1.losses.absolute_difference compat.v1.losses.huber_loss

@@ -110,7 +110,7 @@ RECIPES: dict[str, Recipe] = {
     **elementwise("math.ndtri", fraction),
     **elementwise("acosh", above),
     **elementwise("add subtract multiply maximum minimum math.squared_difference math.nextafter", small, small),
-    **elementwise("divide math.divide_no_nan math.xdivy", small, positive),
+    **elementwise("divide math.divide_no_nan math.multiply_no_nan math.xdivy", small, positive),
     **elementwise("math.xlogy math.xlog1py", small, positive),
     **elementwise("pow", positive, small),
     **elementwise("atan2 math.igamma math.igammac", positive, positive),

@@ -69,7 +69,9 @@ def test_large_constants_are_not_kept() -> None:
     for _ in range(STEPS):
         taped(x, lambda x: tf.reduce_sum(tf.where(x > 0, x, tf.sin(x))) + tf.reduce_sum(tf.split(x, 2)[0]))
     (compiled,) = replay._compiled.values()
-    assert sum(c.nbytes for c in compiled.program.constants.values()) < 1 << 13
+    # what is repeated lies in memory once
+    held = [c.nbytes if all(c.strides) else c.itemsize for c in compiled.program.constants.values()]
+    assert sum(held) < 1 << 13
 
 
 def test_tables_are_bounded_and_a_full_one_does_not_harm() -> None:
