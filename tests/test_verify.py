@@ -22,6 +22,7 @@ from engine.core.dtypes import float32, float64
 from engine.core.structural import scale
 from engine.executor import encoding
 from engine.executor.refs import Root, Row
+from engine.executor.rowlines import lines_of
 from engine.ops import linalg, reduce, shape, trig
 from engine.ops.joining import concat, unstack
 from tests.test_program import lowered, names
@@ -220,8 +221,8 @@ def root(size: int, offset: int, base: int = 0) -> Root:
     return Root("computed", np.dtype(float), (size,), (8,), base=base, offset=offset)
 
 
-def row(*roots: Root) -> Row:
-    return Row((np.add, 0), tuple([(r, 0) for r in roots]), (1,), tuple([8] * len(roots)))
+def row(*roots: Root, count: int = 1) -> Row:
+    return Row((np.add, 0), tuple([(r, 0) for r in roots]), (count,), tuple([8] * len(roots)))
 
 
 def test_tables_whose_memory_is_used_again_too_early_are_refused() -> None:
@@ -245,8 +246,10 @@ def test_groups_are_looked_at_tile_by_tile() -> None:
     given, a, b = root(8, 0, base=1), root(8, 0), root(8, 128)
     held = root(8, 0)
     held.tiled = True
-    rows = [row(a, b), row(given, held), row(held, b)]
-    group = encoding.Group(rows, 8, 1, {r: set() for r in (given, a, b, held)})
+    group = encoding.Group([], 8)
+    for each in ((a, b), (given, held), (held, b)):
+        lines = lines_of(row(*each, count=8))
+        assert lines is not None and group.add([lines], True)
     # one row after the other nothing would be amiss
     encoding.verify_block([row(given, a), *[row(a, b), row(given, root(8, 0)), row(b, b)]], [], 192)
     with pytest.raises(IllegalProgram, match="is needed after"):

@@ -137,7 +137,7 @@ def conjugate_gradient(
     --------
     >>> import tape_api as tf
     >>> A = tf.linalg.LinearOperatorDiag([1.0, 4.0], is_positive_definite=True)
-    >>> tf.linalg.experimental.conjugate_gradient(A, tf.constant([1.0, 8.0])).x.numpy().tolist()
+    >>> tf.linalg.experimental.conjugate_gradient(A, tf.constant([1.0, 8.0])).x.numpy().round(4).tolist()
     [1.0, 2.0]
     """
     if not (operator.is_self_adjoint and operator.is_positive_definite):

@@ -305,7 +305,7 @@ def bitcast(input: Any, type: Any) -> Operand:
 
     Examples
     --------
-    >>> hex(int(bitcast(np.float32(1.0), "int32")))
+    >>> hex(bitcast(np.float32(1.0), "int32").item())
     '0x3f800000'
     """
     check_dtype("bitcast", "input", aval_of(input), NUMERIC)

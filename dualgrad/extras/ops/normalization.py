@@ -50,6 +50,7 @@ def fused_batch_norm(
 
     Examples
     --------
+    >>> import numpy as np
     >>> x, one = np.array([1.0, 3.0]).reshape(2, 1, 1, 1), np.ones(1)
     >>> [v.ravel().tolist() for v in fused_batch_norm(x, one, one - 1, epsilon=3.0)]
     [[-0.5, 0.5], [2.0], [2.0]]

@@ -439,7 +439,9 @@ class Inference:
         if function is MISSING:
             return frozenset({Lost(value.path)})
         if inspect.isclass(function):
-            return frozenset({Instance(function)})
+            made = getattr(function.__new__, "__annotations__", {}).get("return")
+            # `Input` makes a symbol, no object of its class
+            return frozenset({Instance(self.surface.tensor if made == "Any" else function)})
         if not callable(function):
             return self._by_method(type(function), "__call__")
         parent = self.surface.look(value.path.rpartition(".")[0])

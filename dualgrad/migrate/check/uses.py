@@ -295,7 +295,16 @@ class Checker:
         """Whether the program itself gives objects this attribute, or their class."""
         given = [v for base, _ in self.scopes.attributes.get(name, ()) for v in self.inference.of(base)]
         kinds = [self.surface.look(v.path) for v in given if isinstance(v, Path)]
+        if isinstance(value, Made):
+            return any(Made(node) in given for node in self._with_bases(value.node))
         return value in given or (isinstance(value, Instance) and any(kind in kinds for kind in value.kind.__mro__))
+
+    def _with_bases(self, node: ast.ClassDef, seen: tuple[ast.ClassDef, ...] = ()) -> tuple[ast.ClassDef, ...]:
+        """A class of the file, and those of the file that it is made of."""
+        for base in self.inference.bases(node):
+            if isinstance(base, Local) and isinstance(base.node, ast.ClassDef) and base.node not in (*seen, node):
+                seen = self._with_bases(base.node, (*seen, node))
+        return (*seen, node)
 
     def _judged(self, value: Value, name: str, kind: str) -> tuple[str, str, str] | None:
         if isinstance(value, Lost):
