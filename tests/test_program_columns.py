@@ -13,6 +13,7 @@ import graph_api
 from engine.compiler.passes import columns
 from engine.core.aval import Aval
 from engine.core.dtypes import float64
+from engine.core.structural import sum_to_like_op
 from engine.ops.creation import ones_like
 from engine.ops.explog import exp, sqrt
 from engine.ops.gather import gather
@@ -148,3 +149,18 @@ def test_a_sparse_jacobian_of_rows() -> None:
 def test_a_value_of_two_long_axes_is_no_grid() -> None:
     work = columns._Columns([], {0: Aval((9, 9), float64), 1: Aval((2, 9, 3), float64)}, {}, {}, 9)
     assert work.axis(0) is None and work.axis(1) == -2 and work.shape(1) == (2, 1, 3)
+
+
+def test_a_sum_that_drops_an_axis_in_front_is_none_of_rows(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Of ``[p, 2, 2]`` and a reference of two numbers behind the batch: only the shapes look alike."""
+
+    def f(x: Any) -> Any:
+        y = reshape(x[:, :4] * x[:, 4:5] + x[:, 1:5], (ROWS, 2, 2))
+        return sum_to_like_op(y * y - y, np.ones(2), lead=1, ref_lead=0) * 2.0
+
+    monkeypatch.setattr(columns, "_GAIN", 0)
+    x = np.random.default_rng(0).normal(size=(ROWS, 6))
+    program, plain = lowered(f, [x]), lowered(f, [x], ALWAYS)
+    assert_same_bits(program(x), plain(x))
+    y = (x[:, :4] * x[:, 4:5] + x[:, 1:5]).reshape(ROWS, 2, 2)
+    np.testing.assert_allclose(program(x)[0], 2.0 * (y * y - y).sum(1), rtol=1e-13)

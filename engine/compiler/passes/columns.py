@@ -193,7 +193,9 @@ class _Columns:
         """How a sum is made: of the last axis alone, one number after the other."""
         (x, *_), (s,) = each.inputs, each.outputs
         shape, out = whole_shape(self.avals[x]), whole_shape(self.avals[s])
-        if self.axis(x) in (None, -1) or self.orders[x] < Order.DESCENDING or out not in (shape[:-1], (*shape[:-1], 1)):
+        # what `sum_to_like` drops are axes in front
+        forms = (shape[:-1], (*shape[:-1], 1))[each.op is sum_to_like_op :]
+        if self.axis(x) in (None, -1) or self.orders[x] < Order.DESCENDING or out not in forms:
             return None
         if each.op is reduce_sum_op and each.params["axis"] not in (-1, (-1,), len(shape) - 1, (len(shape) - 1,)):
             return None
