@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import multiprocessing
 import pickle
+import threading
 from collections.abc import Iterator
 from concurrent.futures import Executor, Future, ProcessPoolExecutor, ThreadPoolExecutor
 from typing import Any
@@ -335,14 +336,15 @@ def test_the_other_chunks_are_called_off() -> None:
 
 
 class Odd(Exception):
-    """Cannot be made again from its arguments."""
+    """Cannot be sent."""
 
-    def __init__(self, first: str, second: str) -> None:
-        super().__init__(first + second)
+    def __init__(self, message: str) -> None:
+        super().__init__(message)
+        self.lock = threading.Lock()
 
 
 def test_an_error_that_cannot_be_pickled_is_told() -> None:
-    assert str(_portable(Odd("something ", "odd"))) == "Odd: something odd"
+    assert str(_portable(Odd("something odd"))) == "Odd: something odd"
     error = InvalidArgumentError("slice: bad")
     assert _portable(error) is error
 

@@ -119,6 +119,8 @@ class _Columns:
         aval = self.avals[s]
         if not aval.is_static or aval.dtype.numpy.kind not in "fb" or not aval.size:
             return False
+        if whole_shape(aval).count(self.length) > 1:
+            return False
         cells = aval.size // self.length if self.axis(s) is not None else aval.size
         return cells <= _MOST
 
