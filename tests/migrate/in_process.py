@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import os
 import sys
+import tempfile
 from collections.abc import Iterator
 from contextlib import contextmanager
 from pathlib import Path
@@ -20,6 +21,7 @@ def interpreter_kept() -> Iterator[None]:
     path, finders, arguments, environment = sys.path[:], sys.meta_path[:], sys.argv, dict(os.environ)
     ours = ("tensorflow", "keras", "tf_slim", "__main__")
     modules = {n: m for n, m in sys.modules.items() if n.partition(".")[0] in ours}
+    before = set(sys.modules)
     gradients = dict(overrides._registered)
     for name in modules:
         # real TensorFlow, perhaps, for which other tests asked
@@ -32,11 +34,16 @@ def interpreter_kept() -> Iterator[None]:
         sys.path[:], sys.meta_path[:], sys.argv = path, finders, arguments
         os.environ.clear()
         os.environ.update(environment)
-        for name in [n for n in sys.modules if n.partition(".")[0] in ours]:
+        for name in [n for n in sys.modules if n.partition(".")[0] in ours or (n not in before and _is_a_programs(n))]:
             del sys.modules[name]
         sys.modules.update(modules)
         overrides._registered.clear()
         overrides._registered.update(gradients)
+
+
+def _is_a_programs(name: str) -> bool:
+    """Whether a module lies beside a program of a test: another one may have its name."""
+    return (getattr(sys.modules[name], "__file__", None) or "").startswith(tempfile.gettempdir())
 
 
 @contextmanager
