@@ -75,6 +75,7 @@ nn.softplus jax.nn.softplus
 nn.softmax jax.nn.softmax
 nn.log_softmax jax.nn.log_softmax
 nn.l2_loss l2_loss
+nn.bias_add bias_add
 nn.conv2d conv2d
 nn.max_pool2d max_pool2d
 nn.avg_pool2d avg_pool2d
@@ -156,6 +157,11 @@ def ones(shape, dtype=jnp.float32):
     "one_hot": """
 def one_hot(indices, depth, on_value=1.0, off_value=0.0, axis=-1):
     return jnp.where(jax.nn.one_hot(indices, depth, dtype=bool, axis=axis), on_value, off_value)
+""",
+    "bias_add": """
+def bias_add(value, bias, data_format=None):
+    first = data_format is not None and data_format.startswith("NC")
+    return value + (bias.reshape(-1, *[1] * (value.ndim - 2)) if first else bias)
 """,
     "l2_loss": """
 def l2_loss(x):
