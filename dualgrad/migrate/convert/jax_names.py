@@ -76,6 +76,7 @@ nn.softmax jax.nn.softmax
 nn.log_softmax jax.nn.log_softmax
 nn.l2_loss l2_loss
 nn.bias_add bias_add
+compat.v1.nn.xw_plus_b xw_plus_b
 nn.conv2d conv2d
 nn.max_pool2d max_pool2d
 nn.avg_pool2d avg_pool2d
@@ -162,6 +163,10 @@ def one_hot(indices, depth, on_value=1.0, off_value=0.0, axis=-1):
 def bias_add(value, bias, data_format=None):
     first = data_format is not None and data_format.startswith("NC")
     return value + (bias.reshape(-1, *[1] * (value.ndim - 2)) if first else bias)
+""",
+    "xw_plus_b": """
+def xw_plus_b(x, weights, biases):
+    return x @ weights + biases
 """,
     "l2_loss": """
 def l2_loss(x):
