@@ -118,6 +118,7 @@ CALLED_ELSEWHERE = {
 }
 
 WIDER = {
+    "nn.moments": "int8 uint8",
     "abs": "uint8",
     "sign": "uint8",
     "math.erfcinv": "float16",
@@ -212,7 +213,6 @@ NARROWER = {
     "nn.conv2d": "int32",
     "nn.conv2d_transpose": "int32",
     "nn.conv1d": "int32",
-    "nn.moments": "int32 int64",
     "nn.l2_normalize": "complex64 complex128",
     "eye": "float16 float32 float64",
     "nn.convolution": "int32",
@@ -228,6 +228,7 @@ OTHERWISE = {
     "compat.v1.losses.huber_loss": "float16 float64",
     "compat.v1.losses.log_loss": "float16 float64",
     "compat.v1.losses.hinge_loss": "float16 float64",
+    "compat.v1.losses.cosine_distance": "float16 float64",
     "linspace": "int8 uint8",
     "math.segment_mean": "int32 int64 int8 uint8",
     "linalg.eig": "complex64 complex128",

@@ -135,6 +135,7 @@ ROWS = (
         dtypes=COMPLEX,
         oracle=np.multiply,
         tf=lambda tf, x, y: tf.math.multiply_no_nan(x, y),
+        tf_value_only=("complex64", "complex128"),  # TensorFlow's gradient does not conjugate
     ),
     Row(
         arithmetic.multiply_no_nan,
