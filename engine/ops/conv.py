@@ -297,13 +297,14 @@ def _convolve_back(
     padding: Any,
     data_format: str | None,
     dilations: Any,
+    op: Any = conv_data_op,
 ) -> Operand:
     first = is_channels_first(name, data_format, rank)
     windows = make_windows(name, rank, strides, padding, first, dilations)
     sizes = shape_operand(output_shape)
     if first:
         sizes = gather(sizes, np.array([0, *range(2, rank + 2), 1]))
-    y = conv_data_op(sizes, filters, _channels_last(input, rank, first), windows=windows, stack=0)
+    y = op(sizes, filters, _channels_last(input, rank, first), windows=windows, stack=0)
     return _as_given(y, rank, first)
 
 
@@ -396,11 +397,25 @@ def conv2d_backprop_filter(
     dilations: Any = None,
 ) -> Operand:
     """The gradient of `conv2d` with respect to filters of the shape `filter_sizes`."""
-    name = "conv2d_backprop_filter"
+    name, moves = "conv2d_backprop_filter", (strides, padding, data_format, dilations)
+    return _gradient_of_filters(name, conv_filters_op, input, filter_sizes, out_backprop, *moves)
+
+
+def _gradient_of_filters(
+    name: str,
+    op: Any,
+    input: Any,
+    filter_sizes: Any,
+    out_backprop: Any,
+    strides: Any,
+    padding: Any,
+    data_format: str,
+    dilations: Any,
+) -> Operand:
     first = is_channels_first(name, data_format, 2)
     windows = make_windows(name, 2, strides, padding, first, dilations)
     x, ct = _channels_last(input, 2, first), _channels_last(out_backprop, 2, first)
-    return conv_filters_op(x, shape_operand(filter_sizes), ct, windows=windows, stack=0)
+    return op(x, shape_operand(filter_sizes), ct, windows=windows, stack=0)
 
 
 # ---- depthwise convolutions ------------------------------------------------------------------------------------------
@@ -441,14 +456,8 @@ def depthwise_conv2d_backprop_input(
     dilations: Any = None,
 ) -> Operand:
     """The gradient of `depthwise_conv2d` with respect to an input of the shape `input_sizes`."""
-    name = "depthwise_conv2d_backprop_input"
-    first = is_channels_first(name, data_format, 2)
-    windows = make_windows(name, 2, strides, padding, first, dilations)
-    sizes = shape_operand(input_sizes)
-    if first:
-        sizes = gather(sizes, np.array([0, 2, 3, 1]))
-    ct = _channels_last(out_backprop, 2, first)
-    return _as_given(depthwise_data_op(sizes, filter, ct, windows=windows, stack=0), 2, first)
+    name, moves = "depthwise_conv2d_backprop_input", (strides, padding, data_format, dilations)
+    return _convolve_back(name, 2, out_backprop, filter, input_sizes, *moves, op=depthwise_data_op)
 
 
 @operands("input", "out_backprop")
@@ -462,11 +471,8 @@ def depthwise_conv2d_backprop_filter(
     dilations: Any = None,
 ) -> Operand:
     """The gradient of `depthwise_conv2d` with respect to filters of the shape `filter_sizes`."""
-    name = "depthwise_conv2d_backprop_filter"
-    first = is_channels_first(name, data_format, 2)
-    windows = make_windows(name, 2, strides, padding, first, dilations)
-    x, ct = _channels_last(input, 2, first), _channels_last(out_backprop, 2, first)
-    return depthwise_filters_op(x, shape_operand(filter_sizes), ct, windows=windows, stack=0)
+    name, moves = "depthwise_conv2d_backprop_filter", (strides, padding, data_format, dilations)
+    return _gradient_of_filters(name, depthwise_filters_op, input, filter_sizes, out_backprop, *moves)
 
 
 @operands("value", "filters")

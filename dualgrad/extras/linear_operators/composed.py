@@ -214,8 +214,42 @@ class LinearOperatorInversion(LinearOperator):
         return self._operator
 
 
-class LinearOperatorKronecker(LinearOperator):
+class _OneByOne(LinearOperator):
+    """Several operators; the adjoint, the inverse and the Cholesky factor are made of those of each."""
+
+    _kind = ""
+    """The class, without ``LinearOperator``."""
+    _size: Any
+    """Of the sizes of two operators, that of both."""
+
+    operators: Any
+
+    def _shape(self) -> Any:
+        batch = broadcast_batch(self.operators)
+        if batch is None:
+            return None
+        sizes = [[(shape_of_operator(o) or (None,) * 2)[axis] for o in self.operators] for axis in (-2, -1)]
+        return (*batch, *[None if None in n else functools.reduce(self._size, n) for n in sizes])
+
+    def _each(self, what: str, **hints: Any) -> LinearOperator:
+        return self._like(self._kind, [getattr(o, what)() for o in self.operators], **hints)
+
+    def _linop_adjoint(self) -> LinearOperator:
+        return self._each("adjoint")
+
+    def _linop_inverse(self) -> LinearOperator:
+        return self._each("inverse", is_non_singular=self.is_non_singular)
+
+    def _linop_cholesky(self) -> LinearOperator:
+        if not all(o.is_positive_definite and o.is_self_adjoint for o in self.operators):
+            return super()._linop_cholesky()
+        return self._each("cholesky", is_non_singular=True)
+
+
+class LinearOperatorKronecker(_OneByOne):
     """Kronecker products of operators."""
+
+    _kind, _size = "Kronecker", python.mul
 
     def __init__(
         self, operators: Any, is_non_singular: Hint = None, is_self_adjoint: Hint = None,
@@ -236,13 +270,6 @@ class LinearOperatorKronecker(LinearOperator):
     def operators(self) -> list[LinearOperator]:
         """The factors."""
         return self._operators
-
-    def _shape(self) -> Any:
-        batch = broadcast_batch(self._operators)
-        if batch is None:
-            return None
-        sizes = [[(shape_of_operator(o) or (None,) * 2)[axis] for o in self._operators] for axis in (-2, -1)]
-        return (*batch, *[None if None in n else functools.reduce(python.mul, n) for n in sizes])
 
     def _through(self, x: Any, apply: Any, before: list[int], after: list[int]) -> Any:
         """``apply(i, x)`` for the axis of each factor: sizes go from `before` to `after`."""
@@ -324,20 +351,6 @@ class LinearOperatorKronecker(LinearOperator):
 
     def _cond(self) -> Any:
         return functools.reduce(python.mul, [o.cond() for o in self._operators])
-
-    def _each(self, what: str, **hints: Any) -> LinearOperator:
-        return self._like("Kronecker", [getattr(o, what)() for o in self._operators], **hints)
-
-    def _linop_adjoint(self) -> LinearOperator:
-        return self._each("adjoint")
-
-    def _linop_inverse(self) -> LinearOperator:
-        return self._each("inverse", is_non_singular=self.is_non_singular)
-
-    def _linop_cholesky(self) -> LinearOperator:
-        if not all(o.is_positive_definite and o.is_self_adjoint for o in self._operators):
-            return super()._linop_cholesky()
-        return self._each("cholesky", is_non_singular=True)
 
 
 class LinearOperatorBlockLowerTriangular(LinearOperator):
@@ -461,8 +474,10 @@ def _are_blocks(x: Any, operators: Sequence[LinearOperator]) -> bool:
     return len(x) == len(operators) and min(ranks) >= 2
 
 
-class LinearOperatorBlockDiag(LinearOperatorBlockLowerTriangular):
+class LinearOperatorBlockDiag(_OneByOne, LinearOperatorBlockLowerTriangular):
     """Operators on the diagonal of a matrix of blocks."""
+
+    _kind, _size = "BlockDiag", python.add
 
     def __init__(
         self, operators: Any, is_non_singular: Hint = None, is_self_adjoint: Hint = None,
@@ -487,31 +502,10 @@ class LinearOperatorBlockDiag(LinearOperatorBlockLowerTriangular):
         """The blocks."""
         return self._on
 
-    def _shape(self) -> Any:
-        batch = broadcast_batch(self._on)
-        if batch is None:
-            return None
-        sizes = [[(shape_of_operator(o) or (None,) * 2)[axis] for o in self._on] for axis in (-2, -1)]
-        return (*batch, *[None if None in n else sum(k or 0 for k in n) for n in sizes])
-
     def _matmul(self, x: Any, adjoint: bool = False, adjoint_arg: bool = False) -> Any:
         x = self.tf.linalg.adjoint(x) if adjoint_arg else x
         parts = self._parts(x, -2 if adjoint else -1)
         return self._joined([o.matmul(p, adjoint=adjoint) for o, p in zip(self._on, parts, strict=True)])
-
-    def _each(self, what: str, **hints: Any) -> LinearOperator:
-        return self._like("BlockDiag", [getattr(o, what)() for o in self._on], **hints)
-
-    def _linop_adjoint(self) -> LinearOperator:
-        return self._each("adjoint")
-
-    def _linop_inverse(self) -> LinearOperator:
-        return self._each("inverse", is_non_singular=self.is_non_singular)
-
-    def _linop_cholesky(self) -> LinearOperator:
-        if not all(o.is_positive_definite and o.is_self_adjoint for o in self._on):
-            return super()._linop_cholesky()
-        return self._each("cholesky", is_non_singular=True)
 
 
 class LinearOperatorLowRankUpdate(LinearOperator):
