@@ -23,7 +23,7 @@ from typing import Any, ClassVar
 
 import numpy as np
 
-from dualgrad.platform.replicas import aggregated
+from dualgrad.platform.replicas import aggregated, current
 from engine.core.dtypes import FLOATING, DType
 from engine.core.eager import EagerTensor
 from engine.core.operands import Operand
@@ -311,8 +311,13 @@ class Optimizer(Shown, Stateful, UserProtocol):
         pairs = as_pairs(grads_and_vars)
         if not pairs:
             raise ValueError("No variables provided.")
-        if not skip_gradients_aggregation:
-            pairs = Pairs(aggregated(pairs), pairs.changes, pairs.when)
+        if current.workers is not None and not skip_gradients_aggregation:
+            if pairs.when is not None:
+                raise NotImplementedError(
+                    "apply_gradients: a transform leaves out steps by what one replica sees; with several workers do "
+                    "without it, such as loss scaling"
+                )
+            pairs = Pairs(aggregated(pairs, current.workers), pairs.changes)
         return self._step(pairs, global_step, name)
 
     def _step(self, pairs: Pairs, global_step: Any, name: str | None) -> Done:

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import functools
+import operator
 import pickle
 import threading
 import time
@@ -122,10 +124,7 @@ def added(each: Sequence[Any]) -> Any:
     """The sum, from the first to the last; of tuples, one of each place."""
     if isinstance(each[0], tuple):
         return tuple([added(parts) for parts in zip(*each, strict=True)])
-    total = each[0]
-    for one in each[1:]:
-        total = total + one
-    return total
+    return functools.reduce(operator.add, each)
 
 
 def _least_squares(function: SciPyFunction, x: np.ndarray, _: Any, shard: tuple[Any, ...]) -> tuple[Any, Any]:

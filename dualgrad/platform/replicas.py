@@ -10,7 +10,9 @@ import json
 import os
 import threading
 from collections.abc import Sequence
+from functools import reduce
 from importlib import import_module
+from operator import add
 from typing import Any, Protocol
 
 import numpy as np
@@ -78,13 +80,11 @@ def first_of(array: np.ndarray) -> np.ndarray:
 
 def added(workers: Workers, arrays: Sequence[np.ndarray]) -> list[np.ndarray]:
     """The sums of the arrays of all replicas."""
-    first, *others = workers.allgather(list(arrays))
-    for other in others:
-        first = [a + b for a, b in zip(first, other, strict=True)]
-    return [np.asarray(x) for x in first]
+    everywhere = workers.allgather(list(arrays))
+    return [np.asarray(reduce(add, parts)) for parts in zip(*everywhere, strict=True)]
 
 
-def aggregated(pairs: Sequence[tuple[Any, Any]]) -> list[tuple[Any, Any]]:
+def aggregated(pairs: Sequence[tuple[Any, Any]], workers: Workers) -> list[tuple[Any, Any]]:
     """Gradients and variables, with the sums of the gradients of all replicas; of slices, the slices of all.
 
     Raises
@@ -94,9 +94,6 @@ def aggregated(pairs: Sequence[tuple[Any, Any]]) -> list[tuple[Any, Any]]:
     ValueError
         If not all replicas have the same gradients.
     """
-    workers = current.workers
-    if workers is None:
-        return list(pairs)
     if not current.in_replica:
         raise RuntimeError(
             "apply_gradients: in the scope of MultiWorkerMirroredStrategy, make steps in a function that "
@@ -104,10 +101,11 @@ def aggregated(pairs: Sequence[tuple[Any, Any]]) -> list[tuple[Any, Any]]:
         )
     effect("replicas add up gradients")
     everywhere = workers.allgather([_sent(gradient) for gradient, _ in pairs])
+    if {len(other) for other in everywhere} != {len(pairs)}:
+        raise ValueError(f"apply_gradients: the replicas have {[len(other) for other in everywhere]} gradients")
     result: list[tuple[Any, Any]] = []
-    for (gradient, variable), parts in zip(pairs, zip(*everywhere, strict=False), strict=True):
-        kinds = {None if part is None else len(part) for part in parts}
-        if len(kinds) > 1 or {len(other) for other in everywhere} != {len(pairs)}:
+    for (gradient, variable), parts in zip(pairs, zip(*everywhere, strict=True), strict=True):
+        if len({None if part is None else len(part) for part in parts}) > 1:
             raise ValueError(f"apply_gradients: not all replicas have a gradient of one kind for {variable.name!r}")
         if gradient is None:
             result.append((None, variable))
@@ -115,10 +113,7 @@ def aggregated(pairs: Sequence[tuple[Any, Any]]) -> list[tuple[Any, Any]]:
             values, indices = (EagerTensor(np.concatenate(x)) for x in zip(*parts, strict=True))
             result.append((IndexedSlices(values, indices, like=gradient._like), variable))
         else:
-            total = parts[0][0]
-            for (part,) in parts[1:]:
-                total = total + part
-            result.append((EagerTensor(np.asarray(total)), variable))
+            result.append((EagerTensor(np.asarray(reduce(add, [part for (part,) in parts]))), variable))
     return result
 
 

@@ -32,7 +32,7 @@ from engine.ops.axis_args import static_axis
 from engine.ops.diagonal import diagonal
 from engine.ops.reduce import reduce_sum
 from engine.ops.shape import transpose
-from engine.runtime.blas import few_threads
+from engine.runtime.blas import few_threads, multiplications
 from engine.runtime.cache import cached
 from engine.runtime.errors import DTypeError, InvalidArgumentError, NotKnownYet, ShapeError
 from engine.runtime.tuning import TUNING
@@ -93,7 +93,7 @@ def _plan(equation: str) -> _Plan:
     )
 
 
-@few_threads(lambda a, b: a.shape[-2] * a.shape[-1] * b.shape[-1], TUNING.one_thread)
+@few_threads(multiplications, TUNING.one_thread)
 def multiply_stacks(a: Any, b: Any) -> Any:
     """`numpy.matmul` of stacks of matrices, with as many threads as one product is worth."""
     return np.matmul(a, b)

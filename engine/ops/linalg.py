@@ -25,7 +25,7 @@ from engine.ops.diagonal import diagonal
 from engine.ops.einsum import MULTIPLIED, einsum_op, multiply_stacks
 from engine.ops.reduce import reduce_sum
 from engine.ops.shape import matrix_transpose, matrix_transpose_op
-from engine.runtime.blas import few_threads, takes_one_thread
+from engine.runtime.blas import few_threads, multiplications, takes_one_thread
 from engine.runtime.errors import DTypeError, ShapeError
 from engine.runtime.tuning import TUNING
 
@@ -85,11 +85,7 @@ FEW = TUNING.dot_elements
 sets the result to zero first."""
 
 
-def _of_two(a: Any, b: Any) -> int:
-    return a.shape[0] * a.shape[1] * b.shape[1]
-
-
-@few_threads(_of_two, TUNING.one_thread)
+@few_threads(multiplications, TUNING.one_thread)
 def _two_matrices(a: Any, b: Any) -> np.ndarray:
     b = _not_mirrored(a, b)
     return a.dot(b) if by_dot(a.shape, b.shape) else np.matmul(a, b)
@@ -132,7 +128,7 @@ def product_into(
     a, b = a.T if transpose_a else a, b.T if transpose_b else b
     b = _not_mirrored(a, b)
     product = np.dot if by_dot(a.shape, b.shape) else np.matmul
-    return partial(few_threads(lambda a, b, out: _of_two(a, b), TUNING.one_thread)(product), a, b, out=out)
+    return partial(few_threads(multiplications, TUNING.one_thread)(product), a, b, out=out)
 
 
 def _matmul_abstract(a: Aval, b: Aval, *, transpose_a: bool = False, transpose_b: bool = False) -> Aval:

@@ -139,6 +139,11 @@ def one_thread() -> Iterator[None]:
         _leave()
 
 
+def multiplications(a: Any, b: Any, out: Any = None) -> int:
+    """How many multiplications a product of two matrices takes, or one of a stack of them."""
+    return a.shape[-2] * a.shape[-1] * b.shape[-1]
+
+
 def takes_one_thread(work: float, most: int) -> bool:
     """Whether `few_threads` has a kernel computed with one thread for so many multiplications."""
     return _threads_wanted() > 1 and _LEAST < work <= most

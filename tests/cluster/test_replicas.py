@@ -7,6 +7,7 @@ import os
 import shutil
 import subprocess
 import sys
+from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
@@ -100,6 +101,42 @@ def test_other_workers_are_not_silently_left_out(monkeypatch: pytest.MonkeyPatch
     monkeypatch.setitem(sys.modules, "mpi4py", None)
     with pytest.raises(ImportError, match="mpi4py is not installed"):
         tf.distribute.MultiWorkerMirroredStrategy()
+
+
+class Twice:
+    """Two replicas that have the same, or what is said."""
+
+    rank, size = 0, 2
+
+    def __init__(self, other: Any = None) -> None:
+        self.other = other
+
+    def allgather(self, sendobj: Any) -> list[Any]:
+        return [sendobj, sendobj if self.other is None else self.other]
+
+
+def in_replicas(workers: Twice, step: Callable[[], Any]) -> None:
+    strategy = tf.distribute.MirroredStrategy()
+    strategy.workers = workers
+    strategy.run(step)
+
+
+def test_steps_that_one_replica_may_leave_out_are_refused() -> None:
+    v = tf.Variable([1.0, 2.0])
+    plain = tf.keras.optimizers.SGD(1.0)
+    in_replicas(Twice(), lambda: plain.apply_gradients([(tf.constant([0.25, 0.5]), v)]))
+    np.testing.assert_array_equal(v, [0.5, 1.0])
+    scaled = tf.keras.mixed_precision.LossScaleOptimizer(tf.keras.optimizers.SGD(1.0))
+    with pytest.raises(NotImplementedError, match="leaves out steps"):
+        in_replicas(Twice(), lambda: scaled.apply_gradients([(tf.constant([0.25, 0.5]), v)]))
+    np.testing.assert_array_equal(v, [0.5, 1.0])
+
+
+def test_replicas_with_other_gradients_are_refused() -> None:
+    v, optimizer = tf.Variable([1.0, 2.0]), tf.keras.optimizers.SGD(1.0)
+    for other, said in (([], r"have \[1, 0\] gradients"), ([None], "gradient of one kind")):
+        with pytest.raises(ValueError, match=said):
+            in_replicas(Twice(other), lambda: optimizer.apply_gradients([(tf.ones(2), v)]))
 
 
 def test_unequal_parts_are_refused() -> None:
