@@ -124,6 +124,7 @@ class Sharded:
         self._given: Any = _Here() if executor is None else executor
         self._executor: Any = None
         self._sent = [False] * len(self._parts)
+        self._rows: list[int] = []
         self.tasks, self.seconds = len(self._parts), [0.0] * len(self._parts)
 
     # ---- sums --------------------------------------------------------------------------------------------------------
@@ -131,6 +132,7 @@ class Sharded:
     def fun(self, x: Any) -> Any:
         """The sum over the shards, a float; or the residuals of all shards."""
         found = [value for part in self._all("fun", x) for value in part]
+        self._rows = [np.size(value) if np.ndim(value) else -1 for value in found]
         return np.concatenate(found) if np.ndim(found[0]) else float(added(found))
 
     def fun_and_jac(self, x: Any) -> tuple[float, np.ndarray]:
@@ -168,10 +170,11 @@ class Sharded:
         For ``minimize(p.fun, p.x0, jac=p.jac, hessp=p.hessp)`` and ``least_squares(p.fun, p.x0, p.jac)``.
         """
         point = np.array(x, np.float64)
-        sizes = [np.size(value) if np.ndim(value) else -1 for part in self._all("fun", point) for value in part]
-        if sizes[0] < 0:
+        if not self._rows:
+            self.fun(point)
+        if self._rows[0] < 0:
             return self.fun_and_jac(point)[1]
-        ends = np.cumsum(sizes)[:-1]
+        ends = np.cumsum(self._rows)[:-1]
 
         def matvec(v: np.ndarray) -> np.ndarray:
             return np.concatenate([rows for part in self._all("matvec", point, v.reshape(-1)) for rows in part])
@@ -179,7 +182,7 @@ class Sharded:
         def rmatvec(u: np.ndarray) -> np.ndarray:
             return np.asarray(added(self._all("rmatvec", point, np.split(u.reshape(-1), ends))))
 
-        shape = (sum(sizes), self.x0.size)
+        shape = (sum(self._rows), self.x0.size)
         return LinearOperator(shape, matvec=matvec, rmatvec=rmatvec, dtype=np.dtype(np.float64))
 
     def jac_blocks(self, x: Any) -> list[Any]:
