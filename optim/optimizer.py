@@ -307,6 +307,8 @@ class Optimizer(Shown, Stateful, UserProtocol):
             shape or dtype. No variable is changed then.
         TypeError
             If something is not a variable.
+        NotImplementedError
+            In a replica of several, if a transform leaves out steps.
         """
         pairs = as_pairs(grads_and_vars)
         if not pairs:
