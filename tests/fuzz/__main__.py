@@ -17,6 +17,7 @@ os.environ.setdefault("OPENBLAS_NUM_THREADS", "1")
 os.environ.setdefault("DUALGRAD_VERIFY", "1")
 
 from engine.compiler.passes import columns, narrowing
+from tests.fuzz import rows
 from tests.fuzz.singular import SHARES
 from tests.fuzz.triage import Failure, report, work
 
@@ -55,7 +56,9 @@ def main(arguments: Sequence[str] | None = None) -> int:
     parser.add_argument("--minutes", type=float, default=float("inf"), help="start no further block after so long")
     parser.add_argument("--tensorflow", action="store_true", help="compare values and gradients with TensorFlow alone")
     parser.add_argument("--share", nargs="*", default=[], metavar="NAME=PART", help="of `tests.fuzz.singular.SHARES`")
+    parser.add_argument("--rows", type=float, default=rows.SHARE, help="part of programs on long rows and vectors")
     given = parser.parse_args(arguments)
+    rows.SHARE = given.rows
     SHARES.update({name: float(part) for name, part in (each.split("=") for each in given.share)})
     seeds = range(given.seed, given.seed + given.n)
     blocks = [(seeds[i : i + BLOCK], given.only, given.seconds, given.tensorflow) for i in range(0, given.n, BLOCK)]

@@ -16,6 +16,7 @@ from engine.core.eager import EagerTensor
 from engine.core.nest import flatten
 from engine.core.value import as_array
 from engine.core.variable import Variable
+from tests.fuzz import rows
 from tests.fuzz.programs import LAYOUTS, NAMESPACE, Body, Instruction, Leaf, Program, _lines
 from tests.fuzz.recipes import CONTROL, FROM_IDIOMS, FROM_ROWS, RECIPES, SIMPLE, UPDATE, Recipe
 from tests.fuzz.related import RELATED, move_some, related_sources
@@ -55,6 +56,7 @@ class Generator:
         self.sinks: list[list[Instruction]] = [[]]
         self.count = 0
         self.known = self.choice(("all", "all", "first", "rank", "nothing"))
+        self.shapes: Sequence[tuple[int, ...]] = ()
 
     def name(self, letter: str) -> str:
         """A name not used yet."""
@@ -126,7 +128,9 @@ class Generator:
         return a
 
     def shape(self) -> tuple[int, ...]:
-        """A small shape."""
+        """A small shape, or one of those that a program has chosen."""
+        if self.shapes:
+            return self.choice(self.shapes)  # type: ignore[no-any-return]
         return self.choice(ODD_SHAPES if self.chance(0.15) else SHAPES)  # type: ignore[no-any-return]
 
     # ---- what there is -----------------------------------------------------------------------------------------------
@@ -431,10 +435,16 @@ def _generate(seed: int, only: str | Recipe | None) -> Program:
     related = further.random() < RELATED
     if related:
         move_some(g, further)
-    steps = g.random.choice((1, 2, 2, 3, 3, 4, 5, 6)) + len(g.sinks[0])
+    own = random.Random(f"rows {seed}")
+    of_rows = own.random() < rows.SHARE
+    g.shapes = rows.shapes_of(own) if of_rows else ()
+    steps = g.random.choice((1, 2, 2, 3, 3, 4, 5, 6)) * (1 + of_rows) + len(g.sinks[0])
     for i in range(4 * steps):
         if len(g.sinks[0]) >= steps:
             break
+        if of_rows and own.random() < 0.9:
+            own.choice(rows.RECIPES).make(g)
+            continue
         pool = g.random.choices((FROM_ROWS, FROM_IDIOMS, CONTROL, [UPDATE]), (5, 5, 1.5, 0.4))[0]
         g.choice(wanted if wanted and i < 2 * steps and i % 2 == 0 else pool).make(g)
     return _asked(g, seed, further if related else None)
