@@ -15,7 +15,7 @@ from engine.compiler.passes import known_cells, narrowing
 from engine.compiler.passes.index_maps import pieces_of, whole
 from engine.compiler.passes.known_cells import BIT, NUMBER, UNKNOWN, ZERO, ZERO_OR_NAN
 from engine.core.aval import Aval, aval_of_array
-from engine.core.dtypes import float64
+from engine.core.dtypes import float32, float64
 from engine.core.structural import contiguous, reshape_to, scale
 from engine.ops.arithmetic import add, divide, multiply, subtract
 from engine.ops.compare import keep_chosen, not_equal, truncate
@@ -25,7 +25,8 @@ from engine.ops.indexing import getitem_back_op, getitem_op
 from engine.ops.joining import concat, concat_op, stack, stack_op, unstack
 from engine.ops.linalg import matmul
 from engine.ops.rearrange import pad
-from engine.ops.reduce import reduce_sum
+from engine.ops.reduce import reduce_sum, spread_like_op
+from engine.ops.shape import transpose
 from engine.ops.trig import tanh
 from engine.reverse import reverse
 from tests.support import assert_same_bits
@@ -147,6 +148,18 @@ def test_zeros_whose_signs_are_not_known_are_computed() -> None:
         with graph_api.Session() as session:
             found = session.run(gradient, {y: x, v: w})
     np.testing.assert_array_equal(np.signbit(found), w < 0)
+
+
+def test_how_a_repeated_constant_lies_has_a_say_in_how_a_result_lies() -> None:
+    x = np.random.default_rng(0).normal(size=(40, 1, 3)).astype(np.float32)
+
+    def f(x: Any) -> Any:
+        masks = divide(truncate(not_equal(transpose(x), 0.0), dtype=float32), 3.0)
+        repeated = spread_like_op(np.float32([[[0.1]], [[0.7]], [[-0.3]]]), masks, axis=(-1,), keepdims=True)
+        return [reduce_sum(transpose(multiply(scale(repeated, masks), transpose(x)))), x[:2, 0, 0]]
+
+    program, plain = lowered(f, [x]), lowered(f, [x], WITHOUT)
+    assert_same_bits(program(x), plain(x))
 
 
 def test_nothing_is_narrowed_where_it_does_not_pay(monkeypatch: pytest.MonkeyPatch) -> None:

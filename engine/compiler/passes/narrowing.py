@@ -231,9 +231,12 @@ class _Narrowing:
         array = None if c is None else c.array(box)
         if array is None or (array.base if array.base is not None else array).nbytes > _CONSTANT:
             return None
-        if s not in self.exact or array.flags.c_contiguous:
+        if s not in self.exact:
             return array
-        return np.asarray(array, order="C") if array.nbytes <= _CONSTANT else None
+        # where more than the elements counts, how an operand repeats them has a say in how a result lies
+        if self.is_kept(s) or array.nbytes > _CONSTANT:
+            return None
+        return np.asarray(array, order="C")
 
     def besides_zeros(self, s: int, box: Box) -> Box | None:
         """The part of a box that must be computed."""
