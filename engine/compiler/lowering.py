@@ -49,8 +49,10 @@ from engine.ops.creation import identity_like
 from engine.runtime.errors import ShapeError
 from engine.runtime.tuning import TUNING
 
-FOLD_LIMIT, FOLD_TOTAL = TUNING.fold_bytes, 16
+FOLD_LIMIT, FOLD_TOTAL = TUNING.fold_bytes, 64
 """Bytes of a constant that is folded, if no operand is as large, and how many such limits all of them may take."""
+_COMPUTED = 8
+"""How many times as large a constant may be that takes longer to compute than to read."""
 
 
 @dataclass(slots=True)
@@ -387,15 +389,22 @@ class Lowering(ValueTable):
         operands = None if is_stateful(op, params) or not inputs else self.operands_now(op, inputs)
         if operands is None:
             return None
+        # what is no larger than a constant that is kept anyway may be kept, too
+        kept = [] if op.from_avals else [x.nbytes for x in operands if x.flags.forc]
+        quick = op.from_avals or (op.elementwise and op.rounds_correctly)
+        most = max([self.fold_limit * (1 if quick else _COMPUTED), *kept])
+        most = min(most, FOLD_TOTAL * self.fold_limit - self.folded_bytes)
+        avals = node.results if op.multi else (node.results,)
+        if sum([(a.size or 0) * a.dtype.size for a in avals]) > most:
+            return None
         try:
             result = op.kernel(*operands, **params)
         except Exception:  # noqa: BLE001 - it belongs to the run, which can tell the place in the user's program
             return None
         results = result if op.multi else (result,)
         size = sum(r.nbytes for r in results)
-        # what is no larger than a constant that is kept anyway may be kept, too
-        kept = () if op.from_avals else [x.nbytes for x in operands if x.flags.forc]
-        if size > max([self.fold_limit, *kept]) or self.folded_bytes + size > FOLD_TOTAL * self.fold_limit:
+        if size > most:
+            # a shape that only the kernel knows
             return None
         self.folded_bytes += size
         structure = None if op.multi else self.structure_of(op, inputs, params, abstract_operand(result))

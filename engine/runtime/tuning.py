@@ -99,9 +99,9 @@ class Tuning:
     buffer_bytes: int = field(
         default=1 << 16, metadata=_about("bytes", "of a result, from which on it gets a place in a block", _CHOSEN)
     )
-    block_bytes: int = field(default=1 << 25, metadata=_about("bytes", "of the block of one program", _MEMORY))
+    block_bytes: int = field(default=1 << 27, metadata=_about("bytes", "of the block of one program", _MEMORY))
     pool_bytes: int = field(
-        default=1 << 26, metadata=_about("bytes", "that the pool keeps while nobody uses them", _MEMORY)
+        default=1 << 28, metadata=_about("bytes", "that the pool keeps while nobody uses them", _MEMORY)
     )
     pool_least: int = field(
         default=1 << 17,
