@@ -22,6 +22,7 @@ from engine.core.operands import Operand, Operation
 from engine.core.tensor_shape import TensorShape
 from engine.core.value import dtype_of, known_shape, shape_of
 from engine.core.variable import Variable
+from engine.ops.arithmetic import negative
 from engine.ops.compare import cast
 from engine.ops.filling import zeros
 from engine.ops.gather import gather_back_op
@@ -133,6 +134,9 @@ class IndexedSlices(Composite):
         return gather_back_op(self.values, self._like, self.indices, axis=0, batch_dims=0)
 
     as_value = dense
+
+    def __neg__(self) -> IndexedSlices:
+        return self.with_values(negative(self.values))
 
     def plus(self, other: IndexedSlices) -> IndexedSlices:
         """The sum, as the rows of both one after the other."""

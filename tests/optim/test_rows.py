@@ -216,3 +216,20 @@ def test_a_constraint_sees_the_whole_value() -> None:
     gradient = tf.IndexedSlices(tf.ones([1, 2], tf.float64), tf.constant([2]), [5, 2])
     optim.GradientDescentOptimizer(1.0).apply_gradients([(gradient, v)])
     np.testing.assert_array_equal(v.numpy(), np.clip(START - [[0], [0], [1], [0], [0]], -1, 1))
+
+
+@pytest.mark.parametrize("tf", [graph_api, tape_api], ids=["graph", "tape"])
+def test_operators_of_tensors_take_rows_as_the_whole(tf: Any) -> None:
+    whole, two = np.array([[2.0, 4.0], [0.0, 0.0], [6.0, 8.0]]), np.full((3, 2), 2.0)
+    with graph_api.Graph().as_default(), graph_api.Session() as session:
+        rows = tf.IndexedSlices(tf.constant(whole[::2]), tf.constant([0, 2]), tf.constant([3, 2]))
+        other = tf.constant(two)
+        pairs = [
+            (rows / other, whole / two), (other - rows, two - whole), (rows * other, whole * two),
+            (rows @ tf.transpose(other), whole @ two.T), (rows < other, whole < two),
+            (tf.convert_to_tensor(-rows), 0.0 - whole),
+        ]  # fmt: skip
+        for made, expected in pairs:
+            assert_same_bits(session.run(made) if tf is graph_api else made.numpy(), expected)
+        with pytest.raises(TypeError, match="unsupported operand"):
+            rows * 2.0
