@@ -169,7 +169,7 @@ def convert(capture: Capture, program: Path) -> Conversion:
     head += _MISSING if missing else ""
     adding = {line: forms for (file, line), forms in capture.added.items() if Path(file) == program}
     head += summaries.head(shown, adding) if shown or adding else ""
-    apart = "\n\n\n" if missing or shown or adding or written.startswith("def ") else "\n\n"
+    apart = "\n\n\n" if missing or shown or adding or written.startswith(("def ", "@")) else "\n\n"
     text = f"{head.rstrip()}{apart}{written}\n"
     done = sum(module.converted for module in modules)
     content = _map(modules, missing, program, done)

@@ -175,7 +175,7 @@ def _unguarded(cst: Any, line: Any) -> list[Any]:
 
 
 def _stands_alone(cst: Any, line: Any) -> bool:
-    """Whether it is a function or class that needs nothing when it is defined."""
+    """Whether it is a function, also a lambda with a name, or a class, that needs nothing when it is defined."""
     if isinstance(line, cst.FunctionDef):
         every = [*line.params.params, *line.params.kwonly_params, *line.params.posonly_params]
         defaults = [p.default for p in every if p.default is not None]
@@ -195,7 +195,9 @@ def _stands_alone(cst: Any, line: Any) -> bool:
         ]
         rest = [s for s in inside if s not in text]
         return bases and not line.keywords and not line.decorators and all(_stands_alone(cst, s) for s in rest)
-    return False
+    small = line.body[0] if isinstance(line, cst.SimpleStatementLine) and len(line.body) == 1 else None
+    named = small.value if isinstance(small, cst.Assign) else None
+    return isinstance(named, cst.Lambda) and all(p.default is None for p in named.params.params)
 
 
 def _apart(cst: Any, line: Any) -> list[Any]:

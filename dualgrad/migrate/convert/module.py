@@ -12,18 +12,18 @@ from typing import Any
 
 import numpy as np
 
-from dualgrad.migrate.convert import hosted, iterating, printing, provenance
+from dualgrad.migrate.convert import hosted, iterating, own_gradients, printing, provenance
 from dualgrad.migrate.convert.body import Body, Statement
 from dualgrad.migrate.convert.fed_arguments import Arguments, convert_in_place, converted, handed_on
 from dualgrad.migrate.convert.gathering import Gathering, Plain
 from dualgrad.migrate.convert.identifiers import Names, Scope, identifier, snake
-from dualgrad.migrate.convert.items import Items, MinimizeItem, OpItem, StepItem
+from dualgrad.migrate.convert.items import CustomItem, Items, MinimizeItem, OpItem, StepItem
 from dualgrad.migrate.convert.literals import data, literal, stored
 from dualgrad.migrate.convert.minimizations import CALLBACKS
 from dualgrad.migrate.convert.observed_run import Capture, Run
 from dualgrad.migrate.convert.sharing import HelperItem, Plan, plan_of, share
 from dualgrad.migrate.convert.shortening import Function, Shortening
-from dualgrad.migrate.convert.spelling import path
+from dualgrad.migrate.convert.spelling import PYTHON_CALLS, path
 from dualgrad.migrate.convert.tidying import merged, side_by_side, tidied
 from dualgrad.platform import progress
 from engine.core.dtypes import DType, float32, int32
@@ -58,6 +58,7 @@ class Module:
         names.note_uses(graph.nodes)
         self.top: list[Statement] = []
         self.functions: list[Function] = []
+        self.customs: dict[int, Function] = {}
         self.arrays: dict[str, np.ndarray] = {}
         self.missing: list[dict[str, Any]] = []
         self.summaries: dict[str, tuple[str, tuple[Any, ...]]] = {}
@@ -311,6 +312,12 @@ class Module:
             return self.variable(value.handle)
         return ast.Constant(0.0) if isinstance(value, Symbol) else literal(value)
 
+    def custom(self, item: CustomItem) -> str:
+        """The name of a function with a gradient of its own, which is written when it is first called."""
+        if id(item.call) not in self.customs:
+            self.customs[id(item.call)] = own_gradients.written(self, item)
+        return str(self.customs[id(item.call)].name)
+
     # ---- functions ---------------------------------------------------------------------------------------------------
 
     def convert(self, runs: Sequence[Run]) -> None:
@@ -407,6 +414,8 @@ class Module:
         node = item.node if isinstance(item, OpItem) else item.outputs[0].node
         where = getattr(node, "where", None)
         site = [Path(where[0]).name, where[1]] if isinstance(where, tuple) else None
+        if node.op in PYTHON_CALLS:
+            why = "py_func calls what has no name at the top of the program: write it as a function there"
         why = why or f"no public function makes {node.op.name!r}"
         self.missing.append({"op": getattr(node, "name", ""), "type": node.op.type, "site": site, "why": why})
         number = len(self.missing)
@@ -483,7 +492,7 @@ class Module:
 
     def text(self) -> list[str]:
         """The lines of variables and functions."""
-        merged(self.functions)
+        merged([*self.customs.values(), *self.functions])
         progress.say("looking for what is said twice")
         Shortening(self.functions, self.scope, self.names, self._lists, self._listed).shorten()
         merged(self.functions)
@@ -496,7 +505,7 @@ class Module:
             convert_in_place(function, _length)
         top = Gathering(self._plain, self.arrays, lambda s: _length([s])).gathered(self.top)
         lines = printing.checked("", [], [*self._seeding(), *top], self.origin)
-        for function in self.functions:
+        for function in [*self.customs.values(), *self.functions]:
             if function.name is None or not function.statements:
                 continue
             names, whole = (
@@ -504,7 +513,8 @@ class Module:
                 [*converted(function.converts), *function.statements],
             )
             names += [f"**{function.rest}"] * bool(function.rest)
-            lines += ["", "", *printing.checked(function.name, names, whole, self.origin)]
+            decorators = [function.decorator] if function.decorator else []
+            lines += ["", "", *decorators, *printing.checked(function.name, names, whole, self.origin)]
         return lines
 
 

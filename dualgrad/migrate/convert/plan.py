@@ -402,7 +402,7 @@ class Planner(Runs):
             return False  # an attribute, whoever asks for it; what functions above read
         if isinstance(node, ast.Assign) and all(isinstance(t, ast.Name) for t in node.targets):
             known = is_pure(node.value) or extent(node.value) in self.plan.facts
-            return known and not any(isinstance(t, ast.Name) and t.id in read for t in node.targets)
+            return known and not any(isinstance(t, ast.Name) and t.id in read | self.called for t in node.targets)
         if isinstance(node, ast.For):
             names = {n.id for n in ast.walk(node.target) if isinstance(n, ast.Name)}
             empty = all(place(inner) in self.plan.gone for inner in [*node.body, *node.orelse])
