@@ -29,6 +29,8 @@ from engine.custom import CustomGradient, _Rule, custom_call
 from engine.symbolic import as_list
 from graph_api import jacobians, sampling
 from graph_api.graph import Graph, get_default_graph
+from graph_api.legacy.monitored import MonitoredSession
+from graph_api.legacy.supervisor import Supervisor
 from graph_api.saving import Saver
 from graph_api.summaries import FileWriter
 from graph_api.tensor import Tensor
@@ -194,6 +196,8 @@ class Capture:
         By the line where a function begins, what its names stood for when it ran a session; `CHANGES` if that changed.
     savers : dict
         By the line of the program that made it, a saver and the options that it was given.
+    monitored : dict
+        By the line of the program that made it, a monitored session or a supervisor.
     names : list of dict
         Global names of the program, and what they stood for in the end.
     """
@@ -214,6 +218,7 @@ class Capture:
     added: dict[watch.Site, set[str]] = field(default_factory=dict)
     locals: dict[int, dict[str, Any]] = field(default_factory=dict)
     savers: dict[watch.Site, tuple[Any, dict[str, Any]]] = field(default_factory=dict)
+    monitored: dict[watch.Site, Any] = field(default_factory=dict)
     names: dict[str, Any] = field(default_factory=dict)
 
     def ran(self, seen: watch.Run) -> None:
@@ -320,6 +325,8 @@ def capturing() -> Iterator[Capture]:
     change(CustomGradient, "__call__", _noting_customs)
     change(_Rule, "_gradients", _noting_pulls)
     change(Saver, "__init__", _noting_savers)
+    change(MonitoredSession, "__init__", _noting_monitored)
+    change(Supervisor, "__init__", _noting_monitored)
     change(FileWriter, "add_summary", _noting_added)
     change(FileWriter, "add_graph", _noting_graphs)
     try:
@@ -483,6 +490,14 @@ def _noting_savers(capture: Capture, method: Callable[..., Any]) -> Callable[...
     def made(self: Any, var_list: Any = None, **options: Any) -> None:
         method(self, var_list, **options)
         capture.savers[watch.user_site()] = self, options
+
+    return made
+
+
+def _noting_monitored(capture: Capture, method: Callable[..., Any]) -> Callable[..., Any]:
+    def made(self: Any, *args: Any, **kwargs: Any) -> None:
+        capture.monitored[watch.user_site()] = self
+        method(self, *args, **kwargs)
 
     return made
 

@@ -19,10 +19,10 @@ from dualgrad.migrate.check.scopes import FUNCTIONS
 from dualgrad.migrate.check.values import Box, Instance, Local, Made, Many
 from dualgrad.migrate.convert.edits import Place, Plan, Unsafe, extent, place
 from dualgrad.migrate.convert.facts import LOOKING, METHODS, plain
+from dualgrad.migrate.convert.monitoring import SESSIONS
 from dualgrad.migrate.convert.notes import GENERATORS
 from dualgrad.migrate.convert.runs import Runs, graph_name, is_pure
 from dualgrad.migrate.convert.summaries import kept_arguments
-from graph_api.session import Session
 from graph_api.summaries import FileWriter
 
 _EFFECTS = (
@@ -461,7 +461,7 @@ class Planner(Runs):
         for node in ast.walk(self.tree):
             if isinstance(node, ast.Assign) and [ast.unparse(t) for t in node.targets] == [name]:
                 values = self.inference.of(node.value)
-                if values and all(isinstance(v, Instance) and issubclass(v.kind, Session) for v in values):
+                if values and all(isinstance(v, Instance) and issubclass(v.kind, SESSIONS) for v in values):
                     self.plan.emptied[place(node)] = [name]
                     self.plan.gone.discard(place(node))
                     places.append(place(node))

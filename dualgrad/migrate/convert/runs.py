@@ -30,12 +30,12 @@ from dualgrad.migrate.convert import summaries
 from dualgrad.migrate.convert.edits import Plan, Replaced, Unsafe, extent, place
 from dualgrad.migrate.convert.facts import Facts, is_apart, is_graphs, is_own, reached, same_function, shared
 from dualgrad.migrate.convert.iterating import Iterating
+from dualgrad.migrate.convert.monitoring import SESSIONS, Monitoring
 from dualgrad.sparse.sparse_tensor import SparseTensor
 from engine.core.variable import Variable
 from graph_api.graph import Graph
 from graph_api.iterators import Iterator as DatasetIterator
 from graph_api.saving import Saver
-from graph_api.session import Session
 from graph_api.summaries import FileWriter
 from optim.external import ScipyOptimizerInterface
 
@@ -66,12 +66,15 @@ class Runs:
         Those that make variables and constants, and stay (`hosted`).
     rewritten : dict
         The expressions among these that become others.
+    monitored : dict
+        By the line that makes it, a monitored session.
     """
 
     def __init__(
         self, source: str, functions: Sequence[dict[str, Any]], provided: set[str], notes: Any, names: dict[str, Any],
         variables: dict[str, str], savers: dict[int, str], adding: dict[int, set[str]],
         hosted: Iterable[ast.stmt] = (), rewritten: Mapping[ast.expr, str] | None = None,
+        monitored: Mapping[int, Any] | None = None,
     ) -> None:  # fmt: skip
         self.hosted = {place(node) for node in hosted}
         self.variables, self.savers, self.adding = variables, savers, adding
@@ -95,6 +98,8 @@ class Runs:
         self.plan.iterators = {extent(node): kind for node, kind in self.iterating.found.items()}
         self.plan.facts |= {extent(node): text for node, text in self.iterating.texts()}
         self.plan.facts |= {extent(node): text for node, text in self._kept_names()}
+        ends = any(f.get("taken") for f in functions)
+        self.monitoring = Monitoring(self.tree, self.inference, monitored or {}, variables, savers, ends)
         self.called: set[str] = set()
         """Functions of the program that the converted module calls."""
         self._again = False
@@ -179,10 +184,15 @@ class Runs:
             # functions of one name do the same; none is found for a call that was never reached: `_statement` says so
             # if it would stay
             fitting = {self._does(call, f, call in unseen): f for f in self.functions if self._shapes(call, f)}
-            if len(fitting) > 1 and any(f["name"] or f["values"] for f in fitting.values()):
+            again = _initializers(list(fitting.values()))
+            if again is not None:
+                self.plan.calls[extent(call)] = self._replaced(call, again, call in unseen)
+            elif len(fitting) > 1 and any(f["name"] or f["values"] for f in fitting.values()):
                 self.plan.calls[extent(call)] = self._chosen(call, list(fitting.values()), call in unseen)
             elif fitting:
                 self.plan.calls[extent(call)] = self._replaced(call, next(iter(fitting.values())), call in unseen)
+        self.monitoring.plan(self.plan, calls)
+        self.called |= self.monitoring.read
 
     def _find_writers(self) -> None:
         """Find the calls that make writers of event files, and that hand them summaries."""
@@ -282,7 +292,7 @@ class Runs:
         if self.is_minimization(call):
             return call.func.value, call.args[1] if len(call.args) > 1 else keywords.get("feed_dict")
         session = any(
-            isinstance(v, Instance) and issubclass(v.kind, Session) for v in self.inference.of(call.func.value)
+            isinstance(v, Instance) and issubclass(v.kind, SESSIONS) for v in self.inference.of(call.func.value)
         )
         session = session or (call.func.attr == "run" and bool(call.args) and not isinstance(call.args[0], ast.Dict))
         if session:
@@ -502,7 +512,7 @@ class Runs:
     def _is_session(self, node: ast.expr) -> bool:
         """Whether it can only be a session, which `_check_names` looks at."""
         values = self.inference.of(node)
-        return bool(values) and all(isinstance(v, Instance) and issubclass(v.kind, Session) for v in values)
+        return bool(values) and all(isinstance(v, Instance) and issubclass(v.kind, SESSIONS) for v in values)
 
     def _is_here(self, node: ast.Name) -> bool:
         """Whether a name is the converted module's, or goes through what is."""
@@ -569,6 +579,15 @@ class Runs:
     def _builds_object(self, node: ast.ClassDef) -> bool:
         runs = any(isinstance(n, ast.Call) and extent(n) in self.plan.calls for n in ast.walk(node))
         return not runs and self._builds(node)
+
+
+def _initializers(functions: Sequence[dict[str, Any]]) -> dict[str, Any] | None:
+    """The function that sets variables anew, of those that a run stands for which first initializes them."""
+    first = [f for f in functions if not (f["name"] or f["values"] or f.get("iterates"))]
+    later = [f for f in functions if f["name"]]
+    if not first or len(later) != 1 or len(first) + 1 < len(functions):
+        return None
+    return later[0] if not (later[0]["returns"] or later[0]["fed"]) else None
 
 
 def lines_of(node: ast.expr) -> range:
