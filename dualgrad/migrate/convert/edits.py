@@ -48,6 +48,8 @@ class Replaced:
         Functions of which one is called, by what `key` gives, or by the names of what is fed.
     iterators : list of expression
         The iterators of which it takes elements.
+    structures : set of (str or int)
+        Those of `fed` that are structures of structures.
     """
 
     function: dict[str, Any]
@@ -59,6 +61,7 @@ class Replaced:
     choices: dict[str, dict[str, Any]] = field(default_factory=dict)
     key: ast.expr | None = None
     iterators: list[ast.expr] = field(default_factory=list)
+    structures: set[str | int] = field(default_factory=set)
 
 
 @dataclass

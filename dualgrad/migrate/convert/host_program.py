@@ -172,6 +172,11 @@ def _joined(
     apart = "\n\n\n" if defined.strip() else "\n\n"
     if early:
         rest = f"\n{above}{rest.lstrip(chr(10)) if not rest.lstrip().startswith('def ') else rest}"
+    named = dict.fromkeys(re.findall(r'(namedtuple\("(\w+)", "[\w ]+"\))\(', defined + main))
+    for made, name in named if len({name for _, name in named}) == len(named) else ():
+        # a class of tuples, as sessions give them for cells, is made once
+        defined, main = [text.replace(f"{made}(", f"{name}(") for text in (defined, main)]
+        lines += f"\n{name} = {made}\n"
     return f"{head.rstrip()}\n\n{lines}{rest.rstrip()}\n{defined.rstrip()}{apart}{main}"
 
 

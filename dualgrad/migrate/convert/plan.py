@@ -271,7 +271,7 @@ class Planner(Runs):
             return True
         if (
             found()
-            and runs
+            and (runs or _fills(node))
             and self._handled(lambda: found() or self._named_here(header))
             and isinstance(node, ast.For)
         ):
@@ -292,7 +292,8 @@ class Planner(Runs):
     def _named_here(self, header: Sequence[Any]) -> list[ast.expr]:
         """The variables that are named beside other parts of the graph."""
         every = [n for h in header if h is not None for n in self._expressions(h)]
-        return [n for n in every if isinstance(n, ast.Name) and graph_name(self._value(n))]
+        read = [n for n in every if isinstance(n, ast.Name) and isinstance(n.ctx, ast.Load)]
+        return [n for n in read if graph_name(self._value(n))]
 
     def _unrolled(self, node: ast.stmt) -> bool:
         """Whether a loop does no more than run something of each part of the graph that it goes through, unseen."""
@@ -466,6 +467,16 @@ class Planner(Runs):
                     self.plan.gone.discard(place(node))
                     places.append(place(node))
         return places
+
+
+def _fills(node: ast.stmt) -> bool:
+    """Whether a loop does no more than set elements of what is named by what it goes through."""
+    if not isinstance(node, ast.For):
+        return False
+    names = {n.id for n in ast.walk(node.target) if isinstance(n, ast.Name)}
+    targets = [t for s in node.body if isinstance(s, ast.Assign) for t in s.targets]
+    keys = [t.slice for t in targets if isinstance(t, ast.Subscript)]
+    return len(keys) == len(node.body) and all(isinstance(k, ast.Name) and k.id in names for k in keys)
 
 
 def _imported(node: ast.Import | ast.ImportFrom) -> list[str]:

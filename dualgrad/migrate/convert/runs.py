@@ -28,10 +28,11 @@ from dualgrad.migrate.check.values import (
 )
 from dualgrad.migrate.convert import summaries
 from dualgrad.migrate.convert.edits import Plan, Replaced, Unsafe, extent, place
-from dualgrad.migrate.convert.facts import Facts, is_apart, is_graphs, is_own, reached, same_function, shared
+from dualgrad.migrate.convert.facts import Facts, is_apart, is_graphs, is_own, labeled, reached, same_function, shared
 from dualgrad.migrate.convert.iterating import Iterating
 from dualgrad.migrate.convert.monitoring import SESSIONS, Monitoring
 from dualgrad.sparse.sparse_tensor import SparseTensor
+from engine.core import nest
 from engine.core.variable import Variable
 from graph_api.graph import Graph
 from graph_api.iterators import Iterator as DatasetIterator
@@ -100,6 +101,8 @@ class Runs:
         self.plan.facts |= {extent(node): text for node, text in self._kept_names()}
         ends = any(f.get("taken") for f in functions)
         self.monitoring = Monitoring(self.tree, self.inference, monitored or {}, variables, savers, ends)
+        self._structures: set[tuple[Any, str | int]] = set()
+        """Of runs, the feeds for structures of structures."""
         self.called: set[str] = set()
         """Functions of the program that the converted module calls."""
         self._again = False
@@ -354,6 +357,7 @@ class Runs:
         replaced = Replaced(function, flat, several, [f for f, _ in told], shape if nested else "")
         replaced.named = feed if fed and not told else None
         replaced.iterators = iterators
+        replaced.structures = {at for where, at in self._structures if where == extent(call)}
         if replaced.named is not None and elements:
             raise Unsafe(f"line {call.lineno}: what is fed depends on how the program runs")
         return replaced
@@ -379,7 +383,9 @@ class Runs:
         fed = {x for f in self.functions for x in f["fed"]}
         keys = [k for n in ast.walk(self.tree) if isinstance(n, ast.Dict) for k in n.keys if k is not None]
         keys += [n.slice for n in ast.walk(self.tree) if isinstance(n, ast.Subscript)]
-        for key in keys:
+        loops = [n.target for n in ast.walk(self.tree) if isinstance(n, ast.For)]
+        changing = {n.id for target in loops for n in ast.walk(target) if isinstance(n, ast.Name)}
+        for key in [k for k in keys if not (isinstance(k, ast.Name) and k.id in changing)]:
             name = graph_name(self._value(key)) if isinstance(key, (ast.Name, ast.Attribute)) else None
             if name in fed:
                 self.plan.facts[extent(key)] = repr(self.label(str(name)))
@@ -392,6 +398,9 @@ class Runs:
             while isinstance(above := self._above.get(whole), (ast.Attribute, ast.Subscript)) and above.value is whole:
                 whole = above
             text = self.facts.handles(whole, self.label)
+            if text is None and isinstance(getattr(whole, "ctx", None), ast.Load):
+                held = self._value(whole)
+                text = None if held is None else labeled(held, self.label)
             if text is None:
                 return False
             self.plan.facts[extent(whole)] = text
@@ -407,19 +416,26 @@ class Runs:
         for number, (key, value) in [(0, (None, feed))] if named else pairs:
             if key is not None:
                 feeds[key_of(key)] = (number, value)
-                if isinstance(self._value(key), SparseTensor):
-                    # its indices, values and shape
-                    feeds |= {f"{key_of(key)} {part}": (number, value) for part in ("values", "shape")}
+                # a sparse tensor's indices, values and shape, or all that a structure holds
+                feeds |= {f"{key_of(key)} {part}": (number, value) for part in _further(self._value(key))}
+                self._note_structure(call, key, number)
             elif isinstance(value, ast.Name):
                 node = self._written(value, call)
                 for inner, given in zip(node.keys, node.values, strict=True):
                     if inner is not None:
                         place = f'{value.id}["{key_of(inner)}"]'
-                        parts = ["", " values", " shape"] if isinstance(self._value(inner), SparseTensor) else [""]
+                        parts = ["", *(f" {part}" for part in _further(self._value(inner)))]
                         feeds |= {key_of(inner) + part: (place, given if named else value) for part in parts}
+                        self._note_structure(call, inner, place)
             else:
                 raise Unsafe(f"line {call.lineno}: what is fed depends on how the program runs")
         return list(feeds.values())
+
+    def _note_structure(self, call: ast.Call, key: ast.expr, at: str | int) -> None:
+        """Note of a key that is a structure of structures that what is fed for it must be flattened."""
+        held = self._value(key)
+        if isinstance(held, (tuple, list)) and any(isinstance(x, (tuple, list)) for x in held):
+            self._structures.add((extent(call), at))
 
     def _written(self, name: ast.Name, call: ast.Call) -> ast.Dict:
         """The dict that a name stands for, whose keys become strings."""
@@ -579,6 +595,14 @@ class Runs:
     def _builds_object(self, node: ast.ClassDef) -> bool:
         runs = any(isinstance(n, ast.Call) and extent(n) in self.plan.calls for n in ast.walk(node))
         return not runs and self._builds(node)
+
+
+def _further(key: Any) -> list[Any]:
+    """Words for the tensors that are fed by a key of a run's feeds besides its first one."""
+    if isinstance(key, SparseTensor):
+        return ["values", "shape"]
+    leaves = nest.flatten(key) if isinstance(key, (tuple, list)) else []
+    return list(range(1, len(leaves)))
 
 
 def _initializers(functions: Sequence[dict[str, Any]]) -> dict[str, Any] | None:
