@@ -74,6 +74,22 @@ def main():
                 print("{}/{} loss {:.4f}".format(e, b, train_loss))
 main()
 """
+DROPPED = """
+import numpy as np
+import tensorflow as tf
+tf.set_random_seed(0)
+x = tf.placeholder(tf.float32, [None, 7, 3])
+lengths = tf.placeholder(tf.int32, [None])
+cell = tf.nn.rnn_cell.GRUCell(5)
+cell = tf.nn.rnn_cell.DropoutWrapper(cell, output_keep_prob=0.8, seed=1)
+out, state = tf.nn.dynamic_rnn(cell, x, sequence_length=lengths, dtype=tf.float32)
+loss = tf.reduce_mean(tf.square(state))
+train = tf.train.AdamOptimizer(0.1).minimize(loss)
+with tf.Session() as sess:
+    sess.run(tf.global_variables_initializer())
+    for i in range(3):
+        print("%.5f" % sess.run([train, loss], {x: np.random.RandomState(i).randn(4, 7, 3), lengths: [7, 3, 5, 1]})[1])
+"""
 
 
 def test_a_state_is_fed_as_a_whole(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
@@ -89,3 +105,8 @@ def test_a_state_is_fed_by_its_parts(tmp_path: Path, capsys: pytest.CaptureFixtu
     assert "for i, (c, h) in enumerate((('initial_state', " in text
     assert "                feed[c] = state[i].c\n                feed[h] = state[i].h\n" in text
     assert "(**feed)" in text
+
+
+def test_dropout_inside_of_a_loop_over_time_is_drawn_there(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    text = kept(tmp_path, DROPPED, capsys)
+    assert text.count("tf.nn.dropout(") == 1

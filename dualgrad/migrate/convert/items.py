@@ -171,6 +171,9 @@ class Items:
     def _own(self, item: Any) -> None:
         call = item.call
         inside = range(call.first, call.last)
+        around = [self._owners.get(id(self.graph.nodes[i])) for i in inside]
+        if isinstance(item, DrawItem) and any(isinstance(other, (FlowItem, CustomItem)) for other in around):
+            return  # what is drawn inside of a loop is no concern of those outside, nor are its constants
         nodes = [self.graph.nodes[i] for i in inside if id(self.graph.nodes[i]) not in self._owners]
         for node in nodes:
             if not isinstance(item, DrawItem) and self._is_apart(node, inside):
