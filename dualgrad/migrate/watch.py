@@ -227,17 +227,20 @@ def watching(observer: Observer, around: Around = as_asked) -> Iterator[None]:
         results = made.results[0] if pack is None else pack(made.results)
         return results if beside is None else [results, *more]
 
-    def telling(hook: Any, method: str, *args: Any) -> Any:
-        own = not type(hook).__module__.startswith("graph_api.")
-        _quiet.depth += not own
-        try:
-            return tell(hook, method, *args)
-        finally:
-            _quiet.depth -= not own
+    minimize, tell = ScipyOptimizerInterface.minimize, monitored.telling
+    Session.run = watched  # type: ignore[method-assign]
+    ScipyOptimizerInterface.minimize = _minimized(minimize, told)  # type: ignore[method-assign]
+    monitored.telling = _telling(tell)
+    try:
+        yield
+    finally:
+        monitored.telling = tell
+        Session.run = usual  # type: ignore[method-assign, assignment]
+        ScipyOptimizerInterface.minimize = minimize  # type: ignore[method-assign]
 
-    tell = monitored.telling
 
-    minimize = ScipyOptimizerInterface.minimize
+def _minimized(minimize: Callable[..., Any], told: Callable[..., Any]) -> Callable[..., Any]:
+    """``ScipyOptimizerInterface.minimize`` as one run."""
 
     def minimized(
         self: ScipyOptimizerInterface, session: Any = None, feed_dict: Any = None, fetches: Any = None, *rest: Any,
@@ -258,15 +261,21 @@ def watching(observer: Observer, around: Around = as_asked) -> Iterator[None]:
 
         told(made, compute)
 
-    Session.run = watched  # type: ignore[method-assign]
-    ScipyOptimizerInterface.minimize = minimized  # type: ignore[method-assign]
-    monitored.telling = telling
-    try:
-        yield
-    finally:
-        monitored.telling = tell
-        Session.run = usual  # type: ignore[method-assign, assignment]
-        ScipyOptimizerInterface.minimize = minimize  # type: ignore[method-assign]
+    return minimized
+
+
+def _telling(tell: Callable[..., Any]) -> Callable[..., Any]:
+    """`graph_api.legacy.monitored.telling`, where runs that hooks of the library make are none of the program's."""
+
+    def telling(hook: Any, method: str, *args: Any) -> Any:
+        hidden = monitored.is_of_library(hook)
+        _quiet.depth += hidden
+        try:
+            return tell(hook, method, *args)
+        finally:
+            _quiet.depth -= hidden
+
+    return telling
 
 
 def watch_program(

@@ -116,6 +116,11 @@ class Hooked(list[Any]):
     """The fetches of a run, and what hooks ask for besides: whoever watches sessions can tell them apart."""
 
 
+def is_of_library(hook: Any) -> bool:
+    """Whether a hook is one of those that are here, and not of a class of the program's own."""
+    return type(hook).__module__.startswith("graph_api.")
+
+
 def telling(hook: Any, method: str, *args: Any) -> Any:
     """The result of a method of a hook, which may run the session too."""
     return getattr(hook, method)(*args)
@@ -196,8 +201,13 @@ class MonitoredSession:
                 if any(key is other for other in feeds):
                     raise RuntimeError(f"the hook {hook!r} feeds {key!r}, which is fed already")
                 feeds[key] = value
-        both: Any = self._session.run(Hooked([fetches, asked]), feeds, options, run_metadata)
+        own = {i: asked.pop(i) for i in list(asked) if not is_of_library(self._hooks[i])}
+        wanted = Hooked([[fetches, own] if own else fetches, asked])
+        both: Any = self._session.run(wanted, feeds, options, run_metadata)
         results, more = both
+        if own:
+            results, found = results
+            more = {**more, **found}
         for i, hook in enumerate(self._hooks):
             telling(hook, "after_run", context, SessionRunValues(more.get(i)))
         self._stop = self._stop or context.stop_requested

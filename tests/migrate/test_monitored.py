@@ -156,6 +156,86 @@ with tf.Session() as sess:
             sess.run([train, acc_op, mean_op], {x: d, labels: t})
         print("epoch", epoch, "accuracy %.4f loss %.4f" % tuple(sess.run([acc, mean])))
 """
+OWN_HOOK = """
+# SingularMonitoredSession, with a hook of one's own
+import numpy as np
+import tensorflow as tf
+
+class PrintHook(tf.train.SessionRunHook):
+    def begin(self):
+        self._step = -1
+    def before_run(self, run_context):
+        self._step += 1
+        return tf.train.SessionRunArgs(loss)
+    def after_run(self, run_context, run_values):
+        if self._step % 2 == 0:
+            print("step %d, loss = %.4f" % (self._step, run_values.results))
+
+x = tf.placeholder(tf.float32, [None])
+v = tf.Variable(2.0)
+loss = tf.reduce_mean(tf.square(v * x))
+gs = tf.train.create_global_step()
+train = tf.train.GradientDescentOptimizer(0.1).minimize(loss, global_step=gs)
+with tf.train.SingularMonitoredSession(hooks=[PrintHook(), tf.train.StopAtStepHook(last_step=6)]) as sess:
+    while not sess.should_stop():
+        sess.run(train, feed_dict={x: np.arange(4.0)})
+"""
+TUTORIAL = """
+# as the CIFAR-10 tutorial has it
+from datetime import datetime
+import time
+import numpy as np
+import tensorflow as tf
+MAX_STEPS, TRAIN_DIR = 12, "cifar_train"
+
+def inference(images):
+    with tf.variable_scope("softmax_linear"):
+        w = tf.get_variable("weights", [4, 3], initializer=tf.truncated_normal_initializer(stddev=0.1, seed=1))
+        b = tf.get_variable("biases", [3], initializer=tf.constant_initializer(0.0))
+        return tf.add(tf.matmul(images, w), b)
+
+def train():
+    with tf.Graph().as_default():
+        global_step = tf.train.get_or_create_global_step()
+        rows = np.random.RandomState(0).randn(16, 4).astype(np.float32)
+        dataset = tf.data.Dataset.from_tensor_slices((rows, np.arange(16) % 3)).repeat().batch(4)
+        iterator = dataset.make_one_shot_iterator()
+        images, labels = iterator.get_next()
+        loss = tf.losses.sparse_softmax_cross_entropy(labels, inference(images))
+        lr = tf.train.exponential_decay(0.1, global_step, 4, 0.5, staircase=True)
+        train_op = tf.train.GradientDescentOptimizer(lr).minimize(loss, global_step=global_step)
+
+        class _LoggerHook(tf.train.SessionRunHook):
+            def begin(self):
+                self._step = -1
+                self._start_time = time.time()
+
+            def before_run(self, run_context):
+                self._step += 1
+                return tf.train.SessionRunArgs(loss)  # Asks for loss value.
+
+            def after_run(self, run_context, run_values):
+                if self._step % 5 == 0:
+                    loss_value = run_values.results
+                    duration = time.time() - self._start_time
+                    print("%s: step %d, loss = %.2f (%.3f sec)" % (datetime.now(), self._step, loss_value, duration))
+
+        with tf.train.MonitoredTrainingSession(
+            checkpoint_dir=TRAIN_DIR,
+            hooks=[tf.train.StopAtStepHook(last_step=MAX_STEPS), tf.train.NanTensorHook(loss), _LoggerHook()],
+            config=tf.ConfigProto(log_device_placement=False)) as mon_sess:
+            while not mon_sess.should_stop():
+                mon_sess.run(train_op)
+
+def main(argv=None):
+    if tf.gfile.Exists(TRAIN_DIR):
+        tf.gfile.DeleteRecursively(TRAIN_DIR)
+    tf.gfile.MakeDirs(TRAIN_DIR)
+    train()
+
+if __name__ == "__main__":
+    main()
+"""
 PROGRAMS = {
     "stopped": STOPPED,
     "hooks": HOOKS,
@@ -163,6 +243,8 @@ PROGRAMS = {
     "supervised": SUPERVISED,
     "ending": ENDING,
     "metrics": METRICS,
+    "own_hook": OWN_HOOK,
+    "tutorial": TUTORIAL,
 }
 KEPT = {
     "stopped": ["    while global_step.numpy() < 20:\n        value, step = [x.numpy() for x in train_op(X, Y)]"],
@@ -179,6 +261,16 @@ KEPT = {
         "with contextlib.suppress(tf.errors.OutOfRangeError):\n        while True:",
         "folder, gs, every_steps=2",
     ],
+    "own_hook": [
+        "class PrintHook(object):",
+        "    hook.begin()\n    while gs.numpy() < 6:\n        hook.before_run(None)\n        values = train(",
+        "hook.after_run(None, types.SimpleNamespace(results=values.numpy()))",
+    ],
+    "tutorial": [
+        "while global_step.numpy() < MAX_STEPS:",
+        "values = train_step(*iterator.get_next())",
+        "every_secs=600, restore=True)",
+    ],
     "metrics": ["    for epoch in range(3):\n        run_init_"],
 }
 
@@ -187,7 +279,7 @@ KEPT = {
 def test_the_loop_is_plain(tmp_path: Path, name: str, capsys: pytest.CaptureFixture[str]) -> None:
     text = kept(tmp_path, PROGRAMS[name], capsys, FOR_THIS_RUN if name == "restored" else "EQUAL TO THE BIT")
     assert [line for line in KEPT[name] if line not in text] == []
-    assert "should_stop" not in text and "Hook(" not in text
+    assert "should_stop" not in text and "StopAtStepHook(" not in text
 
 
 OLD = """
@@ -224,7 +316,7 @@ def test_checkpoints_of_the_old_program_load_into_the_new_one(
 
 REFUSED = {
     "a hook of its own": (
-        "class Own(tf.train.SessionRunHook):\n    def after_run(self, context, values):\n        print('ran')\n",
+        "class Own(tf.train.SessionRunHook):\n    def after_run(self, own, values):\n        own.request_stop()\n",
         "tf.train.MonitoredSession(hooks=[Own(), tf.train.StopAtStepHook(3)])",
         "Own is a hook of the program's own: fetch what it asks for in the loop, and call there what it does",
     ),

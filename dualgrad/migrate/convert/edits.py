@@ -108,6 +108,8 @@ class Plan:
         Imports of TensorFlow and something else: the numbers of the names that stay.
     before, after : dict
         By statement, lines that are added above and below it; comments too.
+    valued : set
+        Statements that are runs whose results the program does not look at, but a hook does: they get a name.
     suppressed : set
         The ``with`` statements of sessions that the end of the data ends.
     """
@@ -132,6 +134,7 @@ class Plan:
     trimmed: dict[Place, list[int]] = field(default_factory=dict)
     before: dict[Place, list[str]] = field(default_factory=dict)
     after: dict[Place, list[str]] = field(default_factory=dict)
+    valued: set[Place] = field(default_factory=set)
     suppressed: set[Place] = field(default_factory=set)
 
     def copy(self) -> Plan:

@@ -85,7 +85,9 @@ def rewrite(source: str, conversion: Any, notes: Notes, names: Mapping[str, Any]
     if conversion.map["not_converted"]:
         missing = Counter("operation" if m["op"] else m["type"] for m in conversion.map["not_converted"])
         said = " and ".join(f"{count} {what}{'s' * (count > 1)}" for what, count in missing.items())
-        raise Unsafe(f"{said} could not be converted")
+        first = conversion.map["not_converted"][0]
+        where = f"line {first['site'][1]}: " if first["site"] else ""
+        raise Unsafe(f"{said} could not be converted ({where}{first['why']})")
     cst = needed()
     provided = _bound(ast.parse(conversion.text).body)
     content = conversion.map
@@ -145,6 +147,7 @@ def _joined(
         "os": "os.path.join(folder",
         "time": "time.time()",
         "contextlib": "contextlib.supp",
+        "types": "types.SimpleNamespace(results",
     }
     ours += [f"import {name}\n" for name, use in uses.items() if use in whole]
     text = text.replace(IMPORT, "", 1)
@@ -369,6 +372,9 @@ class _Edits:
 
     def _edited(self, place: Place, updated: Any) -> Any:
         """The statements that take the place of one."""
+        if place in self.plan.valued:
+            target = self.cst.AssignTarget(self.cst.Name(monitoring.VALUES))
+            return updated.with_changes(body=[self.cst.Assign([target], updated.body[0].value)])
         result = updated
         if place in self.plan.gone:
             return self.cst.RemoveFromParent()

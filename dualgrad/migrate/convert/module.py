@@ -12,6 +12,7 @@ from typing import Any
 
 import numpy as np
 
+from dualgrad.migrate import unconverted
 from dualgrad.migrate.convert import hosted, iterating, own_gradients, printing, provenance
 from dualgrad.migrate.convert.body import Body, Statement
 from dualgrad.migrate.convert.fed_arguments import Arguments, convert_in_place, converted, handed_on
@@ -23,7 +24,7 @@ from dualgrad.migrate.convert.minimizations import CALLBACKS
 from dualgrad.migrate.convert.observed_run import Capture, Run
 from dualgrad.migrate.convert.sharing import HelperItem, Plan, plan_of, share
 from dualgrad.migrate.convert.shortening import Function, Shortening
-from dualgrad.migrate.convert.spelling import PYTHON_CALLS, path
+from dualgrad.migrate.convert.spelling import path
 from dualgrad.migrate.convert.tidying import merged, side_by_side, tidied
 from dualgrad.platform import progress
 from engine.core.dtypes import DType, float32, int32
@@ -360,8 +361,9 @@ class Module:
             self.functions.append(self._function(plan))
         except (KeyError, TypeError, ValueError, AttributeError, StopIteration) as error:
             del self.missing[before:]
-            why = f"{type(error).__name__}: {error}"
-            statement = Statement(ast.Return(self.not_converted(plan.items[0], why)))
+            known = [i for i in plan.items if isinstance(i, OpItem) and unconverted.is_known(i.node.op)]
+            why = "" if known else f"{type(error).__name__}: {error}"
+            statement = Statement(ast.Return(self.not_converted([*known, *plan.items][0], why)))
             name = plan.name or self.scope.free(f"not_converted_{len(self.functions)}")
             named = [(f"fed_{i}", x) for i, x in enumerate(plan.given)]
             self.functions.append(Function(name, plan.run, plan.wanted, named, [], [statement]))
@@ -414,9 +416,7 @@ class Module:
         node = item.node if isinstance(item, OpItem) else item.outputs[0].node
         where = getattr(node, "where", None)
         site = [Path(where[0]).name, where[1]] if isinstance(where, tuple) else None
-        if node.op in PYTHON_CALLS:
-            why = "py_func calls what has no name at the top of the program: write it as a function there"
-        why = why or f"no public function makes {node.op.name!r}"
+        why = why or unconverted.why(node.op)
         self.missing.append({"op": getattr(node, "name", ""), "type": node.op.type, "site": site, "why": why})
         number = len(self.missing)
         return ast.Call(ast.Name("not_converted"), [ast.Constant(number), ast.Constant(f"{node.op.type}: {why}")], [])

@@ -13,7 +13,7 @@ from typing import Any
 from dualgrad.migrate.check.values import Instance, Path
 from dualgrad.migrate.convert.edits import Plan, Unsafe, extent, place
 from graph_api.legacy import hooks
-from graph_api.legacy.monitored import MonitoredSession
+from graph_api.legacy.monitored import MonitoredSession, is_of_library
 from graph_api.legacy.supervisor import Supervisor
 from graph_api.session import Session
 
@@ -54,6 +54,8 @@ class Checkpoints:
 '''
 NAME = "checkpoints"
 """The name of the object in the program."""
+VALUES = "values"
+"""The name of what a run gives to a hook of the program's own."""
 LAST = "last_step"
 """The name of the step at which the program stops, if it is known only when it begins."""
 _LEFT_OUT = {
@@ -170,16 +172,13 @@ class Monitoring:
         """Plan for the statement in which a session is used."""
         comments = []
         taken = {n.id for n in ast.walk(self.tree) if isinstance(n, ast.Name)}
-        if taken & {NAME, LAST}:
-            raise Unsafe(f"line {line}: {NAME} and {LAST} are names that the new program needs")
+        if taken & {NAME, LAST, VALUES}:
+            raise Unsafe(f"line {line}: {NAME}, {VALUES} and {LAST} are names that the new program needs")
         for hook in self.made[line]._hooks:
             name = type(hook).__name__
-            if not type(hook).__module__.startswith("graph_api."):
-                raise Unsafe(
-                    f"line {line}: {name} is a hook of the program's own: fetch what it asks for in the loop, and call "
-                    f"there what it does"
-                )
-            if isinstance(hook, hooks.CheckpointSaverHook):
+            if not is_of_library(hook):
+                self._own(plan, node, line, hook, runs)
+            elif isinstance(hook, hooks.CheckpointSaverHook):
                 self._checkpoints(plan, node, line, hook, runs)
             elif isinstance(hook, hooks.SummarySaverHook):
                 if hook._summaries is not None or hook._scaffold.summary_op is not None:
@@ -197,6 +196,56 @@ class Monitoring:
             plan.before.setdefault(place(node), []).extend(comments)
         if self.ends:
             plan.suppressed.add(place(node))
+
+    def _own(self, plan: Plan, node: ast.With, line: int, hook: Any, runs: list[ast.Call]) -> None:
+        """Plan for a hook of the program's own: its methods are called where they were."""
+        kind = type(hook).__name__
+        refused = Unsafe(
+            f"line {line}: {kind} is a hook of the program's own: fetch what it asks for in the loop, and call there "
+            f"what it does"
+        )
+        classes = [n for n in ast.walk(self.tree) if isinstance(n, ast.ClassDef) and n.name == kind]
+        calls = [n for n in ast.walk(self.tree) if isinstance(n, ast.Call) and ast.unparse(n.func) == kind]
+        if len(classes) != 1 or len(calls) != 1 or plan.valued:
+            raise refused
+        methods = {m.name: m for m in classes[0].body if isinstance(m, ast.FunctionDef)}
+        if not {*methods} <= {"__init__", "begin", "before_run", "after_run", "end"}:
+            raise refused
+        for at in [n for n in ast.walk(classes[0]) if isinstance(n, (ast.Call, ast.Attribute))]:
+            of = at.func if isinstance(at, ast.Call) else at
+            paths = [v.path for v in self.inference.of(of) if isinstance(v, Path)]
+            if isinstance(at, ast.Call) and any(p.endswith("train.SessionRunArgs") for p in paths):
+                plan.facts[extent(at)] = "None"
+            elif isinstance(at, ast.Attribute) and at in classes[0].bases:
+                plan.facts[extent(at)] = "object"
+        contexts = [m.args.args[1].arg for n, m in methods.items() if n in ("before_run", "after_run")]
+        sessions = [m.args.args[1].arg for n, m in methods.items() if n == "end"]
+        inside = [n for m in methods.values() for n in ast.walk(m) if isinstance(n, ast.Name)]
+        if any(n.id in {*contexts, *sessions} for n in inside):
+            raise refused  # it stops the session, or runs it
+        assigned = [n for n in ast.walk(self.tree) if isinstance(n, ast.Assign) and n.value is calls[0]]
+        named = isinstance(assigned[0].targets[0], ast.Name) if assigned else False
+        name = assigned[0].targets[0].id if named else "hook"  # type: ignore[attr-defined]
+        first = [] if named else [f"{name} = {ast.unparse(calls[0])}"]
+        self.read |= {kind}
+        plan.before.setdefault(place(node), []).extend([*first, *[f"{name}.begin()"] * ("begin" in methods)])
+        within = set(ast.walk(node))
+        for statement in [n for n in within if isinstance(n, ast.stmt) and not hasattr(n, "body")]:
+            held = [call for call in runs if call in within and call in set(ast.walk(statement))]
+            if not held:
+                continue
+            asked = plan.calls[extent(held[0])].function["returns"] if extent(held[0]) in plan.calls else ()
+            if not (isinstance(statement, ast.Expr) and statement.value is held[0]) or len(asked) > 1:
+                raise refused
+            if "before_run" in methods:
+                plan.before.setdefault(place(statement), []).append(f"{name}.before_run(None)")
+            given = f"types.SimpleNamespace(results={VALUES}.numpy())" if asked else "None"
+            if asked:
+                plan.valued.add(place(statement))
+            if "after_run" in methods:
+                plan.after.setdefault(place(statement), []).append(f"{name}.after_run(None, {given})")
+        if "end" in methods:
+            plan.after.setdefault(place(node), []).append(f"{name}.end(None)")
 
     def _checkpoints(self, plan: Plan, node: ast.With, line: int, hook: Any, runs: list[ast.Call]) -> None:
         """Plan for saving checkpoints."""
@@ -217,8 +266,8 @@ class Monitoring:
         inside = set(ast.walk(node))
         for statement in [n for n in inside if isinstance(n, ast.stmt) and not hasattr(n, "body")]:
             if any(call in set(ast.walk(statement)) for call in runs if call in inside):
-                plan.after[place(statement)] = [f"{NAME}.save_if_due()"]
-        plan.after[place(node)] = [f"{NAME}.close()"]
+                plan.after.setdefault(place(statement), []).append(f"{NAME}.save_if_due()")
+        plan.after.setdefault(place(node), []).append(f"{NAME}.close()")
 
     def _folder(self, value: str) -> str:
         """The program's expression for the folder of checkpoints."""

@@ -410,7 +410,7 @@ class Planner(Runs):
             return empty and is_pure(node.iter) and names.isdisjoint(read)
         if isinstance(node, (ast.Import, ast.ImportFrom)):
             return not any((a.asname or a.name.partition(".")[0]) in read for a in node.names)
-        return isinstance(node, ast.ClassDef) and node.name not in read
+        return isinstance(node, ast.ClassDef) and node.name not in read | self.called
 
     def _has_main(self) -> bool:
         """Whether ``tf.app.run()`` calls `main`."""
