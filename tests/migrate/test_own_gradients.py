@@ -325,3 +325,11 @@ with tf.Session() as sess:
     assert dualgrad(tmp_path, "convert", "-o", "new.py", "old.py") == 0
     text = (tmp_path / "new.py").read_text()
     assert "py_func calls what has no name at the top of the program: write it as a function there" in text
+
+
+def test_jax_is_not_given_one_as_a_plain_function(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    (tmp_path / "old.py").write_text(LOG1PEXP)
+    assert dualgrad(tmp_path, "convert", "--to", "jax", "-o", "new.py", "old.py") == 2
+    assert "log1pexp has a gradient of its own, for which there is jax.custom_vjp" in capsys.readouterr().err
+    assert dualgrad(tmp_path, "convert", "--to", "tensorflow", "-o", "new.py", "old.py") == 0
+    assert "@tf.custom_gradient\ndef log1pexp(x):" in (tmp_path / "new.py").read_text()
