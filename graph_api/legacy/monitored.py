@@ -162,6 +162,7 @@ class MonitoredSession:
             hook.begin()
         creator = session_creator or ChiefSessionCreator()
         self.restores = bool(getattr(creator, "_folder", None) or getattr(creator, "_path", None))
+        self.scaffold = getattr(creator, "scaffold", None)
         self._session = creator.create_session()
         self._context = contextlib.ExitStack()
         self.graph.finalize()

@@ -325,6 +325,16 @@ REFUSED = {
         "tf.train.MonitoredTrainingSession(checkpoint_dir='saved', hooks=[tf.train.StopAtStepHook(3)])",
         "a SummarySaverHook writes summaries: fetch them in the loop, and give them to add_summary of a FileWriter",
     ),
+    "a start of its own": (
+        "start = tf.train.Scaffold(init_fn=lambda scaffold, session: print('started'))\n",
+        "tf.train.MonitoredTrainingSession(scaffold=start, hooks=[tf.train.StopAtStepHook(3)])",
+        "its session starts with an init_fn, or feeds: call before the loop what that does",
+    ),
+    "a checkpoint that is only restored": (
+        "",
+        "tf.train.SingularMonitoredSession(checkpoint_dir='none', hooks=[tf.train.StopAtStepHook(3)])",
+        "its session restores a checkpoint, and saves none: restore before the loop",
+    ),
     "something at the end": (
         "",
         "tf.train.MonitoredSession(hooks=[tf.train.FinalOpsHook(v), tf.train.StopAtStepHook(3)])",

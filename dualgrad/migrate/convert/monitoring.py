@@ -102,6 +102,7 @@ class Monitoring:
         """
         withs = [(item.context_expr, n) for n in ast.walk(self.tree) if isinstance(n, ast.With) for item in n.items]
         for line, made in self.made.items():
+            self._check_start(line, made)
             if isinstance(made, Supervisor):
                 self._supervised(line, made)
                 continue
@@ -118,6 +119,18 @@ class Monitoring:
             plan.facts[extent(around if is_not else call)] = text
             if not done and isinstance(around, ast.If) and around.test is call and not around.orelse:
                 plan.gone.add(place(around))
+
+    @staticmethod
+    def _check_start(line: int, made: Any) -> None:
+        """Refuse a session that begins with more than initial values or checkpoints of its own."""
+        start = made if isinstance(made, Supervisor) else made.scaffold
+        if start is not None and (start.init_fn is not None or start.init_feed_dict or start.local_init_feed_dict):
+            raise Unsafe(
+                f"line {line}: its session starts with an init_fn, or feeds: call before the loop what that does"
+            )
+        saves = any(isinstance(hook, hooks.CheckpointSaverHook) for hook in getattr(made, "_hooks", ()))
+        if getattr(made, "restores", False) and not saves:
+            raise Unsafe(f"line {line}: its session restores a checkpoint, and saves none: restore before the loop")
 
     @staticmethod
     def _supervised(line: int, made: Supervisor) -> None:
