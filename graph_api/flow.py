@@ -198,7 +198,9 @@ assert_greater_equal = _compared(compare.greater_equal, ">=", "assert_greater_eq
 
 def _call_python(*arrays: Any, func: Callable[..., Any], dtypes: Sequence[DType], single: bool) -> list[np.ndarray]:
     result = func(*[np.array(a) for a in arrays])
-    results = (result,) if single else () if result is None and not dtypes else nest.flatten(result)
+    results = () if result is None and not dtypes else nest.flatten(result)
+    if single and len(results) != 1:
+        results = [result]
     if len(results) != len(dtypes):
         raise InvalidArgumentError(f"py_func: the function must return {len(dtypes)} arrays, got {len(results)}")
     # copies: the function may keep its arrays, and change them

@@ -242,7 +242,10 @@ def _as_declared(results: Any, dtypes: Any, convert: Callable[[Any, DType], Any]
     if dtypes is None or (isinstance(dtypes, (list, tuple)) and not dtypes and results is None):
         return dtypes
     if not isinstance(dtypes, (list, tuple)):
-        return convert(results, as_dtype(dtypes))
+        only = results[0] if isinstance(results, (list, tuple)) and len(results) == 1 else results
+        return convert(only, as_dtype(dtypes))
+    if len(dtypes) == 1 and not isinstance(results, (list, tuple)):
+        results = [results]
     if not isinstance(results, (list, tuple)) or len(results) != len(dtypes):
         raise InvalidArgumentError(f"py_function: the function must return {len(dtypes)} values, got {results!r}")
     return [convert(r, as_dtype(d)) for r, d in zip(results, dtypes, strict=True)]

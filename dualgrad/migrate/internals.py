@@ -20,7 +20,7 @@ INTERNALS: dict[str, str] = {
     "python.framework.tensor_util": ".",
     "python.framework.graph_util": "graph_util",
     "python.framework.graph_io": "train",
-    "python.framework.function": ".",
+    "python.framework.function": "graph_api.legacy.internal_functions: .",
     "python.framework.sparse_tensor": ".",
     "python.framework.indexed_slices": ".",
     "python.framework.test_util": "test",

@@ -1,11 +1,14 @@
-"""Functions that only TensorFlow's internal modules have: slots of variables, the list of devices, `pfor`."""
+"""Functions that only TensorFlow's internal modules have: slots of variables, the list of devices, `pfor`, `Defun`."""
 
 from __future__ import annotations
 
+import functools
 from collections.abc import Callable
+from types import SimpleNamespace
 from typing import Any, NamedTuple
 
 import graph_api as tf
+from engine.core import nest
 from engine.core.value import shape_of
 
 
@@ -63,3 +66,87 @@ def pfor(
 ) -> Any:
     """Results of ``loop_fn(i)`` for ``i = 0 … iters - 1``, stacked; other arguments are accepted for compatibility."""
     return tf.vectorized_map(loop_fn, tf.range(iters))
+
+
+class Defun:
+    """Decorator for a function of tensors of declared dtypes, which may have a gradient of its own.
+
+    The function is called anew for each call, where TensorFlow calls it once and keeps its graph.
+
+    Parameters
+    ----------
+    *input_types : DType
+        The dtypes of its arguments.
+    grad_func : Defun, optional
+        Its gradient: a function of its arguments and of one gradient per result.
+    python_grad_func : callable, optional
+        Its gradient, as `RegisterGradient` takes them: of an operation, with `inputs` and `outputs`, and of one
+        gradient per result.
+    **options
+        Others are accepted for compatibility: names, `noinline`, `shape_func`, `out_names`.
+
+    Examples
+    --------
+    >>> import graph_api as tf
+    >>> @Defun(tf.float32, python_grad_func=lambda op, gradient: 2.0 * gradient * op.outputs[0])
+    ... def rounded(x):
+    ...     return tf.round(x)
+    >>> with tf.Graph().as_default(), tf.Session() as sess:
+    ...     x = tf.constant(3.2)
+    ...     print(sess.run([rounded(x), *tf.gradients(rounded(x), x)]))
+    [np.float32(3.0), np.float32(6.0)]
+    """
+
+    def __init__(
+        self, *input_types: Any, grad_func: Any = None, python_grad_func: Callable[..., Any] | None = None,
+        **options: Any,
+    ) -> None:  # fmt: skip
+        self._types, self._gradient, self._python_gradient = input_types, grad_func, python_grad_func
+        self._function: Callable[..., Any] | None = None
+
+    def __call__(self, *args: Any, **kwargs: Any) -> Any:
+        """The function as it is, if this decorates it; otherwise its results.
+
+        Raises
+        ------
+        ValueError
+            If the number of arguments is not that of the declared dtypes.
+        """
+        if self._function is None:
+            (self._function,) = args
+            self.__name__ = self.__qualname__ = getattr(self._function, "__name__", "Defun")
+            self.__doc__ = self._function.__doc__
+            return self
+        if self._types and len(args) != len(self._types):
+            raise ValueError(f"{self.__name__}: it takes {len(self._types)} arguments, as Defun says, got {len(args)}")
+        types = self._types or [None] * len(args)
+        tensors = [tf.convert_to_tensor(x, dtype) for x, dtype in zip(args, types, strict=True)]
+        if self._gradient is None and self._python_gradient is None:
+            return self._function(*tensors)
+        return tf.custom_gradient(self._pulled)(*tensors)
+
+    @property
+    def _pulled(self) -> Callable[..., Any]:
+        """The function with its gradient, as `custom_gradient` takes it."""
+        function = self._function
+        assert function is not None
+
+        @functools.wraps(function)
+        def applied(*tensors: Any) -> tuple[Any, Callable[..., Any]]:
+            result = function(*tensors)
+
+            def pull(*upstream: Any, variables: Any = ()) -> Any:
+                if self._gradient is not None:
+                    found = self._gradient(*tensors, *upstream)
+                else:
+                    assert self._python_gradient is not None
+                    of = SimpleNamespace(
+                        inputs=list(tensors), outputs=nest.flatten(result), name=self.__name__, type=self.__name__
+                    )
+                    found = self._python_gradient(of, *upstream)
+                gradients = list(found) if isinstance(found, (list, tuple)) else [found]
+                return (gradients, [None] * len(variables)) if variables else gradients
+
+            return result, pull
+
+        return applied

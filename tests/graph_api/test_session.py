@@ -361,3 +361,10 @@ def test_arguments_of_a_wrong_kind_are_named() -> None:
             tf.get_variable("v", [2], initializer=np.zeros(3, np.float32))
         with pytest.raises(ValueError, match="`reuse` must be"), tf.variable_scope("a", reuse="b"):
             pass
+
+
+def test_one_result_of_py_func_may_come_in_a_list() -> None:
+    x = tf.constant([1.0, 2.0])
+    y = tf.py_func(lambda a: [2.0 * a], [x], tf.float32)
+    with tf.Session() as session:
+        np.testing.assert_array_equal(session.run(y), [2.0, 4.0])

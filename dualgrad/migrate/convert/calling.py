@@ -48,9 +48,10 @@ def called(cst: Any, found: Replaced, call: Any) -> Any:
         arguments = []
         for _, group in itertools.groupby(function["feeds"].values(), lambda t: places.get(t, t)):
             first, *others = group
-            arguments.append(
-                following[first] if first in following else cst.Arg(by_name[first], star="*" * bool(others))
-            )
+            given = by_name.get(first)
+            if others and places.get(first) in found.structures:
+                given = cst.Call(cst.parse_expression("tf.nest.flatten"), [cst.Arg(given)])
+            arguments.append(following[first] if first in following else cst.Arg(given, star="*" * bool(others)))
         return cst.Call(callee, [*filter(None, arguments), *further])
     some = set(function["fed"]) != set(function["feeds"].values()) and not found.choices
     if some:

@@ -123,7 +123,7 @@ class Facts:
             value = eval(compile(ast.Expression(node), "<named>", "eval"), dict(self.names))
         except Exception:  # noqa: BLE001  (then it is not known)
             return None
-        return _labeled(value, label)
+        return labeled(value, label)
 
     def _looks(self, node: ast.expr) -> bool:
         """Whether it looks at the graph, changes nothing, and uses nothing that is known inside of a function only."""
@@ -254,17 +254,18 @@ def _is_shown(node: ast.expr, parent: ast.AST) -> bool:
     )
 
 
-def _labeled(value: Any, label: Callable[[str], str]) -> str | None:
+def labeled(value: Any, label: Callable[[str], str]) -> str | None:
+    """A part of the graph, or a structure of such parts, as text with labels in their place; None if it is none."""
     if isinstance(value, (Tensor, Operation, Variable)):
         return repr(label(value.name))
-    if type(value) in (list, tuple):
-        inside = [_labeled(v, label) for v in value]
+    if type(value) in (list, tuple) or (isinstance(value, tuple) and hasattr(value, "_fields")):
+        inside = [labeled(v, label) for v in value]
         if None in inside:
             return None
         text = ", ".join(map(str, inside))
         return f"[{text}]" if type(value) is list else f"({text}{',' * (len(inside) == 1)})"
     if type(value) is dict:
-        pairs = [(_labeled(k, label), _labeled(v, label)) for k, v in value.items()]
+        pairs = [(labeled(k, label), labeled(v, label)) for k, v in value.items()]
         if any(None in pair for pair in pairs):
             return None
         return "{" + ", ".join(f"{k}: {v}" for k, v in pairs) + "}"

@@ -19,10 +19,10 @@ from dualgrad.migrate.check.scopes import FUNCTIONS
 from dualgrad.migrate.check.values import Box, Instance, Local, Made, Many
 from dualgrad.migrate.convert.edits import Place, Plan, Unsafe, extent, place
 from dualgrad.migrate.convert.facts import LOOKING, METHODS, plain
+from dualgrad.migrate.convert.monitoring import SESSIONS
 from dualgrad.migrate.convert.notes import GENERATORS
 from dualgrad.migrate.convert.runs import Runs, graph_name, is_pure
 from dualgrad.migrate.convert.summaries import kept_arguments
-from graph_api.session import Session
 from graph_api.summaries import FileWriter
 
 _EFFECTS = (
@@ -271,7 +271,7 @@ class Planner(Runs):
             return True
         if (
             found()
-            and runs
+            and (runs or _fills(node))
             and self._handled(lambda: found() or self._named_here(header))
             and isinstance(node, ast.For)
         ):
@@ -292,7 +292,8 @@ class Planner(Runs):
     def _named_here(self, header: Sequence[Any]) -> list[ast.expr]:
         """The variables that are named beside other parts of the graph."""
         every = [n for h in header if h is not None for n in self._expressions(h)]
-        return [n for n in every if isinstance(n, ast.Name) and graph_name(self._value(n))]
+        read = [n for n in every if isinstance(n, ast.Name) and isinstance(n.ctx, ast.Load)]
+        return [n for n in read if graph_name(self._value(n))]
 
     def _unrolled(self, node: ast.stmt) -> bool:
         """Whether a loop does no more than run something of each part of the graph that it goes through, unseen."""
@@ -402,14 +403,14 @@ class Planner(Runs):
             return False  # an attribute, whoever asks for it; what functions above read
         if isinstance(node, ast.Assign) and all(isinstance(t, ast.Name) for t in node.targets):
             known = is_pure(node.value) or extent(node.value) in self.plan.facts
-            return known and not any(isinstance(t, ast.Name) and t.id in read for t in node.targets)
+            return known and not any(isinstance(t, ast.Name) and t.id in read | self.called for t in node.targets)
         if isinstance(node, ast.For):
             names = {n.id for n in ast.walk(node.target) if isinstance(n, ast.Name)}
             empty = all(place(inner) in self.plan.gone for inner in [*node.body, *node.orelse])
             return empty and is_pure(node.iter) and names.isdisjoint(read)
         if isinstance(node, (ast.Import, ast.ImportFrom)):
             return not any((a.asname or a.name.partition(".")[0]) in read for a in node.names)
-        return isinstance(node, ast.ClassDef) and node.name not in read
+        return isinstance(node, ast.ClassDef) and node.name not in read | self.called
 
     def _has_main(self) -> bool:
         """Whether ``tf.app.run()`` calls `main`."""
@@ -461,11 +462,21 @@ class Planner(Runs):
         for node in ast.walk(self.tree):
             if isinstance(node, ast.Assign) and [ast.unparse(t) for t in node.targets] == [name]:
                 values = self.inference.of(node.value)
-                if values and all(isinstance(v, Instance) and issubclass(v.kind, Session) for v in values):
+                if values and all(isinstance(v, Instance) and issubclass(v.kind, SESSIONS) for v in values):
                     self.plan.emptied[place(node)] = [name]
                     self.plan.gone.discard(place(node))
                     places.append(place(node))
         return places
+
+
+def _fills(node: ast.stmt) -> bool:
+    """Whether a loop does no more than set elements of what is named by what it goes through."""
+    if not isinstance(node, ast.For):
+        return False
+    names = {n.id for n in ast.walk(node.target) if isinstance(n, ast.Name)}
+    targets = [t for s in node.body if isinstance(s, ast.Assign) for t in s.targets]
+    keys = [t.slice for t in targets if isinstance(t, ast.Subscript)]
+    return len(keys) == len(node.body) and all(isinstance(k, ast.Name) and k.id in names for k in keys)
 
 
 def _imported(node: ast.Import | ast.ImportFrom) -> list[str]:

@@ -28,14 +28,15 @@ from dualgrad.migrate.check.values import (
 )
 from dualgrad.migrate.convert import summaries
 from dualgrad.migrate.convert.edits import Plan, Replaced, Unsafe, extent, place
-from dualgrad.migrate.convert.facts import Facts, is_apart, is_graphs, is_own, reached, same_function, shared
+from dualgrad.migrate.convert.facts import Facts, is_apart, is_graphs, is_own, labeled, reached, same_function, shared
 from dualgrad.migrate.convert.iterating import Iterating
+from dualgrad.migrate.convert.monitoring import SESSIONS, Monitoring
 from dualgrad.sparse.sparse_tensor import SparseTensor
+from engine.core import nest
 from engine.core.variable import Variable
 from graph_api.graph import Graph
 from graph_api.iterators import Iterator as DatasetIterator
 from graph_api.saving import Saver
-from graph_api.session import Session
 from graph_api.summaries import FileWriter
 from optim.external import ScipyOptimizerInterface
 
@@ -66,12 +67,15 @@ class Runs:
         Those that make variables and constants, and stay (`hosted`).
     rewritten : dict
         The expressions among these that become others.
+    monitored : dict
+        By the line that makes it, a monitored session.
     """
 
     def __init__(
         self, source: str, functions: Sequence[dict[str, Any]], provided: set[str], notes: Any, names: dict[str, Any],
         variables: dict[str, str], savers: dict[int, str], adding: dict[int, set[str]],
         hosted: Iterable[ast.stmt] = (), rewritten: Mapping[ast.expr, str] | None = None,
+        monitored: Mapping[int, Any] | None = None,
     ) -> None:  # fmt: skip
         self.hosted = {place(node) for node in hosted}
         self.variables, self.savers, self.adding = variables, savers, adding
@@ -95,6 +99,10 @@ class Runs:
         self.plan.iterators = {extent(node): kind for node, kind in self.iterating.found.items()}
         self.plan.facts |= {extent(node): text for node, text in self.iterating.texts()}
         self.plan.facts |= {extent(node): text for node, text in self._kept_names()}
+        ends = any(f.get("taken") for f in functions)
+        self.monitoring = Monitoring(self.tree, self.inference, monitored or {}, variables, savers, ends)
+        self._structures: set[tuple[Any, str | int]] = set()
+        """Of runs, the feeds for structures of structures."""
         self.called: set[str] = set()
         """Functions of the program that the converted module calls."""
         self._again = False
@@ -179,10 +187,15 @@ class Runs:
             # functions of one name do the same; none is found for a call that was never reached: `_statement` says so
             # if it would stay
             fitting = {self._does(call, f, call in unseen): f for f in self.functions if self._shapes(call, f)}
-            if len(fitting) > 1 and any(f["name"] or f["values"] for f in fitting.values()):
+            again = _initializers(list(fitting.values()))
+            if again is not None:
+                self.plan.calls[extent(call)] = self._replaced(call, again, call in unseen)
+            elif len(fitting) > 1 and any(f["name"] or f["values"] for f in fitting.values()):
                 self.plan.calls[extent(call)] = self._chosen(call, list(fitting.values()), call in unseen)
             elif fitting:
                 self.plan.calls[extent(call)] = self._replaced(call, next(iter(fitting.values())), call in unseen)
+        self.monitoring.plan(self.plan, calls)
+        self.called |= self.monitoring.read
 
     def _find_writers(self) -> None:
         """Find the calls that make writers of event files, and that hand them summaries."""
@@ -282,7 +295,7 @@ class Runs:
         if self.is_minimization(call):
             return call.func.value, call.args[1] if len(call.args) > 1 else keywords.get("feed_dict")
         session = any(
-            isinstance(v, Instance) and issubclass(v.kind, Session) for v in self.inference.of(call.func.value)
+            isinstance(v, Instance) and issubclass(v.kind, SESSIONS) for v in self.inference.of(call.func.value)
         )
         session = session or (call.func.attr == "run" and bool(call.args) and not isinstance(call.args[0], ast.Dict))
         if session:
@@ -344,6 +357,7 @@ class Runs:
         replaced = Replaced(function, flat, several, [f for f, _ in told], shape if nested else "")
         replaced.named = feed if fed and not told else None
         replaced.iterators = iterators
+        replaced.structures = {at for where, at in self._structures if where == extent(call)}
         if replaced.named is not None and elements:
             raise Unsafe(f"line {call.lineno}: what is fed depends on how the program runs")
         return replaced
@@ -369,7 +383,9 @@ class Runs:
         fed = {x for f in self.functions for x in f["fed"]}
         keys = [k for n in ast.walk(self.tree) if isinstance(n, ast.Dict) for k in n.keys if k is not None]
         keys += [n.slice for n in ast.walk(self.tree) if isinstance(n, ast.Subscript)]
-        for key in keys:
+        loops = [n.target for n in ast.walk(self.tree) if isinstance(n, ast.For)]
+        changing = {n.id for target in loops for n in ast.walk(target) if isinstance(n, ast.Name)}
+        for key in [k for k in keys if not (isinstance(k, ast.Name) and k.id in changing)]:
             name = graph_name(self._value(key)) if isinstance(key, (ast.Name, ast.Attribute)) else None
             if name in fed:
                 self.plan.facts[extent(key)] = repr(self.label(str(name)))
@@ -382,6 +398,9 @@ class Runs:
             while isinstance(above := self._above.get(whole), (ast.Attribute, ast.Subscript)) and above.value is whole:
                 whole = above
             text = self.facts.handles(whole, self.label)
+            if text is None and isinstance(getattr(whole, "ctx", None), ast.Load):
+                held = self._value(whole)
+                text = None if held is None else labeled(held, self.label)
             if text is None:
                 return False
             self.plan.facts[extent(whole)] = text
@@ -397,19 +416,26 @@ class Runs:
         for number, (key, value) in [(0, (None, feed))] if named else pairs:
             if key is not None:
                 feeds[key_of(key)] = (number, value)
-                if isinstance(self._value(key), SparseTensor):
-                    # its indices, values and shape
-                    feeds |= {f"{key_of(key)} {part}": (number, value) for part in ("values", "shape")}
+                # a sparse tensor's indices, values and shape, or all that a structure holds
+                feeds |= {f"{key_of(key)} {part}": (number, value) for part in _further(self._value(key))}
+                self._note_structure(call, key, number)
             elif isinstance(value, ast.Name):
                 node = self._written(value, call)
                 for inner, given in zip(node.keys, node.values, strict=True):
                     if inner is not None:
                         place = f'{value.id}["{key_of(inner)}"]'
-                        parts = ["", " values", " shape"] if isinstance(self._value(inner), SparseTensor) else [""]
+                        parts = ["", *(f" {part}" for part in _further(self._value(inner)))]
                         feeds |= {key_of(inner) + part: (place, given if named else value) for part in parts}
+                        self._note_structure(call, inner, place)
             else:
                 raise Unsafe(f"line {call.lineno}: what is fed depends on how the program runs")
         return list(feeds.values())
+
+    def _note_structure(self, call: ast.Call, key: ast.expr, at: str | int) -> None:
+        """Note of a key that is a structure of structures that what is fed for it must be flattened."""
+        held = self._value(key)
+        if isinstance(held, (tuple, list)) and any(isinstance(x, (tuple, list)) for x in held):
+            self._structures.add((extent(call), at))
 
     def _written(self, name: ast.Name, call: ast.Call) -> ast.Dict:
         """The dict that a name stands for, whose keys become strings."""
@@ -502,7 +528,7 @@ class Runs:
     def _is_session(self, node: ast.expr) -> bool:
         """Whether it can only be a session, which `_check_names` looks at."""
         values = self.inference.of(node)
-        return bool(values) and all(isinstance(v, Instance) and issubclass(v.kind, Session) for v in values)
+        return bool(values) and all(isinstance(v, Instance) and issubclass(v.kind, SESSIONS) for v in values)
 
     def _is_here(self, node: ast.Name) -> bool:
         """Whether a name is the converted module's, or goes through what is."""
@@ -569,6 +595,23 @@ class Runs:
     def _builds_object(self, node: ast.ClassDef) -> bool:
         runs = any(isinstance(n, ast.Call) and extent(n) in self.plan.calls for n in ast.walk(node))
         return not runs and self._builds(node)
+
+
+def _further(key: Any) -> list[Any]:
+    """Words for the tensors that are fed by a key of a run's feeds besides its first one."""
+    if isinstance(key, SparseTensor):
+        return ["values", "shape"]
+    leaves = nest.flatten(key) if isinstance(key, (tuple, list)) else []
+    return list(range(1, len(leaves)))
+
+
+def _initializers(functions: Sequence[dict[str, Any]]) -> dict[str, Any] | None:
+    """The function that sets variables anew, of those that a run stands for which first initializes them."""
+    first = [f for f in functions if not (f["name"] or f["values"] or f.get("iterates"))]
+    later = [f for f in functions if f["name"]]
+    if not first or len(later) != 1 or len(first) + 1 < len(functions):
+        return None
+    return later[0] if not (later[0]["returns"] or later[0]["fed"]) else None
 
 
 def lines_of(node: ast.expr) -> range:
