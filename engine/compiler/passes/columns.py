@@ -245,17 +245,13 @@ class _Columns:
         if grid.size == 1 and rank <= 1 and (axis is not None or not rank):
             grid[(0,) * rank] = s
             return grid
-        if axis is not None and grid.size > 1:
-            # the vectors, one after the other
-            perm = (*[k for k in range(rank) if k != axis + rank], axis + rank)
-            moved = self.new(transpose_op, (s,), {"perm": perm}) if axis != -1 else s
-            s = self.new(contiguous, (moved,), {})
-        elif axis is not None:
+        if axis is not None and grid.size == 1:
             grid[(0,) * rank] = self.new(reshape_to, (s,), {"shape": (self.length,)})
             return grid
         for at in np.ndindex(*shape):
-            others = [k for n, k in enumerate(at) if axis is None or n != axis + rank]
-            grid[at] = self.new(getitem_op, (s,), {"spec": (*others, *[(None, None, None)] * (axis is not None))})
+            spec = tuple([(None, None, None) if axis is not None and n == axis + rank else k for n, k in enumerate(at)])
+            vector = self.new(getitem_op, (s,), {"spec": spec})
+            grid[at] = vector if axis in (None, -1) else self.new(contiguous, (vector,), {})
         return grid
 
     def unstacked(self, each: Instruction) -> list[Grid]:

@@ -9,6 +9,7 @@ from typing import Any, NamedTuple
 import numpy as np
 
 from engine.compiler.ir.instruction import Instruction, is_stateful
+from engine.compiler.passes.slice_sum import box_of, slice_sum
 from engine.core.aval import Aval
 from engine.core.op import Op
 from engine.core.structural import contiguous, reshape_to
@@ -147,6 +148,8 @@ def pieces_of(each: Instruction, avals: Mapping[int, Aval], constants: Mapping[i
         before = np.reshape(constants[each.inputs[-1]], (-1, 2))[:, 0] * (1 if op is pad_op else -1)
         shifts = (*(0,) * params.get("lead", 0), *before.tolist())
         return [Piece(0, tuple(range(rank)), shifts)]
+    if op is slice_sum and params["hows"] == "+" and all(isinstance(k, slice) for k in params["keys"][0]):
+        return [Piece(0, tuple(range(rank)), tuple([start for start, _ in box_of(out, params["keys"][0])]))]
     if op is getitem_op and len(shapes) == 1:
         return _indexed(shapes[0], params)
     if op is getitem_back_op and len(shapes) == 2:
