@@ -30,11 +30,11 @@ from engine.core.op import Op
 from engine.core.structural import broadcast_like_op, contiguous, reshape_to, scale, sum_to_like_op
 from engine.ops.arithmetic import add, multiply, subtract
 from engine.ops.compare import keep_chosen
+from engine.ops.gather import gather_op
 from engine.ops.indexing import getitem_op
 from engine.ops.joining import concat_piece, concat_place, unstack_op
 from engine.ops.linalg import cross_op
 from engine.ops.reduce import reduce_sum_op, spread_like_op
-from engine.ops.shape import transpose_op
 from engine.runtime.tuning import TUNING
 
 _LONG = TUNING.column_elements
@@ -142,6 +142,8 @@ class _Columns:
                 self.split.update(each.outputs)
             else:
                 exact.update(self.operands(each))
+            if each.op is gather_op:
+                exact.update(each.inputs)
         self.whole = self.split & exact
 
     def pays(self, outputs: Sequence[int]) -> bool:
@@ -166,6 +168,8 @@ class _Columns:
     def way(self, each: Instruction) -> Callable[[Instruction], list[Grid]] | None:
         """How an instruction is applied to grids; None if it cannot be."""
         op, params = each.op, each.params
+        if op is gather_op:
+            return self.gathered if self.gathers(each) else None
         if (
             not each.outputs
             or is_stateful(op, params)
@@ -203,6 +207,14 @@ class _Columns:
             return None
         dtype = self.avals[x].dtype.numpy
         return self.summed if dtype.kind == "f" and 1 < shape[-1] <= _ADDED and _in_turn(shape[-1], dtype) else None
+
+    def gathers(self, each: Instruction) -> bool:
+        """Whether an instruction takes short rows at as many indices as the long axis has."""
+        (x, indices), (s,) = each.inputs, each.outputs
+        at, of = each.params["axis"], self.avals[x]
+        if not (self.fits(s) and of.is_static and whole_shape(self.avals[indices]) == (self.length,)):
+            return False
+        return not each.params["batch_dims"] and at % len(whole_shape(of)) - len(self.shape(s)) == self.axis(s)
 
     def moves(self, each: Instruction) -> bool:
         """Whether an instruction moves whole vectors."""
@@ -250,14 +262,24 @@ class _Columns:
             return grid
         for at in np.ndindex(*shape):
             spec = tuple([(None, None, None) if axis is not None and n == axis + rank else k for n, k in enumerate(at)])
-            vector = self.new(getitem_op, (s,), {"spec": spec})
-            grid[at] = vector if axis in (None, -1) else self.new(contiguous, (vector,), {})
+            taken = self.new(getitem_op, (s,), {"spec": spec})
+            grid[at] = taken if axis in (None, -1) else self.new(contiguous, (taken,), {})
         return grid
 
     def unstacked(self, each: Instruction) -> list[Grid]:
         """The parts along an axis."""
         grid = self.grid(each.inputs[0])
         return list(np.moveaxis(grid, each.params["axis"] % grid.ndim, 0))
+
+    def gathered(self, each: Instruction) -> list[Grid]:
+        """Numbers taken at the same indices from each column."""
+        (x, indices), (s,) = each.inputs, each.outputs
+        grid, axis = np.empty(self.shape(s), object), (self.axis(s) or 0) + len(self.shape(s))
+        for at in np.ndindex(*grid.shape):
+            spec = tuple([(None, None, None) if n == axis else k for n, k in enumerate(at)])
+            column = self.new(getitem_op, (x,), {"spec": spec}) if len(at) > 1 else x
+            grid[at] = self.new(gather_op, (column, indices), {"axis": -1, "batch_dims": 0}, each.where)
+        return [grid]
 
     def elementwise(self, each: Instruction) -> list[Grid]:
         """The op, vector by vector."""
