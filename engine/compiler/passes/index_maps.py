@@ -13,6 +13,7 @@ from engine.compiler.passes.slice_sum import box_of, slice_sum
 from engine.core.aval import Aval
 from engine.core.op import Op
 from engine.core.structural import contiguous, reshape_to
+from engine.ops.arithmetic import divide_no_nan, part_of
 from engine.ops.compare import cast_op, keep_chosen, select, truncate
 from engine.ops.explog import rsqrt
 from engine.ops.indexing import getitem_back_op, getitem_op, numpy_key
@@ -25,7 +26,10 @@ Box = tuple[tuple[int, int], ...]
 """Per axis, where it begins and ends."""
 
 
-_OF_UFUNCS = (select, keep_chosen, truncate, cast_op, relu, leaky_relu_op, sigmoid, silu_op, softplus, rsqrt)
+_OF_UFUNCS = (
+    *(select, keep_chosen, truncate, cast_op, relu, leaky_relu_op, sigmoid, silu_op, softplus, rsqrt),
+    *(part_of, divide_no_nan),
+)
 """Elementwise ops whose kernels are made of ufuncs, and whose results do not depend on what else is computed."""
 
 
