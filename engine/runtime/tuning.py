@@ -88,7 +88,7 @@ class Tuning:
         default=64, metadata=_about("elements", "in a slice on average, from which on it pays", _CHOSEN)
     )
     slice_sum_bytes: int = field(
-        default=3 << 14,
+        default=1 << 12,
         metadata=_about(
             "bytes", "of an array, times its slices, from which on these are added where they belong", _TRIED
         ),
