@@ -240,6 +240,32 @@ def test_a_table_as_a_loop() -> None:
     assert h.tolist() == [1.0, 1.0]
 
 
+@pytest.mark.parametrize("count", [3, 3000])
+def test_rows_of_a_loop_have_room_for_those_before(count: int) -> None:
+    """Large ones are made by who calls it, in memory that is used again."""
+    table, rows, c, made = _table(), np.ones((count, 2)), np.array([1.0, 1.0]), []
+
+    def make(shape: Any, dtype: Any) -> np.ndarray:
+        made.append(np.full(shape, -1.0, dtype))
+        return made[-1]
+
+    expected = np.repeat(np.arange(count, dtype=float), 2).reshape(-1, 2)
+    _, (last,), (found,) = table.loop(None, (np.zeros(2), rows, c), 1, 1, 0, count, False, 2, make)
+    assert last.tolist() == [count, count] and np.array_equal(found[2:], expected)
+    assert [x is found for x in made] == [True] * (count == 3000)
+    _, _, (found,) = table.loop(None, (np.zeros(2), rows, c), 1, 1, count - 1, count, True, 2, make)
+    assert found.shape == (count + 2, 2) and np.array_equal(found[:-2], expected[::-1])
+    if count == 3000:
+        for bad in (
+            lambda *_: np.ones((count, 2)),
+            lambda s, t: np.ones(s, "f"),
+            lambda s, t: np.ones(s, t, "F"),
+            list,
+        ):
+            with pytest.raises((ValueError, TypeError)):
+                table.loop(None, (np.zeros(2), rows, c), 1, 1, 0, count, False, 2, bad)
+
+
 @pytest.mark.parametrize(
     "arguments",
     [
@@ -256,6 +282,7 @@ def test_a_table_as_a_loop() -> None:
         (None, (np.ones(2), np.ones((3, 2), "f"), np.ones(2)), 1, 1, 0, 3, False),  # another dtype
         (None, (np.ones(3), np.ones((3, 2)), np.ones(2)), 1, 1, 0, 3, False),  # another shape
         (None, (np.ones(4)[::2], np.ones((3, 2)), np.ones(2)), 1, 1, 0, 3, False),  # with gaps
+        (None, (np.ones(2), np.ones((3, 2)), np.ones(2)), 1, 1, 0, 3, False, -1),  # fewer rows than steps
         (pytest, (np.ones(2), np.ones((3, 2)), np.ones(2)), 1, 1, 0, 3, False),  # no condition
     ],
 )

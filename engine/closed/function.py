@@ -408,7 +408,13 @@ class ClosedFunction:
         return [same_layout(r) if i in found._constants else r for i, r in enumerate(results)]
 
     def loop(
-        self, operands: Sequence[Any], carries: int, sequences: int, steps: range, cond: ClosedFunction | None = None
+        self,
+        operands: Sequence[Any],
+        carries: int,
+        sequences: int,
+        steps: range,
+        cond: ClosedFunction | None = None,
+        before: int = 0,
     ) -> tuple[int, list[Any], list[np.ndarray]] | None:
         """Run it natively once for each step, as long as `cond` holds.
 
@@ -423,6 +429,8 @@ class ClosedFunction:
             The numbers of the steps, up or down by one.
         cond : ClosedFunction, optional
             Of the same operands; there are no sequences then.
+        before : int
+            How many rows to leave free for steps before these, in each stack.
 
         Returns
         -------
@@ -436,7 +444,7 @@ class ClosedFunction:
         if found is None or (cond is not None and of_cond is None):
             return None
         holds = None if of_cond is None else of_cond._program
-        return found._program.loop(holds, operands, carries, sequences, steps)  # type: ignore[union-attr]
+        return found._program.loop(holds, operands, carries, sequences, steps, before)  # type: ignore[union-attr]
 
     def result_avals(self, given: Sequence[Aval]) -> tuple[Aval, ...]:
         """The avals of its results for arguments of some avals."""
