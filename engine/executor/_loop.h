@@ -349,6 +349,20 @@ static int loop_begin(Looping *loop, Table *body, Table *cond, PyObject *given, 
     return fits;
 }
 
+#if defined(__GNUC__)
+#define LINE 64
+#define AHEAD 512 /* bytes of a row of which the machine does not know by itself that they are needed next */
+/* Rows of many sequences, one after the other, are more than what the machine foresees. */
+static inline void foresee(const char *row, npy_intp bytes)
+{
+    for (npy_intp i = 0; i < bytes && i < AHEAD; i += LINE) {
+        __builtin_prefetch(row + i);
+    }
+}
+#else
+#define foresee(ROW, BYTES) (void)0
+#endif
+
 /* Run the steps; how many until the condition failed, or all; -2 if they are to be run in Python. */
 static npy_intp loop_run(Looping *loop, npy_intp count)
 {
@@ -378,6 +392,9 @@ static npy_intp loop_run(Looping *loop, npy_intp count)
         }
         for (Py_ssize_t i = loop->carries; i < loop->noperands; i++) {
             loop->at[i] += loop->moves[i];
+            if (loop->moves[i] && done + 2 < count) {
+                foresee(loop->at[i] + loop->moves[i], Py_ABS(loop->moves[i]));
+            }
         }
         if ((done & 1023) == 1023 && PyErr_CheckSignals() < 0) {
             return -1;

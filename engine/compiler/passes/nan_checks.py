@@ -104,7 +104,7 @@ no_nan = instruction_op(
 )
 _LARGEST = 1 << 12
 """Elements of a value up to which it may be kept to the end of a program to be looked at."""
-_SMALL = 1 << 8
+_SMALL = 1 << 10
 """Elements of values that are looked at equally fast."""
 
 
