@@ -727,6 +727,26 @@ ALL(all_below_d, npy_double, x < most)
 ALL(all_within_i, npy_int32, 0 <= x && x < most)
 ALL(all_within_l, npy_int64, 0 <= x && x < most)
 
+/* ---- numbers: no_nan(x), which refuses if any x is NaN ----------------------------------------------------------------- */
+
+#define NO_NAN(NAME, TYPE) \
+    static void NAME(ARGS) \
+    { \
+        const npy_intp n = dimensions[0]; \
+        const char *x = args[0]; \
+        int found = 0; \
+        for (npy_intp i = 0; i < n && steps[0] == sizeof(TYPE); i++) { \
+            found |= ((const TYPE *)x)[i] != ((const TYPE *)x)[i]; \
+        } \
+        for (npy_intp i = 0; i < n && steps[0] != sizeof(TYPE); i++, x += steps[0]) { \
+            found |= *(const TYPE *)x != *(const TYPE *)x; \
+        } \
+        *(npy_bool *)args[1] = 1; \
+        args[0] = found ? NULL : args[0]; \
+    }
+NO_NAN(no_nan_f, npy_float)
+NO_NAN(no_nan_d, npy_double)
+
 /* ---- triangular systems: LAPACK's own, which SciPy's Cython interface hands out -------------------------------------- */
 
 typedef void (*Trtrs)(char *, char *, char *, int *, int *, void *, int *, void *, int *, int *);
@@ -825,7 +845,7 @@ typedef struct {
         CLASS_ROW(signbit, T, S), UFUNC_ROW(larger, T, maximum, 2, S, S, S), UFUNC_ROW(smaller, T, minimum, 2, S, S, S), \
         SMALL_PRODUCT_ROW(small_matmul_##T, S), SMALL_PRODUCT_ROW(small_matmul_fma_##T, S), ADD_OUTERS_ROW(T, S, 1, 1, 1), \
         ADD_OUTERS_ROW(T, S, 2, 1, 1, 1, 1), ADD_OUTERS_ROW(T, S, 3, 1, 1, 1, 1, 1, 1), ROW(add_at_##T, PUT, 2, sizeof(npy_intp), S, S), \
-        ADD_ROWS_ROW(i, npy_int32, T, S), ADD_ROWS_ROW(l, npy_int64, T, S), REFUSING_ROW(all_below_##T, 2, S, S, 1), TRTRS_ROWS(T, S), \
+        ADD_ROWS_ROW(i, npy_int32, T, S), ADD_ROWS_ROW(l, npy_int64, T, S), REFUSING_ROW(all_below_##T, 2, S, S, 1), REFUSING_ROW(no_nan_##T, 1, S, 1), TRTRS_ROWS(T, S), \
         ROW(cast_##T##_b, STRIDED, 1, S, 1), REFUSING_ROW(cast_##T##_i, 1, S, 4), REFUSING_ROW(cast_##T##_l, 1, S, 8), \
         ROW(cast_b_##T, STRIDED, 1, 1, S), ROW(cast_i_##T, STRIDED, 1, 4, S), ROW(cast_l_##T, STRIDED, 1, 8, S)
 

@@ -272,6 +272,7 @@ getitem_back_op = linear(
     args=("ct", "like", "*indices"),
     sparsity=SCATTERS,
     layout=Layout.FRESH,
+    keeps_nan=(0,),
     doc="`ct` where the index selects, in zeros of the shape of `like`: the transpose of `getitem_op`.",
 )
 

@@ -97,6 +97,7 @@ concat_op = general(
     layout=Layout.FRESH,
     shares=(),
     takes_out=True,
+    keeps_nan=None,
     doc="Values joined along an axis.",
 )
 
@@ -378,6 +379,7 @@ stack_op = general(
     layout=Layout.FRESH,
     shares=(),
     takes_out=True,
+    keeps_nan=None,
     doc="Values joined along a new axis.",
 )
 
