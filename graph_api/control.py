@@ -36,8 +36,10 @@ class GraphFlow(FlowHost):
         return isinstance(leaf, Operation)
 
     def effects(self, trace: Contexts, first: int, leaves: Sequence[Any]) -> list[Node]:
-        """The operations that the function returns."""
-        return [x for x in leaves if isinstance(x, Operation)]
+        """The operations that the function returns; in a `function`, all with effects."""
+        returned: list[Node] = [x for x in leaves if isinstance(x, Operation)]
+        graph = self.trace()
+        return [*returned, *(n for n in graph.effects(first) if n not in returned)] if graph.keeps_order else returned
 
     def waiting_for(self, holds: Any, message: str, data: Sequence[Any], function: Any) -> Structure[Any]:
         """The results wait for an operation that asserts it."""

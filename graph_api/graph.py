@@ -20,6 +20,7 @@ from engine.core.operands import Results
 from engine.core.trace import Symbol, Trace, computed_from, placeholder
 from engine.core.value import NotCopied, Value
 from engine.core.variable import Variable as EngineVariable
+from engine.core.variable import assign_variable, read_variable
 from engine.runtime.errors import InvalidArgumentError
 from engine.runtime.faces import Shown
 from graph_api.defaults import session_for, stacks
@@ -41,6 +42,12 @@ no_op = nondifferentiable(
     doc="Does nothing; its control inputs run before it.",
 )
 
+
+_LOOKS_ONLY = {
+    *("IteratorToStringHandle", "MergeSummary", "Placeholder", "PlaceholderWithDefault", "PyFuncStateless"),
+    *("QueueIsClosedV2", "QueueSizeV2", "Summary", "VarHandleOp", "VarIsInitializedOp"),
+}
+"""Types of operations that are stateful, and do no more than to give their outputs."""
 
 EXTENSIONS: dict[str, Callable[..., Any]] = {name: lazily(where) for name, where in EXTENDED.items()}
 """Functions that files add to graphs and savers, which do not know them."""
@@ -76,6 +83,8 @@ class Graph(Shown, NotCopied, Contexts):
         self.scope_counts: dict[str, int] = {}  # how often each variable scope has been opened; see `graph_api.scopes`
         self._overrides: dict[str, str] = {}
         self._relied: list[tuple[list[Any], list[Any]]] = []
+        # inside a `function`: of each context and variable (None: all else) what used it last
+        self._last: dict[Any, Operation] | None = None
 
     # ---- nodes -------------------------------------------------------------------------------------------------------
 
@@ -88,7 +97,42 @@ class Graph(Shown, NotCopied, Contexts):
         self.require_in_reach(op.type, inputs)
         operation = Operation(self, op, inputs, params, self.unique_name(name or PLAIN_NAMES.get(op.type, op.type)))
         self._by_name[operation.name] = operation
+        if self._last is not None:
+            self._put_in_order(operation, self._last)
         return operation
+
+    def _put_in_order(self, operation: Operation, last: dict[Any, Operation]) -> None:
+        """Have an operation with effects, or that reads a variable, wait for what used the same before."""
+        op = operation.op
+        if op is not read_variable and not has_effect(operation):
+            return
+        on_variable = op is assign_variable or op is read_variable
+        key = operation.context, id(operation.inputs[0]) if on_variable else None
+        if key in last and last[key] not in operation.control_inputs:
+            operation.control_inputs = [*operation.control_inputs, last[key]]
+        if op is not read_variable or key not in last:
+            last[key] = operation
+
+    @contextmanager
+    def in_order(self) -> Iterator[list[Operation]]:
+        """Have effects inside happen in the order in which they are written; gives a list, in the end that of them."""
+        first, before = len(self.nodes), self._last
+        effects: list[Operation] = []
+        self._last = {} if before is None else before
+        try:
+            yield effects
+        finally:
+            self._last = before
+        effects += self.effects(first)
+
+    def effects(self, first: int) -> list[Operation]:
+        """The operations with effects that the function which runs now has made from number `first` on."""
+        return [n for n in self.nodes[first:] if n.context is self.context and has_effect(n)]
+
+    @property
+    def keeps_order(self) -> bool:
+        """Whether a `function` is being called, in which nothing has to be asked for to happen."""
+        return self._last is not None
 
     def make_symbol(self, node: Node, index: int, aval: Aval) -> Tensor:
         """A graph tensor."""
@@ -450,6 +494,11 @@ class Graph(Shown, NotCopied, Contexts):
     def session_for(self, session: Any, purpose: str) -> Any:
         """The session given, or the default one, which must run this graph."""
         return session_for(self, session, purpose)
+
+
+def has_effect(operation: Node) -> bool:
+    """Whether running an operation does more than to give its outputs."""
+    return operation.op.stateful and operation.op.type not in _LOOKS_ONLY
 
 
 def get_default_graph() -> Graph:

@@ -54,6 +54,7 @@ LATER: tuple[tuple[str, str], ...] = (
     ("graph_api.flow:", "Assert Print assert_equal assert_greater assert_greater_equal assert_less assert_less_equal"),
     ("graph_api.flow:", "group no_op py_func with_dependencies"),
     ("graph_api.flow:tuple_", "tuple"),
+    ("graph_api.function:", "function"),
     ("graph_api.gradients:", "gradients"),
     ("graph_api.graph:", "Graph add_to_collection add_to_collections control_dependencies device get_collection"),
     ("graph_api.graph:", "get_collection_ref get_default_graph reset_default_graph"),
