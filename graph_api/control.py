@@ -35,6 +35,11 @@ class GraphFlow(FlowHost):
         """Whether it is an operation."""
         return isinstance(leaf, Operation)
 
+    @property
+    def allows_none(self) -> bool:  # type: ignore[override]
+        """In a `function`, where what happens need not be returned."""
+        return self.trace().keeps_order
+
     def effects(self, trace: Contexts, first: int, leaves: Sequence[Any]) -> list[Node]:
         """The operations that the function returns; in a `function`, all with effects."""
         returned: list[Node] = [x for x in leaves if isinstance(x, Operation)]
