@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import re
+from collections import defaultdict
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import AbstractContextManager, contextmanager
 from functools import partial
@@ -71,6 +72,8 @@ class Graph(Shown, NotCopied, Contexts):
         self.seed: int | None = None
         self.seeds_given = 0  # to operations without a seed of their own
         self.current_device = ""
+        self._placers: list[Callable[[Operation], Any]] = []  # functions that say where an operation belongs
+        self.kept_out: defaultdict[str, set[int]] = defaultdict(set)  # what may not be "fetched", or "fed"
         self._by_name: dict[str, Operation] = {}
         self._names_in_use: dict[str, int] = {}
         self._scope = ""
@@ -99,6 +102,8 @@ class Graph(Shown, NotCopied, Contexts):
         self._by_name[operation.name] = operation
         if self._last is not None:
             self._put_in_order(operation, self._last)
+        for place in self._placers:
+            operation.device = merged(operation.device, place(operation) or "")
         return operation
 
     def _put_in_order(self, operation: Operation, last: dict[Any, Operation]) -> None:
@@ -152,12 +157,29 @@ class Graph(Shown, NotCopied, Contexts):
 
     def is_feedable(self, tensor: Tensor) -> bool:
         """Whether a run may be given a value for a tensor: not for what each call of a function computes."""
-        return tensor.graph is self and tensor.node.context is None
+        return tensor.graph is self and tensor.node.context is None and id(tensor) not in self.kept_out["fed"]
 
     def is_fetchable(self, tensor_or_op: Any) -> bool:
         """Whether a run may be asked for something: not for what each call of a function computes."""
         node = tensor_or_op.node if isinstance(tensor_or_op, Tensor) else tensor_or_op
-        return node.graph is self and node.context is None
+        return node.graph is self and node.context is None and id(node) not in self.kept_out["fetched"]
+
+    def prevent_feeding(self, tensor: Tensor) -> None:
+        """Have runs refuse a value for a tensor."""
+        self.kept_out["fed"].add(id(tensor))
+
+    def prevent_fetching(self, op: Operation) -> None:
+        """Have runs refuse to fetch an operation, and its outputs."""
+        self.kept_out["fetched"].add(id(op))
+
+    def require_allowed(self, fetched: Sequence[Any], fed: Sequence[Any]) -> None:
+        """Raise ValueError if something may not be fetched, or not be fed."""
+        for x in fetched:
+            if id(x.node if isinstance(x, Tensor) else x) in self.kept_out["fetched"]:
+                raise ValueError(f"{x!r} may not be fetched: it has been marked as not fetchable")
+        for x in fed:
+            if id(x) in self.kept_out["fed"]:
+                raise ValueError(f"Tensor {x!r} may not be fed: it has been marked as not feedable")
 
     def check_fed(self, fed: Sequence[Any], nodes: Sequence[Node]) -> None:
         """Raise if a value is fed in place of a constant on whose contents something computed by `nodes` relies."""
@@ -418,14 +440,24 @@ class Graph(Shown, NotCopied, Contexts):
 
     @contextmanager
     def device(self, device_name_or_function: Any) -> Iterator[None]:
-        """Note a device on what is made inside. All computation happens on this machine's CPU nevertheless."""
-        before = self.current_device
-        name = device_name_or_function if isinstance(device_name_or_function, str) else ""
-        self.current_device = re.sub(r"(?<=/)([cg]pu)(?=:)", lambda found: f"device:{found[1].upper()}", name)
+        """Note a device on what is made inside. All computation happens on this machine's CPU nevertheless.
+
+        Parameters
+        ----------
+        device_name_or_function : str, callable or None
+            What it does not say (``"/job:a/task:1"`` no device, say) stays as it is outside. A function is asked
+            for each operation. None forgets what was said outside.
+        """
+        before, placers = self.current_device, self._placers
+        if callable(device_name_or_function):
+            self._placers = [*placers, device_name_or_function]
+        else:
+            self.current_device = merged(before, device_name_or_function)
+            self._placers = [] if device_name_or_function is None else placers
         try:
             yield
         finally:
-            self.current_device = before
+            self.current_device, self._placers = before, placers
 
     @contextmanager
     def gradient_override_map(self, op_type_map: dict[str, str]) -> Iterator[None]:
@@ -470,6 +502,11 @@ class Graph(Shown, NotCopied, Contexts):
         """Empty a collection."""
         self._collections.pop(name, None)
 
+    @property
+    def collections(self) -> list[str]:
+        """The names of all collections."""
+        return self.get_all_collection_keys()
+
     def get_all_collection_keys(self) -> list[str]:
         """The names of all collections, but for those of the front end's own, which are no strings."""
         return [name for name in self._collections if isinstance(name, str)]
@@ -494,6 +531,25 @@ class Graph(Shown, NotCopied, Contexts):
     def session_for(self, session: Any, purpose: str) -> Any:
         """The session given, or the default one, which must run this graph."""
         return session_for(self, session, purpose)
+
+
+def merged(outer: str, inner: str | None) -> str:
+    """A device's name, of which `inner` says a part and `outer` the rest (None: nothing is said).
+
+    Examples
+    --------
+    >>> merged("/job:a/task:1", "/gpu:2"), merged("/gpu:0", "/cpu:0")
+    ('/job:a/task:1/device:GPU:2', '/device:CPU:0')
+    """
+    said: dict[str, str] = {}
+    for part in "" if inner is None else f"{outer}/{inner}".split("/"):
+        kind, _, value = part.partition(":")
+        if kind.lower() in ("cpu", "gpu"):
+            kind, value = "device", f"{kind.upper()}:{value}"
+        if value and value != "*":
+            said[kind] = value
+    order = [*(k for k in ("job", "replica", "task", "device") if k in said)]
+    return "".join(f"/{kind}:{said[kind]}" for kind in order)
 
 
 def has_effect(operation: Node) -> bool:

@@ -10,7 +10,6 @@ from typing import TYPE_CHECKING, Any, NoReturn
 import numpy as np
 
 from engine.core.aval import Aval, Shape, compatible, format_shape, merge_shapes, normalize_shape
-from engine.core.composite import Composite
 from engine.core.dtypes import DType, as_dtype
 from engine.core.operands import Arithmetic, Array, Operand
 from engine.core.tape import record_read
@@ -24,10 +23,14 @@ from engine.core.variable import (
     variable_is_initialized,
 )
 from engine.ops.checked import checked_op
+from engine.ops.compare import logical_not
 from engine.ops.indexed_slices import IndexedSlices
+from engine.ops.joining import stack
 from engine.ops.lift import cast_data
 from engine.ops.row_assignment import AssignsRows, replaced
+from engine.ops.shape import identity
 from engine.ops.shape import shape as shape_of_value
+from engine.ops.slicing import boolean_mask
 from engine.runtime.errors import DTypeError, ShapeError, SymbolicArrayError
 from graph_api.graph import Graph, get_default_graph
 from graph_api.graph_keys import VARIABLE_SCOPES, GraphKeys
@@ -447,35 +450,26 @@ def is_variable_initialized(variable: Variable) -> Tensor:
     return variable.graph.apply(variable_is_initialized, (variable.handle,), {}, name="IsVariableInitialized")
 
 
-class UninitializedNames(Composite):
-    """To be fetched: the names of those of some variables that have no value when the run begins."""
-
-    def __init__(self, variables: Sequence[Variable]) -> None:
-        self._names = [v.op.name.encode() for v in variables]
-        self._flags = [is_variable_initialized(v) for v in variables]
-
-    def components(self) -> list[Any]:
-        """Whether each variable has a value."""
-        return self._flags
-
-    def rebuilt(self, components: Sequence[Any]) -> np.ndarray:
-        """The names, as bytes."""
-        return np.array([name for name, flag in zip(self._names, components, strict=True) if not flag], object)
-
-
 def report_uninitialized_variables(
     var_list: Sequence[Variable] | None = None, name: str = "report_uninitialized_variables"
-) -> UninitializedNames:
-    """The names of the variables that have no value yet: an array of bytes, when fetched in a session.
+) -> Tensor:
+    """The names of the variables that have no value when a run begins: a vector of strings.
 
     Parameters
     ----------
     var_list : sequence of Variable, optional
         By default all global and local variables.
-    name
-        Accepted for compatibility: there are no tensors of strings, so this is no operation.
+    name : str
+        Scope of the new operations.
     """
-    return UninitializedNames([*global_variables(), *local_variables()] if var_list is None else var_list)
+    variables = [*global_variables(), *local_variables()] if var_list is None else list(var_list)
+    graph = get_default_graph()
+    with graph.name_scope(name):
+        names = graph.operand(np.array([v.op.name.encode() for v in variables], object))
+        if not variables:
+            return graph.operand(identity(names))
+        without = logical_not(stack([is_variable_initialized(v) for v in variables]))
+        return graph.operand(boolean_mask(names, without))
 
 
 def _variable(name: str, ref: Any) -> Variable:
