@@ -297,7 +297,7 @@ class CustomGradient:
         if variables and not _takes_variables(grad_fn):
             raise TypeError(
                 f"custom_gradient: {name} reads the variables {[v.name for v in variables]}, so its gradient function "
-                f"must take the keyword argument `variables` and return their gradients too"
+                f"must accept keyword argument 'variables' and return their gradients too"
             )
         outputs = [self._convert(o) for o in nest.flatten(result)]
         rule = _Rule(name, grad_fn, arguments, variables)

@@ -323,22 +323,28 @@ class Graph(Shown, NotCopied, Contexts):
         try:
             return self._by_name[name]
         except KeyError:
-            near = [n for n in self._by_name if n.rpartition("/")[2] == name.rpartition("/")[2]][:3]
-            hint = f"; similar names: {', '.join(near)}" if near else ""
-            raise KeyError(f"The name {name!r} refers to an Operation not in the graph{hint}.") from None
+            raise KeyError(f"The name {name!r} refers to an Operation not in the graph{self._near(name)}.") from None
+
+    def _near(self, name: str) -> str:
+        """The names like one that is not there, for messages."""
+        near = [n for n in self._by_name if n.rpartition("/")[2] == name.rpartition("/")[2]][:3]
+        return f"; similar names: {', '.join(near)}" if near else ""
 
     def get_tensor_by_name(self, name: str) -> Tensor:
         """The tensor ``"operation:index"``, or an error."""
         if not isinstance(name, str):
-            raise TypeError(f"get_tensor_by_name: argument `name` must be a string, got {name!r}")
+            raise TypeError(f"get_tensor_by_name: Tensor names are strings (or similar), got {name!r}")
         operation, colon, index = name.rpartition(":")
         if not colon or not index.isdigit():
-            raise ValueError(f"{name!r} is not the name of a tensor, which has the form 'operation:index'")
-        outputs = self.get_operation_by_name(operation).outputs
+            raise ValueError(f"Tensor names must be of the form '<op_name>:<output_index>', got {name!r}")
+        outputs = self._by_name[operation].outputs if operation in self._by_name else ()
         if int(index) >= len(outputs):
-            raise KeyError(
-                f"The name {name!r} refers to a Tensor which does not exist: {operation!r} has {len(outputs)}"
+            has = (
+                f"has {len(outputs)} outputs"
+                if operation in self._by_name
+                else f"is not in the graph{self._near(operation)}"
             )
+            raise KeyError(f"The name {name!r} refers to a Tensor which does not exist: {operation!r} {has}")
         return outputs[int(index)]
 
     def as_graph_element(self, obj: Any, allow_tensor: bool = True, allow_operation: bool = True) -> Any:
