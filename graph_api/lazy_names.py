@@ -55,6 +55,7 @@ LATER: tuple[tuple[str, str], ...] = (
     ("graph_api.flow:", "group no_op py_func with_dependencies"),
     ("graph_api.flow:tuple_", "tuple"),
     ("graph_api.function:", "function"),
+    ("graph_api.partitioned:", "fixed_size_partitioner min_max_variable_partitioner variable_axis_size_partitioner"),
     ("graph_api.gradients:", "gradients"),
     ("graph_api.graph:", "Graph add_to_collection add_to_collections control_dependencies device get_collection"),
     ("graph_api.graph:", "get_collection_ref get_default_graph reset_default_graph"),
