@@ -530,6 +530,10 @@ class Graph(Shown, NotCopied, Contexts):
         if operation not in self.get_collection_ref(GraphKeys.TRAIN_OP):
             self.add_to_collection(GraphKeys.TRAIN_OP, operation)
 
+    def count_up_to(self, variable: Any, limit: int) -> Any:
+        """`count_up_to` of a variable."""
+        return EXTENSIONS["count_up_to"](variable, limit)
+
     def saver(self, variables: Any, **options: Any) -> Any:
         """A `train.Saver` of some variables."""
         return EXTENSIONS["saver"](variables, **options)

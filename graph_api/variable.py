@@ -40,6 +40,11 @@ if TYPE_CHECKING:
     from dualgrad.files.graph_protos import VariableDef
 
 
+def _done(changed: Tensor, read_value: bool) -> Any:
+    """What an assignment gives: the new value, or if that is not wanted, an operation."""
+    return changed if read_value else changed.graph.group([changed])
+
+
 def _initial_tensor(initial_value: Any, dtype: DType | None, graph: Graph, name: str) -> Tensor:
     """The initial value as a tensor of the graph."""
     if callable(initial_value) and not isinstance(initial_value, Value):
@@ -138,7 +143,9 @@ class Variable(_Base):
             graph.require_in_reach(f"Variable: the initial value of {full!r}", [initial], give)
             known = initial.aval.shape if validate_shape else None
             if shape is not None:
-                known = merge_shapes(known, normalize_shape(shape))
+                declared = normalize_shape(shape)
+                merge_shapes(known, declared)  # raises if they do not fit
+                known = declared
             params = {"aval": Aval(known, initial.dtype), "default": None}
             self._handle = graph.apply(variable_handle, (), params, name=scope)
             self.name = self._handle.name
@@ -317,7 +324,7 @@ class Variable(_Base):
         ValueError, TypeError
             If shape or dtype does not fit.
         """
-        return self._assigned(value, name or "Assign")
+        return _done(self._assigned(value, name or "Assign"), read_value)
 
     def assign_add(
         self, delta: Any, use_locking: bool = False, name: str | None = None, read_value: bool = True
@@ -329,13 +336,24 @@ class Variable(_Base):
         ValueError, TypeError
             If `delta` has not the variable's shape or dtype.
         """
-        return self._assigned(self._fresh() + self._change(delta, "assign_add"), name or "AssignAdd")
+        changed = self._assigned(self._fresh() + self._change(delta, "assign_add"), name or "AssignAdd")
+        return _done(changed, read_value)
 
     def assign_sub(
         self, delta: Any, use_locking: bool = False, name: str | None = None, read_value: bool = True
     ) -> Tensor:
         """An operation that subtracts from the value; as a tensor, the new value."""
-        return self._assigned(self._fresh() - self._change(delta, "assign_sub"), name or "AssignSub")
+        changed = self._assigned(self._fresh() - self._change(delta, "assign_sub"), name or "AssignSub")
+        return _done(changed, read_value)
+
+    def is_initialized(self, name: str | None = None) -> Tensor:
+        """Whether it has a value when the run begins, as a bool scalar."""
+        return is_variable_initialized(self)
+
+    def count_up_to(self, limit: int) -> Tensor:
+        """The value, which is 1 more afterwards; OutOfRangeError when it is `limit`."""
+        counted: Tensor = self.graph.count_up_to(self, limit)
+        return counted
 
     def assign_rows(self, rows: IndexedSlices, name: str | None = None) -> Tensor:
         """An operation that replaces rows; as a tensor, the new value.

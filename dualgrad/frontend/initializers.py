@@ -42,6 +42,11 @@ class Initializer:
         """Note the seed given, and the one that numbers are drawn with."""
         self.seed = self._own_seed = seed
 
+    @classmethod
+    def from_config(cls, config: dict[str, Any]) -> Self:
+        """The initializer that `get_config` describes."""
+        return cls(**config)
+
     def get_config(self) -> dict[str, Any]:
         """The arguments it was made with."""
         return {k: v for k, v in vars(self).items() if not k.startswith("_")}
@@ -161,7 +166,7 @@ class VarianceScaling(Initializer):
         self._take_seed(seed)
         self.dtype = dtype
 
-    def __call__(self, shape: Any, dtype: Any = None, partition_info: Any = None, **_: Any) -> Operand:
+    def __call__(self, shape: Any, dtype: Any = None, *, partition_info: Any = None, **_: Any) -> Operand:
         """A value of the given shape and dtype; a part of a variable is scaled like the whole."""
         if partition_info is None:
             return super().__call__(shape, dtype)
@@ -207,6 +212,11 @@ class NamedScaling(VarianceScaling):
 
     def __init__(self, seed: int | None = None, dtype: Any = None) -> None:
         super().__init__(*self.case, seed, dtype)
+
+    @classmethod
+    def from_config(cls, config: dict[str, Any]) -> Self:
+        """The initializer that `get_config` describes."""
+        return cls(**config)
 
     def get_config(self) -> dict[str, Any]:
         """The arguments it was made with."""
