@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import re
 from collections import defaultdict
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from contextlib import AbstractContextManager, contextmanager
 from functools import partial
 from typing import TYPE_CHECKING, Any
@@ -213,6 +213,12 @@ class Graph(Shown, NotCopied, Contexts):
             return self.apply(function, operands, {}, name=name)
         return function(*operands)
 
+    def visited(self, nodes: Iterable[Node]) -> Iterator[Node]:
+        """The nodes; what their rules make is named after them (``gradients/y_grad/Mul``)."""
+        for node in nodes:
+            with self.name_scope(f"{getattr(node, 'name', node.op.type)}_grad"):
+                yield node
+
     def group(self, operations: Sequence[Any], name: str | None = None) -> Operation:
         """An operation that runs all the given ones."""
         with self.control_dependencies([*operations]):
@@ -333,7 +339,9 @@ class Graph(Shown, NotCopied, Contexts):
     def get_tensor_by_name(self, name: str) -> Tensor:
         """The tensor ``"operation:index"``, or an error."""
         if not isinstance(name, str):
-            raise TypeError(f"get_tensor_by_name: Tensor names are strings (or similar), got {name!r}")
+            raise TypeError(
+                f"get_tensor_by_name: Tensor names are strings: argument `name` must be a string, got {name!r}"
+            )
         operation, colon, index = name.rpartition(":")
         if not colon or not index.isdigit():
             raise ValueError(f"Tensor names must be of the form '<op_name>:<output_index>', got {name!r}")
