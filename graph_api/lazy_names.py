@@ -27,6 +27,7 @@ _LOSSES = (
 """Names that `graph_api.loss_functions` offers."""
 
 EXTENSIONS = {
+    "count_up_to": "graph_api.legacy.input_producers:count_up_to",
     "add_saver": "graph_api.graph_files.meta_graphs:with_saver",
     "graph_def": "graph_api.graph_files.export:graph_def",
     "meta_graph": "graph_api.graph_files.meta_graphs:export_meta_graph",
@@ -49,11 +50,14 @@ LATER: tuple[tuple[str, str], ...] = (
     ("engine.ops.indexed_slices:", "IndexedSlices"),
     ("engine.primitive:", "primitive"),
     ("engine.runtime.errors", "errors"),
-    ("graph_api.convert:", "constant convert_to_tensor custom_gradient placeholder placeholder_with_default"),
+    ("graph_api.convert:", "constant convert_to_tensor custom_gradient grad_pass_through placeholder"),
+    ("graph_api.convert:", "placeholder_with_default"),
     ("graph_api.defaults:", "get_default_session"),
     ("graph_api.flow:", "Assert Print assert_equal assert_greater assert_greater_equal assert_less assert_less_equal"),
     ("graph_api.flow:", "group no_op py_func with_dependencies"),
     ("graph_api.flow:tuple_", "tuple"),
+    ("graph_api.function:", "function"),
+    ("graph_api.partitioned:", "fixed_size_partitioner min_max_variable_partitioner variable_axis_size_partitioner"),
     ("graph_api.gradients:", "gradients"),
     ("graph_api.graph:", "Graph add_to_collection add_to_collections control_dependencies device get_collection"),
     ("graph_api.graph:", "get_collection_ref get_default_graph reset_default_graph"),
@@ -178,7 +182,7 @@ LATER: tuple[tuple[str, str], ...] = (
     ("graph_api.legacy.input_producers:", "train.batch train.shuffle_batch train.input_producer train.limit_epochs"),
     ("graph_api.legacy.input_producers:", "train.string_input_producer train.range_input_producer"),
     ("graph_api.legacy.input_producers:", "train.slice_input_producer TextLineReader TFRecordReader WholeFileReader"),
-    ("graph_api.legacy.input_producers:", "FixedLengthRecordReader ReaderBase"),
+    ("graph_api.legacy.input_producers:", "FixedLengthRecordReader ReaderBase count_up_to"),
     ("graph_api.legacy.input_producers:", "train.match_filenames_once matching_files io.matching_files"),
     ("graph_api.data:", "TensorSpec"),
     # ---- sparse tensors

@@ -177,7 +177,7 @@ class Operation(Node):
 
     def run(self, feed_dict: Any = None, session: Any = None) -> None:
         """Run the operation in `session`, or in the default session."""
-        session_for(self.graph, session, f"run operation {self.name!r}").run(self, feed_dict)
+        session_for(self.graph, session, "execute operation using `run()`").run(self, feed_dict)
 
     def __copy__(self) -> Operation:
         return self
@@ -241,7 +241,7 @@ class Tensor(Symbol):
 
     def eval(self, feed_dict: Any = None, session: Any = None) -> Operand:
         """The value, computed in `session` or in the default session."""
-        return session_for(self.graph, session, f"evaluate {self.name!r}").run(self, feed_dict)
+        return session_for(self.graph, session, "evaluate tensor using `eval()`").run(self, feed_dict)
 
     def __repr__(self) -> str:
         shape = "<unknown>" if self._aval.shape is None else str(self.shape)
