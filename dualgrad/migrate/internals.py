@@ -9,7 +9,11 @@ from importlib import import_module
 from types import ModuleType
 from typing import Any
 
+from dualgrad.migrate.internal_modules import modules
+
 INTERNALS: dict[str, str] = {
+    "python.pywrap_tensorflow": "train",
+    "python.tf2": "dualgrad.migrate.internal_tools:",
     "python.framework.ops": ".",
     "python.framework.dtypes": ". dtypes",
     "python.framework.tensor_shape": ".",
@@ -192,7 +196,12 @@ INTERNALS: dict[str, str] = {
     "contrib.slim.python.slim.learning": "contrib.slim.learning",
     "contrib.learn.python.learn.datasets.mnist": "contrib.learn.datasets.mnist",
 }
-"""By name: the parts of the API, ``.`` for the top, ``module:`` for what only TensorFlow 1's internals have."""
+"""By name: the parts of the API, ``.`` for the top, ``module:`` for what only TensorFlow's own modules have."""
+
+
+def is_internal(path: str) -> bool:
+    """Whether TensorFlow has a module of this name of its own."""
+    return any(f"{known}.".startswith(f"{path}.") for known in (*INTERNALS, *modules()))
 
 
 class Internals(ModuleType):
@@ -201,7 +210,7 @@ class Internals(ModuleType):
     def __init__(self, path: str, api: Any) -> None:
         super().__init__(path, f"Public names under the name that TensorFlow's own modules have: {path}.")
         self.__api__ = api
-        self.__wanted__ = INTERNALS.get(path, "").split()
+        self.__wanted__ = INTERNALS.get(path, modules().get(path, "")).split()
         self.__known__ = path
         # until TensorFlow 1.7 the names in generated modules began with an underscore; those of gradients still do
         self.__generated__ = ".gen_" in path or path.endswith("_grad")
@@ -221,7 +230,7 @@ class Internals(ModuleType):
         for wanted in self.__wanted__:
             here = self.__api__
             if wanted.endswith(":"):
-                if here.__name__ == wanted.partition(".")[0]:
+                if not wanted.startswith("graph_api.") or here.__name__ == "graph_api":
                     places.append(import_module(wanted[:-1]))
                 continue
             for part in filter(None, wanted.split(".")):
@@ -232,6 +241,7 @@ class Internals(ModuleType):
 
     def __dir__(self) -> list[str]:
         prefix = f"{self.__known__}."
-        below = {known[len(prefix) :].partition(".")[0] for known in INTERNALS if known.startswith(prefix)}
+        known = (name for name in (*INTERNALS, *modules()) if name.startswith(prefix))
+        below = {name[len(prefix) :].partition(".")[0] for name in known}
         names = {n for place in self._places() for n in dir(place) if not n.startswith("_")}
         return sorted({*below, *names, *(f"_{n}" for n in names if self.__generated__)})
