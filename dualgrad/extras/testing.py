@@ -196,3 +196,29 @@ def _bytes(x: Any) -> Any:
 
 main = unittest.main
 """Run the tests of the calling module."""
+
+
+def is_built_with_cuda() -> bool:
+    """False: everything runs on the CPU."""
+    return False
+
+
+def is_gpu_available(cuda_only: bool = False, min_cuda_compute_capability: Any = None) -> bool:
+    """False: everything runs on the CPU."""
+    return False
+
+
+def gpu_device_name() -> str:
+    """The empty string: there is none."""
+    return ""
+
+
+def get_temp_dir() -> str:
+    """A folder for files of tests, which is the same one until the process ends, and is removed then."""
+    global _folder
+    if _folder is None:
+        _folder = tempfile.TemporaryDirectory()
+    return _folder.name
+
+
+_folder: tempfile.TemporaryDirectory[str] | None = None

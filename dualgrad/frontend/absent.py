@@ -109,6 +109,33 @@ def reason(path: str) -> str | None:
     return next((ABSENT[b] for b in beginnings if b in ABSENT), None)
 
 
+class AbsentType:
+    """A type of elements that TensorFlow has and NumPy has not: programs compare theirs with it, and it is never equal.
+
+    Examples
+    --------
+    >>> import graph_api as tf
+    >>> tf.zeros([2]).dtype == tf.bfloat16
+    False
+    """
+
+    def __init__(self, name: str) -> None:
+        self.name = name
+
+    @property
+    def base_dtype(self) -> AbsentType:
+        """The type itself."""
+        return self
+
+    def __repr__(self) -> str:
+        return f"tf.{self.name}"
+
+
+bfloat16, resource, variant, qint8, qint16, qint32, quint8, quint16 = map(
+    AbsentType, "bfloat16 resource variant qint8 qint16 qint32 quint8 quint16".split()
+)
+
+
 class Absent:
     """In place of a method that TensorFlow's class has: who reads it is told what to do instead, in an AttributeError.
 

@@ -19,7 +19,7 @@ from typing import Any
 
 from dualgrad.frontend.absent import reason
 from dualgrad.frontend.version1_only import is_version1
-from dualgrad.migrate.internals import Internals, is_internal
+from dualgrad.migrate.internals import Internals, imported, is_internal
 
 API = "DUALGRAD_API"
 """The environment variable that tells processes which the program starts which API it uses."""
@@ -54,6 +54,8 @@ class Facade(ModuleType):
         if name not in dir(self.__target__):
             if has_module(path):
                 return import_module(f"{self.__name__}.{name}")
+            if (elsewhere := imported(self.__inner__, name)) is not None:
+                return import_module(f"tensorflow.{elsewhere}")
             raise AttributeError(
                 f"module '{self.__name__}' has no attribute '{name}': {why_not(path)}", name=name, obj=self
             )

@@ -69,7 +69,9 @@ INTERNALS: dict[str, str] = {
     "python.ops.signal.fft_ops": "signal",
     "python.ops.signal.spectral_ops": "signal",
     "python.ops.signal.window_ops": "signal",
-    "python.ops.array_ops": ". sparse",
+    "python.ops.array_ops": "graph_api.legacy.internal_functions: . sparse",
+    "python.framework.smart_cond": "graph_api.legacy.internal_functions: .",
+    "core.protobuf.rewriter_config_pb2": "dualgrad.frontend.session_options:",
     "python.ops.math_ops": ". math",
     "python.ops.linalg_ops": ". linalg",
     "python.ops.linalg.linalg_impl": "linalg",
@@ -202,6 +204,14 @@ INTERNALS: dict[str, str] = {
 def is_internal(path: str) -> bool:
     """Whether TensorFlow has a module of this name of its own."""
     return any(f"{known}.".startswith(f"{path}.") for known in (*INTERNALS, *modules()))
+
+
+def imported(path: str, name: str) -> str | None:
+    """Another one of TensorFlow's own modules that a program takes from one that imports it: ``rnn.rnn_cell_impl``."""
+    if not path.startswith("python."):
+        return None
+    folders = ("python.ops", "python.framework", "python.training", "python.util", "python.eager", "python.platform")
+    return next((f"{folder}.{name}" for folder in folders if is_internal(f"{folder}.{name}")), None)
 
 
 class Internals(ModuleType):

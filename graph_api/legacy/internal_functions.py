@@ -61,6 +61,35 @@ def broadcast_shape(shape_x: Any, shape_y: Any) -> Any:
     return tf.broadcast_static_shape(tf.TensorShape(shape_x), tf.TensorShape(shape_y))
 
 
+def smart_cond(pred: Any, true_fn: Any = None, false_fn: Any = None, name: str | None = None) -> Any:
+    """`tf.cond`, or one of the functions alone if it is known which one while the graph is built."""
+    known = smart_constant_value(pred)
+    if known is None:
+        return tf.cond(pred, true_fn, false_fn, name=name)
+    return true_fn() if known else false_fn()
+
+
+def smart_constant_value(pred: Any) -> bool | None:
+    """Whether a condition holds; None if that is not known while the graph is built.
+
+    Raises
+    ------
+    TypeError
+        If it is no tensor, bool, 0 or 1.
+    """
+    if isinstance(pred, tf.Tensor):
+        value = tf.get_static_value(pred)
+        return None if value is None else bool(value)
+    if pred not in (0, 1):
+        raise TypeError(f"`pred` must be a Tensor, or a Python bool, or 1 or 0. Found instead: {pred!r}")
+    return bool(pred)
+
+
+def shape_internal(input: Any, name: str | None = None, optimize: bool = True, out_type: Any = tf.int32) -> Any:
+    """`tf.shape`."""
+    return tf.shape(input, name, out_type)
+
+
 def pfor(
     loop_fn: Callable[[Any], Any], iters: Any, fallback_to_while_loop: bool = True, parallel_iterations: Any = None
 ) -> Any:
