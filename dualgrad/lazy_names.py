@@ -71,9 +71,11 @@ _OPERATORS = {
 BOTH: tuple[tuple[str, str], ...] = (
     (
         "dualgrad.extras.python_types:",
-        "compat.as_bytes compat.as_text compat.as_str compat.as_str_any compat.path_to_str compat.path_to_bytes "
-        "compat.integral_types compat.real_types compat.complex_types compat.bytes_or_text_types "
-        "compat.forward_compatible",
+        (
+            "compat.as_bytes compat.as_text compat.as_str compat.as_str_any compat.path_to_str compat.path_to_bytes "
+            "compat.integral_types compat.real_types compat.complex_types compat.bytes_or_text_types "
+            "compat.forward_compatible"
+        ),
     ),
     # ---- linear operators
     *[

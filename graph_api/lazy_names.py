@@ -46,8 +46,10 @@ LATER: tuple[tuple[str, str], ...] = (
     ("dualgrad.frontend.absent:", "bfloat16 resource variant qint8 qint16 qint32 quint8 quint16"),
     (
         "dualgrad.frontend.absent:",
-        "dtypes.bfloat16 dtypes.resource dtypes.variant dtypes.qint8 dtypes.qint16 dtypes.qint32 dtypes.quint8 "
-        "dtypes.quint16",
+        (
+            "dtypes.bfloat16 dtypes.resource dtypes.variant dtypes.qint8 dtypes.qint16 dtypes.qint32 dtypes.quint8 "
+            "dtypes.quint16"
+        ),
     ),
     *[(where, " ".join(f"dtypes.{name}" for name in names.split())) for where, names in common.DTYPES],
     ("engine.core.unconnected:", "UnconnectedGradients"),
@@ -71,6 +73,7 @@ LATER: tuple[tuple[str, str], ...] = (
     ("graph_api.tensor:GraphShape", "TensorShape"),
     ("graph_api.tensor:", "Operation Tensor"),
     ("graph_api.variable:", "Variable assign assign_add assign_sub local_variables"),
+    ("graph_api.variable:Variable", "VariableV1"),
     ("graph_api.variable:local_variables_initializer", "local_variables_initializer initialize_local_variables"),
     ("graph_api.variable:", "model_variables moving_average_variables trainable_variables"),
     ("graph_api.variable:tables_initializer", "tables_initializer initialize_all_tables"),
@@ -253,8 +256,15 @@ LATER: tuple[tuple[str, str], ...] = (
     ("graph_api.legacy.old_names:", "VERSION GIT_VERSION COMPILER_VERSION version.VERSION version.GIT_VERSION"),
     ("graph_api.legacy.old_names:", "version.COMPILER_VERSION colocate_with container op_scope variable_op_scope"),
     ("graph_api.legacy.old_names:", "get_seed random.get_seed resource_variables_enabled enable_resource_variables"),
-    ("graph_api.legacy.old_names:", "control_flow_v2_enabled enable_control_flow_v2 dimension_value compat.dimension_value"),
-    ("graph_api.legacy.old_names:", "dimension_at_index compat.dimension_at_index convert_to_tensor_or_indexed_slices no_regularizer"),
+    ("graph_api.legacy.old_names:", "disable_resource_variables disable_control_flow_v2"),
+    (
+        "graph_api.legacy.old_names:",
+        "control_flow_v2_enabled enable_control_flow_v2 dimension_value compat.dimension_value",
+    ),
+    (
+        "graph_api.legacy.old_names:",
+        "dimension_at_index compat.dimension_at_index convert_to_tensor_or_indexed_slices no_regularizer",
+    ),
     ("graph_api.legacy.old_names:", "get_local_variable setdiff1d train.init_from_checkpoint"),
     ("graph_api.legacy.old_names:", "train.assert_global_step test.compute_gradient test.compute_gradient_error"),
     ("graph_api.legacy.old_names:", "estimator.ModeKeys init_scope"),

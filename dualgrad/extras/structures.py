@@ -1,4 +1,4 @@
-"""``tf.nest``: structures of lists, tuples, named tuples and dicts, with the arguments that TensorFlow's functions have."""
+"""``tf.nest``: structures of lists, tuples, named tuples and dicts, with the arguments of TensorFlow's functions."""
 
 from __future__ import annotations
 
@@ -179,9 +179,7 @@ def assert_shallow_structure(shallow_tree: Any, input_tree: Any, check_types: bo
     flatten_up_to(shallow_tree, input_tree, check_types)
 
 
-def map_structure_up_to(
-    shallow_tree: Any, func: Callable[..., Any], *inputs: Any, check_types: bool = True
-) -> Any:
+def map_structure_up_to(shallow_tree: Any, func: Callable[..., Any], *inputs: Any, check_types: bool = True) -> Any:
     """`func` applied to the parts of structures where `shallow_tree` has leaves; the result is nested like it.
 
     Examples

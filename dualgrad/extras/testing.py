@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 import tempfile
 import unittest
 from collections.abc import Callable, Iterator
@@ -148,6 +149,33 @@ class Assertions(unittest.TestCase):
     def assertStartsWith(self, actual: str, expected_start: str, msg: str | None = None) -> None:
         """Fail unless a text begins so."""
         self.assertTrue(actual.startswith(expected_start), msg or f"{actual!r} does not start with {expected_start!r}")
+
+    def assertRaisesWithLiteralMatch(
+        self, expected_exception: type[BaseException], expected_exception_message: str, *called: Any, **keywords: Any
+    ) -> Any:
+        """Raising an exception whose text is this one, to the letter."""
+        pattern = rf"\A{re.escape(expected_exception_message)}\Z"
+        return self.assertRaisesRegex(expected_exception, pattern, *called, **keywords)
+
+    def assertDeviceEqual(self, device1: Any, device2: Any, msg: str | None = None) -> None:
+        """Two names of one device."""
+        self.assertEqual(*(str(d or "").lower().replace("device:", "").lstrip("/") for d in (device1, device2)), msg)
+
+    def assertBetween(self, value: Any, minv: Any, maxv: Any, msg: str | None = None) -> None:
+        """``minv <= value <= maxv``."""
+        self.assertTrue(minv <= value <= maxv, msg or f"{value!r} is not between {minv!r} and {maxv!r}")
+
+    def assertNotEmpty(self, container: Any, msg: str | None = None) -> None:
+        """A container with something in it."""
+        self.assertTrue(len(container), msg)
+
+    def assertSameElements(self, expected_seq: Any, actual_seq: Any, msg: str | None = None) -> None:
+        """The same elements, however often and in whatever order."""
+        self.assertEqual(set(expected_seq), set(actual_seq), msg)
+
+    def assertContainsSubset(self, expected_subset: Any, actual_set: Any, msg: str | None = None) -> None:
+        """A set with all elements of another one."""
+        self.assertLessEqual(set(expected_subset), set(actual_set), msg)
 
     def assertEmpty(self, container: Any, msg: str | None = None) -> None:
         """Fail unless there is nothing in it."""

@@ -131,9 +131,9 @@ class AbsentType:
         return f"tf.{self.name}"
 
 
-bfloat16, resource, variant, qint8, qint16, qint32, quint8, quint16 = map(
-    AbsentType, "bfloat16 resource variant qint8 qint16 qint32 quint8 quint16".split()
-)
+bfloat16, resource, variant = AbsentType("bfloat16"), AbsentType("resource"), AbsentType("variant")
+qint8, qint16, qint32 = AbsentType("qint8"), AbsentType("qint16"), AbsentType("qint32")
+quint8, quint16 = AbsentType("quint8"), AbsentType("quint16")
 
 
 class Absent:

@@ -29,7 +29,7 @@ _Function = Callable[..., Any]
 
 
 class ArgSpec(NamedTuple):
-    """What `inspect.getargspec` gave until Python 3.11."""
+    """Arguments of a function, as `inspect.getargspec` gave them until Python 3.11."""
 
     args: list[str]
     varargs: str | None
@@ -139,7 +139,7 @@ def make_all(module_name: str, doc_string_modules: Any = None) -> list[str]:
     return sorted(name for name in vars(sys.modules[module_name]) if not name.startswith("_"))
 
 
-# ---- modules, profiles, versions --------------------------------------------------------------------------------------------
+# ---- modules, profiles, versions -------------------------------------------------------------------------------------
 
 
 def enabled() -> bool:

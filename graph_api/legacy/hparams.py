@@ -7,7 +7,9 @@ import re
 from collections.abc import Callable
 from typing import Any
 
-_SETTING = re.compile(r"(?P<name>[a-zA-Z][\w.]*)(\[\s*(?P<index>\d+)\s*\])?\s*=\s*((?P<one>[^,\[]*)|\[(?P<many>[^\]]*)\])(,|$)\s*")
+_SETTING = re.compile(
+    r"(?P<name>[a-zA-Z][\w.]*)(\[\s*(?P<index>\d+)\s*\])?\s*=\s*((?P<one>[^,\[]*)|\[(?P<many>[^\]]*)\])(,|$)\s*"
+)
 
 
 def _truth(text: str) -> bool:

@@ -18,13 +18,12 @@ from graph_api.graph_keys import GraphKeys
 from graph_api.tensor import Tensor
 from graph_api.variable import Variable
 
-METRIC_VARIABLES = "metric_variables"
 Result = tuple[Any, Any]
 
 
 def local_sum(name: str, shape: Sequence[int] = (), dtype: Any = np.float32) -> Variable:
     """A local variable that starts at zero."""
-    collections = [GraphKeys.LOCAL_VARIABLES, METRIC_VARIABLES]
+    collections = [GraphKeys.LOCAL_VARIABLES, GraphKeys.METRIC_VARIABLES]
     return tf.Variable(np.zeros(shape, dtype), trainable=False, collections=collections, name=name)
 
 

@@ -78,6 +78,14 @@ def enable_resource_variables() -> None:
     """Nothing: variables are read and written in order as it is."""
 
 
+def disable_resource_variables() -> None:
+    """Nothing: variables are read and written in order, which no program can tell from TensorFlow's other order."""
+
+
+def disable_control_flow_v2() -> None:
+    """Nothing: branches and loops are functions, which give the same numbers."""
+
+
 def control_flow_v2_enabled() -> bool:
     """Whether branches and loops are functions: they are."""
     return True
@@ -124,7 +132,7 @@ def init_scope() -> Iterator[None]:
 
 
 class ModeKeys:
-    """What a function that makes a model makes it for, as estimators say it."""
+    """Purposes that estimators ask a function for a model for."""
 
     TRAIN, EVAL, PREDICT = "train", "eval", "infer"
 

@@ -191,7 +191,7 @@ def test_variables_are_named_as_in_tensorflow() -> None:
         assert graph.get_operation_by_name("init_all_tables") is not None
 
 
-# ---- shapes that only a run knows --------------------------------------------------------------------------------------
+# ---- shapes that only a run knows ------------------------------------------------------------------------------------
 
 FORMS = {"vector": (3,), "column": (3, 1), "row": (1, 3), "one": (1,)}
 LEFT_OPEN: dict[str, Callable[..., Any]] = {
@@ -219,7 +219,9 @@ def _fed(tf: Any, metric: Callable[..., Any], forms: tuple[str, str, str], known
 
 
 @pytest.mark.parametrize("name", LEFT_OPEN)
-@pytest.mark.parametrize("forms", [("vector", "vector"), ("vector", "column"), ("column", "vector"), ("column", "column")])
+@pytest.mark.parametrize(
+    "forms", [("vector", "vector"), ("vector", "column"), ("column", "vector"), ("column", "column")]
+)
 def test_shapes_left_open_give_what_known_ones_do(name: str, forms: tuple[str, str]) -> None:
     for weights in ("vector", "column", "row", "one"):
         known, open_ = (_fed(graph_api, LEFT_OPEN[name], (*forms, weights), k) for k in (True, False))
