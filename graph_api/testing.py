@@ -28,6 +28,12 @@ class TestCase(Assertions):
 
     cached_session = session
 
+    @contextmanager
+    def test_session(self, *args: Any, **options: Any) -> Iterator[Session]:
+        """`session`, under a name that makes it look like a test of its own."""
+        with super().test_session(*args, **options) as session:
+            yield session
+
     def evaluate(self, tensors: Any) -> Any:
         """The values of tensors in the default session."""
         session = get_default_session()

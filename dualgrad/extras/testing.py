@@ -159,7 +159,8 @@ class Assertions(unittest.TestCase):
 
     def assertDeviceEqual(self, device1: Any, device2: Any, msg: str | None = None) -> None:
         """Two names of one device."""
-        self.assertEqual(*(str(d or "").lower().replace("device:", "").lstrip("/") for d in (device1, device2)), msg)
+        one, other = (str(device or "").lower().replace("device:", "").lstrip("/") for device in (device1, device2))
+        self.assertEqual(one, other, msg)
 
     def assertBetween(self, value: Any, minv: Any, maxv: Any, msg: str | None = None) -> None:
         """``minv <= value <= maxv``."""

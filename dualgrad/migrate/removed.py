@@ -172,6 +172,8 @@ def _is_there(name: str) -> bool:
 
 
 def _replaced(now: str) -> str:
+    if now.startswith("dualgrad."):
+        return "inspect.getfullargspec"
     return now.partition(":")[2].strip() if now.startswith("lambda") else now
 
 

@@ -8,6 +8,7 @@ import numpy as np
 import pytest
 
 import graph_api as tf
+from dualgrad.migrate import removed
 from dualgrad.migrate.hook import find
 
 
@@ -129,3 +130,10 @@ def test_conditions_that_are_known() -> None:
             assert [session.run(chosen, {x: value}) for value in (True, False)] == [1, 2]
         with pytest.raises(TypeError, match="pred"):
             smart.smart_cond("yes", lambda: 1, lambda: 2)
+
+
+def test_what_inspect_gave_up() -> None:
+    assert removed.standing_for("inspect.getargspec")(lambda a, b=1: a).args == ["a", "b"]
+    error = AttributeError("module 'inspect' has no attribute 'getargspec'")
+    told = removed.explained(error)
+    assert told is not None and told.line.endswith("write inspect.getfullargspec")

@@ -161,7 +161,7 @@ class Assertions(tf.test.TestCase):
         with self.assertRaisesWithLiteralMatch(ValueError, "a.c"):
             raise ValueError("a.c")
         for wrong in ("abc", "a.c."):
-            with self.assertRaises(AssertionError), self.assertRaisesWithLiteralMatch(ValueError, "a.c"):
+            with pytest.raises(AssertionError), self.assertRaisesWithLiteralMatch(ValueError, "a.c"):
                 raise ValueError(wrong)
         self.assertDeviceEqual("/device:CPU:0", "/cpu:0")
         self.assertBetween(1, 0, 1)
@@ -175,7 +175,8 @@ class Assertions(tf.test.TestCase):
             lambda: self.assertSameElements([1], [2]),
             lambda: self.assertContainsSubset([3], [1, 2]),
         ):
-            self.assertRaises(AssertionError, refused)
+            with pytest.raises(AssertionError):
+                refused()
 
 
 def test_assertions() -> None:
