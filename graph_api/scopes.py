@@ -93,6 +93,13 @@ class VariableScope:
         """Set the default regularizer."""
         self.regularizer = regularizer
 
+    partitioner = None
+
+    def set_partitioner(self, partitioner: Any) -> None:
+        """Nothing but None can be set: variables are in one part."""
+        if partitioner is not None:
+            raise ValueError("set_partitioner: `partitioner` is not supported: variables are in one part")
+
     def set_custom_getter(self, custom_getter: Callable[..., Any] | None) -> None:
         """Set what makes the variables."""
         self.custom_getter = custom_getter

@@ -181,3 +181,8 @@ class Assertions(tf.test.TestCase):
 
 def test_assertions() -> None:
     Assertions().debug()
+
+
+@pytest.mark.parametrize("name", [n for n in dir(tf.train) if n.endswith("Optimizer") and n != "Optimizer"])
+def test_optimizers_are_made_of_the_base_alone(name: str) -> None:
+    assert getattr(tf.train, name).__bases__ == (tf.train.Optimizer,)  # libraries look at it
