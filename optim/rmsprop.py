@@ -65,6 +65,10 @@ class RMSPropOptimizer(Optimizer):
     name : str
     """
 
+    rho: Any
+    momentum: Any
+    epsilon: Any
+    centered: bool
     hyperparameters = _HYPERPARAMETERS
     update = staticmethod(rmsprop)
     _take = _take
@@ -101,6 +105,10 @@ class RMSprop(KerasOptimizer):
         See `KerasOptimizer`.
     """
 
+    rho: Any
+    momentum: Any
+    epsilon: Any
+    centered: bool
     hyperparameters = _HYPERPARAMETERS
     update = staticmethod(rmsprop)
     _take = _take
