@@ -142,6 +142,7 @@ class Ftrl(KerasOptimizer):
         If a number has the wrong sign.
     """
 
+    initial_accumulator_value: float
     hyperparameters = _HYPERPARAMETERS
     update = staticmethod(ftrl)
     _take = _take
