@@ -26,6 +26,7 @@ _KERNELS = (
     "sdca set sparse spectral state stateless_random string summary"
 )
 _FOLDERS: dict[str, tuple[str, str]] = {
+    "contrib.tensorboard.plugins": ("", "projector"),
     "core.example": ("train", "example_pb2 feature_pb2"),
     "core.framework": (
         ". summary dualgrad.files.protos:",
@@ -207,7 +208,6 @@ _CONTRIBUTED = {
         "slim.nets.alexnet slim.nets.inception slim.nets.overfeat slim.nets.resnet_utils slim.nets.resnet_v1 "
         "slim.nets.resnet_v2 slim.nets.vgg"
     ),
-    "tensorboard": "plugins.projector",
     "tpu": "tpu.device_assignment tpu.tpu_config tpu.tpu_estimator tpu.tpu_function tpu.tpu_optimizer",
     "training": "training.evaluation training.hparam training.sampling_ops training.training",
 }
