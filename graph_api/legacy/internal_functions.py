@@ -10,6 +10,8 @@ from typing import Any, NamedTuple
 import graph_api as tf
 from engine.core import nest
 from engine.core.value import shape_of
+from graph_api.legacy.metric_sums import alike
+from graph_api.legacy.old_names import get_static_value
 
 
 def create_slot(primary: Any, val: Any, name: str, colocate_with_primary: bool = True) -> Any:
@@ -42,6 +44,33 @@ def create_zeros_slot(primary: Any, name: str, dtype: Any = None, colocate_with_
     return create_slot_with_initializer(primary, zeros, shape_of(primary), kind, name)
 
 
+variable = tf.Variable
+
+
+class PartitionedVariable:
+    """A variable in several parts: there are none, so that nothing is one."""
+
+
+def metric_variable(
+    shape: Any, dtype: Any, validate_shape: bool = True, name: str | None = None, **options: Any
+) -> Any:
+    """A local variable that begins with zeros, in the collection of metrics' variables."""
+    keys = tf.GraphKeys
+    return tf.Variable(
+        lambda: tf.zeros(shape, dtype), trainable=False, collections=[keys.LOCAL_VARIABLES, keys.METRIC_VARIABLES],
+        validate_shape=validate_shape, name=name,
+    )  # fmt: skip
+
+
+def remove_squeezable_dimensions(
+    labels: Any, predictions: Any, expected_rank_diff: int = 0, name: str | None = None
+) -> tuple[Any, Any]:
+    """Labels and predictions, without a last dimension of 1 that only one of them has."""
+    if expected_rank_diff:
+        raise ValueError("remove_squeezable_dimensions: `expected_rank_diff` is not supported; squeeze them yourself")
+    return alike(labels, predictions)
+
+
 class DeviceAttributes(NamedTuple):
     """A device as TensorFlow lists it."""
 
@@ -59,6 +88,35 @@ def list_local_devices(session_config: Any = None) -> list[DeviceAttributes]:
 def broadcast_shape(shape_x: Any, shape_y: Any) -> Any:
     """The static shape to which two shapes are broadcast."""
     return tf.broadcast_static_shape(tf.TensorShape(shape_x), tf.TensorShape(shape_y))
+
+
+def smart_cond(pred: Any, true_fn: Any = None, false_fn: Any = None, name: str | None = None) -> Any:
+    """`tf.cond`, or one of the functions alone if it is known which one while the graph is built."""
+    known = smart_constant_value(pred)
+    if known is None:
+        return tf.cond(pred, true_fn, false_fn, name=name)
+    return true_fn() if known else false_fn()
+
+
+def smart_constant_value(pred: Any) -> bool | None:
+    """Whether a condition holds; None if that is not known while the graph is built.
+
+    Raises
+    ------
+    TypeError
+        If it is no tensor, bool, 0 or 1.
+    """
+    if isinstance(pred, tf.Tensor):
+        value = get_static_value(pred)
+        return None if value is None else bool(value)
+    if pred not in (0, 1):
+        raise TypeError(f"`pred` must be a Tensor, or a Python bool, or 1 or 0. Found instead: {pred!r}")
+    return bool(pred)
+
+
+def shape_internal(input: Any, name: str | None = None, optimize: bool = True, out_type: Any = tf.int32) -> Any:
+    """`tf.shape`."""
+    return tf.shape(input, name, out_type)
 
 
 def pfor(

@@ -175,6 +175,8 @@ class MonitoredSession:
         """The session without hooks."""
         return self._session
 
+    _tf_sess = raw_session  # under this name programs ask for it
+
     def should_stop(self) -> bool:
         """Whether a hook, a thread that feeds a queue, or the end of the data, has asked to stop."""
         return self._stop or self._closed or self._coord.should_stop()

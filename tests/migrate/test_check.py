@@ -297,6 +297,13 @@ def test_what_is_missing_says_what_to_do() -> None:
     assert said["tf.qq"] == "dualgrad has no such name (yet)"
 
 
+def test_the_session_of_a_test_is_one() -> None:
+    text = "class T(tf.test.TestCase):\n  def test(self):\n    with self.{}() as s:\n      s.run(0)\n      s.runn(0)\n"
+    for name in ("session", "cached_session", "test_session"):
+        said = {use.name.rpartition(".")[2]: use.verdict for use in found(TF + text.format(name))}
+        assert (said["run"], said["runn"]) == ("same", "missing"), name
+
+
 def test_the_differences_are_those_of_the_page() -> None:
     page = " ".join((HOME / "docs" / "differences.md").read_text().split())
     for name, sentence in DIFFERENCES.items():
