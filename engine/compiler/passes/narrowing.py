@@ -33,7 +33,9 @@ from engine.compiler.passes.index_maps import (
 )
 from engine.compiler.passes.known_cells import (
     Cells,
+    cell_of,
     changes_nothing,
+    everywhere,
     of_constant,
     of_elementwise,
     of_pieces,
@@ -197,7 +199,7 @@ class _Narrowing:
             elif self.is_elementwise(each) and (each.op is truncate or any(k is not None and k.ends for k in known)):
                 c = of_elementwise(each.op, known, operands, each.params, out)
             elif each.op.fill is not None:
-                c = of_constant(np.broadcast_to(out.dtype.numpy.type(each.op.fill(**each.params)), whole_shape(out)))
+                c = everywhere(cell_of(out.dtype.numpy.type(each.op.fill(**each.params))), whole_shape(out))
             elif each.op is reshape_to:
                 c = self.of_reshaped(each.inputs[0], out)
             elif known and known[0] is not None:
@@ -228,7 +230,7 @@ class _Narrowing:
     def number(self, s: int, box: Box) -> np.ndarray | None:
         """The elements in a box, if they are known, and few enough to be kept in the way in which they are needed."""
         c = self.cells.get(s)
-        array = None if c is None else c.array(box)
+        array = None if c is None else c.array(box, self.avals[s].dtype.numpy)
         if array is None or (array.base if array.base is not None else array).nbytes > _CONSTANT:
             return None
         if s not in self.exact:
