@@ -200,12 +200,16 @@ def _behind(
     for slot, index in moved:
         here = np.flatnonzero(index >= 0)
         for index_map in columns[slot]:
-            inner, outer = index_map.indices(path.size(slot))
-            position = np.full(path.size(slot), -1)
-            position[inner] = outer
-            positions = position[index[here]]
+            positions = index[here]
+            if index_map.inner is not None or index_map.outer is not None:
+                inner, outer = index_map.indices(path.size(slot))
+                position = np.full(path.size(slot), -1)
+                position[inner] = outer
+                positions = position[positions]
+            kept = positions >= 0
+            whole = bool(kept.all())
             maps.setdefault(index_map.of, []).append(
-                IndexMap(made, index_map.of, here[positions >= 0], positions[positions >= 0])
+                IndexMap(made, index_map.of, here if whole else here[kept], positions if whole else positions[kept])
             )
     return [_joined(group) for group in maps.values()]
 
@@ -215,10 +219,12 @@ def _merged(maps: Sequence[IndexMap]) -> list[IndexMap]:
     groups: dict[int, list[IndexMap]] = {}
     for index_map in maps:
         groups.setdefault(index_map.slot, []).append(index_map)
-    return [g[0] if len(g) == 1 else _joined(g) for g in groups.values()]
+    return [_joined(group) for group in groups.values()]
 
 
 def _joined(maps: Sequence[IndexMap]) -> IndexMap:
+    if len(maps) == 1:
+        return maps[0]
     joined: Callable[[str], np.ndarray] = lambda name: np.concatenate([getattr(p, name) for p in maps])  # noqa: E731
     return IndexMap(maps[0].slot, maps[0].of, joined("inner"), joined("outer"))
 
@@ -227,9 +233,15 @@ def _simplified(path: Path, index_map: IndexMap, rows: bool) -> IndexMap:
     """None in place of what is all and in order."""
     if index_map.inner is None or index_map.outer is None:
         return index_map
-    order = np.argsort(index_map.outer if rows else index_map.inner, kind="stable")
-    inner, outer = index_map.inner[order], index_map.outer[order]
-    everything = np.arange(path.size(index_map.slot))
-    all_inner = inner.shape == everything.shape and bool((inner == everything).all())
-    in_order = bool((outer == np.arange(len(outer))).all())
-    return IndexMap(index_map.slot, index_map.of, None if all_inner else inner, None if in_order else outer)
+    inner, outer = index_map.inner, index_map.outer
+    by = outer if rows else inner
+    if (by[1:] < by[:-1]).any():
+        order = np.argsort(by, kind="stable")
+        inner, outer = inner[order], outer[order]
+    all_inner = len(inner) == path.size(index_map.slot) and _counts_up(inner)
+    return IndexMap(index_map.slot, index_map.of, None if all_inner else inner, None if _counts_up(outer) else outer)
+
+
+def _counts_up(index: np.ndarray) -> bool:
+    """Whether an index is 0, 1, 2..."""
+    return not len(index) or (index[0] == 0 and index[-1] == len(index) - 1 and bool((np.diff(index) == 1).all()))
