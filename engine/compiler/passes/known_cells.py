@@ -13,7 +13,7 @@ from __future__ import annotations
 import bisect
 import itertools
 import math
-from collections.abc import Callable, Collection, Hashable, Iterable, Sequence
+from collections.abc import Callable, Collection, Hashable, Sequence
 from typing import Any, NamedTuple
 
 import numpy as np
@@ -58,7 +58,7 @@ class Cells(NamedTuple):
             for ends, (a, b) in zip(self.ends, box, strict=True)
         ]
 
-    def at(self, index: Iterable[Sequence[int]]) -> list[Any]:
+    def at(self, index: Sequence[Sequence[int]]) -> list[Any]:
         """Those that the indices along each axis name, in C order."""
         return [self.cells[place] for place in _places(self.ends, index)]
 
@@ -101,8 +101,10 @@ def _number(c: Cell) -> float | None:
     return c if isinstance(c, float) else -0.0 if c == MINUS_ZERO else None
 
 
-def _places(ends: Sequence[Sequence[int]], index: Iterable[Sequence[int]]) -> list[int]:
+def _places(ends: Sequence[Sequence[int]], index: Sequence[Sequence[int]]) -> Sequence[int]:
     """Positions in C order among cells."""
+    if len(ends) == 1:
+        return index[0]
     places = [0]
     for own, which in zip(ends, index, strict=True):
         places = [place * len(own) + k for place in places for k in which]
