@@ -22,7 +22,7 @@ from engine.compiler.passes.index_maps import Box, Piece, Shape, whole, whole_sh
 from engine.core.aval import Aval
 from engine.core.op import Op, distinct
 from engine.core.structural import scale
-from engine.ops.arithmetic import add, divide, multiply, negative, subtract
+from engine.ops.arithmetic import add, divide, maximum, multiply, negative, subtract
 from engine.ops.compare import keep_chosen, not_equal, truncate
 from engine.runtime.cache import cached
 
@@ -359,6 +359,12 @@ def _kept(x: Cell, chosen: Cell, fixed: bool) -> Cell:
     return _zero(_may_be_nan(x), is_zero(x) or dropped)
 
 
+def _larger(a: Cell, b: Cell) -> Cell:
+    """Of bits."""
+    bits = {a, b} <= {0.0, 1.0, BIT}
+    return UNKNOWN if not bits else 1.0 if 1.0 in (a, b) else BIT
+
+
 def _differs(a: Cell, b: Cell) -> Cell:
     return 1.0 if (_is_more(a) and is_zero(b)) or (_is_more(b) and is_zero(a)) else UNKNOWN
 
@@ -371,6 +377,7 @@ RULES: dict[Op, Callable[..., Cell]] = {
     negative: lambda a: a if _may_be_nan(a) else UNKNOWN,
     scale: _scaled,
     keep_chosen: _kept,
+    maximum: _larger,
     not_equal: _differs,
     truncate: lambda a, dtype: a if a == BIT else UNKNOWN,
 }
