@@ -31,7 +31,7 @@ Cell = float | str
 UNKNOWN, ZERO_OR_NAN, ZERO, BIT, POSITIVE, MINUS_ZERO = "unknown", "zero or NaN", "zero", "bit", "positive", "-0.0"
 """Nothing is known; a zero of either sign or NaN; a zero of either sign; 0 or 1; more than 0; the number -0.0."""
 
-_MOST = 1 << 12
+_MOST = 1 << 8
 """Cells of which something is known."""
 _BREAKS = 1 << 6
 """Changes along a line of a constant."""
