@@ -251,8 +251,8 @@ def of_pieces(pieces: Sequence[Piece], operands: Sequence[Cells | None], avals: 
             continue
         target = piece.target(source)
         placed.append((piece, c, target))
-        for cut, ends in zip(cuts, target, strict=True):
-            cut.update(ends)
+        for cut, at in zip(cuts, target, strict=True):
+            cut.update(at)
         for onto, shift, own in zip(piece.axes, piece.shifts, c.ends, strict=True):
             if onto is not None and len(own) > 1:
                 cuts[onto].update([e + shift for e in own if target[onto][0] < e + shift < target[onto][1]])

@@ -296,7 +296,7 @@ class Pattern:
 
     def renumbered(self, labels: np.ndarray, count: int) -> Pattern:
         """The union of the columns of each label, as `merged` of rows."""
-        rows, columns = self.shape
+        rows = self.shape[0]
         if self.is_zero or not len(labels):
             return Pattern.zero(rows, count)
         if self.form == "map":
