@@ -17,7 +17,7 @@ from engine.compiler.passes.known_cells import BIT, MINUS_ZERO, POSITIVE, UNKNOW
 from engine.core.aval import Aval, aval_of_array
 from engine.core.dtypes import float32, float64
 from engine.core.structural import contiguous, reshape_to, scale
-from engine.ops.arithmetic import add, divide, multiply, negative, subtract
+from engine.ops.arithmetic import add, divide, maximum, multiply, negative, subtract
 from engine.ops.compare import keep_chosen, not_equal, truncate
 from engine.ops.creation import ones_like
 from engine.ops.explog import exp, log
@@ -198,6 +198,8 @@ def test_what_is_known_of_results() -> None:
     assert of(keep_chosen, masked, half, fixed=True) == [ZERO, ZERO_OR_NAN]
     assert of(keep_chosen, None, ones, fixed=True) is None
     assert of(add, ones, cells((4, BIT))) == [POSITIVE]
+    assert of(maximum, ones, cells((4, BIT))) == [1.0] and of(maximum, zeros, cells((4, BIT))) == [BIT]
+    assert of(maximum, ones, half) == [1.0, UNKNOWN] and of(maximum, cells((4, 2.0)), cells((4, BIT))) is None
     assert of(exp, zeros) == [1.0]
     assert of(divide, zeros, zeros) is None  # NaN
 
@@ -227,6 +229,7 @@ def test_masks_are_known_through_sums() -> None:
     assert known_cells.of_sum(cells((3, 0.1)), {0}, True) is None
     assert known_cells.of_sum(cells((3, MINUS_ZERO)), {0}, True) is None
     assert known_cells.of_constant(np.random.default_rng(0).normal(size=1000)) is None
+    assert known_cells.of_constant(np.eye(17)) is None
 
 
 def pieces_in(op: Any, params: Any, operands: list[Aval], out: Aval) -> Any:
