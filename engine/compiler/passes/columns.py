@@ -22,7 +22,7 @@ import numpy as np
 from engine.compiler.ir.instruction import Instruction, is_stateful, without_unused
 from engine.compiler.ir.layout import Order, order_of, order_of_result
 from engine.compiler.passes.index_maps import PADS, pieces_of, takes_parts, whole, whole_shape
-from engine.compiler.passes.known_cells import NUMBER, RULES, UNKNOWN, ZERO, Zeros, of_constant
+from engine.compiler.passes.known_cells import RULES, UNKNOWN, Cell, cell_of, is_zero, of_constant
 from engine.compiler.passes.slice_concat import slice_concat
 from engine.core.aval import Aval
 from engine.core.dtypes import as_dtype
@@ -106,7 +106,7 @@ class _Columns:
         self.split: set[int] = set()
         self.whole: set[int] = set()
         self.grids: dict[int, Grid] = {}
-        self.kinds: dict[int, int] = {}
+        self.known: dict[int, Cell] = {}
         self.seen: dict[Any, int] = {}
         self.out: list[Instruction] = []
         self.makers = {i.outputs[0]: i for i in instructions if i.op in _FOLDED}
@@ -258,7 +258,8 @@ class _Columns:
                     key[axis] = slice(None)
                 vector = np.asarray(array[tuple(key)], order="C")
                 c = of_constant(vector)
-                grid[at] = self.constant(vector if c is None or c.kinds.size > 1 else c.numbers.reshape(()))
+                alike = c is not None and len(c.cells) == 1 and c.cells[0] != UNKNOWN
+                grid[at] = self.constant(vector.reshape(-1)[:1].reshape(()) if alike else vector)
             return grid
         if grid.size == 1 and rank <= 1 and (axis is not None or not rank):
             grid[(0,) * rank] = s
@@ -327,13 +328,11 @@ class _Columns:
                 if number is not None and number == 1:
                     return inputs[1 - k]
         made = self.new(op, inputs, params, where)
-        rule = RULES.get(op)
-        if rule is not None and made not in self.kinds:
-            known = [
-                Zeros(*np.broadcast_arrays(np.int8(self.kinds.get(s, UNKNOWN) if x is None else NUMBER), x or 0.0))
-                for s, x in zip(inputs, numbers, strict=True)
+        if op in RULES and made not in self.known:
+            cells = [
+                self.known.get(s, UNKNOWN) if x is None else cell_of(x) for s, x in zip(inputs, numbers, strict=True)
             ]
-            self.kinds[made] = int(rule(*known, **params)[0])
+            self.known[made] = RULES[op](*cells, **params)
         return made
 
     def cross(self, each: Instruction) -> list[Grid]:
@@ -362,7 +361,7 @@ class _Columns:
         out = np.empty(x.shape[:-1], object)
         for at in np.ndindex(*out.shape):
             # a zero, of whatever sign, changes nothing but the sign of zeros, which 0.0 makes positive
-            parts = [s for s in x[at] if s != zero and self.kinds.get(s) != ZERO] or [zero]
+            parts = [s for s in x[at] if s != zero and not is_zero(self.known.get(s, UNKNOWN))] or [zero]
             out[at] = functools.reduce(lambda a, b: self.one(add, (a, b), {}, each.where), [*parts, zero])
         return out.reshape(self.shape(each.outputs[0]))
 

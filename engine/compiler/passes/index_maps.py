@@ -42,6 +42,10 @@ def takes_parts(op: Op, params: dict[str, Any]) -> bool:
 
 PADS = (pad_op, pad_back_op)
 """Ops that pad with a number, or undo that."""
+MOVES = frozenset(
+    {concat_op, concat_piece, concat_place, stack_op, contiguous, reshape_to, getitem_op, getitem_back_op, *PADS}
+)
+"""Ops that may move boxes."""
 
 
 class Piece(NamedTuple):
@@ -127,6 +131,8 @@ def shape_of_box(box: Box) -> Shape:
 def pieces_of(each: Instruction, avals: Mapping[int, Aval], constants: Mapping[int, Any]) -> list[Piece] | None:
     """The pieces of the result, which is zero elsewhere; None if an op, or this application of it, is no such move."""
     op, params = each.op, each.params
+    if op not in MOVES:
+        return None
     shapes: list[Any] = [avals[s].shape for s in each.inputs]
     out = whole_shape(avals[each.outputs[0]])
     rank = len(out)
