@@ -10,6 +10,7 @@ import numpy as np
 import pytest
 
 from engine import executor
+from engine.compiler.passes import slice_sum
 from engine.compiler.pipeline import ALL_PASSES
 from engine.core.structural import scale
 from engine.executor import encoding, fusion, grouping
@@ -43,6 +44,8 @@ def groups(request: pytest.FixtureRequest, monkeypatch: pytest.MonkeyPatch) -> l
         found.extend([s for s in made if isinstance(s, Group)])
         return made
 
+    # sums of slices in the place of what groups hold
+    monkeypatch.setattr(slice_sum, "_LEAST", 3 << 14)
     monkeypatch.setattr(grouping, "_LEAST", request.param[1])
     monkeypatch.setattr(grouping, "_TILE", request.param[0])
     monkeypatch.setattr(encoding, "grouped", noted)
