@@ -21,7 +21,7 @@ import numpy as np
 
 from engine.compiler.ir.instruction import Instruction, is_stateful, without_unused
 from engine.compiler.ir.layout import Order, order_of, order_of_result
-from engine.compiler.passes.index_maps import PADS, pieces_of, takes_parts, whole, whole_shape
+from engine.compiler.passes.index_maps import BY_LAST, pieces_of, takes_parts, whole, whole_shape
 from engine.compiler.passes.known_cells import RULES, UNKNOWN, Cell, cell_of, is_zero, of_constant
 from engine.compiler.passes.slice_concat import slice_concat
 from engine.core.aval import Aval
@@ -164,7 +164,7 @@ class _Columns:
     def operands(self, each: Instruction) -> list[int]:
         """Those whose elements count."""
         first = each.op is concat_piece or each.op is concat_place
-        given = each.inputs[:1] if first or each.op in PADS else each.inputs
+        given = each.inputs[:1] if first or each.op in BY_LAST else each.inputs
         return [s for k, s in enumerate(given) if k not in each.op.references]
 
     def way(self, each: Instruction) -> Callable[[Instruction], list[Grid]] | None:
