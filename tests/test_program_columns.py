@@ -223,3 +223,22 @@ def test_a_sum_that_drops_an_axis_in_front_is_none_of_rows(monkeypatch: pytest.M
     assert_same_bits(program(x), plain(x))
     y = (x[:, :4] * x[:, 4:5] + x[:, 1:5]).reshape(ROWS, 2, 2)
     np.testing.assert_allclose(program(x)[0], 2.0 * (y * y - y).sum(1), rtol=1e-13)
+
+
+def test_a_constant_without_the_long_axis_stays_as_it_is(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(columns, "_LONG", 2)
+    monkeypatch.setattr(columns, "_GAIN", 0)
+    x, seeds = np.random.default_rng(0).normal(size=(3, 4)), np.arange(12.0).reshape(3, 4)
+
+    def f(x: Any) -> Any:
+        flat = reshape(x.trace.operand(seeds), (12,))
+        return [x * 2.0 + x[:1], concat([flat, reshape(x, (12,))], 0)]
+
+    assert_same_bits(lowered(f, [x])(x), lowered(f, [x], ALWAYS)(x))
+
+
+def test_what_is_repeated_along_no_axis(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(columns, "_LONG", 2)
+    x = np.ones((2, 1))
+    f = with_gradient(lambda x: reduce_sum(x * 2.0, []) * x)
+    assert_same_bits(lowered(f, [x])(x), lowered(f, [x], ALWAYS)(x))

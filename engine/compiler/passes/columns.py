@@ -170,7 +170,7 @@ class _Columns:
     def way(self, each: Instruction) -> Callable[[Instruction], list[Grid]] | None:
         """How an instruction is applied to grids; None if it cannot be."""
         op, params = each.op, each.params
-        if op in _FOLDED and self.fits(each.outputs[0]) and self.contents(each.outputs[0]) is not None:
+        if op in _FOLDED and self.is_known(each.outputs[0]):
             return self.known
         if op is gather_op:
             return self.gathered if self.gathers(each) else None
@@ -200,6 +200,10 @@ class _Columns:
             lies = same and own.count(self.length) == 1
             return self.repeated if (lies or not own) and not params.get("mean") else None
         return self.moved if self.moves(each) else None
+
+    def is_known(self, s: int) -> bool:
+        """Whether a value with a long axis follows from a constant."""
+        return self.fits(s) and self.axis(s) is not None and self.contents(s) is not None
 
     def sum_of(self, each: Instruction) -> Callable[[Instruction], list[Grid]] | None:
         """How a sum is made: of the last axis alone, one number after the other."""
@@ -373,7 +377,9 @@ class _Columns:
     def spread_out(self, each: Instruction) -> tuple[int, ...]:
         """The shape of what is repeated, with axes of size one where it is repeated along axes that it has not."""
         own = whole_shape(self.avals[each.inputs[0]])
-        if not own or each.op is not spread_like_op or each.params["keepdims"] or np.max(each.params["axis"]) >= 0:
+        if not own or each.op is not spread_like_op or each.params["keepdims"]:
+            return own
+        if any(a >= 0 for a in np.ravel(each.params["axis"])):
             return own
         shown: np.ndarray = np.expand_dims(np.broadcast_to(0, own), each.params["axis"])
         return shown.shape

@@ -74,20 +74,25 @@ def behind_columns(
 
 def behind_rows(path: Path, blocks: Blocks, rows: Sequence[IndexMap]) -> Blocks | None:
     """The patterns of the targets, from those of the values that they consist of; None if there are sums among them."""
-    starts = dict(zip(_slots(rows), np.cumsum([0, *[row[0].shape[0] for row in blocks]]).tolist(), strict=False))
+    places = {slot: k for k, slot in enumerate(_slots(rows))}
+    starts = np.cumsum([0, *[row[0].shape[0] for row in blocks]]).tolist()
     stacks = [stacked([row[j] for row in blocks]) for j in range(len(blocks[0]))] if blocks else []
     found: dict[int, list[Pattern]] = {}
     for i, slot in enumerate(path.targets):
         numbers = np.full(path.size(slot), -1)
-        count = 0
+        count, parts = 0, []
         for one in rows:
             if one.of == i:
                 inner, outer = one.indices(path.size(one.slot))
-                numbers[outer] = inner + starts[one.slot]
+                numbers[outer] = inner + starts[places[one.slot]]
                 count += len(outer)
+                parts.append(blocks[places[one.slot]])
         if np.count_nonzero(numbers >= 0) < count:
             return None
-        found.setdefault(slot, [stack.rows(numbers) for stack in stacks])
+        connected = [any(not part[j].is_zero for part in parts) for j in range(len(stacks))]
+        zeros = [Pattern.zero(len(numbers), stack.shape[1]) for stack in stacks]
+        mixed = zip(stacks, zeros, connected, strict=True)
+        found.setdefault(slot, [stack.rows(numbers) if yes else zero for stack, zero, yes in mixed])
     return list(found.values())
 
 
