@@ -68,7 +68,7 @@ add(1, 1.5) | zeros([True]) | clip_by_value([1j], 0, 1) | clip_by_norm([1j], 1) 
 nn.l2_loss([1j]) | math.real([True]) | math.unsorted_segment_sum(x, i, 1.5) | matmul(x, x, transpose_b=2)
 einsum(None, x) | einsum(3, x) | pad(x, [1, 1]) | dynamic_stitch(3, [x]) | dynamic_stitch([i], 3)
 tensordot(x, x, None)
-matmul(np.ones((1, 1), np.int8), np.ones((1, 1), np.int8)) | negative(np.uint8(1)) | zeros_like('a')
+matmul(np.ones((1, 1), np.int8), np.ones((1, 1), np.int8)) | negative(np.uint8(1))
 math.erf(2) | math.lgamma(3) | math.reduce_std([1, 2]) | reduce_max([1 + 5j, 2]) | nn.relu([1j])
 """
 CALLS = [c.strip() for line in BAD_CALLS.strip().splitlines() for c in line.split(" | ")]

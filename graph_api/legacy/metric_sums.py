@@ -8,7 +8,7 @@ from typing import Any
 import numpy as np
 
 import graph_api as tf
-from engine.core.aval import compatible, format_shape
+from engine.core.aval import compatible, format_shape, is_known
 from engine.core.operands import Operand
 from engine.core.value import known_shape, shape_of
 from engine.ops.checked import checked_op
@@ -85,8 +85,7 @@ def broadcast(weights: Any, values: Any) -> Tensor:
     elif known == -1:
         weights = tf.expand_dims(weights, -1)
     _check_weights(shape_of(weights), shape_of(values))
-    weights = checked_op(weights, tf.shape(weights), tf.shape(values), check=_check_weights)
-    return weights * tf.ones_like(values)
+    return _checked(weights, values, _check_weights) * tf.ones_like(values)
 
 
 def _check_weights(weights: Any, values: Any) -> None:
@@ -138,7 +137,14 @@ def alike(labels: Any, predictions: Any) -> tuple[Any, Any]:
     elif known == -1 and _ends_with_one(predictions):
         predictions = tf.squeeze(predictions, [-1])
     _check_alike(shape_of(labels), shape_of(predictions))
-    return checked_op(labels, tf.shape(labels), tf.shape(predictions), check=_check_alike), predictions
+    return _checked(labels, predictions, _check_alike), predictions
+
+
+def _checked(x: Any, other: Any, check: Callable[..., None]) -> Any:
+    """`x`, of which it is seen when it runs how its shape goes with another's, if one of both is not known before."""
+    if is_known(shape_of(x)) and is_known(shape_of(other)):
+        return x
+    return checked_op(x, tf.shape(x), tf.shape(other), check=check)
 
 
 def _ends_with_one(x: Any) -> bool:

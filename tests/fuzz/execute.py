@@ -202,6 +202,7 @@ def run_in_graph(
     tf = graph_api
     fn = compiled(program)
     with tf.Graph().as_default(), tf.Session() as session:
+        tf.no_op()  # a session refuses an empty graph
         tensors: dict[str, Any] = {}
         for leaf in program.leaves:
             value = values[leaf.name]

@@ -184,7 +184,7 @@ def test_bad_examples_and_functions() -> None:
         with pytest.raises(InvalidArgumentError, match="structure"):
             graph_api.for_scipy(x * x, [x], [np.zeros(2), np.zeros(2)])
         p = graph_api.for_scipy(x * x, x, np.zeros(2))
-        with pytest.raises(ValueError, match="no session"):
+        with pytest.raises(ValueError, match="No default session"):
             p.fun(np.zeros(2))
 
 

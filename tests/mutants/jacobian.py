@@ -190,15 +190,15 @@ MUTANTS = (
     Mutant(
         "targets are not peeled",
         "engine/jacobian/planning/plan.py",
-        "    if _differs(peeled, rows):\n",
-        "    if _differs(peeled, peeled):\n",
+        "inner = peeled if _differs(peeled, rows) else rows",
+        "inner = rows",
         ("tests/jacobian/test_plans.py::test_each_scalar_is_swept_through_its_own_part_only",),
     ),
     Mutant(
         "sources are not peeled",
         "engine/jacobian/planning/plan.py",
-        "    if len(all_the_way[1]) < len(path.nodes):\n",
-        "    if not path.nodes:\n",
+        "deepest = all_the_way if len(all_the_way[1]) < len(path.nodes) else (columns, path.nodes)",
+        "deepest = (columns, path.nodes)",
         ("tests/jacobian/test_plans.py::test_parts_of_a_source_are_swept_apart",),
     ),
     Mutant(
