@@ -29,6 +29,7 @@ from engine.core.dtypes import DType
 from engine.core.expand_axes import expand_dims_op
 from engine.core.trace import Symbol, Trace, constant
 from engine.core.variable import Variable, read_variable
+from engine.ops.checked import checked_op
 from engine.ops.indexed_slices import IndexedSlices
 from engine.ops.shape import stop_gradient
 from graph_api.convert import default_input
@@ -351,8 +352,8 @@ def _equal(one: Any, other: Any) -> bool:
 
 
 def is_alias(node: Any) -> bool:
-    """Whether a node gives its operand as it is."""
-    return node.op is default_input or (node.op is expand_dims_op and not node.params["axes"])
+    """Whether a node gives its operand as it is, perhaps after a check, which the recorded run has passed."""
+    return node.op in (default_input, checked_op) or (node.op is expand_dims_op and not node.params["axes"])
 
 
 def stays_inside(nodes: Sequence[Any], results: Collection[int], users: Mapping[int, list[int]], span: range) -> bool:
