@@ -222,6 +222,7 @@ def _map(modules: list[Module], missing: list[dict[str, Any]], program: Path, do
             "graph": number,
             "sites": [[Path(file).name, line] for file, line in f.run.sites],
             "calls": [[list(extent), sorted(shapes)] for extent, shapes in f.run.calls.items()],
+            "within": sorted({line for file, line in f.run.within if Path(file) == program}),
         }
         for number, module in enumerate(modules)
         for f in module.functions
@@ -272,7 +273,7 @@ def convert_program(
         If the program needs what that library has not.
     """
     program = Path(program)
-    with capturing() as capture, noting(program) as notes:
+    with capturing() as capture, noting(program, capture.note_locals) as notes:
         code = watch.watch_program(program, arguments or [], lambda run: progress.step("running the program"), api)
     capture.names = dict(vars(sys.modules["__main__"]))
     notes.locals = capture.locals

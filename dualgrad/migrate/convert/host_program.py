@@ -26,7 +26,7 @@ import numpy as np
 
 from dualgrad.migrate.compare.printed import differing_lines
 from dualgrad.migrate.convert import hosted, iterating
-from dualgrad.migrate.convert.calling import all_calls, below, called, is_name, results
+from dualgrad.migrate.convert.calling import all_calls, called, is_name, results
 from dualgrad.migrate.convert.edits import Extent, Place, Plan, Replaced, Unsafe
 from dualgrad.migrate.convert.minimizations import IMPORT
 from dualgrad.migrate.convert.notes import Notes
@@ -454,13 +454,8 @@ class _Edits:
         replaced = self._replaced(original.value)
         if replaced is None or replaced.function["name"] is None or replaced.choices:
             return updated
-        value = updated.value
-        while not (isinstance(value, self.cst.Call) and is_name(self.cst, value.func, replaced.function["name"])):
-            inner = next((c for c in below(self.cst, value) if c is not None), None)
-            if inner is None:
-                return updated
-            value = inner
-        return updated.with_changes(value=value)
+        own = [c for c in all_calls(self.cst, updated.value) if is_name(self.cst, c.func, replaced.function["name"])]
+        return updated.with_changes(value=own[0]) if own else updated
 
     def leave_Assign(self, original: Any, updated: Any) -> libcst.CSTNode:
         """Names for what operations give, which is None, are left out where nobody reads them."""

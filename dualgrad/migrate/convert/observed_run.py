@@ -135,7 +135,7 @@ class Run:
 
     `resets` says that it has changed variables that had values. `calls` has, for each of the expressions that asked,
     how the results were put together there: `shape_of`. `taken` are the nodes that take elements of iterators
-    (`iterating`).
+    (`iterating`). `within` are the lines of the program that were being run, of functions that called others too.
     """
 
     graph: Graph
@@ -145,6 +145,7 @@ class Run:
     resets: bool = False
     calls: dict[tuple[int, int, int, int], set[str]] = field(default_factory=dict)
     taken: list[Any] = field(default_factory=list)
+    within: set[tuple[str, int]] = field(default_factory=set)
 
 
 @dataclass
@@ -163,7 +164,8 @@ class Capture:
         The lines of the program that added something to event files: a ``"graph"``, ``"fetched"`` summaries, or
         summaries of the program's own, of ``"scalars"`` or ``"other"`` things.
     locals : dict
-        By the line where a function begins, what its names stood for when it ran a session; `CHANGES` if that changed.
+        By the line where a function begins, what its names stood for when it ran a session, or when it ended;
+        `CHANGES` if that changed.
     savers : dict
         By the line of the program that made it, a saver and the options that it was given.
     names : list of dict
@@ -206,10 +208,11 @@ class Capture:
         run.calls.setdefault(_extent(frame), set()).add(shape_of(seen.shape))
         while frame is not None:
             if watch.is_users(frame.f_code.co_filename):
-                self._note_locals(frame)
+                self.note_locals(frame)
+                run.within.add((frame.f_code.co_filename, frame.f_lineno))
             frame = frame.f_back  # type: ignore[assignment]
 
-    def _note_locals(self, frame: FrameType) -> None:
+    def note_locals(self, frame: FrameType) -> None:
         """Note what the names of a function stand for, unless that changes."""
         if frame.f_code.co_name == "<module>":
             return

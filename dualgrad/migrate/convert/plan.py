@@ -15,7 +15,7 @@ from typing import Any
 
 import numpy as np
 
-from dualgrad.migrate.check.scopes import FUNCTIONS
+from dualgrad.migrate.check.scopes import FUNCTIONS, Imported
 from dualgrad.migrate.check.values import Box, Instance, Local, Made, Many
 from dualgrad.migrate.convert.edits import Place, Plan, Unsafe, extent, place
 from dualgrad.migrate.convert.facts import LOOKING, METHODS, plain
@@ -144,7 +144,7 @@ class Planner(Runs):
         return any(isinstance(v, Instance) and issubclass(v.kind, FileWriter) for v in of)
 
     def _only_builds(self, node: ast.stmt) -> bool:
-        if self._acts(node):
+        if self._acts(node) or self.runs(node):
             return False
         if isinstance(node, (ast.Assign, ast.AugAssign, ast.AnnAssign, ast.Return, ast.Assert, ast.Delete)):
             return True
@@ -185,7 +185,7 @@ class Planner(Runs):
             for n in names
         )
         plain = all(k.arg in ("sep", "end") and isinstance(k.value, ast.Constant) for k in call.keywords)
-        runs = any(isinstance(n, ast.Call) and self._is_run(n) for n in ast.walk(node))
+        runs = self.runs(node) or any(isinstance(n, ast.Call) and self._is_run(n) for n in ast.walk(node))
         looks = any(isinstance(n, ast.expr) and self._is_left(n) for n in ast.walk(node))
         looks = looks or any(n.id in self._collected for n in names)
         shows = looks and not runs and graphs and plain and not self._acts(node)
@@ -195,7 +195,7 @@ class Planner(Runs):
         """Keep of a statement that only looks at the graph, once, what it prints and what values it leaves."""
         inside = list(ast.walk(node))
         calls = [n for n in inside if isinstance(n, ast.Call)]
-        if self._again or isinstance(node, (*FUNCTIONS, ast.ClassDef, ast.Return)):
+        if self._again or self.runs(node) or isinstance(node, (*FUNCTIONS, ast.ClassDef, ast.Return)):
             return False
         if self._acts(node) or not all(self._only_looks(call) for call in calls):
             return False
@@ -230,9 +230,8 @@ class Planner(Runs):
     def _definition(self, node: ast.FunctionDef | ast.AsyncFunctionDef | ast.ClassDef) -> bool:
         """A function or class stays if it runs something, or has nothing to do with the graph."""
         starts = getattr(node, "name", "") == "__init__" and self.inference.owner(node) is not None
-        runs = any(isinstance(n, ast.Call) and extent(n) in self.plan.calls for n in ast.walk(node))
         left = any(self._is_left(n) for statement in node.body for n in self._expressions(statement))
-        if left and not runs and not starts:
+        if left and not self.runs(node) and not starts:
             return False
         head = min([node.lineno, *(d.lineno for d in node.decorator_list)])
         calls = 0 if isinstance(node, ast.ClassDef) else self.notes.called[head]
@@ -416,56 +415,61 @@ class Planner(Runs):
         return any(text == "tf.compat.v1.app.run" for text in self.plan.facts.values())
 
     def _check_names(self) -> None:
-        """Every name that is still used must be bound by what stays."""
+        """Every name that is still used must be bound by what stays, where it is used."""
         kept = list(self._kept(self.tree))
-        bound = {n.id for n in kept if isinstance(n, ast.Name) and not isinstance(n.ctx, ast.Load)} | self.provided
-        bound |= {n.arg for n in kept if isinstance(n, ast.arg)} | {
-            n.name for n in kept if isinstance(n, ast.ExceptHandler) and n.name
-        }
-        bound |= {n.name for n in kept if isinstance(n, (ast.FunctionDef, ast.AsyncFunctionDef, ast.ClassDef))}
-        bound |= {name for names in self.plan.given.values() for name in names} | {*self.plan.named.values()}
-        bound |= {
-            a.asname or a.name.partition(".")[0]
-            for n in kept
-            if isinstance(n, (ast.Import, ast.ImportFrom))
-            for a in n.names
-        }
-        gone = {
-            n.id for n in ast.walk(self.tree) if isinstance(n, ast.Name) and not isinstance(n.ctx, ast.Load)
-        } - bound
-        for name in sorted((self._read() & gone) | self._sessions_read(kept)):
-            givers = [p for p, names in self.plan.emptied.items() if name in names]
-            givers += self._sessions(name)
-            if not givers:
-                line = next(n.lineno for n in kept if isinstance(n, ast.Name) and n.id == name)
-                raise Unsafe(f"line {line}: it uses {name}, which is a part of the graph")
+        bound = {key for n in kept for key in self._binds(n)}
+        given = {name for names in self.plan.given.values() for name in names} | {*self.plan.named.values()}
+        module = self.scopes.module
+        for n in kept:
+            if not isinstance(n, ast.Name) or not isinstance(n.ctx, ast.Load) or n.id in given:
+                continue
+            sources = self.scopes.of[n].find(n.id)
+            if sources is None or id(sources) in bound or any(isinstance(s, Imported) for s in sources):
+                continue
+            if n.id in self.provided and sources is module.bound.get(n.id):
+                continue
+            if not (self._opened(sources, n.id) or self._sessions(n)):
+                raise Unsafe(f"line {n.lineno}: it uses {n.id}, which is a part of the graph")
+            bound.add(id(sources))
         read = self._read()
         self.plan.emptied = {p: [n for n in names if n in read] for p, names in self.plan.emptied.items()}
         for texts in self.plan.given.values():
             for name in texts.keys() - read:
                 del texts[name]
 
-    def _sessions_read(self, kept: Sequence[ast.AST]) -> set[str]:
-        """Global names of sessions that are handed on, also where a parameter elsewhere has the same name."""
-        module = self.scopes.module
-        names = [n for n in kept if isinstance(n, ast.Name) and isinstance(n.ctx, ast.Load) and self._is_session(n)]
-        stored = {n.id for n in kept if isinstance(n, ast.Name) and not isinstance(n.ctx, ast.Load)}
-        return {
-            n.id for n in names
-            if n.id not in stored and self.scopes.of[n].find(n.id) is module.bound.get(n.id) is not None
-        }  # fmt: skip
+    def _binds(self, node: ast.AST) -> Iterator[int]:
+        """The names that a node gives: what `Scope.find` has for them, by identity."""
+        here, names = self.scopes.of.get(node), []
+        if isinstance(node, ast.Name) and not isinstance(node.ctx, ast.Load):
+            names = [node.id]
+        elif isinstance(node, (ast.Import, ast.ImportFrom)):
+            names = [a.asname or a.name.partition(".")[0] for a in node.names]
+        elif isinstance(node, (ast.FunctionDef, ast.AsyncFunctionDef, ast.ClassDef, ast.ExceptHandler)):
+            names = [node.name] if node.name else []
+        if isinstance(node, FUNCTIONS):
+            arguments = self.scopes.inside[node].bound
+            yield from (id(arguments[a.arg]) for a in ast.walk(node.args) if isinstance(a, ast.arg))
+        yield from (id(here.find(name)) for name in names if here is not None)
 
-    def _sessions(self, name: str) -> list[Place]:
-        """The statements that give a session this name, which are kept in another form."""
-        places = []
+    def _opened(self, sources: Any, name: str) -> bool:
+        """Whether an opened ``with`` statement gives this name, which says then that there are no sessions."""
+        return any(
+            name in names and self.scopes.of[node].find(name) is sources
+            for node in ast.walk(self.tree) if isinstance(node, ast.With)
+            and (names := self.plan.emptied.get(place(node), ()))
+        )  # fmt: skip
+
+    def _sessions(self, used: ast.Name) -> bool:
+        """Whether a name stands for a session; the statements that give it one are kept in another form then."""
+        found = False
         for node in ast.walk(self.tree):
-            if isinstance(node, ast.Assign) and [ast.unparse(t) for t in node.targets] == [name]:
-                values = self.inference.of(node.value)
-                if values and all(isinstance(v, Instance) and issubclass(v.kind, Session) for v in values):
-                    self.plan.emptied[place(node)] = [name]
+            if isinstance(node, ast.Assign) and [ast.unparse(t) for t in node.targets] == [used.id]:
+                same = self.scopes.of[node].find(used.id) is self.scopes.of[used].find(used.id)
+                if same and self._is_session(node.value):
+                    self.plan.emptied[place(node)] = [used.id]
                     self.plan.gone.discard(place(node))
-                    places.append(place(node))
-        return places
+                    found = True
+        return found
 
 
 def _imported(node: ast.Import | ast.ImportFrom) -> list[str]:

@@ -95,6 +95,7 @@ class Runs:
         self.plan.iterators = {extent(node): kind for node, kind in self.iterating.found.items()}
         self.plan.facts |= {extent(node): text for node, text in self.iterating.texts()}
         self.plan.facts |= {extent(node): text for node, text in self._kept_names()}
+        self._ran = {line for f in functions if f["name"] or f["values"] or f.get("iterates") for line in f["within"]}
         self.called: set[str] = set()
         """Functions of the program that the converted module calls."""
         self._again = False
@@ -533,12 +534,19 @@ class Runs:
         own = self.names.get(name.id) if isinstance(name, ast.Name) else None
         return own is not None and is_own(own) and getattr(own, "__module__", "") != "__main__"
 
+    def runs(self, node: ast.AST) -> bool:
+        """Whether a session was run from there, or is in what stands there; variables that are initialized do not count."""
+        if any(isinstance(n, ast.Call) and extent(n) in self.plan.calls for n in ast.walk(node)):
+            return True
+        inside = getattr(node, "body", None)
+        first = inside[0].lineno if isinstance(inside, list) else node.lineno  # type: ignore[attr-defined]
+        return not self._ran.isdisjoint(range(first, (node.end_lineno or first) + 1))  # type: ignore[attr-defined]
+
     def _builds(self, node: ast.AST) -> bool:
         if node not in self._owned:
             self._owned[node] = False
             body = node.body if isinstance(node.body, list) else [node.body]  # type: ignore[attr-defined]
-            runs = any(isinstance(n, ast.Call) and extent(n) in self.plan.calls for n in ast.walk(node))
-            left = not runs and any(self._is_left(n) for statement in body for n in self._expressions(statement))
+            left = not self.runs(node) and any(self._is_left(n) for statement in body for n in self._expressions(statement))
             self._owned[node] = left
         return self._owned[node]
 
@@ -567,8 +575,7 @@ class Runs:
         return isinstance(value, Made) and self._builds_object(value.node)
 
     def _builds_object(self, node: ast.ClassDef) -> bool:
-        runs = any(isinstance(n, ast.Call) and extent(n) in self.plan.calls for n in ast.walk(node))
-        return not runs and self._builds(node)
+        return not self.runs(node) and self._builds(node)
 
 
 def lines_of(node: ast.expr) -> range:
