@@ -19,6 +19,11 @@ if TYPE_CHECKING:
 def called(cst: Any, found: Replaced, call: Any) -> Any:
     """The call of the function, with what was fed as its arguments."""
     function = found.function
+    if found.run:
+        is_method = call.func.attr.value == "eval"
+        fetches = call.func.value if is_method else next(a.value for a in call.args if not _is_feed(call, a))
+        fed = [a.value for a in call.args if _is_feed(call, a)]
+        return cst.Call(cst.Name(found.run), [cst.Arg(value) for value in [fetches, *fed[:1]]])
     if function["name"] is None and not found.choices:
         return None
     callee: Any = cst.Name(function["name"] or "_")
@@ -145,11 +150,6 @@ def _numpy(cst: Any, value: Any) -> libcst.Call:
 def is_name(cst: Any, node: Any, name: str | None) -> bool:
     """Whether it is a name, this one."""
     return isinstance(node, cst.Name) and node.value == name
-
-
-def below(cst: Any, node: Any) -> list[Any]:
-    """The calls inside of an expression."""
-    return [c for c in all_calls(cst, node) if c is not node]
 
 
 def all_calls(cst: Any, node: Any) -> list[Any]:

@@ -48,6 +48,8 @@ class Replaced:
         Functions of which one is called, by what `key` gives, or by the names of what is fed.
     iterators : list of expression
         The iterators of which it takes elements.
+    run : str
+        The function that is called with fetches and feeds as they are, if only the running program knows both.
     """
 
     function: dict[str, Any]
@@ -59,6 +61,7 @@ class Replaced:
     choices: dict[str, dict[str, Any]] = field(default_factory=dict)
     key: ast.expr | None = None
     iterators: list[ast.expr] = field(default_factory=list)
+    run: str = ""
 
 
 @dataclass

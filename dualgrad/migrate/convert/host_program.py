@@ -25,7 +25,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from dualgrad.migrate.compare.printed import differing_lines
-from dualgrad.migrate.convert import hosted, iterating
+from dualgrad.migrate.convert import dispatching, hosted, iterating
 from dualgrad.migrate.convert.calling import all_calls, called, is_name, results
 from dualgrad.migrate.convert.edits import Extent, Place, Plan, Replaced, Unsafe
 from dualgrad.migrate.convert.minimizations import IMPORT
@@ -116,6 +116,9 @@ def rewrite(source: str, conversion: Any, notes: Notes, names: Mapping[str, Any]
         conversion.arrays = {k: a for k, a in conversion.arrays.items() if f'"{k}"' in conversion.text}
         if not conversion.arrays:
             conversion.text = conversion.text.replace(LOADED, "", 1)
+    if any(replaced.run for replaced in plan.calls.values()):
+        rows = dispatching.text(planner.run, planner.dispatched, planner.label)
+        conversion.text = conversion.text.rstrip("\n") + "\n" + rows
     if "Iterator" in plan.iterators.values():
         text = iterating.CLASS.replace(*iterating.SHUFFLED) if ".shuffle(" in source else iterating.CLASS
         conversion.text = conversion.text.replace("import tape_api as tf\n", "import tape_api as tf\n" + text, 1)
@@ -429,7 +432,8 @@ class _Edits:
             return iterating.ran(self.cst, replaced.function["iterates"], fetches, next(iter(named), None))
         if replaced is None or not (replaced.choices or replaced.function["name"] or replaced.function["values"]):
             return updated
-        return results(self.cst, replaced, called(self.cst, replaced, updated))
+        new = called(self.cst, replaced, updated)
+        return new if replaced.run else results(self.cst, replaced, new)
 
     def leave_Subscript(self, original: Any, updated: Any) -> libcst.CSTNode:
         """One of several results, of which the others are None, is asked for alone."""
@@ -437,6 +441,7 @@ class _Edits:
         index = updated.slice[0].slice if len(updated.slice) == 1 else None
         if (
             replaced is None
+            or replaced.run
             or not isinstance(updated.value, (self.cst.List, self.cst.Tuple))
             or not isinstance(index, self.cst.Index)
         ):
@@ -452,7 +457,7 @@ class _Edits:
     def leave_Expr(self, original: Any, updated: Any) -> libcst.CSTNode:
         """Leave a value that nobody looks at as it is, not turned into an array."""
         replaced = self._replaced(original.value)
-        if replaced is None or replaced.function["name"] is None or replaced.choices:
+        if replaced is None or replaced.function["name"] is None or replaced.choices or replaced.run:
             return updated
         own = [c for c in all_calls(self.cst, updated.value) if is_name(self.cst, c.func, replaced.function["name"])]
         return updated.with_changes(value=own[0]) if own else updated
@@ -464,6 +469,7 @@ class _Edits:
             replaced is None
             or replaced.form
             or replaced.choices
+            or replaced.run
             or None not in replaced.leaves
             or len(updated.targets) != 1
         ):

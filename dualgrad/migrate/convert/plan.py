@@ -113,7 +113,7 @@ class Planner(Runs):
             if self._handled(lambda: [n for n in self._expressions(node) if self._is_left(n)]):
                 return True
             raise Unsafe(f"line {node.lineno}: it uses the graph beside running it ({ast.unparse(left[0])})")
-        if self._only_builds(node):
+        if not self.carriers.any_in(node) and self._only_builds(node):
             said = "" if self._again else self.notes.said(_lines(node))
             if said:
                 self.plan.said[place(node)] = said
@@ -270,7 +270,7 @@ class Planner(Runs):
             return True
         if (
             found()
-            and runs
+            and (runs or self.carriers.any_in(node))
             and self._handled(lambda: found() or self._named_here(header))
             and isinstance(node, ast.For)
         ):

@@ -27,9 +27,11 @@ from dualgrad.migrate.check.values import (
     Value,
 )
 from dualgrad.migrate.convert import summaries
+from dualgrad.migrate.convert.dispatching import Carriers
 from dualgrad.migrate.convert.edits import Plan, Replaced, Unsafe, extent, place
-from dualgrad.migrate.convert.facts import Facts, is_apart, is_graphs, is_own, reached, same_function, shared
+from dualgrad.migrate.convert.facts import Facts, held_by, is_apart, is_graphs, is_own, reached, same_function, shared
 from dualgrad.migrate.convert.iterating import Iterating
+from dualgrad.migrate.convert.observed_run import CHANGES
 from dualgrad.sparse.sparse_tensor import SparseTensor
 from engine.core.variable import Variable
 from graph_api.graph import Graph
@@ -37,6 +39,7 @@ from graph_api.iterators import Iterator as DatasetIterator
 from graph_api.saving import Saver
 from graph_api.session import Session
 from graph_api.summaries import FileWriter
+from graph_api.tensor import Operation
 from optim.external import ScipyOptimizerInterface
 
 RUNS = {"run", "eval"}
@@ -79,22 +82,28 @@ class Runs:
         self.functions, self.provided, self.notes, self.names = functions, provided, notes, names
         self.scopes = Scopes(self.tree)
         self.inference = Inference(self.scopes, Surface.of("1"))
-        self.facts = Facts(self.tree, self.scopes, names)
-        self.plan = Plan(facts={extent(node): text for node, text in self.facts.found(self.tree)})
-        self.plan.facts |= {extent(node): text for node, text in (rewritten or {}).items()}
-        self._imported = {a.asname or a.name.partition(".")[0] for n in ast.walk(self.tree)
-                          if isinstance(n, (ast.Import, ast.ImportFrom)) for a in n.names}  # fmt: skip
-        self._owned: dict[ast.AST, bool] = {}
         self._around: dict[ast.AST, list[Any]] = {}
         self._above = {inner: n for n in ast.walk(self.tree) for inner in ast.iter_child_nodes(n)}
         for function in ast.walk(self.tree):
             if isinstance(function, (ast.FunctionDef, ast.AsyncFunctionDef)):
                 for n in ast.walk(function):
                     self._around.setdefault(n, []).insert(0, function)
+        self.facts = Facts(self.tree, self.scopes, names, self._local)
+        self.plan = Plan(facts={extent(node): text for node, text in self.facts.found(self.tree)})
+        self.plan.facts |= {extent(node): text for node, text in (rewritten or {}).items()}
+        self._imported = {a.asname or a.name.partition(".")[0] for n in ast.walk(self.tree)
+                          if isinstance(n, (ast.Import, ast.ImportFrom)) for a in n.names}  # fmt: skip
+        self._owned: dict[ast.AST, bool] = {}
         self.iterating = Iterating(self.tree, self.inference)
         self.plan.iterators = {extent(node): kind for node, kind in self.iterating.found.items()}
         self.plan.facts |= {extent(node): text for node, text in self.iterating.texts()}
         self.plan.facts |= {extent(node): text for node, text in self._kept_names()}
+        taken = {n.id for n in ast.walk(self.tree) if isinstance(n, ast.Name)} | provided | self._imported
+        taken |= {n.name for n in ast.walk(self.tree) if isinstance(n, (ast.FunctionDef, ast.ClassDef))}
+        self.run = next(name for name in ("run", "run_functions", "run_functions_of") if name not in taken)
+        self.dispatched: list[dict[str, Any]] = []
+        """The functions of which only the running program knows which one is meant (`dispatching`)."""
+        self.carriers = Carriers(self.scopes, self.inference, self._may_be_graphs, self._is_fixed)
         self._ran = {line for f in functions if f["name"] or f["values"] or f.get("iterates") for line in f["within"]}
         self.called: set[str] = set()
         """Functions of the program that the converted module calls."""
@@ -180,10 +189,46 @@ class Runs:
             # functions of one name do the same; none is found for a call that was never reached: `_statement` says so
             # if it would stay
             fitting = {self._does(call, f, call in unseen): f for f in self.functions if self._shapes(call, f)}
-            if len(fitting) > 1 and any(f["name"] or f["values"] for f in fitting.values()):
-                self.plan.calls[extent(call)] = self._chosen(call, list(fitting.values()), call in unseen)
-            elif fitting:
-                self.plan.calls[extent(call)] = self._replaced(call, next(iter(fitting.values())), call in unseen)
+            before = self.plan.copy()
+            try:
+                if len(fitting) > 1 and any(f["name"] or f["values"] for f in fitting.values()):
+                    self.plan.calls[extent(call)] = self._chosen(call, list(fitting.values()), call in unseen)
+                elif fitting:
+                    self.plan.calls[extent(call)] = self._replaced(call, next(iter(fitting.values())), call in unseen)
+            except Unsafe:
+                self.plan = before
+                if not self._dispatched(call, list(fitting.values())):
+                    raise
+            if extent(call) in self.plan.calls:
+                self._follow(call)
+
+    def _dispatched(self, call: ast.Call, functions: Sequence[dict[str, Any]]) -> bool:
+        """Whether a function can find out, while the program runs, what a run computes; the run becomes its call then."""
+        wanted = [f for f in self.functions if self._shapes(call, f)]
+        told = [f for f in wanted if f["name"] or f["values"]]
+        if len(told) < len(wanted) or any(f.get("iterates") or f.get("taken") for f in wanted):
+            return False
+        if self.is_minimization(call) or any("?" in shape for f in wanted for shape in self._shapes(call, f)):
+            return False
+        self._labeled()
+        self.dispatched += [f for f in told if f not in self.dispatched]
+        self.plan.calls[extent(call)] = Replaced(functions[0], [], True, run=self.run)
+        return True
+
+    def _follow(self, call: ast.Call) -> None:
+        """Have the names in what a run fetches and is fed carry labels, as far as only the running program knows it."""
+        replaced, (fetches, feed) = self.plan.calls[extent(call)], self.asked(call)
+        if replaced.run:
+            self.carriers.follow(fetches, whole=True)
+        if feed is not None and (replaced.run or replaced.named is not None):
+            self.carriers.follow(feed, whole=True)
+
+    def _is_fixed(self, name: ast.Name) -> bool:
+        """Whether a name stands for one part of the graph, or list of parts, to which nothing is added."""
+        sources = self.scopes.of[name].find(name.id)
+        bases = [base for base, _ in self.scopes.stored if isinstance(base, ast.Name)]
+        grows = any(self.scopes.of[base].find(base.id) is sources for base in bases if base.id == name.id)
+        return not grows and self.facts.handles(name, self.label) is not None
 
     def _find_writers(self) -> None:
         """Find the calls that make writers of event files, and that hand them summaries."""
@@ -240,9 +285,7 @@ class Runs:
     def label(self, name: str) -> str:
         """The name in tape code of a tensor that is fed, or that is fetched by a name of the program's."""
         named = {p for f in self.functions for p, x in f["feeds"].items() if x == name}
-        if len(named) > 1:
-            raise Unsafe(f"{name} has several names")
-        return named.pop() if named else name.removesuffix(":0")
+        return named.pop() if len(named) == 1 else name.removesuffix(":0")
 
     def _is_run(self, call: ast.Call) -> bool:
         if self._is_count(call):
@@ -294,17 +337,24 @@ class Runs:
     def _value(self, leaf: ast.expr) -> Any:
         """The object that a name, or an attribute of it, stood for; None if that is not known."""
         if isinstance(leaf, ast.Attribute):
-            return vars(owner).get(leaf.attr) if hasattr(owner := self._value(leaf.value), "__dict__") else None
+            return held_by(self._value(leaf.value), leaf.attr)
         if not isinstance(leaf, ast.Name):
-            return None
-        for function in self._around.get(leaf, ()):
-            known = self.notes.locals.get(min([function.lineno, *(d.lineno for d in function.decorator_list)]), {})
-            if leaf.id in known:
-                return known[leaf.id]
-            owner = self.inference.owner(function)
-            if owner is not None and function.args.args and leaf.id == function.args.args[0].arg:
-                return self._only_object(owner.name)
+            return self.facts.value(leaf)
+        local = self._local(leaf)
+        if local is not None:
+            return local
         return self.names[leaf.id] if leaf.id in self.names and self.facts.is_final(leaf) else None
+
+    def _local(self, name: ast.Name) -> Any:
+        """What a name of a function stood for, as far as that is one thing; None if it is not known."""
+        for function in self._around.get(name, ()):
+            known = self.notes.locals.get(min([function.lineno, *(d.lineno for d in function.decorator_list)]), {})
+            if name.id in known:
+                return known[name.id] if known[name.id] is not CHANGES else None
+            owner = self.inference.owner(function)
+            if owner is not None and function.args.args and name.id == function.args.args[0].arg:
+                return self._only_object(owner.name)
+        return None
 
     def _only_object(self, kind: str) -> Any:
         """The only object there is of a class of the program; None if there are several."""
@@ -344,6 +394,8 @@ class Runs:
         nested = several and (shape[0] not in "[(" or re.search(r"[\[({]", shape[1:]) is not None)
         replaced = Replaced(function, flat, several, [f for f, _ in told], shape if nested else "")
         replaced.named = feed if fed and not told else None
+        if replaced.named is not None and any(self.label(x) != p for p, x in function["feeds"].items()):
+            raise Unsafe(f"line {call.lineno}: what is fed has several names")
         replaced.iterators = iterators
         if replaced.named is not None and elements:
             raise Unsafe(f"line {call.lineno}: what is fed depends on how the program runs")
@@ -371,7 +423,7 @@ class Runs:
         keys = [k for n in ast.walk(self.tree) if isinstance(n, ast.Dict) for k in n.keys if k is not None]
         keys += [n.slice for n in ast.walk(self.tree) if isinstance(n, ast.Subscript)]
         for key in keys:
-            name = graph_name(self._value(key)) if isinstance(key, (ast.Name, ast.Attribute)) else None
+            name = graph_name(self._value(key)) if isinstance(key, (ast.Name, ast.Attribute, ast.Subscript)) else None
             if name in fed:
                 self.plan.facts[extent(key)] = repr(self.label(str(name)))
         return bool(fed)
@@ -433,9 +485,11 @@ class Runs:
         feed = self.asked(call)[1]
         keys = [replaced.key] if replaced is not None and replaced.key is not None else []
         keys += [i for i in replaced.iterators if hasattr(i, "lineno")] if replaced is not None else []
+        if replaced is not None and replaced.run:
+            keys = [self.asked(call)[0]]
         if self.is_minimization(call):
             keys += [k.value for k in call.keywords if k.arg in ("loss_callback", "step_callback")]
-        if isinstance(feed, ast.Dict) and (replaced is None or replaced.named is None):
+        if isinstance(feed, ast.Dict) and (replaced is None or (replaced.named is None and not replaced.run)):
             return [*keys, *feed.values]
         return keys if feed is None else [*keys, feed]
 
@@ -475,6 +529,10 @@ class Runs:
         for inner in ast.iter_child_nodes(node):
             yield from self._expressions(inner)
 
+    def _may_be_graphs(self, name: ast.Name) -> bool:
+        """Whether a name may stand for a part of the graph that is no session."""
+        return not self._is_session(name) and any(self._is_graphs(v) for v in self.inference.of(name))
+
     def _is_left(self, node: ast.expr) -> bool:
         """Whether an expression is of the graph, and not of the converted module; of a composed one its parts tell."""
         values = self.inference.of(node)
@@ -485,7 +543,7 @@ class Runs:
         if self.iterating.names_iterator(node, self.scopes):
             return False
         if isinstance(node, ast.Name):
-            if isinstance(node.ctx, ast.Store) or node.id in self._labels:
+            if isinstance(node.ctx, ast.Store) or node.id in self._labels or self.carriers.holds(node):
                 return False
             of_graph = any(self._is_graphs(v) for v in values) or (not values and is_graphs(self._value(node)))
             return of_graph and not self._is_session(node) and not self._is_here(node)
@@ -509,7 +567,8 @@ class Runs:
         """Whether a name is the converted module's, or goes through what is."""
         sources = self.scopes.of[node].find(node.id)
         if sources is self.scopes.module.bound.get(node.id) and node.id in self.provided:
-            return True
+            # the step of an optimizer may have the name that the optimizer itself has there
+            return not isinstance(self._value(node), Operation)
         return bool(sources) and all(
             isinstance(s, Element)
             and isinstance(s.source, Expression)
@@ -543,6 +602,8 @@ class Runs:
         return not self._ran.isdisjoint(range(first, (node.end_lineno or first) + 1))  # type: ignore[attr-defined]
 
     def _builds(self, node: ast.AST) -> bool:
+        if node in self.carriers.functions:
+            return False
         if node not in self._owned:
             self._owned[node] = False
             body = node.body if isinstance(node.body, list) else [node.body]  # type: ignore[attr-defined]
@@ -589,7 +650,9 @@ def leaves_of(fetches: ast.expr) -> list[ast.expr]:
 
 
 def key_of(node: ast.expr) -> str:
-    """``"x"`` for ``self.x``."""
+    """``"x"`` for ``self.x`` and ``graph["x"]``."""
+    if isinstance(node, ast.Subscript) and isinstance(node.slice, ast.Constant):
+        return str(node.slice.value)
     return node.attr if isinstance(node, ast.Attribute) else ast.unparse(node)
 
 
