@@ -81,12 +81,12 @@ class Carriers:
     is_graphs : callable
         Whether a name may stand for a part of the graph.
     is_fixed : callable
-        Whether a name stands for one part of the graph, whose label takes its place.
+        Whether an expression stands for one part of the graph, whose label takes its place.
     """
 
     def __init__(
         self, scopes: Scopes, inference: Inference, is_graphs: Callable[[ast.Name], bool],
-        is_fixed: Callable[[ast.Name], bool],
+        is_fixed: Callable[[ast.expr], bool],
     ) -> None:  # fmt: skip
         self.scopes, self.inference, self.is_graphs, self.is_fixed = scopes, inference, is_graphs, is_fixed
         self.functions: set[ast.AST] = set()
@@ -105,6 +105,8 @@ class Carriers:
         """Have the names in what is fetched or fed carry labels; the `whole` of it if that is a name."""
         if isinstance(node, ast.Name):
             self._carry(node, whole)
+            return
+        if isinstance(node, (ast.Attribute, ast.Subscript)) and self.is_fixed(node):
             return
         if isinstance(node, ast.Call):
             for value in self.inference.of(node.func):

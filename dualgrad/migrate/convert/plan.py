@@ -371,6 +371,15 @@ class Planner(Runs):
             else:
                 yield from self._kept(inner)
 
+    def reads(self, function: Any, name: str) -> bool:
+        """Whether what stays of a function reads one of its names."""
+        sources = self.scopes.inside[function].bound[name]
+        return any(
+            isinstance(n, ast.Name) and n.id == name and isinstance(n.ctx, ast.Load)
+            and self.scopes.of[n].find(name) is sources
+            for n in self._kept(function)
+        )  # fmt: skip
+
     def _find_unread(self) -> None:
         """Find the names that a run gives and that nobody reads where they stand."""
         for node in ast.walk(self.tree):
@@ -416,6 +425,9 @@ class Planner(Runs):
 
     def _check_names(self) -> None:
         """Every name that is still used must be bound by what stays, where it is used."""
+        for function, name in self.unread:
+            if place(function) not in self.plan.gone and self.reads(function, name):
+                raise Unsafe(f"line {function.lineno}: {name}, which is a part of the graph, is used by what stays")
         kept = list(self._kept(self.tree))
         bound = {key for n in kept for key in self._binds(n)}
         given = {name for names in self.plan.given.values() for name in names} | {*self.plan.named.values()}

@@ -4,7 +4,9 @@ from __future__ import annotations
 
 import ast
 import re
+from collections import Counter
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from functools import cached_property
 from typing import Any
 
 import tape_api
@@ -101,6 +103,8 @@ class Runs:
         taken = {n.id for n in ast.walk(self.tree) if isinstance(n, ast.Name)} | provided | self._imported
         taken |= {n.name for n in ast.walk(self.tree) if isinstance(n, (ast.FunctionDef, ast.ClassDef))}
         self.run = next(name for name in ("run", "run_functions", "run_functions_of") if name not in taken)
+        self.unread: list[tuple[Any, str]] = []
+        """Functions, and their parameters that nothing may read."""
         self.dispatched: list[dict[str, Any]] = []
         """The functions of which only the running program knows which one is meant (`dispatching`)."""
         self.carriers = Carriers(self.scopes, self.inference, self._may_be_graphs, self._is_fixed)
@@ -223,12 +227,14 @@ class Runs:
         if feed is not None and (replaced.run or replaced.named is not None):
             self.carriers.follow(feed, whole=True)
 
-    def _is_fixed(self, name: ast.Name) -> bool:
-        """Whether a name stands for one part of the graph, or list of parts, to which nothing is added."""
-        sources = self.scopes.of[name].find(name.id)
-        bases = [base for base, _ in self.scopes.stored if isinstance(base, ast.Name)]
-        grows = any(self.scopes.of[base].find(base.id) is sources for base in bases if base.id == name.id)
-        return not grows and self.facts.handles(name, self.label) is not None
+    def _is_fixed(self, node: ast.expr) -> bool:
+        """Whether it stands for one part of the graph, or list of parts, to which nothing is added."""
+        grows = False
+        if isinstance(node, ast.Name):
+            sources = self.scopes.of[node].find(node.id)
+            bases = [b for b, _ in self.scopes.stored if isinstance(b, ast.Name) and b.id == node.id]
+            grows = any(self.scopes.of[b].find(b.id) is sources for b in bases)
+        return not grows and self.facts.handles(node, self.label) is not None
 
     def _find_writers(self) -> None:
         """Find the calls that make writers of event files, and that hand them summaries."""
@@ -285,7 +291,25 @@ class Runs:
     def label(self, name: str) -> str:
         """The name in tape code of a tensor that is fed, or that is fetched by a name of the program's."""
         named = {p for f in self.functions for p, x in f["feeds"].items() if x == name}
-        return named.pop() if len(named) == 1 else name.removesuffix(":0")
+        return named.pop() if len(named) == 1 else self._own_names.get(name, name.removesuffix(":0"))
+
+    @cached_property
+    def _own_names(self) -> dict[str, str]:
+        """By the names of parts of the graph, the program's names for them, where each has one of its own."""
+        found: dict[str, set[str]] = {}
+        scopes = [dict(self.names), *self.notes.locals.values()]
+        holders = {id(v): v for scope in scopes for v in scope.values()}.values()
+        scopes += [vars(v) for v in holders if is_own(type(v)) and hasattr(v, "__dict__")]
+        scopes += [v._asdict() for v in holders if isinstance(v, tuple) and hasattr(v, "_asdict")]
+        scopes += [v for v in holders if type(v) is dict and all(isinstance(key, str) for key in v)]
+        for scope in scopes:
+            for own, value in list(scope.items()):
+                if (name := graph_name(value)) is not None:
+                    found.setdefault(name, set()).add(own)
+        taken = Counter(own for names in found.values() for own in names)
+        taken.update({p for f in self.functions for p in f["feeds"]})
+        alone = {name: [own for own in names if taken[own] == 1] for name, names in found.items()}
+        return {name: min(names, key=len) for name, names in alone.items() if names}
 
     def _is_run(self, call: ast.Call) -> bool:
         if self._is_count(call):
@@ -435,10 +459,40 @@ class Runs:
             while isinstance(above := self._above.get(whole), (ast.Attribute, ast.Subscript)) and above.value is whole:
                 whole = above
             text = self.facts.handles(whole, self.label)
+            text = self._unneeded(whole, text) or text
             if text is None:
                 return False
             self.plan.facts[extent(whole)] = text
         return True
+
+    def _unneeded(self, given: ast.expr, label: str | None) -> str:
+        """``None`` where it is given to a function of the program that does not read it any more; empty otherwise."""
+        above = self._above[given]
+        call = self._above[above] if isinstance(above, ast.keyword) else above
+        functions = self.inference.of(call.func) if isinstance(call, ast.Call) and call.func is not given else ()
+        parameters = [self._parameter(v.node, call, above) for v in functions if isinstance(v, Local)]
+        if not parameters or None in parameters or len(parameters) < len(functions):
+            return ""
+        read = [self.reads(*p) for p in parameters if p is not None]
+        if any(read) and label is not None:
+            return ""
+        # a function that stands below may not be planned yet
+        self.unread += [p for p in parameters if p is not None]
+        return "None"
+
+    def _parameter(self, node: Any, call: Any, given: ast.AST) -> tuple[Any, str] | None:
+        """The function of the program, and its parameter, that a call gives something to."""
+        if isinstance(node, ast.ClassDef):
+            found = [f for f in node.body if isinstance(f, ast.FunctionDef) and f.name == "__init__"]
+            node = found[0] if found else None
+        if not isinstance(node, ast.FunctionDef) or any(isinstance(a, ast.Starred) for a in call.args):
+            return None
+        if isinstance(given, ast.keyword):
+            return node, str(given.arg)
+        names = [a.arg for a in [*node.args.posonlyargs, *node.args.args]]
+        at = call.args.index(given) if given in call.args else len(names)
+        at += next((shift for known, shift in self.inference.calls.get(node, ()) if known is call), 0)
+        return (node, names[at]) if at < len(names) else None
 
     def _told(self, feed: ast.expr | None, call: ast.Call) -> list[tuple[str | int, ast.expr]]:
         """The feeds, in order: an expression, or which element of the dict that stands there; and its value."""
@@ -530,8 +584,13 @@ class Runs:
             yield from self._expressions(inner)
 
     def _may_be_graphs(self, name: ast.Name) -> bool:
-        """Whether a name may stand for a part of the graph that is no session."""
-        return not self._is_session(name) and any(self._is_graphs(v) for v in self.inference.of(name))
+        """Whether a name may stand for a part of the graph, or hold some, that is no session or object."""
+        held = [v for v in self.inference.of(name) if not isinstance(v, Made)]
+        return not self._is_session(name) and any(self._is_graphs(v) for v in held)
+
+    def reads(self, function: Any, name: str) -> bool:
+        """Whether what stays of a function reads one of its names."""
+        raise NotImplementedError
 
     def _is_left(self, node: ast.expr) -> bool:
         """Whether an expression is of the graph, and not of the converted module; of a composed one its parts tell."""
@@ -660,7 +719,7 @@ def graph_name(value: Any) -> str | None:
     """The name that the map has for a tensor, operation or variable."""
     if isinstance(value, Variable):
         return value.name
-    return value.name if isinstance(getattr(value, "graph", None), Graph) else None
+    return getattr(value, "name", None) if isinstance(getattr(value, "graph", None), Graph) else None
 
 
 def is_pure(node: ast.AST) -> bool:
