@@ -152,6 +152,7 @@ def convert(capture: Capture, program: Path) -> Conversion:
     """
     names, scope = Names(capture.names), Scope()
     scope.taken.update({"tf", "np", "ARRAYS", "not_converted", "zip", "minimize", "Iterator", *summaries.NAMES})
+    scope.taken.update(_kept_names(capture, program))
     graphs = list({id(run.graph): run.graph for run in capture.runs.values()}.values())
     modules = [Module(graph, capture, names, scope, program) for graph in graphs]
     arrays: dict[str, np.ndarray] = {}
@@ -176,6 +177,17 @@ def convert(capture: Capture, program: Path) -> Conversion:
     savers, slots = _savers(capture, modules, content["variables"], program)
     optimizers = {name: pair for module in modules for name, pair in module.optimizers_made().items()}
     return Conversion(text + slots, content, arrays, savers, adding, optimizers=optimizers)
+
+
+def _kept_names(capture: Capture, program: Path) -> set[str]:
+    """The names of the program's functions and classes from which a session was run, which stay."""
+    lines = {line for run in capture.runs.values() for file, line in run.within if Path(file) == program}
+    found = set()
+    for node in ast.parse(program.read_bytes()).body:
+        if isinstance(node, (ast.FunctionDef, ast.ClassDef)):
+            inside = range(node.body[0].lineno, (node.end_lineno or 0) + 1)
+            found.update([node.name] if not lines.isdisjoint(inside) else ())
+    return found
 
 
 def _savers(

@@ -32,6 +32,7 @@ def {name}(fetches, feed=()):
     return tf.nest.map_structure(values.get, fetches)
 '''
 """The text of that function; operations give None."""
+_OF_CONTAINERS = ("copy", "items", "keys", "values", "get")
 
 
 def text(name: str, functions: Sequence[dict[str, Any]], label: Callable[[str], str]) -> str:
@@ -112,8 +113,10 @@ class Carriers:
             for value in self.inference.of(node.func):
                 if isinstance(value, Local) and isinstance(value.node, (ast.FunctionDef, ast.Lambda)):
                     self._give(value.node, whole)
-            if isinstance(node.func, ast.Attribute):  # fetches.copy()
+            if isinstance(node.func, ast.Attribute) and node.func.attr in _OF_CONTAINERS:
                 self.follow(node.func.value, whole)
+            if not isinstance(node.func, ast.Name):
+                return  # what it gives is new
         whole_of = {"left", "right", "body", "orelse"} if whole else set()
         for field, inside in ast.iter_fields(node):
             values = inside if isinstance(inside, list) else [inside]

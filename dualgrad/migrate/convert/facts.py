@@ -11,6 +11,7 @@ import builtins
 import contextlib
 import math
 import operator
+import re
 import sys
 from collections.abc import Callable, Mapping
 from collections.abc import Iterator as PythonIterator
@@ -103,6 +104,13 @@ class Facts:
         if any(n in around for n in stores):
             return False
         return len(bindings or ()) == 1 or all(n.lineno < leaf.lineno for n in stores)
+
+    def is_set_in_loop(self, name: ast.Name, function: ast.AST) -> bool:
+        """Whether a loop within a function gives one of its names other values, perhaps."""
+        stores = [n for n in self._named[name.id] if not isinstance(n.ctx, ast.Load)]
+        sources = self.scopes.of[name].find(name.id)
+        own = [n for n in stores if self.scopes.of[n].find(n.id) is sources]
+        return any(n in loop and function not in loop for n in own for loop in self._loops)
 
     def _text(self, node: ast.expr, parent: ast.AST) -> str | None:
         shown = _is_shown(node, parent)
@@ -197,6 +205,7 @@ def shared(path: str) -> str | None:
     >>> shared("gfile.Exists"), shared("errors.OutOfRangeError"), shared("matmul")
     ('tf.compat.v1.gfile.Exists', 'tf.errors.OutOfRangeError', None)
     """
+    path = re.sub(r"^python\.(\w+\.)*(?=(flags|gfile|app)\b)", "", path)  # where TensorFlow itself keeps it
     for prefix in ("", "compat.v1."):
         with contextlib.suppress(AttributeError):
             value = operator.attrgetter(path)(graph_api)

@@ -222,7 +222,7 @@ class Runs:
     def _follow(self, call: ast.Call) -> None:
         """Have the names in what a run fetches and is fed carry labels, as far as only the running program knows it."""
         replaced, (fetches, feed) = self.plan.calls[extent(call)], self.asked(call)
-        if replaced.run:
+        if replaced.run or replaced.key is not None:
             self.carriers.follow(fetches, whole=True)
         if feed is not None and (replaced.run or replaced.named is not None):
             self.carriers.follow(feed, whole=True)
@@ -371,7 +371,12 @@ class Runs:
 
     def _local(self, name: ast.Name) -> Any:
         """What a name of a function stood for, as far as that is one thing; None if it is not known."""
+        sources = self.scopes.of[name].find(name.id)
         for function in self._around.get(name, ()):
+            if sources is not self.scopes.inside[function].bound.get(name.id):
+                continue
+            if self.facts.is_set_in_loop(name, function):
+                return None
             known = self.notes.locals.get(min([function.lineno, *(d.lineno for d in function.decorator_list)]), {})
             if name.id in known:
                 return known[name.id] if known[name.id] is not CHANGES else None
@@ -455,14 +460,16 @@ class Runs:
     def _handled(self, left: Callable[[], list[ast.expr]]) -> bool:
         """Whether parts of the graph are only named, for runs to come: labels stand for them then."""
         while found := left():
-            whole = found[0]
-            while isinstance(above := self._above.get(whole), (ast.Attribute, ast.Subscript)) and above.value is whole:
-                whole = above
-            text = self.facts.handles(whole, self.label)
-            text = self._unneeded(whole, text) or text
-            if text is None:
+            for whole in found:
+                while isinstance(above := self._above.get(whole), (ast.Attribute, ast.Subscript)) and above.value is whole:
+                    whole = above  # noqa: PLW2901  (the whole of it)
+                text = self.facts.handles(whole, self.label)
+                text = self._unneeded(whole, text) or text
+                if text is not None:
+                    self.plan.facts[extent(whole)] = text
+                    break
+            else:
                 return False
-            self.plan.facts[extent(whole)] = text
         return True
 
     def _unneeded(self, given: ast.expr, label: str | None) -> str:
@@ -470,7 +477,8 @@ class Runs:
         above = self._above[given]
         call = self._above[above] if isinstance(above, ast.keyword) else above
         functions = self.inference.of(call.func) if isinstance(call, ast.Call) and call.func is not given else ()
-        parameters = [self._parameter(v.node, call, above) for v in functions if isinstance(v, Local)]
+        given_as = above if isinstance(above, ast.keyword) else given
+        parameters = [self._parameter(v.node, call, given_as) for v in functions if isinstance(v, Local)]
         if not parameters or None in parameters or len(parameters) < len(functions):
             return ""
         read = [self.reads(*p) for p in parameters if p is not None]
@@ -485,7 +493,8 @@ class Runs:
         if isinstance(node, ast.ClassDef):
             found = [f for f in node.body if isinstance(f, ast.FunctionDef) and f.name == "__init__"]
             node = found[0] if found else None
-        if not isinstance(node, ast.FunctionDef) or any(isinstance(a, ast.Starred) for a in call.args):
+        before = call.args[: call.args.index(given)] if given in call.args else []
+        if not isinstance(node, ast.FunctionDef) or any(isinstance(a, ast.Starred) for a in before):
             return None
         if isinstance(given, ast.keyword):
             return node, str(given.arg)
@@ -615,6 +624,7 @@ class Runs:
             return True
         names = [n for n in ast.walk(node) if isinstance(n, ast.Name)]
         told = any(self._is_graphs(v) for n in names for v in self.inference.of(n))
+        told = told or any(isinstance(n, ast.expr) and extent(n) in self.plan.facts for n in ast.walk(node))
         return not told and not self._is_session(node) and any(self._is_graphs(v) for v in values)
 
     def _is_session(self, node: ast.expr) -> bool:
