@@ -50,6 +50,8 @@ class Replaced:
         The iterators of which it takes elements.
     run : str
         The function that is called with fetches and feeds as they are, if only the running program knows both.
+    starred : dict
+        What of `fed` is a list of tensors (``"*"``), or a structure of such (``"*flatten"``).
     """
 
     function: dict[str, Any]
@@ -62,6 +64,7 @@ class Replaced:
     key: ast.expr | None = None
     iterators: list[ast.expr] = field(default_factory=list)
     run: str = ""
+    starred: dict[str | int, str] = field(default_factory=dict)
 
 
 @dataclass
@@ -94,6 +97,8 @@ class Plan:
         Loops that run one thing after the other: the calls.
     loads : set
         The calls of ``variable.load(value, session)``, which become ``variable.assign(value)``.
+    sets : dict
+        The runs that assign what the program has computed: the variable, and the expression of what it becomes.
     adds : set
         The calls of ``writer.add_summary(summary, step)``, which become ``add_summary(writer, summary, step)``.
     writers : set
@@ -120,6 +125,7 @@ class Plan:
     given: dict[Place, dict[str, str]] = field(default_factory=dict)
     unrolled: dict[Place, list[str]] = field(default_factory=dict)
     loads: set[Extent] = field(default_factory=set)
+    sets: dict[Extent, tuple[str, ast.expr]] = field(default_factory=dict)
     adds: set[Extent] = field(default_factory=set)
     writers: set[Extent] = field(default_factory=set)
     unread: dict[Place, set[str]] = field(default_factory=dict)

@@ -27,7 +27,7 @@ import numpy as np
 from dualgrad.migrate.compare.printed import differing_lines
 from dualgrad.migrate.convert import dispatching, hosted, iterating
 from dualgrad.migrate.convert.calling import all_calls, called, is_name, results
-from dualgrad.migrate.convert.edits import Extent, Place, Plan, Replaced, Unsafe
+from dualgrad.migrate.convert.edits import Extent, Place, Plan, Replaced, Unsafe, extent
 from dualgrad.migrate.convert.minimizations import IMPORT
 from dualgrad.migrate.convert.notes import Notes
 from dualgrad.migrate.convert.plan import Planner
@@ -419,6 +419,10 @@ class _Edits:
             return updated.with_changes(
                 func=set_, args=[updated.args[0].with_changes(comma=self.cst.MaybeSentinel.DEFAULT)]
             )
+        if self._extent(original) in self.plan.sets:
+            code, value = self.plan.sets[self._extent(original)]
+            text = self.cst.Module(body=[]).code_for_node(self._part(original, updated, value))
+            return self.cst.parse_expression(f"{code}.assign({text}).numpy()")
         if self._extent(original) in self.plan.writers:
             return _writer(self.cst, updated)
         if self._extent(original) in self.plan.adds:
@@ -434,6 +438,17 @@ class _Edits:
             return updated
         new = called(self.cst, replaced, updated)
         return new if replaced.run else results(self.cst, replaced, new)
+
+    def _part(self, original: Any, updated: Any, node: ast.expr) -> Any:
+        """The edited form of an expression in a call that stands at the place of a node of the syntax tree."""
+        todo = [(original, updated)]
+        while todo:
+            old, new = todo.pop()
+            if isinstance(old, self.cst.BaseExpression) and self._extent(old) == extent(node):
+                return new
+            if type(old) is type(new):
+                todo += zip(old.children, new.children, strict=False)
+        raise Unsafe(f"line {node.lineno}: what is assigned is not found")
 
     def leave_Subscript(self, original: Any, updated: Any) -> libcst.CSTNode:
         """One of several results, of which the others are None, is asked for alone."""

@@ -6,6 +6,7 @@ import ast
 import inspect
 import itertools
 import re
+from collections import Counter
 from collections.abc import Sequence
 from pathlib import Path
 from typing import Any
@@ -29,7 +30,7 @@ from dualgrad.platform import progress
 from engine.core.dtypes import DType, float32, int32
 from engine.core.operands import Operation
 from engine.core.trace import Symbol, constant
-from engine.core.variable import Variable, read_variable, variable_handle
+from engine.core.variable import Variable, assign_variable, read_variable, variable_handle
 from engine.quoting import printable
 from graph_api.graph import Graph, no_op
 from graph_api.session import Session
@@ -318,6 +319,8 @@ class Module:
         for run in runs:
             iterating.take(run)
         self.takes = any(run.taken for run in runs)
+        places = Counter(at for run in runs if _set_to(run) is not None for at in run.calls)
+        self._set = {id(run) for run in runs if _set_to(run) is not None and any(places[at] > 1 for at in run.calls)}
         plans = self._plans = [plan for run in runs if (plan := self._planned(run)) is not None]
         helpers = share(plans)
         for helper in helpers:
@@ -338,6 +341,11 @@ class Module:
             return None
         if iterating.kinds(run, self.only_initializes):
             self.functions.append(Function(None, run, []))
+            return None
+        if id(run) in self._set and (variable := _variable_of(wanted[0])) is not None:
+            value = ast.Constant(np.asarray(_set_to(run)).item())
+            code = ast.unparse(ast.Call(ast.Attribute(self.variable(variable), "assign"), [value], []))
+            self.functions.append(Function(None, run, wanted, values=[code]))
             return None
         plan = plan_of(self.items, run, wanted)
         if wanted and not plan.items and all(_variable_of(x) is not None for x in wanted):
@@ -514,6 +522,20 @@ def _expression(text: str) -> ast.expr:
 
 def _element(name: str, key: Any) -> ast.expr:
     return ast.Subscript(ast.Name(name), ast.Constant(key), ast.Load())
+
+
+def _set_to(run: Run) -> Any:
+    """The number that a run assigns to a variable and gives, if that is all; None otherwise.
+
+    A line that does so for many numbers computes them itself: it becomes an assignment.
+    """
+    node = getattr(run.flat[0], "node", None) if len(run.flat) == 1 and not run.feeds else None
+    before = list(getattr(node, "control_inputs", ()))
+    if node is None or node.op is not read_variable or len(before) != 1 or before[0].op is not assign_variable:
+        return None
+    handle, value = before[0].inputs
+    is_plain = handle is node.inputs[0] and value.node.op is constant and not before[0].control_inputs
+    return value.node.params["value"] if is_plain and np.ndim(value.node.params["value"]) == 0 else None
 
 
 def _variable_of(x: Any) -> Tensor | None:

@@ -360,6 +360,10 @@ class Planner(Runs):
                 for value in kept_arguments(inner):
                     yield value
                     yield from self._kept(value)
+            elif isinstance(inner, ast.Call) and extent(inner) in self.plan.sets:
+                value = self.plan.sets[extent(inner)][1]
+                yield value
+                yield from self._kept(value)
             elif isinstance(inner, ast.Call) and extent(inner) in self.plan.calls:
                 for value in self.feed_values(inner):
                     yield value

@@ -35,6 +35,7 @@ from dualgrad.migrate.convert.facts import Facts, held_by, is_apart, is_graphs, 
 from dualgrad.migrate.convert.iterating import Iterating
 from dualgrad.migrate.convert.observed_run import CHANGES
 from dualgrad.sparse.sparse_tensor import SparseTensor
+from engine.core import nest
 from engine.core.variable import Variable
 from graph_api.graph import Graph
 from graph_api.iterators import Iterator as DatasetIterator
@@ -194,6 +195,8 @@ class Runs:
             # if it would stay
             fitting = {self._does(call, f, call in unseen): f for f in self.functions if self._shapes(call, f)}
             before = self.plan.copy()
+            if self._sets(call, list(fitting.values())):
+                continue
             try:
                 if len(fitting) > 1 and any(f["name"] or f["values"] for f in fitting.values()):
                     self.plan.calls[extent(call)] = self._chosen(call, list(fitting.values()), call in unseen)
@@ -205,6 +208,24 @@ class Runs:
                     raise
             if extent(call) in self.plan.calls:
                 self._follow(call)
+
+    def _sets(self, call: ast.Call, functions: Sequence[dict[str, Any]]) -> bool:
+        """Whether a run assigns what the program has computed to a variable: it becomes the assignment alone."""
+        fetches = self.asked(call)[0] if functions else None
+        if not isinstance(fetches, ast.Call) or any(f["name"] or len(f["values"]) != 1 for f in functions):
+            return False
+        of = self.inference.of(fetches.func)
+        given = {str(k.arg): k.value for k in fetches.keywords}
+        if any(isinstance(v, Path) and v.path in ("assign", "compat.v1.assign") for v in of):
+            given |= dict(zip(("ref", "value"), fetches.args, strict=False))
+        elif isinstance(fetches.func, ast.Attribute) and fetches.func.attr == "assign":
+            given |= {"ref": fetches.func.value, **dict(zip(("value",), fetches.args, strict=False))}
+        variable = self._value(given["ref"]) if given.keys() >= {"ref", "value"} else None
+        code = self.variables.get(variable.name) if isinstance(variable, Variable) else None
+        if code is None or any(not f["values"][0].startswith(f"{code}.assign(") for f in functions):
+            return False
+        self.plan.sets[extent(call)] = code, given["value"]
+        return True
 
     def _dispatched(self, call: ast.Call, functions: Sequence[dict[str, Any]]) -> bool:
         """Whether a function can find out, while the program runs, what a run computes; the run becomes its call then."""
@@ -407,7 +428,13 @@ class Runs:
                 raise
             told = []
         used = {*function["feeds"].values(), *(t["handle"] for t in function.get("taken", ()))}
-        for name, (at, value) in zip(function["fed"], told, strict=False):
+        given = list(function["feeds"].values())
+        for at in {at for at, _, form in told if form}:
+            of = [name for name, (other, _, _) in zip(fed, told, strict=False) if other == at]
+            first = given.index(of[0]) if of[0] in given else len(given)
+            if given[first : first + len(of)] != of:
+                raise Unsafe(f"line {call.lineno}: only a part of a structure that is fed is needed, or in another order")
+        for name, (at, value, _) in zip(function["fed"], told, strict=False):
             if name not in used and isinstance(at, int) and not is_pure(value):  # what stands elsewhere stays there
                 raise Unsafe(f"line {call.lineno}: it feeds something that is not needed ({ast.unparse(value)})")
         shapes = self._shapes(call, function)
@@ -421,7 +448,8 @@ class Runs:
         (shape,) = shapes
         several = not shape.startswith("@")
         nested = several and (shape[0] not in "[(" or re.search(r"[\[({]", shape[1:]) is not None)
-        replaced = Replaced(function, flat, several, [f for f, _ in told], shape if nested else "")
+        replaced = Replaced(function, flat, several, [f for f, _, _ in told], shape if nested else "")
+        replaced.starred = {at: form for at, _, form in told if form}
         replaced.named = feed if fed and not told else None
         if replaced.named is not None and any(self.label(x) != p for p, x in function["feeds"].items()):
             raise Unsafe(f"line {call.lineno}: what is fed has several names")
@@ -503,35 +531,46 @@ class Runs:
         at += next((shift for known, shift in self.inference.calls.get(node, ()) if known is call), 0)
         return (node, names[at]) if at < len(names) else None
 
-    def _told(self, feed: ast.expr | None, call: ast.Call) -> list[tuple[str | int, ast.expr]]:
-        """The feeds, in order: an expression, or which element of the dict that stands there; and its value."""
+    def _parts(self, key: ast.expr) -> tuple[list[str], str]:
+        """What tells the parts of one key apart that is fed: of a structure of tensors; and how its value is given."""
+        value = self._value(key)
+        if isinstance(value, SparseTensor):  # its indices, values and shape
+            return ["", " values", " shape"], ""
+        if isinstance(value, (tuple, list)) and is_graphs(value):
+            plain = all(graph_name(x) is not None for x in value)
+            return ["", *(f" {i}" for i in range(1, len(nest.flatten(value))))], "*" if plain else "*flatten"
+        return [""], ""
+
+    def _told(self, feed: ast.expr | None, call: ast.Call) -> list[tuple[str | int, ast.expr, str]]:
+        """The feeds, in order: an expression, or which element of the dict that stands there; its value; `_parts`."""
         if feed is None:
             return []
-        feeds: dict[str, tuple[str | int, ast.expr]] = {}
+        feeds: dict[str, tuple[str | int, ast.expr, str]] = {}
         named = isinstance(feed, ast.Name)
         pairs = enumerate(zip(feed.keys, feed.values, strict=True)) if isinstance(feed, ast.Dict) else []
         for number, (key, value) in [(0, (None, feed))] if named else pairs:
             if key is not None:
-                feeds[key_of(key)] = (number, value)
-                if isinstance(self._value(key), SparseTensor):
-                    # its indices, values and shape
-                    feeds |= {f"{key_of(key)} {part}": (number, value) for part in ("values", "shape")}
+                parts, form = self._parts(key)
+                feeds |= {key_of(key) + part: (number, value, form) for part in parts}
             elif isinstance(value, ast.Name):
                 node = self._written(value, call)
                 for inner, given in zip(node.keys, node.values, strict=True):
                     if inner is not None:
                         place = f'{value.id}["{key_of(inner)}"]'
-                        parts = ["", " values", " shape"] if isinstance(self._value(inner), SparseTensor) else [""]
-                        feeds |= {key_of(inner) + part: (place, given if named else value) for part in parts}
+                        parts, form = self._parts(inner)
+                        feeds |= {key_of(inner) + part: (place, given if named else value, form) for part in parts}
             else:
                 raise Unsafe(f"line {call.lineno}: what is fed depends on how the program runs")
         return list(feeds.values())
 
     def _written(self, name: ast.Name, call: ast.Call) -> ast.Dict:
-        """The dict that a name stands for, whose keys become strings."""
-        sources = self.scopes.of[name].find(name.id)
-        node = sources[0].node if sources and len(sources) == 1 and isinstance(sources[0], Expression) else None
-        every = [n for n in ast.walk(self.tree) if isinstance(n, ast.Name) and n.id == name.id]
+        """The dict that a name stands for, whose keys become strings, or several with the same keys."""
+        sources = self.scopes.of[name].find(name.id) or []
+        nodes = [source.node if isinstance(source, Expression) else None for source in sources]
+        keys = {ast.unparse(ast.Tuple([k for k in n.keys if k])) if isinstance(n, ast.Dict) else "" for n in nodes}
+        node = nodes[0] if len(keys) == 1 else None
+        named = [n for n in ast.walk(self.tree) if isinstance(n, ast.Name) and n.id == name.id]
+        every = [n for n in named if self.scopes.of[n].find(n.id) is sources]
         fed = {c for c in ast.walk(self.tree) if isinstance(c, ast.Call) and self._is_run(c)}
         feeds = [self.asked(c)[1] for c in fed]
         starred = [v for d in feeds if isinstance(d, ast.Dict) for k, v in zip(d.keys, d.values, strict=True) if not k]
@@ -539,7 +578,9 @@ class Runs:
         only_fed = all(isinstance(n.ctx, ast.Store) or id(n) in told for n in every)
         if not isinstance(node, ast.Dict) or None in node.keys or not only_fed:
             raise Unsafe(f"line {call.lineno}: what is fed is made elsewhere ({name.id})")
-        self.plan.feeds[extent(node)] = [key_of(k) for k in node.keys if k is not None]
+        for each in nodes:
+            assert isinstance(each, ast.Dict)
+            self.plan.feeds[extent(each)] = [key_of(k) for k in node.keys if k is not None]
         return node
 
     def feed_values(self, call: ast.Call) -> list[ast.expr]:
@@ -566,6 +607,9 @@ class Runs:
             for value in self.feed_values(node):
                 if value is not getattr(self.plan.calls[extent(node)], "key", None):
                     yield from self._expressions(value)
+            return
+        if isinstance(node, ast.Call) and extent(node) in self.plan.sets:
+            yield from self._expressions(self.plan.sets[extent(node)][1])
             return
         if isinstance(node, ast.Call) and extent(node) in self.plan.writers:
             for value in summaries.kept_arguments(node):
