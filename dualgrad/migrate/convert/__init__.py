@@ -182,7 +182,7 @@ def convert(capture: Capture, program: Path) -> Conversion:
 def _kept_names(capture: Capture, program: Path) -> set[str]:
     """The names of the program's functions and classes from which a session was run, which stay."""
     lines = {line for run in capture.runs.values() for file, line in run.within if Path(file) == program}
-    found = set()
+    found: set[str] = set()
     for node in ast.parse(program.read_bytes()).body:
         if isinstance(node, (ast.FunctionDef, ast.ClassDef)):
             inside = range(node.body[0].lineno, (node.end_lineno or 0) + 1)

@@ -20,10 +20,10 @@ def called(cst: Any, found: Replaced, call: Any) -> Any:
     """The call of the function, with what was fed as its arguments."""
     function = found.function
     if found.run:
-        is_method = call.func.attr.value == "eval"
-        fetches = call.func.value if is_method else next(a.value for a in call.args if not _is_feed(call, a))
-        fed = [a.value for a in call.args if _is_feed(call, a)]
-        return cst.Call(cst.Name(found.run), [cst.Arg(value) for value in [fetches, *fed[:1]]])
+        asked = [a.value for a in call.args if not _is_feed(call, a)]
+        fetches = call.func.value if call.func.attr.value == "eval" else asked[0]
+        feeds = [a.value for a in call.args if _is_feed(call, a)]
+        return cst.Call(cst.Name(found.run), [cst.Arg(value) for value in [fetches, *feeds[:1]]])
     if function["name"] is None and not found.choices:
         return None
     callee: Any = cst.Name(function["name"] or "_")

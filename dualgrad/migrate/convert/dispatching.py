@@ -26,12 +26,16 @@ def {name}(fetches, feed=()):
     """What a session gave: the results of the function that computes these fetches from what is fed."""
     names = set(tf.nest.flatten(fetches))
     fitting = [row for row in RUNS if set(row[0]) == names and set(row[2]) <= set(feed)]
+    if not fitting:
+        raise ValueError(f"no function gives {{names}} for what is fed: {{[*feed]}}")
     _, function, fed, given = max(fitting, key=lambda row: len(row[2]))
     results = function(*[feed[label] for label in fed])
     values = {{label: x.numpy() for label, x in zip(given, results if len(given) > 1 else [results])}}
     return tf.nest.map_structure(values.get, fetches)
 '''
 """The text of that function; operations give None."""
+_WIDEST = 105
+"""Characters of a row on one line."""
 _OF_CONTAINERS = ("copy", "items", "keys", "values", "get")
 
 
@@ -63,8 +67,9 @@ def text(name: str, functions: Sequence[dict[str, Any]], label: Callable[[str], 
     for f in functions:
         called = f["name"] or f"lambda: [{', '.join(f['values'])}]"
         given = f["returns"] if f["name"] else f["fetches"]
-        fetched, fed, given = (_tuple([*map(label, x)]) for x in (f["fetches"], f["feeds"].values(), given))
-        rows.append(f"({fetched}, {called}, {fed}, {given})")
+        asked, needed, given = (_tuple([*map(label, x)]) for x in (f["fetches"], f["feeds"].values(), given))
+        parts = [asked, called, needed, given]
+        rows.append(f"({(', ' if sum(map(len, parts)) < _WIDEST else f',{chr(10)}     ').join(parts)})")
     return RUN.format(name=name, rows=",\n    ".join(rows))
 
 

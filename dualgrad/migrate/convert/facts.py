@@ -204,6 +204,8 @@ def shared(path: str) -> str | None:
 
     >>> shared("gfile.Exists"), shared("errors.OutOfRangeError"), shared("matmul")
     ('tf.compat.v1.gfile.Exists', 'tf.errors.OutOfRangeError', None)
+    >>> shared("python.platform.flags.FLAGS")
+    'tf.compat.v1.flags.FLAGS'
     """
     path = re.sub(r"^python\.(\w+\.)*(?=(flags|gfile|app)\b)", "", path)  # where TensorFlow itself keeps it
     for prefix in ("", "compat.v1."):

@@ -145,6 +145,7 @@ def _joined(
     head, _, rest = text.partition("import tape_api as tf\n")
     lines = _ordered({*own, *ours, "import tape_api as tf\n"})
     guard = cst.parse_statement('if __name__ == "__main__":\n    pass\n')
+    body, head = _described(cst, body, head)
     if not body:
         raise Unsafe("nothing of the program is left but what builds its graph")
     above = cst.Module(
@@ -164,6 +165,15 @@ def _joined(
     if early:
         rest = f"\n{above}{rest.lstrip(chr(10)) if not rest.lstrip().startswith('def ') else rest}"
     return f"{head.rstrip()}\n\n{lines}{rest.rstrip()}\n{defined.rstrip()}{apart}{main}"
+
+
+def _described(cst: Any, body: Sequence[Any], head: str) -> tuple[list[Any], str]:
+    """The statements without the program's own docstring, and the head of the file, which tells it."""
+    first: Any = body[0].body[0] if body and isinstance(body[0], cst.SimpleStatementLine) else None
+    said = first.value.evaluated_value if isinstance(getattr(first, "value", None), cst.SimpleString) else None
+    if not isinstance(first, cst.Expr) or not isinstance(said, str) or re.search(r'\\|"""|"$', said):
+        return list(body), head
+    return list(body[1:]), head.replace('convert."""\n', f'convert.\n\n{said.strip()}\n"""\n', 1)
 
 
 def _unguarded(cst: Any, line: Any) -> list[Any]:

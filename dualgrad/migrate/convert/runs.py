@@ -228,7 +228,7 @@ class Runs:
         return True
 
     def _dispatched(self, call: ast.Call, functions: Sequence[dict[str, Any]]) -> bool:
-        """Whether a function can find out, while the program runs, what a run computes; the run becomes its call then."""
+        """Whether a function can find out, while the program runs, what a run computes: it is called then."""
         wanted = [f for f in self.functions if self._shapes(call, f)]
         told = [f for f in wanted if f["name"] or f["values"]]
         if len(told) < len(wanted) or any(f.get("iterates") or f.get("taken") for f in wanted):
@@ -433,7 +433,9 @@ class Runs:
             of = [name for name, (other, _, _) in zip(fed, told, strict=False) if other == at]
             first = given.index(of[0]) if of[0] in given else len(given)
             if given[first : first + len(of)] != of:
-                raise Unsafe(f"line {call.lineno}: only a part of a structure that is fed is needed, or in another order")
+                raise Unsafe(
+                    f"line {call.lineno}: only a part of a structure that is fed is needed, or in another order"
+                )
         for name, (at, value, _) in zip(function["fed"], told, strict=False):
             if name not in used and isinstance(at, int) and not is_pure(value):  # what stands elsewhere stays there
                 raise Unsafe(f"line {call.lineno}: it feeds something that is not needed ({ast.unparse(value)})")
@@ -489,8 +491,10 @@ class Runs:
         """Whether parts of the graph are only named, for runs to come: labels stand for them then."""
         while found := left():
             for whole in found:
-                while isinstance(above := self._above.get(whole), (ast.Attribute, ast.Subscript)) and above.value is whole:
-                    whole = above  # noqa: PLW2901  (the whole of it)
+                while (
+                    isinstance(above := self._above.get(whole), (ast.Attribute, ast.Subscript)) and above.value is whole
+                ):
+                    whole = above
                 text = self.facts.handles(whole, self.label)
                 text = self._unneeded(whole, text) or text
                 if text is not None:
@@ -707,7 +711,7 @@ class Runs:
         return own is not None and is_own(own) and getattr(own, "__module__", "") != "__main__"
 
     def runs(self, node: ast.AST) -> bool:
-        """Whether a session was run from there, or is in what stands there; variables that are initialized do not count."""
+        """Whether a session was run from there; runs that only initialize variables do not count."""
         if any(isinstance(n, ast.Call) and extent(n) in self.plan.calls for n in ast.walk(node)):
             return True
         inside = getattr(node, "body", None)
@@ -720,7 +724,9 @@ class Runs:
         if node not in self._owned:
             self._owned[node] = False
             body = node.body if isinstance(node.body, list) else [node.body]  # type: ignore[attr-defined]
-            left = not self.runs(node) and any(self._is_left(n) for statement in body for n in self._expressions(statement))
+            left = not self.runs(node) and any(
+                self._is_left(n) for statement in body for n in self._expressions(statement)
+            )
             self._owned[node] = left
         return self._owned[node]
 
