@@ -61,16 +61,21 @@ def text(name: str, functions: Sequence[dict[str, Any]], label: Callable[[str], 
         fed = {*map(label, f["fed"])}
         fitting = [g for g, (other, needed) in zip(functions, keys, strict=True) if other == fetched and needed <= fed]
         most = max(len(g["feeds"]) for g in fitting)
-        if [g for g in fitting if len(g["feeds"]) == most] != [f]:
+        if any(_asked(g) != _asked(f) for g in fitting if len(g["feeds"]) == most):
             raise Unsafe(f"what {f['name']} fetches does not tell it from other functions")
     rows = []
-    for f in functions:
+    for f in {_asked(f): f for f in functions}.values():
         called = f["name"] or f"lambda: [{', '.join(f['values'])}]"
         given = f["returns"] if f["name"] else f["fetches"]
         asked, needed, given = (_tuple([*map(label, x)]) for x in (f["fetches"], f["feeds"].values(), given))
         parts = [asked, called, needed, given]
         rows.append(f"({(', ' if sum(map(len, parts)) < _WIDEST else f',{chr(10)}     ').join(parts)})")
     return RUN.format(name=name, rows=",\n    ".join(rows))
+
+
+def _asked(function: dict[str, Any]) -> tuple[frozenset[str], frozenset[str]]:
+    """What a function fetches and needs: those that are alike here give the same."""
+    return frozenset(function["fetches"]), frozenset(function["feeds"].values())
 
 
 def _tuple(labels: Sequence[str]) -> str:

@@ -105,11 +105,20 @@ class Planner(Runs):
         if name := self.iterating.name_given(node):
             self.plan.named[place(node)] = name
             return True
-        left = [n for n in self._expressions(node) if self._is_left(n)]
+
+        chooses = self.carriers.any_in(node) or any(
+            extent(run) in self.plan.calls and self.plan.calls[extent(run)].run for run in runs
+        )
+
+        def found() -> list[ast.expr]:
+            own = [n for n in self._expressions(node) if self._is_left(n)]
+            return own or (self._named_here([node]) if chooses else [])
+
+        left = found()
         if not left:
             return not isinstance(node, ast.Assert) or extent(node.test) not in self.plan.facts
         if any(extent(run) in self.plan.calls for run in runs):
-            if self._handled(lambda: [n for n in self._expressions(node) if self._is_left(n)]):
+            if self._handled(found):
                 return True
             raise Unsafe(f"line {node.lineno}: it uses the graph beside running it ({ast.unparse(left[0])})")
         if not self.carriers.any_in(node) and self._only_builds(node):
@@ -117,7 +126,7 @@ class Planner(Runs):
             if said:
                 self.plan.said[place(node)] = said
             return bool(said)
-        if not self._acts(node) and self._handled(lambda: [n for n in self._expressions(node) if self._is_left(n)]):
+        if not self._acts(node) and self._handled(found):
             return True
         raise Unsafe(f"line {node.lineno}: it does something with the graph itself ({ast.unparse(left[0])})")
 
@@ -290,7 +299,8 @@ class Planner(Runs):
     def _named_here(self, header: Sequence[Any]) -> list[ast.expr]:
         """The variables that are named beside other parts of the graph."""
         every = [n for h in header if h is not None for n in self._expressions(h)]
-        return [n for n in every if isinstance(n, ast.Name) and graph_name(self._value(n))]
+        names = [n for n in every if isinstance(n, ast.Name) and isinstance(n.ctx, ast.Load)]
+        return [n for n in names if graph_name(self._value(n)) and not self.carriers.holds(n)]
 
     def _unrolled(self, node: ast.stmt) -> bool:
         """Whether a loop does no more than run something of each part of the graph that it goes through, unseen."""
