@@ -74,7 +74,7 @@ def text(name: str, functions: Sequence[dict[str, Any]], label: Callable[[str], 
 
 
 def _asked(function: dict[str, Any]) -> tuple[frozenset[str], frozenset[str]]:
-    """What a function fetches and needs: those that are alike here give the same."""
+    """The fetches and needs of a function: those that are alike here give the same."""
     return frozenset(function["fetches"]), frozenset(function["feeds"].values())
 
 
@@ -163,7 +163,7 @@ class Carriers:
                 self.follow(source.node, isinstance(source.node, ast.Name) and whole)
 
     def _given(self, parameter: Parameter) -> list[ast.expr]:
-        """What the program's calls give a parameter."""
+        """Expressions that the program's calls give a parameter."""
         function, name = parameter.function, parameter.name
         arguments = [a.arg for a in (*function.args.posonlyargs, *function.args.args)]
         found: list[ast.expr] = []

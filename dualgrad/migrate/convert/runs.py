@@ -391,7 +391,7 @@ class Runs:
         return self.names[leaf.id] if leaf.id in self.names and self.facts.is_final(leaf) else None
 
     def _local(self, name: ast.Name) -> Any:
-        """What a name of a function stood for, as far as that is one thing; None if it is not known."""
+        """The one thing that a name of a function stood for; None if that is not known, or changed."""
         sources = self.scopes.of[name].find(name.id)
         for function in self._around.get(name, ()):
             if sources is not self.scopes.inside[function].bound.get(name.id):
@@ -536,7 +536,7 @@ class Runs:
         return (node, names[at]) if at < len(names) else None
 
     def _parts(self, key: ast.expr) -> tuple[list[str], str]:
-        """What tells the parts of one key apart that is fed: of a structure of tensors; and how its value is given."""
+        """Endings that tell the parts of one key apart that is fed, a structure perhaps; and how its value is given."""
         value = self._value(key)
         if isinstance(value, SparseTensor):  # its indices, values and shape
             return ["", " values", " shape"], ""
