@@ -6,7 +6,7 @@ import argparse
 import sys
 from collections.abc import Sequence
 
-from bench import ablation, cluster, compare, costs, document, run, suite
+from bench import ablation, cluster, compare, costs, document, run, sizes, suite
 from bench.gradbench import protocol
 from bench.results import NotABenchmark
 
@@ -18,6 +18,7 @@ COMMANDS = {
     "calibrate": (costs, "measure the costs that plans are made by, and keep them for this machine"),
     "gradbench": (protocol, "speak to the benchmark suite GradBench, on standard input and output"),
     "cluster": (cluster, "say what derivatives over shards take with processes, and would with more"),
+    "sizes": (sizes, "time gradients of larger and larger arrays on a tape, in a function, and in other libraries"),
     "ablate": (ablation, "say what each pass and the native executor are good for"),
 }
 

@@ -69,6 +69,14 @@ _OPERATORS = {
 """Modules of `dualgrad.extras.linear_operators`, and the names of their classes behind ``LinearOperator``."""
 
 BOTH: tuple[tuple[str, str], ...] = (
+    (
+        "dualgrad.extras.python_types:",
+        (
+            "compat.as_bytes compat.as_text compat.as_str compat.as_str_any compat.path_to_str compat.path_to_bytes "
+            "compat.integral_types compat.real_types compat.complex_types compat.bytes_or_text_types "
+            "compat.forward_compatible"
+        ),
+    ),
     # ---- linear operators
     *[
         (f"dualgrad.extras.linear_operators.{module}:", " ".join(f"linalg.LinearOperator{n}" for n in names))

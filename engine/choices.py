@@ -32,7 +32,7 @@ from engine.core.sparsity import along
 from engine.core.structural import Cotangent, Tangent, broadcast_like, has_nan, scale, sum_to_like
 from engine.core.trace import Symbol
 from engine.core.value import Zero, dtype_of, shape_of
-from engine.ops.arithmetic import add, multiply
+from engine.ops.arithmetic import add, maximum, multiply
 from engine.ops.compare import cast_like, keep_chosen, not_equal, zero_of
 from engine.ops.creation import ones_like
 from engine.ops.einsum import einsum_op
@@ -53,15 +53,21 @@ class Mask:
         ``find()`` is a value of the cotangent's dtype, which broadcasts to it.
     spread : callable, optional
         From that value, as ones and zeros, to one of the cotangent's shape; None if it has that shape.
+
+    Attributes
+    ----------
+    is_binary : bool
+        Whether what is found is ones and zeros; `find` may say so.
     """
 
-    __slots__ = ("_find", "_found", "_small", "_spread")
+    __slots__ = ("_find", "_found", "_small", "_spread", "is_binary")
 
     def __init__(self, find: Callable[[], Any], spread: Map | None = None) -> None:
         self._find: Callable[[], Any] | None = find
         self._spread = spread
         self._found: Any = None
         self._small: Any = None
+        self.is_binary = False
 
     def found(self) -> Operand:
         """The result of `find`."""
@@ -73,7 +79,7 @@ class Mask:
         """Ones and zeros in the shape of a cotangent."""
         if self._small is None:
             chosen = self.found()
-            self._small = cast_like(not_equal(chosen, zero_of(chosen)), chosen)
+            self._small = chosen if self.is_binary else cast_like(not_equal(chosen, zero_of(chosen)), chosen)
         small = self._small
         if self._spread is not None:
             return self._spread(small)
@@ -131,7 +137,13 @@ class Choice:
 
 
 def _either(a: Mask, b: Mask, total: Any) -> Mask:
-    return a if a is b else Mask(lambda: a.whole(total) + b.whole(total))
+    if a is b:
+        return a
+    if dtype_of(total).is_complex:
+        return Mask(lambda: a.whole(total) + b.whole(total))
+    mask = Mask(lambda: maximum(a.whole(total), b.whole(total)))
+    mask.is_binary = True
+    return mask
 
 
 class Part:
@@ -254,12 +266,23 @@ def _left(x: Any, value: Any, rule: Map, k: int | None = None) -> Choice:
 
     def of(which: str) -> Mask:
         def find() -> Any:
-            masks = rule(_masks(x, value, which))
-            return masks if k is None else masks[k]
+            given = _masks(x, value, which)
+            found = rule(given) if k is None else rule(given)[k]
+            mask.is_binary = _is_copied(found, given if type(given) is tuple else (given,))
+            return found
 
-        return Mask(find)
+        mask = Mask(find)
+        return mask
 
     return Choice(of("fixed"), of("seeded") if _is_seeded(x) else None)
+
+
+def _is_copied(found: Any, given: tuple[Any, ...]) -> bool:
+    """Whether a symbol is made of elements of those given, as they are, and of zeros."""
+    if not isinstance(found, Symbol) or not found.node.op.moves:
+        return False
+    node = found.node
+    return all(any(x is g for g in given) for i, x in enumerate(node.inputs) if node.carries(i))
 
 
 def _masks(x: Any, value: Any, which: str) -> Any:

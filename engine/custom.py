@@ -297,7 +297,7 @@ class CustomGradient:
         if variables and not _takes_variables(grad_fn):
             raise TypeError(
                 f"custom_gradient: {name} reads the variables {[v.name for v in variables]}, so its gradient function "
-                f"must take the keyword argument `variables` and return their gradients too"
+                f"must accept keyword argument 'variables' and return their gradients too"
             )
         outputs = [self._convert(o) for o in nest.flatten(result)]
         rule = _Rule(name, grad_fn, arguments, variables)
@@ -337,3 +337,15 @@ def _result_and_rule(returned: Any, name: str) -> tuple[Any, Callable[..., Any]]
 def _takes_variables(grad_fn: Callable[..., Any]) -> bool:
     parameters = inspect.signature(grad_fn).parameters.values()
     return any(p.name == "variables" or p.kind is p.VAR_KEYWORD for p in parameters)
+
+
+def passing(f: Callable[..., Any]) -> Callable[..., Any]:
+    """`f` as what `custom_gradient` takes, with the gradient of the identity and none for variables."""
+
+    def passed(*args: Any, **kwargs: Any) -> tuple[Any, Callable[..., Any]]:
+        def grad(*upstream: Any, variables: Sequence[Any] = ()) -> Any:
+            return (upstream, [None] * len(variables)) if variables else upstream
+
+        return f(*args, **kwargs), grad
+
+    return passed

@@ -113,7 +113,7 @@ class GradientTape(Shown, NotCopied, TapeDerivatives):
 
     def __enter__(self) -> GradientTape:
         if self._tape.is_recording:
-            raise ValueError("the tape is recording already and cannot be entered again")
+            raise ValueError("Tape is still recording; it cannot be entered again")
         self._spent = False
         if active.function is not None:
             active.function.opened.add(id(self._tape))

@@ -50,6 +50,7 @@ def reverse(
     sparse: bool = False,
     pairwise: bool = False,
     ones: bool = False,
+    visit: Callable[[Iterable[Node]], Iterable[Node]] = iter,
 ) -> list[Any]:
     """Pull cotangents of some values back to `sources`.
 
@@ -68,6 +69,9 @@ def reverse(
         Whether what comes from several uses of a value is added in pairs (`engine.aggregation`).
     ones : bool
         Whether all seeds are ones. In others, a zero stands for an element that is not asked for (`engine.choices`).
+    visit : callable
+        Hands on the nodes one by one, in the order in which they are visited; what it does around each, it does around
+        the node's rules.
 
     Returns
     -------
@@ -86,7 +90,7 @@ def reverse(
     cotangents: dict[int, Any] = {}
     for value, seed in [(v, _plain(s) if raw else s) for v, s in seeds if id(v) in live]:
         accumulate(cotangents, reads.get(id(value), id(value)), seed if ones else choices.seeded(seed))
-    for node in reversed(path):
+    for node in visit(reversed(path)):
         ct = _take(cotangents, node, kept, raw)
         if node.op is read_variable:
             # a tape that watched the variable late has no part in what was done before

@@ -74,7 +74,10 @@ def gradients(
     kept = [w if dtype_of(w).is_differentiable else None for w in wanted]
     differentiated = [w for w in kept if w is not None]
     nodes = with_slopes(ancestors([y for y, _ in usable], differentiated, stop))
-    cotangents = reverse(nodes, usable, differentiated, stop, sparse=True, pairwise=pairwise, ones=grad_ys is None)
+    visit = targets[0].trace.visited if targets else iter
+    cotangents = reverse(
+        nodes, usable, differentiated, stop, sparse=True, pairwise=pairwise, ones=grad_ys is None, visit=visit
+    )
     by_id = {id(w): g for w, g in zip(differentiated, cotangents, strict=True)}
     results = [None if w is None else by_id[id(w)] for w in kept]
     missing = [x for g, x in zip(results, sources, strict=True) if g is None and isinstance(x, Variable)]

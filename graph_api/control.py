@@ -35,9 +35,16 @@ class GraphFlow(FlowHost):
         """Whether it is an operation."""
         return isinstance(leaf, Operation)
 
+    @property
+    def allows_none(self) -> bool:  # type: ignore[override]
+        """In a `function`, where what happens need not be returned."""
+        return self.trace().keeps_order
+
     def effects(self, trace: Contexts, first: int, leaves: Sequence[Any]) -> list[Node]:
-        """The operations that the function returns."""
-        return [x for x in leaves if isinstance(x, Operation)]
+        """The operations that the function returns; in a `function`, all with effects."""
+        returned: list[Node] = [x for x in leaves if isinstance(x, Operation)]
+        graph = self.trace()
+        return [*returned, *(n for n in graph.effects(first) if n not in returned)] if graph.keeps_order else returned
 
     def waiting_for(self, holds: Any, message: str, data: Sequence[Any], function: Any) -> Structure[Any]:
         """The results wait for an operation that asserts it."""

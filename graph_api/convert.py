@@ -19,6 +19,7 @@ from engine.core.trace import Symbol, follow
 from engine.core.value import Value, scalar
 from engine.core.variable import Variable
 from engine.custom import custom_gradient as with_custom_gradient
+from engine.custom import passing
 from engine.ops.lift import as_operand, cast_data, own_array
 from engine.ops.shape import broadcast_to, reshape
 from engine.runtime.errors import DTypeError, NotKnownYet, ShapeError
@@ -241,6 +242,20 @@ def placeholder_with_default(input: Any, shape: Any, name: str | None = None) ->
     graph = tensor.graph
     aval = Aval(dims, tensor.dtype)
     return graph.append(default_input, (tensor,), {"shape": dims}, (aval,), name=name or "PlaceholderWithDefault")[0]
+
+
+def grad_pass_through(f: Callable[..., Any]) -> Callable[..., Any]:
+    """`f` with the gradient of the identity.
+
+    Examples
+    --------
+    >>> import graph_api as tf
+    >>> with tf.Graph().as_default(), tf.Session() as sess:
+    ...     x = tf.constant(2.6)
+    ...     print(sess.run(tf.gradients(tf.grad_pass_through(tf.round)(x), x)))
+    [np.float32(1.0)]
+    """
+    return custom_gradient(passing(f))
 
 
 def custom_gradient(f: Callable[..., Any]) -> Callable[..., Any]:

@@ -46,7 +46,7 @@ def session_for(graph: Any, session: Any, purpose: str) -> Any:
     session = session or get_default_session()
     if session is None:
         raise ValueError(
-            f"Cannot {purpose}: no session is registered as default. Use `with sess.as_default()` or pass `session=`"
+            f"Cannot {purpose}: No default session is registered. Use `with sess.as_default()` or pass `session=`"
         )
     if session.graph is not graph:
         raise ValueError(f"Cannot {purpose}: the session's graph is another than the tensor's")

@@ -21,7 +21,7 @@ from engine.gradient_tape import GradientTape
 from engine.linearity import check_linear, not_linear
 from engine.ops.creation import zeros_like
 from engine.ops.lift import as_operand
-from engine.runtime.errors import DTypeError, InvalidArgumentError
+from engine.runtime.errors import DTypeError, InvalidArgumentError, of_users_function
 from graph_api.convert import convert_to_tensor
 from graph_api.defaults import stacks
 from graph_api.flow import one_by_one
@@ -32,7 +32,8 @@ from graph_api.tensor import Operation
 def _kernel(*arrays: Any, func: Callable[..., Any], dtypes: Sequence[DType], shapes: Any) -> tuple[Any, ...]:
     stacks.eager += 1
     try:
-        returned = func(*[EagerTensor(a) for a in arrays])
+        with of_users_function("py_function"):
+            returned = func(*[EagerTensor(a) for a in arrays])
     finally:
         stacks.eager -= 1
     results = [] if returned is None and not dtypes else nest.flatten(returned)

@@ -19,7 +19,7 @@ from engine.core.trace import constant_value
 from engine.core.value import as_declared
 from engine.ops import compare, reduce
 from engine.ops import shape as shapes
-from engine.runtime.errors import InvalidArgumentError, UnimplementedError
+from engine.runtime.errors import InvalidArgumentError, UnimplementedError, of_users_function
 from graph_api.convert import convert_to_tensor
 from graph_api.graph import get_default_graph
 from graph_api.graph import no_op as no_op_op
@@ -197,8 +197,11 @@ assert_greater_equal = _compared(compare.greater_equal, ">=", "assert_greater_eq
 
 
 def _call_python(*arrays: Any, func: Callable[..., Any], dtypes: Sequence[DType], single: bool) -> list[np.ndarray]:
-    result = func(*[np.array(a) for a in arrays])
-    results = (result,) if single else () if result is None and not dtypes else nest.flatten(result)
+    with of_users_function("py_func"):
+        result = func(*[np.array(a) for a in arrays])
+    results = () if result is None and not dtypes else nest.flatten(result)
+    if single and len(results) != 1:
+        results = [result]
     if len(results) != len(dtypes):
         raise InvalidArgumentError(f"py_func: the function must return {len(dtypes)} arrays, got {len(results)}")
     # copies: the function may keep its arrays, and change them

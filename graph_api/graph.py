@@ -3,7 +3,8 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Callable, Iterator, Sequence
+from collections import defaultdict
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from contextlib import AbstractContextManager, contextmanager
 from functools import partial
 from typing import TYPE_CHECKING, Any
@@ -20,6 +21,7 @@ from engine.core.operands import Results
 from engine.core.trace import Symbol, Trace, computed_from, placeholder
 from engine.core.value import NotCopied, Value
 from engine.core.variable import Variable as EngineVariable
+from engine.core.variable import assign_variable, read_variable
 from engine.runtime.errors import InvalidArgumentError
 from engine.runtime.faces import Shown
 from graph_api.defaults import session_for, stacks
@@ -41,6 +43,12 @@ no_op = nondifferentiable(
     doc="Does nothing; its control inputs run before it.",
 )
 
+
+_LOOKS_ONLY = {
+    *("IteratorToStringHandle", "MergeSummary", "Placeholder", "PlaceholderWithDefault", "PyFuncStateless"),
+    *("QueueIsClosedV2", "QueueSizeV2", "Summary", "VarHandleOp", "VarIsInitializedOp"),
+}
+"""Types of operations that are stateful, and do no more than to give their outputs."""
 
 EXTENSIONS: dict[str, Callable[..., Any]] = {name: lazily(where) for name, where in EXTENDED.items()}
 """Functions that files add to graphs and savers, which do not know them."""
@@ -64,6 +72,8 @@ class Graph(Shown, NotCopied, Contexts):
         self.seed: int | None = None
         self.seeds_given = 0  # to operations without a seed of their own
         self.current_device = ""
+        self._placers: list[Callable[[Operation], Any]] = []  # functions that say where an operation belongs
+        self.kept_out: defaultdict[str, set[int]] = defaultdict(set)  # what may not be "fetched", or "fed"
         self._by_name: dict[str, Operation] = {}
         self._names_in_use: dict[str, int] = {}
         self._scope = ""
@@ -76,6 +86,8 @@ class Graph(Shown, NotCopied, Contexts):
         self.scope_counts: dict[str, int] = {}  # how often each variable scope has been opened; see `graph_api.scopes`
         self._overrides: dict[str, str] = {}
         self._relied: list[tuple[list[Any], list[Any]]] = []
+        # inside a `function`: of each context and variable (None: all else) what used it last
+        self._last: dict[Any, Operation] | None = None
 
     # ---- nodes -------------------------------------------------------------------------------------------------------
 
@@ -88,7 +100,44 @@ class Graph(Shown, NotCopied, Contexts):
         self.require_in_reach(op.type, inputs)
         operation = Operation(self, op, inputs, params, self.unique_name(name or PLAIN_NAMES.get(op.type, op.type)))
         self._by_name[operation.name] = operation
+        if self._last is not None:
+            self._put_in_order(operation, self._last)
+        for place in self._placers:
+            operation.device = merged(operation.device, place(operation) or "")
         return operation
+
+    def _put_in_order(self, operation: Operation, last: dict[Any, Operation]) -> None:
+        """Have an operation with effects, or that reads a variable, wait for what used the same before."""
+        op = operation.op
+        if op is not read_variable and not has_effect(operation):
+            return
+        on_variable = op is assign_variable or op is read_variable
+        key = operation.context, id(operation.inputs[0]) if on_variable else None
+        if key in last and last[key] not in operation.control_inputs:
+            operation.control_inputs = [*operation.control_inputs, last[key]]
+        if op is not read_variable or key not in last:
+            last[key] = operation
+
+    @contextmanager
+    def in_order(self) -> Iterator[list[Operation]]:
+        """Have effects inside happen in the order in which they are written; gives a list, in the end that of them."""
+        first, before = len(self.nodes), self._last
+        effects: list[Operation] = []
+        self._last = {} if before is None else before
+        try:
+            yield effects
+        finally:
+            self._last = before
+        effects += self.effects(first)
+
+    def effects(self, first: int) -> list[Operation]:
+        """The operations with effects that the function which runs now has made from number `first` on."""
+        return [n for n in self.nodes[first:] if n.context is self.context and has_effect(n)]
+
+    @property
+    def keeps_order(self) -> bool:
+        """Whether a `function` is being called, in which nothing has to be asked for to happen."""
+        return self._last is not None
 
     def make_symbol(self, node: Node, index: int, aval: Aval) -> Tensor:
         """A graph tensor."""
@@ -108,12 +157,29 @@ class Graph(Shown, NotCopied, Contexts):
 
     def is_feedable(self, tensor: Tensor) -> bool:
         """Whether a run may be given a value for a tensor: not for what each call of a function computes."""
-        return tensor.graph is self and tensor.node.context is None
+        return tensor.graph is self and tensor.node.context is None and id(tensor) not in self.kept_out["fed"]
 
     def is_fetchable(self, tensor_or_op: Any) -> bool:
         """Whether a run may be asked for something: not for what each call of a function computes."""
         node = tensor_or_op.node if isinstance(tensor_or_op, Tensor) else tensor_or_op
-        return node.graph is self and node.context is None
+        return node.graph is self and node.context is None and id(node) not in self.kept_out["fetched"]
+
+    def prevent_feeding(self, tensor: Tensor) -> None:
+        """Have runs refuse a value for a tensor."""
+        self.kept_out["fed"].add(id(tensor))
+
+    def prevent_fetching(self, op: Operation) -> None:
+        """Have runs refuse to fetch an operation, and its outputs."""
+        self.kept_out["fetched"].add(id(op))
+
+    def require_allowed(self, fetched: Sequence[Any], fed: Sequence[Any]) -> None:
+        """Raise ValueError if something may not be fetched, or not be fed."""
+        for x in fetched:
+            if id(x.node if isinstance(x, Tensor) else x) in self.kept_out["fetched"]:
+                raise ValueError(f"{x!r} may not be fetched: it has been marked as not fetchable")
+        for x in fed:
+            if id(x) in self.kept_out["fed"]:
+                raise ValueError(f"Tensor {x!r} may not be fed: it has been marked as not feedable")
 
     def check_fed(self, fed: Sequence[Any], nodes: Sequence[Node]) -> None:
         """Raise if a value is fed in place of a constant on whose contents something computed by `nodes` relies."""
@@ -146,6 +212,12 @@ class Graph(Shown, NotCopied, Contexts):
         if isinstance(function, Op) and not any(isinstance(x, Value) and x.level > Symbol.level for x in operands):
             return self.apply(function, operands, {}, name=name)
         return function(*operands)
+
+    def visited(self, nodes: Iterable[Node]) -> Iterator[Node]:
+        """The nodes; what their rules make is named after them (``gradients/y_grad/Mul``)."""
+        for node in nodes:
+            with self.name_scope(f"{getattr(node, 'name', node.op.type)}_grad"):
+                yield node
 
     def group(self, operations: Sequence[Any], name: str | None = None) -> Operation:
         """An operation that runs all the given ones."""
@@ -257,22 +329,30 @@ class Graph(Shown, NotCopied, Contexts):
         try:
             return self._by_name[name]
         except KeyError:
-            near = [n for n in self._by_name if n.rpartition("/")[2] == name.rpartition("/")[2]][:3]
-            hint = f"; similar names: {', '.join(near)}" if near else ""
-            raise KeyError(f"The name {name!r} refers to an Operation not in the graph{hint}.") from None
+            raise KeyError(f"The name {name!r} refers to an Operation not in the graph{self._near(name)}.") from None
+
+    def _near(self, name: str) -> str:
+        """The names like one that is not there, for messages."""
+        near = [n for n in self._by_name if n.rpartition("/")[2] == name.rpartition("/")[2]][:3]
+        return f"; similar names: {', '.join(near)}" if near else ""
 
     def get_tensor_by_name(self, name: str) -> Tensor:
         """The tensor ``"operation:index"``, or an error."""
         if not isinstance(name, str):
-            raise TypeError(f"get_tensor_by_name: argument `name` must be a string, got {name!r}")
+            raise TypeError(
+                f"get_tensor_by_name: Tensor names are strings: argument `name` must be a string, got {name!r}"
+            )
         operation, colon, index = name.rpartition(":")
         if not colon or not index.isdigit():
-            raise ValueError(f"{name!r} is not the name of a tensor, which has the form 'operation:index'")
-        outputs = self.get_operation_by_name(operation).outputs
+            raise ValueError(f"Tensor names must be of the form '<op_name>:<output_index>', got {name!r}")
+        outputs = self._by_name[operation].outputs if operation in self._by_name else ()
         if int(index) >= len(outputs):
-            raise KeyError(
-                f"The name {name!r} refers to a Tensor which does not exist: {operation!r} has {len(outputs)}"
+            has = (
+                f"has {len(outputs)} outputs"
+                if operation in self._by_name
+                else f"is not in the graph{self._near(operation)}"
             )
+            raise KeyError(f"The name {name!r} refers to a Tensor which does not exist: {operation!r} {has}")
         return outputs[int(index)]
 
     def as_graph_element(self, obj: Any, allow_tensor: bool = True, allow_operation: bool = True) -> Any:
@@ -374,14 +454,24 @@ class Graph(Shown, NotCopied, Contexts):
 
     @contextmanager
     def device(self, device_name_or_function: Any) -> Iterator[None]:
-        """Note a device on what is made inside. All computation happens on this machine's CPU nevertheless."""
-        before = self.current_device
-        name = device_name_or_function if isinstance(device_name_or_function, str) else ""
-        self.current_device = re.sub(r"(?<=/)([cg]pu)(?=:)", lambda found: f"device:{found[1].upper()}", name)
+        """Note a device on what is made inside. All computation happens on this machine's CPU nevertheless.
+
+        Parameters
+        ----------
+        device_name_or_function : str, callable or None
+            What it does not say (``"/job:a/task:1"`` no device, say) stays as it is outside. A function is asked
+            for each operation. None forgets what was said outside.
+        """
+        before, placers = self.current_device, self._placers
+        if callable(device_name_or_function):
+            self._placers = [*placers, device_name_or_function]
+        else:
+            self.current_device = merged(before, device_name_or_function)
+            self._placers = [] if device_name_or_function is None else placers
         try:
             yield
         finally:
-            self.current_device = before
+            self.current_device, self._placers = before, placers
 
     @contextmanager
     def gradient_override_map(self, op_type_map: dict[str, str]) -> Iterator[None]:
@@ -426,6 +516,11 @@ class Graph(Shown, NotCopied, Contexts):
         """Empty a collection."""
         self._collections.pop(name, None)
 
+    @property
+    def collections(self) -> list[str]:
+        """The names of all collections."""
+        return self.get_all_collection_keys()
+
     def get_all_collection_keys(self) -> list[str]:
         """The names of all collections, but for those of the front end's own, which are no strings."""
         return [name for name in self._collections if isinstance(name, str)]
@@ -443,6 +538,10 @@ class Graph(Shown, NotCopied, Contexts):
         if operation not in self.get_collection_ref(GraphKeys.TRAIN_OP):
             self.add_to_collection(GraphKeys.TRAIN_OP, operation)
 
+    def count_up_to(self, variable: Any, limit: int) -> Any:
+        """`count_up_to` of a variable."""
+        return EXTENSIONS["count_up_to"](variable, limit)
+
     def saver(self, variables: Any, **options: Any) -> Any:
         """A `train.Saver` of some variables."""
         return EXTENSIONS["saver"](variables, **options)
@@ -450,6 +549,30 @@ class Graph(Shown, NotCopied, Contexts):
     def session_for(self, session: Any, purpose: str) -> Any:
         """The session given, or the default one, which must run this graph."""
         return session_for(self, session, purpose)
+
+
+def merged(outer: str, inner: str | None) -> str:
+    """A device's name, of which `inner` says a part and `outer` the rest (None: nothing is said).
+
+    Examples
+    --------
+    >>> merged("/job:a/task:1", "/gpu:2"), merged("/gpu:0", "/cpu:0")
+    ('/job:a/task:1/device:GPU:2', '/device:CPU:0')
+    """
+    said: dict[str, str] = {}
+    for part in "" if inner is None else f"{outer}/{inner}".split("/"):
+        kind, _, value = part.partition(":")
+        if kind.lower() in ("cpu", "gpu"):
+            kind, value = "device", f"{kind.upper()}:{value}"
+        if value and value != "*":
+            said[kind] = value
+    order = [*(k for k in ("job", "replica", "task", "device") if k in said)]
+    return "".join(f"/{kind}:{said[kind]}" for kind in order)
+
+
+def has_effect(operation: Node) -> bool:
+    """Whether running an operation does more than to give its outputs."""
+    return operation.op.stateful and operation.op.type not in _LOOKS_ONLY
 
 
 def get_default_graph() -> Graph:

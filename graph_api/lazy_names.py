@@ -27,6 +27,7 @@ _LOSSES = (
 """Names that `graph_api.loss_functions` offers."""
 
 EXTENSIONS = {
+    "count_up_to": "graph_api.legacy.input_producers:count_up_to",
     "add_saver": "graph_api.graph_files.meta_graphs:with_saver",
     "graph_def": "graph_api.graph_files.export:graph_def",
     "meta_graph": "graph_api.graph_files.meta_graphs:export_meta_graph",
@@ -39,21 +40,32 @@ LATER: tuple[tuple[str, str], ...] = (
     ("graph_api.autograph", "autograph"),
     # ---- graphs, sessions, tensors
     ("engine.aggregation:", "AggregationMethod"),
-    ("engine.core.nest", "nest"),
+    ("dualgrad.extras.structures", "nest"),
     *common.DTYPES,
     ("engine.core.dtypes:float16", "half dtypes.half"),
     ("engine.core.dtypes:float64", "double dtypes.double"),
+    ("dualgrad.frontend.absent:", "bfloat16 resource variant qint8 qint16 qint32 quint8 quint16"),
+    (
+        "dualgrad.frontend.absent:",
+        (
+            "dtypes.bfloat16 dtypes.resource dtypes.variant dtypes.qint8 dtypes.qint16 dtypes.qint32 dtypes.quint8 "
+            "dtypes.quint16"
+        ),
+    ),
     *[(where, " ".join(f"dtypes.{name}" for name in names.split())) for where, names in common.DTYPES],
     ("engine.core.unconnected:", "UnconnectedGradients"),
     ("engine.gradient_tape:", "GradientTape"),
     ("engine.ops.indexed_slices:", "IndexedSlices"),
     ("engine.primitive:", "primitive"),
     ("engine.runtime.errors", "errors"),
-    ("graph_api.convert:", "constant convert_to_tensor custom_gradient placeholder placeholder_with_default"),
+    ("graph_api.convert:", "constant convert_to_tensor custom_gradient grad_pass_through placeholder"),
+    ("graph_api.convert:", "placeholder_with_default"),
     ("graph_api.defaults:", "get_default_session"),
     ("graph_api.flow:", "Assert Print assert_equal assert_greater assert_greater_equal assert_less assert_less_equal"),
     ("graph_api.flow:", "group no_op py_func with_dependencies"),
     ("graph_api.flow:tuple_", "tuple"),
+    ("graph_api.function:", "function"),
+    ("graph_api.partitioned:", "fixed_size_partitioner min_max_variable_partitioner variable_axis_size_partitioner"),
     ("graph_api.gradients:", "gradients"),
     ("graph_api.graph:", "Graph add_to_collection add_to_collections control_dependencies device get_collection"),
     ("graph_api.graph:", "get_collection_ref get_default_graph reset_default_graph"),
@@ -65,6 +77,7 @@ LATER: tuple[tuple[str, str], ...] = (
     ("graph_api.tensor:GraphShape", "TensorShape"),
     ("graph_api.tensor:", "Operation Tensor"),
     ("graph_api.variable:", "Variable assign assign_add assign_sub local_variables"),
+    ("graph_api.variable:Variable", "VariableV1"),
     ("graph_api.variable:local_variables_initializer", "local_variables_initializer initialize_local_variables"),
     ("graph_api.variable:", "model_variables moving_average_variables trainable_variables"),
     ("graph_api.variable:tables_initializer", "tables_initializer initialize_all_tables"),
@@ -134,6 +147,9 @@ LATER: tuple[tuple[str, str], ...] = (
     ("engine.explain:", "explain"),
     # ---- tests
     ("graph_api.testing:", "test.TestCase test.main"),
+    ("dualgrad.extras.testing:", "test.is_gpu_available test.is_built_with_cuda test.gpu_device_name"),
+    ("dualgrad.extras.testing:", "test.get_temp_dir"),
+    ("unittest.mock", "test.mock"),
     # ---- saving, summaries, records, files
     ("graph_api.saving:", "train.Saver train.SaverDef train.NewCheckpointReader train.CheckpointState"),
     ("graph_api.saving:", "train.checkpoint_exists train.latest_checkpoint train.get_checkpoint_mtimes"),
@@ -166,8 +182,13 @@ LATER: tuple[tuple[str, str], ...] = (
     ("dualgrad.files.protos:", "train.Example train.Features train.Feature train.FeatureList train.FeatureLists"),
     ("dualgrad.files.protos:", "train.BytesList train.FloatList train.Int64List train.SequenceExample"),
     ("dualgrad.files.records:RecordWriter", "io.TFRecordWriter python_io.TFRecordWriter"),
+    ("dualgrad.files.records:", "io.TFRecordOptions python_io.TFRecordOptions"),
+    ("dualgrad.files.records:", "io.TFRecordCompressionType python_io.TFRecordCompressionType"),
+    ("dualgrad.files.records:read_records", "io.tf_record_iterator python_io.tf_record_iterator"),
     # ---- data, queues, coordinators, sessions with hooks
     ("graph_api.data", "data"),
+    ("dualgrad.data.experimental", "contrib.data"),
+    ("graph_api.legacy.hparams:", "contrib.training.HParams"),
     ("dualgrad.data.parsing:", "parse_single_example parse_example decode_raw"),
     ("dualgrad.data.csv:", "decode_csv"),
     ("dualgrad.data.parsing:", "FixedLenFeature FixedLenSequenceFeature VarLenFeature"),
@@ -178,7 +199,7 @@ LATER: tuple[tuple[str, str], ...] = (
     ("graph_api.legacy.input_producers:", "train.batch train.shuffle_batch train.input_producer train.limit_epochs"),
     ("graph_api.legacy.input_producers:", "train.string_input_producer train.range_input_producer"),
     ("graph_api.legacy.input_producers:", "train.slice_input_producer TextLineReader TFRecordReader WholeFileReader"),
-    ("graph_api.legacy.input_producers:", "FixedLengthRecordReader ReaderBase"),
+    ("graph_api.legacy.input_producers:", "FixedLengthRecordReader ReaderBase count_up_to"),
     ("graph_api.legacy.input_producers:", "train.match_filenames_once matching_files io.matching_files"),
     ("graph_api.data:", "TensorSpec"),
     # ---- sparse tensors
@@ -213,6 +234,7 @@ LATER: tuple[tuple[str, str], ...] = (
     ("graph_api.legacy.rnn.wrappers:", "contrib.rnn.ResidualWrapper contrib.rnn.OutputProjectionWrapper"),
     ("graph_api.legacy.rnn.wrappers:", "contrib.rnn.InputProjectionWrapper contrib.rnn.EmbeddingWrapper"),
     ("graph_api.legacy.rnn.loops:", "contrib.rnn.static_rnn contrib.rnn.static_bidirectional_rnn"),
+    ("graph_api.legacy.rnn.stacks:", "contrib.rnn.stack_bidirectional_dynamic_rnn contrib.rnn.stack_bidirectional_rnn"),
     # ---- contrib
     ("optim.contrib", "contrib.opt"),
     ("graph_api.legacy.seq2seq", "contrib.seq2seq"),
@@ -238,14 +260,23 @@ LATER: tuple[tuple[str, str], ...] = (
     ("graph_api.legacy.old_names:", "VERSION GIT_VERSION COMPILER_VERSION version.VERSION version.GIT_VERSION"),
     ("graph_api.legacy.old_names:", "version.COMPILER_VERSION colocate_with container op_scope variable_op_scope"),
     ("graph_api.legacy.old_names:", "get_seed random.get_seed resource_variables_enabled enable_resource_variables"),
-    ("graph_api.legacy.old_names:", "control_flow_v2_enabled enable_control_flow_v2 dimension_value"),
-    ("graph_api.legacy.old_names:", "dimension_at_index convert_to_tensor_or_indexed_slices no_regularizer"),
+    ("graph_api.legacy.old_names:", "disable_resource_variables disable_control_flow_v2"),
+    (
+        "graph_api.legacy.old_names:",
+        "control_flow_v2_enabled enable_control_flow_v2 dimension_value compat.dimension_value",
+    ),
+    (
+        "graph_api.legacy.old_names:",
+        "dimension_at_index compat.dimension_at_index convert_to_tensor_or_indexed_slices no_regularizer",
+    ),
     ("graph_api.legacy.old_names:", "get_local_variable setdiff1d train.init_from_checkpoint"),
     ("graph_api.legacy.old_names:", "train.assert_global_step test.compute_gradient test.compute_gradient_error"),
+    ("graph_api.legacy.old_names:", "estimator.ModeKeys init_scope"),
+    ("graph_api.legacy.old_names:get_static_value", "get_static_value contrib.util.constant_value"),
     ("graph_api.legacy.old_names:no_gradient", "no_gradient NotDifferentiable NoGradient"),
     ("graph_api.legacy.old_names:print_", "print"),
     ("dualgrad.extras.ops.compositions:bincount", "bincount"),
-    ("graph_api.run_options:", "ConfigProto GPUOptions RunMetadata RunOptions"),
+    ("graph_api.run_options:", "ConfigProto GPUOptions GraphOptions OptimizerOptions RunMetadata RunOptions"),
     # ---- images, metrics, losses, sparse tensors, strings, logging, files
     *common.BOTH,
     *common.VERSION1,

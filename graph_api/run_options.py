@@ -7,6 +7,8 @@ from typing import Any, ClassVar
 
 from dualgrad.frontend.session_options import ConfigProto as ConfigProto  # noqa: PLC0414 - given on
 from dualgrad.frontend.session_options import GPUOptions as GPUOptions  # noqa: PLC0414
+from dualgrad.frontend.session_options import GraphOptions as GraphOptions  # noqa: PLC0414
+from dualgrad.frontend.session_options import OptimizerOptions as OptimizerOptions  # noqa: PLC0414
 from engine.runtime.errors import UnimplementedError
 
 

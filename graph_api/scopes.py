@@ -16,6 +16,7 @@ from engine.core.value import Value
 from graph_api import initial_values
 from graph_api.graph import Graph, get_default_graph
 from graph_api.graph_keys import VARIABLE_SCOPES, GraphKeys
+from graph_api.partitioned import PartitionedVariable, in_parts
 from graph_api.variable import Variable
 
 AUTO_REUSE = "AUTO_REUSE"
@@ -59,7 +60,7 @@ class VariableScope:
     ----------
     name : str
     reuse : bool or AUTO_REUSE
-    initializer, regularizer, dtype, constraint
+    initializer, regularizer, dtype, constraint, partitioner
         Defaults for `get_variable`.
     custom_getter : callable, optional
         What makes the variables, see `variable_scope`.
@@ -70,14 +71,15 @@ class VariableScope:
     regularizer: Any
     dtype: Any
     constraint: Any
+    partitioner: Any
 
     def __init__(self, name: str, reuse: Any, parent: VariableScope | None, name_scope: str, **defaults: Any) -> None:
         self.name = name
         self.original_name_scope = name_scope
         inherited = parent.reuse if parent is not None else False
         self.reuse = inherited if reuse is None or (reuse is False and inherited is True) else reuse
-        for key, fallback in (("initializer", None), ("regularizer", None), ("constraint", None), ("dtype", float32)):
-            default = defaults.get(key)
+        for key in ("initializer", "regularizer", "constraint", "partitioner", "dtype"):
+            default, fallback = defaults.get(key), float32 if key == "dtype" else None
             setattr(self, key, default if default is not None else getattr(parent, key, fallback))
         self.custom_getter = _composed(defaults.get("custom_getter"), getattr(parent, "custom_getter", None))
 
@@ -92,6 +94,10 @@ class VariableScope:
     def set_regularizer(self, regularizer: Any) -> None:
         """Set the default regularizer."""
         self.regularizer = regularizer
+
+    def set_partitioner(self, partitioner: Any) -> None:
+        """Set the default partitioner."""
+        self.partitioner = partitioner
 
     def set_custom_getter(self, custom_getter: Callable[..., Any] | None) -> None:
         """Set what makes the variables."""
@@ -167,16 +173,14 @@ def variable_scope(
     custom_getter : callable, optional
         ``custom_getter(getter, name, **arguments)`` makes the variables in place of `get_variable`, perhaps by calling
         ``getter(name, **arguments)``. That of a scope inside has this one as its getter.
-    partitioner
-        Not supported; must be None.
+    partitioner : callable, optional
+        Default for `get_variable`.
 
     Raises
     ------
     ValueError
         If neither a name nor a default name is given, or something unsupported is.
     """
-    if partitioner is not None:
-        raise ValueError("variable_scope: `partitioner` is not supported: variables are in one part")
     if name_or_scope is None and default_name is None:
         raise ValueError("variable_scope: give `name_or_scope` or `default_name`")
     if reuse not in (True, False, None, AUTO_REUSE):
@@ -184,7 +188,7 @@ def variable_scope(
     graph = _graph_of_values(values)
     with graph.as_default():
         defaults = {"initializer": initializer, "regularizer": regularizer, "dtype": dtype, "constraint": constraint}
-        defaults["custom_getter"] = custom_getter
+        defaults |= {"custom_getter": custom_getter, "partitioner": partitioner}
         scope, names = _opened(graph, name_or_scope, default_name, auxiliary_name_scope, reuse, defaults)
         stack = _stack()
         stack.append(scope)
@@ -272,8 +276,9 @@ def get_variable(
         Accepted for compatibility: there is one device and one kind of variable.
     custom_getter : callable, optional
         As in `variable_scope`, in place of the scope's.
-    partitioner
-        Not supported; must be None.
+    partitioner : callable, optional
+        ``partitioner(shape=..., dtype=...)`` says in how many parts the variable is along each axis, say
+        ``tf.fixed_size_partitioner(2)``; by default the scope's. The result is a `PartitionedVariable`.
 
     Raises
     ------
@@ -281,13 +286,12 @@ def get_variable(
         If the variable exists and the scope does not share, or does not exist and the scope only shares, or its shape
         differs.
     """
-    if partitioner is not None:
-        raise ValueError("get_variable: `partitioner` is not supported: variables are in one part")
     scope = get_variable_scope()
     full = f"{scope.name}/{name}" if scope.name else name
     arguments = {
         "shape": shape, "dtype": dtype, "initializer": initializer, "regularizer": regularizer, "trainable": trainable,
         "collections": collections, "validate_shape": validate_shape, "constraint": constraint,
+        "partitioner": partitioner or scope.partitioner,
     }  # fmt: skip
     getter = custom_getter or scope.custom_getter
     if getter is None:
@@ -295,7 +299,7 @@ def get_variable(
     arguments["initializer"] = initializer if initializer is not None else scope.initializer
     arguments["trainable"] = trainable is not False
     return getter(
-        _stored, name=full, **arguments, reuse=scope.reuse, caching_device=caching_device, partitioner=None,
+        _stored, name=full, **arguments, reuse=scope.reuse, caching_device=caching_device,
         use_resource=use_resource, synchronization=synchronization, aggregation=aggregation,
     )  # fmt: skip
 
@@ -305,10 +309,20 @@ def _stored(
     reuse: Any = None, trainable: bool | None = None, collections: Sequence[str] | None = None,
     caching_device: Any = None, partitioner: Any = None, validate_shape: bool = True, use_resource: bool | None = None,
     constraint: Any = None, synchronization: Any = None, aggregation: Any = None,
-) -> Variable:  # fmt: skip
+) -> Any:  # fmt: skip
     """The variable of that full name: a new one, or a shared one."""
     full, scope, graph = name, get_variable_scope(), get_default_graph()
     shares = scope.reuse if reuse is None else reuse
+    if partitioner is not None:
+        return _split(full, shape, dtype, initializer, partitioner, {
+            "regularizer": regularizer, "reuse": reuse, "trainable": trainable, "collections": collections,
+            "constraint": constraint,
+        })  # fmt: skip
+    if f"{full}/part_0" in graph.variable_store:
+        raise ValueError(
+            f"No partitioner was provided, but a partitioned version of the variable was found: {full}/part_0. Perhaps "
+            f"a variable of the same name was already created with partitioning?"
+        )
     existing = graph.variable_store.get(full)
     if existing is not None:
         return _shared(existing, full, shape, dtype, shares)
@@ -335,6 +349,26 @@ def _stored(
     graph.variable_store[full] = variable
     _regularize(variable, regularizer or scope.regularizer, graph)
     return variable
+
+
+def _split(
+    full: str, shape: Any, dtype: Any, initializer: Any, partitioner: Any, arguments: dict[str, Any]
+) -> PartitionedVariable:
+    """The variable of that name in parts, new ones or shared ones."""
+    scope, store = get_variable_scope(), get_default_graph().variable_store
+    if full in store:
+        raise ValueError(
+            f"A partitioner was provided, but an unpartitioned version of the variable was found: {full}. Perhaps a "
+            f"variable of the same name was already created without partitioning?"
+        )
+    wanted = as_dtype(dtype) if dtype is not None else as_dtype(scope.dtype)
+    chosen = initializer if initializer is not None else scope.initializer
+
+    def make(name: str, part: Any, initial: Any) -> Variable:
+        made: Variable = _stored(name, part, dtype, initial, **arguments)
+        return made
+
+    return in_parts(full, shape, wanted, chosen, partitioner, make)
 
 
 def _shared(existing: Variable, full: str, shape: Any, dtype: Any, shares: Any) -> Variable:

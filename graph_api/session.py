@@ -73,6 +73,12 @@ class Session(Shown, NotCopied):
     """
 
     def __init__(self, target: str = "", graph: Graph | None = None, config: Any = None) -> None:
+        if target is not None and not isinstance(target, (str, bytes)):
+            raise TypeError(f"Session: argument `target` must be a string, got {target!r}")
+        if graph is not None and not isinstance(graph, Graph):
+            raise TypeError(f"Session: argument `graph` must be a tf.Graph, got {graph!r}")
+        if isinstance(config, (int, float, str)):
+            raise TypeError(f"Session: argument `config` must be a tf.ConfigProto, got {config!r}")
         if target:
             raise ValueError(f"Session: argument `target` must be empty (there are no remote sessions), got {target!r}")
         self.graph = graph or get_default_graph()
@@ -143,7 +149,11 @@ class Session(Shown, NotCopied):
 
             check(options, run_metadata)
         elements, pack = self._resolve(fetches)
+        if not self.graph.nodes:
+            raise RuntimeError("The Session graph is empty. Add operations to the graph before calling run().")
         feeds, values, forms = self._feeds(feed_dict) if feed_dict else ((), (), ())
+        if self.graph.kept_out:
+            self.graph.require_allowed(elements, feeds)
         fetched = tuple(map(id, elements))
         key = (*fetched, None, *forms)
         closed, stale = self._executables.own.get(key), None

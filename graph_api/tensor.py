@@ -39,6 +39,23 @@ class DimensionArithmetic:
     __floordiv__, __rfloordiv__ = _with_unknown(operator.floordiv), _with_unknown(lambda a, b: b // a)
     __mod__, __rmod__ = _with_unknown(operator.mod), _with_unknown(lambda a, b: b % a)
 
+    def is_compatible_with(self, other: Any) -> bool:
+        """Whether both may be the same: one is not known, or they are equal."""
+        return (
+            other is None or isinstance(self, UnknownDimension) or isinstance(other, UnknownDimension) or self == other
+        )
+
+    def assert_is_compatible_with(self, other: Any) -> None:
+        """Raise ShapeError unless both may be the same."""
+        if not self.is_compatible_with(other):
+            raise ShapeError(f"Dimensions {self} and {other} are not compatible")
+
+    def merge_with(self, other: Any) -> Any:
+        """The known one of two dimensions; ShapeError if both are known and differ."""
+        self.assert_is_compatible_with(other)
+        known = other if isinstance(self, UnknownDimension) else self
+        return GraphDimension(getattr(known, "value", known))
+
 
 class UnknownDimension(DimensionArithmetic):
     """A dimension that is not known: ``.value`` is None, and it equals None."""
@@ -177,7 +194,7 @@ class Operation(Node):
 
     def run(self, feed_dict: Any = None, session: Any = None) -> None:
         """Run the operation in `session`, or in the default session."""
-        session_for(self.graph, session, f"run operation {self.name!r}").run(self, feed_dict)
+        session_for(self.graph, session, "execute operation using `run()`").run(self, feed_dict)
 
     def __copy__(self) -> Operation:
         return self
@@ -241,7 +258,7 @@ class Tensor(Symbol):
 
     def eval(self, feed_dict: Any = None, session: Any = None) -> Operand:
         """The value, computed in `session` or in the default session."""
-        return session_for(self.graph, session, f"evaluate {self.name!r}").run(self, feed_dict)
+        return session_for(self.graph, session, "evaluate tensor using `eval()`").run(self, feed_dict)
 
     def __repr__(self) -> str:
         shape = "<unknown>" if self._aval.shape is None else str(self.shape)

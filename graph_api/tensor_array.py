@@ -5,7 +5,9 @@ from __future__ import annotations
 from typing import Any
 
 from dualgrad.frontend.flow.stacked_array import StackedArray
+from engine.ops.checked import checked_op
 from graph_api.convert import convert_to_tensor
+from graph_api.graph import get_default_graph
 
 
 class TensorArray(StackedArray):
@@ -34,6 +36,16 @@ class TensorArray(StackedArray):
     ...     print(sess.run(squares.stack()))
     [0. 1. 4.]
     """
+
+    @property
+    def flow(self) -> Any:
+        """A number that is there when all elements written so far are."""
+        zero = convert_to_tensor(0.0)
+        return checked_op(zero, self.buffer, check=lambda _: None) if self.is_allocated else zero
+
+    def close(self, name: str | None = None) -> Any:
+        """An operation that does nothing: there is nothing to free."""
+        return get_default_graph().group([], name)
 
     def convert(self, value: Any, dtype: Any = None) -> Any:
         """A tensor of the graph."""

@@ -10,7 +10,6 @@ from typing import TYPE_CHECKING, Any, NoReturn
 import numpy as np
 
 from engine.core.aval import Aval, Shape, compatible, format_shape, merge_shapes, normalize_shape
-from engine.core.composite import Composite
 from engine.core.dtypes import DType, as_dtype
 from engine.core.operands import Arithmetic, Array, Operand
 from engine.core.tape import record_read
@@ -24,10 +23,14 @@ from engine.core.variable import (
     variable_is_initialized,
 )
 from engine.ops.checked import checked_op
+from engine.ops.compare import logical_not
 from engine.ops.indexed_slices import IndexedSlices
+from engine.ops.joining import stack
 from engine.ops.lift import cast_data
 from engine.ops.row_assignment import AssignsRows, replaced
+from engine.ops.shape import identity
 from engine.ops.shape import shape as shape_of_value
+from engine.ops.slicing import boolean_mask
 from engine.runtime.errors import DTypeError, ShapeError, SymbolicArrayError
 from graph_api.graph import Graph, get_default_graph
 from graph_api.graph_keys import VARIABLE_SCOPES, GraphKeys
@@ -35,6 +38,11 @@ from graph_api.tensor import GraphShape, Operation, Tensor
 
 if TYPE_CHECKING:
     from dualgrad.files.graph_protos import VariableDef
+
+
+def _done(changed: Tensor, read_value: bool) -> Any:
+    """What an assignment gives: the new value, or if that is not wanted, an operation."""
+    return changed if read_value else changed.graph.group([changed])
 
 
 def _initial_tensor(initial_value: Any, dtype: DType | None, graph: Graph, name: str) -> Tensor:
@@ -135,7 +143,9 @@ class Variable(_Base):
             graph.require_in_reach(f"Variable: the initial value of {full!r}", [initial], give)
             known = initial.aval.shape if validate_shape else None
             if shape is not None:
-                known = merge_shapes(known, normalize_shape(shape))
+                declared = normalize_shape(shape)
+                merge_shapes(known, declared)  # raises if they do not fit
+                known = declared
             params = {"aval": Aval(known, initial.dtype), "default": None}
             self._handle = graph.apply(variable_handle, (), params, name=scope)
             self.name = self._handle.name
@@ -314,7 +324,7 @@ class Variable(_Base):
         ValueError, TypeError
             If shape or dtype does not fit.
         """
-        return self._assigned(value, name or "Assign")
+        return _done(self._assigned(value, name or "Assign"), read_value)
 
     def assign_add(
         self, delta: Any, use_locking: bool = False, name: str | None = None, read_value: bool = True
@@ -326,13 +336,24 @@ class Variable(_Base):
         ValueError, TypeError
             If `delta` has not the variable's shape or dtype.
         """
-        return self._assigned(self._fresh() + self._change(delta, "assign_add"), name or "AssignAdd")
+        changed = self._assigned(self._fresh() + self._change(delta, "assign_add"), name or "AssignAdd")
+        return _done(changed, read_value)
 
     def assign_sub(
         self, delta: Any, use_locking: bool = False, name: str | None = None, read_value: bool = True
     ) -> Tensor:
         """An operation that subtracts from the value; as a tensor, the new value."""
-        return self._assigned(self._fresh() - self._change(delta, "assign_sub"), name or "AssignSub")
+        changed = self._assigned(self._fresh() - self._change(delta, "assign_sub"), name or "AssignSub")
+        return _done(changed, read_value)
+
+    def is_initialized(self, name: str | None = None) -> Tensor:
+        """Whether it has a value when the run begins, as a bool scalar."""
+        return is_variable_initialized(self)
+
+    def count_up_to(self, limit: int) -> Tensor:
+        """The value, which is 1 more afterwards; OutOfRangeError when it is `limit`."""
+        counted: Tensor = self.graph.count_up_to(self, limit)
+        return counted
 
     def assign_rows(self, rows: IndexedSlices, name: str | None = None) -> Tensor:
         """An operation that replaces rows; as a tensor, the new value.
@@ -447,35 +468,26 @@ def is_variable_initialized(variable: Variable) -> Tensor:
     return variable.graph.apply(variable_is_initialized, (variable.handle,), {}, name="IsVariableInitialized")
 
 
-class UninitializedNames(Composite):
-    """To be fetched: the names of those of some variables that have no value when the run begins."""
-
-    def __init__(self, variables: Sequence[Variable]) -> None:
-        self._names = [v.op.name.encode() for v in variables]
-        self._flags = [is_variable_initialized(v) for v in variables]
-
-    def components(self) -> list[Any]:
-        """Whether each variable has a value."""
-        return self._flags
-
-    def rebuilt(self, components: Sequence[Any]) -> np.ndarray:
-        """The names, as bytes."""
-        return np.array([name for name, flag in zip(self._names, components, strict=True) if not flag], object)
-
-
 def report_uninitialized_variables(
     var_list: Sequence[Variable] | None = None, name: str = "report_uninitialized_variables"
-) -> UninitializedNames:
-    """The names of the variables that have no value yet: an array of bytes, when fetched in a session.
+) -> Tensor:
+    """The names of the variables that have no value when a run begins: a vector of strings.
 
     Parameters
     ----------
     var_list : sequence of Variable, optional
         By default all global and local variables.
-    name
-        Accepted for compatibility: there are no tensors of strings, so this is no operation.
+    name : str
+        Scope of the new operations.
     """
-    return UninitializedNames([*global_variables(), *local_variables()] if var_list is None else var_list)
+    variables = [*global_variables(), *local_variables()] if var_list is None else list(var_list)
+    graph = get_default_graph()
+    with graph.name_scope(name):
+        names = graph.operand(np.array([v.op.name.encode() for v in variables], object))
+        if not variables:
+            return graph.operand(identity(names))
+        without = logical_not(stack([is_variable_initialized(v) for v in variables]))
+        return graph.operand(boolean_mask(names, without))
 
 
 def _variable(name: str, ref: Any) -> Variable:

@@ -37,18 +37,15 @@ def adadelta(
     return value - factor * gradient * hyper.learning_rate, {"accum": accum, "accum_update": accum_update}
 
 
-class _Adadelta(Optimizer):
-    """The base of both classes."""
-
-    hyperparameters = ("learning_rate", "rho", "epsilon")
-    update = staticmethod(adadelta)
-
-    def initial_slots(self) -> dict[str, float]:
-        """The running averages of the squared gradients and of the squared steps."""
-        return {"accum": 0.0, "accum_update": 0.0}
+_HYPERPARAMETERS = ("learning_rate", "rho", "epsilon")
 
 
-class AdadeltaOptimizer(_Adadelta):
+def _initial_slots(self: Any) -> dict[str, float]:
+    """The running averages of the squared gradients and of the squared steps."""
+    return {"accum": 0.0, "accum_update": 0.0}
+
+
+class AdadeltaOptimizer(Optimizer):
     """Adadelta, see `adadelta`.
 
     Parameters
@@ -58,6 +55,10 @@ class AdadeltaOptimizer(_Adadelta):
         Accepted for compatibility.
     name : str
     """
+
+    hyperparameters = _HYPERPARAMETERS
+    update = staticmethod(adadelta)
+    initial_slots = _initial_slots
 
     def __init__(
         self,
@@ -72,7 +73,7 @@ class AdadeltaOptimizer(_Adadelta):
         self.rho, self.epsilon = rho, epsilon
 
 
-class Adadelta(_Adadelta, KerasOptimizer):
+class Adadelta(KerasOptimizer):
     """Adadelta, see `adadelta`.
 
     Parameters
@@ -82,6 +83,10 @@ class Adadelta(_Adadelta, KerasOptimizer):
     **common
         See `KerasOptimizer`.
     """
+
+    hyperparameters = _HYPERPARAMETERS
+    update = staticmethod(adadelta)
+    initial_slots = _initial_slots
 
     def __init__(self, learning_rate: Rate = 0.001, rho: Any = 0.95, epsilon: Any = 1e-7, **common: Any) -> None:
         super().__init__(learning_rate, **common)

@@ -39,37 +39,35 @@ def ftrl(
     return new, {"accum": accumulator, "linear": linear}
 
 
-class _Ftrl(Optimizer):
-    """The base of both classes."""
-
-    hyperparameters = (
-        "learning_rate",
-        "learning_rate_power",
-        "initial_accumulator_value",
-        "l1_regularization_strength",
-        "l2_regularization_strength",
-        "l2_shrinkage_regularization_strength",
-        "beta",
-    )
-    update = staticmethod(ftrl)
-
-    def _take(self, power: Any, initial_accumulator_value: float, l1: Any, l2: Any, shrinkage: Any, beta: Any) -> None:
-        """Keep the arguments; a ValueError if a number has the wrong sign."""
-        self.learning_rate_power, self.initial_accumulator_value = power, initial_accumulator_value
-        self.l1_regularization_strength, self.l2_regularization_strength = l1, l2
-        self.l2_shrinkage_regularization_strength, self.beta = shrinkage, beta
-        for name in self.hyperparameters[1:-1]:
-            x = getattr(self, name)
-            wanted = "negative" if name == "learning_rate_power" else "positive"
-            if isinstance(x, (int, float)) and (x > 0 if wanted == "negative" else x < 0):
-                raise ValueError(f"{name} {x:f} needs to be {wanted} or zero")
-
-    def initial_slots(self) -> dict[str, float]:
-        """The sum n of the squared gradients, and z."""
-        return {"accum": self.initial_accumulator_value, "linear": 0.0}
+_HYPERPARAMETERS = (
+    "learning_rate",
+    "learning_rate_power",
+    "initial_accumulator_value",
+    "l1_regularization_strength",
+    "l2_regularization_strength",
+    "l2_shrinkage_regularization_strength",
+    "beta",
+)
 
 
-class FtrlOptimizer(_Ftrl):
+def _take(self: Any, power: Any, initial_accumulator_value: float, l1: Any, l2: Any, shrinkage: Any, beta: Any) -> None:
+    """Keep the arguments; a ValueError if a number has the wrong sign."""
+    self.learning_rate_power, self.initial_accumulator_value = power, initial_accumulator_value
+    self.l1_regularization_strength, self.l2_regularization_strength = l1, l2
+    self.l2_shrinkage_regularization_strength, self.beta = shrinkage, beta
+    for name in self.hyperparameters[1:-1]:
+        x = getattr(self, name)
+        wanted = "negative" if name == "learning_rate_power" else "positive"
+        if isinstance(x, (int, float)) and (x > 0 if wanted == "negative" else x < 0):
+            raise ValueError(f"{name} {x:f} needs to be {wanted} or zero")
+
+
+def _initial_slots(self: Any) -> dict[str, float]:
+    """The sum n of the squared gradients, and z."""
+    return {"accum": self.initial_accumulator_value, "linear": 0.0}
+
+
+class FtrlOptimizer(Optimizer):
     """FTRL-proximal, see `ftrl`.
 
     Parameters
@@ -91,6 +89,10 @@ class FtrlOptimizer(_Ftrl):
     ValueError
         If a number has the wrong sign.
     """
+
+    hyperparameters = _HYPERPARAMETERS
+    update = staticmethod(ftrl)
+    _take, initial_slots = _take, _initial_slots
 
     def __init__(
         self,
@@ -118,7 +120,7 @@ class FtrlOptimizer(_Ftrl):
         )
 
 
-class Ftrl(_Ftrl, KerasOptimizer):
+class Ftrl(KerasOptimizer):
     """FTRL-proximal, see `ftrl`.
 
     Parameters
@@ -139,6 +141,11 @@ class Ftrl(_Ftrl, KerasOptimizer):
     ValueError
         If a number has the wrong sign.
     """
+
+    initial_accumulator_value: float
+    hyperparameters = _HYPERPARAMETERS
+    update = staticmethod(ftrl)
+    _take = _take
 
     def __init__(
         self,

@@ -42,18 +42,16 @@ def rmsprop(
     return value - move, new
 
 
-class _RMSProp(Optimizer):
-    """The base of both classes."""
-
-    hyperparameters = ("learning_rate", "rho", "momentum", "epsilon", "centered")
-    update = staticmethod(rmsprop)
-
-    def _take(self, rho: Any, momentum: Any, epsilon: Any, centered: bool) -> None:
-        self.rho, self.momentum, self.epsilon = rho, momentum, epsilon
-        self.centered = bool(centered)
+_HYPERPARAMETERS = ("learning_rate", "rho", "momentum", "epsilon", "centered")
 
 
-class RMSPropOptimizer(_RMSProp):
+def _take(self: Any, rho: Any, momentum: Any, epsilon: Any, centered: bool) -> None:
+    """Keep the arguments."""
+    self.rho, self.momentum, self.epsilon = rho, momentum, epsilon
+    self.centered = bool(centered)
+
+
+class RMSPropOptimizer(Optimizer):
     """RMSProp, see `rmsprop`.
 
     Parameters
@@ -66,6 +64,14 @@ class RMSPropOptimizer(_RMSProp):
         Divide by the variance of the gradient rather than by its second moment.
     name : str
     """
+
+    rho: Any
+    momentum: Any
+    epsilon: Any
+    centered: bool
+    hyperparameters = _HYPERPARAMETERS
+    update = staticmethod(rmsprop)
+    _take = _take
 
     def __init__(
         self,
@@ -86,7 +92,7 @@ class RMSPropOptimizer(_RMSProp):
         return {"rms": 1.0, **({"mg": 0.0} if self.centered else {}), "momentum": 0.0}
 
 
-class RMSprop(_RMSProp, KerasOptimizer):
+class RMSprop(KerasOptimizer):
     """RMSProp, see `rmsprop`.
 
     Parameters
@@ -98,6 +104,14 @@ class RMSprop(_RMSProp, KerasOptimizer):
     **common
         See `KerasOptimizer`.
     """
+
+    rho: Any
+    momentum: Any
+    epsilon: Any
+    centered: bool
+    hyperparameters = _HYPERPARAMETERS
+    update = staticmethod(rmsprop)
+    _take = _take
 
     slot_groups = (("rms",), ("momentum",), ("mg",))
 

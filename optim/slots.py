@@ -6,7 +6,7 @@ step (`engine.runtime.commit`); in a graph they become operations, joined into o
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Sequence
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from typing import Any
 
 import numpy as np
@@ -148,6 +148,14 @@ class Slots:
     def names(self) -> list[str]:
         """The names in use, sorted."""
         return sorted({name for _, name in list(self._slots)})
+
+    def __iter__(self) -> Iterator[str]:
+        """The names in use: as TensorFlow 1's ``optimizer._slots``, a dict of dicts, has them."""
+        return iter(self.names())
+
+    def __getitem__(self, name: str) -> dict[str, Variable]:
+        """The slots of a name, by the names of their variables."""
+        return {variable.name: slot for variable, known, slot in self.items() if known == name}
 
     def pairs(self) -> list[tuple[Variable, Variable]]:
         """Variables and what is kept for them."""

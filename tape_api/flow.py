@@ -18,7 +18,6 @@ from engine import custom
 from engine.core import nest
 from engine.core.detach import detached, effect
 from engine.core.dtypes import DType, as_dtype
-from engine.core.operands import Operand
 from engine.core.tape import active
 from engine.core.value import Value, as_declared
 from engine.runtime.errors import DTypeError, InvalidArgumentError
@@ -69,15 +68,7 @@ def grad_pass_through(f: Callable[..., Any]) -> Callable[..., Any]:
     >>> tape.gradient(y, x).numpy()
     np.float32(1.0)
     """
-
-    @custom_gradient
-    def passed(*args: Any, **kwargs: Any) -> tuple[Any, Callable[..., Any]]:
-        def grad(*upstream: Any, variables: Sequence[Any] = ()) -> Sequence[Operand]:
-            return (upstream, [None] * len(variables)) if variables else upstream
-
-        return f(*args, **kwargs), grad
-
-    return passed
+    return custom_gradient(custom.passing(f))
 
 
 def cond(pred: Any, true_fn: Callable[[], T], false_fn: Callable[[], T], name: str | None = None) -> T:
@@ -242,7 +233,10 @@ def _as_declared(results: Any, dtypes: Any, convert: Callable[[Any, DType], Any]
     if dtypes is None or (isinstance(dtypes, (list, tuple)) and not dtypes and results is None):
         return dtypes
     if not isinstance(dtypes, (list, tuple)):
-        return convert(results, as_dtype(dtypes))
+        only = results[0] if isinstance(results, (list, tuple)) and len(results) == 1 else results
+        return convert(only, as_dtype(dtypes))
+    if len(dtypes) == 1 and not isinstance(results, (list, tuple)):
+        results = [results]
     if not isinstance(results, (list, tuple)) or len(results) != len(dtypes):
         raise InvalidArgumentError(f"py_function: the function must return {len(dtypes)} values, got {results!r}")
     return [convert(r, as_dtype(d)) for r, d in zip(results, dtypes, strict=True)]

@@ -10,7 +10,7 @@ LATER: tuple[tuple[str, str], ...] = (
     ("engine.function_transforms", "transforms"),
     # ---- tensors, variables, tapes
     ("engine.aggregation:", "AggregationMethod"),
-    ("engine.core.nest", "nest"),
+    ("dualgrad.extras.structures", "nest"),
     *common.DTYPES,
     ("engine.core.dtypes:float16", "half dtypes.half"),
     ("engine.core.dtypes:float64", "double dtypes.double"),

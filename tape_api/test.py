@@ -8,7 +8,7 @@ from typing import Any
 
 import numpy as np
 
-from dualgrad.extras.testing import Assertions, main
+from dualgrad.extras.testing import Assertions, gpu_device_name, is_built_with_cuda, is_gpu_available, main
 from engine import check
 from engine.core.unconnected import UnconnectedGradients
 from engine.gradient_tape import GradientTape
@@ -79,21 +79,6 @@ def _differences(f: Callable[..., Any], arguments: Sequence[Any], which: int, de
             values.append(np.ravel(f(*inputs).numpy()))
         columns.append((values[0] - values[1]) / (2 * delta))
     return np.stack(columns, axis=1) if columns else np.zeros((np.size(f(*arguments).numpy()), 0))
-
-
-def is_built_with_cuda() -> bool:
-    """False: everything runs on the CPU."""
-    return False
-
-
-def is_gpu_available(cuda_only: bool = False, min_cuda_compute_capability: Any = None) -> bool:
-    """False: everything runs on the CPU."""
-    return False
-
-
-def gpu_device_name() -> str:
-    """The empty string: there is none."""
-    return ""
 
 
 __all__ = ["TestCase", "compute_gradient", "gpu_device_name", "is_built_with_cuda", "is_gpu_available", "main"]

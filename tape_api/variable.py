@@ -402,7 +402,7 @@ class Variable(InMemory, _Base):  # type: ignore[misc]
         return self.read_value() != other
 
     def __hash__(self) -> int:
-        raise TypeError("a variable is unhashable, because == compares its elements; use variable.ref() as the key")
+        raise TypeError("Variable is unhashable, because == compares its elements; use variable.ref() as the key")
 
     def __copy__(self) -> Variable:
         return self.__deepcopy__({})

@@ -66,16 +66,16 @@ def test_as_array_with_a_dtype_given(value: Any, dtype: str) -> None:
     ids=str,
 )
 def test_as_array_changes_no_kind_of_number(value: Any, dtype: str) -> None:
-    with pytest.raises(DTypeError, match=f"scale: cannot convert .* to a tensor of dtype {dtype}"):
+    with pytest.raises(DTypeError, match=f"scale: Cannot convert .* to a tensor of dtype {dtype}"):
         as_array(value, dtype, "scale")
 
 
 def test_as_array_refuses_none_and_ragged_lists() -> None:
     with pytest.raises(ValueError, match="None values not supported"):
         as_array(None)
-    with pytest.raises(ValueError, match="whose parts differ in length"):
+    with pytest.raises(ValueError, match="non-rectangular Python sequence"):
         as_array([[1.0], [1.0, 2.0]])
-    with pytest.raises(DTypeError, match="cannot convert"):
+    with pytest.raises(DTypeError, match="Cannot convert"):
         as_array(np.datetime64("2020-01-01"))
 
 
@@ -105,7 +105,7 @@ def test_the_other_operand_takes_the_tensors_dtype(other: Any) -> None:
 
 
 def test_integers_do_not_become_floats() -> None:
-    with pytest.raises(DTypeError, match=r"cannot convert .*1\.5.* to a tensor of dtype int32"):
+    with pytest.raises(DTypeError, match=r"Cannot convert .*1\.5.* to a tensor of dtype int32"):
         I32 + 1.5
     with pytest.raises(DTypeError, match=r"add: .*tf\.cast"):
         add(I32, 1.5)
@@ -132,7 +132,7 @@ def test_python_numbers_in_ops_take_the_tensors_dtype() -> None:
 
 
 def test_errors_of_kernels_are_explained_by_the_op() -> None:
-    with pytest.raises(ShapeError, match=r"add: shapes \(2,\) and \(3,\) do not broadcast together"):
+    with pytest.raises(ShapeError, match=r"add: Incompatible shapes for broadcasting: \(2,\) and \(3,\)"):
         F32 + np.ones(3, np.float32)
     with pytest.raises(InvalidArgumentError, match="matmul: argument `a` must have rank 2 or more, got float32"):
         matmul(F32, F32)
@@ -166,7 +166,7 @@ def test_numpy_data_are_cast_and_python_data_must_fit_in_both_modes(
 
     for way in (eager, graph):
         if expected is None:
-            with pytest.raises(TypeError, match="cannot convert"):
+            with pytest.raises(TypeError, match="Cannot convert"):
                 way()
         else:
             found = way()

@@ -24,14 +24,15 @@ from engine.compiler.ir.layout import Order
 from engine.compiler.passes.inplace_concat import alloc
 from engine.compiler.program import Program
 from engine.core.dtypes import int64
+from engine.core.structural import scale
 from engine.core.variable import read_variable
 from engine.executor import encoding, loops, refs, staged
 from engine.executor.encoding import table_of
 from engine.executor.hidden import Hidden, Opaque
 from engine.executor.recorder import Recorder
-from engine.ops import creation, explog, linalg, nn, rearrange, reduce, scan, shape
-from engine.ops.arithmetic import divide_no_nan, floor, round
-from engine.ops.compare import cast
+from engine.ops import creation, explog, joining, linalg, nn, rearrange, reduce, scan, shape
+from engine.ops.arithmetic import divide_no_nan, floor, reciprocal, round, square
+from engine.ops.compare import cast, keep_chosen
 from engine.ops.gather import gather, gather_back_op
 from engine.ops.solve import solve, triangular_solve
 from engine.ops.trig import tanh
@@ -194,6 +195,26 @@ def test_few_elements_at_a_time_become_many(dtype: str) -> None:
         assert_same_bits(table(*given), program.run_generated(*given))
         _, recording = staged.observed(program, given, program_module.located)
         assert any(str(step.loop[0]).startswith("copies_") for step in recording.steps)
+
+
+@pytest.mark.parametrize("dtype", ["float32", "float64"])
+@pytest.mark.parametrize("count", [1, 2, 3, 7, 8, 14, 15, 31, 33, 64, 255, 256])
+def test_rows_side_by_side(count: int, dtype: str) -> None:
+    """Chains of small ops: any number of elements, operands that are single numbers, slices, special numbers."""
+    special = np.array([0.0, -0.0, np.inf, -np.inf, np.nan, 1.5, -2.0, 1e-40, 3e38], dtype)
+    rng = np.random.default_rng(count)
+    x, y = (np.where(rng.uniform(size=count) < 0.4, rng.choice(special, count), rng.normal(size=count)) for _ in "xy")
+    given = [x.astype(dtype), y.astype(dtype), rng.choice(special, ())]
+
+    def f(x: Any, y: Any, c: Any) -> Any:
+        z, half = x * y, count // 2
+        many = [x + y, z - c, c - x, c * z, x / y, c / y, y / c, -z, square(z), reciprocal(y)]
+        checked = [scale(x, y), scale(c, y), scale(x, c), keep_chosen(z, y, fixed=True), keep_chosen(z, c, fixed=True)]
+        return [*many, *checked, joining.concat([z[half:] + x[half:], z[:half] * c], 0) - y]
+
+    program = lowered(f, given, ())
+    table = natively(program, given)
+    assert_same_bits(table(*given), program.run_generated(*given))
 
 
 @pytest.mark.parametrize(

@@ -15,8 +15,10 @@ from engine.core.structural import scale
 from engine.executor import encoding, fusion, grouping
 from engine.executor.grouping import Group
 from engine.executor.refs import Root, Row
-from engine.ops import arithmetic, complexes, explog, extrema, joining, reduce, shape, trig
+from engine.ops import arithmetic, complexes, creation, explog, extrema, gather, joining, reduce, shape, trig
 from engine.ops.compare import cast_like, keep_chosen, where
+from engine.reverse import reverse
+from engine.runtime.errors import IndexOutOfRangeError
 from tests.support import assert_same_bits
 from tests.test_native import check_random_programs, derived, natively, other
 from tests.test_program import lowered
@@ -306,6 +308,45 @@ def test_maps_of_pairs_are_reduced_in_tiles(f: Callable[..., Any], dtype: str, g
         for given in (inputs, [other(x) for x in inputs], ties, odd, [0 * x for x in inputs]):
             assert_same(table(*given), program.run_generated(*given), f"{f.__name__} {n} {k} {d}")
     assert max(len(group.rows) for group in groups) > 5
+
+
+def springs(x: Any, i: Any, j: Any) -> Any:
+    """Of pairs of places: what is taken at indices, and whose gradient is added up there."""
+    apart = gather.gather(x, i) - gather.gather(x, j)
+    stretched = explog.sqrt(reduce.reduce_sum(apart * apart, 1) + 0.5) - 1.0
+    return stretched * stretched
+
+
+@pytest.mark.parametrize("ints", ["i4", "i8"])
+@pytest.mark.parametrize("dtype", ["f4", "f8"])
+@pytest.mark.parametrize("passes", [ALL_PASSES, WHOLE], ids=["columns", "rows"])
+def test_what_is_taken_and_added_up_at_indices_is_in_the_group(
+    passes: Any, dtype: str, ints: str, groups: list[Group]
+) -> None:
+    rng = np.random.default_rng(6)
+    x = rng.standard_normal((90, 3)).astype(dtype)
+    ends = [rng.integers(0, 90, 1300).astype(ints) for _ in range(2)]
+
+    def f(x: Any, i: Any, j: Any) -> Any:
+        y = springs(x, i, j)
+        return [y, *reverse(list(x.trace.nodes), [(y, creation.ones_like(y))], [x])]
+
+    for fixed in (True, False):
+        groups.clear()
+        given = [x] if fixed else [x, *ends]
+        program = lowered((lambda x: f(x, *ends)) if fixed else f, given, passes)
+        table = natively(program, given)
+        for first in (x, x[::-1].copy(), np.where(x > 1.5, np.inf, x).astype(dtype)):
+            now = [first, *[end[::-1].copy() for end in given[1:]]]
+            assert_same(table(*now), program.run_generated(*now), "springs")
+        named = [row.loop[0] for group in groups for row in group.rows]
+        assert {f"known_rows_{'i' if ints == 'i4' else 'l'}_{x.itemsize}"} < set(named)
+        assert any(isinstance(name, str) and name.startswith("add_known_rows") for name in named)
+    for wrong in (-1, 90):
+        bad = [x, ends[0], np.where(np.arange(1300) == 1299, wrong, ends[1]).astype(ints)]
+        for run in (program, program.run_generated):
+            with pytest.raises(IndexOutOfRangeError, match=f"= {wrong} is not in"):
+                run(*bad)
 
 
 def test_zeros_are_left_out_of_sums(groups: list[Group]) -> None:

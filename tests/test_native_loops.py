@@ -9,9 +9,15 @@ import numpy as np
 import pytest
 
 import graph_api as tf
-from engine.closed.function import ClosedFunction
+from engine.closed.function import ClosedFunction, build
+from engine.compiler.passes.nan_checks import no_nan, without_choices
+from engine.core.aval import Aval
+from engine.core.dtypes import float64
 from engine.executor import status
 from engine.executor.extension import executor
+from engine.executor.staged import in_python
+from engine.ops.compare import keep_chosen
+from engine.ops.trig import tanh
 from tests.support import assert_same_bits
 
 pytestmark = pytest.mark.skipif(not status().active, reason="without the native executor all steps run in Python")
@@ -152,6 +158,38 @@ def test_warm_calls_run_all_steps_in_one_go(ran: list[int]) -> None:
     assert sum(ran) == 2 * LONG
 
 
+@pytest.mark.parametrize("last", [False, True], ids=["all", "last"])
+def test_choices_are_left_out_until_there_is_a_nan(last: bool, ran: list[int]) -> None:
+    """Where a zero that nobody chose meets an infinity there is a NaN, which is zero with the choices of the body."""
+    given = [[0.5, 0.7]] * 4 + [[0.5, 0.0], [0.5, 0.7]] * 12 + [[0.5, 0.0], [np.nan, 0.7]]
+
+    def results() -> list[Any]:
+        with tf.Graph().as_default(), tf.Session() as session:
+            x, e = tf.placeholder(tf.float64, [2]), tf.constant(np.linspace(0.5, 1.0, 6))
+            ys = tf.scan(lambda h, e: tf.sqrt(h) * e, e, initializer=x)
+            (g,) = tf.gradients((ys[-1, 0] if last else ys[:, 0]) * tf.sin(x[0]), [x])
+            return [session.run(g, {x: np.array(values)}) for values in given]
+
+    found = results()
+    assert ran
+    with in_python():
+        expected = results()
+    assert np.isfinite(expected[4]).all() and np.isnan(expected[-1]).any()
+    assert_same_bits(found, expected)
+    instructions = _gradient_of_a_step().instructions
+    assert not any(i.op is keep_chosen for i in instructions) and any(i.op is no_nan for i in instructions)
+
+
+def _gradient_of_a_step() -> Any:
+    """What runs natively of the gradient of a step whose cotangents may be zero."""
+    step = build([Aval((2,), float64)] * 2, lambda body, values: [values[0] * tanh(values[1])])
+    pulled = step.pullback([0, 1], [0])[0]
+    assert any(i.op is keep_chosen for i in pulled.program.instructions)
+    plain = without_choices(pulled.program)
+    assert plain is not None
+    return plain
+
+
 def test_an_error_in_a_step_is_raised_where_the_op_was_made() -> None:
     with tf.Graph().as_default(), tf.Session() as session:
         table, indices = tf.placeholder(tf.float64, [4]), tf.placeholder(tf.int32, [8])
@@ -202,6 +240,32 @@ def test_a_table_as_a_loop() -> None:
     assert h.tolist() == [1.0, 1.0]
 
 
+@pytest.mark.parametrize("count", [3, 3000])
+def test_rows_of_a_loop_have_room_for_those_before(count: int) -> None:
+    """Large ones are made by who calls it, in memory that is used again."""
+    table, rows, c, made = _table(), np.ones((count, 2)), np.array([1.0, 1.0]), []
+
+    def make(shape: Any, dtype: Any) -> np.ndarray:
+        made.append(np.full(shape, -1.0, dtype))
+        return made[-1]
+
+    expected = np.repeat(np.arange(count, dtype=float), 2).reshape(-1, 2)
+    _, (last,), (found,) = table.loop(None, (np.zeros(2), rows, c), 1, 1, 0, count, False, 2, make)
+    assert last.tolist() == [count, count] and np.array_equal(found[2:], expected)
+    assert [x is found for x in made] == [True] * (count == 3000)
+    _, _, (found,) = table.loop(None, (np.zeros(2), rows, c), 1, 1, count - 1, count, True, 2, make)
+    assert found.shape == (count + 2, 2) and np.array_equal(found[:-2], expected[::-1])
+    if count == 3000:
+        for bad in (
+            lambda *_: np.ones((count, 2)),
+            lambda s, t: np.ones(s, "f"),
+            lambda s, t: np.ones(s, t, "F"),
+            list,
+        ):
+            with pytest.raises((ValueError, TypeError)):
+                table.loop(None, (np.zeros(2), rows, c), 1, 1, 0, count, False, 2, bad)
+
+
 @pytest.mark.parametrize(
     "arguments",
     [
@@ -218,6 +282,7 @@ def test_a_table_as_a_loop() -> None:
         (None, (np.ones(2), np.ones((3, 2), "f"), np.ones(2)), 1, 1, 0, 3, False),  # another dtype
         (None, (np.ones(3), np.ones((3, 2)), np.ones(2)), 1, 1, 0, 3, False),  # another shape
         (None, (np.ones(4)[::2], np.ones((3, 2)), np.ones(2)), 1, 1, 0, 3, False),  # with gaps
+        (None, (np.ones(2), np.ones((3, 2)), np.ones(2)), 1, 1, 0, 3, False, -1),  # fewer rows than steps
         (pytest, (np.ones(2), np.ones((3, 2)), np.ones(2)), 1, 1, 0, 3, False),  # no condition
     ],
 )

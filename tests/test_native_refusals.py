@@ -65,10 +65,11 @@ def result_of(call: Callable[..., Any], *arguments: Any) -> Any:
         return type(error), str(error)
 
 
+@pytest.mark.parametrize("more", [0, None], ids=["computed", "given"])
 @pytest.mark.parametrize("name", LEGAL)
-def test_what_rows_refuse_raises_as_the_kernel_does(name: str) -> None:
+def test_what_rows_refuse_raises_as_the_kernel_does(name: str, more: int | None) -> None:
     f, good, bad = LEGAL[name]
-    program = lowered(lambda *xs: 2 * f(*[x + 0 for x in xs]), good)
+    program = lowered(lambda *xs: 2 * f(*[x if more is None else x + more for x in xs]), good)
     table = natively(program, good)
     expected = result_of(program.run_generated, *bad)
     assert isinstance(expected, tuple), "it should raise"

@@ -11,17 +11,20 @@ import pytest
 
 import graph_api
 from engine.compiler.passes import columns
+from engine.compiler.pipeline import ALL_PASSES
 from engine.core.aval import Aval
 from engine.core.dtypes import float64
-from engine.core.structural import sum_to_like_op
+from engine.core.structural import scale, sum_to_like_op
+from engine.ops.compare import truncate
 from engine.ops.creation import ones_like
 from engine.ops.explog import exp, sqrt
-from engine.ops.gather import gather
+from engine.ops.gather import gather, gather_op
 from engine.ops.joining import concat, stack, unstack
 from engine.ops.linalg import cross, matmul
 from engine.ops.reduce import reduce_sum
 from engine.ops.selection import flat_gather_op
 from engine.ops.shape import reshape
+from engine.ops.stats import norm
 from engine.ops.trig import cos, sin
 from engine.reverse import reverse
 from tests.support import assert_same_bits
@@ -62,7 +65,7 @@ def rearranged(x: Any) -> Any:
 
 
 def gathered(x: Any) -> Any:
-    near = gather(x, np.arange(ROWS) % 7) - x
+    near = gather(x, np.arange(ROWS) % 7) - x + gather(x[:, ::-1], np.arange(ROWS)[::-1] // 3)
     return near / (1.0 + reduce_sum(near * near, 1, True))
 
 
@@ -71,7 +74,13 @@ def summed(x: Any) -> Any:
     return reduce_sum(-x[:, :4] * 0.0, 1, True) * x + x[0]
 
 
-FUNCTIONS = (turned, projected, rearranged, gathered, summed)
+def normed(x: Any) -> Any:
+    """Norms, with axes kept and dropped; the gradient of one is repeated along an axis that it has not."""
+    y = x[:, :3] * (norm(x[:, 3:], axis=1, keepdims=True) - x[:, :1])
+    return norm(y, axis=1) * reduce_sum(x[:, :2] * x[:, 4:], 1)
+
+
+FUNCTIONS = (turned, projected, rearranged, gathered, summed, normed)
 
 
 @pytest.mark.parametrize("dtype", ["f4", "f8"])
@@ -96,7 +105,57 @@ def test_all_is_one_loop_over_the_rows() -> None:
     program = lowered(with_gradient(projected), [x])
     count = Counter(len(program.avals[i.outputs[0]].shape) for i in program.instructions if i.op.elementwise)
     assert set(count) == {1}
-    assert "cross_op" not in names(program) and "reduce_sum_op" not in names(program)
+    assert not {"cross_op", "reduce_sum_op", "slice_sum"} & set(names(program))
+
+
+def test_what_is_taken_at_indices_is_taken_column_by_column() -> None:
+    x = np.random.default_rng(0).normal(size=(90, 4))
+    indices = np.random.default_rng(1).integers(0, 90, (2, ROWS))
+
+    def springs(x: Any) -> Any:
+        apart = gather(x, indices[0])[:, :3] - gather(x, indices[1])[:, :3]
+        return sqrt(reduce_sum(apart * apart, 1, True)) * apart
+
+    program, plain = lowered(springs, [x]), lowered(springs, [x], ALWAYS)
+    taken = [program.avals[i.outputs[0]].shape for i in program.instructions if i.op is gather_op]
+    assert taken == [(ROWS,)] * 6  # the fourth column is not needed
+    assert_same_bits(program(x), plain(x))
+    assert_same_bits(program.run_generated(x), plain(x))
+
+
+def test_norms_and_what_is_repeated_for_them_are_vectors(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(columns, "_GAIN", 0)
+    x = np.random.default_rng(0).normal(size=(ROWS, 3))
+    program = lowered(with_gradient(lambda x: norm(x * 2.0, axis=1) * norm(sin(x), axis=1)), [x])
+    of_rows = {i.op.name for i in program.instructions if len(program.avals[i.outputs[0]].shape) > 1}
+    assert not {"reduce_euclidean_norm", "reduce_euclidean_norm_op", "part_of", "spread_like_op"} & of_rows
+
+
+def test_rows_that_are_taken_apart_by_hand_are_taken_apart_in_the_loop() -> None:
+    x = np.random.default_rng(0).normal(size=(90, 3))
+    at = np.arange(ROWS) % 90
+
+    def f(x: Any) -> Any:
+        a, b, c = unstack(gather(x, at), axis=1)
+        return a * b - c * a + sin(b)
+
+    program, plain = lowered(f, [x]), lowered(f, [x], ALWAYS)
+    assert not {"unstack_op", "contiguous"} & set(names(program))
+    assert_same_bits(program(x), plain(x))
+
+
+def test_seeds_that_are_too_large_to_be_computed_before_are_numbers() -> None:
+    mask = np.broadcast_to(np.eye(2, dtype=bool)[:, None], (2, ROWS, 2)).reshape(2, 2 * ROWS)
+
+    def f(x: Any) -> Any:
+        seeds = reshape(truncate(x.trace.operand(mask), dtype=float64), (2, ROWS, 2))
+        return scale(seeds, exp(x) * x + x * x)
+
+    x = np.random.default_rng(0).normal(size=(ROWS, 2))
+    passes = tuple(name for name in ALL_PASSES if name != "constant_folding")
+    program, plain = lowered(f, [x], passes), lowered(f, [x], ALWAYS)
+    assert "truncate" not in names(program)
+    assert_same_bits(program(x), plain(x))
 
 
 def test_few_rows_stay_rows() -> None:

@@ -13,11 +13,11 @@ import graph_api
 from engine.compiler.ir.instruction import Instruction
 from engine.compiler.passes import known_cells, narrowing
 from engine.compiler.passes.index_maps import pieces_of, whole
-from engine.compiler.passes.known_cells import BIT, NUMBER, UNKNOWN, ZERO, ZERO_OR_NAN
+from engine.compiler.passes.known_cells import BIT, MINUS_ZERO, POSITIVE, UNKNOWN, ZERO, ZERO_OR_NAN
 from engine.core.aval import Aval, aval_of_array
 from engine.core.dtypes import float32, float64
 from engine.core.structural import contiguous, reshape_to, scale
-from engine.ops.arithmetic import add, divide, multiply, subtract
+from engine.ops.arithmetic import add, divide, maximum, multiply, negative, subtract
 from engine.ops.compare import keep_chosen, not_equal, truncate
 from engine.ops.creation import ones_like
 from engine.ops.explog import exp, log
@@ -170,44 +170,66 @@ def test_nothing_is_narrowed_where_it_does_not_pay(monkeypatch: pytest.MonkeyPat
 # ---- what is known ---------------------------------------------------------------------------------------------------
 
 
-def cells(*parts: tuple[int, int, float]) -> known_cells.Cells:
-    """A vector of cells, of (length, kind, number)."""
-    ends = np.cumsum([length for length, *_ in parts]).tolist()
-    kinds, numbers = np.array([k for _, k, _ in parts], np.int8), np.array([x for *_, x in parts])
-    return known_cells.Cells((tuple(ends),), kinds, numbers)
+def cells(*parts: tuple[int, known_cells.Cell]) -> known_cells.Cells:
+    """A vector of cells, of (length, what is known)."""
+    ends = np.cumsum([length for length, _ in parts]).tolist()
+    return known_cells.Cells((tuple(ends),), tuple([c for _, c in parts]))
 
 
-def of(op: Any, *operands: known_cells.Cells | None, size: int = 4, **params: Any) -> list[tuple[int, float]] | None:
+def of(op: Any, *operands: known_cells.Cells | None, size: int = 4, **params: Any) -> list[known_cells.Cell] | None:
     aval = Aval((size,), float64)
     avals = [Aval((size,), float64)] * len(operands)
     found = known_cells.of_elementwise(op, operands, avals, params, aval)
-    return None if found is None else list(zip(found.kinds.tolist(), found.numbers.tolist(), strict=True))
+    return None if found is None else list(found.cells)
 
 
 def test_what_is_known_of_results() -> None:
-    zeros, ones, half = cells((4, NUMBER, 0.0)), cells((4, NUMBER, 1.0)), cells((2, NUMBER, 0.0), (2, UNKNOWN, 0.0))
-    assert of(multiply, None, half) == [(ZERO_OR_NAN, 0.0), (UNKNOWN, 0.0)]
-    assert of(multiply, half, ones) == [(NUMBER, 0.0), (UNKNOWN, 0.0)]
-    assert of(scale, half, None) == [(ZERO, 0.0), (UNKNOWN, 0.0)]
+    zeros, ones, half = cells((4, 0.0)), cells((4, 1.0)), cells((2, 0.0), (2, UNKNOWN))
+    assert of(multiply, None, half) == [ZERO_OR_NAN, UNKNOWN]
+    assert of(multiply, half, ones) == [0.0, UNKNOWN]
+    assert of(scale, half, None) == [ZERO, UNKNOWN]
     assert of(scale, None, half) is None and of(divide, None, half) is None
-    assert of(divide, half, None) == [(ZERO_OR_NAN, 0.0), (UNKNOWN, 0.0)]
-    either, masked = cells((4, ZERO, 0.0)), cells((4, ZERO_OR_NAN, 0.0))
-    assert of(add, either, zeros) == of(subtract, zeros, either) == [(NUMBER, 0.0)]
-    assert of(add, either, either) == of(subtract, either, zeros) == [(ZERO, 0.0)]
-    assert of(keep_chosen, masked, half, fixed=True) == [(ZERO, 0.0), (ZERO_OR_NAN, 0.0)]
+    assert of(divide, half, None) == [ZERO_OR_NAN, UNKNOWN]
+    either, masked = cells((4, ZERO)), cells((4, ZERO_OR_NAN))
+    assert of(add, either, zeros) == of(subtract, zeros, either) == [0.0]
+    assert of(add, either, either) == of(subtract, either, zeros) == [ZERO]
+    assert of(subtract, either, cells((4, MINUS_ZERO))) == of(negative, cells((4, MINUS_ZERO))) == [0.0]
+    assert of(negative, zeros) == [MINUS_ZERO]
+    assert of(keep_chosen, masked, half, fixed=True) == [ZERO, ZERO_OR_NAN]
     assert of(keep_chosen, None, ones, fixed=True) is None
-    assert of(add, ones, cells((4, BIT, 0.0)))[0][0] == known_cells.POSITIVE  # type: ignore[index]
-    assert of(exp, zeros) == [(NUMBER, 1.0)]
+    assert of(add, ones, cells((4, BIT))) == [POSITIVE]
+    assert of(maximum, ones, cells((4, BIT))) == [1.0] and of(maximum, zeros, cells((4, BIT))) == [BIT]
+    assert of(maximum, ones, half) == [1.0, UNKNOWN] and of(maximum, cells((4, 2.0)), cells((4, BIT))) is None
+    assert of(exp, zeros) == [1.0]
+    assert of(divide, zeros, zeros) is None  # NaN
+
+
+def test_cells_of_several_axes() -> None:
+    corner = np.zeros((4, 6))
+    corner[1:3, 4:] = 2.0
+    c = known_cells.of_constant(corner)
+    assert c == known_cells.Cells(((1, 3, 4), (4, 6)), (0.0, 0.0, 0.0, 2.0, 0.0, 0.0))
+    assert c is not None and c.besides_zeros(whole((4, 6))) == ((1, 3), (4, 6))
+    assert c.besides_zeros(((2, 4), (0, 5))) == ((2, 3), (4, 5))
+    assert c.besides_zeros(((0, 1), (0, 6))) is None
+    np.testing.assert_array_equal(c.array(((0, 2), (3, 6)), float), corner[0:2, 3:6])
+    row = cells((4, 1.0), (2, UNKNOWN))
+    sizes = [Aval((4, 6), float64), Aval((6,), float64)]
+    product = known_cells.of_elementwise(multiply, [c, row], sizes, {}, sizes[0])
+    # a zero times what is not known may be NaN
+    mixed = (0.0, ZERO_OR_NAN, 0.0, UNKNOWN, 0.0, ZERO_OR_NAN)
+    assert product == known_cells.Cells(((1, 3, 4), (4, 6)), mixed)
 
 
 def test_masks_are_known_through_sums() -> None:
     mask = known_cells.of_constant(np.broadcast_to(np.eye(2)[:, None, :], (2, 50, 2)))
-    assert mask is not None and mask.kinds.shape == (2, 1, 2)
-    total = known_cells.of_sum(mask, {2}, True)
-    assert total is not None and total.kinds.tolist() == [[[NUMBER]]] and total.numbers.tolist() == [[[1.0]]]
-    assert known_cells.of_sum(cells((3, NUMBER, 0.1)), {0}, True) is None
-    assert known_cells.of_sum(cells((3, NUMBER, -0.0)), {0}, True) is None
+    assert mask is not None and mask.ends == ((1, 2), (50,), (1, 2))
+    assert known_cells.of_sum(mask, {2}, True) == known_cells.Cells(((2,), (50,), (1,)), (1.0,))
+    assert known_cells.of_sum(mask, {1}, False) == known_cells.Cells(((1, 2), (1, 2)), (50.0, 0.0, 0.0, 50.0))
+    assert known_cells.of_sum(cells((3, 0.1)), {0}, True) is None
+    assert known_cells.of_sum(cells((3, MINUS_ZERO)), {0}, True) is None
     assert known_cells.of_constant(np.random.default_rng(0).normal(size=1000)) is None
+    assert known_cells.of_constant(np.eye(17)) is None
 
 
 def pieces_in(op: Any, params: Any, operands: list[Aval], out: Aval) -> Any:

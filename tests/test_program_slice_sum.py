@@ -9,6 +9,7 @@ import numpy as np
 import pytest
 
 from engine.compiler.passes import slice_sum
+from engine.executor import slices
 from engine.ops import explog, reduce, shape
 from engine.ops.creation import ones_like
 from engine.reverse import reverse
@@ -17,9 +18,11 @@ from tests.test_program import lowered, names
 from tests.test_program_passes import ALWAYS
 
 
-@pytest.fixture(autouse=True)
-def of_all_sizes(monkeypatch: pytest.MonkeyPatch) -> None:
+@pytest.fixture(autouse=True, params=[1, slices._FEW], ids=["large", "small"])
+def of_all_sizes(monkeypatch: pytest.MonkeyPatch, request: pytest.FixtureRequest) -> None:
+    """As sums of all sizes are made, whatever theirs is."""
     monkeypatch.setattr(slice_sum, "_LEAST", 1)
+    monkeypatch.setattr(slices, "_FEW", request.param)
 
 
 def with_gradient(f: Callable[[Any], Any]) -> Callable[[Any], Any]:

@@ -340,3 +340,15 @@ def test_second_derivatives(idiom: Idiom) -> None:
         y = graph_api.reduce_sum(idiom.fn(graph_api, s))
         found = session.run(graph_api.hessian(y, s), {s: point(idiom)})
     check_second(found, hessian, allowed)
+
+
+def test_masks_that_are_ones_and_zeros_are_not_made_so_again() -> None:
+    tf = graph_api
+    with tf.Graph().as_default() as graph:
+        x = tf.placeholder(tf.float64, [9])
+        y = x
+        for _ in range(4):
+            y = y + tf.concat([x[:1], x[1:] * y[:-1]], 0)
+        # the seed is compared with zero, and nothing behind it
+        tf.gradients(y[-1], x)
+        assert sum(op.type == "NotEqual" for op in graph.get_operations()) <= 1

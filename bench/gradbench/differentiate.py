@@ -29,7 +29,8 @@ def prepared(mode: Mode, what: What, function: Function, sources: Sequence[Any],
     function : callable
         ``function(tf, *sources, *others)``.
     sources, others : sequences of arrays
-        Those to differentiate with respect to, and the others. All are fed in each call.
+        Those to differentiate with respect to, and the others. A session is fed all of them in each call; a function
+        takes tensors, which are made of them once.
 
     Returns
     -------
@@ -44,8 +45,10 @@ def prepared(mode: Mode, what: What, function: Function, sources: Sequence[Any],
     if mode == "function" and what != "csr":
         fn = tape_api.function(fn)
 
+    tensors = [tape_api.constant(a) for a in arrays]
+
     def call() -> Any:
-        results = fn(*[tape_api.constant(a) for a in arrays])
+        results = fn(*tensors)
         return results if what == "csr" else tape_api.nest.map_structure(lambda x: x.numpy(), results)
 
     return call

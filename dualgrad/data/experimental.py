@@ -38,6 +38,28 @@ def shuffle_and_repeat(buffer_size: Any, count: Any = None, seed: int | None = N
     return lambda dataset: dataset.shuffle(buffer_size, seed).repeat(count)
 
 
+def parallel_interleave(
+    map_func: Callable[..., Any],
+    cycle_length: int,
+    block_length: int = 1,
+    sloppy: bool = False,
+    buffer_output_elements: Any = None,
+    prefetch_input_elements: Any = None,
+) -> Change:
+    """`interleave`, in the order that is the same each time."""
+    return lambda dataset: dataset.interleave(map_func, cycle_length, block_length)
+
+
+def batch_and_drop_remainder(batch_size: Any) -> Change:
+    """`batch` without what is left over."""
+    return lambda dataset: dataset.batch(batch_size, drop_remainder=True)
+
+
+def ignore_errors() -> Change:
+    """`ignore_errors`."""
+    return lambda dataset: dataset.ignore_errors()
+
+
 def unbatch() -> Change:
     """`unbatch`."""
     return lambda dataset: dataset.unbatch()
@@ -54,9 +76,12 @@ __all__ = [
     "UNKNOWN_CARDINALITY",
     "Options",
     "assert_cardinality",
+    "batch_and_drop_remainder",
     "cardinality",
     "enumerate_dataset",
+    "ignore_errors",
     "map_and_batch",
+    "parallel_interleave",
     "shuffle_and_repeat",
     "unbatch",
 ]

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 import tempfile
 import unittest
 from collections.abc import Callable, Iterator
@@ -149,6 +150,34 @@ class Assertions(unittest.TestCase):
         """Fail unless a text begins so."""
         self.assertTrue(actual.startswith(expected_start), msg or f"{actual!r} does not start with {expected_start!r}")
 
+    def assertRaisesWithLiteralMatch(
+        self, expected_exception: type[BaseException], expected_exception_message: str, *called: Any, **keywords: Any
+    ) -> Any:
+        """Raising an exception whose text is this one, to the letter."""
+        pattern = rf"\A{re.escape(expected_exception_message)}\Z"
+        return self.assertRaisesRegex(expected_exception, pattern, *called, **keywords)
+
+    def assertDeviceEqual(self, device1: Any, device2: Any, msg: str | None = None) -> None:
+        """Two names of one device."""
+        one, other = (str(device or "").lower().replace("device:", "").lstrip("/") for device in (device1, device2))
+        self.assertEqual(one, other, msg)
+
+    def assertBetween(self, value: Any, minv: Any, maxv: Any, msg: str | None = None) -> None:
+        """``minv <= value <= maxv``."""
+        self.assertTrue(minv <= value <= maxv, msg or f"{value!r} is not between {minv!r} and {maxv!r}")
+
+    def assertNotEmpty(self, container: Any, msg: str | None = None) -> None:
+        """A container with something in it."""
+        self.assertTrue(len(container), msg)
+
+    def assertSameElements(self, expected_seq: Any, actual_seq: Any, msg: str | None = None) -> None:
+        """The same elements, however often and in whatever order."""
+        self.assertEqual(set(expected_seq), set(actual_seq), msg)
+
+    def assertContainsSubset(self, expected_subset: Any, actual_set: Any, msg: str | None = None) -> None:
+        """A set with all elements of another one."""
+        self.assertLessEqual(set(expected_subset), set(actual_set), msg)
+
     def assertEmpty(self, container: Any, msg: str | None = None) -> None:
         """Fail unless there is nothing in it."""
         self.assertEqual(len(container), 0, msg)
@@ -196,3 +225,29 @@ def _bytes(x: Any) -> Any:
 
 main = unittest.main
 """Run the tests of the calling module."""
+
+
+def is_built_with_cuda() -> bool:
+    """False: everything runs on the CPU."""
+    return False
+
+
+def is_gpu_available(cuda_only: bool = False, min_cuda_compute_capability: Any = None) -> bool:
+    """False: everything runs on the CPU."""
+    return False
+
+
+def gpu_device_name() -> str:
+    """The empty string: there is none."""
+    return ""
+
+
+def get_temp_dir() -> str:
+    """A folder for files of tests, which is the same one until the process ends, and is removed then."""
+    global _folder
+    if _folder is None:
+        _folder = tempfile.TemporaryDirectory()
+    return _folder.name
+
+
+_folder: tempfile.TemporaryDirectory[str] | None = None

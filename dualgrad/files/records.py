@@ -79,6 +79,12 @@ class TFRecordOptions:
         return {name: value for name, held in names.items() if (value := getattr(self, held)) is not None}
 
 
+class TFRecordCompressionType:
+    """The compressions, by the numbers that programs of TensorFlow 1 say."""
+
+    NONE, ZLIB, GZIP = 0, 1, 2
+
+
 def record(data: bytes) -> bytes:
     """The data as a record.
 

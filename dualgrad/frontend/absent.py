@@ -24,6 +24,9 @@ ABSENT: dict[str, str] = {
     "contrib.learn": _ESTIMATOR,
     "contrib.estimator": _ESTIMATOR,
     "feature_column": "feature columns belong to estimators, which are out of scope: compute features with NumPy",
+    "python.estimator": _ESTIMATOR,
+    "python.feature_column": "feature columns belong to estimators, which are out of scope",
+    "python.tpu": _DEVICES,
     "tpu": _DEVICES,
     "contrib.tpu": _DEVICES,
     "contrib.nccl": _DEVICES,
@@ -104,6 +107,33 @@ def reason(path: str) -> str | None:
     parts = path.removeprefix("compat.v1.").split(".")
     beginnings = (".".join(parts[:n]) for n in range(len(parts), 0, -1))
     return next((ABSENT[b] for b in beginnings if b in ABSENT), None)
+
+
+class AbsentType:
+    """A type of elements that TensorFlow has and NumPy has not: programs compare theirs with it, and it is never equal.
+
+    Examples
+    --------
+    >>> import graph_api as tf
+    >>> tf.zeros([2]).dtype == tf.bfloat16
+    False
+    """
+
+    def __init__(self, name: str) -> None:
+        self.name = name
+
+    @property
+    def base_dtype(self) -> AbsentType:
+        """The type itself."""
+        return self
+
+    def __repr__(self) -> str:
+        return f"tf.{self.name}"
+
+
+bfloat16, resource, variant = AbsentType("bfloat16"), AbsentType("resource"), AbsentType("variant")
+qint8, qint16, qint32 = AbsentType("qint8"), AbsentType("qint16"), AbsentType("qint32")
+quint8, quint16 = AbsentType("quint8"), AbsentType("quint16")
 
 
 class Absent:

@@ -18,6 +18,7 @@ DIFFERENCES: dict[str, str] = {
         "It refuses targets whose rows depend on each other's sources, and names the op that mixes them, instead of"
         " returning a wrong answer."
     ),
+    "bfloat16": "The name is there to compare with; NumPy has no such type.",
     "norm": "Its derivative at 0 is 0.",
     "linalg.norm": "Its derivative at 0 is 0.",
     "cumprod": "Its derivative is right where a factor is 0.",

@@ -20,6 +20,7 @@ class GraphKeys:
     WEIGHTS = "weights"
     BIASES = "biases"
     ACTIVATIONS = "activations"
+    METRIC_VARIABLES = "metric_variables"
     MOVING_AVERAGE_VARIABLES = "moving_average_variables"
     CONCATENATED_VARIABLES = "concatenated_variables"
     SAVERS, SAVEABLE_OBJECTS = "savers", "saveable_objects"

@@ -42,6 +42,11 @@ class Initializer:
         """Note the seed given, and the one that numbers are drawn with."""
         self.seed = self._own_seed = seed
 
+    @classmethod
+    def from_config(cls, config: dict[str, Any]) -> Self:
+        """The initializer that `get_config` describes."""
+        return cls(**config)
+
     def get_config(self) -> dict[str, Any]:
         """The arguments it was made with."""
         return {k: v for k, v in vars(self).items() if not k.startswith("_")}
@@ -138,6 +143,7 @@ class VarianceScaling(Initializer):
     """
 
     _axes: tuple[Sequence[int], Sequence[int]] | None = None
+    _whole: tuple[int, ...] | None = None
 
     def __init__(
         self,
@@ -160,6 +166,14 @@ class VarianceScaling(Initializer):
         self._take_seed(seed)
         self.dtype = dtype
 
+    def __call__(self, shape: Any, dtype: Any = None, *, partition_info: Any = None, **_: Any) -> Operand:
+        """A value of the given shape and dtype; a part of a variable is scaled like the whole."""
+        if partition_info is None:
+            return super().__call__(shape, dtype)
+        made = copy.copy(self)
+        made._whole = tuple(partition_info.full_shape)
+        return made(shape, dtype)
+
     def along(self, inputs: Sequence[int], outputs: Sequence[int]) -> Self:
         """The same, for weights that have these axes for inputs and outputs."""
         made = copy.copy(self)
@@ -168,8 +182,9 @@ class VarianceScaling(Initializer):
 
     def values(self, shape: tuple[int, ...], dtype: Any) -> Operand:
         """Drawn from the front end's generator."""
+        whole = self._whole or shape
         fan_in, fan_out = (
-            fans(shape) if self._axes is None else (math.prod(shape[i] for i in axes) for axes in self._axes)
+            fans(whole) if self._axes is None else (math.prod(whole[i] for i in axes) for axes in self._axes)
         )
         n = {"fan_in": fan_in, "fan_out": fan_out, "fan_avg": (fan_in + fan_out) / 2}[self.mode]
         variance = self.scale / max(1.0, n)
@@ -197,6 +212,11 @@ class NamedScaling(VarianceScaling):
 
     def __init__(self, seed: int | None = None, dtype: Any = None) -> None:
         super().__init__(*self.case, seed, dtype)
+
+    @classmethod
+    def from_config(cls, config: dict[str, Any]) -> Self:
+        """The initializer that `get_config` describes."""
+        return cls(**config)
 
     def get_config(self) -> dict[str, Any]:
         """The arguments it was made with."""

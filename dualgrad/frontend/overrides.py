@@ -95,6 +95,11 @@ def _known_types() -> set[str]:
     return {x.type for module in ours for x in list(vars(module).values()) if isinstance(x, Op)}
 
 
+def registered(name: str) -> Gradient | None:
+    """The gradient function of the user's own that is registered under a name; None if there is none."""
+    return _registered.get(name)
+
+
 def _gradient_of(name: str) -> Gradient:
     if name not in _registered:
         raise LookupError(f"gradient registry has no entry for: {name}; register it with tf.RegisterGradient")
@@ -119,4 +124,5 @@ def apply_overridden(
 
         return result, pull
 
+    applied.__name__ = name
     return custom_gradient(applied, lambda x: x)(*operands)

@@ -10,6 +10,7 @@ class ConfigProto:
 
     def __init__(self, **options: Any) -> None:
         self.gpu_options = GPUOptions()
+        self.graph_options = GraphOptions()
         self.__dict__.update(options)
 
 
@@ -18,4 +19,36 @@ class GPUOptions:
 
     def __init__(self, **options: Any) -> None:
         self.allow_growth = False
+        self.__dict__.update(options)
+
+
+class OptimizerOptions:
+    """Options of TensorFlow's graph optimizer and compiler; kept for programs that set them."""
+
+    DEFAULT, OFF, ON_1, ON_2 = 0, -1, 1, 2
+    L1, L0 = 0, -1
+
+    def __init__(self, **options: Any) -> None:
+        self.global_jit_level = 0
+        self.opt_level = 0
+        self.__dict__.update(options)
+
+
+class RewriterConfig:
+    """Options of TensorFlow's rewriting of graphs; kept for programs that set them."""
+
+    DEFAULT, ON, OFF, AGGRESSIVE = 0, 1, 2, 3
+    NO_MEM_OPT, MANUAL, HEURISTICS = 1, 2, 6
+    DEFAULT_NUM_ITERS, ONE, TWO = 0, 1, 2
+
+    def __init__(self, **options: Any) -> None:
+        self.__dict__.update(options)
+
+
+class GraphOptions:
+    """Options of a session's graph; kept for programs that set them."""
+
+    def __init__(self, **options: Any) -> None:
+        self.optimizer_options = OptimizerOptions()
+        self.rewrite_options = RewriterConfig()
         self.__dict__.update(options)

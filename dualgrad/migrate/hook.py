@@ -19,7 +19,7 @@ from typing import Any
 
 from dualgrad.frontend.absent import reason
 from dualgrad.frontend.version1_only import is_version1
-from dualgrad.migrate.internals import INTERNALS, Internals
+from dualgrad.migrate.internals import Internals, imported, is_internal
 
 API = "DUALGRAD_API"
 """The environment variable that tells processes which the program starts which API it uses."""
@@ -48,12 +48,14 @@ class Facade(ModuleType):
                 return self.__target__.__version__
             raise AttributeError(f"module '{self.__name__}' has no attribute '{name}'", name=name, obj=self)
         path = f"{self.__inner__}.{name}".lstrip(".")
-        if path in INTERNALS and isinstance(self.__target__, Internals):
+        if isinstance(self.__target__, Internals) and is_internal(path):
             # a module below is meant before a function that has its name (``parallel_for.gradients``)
             return import_module(f"{self.__name__}.{name}")
         if name not in dir(self.__target__):
             if has_module(path):
                 return import_module(f"{self.__name__}.{name}")
+            if (elsewhere := imported(self.__inner__, name)) is not None:
+                return import_module(f"tensorflow.{elsewhere}")
             raise AttributeError(
                 f"module '{self.__name__}' has no attribute '{name}': {why_not(path)}", name=name, obj=self
             )
@@ -84,9 +86,7 @@ def parts(version: str | None = None) -> dict[str, str]:
 def has_module(path: str) -> bool:
     """Whether TensorFlow has a module of this name that its parent does not show."""
     inner = path.removeprefix("compat.v1.").removeprefix("compat.v2.")
-    return inner in ("compat", "compat.v1", "compat.v2") or any(
-        f"{known}.".startswith(f"{inner}.") for known in INTERNALS
-    )
+    return inner in ("compat", "compat.v1", "compat.v2") or is_internal(inner)
 
 
 def located(where: str) -> ModuleType:

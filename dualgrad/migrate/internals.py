@@ -9,7 +9,11 @@ from importlib import import_module
 from types import ModuleType
 from typing import Any
 
+from dualgrad.migrate.internal_modules import modules
+
 INTERNALS: dict[str, str] = {
+    "python.pywrap_tensorflow": "train",
+    "python.tf2": "dualgrad.migrate.internal_tools:",
     "python.framework.ops": ".",
     "python.framework.dtypes": ". dtypes",
     "python.framework.tensor_shape": ".",
@@ -17,10 +21,10 @@ INTERNALS: dict[str, str] = {
     "python.framework.errors": "errors",
     "python.framework.errors_impl": "errors",
     "python.framework.random_seed": ". random",
-    "python.framework.tensor_util": ".",
+    "python.framework.tensor_util": ". contrib.util",
     "python.framework.graph_util": "graph_util",
     "python.framework.graph_io": "train",
-    "python.framework.function": ".",
+    "python.framework.function": "graph_api.legacy.internal_functions: .",
     "python.framework.sparse_tensor": ".",
     "python.framework.indexed_slices": ".",
     "python.framework.test_util": "test",
@@ -38,7 +42,7 @@ INTERNALS: dict[str, str] = {
     "python.ops.bincount_ops": "math",
     "python.ops.bitwise_ops": "bitwise",
     "python.ops.cond": ".",
-    "python.ops.confusion_matrix": "math .",
+    "python.ops.confusion_matrix": "graph_api.legacy.internal_functions: math .",
     "python.ops.control_flow_assert": ". debugging",
     "python.ops.control_flow_case": ".",
     "python.ops.custom_gradient": ".",
@@ -65,7 +69,9 @@ INTERNALS: dict[str, str] = {
     "python.ops.signal.fft_ops": "signal",
     "python.ops.signal.spectral_ops": "signal",
     "python.ops.signal.window_ops": "signal",
-    "python.ops.array_ops": ". sparse",
+    "python.ops.array_ops": "graph_api.legacy.internal_functions: . sparse",
+    "python.framework.smart_cond": "graph_api.legacy.internal_functions: .",
+    "core.protobuf.rewriter_config_pb2": "dualgrad.frontend.session_options:",
     "python.ops.math_ops": ". math",
     "python.ops.linalg_ops": ". linalg",
     "python.ops.linalg.linalg_impl": "linalg",
@@ -82,8 +88,9 @@ INTERNALS: dict[str, str] = {
     "python.ops.control_flow_ops": ".",
     "python.ops.functional_ops": ".",
     "python.ops.tensor_array_ops": ".",
-    "python.ops.variable_scope": ".",
-    "python.ops.variables": ".",
+    "python.ops.variable_scope": "graph_api.legacy.internal_functions: .",
+    "python.ops.variables": "graph_api.legacy.internal_functions: .",
+    "python.ops.metrics_impl": "graph_api.legacy.internal_functions: metrics .",
     "python.ops.resource_variable_ops": ".",
     "python.ops.state_ops": ".",
     "python.ops.init_ops": ". initializers",
@@ -102,7 +109,7 @@ INTERNALS: dict[str, str] = {
     "python.ops.string_ops": "strings .",
     "python.ops.special_math_ops": "math .",
     "python.ops.partitioned_variables": ".",
-    "python.ops.metrics": "metrics",
+    "python.ops.metrics": "graph_api.legacy.internal_functions: metrics",
     "python.ops.losses.losses": "losses",
     "python.ops.losses.losses_impl": "losses",
     "python.ops.losses.util": "losses",
@@ -147,10 +154,10 @@ INTERNALS: dict[str, str] = {
     "python.client.session": "graph_api.legacy.conversions: .",
     "python.layers.layers": "layers",
     "python.layers.base": "layers",
-    "python.layers.core": "layers",
-    "python.layers.convolutional": "layers",
-    "python.layers.normalization": "layers",
-    "python.layers.pooling": "layers",
+    "python.layers.core": "graph_api.legacy.internal_layers: layers",
+    "python.layers.convolutional": "graph_api.legacy.internal_layers: layers",
+    "python.layers.normalization": "graph_api.legacy.internal_layers: layers",
+    "python.layers.pooling": "graph_api.legacy.internal_layers: layers",
     "python.layers.utils": "layers",
     "python.platform.app": "app",
     "python.platform.flags": "flags app.flags",
@@ -192,7 +199,20 @@ INTERNALS: dict[str, str] = {
     "contrib.slim.python.slim.learning": "contrib.slim.learning",
     "contrib.learn.python.learn.datasets.mnist": "contrib.learn.datasets.mnist",
 }
-"""By name: the parts of the API, ``.`` for the top, ``module:`` for what only TensorFlow 1's internals have."""
+"""By name: the parts of the API, ``.`` for the top, ``module:`` for what only TensorFlow's own modules have."""
+
+
+def is_internal(path: str) -> bool:
+    """Whether TensorFlow has a module of this name of its own."""
+    return any(f"{known}.".startswith(f"{path}.") for known in (*INTERNALS, *modules()))
+
+
+def imported(path: str, name: str) -> str | None:
+    """Another one of TensorFlow's own modules that a program takes from one that imports it: ``rnn.rnn_cell_impl``."""
+    if not path.startswith("python."):
+        return None
+    folders = ("python.ops", "python.framework", "python.training", "python.util", "python.eager", "python.platform")
+    return next((f"{folder}.{name}" for folder in folders if is_internal(f"{folder}.{name}")), None)
 
 
 class Internals(ModuleType):
@@ -201,7 +221,7 @@ class Internals(ModuleType):
     def __init__(self, path: str, api: Any) -> None:
         super().__init__(path, f"Public names under the name that TensorFlow's own modules have: {path}.")
         self.__api__ = api
-        self.__wanted__ = INTERNALS.get(path, "").split()
+        self.__wanted__ = INTERNALS.get(path, modules().get(path, "")).split()
         self.__known__ = path
         # until TensorFlow 1.7 the names in generated modules began with an underscore; those of gradients still do
         self.__generated__ = ".gen_" in path or path.endswith("_grad")
@@ -221,7 +241,7 @@ class Internals(ModuleType):
         for wanted in self.__wanted__:
             here = self.__api__
             if wanted.endswith(":"):
-                if here.__name__ == wanted.partition(".")[0]:
+                if not wanted.startswith("graph_api.") or here.__name__ == "graph_api":
                     places.append(import_module(wanted[:-1]))
                 continue
             for part in filter(None, wanted.split(".")):
@@ -232,6 +252,7 @@ class Internals(ModuleType):
 
     def __dir__(self) -> list[str]:
         prefix = f"{self.__known__}."
-        below = {known[len(prefix) :].partition(".")[0] for known in INTERNALS if known.startswith(prefix)}
+        known = (name for name in (*INTERNALS, *modules()) if name.startswith(prefix))
+        below = {name[len(prefix) :].partition(".")[0] for name in known}
         names = {n for place in self._places() for n in dir(place) if not n.startswith("_")}
         return sorted({*below, *names, *(f"_{n}" for n in names if self.__generated__)})

@@ -176,7 +176,8 @@ class Recorder:
         self.steps.append({"number": self.count - 1, **step, **extra})
 
     def _put(self, value: Any) -> dict[str, Any]:
-        return self.writer.put(value)
+        with self._lock:  # threads that feed queues run sessions too
+            return self.writer.put(value)
 
     def _value(self, value: Any) -> dict[str, Any]:
         """The form in which an operation's value is kept."""

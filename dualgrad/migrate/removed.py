@@ -11,6 +11,11 @@ import re
 from typing import Any, NamedTuple
 
 _NUMPY_20 = "NumPy 2.0"
+_BELOW = (
+    *("numpy.linalg", "scipy.special", "scipy.integrate", "scipy.signal.windows", "collections.abc"),
+    "dualgrad.migrate.internal_tools",
+)
+"""Modules of packages that do not import them."""
 _ABC = (
     "Awaitable ByteString Callable Container Coroutine Generator Hashable ItemsView Iterable Iterator KeysView Mapping "
     "MappingView MutableMapping MutableSequence MutableSet Sequence Set Sized ValuesView"
@@ -53,7 +58,7 @@ REMOVED: dict[str, tuple[str, str]] = {
     **_of("string", "Python 3", "letters=string.ascii_letters lowercase=string.ascii_lowercase"),
     **_of("string", "Python 3", "uppercase=string.ascii_uppercase maketrans=str.maketrans"),
     **_of("sys", "Python 3", "maxint=sys.maxsize"),
-    "inspect.getargspec": ("lambda f: inspect.getfullargspec(f)[:4]", "Python 3.11"),
+    "inspect.getargspec": ("dualgrad.migrate.internal_tools.getargspec", "Python 3.11"),
     "dict.has_key": ("lambda self, key: key in self", "Python 3"),
     "dict.iteritems": ("dict.items", "Python 3"),
     "dict.iterkeys": ("dict.keys", "Python 3"),
@@ -167,6 +172,8 @@ def _is_there(name: str) -> bool:
 
 
 def _replaced(now: str) -> str:
+    if now.startswith("dualgrad."):
+        return "inspect.getfullargspec"
     return now.partition(":")[2].strip() if now.startswith("lambda") else now
 
 
@@ -223,7 +230,7 @@ class _Modules(dict[str, Any]):
         if hasattr(builtins, name):
             raise KeyError(name)
         module = importlib.import_module(name)
-        for below in ("numpy.linalg", "scipy.special", "scipy.integrate", "scipy.signal.windows", "collections.abc"):
+        for below in _BELOW:
             if below.startswith(f"{name}."):
                 importlib.import_module(below)
         return module

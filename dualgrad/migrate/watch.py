@@ -33,6 +33,7 @@ from dualgrad.migrate.judge import judge
 from dualgrad.migrate.run import run
 from engine.core.variable import variable_handle
 from graph_api.graph import Graph
+from graph_api.legacy import monitored
 from graph_api.session import Session
 from graph_api.tensor import Operation, Tensor
 from optim.external import ScipyOptimizerInterface
@@ -201,6 +202,9 @@ def watching(observer: Observer, around: Around = as_asked) -> Iterator[None]:
     ) -> Any:
         if _quiet.depth:
             return usual(self, fetches, feed_dict, options, run_metadata)
+        beside = fetches[1] if isinstance(fetches, monitored.Hooked) else None
+        fetches = fetches[0] if isinstance(fetches, monitored.Hooked) else fetches
+        more: list[Any] = []
         asked = fetches.asked if isinstance(fetches, _Flat) else fetches
         elements, pack = self._resolve(list(fetches) if isinstance(fetches, _Flat) else fetches)
         feeds, values = self._feeds(feed_dict)[:2] if feed_dict else ((), ())
@@ -211,18 +215,32 @@ def watching(observer: Observer, around: Around = as_asked) -> Iterator[None]:
         def compute(wanted: Sequence[Any]) -> list[Any]:
             flat = _Flat(wanted)
             flat.asked = asked
-            return usual(
-                self,
-                flat if usual is not _SESSION_RUN else list(wanted),
-                dict(zip(made.feeds, made.fed, strict=True)),
-                options,
-                run_metadata,
-            )
+            whole: Any = flat if usual is not _SESSION_RUN else list(wanted)
+            whole = whole if beside is None else monitored.Hooked([whole, beside])
+            results: Any = usual(self, whole, dict(zip(made.feeds, made.fed, strict=True)), options, run_metadata)
+            if beside is None:
+                return list(results)
+            more[:] = results[1:]
+            return list(results[0])
 
         told(made, compute)
-        return made.results[0] if pack is None else pack(made.results)
+        results = made.results[0] if pack is None else pack(made.results)
+        return results if beside is None else [results, *more]
 
-    minimize = ScipyOptimizerInterface.minimize
+    minimize, tell = ScipyOptimizerInterface.minimize, monitored.telling
+    Session.run = watched  # type: ignore[method-assign]
+    ScipyOptimizerInterface.minimize = _minimized(minimize, told)  # type: ignore[method-assign]
+    monitored.telling = _telling(tell)
+    try:
+        yield
+    finally:
+        monitored.telling = tell
+        Session.run = usual  # type: ignore[method-assign, assignment]
+        ScipyOptimizerInterface.minimize = minimize  # type: ignore[method-assign]
+
+
+def _minimized(minimize: Callable[..., Any], told: Callable[..., Any]) -> Callable[..., Any]:
+    """``ScipyOptimizerInterface.minimize`` as one run."""
 
     def minimized(
         self: ScipyOptimizerInterface, session: Any = None, feed_dict: Any = None, fetches: Any = None, *rest: Any,
@@ -243,13 +261,21 @@ def watching(observer: Observer, around: Around = as_asked) -> Iterator[None]:
 
         told(made, compute)
 
-    Session.run = watched  # type: ignore[method-assign]
-    ScipyOptimizerInterface.minimize = minimized  # type: ignore[method-assign]
-    try:
-        yield
-    finally:
-        Session.run = usual  # type: ignore[method-assign, assignment]
-        ScipyOptimizerInterface.minimize = minimize  # type: ignore[method-assign]
+    return minimized
+
+
+def _telling(tell: Callable[..., Any]) -> Callable[..., Any]:
+    """`graph_api.legacy.monitored.telling`, where runs that hooks of the library make are none of the program's."""
+
+    def telling(hook: Any, method: str, *args: Any) -> Any:
+        hidden = monitored.is_of_library(hook)
+        _quiet.depth += hidden
+        try:
+            return tell(hook, method, *args)
+        finally:
+            _quiet.depth -= hidden
+
+    return telling
 
 
 def watch_program(

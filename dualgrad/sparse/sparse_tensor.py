@@ -60,6 +60,7 @@ class SparseTensor(Composite):
     [[0.0, 3.0, 0.0], [0.0, 0.0, 4.0]]
     """
 
+    of_tensors = True
     tf: Any
     """The front end whose tensors it consists of."""
 

@@ -380,6 +380,11 @@ class ClosedFunction:
 
     def inline(self, trace: Trace | None, operands: Sequence[Any], effects: bool = True) -> list[Any]:
         """Apply it node by node; constants are made in `trace`, or stay arrays if it is None."""
+        of = self._inlined(trace, operands, effects)
+        return [of[id(r)] for r in self.results]
+
+    def _inlined(self, trace: Trace | None, operands: Sequence[Any], effects: bool) -> dict[int, Any]:
+        """By identity of each of its values: the operand or value that stands for it."""
         of = {id(p): x for p, x in zip(self.parameters, operands, strict=True)}
         added = None if trace is None else in_trace(trace)
 
@@ -391,7 +396,7 @@ class ClosedFunction:
         instantiate([node for node in self.nodes if node.outputs or effects], of, make)
         if isinstance(trace, Body):
             trace.where = ""
-        return [of[id(r)] for r in self.results]
+        return of
 
     def run(self, *arrays: Any) -> Sequence[Any]:
         """Its results for arrays of any shapes that fit."""
@@ -403,7 +408,13 @@ class ClosedFunction:
         return [same_layout(r) if i in found._constants else r for i, r in enumerate(results)]
 
     def loop(
-        self, operands: Sequence[Any], carries: int, sequences: int, steps: range, cond: ClosedFunction | None = None
+        self,
+        operands: Sequence[Any],
+        carries: int,
+        sequences: int,
+        steps: range,
+        cond: ClosedFunction | None = None,
+        before: int = 0,
     ) -> tuple[int, list[Any], list[np.ndarray]] | None:
         """Run it natively once for each step, as long as `cond` holds.
 
@@ -418,6 +429,8 @@ class ClosedFunction:
             The numbers of the steps, up or down by one.
         cond : ClosedFunction, optional
             Of the same operands; there are no sequences then.
+        before : int
+            How many rows to leave free for steps before these, in each stack.
 
         Returns
         -------
@@ -431,7 +444,7 @@ class ClosedFunction:
         if found is None or (cond is not None and of_cond is None):
             return None
         holds = None if of_cond is None else of_cond._program
-        return found._program.loop(holds, operands, carries, sequences, steps)  # type: ignore[union-attr]
+        return found._program.loop(holds, operands, carries, sequences, steps, before)  # type: ignore[union-attr]
 
     def result_avals(self, given: Sequence[Aval]) -> tuple[Aval, ...]:
         """The avals of its results for arguments of some avals."""
@@ -500,10 +513,17 @@ class ClosedFunction:
         connected : list of bool
             Per wanted parameter, whether a path leads to it.
         """
+        return self.reverse_walk(wanted, given, seeded)[:2]
 
-        def walk(body: Body, values: Sequence[Any]) -> tuple[list[Any], list[bool]]:
+    def reverse_walk(
+        self, wanted: Sequence[int], given: Sequence[int], seeded: Sequence[int] = ()
+    ) -> tuple[ClosedFunction, list[bool], dict[int, Any]]:
+        """`pullback`, and by identity of a value of this function the one of the walk that is computed anew."""
+
+        def walk(body: Body, values: Sequence[Any]) -> tuple[list[Any], tuple[list[bool], dict[int, Any]]]:
             count, cut_off = len(self.parameters), len(self.parameters) + len(given)
-            outputs = self.inline(body, values[:count], effects=False)
+            of = self._inlined(body, values[:count], False)
+            outputs = [of[id(r)] for r in self.results]
             known = [(values[i], ct) for i, ct in zip(seeded, values[cut_off:], strict=True)]
             seeds = [(body.operand(outputs[i]), ct) for i, ct in zip(given, values[count:cut_off], strict=True)]
             nodes = list(body.nodes)
@@ -512,12 +532,17 @@ class ClosedFunction:
             filled = [
                 zeros_like(values[i]) if g is None else _known(g, values[i]) for i, g in zip(wanted, found, strict=True)
             ]
-            return filled, [g is not None for g in found]
+            return filled, ([g is not None for g in found], of)
 
         key = ("pullback", tuple(wanted), tuple(given), tuple(seeded))
         avals = [p.aval for p in self.parameters]
         avals += [plain(self.results[i].aval) for i in given] + [plain(avals[i]) for i in seeded]
-        return self.derived(key, lambda: _built_with(avals, walk))
+
+        def made() -> tuple[ClosedFunction, list[bool], dict[int, Any]]:
+            closed, (connected, of) = _built_with(avals, walk)
+            return closed, connected, of
+
+        return self.derived(key, made)
 
     def pushforward(self, given: Sequence[int], targets: Sequence[int]) -> tuple[ClosedFunction, list[bool]]:
         """Its forward walk.

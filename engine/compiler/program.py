@@ -8,6 +8,7 @@ instructions is what is pickled; loading it generates the function again.
 
 from __future__ import annotations
 
+import functools
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
 from types import FrameType, TracebackType
@@ -30,6 +31,10 @@ from engine.runtime.ownership import owners_of
 
 _MAX_FAILURES = 8
 """After this many runs that met a NaN, the checked version is used for good."""
+
+
+_rows = functools.partial(buffer_pool.empty, least=0)
+"""How rows of a loop are allocated: there may be many arrays of some hundred steps, which are freed together."""
 
 
 @dataclass(slots=True)
@@ -110,16 +115,15 @@ class Program:
         return self.run_generated(*arguments)
 
     def loop(
-        self, cond: Program | None, operands: Sequence[Any], carries: int, sequences: int, steps: range
+        self, cond: Program | None, operands: Sequence[Any], carries: int, sequences: int, steps: range, before: int
     ) -> tuple[int, list[Any], list[np.ndarray]] | None:
         """As `ClosedFunction.loop`, by the tables of the programs, if they have any."""
         run = getattr(self.native, "loop", None)
         if run is None or (cond is not None and not hasattr(cond.native, "loop")):
             return None
         given = tuple([np.asarray(x) if isinstance(x, np.generic) else x for x in operands])
-        found = run(
-            None if cond is None else cond.native, given, carries, sequences, steps[0], len(steps), steps.step < 0
-        )
+        by = None if cond is None else cond.native
+        found = run(by, given, carries, sequences, steps[0], len(steps), steps.step < 0, before, _rows)
         if found is None:
             return None
         done, state, rows = found

@@ -18,7 +18,7 @@ from engine.core.operands import Operand
 from engine.core.value import aval_of
 from engine.runtime.errors import ShapeError, UnimplementedError
 
-_ASKED = (0, 2, 3)
+_ASKED = (0, 1, 2, 3)
 """Steps before which a table is asked to run those left: a program has one after two runs, perhaps of another form."""
 _FEWEST, _MOST_BYTES = 1 << 6, 1 << 22
 """Iterations that a table runs in one go, of a loop whose end nobody knows: so many, later bytes of what is saved."""
@@ -85,11 +85,10 @@ def scan_kernel(
     steps = range(length - 1, -1, -1) if backwards else range(length)
     for done, t in enumerate(steps):
         if done in _ASKED:
-            outcome = body.loop([*state, *columns, *captures], carries, sequences, steps[done:])
+            outcome = body.loop([*state, *columns, *captures], carries, sequences, steps[done:], before=done)
             if outcome is not None:
                 _, state, stacks = outcome
-                for piece, stack in zip(pieces, stacks, strict=True):
-                    piece.append(stack)
+                pieces = [_with_first(*pair, backwards) for pair in zip(pieces, stacks, strict=True)]
                 break
         results = body.run(*state, *[c[t] for c in columns], *captures)
         state = results[:carries]
@@ -98,6 +97,15 @@ def scan_kernel(
         for piece in pieces:
             piece.reverse()
     return [*state, *[stacked(piece, f"scan: result {i}") for i, piece in enumerate(pieces)]]
+
+
+def _with_first(piece: list[np.ndarray], stack: np.ndarray, backwards: bool) -> list[np.ndarray]:
+    """The rows of all steps, of which a stack has those behind the first ones, and room for these."""
+    for k, row in enumerate(piece):
+        if row.shape[1:] != stack.shape[1:]:
+            return [*piece, stack[: -len(piece)] if backwards else stack[len(piece) :]]
+        stack[-1 - k if backwards else k] = row[0]
+    return [stack]
 
 
 def _no_rows(

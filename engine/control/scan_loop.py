@@ -6,8 +6,9 @@
 
 *Derivatives.* A scan is pulled back by a scan in the other direction. It carries the cotangents of the carries and the
 sums, over the steps, of the captures' cotangents; at each step it runs the body's reverse walk, which needs the
-carries that the step started with. These are computed once more and kept, but only those that the walk makes use of. A
-while loop (`engine.control.while_loop`) is pulled back in the same way. All of it is made of ops, so it can be
+carries that the step started with. These are computed once more and kept, but only those that the walk makes use of,
+and with them what takes long to compute (`engine.control.saved_values`). A while loop (`engine.control.while_loop`) is
+pulled back in the same way, but keeps carries alone. All of it is made of ops, so it can be
 differentiated again.
 
 Source: the reverse of a scan as in Griewank and Walther, *Evaluating Derivatives*, 2nd ed., ch. 12.
@@ -24,6 +25,7 @@ import numpy as np
 from engine.closed.function import ClosedFunction, build, with_fixed
 from engine.control.cond import differentiable, joined, plus
 from engine.control.loop_kernels import length_of, row_of, scan_kernel
+from engine.control.saved_values import are_alike, values_of, worth_saving
 from engine.core.aval import Aval
 from engine.core.batching import Batches, NotBatched, logical_rank, materialize
 from engine.core.kinds import PushedTogether, Together, general, nondifferentiable
@@ -76,18 +78,19 @@ def _scan_vjp(
         params = {"carries": carries, "sequences": sequences, "backwards": backwards}
         return operands[carries], scan_op(*operands, body=body_, **params)[carries:]
 
-    return pulled_back(body, carries, sequences, wanted, previous, cts, operands, history, backwards)
+    steps = length_of([aval_of(x) for x in operands[carries : carries + sequences]])
+    return pulled_back(body, carries, sequences, wanted, previous, cts, operands, history, backwards, steps=steps)
 
 
 class _Saving(ClosedFunction):
-    """A body with some of the carries that a step starts with as its last results.
+    """A body with some of the carries that a step starts with, and of its values, as its last results.
 
     Parameters
     ----------
     of : ClosedFunction
         The body.
     saved : tuple of int
-        The carries.
+        The carries, and behind these all values (`values_of`), by number.
     whole : bool
         Whether it has all results of the body, not the carries alone.
     """
@@ -95,11 +98,14 @@ class _Saving(ClosedFunction):
     def __init__(self, of: ClosedFunction, carries: int, saved: Sequence[int], whole: bool) -> None:
         self.of, self.carries, self.saved, self.whole = of, carries, tuple(saved), whole
         self.first = len(of.results) if whole else carries
-        super().__init__(of.trace, of.parameters, [*of.results[: self.first], *[of.parameters[k] for k in saved]])
+        values = [*of.parameters[:carries], *(values_of(of) if any(k >= carries for k in saved) else ())]
+        super().__init__(of.trace, of.parameters, [*of.results[: self.first], *[values[k] for k in saved]])
 
     def fixed(self, arrays: Mapping[int, Any]) -> ClosedFunction:
         """As that of the body, with which it stays together."""
-        return saving(self.of.fixed(arrays), self.carries, self.saved, self.whole)
+        of = self.of.fixed(arrays)
+        together = max(self.saved, default=0) < self.carries or are_alike(of, self.of)
+        return saving(of, self.carries, self.saved, self.whole) if together else super().fixed(arrays)
 
     def places(self, of: ClosedFunction) -> list[int]:
         """Where the results of the body, or of one that saves less of it, are among its results."""
@@ -175,7 +181,7 @@ empty_sum = nondifferentiable(
 def pulled_back(
     body: ClosedFunction, carries: int, sequences: int, wanted: Sequence[bool], previous: Sequence[Any], cts: Any,
     operands: Sequence[Any], history: Callable[[Sequence[int]], tuple[Any, Sequence[Any]]], backwards: bool = False,
-    history_cts: dict[int, Any] | None = None,
+    history_cts: dict[int, Any] | None = None, steps: int | None = None,
 ) -> list[Any]:  # fmt: skip
     """Cotangents of a loop's operands.
 
@@ -184,9 +190,12 @@ def pulled_back(
     cts : sequence of value
         Of the last carries, then of the stacked results.
     history : callable
-        ``history(saved) -> (something with a row per iteration, the given carries at the start of all iterations)``.
+        ``history(saved) -> (something with a row per iteration, the given carries at the start of all iterations)``,
+        and behind the carries the values of all iterations, which it can be asked for if `steps` is known.
     history_cts : dict
         Cotangents of the stacked values that carries had at the start of the iterations.
+    steps : int, optional
+        The number of iterations.
     """
     totals: list[Any] = [Zero(aval_of(x)) for x in operands]
     asked = [i for i in differentiable(operands) if wanted[i]]
@@ -197,7 +206,7 @@ def pulled_back(
     fixed = [i for i, path in zip(fixed, paths, strict=True) if path]
     if not live and not fixed:
         return totals
-    plan = _Plan.of(body, carries, sequences, live, fixed, given, history_cts or {})
+    plan = _Plan.of(body, carries, sequences, live, fixed, given, history_cts or {}, steps)
     length, saved = history(plan.saved)
     sums = [empty_sum(operands[i], length) if previous[i] is None else previous[i] for i in plan.summed]
     cotangents = scan_op(
@@ -233,7 +242,9 @@ class _Plan:
     given : list of int
         The results of the body whose cotangents are given: those of the live carries, and others.
     saved, read : list of int
-        The carries and the sequences whose values the reverse walk needs.
+        The carries and values, and the sequences, that the reverse walk needs.
+    values : int
+        How many values there are, which are the last of these, and the last parameters of the reverse walk.
     added : list of int
         The carries to the cotangents of which something is added at each step.
     """
@@ -247,21 +258,26 @@ class _Plan:
     given: list[int]
     saved: list[int]
     read: list[int]
+    values: int
     added: list[int]
 
     @classmethod
     def of(
         cls, body: ClosedFunction, carries: int, sequences: int, live: list[int], fixed: list[int], given: list[int],
-        history_cts: dict[int, Any],
+        history_cts: dict[int, Any], steps: int | None,
     ) -> _Plan:  # fmt: skip
         """The plan for the derivatives named."""
         start = carries + sequences
         mapped, summed = [i for i in fixed if i < start], [i for i in fixed if i >= start]
-        back = body.pullback([*live, *summed, *mapped], given, summed)[0]
-        saved = [k for k in range(carries) if back.uses(k)]
+        back, _, of = body.reverse_walk([*live, *summed, *mapped], given, summed)
+        numbers = {id(of[id(x)]): carries + n for n, x in enumerate(values_of(_unsaved(body))) if id(x) in of}
+        values = worth_saving(back, set(numbers), back.parameters[carries:start], steps)
+        if values:
+            back = ClosedFunction(back.trace, [*back.parameters, *values], back.results)
+        saved = [*[k for k in range(carries) if back.uses(k)], *[numbers[id(x)] for x in values]]
         read = [i for i in range(carries, start) if back.uses(i)]
         added = [k for k in live if k in history_cts]
-        return cls(body, back, start, live, mapped, summed, given, saved, read, added)
+        return cls(body, back, start, live, mapped, summed, given, saved, read, len(values), added)
 
     @property
     def columns(self) -> int:
@@ -270,7 +286,8 @@ class _Plan:
 
     def step(self, length: Aval) -> ClosedFunction:
         """The body of the scan."""
-        key = ("step", *map(tuple, (self.live, self.mapped, self.summed, self.given, self.added)), row_of(length))
+        parts = self.live, self.mapped, self.summed, self.given, self.added, self.saved
+        key = ("step", *map(tuple, parts), row_of(length))
         return self.body.derived(key, lambda: self._step(length))
 
     def _step(self, length: Aval) -> ClosedFunction:
@@ -278,10 +295,11 @@ class _Plan:
         cts, sums = count, count + len(self.given)
         # which parameter of the reverse walk each parameter of the step is; None: not one of them
         order: list[int | None] = [*range(cts, cts + live), *range(sums, sums + len(self.summed)), None]
-        order += [*self.read, *self.saved, *range(cts + live, sums)]
+        known = [p.aval for p in self.back.parameters]
+        order += [*self.read, *self.saved[: len(self.saved) - self.values]]
+        order += [*range(len(known) - self.values, len(known)), *range(cts + live, sums)]
         first_added = len(order)
         order += [None] * len(self.added) + [*range(self.start, count)]
-        known = [p.aval for p in self.back.parameters]
         others = iter([row_of(length), *[known[k] for k in self.added]])
 
         def function(body: Any, values: Sequence[Any]) -> list[Any]:

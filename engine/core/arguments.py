@@ -59,7 +59,7 @@ def normalize_axis(name: str, axis: Any, rank: int, argument: str = "axis") -> i
     """
     index = axis if type(axis) is int else as_int(name, argument, axis)
     if not -rank <= index < rank:
-        raise ShapeError(f"{name}: argument `{argument}` must be in [{-rank}, {rank}) for rank {rank}, got {index}")
+        raise ShapeError(f"{name}: Argument `{argument}` = {index} not in range [{-rank}, {rank}) for rank {rank}")
     return index % rank if rank else 0
 
 

@@ -128,7 +128,7 @@ def _broadcast(name: str, shapes: tuple[Shape, ...]) -> Shape:
         known = {d for d in dims if d is not None and d != 1}
         if len(known) > 1:
             shown = " and ".join(format_shape(s) for s in shapes)
-            raise ShapeError(f"{name}: shapes {shown} do not broadcast together (dimension {axis}: {dims})")
+            raise ShapeError(f"{name}: Incompatible shapes for broadcasting: {shown} (dimension {axis}: {dims})")
         if known:
             out.append(known.pop())
         else:

@@ -7,7 +7,15 @@ from typing import Any
 
 
 class Composite:
-    """Something that consists of values, and can be made again from their arrays."""
+    """Something that consists of values, and can be made again from their arrays.
+
+    Attributes
+    ----------
+    of_tensors : bool
+        Whether one is made of other tensors by calling its class with them, in the order of `components`.
+    """
+
+    of_tensors = False
 
     def components(self) -> list[Any]:
         """The values it consists of."""

@@ -213,7 +213,7 @@ class EagerTensor(InMemory):
         return format(self._array[()] if not self._array.ndim else self._array, spec)
 
     def __hash__(self) -> int:
-        raise TypeError("a tensor is unhashable, because == compares its elements; use tensor.ref() as the key")
+        raise TypeError("Tensor is unhashable, because == compares its elements; use tensor.ref() as the key")
 
     def __copy__(self) -> EagerTensor:
         return self

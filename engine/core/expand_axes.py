@@ -94,7 +94,9 @@ def _squeeze_abstract(x: Aval, *, axes: tuple[int, ...]) -> Aval:
         if not -rank <= a < rank:
             raise ShapeError(f"squeeze: argument `axis` must be in [{-rank}, {rank}) for {x}, got {a}")
         if x.shape[a] not in (1, None):
-            raise ShapeError(f"squeeze: dimension {a} of {x} must be 1, got {x.shape[a]}")
+            raise ShapeError(
+                f"squeeze: Can not squeeze dim[{a % rank}], expected a dimension of 1, got {x.shape[a]} in {x}"
+            )
     drop = {a % rank for a in axes}
     return Aval(tuple(d for i, d in enumerate(x.shape) if i not in drop), x.dtype)
 

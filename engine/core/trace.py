@@ -7,7 +7,7 @@ appends a node; operands that are not symbols yet (arrays, eager tensors, Python
 from __future__ import annotations
 
 import sys
-from collections.abc import Callable, Collection, Iterator, Sequence
+from collections.abc import Callable, Collection, Iterable, Iterator, Sequence
 from contextlib import AbstractContextManager, nullcontext
 from typing import Any, NoReturn, Self
 
@@ -227,6 +227,10 @@ class Trace:
 
         A trace in which something else can be given in place of constants keeps this in mind.
         """
+
+    def visited(self, nodes: Iterable[Node]) -> Iterable[Node]:
+        """The nodes, as the reverse walk visits them; around each it may do something around the node's rules."""
+        return nodes
 
     def path_nodes(self, targets: Sequence[Any], sources: Sequence[Any], stop: Sequence[Any] = ()) -> list[Node]:
         """The nodes that `targets` are computed from, as far as derivatives with respect to `sources` need them."""

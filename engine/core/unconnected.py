@@ -29,7 +29,7 @@ def as_policy(unconnected_gradients: Any) -> UnconnectedGradients:
         return UnconnectedGradients(unconnected_gradients)
     except ValueError:
         raise ValueError(
-            f"argument `unconnected_gradients` must be 'none' or 'zero', got {unconnected_gradients!r}"
+            f"Unknown value for unconnected_gradients: {unconnected_gradients!r}; it must be 'none' or 'zero'"
         ) from None
 
 

@@ -233,7 +233,9 @@ def as_array(value: Any, dtype: Any = None, name: str = "value") -> Array:
         array = value if numpy_like else np.asarray(value)
     except ValueError as error:
         if "inhomogeneous" in str(error):
-            raise ValueError(f"{name}: cannot make one tensor of {value!r}, whose parts differ in length") from None
+            raise ValueError(
+                f"{name}: Can't convert non-rectangular Python sequence to Tensor: parts of {value!r} differ in length"
+            ) from None
         raise ValueError(f"{name}: cannot make one tensor of {value!r}: {error}") from None
     if array.dtype.kind == "O" and (array.size or wanted is not string):
         array = _of_objects(array)
@@ -369,4 +371,4 @@ def _converted(array: Any, wanted: DType, name: str) -> Array:
 def _conversion_error(name: str, array: Any, wanted: DType | None) -> Exception:
     target = "a tensor" if wanted is None else f"a tensor of dtype {wanted.name}"
     hint = "" if wanted is None else f"; convert it yourself with tf.cast(..., tf.{wanted.name}) if that is meant"
-    return DTypeError(f"{name}: cannot convert {array!r} (dtype {array.dtype}) to {target}{hint}")
+    return DTypeError(f"{name}: Cannot convert {array!r} (dtype {array.dtype}) to {target}{hint}")

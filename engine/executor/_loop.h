@@ -190,8 +190,10 @@ static int carries_on(const Result *result, PyArrayObject *first)
     return PyArray_CompareLists(result->shape, PyArray_DIMS(first), result->nd);
 }
 
-/* `rows` arrays like a result in one, or one such array if there are -1. */
-static PyArrayObject *array_for(const Result *result, npy_intp rows)
+#define POOLED (1 << 14) /* bytes of rows from which on they lie in memory that is used again */
+
+/* `rows` arrays like a result in one, or one such array if there are -1; large ones as `make(shape, dtype)` makes them. */
+static PyArrayObject *array_for(const Result *result, npy_intp rows, PyObject *make)
 {
     npy_intp shape[NPY_MAXDIMS + 1] = {rows};
     const int more = rows >= 0;
@@ -201,6 +203,18 @@ static PyArrayObject *array_for(const Result *result, npy_intp rows)
     }
     if (result->nd > 0) {
         memcpy(shape + more, result->shape, (size_t)result->nd * sizeof(npy_intp));
+    }
+    if (make != NULL && rows > 0 && result->bytes <= LARGE / rows && result->bytes * rows >= POOLED) {
+        PyObject *dims = PyArray_IntTupleFromIntp(result->nd + more, shape);
+        PyObject *found = dims == NULL ? NULL : PyObject_CallFunctionObjArgs(make, dims, (PyObject *)result->descr, NULL);
+        Py_XDECREF(dims);
+        if (found != NULL && !(PyArray_CheckExact(found) && PyArray_ISCARRAY((PyArrayObject *)found) &&
+                               PyArray_TYPE((PyArrayObject *)found) == result->descr->type_num &&
+                               PyArray_NBYTES((PyArrayObject *)found) == result->bytes * rows)) {
+            PyErr_SetString(PyExc_ValueError, "native executor: an array was allocated in another form");
+            Py_CLEAR(found);
+        }
+        return (PyArrayObject *)found;
     }
     Py_INCREF(result->descr);
     return (PyArrayObject *)PyArray_NewFromDescr(&PyArray_Type, result->descr, result->nd + more, shape, NULL, NULL, 0, NULL);
@@ -227,7 +241,9 @@ typedef struct {
     npy_intp *moves;
     Bound body, cond;
     Result *results, stop;
-    PyArrayObject **made; /* per carry two arrays, then one per stacked result */
+    PyArrayObject **made; /* per carry two arrays, then one per stacked result, */
+    npy_intp before;      /* with so many rows more, of steps before the first one */
+    PyObject *make;
 } Looping;
 
 static void loop_free(Looping *loop)
@@ -265,7 +281,8 @@ static int loop_begin(Looping *loop, Table *body, Table *cond, PyObject *given, 
         PyErr_NoMemory();
         return -1;
     }
-    if (loop->carries < 0 || sequences < 0 || loop->carries + sequences > loop->noperands || loop->carries > loop->nresults || count < 1) {
+    if (loop->carries < 0 || sequences < 0 || loop->carries + sequences > loop->noperands || loop->carries > loop->nresults || count < 1 ||
+        loop->before < 0 || loop->before > LARGE || count > LARGE) {
         return 0;
     }
     const npy_intp last = first + step * (count - 1);
@@ -312,8 +329,8 @@ static int loop_begin(Looping *loop, Table *body, Table *cond, PyObject *given, 
                 result->direct = loop->results[k].direct == access->index ? -1 : result->direct;
             }
         }
-        if ((loop->made[loop->carries + i] = array_for(result, i < loop->carries ? -1 : count)) == NULL ||
-            (i < loop->carries && (loop->made[i] = array_for(result, -1)) == NULL)) {
+        if ((loop->made[loop->carries + i] = array_for(result, i < loop->carries ? -1 : loop->before + count, loop->make)) == NULL ||
+            (i < loop->carries && (loop->made[i] = array_for(result, -1, NULL)) == NULL)) {
             return -1;
         }
         char *to = PyArray_BYTES(loop->made[loop->carries + i]);
@@ -324,13 +341,27 @@ static int loop_begin(Looping *loop, Table *body, Table *cond, PyObject *given, 
         }
         else {
             const npy_intp row = step * result->bytes;
-            result->to[0] = to + (step < 0 ? (count - 1) * result->bytes : 0);
+            result->to[0] = to + (step < 0 ? count - 1 : loop->before) * result->bytes;
             result->to[1] = result->to[0] + row;
             result->move = 2 * row;
         }
     }
     return fits;
 }
+
+#if defined(__GNUC__)
+#define LINE 64
+#define AHEAD 512 /* bytes of a row of which the machine does not know by itself that they are needed next */
+/* Rows of many sequences, one after the other, are more than what the machine foresees. */
+static inline void foresee(const char *row, npy_intp bytes)
+{
+    for (npy_intp i = 0; i < bytes && i < AHEAD; i += LINE) {
+        __builtin_prefetch(row + i);
+    }
+}
+#else
+#define foresee(ROW, BYTES) (void)0
+#endif
 
 /* Run the steps; how many until the condition failed, or all; -2 if they are to be run in Python. */
 static npy_intp loop_run(Looping *loop, npy_intp count)
@@ -361,6 +392,9 @@ static npy_intp loop_run(Looping *loop, npy_intp count)
         }
         for (Py_ssize_t i = loop->carries; i < loop->noperands; i++) {
             loop->at[i] += loop->moves[i];
+            if (loop->moves[i] && done + 2 < count) {
+                foresee(loop->at[i] + loop->moves[i], Py_ABS(loop->moves[i]));
+            }
         }
         if ((done & 1023) == 1023 && PyErr_CheckSignals() < 0) {
             return -1;
@@ -370,19 +404,21 @@ static npy_intp loop_run(Looping *loop, npy_intp count)
     return raise == 0 ? done : raise < 0 ? -1 : -2;
 }
 
-/* loop(cond, operands, carries, sequences, first, count, backwards): how many steps ran, the carries and the stacked results; or None. */
+/* loop(cond, operands, carries, sequences, first, count, backwards, before, make): how many steps ran, the carries and the stacked
+ * results; or None. These have room for results of steps before the first one, and are made by make(shape, dtype), if that is given and they are large. */
 static PyObject *table_loop(PyObject *object, PyObject *args)
 {
-    PyObject *cond, *given, *found = NULL;
-    Py_ssize_t carries, sequences, first, count;
+    PyObject *cond, *given, *make = NULL, *found = NULL;
+    Py_ssize_t carries, sequences, first, count, before = 0;
     int backwards;
-    if (!PyArg_ParseTuple(args, "OO!nnnnp", &cond, &PyTuple_Type, &given, &carries, &sequences, &first, &count, &backwards)) {
+    if (!PyArg_ParseTuple(
+            args, "OO!nnnnp|nO", &cond, &PyTuple_Type, &given, &carries, &sequences, &first, &count, &backwards, &before, &make)) {
         return NULL;
     }
     if (cond != Py_None && Py_TYPE(cond) != Py_TYPE(object)) {
         Py_RETURN_NONE;
     }
-    Looping loop = {.carries = carries};
+    Looping loop = {.carries = carries, .before = before, .make = make};
     const int fits = loop_begin(
         &loop, (Table *)object, cond == Py_None ? NULL : (Table *)cond, given, sequences, first, count, backwards ? -1 : 1);
     const npy_intp done = fits == 1 ? loop_run(&loop, count) : fits == 0 ? -2 : -1;

@@ -68,7 +68,7 @@ def table_of(
 class _Encoding:
     def __init__(self, recording: Recording) -> None:
         self.recording = recording
-        self.steps = grouped(recording.steps)
+        self.steps = [*recording.checks, *grouped(recording.steps)]
         self.bases: list[tuple[Any, ...]] = []
         self.size = 0
         self.loops: dict[Any, int] = {}

@@ -1,7 +1,8 @@
 """Rows of arrays at indices that only a run knows: taken, put, and added up.
 
 Loops of our own look whether indices are in range. One that meets an index that is not refuses; then the kernel is
-called with the arrays, and says what is wrong.
+called with the arrays, and says what is wrong. Arguments are looked at before all else: then rows that use them refuse
+nothing, and may run tile by tile with others.
 """
 
 from __future__ import annotations
@@ -73,16 +74,30 @@ def _row(recorder: Writer, loop: str, indices: Ref, whole: Ref, parts: Ref, at: 
 
     core = (of_parts, along, of_whole) if into else (along, of_whole, of_parts)
     operands = (indices, parts, whole) if into else (indices, whole, parts)
-    recorder.add_checked(
-        Row(
-            (f"{loop}_{_INDICES[indices.dtype]}_{whole.dtype.char if adds else size}",),
-            tuple([(x.root, x.offset) for x in operands]),
-            (count, whole.shape[at], width),
-            (*turn(steps), *core),
-            tuple([d for d, _ in outside]),
-            tuple(itertools.chain(*[turn(s) for _, s in outside])),
-        )
+    known = _known(recorder, loop, indices, whole.shape[at])
+    row = Row(
+        (f"{known or loop}_{_INDICES[indices.dtype]}_{whole.dtype.char if adds else size}",),
+        tuple([(x.root, x.offset) for x in operands]),
+        (count, whole.shape[at], width),
+        (*turn(steps), *core),
+        tuple([d for d, _ in outside]),
+        tuple(itertools.chain(*[turn(s) for _, s in outside])),
     )
+    (recorder.add if known else recorder.add_checked)(row)
+
+
+_KNOWN = {"rows": "known_rows", "add_rows": "add_known_rows"}
+"""By loop: the one that need not refuse, since indices are in range when it runs."""
+
+
+def _known(recorder: Writer, loop: str, indices: Ref, size: int) -> str | None:
+    """The loop for indices that are in range: constants are, and arguments are looked at before anything else."""
+    root = indices.root
+    if loop not in _KNOWN or root.kind not in ("constant", "argument"):
+        return None
+    if root.array is None:
+        recorder.look_first((f"all_within_{_INDICES[indices.dtype]}",), indices, size)
+    return _KNOWN[loop]
 
 
 def _taken(recorder: Writer, loop: str, real: Any, x: Any, indices: Any, at: int, batch: int = 0) -> Hidden:

@@ -619,26 +619,31 @@ CHECKED_CAST(cast_d_l, npy_double, npy_int64, -9223372036854775808.0, 9223372036
 
 /* ---- rows at indices that only a run knows -------------------------------------------------------------------------- */
 
-/* What an index refers to: the row, nothing (negative ones, where these are let pass), or a refusal. */
+/* How a loop takes an index that is not in range: it refuses all, or lets negative ones pass, or any. */
+enum { STRICT, SOME, ANY };
+static char some[] = {SOME}, any[] = {ANY};
+#define LENIENCE(DATA) ((DATA) == NULL ? STRICT : *(const char *)(DATA))
+
+/* What an index refers to: the row, nothing (where it is let pass), or a refusal. */
 #define AT(INDEX, LENIENT) \
     const npy_intp at = (npy_intp) * (const INDEX *)index; \
-    if (at < 0 || at >= size) { \
-        if (!(LENIENT) || at >= size) { \
-            args[0] = NULL; \
-            return; \
-        } \
+    const int absent = at < 0 || at >= size; \
+    if (absent && (LENIENT) < (at < 0 ? SOME : ANY)) { \
+        args[0] = NULL; \
+        return; \
     }
 
-/* rows_INDEX_SIZE(indices, x): (), (size, columns) -> (columns); `data` says whether negative indices give zeros. */
+/* rows_INDEX_SIZE(indices, x): (), (size, columns) -> (columns); `data` says which indices give zeros. */
 #define ROWS_AT(NAME, INDEX, SIZE) \
     static void NAME(char **args, npy_intp const *dimensions, npy_intp const *steps, void *data) \
     { \
         const npy_intp n = dimensions[0], size = dimensions[1], columns = dimensions[2]; \
         const char *index = args[0], *x = args[1]; \
         char *out = args[2]; \
+        const int lenient = LENIENCE(data); \
         for (npy_intp i = 0; i < n; i++, index += steps[0], x += steps[1], out += steps[2]) { \
-            AT(INDEX, data != NULL) \
-            if (at < 0) { \
+            AT(INDEX, lenient) \
+            if (absent) { \
                 for (npy_intp j = 0; j < columns; j++) { \
                     memset(out + j * steps[5], 0, SIZE); \
                 } \
@@ -666,7 +671,7 @@ ROWS_OF(16)
         const char *index = args[0], *x = args[1]; \
         char *out = args[2]; \
         for (npy_intp i = 0; i < n; i++, index += steps[0], x += steps[1], out += steps[2]) { \
-            AT(INDEX, 0) \
+            AT(INDEX, STRICT) \
             move(out + at * steps[4], steps[5], x, steps[3], columns, SIZE); \
         } \
     }
@@ -684,9 +689,10 @@ PUT_ROWS_OF(16)
         const npy_intp n = dimensions[0], size = dimensions[1], columns = dimensions[2]; \
         const char *index = args[0], *x = args[1]; \
         char *out = args[2]; \
+        const int lenient = LENIENCE(data); \
         for (npy_intp i = 0; i < n; i++, index += steps[0], x += steps[1], out += steps[2]) { \
-            AT(INDEX, data != NULL) \
-            if (at < 0) { \
+            AT(INDEX, lenient) \
+            if (absent) { \
                 continue; \
             } \
             char *to = out + at * steps[4]; \
@@ -700,23 +706,46 @@ ADD_ROWS(add_rows_i_d, npy_int32, npy_double)
 ADD_ROWS(add_rows_l_f, npy_int64, npy_float)
 ADD_ROWS(add_rows_l_d, npy_int64, npy_double)
 
-/* ---- limits: all_below(x, limit), which refuses unless every x is below its limit ------------------------------------ */
+/* ---- limits, which refuse: all_below(x, limit), unless every x is below its limit; all_within(x, limit): and none is negative --- */
 
-#define ALL_BELOW(NAME, TYPE) \
+#define ALL(NAME, TYPE, CONDITION) \
     static void NAME(ARGS) \
     { \
-        const char *x = args[0], *limit = args[1]; \
+        const char *at = args[0], *limit = args[1]; \
         char *out = args[2]; \
-        for (npy_intp i = 0; i < dimensions[0]; i++, x += steps[0], limit += steps[1], out += steps[2]) { \
-            if (!(*(const TYPE *)x < *(const TYPE *)limit)) { \
+        for (npy_intp i = 0; i < dimensions[0]; i++, at += steps[0], limit += steps[1], out += steps[2]) { \
+            const TYPE x = *(const TYPE *)at, most = *(const TYPE *)limit; \
+            if (!(CONDITION)) { \
                 args[0] = NULL; \
                 return; \
             } \
             *(npy_bool *)out = 1; \
         } \
     }
-ALL_BELOW(all_below_f, npy_float)
-ALL_BELOW(all_below_d, npy_double)
+ALL(all_below_f, npy_float, x < most)
+ALL(all_below_d, npy_double, x < most)
+ALL(all_within_i, npy_int32, 0 <= x && x < most)
+ALL(all_within_l, npy_int64, 0 <= x && x < most)
+
+/* ---- numbers: no_nan(x), which refuses if any x is NaN ----------------------------------------------------------------- */
+
+#define NO_NAN(NAME, TYPE) \
+    static void NAME(ARGS) \
+    { \
+        const npy_intp n = dimensions[0]; \
+        const char *x = args[0]; \
+        int found = 0; \
+        for (npy_intp i = 0; i < n && steps[0] == sizeof(TYPE); i++) { \
+            found |= ((const TYPE *)x)[i] != ((const TYPE *)x)[i]; \
+        } \
+        for (npy_intp i = 0; i < n && steps[0] != sizeof(TYPE); i++, x += steps[0]) { \
+            found |= *(const TYPE *)x != *(const TYPE *)x; \
+        } \
+        *(npy_bool *)args[1] = 1; \
+        args[0] = found ? NULL : args[0]; \
+    }
+NO_NAN(no_nan_f, npy_float)
+NO_NAN(no_nan_d, npy_double)
 
 /* ---- triangular systems: LAPACK's own, which SciPy's Cython interface hands out -------------------------------------- */
 
@@ -775,18 +804,20 @@ typedef struct {
 /* a loop in place of that of a ufunc: always where both have one name, for numbers and one number elsewhere */
 #define UFUNC_ROW(NAME, T, UFUNC, NIN, ...) {#NAME "_" #T, {NAME##_##T, NULL, STRIDED, 0, NIN, NIN + 1, {__VA_ARGS__}}, .of = #UFUNC}
 #define REFUSING_ROW(NAME, NIN, ...) {#NAME, {NAME, NULL, STRIDED, 1, NIN, NIN + 1, {__VA_ARGS__}}}
-/* negative indices are let pass where the name says "some" */
-#define AT_ROW(NAME, FUNCTION, DATA, INDEX, S, ...) \
-    {NAME, {FUNCTION, DATA, STRIDED, 1, 2, 3, {sizeof(INDEX), S, S}, 2, __VA_ARGS__}}
+/* negative indices are let pass where the name says "some", and any where it says "known": those are looked at before */
+#define AT_ROW(NAME, FUNCTION, DATA, REFUSES, INDEX, S, ...) \
+    {NAME, {FUNCTION, DATA, STRIDED, REFUSES, 2, 3, {sizeof(INDEX), S, S}, 2, __VA_ARGS__}}
 #define FROM_WHOLE {0, 2, 1}, {0, 1, 1}
 #define TO_WHOLE {0, 1, 2}, {1, 0, 1}
 #define ROWS_ROW(I, INDEX, S) \
-    AT_ROW("rows_" #I "_" #S, rows_##I##_##S, NULL, INDEX, S, FROM_WHOLE), AT_ROW("some_rows_" #I "_" #S, rows_##I##_##S, "", INDEX, S, FROM_WHOLE), \
-        AT_ROW("put_rows_" #I "_" #S, put_rows_##I##_##S, NULL, INDEX, S, TO_WHOLE)
+    AT_ROW("rows_" #I "_" #S, rows_##I##_##S, NULL, 1, INDEX, S, FROM_WHOLE), AT_ROW("some_rows_" #I "_" #S, rows_##I##_##S, some, 1, INDEX, S, FROM_WHOLE), \
+        AT_ROW("known_rows_" #I "_" #S, rows_##I##_##S, any, 0, INDEX, S, FROM_WHOLE), \
+        AT_ROW("put_rows_" #I "_" #S, put_rows_##I##_##S, NULL, 1, INDEX, S, TO_WHOLE)
 #define ROWS_ROWS(S) ROWS_ROW(i, npy_int32, S), ROWS_ROW(l, npy_int64, S)
 #define ADD_ROWS_ROW(I, INDEX, T, S) \
-    AT_ROW("add_rows_" #I "_" #T, add_rows_##I##_##T, NULL, INDEX, S, TO_WHOLE), \
-        AT_ROW("add_some_rows_" #I "_" #T, add_rows_##I##_##T, "", INDEX, S, TO_WHOLE)
+    AT_ROW("add_rows_" #I "_" #T, add_rows_##I##_##T, NULL, 1, INDEX, S, TO_WHOLE), \
+        AT_ROW("add_some_rows_" #I "_" #T, add_rows_##I##_##T, some, 1, INDEX, S, TO_WHOLE), \
+        AT_ROW("add_known_rows_" #I "_" #T, add_rows_##I##_##T, any, 0, INDEX, S, TO_WHOLE)
 #define TRTRS_ROW(T, S, HOW) \
     {"trtrs_" #T "_" #HOW, {trtrs_##T, HOW, STRIDED, 1, 1, 2, {S, S}, 2, {2, 2}, {0, 0, 0, 1}}}
 #define TRTRS_ROWS(T, S) TRTRS_ROW(T, S, of_lower), TRTRS_ROW(T, S, of_lower_adjoint), TRTRS_ROW(T, S, of_upper), TRTRS_ROW(T, S, of_upper_adjoint)
@@ -814,7 +845,7 @@ typedef struct {
         CLASS_ROW(signbit, T, S), UFUNC_ROW(larger, T, maximum, 2, S, S, S), UFUNC_ROW(smaller, T, minimum, 2, S, S, S), \
         SMALL_PRODUCT_ROW(small_matmul_##T, S), SMALL_PRODUCT_ROW(small_matmul_fma_##T, S), ADD_OUTERS_ROW(T, S, 1, 1, 1), \
         ADD_OUTERS_ROW(T, S, 2, 1, 1, 1, 1), ADD_OUTERS_ROW(T, S, 3, 1, 1, 1, 1, 1, 1), ROW(add_at_##T, PUT, 2, sizeof(npy_intp), S, S), \
-        ADD_ROWS_ROW(i, npy_int32, T, S), ADD_ROWS_ROW(l, npy_int64, T, S), REFUSING_ROW(all_below_##T, 2, S, S, 1), TRTRS_ROWS(T, S), \
+        ADD_ROWS_ROW(i, npy_int32, T, S), ADD_ROWS_ROW(l, npy_int64, T, S), REFUSING_ROW(all_below_##T, 2, S, S, 1), REFUSING_ROW(no_nan_##T, 1, S, 1), TRTRS_ROWS(T, S), \
         ROW(cast_##T##_b, STRIDED, 1, S, 1), REFUSING_ROW(cast_##T##_i, 1, S, 4), REFUSING_ROW(cast_##T##_l, 1, S, 8), \
         ROW(cast_b_##T, STRIDED, 1, 1, S), ROW(cast_i_##T, STRIDED, 1, 4, S), ROW(cast_l_##T, STRIDED, 1, 8, S)
 
@@ -830,6 +861,8 @@ static const Named table[] = {
     ROW(cast_l_b, STRIDED, 1, 8, 1),
     ROW(cast_i_l, STRIDED, 1, 4, 8),
     ROW(cast_l_i, STRIDED, 1, 8, 4),
+    REFUSING_ROW(all_within_i, 2, 4, 4, 1),
+    REFUSING_ROW(all_within_l, 2, 8, 8, 1),
 };
 #define COUNT (sizeof(table) / sizeof(table[0]))
 

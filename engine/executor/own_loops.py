@@ -41,6 +41,8 @@ class OwnLoop(NamedTuple):
 
 LOOPS = {name: OwnLoop(*facts) for name, facts in ({} if executor is None else executor.LOOPS).items()}
 """By name: those that this machine can run."""
+AT_INDICES = {name for name, loop in LOOPS.items() if sorted(loop.cores) == [0, 1, 2]}
+"""Those that take rows of a whole, or put or add them there; their second dimension is that of the whole."""
 MOST_OPERANDS = 0 if executor is None else executor.MAX_OPERANDS - 1
 """Operands that a loop may have besides its result."""
 FUSES = executor is not None and bool(executor.FUSES)

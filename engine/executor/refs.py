@@ -9,6 +9,7 @@ from typing import Any
 
 import numpy as np
 
+from engine.executor.own_loops import AT_INDICES
 from engine.runtime.cache import cached
 
 
@@ -147,7 +148,10 @@ class Row:
     @property
     def work(self) -> int:
         """Elements that it goes through."""
-        return math.prod(self.dims) * math.prod(self.outer)
+        dims = self.dims
+        if self.loop[0] in AT_INDICES:
+            dims = dims[0], dims[2]
+        return math.prod(dims) * math.prod(self.outer)
 
 
 @dataclass(slots=True)
@@ -237,6 +241,8 @@ class Recording:
     ----------
     arguments : list of (Root or None)
         None for an object that rows do not read.
+    checks : list of Row
+        What is looked at before any step: arguments that a row of these refuses are those of a run in Python.
     steps : list of Row or Call
     results : list
         As the operands of a `Call`.
@@ -245,6 +251,7 @@ class Recording:
     """
 
     arguments: list[Root]
+    checks: list[Row] = field(default_factory=list)
     steps: list[Any] = field(default_factory=list)
     results: list[Any] = field(default_factory=list)
     values: dict[int, Any] = field(default_factory=dict)

@@ -12,15 +12,17 @@ from typing import Any
 import numpy as np
 
 from engine.compiler.passes.inplace_concat import alloc, write_rows
+from engine.compiler.passes.nan_checks import no_nan
 from engine.compiler.passes.slice_concat import slice_concat
 from engine.compiler.passes.slice_sum import slice_sum
 from engine.core.op import Op
-from engine.core.structural import contiguous, scale
+from engine.core.structural import contiguous, has_nan, scale
 from engine.core.value import scalar
 from engine.executor.convolutions import CONVOLUTIONS
 from engine.executor.gathers import GATHERS
 from engine.executor.hidden import Hidden, Opaque, Writer, actual_of, ref_of
 from engine.executor.matrices import MATRICES
+from engine.executor.refs import Ref, elementwise
 from engine.executor.slices import sum_of_slices
 from engine.executor.vocabulary import expanded, joined, placed, write
 from engine.ops.arithmetic import divide_no_nan, part_of
@@ -131,6 +133,16 @@ def _roll(recorder: Writer, x: Any, shift: Any, *, axis: tuple[int, ...]) -> Hid
     return x
 
 
+def _no_nan(recorder: Writer, x: Any) -> Hidden:
+    if has_nan(actual_of(x)):
+        raise Opaque
+    said = recorder.computed(np.ones((), bool))
+    ref = ref_of(recorder, x)
+    every = Ref(said.ref.root, 0, ref.shape, (0,) * len(ref.shape), said.ref.dtype)
+    recorder.add_checked(elementwise((f"no_nan_{x.dtype.char}",), [ref, every]))
+    return said
+
+
 REWRITES: dict[Op, Callable[..., Any]] = {
     scale: _scale,
     keep_chosen: _keep_chosen,
@@ -147,6 +159,7 @@ REWRITES: dict[Op, Callable[..., Any]] = {
     pad_op: _pad,
     roll_op: _roll,
     slice_sum: sum_of_slices,
+    no_nan: _no_nan,
     **CONVOLUTIONS,
     **GATHERS,
     **MATRICES,

@@ -7,7 +7,7 @@ from collections.abc import Iterable
 from dataclasses import dataclass, replace
 from typing import Any
 
-from engine.executor.own_loops import LOOPS
+from engine.executor.own_loops import AT_INDICES, LOOPS
 from engine.executor.refs import Root, Row, longer_inside
 
 Axis = tuple[int, tuple[int, ...]]
@@ -94,9 +94,10 @@ def lines_of(row: Row) -> Lines | None:
     """How a row goes through lines, if it may belong to a group."""
     if row.position >= 0 or row.outputs != 1:
         return None
-    if any(root.dtype is None or root.dtype.char not in "fd?" for root, _ in row.operands):
-        return None
     width, name = len(row.operands), row.loop[0]
+    at_indices = name in AT_INDICES
+    if any(root.dtype is None or root.dtype.char not in "fd?" for root, _ in row.operands[at_indices:]):
+        return None
     if name in ADDING:
         if row.outer:
             return None
@@ -107,9 +108,15 @@ def lines_of(row: Row) -> Lines | None:
         return Lines(row, [many], inner, 0, False) if many[0] > 1 else Lines(row, inner[:1], inner[1:], 0, True)
     each = [row.strides[k * width : (k + 1) * width] for k in range(len(row.outer))]
     axes: list[Axis] = [*zip(row.outer, each, strict=True), (row.dims[0], row.steps[:width])]
+    core: list[Axis]
     own = LOOPS.get(name)
-    if own is not None and own.lines == 0:
-        core: list[Axis] = [(row.dims[1], (row.steps[width], 0))]
+    if at_indices:
+        core = _core_at_indices(row)
+        if core[0][1][-1]:
+            # what is added somewhere in a whole
+            return Lines(row, axes, core, 0, True) if len(axes) == 1 and axes[0][0] > 1 else None
+    elif own is not None and own.lines == 0:
+        core = [(row.dims[1], (row.steps[width], 0))]
     elif len(row.dims) == 1 and _is_elementwise(name):
         core = []
     elif own is not None and len(row.dims) == 2 and set(own.cores) == {1} and not (own.indexed or own.refuses):
@@ -130,6 +137,13 @@ def lines_of(row: Row) -> Lines | None:
     if at is None or farthest(at)[0] <= 0 or axes[at][0] < 2:
         return None
     return Lines(row, axes, core, at, not kept[at])
+
+
+def _core_at_indices(row: Row) -> list[Axis]:
+    """The axes of the whole that rows are taken from, or added to."""
+    a, b, c = row.steps[3:]
+    (_, size, columns), into = row.dims, LOOPS[row.loop[0]].cores[-1] == 2
+    return [(size, (0, 0, b) if into else (0, a, 0)), (columns, (0, a, c) if into else (0, b, c))]
 
 
 def _is_elementwise(loop: Any) -> bool:

@@ -45,10 +45,9 @@ typedef struct {
     void *inner_data;
 } Loop;
 
-/* A row of a few elements (short_rows.c): where operands are, the result last, and which of them move from element to element. */
+/* A row of a few elements (short_rows.c): where operands are, the result last. */
 typedef struct {
-    npy_uint8 code, count, moves;
-    npy_uint16 base[3];
+    npy_uint16 code, count, base[3];
     npy_uint32 offset[3];
 } ShortRow;
 

@@ -7,6 +7,7 @@ from __future__ import annotations
 
 import functools
 import itertools
+import math
 from collections.abc import Sequence
 from typing import Any
 
@@ -18,6 +19,8 @@ from engine.executor.own_loops import FUSES, MOST_OPERANDS, STEPS
 from engine.executor.refs import Ref, elementwise
 from engine.executor.vocabulary import write
 
+_FEW = 1 << 8
+"""Elements of a region up to which a row for each slice takes less than one that does several steps."""
 _MOST_REGIONS = 1 << 8
 """Regions of which rows are made; more than three axes may have more."""
 _MEANINGS = {"+": "add ab", "-": "subtract ab", "A": "+ of *", "B": "- of *"}
@@ -30,7 +33,8 @@ def sum_of_slices(recorder: Writer, *operands: Any, aval: Any, keys: Any, hows: 
     boxes = [box_of(shape, key) for key in keys]
     ends = [sorted({0, d, *[end for box in boxes for end in box[axis]]}) for axis, d in enumerate(shape)]
     regions = list(itertools.product(*map(itertools.pairwise, ends)))
-    if not FUSES or dtype.char not in "fd" or len(regions) > _MOST_REGIONS:
+    largest = max(math.prod(end - start for start, end in region) for region in regions)
+    if not FUSES or dtype.char not in "fd" or len(regions) > _MOST_REGIONS or largest < _FEW:
         out = recorder.computed(np.empty(shape, dtype))
         return added_up(out, terms_of(operands, keys, hows), functools.partial(write, recorder))
     reals = [actual_of(x) for x in operands]

@@ -17,6 +17,7 @@ from engine.compiler.ir.instruction import Instruction, is_stateful
 from engine.compiler.ir.layout import same_layout
 from engine.compiler.liveness import dying, last_uses, values_of
 from engine.compiler.passes.inplace_concat import alloc
+from engine.compiler.passes.nan_checks import SpeculationFailed, no_nan, without_choices
 from engine.core.aval import Aval
 from engine.core.eager import explained
 from engine.core.operands import Operand
@@ -71,8 +72,9 @@ class Staged:
     def __init__(self, program: Runnable, located: Callable[[Exception, str], Exception]) -> None:
         self.program = program
         self.located = located
-        self.runs = self.resumed = 0
+        self.runs = self.resumed = self.failures = 0
         self.tables: dict[Any, Any] = {}
+        self.plain: Any = None
         self.static = _static(program)
 
     def __call__(self, *arguments: Any) -> tuple[Any, ...]:
@@ -81,6 +83,8 @@ class Staged:
         self.runs += 1
         if self.runs == 1:
             return interpreted(self.program, arguments, self.located)
+        if self.runs == 2:
+            self.plain = without_choices(self.program)
         if len(arguments) != len(self.program.inputs):
             return self.program.run_generated(*arguments)
         return self.observed(arguments, (lies, self.contents(arguments)))
@@ -95,13 +99,27 @@ class Staged:
         return uncollected(self._observed, arguments, form)
 
     def _observed(self, arguments: tuple[Any, ...], form: Any) -> tuple[Any, ...]:
-        results, recording = observed(self.program, arguments, self.located, self.static)
-        kernels = [self.program.kernel(i) for i in self.program.instructions]
-        host = functools.partial(self.elsewhere, form), self.failed, _Resume(self, recording), raises
-        self.program.native = table_of(recording, self.program.instructions, kernels, host)
+        program = self.plain or self.program
+        try:
+            results, recording = observed(program, arguments, self.located, self.static)
+        except SpeculationFailed:
+            return self.with_choices(arguments)
+        kernels = [program.kernel(i) for i in program.instructions]
+        failed = functools.partial(self.failed, program)
+        host = functools.partial(self.elsewhere, form), failed, _Resume(self, program, recording), raises
+        self.program.native = table_of(recording, program.instructions, kernels, host)
         if self.program.native is not None:
             self.tables[form] = self.program.native
         return results
+
+    def with_choices(self, arguments: tuple[Any, ...]) -> tuple[Any, ...]:
+        """The results where there is a NaN, which not to choose may make zero; if that is often so, from now on."""
+        self.failures += 1
+        if self.failures >= _MOST_RESUMED:
+            self.plain = None
+            self.tables.clear()
+            self.program.native = self
+        return interpreted(self.program, arguments, self.located)
 
     def elsewhere(self, refused: Any, *arguments: Any) -> tuple[Any, ...]:
         """Run the program for arguments that the table for the form `refused` has not taken."""
@@ -121,9 +139,9 @@ class Staged:
             return self.observed(arguments, form)
         return self.program.run_generated(*arguments)
 
-    def failed(self, error: Exception, position: int, operands: tuple[Any, ...]) -> None:
+    def failed(self, program: Runnable, error: Exception, position: int, operands: tuple[Any, ...]) -> None:
         """Raise what a kernel raised in the op's own words, with the place where the user made the op."""
-        instruction = self.program.instructions[position]
+        instruction = program.instructions[position]
         _reraise(error, instruction, operands[: len(instruction.inputs)], self.located)
 
 
@@ -157,21 +175,26 @@ class _Resume:
     Also with one in which rows refused what they were given, behind the instruction before theirs.
     """
 
-    def __init__(self, staged: Staged, recording: Recording) -> None:
-        self.staged, self.recording = staged, recording
+    def __init__(self, staged: Staged, program: Runnable, recording: Recording) -> None:
+        self.staged, self.program, self.recording = staged, program, recording
 
     def __call__(
         self, position: int, arguments: tuple[Any, ...], owners: tuple[Any, ...], buffers: tuple[Any, ...]
     ) -> tuple[Any, ...]:
-        program = self.staged.program
+        program = self.program
         rest = program.instructions[position + 1 :]
+        if rest and rest[0].op is no_nan:
+            return self.staged.with_choices(arguments)
         needed = {*program.outputs, *[s for instruction in rest for s in instruction.inputs]}
         made = {s for instruction in rest for s in instruction.outputs}
         known = {s: _found(self.recording.values[s], arguments, owners, buffers) for s in needed - made}
-        results = _carried_out(program, known, rest, self.staged.located)
+        try:
+            results = _carried_out(program, known, rest, self.staged.located)
+        except SpeculationFailed:
+            return self.staged.with_choices(arguments)
         self.staged.resumed += 1
         if self.staged.resumed >= _MOST_RESUMED:
-            program.native = None
+            self.staged.program.native = None
         return results
 
 
@@ -232,6 +255,8 @@ def _called(
 ) -> tuple[Any, ...]:
     try:
         results = program.kernel(instruction)(*operands, **instruction.params)
+    except SpeculationFailed:
+        raise
     except Exception as error:  # noqa: BLE001 - it is raised again, with its place
         _reraise(error, instruction, operands, located)
     return tuple(results) if instruction.op.multi else (results,)

@@ -36,6 +36,10 @@ class Taking:
             # most are one tensor
             targets = [self._target] if isinstance(self._target, Value) else nest.flatten(self._target)
             sources = [self._sources] if isinstance(self._sources, Value) else nest.flatten(self._sources)
+            if self._target is None:
+                raise TypeError(
+                    "Argument `target` should be a list or nested structure of tensors or variables, got None"
+                )
             for role, values in (("target", targets), ("source", sources)):
                 for x in values:
                     if not isinstance(x, Value):

@@ -180,7 +180,7 @@ def _getitem(self: Value, key: Any) -> Any:
 
 def _no_item_assignment(self: Value, *_: Any) -> None:
     raise TypeError(
-        f"{type(self).__name__} does not support item assignment: tensors do not change. "
+        f"'{type(self).__name__}' object does not support item assignment: tensors do not change. "
         f"Make a changed copy with tf.tensor_scatter_nd_update or tf.where"
     )
 

@@ -276,7 +276,7 @@ def _bitcast_abstract(x: Aval, *, dtype: DType) -> Aval:
     if have >= want:
         return Aval(x.shape if have == want else (*x.shape, have // want), dtype)
     if not x.shape or x.shape[-1] not in (None, want // have):
-        raise ShapeError(f"bitcast: the last dimension must be {want // have} for {dtype.name}, got shape {x.shape}")
+        raise ShapeError(f"bitcast: Cannot bitcast {x} to {dtype.name}: the last dimension must be {want // have}")
     return Aval(x.shape[:-1], dtype)
 
 

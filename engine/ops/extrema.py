@@ -103,7 +103,7 @@ def _position_abstract(name: str) -> Callable[..., Aval]:
             return Aval(None, output_type)
         at = normalize_axis(name, axis, len(x.shape))
         if not x.shape or x.shape[at] == 0:
-            raise ShapeError(f"{name}: argument `input` has no elements along axis {axis}: {x}")
+            raise ShapeError(f"{name}: Reduction axis {at} is empty in argument `input`: {x}")
         return Aval(reduced_shape(x.shape, (axis,), False), output_type)
 
     return abstract

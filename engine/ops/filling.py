@@ -12,7 +12,7 @@ import numpy as np
 
 from engine.core.arguments import normalize_axis
 from engine.core.aval import Aval
-from engine.core.dtypes import ANY, INTEGER, DType, as_dtype, float32, float64, int32, int64
+from engine.core.dtypes import ANY, INTEGER, DType, as_dtype, float32, float64, int32, int64, string
 from engine.core.expand_axes import expand_dims
 from engine.core.kinds import check_dtype, nondifferentiable, same_dtype
 from engine.core.operands import Operand, operands
@@ -25,6 +25,7 @@ from engine.ops.axis_args import static_int
 from engine.ops.compare import cast, equal, where
 from engine.ops.joining import concat
 from engine.ops.shape import as_dims, broadcast_to, reshape, same_for_all, shape_operand
+from engine.ops.shape import shape as shape_of_value
 from engine.runtime.errors import DTypeError, InvalidArgumentError, NotKnownYet, ResourceExhaustedError, ShapeError
 
 
@@ -46,7 +47,8 @@ def zeros(shape: Any, dtype: Any = float32) -> Operand:
     >>> zeros([2])
     array([0., 0.], dtype=float32)
     """
-    return _filled("zeros", shape, np.zeros((), as_dtype(dtype).numpy))
+    target = as_dtype(dtype)
+    return _filled("zeros", shape, np.array(b"", object) if target is string else np.zeros((), target.numpy))
 
 
 def ones(shape: Any, dtype: Any = float32) -> Operand:
@@ -57,12 +59,17 @@ def ones(shape: Any, dtype: Any = float32) -> Operand:
     >>> ones([2])
     array([1., 1.], dtype=float32)
     """
-    return _filled("ones", shape, np.ones((), as_dtype(dtype).numpy))
+    target = as_dtype(dtype)
+    if target is string:
+        raise DTypeError("ones: argument `dtype` must not be string: there is no 1 among strings")
+    return _filled("ones", shape, np.ones((), target.numpy))
 
 
 @operands("input")
 def zeros_like(input: Any, dtype: Any = None) -> Operand:
-    """Zeros in the shape of `input`, of its dtype or the given one."""
+    """Zeros (of strings: empty ones) in the shape of `input`, of its dtype or the given one."""
+    if (dtype_of(input) if dtype is None else as_dtype(dtype)) is string:
+        return fill(shape_of_value(input), np.array(b"", object))
     return creation.zeros_like(input, **({} if dtype is None else {"dtype": as_dtype(dtype)}))
 
 

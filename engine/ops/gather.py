@@ -37,7 +37,7 @@ def check_range(name: str, indices: Any, size: int) -> None:
     if int(unsigned.max()) < size:
         return
     where = np.argwhere((indices < 0) | (indices >= size))[0]
-    position = f"[{', '.join(str(i) for i in where)}]" if len(where) else ""
+    position = f"[{','.join(str(i) for i in where)}]" if len(where) else ""
     raise IndexOutOfRangeError(f"{name}: indices{position} = {indices[tuple(where)]} is not in [0, {size})")
 
 

@@ -57,6 +57,7 @@ class IndexedSlices(Composite):
     """
 
     __slots__ = ("_dense_shape", "_is_summed", "_like", "indices", "values")
+    of_tensors = True
 
     def __init__(self, values: Any, indices: Any, dense_shape: Any = None, like: Any = None) -> None:
         self.values = values

@@ -106,7 +106,9 @@ def _slice_length(item: tuple[Any, ...], dim: int | None, axis: int) -> int | No
     if len(item) == 2:
         return _sized_length(item, dim, axis)
     if item[2] == 0:
-        raise IndexOutOfRangeError(f"getitem: the step of the slice of dimension {axis} must not be 0")
+        raise IndexOutOfRangeError(
+            f"getitem: the step of the slice of dimension {axis} must be non-zero (strides[i] of strided_slice)"
+        )
     if dim is None or OPERAND in item:
         return None
     return len(range(*builtins.slice(*item).indices(dim)))
@@ -115,7 +117,7 @@ def _slice_length(item: tuple[Any, ...], dim: int | None, axis: int) -> int | No
 def _split(items: Sequence[Any], rank: int) -> Iterator[tuple[Any, int]]:
     """Each item with the first dimension that it names; ``...`` is given as one full slice per dimension."""
     if items.count(...) > 1:
-        raise ShapeError("getitem: an index can only have a single ellipsis ('...')")
+        raise ShapeError("getitem: Multiple ellipses ('...') in an index are not allowed")
     named = len(items) - items.count(None) - items.count(...)
     if named > rank:
         raise ShapeError(f"getitem: {named} indices for a value of rank {rank}")
@@ -272,6 +274,7 @@ getitem_back_op = linear(
     args=("ct", "like", "*indices"),
     sparsity=SCATTERS,
     layout=Layout.FRESH,
+    keeps_nan=(0,),
     doc="`ct` where the index selects, in zeros of the shape of `like`: the transpose of `getitem_op`.",
 )
 

@@ -97,6 +97,7 @@ concat_op = general(
     layout=Layout.FRESH,
     shares=(),
     takes_out=True,
+    keeps_nan=None,
     doc="Values joined along an axis.",
 )
 
@@ -210,7 +211,9 @@ def _split_sizes(dim: int | None, sizes: Sequence[int]) -> list[int | None]:
     rest = None if dim is None else dim - sum([s for s in sizes if s != -1])
     resolved = [rest if s == -1 else s for s in sizes]
     if rest is not None and (rest < 0 or (rest and -1 not in sizes)):
-        raise ShapeError(f"split: argument `num_or_size_splits` {list(sizes)} does not add up to the dimension, {dim}")
+        raise ShapeError(
+            f"split: Sum of output sizes must be {dim}, the dimension; argument `num_or_size_splits` is {list(sizes)}"
+        )
     return resolved
 
 
@@ -378,6 +381,7 @@ stack_op = general(
     layout=Layout.FRESH,
     shares=(),
     takes_out=True,
+    keeps_nan=None,
     doc="Values joined along a new axis.",
 )
 

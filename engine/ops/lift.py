@@ -56,6 +56,8 @@ def conversion(
             if plain not in arguments or ((value := arguments[plain]) is None and plain in optional):
                 continue
             wanted = dtype if counts else None
+            if starred and (parts := getattr(value, "in_parts", None)) is not None:
+                value = parts()
             if starred and isinstance(value, (list, tuple)):
                 arguments[plain] = [_wrapped(as_operand(v, wanted, label), wrap) for v in value]
             elif not isinstance(value, Value):
@@ -191,8 +193,8 @@ class _Signature:
         arguments.update(zip(names, args, strict=False))
         for key, value in kwargs.items():
             if key not in names or key in arguments:
-                why = "got twice the" if key in arguments else "has no"
-                raise TypeError(f"{self.name}() {why} argument `{key}`; its arguments are {', '.join(names)}, name")
+                why = "multiple values for" if key in arguments else "an unexpected keyword"
+                raise TypeError(f"{self.name}() got {why} argument '{key}'; its arguments are {', '.join(names)}, name")
             arguments[key] = value
         missing = [p for p in names if p in self.required and p not in arguments]
         if missing:

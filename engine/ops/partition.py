@@ -14,7 +14,7 @@ from engine.core.kinds import check_dtype, linear, nondifferentiable
 from engine.core.op import Layout, Op
 from engine.core.operands import Operand, operands
 from engine.core.sparsity import REARRANGES
-from engine.core.value import dtype_of, shape_of
+from engine.core.value import Value, dtype_of, shape_of
 from engine.ops.axis_args import single_axis, static_int
 from engine.ops.compare import cast, less
 from engine.ops.filling import range as range_of
@@ -247,6 +247,8 @@ def sequence_mask(lengths: Any, maxlen: Any = None, dtype: Any = bool_) -> Opera
     array([[ True, False, False],
            [ True,  True, False]])
     """
+    if maxlen is not None and (shape_of(maxlen) if isinstance(maxlen, Value) else np.shape(maxlen)) not in ((), None):
+        raise ShapeError(f"sequence_mask: argument `maxlen` must be scalar, got {maxlen!r}")
     size = stitched_size(lengths) - 1 if maxlen is None else maxlen
     positions = cast(range_of(size), dtype_of(lengths))
     return cast(less(positions, expand_dims(lengths, -1)), as_dtype(dtype))

@@ -45,7 +45,7 @@ def _tile_kernel(x: Any, multiples: Any, *, lead: int = 0) -> np.ndarray:
     kept, inner = x.shape[:lead], x.shape[lead:]
     _check_entries("tile", "multiples", len(counts), len(inner))
     if counts and min(counts) < 0:
-        raise InvalidArgumentError(f"tile: argument `multiples` must not be negative, got {counts}")
+        raise InvalidArgumentError(f"tile: argument `multiples` must be >= 0, got {counts}")
     spread = x.reshape(kept + _interleaved(inner, (1,) * len(inner)))
     repeated = np.broadcast_to(spread, kept + _interleaved(inner, counts))
     return repeated.reshape(kept + tuple([d * m for d, m in zip(inner, counts, strict=True)]))
@@ -117,7 +117,7 @@ def tile(input: Any, multiples: Any) -> Operand:
 
 def _repeat_indices_kernel(repeats: Any, like: Any, *, axis: int) -> np.ndarray:
     if repeats.size and repeats.min() < 0:
-        raise InvalidArgumentError(f"repeat: argument `repeats` must not be negative, got {repeats}")
+        raise InvalidArgumentError(f"repeat: argument `repeats` must be non-negative, got {repeats}")
     return np.repeat(np.arange(like.shape[axis]), repeats)
 
 
@@ -189,7 +189,7 @@ def _pairs(paddings: Any, rank: int) -> list[tuple[int, int]]:
 
 def _check_not_negative(paddings: Sequence[int | None]) -> None:
     if any(p is not None and p < 0 for p in paddings):
-        raise InvalidArgumentError(f"pad: argument `paddings` must not be negative, got {paddings}")
+        raise InvalidArgumentError(f"pad: argument `paddings` must be non-negative, got {paddings}")
 
 
 def _check_mirror(mode: str, before: int, behind: int, dim: int) -> None:
@@ -324,7 +324,9 @@ def pad(tensor: Any, paddings: Any, mode: str = "CONSTANT", constant_values: Any
     """
     upper = mode.upper()
     if upper not in MODES:
-        raise InvalidArgumentError(f"pad: argument `mode` must be one of {', '.join(MODES)}, got {mode!r}")
+        raise InvalidArgumentError(
+            f"pad: Unknown padding mode {mode!r}; argument `mode` must be one of {', '.join(MODES)}"
+        )
     known = constant_value(constant_values)
     if known is None:
         raise InvalidArgumentError(

@@ -11,6 +11,7 @@ from collections.abc import Callable
 from operator import add, mul, truediv
 from typing import Any
 
+from engine.core.aval import compatible
 from engine.core.operands import Operand
 from engine.core.tape import unrecorded
 from engine.core.value import dtype_of, shape_of
@@ -53,8 +54,8 @@ def rows_at(variable: Any, indices: Any, updates: Any) -> IndexedSlices:
     if shape_of(values) == ():
         values = broadcast_to(values, concat([shape_of_value(at), shape_of_value(variable)[1:]], 0))
     rank, have, whole = shape_of(at), shape_of(values), shape_of(variable)
-    if None not in (rank, have, whole) and have != rank + whole[1:]:  # type: ignore[operator, index]
-        raise ShapeError(f"{name}: `updates` must have shape {rank + whole[1:]}, got {have}")  # type: ignore[operator, index]
+    if rank is not None and whole is not None and not compatible(have, rank + whole[1:]):
+        raise ShapeError(f"{name}: `updates` must have shape {rank + whole[1:]}, got {have}")
     rows = IndexedSlices.flat(values, at, like=variable)
     if rows is None:
         raise ShapeError(f"{name}: the shapes of `indices` and of the variable must be known")

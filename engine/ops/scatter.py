@@ -29,7 +29,7 @@ from engine.ops.creation import zeros_like
 from engine.ops.gather import add_at, check_range
 from engine.ops.reduce import reduce_all
 from engine.ops.shape import as_dims, known_dims, shape_op, shape_operand
-from engine.runtime.errors import InvalidArgumentError, NotKnownYet, ShapeError
+from engine.runtime.errors import IndexOutOfRangeError, InvalidArgumentError, NotKnownYet, ShapeError
 
 
 def _rows(name: str, indices: Any, shape: tuple[int, ...], batch_dims: int) -> np.ndarray:
@@ -41,11 +41,24 @@ def _rows(name: str, indices: Any, shape: tuple[int, ...], batch_dims: int) -> n
     rows = np.zeros(indices.shape[:-1], np.intp)
     for k, size in enumerate(sizes):
         column = indices[..., k]
-        check_range(name, column, size)
+        try:
+            check_range(name, column, size)
+        except IndexOutOfRangeError:
+            raise _outside(name, indices, sizes, format_shape(shape[batch_dims:])) from None
         rows = rows * size + column
     outer = math.prod(shape[:batch_dims])
     rows = rows.reshape(outer, rows.size // outer if outer else 0)
     return (rows + np.arange(outer)[:, None] * math.prod(sizes)).ravel()
+
+
+def _outside(name: str, indices: Any, sizes: tuple[int, ...], shape: str) -> IndexOutOfRangeError:
+    """The error for the first index vector that is outside."""
+    where = tuple(np.argwhere(((indices < 0) | (indices >= np.array(sizes))).any(-1))[0])
+    vector, kind = ", ".join(map(str, indices[where])), "param shape" if name == "gather_nd" else "shape"
+    shown = f"[{', '.join(shape.strip('(),').split(', '))}]"
+    return IndexOutOfRangeError(
+        f"{name}: indices[{','.join(map(str, where))}] = [{vector}] does not index into {kind} {shown}"
+    )
 
 
 def _row_shape(indices: Any, shape: tuple[int, ...], batch_dims: int) -> tuple[int, int]:

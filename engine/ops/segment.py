@@ -170,7 +170,9 @@ def _segment_count(name: str, ids: Any, lead: int) -> int:
     if one.ndim != 1:
         raise ShapeError(f"{name}: argument `segment_ids` must be a vector, got shape {format_shape(one.shape)}")
     if len(one) and (one[0] < 0 or np.any(one[1:] < one[:-1])):
-        raise InvalidArgumentError(f"{name}: argument `segment_ids` must be ascending and not negative, got {one}")
+        raise InvalidArgumentError(
+            f"{name}: argument `segment_ids`: segment ids are not increasing from 0 or more: {one}"
+        )
     return int(one[-1]) + 1 if len(one) else 0
 
 

@@ -271,6 +271,8 @@ def expand_dims(input: Any, axis: Any) -> Operand:
     >>> expand_dims(np.zeros((2, 3)), -1).shape
     (2, 3, 1)
     """
+    if isinstance(axis, (list, tuple)) and len(axis) > 1:
+        raise ShapeError(f"expand_dims: argument `axis` must be a tensor with a single value, got {axis!r}")
     return expand_axes.expand_dims(input, (static_int("expand_dims", "axis", only_item("expand_dims", axis)),))
 
 
@@ -357,7 +359,7 @@ def _matrix_transpose_abstract(a: Aval) -> Aval:
     if a.shape is None:
         return a
     if len(a.shape) < 2:
-        raise ShapeError(f"matrix_transpose: argument `a` must have rank 2 or more, got {a}")
+        raise ShapeError(f"matrix_transpose: argument `a` should be a (batch) matrix with rank 2 or more, got {a}")
     return Aval((*a.shape[:-2], a.shape[-1], a.shape[-2]), a.dtype)
 
 

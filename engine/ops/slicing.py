@@ -39,7 +39,7 @@ def _mask_abstract(x: Aval, mask: Aval, *, axis: int = 0) -> Aval:
     end = axis + len(mask.shape)
     if not compatible(x.shape[axis:end], mask.shape):
         raise ShapeError(
-            f"boolean_mask: argument `mask` has shape {format_shape(mask.shape)}, which does not fit dimensions "
+            f"boolean_mask: argument `mask` of shape {format_shape(mask.shape)} is incompatible with dimensions "
             f"{axis} to {end - 1} of `tensor` of shape {format_shape(x.shape)}"
         )
     return Aval((*x.shape[:axis], None, *x.shape[end:]), x.dtype)
@@ -110,6 +110,8 @@ def boolean_mask(tensor: Any, mask: Any, axis: Any = None) -> Operand:
     array([1, 3])
     """
     first = static_int("boolean_mask", "axis", 0 if axis is None else axis)
+    if shape_of(mask) == ():
+        raise ShapeError("boolean_mask: argument `mask` must not be a scalar")
     shape = shape_of(tensor)
     if first < 0 and shape is None:
         raise NotKnownYet("boolean_mask: a negative `axis` needs a tensor of known rank")

@@ -85,9 +85,15 @@ def argsort(values: Any, axis: Any = -1, direction: str = "ASCENDING", stable: b
 
 
 def _inverted(x: Any) -> np.ndarray:
-    order = np.argsort(x, -1)
-    if (np.take_along_axis(x, order, -1) != np.arange(x.shape[-1])).any():
-        raise InvalidArgumentError(f"invert_permutation: argument `x` must hold each of 0 to {x.shape[-1] - 1} once")
+    order, count = np.argsort(x, -1), x.shape[-1]
+    ascending = np.take_along_axis(x, order, -1)
+    if (ascending != np.arange(count)).any():
+        outside = ascending[(ascending < 0) | (ascending >= count)]
+        twice = ascending[..., 1:][ascending[..., 1:] == ascending[..., :-1]]
+        which = f"{outside[0]} is not between 0 and {count}" if outside.size else f"{twice[0]} is duplicated"
+        raise InvalidArgumentError(
+            f"invert_permutation: argument `x` must hold each of 0 to {count - 1} once, but {which} in the input"
+        )
     return order.astype(x.dtype)
 
 

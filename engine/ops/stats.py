@@ -194,10 +194,16 @@ def norm(tensor: Any, ord: Any = "euclidean", axis: Any = None, keepdims: bool =
         else:
             length = norm(abs(tensor), ord, axis, keepdims)
         return cast(length, dtype)
+    if axis is not None and axes is not None and len(axes) > 2:
+        raise InvalidArgumentError(f"norm: argument `axis` must be an integer or a pair of integers, got {axis!r}")
+    if ord == "fro" and axis is not None and pair is None:
+        raise InvalidArgumentError(f"norm: 'fro' is a norm of matrices: argument `axis` must be a pair, got {axis!r}")
     if ord in ("euclidean", "fro"):
         return reduce_euclidean_norm_op(tensor, axis=axes, keepdims=bool(keepdims))
     if not isinstance(ord, (int, float)) or ord <= 0:
-        raise InvalidArgumentError(f"norm: argument `ord` must be 'euclidean', 'fro' or a positive number, got {ord!r}")
+        raise InvalidArgumentError(
+            f"norm: 'ord' must be a supported norm: 'euclidean', 'fro' or a positive number, got {ord!r}"
+        )
     if pair is not None:
         return _matrix_norm(tensor, ord, pair, bool(keepdims))
     return _vector_norm(tensor, ord, axes, bool(keepdims))

@@ -90,11 +90,11 @@ class _Held:
         give_back(self._block)
 
 
-def empty(shape: tuple[int, ...], dtype: Any) -> np.ndarray:
-    """An array with nothing in it yet, like `numpy.empty`; if it is large, in memory that is used again afterwards."""
+def empty(shape: tuple[int, ...], dtype: Any, least: int = _LEAST) -> np.ndarray:
+    """An array with nothing in it yet, like `numpy.empty`; from `least` bytes on in memory that is used again."""
     dtype = np.dtype(dtype)
     size = math.prod(shape) * dtype.itemsize
-    if not _LEAST <= size <= KEPT:
+    if not least <= size <= KEPT:
         return np.empty(shape, dtype)
     block = take(size)
     return np.asarray(_Held(block, block.views((shape, dtype), functools.partial(_interface, shape, dtype))))

@@ -7,6 +7,8 @@ class here that is both, so that ``except`` clauses written for either keep work
 
 from __future__ import annotations
 
+from collections.abc import Iterator
+from contextlib import contextmanager
 from typing import Any
 
 OK, CANCELLED, UNKNOWN, INVALID_ARGUMENT, DEADLINE_EXCEEDED, NOT_FOUND, ALREADY_EXISTS, PERMISSION_DENIED = range(8)
@@ -162,6 +164,30 @@ class UnimplementedError(OpError):
     """The op exists but not for these arguments. The message names the way out."""
 
     code = 12
+
+
+@contextmanager
+def of_users_function(op: str) -> Iterator[None]:
+    """Raise what a user's function raises inside as the error of the op that calls it, of the kind TensorFlow raises.
+
+    Parameters
+    ----------
+    op : str
+        Its public name.
+    """
+    try:
+        yield
+    except OpError:
+        raise
+    except Exception as error:
+        kind = next((made for raised, made in _OF_PYTHON if isinstance(error, raised)), UnknownError)
+        raise kind(f"{op}: {type(error).__name__}: {error}") from error
+
+
+_OF_PYTHON: tuple[tuple[type[Exception], type[OpError]], ...] = (
+    (TypeError, DTypeError), (ValueError, InvalidArgumentError), (StopIteration, OutOfRangeError),
+    (MemoryError, ResourceExhaustedError), (NotImplementedError, UnimplementedError),
+)  # fmt: skip
 
 
 class OperatorNotAllowedInGraphError(TypeError):

@@ -88,7 +88,7 @@ class Tuning:
         default=64, metadata=_about("elements", "in a slice on average, from which on it pays", _CHOSEN)
     )
     slice_sum_bytes: int = field(
-        default=3 << 14,
+        default=1 << 12,
         metadata=_about(
             "bytes", "of an array, times its slices, from which on these are added where they belong", _TRIED
         ),
@@ -337,6 +337,15 @@ class Tuning:
     )
     checksum_bytes: int = field(
         default=2048, metadata=_about("bytes", "up to which a checksum is a loop in Python", _JUDGED)
+    )
+    saved_bytes: int = field(
+        default=1 << 28, metadata=_about("bytes", "that the steps of a loop may save for its gradient", _MEMORY)
+    )
+    saved_elementwise_bytes: int = field(
+        default=1 << 24,
+        metadata=_about(
+            "bytes", "up to which they save values of exponentials and the like, which memory is slower than", _TRIED
+        ),
     )
     packed_bytes: int = field(
         default=32, metadata=_about("bytes", "of packed integers, from which on NumPy decodes them", _JUDGED)

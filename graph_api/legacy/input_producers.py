@@ -97,6 +97,26 @@ def match_filenames_once(pattern: Any, name: str | None = None) -> Variable:
         return Variable(files, name="files", trainable=False, validate_shape=False, collections=local)
 
 
+def count_up_to(ref: Any, limit: int, name: str | None = None) -> Tensor:
+    """The value of an integer variable, which is 1 more afterwards; OutOfRangeError when it is `limit`.
+
+    Examples
+    --------
+    >>> import graph_api as tf
+    >>> with tf.Graph().as_default(), tf.Session() as sess:
+    ...     n = tf.Variable(0)
+    ...     up = tf.count_up_to(n, 2)
+    ...     sess.run(n.initializer)
+    ...     print(sess.run(up), sess.run(up))
+    0 1
+    """
+    graph = get_default_graph()
+    with graph.name_scope(name or "CountUpTo"):
+        current = graph.apply(below_limit, (ref.read_value(),), {"limit": int(limit)}, name="CountUpTo")
+        with graph.control_dependencies([ref.assign(current + 1)]):
+            return graph.operand(shape.identity(current))
+
+
 def limit_epochs(tensor: Any, num_epochs: int | None = None, name: str | None = None) -> Tensor:
     """`tensor`, so many times; then OutOfRangeError. A local variable counts: initialize local variables too."""
     value = convert_to_tensor(tensor)
@@ -109,9 +129,7 @@ def limit_epochs(tensor: Any, num_epochs: int | None = None, name: str | None = 
         epochs = Variable(
             np.int64(0), name="epochs", trainable=False, collections=[GraphKeys.LOCAL_VARIABLES]
         )  # fmt: skip
-        current = graph.apply(below_limit, (epochs.read_value(),), {"limit": int(num_epochs)}, name="CountUpTo")
-        moved = epochs.assign(current + 1)
-        with graph.control_dependencies([moved]):
+        with graph.control_dependencies([count_up_to(epochs, num_epochs)]):
             return shape.identity(value)
 
 

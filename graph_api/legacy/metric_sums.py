@@ -8,21 +8,22 @@ from typing import Any
 import numpy as np
 
 import graph_api as tf
+from engine.core.aval import compatible, format_shape
 from engine.core.operands import Operand
 from engine.core.value import known_shape, shape_of
+from engine.ops.checked import checked_op
 from engine.runtime.errors import ShapeError
 from graph_api.graph import get_default_graph
 from graph_api.graph_keys import GraphKeys
 from graph_api.tensor import Tensor
 from graph_api.variable import Variable
 
-METRIC_VARIABLES = "metric_variables"
 Result = tuple[Any, Any]
 
 
 def local_sum(name: str, shape: Sequence[int] = (), dtype: Any = np.float32) -> Variable:
     """A local variable that starts at zero."""
-    collections = [GraphKeys.LOCAL_VARIABLES, METRIC_VARIABLES]
+    collections = [GraphKeys.LOCAL_VARIABLES, GraphKeys.METRIC_VARIABLES]
     return tf.Variable(np.zeros(shape, dtype), trainable=False, collections=collections, name=name)
 
 
@@ -53,18 +54,51 @@ def floats(x: Any) -> Tensor:
     return tf.cast(tf.convert_to_tensor(x), tf.float32)
 
 
+def _without_last(x: Any, drop: Any) -> Tensor:
+    """`x` without its last dimension, which must be 1, if `drop` is 1 when it runs."""
+    return tf.reshape(x, tf.slice(tf.shape(x), [0], [tf.rank(x) - drop]))
+
+
+def _excess(x: Any, other: Any) -> tuple[Any, int | None]:
+    """By how many dimensions `x` has more than `other`: as a tensor, and as a number if that is known."""
+    a, b = shape_of(x), shape_of(other)
+    known = None if a is None or b is None else len(a) - len(b)
+    return (tf.rank(x) - tf.rank(other) if known is None else known), known
+
+
 def broadcast(weights: Any, values: Any) -> Tensor:
-    """Weights of the shape of values: of rank 0, or of their rank with dimensions of 1."""
+    """Weights of the shape of values: of rank 0, or of their rank with dimensions of 1 or theirs.
+
+    A last dimension of 1 may be missing or be one too many, which is seen when it runs if ranks are not known before.
+    """
     weights = floats(weights)
-    own, whole = shape_of(weights), shape_of(values)
-    if own is not None and whole is not None and own and len(own) != len(whole):
-        if len(own) == len(whole) + 1 and own[-1] == 1:
-            weights = tf.squeeze(weights, [-1])
-        elif len(own) + 1 == len(whole):
-            weights = tf.expand_dims(weights, -1)
-        else:
-            raise ShapeError(f"metrics: weights of shape {own} cannot be broadcast to values of shape {whole}")
+    if shape_of(weights) == ():
+        return weights * tf.ones_like(values)
+    excess, known = _excess(weights, values)
+    if known is None:
+        weights = _without_last(weights, tf.cast(tf.equal(excess, 1), tf.int32))
+        missing = tf.logical_and(tf.equal(excess, -1), tf.rank(weights) > 0)
+        ones = tf.ones(tf.reshape(tf.cast(missing, tf.int32), [1]), tf.int32)
+        weights = tf.reshape(weights, tf.concat([tf.shape(weights), ones], 0))
+    elif known == 1 and _ends_with_one(weights):
+        weights = tf.squeeze(weights, [-1])
+    elif known == -1:
+        weights = tf.expand_dims(weights, -1)
+    _check_weights(shape_of(weights), shape_of(values))
+    weights = checked_op(weights, tf.shape(weights), tf.shape(values), check=_check_weights)
     return weights * tf.ones_like(values)
+
+
+def _check_weights(weights: Any, values: Any) -> None:
+    if weights is None or values is None or not len(weights):
+        return
+    if len(weights) != len(values) or not all(
+        w is None or w == 1 or v is None or w == v for w, v in zip(weights, values, strict=True)
+    ):
+        raise ShapeError(
+            f"metrics: weights of shape {format_shape(tuple(weights))} cannot be broadcast to values of shape "
+            f"{format_shape(tuple(values))}: each dimension must be 1 or theirs"
+        )
 
 
 def weighted_mean(
@@ -87,14 +121,34 @@ def weighted_mean(
 
 
 def alike(labels: Any, predictions: Any) -> tuple[Any, Any]:
-    """Labels and predictions of one rank: a last dimension of 1 that only one has is dropped."""
+    """Labels and predictions of one shape: a last dimension of 1 that only one has is dropped.
+
+    Raises
+    ------
+    ShapeError
+        If their shapes differ; when it runs, if they are not known before.
+    """
     labels, predictions = tf.convert_to_tensor(labels), tf.convert_to_tensor(predictions)
-    a, b = shape_of(labels), shape_of(predictions)
-    if a is not None and b is not None:
-        if len(a) == len(b) + 1 and a[-1] in (1, None):
-            labels = tf.squeeze(labels, [-1])
-        elif len(b) == len(a) + 1 and b[-1] in (1, None):
-            predictions = tf.squeeze(predictions, [-1])
-        elif len(a) != len(b):
-            raise ShapeError(f"metrics: labels and predictions must have one shape, got {a} and {b}")
-    return labels, predictions
+    excess, known = _excess(labels, predictions)
+    if known is None:
+        labels = _without_last(labels, tf.cast(tf.equal(excess, 1), tf.int32))
+        predictions = _without_last(predictions, tf.cast(tf.equal(excess, -1), tf.int32))
+    elif known == 1 and _ends_with_one(labels):
+        labels = tf.squeeze(labels, [-1])
+    elif known == -1 and _ends_with_one(predictions):
+        predictions = tf.squeeze(predictions, [-1])
+    _check_alike(shape_of(labels), shape_of(predictions))
+    return checked_op(labels, tf.shape(labels), tf.shape(predictions), check=_check_alike), predictions
+
+
+def _ends_with_one(x: Any) -> bool:
+    last = (shape_of(x) or (0,))[-1]
+    return last is None or last == 1
+
+
+def _check_alike(labels: Any, predictions: Any) -> None:
+    if labels is not None and predictions is not None and not compatible(tuple(labels), tuple(predictions)):
+        raise ShapeError(
+            f"metrics: labels and predictions must have one shape, got {format_shape(tuple(labels))} and "
+            f"{format_shape(tuple(predictions))}"
+        )

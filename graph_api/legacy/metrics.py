@@ -202,6 +202,13 @@ def _at_thresholds(
     labels: Any, predictions: Any, thresholds: Sequence[float], weights: Any, which: str = "tp fn tn fp"
 ) -> list[tuple[str, Any]]:
     labels, predictions = alike(tf.cast(labels, tf.bool), floats(predictions))
+    with tf.control_dependencies(
+        [
+            tf.assert_greater_equal(predictions, 0.0, message="predictions must be in [0, 1]"),
+            tf.assert_less_equal(predictions, 1.0, message="predictions must be in [0, 1]"),
+        ]
+    ):
+        predictions = tf.identity(predictions)
     truth = tf.reshape(labels, [1, -1])
     above = tf.reshape(predictions, [1, -1]) > np.asarray(thresholds, np.float32)[:, None]
     if weights is not None:

@@ -112,6 +112,20 @@ def _takes_two(function: Callable[..., Any]) -> bool:
     return code is not None and code.co_argcount - hasattr(function, "__self__") == 2
 
 
+class Hooked(list[Any]):
+    """The fetches of a run, and what hooks ask for besides: whoever watches sessions can tell them apart."""
+
+
+def is_of_library(hook: Any) -> bool:
+    """Whether a hook is one of those that are here, and not of a class of the program's own."""
+    return type(hook).__module__.startswith("graph_api.")
+
+
+def telling(hook: Any, method: str, *args: Any) -> Any:
+    """The result of a method of a hook, which may run the session too."""
+    return getattr(hook, method)(*args)
+
+
 class MonitoredSession:
     """A session that tells hooks of its runs, and stops when one of them, or the data, says so.
 
@@ -146,17 +160,22 @@ class MonitoredSession:
         self.graph = get_default_graph()
         for hook in self._hooks:
             hook.begin()
-        self._session = (session_creator or ChiefSessionCreator()).create_session()
+        creator = session_creator or ChiefSessionCreator()
+        self.restores = bool(getattr(creator, "_folder", None) or getattr(creator, "_path", None))
+        self.scaffold = getattr(creator, "scaffold", None)
+        self._session = creator.create_session()
         self._context = contextlib.ExitStack()
         self.graph.finalize()
         self._coord = Coordinator()
         self._threads = start_queue_runners(self._session, self._coord)
         for hook in self._hooks:
-            hook.after_create_session(self._session, self._coord)
+            telling(hook, "after_create_session", self._session, self._coord)
 
     def raw_session(self) -> Session:
         """The session without hooks."""
         return self._session
+
+    _tf_sess = raw_session  # under this name programs ask for it
 
     def should_stop(self) -> bool:
         """Whether a hook, a thread that feeds a queue, or the end of the data, has asked to stop."""
@@ -185,9 +204,15 @@ class MonitoredSession:
                 if any(key is other for other in feeds):
                     raise RuntimeError(f"the hook {hook!r} feeds {key!r}, which is fed already")
                 feeds[key] = value
-        results, more = self._session.run([fetches, asked], feeds, options, run_metadata)
+        own = {i: asked.pop(i) for i in list(asked) if not is_of_library(self._hooks[i])}
+        wanted = Hooked([[fetches, own] if own else fetches, asked])
+        both: Any = self._session.run(wanted, feeds, options, run_metadata)
+        results, more = both
+        if own:
+            results, found = results
+            more = {**more, **found}
         for i, hook in enumerate(self._hooks):
-            hook.after_run(context, SessionRunValues(more.get(i)))
+            telling(hook, "after_run", context, SessionRunValues(more.get(i)))
         self._stop = self._stop or context.stop_requested
         return results
 
@@ -200,7 +225,7 @@ class MonitoredSession:
         if not self._closed:
             try:
                 for hook in self._hooks:
-                    hook.end(self._session)
+                    telling(hook, "end", self._session)
             finally:
                 self._free()
 

@@ -14,6 +14,7 @@ from dualgrad.platform.printing import written
 from engine.core import nest
 from engine.core.eager import EagerTensor
 from engine.core.operands import Operand, Operation
+from engine.core.trace import known_value
 from engine.core.variable import assign_variable
 from engine.ops.indexed_slices import IndexedSlices
 from graph_api.graph_keys import GraphKeys
@@ -77,6 +78,14 @@ def enable_resource_variables() -> None:
     """Nothing: variables are read and written in order as it is."""
 
 
+def disable_resource_variables() -> None:
+    """Nothing: variables are read and written in order, which no program can tell from TensorFlow's other order."""
+
+
+def disable_control_flow_v2() -> None:
+    """Nothing: branches and loops are functions, which give the same numbers."""
+
+
 def control_flow_v2_enabled() -> bool:
     """Whether branches and loops are functions: they are."""
     return True
@@ -101,6 +110,31 @@ def dimension_at_index(shape: Any, index: int) -> Any:
 def convert_to_tensor_or_indexed_slices(value: Any, dtype: Any = None, name: str | None = None) -> Any:
     """`value` if it is an `IndexedSlices`, or else as a tensor."""
     return value if isinstance(value, IndexedSlices) else tf.convert_to_tensor(value, dtype, name)
+
+
+def get_static_value(tensor: Any, partial: bool = False) -> np.ndarray | None:
+    """The value that a tensor has whatever is fed, as an array; None if that is not known while the graph is built.
+
+    Examples
+    --------
+    >>> import graph_api as tf
+    >>> get_static_value(tf.constant([1, 2]) + 1), get_static_value(tf.placeholder(tf.int32, [2]))
+    (array([2, 3], dtype=int32), None)
+    """
+    return known_value(tensor)
+
+
+@contextmanager
+def init_scope() -> Iterator[None]:
+    """No dependencies on what runs before: what is added inside may run when variables are initialized."""
+    with tf.control_dependencies(None):
+        yield
+
+
+class ModeKeys:
+    """Purposes that estimators ask a function for a model for."""
+
+    TRAIN, EVAL, PREDICT = "train", "eval", "infer"
 
 
 def no_regularizer(_: Any) -> None:

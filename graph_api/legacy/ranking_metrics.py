@@ -19,9 +19,10 @@ _NO_CLASS = -1
 
 def _labels(name: str, labels: Any, predictions: Any) -> Any:
     """Labels as a tensor with a dimension for several of them."""
+    labels = tf.convert_to_tensor_or_sparse_tensor(labels)
     if isinstance(labels, SparseTensor):
         return tf.sparse_tensor_to_dense(tf.sparse_reorder(labels), default_value=_NO_CLASS)
-    labels = tf.cast(tf.convert_to_tensor(labels), tf.int64)
+    labels = tf.cast(labels, tf.int64)
     ranks = [None if shape_of(x) is None else len(shape_of(x) or ()) for x in (labels, predictions)]
     if None in ranks:
         raise ValueError(f"{name}: the ranks of labels and predictions must be known; give them with set_shape")

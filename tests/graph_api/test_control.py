@@ -455,3 +455,38 @@ def test_arrays_grow_in_loops_whatever_is_known_of_their_elements(shape: list[in
     _, array = tf.while_loop(lambda i, _: i < 4, lambda i, a: (i + 1, a.write(i, tf.ones([3]))), (0, array))
     with tf.Session() as session:
         assert session.run(array.stack()).shape == (4, 3)
+
+
+def _rows_of(values: Any) -> Any:
+    return tf.IndexedSlices(values, tf.constant([0, 1]), tf.constant([4]))
+
+
+def _elements(values: Any) -> Any:
+    return tf.SparseTensor([[0], [2]], values, [4])
+
+
+@pytest.mark.parametrize(("made", "kind"), [(_rows_of, tf.IndexedSlices), (_elements, tf.SparseTensor)])
+def test_composites_come_out_of_branches_and_loops_as_they_went_in(made: Any, kind: type) -> None:
+    with tf.Graph().as_default(), tf.Session() as session:
+        x = tf.constant([1.0, 2.0])
+        chosen = tf.cond(x[0] > 0.0, lambda: made(x * 3.0), lambda: made(x))
+        looped = tf.while_loop(
+            lambda i, s: i < 3, lambda i, s: (i + 1, s.with_values(s.values * 2.0)), [0, {"s": made(x)}["s"]]
+        )[1]
+        assert isinstance(chosen, kind) and isinstance(looped, kind)
+        found = session.run([chosen.values, looped.values, tf.gradients(chosen.values, x)[0]])
+        assert [a.tolist() for a in found] == [[3.0, 6.0], [8.0, 16.0], [3.0, 3.0]]
+
+
+def test_rows_without_a_shape_pass_a_branch_and_elements_of_a_loop_may_become_more() -> None:
+    with tf.Graph().as_default(), tf.Session() as session:
+        x, one = tf.constant([1.0, 2.0]), tf.constant([0, 1])
+        chosen = tf.cond(x[0] > 0.0, lambda: tf.IndexedSlices(x, one), lambda: tf.IndexedSlices(-x, one))
+        assert chosen.dense_shape is None
+
+        def doubled(i: Any, s: Any) -> Any:
+            indices = tf.concat([s.indices, s.indices + s.indices[-1] + 1], 0)
+            return i + 1, tf.SparseTensor(indices, tf.concat([s.values, s.values], 0), s.dense_shape)
+
+        grown = tf.while_loop(lambda i, s: i < 2, doubled, [0, tf.SparseTensor([[0]], [1.0], [9])])[1]
+        assert [a.tolist() for a in session.run([chosen.values, grown.values])] == [[1.0, 2.0], [1.0] * 4]

@@ -301,3 +301,14 @@ def test_what_has_a_gradient_of_its_own_is_listed_once() -> None:
         assert [op.type for op in graph.get_operations()] == ["Placeholder", "PyFuncStateless", "Relu", "PyFunc"]
         np.testing.assert_array_equal(session.run(tf.gradients(y, x)[0], {x: [1, -1]}), [9, 9])
         assert tf.gradients(z, x) == [None]
+
+
+def test_gradients_are_named_after_what_they_are_of() -> None:
+    with tf.Graph().as_default() as graph:
+        x = tf.constant([1.0], name="x")
+        y = tf.tanh(tf.nn.relu(x, name="below"), name="y")
+        tf.gradients(y, x)
+        tf.gradients(y, x, name="again")
+        names = [node.name for node in graph.get_operations() if "grad" in node.name]
+    for scope in ("gradients/y_grad/", "gradients/below_grad/", "again/y_grad/", "again/below_grad/"):
+        assert any(name.startswith(scope) for name in names), scope

@@ -163,3 +163,24 @@ def test_second_derivatives_through_layers() -> None:
         session.run(tf.global_variables_initializer())
         numeric = (session.run(g, {x: point + step}) - session.run(g, {x: point - step}))[0] / 2e-5
         np.testing.assert_allclose(session.run(h, {x: point})[0], numeric, rtol=1e-6, atol=1e-9)
+
+
+@pytest.mark.parametrize("fused", [None, True, False])
+@pytest.mark.parametrize("shape", [(5, 4), (2, 3, 3, 4)])
+@pytest.mark.parametrize("slim", [False, True])
+def test_averages_follow_the_unbiased_variance_of_images_unless_not_fused(
+    fused: bool | None, shape: tuple[int, ...], slim: bool
+) -> None:
+    x = np.random.default_rng(5).normal(size=shape).astype(np.float32)
+    with tf.Graph().as_default(), tf.Session() as session:
+        if slim:
+            tf.contrib.slim.batch_norm(tf.constant(x), decay=0.1, fused=fused)
+        else:
+            tf.layers.batch_normalization(tf.constant(x), training=True, momentum=0.1, fused=fused)
+        session.run(tf.global_variables_initializer())
+        session.run(tf.get_collection(tf.GraphKeys.UPDATE_OPS))
+        (moving,) = [v for v in tf.global_variables() if "moving_variance" in v.name]
+        number = x.size // 4
+        factor = number / (number - 1) if len(shape) == 4 and fused is not False else 1.0
+        expected = 0.1 + 0.9 * factor * x.reshape(-1, 4).var(0)
+        np.testing.assert_allclose(session.run(moving), expected, rtol=1e-5)

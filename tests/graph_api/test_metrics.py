@@ -189,3 +189,62 @@ def test_variables_are_named_as_in_tensorflow() -> None:
         assert names[2:] == ["r/true_positive_at_1", "r/false_negative_at_1"]
         session.run([tf.local_variables_initializer(), tf.tables_initializer()])
         assert graph.get_operation_by_name("init_all_tables") is not None
+
+
+# ---- shapes that only a run knows ------------------------------------------------------------------------------------
+
+FORMS = {"vector": (3,), "column": (3, 1), "row": (1, 3), "one": (1,)}
+LEFT_OPEN: dict[str, Callable[..., Any]] = {
+    "accuracy": lambda m, y, x, w: m.accuracy(y, x, w),
+    "mean": lambda m, y, x, w: m.mean(x, w),
+    "mean_squared_error": lambda m, y, x, w: m.mean_squared_error(y, x, w),
+    "precision": lambda m, y, x, w: m.precision(y, x, w),
+    "auc": lambda m, y, x, w: m.auc(y, x, w),
+    "true_positives": lambda m, y, x, w: m.true_positives(y, x, w),
+}
+
+
+def _fed(tf: Any, metric: Callable[..., Any], forms: tuple[str, str, str], known: bool) -> Any:
+    """The update of a metric whose labels, predictions and weights are fed in these shapes; the error's class."""
+    arrays = [np.float32([0, 1, 1]), np.float32([0, 1, 0]), np.float32([3, 1, 2])]
+    arrays = [x[: np.prod(FORMS[form])].reshape(FORMS[form]) for x, form in zip(arrays, forms, strict=True)]
+    with tf.Graph().as_default(), tf.Session() as session:
+        fed = [tf.placeholder(tf.float32, x.shape if known else None) for x in arrays]
+        try:
+            update = metric(tf.metrics, *fed)[1]
+            session.run(tf.local_variables_initializer())
+            return session.run(update, dict(zip(fed, arrays, strict=True)))
+        except (ValueError, tf.errors.InvalidArgumentError):
+            return "refused"
+
+
+@pytest.mark.parametrize("name", LEFT_OPEN)
+@pytest.mark.parametrize(
+    "forms", [("vector", "vector"), ("vector", "column"), ("column", "vector"), ("column", "column")]
+)
+def test_shapes_left_open_give_what_known_ones_do(name: str, forms: tuple[str, str]) -> None:
+    for weights in ("vector", "column", "row", "one"):
+        known, open_ = (_fed(graph_api, LEFT_OPEN[name], (*forms, weights), k) for k in (True, False))
+        assert known == open_, (weights, known, open_)
+
+
+@pytest.mark.parametrize("name", LEFT_OPEN)
+def test_shapes_left_open_beside_tensorflow(name: str) -> None:
+    tf = pytest.importorskip("tensorflow").compat.v1
+    for forms in [(y, x, w) for y in ("vector", "column") for x in ("vector", "column") for w in FORMS]:
+        for known in (True, False):
+            ours, theirs = (_fed(api, LEFT_OPEN[name], forms, known) for api in (graph_api, tf))
+            if name in ("precision", "true_positives") and forms == ("column", "column", "row"):
+                assert ours == "refused"  # TensorFlow makes a table of three times three of them
+            else:
+                assert ours == theirs or ours == pytest.approx(theirs, rel=1e-6), (forms, known)
+
+
+def test_areas_refuse_predictions_beyond_one() -> None:
+    tf = graph_api
+    with tf.Graph().as_default(), tf.Session() as session:
+        x = tf.placeholder(tf.float32, [2])
+        update = tf.metrics.auc([1.0, 0.0], x)[1]
+        session.run(tf.local_variables_initializer())
+        with pytest.raises(tf.errors.InvalidArgumentError, match=r"predictions must be in \[0, 1\]"):
+            session.run(update, {x: [1.0, -1.0]})

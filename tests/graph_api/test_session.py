@@ -211,7 +211,7 @@ def test_eval_and_run_shortcuts() -> None:
         assert v.eval() == 2.0
         v.load(5.0)
         assert y.eval({x: 3.0}, session=sess) == 15.0
-    with pytest.raises(ValueError, match="no session"):
+    with pytest.raises(ValueError, match="No default session"):
         y.eval({x: 1.0})
 
 
@@ -361,3 +361,80 @@ def test_arguments_of_a_wrong_kind_are_named() -> None:
             tf.get_variable("v", [2], initializer=np.zeros(3, np.float32))
         with pytest.raises(ValueError, match="`reuse` must be"), tf.variable_scope("a", reuse="b"):
             pass
+
+
+def test_one_result_of_py_func_may_come_in_a_list() -> None:
+    x = tf.constant([1.0, 2.0])
+    y = tf.py_func(lambda a: [2.0 * a], [x], tf.float32)
+    with tf.Session() as session:
+        np.testing.assert_array_equal(session.run(y), [2.0, 4.0])
+
+
+def test_what_is_marked_is_neither_fed_nor_fetched() -> None:
+    with tf.Graph().as_default() as graph, tf.Session() as session:
+        a, b = tf.constant(1.0), tf.constant(2.0)
+        total = a + b
+        assert session.run(total, {a: 5.0}) == 7.0
+        graph.prevent_feeding(a)
+        graph.prevent_fetching(total.op)
+        assert (graph.is_feedable(a), graph.is_fetchable(total), graph.is_feedable(b)) == (False, False, True)
+        with pytest.raises(ValueError, match="may not be fed"):
+            session.run(b, {a: 5.0})
+        with pytest.raises(ValueError, match="may not be fetched"):
+            session.run(total)
+
+
+def test_sessions_check_their_arguments_and_have_something_to_run() -> None:
+    with tf.Graph().as_default(), tf.Session() as session:
+        with pytest.raises(RuntimeError, match="The Session graph is empty"):
+            session.run([])
+        for bad in ({"target": 37}, {"graph": 3}, {"config": 3}):
+            with pytest.raises(TypeError, match="must be a"):
+                tf.Session(**bad)
+    with tf.Graph().as_default(), pytest.raises(ValueError, match=r"`eval\(\)`: No default session is registered"):
+        tf.constant(1.0).eval()
+
+
+def test_devices_are_merged_and_functions_asked() -> None:
+    with tf.Graph().as_default() as graph:
+        with tf.device("/job:w/task:1"), tf.device("/gpu:2"):
+            inner = tf.constant(1)
+            with tf.device(None):
+                outer = tf.constant(1)
+        with tf.device(lambda op: "/job:ps" if op.type == "Const" else None):
+            placed, elsewhere = tf.constant(1.0), tf.no_op()
+        assert inner.device == "/job:w/task:1/device:GPU:2"
+        assert (outer.device, placed.device, elsewhere.device) == ("", "/job:ps", "")
+        graph.add_to_collection("kept", 1)
+        assert graph.collections == ["kept"]
+
+
+@pytest.mark.parametrize(
+    ("raised", "error"),
+    [
+        (ValueError, tf.errors.InvalidArgumentError),
+        (TypeError, tf.errors.InvalidArgumentError),
+        (StopIteration, tf.errors.OutOfRangeError),
+        (MemoryError, tf.errors.ResourceExhaustedError),
+        (NotImplementedError, tf.errors.UnimplementedError),
+        (KeyError, tf.errors.UnknownError),
+    ],
+)
+def test_errors_of_python_functions_are_those_of_the_op(raised: type[Exception], error: type[Exception]) -> None:
+    def fails() -> None:
+        raise raised("no way")
+
+    with tf.Graph().as_default(), tf.Session() as session:
+        for call in (tf.py_func, tf.py_function):
+            with pytest.raises(error, match=f"{raised.__name__}: .*no way") as found:
+                session.run(call(fails, [], tf.float32))
+            assert isinstance(found.value, tf.errors.OpError)
+
+
+def test_names_of_variables_without_a_value_are_a_tensor() -> None:
+    with tf.Graph().as_default(), tf.Session() as session:
+        assert session.run(tf.report_uninitialized_variables()).tolist() == []
+        a, _ = tf.Variable(1.0, name="a"), tf.Variable(1.0, name="b")
+        names = tf.report_uninitialized_variables()
+        session.run(a.initializer)
+        assert isinstance(names, tf.Tensor) and names.eval(session=session).tolist() == [b"b"]

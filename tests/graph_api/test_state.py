@@ -494,5 +494,59 @@ def test_numpy_data_are_cast_to_the_variables_dtype_as_on_tapes() -> None:
         for method in ("assign", "assign_add", "assign_sub"):
             getattr(twin, method)(np.array([2.5, 7.0]))
             assert session.run(getattr(v, method)(np.array([2.5, 7.0]))).tolist() == twin.numpy().tolist()
-            with pytest.raises(TypeError, match=f"{method}.*cannot convert"):
+            with pytest.raises(TypeError, match=f"{method}.*Cannot convert"):
                 getattr(v, method)([2.5, 7.0])
+
+
+def test_counting_up_to_a_limit() -> None:
+    with tf.Graph().as_default(), tf.Session() as session:
+        v = tf.Variable(0)
+        up, also = v.count_up_to(2), tf.count_up_to(v, 2)
+        session.run(v.initializer)
+        assert [session.run(up), session.run(also), session.run(v)] == [0, 1, 2]
+        with pytest.raises(tf.errors.OutOfRangeError, match="Reached limit of 2"):
+            session.run(up)
+
+
+def test_assignments_whose_value_is_not_wanted_are_operations() -> None:
+    with tf.Graph().as_default(), tf.Session() as session:
+        v = tf.Variable(1.0)
+        assert not session.run(v.is_initialized())
+        session.run(v.initializer)
+        assert session.run(v.is_initialized())
+        for change in (v.assign, v.assign_add, v.assign_sub):
+            operation = change(3.0, read_value=False)
+            assert isinstance(operation, tf.Operation) and session.run(operation) is None
+        assert session.run(v) == 3.0
+
+
+def test_a_declared_shape_may_be_looser_than_the_initial_value() -> None:
+    with tf.Graph().as_default(), tf.Session() as session:
+        v = tf.Variable(tf.zeros([2, 3]), shape=[None, 3])
+        assert v.shape.as_list() == [None, 3]
+        session.run(v.initializer)
+        assert session.run(v.assign(tf.ones([5, 3]))).shape == (5, 3)
+        with pytest.raises(ValueError, match="shape"):
+            tf.Variable(tf.zeros([2, 3]), shape=[None, 4])
+
+
+def test_gradients_pass_through_what_has_none() -> None:
+    with tf.Graph().as_default(), tf.Session() as session:
+        v, z = tf.Variable(1.0), tf.Variable(3.0)
+        passed = tf.grad_pass_through(lambda x: v.assign(x))(z**2)
+        assert tf.gradients(tf.grad_pass_through(lambda x: v * x)(z), v) == [None]
+        session.run(tf.global_variables_initializer())
+        assert session.run([passed, *tf.gradients(passed, z)]) == [9.0, 6.0]
+
+
+def test_initializers_come_back_from_their_configuration() -> None:
+    config = tf.truncated_normal_initializer(1.0, 2.0, seed=3).get_config()
+    assert tf.truncated_normal_initializer.from_config(config).get_config() == config
+
+
+def test_arrays_say_when_they_are_written() -> None:
+    with tf.Graph().as_default(), tf.Session() as session:
+        array = tf.TensorArray(tf.float32, 2)
+        assert session.run([array.flow, array.write(0, 1.0).flow, array.close()]) == [0.0, 0.0, None]
+        with pytest.raises(tf.errors.OpError):
+            session.run(array.write(5, 1.0).flow)

@@ -177,5 +177,5 @@ def test_what_is_refused() -> None:
         growing(0)
         with pytest.raises(ValueError, match="after the first time"):
             growing(1)
-        with pytest.raises(ValueError, match="partitioner"):
-            tf.get_variable("x", [2], partitioner=lambda **_: [1])
+        with pytest.raises(ValueError, match="Partitioner must return"):
+            tf.get_variable("x", [2], partitioner=lambda **_: 1)

@@ -17,7 +17,6 @@ from engine.jacobian.coloring import compression as module
 from engine.jacobian.coloring.compression import (
     Coloring,
     color_columns,
-    color_rows,
     color_symmetric,
     readable_entries,
 )
@@ -147,7 +146,7 @@ def check_columns(pattern: csr_array) -> int:
 
 
 def check_rows(pattern: csr_array) -> int:
-    coloring = color_rows(pattern)
+    coloring = color_columns(pattern.T.tocsr())
     check_well_formed(coloring)
     matrix = filled(pattern)
     products = (seeds(coloring) @ matrix).toarray()
@@ -370,7 +369,7 @@ def test_memory_is_proportional_to_the_entries(make: Callable[[int], csr_array])
     pattern.sum_duplicates()
     tracemalloc.start()
     color_columns(pattern)
-    color_rows(pattern)
+    color_columns(pattern.T.tocsr())
     peak = tracemalloc.get_traced_memory()[1]
     tracemalloc.stop()
     assert peak < 150 * (pattern.nnz + sum(pattern.shape))

@@ -17,8 +17,10 @@ from engine.core.op import Node
 from engine.core.sparsity import Sites
 from engine.jacobian.planning import cost
 from engine.jacobian.planning import plan as planning
+from engine.jacobian.planning.direction import Ways
 from engine.jacobian.planning.elimination import Product, Step, Sweep, plan_chain
 from engine.jacobian.planning.plan import Plan
+from engine.jacobian.structure.behind_moves import block_patterns
 from engine.jacobian.structure.path import Path
 from engine.jacobian.structure.peeling import peel_sources, peel_targets, unpeeled
 from engine.transform import recorded
@@ -248,6 +250,27 @@ def test_parts_of_a_source_are_swept_apart() -> None:
     auto, forward, reverse = (on_tape(posed, x, mode=mode)[0] for mode in ("auto", "forward", "reverse"))
     np.testing.assert_allclose(auto, reverse, rtol=1e-9, atol=1e-12)
     np.testing.assert_allclose(forward, reverse, rtol=1e-9, atol=1e-12)
+
+
+@pytest.mark.parametrize(
+    "fn",
+    [
+        lambda tf, x: tf.reverse(tf.concat([x[1:] * x[:-1], tf.sin(x[::2])], 0), [0]),
+        lambda tf, x: tf.reshape(tf.gather(tf.reshape(x, [4, 3]), [0, 2, 2])[:, 1:] * x[:2], [-1])[1:],
+        lambda tf, x: tf.stack([x[:6], tf.cos(x[6:]) * x[5]]),
+        lambda tf, x: tf.pad(x[1:4] * x[2], [[1, 2]]) + tf.pad(x[5:8] ** 2, [[3, 0]]),
+        lambda tf, x: tf.concat([tf.reshape(tf.transpose(tf.reshape(x, [3, 4])) ** 2, [-1]), x[3:5]], 0),
+    ],
+)
+def test_patterns_behind_moves_are_those_of_the_whole(fn: Any) -> None:
+    path = path_of(fn, np.arange(1.0, 13.0))
+    candidates = planning._candidates(path, Ways("auto", True, False), None)
+    assert len(candidates) > 1
+    for one in candidates[:4]:
+        found = block_patterns(path, Sites(path.contents), one.nodes, one.rows, one.columns)
+        for group, row, known in zip(one.targets, found, one.patterns, strict=True):
+            for p, q in zip(row, known, strict=True):
+                np.testing.assert_array_equal(p.rows(group.index).to_table(), q.to_table())
 
 
 def test_columns_of_zeros_beside_others() -> None:

@@ -116,7 +116,7 @@ def test_gradients_do_not_walk_through_what_is_beside() -> None:
 
 
 @pytest.mark.parametrize(
-    ("bad", "said"), [(HERE + 1j, "cannot convert"), (["a"] * 4, "cannot convert"), (None, "None")]
+    ("bad", "said"), [(HERE + 1j, "Cannot convert"), (["a"] * 4, "Cannot convert"), (None, "None")]
 )
 def test_a_plan_refuses_what_its_source_cannot_hold(bad: Any, said: str) -> None:
     tape, y, x = _recorded(FUNCTIONS[0], HERE)

@@ -297,6 +297,13 @@ def test_what_is_missing_says_what_to_do() -> None:
     assert said["tf.qq"] == "dualgrad has no such name (yet)"
 
 
+def test_the_session_of_a_test_is_one() -> None:
+    text = "class T(tf.test.TestCase):\n  def test(self):\n    with self.{}() as s:\n      s.run(0)\n      s.runn(0)\n"
+    for name in ("session", "cached_session", "test_session"):
+        said = {use.name.rpartition(".")[2]: use.verdict for use in found(TF + text.format(name))}
+        assert (said["run"], said["runn"]) == ("same", "missing"), name
+
+
 def test_the_differences_are_those_of_the_page() -> None:
     page = " ".join((HOME / "docs" / "differences.md").read_text().split())
     for name, sentence in DIFFERENCES.items():
@@ -477,3 +484,19 @@ grads.reverse()
     found = [u.name for u in uses(text + wrong, "p.py", Surface.of("2")) if u.verdict == "missing"]
     assert [name.replace("EagerTensor", "Tensor") for name in found][:2] == ["Tensor.apend", "Variable.assign_all"]
     assert len(found) == 3
+
+
+def test_it_foretells_where_convert_keeps_no_loop(tmp_path: Path) -> None:
+    program = tmp_path / "p.py"
+    program.write_text(TF + "q = tf.FIFOQueue(3, [tf.float32])\nx, y = tf.train.batch([1.0, 2.0], 2)\ny = tf.tanh(x)\n")
+    found = check([program])
+    first, second, total = as_text(found, 1).splitlines()
+    assert first.endswith(
+        "p.py:2:8: runs, but convert keeps no loop: tf.FIFOQueue: a queue: read with a tf.data.Dataset, and its loop "
+        "will be kept"
+    )
+    assert "p.py:3:17: runs, but convert keeps no loop: tf.train.batch: " in second
+    # it is no finding: all of it runs
+    assert total.endswith("0 missing, 0 not checked") and all(use.is_resolved for use in found)
+    told = json.loads(as_json(found, 1))["unconverted"]
+    assert [use["name"] for use in told] == ["tf.FIFOQueue", "tf.train.batch"]

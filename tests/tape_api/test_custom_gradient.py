@@ -226,7 +226,7 @@ def test_a_variable_as_argument() -> None:
 def test_a_variable_that_the_gradient_function_ignores() -> None:
     v = tf.Variable(3.0)
     f = tf.custom_gradient(lambda x: (x * v, lambda upstream: upstream))
-    with tf.GradientTape(), pytest.raises(TypeError, match=r"reads the variables \['Variable:0'\], .* `variables`"):
+    with tf.GradientTape(), pytest.raises(TypeError, match=r"reads the variables \['Variable:0'\], .* 'variables'"):
         f(tf.constant(2.0))
 
 

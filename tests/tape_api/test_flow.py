@@ -315,3 +315,11 @@ def test_rows_of_no_rows_have_the_shape_of_their_numbers() -> None:
     """A captured number is one of the shape; the first call, which records, gives it as later ones do."""
     function = tf.function(lambda x: tf.map_fn(lambda row: tf.reshape(tf.transpose(row), [-1]), x))
     assert [function(tf.zeros([0, 2])).shape for _ in range(3)] == [(0, 2)] * 3
+
+
+@pytest.mark.parametrize("call", [tf.py_function, tf.numpy_function])
+def test_one_result_may_come_alone_or_in_a_list(call: Any) -> None:
+    x = tf.constant([1.0, 2.0])
+    np.testing.assert_array_equal(call(lambda a: [2.0 * a], [x], tf.float32), [2.0, 4.0])
+    (y,) = call(lambda a: 2.0 * a, [x], [tf.float32])
+    np.testing.assert_array_equal(y, [2.0, 4.0])

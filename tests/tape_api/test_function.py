@@ -367,6 +367,20 @@ def test_jacobians_are_part_of_a_program(name: str) -> None:
     assert is_a_program(function) or name == "csr"
 
 
+def test_an_unrolled_loop_of_many_ops_is_a_program() -> None:
+    """As a determinant by minors is, of which most ops are repeated ones."""
+
+    @tf.function
+    def f(x: Any) -> Any:
+        for _ in range(21_000):
+            x = x + 1.0
+        return x
+
+    for k in range(2):
+        assert float(f(tf.constant(float(k)))) == 21_000.0 + k
+    assert is_a_program(f)
+
+
 @pytest.mark.parametrize("name", REFUSED)
 def test_what_is_no_program_runs_as_python(name: str) -> None:
     body, why = REFUSED[name]

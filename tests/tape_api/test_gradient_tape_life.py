@@ -124,7 +124,7 @@ def test_recurring_recordings_of_other_shapes_and_targets() -> None:
     ("call", "error", "message"),
     [
         (lambda t, y, x: t.gradient(2.0, x), TypeError, "target: must be a tensor or variable, got float"),
-        (lambda t, y, x: t.gradient(None, x), TypeError, "target: .* got NoneType"),
+        (lambda t, y, x: t.gradient(None, x), TypeError, "Argument `target` should be a list or nested structure"),
         (lambda t, y, x: t.gradient(y, [x, 1.0]), TypeError, "source: must be a tensor or variable, got float"),
         (lambda t, y, x: t.gradient(y, None), TypeError, "source: .* got NoneType"),
         (lambda t, y, x: t.gradient(y, np.ones(2)), TypeError, "source: .* got ndarray"),
@@ -135,7 +135,11 @@ def test_recurring_recordings_of_other_shapes_and_targets() -> None:
         (lambda t, y, x: t.gradient(y, x, tf.ones([3])), ValueError, r"target has shape \(2,\), its gradient \(3,\)"),
         (lambda t, y, x: t.gradient(y, x, tf.ones([2], tf.float64)), TypeError, "dtype float32, its gradient float64"),
         (lambda t, y, x: t.gradient(y, x, [1.0, 2.0]), ValueError, "expected 1 of them"),
-        (lambda t, y, x: t.gradient(y, x, unconnected_gradients="no"), ValueError, "'none' or 'zero', got 'no'"),
+        (
+            lambda t, y, x: t.gradient(y, x, unconnected_gradients="no"),
+            ValueError,
+            "Unknown value for unconnected_gradients: 'no'; .* 'none' or 'zero'",
+        ),
         (lambda t, y, x: t.reset(), ValueError, "reset: the tape is not recording"),
         (lambda t, y, x: t.stop_recording().__enter__(), ValueError, "stop_recording: the tape is not recording"),
     ],
@@ -162,7 +166,7 @@ def test_a_wrong_argument_does_not_spend_the_tape() -> None:
 
 
 def test_entering_twice() -> None:
-    with tf.GradientTape() as tape, pytest.raises(ValueError, match="recording already"), tape:
+    with tf.GradientTape() as tape, pytest.raises(ValueError, match="Tape is still recording"), tape:
         pass
 
 

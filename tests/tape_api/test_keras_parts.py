@@ -117,7 +117,7 @@ def test_a_loss_of_ones_own() -> None:
     [
         (lambda: keras.losses.categorical_crossentropy([[1.0, 0.0]], [[0.5, 0.5, 0.0]]), "must have the same shape"),
         (lambda: keras.losses.sparse_categorical_crossentropy([0, 1], [[0.5, 0.5]]), "rank one more than the labels"),
-        (lambda: keras.losses.mean_squared_error([1.0, 2.0], [1.0, 2.0, 3.0]), "do not broadcast"),
+        (lambda: keras.losses.mean_squared_error([1.0, 2.0], [1.0, 2.0, 3.0]), "Incompatible shapes"),
     ],
 )
 def test_labels_and_predictions_that_do_not_fit(call: Any, message: str) -> None:

@@ -14,7 +14,7 @@ from engine.core.kinds import check_dtype
 from engine.core.operands import Operand, operands
 from engine.core.value import aval_of, dtype_of, shape_of, shape_of_rank
 from engine.ops.arithmetic import maximum, minimum
-from engine.ops.checked import shaped_op
+from engine.ops.checked import checked_op, shaped_op
 from engine.ops.compare import cast, greater, greater_equal, where
 from engine.ops.complexes import real
 from engine.ops.decompose import svd
@@ -112,6 +112,11 @@ def confusion_matrix(
     return scatter_nd(stack([truth, said], 1), counts, stack([count, count]))
 
 
+def _require_counted(numbers: Any) -> None:
+    if np.any(numbers < 0):
+        raise InvalidArgumentError(f"bincount: Input arr must be non-negative, got {numbers.min()}")
+
+
 @operands("arr", alone=("weights",))
 def bincount(
     arr: Any,
@@ -148,7 +153,7 @@ def bincount(
         raise InvalidArgumentError(f"bincount: argument `axis` must be None, 0 or -1, got {axis!r}")
     if binary_output and weights is not None:
         raise InvalidArgumentError("bincount: arguments `binary_output` and `weights` exclude each other")
-    numbers = cast(arr, "int64")
+    numbers = checked_op(cast(arr, "int64"), arr, check=_require_counted)
     size = maximum(cast(reduce_max(numbers), "int64") + np.int64(1), cast(np.int64(minlength or 0), "int64"))
     if maxlength is not None:
         size = minimum(size, cast(np.int64(maxlength), "int64"))

@@ -7,6 +7,7 @@ from functools import partial
 from typing import Any
 
 from dualgrad.frontend.flow.closures import Call, Closure, refused
+from dualgrad.frontend.flow.composites import closed, opened
 from dualgrad.frontend.flow.host import FlowHost
 from engine.control.cond import check_predicate, cond_op
 from engine.core import nest
@@ -43,7 +44,7 @@ def cond(host: FlowHost, pred: Any, true_fn: Any, false_fn: Any, strict: bool = 
         operands = [*closure.values(closure.assigned), *closure.captured, *closure.values(closure.read)]
         params = {"true": on_true, "false": on_false}
         outputs = closure.apply(cond_op, [condition, *operands], params, len(true.tensors), "Merge")
-        return true.packed(host, outputs)
+        return closed(true.packed(host, outputs))
 
 
 def _called(host: FlowHost, name: str, function: Any, strict: bool) -> Call:
@@ -61,7 +62,7 @@ def _branch(label: str, function: Any, strict: bool) -> Callable[[], Any]:
     def branch() -> Structure[Any]:
         result = function()
         single = not strict and isinstance(result, (list, tuple)) and len(result) == 1
-        return result[0] if single else result
+        return opened(result[0] if single else result)
 
     return branch
 
@@ -115,7 +116,7 @@ def case(
             every = [host.convert(pred) for pred, _ in pairs]
             message = "case: more than one condition holds, but they must exclude each other:"
             chosen = partial(host.waiting_for, partial(_at_most_one, every), message, every, chosen)
-        return _branch("case: argument `default`", chosen, strict)()
+        return closed(_branch("case: argument `default`", chosen, strict)())
 
 
 def switch_case(
@@ -130,7 +131,7 @@ def switch_case(
     with host.trace().name_scope(name or "switch_case"):
         pairs = [(compare.equal(index, host.convert(i, index.dtype)), f) for i, f in enumerate(functions)]
         if not pairs:
-            return _branch("switch_case: `default`", otherwise, strict)()
+            return closed(_branch("switch_case: `default`", otherwise, strict)())
         return case(host, pairs, otherwise, False, strict)
 
 

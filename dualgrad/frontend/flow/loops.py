@@ -6,6 +6,7 @@ from collections.abc import Callable, Sequence
 from typing import Any
 
 from dualgrad.frontend.flow.closures import Call, Closure, as_tensor, kept_apart, packed, refused, same_shapes, where
+from dualgrad.frontend.flow.composites import closed, opened, opening
 from dualgrad.frontend.flow.host import FlowHost
 from engine.closed.capture import Region
 from engine.closed.function import build
@@ -24,6 +25,11 @@ def while_loop(
     """``while cond(*loop_vars): loop_vars = body(*loop_vars)``, when the trace runs; the last `loop_vars`."""
     if not isinstance(loop_vars, (list, tuple)) or not loop_vars:
         raise ValueError(f"while_loop: argument `loop_vars` must be a non-empty list or tuple, got {loop_vars!r}")
+    tensors = opened(loop_vars)
+    if tensors is not loop_vars:
+        known = _of_parts(loop_vars, tensors, shape_invariants)
+        functions = opening(cond), opening(lambda *v: nest.like_loop_vars(loop_vars, body(*v)))
+        return closed(while_loop(host, *functions, tensors, known, back_prop, maximum_iterations, name))
     trace = host.trace()
     with trace.name_scope(name or "while"):
         leaves = nest.flatten(loop_vars)
@@ -81,6 +87,20 @@ def _invariants(loop_vars: Any, arrays: Sequence[Any], start: Sequence[Any], inv
             )
         known.append(Aval(dims, aval.dtype))
     return known
+
+
+def _of_parts(loop_vars: Any, tensors: Any, invariants: Any) -> Any:
+    """The invariants of the parts of composites: how many rows or elements they have may change."""
+    whole = nest.flatten(loop_vars)
+    declared = [None] * len(whole) if invariants is None else _up_to(loop_vars, invariants)
+    known: list[Any] = []
+    for leaf, given in zip(whole, declared, strict=True):
+        if type(parts := opened(leaf)) is not type(leaf):
+            known += [None if p.shape.ndims is None else [None, *p.shape.as_list()[1:]] for p in parts[:2]]
+            known += [p.shape for p in parts[2:]]
+        else:
+            known.append(getattr(leaf, "shape", None) if invariants is None else given)
+    return nest.pack_sequence_as(tensors, known)
 
 
 def _up_to(structure: Any, other: Any) -> list[Any]:

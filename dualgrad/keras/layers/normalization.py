@@ -43,6 +43,7 @@ class BatchNormalization(Layer):
     _computes_wide = True
     _hands_masks_on = True
 
+    fused: bool | None = None
     moving_mean: Variable
     moving_variance: Variable
 
@@ -102,7 +103,7 @@ class BatchNormalization(Layer):
         )
         if by_batch is not False:
             # TensorFlow 1's kernel for images lets the average follow the unbiased variance
-            unbiased = self.host.unbiased_images and rank == 4 and axis in (1, 3)
+            unbiased = self.host.unbiased_images and self.fused is not False and rank == 4 and axis in (1, 3)
             followed = variance * self._correction(inputs, axis) if unbiased else variance
             self._move(by_batch, list(zip(moving, (mean, followed), strict=True)))
         shape: list[int | None] = [1] * rank

@@ -5,15 +5,17 @@ from __future__ import annotations
 import json
 from collections import Counter
 from collections.abc import Sequence
-from dataclasses import asdict
+from dataclasses import asdict, replace
 from pathlib import PurePath
 from typing import Any
 from urllib.parse import quote
 
 import engine
 from dualgrad.migrate.check.uses import DIFFERS, MISSES, SAME, UNCHECKED, VERDICTS, Use
+from dualgrad.migrate.unconverted import UNCONVERTED
 from engine.quoting import one_line
 
+_CONVERT = "runs, but convert keeps no loop"
 LEVELS = {DIFFERS: "note", UNCHECKED: "warning", MISSES: "error"}
 RULES = {
     DIFFERS: "The name is here and does something else than in TensorFlow.",
@@ -35,8 +37,19 @@ def as_text(uses: Sequence[Use], files: int, every: bool = False) -> str:
         if every or use.verdict != SAME:
             groups.setdefault((use.file, use.name, use.verdict, use.message), []).append(use)
     lines = [_line(group) for group in groups.values()]
+    lines += [_line([replace(group[0], verdict=_CONVERT, message=UNCONVERTED[group[0].name]), *group[1:]])
+              for group in unconverted(uses).values()]  # fmt: skip
     total = ", ".join(f"{count} {verdict}" for verdict, count in counts(uses).items())
     return "\n".join([*lines, f"{files} file{'s' * (files != 1)}, {len(uses)} uses of TensorFlow: {total}"])
+
+
+def unconverted(uses: Sequence[Use]) -> dict[Any, list[Use]]:
+    """By file and name, the uses that run here, but of which `dualgrad convert` keeps no loop."""
+    groups: dict[Any, list[Use]] = {}
+    for use in uses:
+        if use.is_resolved and use.name in UNCONVERTED:
+            groups.setdefault((use.file, use.name), []).append(use)
+    return groups
 
 
 def _line(group: Sequence[Use]) -> str:
@@ -57,6 +70,9 @@ def as_json(uses: Sequence[Use], files: int, every: bool = True) -> str:
         "files": files,
         "counts": counts(uses),
         "uses": [asdict(use) for use in uses if every or use.verdict != SAME],
+        "unconverted": [
+            asdict(use) | {"message": UNCONVERTED[use.name]} for group in unconverted(uses).values() for use in group
+        ],
     }
     return json.dumps(content, indent=1)
 

@@ -92,6 +92,8 @@ class Conversion:
         The name of the main module, if the program is a folder: then it is written to a folder.
     optimizers : dict
         By name in the module: the optimizer of the graph, and how it was made (`Capture.optimizers`).
+    monitored : dict
+        By line of the program that makes it, a monitored session.
     """
 
     text: str
@@ -103,6 +105,7 @@ class Conversion:
     cells: list[notebooks.Cell] = field(default_factory=list)
     entry: str = ""
     optimizers: dict[str, Any] = field(default_factory=dict)
+    monitored: dict[int, Any] = field(default_factory=dict)
 
     def write(self, out: str | Path) -> list[Path]:
         """Write the module and what belongs to it.
@@ -151,7 +154,9 @@ def convert(capture: Capture, program: Path) -> Conversion:
         Its file.
     """
     names, scope = Names(capture.names), Scope()
-    scope.taken.update({"tf", "np", "ARRAYS", "not_converted", "zip", "minimize", "Iterator", *summaries.NAMES})
+    scope.taken.update(
+        {"tf", "np", "ARRAYS", "not_converted", "zip", "minimize", "Iterator", "Checkpoints", *summaries.NAMES}
+    )
     scope.taken.update(_kept_names(capture, program))
     graphs = list({id(run.graph): run.graph for run in capture.runs.values()}.values())
     modules = [Module(graph, capture, names, scope, program) for graph in graphs]
@@ -170,13 +175,14 @@ def convert(capture: Capture, program: Path) -> Conversion:
     head += _MISSING if missing else ""
     adding = {line: forms for (file, line), forms in capture.added.items() if Path(file) == program}
     head += summaries.head(shown, adding) if shown or adding else ""
-    apart = "\n\n\n" if missing or shown or adding or written.startswith("def ") else "\n\n"
+    apart = "\n\n\n" if missing or shown or adding or written.startswith(("def ", "@")) else "\n\n"
     text = f"{head.rstrip()}{apart}{written}\n"
     done = sum(module.converted for module in modules)
     content = _map(modules, missing, program, done)
     savers, slots = _savers(capture, modules, content["variables"], program)
     optimizers = {name: pair for module in modules for name, pair in module.optimizers_made().items()}
-    return Conversion(text + slots, content, arrays, savers, adding, optimizers=optimizers)
+    monitored = {line: made for (file, line), made in capture.monitored.items() if Path(file) == program}
+    return Conversion(text + slots, content, arrays, savers, adding, optimizers=optimizers, monitored=monitored)
 
 
 def _kept_names(capture: Capture, program: Path) -> set[str]:

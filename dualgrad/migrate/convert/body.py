@@ -17,6 +17,7 @@ from dualgrad.migrate.convert.flows import write_flow, written_draw
 from dualgrad.migrate.convert.identifiers import Scope
 from dualgrad.migrate.convert.items import (
     CallItem,
+    CustomItem,
     DrawItem,
     FlowItem,
     GradientItem,
@@ -134,6 +135,10 @@ class Body:
         steps: list[Any] = sorted(
             [*self.items, *[self._reads[k] for k in self._kept_reads]], key=lambda item: item.order
         )
+        for item in [i for i in self.items if isinstance(i, GradientItem)]:
+            for x in [x for x in item.call.xs if isinstance(x, Symbol) and x.node.op is constant]:
+                if id(x) not in self._code:  # a tape knows a constant by what it watches, not by its value
+                    self.let(x, self.module.constant(x), item)
         arranged, self._watches = tapes.arranged(steps)
         for step in arranged:
             self._write(step)
@@ -163,7 +168,9 @@ class Body:
         elif isinstance(step, MinimizeItem):
             write_minimization(self, step)
         elif isinstance(step, HelperItem):
-            self._write_call(step)
+            self._write_call(step, step.plan.name, step.handed)
+        elif isinstance(step, CustomItem):
+            self._write_call(step, self.module.custom(step), step.given)
         elif isinstance(step, DrawItem):
             self._write_draw(step)
         elif isinstance(step, CallItem):
@@ -321,9 +328,9 @@ class Body:
         target = self.module.variable(handle)
         self.add(ast.Expr(ast.Call(ast.Attribute(target, "assign", ast.Load()), [self.value(value)], [])), item)
 
-    def _write_call(self, item: HelperItem) -> None:
-        size = 1 + self.take(item.handed)
-        call = ast.Call(ast.Name(item.plan.name), [self.value(x) for x in item.handed], [])
+    def _write_call(self, item: Item, name: str, handed: Sequence[Any]) -> None:
+        size = 1 + self.take(handed)
+        call = ast.Call(ast.Name(name), [self.value(x) for x in handed], [])
         if len(item.outputs) > 1:
             self.flush()
             targets = ast.Tuple([ast.Name(n, ast.Store()) for n in self.names_for(item.outputs)], ast.Store())
@@ -331,6 +338,7 @@ class Body:
         elif not self.waits(item.outputs[0], call, item, size):
             self.flush()
             self.let(item.outputs[0], call, item)
+            self.watch(item.outputs[0])
 
     def _write_draw(self, item: DrawItem) -> None:
         size = 1 + self.take(item.inputs)
@@ -440,7 +448,7 @@ class Body:
 
     def operand(self, x: Any, literals: bool) -> ast.expr:
         """The expression for an operand; small constants as they are, if that is allowed."""
-        known = literals and id(x) not in self.arguments and not self.module.is_of_run(x)
+        known = literals and id(x) not in {**self.arguments, **self._code} and not self.module.is_of_run(x)
         as_literal = literal_of(x) if known else None
         return self.value(x) if as_literal is None else literal(as_literal)
 

@@ -53,10 +53,10 @@ def called(cst: Any, found: Replaced, call: Any) -> Any:
         arguments = []
         for _, group in itertools.groupby(function["feeds"].values(), lambda t: places.get(t, t)):
             first, *others = group
-            form = found.starred.get(places.get(first, ""), "*" * bool(others))
+            form, given = found.starred.get(places.get(first, ""), "*" * bool(others)), by_name.get(first)
             if form == "*flatten":
-                by_name[first] = cst.Call(cst.parse_expression("tf.nest.flatten"), [cst.Arg(by_name[first])])
-            arguments.append(following[first] if first in following else cst.Arg(by_name[first], star=form[:1]))
+                given = cst.Call(cst.parse_expression("tf.nest.flatten"), [cst.Arg(given)])
+            arguments.append(following[first] if first in following else cst.Arg(given, star=form[:1]))
         return cst.Call(callee, [*filter(None, arguments), *further])
     some = set(function["fed"]) != set(function["feeds"].values()) and not found.choices
     if some:

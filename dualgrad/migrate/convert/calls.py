@@ -21,7 +21,7 @@ import numpy as np
 
 from dualgrad.migrate.convert.adapters import Inner, Named, Ref, Slices
 from dualgrad.migrate.convert.literals import bits, data
-from dualgrad.migrate.convert.spelling import Spelling, call, same_node
+from dualgrad.migrate.convert.spelling import PYTHON_CALLS, Spelling, call, same_node
 from dualgrad.migrate.convert.spelling import spelled as spelled_node
 from dualgrad.sparse.sparse_tensor import SparseTensor
 from engine.core.aval import Aval
@@ -225,7 +225,7 @@ def _rank(aval: Any) -> int | None:
 
 
 def _has_spelling(node: Any) -> bool:
-    return node.op in (constant, read_variable) or not node.outputs or spelled_node(node) is not None
+    return node.op in (constant, read_variable, *PYTHON_CALLS) or not node.outputs or spelled_node(node) is not None
 
 
 def _between(wanted: Sequence[Any], taken: Sequence[Any], nodes: Sequence[Any]) -> list[Any]:

@@ -111,6 +111,12 @@ class Plan:
         Statements that make an iterator and ask it for an element, and its name: they become what makes it.
     trimmed : dict
         Imports of TensorFlow and something else: the numbers of the names that stay.
+    before, after : dict
+        By statement, lines that are added above and below it; comments too.
+    valued : set
+        Statements that are runs whose results the program does not look at, but a hook does: they get a name.
+    suppressed : set
+        The ``with`` statements of sessions that the end of the data ends.
     """
 
     calls: dict[Extent, Replaced] = field(default_factory=dict)
@@ -132,6 +138,10 @@ class Plan:
     iterators: dict[Extent, str] = field(default_factory=dict)
     named: dict[Place, str] = field(default_factory=dict)
     trimmed: dict[Place, list[int]] = field(default_factory=dict)
+    before: dict[Place, list[str]] = field(default_factory=dict)
+    after: dict[Place, list[str]] = field(default_factory=dict)
+    valued: set[Place] = field(default_factory=set)
+    suppressed: set[Place] = field(default_factory=set)
 
     def copy(self) -> Plan:
         """A plan that goes its own way from here."""

@@ -130,7 +130,7 @@ class Facts:
     def handles(self, node: ast.expr, label: Callable[[str], str]) -> str | None:
         """A part of the graph, or a structure of such parts, with labels in their place; None if it is none."""
         value = self.value(node)
-        return None if value is None else _labeled(value, label)
+        return None if value is None else labeled(value, label)
 
     def value(self, node: ast.expr) -> Any:
         """A part of the graph, or a structure of such parts; None if it is not known."""
@@ -301,22 +301,23 @@ def _is_shown(node: ast.expr, parent: ast.AST) -> bool:
     )
 
 
-def _labeled(value: Any, label: Callable[[str], str]) -> str | None:
+def labeled(value: Any, label: Callable[[str], str]) -> str | None:
+    """A part of the graph, or a structure of such parts, as text with labels in their place; None if it is none."""
     if isinstance(value, (Tensor, Operation, Variable)):
         return repr(label(value.name))
     if type(value) in (list, tuple):
-        inside = [_labeled(v, label) for v in value]
+        inside = [labeled(v, label) for v in value]
         if None in inside:
             return None
         text = ", ".join(map(str, inside))
         return f"[{text}]" if type(value) is list else f"({text}{',' * (len(inside) == 1)})"
     if isinstance(value, tuple) and hasattr(value, "_fields") and type(value).__name__.isidentifier():
-        inside = [_labeled(v, label) for v in value]
+        inside = [labeled(v, label) for v in value]
         kind = type(value).__name__
         made = f'namedtuple("{kind}", "{" ".join(value._fields)}")({", ".join(map(str, inside))})'
         return None if None in inside else made
     if type(value) is dict:
-        pairs = [(_labeled(k, label), _labeled(v, label)) for k, v in value.items()]
+        pairs = [(labeled(k, label), labeled(v, label)) for k, v in value.items()]
         if any(None in pair for pair in pairs):
             return None
         return "{" + ", ".join(f"{k}: {v}" for k, v in pairs) + "}"

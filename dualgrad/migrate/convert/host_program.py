@@ -25,7 +25,8 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from dualgrad.migrate.compare.printed import differing_lines
-from dualgrad.migrate.convert import dispatching, hosted, iterating
+from dualgrad.migrate.convert import dispatching, hosted, iterating, monitoring, printing
+from dualgrad.migrate.convert.body import Statement
 from dualgrad.migrate.convert.calling import all_calls, called, is_name, results
 from dualgrad.migrate.convert.edits import Extent, Place, Plan, Replaced, Unsafe, extent
 from dualgrad.migrate.convert.minimizations import IMPORT
@@ -84,7 +85,9 @@ def rewrite(source: str, conversion: Any, notes: Notes, names: Mapping[str, Any]
     if conversion.map["not_converted"]:
         missing = Counter("operation" if m["op"] else m["type"] for m in conversion.map["not_converted"])
         said = " and ".join(f"{count} {what}{'s' * (count > 1)}" for what, count in missing.items())
-        raise Unsafe(f"{said} could not be converted")
+        first = conversion.map["not_converted"][0]
+        where = f"line {first['site'][1]}: " if first["site"] else ""
+        raise Unsafe(f"{said} could not be converted ({where}{first['why']})")
     cst = needed()
     provided = _bound(ast.parse(conversion.text).body)
     content = conversion.map
@@ -94,8 +97,9 @@ def rewrite(source: str, conversion: Any, notes: Notes, names: Mapping[str, Any]
         planner = Planner(
             source, content["functions"], provided, notes, dict(names), content["variables"], conversion.savers,
             conversion.adding, kept.values(), hosted.in_tape_code(kept, conversion.text),
+            conversion.monitored,
         )  # fmt: skip
-        planner.called = _read(conversion.text) - provided
+        planner.called |= _read(conversion.text) - provided
         plan = planner.made()
         restores, arrays = _restores(plan, source)
         edited = cst.metadata.MetadataWrapper(cst.parse_module(source)).visit(_editor(cst, plan, source, restores))
@@ -122,6 +126,9 @@ def rewrite(source: str, conversion: Any, notes: Notes, names: Mapping[str, Any]
     if "Iterator" in plan.iterators.values():
         text = iterating.CLASS.replace(*iterating.SHUFFLED) if ".shuffle(" in source else iterating.CLASS
         conversion.text = conversion.text.replace("import tape_api as tf\n", "import tape_api as tf\n" + text, 1)
+    if any(monitoring.NAME in line for lines in plan.before.values() for line in lines):
+        head, here, rest = conversion.text.partition("import tape_api as tf\n")
+        conversion.text = f"{head}{here}{monitoring.CLASS}\n\n{rest.lstrip()}"
     conversion.arrays.update(arrays)
     conversion.map["from_run"] += [f"the state of a generator ({name})" for name in arrays]
     return _joined(cst, conversion, imports, *halves, edited)
@@ -137,7 +144,15 @@ def _joined(
     own = [cst.Module(body=[line.with_changes(leading_lines=[])]).code for line in imports]
     ours = ["import numpy as np\n"] if conversion.arrays else []
     ours += [IMPORT] if IMPORT in text else []
-    ours += ["import copy\n"] if "copy.deepcopy(" in text else []
+    whole = text + edited.code
+    uses = {
+        "copy": "copy.deepcopy(",
+        "os": "os.path.join(folder",
+        "time": "time.time()",
+        "contextlib": "contextlib.supp",
+        "types": "types.SimpleNamespace(results",
+    }
+    ours += [f"import {name}\n" for name, use in uses.items() if use in whole]
     text = text.replace(IMPORT, "", 1)
     text = text.replace("\nimport numpy as np\n", "\n", 1)
     if "namedtuple(" in cst.Module(body=body).code:
@@ -164,6 +179,11 @@ def _joined(
     apart = "\n\n\n" if defined.strip() else "\n\n"
     if early:
         rest = f"\n{above}{rest.lstrip(chr(10)) if not rest.lstrip().startswith('def ') else rest}"
+    named = dict.fromkeys(re.findall(r'(namedtuple\("(\w+)", "[\w ]+"\))\(', defined + main))
+    for made, name in named if len({name for _, name in named}) == len(named) else ():
+        # a class of tuples, as sessions give them for cells, is made once
+        defined, main = [text.replace(f"{made}(", f"{name}(") for text in (defined, main)]
+        lines += f"\n{name} = {made}\n"
     return f"{head.rstrip()}\n\n{lines}{rest.rstrip()}\n{defined.rstrip()}{apart}{main}"
 
 
@@ -188,7 +208,7 @@ def _unguarded(cst: Any, line: Any) -> list[Any]:
 
 
 def _stands_alone(cst: Any, line: Any) -> bool:
-    """Whether it is a function or class that needs nothing when it is defined."""
+    """Whether it is a function, also a lambda with a name, or a class, that needs nothing when it is defined."""
     if isinstance(line, cst.FunctionDef):
         every = [*line.params.params, *line.params.kwonly_params, *line.params.posonly_params]
         defaults = [p.default for p in every if p.default is not None]
@@ -208,7 +228,9 @@ def _stands_alone(cst: Any, line: Any) -> bool:
         ]
         rest = [s for s in inside if s not in text]
         return bases and not line.keywords and not line.decorators and all(_stands_alone(cst, s) for s in rest)
-    return False
+    small = line.body[0] if isinstance(line, cst.SimpleStatementLine) and len(line.body) == 1 else None
+    named = small.value if isinstance(small, cst.Assign) else None
+    return isinstance(named, cst.Lambda) and all(p.default is None for p in named.params.params)
 
 
 def _apart(cst: Any, line: Any) -> list[Any]:
@@ -349,7 +371,23 @@ class _Edits:
         return self.plan.calls.get(self._extent(value)) if isinstance(value, self.cst.Call) else None
 
     def _planned(self, place: Place, updated: Any) -> Any:
+        """The statements that take the place of one, with those that are added around it."""
+        result = self._edited(place, updated)
+        above, below = self.plan.before.get(place, ()), self.plan.after.get(place, ())
+        if result is self.cst.RemovalSentinel.REMOVE or not (above or below):
+            return result
+        first, *others = result.nodes if isinstance(result, self.cst.FlattenSentinel) else [result]
+        comments = [self.cst.EmptyLine(comment=self.cst.Comment(line)) for line in above if line.startswith("#")]
+        added = [self.cst.parse_statement(_wrapped(line)) for line in above if not line.startswith("#")]
+        first = first.with_changes(leading_lines=[*first.leading_lines, *comments])
+        after = [self.cst.parse_statement(line + "\n") for line in below]
+        return self.cst.FlattenSentinel([*added, first, *others, *after])
+
+    def _edited(self, place: Place, updated: Any) -> Any:
         """The statements that take the place of one."""
+        if place in self.plan.valued:
+            target = self.cst.AssignTarget(self.cst.Name(monitoring.VALUES))
+            return updated.with_changes(body=[self.cst.Assign([target], updated.body[0].value)])
         result = updated
         if place in self.plan.gone:
             return self.cst.RemoveFromParent()
@@ -408,6 +446,9 @@ class _Edits:
         place = self._place(original)
         if place not in self.plan.opened:
             return updated
+        if place in self.plan.suppressed:
+            call = self.cst.parse_expression("contextlib.suppress(tf.errors.OutOfRangeError)")
+            return updated.with_changes(items=[self.cst.WithItem(call)])
         names = [
             self.cst.parse_statement(f"{n} = None  # there are no sessions\n") for n in self.plan.emptied.get(place, ())
         ]
@@ -528,6 +569,11 @@ def _editor(cst: Any, plan: Plan, source: str, restores: Mapping[Place, list[str
     needs = {"METADATA_DEPENDENCIES": (sys.modules["libcst.metadata"].PositionProvider,)}
     kind: Any = type("Editor", (_Edits, cst.CSTTransformer), needs)
     return kind(cst, plan, source, restores)
+
+
+def _wrapped(line: str) -> str:
+    """A statement over as many lines as it needs."""
+    return "\n".join(printing.lines([Statement(ast.parse(line).body[0])], lambda _: "", 0)) + "\n"
 
 
 def _writer(cst: Any, call: Any) -> Any:

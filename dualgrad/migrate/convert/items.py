@@ -11,7 +11,7 @@ from dataclasses import dataclass, field
 from typing import Any
 
 from dualgrad.migrate.convert import calls, summaries
-from dualgrad.migrate.convert.observed_run import Called, Capture, Draw, Flow, Gradient, Minimizer, Step
+from dualgrad.migrate.convert.observed_run import Called, Capture, Custom, Draw, Flow, Gradient, Minimizer, Step
 from dualgrad.sparse.sparse_tensor import SparseTensor
 from engine.core.op import Node
 from engine.core.trace import Symbol, constant, placeholder
@@ -86,6 +86,14 @@ class CallItem(Item):
 
 
 @dataclass(eq=False)
+class CustomItem(Item):
+    """A call of a function with a gradient of its own; `given` are its arguments."""
+
+    call: Any = None
+    given: list[Any] = field(default_factory=list)
+
+
+@dataclass(eq=False)
 class FlowItem(Item):
     """A choice or a loop."""
 
@@ -99,18 +107,21 @@ class Items:
     ----------
     graph : Graph
     capture : Capture
-    inside : Flow, optional
-        The choice or loop.
+    inside : Flow, Custom or Pulled, optional
+        The choice or loop, or the function with a gradient of its own, or that gradient.
     """
 
-    def __init__(self, graph: Graph, capture: Capture, inside: Flow | None = None) -> None:
+    def __init__(self, graph: Graph, capture: Capture, inside: Any = None) -> None:
         self.graph, self._capture = graph, capture
+        self._first: int
         self._first, last = (0, len(graph.nodes)) if inside is None else (inside.first, inside.last)
         self._numbers = {id(node): i for i, node in enumerate(graph.nodes)}
         self._owners: dict[int, Item] = {}
         created = [c for c in capture.creations if c.graph is graph]
         self._apart = {id(node) for c in created for node in graph.nodes[c.first : c.last]}
-        spans: list[Any] = [*capture.flows, *capture.gradients, *capture.steps, *capture.draws, *capture.minimizers]
+        spans: list[Any] = [
+            *capture.flows, *capture.gradients, *capture.steps, *capture.draws, *capture.minimizers, *capture.customs,
+        ]  # fmt: skip
         within = [
             c for c in spans if c.graph is graph and c is not inside and self._first <= c.first and c.last <= last
         ]
@@ -119,6 +130,7 @@ class Items:
             c for c in capture.calls
             if c.graph is graph and self._first <= c.first and c.last <= last
             and not any(c.first <= other.first and other.last <= c.last for other in apart if not _is_inner(other))
+            and not (inside is not None and c.first <= inside.first and inside.last <= c.last)
         ]  # fmt: skip
         self._mixed = {id(c) for c in called if any(c.first <= other.first and other.last <= c.last for other in apart)}
         users = _users(graph, capture) if called else {}
@@ -128,8 +140,8 @@ class Items:
             else:
                 self._own(_ITEMS[type(call)](call))
 
-    def within(self, flow: Flow) -> Items:
-        """The items inside of a choice or loop."""
+    def within(self, flow: Any) -> Items:
+        """The items inside of a choice or loop, or of a function with a gradient of its own, or of that gradient."""
         return Items(self.graph, self._capture, flow)
 
     def _own_call(self, call: Called, users: dict[int, list[int]]) -> None:
@@ -159,6 +171,9 @@ class Items:
     def _own(self, item: Any) -> None:
         call = item.call
         inside = range(call.first, call.last)
+        around = [self._owners.get(id(self.graph.nodes[i])) for i in inside]
+        if isinstance(item, DrawItem) and any(isinstance(other, (FlowItem, CustomItem)) for other in around):
+            return  # what is drawn inside of a loop is no concern of those outside, nor are its constants
         nodes = [self.graph.nodes[i] for i in inside if id(self.graph.nodes[i]) not in self._owners]
         for node in nodes:
             if not isinstance(item, DrawItem) and self._is_apart(node, inside):
@@ -305,8 +320,27 @@ def _minimize_item(call: Minimizer) -> MinimizeItem:
     return MinimizeItem(call.first, list(slots.values()), [], [], call)
 
 
+def _custom_item(call: Custom) -> CustomItem:
+    given = list(call.node.inputs[: call.node.params["count"]])
+    known = {id(x) for x in given} | {id(x) for x in call.pulled.cotangents} if call.pulled else {*map(id, given)}
+    spans = [range(s.first, s.last) for s in (call, call.pulled) if s is not None]
+    numbers = {id(call.graph.nodes[i]) for span in spans for i in span}
+    todo = [*(call.pulled.gradients if call.pulled else ()), *call.node.inputs[len(given) :]]
+    while todo:
+        x = todo.pop()
+        if not isinstance(x, Symbol) or id(x) in known:
+            continue
+        known.add(id(x))
+        if id(x.node) in numbers and x.node.op is not read_variable:
+            todo += x.node.inputs
+        elif x.node.op not in (constant, variable_handle) and not is_hidden(x.node):
+            given.append(x)
+    return CustomItem(call.first, list(given), list(call.node.outputs), [], call, given)
+
+
 _ITEMS: dict[type, Any] = {
     Gradient: _gradient_item, Step: _step_item, Minimizer: _minimize_item, Draw: _draw_item, Flow: _flow_item,
+    Custom: _custom_item,
 }  # fmt: skip
 
 

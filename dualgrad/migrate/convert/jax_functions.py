@@ -208,6 +208,8 @@ class _Pure(ast.NodeTransformer):
         """
         if node.args.kwarg is not None:
             raise Left("minimizes by SciPy, for which there is jax.scipy.optimize")
+        if node.decorator_list:
+            raise Left("has a gradient of its own, for which there is jax.custom_vjp")
         self.own = {a.arg for a in node.args.args}
         self.seen = set(self.own)
         body = self.statements(copy.deepcopy(node.body))

@@ -13,12 +13,13 @@ from typing import Any
 
 import numpy as np
 
-from dualgrad.migrate.convert import hosted, iterating, printing, provenance
+from dualgrad.migrate import unconverted
+from dualgrad.migrate.convert import hosted, iterating, own_gradients, printing, provenance
 from dualgrad.migrate.convert.body import Body, Statement
 from dualgrad.migrate.convert.fed_arguments import Arguments, convert_in_place, converted, handed_on
 from dualgrad.migrate.convert.gathering import Gathering, Plain
 from dualgrad.migrate.convert.identifiers import Names, Scope, identifier, snake
-from dualgrad.migrate.convert.items import Items, MinimizeItem, OpItem, StepItem
+from dualgrad.migrate.convert.items import CustomItem, Items, MinimizeItem, OpItem, StepItem
 from dualgrad.migrate.convert.literals import data, literal, stored
 from dualgrad.migrate.convert.minimizations import CALLBACKS
 from dualgrad.migrate.convert.observed_run import Capture, Run
@@ -59,6 +60,7 @@ class Module:
         names.note_uses(graph.nodes)
         self.top: list[Statement] = []
         self.functions: list[Function] = []
+        self.customs: dict[int, Function] = {}
         self.arrays: dict[str, np.ndarray] = {}
         self.missing: list[dict[str, Any]] = []
         self.summaries: dict[str, tuple[str, tuple[Any, ...]]] = {}
@@ -312,6 +314,12 @@ class Module:
             return self.variable(value.handle)
         return ast.Constant(0.0) if isinstance(value, Symbol) else literal(value)
 
+    def custom(self, item: CustomItem) -> str:
+        """The name of a function with a gradient of its own, which is written when it is first called."""
+        if id(item.call) not in self.customs:
+            self.customs[id(item.call)] = own_gradients.written(self, item)
+        return str(self.customs[id(item.call)].name)
+
     # ---- functions ---------------------------------------------------------------------------------------------------
 
     def convert(self, runs: Sequence[Run]) -> None:
@@ -361,8 +369,9 @@ class Module:
             self.functions.append(self._function(plan))
         except (KeyError, TypeError, ValueError, AttributeError, StopIteration) as error:
             del self.missing[before:]
-            why = f"{type(error).__name__}: {error}"
-            statement = Statement(ast.Return(self.not_converted(plan.items[0], why)))
+            known = [i for i in plan.items if isinstance(i, OpItem) and unconverted.is_known(i.node.op)]
+            why = "" if known else f"{type(error).__name__}: {error}"
+            statement = Statement(ast.Return(self.not_converted([*known, *plan.items][0], why)))
             name = plan.name or self.scope.free(f"not_converted_{len(self.functions)}")
             named = [(f"fed_{i}", x) for i, x in enumerate(plan.given)]
             self.functions.append(Function(name, plan.run, plan.wanted, named, [], [statement]))
@@ -415,7 +424,7 @@ class Module:
         node = item.node if isinstance(item, OpItem) else item.outputs[0].node
         where = getattr(node, "where", None)
         site = [Path(where[0]).name, where[1]] if isinstance(where, tuple) else None
-        why = why or f"no public function makes {node.op.name!r}"
+        why = why or unconverted.why(node.op)
         self.missing.append({"op": getattr(node, "name", ""), "type": node.op.type, "site": site, "why": why})
         number = len(self.missing)
         return ast.Call(ast.Name("not_converted"), [ast.Constant(number), ast.Constant(f"{node.op.type}: {why}")], [])
@@ -491,7 +500,7 @@ class Module:
 
     def text(self) -> list[str]:
         """The lines of variables and functions."""
-        merged(self.functions)
+        merged([*self.customs.values(), *self.functions])
         progress.say("looking for what is said twice")
         Shortening(self.functions, self.scope, self.names, self._lists, self._listed).shorten()
         merged(self.functions)
@@ -504,7 +513,7 @@ class Module:
             convert_in_place(function, _length)
         top = Gathering(self._plain, self.arrays, lambda s: _length([s])).gathered(self.top)
         lines = printing.checked("", [], [*self._seeding(), *top], self.origin)
-        for function in self.functions:
+        for function in [*self.customs.values(), *self.functions]:
             if function.name is None or not function.statements:
                 continue
             names, whole = (
@@ -512,7 +521,8 @@ class Module:
                 [*converted(function.converts), *function.statements],
             )
             names += [f"**{function.rest}"] * bool(function.rest)
-            lines += ["", "", *printing.checked(function.name, names, whole, self.origin)]
+            decorators = [function.decorator] if function.decorator else []
+            lines += ["", "", *decorators, *printing.checked(function.name, names, whole, self.origin)]
         return lines
 
 

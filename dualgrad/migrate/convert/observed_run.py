@@ -6,6 +6,7 @@ they add to a graph is then not a heap of nodes but one call that tape code can 
 
 from __future__ import annotations
 
+import inspect
 import sys
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
@@ -17,15 +18,19 @@ from typing import Any
 
 import numpy as np
 
+from dualgrad.frontend import overrides
 from dualgrad.frontend.flow.closures import Closure
 from dualgrad.migrate import watch
 from dualgrad.migrate.convert.calls import Written, noting
 from dualgrad.migrate.watch import watching
 from engine.core.operands import Operation
 from engine.core.variable import Variable
+from engine.custom import CustomGradient, _Rule, custom_call
 from engine.symbolic import as_list
 from graph_api import jacobians, sampling
 from graph_api.graph import Graph, get_default_graph
+from graph_api.legacy.monitored import MonitoredSession
+from graph_api.legacy.supervisor import Supervisor
 from graph_api.saving import Saver
 from graph_api.summaries import FileWriter
 from graph_api.tensor import Tensor
@@ -120,6 +125,31 @@ class Flow(Span):
 
 
 @dataclass(eq=False)
+class Pulled(Span):
+    """The nodes that a gradient function of the program's added when it was first asked, what it was given and gave.
+
+    `names` are those of its parameters, as far as they are known.
+    """
+
+    names: list[str] = field(default_factory=list)
+    cotangents: list[Any] = field(default_factory=list)
+    gradients: list[Any] = field(default_factory=list)
+
+
+@dataclass(eq=False)
+class Custom(Span):
+    """A call of a function that has a gradient of its own, under the name of the function or of that gradient.
+
+    The last node, `node`, passes on what the others compute; `pulled` is None if its gradient was never taken.
+    """
+
+    name: str = ""
+    names: list[str] = field(default_factory=list)
+    node: Any = None
+    pulled: Pulled | None = None
+
+
+@dataclass(eq=False)
 class Made:
     """How an optimizer was made: its class, the arguments that were given, its parameters, and the program's line."""
 
@@ -168,6 +198,8 @@ class Capture:
         `CHANGES` if that changed.
     savers : dict
         By the line of the program that made it, a saver and the options that it was given.
+    monitored : dict
+        By the line of the program that made it, a monitored session or a supervisor.
     names : list of dict
         Global names of the program, and what they stood for in the end.
     """
@@ -178,6 +210,7 @@ class Capture:
     draws: list[Draw] = field(default_factory=list)
     flows: list[Flow] = field(default_factory=list)
     calls: list[Called] = field(default_factory=list)
+    customs: list[Custom] = field(default_factory=list)
     written: dict[int, Written | None] = field(default_factory=dict)
     variables: list[Any] = field(default_factory=list)
     creations: list[Span] = field(default_factory=list)
@@ -187,6 +220,7 @@ class Capture:
     added: dict[watch.Site, set[str]] = field(default_factory=dict)
     locals: dict[int, dict[str, Any]] = field(default_factory=dict)
     savers: dict[watch.Site, tuple[Any, dict[str, Any]]] = field(default_factory=dict)
+    monitored: dict[watch.Site, Any] = field(default_factory=dict)
     names: dict[str, Any] = field(default_factory=dict)
 
     def ran(self, seen: watch.Run) -> None:
@@ -291,7 +325,11 @@ def capturing() -> Iterator[Capture]:
     change(Optimizer, "_step", _noting_steps)
     change(Optimizer, "__init__", _noting_optimizers)
     change(ScipyOptimizerInterface, "__init__", _noting_minimizers)
+    change(CustomGradient, "__call__", _noting_customs)
+    change(_Rule, "_gradients", _noting_pulls)
     change(Saver, "__init__", _noting_savers)
+    change(MonitoredSession, "__init__", _noting_monitored)
+    change(Supervisor, "__init__", _noting_monitored)
     change(FileWriter, "add_summary", _noting_added)
     change(FileWriter, "add_graph", _noting_graphs)
     try:
@@ -418,10 +456,51 @@ def _noting_minimizers(capture: Capture, method: Callable[..., Any]) -> Callable
     return made
 
 
+def _noting_customs(capture: Capture, method: Callable[..., Any]) -> Callable[..., Any]:
+    def called(self: CustomGradient, *args: Any, **kwargs: Any) -> Any:
+        graph = get_default_graph()
+        first = len(graph.nodes)
+        result = method(self, *args, **kwargs)
+        if len(graph.nodes) > first and (node := graph.nodes[-1]).op is custom_call:
+            names = _parameters(self._function)
+            capture.customs.append(Custom(graph, first, len(graph.nodes), self._name, names, node))
+        return result
+
+    return called
+
+
+def _noting_pulls(capture: Capture, method: Callable[..., Any]) -> Callable[..., Any]:
+    def pulled(self: _Rule, cts: tuple[Any, ...]) -> list[Any]:
+        asked = next((c for c in capture.customs if c.node.params["rule"] is self), None)
+        first = len(asked.graph.nodes) if asked is not None else 0
+        found: list[Any] = method(self, cts)
+        if asked is not None and asked.pulled is None:
+            registered = overrides.registered(asked.name)
+            names = _parameters(self.grad_fn) if registered is None else _parameters(registered)[1:]
+            asked.pulled = Pulled(asked.graph, first, len(asked.graph.nodes), names, list(cts), list(found))
+        return found
+
+    return pulled
+
+
+def _parameters(function: Callable[..., Any]) -> list[str]:
+    """The names of what a function takes by position."""
+    parameters = inspect.signature(function).parameters.values()
+    return [p.name for p in parameters if p.kind in (p.POSITIONAL_ONLY, p.POSITIONAL_OR_KEYWORD)]
+
+
 def _noting_savers(capture: Capture, method: Callable[..., Any]) -> Callable[..., Any]:
     def made(self: Any, var_list: Any = None, **options: Any) -> None:
         method(self, var_list, **options)
         capture.savers[watch.user_site()] = self, options
+
+    return made
+
+
+def _noting_monitored(capture: Capture, method: Callable[..., Any]) -> Callable[..., Any]:
+    def made(self: Any, *args: Any, **kwargs: Any) -> None:
+        capture.monitored[watch.user_site()] = self
+        method(self, *args, **kwargs)
 
     return made
 

@@ -278,7 +278,7 @@ class Planner(Runs):
             return True
         if (
             found()
-            and (runs or self.carriers.any_in(node))
+            and (runs or _fills(node) or self.carriers.any_in(node))
             and self._handled(lambda: found() or self._named_here(header))
             and isinstance(node, ast.For)
         ):
@@ -423,14 +423,14 @@ class Planner(Runs):
             return False  # an attribute, whoever asks for it; what functions above read
         if isinstance(node, ast.Assign) and all(isinstance(t, ast.Name) for t in node.targets):
             known = is_pure(node.value) or extent(node.value) in self.plan.facts
-            return known and not any(isinstance(t, ast.Name) and t.id in read for t in node.targets)
+            return known and not any(isinstance(t, ast.Name) and t.id in read | self.called for t in node.targets)
         if isinstance(node, ast.For):
             names = {n.id for n in ast.walk(node.target) if isinstance(n, ast.Name)}
             empty = all(place(inner) in self.plan.gone for inner in [*node.body, *node.orelse])
             return empty and is_pure(node.iter) and names.isdisjoint(read)
         if isinstance(node, (ast.Import, ast.ImportFrom)):
             return not any((a.asname or a.name.partition(".")[0]) in read for a in node.names)
-        return isinstance(node, ast.ClassDef) and node.name not in read
+        return isinstance(node, ast.ClassDef) and node.name not in read | self.called
 
     def _has_main(self) -> bool:
         """Whether ``tf.app.run()`` calls `main`."""
@@ -495,6 +495,16 @@ class Planner(Runs):
                     self.plan.gone.discard(place(node))
                     found = True
         return found
+
+
+def _fills(node: ast.stmt) -> bool:
+    """Whether a loop does no more than set elements of what is named by what it goes through."""
+    if not isinstance(node, ast.For):
+        return False
+    names = {n.id for n in ast.walk(node.target) if isinstance(n, ast.Name)}
+    targets = [t for s in node.body if isinstance(s, ast.Assign) for t in s.targets]
+    keys = [t.slice for t in targets if isinstance(t, ast.Subscript)]
+    return len(keys) == len(node.body) and all(isinstance(k, ast.Name) and k.id in names for k in keys)
 
 
 def _imported(node: ast.Import | ast.ImportFrom) -> list[str]:

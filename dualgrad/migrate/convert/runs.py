@@ -31,8 +31,19 @@ from dualgrad.migrate.check.values import (
 from dualgrad.migrate.convert import summaries
 from dualgrad.migrate.convert.dispatching import Carriers
 from dualgrad.migrate.convert.edits import Plan, Replaced, Unsafe, extent, place
-from dualgrad.migrate.convert.facts import Facts, held_by, is_apart, is_graphs, is_own, reached, same_function, shared
+from dualgrad.migrate.convert.facts import (
+    Facts,
+    held_by,
+    is_apart,
+    is_graphs,
+    is_own,
+    labeled,
+    reached,
+    same_function,
+    shared,
+)
 from dualgrad.migrate.convert.iterating import Iterating
+from dualgrad.migrate.convert.monitoring import SESSIONS, Monitoring
 from dualgrad.migrate.convert.observed_run import CHANGES
 from dualgrad.sparse.sparse_tensor import SparseTensor
 from engine.core import nest
@@ -40,7 +51,6 @@ from engine.core.variable import Variable
 from graph_api.graph import Graph
 from graph_api.iterators import Iterator as DatasetIterator
 from graph_api.saving import Saver
-from graph_api.session import Session
 from graph_api.summaries import FileWriter
 from graph_api.tensor import Operation
 from optim.external import ScipyOptimizerInterface
@@ -72,12 +82,15 @@ class Runs:
         Those that make variables and constants, and stay (`hosted`).
     rewritten : dict
         The expressions among these that become others.
+    monitored : dict
+        By the line that makes it, a monitored session.
     """
 
     def __init__(
         self, source: str, functions: Sequence[dict[str, Any]], provided: set[str], notes: Any, names: dict[str, Any],
         variables: dict[str, str], savers: dict[int, str], adding: dict[int, set[str]],
         hosted: Iterable[ast.stmt] = (), rewritten: Mapping[ast.expr, str] | None = None,
+        monitored: Mapping[int, Any] | None = None,
     ) -> None:  # fmt: skip
         self.hosted = {place(node) for node in hosted}
         self.variables, self.savers, self.adding = variables, savers, adding
@@ -110,6 +123,8 @@ class Runs:
         """The functions of which only the running program knows which one is meant (`dispatching`)."""
         self.carriers = Carriers(self.scopes, self.inference, self._may_be_graphs, self._is_fixed)
         self._ran = {line for f in functions if f["name"] or f["values"] or f.get("iterates") for line in f["within"]}
+        ends = any(f.get("taken") for f in functions)
+        self.monitoring = Monitoring(self.tree, self.inference, monitored or {}, variables, savers, ends)
         self.called: set[str] = set()
         """Functions of the program that the converted module calls."""
         self._again = False
@@ -194,6 +209,8 @@ class Runs:
             # functions of one name do the same; none is found for a call that was never reached: `_statement` says so
             # if it would stay
             fitting = {self._does(call, f, call in unseen): f for f in self.functions if self._shapes(call, f)}
+            again = _initializers(list(fitting.values()))
+            fitting = fitting if again is None else {(): again}
             before = self.plan.copy()
             if self._sets(call, list(fitting.values())):
                 continue
@@ -208,6 +225,8 @@ class Runs:
                     raise
             if extent(call) in self.plan.calls:
                 self._follow(call)
+        self.monitoring.plan(self.plan, calls)
+        self.called |= self.monitoring.read
 
     def _sets(self, call: ast.Call, functions: Sequence[dict[str, Any]]) -> bool:
         """Whether a run assigns what the program has computed to a variable: it becomes the assignment alone."""
@@ -371,7 +390,7 @@ class Runs:
         if self.is_minimization(call):
             return call.func.value, call.args[1] if len(call.args) > 1 else keywords.get("feed_dict")
         session = any(
-            isinstance(v, Instance) and issubclass(v.kind, Session) for v in self.inference.of(call.func.value)
+            isinstance(v, Instance) and issubclass(v.kind, SESSIONS) for v in self.inference.of(call.func.value)
         )
         session = session or (call.func.attr == "run" and bool(call.args) and not isinstance(call.args[0], ast.Dict))
         if session:
@@ -481,7 +500,9 @@ class Runs:
         fed = {x for f in self.functions for x in f["fed"]}
         keys = [k for n in ast.walk(self.tree) if isinstance(n, ast.Dict) for k in n.keys if k is not None]
         keys += [n.slice for n in ast.walk(self.tree) if isinstance(n, ast.Subscript)]
-        for key in keys:
+        loops = [n.target for n in ast.walk(self.tree) if isinstance(n, ast.For)]
+        changing = {n.id for target in loops for n in ast.walk(target) if isinstance(n, ast.Name)}
+        for key in [k for k in keys if not (isinstance(k, ast.Name) and k.id in changing)]:
             name = graph_name(self._value(key)) if isinstance(key, (ast.Name, ast.Attribute, ast.Subscript)) else None
             if name in fed:
                 self.plan.facts[extent(key)] = repr(self.label(str(name)))
@@ -496,6 +517,9 @@ class Runs:
                 ):
                     whole = above
                 text = self.facts.handles(whole, self.label)
+                if text is None and isinstance(getattr(whole, "ctx", None), ast.Load):
+                    held = self._value(whole)
+                    text = None if held is None else labeled(held, self.label)
                 text = self._unneeded(whole, text) or text
                 if text is not None:
                     self.plan.facts[extent(whole)] = text
@@ -678,7 +702,7 @@ class Runs:
     def _is_session(self, node: ast.expr) -> bool:
         """Whether it can only be a session, which `_check_names` looks at."""
         values = self.inference.of(node)
-        return bool(values) and all(isinstance(v, Instance) and issubclass(v.kind, Session) for v in values)
+        return bool(values) and all(isinstance(v, Instance) and issubclass(v.kind, SESSIONS) for v in values)
 
     def _is_here(self, node: ast.Name) -> bool:
         """Whether a name is the converted module's, or goes through what is."""
@@ -756,6 +780,15 @@ class Runs:
 
     def _builds_object(self, node: ast.ClassDef) -> bool:
         return not self.runs(node) and self._builds(node)
+
+
+def _initializers(functions: Sequence[dict[str, Any]]) -> dict[str, Any] | None:
+    """The function that sets variables anew, of those that a run stands for which first initializes them."""
+    first = [f for f in functions if not (f["name"] or f["values"] or f.get("iterates"))]
+    later = [f for f in functions if f["name"]]
+    if not first or len(later) != 1 or len(first) + 1 < len(functions):
+        return None
+    return later[0] if not (later[0]["returns"] or later[0]["fed"]) else None
 
 
 def lines_of(node: ast.expr) -> range:

@@ -187,7 +187,7 @@ def _apart(plan: Plan) -> set[int]:
 def _watched(item: GradientItem, plan: Plan) -> list[Any]:
     known = {id(x) for x in plan.given}
     sources = [source(x) for x in item.call.xs if not isinstance(x, Variable)]
-    return [x for x in sources if id(x) not in known and x.node.op not in (variable_handle, constant)]
+    return [x for x in sources if id(x) not in known and x.node.op is not variable_handle]
 
 
 def _connected(signatures: Sequence[tuple[Item, frozenset[int]]]) -> list[list[Item]]:

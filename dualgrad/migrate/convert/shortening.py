@@ -35,6 +35,8 @@ class Function:
         The name of the parameter for all other keyword arguments, if it has one.
     gradients : list of tensor or None
         What its optimizers are given; None for rows of a matrix.
+    decorator : str
+        The line above it, if there is one.
     """
 
     name: str | None
@@ -46,6 +48,7 @@ class Function:
     converts: dict[str, Any] = field(default_factory=dict)
     rest: str = ""
     gradients: list[Any] = field(default_factory=list)
+    decorator: str = ""
 
 
 class Shortening:

@@ -15,6 +15,7 @@ import operator
 from collections.abc import Callable, Hashable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from importlib import import_module
+from types import FunctionType
 from typing import Any
 
 import numpy as np
@@ -33,7 +34,7 @@ from engine.core.structural import broadcast_like_op
 from engine.core.trace import Symbol, Trace, constant
 from engine.numpy_api.operators import _BINARY, _COMPARISONS
 from engine.ops.indexed_slices import IndexedSlices
-from graph_api.flow import assert_op
+from graph_api.flow import assert_op, python_call, stateless_python_call
 from tape_api.names import TABLE
 
 _OPERATORS = {
@@ -43,6 +44,7 @@ _OPERATORS = {
     "lt": ("<", operator.lt), "le": ("<=", operator.le), "gt": (">", operator.gt), "ge": (">=", operator.ge),
 }  # fmt: skip
 _UNARY = {"negative": ("-", operator.neg)}
+PYTHON_CALLS = (python_call, stateless_python_call)
 _LEFT_OUT = frozenset({"name", "draw"})
 _ONLY = "[0]"
 """The part of a list that is its only element."""
@@ -415,8 +417,31 @@ def composed(node: Any, operands: Sequence[ast.expr]) -> ast.expr | None:
     """An expression for an op that no single call makes."""
     if node.op is broadcast_like_op and not any(node.params.values()):
         return ast.Call(path("tf.broadcast_to"), [operands[0], ast.Call(path("tf.shape"), [operands[1]], [])], [])
+    if node.op in PYTHON_CALLS:
+        return _python_call(node, operands)
     if node.op is not assert_op:
         return None
     message = node.params["message"].removesuffix(":")
     keywords = [ast.keyword("message", ast.Constant(message))]
     return ast.Call(path("tf.debugging.assert_equal"), [operands[0], ast.Constant(True)], keywords)
+
+
+def _python_call(node: Any, operands: Sequence[ast.expr]) -> ast.expr | None:
+    """The call of a Python function of arrays; None if the function has no name at the top of the program."""
+    function, dtypes = node.params["func"], [literal(dtype) for dtype in node.params["dtypes"]]
+    own = _called_own(function)
+    if own is None:
+        return None
+    returned = dtypes[0] if len(dtypes) == 1 else ast.List(dtypes, ast.Load())
+    return ast.Call(path("tf.numpy_function"), [own, ast.List(list(operands), ast.Load()), returned], [])
+
+
+def _called_own(function: Any) -> ast.expr | None:
+    """A function of the program's, or of NumPy's, as it can be named at the top of a module."""
+    name = str(getattr(function, "__name__", ""))
+    if getattr(np, name, None) is function:
+        return path(f"np.{name}")
+    if not isinstance(function, FunctionType) or function.__module__ != "__main__":
+        return None
+    names = [name for name, value in function.__globals__.items() if value is function]
+    return ast.Name(names[0]) if names else None

@@ -22,19 +22,21 @@ import numpy as np
 from engine.compiler.ir.instruction import Instruction, is_stateful, without_unused
 from engine.compiler.ir.layout import Order, order_of, order_of_result
 from engine.compiler.passes.index_maps import PADS, pieces_of, takes_parts, whole, whole_shape
-from engine.compiler.passes.known_cells import NUMBER, RULES, UNKNOWN, ZERO, Zeros, of_constant
+from engine.compiler.passes.known_cells import RULES, UNKNOWN, Cell, cell_of, is_zero, of_constant
 from engine.compiler.passes.slice_concat import slice_concat
 from engine.core.aval import Aval
 from engine.core.dtypes import as_dtype
 from engine.core.op import Op
 from engine.core.structural import broadcast_like_op, contiguous, reshape_to, scale, sum_to_like_op
-from engine.ops.arithmetic import add, multiply, subtract
-from engine.ops.compare import keep_chosen
+from engine.ops.arithmetic import add, multiply, square_op, subtract
+from engine.ops.compare import keep_chosen, truncate
+from engine.ops.explog import sqrt
+from engine.ops.gather import gather_op
 from engine.ops.indexing import getitem_op
 from engine.ops.joining import concat_piece, concat_place, unstack_op
 from engine.ops.linalg import cross_op
 from engine.ops.reduce import reduce_sum_op, spread_like_op
-from engine.ops.shape import transpose_op
+from engine.ops.stats import reduce_euclidean_norm_op
 from engine.runtime.tuning import TUNING
 
 _LONG = TUNING.column_elements
@@ -45,7 +47,7 @@ _SHORT = 8
 """Numbers in a row."""
 _ADDED = 7
 """Numbers that NumPy adds up one after the other."""
-_GAIN = 3
+_GAIN = 1
 """How many times as much must be computed as is copied."""
 
 Grid = Any
@@ -67,9 +69,8 @@ def as_columns(
     outputs : sequence of int
         Value ids that are live-out.
     """
-    shapes = [
-        whole_shape(avals[i.outputs[0]]) for i in instructions if i.op.elementwise and avals[i.outputs[0]].is_static
-    ]
+    values = [(i.inputs if i.op is unstack_op else i.outputs)[0] for i in instructions if _is_of_rows(i)]
+    shapes = [whole_shape(avals[s]) for s in values if avals[s].is_static]
     lengths = Counter(max(shape) for shape in shapes if len(shape) > 1 and shape[-1] <= _SHORT)
     ((length, _),) = lengths.most_common(1) or [(0, 0)]
     if length < _LONG:
@@ -105,9 +106,10 @@ class _Columns:
         self.split: set[int] = set()
         self.whole: set[int] = set()
         self.grids: dict[int, Grid] = {}
-        self.kinds: dict[int, int] = {}
+        self.known: dict[int, Cell] = {}
         self.seen: dict[Any, int] = {}
         self.out: list[Instruction] = []
+        self.makers = {i.outputs[0]: i for i in instructions if i.op in _FOLDED}
 
     def axis(self, s: int) -> int | None:
         """The long axis of a value, counted from the end; None if there is none, or none that is alone."""
@@ -142,6 +144,8 @@ class _Columns:
                 self.split.update(each.outputs)
             else:
                 exact.update(self.operands(each))
+            if each.op is gather_op:
+                exact.update(each.inputs)
         self.whole = self.split & exact
 
     def pays(self, outputs: Sequence[int]) -> bool:
@@ -166,6 +170,10 @@ class _Columns:
     def way(self, each: Instruction) -> Callable[[Instruction], list[Grid]] | None:
         """How an instruction is applied to grids; None if it cannot be."""
         op, params = each.op, each.params
+        if op in _FOLDED and self.fits(each.outputs[0]) and self.contents(each.outputs[0]) is not None:
+            return self.known
+        if op is gather_op:
+            return self.gathered if self.gathers(each) else None
         if (
             not each.outputs
             or is_stateful(op, params)
@@ -187,8 +195,10 @@ class _Columns:
         if op in _SUMS:
             return self.sum_of(each)
         if op in (spread_like_op, broadcast_like_op):
-            same = len(self.shape(each.inputs[0])) == rank and len(axes) == 1 and not params.get("mean")
-            return self.repeated if same and self.axis(each.inputs[0]) is not None else None
+            own, out = self.spread_out(each), whole_shape(self.avals[each.outputs[0]])
+            same = len(own) == rank and all(d in (1, n) for d, n in zip(own, out, strict=True))
+            lies = same and own.count(self.length) == 1
+            return self.repeated if (lies or not own) and not params.get("mean") else None
         return self.moved if self.moves(each) else None
 
     def sum_of(self, each: Instruction) -> Callable[[Instruction], list[Grid]] | None:
@@ -199,10 +209,19 @@ class _Columns:
         forms = (shape[:-1], (*shape[:-1], 1))[each.op is sum_to_like_op :]
         if self.axis(x) in (None, -1) or self.orders[x] < Order.DESCENDING or out not in forms:
             return None
-        if each.op is reduce_sum_op and each.params["axis"] not in (-1, (-1,), len(shape) - 1, (len(shape) - 1,)):
+        if each.op is not sum_to_like_op and each.params["axis"] not in (-1, (-1,), len(shape) - 1, (len(shape) - 1,)):
             return None
         dtype = self.avals[x].dtype.numpy
-        return self.summed if dtype.kind == "f" and 1 < shape[-1] <= _ADDED and _in_turn(shape[-1], dtype) else None
+        good = dtype.kind == "f" and dtype.itemsize > 2 and 1 < shape[-1] <= _ADDED and _in_turn(shape[-1], dtype)
+        return (self.normed if each.op is reduce_euclidean_norm_op else self.summed) if good else None
+
+    def gathers(self, each: Instruction) -> bool:
+        """Whether an instruction takes short rows at as many indices as the long axis has."""
+        (x, indices), (s,) = each.inputs, each.outputs
+        at, of = each.params["axis"], self.avals[x]
+        if not (self.fits(s) and of.is_static and whole_shape(self.avals[indices]) == (self.length,)):
+            return False
+        return not each.params["batch_dims"] and at % len(whole_shape(of)) - len(self.shape(s)) == self.axis(s)
 
     def moves(self, each: Instruction) -> bool:
         """Whether an instruction moves whole vectors."""
@@ -232,36 +251,56 @@ class _Columns:
         shape, axis = self.shape(s), self.axis(s)
         grid = np.empty(shape, object)
         rank = len(shape)
-        if s in self.constants:
-            array = np.asarray(self.constants[s])
+        if (array := self.contents(s)) is not None:
             for at in np.ndindex(*shape):
                 key: list[Any] = list(at)
                 if axis is not None:
                     key[axis] = slice(None)
                 vector = np.asarray(array[tuple(key)], order="C")
                 c = of_constant(vector)
-                grid[at] = self.constant(vector if c is None or c.kinds.size > 1 else c.numbers.reshape(()))
+                alike = c is not None and len(c.cells) == 1 and c.cells[0] != UNKNOWN
+                grid[at] = self.constant(vector.reshape(-1)[:1].reshape(()) if alike else vector)
             return grid
         if grid.size == 1 and rank <= 1 and (axis is not None or not rank):
             grid[(0,) * rank] = s
             return grid
-        if axis is not None and grid.size > 1:
-            # the vectors, one after the other
-            perm = (*[k for k in range(rank) if k != axis + rank], axis + rank)
-            moved = self.new(transpose_op, (s,), {"perm": perm}) if axis != -1 else s
-            s = self.new(contiguous, (moved,), {})
-        elif axis is not None:
+        if axis is not None and grid.size == 1:
             grid[(0,) * rank] = self.new(reshape_to, (s,), {"shape": (self.length,)})
             return grid
         for at in np.ndindex(*shape):
-            others = [k for n, k in enumerate(at) if axis is None or n != axis + rank]
-            grid[at] = self.new(getitem_op, (s,), {"spec": (*others, *[(None, None, None)] * (axis is not None))})
+            spec = tuple([(None, None, None) if axis is not None and n == axis + rank else k for n, k in enumerate(at)])
+            taken = self.new(getitem_op, (s,), {"spec": spec})
+            grid[at] = taken if axis in (None, -1) else self.new(contiguous, (taken,), {})
         return grid
+
+    def contents(self, s: int) -> np.ndarray | None:
+        """A constant, or what follows from one: seeds, which are too large to be computed before."""
+        if s in self.constants:
+            return np.asarray(self.constants[s])
+        if s not in self.makers:
+            return None
+        each = self.makers[s]
+        array = self.contents(each.inputs[0])
+        return None if array is None else np.asarray(each.op.kernel(array, **each.params))
+
+    def known(self, each: Instruction) -> list[Grid]:
+        """Constants."""
+        return [self.taken_apart(each.outputs[0])]
 
     def unstacked(self, each: Instruction) -> list[Grid]:
         """The parts along an axis."""
         grid = self.grid(each.inputs[0])
         return list(np.moveaxis(grid, each.params["axis"] % grid.ndim, 0))
+
+    def gathered(self, each: Instruction) -> list[Grid]:
+        """Numbers taken at the same indices from each column."""
+        (x, indices), (s,) = each.inputs, each.outputs
+        grid, axis = np.empty(self.shape(s), object), (self.axis(s) or 0) + len(self.shape(s))
+        for at in np.ndindex(*grid.shape):
+            spec = tuple([(None, None, None) if n == axis else k for n, k in enumerate(at)])
+            column = self.new(getitem_op, (x,), {"spec": spec}) if len(at) > 1 else x
+            grid[at] = self.new(gather_op, (column, indices), {"axis": -1, "batch_dims": 0}, each.where)
+        return [grid]
 
     def elementwise(self, each: Instruction) -> list[Grid]:
         """The op, vector by vector."""
@@ -289,13 +328,11 @@ class _Columns:
                 if number is not None and number == 1:
                     return inputs[1 - k]
         made = self.new(op, inputs, params, where)
-        rule = RULES.get(op)
-        if rule is not None and made not in self.kinds:
-            known = [
-                Zeros(*np.broadcast_arrays(np.int8(self.kinds.get(s, UNKNOWN) if x is None else NUMBER), x or 0.0))
-                for s, x in zip(inputs, numbers, strict=True)
+        if op in RULES and made not in self.known:
+            cells = [
+                self.known.get(s, UNKNOWN) if x is None else cell_of(x) for s, x in zip(inputs, numbers, strict=True)
             ]
-            self.kinds[made] = int(rule(*known, **params)[0])
+            self.known[made] = RULES[op](*cells, **params)
         return made
 
     def cross(self, each: Instruction) -> list[Grid]:
@@ -311,18 +348,35 @@ class _Columns:
 
     def summed(self, each: Instruction) -> list[Grid]:
         """Sums of the last axis: from 0, to which the first number is added, so no sum is -0.0."""
-        x = self.grid(each.inputs[0])
+        return [self.added_up(each, self.grid(each.inputs[0]))]
+
+    def normed(self, each: Instruction) -> list[Grid]:
+        """Square roots of sums of squares along the last axis."""
+        squares = self.applied(square_op, [self.grid(each.inputs[0])], {}, each.where)
+        return [self.applied(sqrt, [self.added_up(each, squares)], {}, each.where)]
+
+    def added_up(self, each: Instruction, x: Grid) -> Grid:
+        """The sums of the last axis of a grid."""
         zero = self.constant(np.zeros((), self.avals[each.outputs[0]].dtype.numpy))
         out = np.empty(x.shape[:-1], object)
         for at in np.ndindex(*out.shape):
             # a zero, of whatever sign, changes nothing but the sign of zeros, which 0.0 makes positive
-            parts = [s for s in x[at] if s != zero and self.kinds.get(s) != ZERO] or [zero]
+            parts = [s for s in x[at] if s != zero and not is_zero(self.known.get(s, UNKNOWN))] or [zero]
             out[at] = functools.reduce(lambda a, b: self.one(add, (a, b), {}, each.where), [*parts, zero])
-        return [out.reshape(self.shape(each.outputs[0]))]
+        return out.reshape(self.shape(each.outputs[0]))
 
     def repeated(self, each: Instruction) -> list[Grid]:
         """The same vectors again."""
-        return [np.broadcast_to(self.grid(each.inputs[0]), self.shape(each.outputs[0]))]
+        grid, own = self.grid(each.inputs[0]), self.spread_out(each)
+        return [np.broadcast_to(grid.reshape([1 if d == self.length else d for d in own]), self.shape(each.outputs[0]))]
+
+    def spread_out(self, each: Instruction) -> tuple[int, ...]:
+        """The shape of what is repeated, with axes of size one where it is repeated along axes that it has not."""
+        own = whole_shape(self.avals[each.inputs[0]])
+        if not own or each.op is not spread_like_op or each.params["keepdims"] or np.max(each.params["axis"]) >= 0:
+            return own
+        shown: np.ndarray = np.expand_dims(np.broadcast_to(0, own), each.params["axis"])
+        return shown.shape
 
     def moved(self, each: Instruction) -> list[Grid]:
         """Vectors in other places, and zeros."""
@@ -419,7 +473,13 @@ class _Columns:
         return value_id
 
 
-_SUMS = (reduce_sum_op, sum_to_like_op)
+_FOLDED = (truncate, reshape_to)
+_SUMS = (reduce_sum_op, reduce_euclidean_norm_op, sum_to_like_op)
+
+
+def _is_of_rows(each: Instruction) -> bool:
+    """Whether an instruction tells which axis is long: it computes something of rows, or takes them apart."""
+    return each.op.elementwise or each.op is unstack_op
 
 
 @functools.cache

@@ -9,9 +9,11 @@ from typing import Any, NamedTuple
 import numpy as np
 
 from engine.compiler.ir.instruction import Instruction, is_stateful
+from engine.compiler.passes.slice_sum import box_of, slice_sum
 from engine.core.aval import Aval
 from engine.core.op import Op
 from engine.core.structural import contiguous, reshape_to
+from engine.ops.arithmetic import divide_no_nan, part_of
 from engine.ops.compare import cast_op, keep_chosen, select, truncate
 from engine.ops.explog import rsqrt
 from engine.ops.indexing import getitem_back_op, getitem_op, numpy_key
@@ -24,7 +26,10 @@ Box = tuple[tuple[int, int], ...]
 """Per axis, where it begins and ends."""
 
 
-_OF_UFUNCS = (select, keep_chosen, truncate, cast_op, relu, leaky_relu_op, sigmoid, silu_op, softplus, rsqrt)
+_OF_UFUNCS = (
+    *(select, keep_chosen, truncate, cast_op, relu, leaky_relu_op, sigmoid, silu_op, softplus, rsqrt),
+    *(part_of, divide_no_nan),
+)
 """Elementwise ops whose kernels are made of ufuncs, and whose results do not depend on what else is computed."""
 
 
@@ -37,6 +42,10 @@ def takes_parts(op: Op, params: dict[str, Any]) -> bool:
 
 PADS = (pad_op, pad_back_op)
 """Ops that pad with a number, or undo that."""
+MOVES = frozenset(
+    {concat_op, concat_piece, concat_place, stack_op, contiguous, reshape_to, getitem_op, getitem_back_op, *PADS}
+)
+"""Ops that may move boxes."""
 
 
 class Piece(NamedTuple):
@@ -122,6 +131,8 @@ def shape_of_box(box: Box) -> Shape:
 def pieces_of(each: Instruction, avals: Mapping[int, Aval], constants: Mapping[int, Any]) -> list[Piece] | None:
     """The pieces of the result, which is zero elsewhere; None if an op, or this application of it, is no such move."""
     op, params = each.op, each.params
+    if op not in MOVES:
+        return None
     shapes: list[Any] = [avals[s].shape for s in each.inputs]
     out = whole_shape(avals[each.outputs[0]])
     rank = len(out)
@@ -147,6 +158,8 @@ def pieces_of(each: Instruction, avals: Mapping[int, Aval], constants: Mapping[i
         before = np.reshape(constants[each.inputs[-1]], (-1, 2))[:, 0] * (1 if op is pad_op else -1)
         shifts = (*(0,) * params.get("lead", 0), *before.tolist())
         return [Piece(0, tuple(range(rank)), shifts)]
+    if op is slice_sum and params["hows"] == "+" and all(isinstance(k, slice) for k in params["keys"][0]):
+        return [Piece(0, tuple(range(rank)), tuple([start for start, _ in box_of(out, params["keys"][0])]))]
     if op is getitem_op and len(shapes) == 1:
         return _indexed(shapes[0], params)
     if op is getitem_back_op and len(shapes) == 2:

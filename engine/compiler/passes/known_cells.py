@@ -3,27 +3,35 @@
 A cotangent of one slice is zero around it, so are products of it, and what slices of these are put into. Each axis is
 cut where something changes; in the cells that this makes all elements are known to be one number, or zero, or nothing
 is known of them. The kernels themselves compute cells of numbers, one element for each.
+
+Most values have a handful of cells, and a program has thousands of values. So this is plain Python: NumPy takes longer
+for three numbers.
 """
 
 from __future__ import annotations
 
+import bisect
+import itertools
 import math
-from collections.abc import Callable, Collection, Sequence
+from collections.abc import Callable, Collection, Hashable, Sequence
 from typing import Any, NamedTuple
 
 import numpy as np
 
 from engine.compiler.passes.index_maps import Box, Piece, Shape, whole, whole_shape
 from engine.core.aval import Aval
-from engine.core.op import Op
+from engine.core.op import Op, distinct
 from engine.core.structural import scale
-from engine.ops.arithmetic import add, divide, multiply, negative, subtract
+from engine.ops.arithmetic import add, divide, maximum, multiply, negative, subtract
 from engine.ops.compare import keep_chosen, not_equal, truncate
+from engine.runtime.cache import cached
 
-UNKNOWN, ZERO_OR_NAN, ZERO, NUMBER, BIT, POSITIVE = range(6)
-"""Of a cell: nothing is known; a zero of either sign or NaN; a zero of either sign; one number; 0 or 1; more than 0."""
+Cell = float | str
+"""A number, neither NaN nor -0.0, or one of these: equal cells say the same, and can be keys."""
+UNKNOWN, ZERO_OR_NAN, ZERO, BIT, POSITIVE, MINUS_ZERO = "unknown", "zero or NaN", "zero", "bit", "positive", "-0.0"
+"""Nothing is known; a zero of either sign or NaN; a zero of either sign; 0 or 1; more than 0; the number -0.0."""
 
-_MOST = 1 << 12
+_MOST = 1 << 8
 """Cells of which something is known."""
 _BREAKS = 1 << 6
 """Changes along a line of a constant."""
@@ -36,47 +44,81 @@ class Cells(NamedTuple):
     ----------
     ends : tuple of tuple of int
         Per axis, where each cell ends.
-    kinds, numbers : array
-        Per cell what is known of it, and which number it is.
+    cells : tuple
+        What is known of each, in C order.
     """
 
     ends: tuple[Shape, ...]
-    kinds: np.ndarray
-    numbers: np.ndarray
+    cells: tuple[Any, ...]
 
-    def within(self, box: Box) -> tuple[Any, ...]:
-        """The index of the cells that meet a box."""
-        return tuple(
-            [
-                slice(int(np.searchsorted(ends, a, "right")), int(np.searchsorted(ends, b, "left")) + 1)
-                for ends, (a, b) in zip(self.ends, box, strict=True)
-            ]
-        )
+    def within(self, box: Box) -> list[range]:
+        """Per axis, the cells that meet a box."""
+        return [
+            range(bisect.bisect_right(ends, a), bisect.bisect_left(ends, b) + 1)
+            for ends, (a, b) in zip(self.ends, box, strict=True)
+        ]
+
+    def at(self, index: Sequence[Sequence[int]]) -> list[Any]:
+        """Those that the indices along each axis name, in C order."""
+        return [self.cells[place] for place in _places(self.ends, index)]
 
     def besides_zeros(self, box: Box) -> Box | None:
         """The least box in a box around all that is not known to be 0.0, or None if there is nothing."""
+        if len(self.cells) == 1:
+            return None if self.cells[0] == 0.0 else box
         index = self.within(box)
-        numbers = self.numbers[index]
-        there = (self.kinds[index] != NUMBER) | (numbers != 0) | np.signbit(numbers)
-        ends = []
-        for axis, (cells, (a, b)) in enumerate(zip(index, box, strict=True)):
-            found = np.flatnonzero(there.any(tuple([k for k in range(there.ndim) if k != axis])))
-            if not len(found):
-                return None
-            first, last = cells.start + found[0], cells.start + found[-1]
-            ends.append((max(a, self.ends[axis][first - 1] if first else 0), min(b, self.ends[axis][last])))
-        return tuple(ends)
+        found = [at for at, c in zip(itertools.product(*index), self.at(index), strict=True) if c != 0.0]
+        if not found:
+            return None
+        rest = []
+        for ends, (a, b), places in zip(self.ends, box, zip(*found, strict=True), strict=True):
+            first = min(places)
+            rest.append((max(a, ends[first - 1] if first else 0), min(b, ends[max(places)])))
+        return tuple(rest)
 
-    def array(self, box: Box) -> np.ndarray | None:
+    def array(self, box: Box, dtype: Any) -> np.ndarray | None:
         """The elements in a box, if all are known: one element stands for all along an axis of one cell."""
         index = self.within(box)
-        if (self.kinds[index] != NUMBER).any():
+        numbers = [_number(c) for c in self.at(index)]
+        if None in numbers:
             return None
-        out = self.numbers[index]
+        out = np.array(numbers, dtype).reshape([len(cells) for cells in index])
         for axis, (cells, (a, b)) in enumerate(zip(index, box, strict=True)):
-            if cells.stop - cells.start > 1:
-                out = np.repeat(out, np.diff(np.clip(self.ends[axis][cells], a, b), prepend=a), axis)
+            if len(cells) > 1:
+                out = np.repeat(out, np.diff([min(self.ends[axis][k], b) for k in cells], prepend=a), axis)
         return np.broadcast_to(np.asarray(out, order="C"), [b - a for a, b in box])
+
+
+def cell_of(number: Any) -> Cell:
+    """The cell of a number."""
+    x = float(number)
+    if x != x:
+        return UNKNOWN
+    return MINUS_ZERO if x == 0 and math.copysign(1.0, x) < 0 else x
+
+
+def _number(c: Cell) -> float | None:
+    return c if isinstance(c, float) else -0.0 if c == MINUS_ZERO else None
+
+
+def _places(ends: Sequence[Sequence[int]], index: Sequence[Sequence[int]]) -> Sequence[int]:
+    """Positions in C order among cells."""
+    if len(ends) == 1:
+        return index[0]
+    places = [0]
+    for own, which in zip(ends, index, strict=True):
+        places = [place * len(own) + k for place in places for k in which]
+    return places
+
+
+def everywhere(cell: Cell, shape: Shape) -> Cells:
+    """The same of all elements."""
+    return Cells(tuple([(d,) for d in shape]), (cell,))
+
+
+def _nothing(aval: Aval) -> Cells:
+    """The cell of a value of which only the dtype is known."""
+    return everywhere(BIT if aval.dtype.numpy.kind == "b" else UNKNOWN, whole_shape(aval))
 
 
 def of_constant(array: Any) -> Cells | None:
@@ -84,6 +126,8 @@ def of_constant(array: Any) -> Cells | None:
     array = np.asarray(array)
     if not array.size or array.dtype.kind not in "fb":
         return None
+    if array.size == 1:
+        return everywhere(cell_of(array.item()), array.shape)
     # what is repeated in memory is looked at once; numbers are compared by their bits, which tell zeros apart
     once = np.asarray(array[tuple([slice(0, None if step else 1) for step in array.strides])], order="C")
     bits = once.view(f"i{once.dtype.itemsize}").reshape(once.shape)
@@ -99,97 +143,104 @@ def of_constant(array: Any) -> Cells | None:
     if math.prod(map(len, kept)) > _MOST:
         return None
     ends = [(d,) if len(k) == 1 else tuple((k + 1).tolist()) for k, d in zip(kept, array.shape, strict=True)]
-    numbers = once[np.ix_(*kept)] if kept else once
-    return Cells(tuple(ends), np.full(numbers.shape, NUMBER, np.int8), numbers)
-
-
-def _cell(shape: Shape, kind: int, number: Any, dtype: Any) -> Cells:
-    ones = (1,) * len(shape)
-    return Cells(tuple([(d,) for d in shape]), np.full(ones, kind, np.int8), np.full(ones, number, dtype))
-
-
-def _nothing(aval: Aval) -> Cells:
-    """The cell of a value of which nothing is known."""
-    return _cell(whole_shape(aval), UNKNOWN, 0, aval.dtype.numpy)
+    return Cells(tuple(ends), tuple(map(cell_of, once[np.ix_(*kept)].ravel().tolist())))
 
 
 def of_elementwise(op: Op, operands: Sequence[Cells | None], avals: Sequence[Aval], params: Any, out: Aval) -> Any:
     """The cells of the result of an elementwise op, of static shapes; None if nothing is known."""
-    shape: Any = out.shape
-    rank = len(shape)
     given = [_nothing(a) if c is None else c for c, a in zip(operands, avals, strict=True)]
-    ends = []
-    for axis, d in enumerate(shape):
-        found = {e for c in given if (k := axis - rank + len(c.ends)) >= 0 for e in c.ends[k]} - {1} | {d}
-        found |= {1} if any((k := axis - rank + len(c.ends)) >= 0 and 1 in c.ends[k][:-1] for c in given) else set()
-        ends.append(tuple(sorted(found)))
+    ends = _common(given, whole_shape(out))
     if math.prod(map(len, ends)) > _MOST:
         return None
-    refined = [_refined(c, ends, shape) for c in given]
-    kinds, numbers = [k for k, _ in refined], [x for _, x in refined]
-    cells = tuple(map(len, ends))
-    known = np.broadcast_to(np.logical_and.reduce([np.broadcast_to(k == NUMBER, cells) for k in kinds]), cells)
-    result = np.zeros(cells, out.dtype.numpy)
-    if known.any():
-        with np.errstate(all="ignore"):
-            result = np.where(known, op.kernel(*numbers, **params), result)
-    kind = np.where(known, np.int8(NUMBER), np.int8(UNKNOWN))
-    if (rule := RULES.get(op)) is not None and not known.all():
-        more, number = rule(*[Zeros(k, x) for k, x in refined], **params)
-        kind = np.where(known, kind, more)
-        result = np.where(~known & (kind == NUMBER), number, result)
-    return _merged(tuple(ends), kind, result.astype(out.dtype.numpy, copy=False))
+    dtypes, values = tuple([a.dtype.numpy for a in avals]), tuple(params.values())
+    key = tuple(map(distinct, values))
+    found = [
+        _combined(op, cells, dtypes, tuple(params), values, key)
+        for cells in zip(*[_refined(c, ends) for c in given], strict=True)
+    ]
+    return _merged(ends, found)
 
 
-def _refined(c: Cells, ends: Sequence[Shape], shape: Shape) -> tuple[np.ndarray, np.ndarray]:
-    """Kinds and numbers in smaller cells."""
-    kinds, numbers = c.kinds, c.numbers
-    first = len(shape) - len(c.ends)
-    for axis, own in enumerate(c.ends):
-        if own != ends[first + axis] and len(own) > 1:
-            which = np.searchsorted(own, ends[first + axis], "left")
-            kinds, numbers = kinds.take(which, axis), numbers.take(which, axis)
-    return kinds, numbers
+@cached(1 << 12)
+def _combined(op: Op, cells: Any, dtypes: Any, names: Any, values: Any, key: Hashable) -> Cell:
+    """The cell of a result; `key` tells parameters apart that Python takes for equal."""
+    params = dict(zip(names, values, strict=True))
+    numbers = list(map(_number, cells))
+    if None in numbers:
+        return RULES[op](*cells, **params) if op in RULES else UNKNOWN
+    with np.errstate(all="ignore"):
+        return cell_of(op.kernel(*[np.array([x], d) for x, d in zip(numbers, dtypes, strict=True)], **params)[0])
+
+
+def _common(given: Sequence[Cells], shape: Shape) -> tuple[Shape, ...]:
+    """The ends of cells of a shape, to which all that are given are broadcast, that lie in one cell of each."""
+    ends = []
+    for behind, d in zip(range(len(shape), 0, -1), shape, strict=True):
+        found = {c.ends[-behind] for c in given if behind <= len(c.ends) and c.ends[-behind][-1] == d}
+        ends.append(found.pop() if len(found) == 1 else tuple(sorted(set().union(*found) | {d})))
+    return tuple(ends)
+
+
+def _refined(c: Cells, ends: Sequence[Shape]) -> Sequence[Any]:
+    """Cells in smaller ones, of a shape to which they are broadcast."""
+    count = math.prod(map(len, ends))
+    if len(c.cells) == 1 or c.ends == ends:
+        return c.cells if count == len(c.cells) else c.cells * count
+    last = ends[len(ends) - len(c.ends) :]
+    index = [
+        [bisect.bisect_left(own, e) for e in new] if len(own) > 1 else [0] * len(new)
+        for own, new in zip(c.ends, last, strict=True)
+    ]
+    found = c.at(index)
+    return found * (count // len(found))
 
 
 def of_repeated(c: Cells, axes: Collection[int], out: Aval) -> Cells:
     """The cells of a value repeated along some axes of the result, which it has not or of size one."""
-    shape: Any = out.shape
-    kinds, numbers = c.kinds, c.numbers
+    shape = whole_shape(out)
     own = iter(c.ends)
     if len(c.ends) < len(shape):
-        kinds, numbers = (np.expand_dims(x, tuple(axes)) for x in (kinds, numbers))
         ends = [(d,) if axis in axes else next(own) for axis, d in enumerate(shape)]
     else:
         ends = [(d,) if axis in axes else e for axis, (d, e) in enumerate(zip(shape, own, strict=True))]
-    return Cells(tuple(ends), kinds, numbers)
+    return Cells(tuple(ends), c.cells)
 
 
 def of_sum(c: Cells, axes: Collection[int], keepdims: bool) -> Cells | None:
     """The cells of a sum of whole numbers, which no rounding can change in any order."""
-    whole_numbers = (c.kinds == NUMBER) & (np.rint(c.numbers) == c.numbers) & (abs(c.numbers) < _BREAKS)
     if math.prod([c.ends[axis][-1] for axis in axes]) > 1 << 17:
         return None
-    numbers = np.where(whole_numbers, c.numbers, 0)
-    for axis in axes:
-        times = np.diff(c.ends[axis], prepend=0).reshape([-1 if k == axis else 1 for k in range(numbers.ndim)])
-        numbers = (numbers * times).sum(axis, keepdims=True)
-    known = whole_numbers.all(tuple(axes), keepdims=True)
-    kinds = np.where(known & (numbers != 0), np.int8(NUMBER), np.int8(UNKNOWN))
-    # a sum of zeros is -0.0 if all of them are
-    positive = ((c.kinds == NUMBER) & (c.numbers == 0) & ~np.signbit(c.numbers)).all(tuple(axes), keepdims=True)
-    kinds = np.where(positive, np.int8(NUMBER), kinds)
-    numbers = np.where(kinds == NUMBER, numbers, 0).astype(c.numbers.dtype)
+    lengths = [
+        [b - a for a, b in itertools.pairwise((0, *ends))] if axis in axes else [1] * len(ends)
+        for axis, ends in enumerate(c.ends)
+    ]
+    index = [[0] * len(ends) if axis in axes else range(len(ends)) for axis, ends in enumerate(c.ends)]
+    parts: dict[int, list[tuple[Cell, int]]] = {}
+    for place, times, cell in zip(_places(c.ends, index), itertools.product(*lengths), c.cells, strict=True):
+        parts.setdefault(place, []).append((cell, math.prod(times)))
     ends = [(1,) if axis in axes else e for axis, e in enumerate(c.ends)]
     if not keepdims:
-        kinds, numbers = kinds.squeeze(tuple(axes)), numbers.squeeze(tuple(axes))
-        ends = [e for axis, e in enumerate(c.ends) if axis not in axes]
-    return _merged(tuple(ends), kinds, numbers)
+        ends = [e for axis, e in enumerate(ends) if axis not in axes]
+    return _merged(tuple(ends), list(map(_total, parts.values())))
+
+
+def _total(parts: Sequence[tuple[Cell, int]]) -> Cell:
+    """The sum of cells, so many times each."""
+    if all(c == 0.0 for c, _ in parts):
+        return 0.0
+    total = 0.0
+    for c, times in parts:
+        number = _number(c)
+        if number is None or not abs(number) < _BREAKS or number != round(number):
+            return UNKNOWN
+        total += number * times
+    # a sum of zeros is -0.0 if all of them are
+    return total or UNKNOWN
 
 
 def of_pieces(pieces: Sequence[Piece], operands: Sequence[Cells | None], avals: Sequence[Aval], out: Aval) -> Any:
     """The cells of a value that consists of pieces, and is zero elsewhere."""
-    shape: Any = out.shape
+    shape = whole_shape(out)
     cuts: list[set[int]] = [{0, d} for d in shape]
     placed = []
     for piece in pieces:
@@ -200,121 +251,148 @@ def of_pieces(pieces: Sequence[Piece], operands: Sequence[Cells | None], avals: 
             continue
         target = piece.target(source)
         placed.append((piece, c, target))
-        for axis, ends in enumerate(target):
-            cuts[axis] |= set(ends)
+        for cut, at in zip(cuts, target, strict=True):
+            cut.update(at)
         for onto, shift, own in zip(piece.axes, piece.shifts, c.ends, strict=True):
-            if onto is not None:
-                cuts[onto] |= {e + shift for e in own if target[onto][0] < e + shift < target[onto][1]}
+            if onto is not None and len(own) > 1:
+                cuts[onto].update([e + shift for e in own if target[onto][0] < e + shift < target[onto][1]])
     bounds = [sorted(cut) for cut in cuts]
-    if math.prod([len(b) - 1 for b in bounds]) > _MOST:
+    ends = tuple([tuple(b[1:]) for b in bounds])
+    count = math.prod(map(len, ends))
+    if count > _MOST:
         return None
-    kinds = np.full([len(b) - 1 for b in bounds], NUMBER, np.int8)
-    numbers = np.zeros(kinds.shape, out.dtype.numpy)
+    cells: list[Any] = [0.0] * count
     for piece, c, target in placed:
-        here = tuple([slice(b.index(s), b.index(e)) for b, (s, e) in zip(bounds, target, strict=True)])
-        of_kinds, of_numbers = c.kinds, c.numbers
-        for at, (onto, shift, own) in enumerate(zip(piece.axes, piece.shifts, c.ends, strict=True)):
-            starts = [shift] if onto is None else [s - shift for s in bounds[onto][:-1][here[onto]]]
-            which = np.searchsorted(own, starts, "right")
-            of_kinds, of_numbers = of_kinds.take(which, at), of_numbers.take(which, at)
-        there = kinds[here].shape
-        kinds[here], numbers[here] = of_kinds.reshape(there), of_numbers.reshape(there)
-    return _merged(tuple([tuple(b[1:]) for b in bounds]), kinds, numbers)
+        here = [range(b.index(start), b.index(end)) for b, (start, end) in zip(bounds, target, strict=True)]
+        index = []
+        for onto, shift, own in zip(piece.axes, piece.shifts, c.ends, strict=True):
+            starts = [shift] if onto is None else [bounds[onto][k] - shift for k in here[onto]]
+            index.append([bisect.bisect_right(own, start) for start in starts])
+        for place, cell in zip(_places(ends, here), c.at(index), strict=True):
+            cells[place] = cell
+    return _merged(ends, cells)
 
 
-def _merged(ends: tuple[Shape, ...], kinds: np.ndarray, numbers: np.ndarray) -> Cells | None:
+def _merged(ends: tuple[Shape, ...], cells: Sequence[Any]) -> Cells | None:
     """Cells with equal neighbors as one; None if nothing is known of any."""
-    if not kinds.any():
+    if cells.count(UNKNOWN) == len(cells):
         return None
+    if cells.count(cells[0]) == len(cells):
+        return Cells(tuple([own[-1:] for own in ends]), (cells[0],))
+    behind = len(cells)
     for axis, own in enumerate(ends):
-        if len(own) == 1:
-            continue
-        others = tuple([k for k in range(kinds.ndim) if k != axis])
-        new = np.diff(kinds, axis=axis) != 0
-        left, right = (numbers.take(np.arange(len(own) - 1) + k, axis) for k in (0, 1))
-        new |= (left != right) | (np.signbit(left) != np.signbit(right) if numbers.dtype.kind == "f" else False)
-        kept = np.flatnonzero(np.append(new.any(others), True))
-        if len(kept) < len(own):
-            kinds, numbers = kinds.take(kept, axis), numbers.take(kept, axis)
+        lines, behind = behind, behind // len(own)
+        kept = [
+            k
+            for k in range(len(own) - 1)
+            if any(
+                cells[at : at + behind] != cells[at + behind : at + 2 * behind]
+                for at in range(k * behind, len(cells), lines)
+            )
+        ]
+        if len(kept) < len(own) - 1:
+            kept.append(len(own) - 1)
+            index = [kept if k == axis else range(len(e)) for k, e in enumerate(ends)]
+            cells = [cells[place] for place in _places(ends, index)]
             ends = (*ends[:axis], tuple([own[k] for k in kept]), *ends[axis + 1 :])
-    return Cells(ends, kinds, numbers)
+    return Cells(ends, tuple(cells))
 
 
 # ---- zeros -----------------------------------------------------------------------------------------------------------
 
 
-class Zeros:
-    """Answers to what rules ask of an operand, cell by cell."""
-
-    def __init__(self, kinds: np.ndarray, numbers: np.ndarray) -> None:
-        self.kinds, self.numbers = kinds, numbers
-        self.number = kinds == NUMBER
-        self.safe = (kinds == ZERO) | (self.number & (numbers == 0))
-        self.zero = self.safe | (kinds == ZERO_OR_NAN)
-        self.finite = (kinds == ZERO) | (self.number & np.isfinite(numbers))
-        self.more = (kinds == POSITIVE) | (self.number & (numbers > 0))
-        self.least = self.more | self.safe | (kinds == BIT)
-        self.positive = self.number & (numbers == 0) & ~np.signbit(numbers)
+def is_zero(c: Cell) -> bool:
+    """Whether a cell is a zero, of whatever sign."""
+    return c in (0.0, ZERO, MINUS_ZERO)
 
 
-def _where_zero(zero: Any, safe: Any) -> Any:
-    return np.where(zero, np.where(safe, np.int8(ZERO), np.int8(ZERO_OR_NAN)), np.int8(UNKNOWN))
+def _may_be_nan(c: Cell) -> bool:
+    """Whether a cell is a zero or NaN."""
+    return c in (0.0, ZERO, MINUS_ZERO, ZERO_OR_NAN)
 
 
-def _multiplied(a: Zeros, b: Zeros) -> Any:
-    return _where_zero(a.zero | b.zero, a.finite & b.finite), 0
+def _is_finite(c: Cell) -> bool:
+    return math.isfinite(c) if isinstance(c, float) else is_zero(c)
 
 
-def _divided(a: Zeros, b: Zeros) -> Any:
-    return _where_zero(a.zero, a.safe & b.number & (b.numbers != 0) & (b.numbers == b.numbers)), 0
+def _is_more(c: Cell) -> bool:
+    return c > 0 if isinstance(c, float) else c == POSITIVE
 
 
-def _scaled(a: Zeros, b: Zeros, either: bool = False) -> Any:
-    zero = a.zero | b.zero if either else a.zero
-    return _where_zero(zero, a.safe | (b.safe if either else False)), 0
+def _is_least(c: Cell) -> bool:
+    """Whether a cell is 0 or more."""
+    return _is_more(c) or is_zero(c) or c == BIT
 
 
-def _added(a: Zeros, b: Zeros) -> Any:
-    kind = _where_zero(a.zero & b.zero, a.safe & b.safe)
-    kind = np.where((kind == ZERO) & (a.positive | b.positive), np.int8(NUMBER), kind)
-    return np.where((a.more & b.least) | (b.more & a.least), np.int8(POSITIVE), kind), 0
+def _zero(zero: bool, safe: bool) -> Cell:
+    return UNKNOWN if not zero else ZERO if safe else ZERO_OR_NAN
 
 
-def _subtracted(a: Zeros, b: Zeros) -> Any:
-    kind = _where_zero(a.zero & b.zero, a.safe & b.safe)
-    negative = b.number & (b.numbers == 0) & np.signbit(b.numbers)
-    return np.where((kind == ZERO) & (a.positive | negative), np.int8(NUMBER), kind), 0
+def _multiplied(a: Cell, b: Cell) -> Cell:
+    return _zero(_may_be_nan(a) or _may_be_nan(b), _is_finite(a) and _is_finite(b))
 
 
-def _kept(x: Zeros, chosen: Zeros, fixed: bool) -> Any:
-    dropped = chosen.number & (chosen.numbers == 0)
-    kind = np.where(chosen.number & ~dropped, x.kinds, _where_zero(x.zero, x.safe | dropped))
-    kind = np.where(x.number & (x.numbers == x.numbers), x.kinds, kind)
-    return kind, x.numbers
+def _divided(a: Cell, b: Cell) -> Cell:
+    return _zero(_may_be_nan(a), is_zero(a) and isinstance(b, float) and b != 0)
 
 
-def _differs(a: Zeros, b: Zeros) -> Any:
-    return np.where((a.more & b.safe) | (b.more & a.safe), np.int8(NUMBER), np.int8(UNKNOWN)), True
+def _scaled(a: Cell, b: Cell, either: bool = False) -> Cell:
+    return _zero(_may_be_nan(a) or (either and _may_be_nan(b)), is_zero(a) or (either and is_zero(b)))
 
 
-RULES: dict[Op, Callable[..., Any]] = {
+def _added(a: Cell, b: Cell) -> Cell:
+    if (_is_more(a) and _is_least(b)) or (_is_more(b) and _is_least(a)):
+        return POSITIVE
+    kind = _zero(_may_be_nan(a) and _may_be_nan(b), is_zero(a) and is_zero(b))
+    return 0.0 if kind == ZERO and 0.0 in (a, b) else kind
+
+
+def _subtracted(a: Cell, b: Cell) -> Cell:
+    kind = _zero(_may_be_nan(a) and _may_be_nan(b), is_zero(a) and is_zero(b))
+    return 0.0 if kind == ZERO and (a == 0.0 or b == MINUS_ZERO) else kind
+
+
+def _kept(x: Cell, chosen: Cell, fixed: bool) -> Cell:
+    dropped = chosen in (0.0, MINUS_ZERO)
+    if isinstance(x, float) or x == MINUS_ZERO or (isinstance(chosen, float) and not dropped):
+        return x
+    return _zero(_may_be_nan(x), is_zero(x) or dropped)
+
+
+def _larger(a: Cell, b: Cell) -> Cell:
+    """Of bits."""
+    bits = {a, b} <= {0.0, 1.0, BIT}
+    return UNKNOWN if not bits else 1.0 if 1.0 in (a, b) else BIT
+
+
+def _differs(a: Cell, b: Cell) -> Cell:
+    return 1.0 if (_is_more(a) and is_zero(b)) or (_is_more(b) and is_zero(a)) else UNKNOWN
+
+
+RULES: dict[Op, Callable[..., Cell]] = {
     add: _added,
     subtract: _subtracted,
     multiply: _multiplied,
     divide: _divided,
-    negative: lambda a: (np.where(a.zero, a.kinds, np.int8(UNKNOWN)), 0),
+    negative: lambda a: a if _may_be_nan(a) else UNKNOWN,
     scale: _scaled,
     keep_chosen: _kept,
+    maximum: _larger,
     not_equal: _differs,
-    truncate: lambda a, dtype: (np.full(a.kinds.shape, BIT if a.numbers.dtype == bool else UNKNOWN, np.int8), 0),
+    truncate: lambda a, dtype: a if a == BIT else UNKNOWN,
 }
-"""Per op, what is known of a cell in which not all operands are numbers: its kind, and the number if it is one."""
+"""Per op, what is known of a cell in which not all operands are numbers."""
 
 
 def changes_nothing(x: Cells | None, chosen: Cells | None, shape: Shape, box: Box) -> bool:
     """Whether `keep_chosen` of operands of one shape gives the first of them in a box: no NaN that is not chosen."""
-    given = [_cell(shape, UNKNOWN, 0, np.float64) if c is None else c for c in (x, chosen)]
-    ends = [tuple(sorted({*a, *b})) for a, b in zip(given[0].ends, given[1].ends, strict=True)]
-    of_x, of_chosen = [Zeros(*_refined(c, ends, shape)) for c in given]
-    clean = of_x.safe | of_x.finite | (of_chosen.number & (of_chosen.numbers != 0))
-    return bool(clean[Cells(tuple(ends), clean, clean).within(box)].all())
+    if x is None and chosen is None:
+        return False
+    given = [everywhere(UNKNOWN, shape) if c is None else c for c in (x, chosen)]
+    ends = _common(given, shape)
+    of_x, of_chosen = (Cells(ends, tuple(_refined(c, ends))) for c in given)
+    index = of_x.within(box)
+    return all(
+        _is_finite(a) or (isinstance(b, float) and b != 0)
+        for a, b in zip(of_x.at(index), of_chosen.at(index), strict=True)
+    )

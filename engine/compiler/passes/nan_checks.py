@@ -5,6 +5,9 @@ is infinite or NaN there. So it looks at each of its results for a NaN, which in
 multiplying. But the ops behind it in a sweep propagate NaN: sums and products of a NaN are NaN. So it is enough to
 multiply with `numpy.multiply` and to check one result through which all products must pass. If there is no NaN, no zero
 has met an infinity and each product was right to the bit. If there is one, the program runs again, with `scale` itself.
+
+Likewise `keep_chosen` makes a NaN zero where nobody chose the element. The native executor leaves it out, and with it
+the masks that say what was chosen, until there is a NaN (`without_choices`).
 """
 
 from __future__ import annotations
@@ -13,9 +16,15 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Any
 
-from engine.compiler.ir.instruction import Instruction
+import numpy as np
+
+from engine.compiler.ir.instruction import Instruction, is_stateful, without_unused
+from engine.compiler.ir.kernels import instruction_op
 from engine.core.aval import Aval
+from engine.core.dtypes import bool_
+from engine.core.op import Op
 from engine.core.structural import has_nan, scale
+from engine.ops.compare import keep_chosen
 
 
 class SpeculationFailed(Exception):
@@ -80,3 +89,99 @@ def speculate(instructions: Sequence[Instruction], avals: dict[int, Aval]) -> Sp
         for operand in kept:
             users.setdefault(operand, []).append(i)
     return Speculation(frozenset(products), frozenset(checks))
+
+
+# ---- choices ---------------------------------------------------------------------------------------------------------
+
+
+def _no_nan(x: Any) -> np.ndarray:
+    check(x)
+    return np.ones((), bool)
+
+
+no_nan = instruction_op(
+    "no_nan", __name__, _no_nan, lambda x: Aval((), bool_), "True; it raises `SpeculationFailed` if there is a NaN."
+)
+_LARGEST = 1 << 12
+"""Elements of a value up to which it may be kept to the end of a program to be looked at."""
+_SMALL = 1 << 10
+"""Elements of values that are looked at equally fast."""
+
+
+@dataclass
+class Plain:
+    """A program's instructions without the choices that only a NaN needs: `no_nan` tells whether there is one."""
+
+    of: Any
+    instructions: list[Instruction]
+    outputs: tuple[int, ...]
+    avals: dict[int, Aval]
+
+    def __getattr__(self, name: str) -> Any:
+        return getattr(self.of, name)
+
+
+def without_choices(program: Any) -> Plain | None:
+    """The program without `keep_chosen` and the masks for it, as far as one of its results tells of any NaN.
+
+    A sweep that starts from numbers that may be zero, as in the body of a loop, keeps masks of what was chosen, which
+    take longer than its products. They matter where a product is NaN only.
+    """
+    instructions, avals = program.instructions, program.avals
+    if not any(i.op is keep_chosen for i in instructions) or any(is_stateful(i.op, i.params) for i in instructions):
+        return None
+    makers = {s: i.op for i in instructions for s in i.outputs}
+    found: dict[int, int] = {}
+    users: dict[int, list[int]] = {}
+    cheapest: dict[int, tuple[int, int]] = {}
+    watched: set[int] = set()
+    checks: set[int] = set()
+    for i in reversed(range(len(instructions))):
+        op, inputs, outputs = instructions[i].op, instructions[i].inputs, instructions[i].outputs
+        kept = inputs if op.keeps_nan is None else [inputs[k] for k in op.keeps_nan]
+        if len(outputs) == 1 and avals[outputs[0]].dtype.numpy.char in "fd" and (size := avals[outputs[0]].size):
+            by = users.get(outputs[0], ())
+            ways = [cheapest[user] for user in by if user in cheapest]
+            if not op.shares and (size <= _LARGEST or outputs[0] in program.outputs):
+                ways.append((max(size, _SMALL), -i))
+            if ways:
+                cheapest[i] = min(ways)
+            if not watched.isdisjoint(by):
+                watched.add(i)
+            if ways and op is keep_chosen and _is_alike(instructions[i], makers, avals):
+                found[outputs[0]] = inputs[0]
+                kept = inputs[:1]
+                if i not in watched:
+                    checks.add(-cheapest[i][1])
+                    watched |= {i, -cheapest[i][1]}
+        for operand in kept:
+            users.setdefault(operand, []).append(i)
+    return _plain(program, found, [instructions[i] for i in sorted(checks)])
+
+
+def _is_alike(instruction: Instruction, makers: dict[int, Op], avals: dict[int, Aval]) -> bool:
+    """Whether the result of `keep_chosen` lies as its operand: a new array of the same shape."""
+    x = instruction.inputs[0]
+    return x in makers and not makers[x].shares and avals[x].shape == avals[instruction.outputs[0]].shape
+
+
+def _plain(program: Any, found: dict[int, int], checked: Sequence[Instruction]) -> Plain | None:
+    def source(s: int) -> int:
+        while s in found:
+            s = found[s]
+        return s
+
+    outputs = tuple(map(source, program.outputs))
+    if not found or len(set(outputs)) < len(set(program.outputs)):
+        # two results would be one array
+        return None
+    left = [
+        Instruction(i.op, tuple(map(source, i.inputs)), i.params, i.outputs, i.where)
+        for i in program.instructions
+        if i.outputs[0] not in found
+    ]
+    needed = dict.fromkeys(source(i.outputs[0]) for i in checked)
+    left = without_unused(left, (*outputs, *needed))
+    new = max(program.avals) + 1
+    left += [Instruction(no_nan, (s,), {}, (new + k,)) for k, s in enumerate(needed)]
+    return Plain(program, left, outputs, {**program.avals, **{new + k: Aval((), bool_) for k in range(len(needed))}})

@@ -20,6 +20,7 @@ import numpy as np
 from engine.compiler.ir.instruction import Instruction, is_stateful, without_unused
 from engine.compiler.ir.layout import Order, order_of, order_of_result
 from engine.compiler.passes.index_maps import (
+    MOVES,
     PADS,
     Box,
     Piece,
@@ -33,7 +34,9 @@ from engine.compiler.passes.index_maps import (
 )
 from engine.compiler.passes.known_cells import (
     Cells,
+    cell_of,
     changes_nothing,
+    everywhere,
     of_constant,
     of_elementwise,
     of_pieces,
@@ -143,6 +146,8 @@ class _Narrowing:
         The box that is computed of a value.
     exact : set
         Values that something uses that looks at how they lie in memory.
+    alone : dict
+        Per result: which operand it is in the box that is computed, if it is one.
     """
 
     def __init__(
@@ -163,41 +168,48 @@ class _Narrowing:
         self.uses = Counter(s for i in instructions for s in i.inputs)
         self.holders: dict[int, tuple[int, Box]] = {}
         self.reads: dict[Any, int] = {}
+        self.rest: dict[Any, Box | None] = {}
+        self.numbers: dict[Any, Any] = {}
+        self.shapes = {s: whole_shape(aval) for s, aval in avals.items() if aval.is_static}
+        self.by_parts: dict[int, bool] = {}
         self.positive: set[int] = set()
+        self.alone: dict[int, int | None] = {}
         self.out: list[Instruction] = []
         self.narrowed = 0
 
     def shape(self, s: int) -> tuple[int, ...]:
         """The shape of a value, which is known."""
-        return whole_shape(self.avals[s])
+        return self.shapes[s]
 
     # ---- what is known -----------------------------------------------------------------------------------------------
 
     def know(self) -> None:
         """Find the cells of all values, in order."""
         used = {s for i in self.instructions for s in i.inputs}
+        numbers = {s for s in self.shapes if self.avals[s].dtype.numpy.kind in "fb"}
         for s, array in self.constants.items():
             if s in used and (c := of_constant(array)) is not None:
                 self.cells[s] = c
         for each in self.instructions:
-            operands = [self.avals[s] for s in each.inputs]
-            values = operands[:-1] if each.op in PADS else operands
-            if len(each.outputs) != 1 or not all(a.is_static and a.dtype.numpy.kind in "fb" for a in values):
+            known = [self.cells.get(k) for k in each.inputs]
+            if each.op not in MOVES and each.op is not truncate and each.op.fill is None and not any(known):
+                continue
+            values = each.inputs[:-1] if each.op in PADS else each.inputs
+            if len(each.outputs) != 1 or not numbers.issuperset(values) or not numbers.issuperset(each.outputs):
                 continue
             (s,) = each.outputs
-            out = self.avals[s]
-            if not out.is_static or not out.size or out.dtype.numpy.kind not in "fb":
+            operands, out = [self.avals[k] for k in each.inputs], self.avals[s]
+            if not out.size:
                 continue
             pieces = pieces_of(each, self.avals, self.constants)
             if pieces is not None:
                 self.pieces[s] = pieces
-            known = [self.cells.get(k) for k in each.inputs]
             if pieces is not None:
                 c = of_pieces(pieces, known, operands, out) if each.op is getitem_back_op or any(known) else None
             elif self.is_elementwise(each) and (each.op is truncate or any(k is not None and k.ends for k in known)):
                 c = of_elementwise(each.op, known, operands, each.params, out)
             elif each.op.fill is not None:
-                c = of_constant(np.broadcast_to(out.dtype.numpy.type(each.op.fill(**each.params)), whole_shape(out)))
+                c = everywhere(cell_of(out.dtype.numpy.type(each.op.fill(**each.params))), whole_shape(out))
             elif each.op is reshape_to:
                 c = self.of_reshaped(each.inputs[0], out)
             elif known and known[0] is not None:
@@ -221,17 +233,24 @@ class _Narrowing:
 
     def is_elementwise(self, each: Instruction) -> bool:
         """Whether an instruction may be applied to parts: to one place as to another."""
-        if not takes_parts(each.op, each.params):
-            return False
-        return all(self.avals[s].is_static for s in (*each.inputs, *each.outputs))
+        key = id(each)
+        if key not in self.by_parts:
+            known = takes_parts(each.op, each.params)
+            self.by_parts[key] = known and all(s in self.shapes for s in (*each.inputs, *each.outputs))
+        return self.by_parts[key]
 
     def number(self, s: int, box: Box) -> np.ndarray | None:
         """The elements in a box, if they are known, and few enough to be kept in the way in which they are needed."""
         c = self.cells.get(s)
-        array = None if c is None else c.array(box)
-        if array is None or (array.base if array.base is not None else array).nbytes > _CONSTANT:
+        if c is None:
             return None
-        if s not in self.exact:
+        if (s, box) not in self.numbers:
+            array = c.array(box, self.avals[s].dtype.numpy)
+            if array is not None and (array.base if array.base is not None else array).nbytes > _CONSTANT:
+                array = None
+            self.numbers[s, box] = array
+        array = self.numbers[s, box]
+        if array is None or s not in self.exact:
             return array
         # where more than the elements counts, how an operand repeats them has a say in how a result lies
         if self.is_kept(s) or array.nbytes > _CONSTANT:
@@ -241,7 +260,11 @@ class _Narrowing:
     def besides_zeros(self, s: int, box: Box) -> Box | None:
         """The part of a box that must be computed."""
         c = self.cells.get(s)
-        return box if c is None else c.besides_zeros(box)
+        if c is None:
+            return box
+        if (s, box) not in self.rest:
+            self.rest[s, box] = c.besides_zeros(box)
+        return self.rest[s, box]
 
     # ---- what is needed ----------------------------------------------------------------------------------------------
 
@@ -258,9 +281,9 @@ class _Narrowing:
                         self.ask_for(of, source)
             elif s in self.need and self.is_elementwise(each) and not self.is_kept(s):
                 box = self.need[s]
-                alone = self.is_added_to_zeros(each, box)
+                self.alone[s] = alone = self.alone_in(each, box)
                 for k, of in enumerate(each.inputs):
-                    if (alone is None or k == alone) and (k == 0 or not self.is_kept_chosen(each, box)):
+                    if alone is None or k == alone:
                         self.ask_for(of, self.part(of, box))
                         if each.op is add and of in self.need and self.is_partial_sum(of):
                             # in one box, all that is added up is added where it belongs (`slice_sum`)
@@ -275,7 +298,7 @@ class _Narrowing:
         """Note that a box of a value is needed, or that the whole is, as it lies in memory."""
         if s not in self.made:
             return
-        if not self.avals[s].is_static:
+        if s not in self.shapes:
             self.need[s] = ()
             self.exact.add(s)
             return
@@ -309,24 +332,25 @@ class _Narrowing:
     def part(self, s: int, box: Box) -> Box:
         """The part of an operand that is broadcast to a box."""
         shape = self.shape(s)
+        if len(shape) == len(box) and 1 not in shape:
+            return box
         return tuple([(0, 1) if d == 1 else at for d, at in zip(shape, box[len(box) - len(shape) :], strict=True)])
-
-    def is_kept_chosen(self, each: Instruction, box: Box) -> bool:
-        """Whether a value is its first operand in a box, since no NaN is there that was not chosen."""
-        if each.op is not keep_chosen or len({self.shape(s) for s in (*each.inputs, *each.outputs)}) > 1:
-            return False
-        x, chosen = each.inputs
-        return changes_nothing(self.cells.get(x), self.cells.get(chosen), self.shape(x), box)
 
     def is_partial_sum(self, s: int) -> bool:
         """Whether a value is a sum that nothing but another sum needs."""
         maker = self.makers.get(s)
         return maker is not None and maker.op is add and self.uses[s] == 1 and self.is_elementwise(maker)
 
-    def is_added_to_zeros(self, each: Instruction, box: Box) -> int | None:
-        """Which operand of a sum is alone in a box, since the other is 0.0."""
-        if each.op is not add or len({self.shape(s) for s in (*each.inputs, *each.outputs)}) > 1:
+    def alone_in(self, each: Instruction, box: Box) -> int | None:
+        """Which operand is all of a value in a box: the other is 0.0, or the mask of NaNs that are not there."""
+        if each.op is not add and each.op is not keep_chosen:
             return None
+        first, second = each.inputs
+        if self.shape(first) != self.shape(second) or self.shape(first) != self.shape(each.outputs[0]):
+            return None
+        if each.op is keep_chosen:
+            same = changes_nothing(self.cells.get(first), self.cells.get(second), self.shape(first), box)
+            return 0 if same else None
         there = [k for k, s in enumerate(each.inputs) if self.besides_zeros(s, box) is not None]
         return there[0] if len(there) == 1 else None
 
@@ -361,7 +385,7 @@ class _Narrowing:
             self.blank(self.avals[s])
             if self.is_reference(each, k) and s not in self.kept
             else self.read(s, whole(self.shape(s)))
-            if self.avals[s].is_static
+            if s in self.shapes
             else s
             for k, s in enumerate(each.inputs)
         ]
@@ -378,12 +402,10 @@ class _Narrowing:
 
     def elementwise(self, each: Instruction, box: Box) -> int:
         """The id of a box of an elementwise result."""
-        if self.is_kept_chosen(each, box) and not self.is_kept(each.outputs[0]):
-            return self.read(each.inputs[0], box)
-        if (alone := self.is_added_to_zeros(each, box)) is not None:
-            # 0.0 makes zeros positive: once is enough
+        if (alone := self.alone[each.outputs[0]]) is not None:
             x = self.read(each.inputs[alone], box)
-            if x not in self.positive:
+            # 0.0 makes zeros positive: once is enough
+            if each.op is add and x not in self.positive:
                 x = self.new(each, add, (x, self.constant(np.zeros((), self.avals[x].dtype.numpy))), {}, box)
                 self.positive.add(x)
             return x

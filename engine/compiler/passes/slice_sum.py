@@ -106,6 +106,7 @@ slice_sum = instruction_op(
     lambda *operands, aval, keys, hows: aval,
     "The sum of arrays, with signs and factors, the later ones of which are zero but for a slice.",
     flops=lambda operands, results, params: sum([a.size or 0 for a in operands[1:]]),
+    keeps_nan=None,
 )
 
 

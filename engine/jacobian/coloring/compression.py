@@ -65,7 +65,7 @@ class Coloring:
 
 
 def color_columns(pattern: csr_array) -> Coloring:
-    """Color columns so that no two of one color share a row.
+    """Color columns so that no two of one color share a row; for rows give the transpose.
 
     Parameters
     ----------
@@ -85,11 +85,6 @@ def color_columns(pattern: csr_array) -> Coloring:
         return _coloring(np.cumsum(used) - 1, used, "distinct")
     colors, method = _formula(pattern, bound) or _search(pattern, bound)
     return _coloring(colors, used, method)
-
-
-def color_rows(pattern: csr_array) -> Coloring:
-    """Color rows so that no two of one color share a column: `color_columns` of the transpose."""
-    return color_columns(pattern.T.tocsr())
 
 
 def _formula(pattern: csr_array, bound: int) -> tuple[np.ndarray, str] | None:

@@ -18,7 +18,7 @@ import numpy as np
 from scipy import sparse
 
 from engine.core.op import Node
-from engine.jacobian.coloring.compression import color_columns, color_rows
+from engine.jacobian.coloring.compression import color_columns
 from engine.jacobian.planning.cost import CALL, seed_times, with_seeds
 from engine.jacobian.planning.elimination import Chain, Sweep, chain_flops, plan_chain, stretch_flops
 from engine.jacobian.structure.path import Path
@@ -260,11 +260,10 @@ class DirectionAssignment:
         if fewest == 1:
             there = functools.reduce(np.logical_or, [p.counts(along) > 0 for p in patterns])
             return np.where(there, 0, -1).astype(np.int32), 1
-        matrices = [p.to_csr() for p in patterns]
         if sweep.direction == "reverse":
-            coloring = color_rows(matrices[0] if len(matrices) == 1 else sparse.hstack(matrices, format="csr"))
-        else:
-            coloring = color_columns(matrices[0] if len(matrices) == 1 else sparse.vstack(matrices, format="csr"))
+            patterns = [p.transposed() for p in patterns]
+        matrices = [p.to_csr() for p in patterns]
+        coloring = color_columns(matrices[0] if len(matrices) == 1 else sparse.vstack(matrices, format="csr"))
         return (None, size) if coloring.count >= size else (coloring.colors, coloring.count)
 
     def _near(self, direction: str, end: int) -> list[tuple[_Step, int, int]]:

@@ -30,10 +30,11 @@ from engine.jacobian.planning.direction import DirectionAssignment, Group, Plann
 from engine.jacobian.planning.hessian import symmetric_plan
 from engine.jacobian.planning.memory_limit import check_room, chunks_for, held_bytes
 from engine.jacobian.planning.single_rows import full_patterns, with_single_rows
+from engine.jacobian.structure.behind_moves import behind_columns, behind_rows, block_patterns
 from engine.jacobian.structure.path import Path
 from engine.jacobian.structure.pattern import Pattern
 from engine.jacobian.structure.peeling import IndexMap, peel_sources, peel_targets, unpeeled
-from engine.jacobian.structure.propagation import TooFullError, patterns
+from engine.jacobian.structure.propagation import TooFullError
 from engine.jacobian.structure.through_sums import peel_sums
 from engine.linearity import not_linear
 from engine.runtime.cache import Cache
@@ -349,17 +350,27 @@ def _candidates(path: Path, ways: Ways, sparsity: Any) -> list[_Candidate]:
     if ways.single_rows:
         return [_candidate(path, sites, path.nodes, rows, columns, ways, "rule not linear", full_patterns(path))]
     if sparsity is not None and any(t in path.live for t in path.targets):
-        return [_candidate(path, sites, path.nodes, rows, columns, ways, "pattern given", sparsity)]
-    candidates = [_candidate(path, sites, path.nodes, rows, columns, ways, "as it is")]
+        return [_candidate(path, sites, path.nodes, rows, columns, ways, "pattern given", [[Pattern.csr(sparsity)]])]
     peeled = peel_targets(path, sites)
-    if _differs(peeled, rows):
-        candidates.append(_candidate(path, sites, path.nodes, peeled, columns, ways, "targets peeled"))
-        rows = peeled
-    once, all_the_way = (peel_sources(path, sites, rows, depth) for depth in (1, None))
+    inner = peeled if _differs(peeled, rows) else rows
+    once, all_the_way = (peel_sources(path, sites, inner, depth) for depth in (1, None))
+    # one walk through the nodes that all ways have: moves at the ends only renumber what it finds
+    deepest = all_the_way if len(all_the_way[1]) < len(path.nodes) else (columns, path.nodes)
+    found = block_patterns(path, sites, deepest[1], inner, deepest[0])
+    by_columns = found if deepest[1] is path.nodes else behind_columns(path, found, deepest[0], columns)
+    if by_columns is None:
+        by_columns = block_patterns(path, sites, path.nodes, inner, columns)
+    whole = by_columns if inner is rows else behind_rows(path, by_columns, inner)
+    candidates = [_candidate(path, sites, path.nodes, rows, columns, ways, "as it is", whole)]
+    if inner is peeled:
+        candidates.append(_candidate(path, sites, path.nodes, inner, columns, ways, "targets peeled", by_columns))
     if len(all_the_way[1]) < len(once[1]) < len(path.nodes):
-        candidates.append(_candidate(path, sites, once[1], rows, once[0], ways, "sources peeled once"))
-    if len(all_the_way[1]) < len(path.nodes):
-        candidates.append(_candidate(path, sites, all_the_way[1], rows, all_the_way[0], ways, "sources peeled"))
+        middle = [IndexMap(slot, k) for k, slot in enumerate(dict.fromkeys(c.slot for c in once[0]))]
+        left, _ = peel_sources(path, sites, inner, start=(middle, once[1]))
+        blocks = behind_columns(path, found, left, middle)
+        candidates.append(_candidate(path, sites, once[1], inner, once[0], ways, "sources peeled once", blocks))
+    if deepest is all_the_way:
+        candidates.append(_candidate(path, sites, deepest[1], inner, deepest[0], ways, "sources peeled", found))
     summed = _summed(path, sites, candidates[0], ways)
     if summed is not None:
         candidates.append(summed)
@@ -404,22 +415,18 @@ def _candidate(
     columns: list[IndexMap],
     ways: Ways,
     why: str,
-    sparsity: Any = None,
+    blocks: list[list[Pattern]] | None = None,
     most: float = math.inf,
 ) -> _Candidate:
     targets = _wanted(path, rows)
     sources = [Group(slot) for slot in dict.fromkeys(p.slot for p in columns)]
-    if ways.single_rows:
-        blocks = sparsity
-    elif sparsity is None:
-        ends = [[path.values[g.slot] for g in side] for side in (targets, sources)]
-        blocks = patterns(nodes, ends[1], ends[0], sites, most)
+    if blocks is None:
+        blocks = block_patterns(path, sites, nodes, rows, columns, most)
+    if not ways.single_rows:
         blocks = [
             row if group.index is None else [p.rows(group.index) for p in row]
             for row, group in zip(blocks, targets, strict=True)
         ]
-    else:
-        blocks = [[Pattern.csr(sparsity)]]
     assignment = DirectionAssignment(path, nodes, targets, sources, blocks, ways)
     return _Candidate(nodes, rows, columns, targets, sources, blocks, assignment, why)
 

@@ -43,7 +43,7 @@ class Pattern:
         ``"zero"``; ``"dense"``; ``"map"``: row i has at most one entry, in column ``index[i]``; ``"csr"``.
     """
 
-    __slots__ = ("_csr", "_index", "_table", "form", "shape")
+    __slots__ = ("_csr", "_index", "_table", "_transposed", "form", "shape")
 
     def __init__(
         self, form: str, shape: tuple[int, int], index: Any = None, csr: Any = None, table: Any = None
@@ -53,6 +53,7 @@ class Pattern:
         self._index = index
         self._csr = csr
         self._table = table
+        self._transposed: Pattern | None = None
 
     # ---- making one ----------------------------------------------------------------------------------------------
 
@@ -208,7 +209,11 @@ class Pattern:
             return Pattern(self.form, self.shape[::-1])
         if self._table is not None:
             return Pattern.table(self._table.T)
-        return Pattern.csr(self.to_csr().T.tocsr())
+        if self._transposed is not None:
+            return self._transposed
+        transposed = Pattern.csr(self.to_csr().T.tocsr())
+        transposed._transposed = self
+        return transposed
 
     def union(self, other: Pattern) -> Pattern:
         """The entries that are set in either."""
@@ -289,6 +294,25 @@ class Pattern:
         matrix.sort_indices()
         return Pattern.csr(matrix)
 
+    def renumbered(self, labels: np.ndarray, count: int) -> Pattern:
+        """The union of the columns of each label, as `merged` of rows."""
+        rows = self.shape[0]
+        if self.is_zero or not len(labels):
+            return Pattern.zero(rows, count)
+        if self.form == "map":
+            index = labels[self.index]
+            return Pattern.map(index if self.is_identity else np.where(self.index < 0, -1, index), count)
+        if self._table is not None and rows * count <= TABLE:
+            return self.transposed().merged(labels, count).transposed()
+        matrix = self.to_csr()
+        indices = labels.astype(np.int32 if count < 1 << 31 else np.int64)[matrix.indices]
+        there = indices >= 0
+        # what follows works in place
+        ends = matrix.indptr.copy() if there.all() else np.append(0, np.cumsum(there))[matrix.indptr]
+        merged = _csr(indices[there], ends, (rows, count))
+        merged.sum_duplicates()
+        return Pattern.csr(merged)
+
     def _merged_in_table(self, labels: Any, count: int) -> Pattern:
         rows, columns = self.entries()
         merged = labels[rows]
@@ -298,8 +322,10 @@ class Pattern:
 
     def _merged_map(self, labels: Any, count: int) -> Pattern | None:
         """The merged map if it is one again: if all rows of a label have the same column."""
-        there = (labels >= 0) & (self.index >= 0)
-        labels, index = labels[there], self.index[there]
+        index = self.index
+        if min(labels.min(initial=0), index.min(initial=0)) < 0:
+            there = (labels >= 0) & (index >= 0)
+            labels, index = labels[there], index[there]
         merged = np.full(count, -1)
         merged[labels] = index
         return Pattern.map(merged, self.shape[1]) if np.array_equal(merged[labels], index) else None

@@ -127,21 +127,26 @@ class _Makers:
 
 
 def peel_sources(
-    path: Path, sites: Sites, rows: Sequence[IndexMap], depth: int | None = None
-) -> tuple[list[IndexMap], list[Node]]:
+    path: Path,
+    sites: Sites,
+    rows: Sequence[IndexMap],
+    depth: int | None = None,
+    start: tuple[list[IndexMap], Sequence[Node]] | None = None,
+) -> tuple[list[IndexMap], Sequence[Node]]:
     """The values that stand behind moves of the sources, and the nodes that are left.
 
     A node is taken off if it only moves data, and everything it takes is a source. What it makes becomes a source
     itself; those that it takes remain sources if others take them too, or if they are among `rows`, which
     targets consist of. The derivative with respect to a source is then the sum over all that stands for it. With a
-    `depth`, only the outermost so many moves are looked behind.
+    `depth`, only the outermost so many moves are looked behind. Sources, and nodes, may be others to `start` with.
     """
+    start = start or (unpeeled(path)[1], path.nodes)
+    first, nodes = start
     wanted = {index_map.slot for index_map in rows}
     # one value may be several sources
     columns: dict[int, list[IndexMap]] = {}
-    for index_map in unpeeled(path)[1]:
+    for index_map in first:
         columns.setdefault(index_map.slot, []).append(index_map)
-    nodes = path.nodes
     for _ in itertools.count() if depth is None else range(depth):
         taken = _removable(path, sites, nodes, set(columns))
         if not taken:
@@ -155,7 +160,7 @@ def peel_sources(
         used = {path.slots[id(x)] for node in nodes for x in node.inputs} | wanted
         columns = {slot: maps for slot, maps in columns.items() if slot in used}
         if len(columns) > MOST:
-            return unpeeled(path)[1], path.nodes
+            return start
     return [_simplified(path, index_map, False) for maps in columns.values() for index_map in maps], nodes
 
 
@@ -196,12 +201,16 @@ def _behind(
     for slot, index in moved:
         here = np.flatnonzero(index >= 0)
         for index_map in columns[slot]:
-            inner, outer = index_map.indices(path.size(slot))
-            position = np.full(path.size(slot), -1)
-            position[inner] = outer
-            positions = position[index[here]]
+            positions = index[here]
+            if index_map.inner is not None or index_map.outer is not None:
+                inner, outer = index_map.indices(path.size(slot))
+                position = np.full(path.size(slot), -1)
+                position[inner] = outer
+                positions = position[positions]
+            kept = positions >= 0
+            whole = bool(kept.all())
             maps.setdefault(index_map.of, []).append(
-                IndexMap(made, index_map.of, here[positions >= 0], positions[positions >= 0])
+                IndexMap(made, index_map.of, here if whole else here[kept], positions if whole else positions[kept])
             )
     return [_joined(group) for group in maps.values()]
 
@@ -211,10 +220,12 @@ def _merged(maps: Sequence[IndexMap]) -> list[IndexMap]:
     groups: dict[int, list[IndexMap]] = {}
     for index_map in maps:
         groups.setdefault(index_map.slot, []).append(index_map)
-    return [g[0] if len(g) == 1 else _joined(g) for g in groups.values()]
+    return [_joined(group) for group in groups.values()]
 
 
 def _joined(maps: Sequence[IndexMap]) -> IndexMap:
+    if len(maps) == 1:
+        return maps[0]
     joined: Callable[[str], np.ndarray] = lambda name: np.concatenate([getattr(p, name) for p in maps])  # noqa: E731
     return IndexMap(maps[0].slot, maps[0].of, joined("inner"), joined("outer"))
 
@@ -223,9 +234,15 @@ def _simplified(path: Path, index_map: IndexMap, rows: bool) -> IndexMap:
     """None in place of what is all and in order."""
     if index_map.inner is None or index_map.outer is None:
         return index_map
-    order = np.argsort(index_map.outer if rows else index_map.inner, kind="stable")
-    inner, outer = index_map.inner[order], index_map.outer[order]
-    everything = np.arange(path.size(index_map.slot))
-    all_inner = inner.shape == everything.shape and bool((inner == everything).all())
-    in_order = bool((outer == np.arange(len(outer))).all())
-    return IndexMap(index_map.slot, index_map.of, None if all_inner else inner, None if in_order else outer)
+    inner, outer = index_map.inner, index_map.outer
+    by = outer if rows else inner
+    if (by[1:] < by[:-1]).any():
+        order = np.argsort(by, kind="stable")
+        inner, outer = inner[order], outer[order]
+    all_inner = len(inner) == path.size(index_map.slot) and _counts_up(inner)
+    return IndexMap(index_map.slot, index_map.of, None if all_inner else inner, None if _counts_up(outer) else outer)
+
+
+def _counts_up(index: np.ndarray) -> bool:
+    """Whether an index is 0, 1, 2..."""
+    return not len(index) or (index[0] == 0 and index[-1] == len(index) - 1 and bool((np.diff(index) == 1).all()))

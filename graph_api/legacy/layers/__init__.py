@@ -104,7 +104,6 @@ def _supported(name: str, given: dict[str, Any]) -> dict[str, Any]:
         if given.pop(key, default) not in (default, None):
             raise NotImplementedError(f"layers.{name}: argument `{key}` is not supported; leave it out")
     given.pop("renorm_momentum", None)
-    given.pop("fused", None)  # there is one implementation, whose averages `_unbiased` chooses
     return given
 
 
@@ -119,7 +118,10 @@ def _class(shared_class: type, arguments: str) -> Callable[..., Any]:
         binding = signature.bind(self, *args, **own)
         binding.apply_defaults()
         bound = _supported(shared_class.__name__, {k: v for k, v in binding.arguments.items() if k != "self"})
+        fused = bound.pop("fused", None)
         super(made, self).__init__(**bound, **kwargs)
+        if "fused" in names:  # there is one implementation; TensorFlow's two differ in what their averages follow
+            self.fused = fused
 
     initialize.__signature__ = signature  # type: ignore[attr-defined]
     body = {"__init__": initialize, "__doc__": shared_class.__doc__, "__module__": __name__}

@@ -8,7 +8,7 @@ from typing import Any
 
 import numpy as np
 
-from engine.core import nest
+from dualgrad.extras import structures as nest
 from graph_api.assertions import is_tensor
 from graph_api.convert import placeholder
 from graph_api.graph import get_default_graph

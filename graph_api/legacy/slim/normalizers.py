@@ -89,6 +89,7 @@ def batch_norm(
             "beta_regularizer": penalties.get("beta"),
             "gamma_regularizer": penalties.get("gamma"),
             "trainable": trainable,
+            "fused": fused,
         }
         graph = get_default_graph()
         before = len(graph.get_collection(GraphKeys.UPDATE_OPS))

@@ -1,0 +1,188 @@
+"""Names of TensorFlow 1 that libraries mention, beside TensorFlow where they compute."""
+
+from __future__ import annotations
+
+import collections
+from typing import Any
+
+import numpy as np
+import pytest
+
+import graph_api as tf
+
+
+def test_settings() -> None:
+    settings = tf.contrib.training.HParams(rate=0.1, steps=3, on=True, name="a", sizes=[1, 2], later=None)
+    assert settings.parse("rate=1e-2,sizes=[4,5,6],on=false,name=b c") is settings
+    expected = {"rate": 0.01, "steps": 3, "on": False, "name": "b c", "sizes": [4, 5, 6], "later": None}
+    assert settings.values() == expected and settings.get("steps") == 3 and settings.get("none", 7) == 7
+    assert settings.parse("sizes[1]=9").sizes == [4, 9, 6] and "rate" in settings and "other" not in settings
+    settings.add_hparam("more", 1.5)
+    settings.set_hparam("more", 2)
+    assert settings.more == 2.0 and isinstance(settings.more, float)
+    assert tf.contrib.training.HParams(a=1).parse_json('{"a": 2}').to_json() == '{"a": 2}'
+    settings.del_hparam("more")
+    assert "more" not in settings
+
+
+@pytest.mark.parametrize("text", ["rate=a", "steps=1.5", "none=1", "rate", "sizes=1,rate=2,rate=3", "on=perhaps"])
+def test_settings_refuse_and_are_left_as_they_are(text: str) -> None:
+    settings = tf.contrib.training.HParams(rate=0.1, steps=3, sizes=[1, 2], on=True)
+    before = settings.values()
+    with pytest.raises(ValueError, match=r".+"):
+        settings.parse(text)
+    assert settings.values() == before
+    with pytest.raises(ValueError, match="reserved"):
+        settings.add_hparam("rate", 1)
+    with pytest.raises(ValueError, match="holds int"):
+        settings.set_hparam("steps", "3")
+
+
+def test_types_that_numpy_has_not_are_never_equal() -> None:
+    assert tf.float32 != tf.bfloat16 and tf.zeros([1]).dtype not in (tf.bfloat16, tf.resource)
+    with pytest.raises(TypeError, match="bfloat16"):
+        tf.zeros([1], tf.bfloat16)
+
+
+def test_static_values_and_dimensions() -> None:
+    x = tf.placeholder(tf.int32, [None, 3])
+    np.testing.assert_array_equal(tf.get_static_value(tf.constant([1, 2]) + 1), [2, 3])
+    assert tf.get_static_value(x) is None
+    first, second = x.shape
+    assert first.is_compatible_with(7) and second.is_compatible_with(None) and not second.is_compatible_with(4)
+    assert first.merge_with(3) == 3 and second.merge_with(None) == 3
+    with pytest.raises(ValueError, match="not compatible"):
+        second.merge_with(4)
+
+
+def test_structures() -> None:
+    nest = tf.nest
+    Point = collections.namedtuple("Point", "x y")
+    assert nest.map_structure(lambda a, b: a + b, [1, (2,)], (3, [4]), check_types=False) == [4, (6,)]
+    with pytest.raises(TypeError, match="sequence type"):
+        nest.map_structure(lambda a, b: a + b, [1], (3,))
+    assert nest.flatten_up_to(Point(0, [0, 0]), Point([1, 2], [3, (4,)])) == [[1, 2], 3, (4,)]
+    assert nest.map_structure_up_to({"a": 0}, sum, {"a": [1, 2]}) == {"a": 3}
+    with pytest.raises(ValueError, match="sequence length"):
+        nest.assert_shallow_structure([0, 0], [1])
+    with pytest.raises(ValueError, match="not unique"):
+        nest.flatten_dict_items({(1, 2): (3, 4), 1: 5})
+    pair = [tf.SparseTensor([[0, 0]], [1.0], [2, 2]), 5]
+    flat = nest.flatten(pair, expand_composites=True)
+    again = nest.pack_sequence_as(pair, flat, expand_composites=True)
+    assert len(flat) == 4 and isinstance(again[0], tf.SparseTensor) and again[0].values is flat[1]
+
+
+@pytest.mark.parametrize("name", ["scatter_update", "scatter_add", "scatter_max"])
+def test_rows_of_partly_known_shapes(name: str) -> None:
+    with tf.Graph().as_default(), tf.Session() as session:
+        table = tf.Variable(np.zeros((4, 2), np.float32))
+        where = tf.placeholder(tf.int32, [None])
+        one, many = tf.placeholder(tf.float32, [1, 2]), tf.placeholder(tf.float32, [None, 2])
+        session.run(table.initializer)
+        session.run(getattr(tf, name)(table, where, one), {where: [2], one: [[5, 6]]})
+        session.run(getattr(tf, name)(table, where, many), {where: [0, 3], many: [[1, 2], [3, 4]]})
+        expected = [[1, 2], [0, 0], [5, 6], [3, 4]]
+        np.testing.assert_array_equal(session.run(table), expected)
+        with pytest.raises(ValueError, match=r"\(1, 2\)"):
+            session.run(getattr(tf, name)(table, where, one), {where: [0, 1], one: [[1, 1]]})
+        np.testing.assert_array_equal(session.run(table), expected)
+
+
+def test_labels_of_ranking_metrics_may_be_a_sparse_value() -> None:
+    with tf.Graph().as_default(), tf.Session() as session:
+        labels = tf.SparseTensorValue(np.array([[0, 0], [1, 0]]), np.array([3, 2]), np.array([2, 4]))
+        update = tf.metrics.precision_at_k(labels, tf.constant([[0.1, 0.2, 0.3, 0.4]] * 2), 1)[1]
+        session.run(tf.local_variables_initializer())
+        assert session.run(update) == 0.5
+        assert tf.get_collection(tf.GraphKeys.METRIC_VARIABLES) == tf.local_variables()
+
+
+def _stacked(api: Any, cells: Any, function: Any, is_list: bool) -> list[Any]:
+    x = np.random.default_rng(3).normal(size=(2, 5, 3)).astype(np.float32)
+    with api.Graph().as_default(), api.Session() as session:
+        inputs = [api.constant(x[:, t]) for t in range(5)] if is_list else api.constant(x)
+        initial = api.constant_initializer(0.25)
+        with api.variable_scope("net", initializer=initial):
+            made = [[cells(units) for units in (4, 3)] for _ in range(2)]
+            outputs, ahead, back = function(*made, inputs, dtype=api.float32, sequence_length=[5, 2])
+        session.run(api.global_variables_initializer())
+        names = sorted(v.name for v in api.trainable_variables())
+        return [names, *session.run([outputs, ahead, back])]
+
+
+@pytest.mark.parametrize("is_list", [False, True])
+def test_bidirectional_layers_are_a_loop_over_layers(is_list: bool) -> None:
+    rnn = tf.contrib.rnn
+    stacked = rnn.stack_bidirectional_rnn if is_list else rnn.stack_bidirectional_dynamic_rnn
+    single = tf.nn.static_bidirectional_rnn if is_list else tf.nn.bidirectional_dynamic_rnn
+
+    def by_hand(ahead: Any, back: Any, inputs: Any, dtype: Any, sequence_length: Any) -> Any:
+        states = []
+        with tf.variable_scope("stack_bidirectional_rnn"):
+            for i, pair in enumerate(zip(ahead, back, strict=True)):
+                with tf.variable_scope(f"cell_{i}"):
+                    got = single(*pair, inputs, dtype=dtype, sequence_length=sequence_length)
+                inputs, last = (got[0], got[1:]) if is_list else (tf.concat(got[0], 2), got[1])
+                states.append(last)
+        return inputs, tuple(a for a, _ in states), tuple(b for _, b in states)
+
+    names, *results = _stacked(tf, tf.nn.rnn_cell.GRUCell, stacked, is_list)
+    expected_names, *expected = _stacked(tf, tf.nn.rnn_cell.GRUCell, by_hand, is_list)
+    assert (
+        names == expected_names
+        and "net/stack_bidirectional_rnn/cell_1/bidirectional_rnn/bw/gru_cell/gates/bias:0" in names
+    )
+    for ours, theirs in zip(tf.nest.flatten(results), tf.nest.flatten(expected), strict=True):
+        np.testing.assert_array_equal(ours, theirs)
+    with pytest.raises(ValueError, match="equal lengths"):
+        stacked([], [], [])
+
+
+def test_records_and_devices(tmp_path: Any) -> None:
+    path, options = str(tmp_path / "x"), tf.python_io.TFRecordOptions(tf.python_io.TFRecordCompressionType.GZIP)
+    with tf.python_io.TFRecordWriter(path, options) as writer:
+        writer.write(b"one")
+    assert list(tf.python_io.tf_record_iterator(path, options)) == [b"one"]
+    assert not tf.test.is_gpu_available() and not tf.test.is_built_with_cuda() and tf.test.gpu_device_name() == ""
+    config = tf.ConfigProto(graph_options=tf.GraphOptions(optimizer_options=tf.OptimizerOptions(opt_level=1)))
+    config.graph_options.rewrite_options.memory_optimization = 1
+    assert tf.ConfigProto().graph_options.optimizer_options.opt_level == 0
+    slots = tf.train.AdamOptimizer()
+    v = tf.Variable([1.0])
+    slots.minimize(tf.reduce_sum(v * v))
+    assert sorted(slots._slots) == ["m", "v"] and list(slots._slots["m"].values()) == [slots.get_slot(v, "m")]
+
+
+class Assertions(tf.test.TestCase):
+    """What programs' own tests call."""
+
+    def runTest(self) -> None:
+        with self.assertRaisesWithLiteralMatch(ValueError, "a.c"):
+            raise ValueError("a.c")
+        for wrong in ("abc", "a.c."):
+            with pytest.raises(AssertionError), self.assertRaisesWithLiteralMatch(ValueError, "a.c"):
+                raise ValueError(wrong)
+        self.assertDeviceEqual("/device:CPU:0", "/cpu:0")
+        self.assertBetween(1, 0, 1)
+        self.assertNotEmpty([0])
+        self.assertSameElements([1, 2, 2], [2, 1])
+        self.assertContainsSubset([1], [1, 2])
+        for refused in (
+            lambda: self.assertDeviceEqual("/cpu:0", "/gpu:0"),
+            lambda: self.assertBetween(2, 0, 1),
+            lambda: self.assertNotEmpty([]),
+            lambda: self.assertSameElements([1], [2]),
+            lambda: self.assertContainsSubset([3], [1, 2]),
+        ):
+            with pytest.raises(AssertionError):
+                refused()
+
+
+def test_assertions() -> None:
+    Assertions().debug()
+
+
+@pytest.mark.parametrize("name", [n for n in dir(tf.train) if n.endswith("Optimizer") and n != "Optimizer"])
+def test_optimizers_are_made_of_the_base_alone(name: str) -> None:
+    assert getattr(tf.train, name).__bases__ == (tf.train.Optimizer,)  # libraries look at it

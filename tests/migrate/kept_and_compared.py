@@ -1,0 +1,27 @@
+"""What tests of `dualgrad convert` ask of a program: that its loop is kept, and that nothing differs."""
+
+from __future__ import annotations
+
+import json
+from pathlib import Path
+
+import pytest
+
+from tests.migrate.in_process import dualgrad
+
+FOR_THIS_RUN = "EQUAL ONLY FOR THIS RUN"
+
+
+def kept(folder: Path, source: str, capsys: pytest.CaptureFixture[str], verdict: str = "EQUAL TO THE BIT") -> str:
+    """The text that a program becomes, whose loop must be kept, and which must compare with the program's record."""
+    old = f"{folder.name}.py"  # lines of a file are kept by its name
+    (folder / old).write_text(source)
+    assert dualgrad(folder, "record", "-o", "record", old) == 0
+    assert dualgrad(folder, "convert", "-o", "new.py", old) == 0
+    content = json.loads((folder / "new.map.json").read_text())
+    assert content["whole"] is True, content["why"]
+    capsys.readouterr()
+    assert dualgrad(folder, "compare", "record", "new.py") == 0
+    said = capsys.readouterr().out
+    assert verdict in said and "printed: the same text" in said, said
+    return (folder / "new.py").read_text()

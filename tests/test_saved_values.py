@@ -1,0 +1,124 @@
+"""Values that the steps of a loop save for its gradient: the bits are those of values that are computed again."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import Any
+
+import numpy as np
+import pytest
+
+import graph_api
+import tape_api
+from engine.control import saved_values
+from engine.control.scan_loop import scan_op
+from tests.support import assert_same_bits
+
+N = 5
+
+
+def _cells(tf: Any, x: Any, w: Any, e: Any) -> Any:
+    """A gated recurrent unit of vectors."""
+
+    def step(h: Any, e: Any) -> Any:
+        z = tf.sigmoid(tf.linalg.matvec(w, h) + e)
+        return (1.0 - z) * h + z * tf.tanh(tf.linalg.matvec(w, z * h))
+
+    return tf.scan(step, e, x[0])
+
+
+def _batches(tf: Any, x: Any, w: Any, e: Any) -> Any:
+    def step(h: Any, e: Any) -> Any:
+        return tf.nn.softmax(tf.matmul(tf.tanh(tf.matmul(h, w) + e), w)) + 0.1 * h
+
+    return tf.scan(step, e, x)
+
+
+def _turned(tf: Any, x: Any, w: Any, e: Any) -> Any:
+    """Values that lie in the order of columns, of which sums are rounded otherwise."""
+
+    def step(h: Any, e: Any) -> Any:
+        t = tf.exp(tf.transpose(h) * 0.1)
+        return t * tf.reduce_sum(t * t) * 1e-3 + tf.sin(tf.linalg.matvec(w, e))
+
+    return tf.scan(step, e, x)
+
+
+def _elementwise(tf: Any, x: Any, w: Any, e: Any) -> Any:
+    return tf.scan(lambda h, e: tf.tanh(h * w[0] + e), e, x[0])
+
+
+PROGRAMS: dict[str, Callable[..., Any]] = {
+    "cells": _cells,
+    "batches": _batches,
+    "turned": _turned,
+    "elementwise": _elementwise,
+}
+
+
+def _given(dtype: Any) -> list[np.ndarray]:
+    rng = np.random.default_rng(3)
+    return [rng.normal(size=shape).astype(dtype) for shape in ((N, N), (N, N), (7, N))]
+
+
+def _in_a_graph(program: Callable[..., Any], dtype: Any) -> tuple[list[Any], list[str]]:
+    """Gradients, and the ops of the step back."""
+    tf = graph_api
+    arrays = _given(dtype)
+    with tf.Graph().as_default() as graph, tf.Session() as session:
+        tensors = [tf.placeholder(dtype, a.shape) for a in arrays]
+        gradients = tf.gradients(tf.reduce_sum(tf.sin(program(tf, *tensors))), tensors)
+        (back,) = [n for n in graph.nodes if n.op is scan_op and n.params["backwards"]]
+        second = tf.gradients(gradients[1], tensors[:2])
+        feed = dict(zip(tensors, arrays, strict=True))
+        found = [session.run([*gradients, *second], feed) for _ in range(4)]
+        assert_same_bits(found[0], found[-1])
+    return found[0], [node.op.name for node in back.params["body"].nodes]
+
+
+@pytest.mark.parametrize("dtype", [np.float64, np.float32])
+@pytest.mark.parametrize("name", PROGRAMS)
+def test_saved_values_change_no_bit(name: str, dtype: Any, monkeypatch: pytest.MonkeyPatch) -> None:
+    found, ops = _in_a_graph(PROGRAMS[name], dtype)
+    with monkeypatch.context() as patch:
+        patch.setattr(saved_values, "_MOST", 0)
+        expected, all_ops = _in_a_graph(PROGRAMS[name], dtype)
+    assert_same_bits(found[:3], expected[:3])
+    assert len(ops) < len(all_ops)
+    # what is saved has a cotangent of its own, which is added up elsewhere
+    for second, other in zip(found[3:], expected[3:], strict=True):
+        np.testing.assert_allclose(second, other, rtol=1e-4 if dtype is np.float32 else 1e-12, atol=1e-5)
+    tensors = [tape_api.constant(a) for a in _given(dtype)]
+    with tape_api.GradientTape() as tape:
+        tape.watch(tensors)
+        y = tape_api.reduce_sum(tape_api.sin(PROGRAMS[name](tape_api, *tensors)))
+    assert_same_bits([x.numpy() for x in tape.gradient(y, tensors)], expected[:3])
+
+
+def test_what_takes_long_is_saved(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Exponentials are computed again where the steps would save too much; products of matrices are not."""
+
+    def again(program: Callable[..., Any], op: str) -> int:
+        return _in_a_graph(program, np.float64)[1].count(op)
+
+    assert again(_cells, "sigmoid") == again(_elementwise, "tanh") == 0
+    few = again(_cells, "matmul_op")
+    monkeypatch.setattr(saved_values, "_MOST_ELEMENTWISE", 0)
+    assert again(_cells, "matmul_op") == few and again(_elementwise, "tanh") == 1
+    monkeypatch.setattr(saved_values, "_MOST", 0)
+    assert again(_cells, "matmul_op") > few
+
+
+def test_bodies_with_constants_save_the_same_values() -> None:
+    """A matrix that is a constant is one of the body, whose values are numbered as before."""
+    arrays = _given(np.float64)
+
+    def results(constant: bool) -> list[Any]:
+        tf = graph_api
+        with tf.Graph().as_default(), tf.Session() as session:
+            x, w, e = [tf.placeholder(tf.float64, a.shape) for a in arrays]
+            gradients = tf.gradients(_cells(tf, x, tf.constant(arrays[1]) if constant else w, e), [x, e])
+            return [session.run(gradients, dict(zip((x, w, e), arrays, strict=True))) for _ in range(3)]
+
+    for a, b in zip(results(True), results(False), strict=True):
+        assert_same_bits(a, b)
