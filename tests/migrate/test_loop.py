@@ -456,6 +456,8 @@ def test_without_the_library_there_are_the_functions(
 
 def test_a_program_that_prints_something_else_is_not_whole() -> None:
     class Conversion:
+        starts = ()
+
         def write(self, file: Path) -> None:
             file.write_text("print('a')\n")
 

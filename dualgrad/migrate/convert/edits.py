@@ -109,6 +109,8 @@ class Plan:
         Calls that make iterators, or name them: what they become (`iterating`).
     named : dict
         Statements that make an iterator and ask it for an element, and its name: they become what makes it.
+    hosted : dict
+        By the statement of the program that made it: the statements for what its own expressions make.
     trimmed : dict
         Imports of TensorFlow and something else: the numbers of the names that stay.
     before, after : dict
@@ -142,6 +144,7 @@ class Plan:
     after: dict[Place, list[str]] = field(default_factory=dict)
     valued: set[Place] = field(default_factory=set)
     suppressed: set[Place] = field(default_factory=set)
+    hosted: dict[Place, list[str]] = field(default_factory=dict)
 
     def copy(self) -> Plan:
         """A plan that goes its own way from here."""

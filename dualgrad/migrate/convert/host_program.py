@@ -15,7 +15,7 @@ import subprocess
 import sys
 import tempfile
 from collections import Counter
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from contextlib import suppress
 from importlib import import_module
 from pathlib import Path
@@ -25,7 +25,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from dualgrad.migrate.compare.printed import differing_lines
-from dualgrad.migrate.convert import dispatching, hosted, iterating, monitoring, printing
+from dualgrad.migrate.convert import dispatching, hosted, iterating, monitoring, printing, trial
 from dualgrad.migrate.convert.body import Statement
 from dualgrad.migrate.convert.calling import all_calls, called, is_name, results
 from dualgrad.migrate.convert.edits import Extent, Place, Plan, Replaced, Unsafe, extent
@@ -91,35 +91,28 @@ def rewrite(source: str, conversion: Any, notes: Notes, names: Mapping[str, Any]
     cst = needed()
     provided = _bound(ast.parse(conversion.text).body)
     content = conversion.map
-    tree, from_run = ast.parse(source), content["from_run"]
-    kept = hosted.hosted(tree, conversion.text, names, from_run)
-    while True:
-        planner = Planner(
-            source, content["functions"], provided, notes, dict(names), content["variables"], conversion.savers,
-            conversion.adding, kept.values(), hosted.in_tape_code(kept, conversion.text),
-            conversion.monitored,
-        )  # fmt: skip
-        planner.called |= _read(conversion.text) - provided
-        plan = planner.made()
-        restores, arrays = _restores(plan, source)
-        edited = cst.metadata.MetadataWrapper(cst.parse_module(source)).visit(_editor(cst, plan, source, restores))
-        imports = [line for line in edited.body if _is_import(cst, line)]
-        body = [line for line in edited.body if not _is_import(cst, line)]
-        halves = hosted.split(cst, body, set(kept), provided)
-        if halves is not None:
-            break
-        kept = {}
-    renamed = _bound(ast.parse(edited.with_changes(body=body).code).body) & provided - set(kept)
+    conversion.text, places = hosted.taken(conversion.text, conversion.hosted)
+    made = {name for _, name in conversion.hosted}
+    planner = Planner(
+        source, content["functions"], provided, notes, dict(names), content["variables"], conversion.savers,
+        conversion.adding, places, conversion.monitored,
+    )  # fmt: skip
+    planner.called |= _read(conversion.text) - provided
+    planner.needed |= hosted.read(inner.values() for inner in conversion.inside.values()) - {"self"}
+    planner.read_again = {where for origin, _ in conversion.hosted for where in origin.read}
+    plan = planner.made()
+    restores, arrays = _restores(plan, source)
+    edited = cst.metadata.MetadataWrapper(cst.parse_module(source)).visit(_editor(cst, plan, source, restores))
+    imports = [line for line in edited.body if _is_import(cst, line)]
+    body = [line for line in edited.body if not _is_import(cst, line) and not _is_docstring(cst, line, edited)]
+    body = [inner for line in body for inner in _unguarded(cst, line)]
+    halves = hosted.split(cst, body, made, provided)
+    if halves is None:
+        raise Unsafe("what its variables start with is computed from what its graph gave")
+    renamed = _bound(ast.parse(edited.with_changes(body=body).code).body) & provided - made
     if renamed:
         raise Unsafe(f"{', '.join(sorted(renamed))}: a name of the program is one of the converted module's too")
-    if kept:
-        of = {names[name].name: name for name in kept}
-        content["constants"] |= {n: name for n, name in of.items() if n not in content["variables"]}
-        content["from_run"] = [name for name in from_run if name not in of]
-        conversion.text = hosted.without(conversion.text, set(kept))
-        conversion.arrays = {k: a for k, a in conversion.arrays.items() if f'"{k}"' in conversion.text}
-        if not conversion.arrays:
-            conversion.text = conversion.text.replace(LOADED, "", 1)
+    _keep_docstring(conversion, ast.get_docstring(ast.parse(source)))
     if any(replaced.run for replaced in plan.calls.values()):
         rows = dispatching.text(planner.run, planner.dispatched, planner.label)
         conversion.text = conversion.text.rstrip("\n") + "\n" + rows
@@ -138,9 +131,8 @@ def _joined(
     cst: Any, conversion: Any, imports: Sequence[Any], early: Sequence[Any], body: Sequence[Any], edited: Any
 ) -> str:
     """The text of the whole."""
-    text = conversion.text
-    if conversion.arrays and "ARRAYS = " not in text:
-        text = text.replace("import tape_api as tf\n", "import tape_api as tf\n" + LOADED, 1)
+    text = conversion.text.replace(LOADED, "", 1)
+    loaded = LOADED if conversion.arrays else ""
     own = [cst.Module(body=[line.with_changes(leading_lines=[])]).code for line in imports]
     ours = ["import numpy as np\n"] if conversion.arrays else []
     ours += [IMPORT] if IMPORT in text else []
@@ -160,13 +152,9 @@ def _joined(
     head, _, rest = text.partition("import tape_api as tf\n")
     lines = _ordered({*own, *ours, "import tape_api as tf\n"})
     guard = cst.parse_statement('if __name__ == "__main__":\n    pass\n')
-    body, head = _described(cst, body, head)
     if not body:
         raise Unsafe("nothing of the program is left but what builds its graph")
-    above = cst.Module(
-        body=[line.with_changes(leading_lines=[c for c in line.leading_lines if c.comment]) for line in early]
-    ).code
-    body = [inner for line in body for inner in _unguarded(cst, line)]
+    above = cst.Module(body=list(_spaced(cst, early)), default_indent=edited.default_indent).code
     alone = [line for line in body if _stands_alone(cst, line)]
     first, *others = [line for line in body if line not in alone] or [cst.parse_statement("pass\n")]
     defined = cst.Module(
@@ -184,16 +172,7 @@ def _joined(
         # a class of tuples, as sessions give them for cells, is made once
         defined, main = [text.replace(f"{made}(", f"{name}(") for text in (defined, main)]
         lines += f"\n{name} = {made}\n"
-    return f"{head.rstrip()}\n\n{lines}{rest.rstrip()}\n{defined.rstrip()}{apart}{main}"
-
-
-def _described(cst: Any, body: Sequence[Any], head: str) -> tuple[list[Any], str]:
-    """The statements without the program's own docstring, and the head of the file, which tells it."""
-    first: Any = body[0].body[0] if body and isinstance(body[0], cst.SimpleStatementLine) else None
-    said = first.value.evaluated_value if isinstance(getattr(first, "value", None), cst.SimpleString) else None
-    if not isinstance(first, cst.Expr) or not isinstance(said, str) or re.search(r'\\|"""|"$', said):
-        return list(body), head
-    return list(body[1:]), head.replace('convert."""\n', f'convert.\n\n{said.strip()}\n"""\n', 1)
+    return f"{head.rstrip()}\n\n{lines}{loaded}{rest.rstrip()}\n{defined.rstrip()}{apart}{main}"
 
 
 def _unguarded(cst: Any, line: Any) -> list[Any]:
@@ -233,6 +212,16 @@ def _stands_alone(cst: Any, line: Any) -> bool:
     return isinstance(named, cst.Lambda) and all(p.default is None for p in named.params.params)
 
 
+def _spaced(cst: Any, lines: Sequence[Any]) -> Iterator[Any]:
+    """Statements without empty lines, except around definitions."""
+    before = False
+    for line in lines:
+        defines = isinstance(line, (cst.FunctionDef, cst.ClassDef))
+        apart = _apart(cst, line) if defines or before else [c for c in line.leading_lines if c.comment]
+        before = defines
+        yield line.with_changes(leading_lines=apart)
+
+
 def _apart(cst: Any, line: Any) -> list[Any]:
     """Two empty lines, and the comments above a definition."""
     return [cst.EmptyLine(indent=False), cst.EmptyLine(indent=False), *[c for c in line.leading_lines if c.comment]]
@@ -248,6 +237,20 @@ def _ordered(lines: set[str]) -> str:
 
 def _is_import(cst: Any, line: Any) -> bool:
     return isinstance(line, cst.SimpleStatementLine) and isinstance(line.body[0], (cst.Import, cst.ImportFrom))
+
+
+def _is_docstring(cst: Any, line: Any, module: Any) -> bool:
+    """Whether it is the text that says what a program is."""
+    first = isinstance(line, cst.SimpleStatementLine) and line is module.body[0] and isinstance(line.body[0], cst.Expr)
+    return first and isinstance(line.body[0].value, (cst.SimpleString, cst.ConcatenatedString))
+
+
+def _keep_docstring(conversion: Any, said: str | None) -> None:
+    """Have the head of the new program say what the old one said of itself."""
+    head = 'convert."""\n'
+    if said and all(line.isprintable() for line in said.split("\n")):
+        told = said.replace("\\", "\\\\").replace('"""', '\\"\\"\\"')
+        conversion.text = conversion.text.replace(head, f'convert.\n\n{told}\n"""\n', 1)
 
 
 def _read(text: str) -> set[str]:
@@ -389,6 +392,8 @@ class _Edits:
             target = self.cst.AssignTarget(self.cst.Name(monitoring.VALUES))
             return updated.with_changes(body=[self.cst.Assign([target], updated.body[0].value)])
         result = updated
+        if place in self.plan.hosted:
+            return self._hosted(place, updated)
         if place in self.plan.gone:
             return self.cst.RemoveFromParent()
         if place in self.plan.trimmed:
@@ -409,7 +414,23 @@ class _Edits:
             result = self.cst.parse_statement(f"{name} = None  # there are no sessions\n").with_changes(
                 leading_lines=updated.leading_lines
             )
-        added = [self.cst.parse_statement(line + "\n") for line in self.restores.get(place, ())]
+        return self._after(self.restores.get(place, ()), result)
+
+    def _hosted(self, place: Place, updated: Any) -> Any:
+        """The statements that make what a statement of the program made, and the statement itself if it stays."""
+        texts = self.plan.hosted[place]
+        if place not in self.plan.gone:
+            return self._after([*self.restores.get(place, ()), *texts], updated)
+        *others, last = [self.cst.parse_statement(f"{text}\n") for text in [*self.restores.get(place, ()), *texts]]
+        told = getattr(getattr(updated, "trailing_whitespace", None), "comment", None)
+        if told is not None and not others:
+            last = last.with_changes(trailing_whitespace=updated.trailing_whitespace)
+        first, *rest = [*others, last]
+        return self.cst.FlattenSentinel([first.with_changes(leading_lines=updated.leading_lines), *rest])
+
+    def _after(self, texts: Sequence[str], result: Any) -> Any:
+        """Statements before what takes the place of one."""
+        added = [self.cst.parse_statement(line + "\n") for line in texts]
         if not added:
             return result
         if result is self.cst.RemoveFromParent():
@@ -649,9 +670,13 @@ def tried(conversion: Any, program: Path, arguments: Sequence[str], printed: str
     with tempfile.TemporaryDirectory() as folder:
         file = Path(folder) / program.name
         conversion.write(file)
-        ran = _run([str(file), *arguments], home)
+        found = Path(folder) / "found.json"
+        ran = _run(["-m", "dualgrad.migrate.convert.trial", str(found), str(file), *arguments], home)
+        begun = "" if ran.returncode or words_only else trial.missing(found, conversion.starts)
     if ran.returncode:
         raise Unsafe(f"the new program fails: {(ran.stderr.splitlines() or ['no message'])[-1]}")
+    if begun:
+        raise Unsafe(f"{begun} does not begin with what it began with")
     if ran.stdout == printed or not differing_lines(printed, ran.stdout, words_only):
         return
     pairs = list(zip(ran.stdout.splitlines(), printed.splitlines(), strict=False))

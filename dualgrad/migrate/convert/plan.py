@@ -68,7 +68,7 @@ class Planner(Runs):
         if not self._again:
             self._once.append(body)
         self._again = before
-        return any(place(statement) not in self.plan.gone for statement in body)
+        return any(place(s) not in self.plan.gone or place(s) in self.plan.hosted for s in body)
 
     def _statement(self, node: ast.stmt) -> bool:
         """Plan for a statement; whether it stays."""
@@ -83,8 +83,6 @@ class Planner(Runs):
             return True
 
     def _planned(self, node: ast.stmt) -> bool:
-        if place(node) in self.hosted:
-            return True
         if isinstance(node, (ast.Import, ast.ImportFrom)):
             kept = [i for i, name in enumerate(_imported(node)) if name.partition(".")[0] not in _GONE]
             if kept and len(kept) < len(node.names) and isinstance(node, ast.Import):
@@ -327,18 +325,32 @@ class Planner(Runs):
         gone -= {n for node in ast.walk(self.tree) if isinstance(node, ast.stmt) and place(node) not in left_out
                  and re.search(r"random|seed|rng", ast.unparse(node)) and node.lineno == node.end_lineno
                  for n in _lines(node)}  # fmt: skip
+        again = [window for body in self._once for window in self._drawn_again(body, order)]
         for body in self._once:
-            since = min((order[n] for n in _lines(body[0]) if n in order), default=0)
+            since = min((order[n] for s in body for n in _lines(s) if n in order), default=0)
+            if any(first < since < last for first, last in again):
+                continue
+            inside: set[int] = set()
             for statement in body:
                 here = min((order[n] for n in _lines(statement) if n in order), default=None)
-                if place(statement) in self.plan.gone or here is None:
+                if here is None:
                     continue
-                since = next((n for n in range(since, here) if reached[n] in gone), here)
+                since = max([since, *(last for _, last in again if last <= here)])
+                if place(statement) in self.plan.gone - self.plan.hosted.keys():
+                    continue
+                since = next((n for n in range(since, here) if reached[n] in gone and reached[n] not in inside), here)
+                inside = set(_lines(statement))  # what goes in there was looked at there
                 if since < here:
                     window = [self.notes.states[line] for line in reached[since:here]]
                     first = {name: state for states in reversed(window) for name, state in states.items()}
                     self._set(statement, first, self.notes.states[reached[here]])
                 since = here
+
+    def _drawn_again(self, body: Sequence[ast.stmt], order: dict[int, int]) -> Iterator[tuple[int, int]]:
+        """From when to when statements went on of which others draw the same."""
+        reached = [(min(at), place(s)) for s in body if (at := [order[n] for n in _lines(s) if n in order])]
+        ends = [at for at, _ in reached[1:]] + [len(order)]
+        yield from ((at, end) for (at, where), end in zip(reached, ends, strict=True) if where in self.plan.hosted)
 
     def _set(self, statement: ast.stmt, before: dict[str, Any], after: dict[str, Any]) -> None:
         moved = {name: state for name, state in after.items() if name in before and state is not before[name]}
@@ -404,7 +416,8 @@ class Planner(Runs):
                 self.plan.unread[place(node)] = names - read - told
 
     def _read(self) -> set[str]:
-        return {n.id for n in self._kept(self.tree) if isinstance(n, ast.Name) and isinstance(n.ctx, ast.Load)}
+        kept = self._kept(self.tree)
+        return self.needed | {n.id for n in kept if isinstance(n, ast.Name) and isinstance(n.ctx, ast.Load)}
 
     def _drop_unused(self) -> None:
         """Functions, imports and plain values that nothing uses any more go too."""
@@ -419,10 +432,10 @@ class Planner(Runs):
         if isinstance(node, FUNCTIONS) and not isinstance(node, ast.Lambda):
             called = node.name in read | self.called or (node.name == "main" and self._has_main())
             return not called and not node.name.startswith("__") and node.col_offset == 0
-        if isinstance(self._above.get(node), ast.ClassDef) or place(node) in self.hosted:
-            return False  # an attribute, whoever asks for it; what functions above read
+        if isinstance(self._above.get(node), ast.ClassDef):
+            return False  # an attribute, whoever asks for it
         if isinstance(node, ast.Assign) and all(isinstance(t, ast.Name) for t in node.targets):
-            known = is_pure(node.value) or extent(node.value) in self.plan.facts
+            known = is_pure(node.value) or extent(node.value) in self.plan.facts or place(node) in self.read_again
             return known and not any(isinstance(t, ast.Name) and t.id in read | self.called for t in node.targets)
         if isinstance(node, ast.For):
             names = {n.id for n in ast.walk(node.target) if isinstance(n, ast.Name)}
@@ -456,6 +469,10 @@ class Planner(Runs):
             if not (self._opened(sources, n.id) or self._sessions(n)):
                 raise Unsafe(f"line {n.lineno}: it uses {n.id}, which is a part of the graph")
             bound.add(id(sources))
+        for name in sorted(self.needed - self.provided):
+            sources = module.bound.get(name)
+            if sources and id(sources) not in bound and not any(isinstance(s, Imported) for s in sources):
+                raise Unsafe(f"line {self._given_on(name)}: it uses {name}, which is a part of the graph")
         read = self._read()
         self.plan.emptied = {p: [n for n in names if n in read] for p, names in self.plan.emptied.items()}
         for texts in self.plan.given.values():
@@ -475,6 +492,11 @@ class Planner(Runs):
             arguments = self.scopes.inside[node].bound
             yield from (id(arguments[a.arg]) for a in ast.walk(node.args) if isinstance(a, ast.arg))
         yield from (id(here.find(name)) for name in names if here is not None)
+
+    def _given_on(self, name: str) -> int:
+        """The first line that gives a name."""
+        stores = [n.lineno for n in ast.walk(self.tree) if isinstance(n, ast.Name) and n.id == name]
+        return min(stores, default=1)
 
     def _opened(self, sources: Any, name: str) -> bool:
         """Whether an opened ``with`` statement gives this name, which says then that there are no sessions."""

@@ -5,7 +5,7 @@ from __future__ import annotations
 import ast
 import re
 from collections import Counter
-from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from functools import cached_property
 from typing import Any
 
@@ -30,7 +30,7 @@ from dualgrad.migrate.check.values import (
 )
 from dualgrad.migrate.convert import summaries
 from dualgrad.migrate.convert.dispatching import Carriers
-from dualgrad.migrate.convert.edits import Plan, Replaced, Unsafe, extent, place
+from dualgrad.migrate.convert.edits import Place, Plan, Replaced, Unsafe, extent
 from dualgrad.migrate.convert.facts import (
     Facts,
     held_by,
@@ -42,6 +42,7 @@ from dualgrad.migrate.convert.facts import (
     same_function,
     shared,
 )
+from dualgrad.migrate.convert.hosted import read
 from dualgrad.migrate.convert.iterating import Iterating
 from dualgrad.migrate.convert.monitoring import SESSIONS, Monitoring
 from dualgrad.migrate.convert.observed_run import CHANGES
@@ -78,10 +79,8 @@ class Runs:
         By the line that makes it, what makes a saver in tape code.
     adding : dict
         The lines that add summaries to event files, and what they add.
-    hosted : set of statements
-        Those that make variables and constants, and stay (`hosted`).
-    rewritten : dict
-        The expressions among these that become others.
+    hosted : dict
+        By place, statements that make variables and constants there (`hosted`).
     monitored : dict
         By the line that makes it, a monitored session.
     """
@@ -89,10 +88,9 @@ class Runs:
     def __init__(
         self, source: str, functions: Sequence[dict[str, Any]], provided: set[str], notes: Any, names: dict[str, Any],
         variables: dict[str, str], savers: dict[int, str], adding: dict[int, set[str]],
-        hosted: Iterable[ast.stmt] = (), rewritten: Mapping[ast.expr, str] | None = None,
+        hosted: Mapping[Place, list[str]] | None = None,
         monitored: Mapping[int, Any] | None = None,
     ) -> None:  # fmt: skip
-        self.hosted = {place(node) for node in hosted}
         self.variables, self.savers, self.adding = variables, savers, adding
         self.tree = ast.parse(source)
         self.functions, self.provided, self.notes, self.names = functions, provided, notes, names
@@ -106,7 +104,11 @@ class Runs:
                     self._around.setdefault(n, []).insert(0, function)
         self.facts = Facts(self.tree, self.scopes, names, self._local)
         self.plan = Plan(facts={extent(node): text for node, text in self.facts.found(self.tree)})
-        self.plan.facts |= {extent(node): text for node, text in (rewritten or {}).items()}
+        self.plan.hosted = dict(hosted or {})
+        self.needed = read(self.plan.hosted.values())
+        """Names that hosted statements read."""
+        self.read_again: set[Place] = set()
+        """Statements whose values hosted ones say themselves."""
         self._imported = {a.asname or a.name.partition(".")[0] for n in ast.walk(self.tree)
                           if isinstance(n, (ast.Import, ast.ImportFrom)) for a in n.names}  # fmt: skip
         self._owned: dict[ast.AST, bool] = {}
