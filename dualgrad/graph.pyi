@@ -22,6 +22,7 @@ from graph_api import GradientTape as GradientTape
 from graph_api import Graph as Graph
 from graph_api import GraphDef as GraphDef
 from graph_api import GraphKeys as GraphKeys
+from graph_api import GraphOptions as GraphOptions
 from graph_api import HistogramProto as HistogramProto
 from graph_api import IndexedSlices as IndexedSlices
 from graph_api import InteractiveSession as InteractiveSession
@@ -30,6 +31,7 @@ from graph_api import NoGradient as NoGradient
 from graph_api import NodeDef as NodeDef
 from graph_api import NotDifferentiable as NotDifferentiable
 from graph_api import Operation as Operation
+from graph_api import OptimizerOptions as OptimizerOptions
 from graph_api import PaddingFIFOQueue as PaddingFIFOQueue
 from graph_api import Print as Print
 from graph_api import QueueBase as QueueBase
@@ -57,6 +59,7 @@ from graph_api import Variable as Variable
 from graph_api import VariableAggregation as VariableAggregation
 from graph_api import VariableScope as VariableScope
 from graph_api import VariableSynchronization as VariableSynchronization
+from graph_api import VariableV1 as VariableV1
 from graph_api import WholeFileReader as WholeFileReader
 from graph_api import abs as abs
 from graph_api import accumulate_n as accumulate_n
@@ -114,6 +117,7 @@ from graph_api import batch_svd as batch_svd
 from graph_api import batch_to_space as batch_to_space
 from graph_api import batch_to_space_nd as batch_to_space_nd
 from graph_api import betainc as betainc
+from graph_api import bfloat16 as bfloat16
 from graph_api import bincount as bincount
 from graph_api import bitcast as bitcast
 from graph_api import bitwise as bitwise
@@ -155,6 +159,7 @@ from graph_api import convert_to_tensor_or_sparse_tensor as convert_to_tensor_or
 from graph_api import cos as cos
 from graph_api import cosh as cosh
 from graph_api import count_nonzero as count_nonzero
+from graph_api import count_up_to as count_up_to
 from graph_api import cross as cross
 from graph_api import cumprod as cumprod
 from graph_api import cumsum as cumsum
@@ -170,7 +175,9 @@ from graph_api import diag_part as diag_part
 from graph_api import digamma as digamma
 from graph_api import dimension_at_index as dimension_at_index
 from graph_api import dimension_value as dimension_value
+from graph_api import disable_control_flow_v2 as disable_control_flow_v2
 from graph_api import disable_eager_execution as disable_eager_execution
+from graph_api import disable_resource_variables as disable_resource_variables
 from graph_api import disable_v2_behavior as disable_v2_behavior
 from graph_api import distributions as distributions
 from graph_api import div as div
@@ -192,6 +199,7 @@ from graph_api import equal as equal
 from graph_api import erf as erf
 from graph_api import erfc as erfc
 from graph_api import errors as errors
+from graph_api import estimator as estimator
 from graph_api import examples as examples
 from graph_api import executing_eagerly as executing_eagerly
 from graph_api import exp as exp
@@ -205,6 +213,7 @@ from graph_api import fft as fft
 from graph_api import fft2d as fft2d
 from graph_api import fft3d as fft3d
 from graph_api import fill as fill
+from graph_api import fixed_size_partitioner as fixed_size_partitioner
 from graph_api import flags as flags
 from graph_api import float16 as float16
 from graph_api import float32 as float32
@@ -217,6 +226,7 @@ from graph_api import foldl as foldl
 from graph_api import foldr as foldr
 from graph_api import for_ode as for_ode
 from graph_api import for_scipy as for_scipy
+from graph_api import function as function
 from graph_api import gather as gather
 from graph_api import gather_nd as gather_nd
 from graph_api import get_collection as get_collection
@@ -226,6 +236,7 @@ from graph_api import get_default_session as get_default_session
 from graph_api import get_local_variable as get_local_variable
 from graph_api import get_logger as get_logger
 from graph_api import get_seed as get_seed
+from graph_api import get_static_value as get_static_value
 from graph_api import get_variable as get_variable
 from graph_api import get_variable_scope as get_variable_scope
 from graph_api import gfile as gfile
@@ -234,6 +245,7 @@ from graph_api import global_variables as global_variables
 from graph_api import global_variables_initializer as global_variables_initializer
 from graph_api import glorot_normal_initializer as glorot_normal_initializer
 from graph_api import glorot_uniform_initializer as glorot_uniform_initializer
+from graph_api import grad_pass_through as grad_pass_through
 from graph_api import gradients as gradients
 from graph_api import graph_util as graph_util
 from graph_api import greater as greater
@@ -259,6 +271,7 @@ from graph_api import imag as imag
 from graph_api import image as image
 from graph_api import image_summary as image_summary
 from graph_api import import_graph_def as import_graph_def
+from graph_api import init_scope as init_scope
 from graph_api import initialize_all_tables as initialize_all_tables
 from graph_api import initialize_all_variables as initialize_all_variables
 from graph_api import initialize_local_variables as initialize_local_variables
@@ -324,6 +337,7 @@ from graph_api import merge_all_summaries as merge_all_summaries
 from graph_api import merge_summary as merge_summary
 from graph_api import meshgrid as meshgrid
 from graph_api import metrics as metrics
+from graph_api import min_max_variable_partitioner as min_max_variable_partitioner
 from graph_api import minimum as minimum
 from graph_api import mod as mod
 from graph_api import model_variables as model_variables
@@ -362,8 +376,13 @@ from graph_api import primitive as primitive
 from graph_api import py_func as py_func
 from graph_api import py_function as py_function
 from graph_api import python_io as python_io
+from graph_api import qint16 as qint16
+from graph_api import qint32 as qint32
+from graph_api import qint8 as qint8
 from graph_api import qr as qr
 from graph_api import queue as queue
+from graph_api import quint16 as quint16
+from graph_api import quint8 as quint8
 from graph_api import random as random
 from graph_api import random_crop as random_crop
 from graph_api import random_gamma as random_gamma
@@ -397,6 +416,7 @@ from graph_api import report_uninitialized_variables as report_uninitialized_var
 from graph_api import required_space_to_batch_paddings as required_space_to_batch_paddings
 from graph_api import reset_default_graph as reset_default_graph
 from graph_api import reshape as reshape
+from graph_api import resource as resource
 from graph_api import resource_variables_enabled as resource_variables_enabled
 from graph_api import reverse as reverse
 from graph_api import reverse_sequence as reverse_sequence
@@ -542,10 +562,12 @@ from graph_api import unsorted_segment_prod as unsorted_segment_prod
 from graph_api import unsorted_segment_sqrt_n as unsorted_segment_sqrt_n
 from graph_api import unsorted_segment_sum as unsorted_segment_sum
 from graph_api import unstack as unstack
+from graph_api import variable_axis_size_partitioner as variable_axis_size_partitioner
 from graph_api import variable_op_scope as variable_op_scope
 from graph_api import variable_scope as variable_scope
 from graph_api import variables_initializer as variables_initializer
 from graph_api import variance_scaling_initializer as variance_scaling_initializer
+from graph_api import variant as variant
 from graph_api import vectorized_map as vectorized_map
 from graph_api import verify_tensor_all_finite as verify_tensor_all_finite
 from graph_api import version as version

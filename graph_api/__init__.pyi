@@ -5,6 +5,7 @@ from collections.abc import Sequence
 from typing import Any, NamedTuple, TypeAlias
 
 import numpy as np
+from dualgrad.data import experimental as _dualgrad_data_experimental
 from dualgrad.data.parsing import FixedLenFeature as FixedLenFeature
 from dualgrad.data.parsing import FixedLenFeature as _dualgrad_data_parsing_FixedLenFeature
 from dualgrad.data.parsing import FixedLenSequenceFeature as FixedLenSequenceFeature
@@ -13,6 +14,7 @@ from dualgrad.data.parsing import VarLenFeature as VarLenFeature
 from dualgrad.data.parsing import VarLenFeature as _dualgrad_data_parsing_VarLenFeature
 from dualgrad.extras import mnist as _dualgrad_extras_mnist
 from dualgrad.extras import numpy_names as _dualgrad_extras_numpy_names
+from dualgrad.extras import structures as _dualgrad_extras_structures
 from dualgrad.extras.assertions import assert_proper_iterable as _dualgrad_extras_assertions_assert_proper_iterable
 from dualgrad.extras.assertions import assert_proper_iterable as assert_proper_iterable
 from dualgrad.extras.ops.losses import Reduction as _dualgrad_extras_ops_losses_Reduction
@@ -21,6 +23,10 @@ from dualgrad.extras.small_functions import VariableAggregation as VariableAggre
 from dualgrad.extras.small_functions import VariableSynchronization as VariableSynchronization
 from dualgrad.extras.small_functions import get_logger as get_logger
 from dualgrad.extras.small_functions import is_symbolic_tensor as is_symbolic_tensor
+from dualgrad.extras.testing import get_temp_dir as _dualgrad_extras_testing_get_temp_dir
+from dualgrad.extras.testing import gpu_device_name as _dualgrad_extras_testing_gpu_device_name
+from dualgrad.extras.testing import is_built_with_cuda as _dualgrad_extras_testing_is_built_with_cuda
+from dualgrad.extras.testing import is_gpu_available as _dualgrad_extras_testing_is_gpu_available
 from dualgrad.files.checkpoints import CheckpointReader as _dualgrad_files_checkpoints_CheckpointReader
 from dualgrad.files.checkpoints import CheckpointState as _dualgrad_files_checkpoints_CheckpointState
 from dualgrad.files.checkpoints import exists as _dualgrad_files_checkpoints_exists
@@ -57,6 +63,9 @@ from dualgrad.files.protos import Summary as Summary
 from dualgrad.files.protos import Summary as _dualgrad_files_protos_Summary
 from dualgrad.files.protos import TaggedRunMetadata as _dualgrad_files_protos_TaggedRunMetadata
 from dualgrad.files.records import RecordWriter as _dualgrad_files_records_RecordWriter
+from dualgrad.files.records import TFRecordCompressionType as _dualgrad_files_records_TFRecordCompressionType
+from dualgrad.files.records import TFRecordOptions as _dualgrad_files_records_TFRecordOptions
+from dualgrad.files.records import read_records as _dualgrad_files_records_read_records
 from dualgrad.files.tensors import array_of as _dualgrad_files_tensors_array_of
 from dualgrad.files.tensors import as_tensor_proto as _dualgrad_files_tensors_as_tensor_proto
 from dualgrad.frontend.graph_keys import GraphKeys as GraphKeys
@@ -66,6 +75,8 @@ from dualgrad.frontend.methods import ResizeMethodVersion1 as _dualgrad_frontend
 from dualgrad.frontend.overrides import RegisterGradient as RegisterGradient
 from dualgrad.frontend.session_options import ConfigProto as ConfigProto
 from dualgrad.frontend.session_options import GPUOptions as GPUOptions
+from dualgrad.frontend.session_options import GraphOptions as GraphOptions
+from dualgrad.frontend.session_options import OptimizerOptions as OptimizerOptions
 from dualgrad.keras import datasets as _dualgrad_keras_datasets
 from dualgrad.keras import preprocessing as _dualgrad_keras_preprocessing
 from dualgrad.keras.activations import linear as _dualgrad_keras_activations_linear
@@ -380,7 +391,6 @@ from dualgrad.sparse.functions import transpose as _dualgrad_sparse_functions_tr
 from dualgrad.sparse.sparse_tensor import SparseTensorValue as SparseTensorValue
 from engine import function_transforms as _engine_function_transforms
 from engine.aggregation import AggregationMethod as AggregationMethod
-from engine.core import nest as _engine_core_nest
 from engine.core.dtypes import DType as DType
 from engine.core.dtypes import DType as _DType
 from engine.core.dtypes import DType as _engine_core_dtypes_DType
@@ -434,6 +444,7 @@ from graph_api.control import while_loop as while_loop
 from graph_api.convert import constant as constant
 from graph_api.convert import convert_to_tensor as convert_to_tensor
 from graph_api.convert import custom_gradient as custom_gradient
+from graph_api.convert import grad_pass_through as grad_pass_through
 from graph_api.convert import placeholder as placeholder
 from graph_api.convert import placeholder_with_default as placeholder_with_default
 from graph_api.defaults import get_default_session as get_default_session
@@ -447,6 +458,7 @@ from graph_api.flow import py_func as _graph_api_flow_py_func
 from graph_api.flow import py_func as py_func
 from graph_api.flow import tuple_ as _graph_api_flow_tuple_
 from graph_api.flow import with_dependencies as with_dependencies
+from graph_api.function import function as function
 from graph_api.functions_for_scipy import for_ode as for_ode
 from graph_api.functions_for_scipy import for_scipy as for_scipy
 from graph_api.gradients import gradients as gradients
@@ -551,12 +563,14 @@ from graph_api.legacy.hooks import SessionRunValues as _graph_api_legacy_hooks_S
 from graph_api.legacy.hooks import StepCounterHook as _graph_api_legacy_hooks_StepCounterHook
 from graph_api.legacy.hooks import StopAtStepHook as _graph_api_legacy_hooks_StopAtStepHook
 from graph_api.legacy.hooks import SummarySaverHook as _graph_api_legacy_hooks_SummarySaverHook
+from graph_api.legacy.hparams import HParams as _graph_api_legacy_hparams_HParams
 from graph_api.legacy.input_producers import FixedLengthRecordReader as FixedLengthRecordReader
 from graph_api.legacy.input_producers import ReaderBase as ReaderBase
 from graph_api.legacy.input_producers import TFRecordReader as TFRecordReader
 from graph_api.legacy.input_producers import TextLineReader as TextLineReader
 from graph_api.legacy.input_producers import WholeFileReader as WholeFileReader
 from graph_api.legacy.input_producers import batch as _graph_api_legacy_input_producers_batch
+from graph_api.legacy.input_producers import count_up_to as count_up_to
 from graph_api.legacy.input_producers import input_producer as _graph_api_legacy_input_producers_input_producer
 from graph_api.legacy.input_producers import limit_epochs as _graph_api_legacy_input_producers_limit_epochs
 from graph_api.legacy.input_producers import match_filenames_once as _graph_api_legacy_input_producers_match_filenames_once
@@ -589,6 +603,7 @@ from graph_api.legacy.monitored import MonitoredSession as _graph_api_legacy_mon
 from graph_api.legacy.monitored import MonitoredTrainingSession as _graph_api_legacy_monitored_MonitoredTrainingSession
 from graph_api.legacy.monitored import Scaffold as _graph_api_legacy_monitored_Scaffold
 from graph_api.legacy.monitored import SingularMonitoredSession as _graph_api_legacy_monitored_SingularMonitoredSession
+from graph_api.legacy.old_names import ModeKeys as _graph_api_legacy_old_names_ModeKeys
 from graph_api.legacy.old_names import assert_global_step as _graph_api_legacy_old_names_assert_global_step
 from graph_api.legacy.old_names import colocate_with as colocate_with
 from graph_api.legacy.old_names import compute_gradient as _graph_api_legacy_old_names_compute_gradient
@@ -598,12 +613,17 @@ from graph_api.legacy.old_names import control_flow_v2_enabled as control_flow_v
 from graph_api.legacy.old_names import convert_to_tensor_or_indexed_slices as convert_to_tensor_or_indexed_slices
 from graph_api.legacy.old_names import dimension_at_index as dimension_at_index
 from graph_api.legacy.old_names import dimension_value as dimension_value
+from graph_api.legacy.old_names import disable_control_flow_v2 as disable_control_flow_v2
+from graph_api.legacy.old_names import disable_resource_variables as disable_resource_variables
 from graph_api.legacy.old_names import enable_control_flow_v2 as enable_control_flow_v2
 from graph_api.legacy.old_names import enable_resource_variables as enable_resource_variables
 from graph_api.legacy.old_names import get_local_variable as get_local_variable
 from graph_api.legacy.old_names import get_seed as _graph_api_legacy_old_names_get_seed
 from graph_api.legacy.old_names import get_seed as get_seed
+from graph_api.legacy.old_names import get_static_value as _graph_api_legacy_old_names_get_static_value
+from graph_api.legacy.old_names import get_static_value as get_static_value
 from graph_api.legacy.old_names import init_from_checkpoint as _graph_api_legacy_old_names_init_from_checkpoint
+from graph_api.legacy.old_names import init_scope as init_scope
 from graph_api.legacy.old_names import no_gradient as _graph_api_legacy_old_names_no_gradient
 from graph_api.legacy.old_names import no_gradient as no_gradient
 from graph_api.legacy.old_names import no_regularizer as no_regularizer
@@ -637,6 +657,8 @@ from graph_api.legacy.rnn.sequences import basic_rnn_seq2seq as _graph_api_legac
 from graph_api.legacy.rnn.sequences import rnn_decoder as _graph_api_legacy_rnn_sequences_rnn_decoder
 from graph_api.legacy.rnn.sequences import sequence_loss_by_example as _graph_api_legacy_rnn_sequences_sequence_loss_by_example
 from graph_api.legacy.rnn.sequences import summed_sequence_loss as _graph_api_legacy_rnn_sequences_summed_sequence_loss
+from graph_api.legacy.rnn.stacks import stack_bidirectional_dynamic_rnn as _graph_api_legacy_rnn_stacks_stack_bidirectional_dynamic_rnn
+from graph_api.legacy.rnn.stacks import stack_bidirectional_rnn as _graph_api_legacy_rnn_stacks_stack_bidirectional_rnn
 from graph_api.legacy.rnn.wrappers import DeviceWrapper as _graph_api_legacy_rnn_wrappers_DeviceWrapper
 from graph_api.legacy.rnn.wrappers import DropoutWrapper as _graph_api_legacy_rnn_wrappers_DropoutWrapper
 from graph_api.legacy.rnn.wrappers import EmbeddingWrapper as _graph_api_legacy_rnn_wrappers_EmbeddingWrapper
@@ -714,6 +736,9 @@ from graph_api.numerics import check_numerics as _graph_api_numerics_check_numer
 from graph_api.numerics import check_numerics as check_numerics
 from graph_api.numerics import verify_tensor_all_finite as _graph_api_numerics_verify_tensor_all_finite
 from graph_api.numerics import verify_tensor_all_finite as verify_tensor_all_finite
+from graph_api.partitioned import fixed_size_partitioner as fixed_size_partitioner
+from graph_api.partitioned import min_max_variable_partitioner as min_max_variable_partitioner
+from graph_api.partitioned import variable_axis_size_partitioner as variable_axis_size_partitioner
 from graph_api.run_options import RunMetadata as RunMetadata
 from graph_api.run_options import RunOptions as RunOptions
 from graph_api.sampling import categorical as _graph_api_sampling_categorical
@@ -782,6 +807,7 @@ from graph_api.training import get_global_step as _graph_api_training_get_global
 from graph_api.training import get_or_create_global_step as _graph_api_training_get_or_create_global_step
 from graph_api.training import global_step as _graph_api_training_global_step
 from graph_api.variable import Variable as Variable
+from graph_api.variable import Variable as _graph_api_variable_Variable
 from graph_api.variable import assign as assign
 from graph_api.variable import assign_add as assign_add
 from graph_api.variable import assign_sub as assign_sub
@@ -856,6 +882,7 @@ NoGradient = _graph_api_legacy_old_names_no_gradient
 NotDifferentiable = _graph_api_legacy_old_names_no_gradient
 TensorShape: TypeAlias = _graph_api_tensor_GraphShape
 VERSION: builtins.str
+VariableV1: TypeAlias = _graph_api_variable_Variable
 def abs(x: TensorLike, name: str | None = ...) -> Tensor: ...
 def accumulate_n(inputs: TensorLike, name: str | None = ..., *, shape: Any = ..., tensor_dtype: Any = ...) -> Tensor: ...
 def acos(x: TensorLike, name: str | None = ...) -> Tensor: ...
@@ -897,6 +924,7 @@ def batch_svd(tensor: TensorLike, full_matrices: Any = ..., compute_uv: Any = ..
 def batch_to_space(input: TensorLike, crops: Any, block_size: Any = ..., name: str | None = ..., *, block_shape: Any = ...) -> Tensor: ...
 def batch_to_space_nd(input: TensorLike, block_shape: Any, crops: Any, name: str | None = ...) -> Tensor: ...
 def betainc(a: TensorLike, b: TensorLike, x: TensorLike, name: str | None = ...) -> Tensor: ...
+bfloat16: Any
 def bincount(*args: Any, **kwargs: Any) -> Any: ...
 def bitcast(input: TensorLike, type: Any, name: str | None = ...) -> Tensor: ...
 class bitwise:
@@ -970,6 +998,7 @@ def confusion_matrix(*args: Any, **kwargs: Any) -> Any: ...
 def conj(x: TensorLike, name: str | None = ...) -> Tensor: ...
 class contrib:
     crf = _graph_api_legacy_crf
+    data = _dualgrad_data_experimental
     distributions = _graph_api_legacy_distributions
     framework = _graph_api_legacy_slim_framework
     layers = _graph_api_legacy_slim_layers
@@ -998,6 +1027,8 @@ class contrib:
         OutputProjectionWrapper: TypeAlias = _graph_api_legacy_rnn_wrappers_OutputProjectionWrapper
         RNNCell: TypeAlias = _graph_api_legacy_rnn_cells_RNNCell
         ResidualWrapper: TypeAlias = _graph_api_legacy_rnn_wrappers_ResidualWrapper
+        stack_bidirectional_dynamic_rnn = staticmethod(_graph_api_legacy_rnn_stacks_stack_bidirectional_dynamic_rnn)
+        stack_bidirectional_rnn = staticmethod(_graph_api_legacy_rnn_stacks_stack_bidirectional_rnn)
         static_bidirectional_rnn = staticmethod(_graph_api_legacy_rnn_loops_static_bidirectional_rnn)
         static_rnn = staticmethod(_graph_api_legacy_rnn_loops_static_rnn)
     seq2seq = _graph_api_legacy_seq2seq
@@ -1069,7 +1100,7 @@ class contrib:
         @staticmethod
         def max_pool2d(*args: Any, **kwargs: Any) -> Any: ...
         model_variable = staticmethod(_graph_api_legacy_slim_framework_model_variable)
-        nest = _engine_core_nest
+        nest = _dualgrad_extras_structures
         one_hot_encoding = staticmethod(_graph_api_legacy_slim_layers_one_hot_encoding)
         optimize_loss = staticmethod(_graph_api_legacy_slim_optimizers_optimize_loss)
         recompute_grad = staticmethod(_graph_api_legacy_recompute_recompute_grad)
@@ -1087,6 +1118,10 @@ class contrib:
         xavier_initializer = staticmethod(_graph_api_legacy_slim_weights_xavier_initializer)
         xavier_initializer_conv2d = staticmethod(_graph_api_legacy_slim_weights_xavier_initializer)
     slim: TypeAlias = _slim
+    class training:
+        HParams: TypeAlias = _graph_api_legacy_hparams_HParams
+    class util:
+        constant_value = staticmethod(_graph_api_legacy_old_names_get_static_value)
 def cos(x: TensorLike, name: str | None = ...) -> Tensor: ...
 def cosh(x: TensorLike, name: str | None = ...) -> Tensor: ...
 def count_nonzero(input: TensorLike = ..., axis: Any = ..., keepdims: Any = ..., dtype: Any = ..., name: str | None = ..., reduction_indices: Any = ..., keep_dims: Any = ..., *, input_tensor: TensorLike = ...) -> Tensor: ...
@@ -1154,6 +1189,7 @@ double: _DType
 class dtypes:
     DType: TypeAlias = _engine_core_dtypes_DType
     as_dtype = staticmethod(_engine_core_dtypes_as_dtype)
+    bfloat16: Any
     bool: _DType
     @staticmethod
     def cast(x: TensorLike, dtype: Any, name: str | None = ...) -> Tensor: ...
@@ -1170,6 +1206,12 @@ class dtypes:
     int32: _DType
     int64: _DType
     int8: _DType
+    qint16: Any
+    qint32: Any
+    qint8: Any
+    quint16: Any
+    quint8: Any
+    resource: Any
     @staticmethod
     def saturate_cast(*args: Any, **kwargs: Any) -> Any: ...
     string: _DType
@@ -1177,6 +1219,7 @@ class dtypes:
     uint32: _DType
     uint64: _DType
     uint8: _DType
+    variant: Any
 def dynamic_partition(data: TensorLike, partitions: TensorLike, num_partitions: Any, name: str | None = ...) -> builtins.list[Tensor]: ...
 def dynamic_stitch(indices: TensorLike, data: TensorLike, name: str | None = ...) -> Tensor: ...
 def eig(*args: Any, **kwargs: Any) -> Any: ...
@@ -1187,6 +1230,8 @@ def equal(x: TensorLike, y: TensorLike, name: str | None = ...) -> Tensor: ...
 def erf(x: TensorLike, name: str | None = ...) -> Tensor: ...
 def erfc(x: TensorLike, name: str | None = ...) -> Tensor: ...
 errors = _engine_runtime_errors
+class estimator:
+    ModeKeys: TypeAlias = _graph_api_legacy_old_names_ModeKeys
 class examples:
     class tutorials:
         class mnist:
@@ -1436,6 +1481,8 @@ def invert_permutation(x: TensorLike, name: str | None = ...) -> Tensor: ...
 class io:
     FixedLenFeature: TypeAlias = _dualgrad_data_parsing_FixedLenFeature
     FixedLenSequenceFeature: TypeAlias = _dualgrad_data_parsing_FixedLenSequenceFeature
+    TFRecordCompressionType: TypeAlias = _dualgrad_files_records_TFRecordCompressionType
+    TFRecordOptions: TypeAlias = _dualgrad_files_records_TFRecordOptions
     TFRecordWriter: TypeAlias = _dualgrad_files_records_RecordWriter
     VarLenFeature: TypeAlias = _dualgrad_data_parsing_VarLenFeature
     @staticmethod
@@ -1488,6 +1535,7 @@ class io:
     def serialize_sparse(sp_input: Any, out_type: Any = ..., name: str | None = ...) -> Tensor: ...
     @staticmethod
     def serialize_tensor(tensor: Any, name: str | None = ...) -> Tensor: ...
+    tf_record_iterator = staticmethod(_dualgrad_files_records_read_records)
     write_graph = staticmethod(_graph_api_graph_files_meta_graphs_write_graph)
 def is_finite(x: TensorLike, name: str | None = ...) -> Tensor: ...
 def is_inf(x: TensorLike, name: str | None = ...) -> Tensor: ...
@@ -2600,7 +2648,7 @@ def mul(x: TensorLike, y: TensorLike, name: str | None = ...) -> Tensor: ...
 def multiply(x: TensorLike, y: TensorLike, name: str | None = ...) -> Tensor: ...
 def neg(x: TensorLike, name: str | None = ...) -> Tensor: ...
 def negative(x: TensorLike, name: str | None = ...) -> Tensor: ...
-nest = _engine_core_nest
+nest = _dualgrad_extras_structures
 newaxis: None
 class nn:
     @staticmethod
@@ -2823,13 +2871,21 @@ def parse_single_example(serialized: Any, features: Any, example_names: Any = ..
 def polygamma(a: TensorLike, x: TensorLike, name: str | None = ...) -> Tensor: ...
 def pow(x: TensorLike, y: TensorLike, name: str | None = ...) -> Tensor: ...
 class python_io:
+    TFRecordCompressionType: TypeAlias = _dualgrad_files_records_TFRecordCompressionType
+    TFRecordOptions: TypeAlias = _dualgrad_files_records_TFRecordOptions
     TFRecordWriter: TypeAlias = _dualgrad_files_records_RecordWriter
+    tf_record_iterator = staticmethod(_dualgrad_files_records_read_records)
+qint16: Any
+qint32: Any
+qint8: Any
 def qr(input: TensorLike, full_matrices: Any = ..., name: str | None = ...) -> _Qr: ...
 class queue:
     FIFOQueue: TypeAlias = _graph_api_legacy_queues_FIFOQueue
     PaddingFIFOQueue: TypeAlias = _graph_api_legacy_queues_PaddingFIFOQueue
     QueueBase: TypeAlias = _graph_api_legacy_queues_QueueBase
     RandomShuffleQueue: TypeAlias = _graph_api_legacy_queues_RandomShuffleQueue
+quint16: Any
+quint8: Any
 class random:
     categorical = staticmethod(_graph_api_sampling_categorical)
     @staticmethod
@@ -2880,6 +2936,7 @@ def regex_replace(*args: Any, **kwargs: Any) -> Any: ...
 def repeat(input: TensorLike, repeats: TensorLike, axis: Any = ..., name: str | None = ...) -> Tensor: ...
 def required_space_to_batch_paddings(input_shape: Any, block_shape: Any, base_paddings: Any = ..., name: str | None = ...) -> builtins.tuple[Tensor, Tensor]: ...
 def reshape(tensor: TensorLike, shape: Any, name: str | None = ...) -> Tensor: ...
+resource: Any
 def reverse(tensor: TensorLike, axis: Any, name: str | None = ...) -> Tensor: ...
 def reverse_sequence(input: TensorLike, seq_lengths: TensorLike, seq_axis: Any = ..., batch_axis: Any = ..., name: str | None = ..., *, seq_dim: Any = ..., batch_dim: Any = ...) -> Tensor: ...
 def reverse_v2(tensor: TensorLike, axis: Any, name: str | None = ...) -> Tensor: ...
@@ -3158,6 +3215,10 @@ class test:
     TestCase: TypeAlias = _graph_api_testing_TestCase
     compute_gradient = staticmethod(_graph_api_legacy_old_names_compute_gradient)
     compute_gradient_error = staticmethod(_graph_api_legacy_old_names_compute_gradient_error)
+    get_temp_dir = staticmethod(_dualgrad_extras_testing_get_temp_dir)
+    gpu_device_name = staticmethod(_dualgrad_extras_testing_gpu_device_name)
+    is_built_with_cuda = staticmethod(_dualgrad_extras_testing_is_built_with_cuda)
+    is_gpu_available = staticmethod(_dualgrad_extras_testing_is_gpu_available)
 def tile(input: TensorLike, multiples: Any, name: str | None = ...) -> Tensor: ...
 def timestamp(name: str | None = ...) -> Tensor: ...
 def to_complex128(x: TensorLike, name: str | None = ...) -> Tensor: ...
@@ -3287,6 +3348,7 @@ def unsorted_segment_prod(data: TensorLike, segment_ids: TensorLike, num_segment
 def unsorted_segment_sqrt_n(data: TensorLike, segment_ids: TensorLike, num_segments: Any, name: str | None = ...) -> Tensor: ...
 def unsorted_segment_sum(data: TensorLike, segment_ids: TensorLike, num_segments: Any, name: str | None = ...) -> Tensor: ...
 def unstack(value: TensorLike, num: Any = ..., axis: Any = ..., name: str | None = ...) -> builtins.list[Tensor]: ...
+variant: Any
 def vectorized_map(fn: Any, elems: Any, fallback_to_while_loop: Any = ..., warn: Any = ...) -> Tensor: ...
 class version:
     COMPILER_VERSION: builtins.str

@@ -9,6 +9,7 @@ from dualgrad.data.parsing import FixedLenFeature as _dualgrad_data_parsing_Fixe
 from dualgrad.data.parsing import FixedLenSequenceFeature as _dualgrad_data_parsing_FixedLenSequenceFeature
 from dualgrad.data.parsing import VarLenFeature as _dualgrad_data_parsing_VarLenFeature
 from dualgrad.extras import numpy_names as _dualgrad_extras_numpy_names
+from dualgrad.extras import structures as _dualgrad_extras_structures
 from dualgrad.extras.assertions import assert_proper_iterable as _dualgrad_extras_assertions_assert_proper_iterable
 from dualgrad.extras.module import Module as Module
 from dualgrad.extras.ops.signals import inverse_stft_window_fn as _dualgrad_extras_ops_signals_inverse_stft_window_fn
@@ -359,7 +360,6 @@ from dualgrad.sparse.functions import to_indicator as _dualgrad_sparse_functions
 from dualgrad.sparse.functions import transpose as _dualgrad_sparse_functions_transpose
 from engine import function_transforms as _engine_function_transforms
 from engine.aggregation import AggregationMethod as AggregationMethod
-from engine.core import nest as _engine_core_nest
 from engine.core.dtypes import DType as DType
 from engine.core.dtypes import DType as _DType
 from engine.core.dtypes import DType as _engine_core_dtypes_DType
@@ -2199,7 +2199,7 @@ metrics: TypeAlias = _metrics
 def minimum(x: TensorLike, y: TensorLike, name: str | None = ...) -> Tensor: ...
 def multiply(x: TensorLike, y: TensorLike, name: str | None = ...) -> Tensor: ...
 def negative(x: TensorLike, name: str | None = ...) -> Tensor: ...
-nest = _engine_core_nest
+nest = _dualgrad_extras_structures
 newaxis: None
 class nn:
     @staticmethod

@@ -55,8 +55,11 @@ pytestmark = [
 def natively(program: Program, inputs: Sequence[Any]) -> Any:
     """The table of a program, made by observing a run with these arguments."""
     program(*inputs)
-    observed = program(*inputs)
-    assert_same_bits(observed, program.run_generated(*inputs))
+    # where there is a NaN, the table is made after a few runs only, with choices
+    for _ in range(1 + staged._MOST_RESUMED):
+        assert_same_bits(program(*inputs), program.run_generated(*inputs))
+        if type(program.native).__name__ == "Table":
+            break
     assert type(program.native).__name__ == "Table"
     return program.native
 

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import itertools
 from collections.abc import Callable
+from types import MappingProxyType
 from typing import Any
 
 import numpy as np
@@ -24,7 +25,7 @@ from engine.ops.explog import exp, log
 from engine.ops.indexing import getitem_back_op, getitem_op
 from engine.ops.joining import concat, concat_op, stack, stack_op, unstack
 from engine.ops.linalg import matmul
-from engine.ops.rearrange import pad
+from engine.ops.rearrange import pad, roll, roll_op
 from engine.ops.reduce import reduce_sum, spread_like_op
 from engine.ops.shape import transpose
 from engine.ops.trig import tanh
@@ -64,6 +65,13 @@ def heat(u: Any) -> Any:
     return u
 
 
+def turned(x: Any) -> Any:
+    y = x
+    for _ in range(3):
+        y = y + 0.1 * x * roll(y, 1, 0)
+    return y
+
+
 def wave(u: Any) -> Any:
     v = u
     for _ in range(3):
@@ -92,6 +100,7 @@ LAST = [
     lambda x: rows_apart(x)[1, 2:3],
     lambda x: mixed(x)[-1] / x[0, 0],
     lambda x: -(x * chain(x))[..., -1],
+    lambda x: -turned(x)[-2],
 ]
 KINDS = ("numbers", "zeros", "infinite")
 
@@ -232,9 +241,9 @@ def test_masks_are_known_through_sums() -> None:
     assert known_cells.of_constant(np.eye(17)) is None
 
 
-def pieces_in(op: Any, params: Any, operands: list[Aval], out: Aval) -> Any:
+def pieces_in(op: Any, params: Any, operands: list[Aval], out: Aval, constants: Any = MappingProxyType({})) -> Any:
     values = tuple(range(len(operands)))
-    return pieces_of(Instruction(op, values, params, (-1,)), {**dict(enumerate(operands)), -1: out}, {})
+    return pieces_of(Instruction(op, values, params, (-1,)), {**dict(enumerate(operands)), -1: out}, constants)
 
 
 @pytest.mark.parametrize(
@@ -247,12 +256,18 @@ def pieces_in(op: Any, params: Any, operands: list[Aval], out: Aval) -> Any:
         (getitem_op, {"spec": ((1, 3, None), 0, None, ...)}, [(4, 3, 2)]),
         (getitem_back_op, {"spec": (-1, (1, None, None)), "lead": 0, "like_lead": 0}, [(2, 2), (3, 3, 2)]),
         (getitem_back_op, {"spec": (None, ..., (0, 1, None))}, [(1, 3, 1), (3, 2)]),
+        (roll_op, {"axis": (-1,)}, [(2, 5), 3]),
+        (roll_op, {"axis": (0,)}, [(4, 2), -1]),
+        (roll_op, {"axis": (0,)}, [(4, 2), 8]),
     ],
 )
 def test_pieces_are_where_the_kernel_puts_them(op: Any, params: Any, shapes: Any) -> None:
-    arrays = [np.arange(1.0, 1 + np.prod(s)).reshape(s) + 100 * i for i, s in enumerate(shapes)]
+    arrays = [
+        np.arange(1.0, 1 + np.prod(s)).reshape(s) + 100 * i if isinstance(s, tuple) else np.array([s])
+        for i, s in enumerate(shapes)
+    ]
     expected = op.kernel(*arrays, **params)
-    pieces = pieces_in(op, params, [aval_of_array(a) for a in arrays], aval_of_array(expected))
+    pieces = pieces_in(op, params, [aval_of_array(a) for a in arrays], aval_of_array(expected), dict(enumerate(arrays)))
     assert pieces is not None
     out = np.zeros_like(expected)
     for piece in pieces:

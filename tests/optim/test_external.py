@@ -214,7 +214,7 @@ def test_bad_calls_are_refused_with_what_is_wrong() -> None:
             ScipyOptimizerInterface(v * v, bounds=[(0, 1)])
         with pytest.raises(ValueError, match="'jac' is set automatically"):
             ScipyOptimizerInterface(v * v, jac=True)
-        with pytest.raises(ValueError, match="no session is registered"):
+        with pytest.raises(ValueError, match="No default session is registered"):
             ScipyOptimizerInterface(v * v).minimize()
         with pytest.raises(TypeError, match="tensors of a graph"):
             ScipyOptimizerInterface(lambda: v * v)

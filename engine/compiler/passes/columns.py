@@ -21,7 +21,7 @@ import numpy as np
 
 from engine.compiler.ir.instruction import Instruction, is_stateful, without_unused
 from engine.compiler.ir.layout import Order, order_of, order_of_result
-from engine.compiler.passes.index_maps import PADS, pieces_of, takes_parts, whole, whole_shape
+from engine.compiler.passes.index_maps import BY_LAST, pieces_of, takes_parts, whole, whole_shape
 from engine.compiler.passes.known_cells import RULES, UNKNOWN, Cell, cell_of, is_zero, of_constant
 from engine.compiler.passes.slice_concat import slice_concat
 from engine.core.aval import Aval
@@ -106,7 +106,7 @@ class _Columns:
         self.split: set[int] = set()
         self.whole: set[int] = set()
         self.grids: dict[int, Grid] = {}
-        self.known: dict[int, Cell] = {}
+        self.cells: dict[int, Cell] = {}
         self.seen: dict[Any, int] = {}
         self.out: list[Instruction] = []
         self.makers = {i.outputs[0]: i for i in instructions if i.op in _FOLDED}
@@ -164,7 +164,7 @@ class _Columns:
     def operands(self, each: Instruction) -> list[int]:
         """Those whose elements count."""
         first = each.op is concat_piece or each.op is concat_place
-        given = each.inputs[:1] if first or each.op in PADS else each.inputs
+        given = each.inputs[:1] if first or each.op in BY_LAST else each.inputs
         return [s for k, s in enumerate(given) if k not in each.op.references]
 
     def way(self, each: Instruction) -> Callable[[Instruction], list[Grid]] | None:
@@ -328,11 +328,11 @@ class _Columns:
                 if number is not None and number == 1:
                     return inputs[1 - k]
         made = self.new(op, inputs, params, where)
-        if op in RULES and made not in self.known:
+        if op in RULES and made not in self.cells:
             cells = [
-                self.known.get(s, UNKNOWN) if x is None else cell_of(x) for s, x in zip(inputs, numbers, strict=True)
+                self.cells.get(s, UNKNOWN) if x is None else cell_of(x) for s, x in zip(inputs, numbers, strict=True)
             ]
-            self.known[made] = RULES[op](*cells, **params)
+            self.cells[made] = RULES[op](*cells, **params)
         return made
 
     def cross(self, each: Instruction) -> list[Grid]:
@@ -361,7 +361,7 @@ class _Columns:
         out = np.empty(x.shape[:-1], object)
         for at in np.ndindex(*out.shape):
             # a zero, of whatever sign, changes nothing but the sign of zeros, which 0.0 makes positive
-            parts = [s for s in x[at] if s != zero and not is_zero(self.known.get(s, UNKNOWN))] or [zero]
+            parts = [s for s in x[at] if s != zero and not is_zero(self.cells.get(s, UNKNOWN))] or [zero]
             out[at] = functools.reduce(lambda a, b: self.one(add, (a, b), {}, each.where), [*parts, zero])
         return out.reshape(self.shape(each.outputs[0]))
 

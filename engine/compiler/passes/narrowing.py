@@ -20,8 +20,8 @@ import numpy as np
 from engine.compiler.ir.instruction import Instruction, is_stateful, without_unused
 from engine.compiler.ir.layout import Order, order_of, order_of_result
 from engine.compiler.passes.index_maps import (
+    BY_LAST,
     MOVES,
-    PADS,
     Box,
     Piece,
     contains,
@@ -194,7 +194,7 @@ class _Narrowing:
             known = [self.cells.get(k) for k in each.inputs]
             if each.op not in MOVES and each.op is not truncate and each.op.fill is None and not any(known):
                 continue
-            values = each.inputs[:-1] if each.op in PADS else each.inputs
+            values = each.inputs[:-1] if each.op in BY_LAST else each.inputs
             if len(each.outputs) != 1 or not numbers.issuperset(values) or not numbers.issuperset(each.outputs):
                 continue
             (s,) = each.outputs
