@@ -19,8 +19,8 @@ whose expressions are in ``values`` then. Arrays that are too large to be writte
 #   `alignment` says in what statements differ;
 # - `gathering`, `fed_arguments`: variables made together, and which functions make tensors of what they are given;
 # - `tidying`, `printing`: what the next statement alone reads, lines of text;
-# - `notes`, `facts`, `runs`, `plan`, `edits`, `host_program`, `calling`: the program's own lines around the graph, with
-#   calls in place of runs; `dispatching`: where only the running program knows what a run fetches.
+# - `notes`, `facts`, `expressions`, `runs`, `plan`, `edits`, `host_program`, `calling`: the program's own lines around
+#   the graph, with calls in place of runs; `dispatching`: where only the running program knows what a run fetches.
 
 from __future__ import annotations
 

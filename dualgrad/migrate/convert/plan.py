@@ -18,9 +18,10 @@ import numpy as np
 from dualgrad.migrate.check.scopes import FUNCTIONS, Imported
 from dualgrad.migrate.check.values import Box, Instance, Local, Made, Many
 from dualgrad.migrate.convert.edits import Plan, Unsafe, extent, place
+from dualgrad.migrate.convert.expressions import graph_name, is_pure
 from dualgrad.migrate.convert.facts import LOOKING, METHODS, plain
 from dualgrad.migrate.convert.notes import GENERATORS
-from dualgrad.migrate.convert.runs import Runs, graph_name, is_pure
+from dualgrad.migrate.convert.runs import Runs
 from dualgrad.migrate.convert.summaries import kept_arguments
 from graph_api.summaries import FileWriter
 
