@@ -78,7 +78,7 @@ class Module:
         self._numbers = provenance.numbers_in(program)
         self._origins = origins
         self.hosted: list[tuple[Origin, str]] = []
-        """What the program's own expressions make, and its name."""
+        """The things that the program's own expressions make, and its name."""
         self._hosted_calls: dict[int, Origin] = {}
         self.inside: dict[str, dict[str, str]] = {}
         """By their texts, the origins of variables in constructors of classes."""

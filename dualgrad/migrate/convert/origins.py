@@ -132,7 +132,7 @@ class Origins:
         )
 
     def _read(self, whole: ast.expr, made: Making, own: int | None = None) -> tuple[_Reader, ast.expr | None]:
-        """What gives a value, in global names, or in those of the constructor that is this frame."""
+        """The expression of a value, in global names, or in those of the constructor that is this frame."""
         reader = _Reader(self, made, own)
         try:
             return reader, reader.read(self._argument(whole, reader, made), 0)
@@ -354,7 +354,7 @@ class _Reader:
         return _bound(function, call, isinstance(self.origins.above.get(function), ast.ClassDef)).get(name)
 
     def _assigned(self, name: str, at: int) -> ast.expr | None:
-        """What the only line says that gives a name of a function, or of a loop at the top, in the same turn."""
+        """The expression on the only line that gives a name of a function, or of a loop at the top, in the same turn."""
         scope: ast.AST | None = self._function(at)
         loops = self._loops(at)
         scope = scope or (loops[-1] if loops else None)
@@ -376,7 +376,7 @@ class _Reader:
         return node
 
     def _given(self, store: ast.AST) -> ast.expr | None:
-        """What an assignment gives to one of its targets."""
+        """The expression that an assignment gives to one of its targets."""
         statement = self._statement(store)
         if not isinstance(statement, ast.Assign) or len(statement.targets) != 1:
             return None
@@ -423,7 +423,7 @@ class _Reader:
         return known if known is not None or local is not None else self._kept(node, at)
 
     def _kept(self, node: ast.Attribute, at: int) -> ast.expr | None:
-        """What an attribute was given, in the only line of a function that goes on which gives its object one."""
+        """The expression that an attribute was given, in the only line of a function that goes on which gives its object one."""
         held = self.value(node.value, at)
         for i in range(at, len(self.frames) - 1):
             function, known = self._function(i), self.frames[i].known
@@ -464,7 +464,7 @@ class _Reader:
     def _inside(
         self, function: ast.FunctionDef, call: ast.Call, at: int, local: dict[str, ast.expr] | None, is_method: bool
     ) -> ast.expr:
-        """What a function of a few lines returns, in place of its call."""
+        """The expression that a function of a few lines returns, in place of its call."""
         lines = [s for s in function.body if not (isinstance(s, ast.Expr) and isinstance(s.value, ast.Constant))]
         *before, last = lines or [ast.Pass()]
         given = _bound(function, call, is_method)
@@ -483,7 +483,7 @@ class _Reader:
     # ---- values ------------------------------------------------------------------------------------------------------
 
     def value(self, node: ast.expr, at: int) -> Any:
-        """What an expression gives now, which changes nothing; None if that is not known."""
+        """The value that an expression gives now, which changes nothing; None if that is not known."""
         known: dict[str, Any] = {}
         for frame in reversed(self.frames[at:-1]):
             known |= frame.known

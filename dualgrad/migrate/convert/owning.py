@@ -224,7 +224,7 @@ class _Owner:
         return _reprinted(_replaced(self.lines, edits)[node.lineno - 1 : node.end_lineno], depth)
 
     def _started(self, node: ast.AST) -> str:
-        """What a variable starts with, as the constructor says it; empty for what is something else."""
+        """The value that a variable starts with, as the constructor says it; empty for what is something else."""
         is_start = isinstance(node, ast.expr) and self.seen.inside
         return self.seen.inside.get(ast.unparse(node), {}).get(self.kind, "") if is_start else ""
 
