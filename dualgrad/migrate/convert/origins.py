@@ -354,7 +354,7 @@ class _Reader:
         return _bound(function, call, isinstance(self.origins.above.get(function), ast.ClassDef)).get(name)
 
     def _assigned(self, name: str, at: int) -> ast.expr | None:
-        """The expression on the only line that gives a name of a function, or of a loop at the top, in the same turn."""
+        """The only value that a name of a function, or of a loop at the top, is given on a line, in the same turn."""
         scope: ast.AST | None = self._function(at)
         loops = self._loops(at)
         scope = scope or (loops[-1] if loops else None)
@@ -423,7 +423,7 @@ class _Reader:
         return known if known is not None or local is not None else self._kept(node, at)
 
     def _kept(self, node: ast.Attribute, at: int) -> ast.expr | None:
-        """The expression that an attribute was given, in the only line of a function that goes on which gives its object one."""
+        """The expression on the only line that sets an attribute, in a function that goes on."""
         held = self.value(node.value, at)
         for i in range(at, len(self.frames) - 1):
             function, known = self._function(i), self.frames[i].known
