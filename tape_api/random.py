@@ -365,8 +365,8 @@ def op_seeds(seed: int | None) -> tuple[int | None, int | None]:
     return draws.seeds(seed) or (None, None)
 
 
-def set_seed(seed: int) -> None:
-    """Start all sequences of random numbers again, with `seed` as the global seed.
+def set_seed(seed: int | None) -> None:
+    """Start all sequences of random numbers again, with `seed` as the global seed; None stands for none.
 
     Examples
     --------

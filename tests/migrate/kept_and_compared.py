@@ -9,10 +9,8 @@ import pytest
 
 from tests.migrate.in_process import dualgrad
 
-FOR_THIS_RUN = "EQUAL ONLY FOR THIS RUN"
 
-
-def kept(folder: Path, source: str, capsys: pytest.CaptureFixture[str], verdict: str = "EQUAL TO THE BIT") -> str:
+def kept(folder: Path, source: str, capsys: pytest.CaptureFixture[str]) -> str:
     """The text that a program becomes, whose loop must be kept, and which must compare with the program's record."""
     old = f"{folder.name}.py"  # lines of a file are kept by its name
     (folder / old).write_text(source)
@@ -23,5 +21,5 @@ def kept(folder: Path, source: str, capsys: pytest.CaptureFixture[str], verdict:
     capsys.readouterr()
     assert dualgrad(folder, "compare", "record", "new.py") == 0
     said = capsys.readouterr().out
-    assert verdict in said and "printed: the same text" in said, said
+    assert "EQUAL TO THE BIT" in said and "printed: the same text" in said, said
     return (folder / "new.py").read_text()

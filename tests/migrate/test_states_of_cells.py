@@ -102,7 +102,7 @@ def test_a_state_is_fed_as_a_whole(tmp_path: Path, capsys: pytest.CaptureFixture
 
 def test_a_state_is_fed_by_its_parts(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
     text = kept(tmp_path, PARTS, capsys)
-    assert "for i, (c, h) in enumerate((('initial_state', " in text
+    assert "for i, (c, h) in enumerate((LSTMStateTuple('initial_state', 'initial_state_2'), " in text
     assert "                feed[c] = state[i].c\n                feed[h] = state[i].h\n" in text
     assert "(**feed)" in text
 

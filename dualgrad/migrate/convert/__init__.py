@@ -19,8 +19,8 @@ whose expressions are in ``values`` then. Arrays that are too large to be writte
 #   `alignment` says in what statements differ;
 # - `gathering`, `fed_arguments`: variables made together, and which functions make tensors of what they are given;
 # - `tidying`, `printing`: what the next statement alone reads, lines of text;
-# - `notes`, `facts`, `runs`, `plan`, `edits`, `host_program`, `calling`: the program's own lines around the graph, with
-#   calls in place of runs.
+# - `notes`, `facts`, `expressions`, `runs`, `plan`, `edits`, `host_program`, `calling`: the program's own lines around
+#   the graph, with calls in place of runs; `dispatching`: where only the running program knows what a run fetches.
 
 from __future__ import annotations
 
@@ -39,7 +39,17 @@ from typing import Any
 import numpy as np
 
 from dualgrad.migrate import notebooks, watch
-from dualgrad.migrate.convert import beside, host_program, iterating, owning, saved, summaries, together, varying
+from dualgrad.migrate.convert import (
+    beside,
+    host_program,
+    iterating,
+    owning,
+    provenance,
+    saved,
+    summaries,
+    together,
+    varying,
+)
 from dualgrad.migrate.convert.edits import Unsafe
 from dualgrad.migrate.convert.facts import plain
 from dualgrad.migrate.convert.identifiers import Names, Scope
@@ -47,6 +57,7 @@ from dualgrad.migrate.convert.minimizations import IMPORT
 from dualgrad.migrate.convert.module import Module
 from dualgrad.migrate.convert.notes import Notes, noting
 from dualgrad.migrate.convert.observed_run import Capture, capturing
+from dualgrad.migrate.convert.origins import Origin, Origins
 from dualgrad.migrate.convert.targets import TARGETS, retarget
 from dualgrad.migrate.output import add_output, settled
 from dualgrad.platform import progress
@@ -94,6 +105,14 @@ class Conversion:
         By name in the module: the optimizer of the graph, and how it was made (`Capture.optimizers`).
     monitored : dict
         By line of the program that makes it, a monitored session.
+    hosted : list of (Origin, str)
+        In order, what the program's own expressions make, and the name that it has.
+    starts : list of (str, array, bool)
+        Names, what they have to begin with, and whether that is a variable.
+    constants : dict
+        By name in the graph, the names of constants.
+    inside : dict
+        By the text of what makes it at the top: by class, what makes it in its constructor.
     """
 
     text: str
@@ -106,6 +125,10 @@ class Conversion:
     entry: str = ""
     optimizers: dict[str, Any] = field(default_factory=dict)
     monitored: dict[int, Any] = field(default_factory=dict)
+    hosted: list[tuple[Origin, str]] = field(default_factory=list)
+    starts: list[tuple[str, np.ndarray, bool]] = field(default_factory=list)
+    constants: dict[str, str] = field(default_factory=dict)
+    inside: dict[str, dict[str, str]] = field(default_factory=dict)
 
     def write(self, out: str | Path) -> list[Path]:
         """Write the module and what belongs to it.
@@ -143,7 +166,7 @@ class Conversion:
         return written
 
 
-def convert(capture: Capture, program: Path) -> Conversion:
+def convert(capture: Capture, program: Path, origins: Origins | None = None) -> Conversion:
     """The converted program.
 
     Parameters
@@ -152,13 +175,17 @@ def convert(capture: Capture, program: Path) -> Conversion:
         What the program did.
     program : Path
         Its file.
+    origins : Origins, optional
+        Where values came from that the program drew or computed: then its own expressions make them, which need other
+        lines of it.
     """
     names, scope = Names(capture.names), Scope()
     scope.taken.update(
         {"tf", "np", "ARRAYS", "not_converted", "zip", "minimize", "Iterator", "Checkpoints", *summaries.NAMES}
     )
+    scope.taken.update(_kept_names(capture, program))
     graphs = list({id(run.graph): run.graph for run in capture.runs.values()}.values())
-    modules = [Module(graph, capture, names, scope, program) for graph in graphs]
+    modules = [Module(graph, capture, names, scope, program, origins) for graph in graphs]
     arrays: dict[str, np.ndarray] = {}
     shown: dict[str, tuple[str, tuple[Any, ...]]] = {}
     for module in modules:
@@ -181,7 +208,25 @@ def convert(capture: Capture, program: Path) -> Conversion:
     savers, slots = _savers(capture, modules, content["variables"], program)
     optimizers = {name: pair for module in modules for name, pair in module.optimizers_made().items()}
     monitored = {line: made for (file, line), made in capture.monitored.items() if Path(file) == program}
-    return Conversion(text + slots, content, arrays, savers, adding, optimizers=optimizers, monitored=monitored)
+    hosted = sorted((pair for module in modules for pair in module.hosted), key=lambda pair: pair[0].number)
+    starts = [start for module in modules for start in module.starts]
+    constants = {name: code for module in modules for name, code in module.constants.items()}
+    return Conversion(
+        text + slots, content, arrays, savers, adding, optimizers=optimizers, hosted=hosted, starts=starts,
+        monitored=monitored, constants=constants,
+        inside={text: inner for module in modules for text, inner in module.inside.items()},
+    )  # fmt: skip
+
+
+def _kept_names(capture: Capture, program: Path) -> set[str]:
+    """The names of the program's functions and classes from which a session was run, which stay."""
+    lines = {line for run in capture.runs.values() for file, line in run.within if Path(file) == program}
+    found: set[str] = set()
+    for node in ast.parse(program.read_bytes()).body:
+        if isinstance(node, (ast.FunctionDef, ast.ClassDef)):
+            inside = range(node.body[0].lineno, (node.end_lineno or 0) + 1)
+            found.update([node.name] if not lines.isdisjoint(inside) else ())
+    return found
 
 
 def _savers(
@@ -228,6 +273,7 @@ def _map(modules: list[Module], missing: list[dict[str, Any]], program: Path, do
             "graph": number,
             "sites": [[Path(file).name, line] for file, line in f.run.sites],
             "calls": [[list(extent), sorted(shapes)] for extent, shapes in f.run.calls.items()],
+            "within": sorted({line for file, line in f.run.within if Path(file) == program}),
         }
         for number, module in enumerate(modules)
         for f in module.functions
@@ -278,16 +324,30 @@ def convert_program(
         If the program needs what that library has not.
     """
     program = Path(program)
-    with capturing() as capture, noting(program) as notes:
+    with capturing(provenance.words_in(program)) as capture, noting(program, capture.note_locals) as notes:
         code = watch.watch_program(program, arguments or [], lambda run: progress.step("running the program"), api)
     capture.names = dict(vars(sys.modules["__main__"]))
     notes.locals = capture.locals
     progress.say("writing tape code")
-    conversion = convert(capture, program)
-    if whole and code == 0 and TARGETS[to].whole:
+    keeps = whole and code == 0 and TARGETS[to].whole
+    conversion = convert(capture, program, origins_of(program, capture) if keeps else None)
+    if keeps:
+        add_program(conversion, program, arguments or [], notes, capture, home)
+    if conversion.hosted and not conversion.map["whole"]:
+        # what is drawn or computed needs other lines of the program: without them, or where they give something
+        # else, it is as in the run
+        conversion = convert(capture, program)
         add_program(conversion, program, arguments or [], notes, capture, home)
     retarget(conversion, to)
     return code, conversion
+
+
+def origins_of(program: Path, capture: Capture) -> Origins | None:
+    """The origins of values, if the lines can be kept that they need."""
+    with suppress(Unsafe, OSError, ValueError, SyntaxError):
+        host_program.needed()
+        return Origins(program.read_text(encoding="utf-8"), capture)
+    return None
 
 
 def convert_file(file: str | Path, arguments: list[str], **options: Any) -> tuple[int, Conversion]:
@@ -340,9 +400,12 @@ def add_program(
     try:
         source = program.read_text(encoding="utf-8")
         conversion.map["varies"] = varying.reasons(source, notes, capture)
+        if conversion.map["varies"]:
+            conversion.map["constants"] |= conversion.constants
         plain = host_program.rewrite(source, conversion, notes, capture.names)
-        seen = owning.Seen(source, notes, capture.names, conversion.optimizers)
-        text, content = owning.owned(plain, host_program.bound(conversion.text), conversion.map, seen)
+        seen = owning.Seen(source, notes, capture.names, conversion.optimizers, conversion.inside)
+        ours = host_program.bound(conversion.text) | {name for _, name in conversion.hosted}
+        text, content = owning.owned(plain, ours, conversion.map, seen)
         _settle(conversion, [(text, content), (plain, conversion.map)], program, arguments, notes, home)
         conversion.map["whole"] = True
     except Exception as error:  # noqa: BLE001

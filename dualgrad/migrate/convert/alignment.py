@@ -9,6 +9,7 @@ from __future__ import annotations
 import ast
 import copy
 import re
+import sys
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
@@ -62,7 +63,8 @@ class Aligned:
         if found is None or found[0] is not statement.code:
             reader = _Reader()
             reader.read(statement)
-            found = self._found[id(statement)] = (statement.code, "".join(reader.text), reader.parts)
+            shape = sys.intern("".join(reader.text))  # equal ones are compared often
+            found = self._found[id(statement)] = (statement.code, shape, reader.parts)
         return found
 
     def changed(self) -> None:

@@ -19,6 +19,11 @@ if TYPE_CHECKING:
 def called(cst: Any, found: Replaced, call: Any) -> Any:
     """The call of the function, with what was fed as its arguments."""
     function = found.function
+    if found.run:
+        asked = [a.value for a in call.args if not _is_feed(call, a)]
+        fetches = call.func.value if call.func.attr.value == "eval" else asked[0]
+        feeds = [a.value for a in call.args if _is_feed(call, a)]
+        return cst.Call(cst.Name(found.run), [cst.Arg(value) for value in [fetches, *feeds[:1]]])
     if function["name"] is None and not found.choices:
         return None
     callee: Any = cst.Name(function["name"] or "_")
@@ -48,10 +53,10 @@ def called(cst: Any, found: Replaced, call: Any) -> Any:
         arguments = []
         for _, group in itertools.groupby(function["feeds"].values(), lambda t: places.get(t, t)):
             first, *others = group
-            given = by_name.get(first)
-            if others and places.get(first) in found.structures:
+            form, given = found.starred.get(places.get(first, ""), "*" * bool(others)), by_name.get(first)
+            if form == "*flatten":
                 given = cst.Call(cst.parse_expression("tf.nest.flatten"), [cst.Arg(given)])
-            arguments.append(following[first] if first in following else cst.Arg(given, star="*" * bool(others)))
+            arguments.append(following[first] if first in following else cst.Arg(given, star=form[:1]))
         return cst.Call(callee, [*filter(None, arguments), *further])
     some = set(function["fed"]) != set(function["feeds"].values()) and not found.choices
     if some:
@@ -146,11 +151,6 @@ def _numpy(cst: Any, value: Any) -> libcst.Call:
 def is_name(cst: Any, node: Any, name: str | None) -> bool:
     """Whether it is a name, this one."""
     return isinstance(node, cst.Name) and node.value == name
-
-
-def below(cst: Any, node: Any) -> list[Any]:
-    """The calls inside of an expression."""
-    return [c for c in all_calls(cst, node) if c is not node]
 
 
 def all_calls(cst: Any, node: Any) -> list[Any]:

@@ -64,13 +64,14 @@ _EAGER_SESSIONS = "tape_api.version1_sessions"
 # ---- noting ----------------------------------------------------------------------------------------------------------
 
 
-@functools.cache
-def _public() -> list[tuple[Any, str, Any, str]]:
-    """The functions that both front ends have: module, name, function, and where `tape_api` has it."""
+@functools.lru_cache(16)
+def _public(named: frozenset[str] | None) -> list[tuple[Any, str, Any, str]]:
+    """The functions of some names that both front ends have: module, name, function, and where `tape_api` has it."""
     public = []
     for prefix in _NAMESPACES:
         module = _reached("graph_api", prefix.removesuffix("."))
-        for name in dir(module) if isinstance(module, ModuleType) else ():
+        names = dir(module) if isinstance(module, ModuleType) else ()
+        for name in names if named is None else named.intersection(names):  # looking one up loads the module it is in
             function = getattr(module, name, None)
             places = [f"compat.v1.{prefix}{name}", *([] if prefix == "losses." else [f"{prefix}{name}"])]
             place = next((p for p in reversed(places) if callable(_reached("tape_api", p))), None)
@@ -89,8 +90,13 @@ def _reached(module: str, path: str) -> Any:
 
 
 @contextmanager
-def noting(note: Callable[[str, Any, tuple[Any, ...], dict[str, Any]], Any]) -> Iterator[None]:
-    """Have calls of public functions made by `note`: of the place in `tape_api`, the function and its arguments."""
+def noting(
+    note: Callable[[str, Any, tuple[Any, ...], dict[str, Any]], Any], named: frozenset[str] | None = None
+) -> Iterator[None]:
+    """Have calls of public functions made by `note`: of the place in `tape_api`, the function and its arguments.
+
+    Of all functions, or of those with some names.
+    """
 
     def wrapper(function: Any, place: str) -> Callable[..., Any]:
         @functools.wraps(function)
@@ -100,13 +106,13 @@ def noting(note: Callable[[str, Any, tuple[Any, ...], dict[str, Any]], Any]) -> 
         return noted
 
     wrappers: dict[int, Any] = {}
-    for module, name, function, place in _public():
+    for module, name, function, place in _public(named):
         wrappers.setdefault(id(function), wrapper(function, place))
         setattr(module, name, wrappers[id(function)])
     try:
         yield
     finally:
-        for module, name, function, _ in _public():
+        for module, name, function, _ in _public(named):
             setattr(module, name, function)
 
 

@@ -48,8 +48,10 @@ class Replaced:
         Functions of which one is called, by what `key` gives, or by the names of what is fed.
     iterators : list of expression
         The iterators of which it takes elements.
-    structures : set of (str or int)
-        Those of `fed` that are structures of structures.
+    run : str
+        The function that is called with fetches and feeds as they are, if only the running program knows both.
+    starred : dict
+        What of `fed` is a list of tensors (``"*"``), or a structure of such (``"*flatten"``).
     """
 
     function: dict[str, Any]
@@ -61,7 +63,8 @@ class Replaced:
     choices: dict[str, dict[str, Any]] = field(default_factory=dict)
     key: ast.expr | None = None
     iterators: list[ast.expr] = field(default_factory=list)
-    structures: set[str | int] = field(default_factory=set)
+    run: str = ""
+    starred: dict[str | int, str] = field(default_factory=dict)
 
 
 @dataclass
@@ -94,6 +97,8 @@ class Plan:
         Loops that run one thing after the other: the calls.
     loads : set
         The calls of ``variable.load(value, session)``, which become ``variable.assign(value)``.
+    sets : dict
+        The runs that assign what the program has computed: the variable, and the expression of what it becomes.
     adds : set
         The calls of ``writer.add_summary(summary, step)``, which become ``add_summary(writer, summary, step)``.
     writers : set
@@ -104,6 +109,8 @@ class Plan:
         Calls that make iterators, or name them: what they become (`iterating`).
     named : dict
         Statements that make an iterator and ask it for an element, and its name: they become what makes it.
+    hosted : dict
+        By the statement of the program that made it: the statements for what its own expressions make.
     trimmed : dict
         Imports of TensorFlow and something else: the numbers of the names that stay.
     before, after : dict
@@ -126,6 +133,7 @@ class Plan:
     given: dict[Place, dict[str, str]] = field(default_factory=dict)
     unrolled: dict[Place, list[str]] = field(default_factory=dict)
     loads: set[Extent] = field(default_factory=set)
+    sets: dict[Extent, tuple[str, ast.expr]] = field(default_factory=dict)
     adds: set[Extent] = field(default_factory=set)
     writers: set[Extent] = field(default_factory=set)
     unread: dict[Place, set[str]] = field(default_factory=dict)
@@ -136,6 +144,7 @@ class Plan:
     after: dict[Place, list[str]] = field(default_factory=dict)
     valued: set[Place] = field(default_factory=set)
     suppressed: set[Place] = field(default_factory=set)
+    hosted: dict[Place, list[str]] = field(default_factory=dict)
 
     def copy(self) -> Plan:
         """A plan that goes its own way from here."""

@@ -11,6 +11,7 @@ import builtins
 import contextlib
 import math
 import operator
+import re
 import sys
 from collections.abc import Callable, Mapping
 from collections.abc import Iterator as PythonIterator
@@ -68,10 +69,14 @@ class Facts:
         Its names.
     names : mapping
         Its global names, and what they stood for in the end.
+    local : callable
+        What a name of a function stood for; None if it is not known, or changed.
     """
 
-    def __init__(self, tree: ast.Module, scopes: Scopes, names: Mapping[str, Any]) -> None:
-        self.scopes, self.names = scopes, names
+    def __init__(
+        self, tree: ast.Module, scopes: Scopes, names: Mapping[str, Any], local: Callable[[ast.Name], Any]
+    ) -> None:
+        self.scopes, self.names, self.local = scopes, names, local
         graphs = {id(g): g for v in names.values() for g in _graphs(v, 2)}
         self._graph = next(iter(graphs.values())) if len(graphs) == 1 else None
         self._loops = [set(ast.walk(n)) for n in ast.walk(tree) if isinstance(n, (ast.For, ast.AsyncFor, ast.While))]
@@ -100,6 +105,13 @@ class Facts:
             return False
         return len(bindings or ()) == 1 or all(n.lineno < leaf.lineno for n in stores)
 
+    def is_set_in_loop(self, name: ast.Name, function: ast.AST) -> bool:
+        """Whether a loop within a function gives one of its names other values, perhaps."""
+        stores = [n for n in self._named[name.id] if not isinstance(n.ctx, ast.Load)]
+        sources = self.scopes.of[name].find(name.id)
+        own = [n for n in stores if self.scopes.of[n].find(n.id) is sources]
+        return any(n in loop and function not in loop for n in own for loop in self._loops)
+
     def _text(self, node: ast.expr, parent: ast.AST) -> str | None:
         shown = _is_shown(node, parent)
         if not isinstance(node, (ast.Attribute, ast.Call, ast.Subscript, ast.Compare, ast.ListComp, ast.SetComp,
@@ -109,7 +121,7 @@ class Facts:
             return None
         try:
             with self._graph.as_default() if self._graph is not None else contextlib.nullcontext():
-                value = eval(compile(ast.Expression(node), "<looked at>", "eval"), dict(self.names))
+                value = self._evaluated(node)
             text = plain(value)
             return repr(str(value)) if text is None and shown and is_graphs(value) else text
         except Exception:  # noqa: BLE001  (then it is no plain value)
@@ -117,13 +129,25 @@ class Facts:
 
     def handles(self, node: ast.expr, label: Callable[[str], str]) -> str | None:
         """A part of the graph, or a structure of such parts, with labels in their place; None if it is none."""
-        if not isinstance(getattr(node, "ctx", ast.Load()), ast.Load) or not self._looks(node):
-            return None
-        try:
-            value = eval(compile(ast.Expression(node), "<named>", "eval"), dict(self.names))
-        except Exception:  # noqa: BLE001  (then it is not known)
-            return None
-        return labeled(value, label)
+        value = self.value(node)
+        return None if value is None else labeled(value, label)
+
+    def value(self, node: ast.expr) -> Any:
+        """A part of the graph, or a structure of such parts; None if it is not known."""
+        if isinstance(getattr(node, "ctx", ast.Load()), ast.Load) and self._looks(node):
+            with contextlib.suppress(Exception):  # then it is not known
+                return self._evaluated(node)
+        return None
+
+    def _evaluated(self, node: ast.expr) -> Any:
+        names = [n for n in ast.walk(node) if isinstance(n, ast.Name) and isinstance(n.ctx, ast.Load)]
+        local = {n.id: self.local(n) for n in names if self._is_local(n)}
+        return eval(compile(ast.Expression(node), "<looked at>", "eval"), {**self.names, **local})
+
+    def _is_local(self, node: ast.Name) -> bool:
+        """Whether it is a name of a function."""
+        sources = self.scopes.of[node].find(node.id)
+        return sources is not None and sources is not self.scopes.module.bound.get(node.id)
 
     def _looks(self, node: ast.expr) -> bool:
         """Whether it looks at the graph, changes nothing, and uses nothing that is known inside of a function only."""
@@ -139,6 +163,12 @@ class Facts:
                 if not known:
                     return False
             if isinstance(n, ast.Name) and isinstance(n.ctx, ast.Load) and n.id not in own:
+                if self._is_local(n):
+                    value = self.local(n)
+                    if not is_graphs(value) or not _is_final_part(value, n, inside):
+                        return False
+                    of_graph = True
+                    continue
                 if n.id not in self.names:
                     if self.scopes.of[n].find(n.id) is not None or not hasattr(builtins, n.id):
                         return False
@@ -146,13 +176,27 @@ class Facts:
                 if not self.is_final(n):
                     return False
                 value = self.names[n.id]
-                if not isinstance(value, ModuleType) and is_own(type(value)):
-                    # of an object of the program only parts of the graph are final: its other attributes change
-                    held = [a.attr for a in inside if isinstance(a, ast.Attribute) and a.value is n]
-                    if not held or not all(is_graphs(vars(value).get(name)) for name in held):
-                        return False
+                if not isinstance(value, ModuleType) and not _is_final_part(value, n, inside):
+                    return False
                 of_graph = of_graph or is_tensorflow(value) or is_graphs(value)
         return of_graph
+
+
+def _is_final_part(value: Any, name: ast.Name, inside: list[ast.AST]) -> bool:
+    """Whether what is asked of a value is final: of an object of the program only parts of the graph are."""
+    if not is_own(type(value)) or isinstance(value, tuple):
+        return True
+    held = [a.attr for a in inside if isinstance(a, ast.Attribute) and a.value is name]
+    return bool(held) and all(is_graphs(held_by(value, attribute)) for attribute in held)
+
+
+def held_by(value: Any, name: str) -> Any:
+    """An attribute of an object, a property or field too; None if it has it not."""
+    if isinstance(value, tuple) or isinstance(getattr(type(value), name, None), property):
+        with contextlib.suppress(Exception):  # of the program's own property
+            return getattr(value, name)
+        return None
+    return getattr(value, "__dict__", {}).get(name)
 
 
 def shared(path: str) -> str | None:
@@ -160,7 +204,10 @@ def shared(path: str) -> str | None:
 
     >>> shared("gfile.Exists"), shared("errors.OutOfRangeError"), shared("matmul")
     ('tf.compat.v1.gfile.Exists', 'tf.errors.OutOfRangeError', None)
+    >>> shared("python.platform.flags.FLAGS")
+    'tf.compat.v1.flags.FLAGS'
     """
+    path = re.sub(r"^python\.(\w+\.)*(?=(flags|gfile|app)\b)", "", path)  # where TensorFlow itself keeps it
     for prefix in ("", "compat.v1."):
         with contextlib.suppress(AttributeError):
             value = operator.attrgetter(path)(graph_api)
@@ -258,12 +305,17 @@ def labeled(value: Any, label: Callable[[str], str]) -> str | None:
     """A part of the graph, or a structure of such parts, as text with labels in their place; None if it is none."""
     if isinstance(value, (Tensor, Operation, Variable)):
         return repr(label(value.name))
-    if type(value) in (list, tuple) or (isinstance(value, tuple) and hasattr(value, "_fields")):
+    if type(value) in (list, tuple):
         inside = [labeled(v, label) for v in value]
         if None in inside:
             return None
         text = ", ".join(map(str, inside))
         return f"[{text}]" if type(value) is list else f"({text}{',' * (len(inside) == 1)})"
+    if isinstance(value, tuple) and hasattr(value, "_fields") and type(value).__name__.isidentifier():
+        inside = [labeled(v, label) for v in value]
+        kind = type(value).__name__
+        made = f'namedtuple("{kind}", "{" ".join(value._fields)}")({", ".join(map(str, inside))})'
+        return None if None in inside else made
     if type(value) is dict:
         pairs = [(labeled(k, label), labeled(v, label)) for k, v in value.items()]
         if any(None in pair for pair in pairs):

@@ -12,12 +12,16 @@ from typing import Any
 
 import numpy as np
 
+from dualgrad.migrate.convert.alignment import Aligned, replaced
+from dualgrad.migrate.convert.body import Statement
+from dualgrad.migrate.convert.literals import literal
 from dualgrad.migrate.convert.spelling import path
 
 LEAST = 3
 """Variables that are worth a statement together; and how many elements of a list in a row are a slice of it."""
 MOST = 12
 """Variables that one statement makes if they are in no list."""
+_RUNNING = ("n", "m", "k")
 SAVED = 2
 """Lines that must be saved where nothing but their place says that they belong together."""
 
@@ -165,6 +169,29 @@ def _together(
     runs = [ast.comprehension(ast.Name(element, ast.Store()), running, [], 0)]
     value = ast.DictComp(ast.Name(element), call, runs) if keys else ast.ListComp(call, runs)
     return value, dict(zip(stored, [p.array for p in own], strict=True))
+
+
+def in_a_loop(values: Sequence[ast.expr]) -> ast.ListComp | None:
+    """A loop that makes what several calls make which differ in plain values; None if they differ in anything else.
+
+    Parameters
+    ----------
+    values : sequence of expression
+        The calls.
+    """
+    statements, aligned = [Statement(ast.Expr(value)) for value in values], Aligned()
+    if len(values) < LEAST or len({aligned.shape(s) for s in statements}) > 1:
+        return None
+    columns = list(zip(*[[part.value for part in aligned.parts(s)] for s in statements], strict=True))
+    varying = list(dict.fromkeys(c for c in columns if len(set(c)) > 1))
+    if not 0 < len(varying) <= len(_RUNNING) or any(isinstance(x, str) for column in varying for x in column):
+        return None
+    names = dict(zip(varying, _RUNNING, strict=False))
+    (new,) = replaced(statements[:1], lambda part, i: ast.Name(names[c]) if (c := columns[i]) in names else part.value)
+    rows = varying[0] if len(varying) == 1 else list(zip(*varying, strict=True))
+    targets: list[ast.expr] = [ast.Name(name, ast.Store()) for name in names.values()]
+    target = targets[0] if len(targets) == 1 else ast.Tuple(targets, ast.Store())
+    return ast.ListComp(new.code.value, [ast.comprehension(target, literal(rows), [], 0)])
 
 
 def _key(node: ast.AST) -> str | None:

@@ -15,7 +15,7 @@ import subprocess
 import sys
 import tempfile
 from collections import Counter
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from contextlib import suppress
 from importlib import import_module
 from pathlib import Path
@@ -25,10 +25,10 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from dualgrad.migrate.compare.printed import differing_lines
-from dualgrad.migrate.convert import hosted, iterating, monitoring, printing
+from dualgrad.migrate.convert import dispatching, hosted, iterating, monitoring, printing, trial
 from dualgrad.migrate.convert.body import Statement
-from dualgrad.migrate.convert.calling import all_calls, below, called, is_name, results
-from dualgrad.migrate.convert.edits import Extent, Place, Plan, Replaced, Unsafe
+from dualgrad.migrate.convert.calling import all_calls, called, is_name, results
+from dualgrad.migrate.convert.edits import Extent, Place, Plan, Replaced, Unsafe, extent
 from dualgrad.migrate.convert.minimizations import IMPORT
 from dualgrad.migrate.convert.notes import Notes
 from dualgrad.migrate.convert.plan import Planner
@@ -91,35 +91,31 @@ def rewrite(source: str, conversion: Any, notes: Notes, names: Mapping[str, Any]
     cst = needed()
     provided = _bound(ast.parse(conversion.text).body)
     content = conversion.map
-    tree, from_run = ast.parse(source), content["from_run"]
-    kept = hosted.hosted(tree, conversion.text, names, from_run)
-    while True:
-        planner = Planner(
-            source, content["functions"], provided, notes, dict(names), content["variables"], conversion.savers,
-            conversion.adding, kept.values(), hosted.in_tape_code(kept, conversion.text),
-            conversion.monitored,
-        )  # fmt: skip
-        planner.called |= _read(conversion.text) - provided
-        plan = planner.made()
-        restores, arrays = _restores(plan, source)
-        edited = cst.metadata.MetadataWrapper(cst.parse_module(source)).visit(_editor(cst, plan, source, restores))
-        imports = [line for line in edited.body if _is_import(cst, line)]
-        body = [line for line in edited.body if not _is_import(cst, line)]
-        halves = hosted.split(cst, body, set(kept), provided)
-        if halves is not None:
-            break
-        kept = {}
-    renamed = _bound(ast.parse(edited.with_changes(body=body).code).body) & provided - set(kept)
+    conversion.text, places = hosted.taken(conversion.text, conversion.hosted)
+    made = {name for _, name in conversion.hosted}
+    planner = Planner(
+        source, content["functions"], provided, notes, dict(names), content["variables"], conversion.savers,
+        conversion.adding, places, conversion.monitored,
+    )  # fmt: skip
+    planner.called |= _read(conversion.text) - provided
+    planner.needed |= hosted.read(inner.values() for inner in conversion.inside.values()) - {"self"}
+    planner.read_again = {where for origin, _ in conversion.hosted for where in origin.read}
+    plan = planner.made()
+    restores, arrays = _restores(plan, source)
+    edited = cst.metadata.MetadataWrapper(cst.parse_module(source)).visit(_editor(cst, plan, source, restores))
+    imports = [line for line in edited.body if _is_import(cst, line)]
+    body = [line for line in edited.body if not _is_import(cst, line) and not _is_docstring(cst, line, edited)]
+    body = [inner for line in body for inner in _unguarded(cst, line)]
+    halves = hosted.split(cst, body, made, provided)
+    if halves is None:
+        raise Unsafe("what its variables start with is computed from what its graph gave")
+    renamed = _bound(ast.parse(edited.with_changes(body=body).code).body) & provided - made
     if renamed:
         raise Unsafe(f"{', '.join(sorted(renamed))}: a name of the program is one of the converted module's too")
-    if kept:
-        of = {names[name].name: name for name in kept}
-        content["constants"] |= {n: name for n, name in of.items() if n not in content["variables"]}
-        content["from_run"] = [name for name in from_run if name not in of]
-        conversion.text = hosted.without(conversion.text, set(kept))
-        conversion.arrays = {k: a for k, a in conversion.arrays.items() if f'"{k}"' in conversion.text}
-        if not conversion.arrays:
-            conversion.text = conversion.text.replace(LOADED, "", 1)
+    _keep_docstring(conversion, ast.get_docstring(ast.parse(source)))
+    if any(replaced.run for replaced in plan.calls.values()):
+        rows = dispatching.text(planner.run, planner.dispatched, planner.label)
+        conversion.text = conversion.text.rstrip("\n") + "\n" + rows
     if "Iterator" in plan.iterators.values():
         text = iterating.CLASS.replace(*iterating.SHUFFLED) if ".shuffle(" in source else iterating.CLASS
         conversion.text = conversion.text.replace("import tape_api as tf\n", "import tape_api as tf\n" + text, 1)
@@ -135,9 +131,8 @@ def _joined(
     cst: Any, conversion: Any, imports: Sequence[Any], early: Sequence[Any], body: Sequence[Any], edited: Any
 ) -> str:
     """The text of the whole."""
-    text = conversion.text
-    if conversion.arrays and "ARRAYS = " not in text:
-        text = text.replace("import tape_api as tf\n", "import tape_api as tf\n" + LOADED, 1)
+    text = conversion.text.replace(LOADED, "", 1)
+    loaded = LOADED if conversion.arrays else ""
     own = [cst.Module(body=[line.with_changes(leading_lines=[])]).code for line in imports]
     ours = ["import numpy as np\n"] if conversion.arrays else []
     ours += [IMPORT] if IMPORT in text else []
@@ -159,10 +154,7 @@ def _joined(
     guard = cst.parse_statement('if __name__ == "__main__":\n    pass\n')
     if not body:
         raise Unsafe("nothing of the program is left but what builds its graph")
-    above = cst.Module(
-        body=[line.with_changes(leading_lines=[c for c in line.leading_lines if c.comment]) for line in early]
-    ).code
-    body = [inner for line in body for inner in _unguarded(cst, line)]
+    above = cst.Module(body=list(_spaced(cst, early)), default_indent=edited.default_indent).code
     alone = [line for line in body if _stands_alone(cst, line)]
     first, *others = [line for line in body if line not in alone] or [cst.parse_statement("pass\n")]
     defined = cst.Module(
@@ -180,7 +172,7 @@ def _joined(
         # a class of tuples, as sessions give them for cells, is made once
         defined, main = [text.replace(f"{made}(", f"{name}(") for text in (defined, main)]
         lines += f"\n{name} = {made}\n"
-    return f"{head.rstrip()}\n\n{lines}{rest.rstrip()}\n{defined.rstrip()}{apart}{main}"
+    return f"{head.rstrip()}\n\n{lines}{loaded}{rest.rstrip()}\n{defined.rstrip()}{apart}{main}"
 
 
 def _unguarded(cst: Any, line: Any) -> list[Any]:
@@ -220,6 +212,16 @@ def _stands_alone(cst: Any, line: Any) -> bool:
     return isinstance(named, cst.Lambda) and all(p.default is None for p in named.params.params)
 
 
+def _spaced(cst: Any, lines: Sequence[Any]) -> Iterator[Any]:
+    """Statements without empty lines, except around definitions."""
+    before = False
+    for line in lines:
+        defines = isinstance(line, (cst.FunctionDef, cst.ClassDef))
+        apart = _apart(cst, line) if defines or before else [c for c in line.leading_lines if c.comment]
+        before = defines
+        yield line.with_changes(leading_lines=apart)
+
+
 def _apart(cst: Any, line: Any) -> list[Any]:
     """Two empty lines, and the comments above a definition."""
     return [cst.EmptyLine(indent=False), cst.EmptyLine(indent=False), *[c for c in line.leading_lines if c.comment]]
@@ -235,6 +237,20 @@ def _ordered(lines: set[str]) -> str:
 
 def _is_import(cst: Any, line: Any) -> bool:
     return isinstance(line, cst.SimpleStatementLine) and isinstance(line.body[0], (cst.Import, cst.ImportFrom))
+
+
+def _is_docstring(cst: Any, line: Any, module: Any) -> bool:
+    """Whether it is the text that says what a program is."""
+    first = isinstance(line, cst.SimpleStatementLine) and line is module.body[0] and isinstance(line.body[0], cst.Expr)
+    return first and isinstance(line.body[0].value, (cst.SimpleString, cst.ConcatenatedString))
+
+
+def _keep_docstring(conversion: Any, said: str | None) -> None:
+    """Have the head of the new program say what the old one said of itself."""
+    head = 'convert."""\n'
+    if said and all(line.isprintable() for line in said.split("\n")):
+        told = said.replace("\\", "\\\\").replace('"""', '\\"\\"\\"')
+        conversion.text = conversion.text.replace(head, f'convert.\n\n{told}\n"""\n', 1)
 
 
 def _read(text: str) -> set[str]:
@@ -376,6 +392,8 @@ class _Edits:
             target = self.cst.AssignTarget(self.cst.Name(monitoring.VALUES))
             return updated.with_changes(body=[self.cst.Assign([target], updated.body[0].value)])
         result = updated
+        if place in self.plan.hosted:
+            return self._hosted(place, updated)
         if place in self.plan.gone:
             return self.cst.RemoveFromParent()
         if place in self.plan.trimmed:
@@ -396,7 +414,23 @@ class _Edits:
             result = self.cst.parse_statement(f"{name} = None  # there are no sessions\n").with_changes(
                 leading_lines=updated.leading_lines
             )
-        added = [self.cst.parse_statement(line + "\n") for line in self.restores.get(place, ())]
+        return self._after(self.restores.get(place, ()), result)
+
+    def _hosted(self, place: Place, updated: Any) -> Any:
+        """The statements that make what a statement of the program made, and the statement itself if it stays."""
+        texts = self.plan.hosted[place]
+        if place not in self.plan.gone:
+            return self._after([*self.restores.get(place, ()), *texts], updated)
+        *others, last = [self.cst.parse_statement(f"{text}\n") for text in [*self.restores.get(place, ()), *texts]]
+        told = getattr(getattr(updated, "trailing_whitespace", None), "comment", None)
+        if told is not None and not others:
+            last = last.with_changes(trailing_whitespace=updated.trailing_whitespace)
+        first, *rest = [*others, last]
+        return self.cst.FlattenSentinel([first.with_changes(leading_lines=updated.leading_lines), *rest])
+
+    def _after(self, texts: Sequence[str], result: Any) -> Any:
+        """Statements before what takes the place of one."""
+        added = [self.cst.parse_statement(line + "\n") for line in texts]
         if not added:
             return result
         if result is self.cst.RemoveFromParent():
@@ -457,6 +491,10 @@ class _Edits:
             return updated.with_changes(
                 func=set_, args=[updated.args[0].with_changes(comma=self.cst.MaybeSentinel.DEFAULT)]
             )
+        if self._extent(original) in self.plan.sets:
+            code, value = self.plan.sets[self._extent(original)]
+            text = self.cst.Module(body=[]).code_for_node(self._part(original, updated, value))
+            return self.cst.parse_expression(f"{code}.assign({text}).numpy()")
         if self._extent(original) in self.plan.writers:
             return _writer(self.cst, updated)
         if self._extent(original) in self.plan.adds:
@@ -470,7 +508,19 @@ class _Edits:
             return iterating.ran(self.cst, replaced.function["iterates"], fetches, next(iter(named), None))
         if replaced is None or not (replaced.choices or replaced.function["name"] or replaced.function["values"]):
             return updated
-        return results(self.cst, replaced, called(self.cst, replaced, updated))
+        new = called(self.cst, replaced, updated)
+        return new if replaced.run else results(self.cst, replaced, new)
+
+    def _part(self, original: Any, updated: Any, node: ast.expr) -> Any:
+        """The edited form of an expression in a call that stands at the place of a node of the syntax tree."""
+        todo = [(original, updated)]
+        while todo:
+            old, new = todo.pop()
+            if isinstance(old, self.cst.BaseExpression) and self._extent(old) == extent(node):
+                return new
+            if type(old) is type(new):
+                todo += zip(old.children, new.children, strict=False)
+        raise Unsafe(f"line {node.lineno}: what is assigned is not found")
 
     def leave_Subscript(self, original: Any, updated: Any) -> libcst.CSTNode:
         """One of several results, of which the others are None, is asked for alone."""
@@ -478,6 +528,7 @@ class _Edits:
         index = updated.slice[0].slice if len(updated.slice) == 1 else None
         if (
             replaced is None
+            or replaced.run
             or not isinstance(updated.value, (self.cst.List, self.cst.Tuple))
             or not isinstance(index, self.cst.Index)
         ):
@@ -493,15 +544,10 @@ class _Edits:
     def leave_Expr(self, original: Any, updated: Any) -> libcst.CSTNode:
         """Leave a value that nobody looks at as it is, not turned into an array."""
         replaced = self._replaced(original.value)
-        if replaced is None or replaced.function["name"] is None or replaced.choices:
+        if replaced is None or replaced.function["name"] is None or replaced.choices or replaced.run:
             return updated
-        value = updated.value
-        while not (isinstance(value, self.cst.Call) and is_name(self.cst, value.func, replaced.function["name"])):
-            inner = next((c for c in below(self.cst, value) if c is not None), None)
-            if inner is None:
-                return updated
-            value = inner
-        return updated.with_changes(value=value)
+        own = [c for c in all_calls(self.cst, updated.value) if is_name(self.cst, c.func, replaced.function["name"])]
+        return updated.with_changes(value=own[0]) if own else updated
 
     def leave_Assign(self, original: Any, updated: Any) -> libcst.CSTNode:
         """Names for what operations give, which is None, are left out where nobody reads them."""
@@ -510,6 +556,7 @@ class _Edits:
             replaced is None
             or replaced.form
             or replaced.choices
+            or replaced.run
             or None not in replaced.leaves
             or len(updated.targets) != 1
         ):
@@ -623,9 +670,13 @@ def tried(conversion: Any, program: Path, arguments: Sequence[str], printed: str
     with tempfile.TemporaryDirectory() as folder:
         file = Path(folder) / program.name
         conversion.write(file)
-        ran = _run([str(file), *arguments], home)
+        found = Path(folder) / "found.json"
+        ran = _run(["-m", "dualgrad.migrate.convert.trial", str(found), str(file), *arguments], home)
+        begun = "" if ran.returncode or words_only else trial.missing(found, conversion.starts)
     if ran.returncode:
         raise Unsafe(f"the new program fails: {(ran.stderr.splitlines() or ['no message'])[-1]}")
+    if begun:
+        raise Unsafe(f"{begun} does not begin with what it began with")
     if ran.stdout == printed or not differing_lines(printed, ran.stdout, words_only):
         return
     pairs = list(zip(ran.stdout.splitlines(), printed.splitlines(), strict=False))

@@ -1,122 +1,48 @@
-"""Variables and constants of which the program's own line stays: they hold what it draws, reads or computes.
+"""Variables and constants that the program's own expressions make: they hold what it draws, reads or computes.
 
-A graph knows only the value of the recorded run. So where the program says at its top ``W = tf.Variable(rng.randn())``,
-which is tape code too, that line stays, with those before it, and stands above the functions.
+Their statements stand above the functions, where the program made them (`origins`), and with them the lines of the
+program that come before.
 """
 
 from __future__ import annotations
 
 import ast
-import re
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterable, Sequence
 from typing import TYPE_CHECKING, Any
 
-from dualgrad.migrate.convert.printing import unparsed
-from dualgrad.migrate.convert.provenance import MARK
+from dualgrad.migrate.convert.edits import Place
 
 if TYPE_CHECKING:
     import libcst
 
-_MAKERS = frozenset({"tf.Variable", "tf.constant"})
-_KEYWORDS = frozenset({"dtype", "name", "trainable", "shape"})
-_SCOPES = re.compile(r"tf\.(variable_scope|name_scope|device)|[\w.()]+\.as_default")
+    from dualgrad.migrate.convert.origins import Origin
 
 
-def candidates(tree: ast.Module, names: Mapping[str, Any]) -> dict[str, ast.Assign]:
-    """By name, the statements of a program that could stay.
+def taken(text: str, hosted: Sequence[tuple[Origin, str]]) -> tuple[str, dict[Place, list[str]]]:
+    """The converted module without the statements of what is hosted; and these, by place in the program.
 
     Parameters
     ----------
-    tree : ast.Module
-        The program.
-    names : mapping
-        Its global names and what they stood for in the end.
-    """
-    assigned = _made(tree)
-    graphs = {name for name, value in names.items() if isinstance(getattr(value, "name", None), str)}
-    return {name: node for name, node in assigned.items() if name in graphs and _expression(node, graphs) is not None}
-
-
-def hosted(tree: ast.Module, text: str, names: Mapping[str, Any], from_run: Sequence[str]) -> dict[str, ast.Assign]:
-    """By name, the statements of a program that can stay.
-
-    Parameters
-    ----------
-    tree, names
-        As in `candidates`.
     text : str
         The converted module.
-    from_run : sequence of str
-        The variables and constants of which the module holds the value of the run.
+    hosted : sequence of (Origin, str)
+        In the order in which the program made it.
     """
     lines = text.split("\n")
-    written = {name for name, node in _made(ast.parse(text)).items() if lines[node.lineno - 1].endswith(MARK)}
-    statements = candidates(tree, names)
-    return {name: node for name, node in statements.items() if name in written and names[name].name in from_run}
+    made = {node.targets[0].id: node for node in ast.parse(text).body
+            if isinstance(node, ast.Assign) and isinstance(node.targets[0], ast.Name)}  # fmt: skip
+    spans = {name: range(made[name].lineno - 1, made[name].end_lineno or 0) for _, name in hosted}
+    places: dict[Place, list[str]] = {}
+    for origin, name in hosted:
+        places.setdefault(origin.place, []).append("\n".join(lines[i] for i in spans[name]))
+    gone = {i for span in spans.values() for i in span}
+    return "\n".join(line for i, line in enumerate(lines) if i not in gone), places
 
 
-def in_tape_code(kept: Mapping[str, ast.Assign], text: str) -> dict[ast.expr, str]:
-    """The calls of `get_variable` among statements that stay, and what stands in their place."""
-    made = _made(ast.parse(text))
-    texts: dict[ast.expr, str] = {}
-    for name, node in kept.items():
-        call: Any = made[name].value
-        expression = _expression(node, set())
-        if expression is not None and ast.unparse(node.value.func) not in _MAKERS:  # type: ignore[attr-defined]
-            texts[node.value] = unparsed(ast.Call(call.func, [expression], call.keywords))
-    return texts
-
-
-def _made(tree: ast.Module) -> dict[str, ast.Assign]:
-    """The names that are given once at the top, or in scopes there, each a variable or constant."""
-    stored = [n.id for n in ast.walk(tree) if isinstance(n, ast.Name) and isinstance(n.ctx, ast.Store)]
-    return {
-        node.targets[0].id: node
-        for node in _top(tree.body)
-        if isinstance(node, ast.Assign) and len(node.targets) == 1 and isinstance(node.targets[0], ast.Name)
-        and isinstance(node.value, ast.Call) and ast.unparse(node.value.func) in _MAKERS | {"tf.get_variable"}
-        and stored.count(node.targets[0].id) == 1
-    }  # fmt: skip
-
-
-def _top(body: Sequence[ast.stmt]) -> Iterator[ast.stmt]:
-    for node in body:
-        if isinstance(node, ast.With):
-            calls = [item.context_expr for item in node.items]
-            if all(isinstance(c, ast.Call) and _SCOPES.fullmatch(ast.unparse(c.func)) for c in calls):
-                yield from _top(node.body)
-        else:
-            yield node
-
-
-def _expression(node: ast.Assign, graphs: set[str]) -> ast.expr | None:
-    """The expression that makes a variable or constant, if nothing of the graph is in that; None otherwise."""
-    call = node.value
-    assert isinstance(call, ast.Call)
-    keywords = {str(k.arg): k.value for k in call.keywords}
-    if ast.unparse(call.func) in _MAKERS:
-        if len(call.args) != 1 or not _KEYWORDS.issuperset(keywords):
-            return None
-        whole = call.args[0]
-    elif "initializer" in keywords and len(call.args) <= 1 and {"initializer", "name"}.issuperset(keywords):
-        whole = keywords.pop("initializer")
-    else:
-        return None
-    inside = [n for x in [whole, *keywords.values()] for n in ast.walk(x)]
-    types = {id(n.value) for n in inside if isinstance(n, ast.Attribute)
-             and re.fullmatch(r"tf\.(float|u?int)\d+", ast.unparse(n))}  # fmt: skip
-    of_graph = any(
-        isinstance(n, ast.Name) and (n.id in graphs or (n.id == "tf" and id(n) not in types)) for n in inside
-    )
-    return None if of_graph else whole
-
-
-def without(text: str, names: set[str]) -> str:
-    """The converted module without the statements that make these."""
-    lines = text.split("\n")
-    gone = [node for name, node in _made(ast.parse(text)).items() if name in names]
-    numbers = {n for node in gone for n in range(node.lineno, (node.end_lineno or node.lineno) + 1)}
-    return "\n".join(line for number, line in enumerate(lines, 1) if number not in numbers)
+def read(statements: Iterable[Iterable[str]]) -> set[str]:
+    """The names that statements read."""
+    trees = [ast.parse(text) for texts in statements for text in texts]
+    return {n.id for tree in trees for n in ast.walk(tree) if isinstance(n, ast.Name) and isinstance(n.ctx, ast.Load)}
 
 
 def split(cst: Any, body: Sequence[Any], names: set[str], provided: set[str]) -> tuple[list[Any], list[Any]] | None:
@@ -133,15 +59,23 @@ def split(cst: Any, body: Sequence[Any], names: set[str], provided: set[str]) ->
         The names that the converted module has.
     """
     places = [i for i, line in enumerate(body) if _name(cst, line) in names]
-    if not names:
+    if not places:
         return [], list(body)
-    first = list(body[: places[-1] + 1])
-    for line in first:
+    first, rest = list(body[: places[-1] + 1]), list(body[places[-1] + 1 :])
+    needed: set[str] = set()
+    early: list[Any] = []
+    later: list[Any] = []
+    for line in reversed(first):
         tree = ast.parse(cst.Module(body=[line]).code)
         used = {n.id for n in ast.walk(tree) if isinstance(n, ast.Name) and isinstance(n.ctx, ast.Load)}
-        if (used & provided) - names - {"tf"} or "print" in used or not isinstance(line, cst.SimpleStatementLine):
+        if isinstance(line, (cst.FunctionDef, cst.ClassDef)) and line.name.value not in needed:
+            later.insert(0, line)
+            continue
+        needed |= used
+        early.insert(0, line)
+        if (used & provided) - names - {"tf"}:
             return None
-    return first, list(body[places[-1] + 1 :])
+    return early, [*later, *rest]
 
 
 def _name(cst: Any, line: Any) -> str:

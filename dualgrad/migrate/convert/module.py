@@ -6,6 +6,7 @@ import ast
 import inspect
 import itertools
 import re
+from collections import Counter
 from collections.abc import Sequence
 from pathlib import Path
 from typing import Any
@@ -13,15 +14,16 @@ from typing import Any
 import numpy as np
 
 from dualgrad.migrate import unconverted
-from dualgrad.migrate.convert import hosted, iterating, own_gradients, printing, provenance
+from dualgrad.migrate.convert import iterating, own_gradients, printing, provenance
 from dualgrad.migrate.convert.body import Body, Statement
 from dualgrad.migrate.convert.fed_arguments import Arguments, convert_in_place, converted, handed_on
-from dualgrad.migrate.convert.gathering import Gathering, Plain
+from dualgrad.migrate.convert.gathering import Gathering, Plain, in_a_loop
 from dualgrad.migrate.convert.identifiers import Names, Scope, identifier, snake
 from dualgrad.migrate.convert.items import CustomItem, Items, MinimizeItem, OpItem, StepItem
 from dualgrad.migrate.convert.literals import data, literal, stored
 from dualgrad.migrate.convert.minimizations import CALLBACKS
 from dualgrad.migrate.convert.observed_run import Capture, Run
+from dualgrad.migrate.convert.origins import Origin, Origins
 from dualgrad.migrate.convert.sharing import HelperItem, Plan, plan_of, share
 from dualgrad.migrate.convert.shortening import Function, Shortening
 from dualgrad.migrate.convert.spelling import path
@@ -30,10 +32,9 @@ from dualgrad.platform import progress
 from engine.core.dtypes import DType, float32, int32
 from engine.core.operands import Operation
 from engine.core.trace import Symbol, constant
-from engine.core.variable import Variable, read_variable, variable_handle
+from engine.core.variable import Variable, assign_variable, read_variable, variable_handle
 from engine.quoting import printable
 from graph_api.graph import Graph, no_op
-from graph_api.session import Session
 from graph_api.tensor import Tensor
 
 _OF_SAVEZ = inspect.signature(np.savez_compressed).parameters
@@ -51,9 +52,15 @@ class Module:
     names : Names
     scope : Scope
         The names taken at the top of the module.
+    program : Path
+        Its file.
+    origins : Origins, optional
+        Where values came from that the program drew or computed; without it they are those of the run.
     """
 
-    def __init__(self, graph: Graph, capture: Capture, names: Names, scope: Scope, program: Path) -> None:
+    def __init__(
+        self, graph: Graph, capture: Capture, names: Names, scope: Scope, program: Path, origins: Origins | None = None
+    ) -> None:
         self.graph, self.capture, self.names, self.scope, self.program = graph, capture, names, scope, program
         self.items = Items(graph, capture)
         names.note_uses(graph.nodes)
@@ -69,8 +76,15 @@ class Module:
         self.constants: dict[str, str] = {}
         self._run_calls: set[int] = set()
         self._numbers = provenance.numbers_in(program)
-        own = hosted.candidates(ast.parse(program.read_bytes()), capture.names)
-        self._hostable = {capture.names[name].name for name in own}
+        self._origins = origins
+        self.hosted: list[tuple[Origin, str]] = []
+        """The things that the program's own expressions make, and its name."""
+        self._hosted_calls: dict[int, Origin] = {}
+        self.inside: dict[str, dict[str, str]] = {}
+        """By their texts, the origins of variables in constructors of classes."""
+        self.starts: list[tuple[str, np.ndarray, bool]] = []
+        """Of what these make: the name, the array that it must be, and whether it is a variable."""
+        self._said: dict[str, str] = {}
         self._variables = {id(v.handle): v for v in capture.variables if v.graph is graph}
         self._initializers = {id(v.initializer) for v in self._variables.values()}
         self._code: dict[int, str] = {}
@@ -78,6 +92,7 @@ class Module:
         self._plans: list[Plan] = []
         self._slots = _slots(capture, graph)
         self._held: dict[int, tuple[str, dict[Any, Any]]] = {}
+        self._places = [id(v.handle) for v in self._variables.values() if self._origin(v) is not None]
         for key, variable in self._variables.items():
             if key not in self._slots and key not in self._code:
                 self._name_variable(key, variable)
@@ -95,12 +110,28 @@ class Module:
         """Give a variable its name, or all those a name that are in one list or dictionary."""
         held = self.names.holder(variable)
         inside = {} if held is None else {k: id(v.handle) for k, v in held[1].items()}
-        if held is None or any(i in self._slots or i not in self._variables for i in inside.values()):
+        if held is None or any(i in self._slots or i not in self._variables for i in inside.values()) or (
+            not self._are_made_in_a_row(list(inside.values()))
+        ):  # fmt: skip
             self._code[key] = self.scope.free(self.names.variable(variable))
             return
         name = self.scope.free(held[0])
         self._code |= {i: ast.unparse(_element(name, k)) for k, i in inside.items()}
         self._held |= dict.fromkeys(inside.values(), (name, held[1]))
+
+    def _origin(self, variable: Any) -> Origin | None:
+        """Where the value of a variable came from, if the program's text does not say it as it is."""
+        start = variable.initial_value.node
+        found = self._origins.of(variable) if self._origins is not None and start.op is constant else None
+        told = provenance.is_told(np.asarray(start.params["value"]), self._numbers) if found is not None else True
+        return found if found is not None and (found.draws or not told) else None
+
+    def _are_made_in_a_row(self, keys: Sequence[int]) -> bool:
+        """Whether a list of variables draws its values one after the other, as the program did."""
+        own = [key for key in keys if key in self._places]
+        found = [self._origin(self._variables[key]) for key in own]
+        at = [self._places.index(key) for key in own]
+        return at == list(range(at[0], at[0] + len(at))) and len({o.place for o in found if o}) == 1 if at else True
 
     def variable(self, handle: Any) -> ast.expr:
         """The name of a variable, which is made at the top of the module when it is first used."""
@@ -125,58 +156,59 @@ class Module:
         values: list[ast.expr] = [self._called(self._variables[id(v.handle)]) for v in variables]
         whole = values[0]
         if held and list(held) == list(range(len(held))):
-            whole = ast.List(values, ast.Load())
+            whole = in_a_loop(values) or ast.List(values, ast.Load())
+            if isinstance(whole, ast.ListComp):
+                for value in values:
+                    self._plain.pop(id(value), None)
             self._lists[tuple([self._code[id(v.handle)] for v in variables])] = name
         elif held:
             whole = ast.Dict([ast.Constant(k) for k in held], values)
         item = OpItem(0, node=variables[0].op)
         self.top.append(Statement(ast.Assign([ast.Name(name, ast.Store())], whole), item))
+        if found := next((self._hosted_calls[id(v)] for v in values if id(v) in self._hosted_calls), None):
+            self.hosted.append((found, name))
 
     def _called(self, variable: Any) -> ast.expr:
         """The call that makes a variable."""
         name = identifier(self._code[id(variable.handle)]).strip("_")
-        initial = self._initial(variable, name)
+        origin = self._origin(variable)
+        initial = self._initial(variable, name) if origin is None else origin.code
         keywords: list[ast.keyword] = []
+        if origin is not None and origin.says_dtype:
+            keywords.append(ast.keyword("dtype", literal(variable.dtype.base_dtype)))
         if not variable.trainable:
             keywords.append(ast.keyword("trainable", ast.Constant(False)))
         own = variable.name.rpartition(":")[0]
         is_named = own != "Variable" if self._is_saved else not own.startswith("Variable")
         if is_named and (self._is_saved or own != name):
             keywords.append(ast.keyword("name", ast.Constant(own)))
-        whole = self._restart(initial, variable, name)
-        call = ast.Call(path("tf.Variable"), [whole], keywords)
+        self._restart(initial)
+        call = ast.Call(path("tf.Variable"), [initial], keywords)
         start = variable.initial_value.node
-        if start.op is constant and (array := np.asarray(start.params["value"])).dtype.kind in "biufc":
+        if origin is not None:
+            self._hosted_calls[id(call)] = origin
+            self.inside.setdefault(ast.unparse(origin.code), origin.inside)
+            self.starts.append((variable.name, np.asarray(start.params["value"]), True))
+        elif start.op is constant and (array := np.asarray(start.params["value"])).dtype.kind in "biufc":
             self._note_origin(array, variable.name, call)
-            if id(call) not in self._run_calls or variable.name not in self._hostable:
-                # one that is made by the program's own line is not made together with others
-                self._plain[id(call)] = Plain(array, own, variable.trainable, is_named)
-        elif whole is not initial:
-            self._note_origin(None, variable.name, call)
+            self._plain[id(call)] = Plain(array, own, variable.trainable, is_named)
         if id(call) not in self._run_calls or not own.startswith("Variable_"):
             self.named_here.add(self._code[id(variable.handle)])
         return call
 
-    def _note_origin(self, array: np.ndarray | None, name: str, call: ast.Call) -> None:
+    def _note_origin(self, array: np.ndarray, name: str, call: ast.Call) -> None:
         """Note a value that stands in the module, if the program's text did not say it."""
-        if array is None or not provenance.is_told(array, self._numbers):
+        if not provenance.is_told(array, self._numbers):
             self.from_run.append(name)
             self._run_calls.add(id(call))
 
-    def _restart(self, initial: ast.expr, variable: Any, name: str) -> ast.expr:
-        """Start all random numbers anew before a second draw with one seed, as each op of a graph starts by itself.
-
-        Where only the operation has a seed, nothing can be started anew: then its numbers, always the same, are stored.
-        """
+    def _restart(self, initial: ast.expr) -> None:
+        """Start all random numbers anew before a second draw with one seed, as each op of a graph starts by itself."""
         seeds = {ast.unparse(n.value) for n in ast.walk(initial) if isinstance(n, ast.keyword) and n.arg == "seed"}
-        if seeds & self._seeds and self.graph.seed is None:
-            with Session(graph=self.graph) as session:
-                return self._array(np.asarray(session.run(variable.initial_value)), name, bare=True)
         if seeds & self._seeds:
-            self.top += self._seeding()
+            self.top.append(self._seeding())
             self._seeds.clear()
         self._seeds |= seeds
-        return initial
 
     def _initial(self, variable: Any, name: str) -> ast.expr:
         x = variable.initial_value
@@ -193,7 +225,7 @@ class Module:
         if x.node.op is not constant:
             return False
         array = np.asarray(x.node.params["value"])
-        is_data = array.dtype.kind == "f" or x.name in self._hostable
+        is_data = array.dtype.kind == "f" or (self._origins is not None and bool(self._origins.made_by(x)))
         return is_data and array.size > 1 and not provenance.is_told(array, self._numbers)
 
     def constant(self, x: Any) -> ast.expr:
@@ -201,6 +233,15 @@ class Module:
         if id(x) in self._code:
             return ast.Name(self._code[id(x)])
         array = np.asarray(x.node.params["value"])
+        origin = self._origins.of(x) if self._origins is not None and self.is_of_run(x) else None
+        if origin is not None:
+            keywords = [ast.keyword("dtype", literal(_dtype(array)))] if origin.says_dtype else []
+            call = ast.Call(path("tf.constant"), [origin.code], keywords)
+            key = "" if origin.draws else ast.unparse(call)
+            if key not in self._said:
+                self._said[key] = ast.unparse(self._constant(x, call, origin))
+            self._code[id(x)] = self.constants[x.name] = self._said[key]
+            return ast.Name(self._said.pop("", self._said[key]))
         value = self._array(array, self.names.tensor(x), bare=False)
         if any(isinstance(n, ast.Name) and n.id == "ARRAYS" for n in ast.walk(value)):
             key = ast.literal_eval(value.args[0].slice)  # type: ignore[attr-defined]
@@ -208,9 +249,16 @@ class Module:
         elif not self.is_of_run(x):
             return value
         self._note_origin(array, x.name, value)  # type: ignore[arg-type]
+        return self._constant(x, value)
+
+    def _constant(self, x: Any, value: ast.expr, origin: Origin | None = None) -> ast.expr:
+        """The name of a constant that is made at the top."""
         name = self.scope.free(self.names.tensor(x))
         self._code[id(x)] = self.constants[x.name] = name
         self.top.append(Statement(ast.Assign([ast.Name(name, ast.Store())], value), OpItem(0, node=x.node)))
+        if origin is not None:
+            self.hosted.append((origin, name))
+            self.starts.append((name, np.asarray(x.node.params["value"]), False))
         return ast.Name(name)
 
     def _array(self, array: np.ndarray, name: str, bare: bool) -> ast.expr:
@@ -219,7 +267,7 @@ class Module:
         plain = dtype in (float32, int32) or array.dtype.kind in "bO"
         keywords = [] if plain else [ast.keyword("dtype", literal(dtype))]
         if (
-            array.size > 1
+            array.size > (0 if bare and array.ndim else 1)
             and array.dtype.kind in "biuf"
             and (array == array.flat[0]).all()
             and not np.signbit(array.flat[0])
@@ -326,6 +374,8 @@ class Module:
         for run in runs:
             iterating.take(run)
         self.takes = any(run.taken for run in runs)
+        places = Counter(at for run in runs if _set_to(run) is not None for at in run.calls)
+        self._set = {id(run) for run in runs if _set_to(run) is not None and any(places[at] > 1 for at in run.calls)}
         plans = self._plans = [plan for run in runs if (plan := self._planned(run)) is not None]
         helpers = share(plans)
         for helper in helpers:
@@ -334,6 +384,9 @@ class Module:
         for number, plan in enumerate([*helpers, *plans], 1):
             progress.say(f"writing function {number} of {len(helpers) + len(plans)}")
             self._guarded(plan)
+        for key in self._places:  # also what is used by nothing is drawn
+            if key not in self._slots:
+                self.variable(self._variables[key].handle)
         order = {id(run): number for number, run in enumerate(runs)}
         self.functions.sort(key=lambda f: -1 if f.run is None else order[id(f.run)])
 
@@ -346,6 +399,11 @@ class Module:
             return None
         if iterating.kinds(run, self.only_initializes):
             self.functions.append(Function(None, run, []))
+            return None
+        if id(run) in self._set and (variable := _variable_of(wanted[0])) is not None:
+            value = ast.Constant(np.asarray(_set_to(run)).item())
+            code = ast.unparse(ast.Call(ast.Attribute(self.variable(variable), "assign"), [value], []))
+            self.functions.append(Function(None, run, wanted, values=[code]))
             return None
         plan = plan_of(self.items, run, wanted)
         if wanted and not plan.items and all(_variable_of(x) is not None for x in wanted):
@@ -483,12 +541,9 @@ class Module:
         """The program's statement that a statement comes from."""
         return self.names.statement_of(_node_of(statement.item, self.graph))
 
-    def _seeding(self) -> list[Statement]:
-        """The lines that set the seed of the graph, if random numbers are drawn."""
-        drawn = any(draw.graph is self.graph for draw in self.capture.draws) or self.takes
-        if self.graph.seed is None or not drawn:
-            return []
-        return [Statement(ast.Expr(ast.Call(path("tf.random.set_seed"), [literal(self.graph.seed)], [])))]
+    def _seeding(self) -> Statement:
+        """The line that starts random numbers with the seed of the graph; with None, only an operation's own counts."""
+        return Statement(ast.Expr(ast.Call(path("tf.random.set_seed"), [literal(self.graph.seed)], [])))
 
     def text(self) -> list[str]:
         """The lines of variables and functions."""
@@ -504,7 +559,9 @@ class Module:
             function.statements = side_by_side(function.statements, self._made_by)
             convert_in_place(function, _length)
         top = Gathering(self._plain, self.arrays, lambda s: _length([s])).gathered(self.top)
-        lines = printing.checked("", [], [*self._seeding(), *top], self.origin)
+        drawn = any(draw.graph is self.graph for draw in self.capture.draws) or self.takes
+        seeding = [self._seeding()] if drawn and self.graph.seed is not None else []
+        lines = printing.checked("", [], [*seeding, *top], self.origin)
         for function in [*self.customs.values(), *self.functions]:
             if function.name is None or not function.statements:
                 continue
@@ -524,6 +581,20 @@ def _expression(text: str) -> ast.expr:
 
 def _element(name: str, key: Any) -> ast.expr:
     return ast.Subscript(ast.Name(name), ast.Constant(key), ast.Load())
+
+
+def _set_to(run: Run) -> Any:
+    """The number that a run assigns to a variable and gives, if that is all; None otherwise.
+
+    A line that does so for many numbers computes them itself: it becomes an assignment.
+    """
+    node = getattr(run.flat[0], "node", None) if len(run.flat) == 1 and not run.feeds else None
+    before = list(getattr(node, "control_inputs", ()))
+    if node is None or node.op is not read_variable or len(before) != 1 or before[0].op is not assign_variable:
+        return None
+    handle, value = before[0].inputs
+    is_plain = handle is node.inputs[0] and value.node.op is constant and not before[0].control_inputs
+    return value.node.params["value"] if is_plain and np.ndim(value.node.params["value"]) == 0 else None
 
 
 def _variable_of(x: Any) -> Tensor | None:

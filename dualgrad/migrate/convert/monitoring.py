@@ -247,8 +247,10 @@ class Monitoring:
             held = [call for call in runs if call in within and call in set(ast.walk(statement))]
             if not held:
                 continue
-            asked = plan.calls[extent(held[0])].function["returns"] if extent(held[0]) in plan.calls else ()
-            if not (isinstance(statement, ast.Expr) and statement.value is held[0]) or len(asked) > 1:
+            replaced = plan.calls.get(extent(held[0]))
+            asked = replaced.function["returns"] if replaced is not None else ()
+            chosen = replaced is not None and bool(replaced.run or replaced.choices)
+            if not (isinstance(statement, ast.Expr) and statement.value is held[0]) or len(asked) > 1 or chosen:
                 raise refused
             if "before_run" in methods:
                 plan.before.setdefault(place(statement), []).append(f"{name}.before_run(None)")

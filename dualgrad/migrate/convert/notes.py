@@ -142,13 +142,15 @@ def _plain(found: Any) -> object:
 
 
 @contextmanager
-def noting(program: Path) -> Iterator[Notes]:
+def noting(program: Path, ended: Callable[[FrameType], None] = lambda frame: None) -> Iterator[Notes]:
     """Note what a program does that is run inside the ``with`` block.
 
     Parameters
     ----------
     program : Path
         Its file.
+    ended : callable
+        What is told of each function of the program that ends.
     """
     notes = Notes()
     notes._printed = _Tee(sys.stdout, str(program), notes.told)
@@ -174,6 +176,7 @@ def noting(program: Path) -> Iterator[Notes]:
             notes.reached(frame)
         elif event == "return":
             del since[id(frame)]
+            ended(frame)
         return on_line
 
     def on_call(frame: FrameType, event: str, _: Any) -> Callable[..., Any] | None:

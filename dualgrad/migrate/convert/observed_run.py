@@ -24,6 +24,7 @@ from dualgrad.migrate import watch
 from dualgrad.migrate.convert.calls import Written, noting
 from dualgrad.migrate.watch import watching
 from engine.core.operands import Operation
+from engine.core.trace import constant
 from engine.core.variable import Variable
 from engine.custom import CustomGradient, _Rule, custom_call
 from engine.symbolic import as_list
@@ -160,12 +161,37 @@ class Made:
 
 
 @dataclass(eq=False)
+class Frame:
+    """A call that was going on: its function, the expression that it was evaluating, and what names stood for.
+
+    Of the program's top only plain values are kept.
+    """
+
+    line: int
+    name: str
+    extent: tuple[int, int, int, int]
+    known: dict[str, Any]
+
+
+@dataclass(eq=False)
+class Making:
+    """How a variable or constant came to be: its array, how many were made before, and the frames of the program.
+
+    The innermost is first. There are none where other modules of the program's own had a part in it.
+    """
+
+    array: np.ndarray
+    number: int
+    frames: list[Frame]
+
+
+@dataclass(eq=False)
 class Run:
     """A request to a session: elements of the graph, what was fed, and the lines of the program that asked.
 
     `resets` says that it has changed variables that had values. `calls` has, for each of the expressions that asked,
     how the results were put together there: `shape_of`. `taken` are the nodes that take elements of iterators
-    (`iterating`).
+    (`iterating`). `within` are the lines of the program that were being run, of functions that called others too.
     """
 
     graph: Graph
@@ -175,6 +201,7 @@ class Run:
     resets: bool = False
     calls: dict[tuple[int, int, int, int], set[str]] = field(default_factory=dict)
     taken: list[Any] = field(default_factory=list)
+    within: set[tuple[str, int]] = field(default_factory=set)
 
 
 @dataclass
@@ -193,13 +220,16 @@ class Capture:
         The lines of the program that added something to event files: a ``"graph"``, ``"fetched"`` summaries, or
         summaries of the program's own, of ``"scalars"`` or ``"other"`` things.
     locals : dict
-        By the line where a function begins, what its names stood for when it ran a session; `CHANGES` if that changed.
+        By the line where a function begins, what its names stood for when it ran a session, or when it ended;
+        `CHANGES` if that changed.
     savers : dict
         By the line of the program that made it, a saver and the options that it was given.
     monitored : dict
         By the line of the program that made it, a monitored session or a supervisor.
-    names : list of dict
+    names : dict
         Global names of the program, and what they stood for in the end.
+    makings : dict
+        By the identity of a variable or of a tensor that are given arrays, how they came to be.
     """
 
     gradients: list[Gradient] = field(default_factory=list)
@@ -220,6 +250,7 @@ class Capture:
     savers: dict[watch.Site, tuple[Any, dict[str, Any]]] = field(default_factory=dict)
     monitored: dict[watch.Site, Any] = field(default_factory=dict)
     names: dict[str, Any] = field(default_factory=dict)
+    makings: dict[int, Making] = field(default_factory=dict)
 
     def ran(self, seen: watch.Run) -> None:
         """Note a run, unless it failed."""
@@ -240,10 +271,17 @@ class Capture:
         run.calls.setdefault(_extent(frame), set()).add(shape_of(seen.shape))
         while frame is not None:
             if watch.is_users(frame.f_code.co_filename):
-                self._note_locals(frame)
+                self.note_locals(frame)
+                run.within.add((frame.f_code.co_filename, frame.f_lineno))
             frame = frame.f_back  # type: ignore[assignment]
 
-    def _note_locals(self, frame: FrameType) -> None:
+    def made(self, x: Any, node: Any) -> None:
+        """Note how a variable or tensor came to be, if `node`, which gives its value, is an array."""
+        array = np.asarray(node.params["value"]) if node.op is constant else np.asarray("")
+        if array.dtype.kind in "fiu":
+            self.makings[id(x)] = Making(array, len(self.makings), _frames(watch.user_frame(2)))
+
+    def note_locals(self, frame: FrameType) -> None:
         """Note what the names of a function stand for, unless that changes."""
         if frame.f_code.co_name == "<module>":
             return
@@ -303,9 +341,34 @@ def _extent(frame: FrameType) -> tuple[int, int, int, int]:
     return line or frame.f_lineno, column or 0, end or frame.f_lineno, end_column or 0
 
 
+def _frames(frame: FrameType | None) -> list[Frame]:
+    """The program's frames, from the given one outwards."""
+    found = []
+    while frame is not None:
+        code = frame.f_code
+        if watch.is_users(code.co_filename):
+            if frame.f_globals.get("__name__") != "__main__":
+                return []
+            # Python 3.12 loses names of a comprehension at the top of a module if one looks at the locals there
+            own = frame.f_globals if code.co_name == "<module>" else frame.f_locals
+            plain = code.co_name != "<module>"
+            known = {n: v for n, v in own.items() if plain or type(v) in (int, float, str, bool, list, tuple)}
+            found.append(Frame(code.co_firstlineno, code.co_name, _extent(frame), known))
+            if code.co_name == "<module>":
+                break
+        frame = frame.f_back
+    return found
+
+
 @contextmanager
-def capturing() -> Iterator[Capture]:
-    """Note what is done inside of the `with` block."""
+def capturing(named: frozenset[str] | None = None) -> Iterator[Capture]:
+    """Note what is done inside of the `with` block.
+
+    Parameters
+    ----------
+    named : frozenset of str, optional
+        The names of public functions of which calls are noted, by default all of them.
+    """
     capture = Capture()
     changed: list[tuple[Any, str, Any]] = []
 
@@ -316,6 +379,7 @@ def capturing() -> Iterator[Capture]:
     for module, name in GRADIENTS:
         change(module, name, _noting_gradients)
     change(sampling, "drawn", _noting_draws)
+    change(Graph, "constant", _noting_constants)
     change(Closure, "__init__", _noting_closures)
     change(Closure, "apply", _noting_flows)
     change(GraphVariable, "__init__", _noting_variables)
@@ -330,7 +394,7 @@ def capturing() -> Iterator[Capture]:
     change(FileWriter, "add_summary", _noting_added)
     change(FileWriter, "add_graph", _noting_graphs)
     try:
-        with noting(capture.called), watching(capture.ran):
+        with noting(capture.called, named), watching(capture.ran):
             yield capture
     finally:
         for where, name, before in reversed(changed):
@@ -377,6 +441,16 @@ def _noting_draws(capture: Capture, function: Callable[..., Any]) -> Callable[..
     return drawn
 
 
+def _noting_constants(capture: Capture, method: Callable[..., Any]) -> Callable[..., Any]:
+    def made(self: Graph, array: Any, name: str | None = None) -> Any:
+        found = method(self, array, name)
+        if getattr(array, "size", 0) > 1:
+            capture.made(found, found.node)
+        return found
+
+    return made
+
+
 def _noting_closures(capture: Capture, method: Callable[..., Any]) -> Callable[..., Any]:
     def made(self: Any, graph: Graph, first: int, bound: Any, calls: Any) -> None:
         method(self, graph, first, bound, calls)
@@ -403,6 +477,7 @@ def _noting_variables(capture: Capture, method: Callable[..., Any]) -> Callable[
         graph = get_default_graph()
         first = len(graph.nodes)
         method(self, *args, **kwargs)
+        capture.made(self, self.initial_value.node)
         capture.variables.append(self)
         capture.creations.append(Span(graph, first, len(graph.nodes)))
 

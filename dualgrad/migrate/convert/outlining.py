@@ -102,20 +102,16 @@ class Outlining:
         for f, body, block in every:
             for i, shape in enumerate(shapes[id(block)]):
                 groups.setdefault(shape, []).append(_Window(f, body, block, i, 1))
-        best: _Common | None = None
+        tried: list[tuple[int, int, list[_Window], int]] = []
         size = 1
         while groups and size <= LONGEST:
             groups = {key: windows for key, windows in groups.items() if len(windows) > 1}
             for windows in groups.values():
                 first = windows[0]
                 lines = sum(lengths[id(first.block)][first.first : first.first + size])
-                if (len(windows) - 1) * lines - len(windows) - 1 < max(LEAST, best.gain + 1 if best else 0):
-                    continue
-                if size == 1 and _is_call(first.statements[0].code):
-                    continue
-                common = self._common(_apart(windows), lines)
-                if common is not None and common.gain >= LEAST and (best is None or common.gain > best.gain):
-                    best = common
+                most = (len(windows) - 1) * lines - len(windows) - 1
+                if most >= LEAST and not (size == 1 and _is_call(first.statements[0].code)):
+                    tried.append((-most, len(tried), windows, lines))
             longer: dict[Any, list[_Window]] = {}
             for key, windows in groups.items():
                 for w in windows:
@@ -126,7 +122,18 @@ class Outlining:
                         )
             groups = dict(enumerate(longer.values()))
             size += 1
-        return best
+        return self._most(sorted(tried, key=lambda t: t[:2]))
+
+    def _most(self, tried: Sequence[tuple[int, int, list[_Window], int]]) -> _Common | None:
+        """The common part with which most is gained, of those the first; they come with what is gained at most."""
+        best: tuple[int, int, _Common | None] = (1 - LEAST, 0, None)
+        for most, number, windows, lines in tried:
+            if most > best[0]:
+                break
+            common = self._common(_apart(windows), lines)
+            if common is not None and (-common.gain, number) < best[:2]:
+                best = -common.gain, number, common
+        return best[2]
 
     def _common(self, windows: list[_Window], lines: int) -> _Common | None:
         """The common part of windows of one shape: the most of them that give and use names alike."""

@@ -53,10 +53,16 @@ class Seen:
         Its global names, and what they stood for in the end.
     optimizers : dict
         By name in tape code: the optimizer, and how it was made (`Capture.optimizers`).
+    inside : dict
+        By the text of what a variable starts with: by class, what that is in its constructor.
     """
 
-    def __init__(self, source: str, notes: Any, names: Mapping[str, Any], optimizers: Mapping[str, Any]) -> None:
+    def __init__(
+        self, source: str, notes: Any, names: Mapping[str, Any], optimizers: Mapping[str, Any],
+        inside: Mapping[str, Mapping[str, str]],
+    ) -> None:  # fmt: skip
         self.tree, self.notes, self.names, self.optimizers = ast.parse(source), notes, names, optimizers
+        self.inside = inside
 
     def constructor(self, kind: str) -> ast.FunctionDef | None:
         """The constructor of a class of which there was one object, in the program."""
@@ -208,11 +214,19 @@ class _Owner:
         call = getattr(node, "value", None)
         if whole:
             edits = [*(e for e in edits if isinstance(e[0].ctx, ast.Store)), (call, whole)]
+        elif starts := [(n, text) for n in ast.walk(node) if (text := self._started(n))]:
+            within = {id(inner) for n, _ in starts for inner in ast.walk(n)}
+            edits = [*(e for e in edits if id(e[0]) not in within), *starts]
         elif isinstance(call, ast.Call) and name in self.seen.optimizers:
             said = self._hyperparameters(name, call)
             # the call holds nothing else that changes
             edits = [*(e for e in edits if isinstance(e[0].ctx, ast.Store)), (call, said)] if said else edits
         return _reprinted(_replaced(self.lines, edits)[node.lineno - 1 : node.end_lineno], depth)
+
+    def _started(self, node: ast.AST) -> str:
+        """The value that a variable starts with, as the constructor says it; empty for what is something else."""
+        is_start = isinstance(node, ast.expr) and self.seen.inside
+        return self.seen.inside.get(ast.unparse(node), {}).get(self.kind, "") if is_start else ""
 
     def _hyperparameters(self, optimizer: str, call: ast.Call) -> str:
         """The call that makes an optimizer with what the constructor is given, also where that happened to be usual."""
@@ -231,7 +245,7 @@ class _Owner:
         assert isinstance(node, ast.FunctionDef)
         inside = {n.id for n in ast.walk(node) if isinstance(n, ast.Name)} | {a.arg for a in _arguments(node)}
         top = {g for n in self.tree.body for g in _gives(n)}
-        local = {name: self._short(name) for name in inside - top if not self._is_fed_by_name(node)}
+        local = {} if self._is_fed_by_name(node) else {name: self._short(name) for name in inside - top}
         local = {a: b for a, b in local.items() if a != b and b not in inside | top | {_FIRST, "tf", "np"}}
         local = {a: b for a, b in local.items() if list(local.values()).count(b) == 1}
         edits: list[tuple[Any, str]] = list(self._asked(node))

@@ -15,13 +15,13 @@ from typing import Any
 
 import numpy as np
 
-from dualgrad.migrate.check.scopes import FUNCTIONS
+from dualgrad.migrate.check.scopes import FUNCTIONS, Imported
 from dualgrad.migrate.check.values import Box, Instance, Local, Made, Many
-from dualgrad.migrate.convert.edits import Place, Plan, Unsafe, extent, place
+from dualgrad.migrate.convert.edits import Plan, Unsafe, extent, place
+from dualgrad.migrate.convert.expressions import graph_name, is_pure
 from dualgrad.migrate.convert.facts import LOOKING, METHODS, plain
-from dualgrad.migrate.convert.monitoring import SESSIONS
 from dualgrad.migrate.convert.notes import GENERATORS
-from dualgrad.migrate.convert.runs import Runs, graph_name, is_pure
+from dualgrad.migrate.convert.runs import Runs
 from dualgrad.migrate.convert.summaries import kept_arguments
 from graph_api.summaries import FileWriter
 
@@ -69,7 +69,7 @@ class Planner(Runs):
         if not self._again:
             self._once.append(body)
         self._again = before
-        return any(place(statement) not in self.plan.gone for statement in body)
+        return any(place(s) not in self.plan.gone or place(s) in self.plan.hosted for s in body)
 
     def _statement(self, node: ast.stmt) -> bool:
         """Plan for a statement; whether it stays."""
@@ -84,8 +84,6 @@ class Planner(Runs):
             return True
 
     def _planned(self, node: ast.stmt) -> bool:
-        if place(node) in self.hosted:
-            return True
         if isinstance(node, (ast.Import, ast.ImportFrom)):
             kept = [i for i, name in enumerate(_imported(node)) if name.partition(".")[0] not in _GONE]
             if kept and len(kept) < len(node.names) and isinstance(node, ast.Import):
@@ -106,19 +104,28 @@ class Planner(Runs):
         if name := self.iterating.name_given(node):
             self.plan.named[place(node)] = name
             return True
-        left = [n for n in self._expressions(node) if self._is_left(n)]
+
+        chooses = self.carriers.any_in(node) or any(
+            extent(run) in self.plan.calls and self.plan.calls[extent(run)].run for run in runs
+        )
+
+        def found() -> list[ast.expr]:
+            own = [n for n in self._expressions(node) if self._is_left(n)]
+            return own or (self._named_here([node]) if chooses else [])
+
+        left = found()
         if not left:
             return not isinstance(node, ast.Assert) or extent(node.test) not in self.plan.facts
         if any(extent(run) in self.plan.calls for run in runs):
-            if self._handled(lambda: [n for n in self._expressions(node) if self._is_left(n)]):
+            if self._handled(found):
                 return True
             raise Unsafe(f"line {node.lineno}: it uses the graph beside running it ({ast.unparse(left[0])})")
-        if self._only_builds(node):
+        if not self.carriers.any_in(node) and self._only_builds(node):
             said = "" if self._again else self.notes.said(_lines(node))
             if said:
                 self.plan.said[place(node)] = said
             return bool(said)
-        if not self._acts(node) and self._handled(lambda: [n for n in self._expressions(node) if self._is_left(n)]):
+        if not self._acts(node) and self._handled(found):
             return True
         raise Unsafe(f"line {node.lineno}: it does something with the graph itself ({ast.unparse(left[0])})")
 
@@ -144,7 +151,7 @@ class Planner(Runs):
         return any(isinstance(v, Instance) and issubclass(v.kind, FileWriter) for v in of)
 
     def _only_builds(self, node: ast.stmt) -> bool:
-        if self._acts(node):
+        if self._acts(node) or self.runs(node):
             return False
         if isinstance(node, (ast.Assign, ast.AugAssign, ast.AnnAssign, ast.Return, ast.Assert, ast.Delete)):
             return True
@@ -185,7 +192,7 @@ class Planner(Runs):
             for n in names
         )
         plain = all(k.arg in ("sep", "end") and isinstance(k.value, ast.Constant) for k in call.keywords)
-        runs = any(isinstance(n, ast.Call) and self._is_run(n) for n in ast.walk(node))
+        runs = self.runs(node) or any(isinstance(n, ast.Call) and self._is_run(n) for n in ast.walk(node))
         looks = any(isinstance(n, ast.expr) and self._is_left(n) for n in ast.walk(node))
         looks = looks or any(n.id in self._collected for n in names)
         shows = looks and not runs and graphs and plain and not self._acts(node)
@@ -195,7 +202,7 @@ class Planner(Runs):
         """Keep of a statement that only looks at the graph, once, what it prints and what values it leaves."""
         inside = list(ast.walk(node))
         calls = [n for n in inside if isinstance(n, ast.Call)]
-        if self._again or isinstance(node, (*FUNCTIONS, ast.ClassDef, ast.Return)):
+        if self._again or self.runs(node) or isinstance(node, (*FUNCTIONS, ast.ClassDef, ast.Return)):
             return False
         if self._acts(node) or not all(self._only_looks(call) for call in calls):
             return False
@@ -230,9 +237,8 @@ class Planner(Runs):
     def _definition(self, node: ast.FunctionDef | ast.AsyncFunctionDef | ast.ClassDef) -> bool:
         """A function or class stays if it runs something, or has nothing to do with the graph."""
         starts = getattr(node, "name", "") == "__init__" and self.inference.owner(node) is not None
-        runs = any(isinstance(n, ast.Call) and extent(n) in self.plan.calls for n in ast.walk(node))
         left = any(self._is_left(n) for statement in node.body for n in self._expressions(statement))
-        if left and not runs and not starts:
+        if left and not self.runs(node) and not starts:
             return False
         head = min([node.lineno, *(d.lineno for d in node.decorator_list)])
         calls = 0 if isinstance(node, ast.ClassDef) else self.notes.called[head]
@@ -271,7 +277,7 @@ class Planner(Runs):
             return True
         if (
             found()
-            and (runs or _fills(node))
+            and (runs or _fills(node) or self.carriers.any_in(node))
             and self._handled(lambda: found() or self._named_here(header))
             and isinstance(node, ast.For)
         ):
@@ -292,8 +298,8 @@ class Planner(Runs):
     def _named_here(self, header: Sequence[Any]) -> list[ast.expr]:
         """The variables that are named beside other parts of the graph."""
         every = [n for h in header if h is not None for n in self._expressions(h)]
-        read = [n for n in every if isinstance(n, ast.Name) and isinstance(n.ctx, ast.Load)]
-        return [n for n in read if graph_name(self._value(n))]
+        names = [n for n in every if isinstance(n, ast.Name) and isinstance(n.ctx, ast.Load)]
+        return [n for n in names if graph_name(self._value(n)) and not self.carriers.holds(n)]
 
     def _unrolled(self, node: ast.stmt) -> bool:
         """Whether a loop does no more than run something of each part of the graph that it goes through, unseen."""
@@ -320,18 +326,32 @@ class Planner(Runs):
         gone -= {n for node in ast.walk(self.tree) if isinstance(node, ast.stmt) and place(node) not in left_out
                  and re.search(r"random|seed|rng", ast.unparse(node)) and node.lineno == node.end_lineno
                  for n in _lines(node)}  # fmt: skip
+        again = [window for body in self._once for window in self._drawn_again(body, order)]
         for body in self._once:
-            since = min((order[n] for n in _lines(body[0]) if n in order), default=0)
+            since = min((order[n] for s in body for n in _lines(s) if n in order), default=0)
+            if any(first < since < last for first, last in again):
+                continue
+            inside: set[int] = set()
             for statement in body:
                 here = min((order[n] for n in _lines(statement) if n in order), default=None)
-                if place(statement) in self.plan.gone or here is None:
+                if here is None:
                     continue
-                since = next((n for n in range(since, here) if reached[n] in gone), here)
+                since = max([since, *(last for _, last in again if last <= here)])
+                if place(statement) in self.plan.gone - self.plan.hosted.keys():
+                    continue
+                since = next((n for n in range(since, here) if reached[n] in gone and reached[n] not in inside), here)
+                inside = set(_lines(statement))  # what goes in there was looked at there
                 if since < here:
                     window = [self.notes.states[line] for line in reached[since:here]]
                     first = {name: state for states in reversed(window) for name, state in states.items()}
                     self._set(statement, first, self.notes.states[reached[here]])
                 since = here
+
+    def _drawn_again(self, body: Sequence[ast.stmt], order: dict[int, int]) -> Iterator[tuple[int, int]]:
+        """From when to when statements went on of which others draw the same."""
+        reached = [(min(at), place(s)) for s in body if (at := [order[n] for n in _lines(s) if n in order])]
+        ends = [at for at, _ in reached[1:]] + [len(order)]
+        yield from ((at, end) for (at, where), end in zip(reached, ends, strict=True) if where in self.plan.hosted)
 
     def _set(self, statement: ast.stmt, before: dict[str, Any], after: dict[str, Any]) -> None:
         moved = {name: state for name, state in after.items() if name in before and state is not before[name]}
@@ -362,6 +382,10 @@ class Planner(Runs):
                 for value in kept_arguments(inner):
                     yield value
                     yield from self._kept(value)
+            elif isinstance(inner, ast.Call) and extent(inner) in self.plan.sets:
+                value = self.plan.sets[extent(inner)][1]
+                yield value
+                yield from self._kept(value)
             elif isinstance(inner, ast.Call) and extent(inner) in self.plan.calls:
                 for value in self.feed_values(inner):
                     yield value
@@ -372,6 +396,15 @@ class Planner(Runs):
                     yield from self._kept(value)
             else:
                 yield from self._kept(inner)
+
+    def reads(self, function: Any, name: str) -> bool:
+        """Whether what stays of a function reads one of its names."""
+        sources = self.scopes.inside[function].bound[name]
+        return any(
+            isinstance(n, ast.Name) and n.id == name and isinstance(n.ctx, ast.Load)
+            and self.scopes.of[n].find(name) is sources
+            for n in self._kept(function)
+        )  # fmt: skip
 
     def _find_unread(self) -> None:
         """Find the names that a run gives and that nobody reads where they stand."""
@@ -384,7 +417,8 @@ class Planner(Runs):
                 self.plan.unread[place(node)] = names - read - told
 
     def _read(self) -> set[str]:
-        return {n.id for n in self._kept(self.tree) if isinstance(n, ast.Name) and isinstance(n.ctx, ast.Load)}
+        kept = self._kept(self.tree)
+        return self.needed | {n.id for n in kept if isinstance(n, ast.Name) and isinstance(n.ctx, ast.Load)}
 
     def _drop_unused(self) -> None:
         """Functions, imports and plain values that nothing uses any more go too."""
@@ -399,10 +433,10 @@ class Planner(Runs):
         if isinstance(node, FUNCTIONS) and not isinstance(node, ast.Lambda):
             called = node.name in read | self.called or (node.name == "main" and self._has_main())
             return not called and not node.name.startswith("__") and node.col_offset == 0
-        if isinstance(self._above.get(node), ast.ClassDef) or place(node) in self.hosted:
-            return False  # an attribute, whoever asks for it; what functions above read
+        if isinstance(self._above.get(node), ast.ClassDef):
+            return False  # an attribute, whoever asks for it
         if isinstance(node, ast.Assign) and all(isinstance(t, ast.Name) for t in node.targets):
-            known = is_pure(node.value) or extent(node.value) in self.plan.facts
+            known = is_pure(node.value) or extent(node.value) in self.plan.facts or place(node) in self.read_again
             return known and not any(isinstance(t, ast.Name) and t.id in read | self.called for t in node.targets)
         if isinstance(node, ast.For):
             names = {n.id for n in ast.walk(node.target) if isinstance(n, ast.Name)}
@@ -417,56 +451,73 @@ class Planner(Runs):
         return any(text == "tf.compat.v1.app.run" for text in self.plan.facts.values())
 
     def _check_names(self) -> None:
-        """Every name that is still used must be bound by what stays."""
+        """Every name that is still used must be bound by what stays, where it is used."""
+        for function, name in self.unread:
+            if place(function) not in self.plan.gone and self.reads(function, name):
+                raise Unsafe(f"line {function.lineno}: {name}, which is a part of the graph, is used by what stays")
         kept = list(self._kept(self.tree))
-        bound = {n.id for n in kept if isinstance(n, ast.Name) and not isinstance(n.ctx, ast.Load)} | self.provided
-        bound |= {n.arg for n in kept if isinstance(n, ast.arg)} | {
-            n.name for n in kept if isinstance(n, ast.ExceptHandler) and n.name
-        }
-        bound |= {n.name for n in kept if isinstance(n, (ast.FunctionDef, ast.AsyncFunctionDef, ast.ClassDef))}
-        bound |= {name for names in self.plan.given.values() for name in names} | {*self.plan.named.values()}
-        bound |= {
-            a.asname or a.name.partition(".")[0]
-            for n in kept
-            if isinstance(n, (ast.Import, ast.ImportFrom))
-            for a in n.names
-        }
-        gone = {
-            n.id for n in ast.walk(self.tree) if isinstance(n, ast.Name) and not isinstance(n.ctx, ast.Load)
-        } - bound
-        for name in sorted((self._read() & gone) | self._sessions_read(kept)):
-            givers = [p for p, names in self.plan.emptied.items() if name in names]
-            givers += self._sessions(name)
-            if not givers:
-                line = next(n.lineno for n in kept if isinstance(n, ast.Name) and n.id == name)
-                raise Unsafe(f"line {line}: it uses {name}, which is a part of the graph")
+        bound = {key for n in kept for key in self._binds(n)}
+        given = {name for names in self.plan.given.values() for name in names} | {*self.plan.named.values()}
+        module = self.scopes.module
+        for n in kept:
+            if not isinstance(n, ast.Name) or not isinstance(n.ctx, ast.Load) or n.id in given:
+                continue
+            sources = self.scopes.of[n].find(n.id)
+            if sources is None or id(sources) in bound or any(isinstance(s, Imported) for s in sources):
+                continue
+            if n.id in self.provided and sources is module.bound.get(n.id):
+                continue
+            if not (self._opened(sources, n.id) or self._sessions(n)):
+                raise Unsafe(f"line {n.lineno}: it uses {n.id}, which is a part of the graph")
+            bound.add(id(sources))
+        for name in sorted(self.needed - self.provided):
+            sources = module.bound.get(name)
+            if sources and id(sources) not in bound and not any(isinstance(s, Imported) for s in sources):
+                raise Unsafe(f"line {self._given_on(name)}: it uses {name}, which is a part of the graph")
         read = self._read()
         self.plan.emptied = {p: [n for n in names if n in read] for p, names in self.plan.emptied.items()}
         for texts in self.plan.given.values():
             for name in texts.keys() - read:
                 del texts[name]
 
-    def _sessions_read(self, kept: Sequence[ast.AST]) -> set[str]:
-        """Global names of sessions that are handed on, also where a parameter elsewhere has the same name."""
-        module = self.scopes.module
-        names = [n for n in kept if isinstance(n, ast.Name) and isinstance(n.ctx, ast.Load) and self._is_session(n)]
-        stored = {n.id for n in kept if isinstance(n, ast.Name) and not isinstance(n.ctx, ast.Load)}
-        return {
-            n.id for n in names
-            if n.id not in stored and self.scopes.of[n].find(n.id) is module.bound.get(n.id) is not None
-        }  # fmt: skip
+    def _binds(self, node: ast.AST) -> Iterator[int]:
+        """The names that a node gives: what `Scope.find` has for them, by identity."""
+        here, names = self.scopes.of.get(node), []
+        if isinstance(node, ast.Name) and not isinstance(node.ctx, ast.Load):
+            names = [node.id]
+        elif isinstance(node, (ast.Import, ast.ImportFrom)):
+            names = [a.asname or a.name.partition(".")[0] for a in node.names]
+        elif isinstance(node, (ast.FunctionDef, ast.AsyncFunctionDef, ast.ClassDef, ast.ExceptHandler)):
+            names = [node.name] if node.name else []
+        if isinstance(node, FUNCTIONS):
+            arguments = self.scopes.inside[node].bound
+            yield from (id(arguments[a.arg]) for a in ast.walk(node.args) if isinstance(a, ast.arg))
+        yield from (id(here.find(name)) for name in names if here is not None)
 
-    def _sessions(self, name: str) -> list[Place]:
-        """The statements that give a session this name, which are kept in another form."""
-        places = []
+    def _given_on(self, name: str) -> int:
+        """The first line that gives a name."""
+        stores = [n.lineno for n in ast.walk(self.tree) if isinstance(n, ast.Name) and n.id == name]
+        return min(stores, default=1)
+
+    def _opened(self, sources: Any, name: str) -> bool:
+        """Whether an opened ``with`` statement gives this name, which says then that there are no sessions."""
+        return any(
+            name in names and self.scopes.of[node].find(name) is sources
+            for node in ast.walk(self.tree) if isinstance(node, ast.With)
+            and (names := self.plan.emptied.get(place(node), ()))
+        )  # fmt: skip
+
+    def _sessions(self, used: ast.Name) -> bool:
+        """Whether a name stands for a session; the statements that give it one are kept in another form then."""
+        found = False
         for node in ast.walk(self.tree):
-            if isinstance(node, ast.Assign) and [ast.unparse(t) for t in node.targets] == [name]:
-                values = self.inference.of(node.value)
-                if values and all(isinstance(v, Instance) and issubclass(v.kind, SESSIONS) for v in values):
-                    self.plan.emptied[place(node)] = [name]
+            if isinstance(node, ast.Assign) and [ast.unparse(t) for t in node.targets] == [used.id]:
+                same = self.scopes.of[node].find(used.id) is self.scopes.of[used].find(used.id)
+                if same and self._is_session(node.value):
+                    self.plan.emptied[place(node)] = [used.id]
                     self.plan.gone.discard(place(node))
-                    places.append(place(node))
-        return places
+                    found = True
+        return found
 
 
 def _fills(node: ast.stmt) -> bool:

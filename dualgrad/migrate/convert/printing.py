@@ -166,6 +166,7 @@ def _filled(text: str, indent: int, comment: str, cut: int | None = None) -> lis
     line, room, after = " " * indent, WIDTH - len(comment), 0
     opened = [(-1, indent + 4)]  # brackets: where they stand in this line, and where what is in them begins
     breaks: list[tuple[int, int, tuple[int, int]]] = []  # of this line: how deep, where, and in which bracket
+    targets = False
     for token in tokenize.generate_tokens(io.StringIO(text).readline):
         if token.type in (tokenize.NEWLINE, tokenize.ENDMARKER):
             break
@@ -189,7 +190,8 @@ def _filled(text: str, indent: int, comment: str, cut: int | None = None) -> lis
             line, room = " " * column + rest, WIDTH
             opened = [_moved(bracket, at, back) for bracket in opened]
             breaks = [(depth, b - back, _moved(bracket, at, back)) for depth, b, bracket in breaks if b > at]
-        if len(opened) > 1 and (token.string == "," or token.string in _OPENING):
+        targets = token.string == "for" or (targets and token.string != "in")  # they stay together
+        if len(opened) > 1 and not targets and (token.string == "," or token.string in _OPENING):
             breaks.append((len(opened), len(line), opened[-1]))
         elif len(opened) > 1 and token.string in _SIGNS and text[after : after + 1] == " ":
             breaks.append((len(opened), len(line) - len(token.string), opened[-1]))

@@ -3,10 +3,16 @@
 from __future__ import annotations
 
 import ast
+import itertools
+import re
+from collections.abc import Iterator, Sequence
+from contextlib import suppress
 from pathlib import Path
 
 import numpy as np
 
+_MODULES = 300
+"""How many modules of a program's folder are read at most."""
 MARK = "from the run"
 """The comment behind a line that holds one."""
 
@@ -19,14 +25,31 @@ def numbers_in(program: Path) -> np.ndarray:
     program : Path
     """
     numbers: set[float] = set()
-    for file in [program, *program.resolve().parent.glob("*.py")]:
+    for text in _texts(program):
         try:
-            tree = ast.parse(file.read_bytes())
-        except (OSError, SyntaxError, ValueError):
+            tree = ast.parse(text)
+        except (SyntaxError, ValueError):
             continue
         nodes = [n.value for n in ast.walk(tree) if isinstance(n, ast.Constant)]
         numbers |= {abs(float(v)) for v in nodes if isinstance(v, (int, float)) and abs(v) < 2**1023}
     return np.array(sorted(numbers))
+
+
+def words_in(program: Path) -> frozenset[str] | None:
+    """The words in the texts of a program and of its modules: the names that it can say; None if these are too many."""
+    patterns = ("*.py", "*/*.py", "*/*/*.py")
+    texts = list(itertools.islice(_texts(program, patterns), _MODULES + 1))
+    if len(texts) > _MODULES:
+        return None
+    return frozenset(word for text in texts for word in re.findall(r"\w+", text.decode("utf-8", "replace")))
+
+
+def _texts(program: Path, patterns: Sequence[str] = ("*.py",)) -> Iterator[bytes]:
+    """The texts of a program and of modules beside it."""
+    home = program.resolve().parent
+    for file in itertools.chain([program], *(home.glob(pattern) for pattern in patterns)):
+        with suppress(OSError):
+            yield file.read_bytes()
 
 
 def is_told(array: np.ndarray, numbers: np.ndarray) -> bool:

@@ -287,7 +287,9 @@ class Rolling:
         every = [
             s for block in blocks(statements) for s in block if id(s) not in inside and not hasattr(s.code, "body")
         ]
-        reads = sum(_is_read(p) and p.value in names for s in every for p in self._aligned.parts(s))
+        own = set(names)
+        every = [s for s in every if any(p.value in own for p in self._aligned.parts(s))]
+        reads = sum(_is_read(p) and p.value in own for s in every for p in self._aligned.parts(s))
         lists = [n for s in every for n in ast.walk(s.code) if isinstance(n, ast.List) and _texts(n) == list(names)]
         return reads == len(lists) * len(names)
 
