@@ -7,6 +7,8 @@ from typing import Any
 import numpy as np
 import pytest
 
+import graph_api
+import tape_api
 from engine.core.batching import elementwise_rule
 from engine.core.eager import EagerTensor
 from engine.ops import fft
@@ -66,3 +68,12 @@ def test_the_inverse_transform_of_an_empty_spectrum_is_zeros() -> None:
         del held
         out = array(fft.irfft_op(EagerTensor(np.zeros(shape, np.complex64)), rank=len(lengths), lengths=lengths))
         assert out.shape == (shape[: 2 - len(lengths)] + lengths) and not out.any()
+
+
+@pytest.mark.parametrize("name", ["irfft", "irfft2d", "irfft3d"])
+def test_one_frequency_alone_is_no_series(name: str) -> None:
+    spectrum = np.ones((1, 1, 1), np.complex64)
+    for tf in (tape_api, graph_api):
+        with graph_api.Graph().as_default(), pytest.raises(ValueError, match="give `fft_length`"):
+            getattr(tf.signal, name)(tf.constant(spectrum))
+    assert tape_api.signal.irfft(tape_api.constant(spectrum), [1]).shape == (1, 1, 1)

@@ -177,7 +177,15 @@ def _irfft_kernel(x: Any, *, rank: int, lengths: Lengths = None) -> np.ndarray:
     if x.shape[-1] == 0 and lengths:
         # NumPy leaves the result as it finds it in memory; a spectrum is padded with zeros
         x = np.zeros((*x.shape[:-1], 1), x.dtype)
+    _require_elements(x.shape[-1], lengths)
     return _transformed("irfft", x, rank, lengths)
+
+
+def _require_elements(last: int | None, lengths: Lengths) -> None:
+    if last is not None and last < 2 and not lengths:
+        raise ShapeError(
+            f"irfft: argument `input_tensor` has {last} frequencies, those of no elements: give `fft_length`"
+        )
 
 
 def _irfft_back_kernel(ct: Any, ref: Any, *, rank: int, lengths: Lengths = None) -> np.ndarray:
@@ -191,6 +199,7 @@ def _irfft_abstract(x: Aval, *, rank: int, lengths: Lengths = None) -> Aval:
     if x.shape is None:
         return Aval(None, dtype)
     *sizes, last = x.shape[len(x.shape) - rank :]
+    _require_elements(last, lengths)
     default = (*sizes, None if last is None else 2 * (last - 1))
     return Aval((*x.shape[: len(x.shape) - rank], *(lengths or default)), dtype)
 

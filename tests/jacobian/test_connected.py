@@ -88,3 +88,14 @@ def test_complex_ends_that_no_path_leads_to_do_not_matter(mode: str) -> None:
     for first, second in results:
         assert second is None
         np.testing.assert_array_equal(first, np.asarray(results[0][0]))
+
+
+@pytest.mark.parametrize("mode", ["auto", "forward", "reverse"])
+def test_several_targets_of_which_one_source_is_apart(mode: str) -> None:
+    x, z = tape_api.constant(POINT), tape_api.constant(POINT)
+    with tape_api.GradientTape(persistent=True) as tape:
+        tape.watch([x, z])
+        ys = [tape_api.identity(x), tape_api.identity(tape_api.sin(x)), x[3:]]
+    blocks = tape.jacobian(ys, [x, z], mode=mode)
+    assert [[b is None for b in row] for row in blocks] == [[False, True]] * 3
+    assert blocks[2][0].shape == (0, 3)
