@@ -150,7 +150,7 @@ VARYING = re.compile("shape_invariants|changes its shape between iterations")
 """A loop in a graph must say which of its variables change their shapes."""
 SINGULAR = re.compile("[Ss]ingular matrix|did not converge")
 """What the derivative of a branch not taken, or of a result not used, is asked, where it would be multiplied by 0."""
-CAPTURED = re.compile("reads the variables .* `variables`")
+CAPTURED = re.compile("reads the variables .* 'variables'")
 """A custom gradient must know of all variables that it uses: in a graph also of those in the branch not taken, and of
 those that a function takes."""
 UNKNOWN = re.compile(
