@@ -34,7 +34,7 @@ def _known(shape: Any) -> list[int]:
 
 
 class PartitionInfo(NamedTuple):
-    """What an initializer is told of the part that it makes: the whole's shape, and where the part begins."""
+    """The place of the part that an initializer makes: the whole's shape, and where the part begins."""
 
     full_shape: list[int]
     var_offset: list[int]

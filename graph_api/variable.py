@@ -41,7 +41,7 @@ if TYPE_CHECKING:
 
 
 def _done(changed: Tensor, read_value: bool) -> Any:
-    """What an assignment gives: the new value, or if that is not wanted, an operation."""
+    """The result of an assignment: the new value, or if that is not wanted, an operation."""
     return changed if read_value else changed.graph.group([changed])
 
 

@@ -176,7 +176,7 @@ def _shifted(operand: int, rank: int, axis: int, shift: int) -> Piece:
 
 
 def _rolled(shape: Shape, by: int, axis: tuple[int, ...], constants: Mapping[int, Any]) -> list[Piece] | None:
-    """What comes in at the one end, and what stays."""
+    """The pieces that come in at one end, and that stay."""
     if by not in constants or len(axis) != 1 or not (size := shape[axis[0]]):
         return None
     shift = int(np.ravel(constants[by])[0]) % size
