@@ -72,7 +72,7 @@ BOTH: tuple[tuple[str, str], ...] = (
     (
         "dualgrad.extras.python_types:",
         (
-            "compat.as_bytes compat.as_text compat.as_str compat.as_str_any compat.path_to_str compat.path_to_bytes "
+            "compat.as_bytes compat.as_text compat.as_str compat.as_str_any compat.path_to_str "
             "compat.integral_types compat.real_types compat.complex_types compat.bytes_or_text_types "
             "compat.forward_compatible"
         ),

@@ -85,11 +85,6 @@ def path_to_str(path: Any) -> Any:
     return as_str_any(os.fspath(path)) if hasattr(path, "__fspath__") else path
 
 
-def path_to_bytes(path: Any) -> bytes:
-    """A path object, or text, as bytes."""
-    return as_bytes(path_to_str(path))
-
-
 def forward_compatible(year: int, month: int, day: int) -> bool:
     """True: there is no older program that must read what a newer one writes."""
     return True
