@@ -47,7 +47,7 @@ _SHORT = 8
 """Numbers in a row."""
 _ADDED = 7
 """Numbers that NumPy adds up one after the other."""
-_GAIN = 1
+_GAIN = 1.5
 """How many times as much must be computed as is copied."""
 
 Grid = Any

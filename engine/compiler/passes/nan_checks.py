@@ -128,7 +128,9 @@ def without_choices(program: Any) -> Plain | None:
     take longer than its products. They matter where a product is NaN only.
     """
     instructions, avals = program.instructions, program.avals
-    if not any(i.op is keep_chosen for i in instructions) or any(is_stateful(i.op, i.params) for i in instructions):
+    # those of large values cost little beside them, and say what need not be computed (`engine.executor.selecting`)
+    sizes = [avals[i.outputs[0]].size for i in instructions if i.op is keep_chosen]
+    if not sizes or None in sizes or max(sizes) > _LARGEST or any(is_stateful(i.op, i.params) for i in instructions):
         return None
     makers = {s: i.op for i in instructions for s in i.outputs}
     found: dict[int, int] = {}
