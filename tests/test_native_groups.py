@@ -11,6 +11,7 @@ import pytest
 
 from engine import executor
 from engine.compiler.passes import slice_sum
+from engine.compiler.passes.nan_checks import without_choices
 from engine.compiler.pipeline import ALL_PASSES
 from engine.core.structural import scale
 from engine.executor import encoding, fusion, grouping
@@ -145,6 +146,13 @@ def test_tiles_change_no_bit(f: Callable[..., Any], dtype: str, groups: list[Gro
             assert_same(table(*given), program.run_generated(*given), f.__name__)
     assert any(group.count > group.tile for group in groups)
     assert any(root.tiled for group in groups for root in group.forms)
+
+
+@pytest.mark.parametrize(("count", "stay"), [(30, False), (5000, True)])
+def test_choices_of_large_values_stay(count: int, stay: bool) -> None:
+    x = np.linspace(-1.0, 1.0, count)[None]
+    program = lowered(lambda *xs: derived(functools.partial(_sum_of, guarded), xs), [x, x])
+    assert (without_choices(program) is None) == stay
 
 
 def test_what_reduces_lines_belongs_to_their_group(groups: list[Group], monkeypatch: pytest.MonkeyPatch) -> None:

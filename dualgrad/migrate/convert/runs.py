@@ -25,18 +25,8 @@ class Runs(Expressions):
 
     Parameters
     ----------
-    source : str
-    functions : sequence of dict
-        Those of the map.
-    provided : set of str
-        The names that the converted module has.
-    notes : Notes
-    names : dict
-        The program's global names and what they stood for in the end.
-    variables : dict
-        Of the map.
-    savers : dict
-        By the line that makes it, what makes a saver in tape code.
+    source, functions, provided, notes, names, variables, savers
+        See `Expressions`.
     adding : dict
         The lines that add summaries to event files, and what they add.
     hosted : dict
