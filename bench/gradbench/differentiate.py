@@ -11,7 +11,7 @@ import graph_api
 import tape_api
 
 Mode = Literal["graph", "function", "tape"]
-What = Literal["value", "gradient", "jacobian", "csr", "newton"]
+What = Literal["value", "gradient", "jacobian", "rows", "csr", "newton"]
 MODES: tuple[Mode, ...] = ("graph", "function", "tape")
 
 Function = Callable[..., Any]
@@ -24,8 +24,9 @@ def prepared(mode: Mode, what: What, function: Function, sources: Sequence[Any],
     ----------
     mode : {"graph", "function", "tape"}
         A session, a `tf.function`, or a tape that records each time.
-    what : {"value", "gradient", "jacobian", "csr", "newton"}
-        "csr" is a sparse Jacobian; "newton" the gradient divided by the Hessian's diagonal.
+    what : {"value", "gradient", "jacobian", "rows", "csr", "newton"}
+        "rows" is the Jacobian in the first source, and of each row in its own row of every other source; "csr" a sparse
+        Jacobian; "newton" the gradient divided by the Hessian's diagonal.
     function : callable
         ``function(tf, *sources, *others)``.
     sources, others : sequences of arrays
@@ -66,6 +67,8 @@ def _in_a_session(what: What, function: Function, arrays: Sequence[np.ndarray], 
             fetched = tf.gradients(y, tensors[:count])
         elif what == "jacobian":
             fetched = [tf.jacobian(y, x) for x in tensors[:count]]
+        elif what == "rows":
+            fetched = [tf.jacobian(y, tensors[0]), *(tf.batch_jacobian(y, x) for x in tensors[1:count])]
         elif what == "csr":
             fetched = tf.jacobian(y, tensors[:count], format="csr")
         else:
@@ -83,13 +86,15 @@ def _on_a_tape(what: What, function: Function, count: int) -> Callable[..., Any]
         sources = tensors[:count]
         if what == "value":
             return function(tf, *tensors)
-        with tf.GradientTape(persistent=what in ("jacobian", "newton")) as tape:
+        with tf.GradientTape(persistent=what in ("jacobian", "rows", "newton")) as tape:
             tape.watch(sources)
             y = function(tf, *tensors)
         if what == "gradient":
             return tape.gradient(y, list(sources))
         if what == "jacobian":
             return [tape.jacobian(y, x) for x in sources]
+        if what == "rows":
+            return [tape.jacobian(y, sources[0]), *(tape.batch_jacobian(y, x) for x in sources[1:])]
         if what == "csr":
             return tape.jacobian(y, list(sources), format="csr")
         return [tape.gradient(y, sources[0]) / tape.hessian_diag(y, sources[0])]

@@ -150,11 +150,8 @@ def _hand(what: What) -> Callable[[Mode, Input], Call]:
 
 def _hand_jacobian(result: Any, given: Input) -> Any:
     """Columns of the angles; before them, each row's own two columns of places in a triangle."""
-    if len(result) == 1:
-        return np.asarray(result[0]).tolist()
-    by_angles, by_places = result
-    rows = np.arange(len(by_angles))
-    return np.concatenate([by_places[rows, rows // 3], by_angles], 1).tolist()
+    blocks = [block.reshape(-1, block.shape[-1]) for block in reversed(result)]
+    return np.concatenate(blocks, 1).tolist()
 
 
 def _lstm(what: What) -> Callable[[Mode, Input], Call]:
@@ -210,8 +207,8 @@ EVALS: dict[str, dict[str, Evaluation]] = {
         "jacobian": Evaluation(_bundle("csr"), _bundle_jacobian),
     },
     "ht": {
-        "objective": Evaluation(_hand("value"), _plain),
-        "jacobian": Evaluation(_hand("jacobian"), _hand_jacobian),
+        "objective": Evaluation(_hand("value"), lambda result, _: result.ravel().tolist()),
+        "jacobian": Evaluation(_hand("rows"), _hand_jacobian),
     },
     "lstm": {
         "objective": Evaluation(_lstm("value"), _plain),

@@ -270,6 +270,116 @@ void ba(long p, const long* observed, const double* cameras, const double* point
   }
 }
 
+// ---- ht: the Jacobian of a hand, 26 columns of angles for each row, then two of places in a triangle ---------------
+
+const long ANGLES = 20, COLUMNS = 26;
+
+// The product of two matrices whose last row is 0, 0, 0, 1 (or, of a tangent, 0).
+static void times(const double* a, const double* b, double last, double* out) {
+  for (int i = 0; i < 3; i++)
+    for (int j = 0; j < 4; j++)
+      out[4 * i + j] = a[4 * i] * b[j] + a[4 * i + 1] * b[4 + j] + a[4 * i + 2] * b[8 + j] + (j == 3) * last * a[4 * i + 3];
+}
+
+// The matrix of a rotation vector and its derivatives; the identity and zeros if that is shorter than 1e-4.
+static void rotation_of(const double* v, double* matrix, double* by_v) {
+  const double theta = std::sqrt(v[0] * v[0] + v[1] * v[1] + v[2] * v[2]), s = std::sin(theta), c = std::cos(theta);
+  const bool still = theta < 1e-4;
+  const auto skew = [](const double* a, int i, int j) {
+    return i == j ? 0.0 : j == (i + 2) % 3 ? a[(i + 1) % 3] : -a[(i + 2) % 3];
+  };
+  double a[3], along[3];
+  for (int i = 0; i < 3; i++) a[i] = still ? 0 : v[i] / theta;
+  for (int i = 0; i < 3; i++)
+    for (int j = 0; j < 3; j++)
+      matrix[3 * i + j] = still ? i == j : (i == j) * c + (1 - c) * a[i] * a[j] + s * skew(a, i, j);
+  for (int k = 0; k < 3; k++) {
+    for (int i = 0; i < 3; i++) along[i] = still ? 0 : ((i == k) - a[i] * a[k]) / theta;
+    for (int i = 0; i < 3; i++)
+      for (int j = 0; j < 3; j++)
+        by_v[9 * k + 3 * i + j] = a[k] * (s * (a[i] * a[j] - (i == j)) + c * skew(a, i, j))
+                                  + (1 - c) * (along[i] * a[j] + a[i] * along[j]) + s * skew(along, i, j);
+  }
+}
+
+void ht(long bones, long vertices, long points, long mirrored, const long* parents, const double* relatives,
+        const double* inverses, const double* positions, const double* weights, const double* theta, long corners,
+        const long* corner, const double* places, double* by_theta, double* by_places) {
+  // by bone: where it is and what moves its vertices, and the same along each angle, as three rows of four
+  vector<double> at(bones * 12), moves(bones * 12), by_at(bones * ANGLES * 12, 0.0), by_moves(bones * ANGLES * 12);
+  vector<vector<long>> bent(bones);
+  for (long b = 0, angle = 0; b < bones; b++) {
+    const long joint = b < 2 ? 3 : (b - 2) % 4, parent = parents[b];
+    double own[2] = {0, 0}, turned[3][12];
+    const long first = angle, free = joint == 0 ? 2 : joint < 3 ? 1 : 0;
+    for (long i = 0; i < free; i++) own[i] = theta[6 + angle++];
+    const double sx = std::sin(own[0]), cx = std::cos(own[0]), sz = std::sin(own[1]), cz = std::cos(own[1]);
+    const double turns[3][12] = {{cz, -sz * cx, sz * sx, 0, sz, cz * cx, -cz * sx, 0, 0, sx, cx, 0},
+                                 {0, sz * sx, sz * cx, 0, 0, -cz * sx, -cz * cx, 0, 0, cx, -sx, 0},
+                                 {-sz, -cz * cx, cz * sx, 0, cz, -sz * cx, sz * sx, 0, 0, 0, 0, 0}};
+    for (long i = 0; i <= free; i++) times(&relatives[16 * b], turns[i], i == 0, turned[i]);
+    if (parent < 0) {
+      std::copy(turned[0], turned[0] + 12, &at[12 * b]);
+    } else {
+      times(&at[12 * parent], turned[0], 1, &at[12 * b]);
+      for (long k : bent[b] = bent[parent]) times(&by_at[12 * (parent * ANGLES + k)], turned[0], 1, &by_at[12 * (b * ANGLES + k)]);
+    }
+    for (long i = 0; i < free; i++) {
+      double* to = &by_at[12 * (b * ANGLES + first + i)];
+      if (parent < 0) std::copy(turned[1 + i], turned[1 + i] + 12, to);
+      else times(&at[12 * parent], turned[1 + i], 0, to);
+      bent[b].push_back(first + i);
+    }
+    times(&at[12 * b], &inverses[16 * b], 1, &moves[12 * b]);
+    for (long k : bent[b]) times(&by_at[12 * (b * ANGLES + k)], &inverses[16 * b], 1, &by_moves[12 * (b * ANGLES + k)]);
+  }
+  double rotation[9], by_rotation[27];
+  rotation_of(theta, rotation, by_rotation);
+  const auto along = [&](const double* m, const double* x, double share, double* to) {
+    for (int i = 0; i < 3; i++)
+      to[i] += share * (m[4 * i] * x[0] + m[4 * i + 1] * x[1] + m[4 * i + 2] * x[2] + m[4 * i + 3] * x[3]);
+  };
+  // by vertex: its place, and its derivative in each element of theta, by axis
+  vector<double> vertex(vertices * 3), by_vertex(vertices * 3 * COLUMNS);
+  for (long v = 0; v < vertices; v++) {
+    double place[3] = {0, 0, 0}, moved[ANGLES][3] = {};
+    for (long b = 0; b < bones; b++) {
+      const double share = weights[v * bones + b];
+      if (share == 0) continue;
+      along(&moves[12 * b], &positions[4 * v], share, place);
+      for (long k : bent[b]) along(&by_moves[12 * (b * ANGLES + k)], &positions[4 * v], share, moved[k]);
+    }
+    if (mirrored) {
+      place[0] = -place[0];
+      for (auto& one : moved) one[0] = -one[0];
+    }
+    const auto turned = [](const double* m, const double* x, int i) {
+      return m[3 * i] * x[0] + m[3 * i + 1] * x[1] + m[3 * i + 2] * x[2];
+    };
+    for (int i = 0; i < 3; i++) {
+      double* row = &by_vertex[(3 * v + i) * COLUMNS];
+      vertex[3 * v + i] = turned(rotation, place, i) + theta[3 + i];
+      for (int k = 0; k < 3; k++) row[k] = turned(&by_rotation[9 * k], place, i), row[3 + k] = i == k;
+      for (long k = 0; k < ANGLES; k++) row[6 + k] = turned(rotation, moved[k], i);
+    }
+  }
+  for (long p = 0; p < points; p++) {
+    const long* seen = &corner[corners * p];
+    const double u = corners == 3 ? places[2 * p] : 1, v = corners == 3 ? places[2 * p + 1] : 0;
+    const double shares[3] = {u, v, 1 - u - v};
+    for (int i = 0; i < 3; i++) {
+      double* row = &by_theta[(3 * p + i) * COLUMNS];
+      for (long k = 0; k < COLUMNS; k++) {
+        double sum = 0;
+        for (long j = 0; j < corners; j++) sum -= shares[j] * by_vertex[(3 * seen[j] + i) * COLUMNS + k];
+        row[k] = sum;
+      }
+      if (corners == 3)
+        for (int j = 0; j < 2; j++) by_places[2 * (3 * p + i) + j] = vertex[3 * seen[2] + i] - vertex[3 * seen[j] + i];
+    }
+  }
+}
+
 // ---- det: expansion by minors, and its reverse ----------------------------------------------------------------------
 
 static double minor_of(const double* a, long n, long row, unsigned columns) {

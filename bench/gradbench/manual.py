@@ -108,5 +108,21 @@ def ba(given: Input) -> Callable[[], list[np.ndarray]]:
     return _called("ba", [p, observed, cameras, points, np.full(p, float(given["w"])), features], [np.empty(31 * p)])
 
 
-MANUAL = {"gmm": gmm, "lse": lse, "llsq": llsq, "kmeans": kmeans, "ode": ode, "lstm": lstm, "det": det, "ba": ba}
+def ht(given: Input) -> Callable[[], list[np.ndarray]]:
+    """The Jacobian in theta, and in the places in triangles if there are any."""
+    model, data = given["data"]["model"], given["data"]
+    names = ("base_relatives", "inverse_base_absolutes", "base_positions", "weights")
+    parts = [_floats(model[name]) for name in names]
+    corner, places = np.asarray(data["correspondences"], int), _floats(given["us"])
+    if places.size:
+        corner = np.asarray(model["triangles"], int).reshape(-1, 3)[corner]
+    points = len(data["points"])
+    sizes = [len(model["parents"]), len(parts[2]), points, int(model["is_mirrored"])]
+    arguments = [*sizes, np.asarray(model["parents"], int), *parts, _floats(given["theta"]), corner.size // points]
+    results = [np.empty((points, 3, 26)), np.empty((points, 3, 2))]
+    call = _called("ht", [*arguments, corner, places], results)
+    return call if places.size else lambda: call()[:1]
+
+
+MANUAL = {"gmm": gmm, "lse": lse, "llsq": llsq, "kmeans": kmeans, "ode": ode, "lstm": lstm, "det": det, "ba": ba, "ht": ht}
 """By module: what makes the call that takes the derivative."""

@@ -132,7 +132,7 @@ def lstm(tf: Any, main: Any, extra: Any, state: Any, sequence: Any) -> Any:
 
 
 def hand(tf: Any, theta: Any, us: Any, points: Any, model: dict[str, Any], correspondences: np.ndarray) -> Any:
-    """Distances of measured points from a hand's surface, ``[3 * points]``.
+    """Distances of measured points from a hand's surface, ``[points, 3]``.
 
     Parameters
     ----------
@@ -148,10 +148,10 @@ def hand(tf: Any, theta: Any, us: Any, points: Any, model: dict[str, Any], corre
     """
     vertices = _skinned(tf, theta, model)
     if us is None:
-        return tf.reshape(points - tf.gather(vertices, correspondences), [-1])
+        return points - tf.gather(vertices, correspondences)
     corners = [tf.gather(vertices, model["triangles"][correspondences, i]) for i in range(3)]
     u, v = us[:, :1], us[:, 1:]
-    return tf.reshape(points - (u * corners[0] + v * corners[1] + (1.0 - u - v) * corners[2]), [-1])
+    return points - (u * corners[0] + v * corners[1] + (1.0 - u - v) * corners[2])
 
 
 def _rotations(tf: Any, angles: Any) -> Any:

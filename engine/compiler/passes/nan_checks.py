@@ -23,7 +23,8 @@ from engine.compiler.ir.kernels import instruction_op
 from engine.core.aval import Aval
 from engine.core.dtypes import bool_
 from engine.core.op import Op
-from engine.core.structural import has_nan, scale
+from engine.core.sparsity import along
+from engine.core.structural import has_nan, scale, sum_to_like_op
 from engine.ops.compare import keep_chosen
 
 
@@ -128,9 +129,7 @@ def without_choices(program: Any) -> Plain | None:
     take longer than its products. They matter where a product is NaN only.
     """
     instructions, avals = program.instructions, program.avals
-    # those of large values cost little beside them, and say what need not be computed (`engine.executor.selecting`)
-    sizes = [avals[i.outputs[0]].size for i in instructions if i.op is keep_chosen]
-    if not sizes or None in sizes or max(sizes) > _LARGEST or any(is_stateful(i.op, i.params) for i in instructions):
+    if not any(i.op is keep_chosen for i in instructions) or any(is_stateful(i.op, i.params) for i in instructions):
         return None
     makers = {s: i.op for i in instructions for s in i.outputs}
     found: dict[int, int] = {}
@@ -138,19 +137,25 @@ def without_choices(program: Any) -> Plain | None:
     cheapest: dict[int, tuple[int, int]] = {}
     watched: set[int] = set()
     checks: set[int] = set()
+    added: set[int] = set()
     for i in reversed(range(len(instructions))):
         op, inputs, outputs = instructions[i].op, instructions[i].inputs, instructions[i].outputs
+        real = len(outputs) == 1 and avals[outputs[0]].dtype.numpy.char in "fd"
+        if real and (op.sparsity is along or op is sum_to_like_op or (op.elementwise and outputs[0] in added)):
+            added.update(inputs)
         kept = inputs if op.keeps_nan is None else [inputs[k] for k in op.keeps_nan]
-        if len(outputs) == 1 and avals[outputs[0]].dtype.numpy.char in "fd" and (size := avals[outputs[0]].size):
+        if real and (size := avals[outputs[0]].size):
             by = users.get(outputs[0], ())
             ways = [cheapest[user] for user in by if user in cheapest]
-            if not op.shares and (size <= _LARGEST or outputs[0] in program.outputs):
+            if outputs[0] in program.outputs or (not op.shares and size <= _LARGEST):
                 ways.append((max(size, _SMALL), -i))
             if ways:
                 cheapest[i] = min(ways)
             if not watched.isdisjoint(by):
                 watched.add(i)
-            if ways and op is keep_chosen and _is_alike(instructions[i], makers, avals):
+            # where many are added up, choices say what need not be computed (`engine.executor.selecting`)
+            selects = size > _LARGEST and outputs[0] in added
+            if ways and op is keep_chosen and not selects and _is_alike(instructions[i], makers, avals):
                 found[outputs[0]] = inputs[0]
                 kept = inputs[:1]
                 if i not in watched:
