@@ -124,5 +124,15 @@ def ht(given: Input) -> Callable[[], list[np.ndarray]]:
     return call if places.size else lambda: call()[:1]
 
 
-MANUAL = {"gmm": gmm, "lse": lse, "llsq": llsq, "kmeans": kmeans, "ode": ode, "lstm": lstm, "det": det, "ba": ba, "ht": ht}
+MANUAL = {
+    "gmm": gmm,
+    "lse": lse,
+    "llsq": llsq,
+    "kmeans": kmeans,
+    "ode": ode,
+    "lstm": lstm,
+    "det": det,
+    "ba": ba,
+    "ht": ht,
+}
 """By module: what makes the call that takes the derivative."""

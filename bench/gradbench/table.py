@@ -18,7 +18,7 @@ from bench.text import as_markdown, duration
 Input = dict[str, Any]
 MODES: tuple[Mode, ...] = ("graph", "function")
 HEAD = ("eval", "size", "graph", "function", "C++ by hand", "graph / C++", "first call, graph")
-DERIVATIVE = {"gmm": "jacobian", "ba": "jacobian", "lstm": "jacobian", "kmeans": "dir"}
+DERIVATIVE = {"gmm": "jacobian", "ba": "jacobian", "ht": "jacobian", "lstm": "jacobian", "kmeans": "dir"}
 """The function that takes the derivative; ``gradient`` elsewhere."""
 
 
@@ -26,8 +26,35 @@ def _rows(rng: np.random.Generator, *shape: int) -> list[Any]:
     return rng.normal(size=shape).tolist()
 
 
+def hand(rng: np.random.Generator, vertices: int, points: int, places: bool) -> Input:
+    """A skeleton of 22 bones, each hanging on one before it, of which three move each vertex.
+
+    `places` puts points in triangles; else they are vertices.
+    """
+    bones, triangles = 22, 2 * vertices
+    frames = np.eye(4) + 0.1 * rng.normal(size=(2, bones, 4, 4))
+    frames[:, :, 3] = 0.0, 0.0, 0.0, 1.0
+    weights = np.zeros((vertices, bones))
+    np.put_along_axis(weights, rng.integers(0, bones, (vertices, 3)), rng.uniform(0.2, 1.0, (vertices, 3)), 1)
+    model = {
+        "bone_count": bones,
+        "bone_names": [f"bone{i}" for i in range(bones)],
+        "parents": [-1, *[int(rng.integers(0, i)) for i in range(1, bones)]],
+        "base_relatives": frames[0].tolist(),
+        "inverse_base_absolutes": frames[1].tolist(),
+        "base_positions": np.c_[rng.normal(size=(vertices, 3)), np.ones(vertices)].tolist(),
+        "weights": (weights / weights.sum(1, keepdims=True)).tolist(),
+        "triangles": rng.integers(0, vertices, (triangles, 3)).tolist(),
+        "is_mirrored": True,
+    }
+    corresponding = rng.integers(0, triangles if places else vertices, points)
+    data = {"model": model, "correspondences": corresponding.tolist(), "points": _rows(rng, points, 3)}
+    us = rng.uniform(0.2, 0.8, (points, 2)).tolist() if places else []
+    return {"theta": rng.uniform(0.2, 1.0, 26).tolist(), "us": us, "data": data}
+
+
 def inputs() -> Iterator[tuple[str, str, Input]]:
-    """Evals, sizes and inputs as the suite draws them."""
+    """Evals, sizes and inputs as the suite draws them; a hand, which it reads from a file, is drawn."""
     rng = np.random.default_rng(31337)
     for d, k in ((2, 5), (10, 25), (32, 10), (64, 25)):
         parts = {"mu": rng.uniform(size=(k, d)).tolist(), "q": _rows(rng, k, d), "l": _rows(rng, k, d * (d - 1) // 2)}
@@ -53,6 +80,8 @@ def inputs() -> Iterator[tuple[str, str, Input]]:
             f"{p:,}",
             {"n": n, "m": m, "p": p, "cam": camera, "x": [-0.6, 0.5, -1.9], "w": 1.0, "feat": [3.0, 4.0]},
         )
+    for points, places in ((1000, False), (1000, True)):
+        yield "ht", f"{points:,}, {'places' if places else 'vertices'}", hand(rng, 544, points, places)
     for n in (5, 7):
         yield "det", f"{n}", {"A": _rows(rng, n * n), "ell": n}
 

@@ -17,38 +17,13 @@ from bench.gradbench.differentiate import MODES, Mode
 from bench.gradbench.evals import EVALS
 from bench.gradbench.manual import MANUAL, library
 from bench.gradbench.protocol import answers
-from bench.gradbench.table import DERIVATIVE, agree
+from bench.gradbench.table import DERIVATIVE, agree, hand
 
 RNG = np.random.default_rng(11)
 
 
 def uniform(*shape: int) -> list[Any]:
     return RNG.uniform(0.2, 1.0, shape).tolist()
-
-
-def hand(places: bool) -> dict[str, Any]:
-    """A skeleton of 22 bones, each hanging on one before it, and ten vertices."""
-    bones, vertices, points = 22, 10, 6
-    weights = RNG.uniform(size=(vertices, bones))
-    return {
-        "theta": uniform(26),
-        "us": uniform(points, 2) if places else [],
-        "data": {
-            "model": {
-                "bone_count": bones,
-                "bone_names": [f"bone{i}" for i in range(bones)],
-                "parents": [-1, *[int(RNG.integers(0, i)) for i in range(1, bones)]],
-                "base_relatives": (np.eye(4) + 0.1 * RNG.normal(size=(bones, 4, 4))).tolist(),
-                "inverse_base_absolutes": (np.eye(4) + 0.1 * RNG.normal(size=(bones, 4, 4))).tolist(),
-                "base_positions": np.c_[RNG.normal(size=(vertices, 3)), np.ones(vertices)].tolist(),
-                "weights": (weights / weights.sum(1, keepdims=True)).tolist(),
-                "triangles": RNG.integers(0, vertices, (8, 3)).tolist(),
-                "is_mirrored": True,
-            },
-            "correspondences": RNG.integers(0, 8, points).tolist(),
-            "points": uniform(points, 3),
-        },
-    }
 
 
 INPUTS: dict[str, Any] = {
@@ -66,7 +41,7 @@ INPUTS: dict[str, Any] = {
         "x": uniform(7, 3),
     },
     "ba": {"n": 2, "m": 3, "p": 5, "cam": uniform(11), "x": [0.3, -0.4, 2.5], "w": 0.7, "feat": uniform(2)},
-    "ht": hand(False),
+    "ht": hand(RNG, 10, 6, False),
     "lstm": {
         "main_params": uniform(4, 12),
         "extra_params": uniform(3, 3),
@@ -188,7 +163,7 @@ def test_values_are_those_of_numpy() -> None:
     np.testing.assert_allclose([*shown["reproj_error"]["elements"], shown["w_err"]["element"]], expected, rtol=1e-12)
     np.testing.assert_allclose(result("lstm", "objective", INPUTS["lstm"]), lstm_by_hand(INPUTS["lstm"]), rtol=1e-12)
     for places in (False, True):
-        given = hand(places)
+        given = hand(RNG, 10, 6, places)
         np.testing.assert_allclose(result("ht", "objective", given), hand_by_hand(given), rtol=1e-11, atol=1e-12)
     given = INPUTS["det"]
     np.testing.assert_allclose(
@@ -248,7 +223,7 @@ def test_gradients_are_those_of_differences(module: str) -> None:
 
 @pytest.mark.parametrize("places", [False, True], ids=["simple", "complicated"])
 def test_jacobian_of_a_hand(places: bool) -> None:
-    given = hand(places)
+    given = hand(RNG, 10, 6, places)
     shown = np.array(result("ht", "jacobian", given))
     assert shown.shape == (18, 26 + 2 * places)
     for column in range(26):
@@ -316,9 +291,10 @@ def test_derivatives_within_derivatives(ways: str) -> None:
 
 
 @pytest.mark.skipif(library() is None, reason="there is no compiler")
-@pytest.mark.parametrize("module", MANUAL)
-def test_derivatives_by_hand_are_ours(module: str) -> None:
-    given = INPUTS[module]
+@pytest.mark.parametrize(
+    ("module", "given"), [*[(name, INPUTS[name]) for name in MANUAL], ("ht", hand(RNG, 10, 6, True))]
+)
+def test_derivatives_by_hand_are_ours(module: str, given: dict[str, Any]) -> None:
     ours = EVALS[module][DERIVATIVE.get(module, "gradient")].prepare("graph", given)()
     theirs = MANUAL[module](given)()
     agree(module, ours, theirs, given)
