@@ -46,6 +46,7 @@ from engine.core.trace import constant
 from engine.core.value import as_array, scalar
 from engine.core.variable import assign_variable, read_variable, variable_handle, variable_is_initialized
 from engine.ops.creation import identity_like
+from engine.ops.joining import stack_op
 from engine.runtime.errors import ShapeError
 from engine.runtime.tuning import TUNING
 
@@ -119,6 +120,8 @@ class Lowering(ValueTable):
         ``value id -> value id`` of what it is a reshape of, if both have the same memory.
     node : Node
         The node being lowered.
+    inside : str
+        Where in the user's program a node was made that stands in a closed function in place of that one.
     first : dict
         ``(shape, dtype) -> value id`` of the first value of that shape and dtype.
     orders : dict
@@ -147,6 +150,7 @@ class Lowering(ValueTable):
     orders: dict[int, Order] = field(default_factory=dict)
     rewrites: dict[Op, tuple[Rewrite, ...]] = field(default_factory=dict)
     node: Any = None
+    inside: str = ""
 
     def new_id(self, aval: Aval, order: Order = Order.UNKNOWN) -> int:
         """A fresh value id."""
@@ -291,13 +295,33 @@ class Lowering(ValueTable):
     def spliced(self, inner: Any, inputs: tuple[int, ...]) -> tuple[int, ...]:
         """The output value ids of the closed function that an op stands for."""
         of = dict(zip(map(id, inner.parameters), inputs, strict=True))
-        instantiate(inner.nodes, of, lambda node, ids: self.emit(node.op, ids, node.params))
+        around = self.inside
+
+        def make(node: Any, ids: tuple[int, ...]) -> tuple[int, ...]:
+            self.inside = getattr(node, "where", "") + around
+            return self.emit(node.op, ids, node.params)
+
+        instantiate(inner.nodes, of, make)
+        self.inside = around
         return tuple([of[id(result)] for result in inner.results])
+
+    def unrolled(self, node: Application) -> tuple[int, ...] | None:
+        """The results of a loop, step by step."""
+        values = self.traced(node)
+        found = None if values is None else node.op.unroll(self.called, values, node.params)  # type: ignore[misc]
+        return None if found is None else self.ids_of(found)
+
+    def called(self, inner: Any, operands: Sequence[Any]) -> list[TracedValue]:
+        """The traced results of a closed function."""
+        return [TracedValue(self, s) for s in self.spliced(inner, self.ids_of(operands))]
+
+    def ids_of(self, values: Sequence[Any]) -> tuple[int, ...]:
+        """The value ids of traced values and of arrays."""
+        return tuple([x.value_id if type(x) is TracedValue else self.constant_id(as_array(x)) for x in values])
 
     def apply(self, op: Op, inputs: tuple[Any, ...], params: dict[str, Any]) -> TracedValue | tuple[TracedValue, ...]:
         """The traced result of an op on traced values: what replaces a node is written in ops."""
-        ids = tuple([x.value_id if type(x) is TracedValue else self.constant_id(as_array(x)) for x in inputs])
-        outputs = tuple([TracedValue(self, s) for s in self.emit(op, ids, params)])
+        outputs = tuple([TracedValue(self, s) for s in self.emit(op, self.ids_of(inputs), params)])
         return outputs if op.multi else outputs[0]
 
     def reshaped(self, op: Op, value_id: int, out: Aval) -> int | None:
@@ -344,7 +368,7 @@ class Lowering(ValueTable):
         made = results if op.multi else (results,)
         operands = [self.orders[s] for s in inputs]
         outputs = tuple([self.new_id(a, order_of_result(op, operands, avals, params, a)) for a in made])
-        self.instructions.append(Instruction(op, inputs, params, outputs, self.describe(self.node)))
+        self.instructions.append(Instruction(op, inputs, params, outputs, self.inside + self.describe(self.node)))
         if op is reshape_to and _same_places(avals[0].shape, results.shape):
             self.before_reshape[outputs[0]] = self.before_reshape.get(inputs[0], inputs[0])
         if not op.multi:
@@ -353,7 +377,8 @@ class Lowering(ValueTable):
 
     def structure_of(self, op: Op, inputs: tuple[int, ...], params: dict[str, Any], out: Aval) -> Structure | None:
         """Facts about an op's result."""
-        if op.fill is None and op not in _SEED_MAKERS and (not inputs or inputs[0] not in self.structures):
+        known = op.fill is not None or op is stack_op or op in _SEED_MAKERS
+        if not known and (not inputs or inputs[0] not in self.structures):
             return None
         values = [TracedValue(self, s) for s in inputs]
         seeds = structure_of_seeds(op, values, params, out)
@@ -481,6 +506,12 @@ REWRITES = (
         lambda op: _is_single(op) and op.specialize is not None,
         Lowering.specialized,
         "the op says so (`Op.specialize`), and its row in the tests compares bits",
+    ),
+    Rewrite(
+        "unrolling",
+        lambda op: op.unroll is not None,
+        Lowering.unrolled,
+        "the same ops in the same order, on operands that lie in memory as they did",
     ),
 )
 """All rewrites of nodes, in the order in which they are tried: the first that finds results ends the search.
