@@ -176,7 +176,7 @@ class Lowering(ValueTable):
             try:
                 outputs = self.emit(node.op, inputs, node.params)
             except Exception as error:
-                raise located(error, self.describe(node)) from error
+                raise located(error, self.inside + self.describe(node)) from error
             for symbol, value_id in zip(node.outputs, outputs, strict=True):
                 # one that is given keeps the value it is given
                 self.ids.setdefault(id(symbol), value_id)

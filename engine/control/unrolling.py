@@ -13,9 +13,9 @@ from typing import Any
 
 import numpy as np
 
-from engine.closed.function import ClosedFunction
+from engine.closed.function import ClosedFunction, plain
 from engine.compiler.ir.layout import Order
-from engine.control.loop_kernels import length_of
+from engine.control.loop_kernels import length_of, row_of
 from engine.core.aval import Aval
 from engine.core.op import Node
 from engine.core.structural import contiguous
@@ -38,7 +38,8 @@ def unrolled_scan(
     start = carries + sequences
     columns, captures = operands[carries:start], operands[start:]
     length = length_of([aval_of(c) for c in columns])
-    if not length or not length <= _most_steps(body, operands[:carries]):
+    known = [*map(aval_of, operands[:carries]), *[row_of(aval_of(c)) for c in columns], *map(aval_of, captures)]
+    if not length or length > _most_steps(body, known, carries):
         return None
     columns = [c if c.order is Order.CONTIGUOUS else contiguous(c) for c in columns]
     steps = range(length - 1, -1, -1) if backwards else range(length)
@@ -51,8 +52,9 @@ def unrolled_while(
     call: Call, operands: Sequence[Any], cond: ClosedFunction, body: ClosedFunction, count: int
 ) -> tuple[Sequence[Any], int, list[list[Any]]] | None:
     """The last loop variables, the number of iterations, and further results of each; None if it stays a loop."""
-    most = _most_steps(body, operands[:count])
-    steps = _iterations(cond, body, count, [aval_of(x) for x in operands], most) if most else None
+    known = list(map(aval_of, operands))
+    most = _most_steps(body, known, count)
+    steps = _iterations(cond, body, count, known, most) if most else None
     if steps is None or any(steps == 0 for _ in body.results[count:]):
         return None
     state, made = _steps(call, operands[:count], [[]] * steps, operands[count:], body)
@@ -72,9 +74,12 @@ def _steps(
     return state, made
 
 
-def _most_steps(body: ClosedFunction, state: Sequence[Any]) -> int:
+def _most_steps(body: ClosedFunction, given: Sequence[Aval], count: int) -> int:
     """How many steps of a body may be written out."""
-    if max([aval_of(x).size or 0 for x in state], default=0) < _LEAST:
+    if max([a.size or 0 for a in given[:count]], default=0) < _LEAST:
+        return 0
+    results = body.result_avals([*map(plain, given[:count]), *given[count:]])
+    if any(a.shape != b.shape for a, b in zip(given[:count], results, strict=False)):
         return 0
     of = getattr(body, "of", body)
     return of.derived("most steps", lambda: _MOST // max(len(of.nodes), 1) if all(map(_is_plain, of.nodes)) else 0)
