@@ -9,15 +9,15 @@ import numpy as np
 import pytest
 
 import graph_api as tf
+from engine.compiler import lowering
 from engine.compiler.pipeline import ALL_PASSES
-from engine.control import unrolling
 from tests.rows.cond import recurrence
 from tests.support import assert_same_bits
 from tests.test_program import lowered
 from tests.test_program_while_merging import LOOPS, loops, with_gradients
 
 OFF = [name for name in ALL_PASSES if name != "unrolling"]
-LARGE = 600
+LARGE = 20_000
 """Elements of a loop variable from which on it is worth while."""
 
 
@@ -50,7 +50,8 @@ def run(build: Callable[[Any], Any], value: Any) -> Any:
 
 @pytest.fixture
 def always(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(unrolling, "_LEAST", 0)
+    monkeypatch.setattr(lowering, "UNROLLED_WHOLE", 0)
+    monkeypatch.setattr(lowering, "UNROLLED", 0)
 
 
 @pytest.mark.usefixtures("always")
@@ -69,7 +70,7 @@ def test_steps_written_out_give_the_bits_of_the_loop(name: str, order: int) -> N
 def test_a_loop_of_shifts_is_its_spelling_without_a_loop(kind: str, last: bool) -> None:
     """Zeros around the cotangent of one entry reach through all steps, so most of the gradient is not computed."""
     sizes, found = {}, {}
-    x = np.random.default_rng(0).uniform(0.1, 0.9, 5000)
+    x = np.random.default_rng(0).uniform(0.1, 0.9, LARGE)
     for each in (kind, "no loop"):
         with tf.Graph().as_default(), tf.Session() as session:
             v = tf.placeholder(tf.float64, x.shape)
@@ -127,8 +128,12 @@ def test_what_stays_a_loop(name: str) -> None:
 
 
 def test_short_vectors_stay_a_loop() -> None:
+    """What is taken of them counts, too: where that is little, most of what the steps compute may be needless."""
     step = counting(3, lambda i, y: y * 2.0)
-    assert loops(program_of(step, n=20)) == 1 and not loops(program_of(step))
+    assert not loops(program_of(step)) and loops(program_of(step, n=1000)) == 1
+    for size, count in ((1000, 0), (20, 1)):
+        assert loops(program_of(lambda x: step(x)[-1], n=size)) == count
+    assert loops(program_of(lambda x: step(x)[1:], n=1000)) == 1
 
 
 def test_a_loop_without_steps_gives_what_enters_it() -> None:
@@ -139,7 +144,7 @@ def test_a_loop_without_steps_gives_what_enters_it() -> None:
 
 def test_an_error_in_a_step_names_the_line_of_the_body() -> None:
     def body(i: Any, y: Any) -> Any:
-        return y + tf.gather(y, i * 500)
+        return y + tf.gather(y, i * LARGE)
 
     with pytest.raises(tf.errors.InvalidArgumentError, match=r"'while/Gather.*test_program_unrolling.*'while/Exit'"):
         program_of(counting(3, body))

@@ -46,12 +46,17 @@ from engine.core.trace import constant
 from engine.core.value import as_array, scalar
 from engine.core.variable import assign_variable, read_variable, variable_handle, variable_is_initialized
 from engine.ops.creation import identity_like
+from engine.ops.indexing import getitem_back_op, getitem_op
 from engine.ops.joining import stack_op
 from engine.runtime.errors import ShapeError
 from engine.runtime.tuning import TUNING
 
 FOLD_LIMIT, FOLD_TOTAL = TUNING.fold_bytes, 64
 """Bytes of a constant that is folded, if no operand is as large, and how many such limits all of them may take."""
+UNROLLED, UNROLLED_WHOLE = TUNING.unrolled_elements, TUNING.unrolled_whole
+"""Elements of an operand from which on steps of a loop are written out, where parts are taken, and else."""
+_PART = 64
+"""How many times as large as a small part something is."""
 _COMPUTED = 8
 """How many times as large a constant may be that takes longer to compute than to read."""
 
@@ -122,6 +127,8 @@ class Lowering(ValueTable):
         The node being lowered.
     inside : str
         Where in the user's program a node was made that stands in a closed function in place of that one.
+    parts : bool
+        Whether a small part of something is all that is taken of it, so that most of it may be needless.
     first : dict
         ``(shape, dtype) -> value id`` of the first value of that shape and dtype.
     orders : dict
@@ -151,6 +158,7 @@ class Lowering(ValueTable):
     rewrites: dict[Op, tuple[Rewrite, ...]] = field(default_factory=dict)
     node: Any = None
     inside: str = ""
+    parts: bool = False
 
     def new_id(self, aval: Aval, order: Order = Order.UNKNOWN) -> int:
         """A fresh value id."""
@@ -307,8 +315,10 @@ class Lowering(ValueTable):
 
     def unrolled(self, node: Application) -> tuple[int, ...] | None:
         """The results of a loop, step by step."""
-        values = self.traced(node)
-        found = None if values is None else node.op.unroll(self.called, values, node.params)  # type: ignore[misc]
+        least = UNROLLED if self.parts else UNROLLED_WHOLE
+        if max([a.size or 0 for a in node.avals], default=0) < least or (values := self.traced(node)) is None:
+            return None
+        found = node.op.unroll(self.called, values, node.params)  # type: ignore[misc]
         return None if found is None else self.ids_of(found)
 
     def called(self, inner: Any, operands: Sequence[Any]) -> list[TracedValue]:
@@ -529,6 +539,14 @@ def rewrites_table() -> str:
 _SEED_MAKERS = (identity_like, seed_rows)
 
 
+def _is_small_part(node: Node) -> bool:
+    """Whether a node takes a small part of something, or is the transpose of that; where sizes are open, perhaps."""
+    if node.op is not getitem_op and node.op is not getitem_back_op:
+        return False
+    sizes = [x.aval.size for x in (node.inputs[0], node.outputs[0])]
+    return None in sizes or _PART * min(sizes) <= max(sizes)
+
+
 def _same_places(shape: Shape, other: Shape) -> bool:
     """Whether shapes differ in axes of size one only, so that a reshape keeps any order in memory."""
     return [d for d in shape or () if d != 1] == [d for d in other or () if d != 1]
@@ -588,7 +606,7 @@ def lower(
     reads : list of handle
     assigned : list of Assignment
     """
-    work = Lowering(frozenset(passes), describe, state_aval, fold_limit)
+    work = Lowering(frozenset(passes), describe, state_aval, fold_limit, parts=any(map(_is_small_part, nodes)))
     arguments = []
     for (symbol, aval), order in zip(inputs, orders or [Order.CONTIGUOUS] * len(inputs), strict=True):
         work.ids[id(symbol)] = value_id = work.new_id(aval, order)

@@ -28,7 +28,7 @@ from engine.runtime.tuning import TUNING
 Call = Callable[[ClosedFunction, Sequence[Any]], Sequence[Any]]
 """The results of a closed function in the program, for operands there."""
 
-_MOST, _LEAST = TUNING.unrolled_nodes, TUNING.unrolled_elements
+_MOST = TUNING.unrolled_nodes
 
 
 def unrolled_scan(
@@ -76,8 +76,6 @@ def _steps(
 
 def _most_steps(body: ClosedFunction, given: Sequence[Aval], count: int) -> int:
     """How many steps of a body may be written out."""
-    if max([a.size or 0 for a in given[:count]], default=0) < _LEAST:
-        return 0
     results = body.result_avals([*map(plain, given[:count]), *given[count:]])
     if any(a.shape != b.shape for a, b in zip(given[:count], results, strict=False)):
         return 0
