@@ -297,8 +297,11 @@ class Lowering(ValueTable):
 
         Complex products are fused in one order and not in the other.
         """
+        ordered = tuple(sorted(inputs))
+        if ordered == inputs:
+            return inputs
         same = all(self.is_contiguous(s) and not self.avals[s].dtype.is_complex for s in inputs)
-        return tuple(sorted(inputs)) if same else inputs
+        return ordered if same else inputs
 
     def spliced(self, inner: Any, inputs: tuple[int, ...]) -> tuple[int, ...]:
         """The output value ids of the closed function that an op stands for."""
