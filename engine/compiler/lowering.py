@@ -46,11 +46,17 @@ from engine.core.trace import constant
 from engine.core.value import as_array, scalar
 from engine.core.variable import assign_variable, read_variable, variable_handle, variable_is_initialized
 from engine.ops.creation import identity_like
+from engine.ops.indexing import getitem_back_op, getitem_op
+from engine.ops.joining import stack_op
 from engine.runtime.errors import ShapeError
 from engine.runtime.tuning import TUNING
 
 FOLD_LIMIT, FOLD_TOTAL = TUNING.fold_bytes, 64
 """Bytes of a constant that is folded, if no operand is as large, and how many such limits all of them may take."""
+UNROLLED, UNROLLED_WHOLE = TUNING.unrolled_elements, TUNING.unrolled_whole
+"""Elements of an operand from which on steps of a loop are written out, where parts are taken, and else."""
+_PART = 64
+"""How many times as large as a small part something is."""
 _COMPUTED = 8
 """How many times as large a constant may be that takes longer to compute than to read."""
 
@@ -119,6 +125,10 @@ class Lowering(ValueTable):
         ``value id -> value id`` of what it is a reshape of, if both have the same memory.
     node : Node
         The node being lowered.
+    inside : str
+        Where in the user's program a node was made that stands in a closed function in place of that one.
+    parts : bool
+        Whether a small part of something is all that is taken of it, so that most of it may be needless.
     first : dict
         ``(shape, dtype) -> value id`` of the first value of that shape and dtype.
     orders : dict
@@ -147,6 +157,8 @@ class Lowering(ValueTable):
     orders: dict[int, Order] = field(default_factory=dict)
     rewrites: dict[Op, tuple[Rewrite, ...]] = field(default_factory=dict)
     node: Any = None
+    inside: str = ""
+    parts: bool = False
 
     def new_id(self, aval: Aval, order: Order = Order.UNKNOWN) -> int:
         """A fresh value id."""
@@ -172,7 +184,7 @@ class Lowering(ValueTable):
             try:
                 outputs = self.emit(node.op, inputs, node.params)
             except Exception as error:
-                raise located(error, self.describe(node)) from error
+                raise located(error, self.inside + self.describe(node)) from error
             for symbol, value_id in zip(node.outputs, outputs, strict=True):
                 # one that is given keeps the value it is given
                 self.ids.setdefault(id(symbol), value_id)
@@ -285,19 +297,44 @@ class Lowering(ValueTable):
 
         Complex products are fused in one order and not in the other.
         """
+        ordered = tuple(sorted(inputs))
+        if ordered == inputs:
+            return inputs
         same = all(self.is_contiguous(s) and not self.avals[s].dtype.is_complex for s in inputs)
-        return tuple(sorted(inputs)) if same else inputs
+        return ordered if same else inputs
 
     def spliced(self, inner: Any, inputs: tuple[int, ...]) -> tuple[int, ...]:
         """The output value ids of the closed function that an op stands for."""
         of = dict(zip(map(id, inner.parameters), inputs, strict=True))
-        instantiate(inner.nodes, of, lambda node, ids: self.emit(node.op, ids, node.params))
+        around = self.inside
+
+        def make(node: Any, ids: tuple[int, ...]) -> tuple[int, ...]:
+            self.inside = getattr(node, "where", "") + around
+            return self.emit(node.op, ids, node.params)
+
+        instantiate(inner.nodes, of, make)
+        self.inside = around
         return tuple([of[id(result)] for result in inner.results])
+
+    def unrolled(self, node: Application) -> tuple[int, ...] | None:
+        """The results of a loop, step by step."""
+        least = UNROLLED if self.parts else UNROLLED_WHOLE
+        if max([a.size or 0 for a in node.avals], default=0) < least or (values := self.traced(node)) is None:
+            return None
+        found = node.op.unroll(self.called, values, node.params)  # type: ignore[misc]
+        return None if found is None else self.ids_of(found)
+
+    def called(self, inner: Any, operands: Sequence[Any]) -> list[TracedValue]:
+        """The traced results of a closed function."""
+        return [TracedValue(self, s) for s in self.spliced(inner, self.ids_of(operands))]
+
+    def ids_of(self, values: Sequence[Any]) -> tuple[int, ...]:
+        """The value ids of traced values and of arrays."""
+        return tuple([x.value_id if type(x) is TracedValue else self.constant_id(as_array(x)) for x in values])
 
     def apply(self, op: Op, inputs: tuple[Any, ...], params: dict[str, Any]) -> TracedValue | tuple[TracedValue, ...]:
         """The traced result of an op on traced values: what replaces a node is written in ops."""
-        ids = tuple([x.value_id if type(x) is TracedValue else self.constant_id(as_array(x)) for x in inputs])
-        outputs = tuple([TracedValue(self, s) for s in self.emit(op, ids, params)])
+        outputs = tuple([TracedValue(self, s) for s in self.emit(op, self.ids_of(inputs), params)])
         return outputs if op.multi else outputs[0]
 
     def reshaped(self, op: Op, value_id: int, out: Aval) -> int | None:
@@ -344,7 +381,7 @@ class Lowering(ValueTable):
         made = results if op.multi else (results,)
         operands = [self.orders[s] for s in inputs]
         outputs = tuple([self.new_id(a, order_of_result(op, operands, avals, params, a)) for a in made])
-        self.instructions.append(Instruction(op, inputs, params, outputs, self.describe(self.node)))
+        self.instructions.append(Instruction(op, inputs, params, outputs, self.inside + self.describe(self.node)))
         if op is reshape_to and _same_places(avals[0].shape, results.shape):
             self.before_reshape[outputs[0]] = self.before_reshape.get(inputs[0], inputs[0])
         if not op.multi:
@@ -353,7 +390,8 @@ class Lowering(ValueTable):
 
     def structure_of(self, op: Op, inputs: tuple[int, ...], params: dict[str, Any], out: Aval) -> Structure | None:
         """Facts about an op's result."""
-        if op.fill is None and op not in _SEED_MAKERS and (not inputs or inputs[0] not in self.structures):
+        known = op.fill is not None or op is stack_op or op in _SEED_MAKERS
+        if not known and (not inputs or inputs[0] not in self.structures):
             return None
         values = [TracedValue(self, s) for s in inputs]
         seeds = structure_of_seeds(op, values, params, out)
@@ -482,6 +520,12 @@ REWRITES = (
         Lowering.specialized,
         "the op says so (`Op.specialize`), and its row in the tests compares bits",
     ),
+    Rewrite(
+        "unrolling",
+        lambda op: op.unroll is not None,
+        Lowering.unrolled,
+        "the same ops in the same order, on operands that lie in memory as they did",
+    ),
 )
 """All rewrites of nodes, in the order in which they are tried: the first that finds results ends the search.
 
@@ -496,6 +540,14 @@ def rewrites_table() -> str:
 
 
 _SEED_MAKERS = (identity_like, seed_rows)
+
+
+def _is_small_part(node: Node) -> bool:
+    """Whether a node takes a small part of something, or is the transpose of that; where sizes are open, perhaps."""
+    if node.op is not getitem_op and node.op is not getitem_back_op:
+        return False
+    sizes = [x.aval.size for x in (node.inputs[0], node.outputs[0])]
+    return None in sizes or _PART * min(sizes) <= max(sizes)
 
 
 def _same_places(shape: Shape, other: Shape) -> bool:
@@ -557,7 +609,7 @@ def lower(
     reads : list of handle
     assigned : list of Assignment
     """
-    work = Lowering(frozenset(passes), describe, state_aval, fold_limit)
+    work = Lowering(frozenset(passes), describe, state_aval, fold_limit, parts=any(map(_is_small_part, nodes)))
     arguments = []
     for (symbol, aval), order in zip(inputs, orders or [Order.CONTIGUOUS] * len(inputs), strict=True):
         work.ids[id(symbol)] = value_id = work.new_id(aval, order)

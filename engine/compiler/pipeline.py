@@ -151,6 +151,7 @@ def _buffer_assignment(program: Program) -> int:
 PIPELINE = (
     Pass("noop_elimination", "node", "Drops a node that changes nothing for these shapes; merges reshapes."),
     Pass("shape_specialization", "node", "Replaces a node by simpler ops where its shapes allow it (`Op.specialize`)."),
+    Pass("unrolling", "node", "Writes out the steps of a short loop over large arrays (`Op.unroll`)."),
     Pass("algebraic_simplification", "node", "Uses known contents: a product with ones is the other operand."),
     Pass("reference_operands", "node", "Reads the shape of an operand off an earlier value of that shape."),
     Pass("constant_folding", "node", "Computes a node of constants while lowering."),

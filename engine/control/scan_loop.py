@@ -23,9 +23,11 @@ from typing import Any
 import numpy as np
 
 from engine.closed.function import ClosedFunction, build, with_fixed
+from engine.compiler.ir.kernels import number_like
 from engine.control.cond import differentiable, joined, plus
 from engine.control.loop_kernels import length_of, row_of, scan_kernel
 from engine.control.saved_values import are_alike, values_of, worth_saving
+from engine.control.unrolling import Call, unrolled_scan
 from engine.core.aval import Aval
 from engine.core.batching import Batches, NotBatched, logical_rank, materialize
 from engine.core.kinds import PushedTogether, Together, general, nondifferentiable
@@ -165,11 +167,16 @@ def _empty_sum_batch(
     return total if flags[0] else NotBatched(total)
 
 
+def _empty_sum_filled(x: Any, steps: Any) -> Operand | None:
+    return number_like(x, number=-0.0 if aval_of(steps).size else 0.0) if x.dtype.is_floating else None
+
+
 empty_sum = nondifferentiable(
     "empty_sum",
     lambda x, steps: np.negative(np.zeros(x.shape, x.dtype)) if steps.size else np.zeros(x.shape, x.dtype),
     abstract=lambda x, steps: Aval(x.shape, x.dtype),
     batch=_empty_sum_batch,
+    specialize=_empty_sum_filled,
     args=("x", "steps"),
     doc="""What a sum over steps starts with, like `x`: -0.0, to which the first summand adds without a change.
 
@@ -432,6 +439,10 @@ def _scan_fix(inputs: Sequence[Any], arrays: Any, params: dict[str, Any]) -> tup
     return with_fixed(inputs, arrays, params, ("body",), params["carries"] + params["sequences"], 0)
 
 
+def _scan_unroll(call: Call, operands: Sequence[Any], params: dict[str, Any]) -> list[Any] | None:
+    return unrolled_scan(call, operands, **params)
+
+
 scan_op = general(
     "scan_op",
     scan_kernel,
@@ -440,6 +451,7 @@ scan_op = general(
     jvp=PushedTogether(_scan_jvp),
     batch=_scan_batch,
     fix=_scan_fix,
+    unroll=_scan_unroll,
     merge=_scan_merge,
     type="Scan",
     args=("*operands",),

@@ -28,6 +28,7 @@ from engine.control.scan_loop import (
     steady,
     swapped,
 )
+from engine.control.unrolling import Call, unrolled_while
 from engine.control.varying_loop import pulled_back_varying, varying
 from engine.core.aval import Aval
 from engine.core.batching import Batched, Batches, NotBatched, batch_level, unbatch
@@ -37,6 +38,7 @@ from engine.core.op import Op
 from engine.core.operands import Operand
 from engine.core.value import Zero, aval_of
 from engine.ops.compare import select
+from engine.ops.joining import stack_op
 from engine.ops.reduce import reduce_any
 from engine.runtime.errors import ShapeError
 
@@ -197,6 +199,18 @@ def _while_fix(inputs: Sequence[Any], arrays: Any, params: dict[str, Any]) -> tu
     return with_fixed(inputs, arrays, params, ("cond", "body"), params["count"], 0)
 
 
+def _while_unroll(call: Call, operands: Sequence[Any], params: dict[str, Any]) -> Sequence[Any] | None:
+    cond, body, count = params["cond"], params["body"], params["count"]
+    if "saved" not in params:
+        found = unrolled_while(call, operands, cond, body, count)
+        return None if found is None else found[0]
+    found = unrolled_while(call, operands, cond, saving(body, count, params["saved"]), count)
+    if found is None:
+        return None
+    last, steps, columns = found
+    return [*last, np.arange(steps, dtype=np.int64), *[stack_op(*column, axis=0) for column in columns]]
+
+
 def _while_merge(first: tuple[Op, dict[str, Any]], second: tuple[Op, dict[str, Any]]) -> tuple[Any, ...] | None:
     """One loop for a loop and the one that its gradient needs, which saves loop variables."""
     (_, a), (_, b) = first, second
@@ -214,6 +228,7 @@ def _while_merge(first: tuple[Op, dict[str, Any]], second: tuple[Op, dict[str, A
 _FACTS: dict[str, Any] = {
     "batch": _while_batch,
     "fix": _while_fix,
+    "unroll": _while_unroll,
     "merge": _while_merge,
     "type": "While",
     "args": ("*operands",),

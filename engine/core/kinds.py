@@ -147,6 +147,7 @@ class Facts(TypedDict, total=False):
     simplify: Callable[..., Any] | None
     specialize: Callable[..., Any] | None
     expand: Callable[..., Any] | None
+    unroll: Callable[..., Any] | None
     fix: Callable[..., Any] | None
     merge: Callable[..., Any] | None
     inline: Callable[..., str | None] | None

@@ -104,6 +104,9 @@ class Op:
         known; None where there is nothing simpler.
     expand : callable, optional
         ``expand(avals, params) -> closed function or None``: what the op stands for, once shapes are known.
+    unroll : callable, optional
+        ``unroll(call, operands, params) -> results or None``: the same results, to the bit, by the steps of a loop, of
+        which ``call(closed function, operands)`` adds one to a program.
     fix : callable, optional
         ``fix(inputs, arrays, params) -> (inputs, params)``: the op with fewer operands. Those of `arrays`
         (by index) are constants, which its closed functions hold then.
@@ -170,6 +173,7 @@ class Op:
     simplify: Callable[[Sequence[Aval], dict[str, Any]], Any] | None = None
     specialize: Callable[..., Any] | None = None
     expand: Callable[[Sequence[Aval], dict[str, Any]], Any] | None = None
+    unroll: Callable[..., Sequence[Any] | None] | None = None
     fix: Callable[..., tuple[tuple[Any, ...], dict[str, Any]]] | None = None
     merge: Callable[..., tuple[Op, dict[str, Any], Sequence[int], Sequence[int]] | None] | None = None
     inline: Callable[[Sequence[Aval], dict[str, Any]], str | None] | None = None

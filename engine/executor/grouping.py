@@ -44,6 +44,10 @@ class Group:
     writes : set of Root
     sums : set of Root
         Those of all lines, which are there behind the last one.
+    work : int
+        Elements of the longest row.
+    tile : int
+        Lines in a tile, once rows are fused.
     lines : list of Lines
         How each of the rows goes through the lines.
     chains : list of Chain
@@ -55,13 +59,15 @@ class Group:
     forms: dict[Root, set[Form]] = field(default_factory=dict)
     writes: set[Root] = field(default_factory=set)
     sums: set[Root] = field(default_factory=set)
+    work: int = 0
+    tile: int = 0
     lines: list[Lines] = field(default_factory=list)
     chains: list[Chain] = field(default_factory=list)
 
     @property
     def length(self) -> int:
         """Elements of the longest line."""
-        return max(row.work for row in self.rows) // self.count
+        return self.work // self.count
 
     def add(self, rows: Sequence[Lines], alike: bool) -> bool:
         """Append rows, if all that is written is seen line by line: else one would read what is not yet there.
@@ -100,6 +106,7 @@ class Group:
         self.rows += [new.row for new in rows]
         self.lines += rows
         self.count, self.writes, self.sums = count, writes, sums
+        self.work = max(self.work, *[new.row.work for new in rows])
         self.forms.update(changed)
         return True
 
@@ -127,6 +134,7 @@ class Group:
         assert len(self.lines) == len(self.rows)
         self.forms = _forms(self.lines, self.count)
         self.writes = {row.operands[-1][0] for row in self.rows}
+        self.tile = min(self.count, max(1, _TILE // max(map(_bytes, self.forms.values()))))
 
     def parts(self, lines: int) -> Iterator[tuple[Row, tuple[int, ...]]]:
         """The rows for some lines, and by how much their operands go on from line to line."""
@@ -147,12 +155,6 @@ class Group:
     def held(self, root: Root) -> int:
         """Bytes of a tile of a root."""
         return self.tile * _hull(self.forms[root])[2]
-
-    @property
-    def tile(self) -> int:
-        """Lines in a tile."""
-        largest = max(_bytes(forms) for forms in self.forms.values())
-        return min(self.count, max(1, _TILE // largest))
 
 
 def _forms(lines: Sequence[Lines], count: int) -> dict[Root, set[Form]]:
@@ -236,7 +238,9 @@ def _put(row: Row, waiting: list[Group], before: bool) -> None:
     lines = lines_of(row)
     made = Group([], lines.count if lines else 1)
     if lines is None or _size(row) < _LEAST or not made.add([lines], True):
-        made = Group([row], 1, {root: set() for root, _ in row.operands}, {root for root, _ in _written(row)})
+        made = Group(
+            [row], 1, {root: set() for root, _ in row.operands}, {root for root, _ in _written(row)}, work=row.work
+        )
     groups = reversed(waiting[-_BACK:]) if before else ()
     waiting.insert(len(waiting) - len([*itertools.takewhile(lambda group: not group.hinders(row), groups)]), made)
 

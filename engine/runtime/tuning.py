@@ -80,6 +80,16 @@ class Tuning:
         default=1 << 9,
         metadata=_about("rows", "of a few numbers, from which on they are vectors", "chosen by trial on GradBench"),
     )
+    unrolled_nodes: int = field(
+        default=1 << 11, metadata=_about("nodes", "of all steps of a loop that are written out", _CHOSEN)
+    )
+    unrolled_elements: int = field(
+        default=1 << 9,
+        metadata=_about("elements", "from which on steps are written out where a small part is taken", _CHOSEN),
+    )
+    unrolled_whole: int = field(
+        default=1 << 14, metadata=_about("elements", "from which on steps are written out elsewhere", _CHOSEN)
+    )
     slice_concat_elements: int = field(
         default=1 << 11, metadata=_about("elements", "from which on slices are copied, not indexed", _CHOSEN)
     )

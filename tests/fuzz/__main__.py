@@ -16,6 +16,7 @@ os.environ.setdefault("OPENBLAS_NUM_THREADS", "1")
 # what each pass leaves of a program is checked
 os.environ.setdefault("DUALGRAD_VERIFY", "1")
 
+from engine.compiler import lowering
 from engine.compiler.passes import columns, narrowing
 from tests.fuzz import rows
 from tests.fuzz.singular import SHARES
@@ -23,6 +24,7 @@ from tests.fuzz.triage import Failure, report, work
 
 # the programs' arrays are small: what pays for large ones only is tried on these
 columns._LONG, columns._GAIN, narrowing._LEAST, narrowing._CALL = 2, 0, 1, 1
+lowering.UNROLLED = lowering.UNROLLED_WHOLE = 1
 
 BLOCK = 100
 """Programs handed to a worker at once."""

@@ -2,6 +2,7 @@
 
 **The pass `algebraic_simplification`** changes no bit, infinities, NaN and signs of zero included:
 
+- `Stacked`: the entries along the first axis are values, which an index takes.
 - `Fill`: every element is one real number. ``1 * x`` and ``scale(1, x)`` are x; other numbers need not be repeated.
   Complex numbers are left alone: ``(1 + 0j) * x`` is not x where x is infinite or a zero has a sign.
 
@@ -43,6 +44,8 @@ from engine.core.value import known_shape
 from engine.ops.arithmetic import multiply
 from engine.ops.compare import keep_chosen
 from engine.ops.creation import identity_like
+from engine.ops.indexing import getitem_op
+from engine.ops.joining import stack_op
 from engine.ops.linalg import matmul_op, matmul_specialized
 from engine.ops.reduce import share
 from engine.ops.shape import transpose_op
@@ -90,10 +93,17 @@ class Scaled:
     factors: TracedValue
 
 
+@dataclass(frozen=True, slots=True)
+class Stacked:
+    """The entries along the first axis are `values`."""
+
+    values: tuple[TracedValue, ...]
+
+
 _MANY = 4
 """Elements of a batch for each column of a matrix, from which on its products are cheap."""
 
-Structure = Fill | Identity | Diagonal | Repeated | Scaled
+Structure = Fill | Stacked | Identity | Diagonal | Repeated | Scaled
 SEEDS = (Identity, Diagonal, Repeated, Scaled)
 """Facts about seeds, and about what a sweep makes of them."""
 
@@ -120,6 +130,8 @@ def structure_of_result(op: Op, inputs: Sequence[TracedValue], params: dict[str,
     """Facts about an op's result that follow from those about real numbers."""
     if op.fill is not None and out.dtype.is_floating:
         return Fill(op.fill(**params))
+    if op is stack_op:
+        return Stacked(tuple(inputs)) if params["axis"] in (0, -len(out.shape or ())) else None
     structure = inputs[0].structure if inputs else None
     if type(structure) is not Fill or not op.repeats:
         return None
@@ -176,6 +188,15 @@ def _chosen(op: Op, inputs: Sequence[TracedValue], params: dict[str, Any]) -> Tr
     """The operand that is chosen everywhere."""
     x, chosen = inputs
     return x if type(chosen.structure) is Fill and chosen.structure.value != 0 else None
+
+
+def _entry(op: Op, inputs: Sequence[TracedValue], params: dict[str, Any]) -> TracedValue | None:
+    """The value that an index takes from values stacked."""
+    (at, *rest), structure = params["spec"] or (None,), inputs[0].structure
+    if len(inputs) > 1 or rest or type(at) is not int or params.get("lead") or not isinstance(structure, Stacked):
+        return None
+    value = structure.values[at]
+    return value if value.order is Order.CONTIGUOUS else None
 
 
 def _one_number(op: Op, inputs: Sequence[TracedValue], params: dict[str, Any]) -> TracedValue | None:
@@ -295,6 +316,9 @@ SIMPLIFICATIONS = (
     ),
     Simplification(
         "chosen_everywhere", lambda op: op is keep_chosen, _chosen, "no element is put to zero where no mask is zero"
+    ),
+    Simplification(
+        "entry_of_stack", lambda op: op is getitem_op, _entry, "an entry of values stacked is that value, in C order"
     ),
     Simplification(
         "unchecked_scale",
