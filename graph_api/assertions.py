@@ -109,5 +109,5 @@ def is_numeric_tensor(tensor: Any) -> bool:
 
 
 def is_tensor(x: Any) -> bool:
-    """Whether something is a tensor or a variable of a graph."""
-    return isinstance(x, (tf.Tensor, tf.Variable, tf.IndexedSlices))
+    """Whether something is a tensor, dense or not, or a variable of a graph."""
+    return isinstance(x, (tf.Tensor, tf.Variable, tf.IndexedSlices, tf.SparseTensor))
