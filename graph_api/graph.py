@@ -72,6 +72,7 @@ class Graph(Shown, NotCopied, Contexts):
         self.seed: int | None = None
         self.seeds_given = 0  # to operations without a seed of their own
         self.current_device = ""
+        self.colocating = False  # whether gradients are noted to be where what they are of is
         self._placers: list[Callable[[Operation], Any]] = []  # functions that say where an operation belongs
         self.kept_out: defaultdict[str, set[int]] = defaultdict(set)  # what may not be "fetched", or "fed"
         self._by_name: dict[str, Operation] = {}
@@ -214,10 +215,13 @@ class Graph(Shown, NotCopied, Contexts):
         return function(*operands)
 
     def visited(self, nodes: Iterable[Node]) -> Iterator[Node]:
-        """The nodes; what their rules make is named after them (``gradients/y_grad/Mul``)."""
+        """The nodes; what their rules make is named after them (``gradients/y_grad/Mul``), and knows them."""
         for node in nodes:
+            before = len(self.nodes)
             with self.name_scope(f"{getattr(node, 'name', node.op.type)}_grad"):
                 yield node
+            for made in self.nodes[before:]:
+                made.made_for(node, self.colocating)
 
     def group(self, operations: Sequence[Any], name: str | None = None) -> Operation:
         """An operation that runs all the given ones."""

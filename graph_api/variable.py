@@ -208,6 +208,9 @@ class Variable(_Base):
         """The tensor by which tapes and gradients identify the variable."""
         return self._handle
 
+    def _ref(self) -> Tensor:
+        return self._handle
+
     def read_value(self) -> Tensor:
         """The value at this point: after assignments made before it was asked for, and after control dependencies."""
         graph = self.graph
