@@ -330,6 +330,8 @@ class Graph(Shown, NotCopied, Contexts):
 
     def get_operation_by_name(self, name: str) -> Operation:
         """The operation of that name, or a KeyError."""
+        if not isinstance(name, str):
+            raise TypeError(f"Operation names are strings (or similar), not {type(name).__name__}.")
         try:
             return self._by_name[name]
         except KeyError:
@@ -367,10 +369,18 @@ class Graph(Shown, NotCopied, Contexts):
         TypeError
             If it stands for none.
         ValueError
-            If it belongs to another graph.
+            If it belongs to another graph, or is of the kind that is not allowed.
         """
         if isinstance(obj, str):
-            return self.get_tensor_by_name(obj) if ":" in obj else self.get_operation_by_name(obj)
+            found = self.get_tensor_by_name(obj) if ":" in obj else self.get_operation_by_name(obj)
+            if isinstance(found, Tensor) and not allow_tensor:
+                raise ValueError(f"Name {obj!r} appears to refer to a Tensor, not a Operation.")
+            if isinstance(found, Operation) and not allow_operation:
+                raise ValueError(
+                    f"The name {obj!r} refers to an Operation, not a Tensor. Tensor names must be of the form "
+                    f'"<op_name>:<output_index>".'
+                )
+            return found
         element = obj._as_graph_element() if hasattr(obj, "_as_graph_element") else obj
         if (isinstance(element, Tensor) and allow_tensor) or (isinstance(element, Operation) and allow_operation):
             if element.graph is not self:
@@ -568,6 +578,8 @@ def merged(outer: str, inner: str | None) -> str:
         kind, _, value = part.partition(":")
         if kind.lower() in ("cpu", "gpu"):
             kind, value = "device", f"{kind.upper()}:{value}"
+        if part and kind not in ("job", "replica", "task", "device"):
+            raise ValueError(f"Unknown attribute {part!r} is encountered while parsing the device spec: {inner!r}.")
         if value and value != "*":
             said[kind] = value
     order = [*(k for k in ("job", "replica", "task", "device") if k in said)]

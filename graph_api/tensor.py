@@ -189,7 +189,12 @@ class Operation(Node):
         if self._original_op is None:
             self._original_op = node
         if colocate and isinstance(node, Operation):
-            self._colocated, self.device = node, node.device
+            self.placed_beside(node)
+
+    def placed_beside(self, other: Operation) -> None:
+        """Note that it is to be on the device of another one."""
+        if self._colocated is None and other is not self:
+            self._colocated, self.device = other, other.device
 
     def colocation_groups(self) -> list[bytes]:
         """Which operations share its device by request: itself, or what it is the gradient of."""

@@ -156,6 +156,8 @@ class Variable(_Base):
             self._snapshot_at = graph.flow_assignments
         if collections is None:
             collections = [GraphKeys.GLOBAL_VARIABLES]
+        if not isinstance(collections, (list, tuple, set)):
+            raise ValueError(f"Variable: argument `collections` must be a list, tuple, or set, got {collections!r}")
         wanted = list(collections)
         if self.trainable and GraphKeys.TRAINABLE_VARIABLES not in wanted:
             wanted.append(GraphKeys.TRAINABLE_VARIABLES)

@@ -7,6 +7,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterator
 from importlib import import_module
+from itertools import count
 from typing import Any
 
 from dualgrad.files.tensors import array_of, shape_of
@@ -51,6 +52,74 @@ def matrix(rows: Any, cols: Any) -> Any:
 def as_dimension(value: Any) -> Any:
     """A dimension of a number or a dimension."""
     return _api().compat.v1.Dimension(value)
+
+
+# ---- ops -------------------------------------------------------------------------------------------------------------
+
+
+def name_from_scope_name(name: str) -> str:
+    """The name of a scope without the slash at its end."""
+    return name.removesuffix("/")
+
+
+def strip_name_scope(name: str, export_scope: str | None) -> str:
+    """A name without the scope before it."""
+    return name.removeprefix(f"{export_scope.rstrip('/')}/") if export_scope else name
+
+
+def prepend_name_scope(name: str, import_scope: str | None) -> str:
+    """A name with a scope before it."""
+    return f"{import_scope.rstrip('/')}/{name}" if import_scope else name
+
+
+def uid() -> int:
+    """A number that no call before has given."""
+    return next(_numbers)
+
+
+_numbers = count(1)
+
+
+def convert_n_to_tensor(values: Any, dtype: Any = None, name: str | None = None, **_: Any) -> list[Any]:
+    """Tensors of several values.
+
+    Raises
+    ------
+    TypeError
+        If `values` is no sequence.
+    """
+    if not isinstance(values, (list, tuple)):
+        raise TypeError(f"values must be a sequence, got {values!r}")
+    return [convert_to_tensor_or_composite(value, dtype, name and f"{name}_{i}") for i, value in enumerate(values)]
+
+
+def convert_to_tensor_or_composite(value: Any, dtype: Any = None, name: str | None = None) -> Any:
+    """`value` if it is a tensor in parts, or else as a tensor."""
+    return value if isinstance(value, Composite) else _api().convert_to_tensor(value, dtype, name=name)
+
+
+internal_convert_to_tensor = convert_to_tensor_or_composite
+
+
+def get_all_collection_keys() -> list[Any]:
+    """The names of the collections that the default graph has."""
+    keys: list[Any] = _api().get_default_graph().get_all_collection_keys()
+    return keys
+
+
+def name_scope_v1(name: Any, default_name: str | None = None, values: Any = None) -> Any:
+    """TensorFlow 1's `name_scope`."""
+    return _api().compat.v1.name_scope(name, default_name, values)
+
+
+def inside_function() -> bool:
+    """False: a function's code runs as a part of what calls it."""
+    return False
+
+
+def executing_eagerly_outside_functions() -> bool:
+    """Whether the program is one of TensorFlow 2."""
+    return enabled()
 
 
 # ---- tensor_util -----------------------------------------------------------------------------------------------------

@@ -14,7 +14,7 @@ from dualgrad.migrate.internal_modules import modules
 INTERNALS: dict[str, str] = {
     "python.pywrap_tensorflow": "train",
     "python.tf2": "dualgrad.migrate.internal_tools:",
-    "python.framework.ops": ".",
+    "python.framework.ops": ". dualgrad.migrate.internal_framework:",
     "python.framework.dtypes": ". dtypes",
     "python.framework.tensor_shape": ". dualgrad.migrate.internal_framework:",
     "python.framework.constant_op": ".",

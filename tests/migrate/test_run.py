@@ -393,7 +393,7 @@ googletest.main()
 
 
 @pytest.mark.parametrize(
-    ("api", "end"), [("1", "OK (skipped=3)"), ("2", "FAILED (failures=1, skipped=3)")]
+    ("api", "end"), [("1", "OK (skipped=4)"), ("2", "FAILED (failures=1, skipped=3)")]
 )  # fmt: skip
 def test_tests_written_with_tensorflows_own_tools(tmp_path: Path, api: str, end: str) -> None:
     said = run(tmp_path, TESTS_OF_BOTH_MODES, options=("--api", api)).stderr
