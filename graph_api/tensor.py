@@ -167,7 +167,8 @@ class Operation(Node):
         self.where = user_line(4)
         self.context = None if graph.context is None else graph.belongs(self)
         self.overridden: tuple[str, str] | None = None
-        self._original_op = self._colocated = None
+        self._original_op: Node | None = None
+        self._colocated: Operation | None = None
 
     @property
     def type(self) -> str:

@@ -195,7 +195,8 @@ class Assertions(unittest.TestCase):
         """Fail unless two sequences of numbers agree item by item."""
         self.assertEqual(len(expected_seq), len(actual_seq), msg)
         for one, other in zip(expected_seq, actual_seq, strict=True):
-            self.assertAlmostEqual(one, other, places, msg, delta)
+            exactness: dict[str, Any] = {"places": places} if delta is None else {"delta": delta}
+            self.assertAlmostEqual(one, other, msg=msg, **exactness)
 
     def assertProtoEquals(self, expected_message_maybe_ascii: Any, message: Any, msg: str | None = None) -> None:
         """Fail unless a message equals another one, or the one that a text says."""
