@@ -201,8 +201,10 @@ def variable_scope(
         before = dict(counts) if isinstance(name_or_scope, VariableScope) else None
         try:
             with names as opened:
-                again = isinstance(name_or_scope, VariableScope)
-                scope.original_name_scope = name_or_scope.original_name_scope if again else opened
+                if isinstance(name_or_scope, VariableScope):
+                    scope.original_name_scope = name_or_scope.original_name_scope
+                else:
+                    scope.original_name_scope = opened
                 yield scope
         finally:
             stack.remove(scope)
