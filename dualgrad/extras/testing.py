@@ -214,7 +214,7 @@ class Assertions(unittest.TestCase):
 
     @contextmanager
     def captureWritesToStream(self, stream: Any) -> Iterator[CapturedWrites]:
-        """What is written to a stream of Python's (``sys.stderr``) inside, with `contents`."""
+        """Text that is written to a stream of Python's (``sys.stderr``) inside, with `contents`."""
         captured = CapturedWrites()
         name = "stderr" if stream is sys.stderr else "stdout"
         with (redirect_stderr if name == "stderr" else redirect_stdout)(captured):
@@ -261,7 +261,7 @@ class Assertions(unittest.TestCase):
 
 
 class CapturedWrites(io.StringIO):
-    """What was written."""
+    """Text that was written."""
 
     def contents(self) -> str:
         """All of it."""
