@@ -579,7 +579,9 @@ def merged(outer: str, inner: str | None) -> str:
         if kind.lower() in ("cpu", "gpu"):
             kind, value = "device", f"{kind.upper()}:{value}"
         if part and kind not in ("job", "replica", "task", "device"):
-            raise ValueError(f"Unknown attribute {part!r} is encountered while parsing the device spec: {inner!r}.")
+            raise InvalidArgumentError(
+                f"Unknown attribute {part!r} is encountered while parsing the device spec: {inner!r}."
+            )
         if value and value != "*":
             said[kind] = value
     order = [*(k for k in ("job", "replica", "task", "device") if k in said)]
