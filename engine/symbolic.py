@@ -118,9 +118,16 @@ def _seeds(targets: Sequence[Any], grad_ys: Any) -> list[Any]:
 
 def _seed(y: Symbol, given: Any, i: int) -> Operand:
     if given is None:
+        if y.dtype.is_complex:
+            raise DTypeError(
+                f"gradients: Gradients of complex tensors must set grad_ys (y.dtype = {y.dtype!r}); of ys[{i}] it "
+                f"is not said which derivative is meant; tf.ones_like(y) as grad_ys[{i}] gives that of its real part"
+            )
         return ones_like(y)
     if isinstance(given, IndexedSlices):
-        given = given.as_value()
+        # rows that do not say of what they are rows are some of `y`
+        known = given.dense_shape is not None
+        given = (given if known else IndexedSlices(given.values, given.indices, like=y)).as_value()
     if not isinstance(given, Value):
         given = as_array(given, y.dtype, f"gradients: grad_ys[{i}]")
     if not compatible(shape_of(given), shape_of(y)):

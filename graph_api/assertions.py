@@ -84,11 +84,16 @@ def _ranked(label: str, fits: Callable[[Any, Any], Any], words: str) -> Callable
         tensor = tf.convert_to_tensor(x)
         shape = shape_of(tensor)
         text = f"{message + ' ' if message else ''}Tensor {tensor.name} must have rank {words} {rank}."
+        asked = tf.convert_to_tensor(rank)
+        if asked.shape.ndims not in (None, 0):
+            raise ValueError(f"{label}: Rank must be a scalar, got {rank!r}")
+        if not asked.dtype.is_integer:
+            raise TypeError(f"{label}: argument `rank` must be an integer, got {asked.dtype.name}")
         if shape is not None and isinstance(rank, int):
             if not fits(len(shape), rank):
                 raise ValueError(f"{label}: {text} Received rank {len(shape)}, shape {shape}")
             return no_op(name or "static_checks_determined_all_ok")
-        return assertion(fits(tf.rank(tensor), tf.convert_to_tensor(rank)), [tf.shape(tensor)], text, name or label)
+        return assertion(fits(tf.rank(tensor), asked), [tf.shape(tensor)], text, name or label)
 
     check.__name__ = check.__qualname__ = label
     check.__doc__ = f"An operation that raises unless the rank of `x` is {words} `rank`: at once where it is known."
@@ -109,5 +114,5 @@ def is_numeric_tensor(tensor: Any) -> bool:
 
 
 def is_tensor(x: Any) -> bool:
-    """Whether something is a tensor or a variable of a graph."""
-    return isinstance(x, (tf.Tensor, tf.Variable, tf.IndexedSlices))
+    """Whether something is a tensor, dense or not, or a variable of a graph."""
+    return isinstance(x, (tf.Tensor, tf.Variable, tf.IndexedSlices, tf.SparseTensor))

@@ -44,7 +44,8 @@ def gradients(
     name : str
         Scope of the new operations.
     colocate_gradients_with_ops : bool
-        Has nothing to do: there is one device. `Operation.colocation_groups` says so of each operation.
+        Whether new operations say that they are where what they are derivatives of is (`Operation.device`,
+        `Operation.colocation_groups`). All are computed on one device nevertheless.
     gate_gradients : bool
         Has nothing to do: a run computes all results of a gradient rule before any of them is used, and nothing that it
         reads changes meanwhile.
@@ -85,9 +86,14 @@ def gradients(
     check_one_graph([x for values in (ys, xs, grad_ys, stop_gradients) for x in as_list(values)])
     if strict and grad_ys is None:
         require_one_number("gradients", as_list(ys), "tf.jacobian")
-    with graph_of(ys, "ys").name_scope(name):
+    graph = graph_of(ys, "ys")
+    with graph.name_scope(name):
         values = ys, xs, grad_ys, stop_gradients, unconnected_gradients, aggregation_method
-        derivatives = uncollected(symbolic_gradients, *values)
+        before, graph.colocating = graph.colocating, colocate_gradients_with_ops
+        try:
+            derivatives = uncollected(symbolic_gradients, *values)
+        finally:
+            graph.colocating = before
         for rows in derivatives:
             if isinstance(rows, IndexedSlices):
                 rows.components()  # its shape becomes a node now: a run must not add any, a finalized graph cannot

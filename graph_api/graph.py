@@ -72,6 +72,7 @@ class Graph(Shown, NotCopied, Contexts):
         self.seed: int | None = None
         self.seeds_given = 0  # to operations without a seed of their own
         self.current_device = ""
+        self.colocating = False  # whether gradients are noted to be where what they are of is
         self._placers: list[Callable[[Operation], Any]] = []  # functions that say where an operation belongs
         self.kept_out: defaultdict[str, set[int]] = defaultdict(set)  # what may not be "fetched", or "fed"
         self._by_name: dict[str, Operation] = {}
@@ -214,10 +215,13 @@ class Graph(Shown, NotCopied, Contexts):
         return function(*operands)
 
     def visited(self, nodes: Iterable[Node]) -> Iterator[Node]:
-        """The nodes; what their rules make is named after them (``gradients/y_grad/Mul``)."""
+        """The nodes; what their rules make is named after them (``gradients/y_grad/Mul``), and knows them."""
         for node in nodes:
+            before = len(self.nodes)
             with self.name_scope(f"{getattr(node, 'name', node.op.type)}_grad"):
                 yield node
+            for made in self.nodes[before:]:
+                made.made_for(node, self.colocating)
 
     def group(self, operations: Sequence[Any], name: str | None = None) -> Operation:
         """An operation that runs all the given ones."""
@@ -326,6 +330,8 @@ class Graph(Shown, NotCopied, Contexts):
 
     def get_operation_by_name(self, name: str) -> Operation:
         """The operation of that name, or a KeyError."""
+        if not isinstance(name, str):
+            raise TypeError(f"Operation names are strings (or similar), not {type(name).__name__}.")
         try:
             return self._by_name[name]
         except KeyError:
@@ -363,10 +369,18 @@ class Graph(Shown, NotCopied, Contexts):
         TypeError
             If it stands for none.
         ValueError
-            If it belongs to another graph.
+            If it belongs to another graph, or is of the kind that is not allowed.
         """
         if isinstance(obj, str):
-            return self.get_tensor_by_name(obj) if ":" in obj else self.get_operation_by_name(obj)
+            found = self.get_tensor_by_name(obj) if ":" in obj else self.get_operation_by_name(obj)
+            if isinstance(found, Tensor) and not allow_tensor:
+                raise ValueError(f"Name {obj!r} appears to refer to a Tensor, not a Operation.")
+            if isinstance(found, Operation) and not allow_operation:
+                raise ValueError(
+                    f"The name {obj!r} refers to an Operation, not a Tensor. Tensor names must be of the form "
+                    f'"<op_name>:<output_index>".'
+                )
+            return found
         element = obj._as_graph_element() if hasattr(obj, "_as_graph_element") else obj
         if (isinstance(element, Tensor) and allow_tensor) or (isinstance(element, Operation) and allow_operation):
             if element.graph is not self:
@@ -564,6 +578,10 @@ def merged(outer: str, inner: str | None) -> str:
         kind, _, value = part.partition(":")
         if kind.lower() in ("cpu", "gpu"):
             kind, value = "device", f"{kind.upper()}:{value}"
+        if part and kind not in ("job", "replica", "task", "device"):
+            raise InvalidArgumentError(
+                f"Unknown attribute {part!r} is encountered while parsing the device spec: {inner!r}."
+            )
         if value and value != "*":
             said[kind] = value
     order = [*(k for k in ("job", "replica", "task", "device") if k in said)]

@@ -178,11 +178,15 @@ def variable_scope(
 
     Raises
     ------
+    TypeError
+        If neither a name nor a default name is given, or the name is none.
     ValueError
-        If neither a name nor a default name is given, or something unsupported is.
+        If `reuse` is of another kind.
     """
     if name_or_scope is None and default_name is None:
-        raise ValueError("variable_scope: give `name_or_scope` or `default_name`")
+        raise TypeError("variable_scope: If default_name is None then name_or_scope is required")
+    if not isinstance(name_or_scope, (str, VariableScope, type(None))):
+        raise TypeError(f"variable_scope: name_or_scope must be a string or VariableScope, got {name_or_scope!r}")
     if reuse not in (True, False, None, AUTO_REUSE):
         raise ValueError(f"variable_scope: argument `reuse` must be True, False, None or tf.AUTO_REUSE, got {reuse!r}")
     graph = _graph_of_values(values)
@@ -197,8 +201,10 @@ def variable_scope(
         before = dict(counts) if isinstance(name_or_scope, VariableScope) else None
         try:
             with names as opened:
-                again = isinstance(name_or_scope, VariableScope)
-                scope.original_name_scope = name_or_scope.original_name_scope if again else opened
+                if isinstance(name_or_scope, VariableScope):
+                    scope.original_name_scope = name_or_scope.original_name_scope
+                else:
+                    scope.original_name_scope = opened
                 yield scope
         finally:
             stack.remove(scope)

@@ -84,8 +84,22 @@ class GraphDimension(DimensionArithmetic, Dimension):
     """A dimension that prints as TensorFlow 1's does; of None it is the unknown one."""
 
     def __new__(cls, value: Any) -> Any:
-        """The dimension."""
-        return GraphShape.unknown_dimension if value is None else super().__new__(cls, value)
+        """The dimension.
+
+        Raises
+        ------
+        TypeError, ShapeError
+            If it is no integer, or negative.
+        """
+        if value is None or isinstance(value, UnknownDimension):
+            return GraphShape.unknown_dimension
+        try:
+            size = operator.index(value)
+        except TypeError:
+            raise TypeError(f"Dimension value must be integer or None, got {value!r}") from None
+        if size < 0:
+            raise ShapeError(f"Dimension {size} must be >= 0")
+        return super().__new__(cls, size)
 
     def __repr__(self) -> str:
         return f"Dimension({int(self)})"
@@ -137,7 +151,10 @@ class Operation(Node):
         If it stands for an operation with a gradient of the user's own: the type of that, and the gradient's name.
     """
 
-    __slots__ = ("__dict__", "context", "control_inputs", "device", "graph", "name", "overridden", "where")
+    __slots__ = (
+        "__dict__", "_colocated", "_original_op", "context", "control_inputs", "device", "graph", "name", "overridden",
+        "where",
+    )  # fmt: skip
 
     def __init__(self, graph: Any, op: Op, inputs: tuple[Any, ...], params: dict[str, Any], name: str) -> None:
         # without a call of what `Node` has: programs have operations by the thousand
@@ -150,6 +167,8 @@ class Operation(Node):
         self.where = user_line(4)
         self.context = None if graph.context is None else graph.belongs(self)
         self.overridden: tuple[str, str] | None = None
+        self._original_op: Node | None = None
+        self._colocated: Operation | None = None
 
     @property
     def type(self) -> str:
@@ -166,9 +185,21 @@ class Operation(Node):
         """The operation itself; there are no protocol buffers."""
         return self
 
+    def made_for(self, node: Node, colocate: bool) -> None:
+        """Note that the gradient of an operation made it (``_original_op``), and is to be where that is."""
+        if self._original_op is None:
+            self._original_op = node
+        if colocate and isinstance(node, Operation):
+            self.placed_beside(node)
+
+    def placed_beside(self, other: Operation) -> None:
+        """Note that it is to be on the device of another one."""
+        if self._colocated is None and other is not self:
+            self._colocated, self.device = other, other.device
+
     def colocation_groups(self) -> list[bytes]:
-        """Which operations share its device by request: only itself, for there is one device."""
-        return [f"loc:@{self.name}".encode()]
+        """Which operations share its device by request: itself, or what it is the gradient of."""
+        return [f"loc:@{self.name}".encode()] if self._colocated is None else self._colocated.colocation_groups()
 
     def values(self) -> tuple[Any, ...]:
         """The outputs."""

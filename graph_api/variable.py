@@ -156,6 +156,8 @@ class Variable(_Base):
             self._snapshot_at = graph.flow_assignments
         if collections is None:
             collections = [GraphKeys.GLOBAL_VARIABLES]
+        if not isinstance(collections, (list, tuple, set)):
+            raise ValueError(f"Variable: argument `collections` must be a list, tuple, or set, got {collections!r}")
         wanted = list(collections)
         if self.trainable and GraphKeys.TRAINABLE_VARIABLES not in wanted:
             wanted.append(GraphKeys.TRAINABLE_VARIABLES)
@@ -206,6 +208,9 @@ class Variable(_Base):
     @property
     def handle(self) -> Tensor:
         """The tensor by which tapes and gradients identify the variable."""
+        return self._handle
+
+    def _ref(self) -> Tensor:
         return self._handle
 
     def read_value(self) -> Tensor:

@@ -9,6 +9,7 @@ import numpy as np
 
 import engine.numpy_api.operators  # noqa: F401  (values get their operators)
 from engine.core.aval import format_shape, normalize_shape
+from engine.core.composite import Composite
 from engine.core.dtypes import ANY, DType, as_dtype, float32
 from engine.core.eager import EagerTensor, wrap
 from engine.core.tensor_shape import TensorShape
@@ -160,8 +161,8 @@ else:
 
 
 def is_tensor(x: Any) -> bool:
-    """Whether `x` is a tensor or a variable (and not, say, an array)."""
-    return isinstance(x, Value)
+    """Whether `x` is a tensor, dense or not, or a variable (and not, say, an array)."""
+    return isinstance(x, (Value, Composite))
 
 
 class TensorSpec:

@@ -9,13 +9,15 @@ from typing import Any
 import numpy as np
 import pytest
 
+from engine.core import dtypes
 from engine.core.aval import Aval
 from engine.core.batching import Batched, batch_level, unbatch
-from engine.core.dtypes import INEXACT, float32, float64, int32
+from engine.core.dtypes import INEXACT, DType, as_dtype, float32, float64, int32, int64
 from engine.core.eager import EagerTensor
 from engine.core.kinds import elementwise_abstract, elementwise_rule, general
 from engine.core.op import Op
 from engine.core.tape import Tape, active, paused
+from engine.core.tensor_shape import TensorShape
 from engine.core.trace import Symbol, Trace, constant_value
 from engine.core.value import Zero
 from engine.forward import forward
@@ -430,3 +432,23 @@ def test_a_gradient_of_a_graph_stays_in_the_graph() -> None:
     dx = reverse(trace.nodes, [(y, trace.capture(np.ones(2)))], [x])[0]
     assert isinstance(dx, Symbol) and dx.trace is trace
     assert interpret(trace, [(x, np.zeros(2))], [dx])[0].tolist() == [3.0, 3.0]
+
+
+def test_dtypes_by_tensorflows_numbers() -> None:
+    assert as_dtype(1) is float32 and DType(9) is int64 and as_dtype(101) is float32
+    assert all(as_dtype(d.as_datatype_enum) is d for d in dtypes.ALL)
+    for wrong in (0, 99, 201, True):
+        with pytest.raises(TypeError, match="not a supported dtype"):
+            as_dtype(wrong)
+    for kind in (dtypes.bool_, dtypes.string, dtypes.complex64):
+        with pytest.raises(TypeError, match="Cannot find maximum"):
+            _ = kind.max
+
+
+def test_shapes_of_unknown_rank_and_order_of_shapes() -> None:
+    unknown = TensorShape(None)
+    assert unknown[1:3].as_list() == [None, None] and unknown[-2:].rank is None and unknown[3:1].as_list() == []
+    assert TensorShape([1, 2]).is_subtype_of([None, 2]) and not TensorShape([None, 2]).is_subtype_of([1, 2])
+    assert TensorShape([1]).is_subtype_of(None) and not unknown.is_subtype_of([1])
+    with pytest.raises(ValueError, match="must be >= 0"):
+        TensorShape([-1])

@@ -141,8 +141,13 @@ def test_arrays_in_messages() -> None:
         assert tf.make_ndarray(tf.make_tensor_proto([1, 2], shape=[2, 1])).tolist() == [[1], [2]]
         with pytest.raises(TypeError, match=r"Expected Tensor's shape: \(3,\)"):
             tf.make_tensor_proto([1, 2], shape=[3], verify_shape=True)
-        with pytest.raises(ValueError, match=r"2 values do not fill the shape \(3,\)"):
-            tf.make_tensor_proto([1, 2], shape=[3])
+        assert tf.make_ndarray(tf.make_tensor_proto([1, 2], shape=[3])).tolist() == [1, 2, 2]  # as TensorFlow reads it
+        with pytest.raises(ValueError, match=r"2 values do not fill the shape \(1,\)"):
+            tf.make_tensor_proto([1, 2], shape=[1])
+        with pytest.raises(TypeError, match="dtype int32"):
+            tf.make_tensor_proto(1.5, dtype=tf.int32)
+        with pytest.raises(ValueError, match="None values not supported"):
+            tf.make_tensor_proto(None)
 
 
 @pytest.mark.parametrize("tf", [tape_api, graph_api])

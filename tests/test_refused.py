@@ -188,3 +188,44 @@ def test_a_kernels_error_names_the_function(call: str, name: str) -> None:
         pytest.raises(ValueError, match=rf"^{name}\b"),
     ):
         session.run(value(graph_api))
+
+
+@pytest.mark.parametrize(
+    ("call", "words"),
+    [
+        ("reshape(x, [4])", "Cannot reshape a tensor with 6 elements"),
+        ("reshape(x, [4, -1])", "must be evenly divisible by 4"),
+        ("concat([1, 2], 0)", "Can't concatenate scalars"),
+        ("concat([x, x[:, :2]], 0)", "Dimension 1 of all `values` must be equal"),
+        ("split(x, 2, 1)", "Number of ways to split should evenly divide"),
+        ("split(x, [1, 1], 1)", "can't split axis of size 3"),
+        ("boolean_mask(x, True)", "mask cannot be scalar"),
+        ("boolean_mask(x, [True])", "incompatible"),
+        ("reverse(x, [0, 0])", "specified more than once"),
+        ("x[5]", "slice index 5 of dimension 0 out of bounds"),
+        ("x[::0]", "strides.0. must be non-zero"),
+        ("x[0, 0, 0]", "input has only 2 dims"),
+        ("x[0, 0][0]", "Attempting to slice scalar input"),
+        ("histogram_fixed_width(x, [1.0, 0.0])", "value_range.0. < value_range.1."),
+        ("histogram_fixed_width(x, [0.0, 1.0], 0)", "nbins` must be > 0"),
+        ("one_hot(i, 3, on_value='a')", "must both be given"),
+    ],
+)
+def test_the_words_that_programs_look_for(call: str, words: str) -> None:
+    def value(tf: Any) -> Any:
+        names = "reshape", "concat", "split", "boolean_mask", "reverse", "histogram_fixed_width", "one_hot"
+        return eval(call, {n: getattr(tf, n) for n in names}, {n: tf.constant(VALUES[n]) for n in ("x", "i")})
+
+    with pytest.raises((ValueError, TypeError, IndexError), match=words):
+        value(tape_api)
+    with (
+        graph_api.Graph().as_default(),
+        graph_api.Session() as session,
+        pytest.raises((ValueError, TypeError, IndexError), match=words),
+    ):
+        session.run(value(graph_api))
+
+
+def test_strings_that_one_hot_chooses() -> None:
+    chosen = tape_api.one_hot([0, -1], 2, on_value="a", off_value="b")
+    assert chosen.numpy().tolist() == [[b"a", b"b"], [b"b", b"b"]]

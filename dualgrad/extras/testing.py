@@ -2,15 +2,19 @@
 
 from __future__ import annotations
 
+import io
 import re
+import sys
 import tempfile
+import threading
 import unittest
 from collections.abc import Callable, Iterator
-from contextlib import contextmanager
+from contextlib import contextmanager, redirect_stderr, redirect_stdout
 from typing import Any
 
 import numpy as np
 
+from dualgrad.files.text_format_parser import parse
 from engine.core import nest
 from engine.core.value import Value
 from engine.runtime.errors import OpError
@@ -178,6 +182,52 @@ class Assertions(unittest.TestCase):
         """A set with all elements of another one."""
         self.assertLessEqual(set(expected_subset), set(actual_set), msg)
 
+    assertItemsEqual = unittest.TestCase.assertCountEqual  # noqa: N815
+
+    def assertEndsWith(self, actual: str, expected_end: str, msg: str | None = None) -> None:
+        """Fail unless a text ends so."""
+        self.assertTrue(actual.endswith(expected_end), msg or f"{actual!r} does not end with {expected_end!r}")
+
+    def assertSequenceAlmostEqual(
+        self, expected_seq: Any, actual_seq: Any, places: int | None = None, msg: str | None = None,
+        delta: float | None = None,
+    ) -> None:  # fmt: skip
+        """Fail unless two sequences of numbers agree item by item."""
+        self.assertEqual(len(expected_seq), len(actual_seq), msg)
+        for one, other in zip(expected_seq, actual_seq, strict=True):
+            exactness: dict[str, Any] = {"places": places} if delta is None else {"delta": delta}
+            self.assertAlmostEqual(one, other, msg=msg, **exactness)
+
+    def assertProtoEquals(self, expected_message_maybe_ascii: Any, message: Any, msg: str | None = None) -> None:
+        """Fail unless a message equals another one, or the one that a text says."""
+        expected = expected_message_maybe_ascii
+        if isinstance(expected, (str, bytes)):
+            text = expected if isinstance(expected, str) else expected.decode()
+            expected = parse(type(message), text.encode())
+        self.assertEqual(str(expected), str(message), msg)
+
+    def assertRaisesIncompatibleShapesError(
+        self, exception_type: Any = (ValueError, OpError), *called: Any, **keywords: Any
+    ) -> Any:
+        """Raising that shapes do not fit together."""
+        return self.assertRaisesRegex(exception_type, r"(?i)incompatible|must be equal|broadcast", *called, **keywords)
+
+    @contextmanager
+    def captureWritesToStream(self, stream: Any) -> Iterator[CapturedWrites]:
+        """Text that is written to a stream of Python's (``sys.stderr``) inside, with `contents`."""
+        captured = CapturedWrites()
+        name = "stderr" if stream is sys.stderr else "stdout"
+        with (redirect_stderr if name == "stderr" else redirect_stdout)(captured):
+            yield captured
+
+    def evaluate_if_both_tensors(self, a: Any, b: Any) -> tuple[Any, Any]:
+        """Two values, as arrays if both are tensors."""
+        return (self._array(a), self._array(b)) if isinstance(a, Value) and isinstance(b, Value) else (a, b)
+
+    def checkedThread(self, target: Callable[..., Any], args: Any = None, kwargs: Any = None) -> CheckedThread:
+        """A thread whose exceptions fail the test when it is joined."""
+        return CheckedThread(target, args or (), kwargs or {})
+
     def assertEmpty(self, container: Any, msg: str | None = None) -> None:
         """Fail unless there is nothing in it."""
         self.assertEqual(len(container), 0, msg)
@@ -208,6 +258,42 @@ class Assertions(unittest.TestCase):
             self._folder = tempfile.TemporaryDirectory()
             self.addCleanup(self._folder.cleanup)
         return self._folder.name
+
+
+class CapturedWrites(io.StringIO):
+    """Text that was written."""
+
+    def contents(self) -> str:
+        """All of it."""
+        return self.getvalue()
+
+
+class CheckedThread:
+    """A thread that keeps what its function raises, for `join`."""
+
+    def __init__(self, target: Callable[..., Any], args: Any, kwargs: Any) -> None:
+        self._error: BaseException | None = None
+        self._thread = threading.Thread(target=self._run, args=(target, args, kwargs))
+
+    def _run(self, target: Callable[..., Any], args: Any, kwargs: Any) -> None:
+        try:
+            target(*args, **kwargs)
+        except BaseException as error:  # noqa: BLE001
+            self._error = error
+
+    def start(self) -> None:
+        """Start it."""
+        self._thread.start()
+
+    def is_alive(self) -> bool:
+        """Whether it runs."""
+        return self._thread.is_alive()
+
+    def join(self) -> None:
+        """Wait for it; AssertionError if it raised something."""
+        self._thread.join()
+        if self._error is not None:
+            raise AssertionError(f"an exception in a thread: {self._error!r}") from self._error
 
 
 def _is_array(x: Any) -> bool:

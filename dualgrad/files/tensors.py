@@ -10,18 +10,15 @@ import numpy as np
 
 from dualgrad.files import limits
 from dualgrad.files.protos import Dim, TensorProto, TensorShapeProto
-from engine.core.dtypes import as_dtype
+from engine.core.dtypes import NUMBERS
+from engine.core.value import as_array
 from engine.runtime.errors import DataLossError, UnimplementedError
 
 STRING = 7
-_NUMBERS = {
-    1: "float32", 2: "float64", 3: "int32", 4: "uint8", 5: "int16", 6: "int8", 8: "complex64", 9: "int64", 10: "bool",
-    17: "uint16", 18: "complex128", 19: "float16", 22: "uint32", 23: "uint64",
-}  # fmt: skip
 _ELSEWHERE = {
     11: "qint8", 12: "quint8", 13: "qint32", 14: "bfloat16", 15: "qint16", 16: "quint16", 20: "resource", 21: "variant",
 }  # fmt: skip
-OF_NAME = {name: number for number, name in _NUMBERS.items()} | {"object": STRING, "string": STRING}
+OF_NAME = {name: number for number, name in NUMBERS.items()} | {"object": STRING}
 """DataType by the name of the dtype. Strings are arrays of objects, which are bytes."""
 _FIELDS = {
     1: "float_val", 2: "double_val", 3: "int_val", 4: "int_val", 5: "int_val", 6: "int_val", 7: "string_val",
@@ -34,7 +31,7 @@ def dtype_name(number: int) -> str:
     """The name of a DataType."""
     if number > 100:
         number -= 100  # references
-    return "string" if number == STRING else _NUMBERS.get(number) or _ELSEWHERE.get(number) or f"DataType {number}"
+    return NUMBERS.get(number) or _ELSEWHERE.get(number) or f"DataType {number}"
 
 
 def numpy_dtype(number: int) -> np.dtype:
@@ -49,11 +46,11 @@ def numpy_dtype(number: int) -> np.dtype:
         number -= 100
     if number == STRING:
         return np.dtype(object)
-    if number not in _NUMBERS:
+    if number not in NUMBERS:
         raise UnimplementedError(
             f"a tensor of dtype {dtype_name(number)} cannot be read: NumPy has no such dtype; have TensorFlow cast it"
         )
-    return np.dtype(_NUMBERS[number])
+    return np.dtype(NUMBERS[number])
 
 
 def data_type(array: Any) -> int:
@@ -119,29 +116,43 @@ def as_tensor_proto(
         Floats are float32 and ints int32, as far as nothing else is said.
     dtype : DType, optional
     shape : shape, optional
-        With one value, how often that stands there; with more of them they must be as many as it says.
+        With one value, how often that stands there; of more values the last one stands in all places that are left.
     verify_shape, allow_broadcast : bool
         Whether `values` must have the shape, and whether they are broadcast to it.
 
     Raises
     ------
     TypeError, ValueError
-        If the values do not fit the shape.
+        If the values do not fit the shape or the dtype.
     """
-    array = np.asarray(values) if dtype is None else np.asarray(values, as_dtype(dtype).as_numpy_dtype)
-    if dtype is None and not isinstance(values, (np.ndarray, np.generic)):
-        narrow = {"float64": np.float32, "int64": np.int32}.get(array.dtype.name)
-        array = array if narrow is None else array.astype(narrow)
+    array = np.asarray(as_array(values, dtype, "make_tensor_proto"))
     if shape is None:
-        return tensor_proto(array)
+        return _short_proto(array, array.shape)
     dims = tuple([int(d) for d in shape])
     if verify_shape and array.shape != dims:
         raise TypeError(f"make_tensor_proto: Expected Tensor's shape: {dims}, got {array.shape}")
-    if allow_broadcast or array.size == 1:
-        return tensor_proto(np.broadcast_to(array.reshape(()) if array.size == 1 else array, dims))
-    if array.size != math.prod(dims):
+    if allow_broadcast:
+        return tensor_proto(np.broadcast_to(array, dims))
+    if array.size == 1:
+        return _short_proto(array, dims)
+    missing = math.prod(dims) - array.size
+    if missing < 0 or not array.size:
         raise ValueError(f"make_tensor_proto: {array.size} values do not fill the shape {dims}")
-    return tensor_proto(array.reshape(dims))
+    limits.require_fill(missing * array.itemsize, f"a tensor of shape {dims}")
+    return tensor_proto(np.pad(array.ravel(), (0, missing), mode="edge").reshape(dims))
+
+
+def _short_proto(array: np.ndarray, dims: tuple[int, ...]) -> TensorProto:
+    """An array as a message, a single number as one value that fills the shape."""
+    if array.size != 1 or array.dtype.kind in "OSU":
+        return tensor_proto(np.broadcast_to(array, dims) if array.size == 1 else array)
+    number = data_type(array)
+    made = TensorProto(dtype=number, tensor_shape=shape_proto(dims))
+    value = array.ravel()
+    parts = value.view(np.uint16) if value.dtype == np.float16 else value
+    parts = parts.view(value.real.dtype) if value.dtype.kind == "c" else parts
+    getattr(made, _FIELDS[number]).extend(parts.tolist())
+    return made
 
 
 def array_of(proto: TensorProto, number: int = 0, shape: tuple[int, ...] | None = None) -> np.ndarray:

@@ -69,5 +69,5 @@ def normalize_axes(name: str, axis: int | Sequence[int] | None, rank: int) -> tu
         return tuple(range(rank))
     axes = tuple([normalize_axis(name, a, rank) for a in as_ints(name, "axis", axis)])
     if len(set(axes)) != len(axes):
-        raise ShapeError(f"{name}: argument `axis` names a dimension twice: {axis}")
+        raise ShapeError(f"{name}: argument `axis` names a dimension twice (specified more than once): {axis}")
     return axes

@@ -29,7 +29,13 @@ class DType:
         "name", "numpy",
     )  # fmt: skip
 
-    def __init__(self, name: str) -> None:
+    def __new__(cls, type_value: Any) -> DType:
+        """The type: a new one of a name, or the one that there is of TensorFlow's number."""
+        return super().__new__(cls) if isinstance(type_value, str) else as_dtype(type_value)
+
+    def __init__(self, name: Any) -> None:
+        if not isinstance(name, str):
+            return  # there is one, and `__new__` has found it
         self.name = name
         self.numpy: np.dtype[Any] = np.dtype(object if name == "string" else name)
         self.as_numpy_dtype = self.numpy.type
@@ -77,14 +83,43 @@ class DType:
         return self.numpy.itemsize
 
     @property
+    def is_numeric(self) -> bool:
+        """Whether it is of numbers: all but bools and strings."""
+        return self.numpy.kind in "fciu"
+
+    @property
+    def is_numpy_compatible(self) -> bool:
+        """Whether NumPy has it: all are NumPy's."""
+        return True
+
+    @property
+    def is_quantized(self) -> bool:
+        """Whether it is one of TensorFlow's quantized types: there are none."""
+        return False
+
+    @property
+    def as_datatype_enum(self) -> int:
+        """TensorFlow's number for it, as messages of graphs hold it."""
+        return next(number for number, name in NUMBERS.items() if name == self.name)
+
+    def _bounds(self, which: str) -> Any:
+        if self.is_floating:
+            return np.finfo(self.numpy)
+        if self.is_integer:
+            return np.iinfo(self.numpy)
+        raise TypeError(f"Cannot find {which} value of {self}")
+
+    @property
     def min(self) -> int | float:
-        """Smallest finite value."""
-        return np.finfo(self.numpy).min if self.is_floating else np.iinfo(self.numpy).min
+        """Smallest finite value; TypeError of a type without order."""
+        bound: int | float = self._bounds("minimum").min
+        return bound
 
     @property
     def max(self) -> int:
-        """Largest finite value."""
-        return np.finfo(self.numpy).max if self.is_floating else np.iinfo(self.numpy).max
+        """Largest finite value; TypeError of a type without order."""
+        bound: int = self._bounds("maximum").max
+        return bound
 
     @property
     def limits(self) -> tuple[int | float, int | float]:
@@ -114,6 +149,12 @@ class DType:
     def __reduce__(self) -> tuple[Any, ...]:
         return as_dtype, (self.name,)
 
+
+NUMBERS = {
+    1: "float32", 2: "float64", 3: "int32", 4: "uint8", 5: "int16", 6: "int8", 7: "string", 8: "complex64", 9: "int64",
+    10: "bool", 17: "uint16", 18: "complex128", 19: "float16", 22: "uint32", 23: "uint64",
+}  # fmt: skip
+"""TensorFlow's numbers for dtypes, ``DataType``; 100 more stand for a reference to one."""
 
 float16, float32, float64 = DType("float16"), DType("float32"), DType("float64")
 complex64, complex128 = DType("complex64"), DType("complex128")
@@ -149,8 +190,9 @@ def as_dtype(type_value: Any) -> DType:
 
     Parameters
     ----------
-    type_value : DType, numpy.dtype, NumPy scalar type, Python type or str
-        Python's ``float`` and ``int`` mean ``float32`` and ``int32``, as in TensorFlow.
+    type_value : DType, numpy.dtype, NumPy scalar type, Python type, str or int
+        Python's ``float`` and ``int`` mean ``float32`` and ``int32``, as in TensorFlow. A number is of `NUMBERS`, as
+        nodes of graphs hold it.
 
     Raises
     ------
@@ -168,6 +210,8 @@ def as_dtype(type_value: Any) -> DType:
         return known
     if type_value is None:
         raise DTypeError("a dtype is needed, got None")  # NumPy would take it for float64
+    if type(type_value) is int and type_value % 100 in NUMBERS and type_value < 200:
+        type_value = NUMBERS[type_value % 100]
     if isinstance(type_value, str) and type_value in _BY_NAME:
         return _BY_NAME[type_value]
     try:

@@ -37,6 +37,8 @@ class TensorShape:
     unknown_dimension: Any = None
 
     def __init__(self, dims: Any = None) -> None:
+        if isinstance(dims, (list, tuple)) and -1 in dims:
+            raise ShapeError(f"Dimension -1 must be >= 0; None stands for a dimension that is not known, in {dims!r}")
         self._dims = normalize_shape(dims)
 
     def as_tuple(self) -> Shape:
@@ -117,6 +119,14 @@ class TensorShape:
             raise ShapeError(f"shape {self} must have rank at most {rank}")
         return self
 
+    def is_subtype_of(self, other: Any) -> bool:
+        """Whether every shape that fits this one fits the other one too."""
+        dims = normalize_shape(other)
+        if dims is None:
+            return True
+        known = self._dims is not None and len(self._dims) == len(dims)
+        return known and all(b is None or a == b for a, b in zip(self._dims or (), dims, strict=True))
+
     def most_specific_compatible_shape(self, other: Any) -> TensorShape:
         """The dimensions that both have, the others unknown; of other ranks, the unknown shape."""
         dims = normalize_shape(other)
@@ -147,7 +157,7 @@ class TensorShape:
 
     def __getitem__(self, key: Any) -> Any:
         if isinstance(key, slice):
-            return type(self)(None if self._dims is None else self._dims[key])
+            return type(self)(_part_of_unknown(key) if self._dims is None else self._dims[key])
         if self._dims is None:
             return self.unknown_dimension
         return self._dimension(self._dims[key])
@@ -188,3 +198,11 @@ class TensorShape:
         if self._dims is None:
             return "<unknown>"
         return "(" + ", ".join(str(d) for d in self._dims) + ("," if len(self._dims) == 1 else "") + ")"
+
+
+def _part_of_unknown(key: slice) -> list[None] | None:
+    """The dimensions that a slice takes from a shape of unknown rank: their number is known if both ends are."""
+    start, stop = key.start or 0, key.stop
+    if stop is None or key.step not in (None, 1) or (start < 0) != (stop < 0):
+        return None
+    return [None] * max(0, stop - start)

@@ -295,9 +295,11 @@ def one_hot(
     mask = _one_hot_mask(indices, depth, -1 if axis is None else static_int("one_hot", "axis", axis))
     example = next((v for v in (on_value, off_value) if v is not None), None)
     wanted = as_dtype(dtype) if dtype is not None else float32 if example is None else dtype_of(example)
-    if example is None:
+    if example is None and wanted is not string:
         return cast(mask, wanted)
-    check_dtype("one_hot", "dtype" if dtype is not None else "on_value", Aval((), wanted), ANY)
+    if wanted is string and None in (on_value, off_value):
+        raise DTypeError("one_hot: strings have no 1 and 0: arguments `on_value` and `off_value` must both be given")
+    check_dtype("one_hot", "dtype" if dtype is not None else "on_value", Aval((), wanted), ANY | {string})
     for name, value in (("on_value", on_value), ("off_value", off_value)):
         if value is not None and dtype_of(value) is not wanted:
             raise DTypeError(

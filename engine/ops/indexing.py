@@ -107,7 +107,7 @@ def _slice_length(item: tuple[Any, ...], dim: int | None, axis: int) -> int | No
         return _sized_length(item, dim, axis)
     if item[2] == 0:
         raise IndexOutOfRangeError(
-            f"getitem: the step of the slice of dimension {axis} must be non-zero (strides[i] of strided_slice)"
+            f"getitem: strides[{axis}] must be non-zero, the step of the slice of dimension {axis}"
         )
     if dim is None or OPERAND in item:
         return None
@@ -120,7 +120,11 @@ def _split(items: Sequence[Any], rank: int) -> Iterator[tuple[Any, int]]:
         raise ShapeError("getitem: Multiple ellipses ('...') in an index are not allowed")
     named = len(items) - items.count(None) - items.count(...)
     if named > rank:
-        raise ShapeError(f"getitem: {named} indices for a value of rank {rank}")
+        raise ShapeError(
+            f"getitem: Index out of range: {named} indices for a value of rank {rank}; input has only {rank} dims"
+            if rank
+            else "getitem: Attempting to slice scalar input: a scalar has no dimension to index"
+        )
     axis = 0
     for item in items if ... in items else [*items, ...]:
         if item is ...:
@@ -147,7 +151,7 @@ def _indexed_shape(shape: Shape, items: Sequence[Any]) -> Shape:
             if dim is not None and not -dim <= item < dim:
                 shown = format_shape(shape)
                 raise IndexOutOfRangeError(
-                    f"getitem: index {item} is out of range for dimension {axis} of a value of shape {shown}"
+                    f"getitem: slice index {item} of dimension {axis} out of bounds of a value of shape {shown}"
                 )
     return tuple(out)
 

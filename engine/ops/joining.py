@@ -55,7 +55,9 @@ def _concat_abstract(*values: Aval, axis: int) -> Aval:
             continue
         sizes = {d for d in column if d is not None}
         if len(sizes) > 1:
-            raise ShapeError(f"concat: argument `values` must agree in all dimensions but {at}, got shapes {shown}")
+            raise ShapeError(
+                f"concat: Dimension {i} of all `values` must be equal (all but {at} must), got shapes {shown}"
+            )
         dims.append(sizes.pop() if sizes else None)
     contents = [_known_vector(v) for v in values] if dtype.is_integer and rank == 1 else [None]
     value = None if None in contents else tuple(itertools.chain(*contents))
@@ -196,6 +198,8 @@ def concat(values: Any, axis: Any) -> Operand:
     ranked = values[0]
     if shape_of(ranked) is None:
         ranked = next((v for v in values if shape_of(v) is not None), ranked)
+    if shape_of(ranked) == ():
+        raise ShapeError("concat: Can't concatenate scalars (use tf.stack instead)")
     return concat_op(*values, axis=single_axis("concat", ranked, only_item("concat", axis)))
 
 
@@ -212,7 +216,7 @@ def _split_sizes(dim: int | None, sizes: Sequence[int]) -> list[int | None]:
     resolved = [rest if s == -1 else s for s in sizes]
     if rest is not None and (rest < 0 or (rest and -1 not in sizes)):
         raise ShapeError(
-            f"split: Sum of output sizes must be {dim}, the dimension; argument `num_or_size_splits` is {list(sizes)}"
+            f"split: can't split axis of size {dim} into pieces of {list(sizes)}: Sum of output sizes must be {dim}"
         )
     return resolved
 
@@ -221,7 +225,9 @@ def _equal_sizes(dim: int | None, count: int) -> list[int | None]:
     if dim is None:
         return [None] * count
     if dim % count:
-        raise ShapeError(f"split: the dimension must be divisible by `num_or_size_splits`, got {dim} and {count}")
+        raise ShapeError(
+            f"split: Number of ways to split should evenly divide the split dimension, got {dim} and {count} ways"
+        )
     return [dim // count] * count
 
 
@@ -352,7 +358,7 @@ def _stack_abstract(*values: Aval, axis: int) -> Aval:
             shape = merge_shapes(shape, v.shape)
         except ShapeError:
             shown = ", ".join(format_shape(v.shape) for v in values)
-            raise ShapeError(f"stack: argument `values` must have one shape, got {shown}") from None
+            raise ShapeError(f"stack: Shapes of all values must match, got {shown}") from None
     if shape is None:
         return Aval(None, dtype)
     at = normalize_axis("stack", axis, len(shape) + 1)

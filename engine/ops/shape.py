@@ -215,8 +215,9 @@ def _reshape_abstract(x: Aval, shape: Aval, *, lead: int = 0) -> Aval:
         free = [i for i, d in enumerate(dims) if d is None]
         if size % rest if free and rest else rest != size:
             raise ShapeError(
-                f"reshape: argument `tensor` has shape {format_shape(x.shape)} ({size} elements), "
-                f"which does not fit into `shape` {format_shape(tuple(wanted))}"
+                f"reshape: Cannot reshape a tensor with {size} elements (argument `tensor` of shape "
+                f"{format_shape(x.shape)}) to `shape` {format_shape(tuple(wanted))}: "
+                + (f"must be evenly divisible by {rest}" if free else f"this has {rest} elements")
             )
         if free and (rest or -1 in wanted):
             dims[free[0]] = left_over(x.shape[lead:], wanted)  # type: ignore[index]
@@ -302,7 +303,7 @@ def _transpose_abstract(x: Aval, *, perm: tuple[int, ...], lead: int = 0) -> Ava
     if x.shape is None:
         return Aval((None,) * (len(perm) + lead), x.dtype)
     if len(x.shape) - lead != len(perm):
-        raise ShapeError(f"transpose: argument `perm` must name each dimension of {x} once, got {perm}")
+        raise ShapeError(f"transpose: argument `perm` must have one entry per dimension of {x}, got {perm}")
     return Aval(x.shape[:lead] + tuple(x.shape[lead + p] for p in perm), x.dtype)
 
 
@@ -407,7 +408,9 @@ def _broadcast_abstract(x: Aval, shape: Aval, *, lead: int = 0) -> Aval:
     merged = broadcast_shapes("broadcast_to", x.shape[lead:], wanted)
     assert merged is not None
     if len(merged) != len(wanted) or any(w == 1 and m not in (1, None) for w, m in zip(wanted, merged, strict=True)):
-        raise ShapeError(f"broadcast_to: {x} does not broadcast to shape {format_shape(wanted)}")
+        raise ShapeError(
+            f"broadcast_to: {x} does not broadcast to shape {format_shape(wanted)}, which has fewer dimensions or a 1"
+        )
     return Aval(x.shape[:lead] + wanted, x.dtype)
 
 

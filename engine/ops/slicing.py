@@ -26,7 +26,7 @@ from engine.runtime.errors import DTypeError, NotKnownYet, ShapeError
 
 def _mask_key(mask: Any, axis: int) -> tuple[Any, ...]:
     if not mask.ndim:
-        raise ShapeError("boolean_mask: argument `mask` must not be a scalar")
+        raise ShapeError("boolean_mask: mask cannot be scalar; it chooses along dimensions")
     return (*(builtins.slice(None),) * axis, mask)
 
 
@@ -35,12 +35,12 @@ def _mask_abstract(x: Aval, mask: Aval, *, axis: int = 0) -> Aval:
     if mask.shape is None or x.shape is None:
         return Aval(None, x.dtype)
     if not mask.shape:
-        raise ShapeError("boolean_mask: argument `mask` must not be a scalar")
+        raise ShapeError("boolean_mask: mask cannot be scalar; it chooses along dimensions")
     end = axis + len(mask.shape)
     if not compatible(x.shape[axis:end], mask.shape):
         raise ShapeError(
-            f"boolean_mask: argument `mask` of shape {format_shape(mask.shape)} is incompatible with dimensions "
-            f"{axis} to {end - 1} of `tensor` of shape {format_shape(x.shape)}"
+            f"boolean_mask: Shapes {format_shape(x.shape[axis:end])} (dimensions {axis} to {end - 1} of `tensor`) and "
+            f"{format_shape(mask.shape)} (`mask`) are incompatible"
         )
     return Aval((*x.shape[:axis], None, *x.shape[end:]), x.dtype)
 
@@ -111,7 +111,7 @@ def boolean_mask(tensor: Any, mask: Any, axis: Any = None) -> Operand:
     """
     first = static_int("boolean_mask", "axis", 0 if axis is None else axis)
     if shape_of(mask) == ():
-        raise ShapeError("boolean_mask: argument `mask` must not be a scalar")
+        raise ShapeError("boolean_mask: mask cannot be scalar; it chooses along dimensions")
     shape = shape_of(tensor)
     if first < 0 and shape is None:
         raise NotKnownYet("boolean_mask: a negative `axis` needs a tensor of known rank")

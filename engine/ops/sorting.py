@@ -100,7 +100,7 @@ def _inverted(x: Any) -> np.ndarray:
 def _invert_abstract(x: Aval) -> Aval:
     check_dtype("invert_permutation", "x", x, INTEGER)
     if x.shape is not None and len(x.shape) != 1:
-        raise ShapeError(f"invert_permutation: argument `x` must be a vector, got {x}")
+        raise ShapeError(f"invert_permutation: argument `x` must be a vector (must be rank 1), got {x}")
     return x
 
 
@@ -335,7 +335,7 @@ def _unique_kernel(x: Any, *, out_idx: DType) -> tuple[np.ndarray, ...]:
 
 def _unique_abstract(x: Aval, *, out_idx: DType) -> tuple[Aval, ...]:
     if x.shape is not None and len(x.shape) != 1:
-        raise ShapeError(f"unique: argument `x` must be a vector, got {x}")
+        raise ShapeError(f"unique: argument `x` must be a vector (must be rank 1), got {x}")
     return Aval((None,), x.dtype), Aval(x.shape or (None,), out_idx), Aval((None,), out_idx)
 
 

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
-from contextlib import AbstractContextManager, contextmanager
+from contextlib import AbstractContextManager, contextmanager, nullcontext
 from typing import Any
 
 import numpy as np
@@ -26,8 +26,15 @@ GIT_VERSION = COMPILER_VERSION = "unknown"
 
 @contextmanager
 def colocate_with(op: Any, ignore_existing: bool = False) -> Iterator[None]:
-    """Nothing: there is one device."""
-    yield
+    """Note on what is made inside that it is to be where an operation is; all runs on one device nevertheless."""
+    beside = getattr(op, "op", op)
+
+    def place(made: Any) -> str:
+        made.placed_beside(beside)
+        return str(made.device)
+
+    with nullcontext() if op is None else tf.device(place):
+        yield
 
 
 @contextmanager

@@ -312,3 +312,30 @@ def test_gradients_are_named_after_what_they_are_of() -> None:
         names = [node.name for node in graph.get_operations() if "grad" in node.name]
     for scope in ("gradients/y_grad/", "gradients/below_grad/", "again/y_grad/", "again/below_grad/"):
         assert any(name.startswith(scope) for name in names), scope
+
+
+def test_operations_of_gradients_know_what_they_are_of() -> None:
+    w, x = tf.constant([[1.0]]), tf.constant([[1.0, 2.0]])
+    with tf.device("/device:GPU:0"):
+        product = tf.matmul(w, x)
+    (beside,) = tf.gradients(product, [w], colocate_gradients_with_ops=True)
+    (anywhere,) = tf.gradients(product, [w])
+    assert beside.op._original_op is product.op and anywhere.op._original_op is product.op
+    assert w.op._original_op is None
+    assert beside.op.colocation_groups() == product.op.colocation_groups() != anywhere.op.colocation_groups()
+    assert (beside.device, anywhere.device) == ("/device:GPU:0", "")
+
+
+def test_complex_targets_need_grad_ys() -> None:
+    x = tf.constant([1 + 2j], tf.complex64)
+    with pytest.raises(TypeError, match=r"must set grad_ys \(y\.dtype = tf\.complex64\)"):
+        tf.gradients(tf.square(x), x)
+    (g,) = tf.gradients(tf.square(x), x, grad_ys=[tf.ones_like(x)])
+    np.testing.assert_allclose(run(g), [2 - 4j])
+
+
+def test_rows_as_grad_ys_that_do_not_say_their_shape() -> None:
+    x = tf.placeholder(tf.float32, [3])
+    rows = tf.IndexedSlices(tf.constant([2.0]), tf.constant([1]))
+    (g,) = tf.gradients(tf.identity(x), x, grad_ys=rows)
+    assert run(g, {x: [1.0, 1.0, 1.0]}).tolist() == [0.0, 2.0, 0.0]

@@ -550,3 +550,34 @@ def test_arrays_say_when_they_are_written() -> None:
         assert session.run([array.flow, array.write(0, 1.0).flow, array.close()]) == [0.0, 0.0, None]
         with pytest.raises(tf.errors.OpError):
             session.run(array.write(5, 1.0).flow)
+
+
+@pytest.mark.parametrize(
+    ("call", "error", "words"),
+    [
+        (lambda: tf.Variable(1.0, collections="local_variables"), ValueError, "must be a list, tuple, or set"),
+        (lambda: tf.get_default_graph().get_operation_by_name(3), TypeError, "Operation names are strings"),
+        (lambda: tf.get_default_graph().as_graph_element("c", allow_operation=False), ValueError, "not a Tensor"),
+        (lambda: tf.get_default_graph().as_graph_element("c:0", allow_tensor=False), ValueError, "not a Operation"),
+        (lambda: tf.assert_rank([1], [1]), ValueError, "Rank must be a scalar"),
+        (lambda: tf.assert_rank([1], 1.5), TypeError, "must be an integer"),
+        (lambda: tf.device("foo").__enter__(), ValueError, "Unknown attribute 'foo'"),
+        (lambda: tf.variable_scope(3).__enter__(), TypeError, "must be a string or VariableScope"),
+        (lambda: tf.variable_scope(None).__enter__(), TypeError, "name_or_scope is required"),
+    ],
+)
+def test_arguments_of_another_kind(call: Any, error: type[Exception], words: str) -> None:
+    tf.constant(1.0, name="c")
+    with pytest.raises(error, match=words):
+        call()
+
+
+def test_operations_made_beside_others() -> None:
+    with tf.device("/gpu:1"):
+        x = tf.constant(1.0)
+    with tf.colocate_with(x):
+        y = tf.constant(2.0)
+        assert y.op.colocation_groups() == x.op.colocation_groups()
+    with tf.colocate_with(None):
+        z = tf.constant(3.0)
+    assert (y.device, z.device) == ("/device:GPU:1", "")

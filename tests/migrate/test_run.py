@@ -334,3 +334,67 @@ def test_an_error_of_the_programs_own_is_not_explained_away(tmp_path: Path) -> N
     assert result.returncode == 1
     assert "dualgrad run" not in result.stderr
     assert "line 2, in <module>" in result.stderr
+
+
+TESTS_OF_BOTH_MODES = """
+from tensorflow.python.eager import context
+from tensorflow.python.framework import constant_op, dtypes, ops, random_seed, tensor_shape, tensor_util, test_util
+from tensorflow.python.ops import array_ops, gradient_checker_v2, math_ops
+from tensorflow.python.platform import googletest
+from tensorflow.python.util import nest
+
+@test_util.run_all_in_graph_and_eager_modes
+class Both(test_util.TensorFlowTestCase):
+    def testSum(self):
+        self.assertAllClose(self.evaluate(math_ops.reduce_sum(constant_op.constant([1.0, 2.0]))), 3.0)
+
+    def testGradient(self):
+        exact, numeric = gradient_checker_v2.compute_gradient(
+            lambda a, b: a * b, [constant_op.constant([1.0, 2.0]), constant_op.constant([3.0])])
+        self.assertAllClose(exact[1], [[1.0], [2.0]])
+        self.assertLess(gradient_checker_v2.max_error(exact, numeric), 1e-2)
+        self.assertGreater(gradient_checker_v2.max_error(exact, [2 * n for n in numeric]), 0.5)
+
+    def testTools(self):
+        self.assertItemsEqual(nest.flatten_with_joined_string_paths({"a": [1, 2]}), [("a/1", 2), ("a/0", 1)])
+        self.assertEqual(nest.map_structure_with_paths(lambda path, x: (path, 2 * x), {"a": [3]}), {"a": [("a/0", 6)]})
+        self.assertEqual(tensor_shape.unknown_shape(2).as_list(), [None, None])
+        known = tensor_util.constant_value_as_shape(constant_op.constant([1, -1]))
+        self.assertEqual(known.as_list(), [1, None])
+        random_seed.set_seed(5)
+        self.assertEqual(random_seed.get_seed(1), (5, 1))
+        message = tensor_util.make_tensor_proto([1, 2])
+        self.assertTrue(tensor_util.ShapeEquals(message, [2]))
+        self.assertProtoEquals(str(message), tensor_util.make_tensor_proto([1, 2]))
+        self.assertRaises(AssertionError, self.assertProtoEquals, str(message), tensor_util.make_tensor_proto([1, 3]))
+
+    def testThreads(self):
+        thread = self.checkedThread(lambda: 1 / 0)
+        thread.start()
+        self.assertRaises(AssertionError, thread.join)
+
+class One(test_util.TensorFlowTestCase):
+    @test_util.run_deprecated_v1
+    def testGraph(self):
+        with self.cached_session() as session:
+            x = array_ops.placeholder(dtypes.float32, [2])
+            self.assertAllEqual(session.run(x * 2, {x: [1, 2]}), [2, 4])
+
+    @test_util.run_v2_only
+    def testTape(self):
+        self.assertEqual(constant_op.constant(3.0).numpy(), 3.0)
+
+    def testFails(self):
+        with context.eager_mode():
+            self.assertEqual(constant_op.constant(3.0).numpy(), 4.0)
+
+googletest.main()
+"""
+
+
+@pytest.mark.parametrize(
+    ("api", "end"), [("1", "OK (skipped=4)"), ("2", "FAILED (failures=1, skipped=3)")]
+)  # fmt: skip
+def test_tests_written_with_tensorflows_own_tools(tmp_path: Path, api: str, end: str) -> None:
+    said = run(tmp_path, TESTS_OF_BOTH_MODES, options=("--api", api)).stderr
+    assert said.rstrip().endswith(end), said

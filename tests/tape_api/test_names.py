@@ -128,7 +128,7 @@ def test_ops_still_reject_what_they_should() -> None:
     cases = (
         (lambda: tf.matmul([1.0, 2.0], [1.0, 2.0]), "matmul: argument `a` must have rank 2 or more"),
         (lambda: tf.add([1.0, 2.0], [1.0, 2.0, 3.0]), r"Incompatible shapes for broadcasting: \(2,\) and \(3,\)"),
-        (lambda: tf.reshape([1.0, 2.0], [3]), r"reshape: .* \(2 elements\)"),
+        (lambda: tf.reshape([1.0, 2.0], [3]), "reshape: .* with 2 elements"),
         (lambda: tf.gather([1.0, 2.0], [2]), r"gather: indices\[0\] = 2 is not in \[0, 2\)"),
         (lambda: tf.gather([1.0, 2.0], [-1]), r"gather: indices\[0\] = -1"),
         (lambda: tf.reduce_sum([1.0], axis=1), r"reduce_sum: Argument `axis` = 1 not in range \[-1, 1\)"),

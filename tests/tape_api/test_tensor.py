@@ -173,7 +173,7 @@ def test_back_to_python_and_numpy() -> None:
         (lambda x: x.nonsense, AttributeError, "nonsense"),
         (lambda x: x.__setitem__(0, 1.0), TypeError, "item assignment.*tensor_scatter_nd_update"),
         (lambda x: x[0], ValueError, "getitem"),
-        (lambda x: tf.stack([x, x])[5], ValueError, "index 5 is out of range"),
+        (lambda x: tf.stack([x, x])[5], ValueError, "index 5 of dimension 0 out of bounds"),
         (lambda x: x + "text", TypeError, "unsupported operand"),
         (lambda x: x + None, TypeError, "unsupported operand"),
     ],

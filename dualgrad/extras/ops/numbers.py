@@ -11,6 +11,7 @@ from engine.core.operands import Operand, operands
 from engine.core.value import shape_of_rank
 from engine.ops.arithmetic import div_no_nan, floor, floordiv, maximum, minimum, mod
 from engine.ops.axis_args import single_axis
+from engine.ops.checked import checked_op
 from engine.ops.compare import cast, less, less_equal
 from engine.ops.creation import ones_like
 from engine.ops.joining import stack
@@ -18,6 +19,7 @@ from engine.ops.reduce import reduce_all
 from engine.ops.segment import unsorted_segment_sum
 from engine.ops.shape import reshape, transpose
 from engine.ops.sorting import top_k
+from engine.runtime.errors import InvalidArgumentError
 
 
 @operands("x")
@@ -75,6 +77,15 @@ def unravel_index(indices: Any, dims: Any) -> Operand:
     return stack(positions[::-1])
 
 
+def _require_bins(ends: Any, count: Any) -> None:
+    if not ends[0] < ends[1]:
+        raise InvalidArgumentError(
+            f"histogram_fixed_width: argument `value_range` should satisfy value_range[0] < value_range[1], got {ends}"
+        )
+    if count <= 0:
+        raise InvalidArgumentError(f"histogram_fixed_width: argument `nbins` must be > 0, got {count}")
+
+
 @operands("values", "value_range")
 def histogram_fixed_width_bins(values: Any, value_range: Any, nbins: Any = 100, dtype: Any = int32) -> Operand:
     """The number of the bin, of equal bins in a range, in which each value lies; the outer bins take what is outside.
@@ -84,8 +95,9 @@ def histogram_fixed_width_bins(values: Any, value_range: Any, nbins: Any = 100, 
     >>> histogram_fixed_width_bins(np.array([-1.0, 0.0, 1.5, 2.0, 5.0]), np.array([0.0, 5.0]), nbins=5)
     array([0, 0, 1, 2, 4], dtype=int32)
     """
-    low, high = cast(value_range[0], "float64"), cast(value_range[1], "float64")
-    count = cast(nbins if hasattr(nbins, "dtype") else np.int32(nbins), "float64")
+    bins = nbins if hasattr(nbins, "dtype") else np.int32(nbins)
+    value_range = checked_op(cast(value_range, "float64"), value_range, bins, check=_require_bins)
+    low, high, count = value_range[0], value_range[1], cast(bins, "float64")
     scaled = floor(count * (cast(values, "float64") - low) / (high - low))
     return cast(minimum(maximum(scaled, np.float64(0)), count - np.float64(1)), as_dtype(dtype))
 

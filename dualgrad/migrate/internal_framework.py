@@ -1,0 +1,249 @@
+"""Functions of TensorFlow's internal modules about shapes, messages, seeds and nests, for both APIs.
+
+They are reached through the import hook alone, so that ``tensorflow`` is the API that the program runs with.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator
+from importlib import import_module
+from itertools import count
+from typing import Any
+
+from dualgrad.files.tensors import array_of, shape_of
+from dualgrad.migrate.internal_tools import enabled
+from engine.core import nest
+from engine.core.composite import Composite
+
+
+def _api() -> Any:
+    return import_module("tensorflow")
+
+
+# ---- tensor_shape ----------------------------------------------------------------------------------------------------
+
+
+def as_shape(shape: Any) -> Any:
+    """A shape of whatever stands for one."""
+    return _api().TensorShape(shape)
+
+
+def unknown_shape(rank: int | None = None, **options: Any) -> Any:
+    """A shape of which nothing is known, or its rank alone."""
+    rank = options.get("ndims", rank)
+    return as_shape(None if rank is None else [None] * rank)
+
+
+def scalar() -> Any:
+    """The shape of a number."""
+    return as_shape([])
+
+
+def vector(length: Any) -> Any:
+    """The shape of a vector."""
+    return as_shape([length])
+
+
+def matrix(rows: Any, cols: Any) -> Any:
+    """The shape of a matrix."""
+    return as_shape([rows, cols])
+
+
+def as_dimension(value: Any) -> Any:
+    """A dimension of a number or a dimension."""
+    return _api().compat.v1.Dimension(value)
+
+
+# ---- ops -------------------------------------------------------------------------------------------------------------
+
+
+def name_from_scope_name(name: str) -> str:
+    """The name of a scope without the slash at its end."""
+    return name.removesuffix("/")
+
+
+def strip_name_scope(name: str, export_scope: str | None) -> str:
+    """A name without the scope before it."""
+    return name.removeprefix(f"{export_scope.rstrip('/')}/") if export_scope else name
+
+
+def prepend_name_scope(name: str, import_scope: str | None) -> str:
+    """A name with a scope before it."""
+    return f"{import_scope.rstrip('/')}/{name}" if import_scope else name
+
+
+def uid() -> int:
+    """A number that no call before has given."""
+    return next(_numbers)
+
+
+_numbers = count(1)
+
+
+def convert_n_to_tensor(values: Any, dtype: Any = None, name: str | None = None, **_: Any) -> list[Any]:
+    """Tensors of several values.
+
+    Raises
+    ------
+    TypeError
+        If `values` is no sequence.
+    """
+    if not isinstance(values, (list, tuple)):
+        raise TypeError(f"values must be a sequence, got {values!r}")
+    return [convert_to_tensor_or_composite(value, dtype, name and f"{name}_{i}") for i, value in enumerate(values)]
+
+
+def convert_to_tensor_or_composite(value: Any, dtype: Any = None, name: str | None = None) -> Any:
+    """`value` if it is a tensor in parts, or else as a tensor."""
+    return value if isinstance(value, Composite) else _api().convert_to_tensor(value, dtype, name=name)
+
+
+internal_convert_to_tensor = convert_to_tensor_or_composite
+
+
+def get_all_collection_keys() -> list[Any]:
+    """The names of the collections that the default graph has."""
+    keys: list[Any] = _api().get_default_graph().get_all_collection_keys()
+    return keys
+
+
+def name_scope_v1(name: Any, default_name: str | None = None, values: Any = None) -> Any:
+    """TensorFlow 1's `name_scope`."""
+    return _api().compat.v1.name_scope(name, default_name, values)
+
+
+def inside_function() -> bool:
+    """False: a function's code runs as a part of what calls it."""
+    return False
+
+
+def executing_eagerly_outside_functions() -> bool:
+    """Whether the program is one of TensorFlow 2."""
+    return enabled()
+
+
+# ---- tensor_util -----------------------------------------------------------------------------------------------------
+
+MakeNdarray = array_of
+
+
+def TensorShapeProtoToList(shape: Any) -> list[int]:
+    """The dimensions of a message, -1 for what is not known."""
+    return [dim.size for dim in shape.dim]
+
+
+def ShapeEquals(tensor_proto: Any, shape: Any) -> bool:
+    """Whether a message holds a tensor of this shape."""
+    return shape_of(tensor_proto.tensor_shape) == tuple([getattr(d, "size", d) for d in getattr(shape, "dim", shape)])
+
+
+def constant_value(tensor: Any, partial: bool = False) -> Any:
+    """The value that a tensor has whatever is fed, or None."""
+    return _api().get_static_value(tensor, partial)
+
+
+def constant_value_as_shape(tensor: Any) -> Any:
+    """The shape that a vector stands for, as far as it is known while the graph is built; -1 is not known.
+
+    Raises
+    ------
+    ValueError
+        If it is no vector.
+    """
+    tensor = _api().convert_to_tensor(tensor)
+    length = as_shape(tensor.shape).with_rank(1).as_list()[0]
+    known = constant_value(tensor)
+    if known is None:
+        return unknown_shape(length)
+    return as_shape([None if d == -1 else int(d) for d in known])
+
+
+def is_tf_type(x: Any) -> bool:
+    """Whether something is a tensor, dense or not, or a variable."""
+    found: bool = _api().is_tensor(x)
+    return found
+
+
+# ---- random_seed -----------------------------------------------------------------------------------------------------
+
+
+def get_seed(op_seed: int | None) -> Any:
+    """The program's seed and that of an operation made now; None twice if neither is set."""
+    if enabled():
+        return import_module("tape_api.random").op_seeds(op_seed)
+    return _api().get_seed(op_seed)
+
+
+def set_seed(seed: int | None) -> None:
+    """Set the program's seed."""
+    _api().random.set_seed(seed) if enabled() else _api().set_random_seed(seed)
+
+
+set_random_seed = set_seed
+
+
+# ---- nest ------------------------------------------------------------------------------------------------------------
+
+
+def yield_flat_paths(structure: Any, expand_composites: bool = False) -> Iterator[tuple[Any, ...]]:
+    """The keys and positions that lead to each leaf, in the order of `flatten`."""
+    yield from (path for path, _ in _paths(structure, ()))
+
+
+def _paths(structure: Any, path: tuple[Any, ...]) -> Iterator[tuple[tuple[Any, ...], Any]]:
+    if not nest.is_nested(structure):
+        yield path, structure
+    elif isinstance(structure, dict):
+        for key in sorted(structure):
+            yield from _paths(structure[key], (*path, key))
+    else:
+        keys = getattr(structure, "_fields", range(len(structure)))
+        for key, item in zip(keys, structure, strict=True):
+            yield from _paths(item, (*path, key))
+
+
+def flatten_with_tuple_paths(structure: Any, expand_composites: bool = False) -> list[tuple[tuple[Any, ...], Any]]:
+    """The leaves, each with the keys that lead to it."""
+    return list(_paths(structure, ()))
+
+
+def flatten_with_joined_string_paths(
+    structure: Any, separator: str = "/", expand_composites: bool = False
+) -> list[tuple[str, Any]]:
+    """The leaves, each with the keys that lead to it, as one text."""
+    return [(separator.join(map(str, path)), leaf) for path, leaf in _paths(structure, ())]
+
+
+def map_structure_with_tuple_paths(func: Callable[..., Any], *structures: Any, **options: Any) -> Any:
+    """`nest.map_structure` of a function that takes the keys that lead to the leaves first."""
+    paths = nest.pack_sequence_as(structures[0], [_Path(path) for path in yield_flat_paths(structures[0])])
+    return nest.map_structure(lambda path, *leaves: func(path.keys, *leaves), paths, *structures)
+
+
+def map_structure_with_paths(func: Callable[..., Any], *structures: Any, **options: Any) -> Any:
+    """The same with the keys as one text."""
+    return map_structure_with_tuple_paths(lambda path, *leaves: func("/".join(map(str, path)), *leaves), *structures)
+
+
+class _Path:
+    """A path as a leaf of a structure."""
+
+    def __init__(self, keys: tuple[Any, ...]) -> None:
+        self.keys = keys
+
+
+def list_to_tuple(structure: Any) -> Any:
+    """A structure with tuples in place of its lists."""
+    if isinstance(structure, list):
+        return tuple([list_to_tuple(item) for item in structure])
+    if isinstance(structure, dict):
+        return {key: list_to_tuple(item) for key, item in structure.items()}
+    return type(structure)(map(list_to_tuple, structure)) if type(structure) is tuple else structure
+
+
+def is_nested_or_composite(x: Any) -> bool:
+    """Whether something is a structure, or a tensor in parts."""
+    return nest.is_nested(x) or isinstance(x, Composite)
+
+
+is_sequence_or_composite = is_nested_or_composite
