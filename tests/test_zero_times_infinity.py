@@ -301,6 +301,22 @@ def test_a_single_number_forward_and_reverse(idiom: Idiom) -> None:
         check(each, np.array(truth), np.array(True))
 
 
+@pytest.mark.parametrize(
+    "power", [lambda v: v**2, lambda v: tape_api.square(v), lambda v: v * v], ids=["**", "square", "*"]
+)
+def test_a_power_of_a_root_has_no_tangent_where_it_has_no_value(power: Any) -> None:
+    x = tape_api.constant([4.0, -2.0], tape_api.float64)
+    with tape_api.GradientTape(persistent=True) as tape:
+        tape.watch(x)
+        y = power(tape_api.sqrt(x))
+    for found in (
+        tape.gradient(y, x),
+        tape.jvp(y, x, tape_api.ones_like(x)),
+        tape_api.reduce_sum(tape.jacobian(y, x), 1),
+    ):
+        np.testing.assert_allclose(found, [1.0, np.nan])
+
+
 # ---- second derivatives ----------------------------------------------------------------------------------------------
 
 
