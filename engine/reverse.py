@@ -82,9 +82,8 @@ def reverse(
     list
         A cotangent per source, None where no path leads from the source to a seeded value.
     """
-    raw = not active.tapes
+    raw, stop = not active.tapes, list(stop)
     kept = {id(s) for s in sources}
-    stop = list(stop)
     nodes = with_powers(nodes, sources, stop)
     path, live = live_path(nodes, kept, {id(v) for v in stop})
     in_rows = _gathered_sources(path, kept) if sparse else frozenset()
@@ -134,8 +133,7 @@ def reverse(
                     continue
                 _check(choices.value_of(result), operands[i], node, i)
             accumulate(cotangents, reads.get(key, key), _plain_part(result) if wrapped else result)
-    found = [cotangents.get(id(s)) for s in sources]
-    return found if parts else [value_of(choices.settled(ct)) for ct in found]
+    return [ct if parts else value_of(choices.settled(ct)) for ct in map(cotangents.get, map(id, sources))]
 
 
 def _of_many(rule: Rule, each: Callable[[int], Any], i: int, ct: Any) -> Rule:
