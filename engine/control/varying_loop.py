@@ -56,7 +56,7 @@ def pulled_back_varying(
 
 def _kernel(
     *values: Any, cond: ClosedFunction, body: ClosedFunction, count: int, live: Sequence[int], fixed: Sequence[int],
-    whole: frozenset[int], started: Sequence[bool],
+    started: Sequence[bool], whole: frozenset[int] = frozenset(),
 ) -> list[Any]:  # fmt: skip
     first = len(values) - len(live) - sum(started)
     operands, cts, given = values[:first], list(values[first : first + len(live)]), iter(values[first + len(live) :])
@@ -79,7 +79,7 @@ def _kernel(
 
 def _abstract(
     *values: Aval, cond: ClosedFunction, body: ClosedFunction, count: int, live: Sequence[int], fixed: Sequence[int],
-    whole: frozenset[int], started: Sequence[bool],
+    started: Sequence[bool], whole: frozenset[int] = frozenset(),
 ) -> tuple[Aval, ...]:  # fmt: skip
     return tuple([plain(values[i]) for i in (*live, *fixed)])
 
