@@ -19,7 +19,7 @@ A walk keeps a `Part` where this matters, and plain values elsewhere.
 from __future__ import annotations
 
 import threading
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass
 from typing import Any
@@ -214,6 +214,30 @@ def _with_values(x: Any, result: Any) -> Any:
 def settled_all(x: Any) -> Any:
     """`settled`, of each item of a tuple."""
     return tuple([settled(item) for item in x]) if type(x) is tuple else settled(x)
+
+
+class Settled(tuple[Any, ...]):
+    """Cotangents or tangents of several values, zero where nothing was chosen.
+
+    Attributes
+    ----------
+    whole : frozenset of int
+        Those whose zeros are numbers like others: nothing was left out on the way.
+    """
+
+    whole: frozenset[int]
+
+
+def settled_each(xs: Sequence[Any]) -> Settled:
+    """The values of cotangents or tangents, and which of them had no choice on the way, for rules that walk."""
+    found = Settled(map(settled, xs))
+    found.whole = frozenset([i for i, x in enumerate(xs) if x is not None and type(x) is not Part])
+    return found
+
+
+def whole_of(xs: Sequence[Any], wanted: Iterable[int]) -> frozenset[int]:
+    """Those of some numbers whose cotangents or tangents had no choice on the way, as far as is known."""
+    return getattr(xs, "whole", frozenset()).intersection(wanted)
 
 
 def choice_in(x: Any) -> bool:

@@ -27,7 +27,9 @@ from engine.reverse import boxed, reverse
 from engine.runtime.errors import RuleError
 
 
-def forward(nodes: Sequence[Node], seeds: Iterable[tuple[Any, Any]], targets: Sequence[Any]) -> list[Any]:
+def forward(
+    nodes: Sequence[Node], seeds: Iterable[tuple[Any, Any]], targets: Sequence[Any], parts: bool = False
+) -> list[Any]:
     """Push tangents of some values forward to `targets`.
 
     Parameters
@@ -37,6 +39,8 @@ def forward(nodes: Sequence[Node], seeds: Iterable[tuple[Any, Any]], targets: Se
     seeds : iterable of (value, tangent)
         The tangents of one value are added up; so are its own and what comes from values that it is computed from.
     targets : sequence of Value
+    parts : bool
+        Whether tangents with a choice on the way are given and taken as `choices.Part`.
 
     Returns
     -------
@@ -47,10 +51,11 @@ def forward(nodes: Sequence[Node], seeds: Iterable[tuple[Any, Any]], targets: Se
     seeds = list(seeds)
     nodes = with_powers(nodes, [value for value, _ in seeds])
     for value, tangent in seeds:
-        key, seed = id(value), choices.seeded(tangent)
+        key, seed = id(value), tangent if parts else choices.seeded(tangent)
         tangents[key] = choices.joined(tangents[key], seed) if key in tangents else seed
     push(tangents, _needed(nodes, targets))
-    return [choices.settled(tangents.get(id(t))) for t in targets]
+    found = [tangents.get(id(t)) for t in targets]
+    return found if parts else [*map(choices.settled, found)]
 
 
 def _needed(nodes: Sequence[Node], targets: Sequence[Any]) -> list[Node]:
@@ -90,7 +95,7 @@ def pushforward(node: Node, given: Sequence[Any]) -> Sequence[Any]:
     if type(op.jvp) is PushedTogether and op.jvp.each is not None and choices.choice_in(tuple(given)):
         rules = op.jvp.each
     elif type(op.jvp) is PushedTogether:
-        pushed = op.jvp.rule([choices.settled(t) for t in given], out, *operands, **node.params)
+        pushed = op.jvp.rule(choices.settled_each(given), out, *operands, **node.params)
         return _marked(pushed, given)
     total: list[Any] = [None] * len(node.outputs)
     for i, t in enumerate(given):

@@ -94,9 +94,9 @@ def _power_of(op: Op, root: Op) -> Op:
     assert by is not None
 
     def vjp(ct: Any, out: Any, *inputs: Any, **params: Any) -> Operand:
-        # as of the two steps, the derivative is NaN where the root is
-        unknown = stop_gradient(inputs[0] - inputs[0])
-        return rule(quotient(ct, root, *inputs[:first]) + unknown, *inputs[first:], **params)
+        # as of the two steps, the derivative is NaN where the root is: a factor, which forward mode has as well
+        known = stop_gradient(inputs[0] - inputs[0]) + 1
+        return rule(quotient(ct, root, *inputs[:first]) * known, *inputs[first:], **params)
 
     def by_exponent(ct: Any, out: Any, *inputs: Any, **params: Any) -> Operand:
         return by[1](ct, out, *inputs[:2])  # type: ignore[misc]

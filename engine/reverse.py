@@ -50,6 +50,7 @@ def reverse(
     sparse: bool = False,
     pairwise: bool = False,
     ones: bool = False,
+    parts: bool = False,
     visit: Callable[[Iterable[Node]], Iterable[Node]] = iter,
 ) -> list[Any]:
     """Pull cotangents of some values back to `sources`.
@@ -68,7 +69,10 @@ def reverse(
     pairwise : bool
         Whether what comes from several uses of a value is added in pairs (`engine.aggregation`).
     ones : bool
-        Whether all seeds are ones. In others, a zero stands for an element that is not asked for (`engine.choices`).
+        Whether all seeds are ones, or `choices.Part` already. In others, a zero stands for an element that is not asked
+        for (`engine.choices`).
+    parts : bool
+        Whether a cotangent with a choice on the way is given as a `choices.Part`.
     visit : callable
         Hands on the nodes one by one, in the order in which they are visited; what it does around each, it does around
         the node's rules.
@@ -78,9 +82,8 @@ def reverse(
     list
         A cotangent per source, None where no path leads from the source to a seeded value.
     """
-    raw = not active.tapes
+    raw, stop = not active.tapes, list(stop)
     kept = {id(s) for s in sources}
-    stop = list(stop)
     nodes = with_powers(nodes, sources, stop)
     path, live = live_path(nodes, kept, {id(v) for v in stop})
     in_rows = _gathered_sources(path, kept) if sparse else frozenset()
@@ -130,7 +133,7 @@ def reverse(
                     continue
                 _check(choices.value_of(result), operands[i], node, i)
             accumulate(cotangents, reads.get(key, key), _plain_part(result) if wrapped else result)
-    return [value_of(choices.settled(cotangents.get(id(s)))) for s in sources]
+    return [ct if parts else value_of(choices.settled(ct)) for ct in map(cotangents.get, map(id, sources))]
 
 
 def _of_many(rule: Rule, each: Callable[[int], Any], i: int, ct: Any) -> Rule:
@@ -169,7 +172,7 @@ def _pull_together(
         first.setdefault(keys[i], i)
     known = [cotangents.get(k) if first[k] == i and not pairwise else None for i, k in enumerate(keys)]
     previous = [dense(choices.settled(ct)) for ct in known]
-    chosen = choices.settled_all(ct)
+    chosen = choices.settled_each(ct) if type(ct) is tuple else choices.settled(ct)
     totals = rules.rule([k in live for k in keys], previous, chosen, out, *operands, **node.params)
     for i in order:
         key, before, part = keys[i], previous[i], totals[i]

@@ -14,8 +14,8 @@ from engine.compiler.passes import columns
 from engine.compiler.pipeline import ALL_PASSES
 from engine.core.aval import Aval
 from engine.core.dtypes import float64
-from engine.core.structural import scale, sum_to_like_op
-from engine.ops.compare import truncate
+from engine.core.structural import broadcast_like, scale, sum_to_like_op
+from engine.ops.compare import logical_and, truncate
 from engine.ops.creation import ones_like
 from engine.ops.explog import exp, sqrt
 from engine.ops.gather import gather, gather_op
@@ -241,4 +241,16 @@ def test_what_is_repeated_along_no_axis(monkeypatch: pytest.MonkeyPatch) -> None
     monkeypatch.setattr(columns, "_LONG", 2)
     x = np.ones((2, 1))
     f = with_gradient(lambda x: reduce_sum(x * 2.0, []) * x)
+    assert_same_bits(lowered(f, [x])(x), lowered(f, [x], ALWAYS)(x))
+
+
+def test_a_number_that_is_true_or_false_becomes_a_vector(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(columns, "_LONG", 2)
+    monkeypatch.setattr(columns, "_GAIN", 0)
+    x = np.random.default_rng(0).normal(size=(4, 3))
+
+    def f(x: Any) -> Any:
+        large = broadcast_like(reduce_sum(x), x) < 9.0
+        return [logical_and(large, x < 0.5), large]
+
     assert_same_bits(lowered(f, [x])(x), lowered(f, [x], ALWAYS)(x))

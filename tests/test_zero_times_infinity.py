@@ -301,6 +301,22 @@ def test_a_single_number_forward_and_reverse(idiom: Idiom) -> None:
         check(each, np.array(truth), np.array(True))
 
 
+@pytest.mark.parametrize(
+    "power", [lambda v: v**2, lambda v: tape_api.square(v), lambda v: v * v], ids=["**", "square", "*"]
+)
+def test_a_power_of_a_root_has_no_tangent_where_it_has_no_value(power: Any) -> None:
+    x = tape_api.constant([4.0, -2.0], tape_api.float64)
+    with tape_api.GradientTape(persistent=True) as tape:
+        tape.watch(x)
+        y = power(tape_api.sqrt(x))
+    for found in (
+        tape.gradient(y, x),
+        tape.jvp(y, x, tape_api.ones_like(x)),
+        tape_api.reduce_sum(tape.jacobian(y, x), 1),
+    ):
+        np.testing.assert_allclose(found, [1.0, np.nan])
+
+
 # ---- second derivatives ----------------------------------------------------------------------------------------------
 
 
@@ -352,3 +368,66 @@ def test_masks_that_are_ones_and_zeros_are_not_made_so_again() -> None:
         # the seed is compared with zero, and nothing behind it
         tf.gradients(y[-1], x)
         assert sum(op.type == "NotEqual" for op in graph.get_operations()) <= 1
+
+
+# ---- loops and branches ----------------------------------------------------------------------------------------------
+
+FLOWS = {
+    "cond": lambda tf, f, x: tf.cond(tf.reduce_sum(x) > 1.0, lambda: f(x), lambda: x),
+    "map_fn": lambda tf, f, x: tf.map_fn(f, x),
+    "scan": lambda tf, f, x: tf.scan(lambda a, e: f(e) + tf.zeros_like(a), x, tf.constant(1.0, tf.float64)),
+    "while_loop": lambda tf, f, x: tf.while_loop(lambda i, v: i < 1, lambda i, v: (i + 1, f(v)), (0, x))[1],
+    "growing": lambda tf, f, x: tf.while_loop(
+        lambda i, v: i < 1,
+        lambda i, v: (i + 1, tf.concat([f(v), [1.0]], 0)),
+        (0, x),
+        shape_invariants=(tf.TensorShape([]), tf.TensorShape([None])),
+    )[1],
+}
+AROUND = {
+    "sqrt, square": (lambda tf, v: tf.sqrt(v), lambda tf, v: v**2),
+    "log, exp": (lambda tf, v: tf.math.log(v), lambda tf, v: tf.exp(v)),
+}
+every_flow = pytest.mark.parametrize("flow", FLOWS.values(), ids=FLOWS)
+every_pair = pytest.mark.parametrize(("inner", "outer"), AROUND.values(), ids=AROUND)
+
+
+@every_flow
+@every_pair
+def test_a_computed_zero_stays_a_number_in_loops_and_branches(inner: Any, outer: Any, flow: Any) -> None:
+    def fn(tf: Any, x: Any) -> Any:
+        return outer(tf, flow(tf, lambda v: inner(tf, v), x))
+
+    def derivatives(x: Any) -> Any:
+        with tape_api.GradientTape() as tape:
+            tape.watch(x)
+            y = fn(tape_api, x)
+        return tape.gradient(y, x)
+
+    at = np.array([0.0, 4.0])
+    function = tape_api.function(derivatives)
+    found = [function(tape_api.constant(at)) for _ in range(3)]
+    with graph_api.Graph().as_default(), graph_api.Session() as session:
+        s = graph_api.placeholder(graph_api.float64, [2])
+        found += session.run(graph_api.gradients(fn(graph_api, s), s), {s: at})
+    for each in found:
+        check(each, np.ones(2), np.array([True, False]))
+
+
+def test_what_a_step_did_not_choose_stays_zero_in_the_steps_before() -> None:
+    def fn(tf: Any, x: Any) -> Any:
+        # the step before divides by zero what relu does not choose
+        return tf.while_loop(lambda i, v: i < 2, lambda i, v: (i + 1, tf.sqrt(tf.nn.relu(v - 1.0))), (0, x))[1] ** 2
+
+    with graph_api.Graph().as_default(), graph_api.Session() as session:
+        s = graph_api.placeholder(graph_api.float64, [3])
+        (g,) = session.run(graph_api.gradients(fn(graph_api, s), s), {s: [1.0, 2.0, 10.0]})
+    check(g, np.array([0.0, 0.0, 1 / 6]), np.array([True, True, False]))
+
+
+def test_tangents_that_are_zero_are_numbers_in_loops() -> None:
+    with graph_api.Graph().as_default(), graph_api.Session() as session:
+        s = graph_api.placeholder(graph_api.float64, [2])
+        y = graph_api.map_fn(lambda v: graph_api.sqrt(graph_api.sqrt(v)), s * s)
+        t = session.run(graph_api.jvp(y, s, graph_api.ones_like(s)), {s: [0.0, 4.0]})
+    check(t, np.array([np.inf, 0.25]), np.array([True, False]))

@@ -24,6 +24,8 @@ from typing import Any, Protocol, TypeVar
 
 import numpy as np
 
+from engine import choices
+from engine.aggregation import value_of
 from engine.closed.op_list import OpList
 from engine.compiler.ir.instruction import is_stateful
 from engine.compiler.ir.layout import Order, same_layout
@@ -493,7 +495,11 @@ class ClosedFunction:
     # ---- derivatives -------------------------------------------------------------------------------------------------
 
     def pullback(
-        self, wanted: Sequence[int], given: Sequence[int], seeded: Sequence[int] = ()
+        self,
+        wanted: Sequence[int],
+        given: Sequence[int],
+        seeded: Sequence[int] = (),
+        whole: frozenset[int] = frozenset(),
     ) -> tuple[ClosedFunction, list[bool]]:
         """Its reverse walk.
 
@@ -505,6 +511,9 @@ class ClosedFunction:
             Results whose cotangents are given.
         seeded : sequence of int
             Wanted parameters of whose cotangents something is known already; it is added up with the rest.
+        whole : frozenset of int
+            Results in whose cotangents a zero is a number like others. In those of the rest it stands for an element
+            that was not chosen (`engine.choices`).
 
         Returns
         -------
@@ -513,39 +522,50 @@ class ClosedFunction:
         connected : list of bool
             Per wanted parameter, whether a path leads to it.
         """
-        return self.reverse_walk(wanted, given, seeded)[:2]
+        return self.reverse_walk(wanted, given, seeded, whole)[:2]
 
     def reverse_walk(
-        self, wanted: Sequence[int], given: Sequence[int], seeded: Sequence[int] = ()
-    ) -> tuple[ClosedFunction, list[bool], dict[int, Any]]:
-        """`pullback`, and by identity of a value of this function the one of the walk that is computed anew."""
+        self, wanted: Sequence[int], given: Sequence[int], seeded: Sequence[int], whole: frozenset[int]
+    ) -> tuple[ClosedFunction, list[bool], dict[int, Any], list[bool]]:
+        """`pullback`, by identity of a value of this function the one of the walk that is computed anew, and choices.
 
-        def walk(body: Body, values: Sequence[Any]) -> tuple[list[Any], tuple[list[bool], dict[int, Any]]]:
+        The last tells which of the wanted parameters have cotangents of elements that may not have been chosen.
+        """
+
+        def walk(body: Body, values: Sequence[Any]) -> tuple[list[Any], tuple[list[bool], dict[int, Any], list[bool]]]:
             count, cut_off = len(self.parameters), len(self.parameters) + len(given)
             of = self._inlined(body, values[:count], False)
             outputs = [of[id(r)] for r in self.results]
-            known = [(values[i], ct) for i, ct in zip(seeded, values[cut_off:], strict=True)]
-            seeds = [(body.operand(outputs[i]), ct) for i, ct in zip(given, values[count:cut_off], strict=True)]
+            known = [(values[i], choices.seeded(ct)) for i, ct in zip(seeded, values[cut_off:], strict=True)]
+            cts = [
+                (i, ct if i in whole else choices.seeded(ct))
+                for i, ct in zip(given, values[count:cut_off], strict=True)
+            ]
+            seeds = [(body.operand(outputs[i]), ct) for i, ct in cts]
             nodes = list(body.nodes)
             ends = [values[i] for i in wanted]
-            found = reverse(with_slopes(nodes), [*known, *seeds], ends)
+            parts = reverse(with_slopes(nodes), [*known, *seeds], ends, ones=True, parts=True)
+            found = [value_of(choices.settled(g)) for g in parts]
             filled = [
                 zeros_like(values[i]) if g is None else _known(g, values[i]) for i, g in zip(wanted, found, strict=True)
             ]
-            return filled, ([g is not None for g in found], of)
+            chosen = [g is None or choices.choice_in(g) for g in parts]
+            return filled, ([g is not None for g in found], of, chosen)
 
-        key = ("pullback", tuple(wanted), tuple(given), tuple(seeded))
+        key = ("pullback", tuple(wanted), tuple(given), tuple(seeded), whole)
         avals = [p.aval for p in self.parameters]
         avals += [plain(self.results[i].aval) for i in given] + [plain(avals[i]) for i in seeded]
 
-        def made() -> tuple[ClosedFunction, list[bool], dict[int, Any]]:
-            closed, (connected, of) = _built_with(avals, walk)
-            return closed, connected, of
+        def made() -> tuple[ClosedFunction, list[bool], dict[int, Any], list[bool]]:
+            closed, more = _built_with(avals, walk)
+            return closed, *more
 
         return self.derived(key, made)
 
-    def pushforward(self, given: Sequence[int], targets: Sequence[int]) -> tuple[ClosedFunction, list[bool]]:
-        """Its forward walk.
+    def pushforward(
+        self, given: Sequence[int], targets: Sequence[int], whole: frozenset[int] = frozenset()
+    ) -> tuple[ClosedFunction, list[bool]]:
+        """Its forward walk; `whole` are parameters in whose tangents a zero is a number like others (see `pullback`).
 
         Returns
         -------
@@ -554,18 +574,32 @@ class ClosedFunction:
         connected : list of bool
             Per target, whether it has a tangent.
         """
+        return self.forward_walk(given, targets, whole)[:2]
 
-        def walk(body: Body, values: Sequence[Any]) -> tuple[list[Any], list[bool]]:
+    def forward_walk(
+        self, given: Sequence[int], targets: Sequence[int], whole: frozenset[int]
+    ) -> tuple[ClosedFunction, list[bool], list[bool]]:
+        """`pushforward`, and which of the targets have tangents of elements that may not have been chosen."""
+
+        def walk(body: Body, values: Sequence[Any]) -> tuple[list[Any], tuple[list[bool], list[bool]]]:
             count = len(self.parameters)
             outputs = [body.operand(r) for r in self.inline(body, values[:count])]
-            seeds = [(values[i], t) for i, t in zip(given, values[count:], strict=True)]
-            found = forward(list(body.nodes), seeds, [outputs[i] for i in targets])
+            ts = [(i, t if i in whole else choices.seeded(t)) for i, t in zip(given, values[count:], strict=True)]
+            parts = forward(
+                list(body.nodes), [(values[i], t) for i, t in ts], [outputs[i] for i in targets], parts=True
+            )
+            found = [*map(choices.settled, parts)]
             filled = [zeros_like(outputs[i]) if t is None else t for i, t in zip(targets, found, strict=True)]
-            return [*outputs, *filled], [t is not None for t in found]
+            chosen = [t is None or choices.choice_in(t) for t in parts]
+            return [*outputs, *filled], ([t is not None for t in found], chosen)
+
+        def made() -> tuple[ClosedFunction, list[bool], list[bool]]:
+            closed, more = _built_with(avals, walk)
+            return closed, *more
 
         avals = [p.aval for p in self.parameters]
         avals += [plain(avals[i]) for i in given]
-        return self.derived(("pushforward", tuple(given), tuple(targets)), lambda: _built_with(avals, walk))
+        return self.derived(("pushforward", tuple(given), tuple(targets), whole), made)
 
     # ---- batches -----------------------------------------------------------------------------------------------------
 

@@ -16,6 +16,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Any
 
+from engine.choices import whole_of
 from engine.closed.function import ClosedFunction, with_fixed
 from engine.core.aval import Aval, compatible, format_shape
 from engine.core.batching import Batched, Batches, NotBatched, UnknownRankError, batch_level, unbatch
@@ -82,14 +83,15 @@ def _cond_vjp(
 ) -> list[Any]:  # fmt: skip
     differentiated = differentiable(outs)
     asked = [i for i in differentiable(operands) if wanted[i + 1]]
-    paths = zip(true.pullback(asked, differentiated)[1], false.pullback(asked, differentiated)[1], strict=True)
+    whole = whole_of(cts, differentiated)
+    paths = zip(*[branch.pullback(asked, differentiated, (), whole)[1] for branch in (true, false)], strict=True)
     kept = [i for i, path in zip(asked, paths, strict=True) if any(path)]
     totals: list[Any] = [Zero(aval_of(x)) for x in (pred, *operands)]
     if kept:
         seeded = [i for i in kept if previous[i + 1] is not None]
         back_true, back_false = (
-            true.pullback(kept, differentiated, seeded)[0],
-            false.pullback(kept, differentiated, seeded)[0],
+            true.pullback(kept, differentiated, seeded, whole)[0],
+            false.pullback(kept, differentiated, seeded, whole)[0],
         )
         extra = [*[cts[i] for i in differentiated], *[previous[i + 1] for i in seeded]]
         cotangents = cond_op(pred, *operands, *extra, true=back_true, false=back_false)
@@ -107,7 +109,8 @@ def _cond_jvp(
 ) -> list[Any]:
     moving = [i for i in differentiable(operands) if tangents[i + 1] is not None]
     targets = differentiable(outs)
-    pushed, paths = zip(*[branch.pushforward(moving, targets) for branch in (true, false)], strict=True)
+    whole = frozenset([i - 1 for i in whole_of(tangents, range(1, len(tangents)))])
+    pushed, paths = zip(*[branch.pushforward(moving, targets, whole) for branch in (true, false)], strict=True)
     ahead = [_tangents_only(p, len(outs)) for p in pushed]
     out_tangents = cond_op(pred, *operands, *[tangents[i + 1] for i in moving], true=ahead[0], false=ahead[1])
     results: list[Any] = [Zero(aval_of(x)) for x in outs]

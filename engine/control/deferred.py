@@ -15,6 +15,7 @@ from typing import Any
 
 import numpy as np
 
+from engine.choices import whole_of
 from engine.closed.function import ClosedFunction
 from engine.control.cond import differentiable, plus
 from engine.core.aval import Aval
@@ -83,26 +84,30 @@ def _is_known(value: Any) -> bool:
 class _Pulled(Recipe):
     """``(operands, cotangents of the results `given`) -> cotangents of the operands `wanted``` of another recipe."""
 
-    def __init__(self, of: Recipe, count: int, wanted: Sequence[int], given: Sequence[int]) -> None:
+    def __init__(
+        self, of: Recipe, count: int, wanted: Sequence[int], given: Sequence[int], whole: frozenset[int]
+    ) -> None:
         super().__init__()
         self.of, self.count = of, count
-        self.wanted, self.given = wanted, given
+        self.wanted, self.given, self.whole = wanted, given, whole
         self.reads = of.reads
 
     def avals(self, given: Sequence[Aval]) -> tuple[Aval, ...]:
         return tuple([Aval(given[i].shape, given[i].dtype) for i in self.wanted])
 
     def made(self, given: Sequence[Aval]) -> ClosedFunction:
-        return self.of.closed_function(given[: self.count]).pullback(self.wanted, self.given)[0]
+        return self.of.closed_function(given[: self.count]).pullback(self.wanted, self.given, (), self.whole)[0]
 
 
 class _Pushed(Recipe):
     """``(operands, tangents of the operands `given`) -> tangents of the results `targets``` of another recipe."""
 
-    def __init__(self, of: Recipe, count: int, given: Sequence[int], targets: Sequence[int]) -> None:
+    def __init__(
+        self, of: Recipe, count: int, given: Sequence[int], targets: Sequence[int], whole: frozenset[int]
+    ) -> None:
         super().__init__()
         self.of, self.count = of, count
-        self.given, self.targets = given, targets
+        self.given, self.targets, self.whole = given, targets, whole
         self.reads = of.reads
 
     def avals(self, given: Sequence[Aval]) -> tuple[Aval, ...]:
@@ -111,7 +116,7 @@ class _Pushed(Recipe):
 
     def made(self, given: Sequence[Aval]) -> ClosedFunction:
         inner = self.of.closed_function(given[: self.count])
-        pushed = inner.pushforward(self.given, self.targets)[0]
+        pushed = inner.pushforward(self.given, self.targets, self.whole)[0]
         return ClosedFunction(pushed.trace, pushed.parameters, pushed.results[len(inner.results) :])
 
 
@@ -165,7 +170,7 @@ def _vjp(
     asked = [i for i in differentiable(operands) if wanted[i]]
     totals: list[Any] = [Zero(aval_of(x)) for x in operands]
     if asked and differentiated:
-        back = _Pulled(recipe, len(operands), asked, differentiated)
+        back = _Pulled(recipe, len(operands), asked, differentiated, whole_of(cts, differentiated))
         for i, ct in zip(asked, deferred_op(*operands, *[cts[k] for k in differentiated], recipe=back), strict=True):
             totals[i] = plus(previous[i], ct)
     return totals
@@ -176,7 +181,7 @@ def _jvp(tangents: Sequence[Any], outs: Any, *operands: Any, recipe: Recipe) -> 
     targets = differentiable(outs)
     results: list[Any] = [Zero(aval_of(x)) for x in outs]
     if moving and targets:
-        ahead = _Pushed(recipe, len(operands), moving, targets)
+        ahead = _Pushed(recipe, len(operands), moving, targets, whole_of(tangents, moving))
         pushed = deferred_op(*operands, *[tangents[i] for i in moving], recipe=ahead)
         for k, t in zip(targets, pushed, strict=True):
             results[k] = t

@@ -22,6 +22,7 @@ from typing import Any
 
 import numpy as np
 
+from engine.choices import whole_of
 from engine.closed.function import ClosedFunction, build, with_fixed
 from engine.compiler.ir.kernels import number_like
 from engine.control.cond import differentiable, joined, plus
@@ -209,11 +210,12 @@ def pulled_back(
     fixed = [i for i in asked if i >= carries]
     live = grown(set(asked) - set(fixed), lambda s: {r for r in body.reached([*s, *fixed]) if r < carries})
     given = [*live, *sorted(r for r in body.reached([*live, *fixed]) if r >= carries)]
-    paths = body.pullback([*live, *fixed], given)[1][len(live) :]
+    whole = whole_of(cts, given)
+    paths = body.pullback([*live, *fixed], given, (), whole)[1][len(live) :]
     fixed = [i for i, path in zip(fixed, paths, strict=True) if path]
     if not live and not fixed:
         return totals
-    plan = _Plan.of(body, carries, sequences, live, fixed, given, history_cts or {}, steps)
+    plan = _Plan.of(body, carries, sequences, live, fixed, given, history_cts or {}, steps, whole)
     length, saved = history(plan.saved)
     sums = [empty_sum(operands[i], length) if previous[i] is None else previous[i] for i in plan.summed]
     cotangents = scan_op(
@@ -236,6 +238,19 @@ def pulled_back(
     return totals
 
 
+def pulled_steadily(
+    body: ClosedFunction, live: Sequence[int], fixed: Sequence[int], given: Sequence[int], summed: Sequence[int],
+    whole: frozenset[int],
+) -> tuple[ClosedFunction, list[bool], dict[int, Any], list[bool], frozenset[int]]:  # fmt: skip
+    """A body's reverse walk, and the results whose cotangents are `whole` in each step, not in the last one alone."""
+    while True:
+        walk = body.reverse_walk([*live, *fixed], given, summed, whole)
+        fewer = whole.difference([k for k, chosen in zip(live, walk[3], strict=False) if chosen])
+        if fewer == whole:
+            return *walk, whole
+        whole = fewer
+
+
 @dataclass
 class _Plan:
     """How a loop is pulled back.
@@ -254,6 +269,8 @@ class _Plan:
         How many values there are, which are the last of these, and the last parameters of the reverse walk.
     added : list of int
         The carries to the cotangents of which something is added at each step.
+    whole : frozenset of int
+        The results in whose cotangents a zero is a number like others.
     """
 
     body: ClosedFunction
@@ -267,16 +284,17 @@ class _Plan:
     read: list[int]
     values: int
     added: list[int]
+    whole: frozenset[int]
 
     @classmethod
     def of(
         cls, body: ClosedFunction, carries: int, sequences: int, live: list[int], fixed: list[int], given: list[int],
-        history_cts: dict[int, Any], steps: int | None,
+        history_cts: dict[int, Any], steps: int | None, whole: frozenset[int],
     ) -> _Plan:  # fmt: skip
         """The plan for the derivatives named."""
         start = carries + sequences
         mapped, summed = [i for i in fixed if i < start], [i for i in fixed if i >= start]
-        back, _, of = body.reverse_walk([*live, *summed, *mapped], given, summed)
+        back, _, of, _, whole = pulled_steadily(body, live, [*summed, *mapped], given, summed, whole)
         numbers = {id(of[id(x)]): carries + n for n, x in enumerate(values_of(_unsaved(body))) if id(x) in of}
         values = worth_saving(back, set(numbers), back.parameters[carries:start], steps)
         if values:
@@ -284,7 +302,7 @@ class _Plan:
         saved = [*[k for k in range(carries) if back.uses(k)], *[numbers[id(x)] for x in values]]
         read = [i for i in range(carries, start) if back.uses(i)]
         added = [k for k in live if k in history_cts]
-        return cls(body, back, start, live, mapped, summed, given, saved, read, len(values), added)
+        return cls(body, back, start, live, mapped, summed, given, saved, read, len(values), added, whole)
 
     @property
     def columns(self) -> int:
@@ -294,7 +312,7 @@ class _Plan:
     def step(self, length: Aval) -> ClosedFunction:
         """The body of the scan."""
         parts = self.live, self.mapped, self.summed, self.given, self.added, self.saved
-        key = ("step", *map(tuple, parts), row_of(length))
+        key = ("step", *map(tuple, parts), self.whole, row_of(length))
         return self.body.derived(key, lambda: self._step(length))
 
     def _step(self, length: Aval) -> ClosedFunction:
@@ -343,7 +361,11 @@ def pushed_loop(
     live = grown(set(have) - set(fixed), lambda s: {r for r in body.reached([*s, *fixed]) if r < carries})
     mapped, summed = [i for i in fixed if i < start], [i for i in fixed if i >= start]
     rows = sorted(r for r in body.reached([*live, *fixed]) if r >= carries)
-    pushed = body.pushforward([*live, *mapped, *summed], [*live, *rows])[0]
+    whole, fewer = None, whole_of(tangents, have)
+    while fewer != whole:
+        whole = fewer
+        pushed, _, chosen = body.forward_walk([*live, *mapped, *summed], [*live, *rows], whole)
+        fewer = whole.difference([k for k, c in zip(live, chosen, strict=False) if c])
     count = len(body.parameters)
     own, more = pushed.parameters[:count], pushed.parameters[count:]
     values = [zeros_like(operands[i]) if tangents[i] is None else tangents[i] for i in (*live, *mapped, *summed)]
@@ -356,7 +378,7 @@ def pushed_loop(
         (own[start:], operands[start:]),
         (more[b:], values[b:]),
     ]
-    key = ("pushed", tuple(live), tuple(mapped), tuple(summed))
+    key = ("pushed", tuple(live), tuple(mapped), tuple(summed), whole)
     results = [*pushed.results[:carries], *pushed.results[len(body.results) :]]
     ahead = body.derived(key, lambda: ClosedFunction(pushed.trace, [p for ps, _ in order for p in ps], results))
     return PushedLoop(ahead, [x for _, xs in order for x in xs], live, summed, rows)

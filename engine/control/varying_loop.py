@@ -10,9 +10,10 @@ from typing import Any
 
 import numpy as np
 
+from engine.choices import whole_of
 from engine.closed.function import ClosedFunction, plain
 from engine.control.cond import differentiable, plus
-from engine.control.scan_loop import empty_sum, grown
+from engine.control.scan_loop import empty_sum, grown, pulled_steadily
 from engine.core.aval import Aval
 from engine.core.batching import refused
 from engine.core.kinds import PushedTogether, Together, general
@@ -39,13 +40,13 @@ def pulled_back_varying(
     asked = [i for i in differentiable(operands) if wanted[i]]
     fixed = [i for i in asked if i >= count]
     live = grown(set(asked) - set(fixed), lambda s: {r for r in body.reached([*s, *fixed]) if r < count})
-    paths = body.pullback([*live, *fixed], live)[1][len(live) :]
-    fixed = [i for i, path in zip(fixed, paths, strict=True) if path]
+    paths, *_, whole = pulled_steadily(body, live, fixed, live, (), whole_of(cts, live))[1:]
+    fixed = [i for i, path in zip(fixed, paths[len(live) :], strict=True) if path]
     if not live and not fixed:
         return totals
     started = tuple([previous[i] is not None for i in fixed])
     sums = [previous[i] for i, there in zip(fixed, started, strict=True) if there]
-    params = {"cond": cond, "body": body, "count": count, "live": tuple(live), "fixed": tuple(fixed)}
+    params = {"cond": cond, "body": body, "count": count, "live": tuple(live), "fixed": tuple(fixed), "whole": whole}
     cotangents = pull_varying_op(*operands, *[cts[k] for k in live], *sums, **params, started=started)
     for i, ct in zip((*live, *fixed), cotangents, strict=True):
         if wanted[i]:
@@ -55,7 +56,7 @@ def pulled_back_varying(
 
 def _kernel(
     *values: Any, cond: ClosedFunction, body: ClosedFunction, count: int, live: Sequence[int], fixed: Sequence[int],
-    started: Sequence[bool],
+    started: Sequence[bool], whole: frozenset[int] = frozenset(),
 ) -> list[Any]:  # fmt: skip
     first = len(values) - len(live) - sum(started)
     operands, cts, given = values[:first], list(values[first : first + len(live)]), iter(values[first + len(live) :])
@@ -65,7 +66,7 @@ def _kernel(
     while cond.run(*state, *captures)[0]:
         states.append(state)
         state = body.run(*state, *captures)
-    back = body.pullback([*live, *fixed], live, fixed)[0]
+    back = body.pullback([*live, *fixed], live, fixed, whole)[0]
     steps = np.zeros(len(states))
     sums: Sequence[Any] = [
         next(given) if there else empty_sum.kernel(operands[i], steps) for i, there in zip(fixed, started, strict=True)
@@ -78,7 +79,7 @@ def _kernel(
 
 def _abstract(
     *values: Aval, cond: ClosedFunction, body: ClosedFunction, count: int, live: Sequence[int], fixed: Sequence[int],
-    started: Sequence[bool],
+    started: Sequence[bool], whole: frozenset[int] = frozenset(),
 ) -> tuple[Aval, ...]:  # fmt: skip
     return tuple([plain(values[i]) for i in (*live, *fixed)])
 

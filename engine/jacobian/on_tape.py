@@ -384,11 +384,17 @@ class TapeDerivatives:
         -------
         structure like `target`
             Zeros where it does not depend on the sources.
+
+        Raises
+        ------
+        InvalidArgumentError
+            (a ValueError) if a source that has a tangent is not watched.
         """
         with Taking(self, target, sources) as (targets, flat):
             directions = eager(vectors_like("jvp", "tangents", tangents, flat))
-            pairs = zip(map(tracked_value, flat), directions, strict=True)
-            pushed = forward(self._tape.nodes, [(x, t) for x, t in pairs if t is not None and self._usable(x)], targets)
+            pairs = [(x, t) for x, t in zip(flat, directions, strict=True) if t is not None]
+            moving = self._watched([x for x, _ in pairs], "jvp")
+            pushed = forward(self._tape.nodes, zip(moving, [t for _, t in pairs], strict=True), targets)
         results = [wrapped(zeros_like(y) if t is None else t) for y, t in zip(targets, pushed, strict=True)]
         return nest.pack_sequence_as(target, results)
 
@@ -420,10 +426,15 @@ class TapeDerivatives:
         Returns
         -------
         structure like `sources`
+
+        Raises
+        ------
+        InvalidArgumentError
+            (a ValueError) if a source is not watched.
         """
         with Taking(self, target, sources) as (targets, flat):
             directions = eager(vectors_like("hvp", "vectors", vectors, flat))
-            wanted = [tracked_value(s) for s in flat]
+            wanted = self._watched(flat, "hvp")
             if gives_arrays([*targets, *wanted, *[v for v in directions if v is not None]]):
                 what, values = self._compiled(targets, wanted, Options(), compiled_product)
                 further = [zeros_like(x) if v is None else v for x, v in zip(wanted, directions, strict=True)]
@@ -550,13 +561,14 @@ class TapeDerivatives:
             zeros_like(x) if g is None else g for g, x in zip(cotangents, wanted, strict=True)
         ]
 
-    def _watched(self, flat: Sequence[Any]) -> list[Any]:
-        """The sources of a Hessian, as the tape knows them."""
+    def _watched(self, flat: Sequence[Any], name: str = "hessian") -> list[Any]:
+        """The sources of the method `name`, as the tape knows them."""
         wanted = [tracked_value(s) for s in flat]
         for s in wanted:
             if not self._usable(s):
                 raise InvalidArgumentError(
-                    f"hessian: the source {s!r} is not watched, or not of a floating or complex dtype"
+                    f"{name}: the source {s!r} is not watched, or not of a floating or complex dtype; call "
+                    "tape.watch(source) before the target is computed"
                 )
         return wanted
 

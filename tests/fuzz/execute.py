@@ -21,6 +21,7 @@ from engine.core.nest import flatten
 from engine.core.value import Value, dtype_of
 from engine.gradient_tape import GradientTape
 from engine.reverse import reverse
+from engine.slopes import with_slopes
 from tests.fuzz.keys import KEYS, Asked, numbers
 from tests.fuzz.programs import LAYOUTS, Leaf, Program, compiled
 
@@ -79,7 +80,9 @@ def tape_leaf(leaf: Leaf, value: np.ndarray) -> Any:
 def walked() -> Iterator[None]:
     """No reverse walk is replayed."""
     before = vars(GradientTape)["_replayed"]
-    GradientTape._replayed = staticmethod(reverse)  # type: ignore[assignment]
+    GradientTape._replayed = staticmethod(  # type: ignore[assignment]
+        lambda nodes, *given, **options: reverse(with_slopes(nodes), *given, **options)
+    )
     try:
         yield
     finally:

@@ -396,3 +396,17 @@ def test_an_entry_without_another_below_the_diagonal_is_kept() -> None:
     """Patterns hold what may be different from zero, and one of two may be thought to be."""
     ((found,),) = symmetrized([[entries(np.array([[1, 1, 1], [0, 1, 0], [1, 0, 1]]))]], [[(3, 3)]])
     assert isinstance(found, Scattered) and found.positions.tolist() == [0, 1, 4, 3, 4, 5]
+
+
+@pytest.mark.parametrize("ask", ["hvp", "jvp", "hessian", "hessian_diag"])
+def test_a_source_that_is_not_watched_is_refused_where_zeros_would_be_given(ask: str) -> None:
+    x, w = tape_api.constant([1.0, 2.0]), tape_api.constant([3.0, 4.0])
+    with tape_api.GradientTape(persistent=True) as tape:
+        tape.watch(x)
+        y = tape_api.reduce_sum(x**3 * w)
+    more = [[tape_api.ones_like(x), tape_api.ones_like(w)]] if ask in ("hvp", "jvp") else []
+    with pytest.raises(InvalidArgumentError, match="is not watched"):
+        getattr(tape, ask)(y, [x, w], *more)
+    if ask == "jvp":
+        # what is held fixed need not be
+        np.testing.assert_allclose(tape.jvp(y, [x, w], [tape_api.ones_like(x), None]), 57.0)

@@ -169,7 +169,9 @@ def mean_pairwise_squared_error(labels: Any, predictions: Any, weights: Any = 1.
     weights = cast(weights, dtype) if hasattr(weights, "dtype") else as_array(weights, dtype, "weights")
     _check_weights(shape_of(weights), wanted)
     if wanted is None:
-        raise NotKnownYet("mean_pairwise_squared_error: the rank of the predictions")
+        raise NotKnownYet(
+            "mean_pairwise_squared_error: the rank of `predictions` must be known; give it one with set_shape"
+        )
     axes = tuple(range(1, len(wanted)))
     differences = predictions - labels
     present = broadcast_like(cast(not_equal(weights, zeros_like(weights)), dtype), differences)

@@ -29,7 +29,7 @@ from engine.core.dtypes import as_dtype
 from engine.core.op import Op
 from engine.core.structural import broadcast_like_op, contiguous, reshape_to, scale, sum_to_like_op
 from engine.ops.arithmetic import add, multiply, square_op, subtract
-from engine.ops.compare import keep_chosen, truncate
+from engine.ops.compare import keep_chosen, logical_or, truncate
 from engine.ops.explog import sqrt
 from engine.ops.gather import gather_op
 from engine.ops.indexing import getitem_op
@@ -443,8 +443,9 @@ class _Columns:
             return s
         if s in self.constants:
             return self.constant(np.broadcast_to(self.constants[s], (self.length,)))
-        zero = self.constant(np.broadcast_to(self.avals[s].dtype.numpy.type(-0.0), (self.length,)))
-        return self.new(add, (s, zero), {})
+        nothing = np.zeros((), self.avals[s].dtype.numpy)
+        op, nothing = (logical_or, nothing) if nothing.dtype == bool else (add, -nothing)
+        return self.new(op, (s, self.constant(np.broadcast_to(nothing, (self.length,)))), {})
 
     def blank(self, s: int) -> int:
         """Something of the shape of a value."""
