@@ -325,7 +325,7 @@ TO_BOOL(cast_l_b, npy_int64)
 /* ---- sum_rows_TYPE(x): (rows, columns) -> (columns), added to what is there, row after row ---------------------------- */
 
 #define SUM_ROWS(T, TYPE) \
-    static void sum_rows_##T(ARGS) \
+    void sum_rows_##T(ARGS) \
     { \
         const npy_intp rows = dimensions[1], columns = dimensions[2], sx = steps[3], so = steps[4]; \
         const char *x = args[0]; \
