@@ -246,33 +246,40 @@ int rows_run_checked(const Row *row, const Row *end, char *const *bases)
 }
 
 #define MOST_SELECTED 1024
+#define AT_ONCE 8
 
-/* Which elements of lines are not zero, one after the other in `found`; -1 if more than one of four are. */
+typedef struct {
+    npy_int32 line, element;
+} Index;
+
+/* Which elements of lines are not zero (-0.0 is), one after the other in `found`; -1 if more than one of four are. Of a few elements all
+ * are noted, but only some are kept: no branch depends on which. */
 #define FIND_NONZERO(T, WORD) \
-    static npy_intp find_nonzero_##T(const char *x, const npy_intp *steps, npy_intp lines, npy_intp count, npy_int32 *found) \
+    static npy_intp find_nonzero_##T(const char *x, const npy_intp *steps, npy_intp lines, npy_intp count, Index *found) \
     { \
-        enum { AT_ONCE = 8 }; \
         const npy_intp most = lines * count / 4 < MOST_SELECTED ? lines * count / 4 : MOST_SELECTED; \
         npy_intp many = 0; \
         for (npy_intp i = 0; i < lines; i++, x += steps[0]) { \
-            for (npy_intp c = 0; c < count; c++) { \
-                WORD word; \
-                for (; steps[1] == sizeof(WORD) && c + AT_ONCE < count; c += AT_ONCE) { \
-                    WORD words[AT_ONCE], any = 0; \
+            for (npy_intp c = 0; c < count; c += AT_ONCE) { \
+                const npy_intp some = count - c < AT_ONCE ? count - c : AT_ONCE; \
+                WORD words[AT_ONCE], any = 0; \
+                if (some == AT_ONCE && steps[1] == sizeof(WORD)) { \
                     memcpy(words, x + c * (npy_intp)sizeof(WORD), sizeof(words)); \
                     for (int k = 0; k < AT_ONCE; k++) { \
                         any |= words[k]; \
                     } \
-                    if ((WORD)(any << 1)) { /* -0.0 is zero too */ \
-                        break; \
+                    if ((WORD)(any << 1) == 0) { \
+                        continue; \
                     } \
                 } \
-                memcpy(&word, x + c * steps[1], sizeof(word)); \
-                if ((WORD)(word << 1)) { \
-                    if (many == most) { \
-                        return -1; \
-                    } \
-                    found[many++] = (npy_int32)(i * count + c); \
+                for (npy_intp k = 0; k < some; k++) { \
+                    WORD word; \
+                    memcpy(&word, x + (c + k) * steps[1], sizeof(word)); \
+                    found[many] = (Index){(npy_int32)i, (npy_int32)(c + k)}; \
+                    many += (WORD)(word << 1) != 0; \
+                } \
+                if (many > most) { \
+                    return -1; \
                 } \
             } \
         } \
@@ -348,27 +355,40 @@ static int gathered_of(Gathered *all, int *count, char (*room)[GATHERED], const 
     for (npy_intp f = 0; f < many; f++) { \
         const char *from = x->at + index[f].line * x->by + index[f].element * x->far; \
         TYPE *to = (TYPE *)x->room + f * x->n; \
-        for (npy_intp k = 0; k < x->n; k++) { \
-            to[k] = *(const TYPE *)(from + k * x->step); \
+        if (x->step == 0) { \
+            const TYPE number = *(const TYPE *)from; \
+            for (npy_intp k = 0; k < x->n; k++) { \
+                to[k] = number; \
+            } \
+        } \
+        else if (x->step == sizeof(TYPE) && x->n == 8) { \
+            memcpy(to, from, 8 * sizeof(TYPE)); \
+        } \
+        else { \
+            for (npy_intp k = 0; k < x->n; k++) { \
+                to[k] = *(const TYPE *)(from + k * x->step); \
+            } \
         } \
     }
 #define ADD_GATHERED(TYPE) \
     { \
         const TYPE *restrict from = (const TYPE *)x->room + f * x->n; \
         TYPE *restrict to = (TYPE *)at; \
-        for (npy_intp k = 0; k < x->n; k++) { \
+        npy_intp k = 0; \
+        for (; k + 8 <= x->n; k += 8) { \
+            for (int i = 0; i < 8; i++) { \
+                to[k + i] += from[k + i]; \
+            } \
+        } \
+        for (; k < x->n; k++) { \
             to[k] += from[k]; \
         } \
     }
 
-typedef struct {
-    npy_int32 line, element;
-} Index;
-
 /* Run rows for each line (before `some`) and for elements that were found: those that go element by element for as many as fit side by
  * side, then what adds up, in order. 0, and nothing is done, if they are of another kind. */
 static int run_gathered(const Row *each, const Row *some, const Row *end, char *const *bases, npy_intp tile, npy_intp lines, npy_intp count,
-                        const npy_int32 *found, npy_intp many_found)
+                        const Index *found, npy_intp many_found)
 {
     char room[MOST_GATHERED][GATHERED] __attribute__((aligned(64)));
     Gathered all[MOST_GATHERED];
@@ -398,13 +418,10 @@ static int run_gathered(const Row *each, const Row *some, const Row *end, char *
         }
     }
     const npy_intp most = GATHERED / largest;
-    Index index[GATHERED / 4];
     npy_intp line = 0;
     for (npy_intp first = 0; first < many_found;) {
         const npy_intp many = many_found - first < most ? many_found - first : most;
-        for (npy_intp f = 0; f < many; f++) {
-            index[f] = (Index){(npy_int32)(found[first + f] / count), (npy_int32)(found[first + f] % count)};
-        }
+        const Index *index = found + first;
         first += many;
         for (int k = 0; k < gathered; k++) {
             all[k].there = 0;
@@ -472,7 +489,7 @@ static const Row *run_selected(const Row *row, char *const *bases, npy_intp tile
     const npy_intp lines = row->dims[0], count = row->dims[1], item = row->loop->size[0];
     const Row *all = row + 1, *each = all + (row->dims[2] - 1), *some = each + (row->dims[3] - 1), *end = some + (row->dims[4] - 1);
     const char *x = bases[row->base[0]] + row->offset[0] + tile * row->advance[0];
-    npy_int32 found[MOST_SELECTED];
+    Index found[MOST_SELECTED + AT_ONCE];
     const npy_intp many = (item == 4 ? find_nonzero_f : find_nonzero_d)(x, row->steps, lines, count, found);
     *after = end;
     if (many < 0) {
@@ -484,8 +501,8 @@ static const Row *run_selected(const Row *row, char *const *bases, npy_intp tile
     npy_intp at = 0;
     for (npy_intp i = 0; i < lines; i++) {
         run_each(each, some, bases, tile, i);
-        for (; at < many && found[at] < (i + 1) * count; at++) {
-            const npy_intp index[2] = {i, found[at] - i * count};
+        for (; at < many && found[at].line == i; at++) {
+            const npy_intp index[2] = {i, found[at].element};
             for (const Row *r = some; r < end; r++) {
                 run_at(r, bases, tile, index, 2);
             }
