@@ -125,7 +125,9 @@ class Group:
         self.rows = [*rows, *[row for chain in self.chains for row in chain.rows]]
         self.lines = [lines for row in self.rows if (lines := lines_of(row)) is not None]
         assert len(self.lines) == len(self.rows)
-        self.forms = _forms(self.lines, self.count)
+        # what rows for single elements hand on need not be what those for all do
+        some = [lines for chain in self.chains for row in chain.some if (lines := lines_of(row)) is not None]
+        self.forms = _forms([*self.lines, *some], self.count)
         self.writes = {row.operands[-1][0] for row in self.rows}
 
     def parts(self, lines: int) -> Iterator[tuple[Row, tuple[int, ...]]]:
