@@ -169,9 +169,7 @@ class Group:
         self.lines = lines
         # what rows for single elements hand on need not be what those for all do
         some = [row for chain in self.chains for row in chain.some if row.loop[0] not in ADDING]
-        self.forms = _forms(self.lines, self.count) | _forms(
-            [every for row in some for every in ways_of(row)[:1]], self.count
-        )
+        self.forms = _forms([*self.lines, *[every for row in some for every in ways_of(row)[:1]]], self.count)
         self.writes = {row.operands[-1][0] for row in self.rows}
 
     def parts(self, lines: int) -> Iterator[tuple[Row, tuple[int, ...]]]:
@@ -244,7 +242,7 @@ def _hull(forms: set[Form]) -> Form:
 def _apart(forms: set[Form]) -> bool:
     """Whether rows that see a root in these ways touch the same line of it together, and nothing of any other."""
     low, high, by, times = _hull(forms)
-    return high - low <= by if times == 1 else 0 <= low and high <= by
+    return high - low <= by if times == 1 else low >= 0 and high <= by
 
 
 def _bytes(forms: set[Form]) -> int:
@@ -306,12 +304,21 @@ def _join(rows: Sequence[Row], waiting: list[Group]) -> bool:
 
 def _put(row: Row, waiting: list[Group], before: bool) -> None:
     """Begin a group; what is small, or only fills, goes before those that it does not need, which then may go on."""
-    lines = lines_of(row)
-    made = Group([], lines.count if lines else 1)
-    if lines is None or _size(row) < _LEAST or not made.add([lines], True):
-        made = Group([row], 1, {root: set() for root, _ in row.operands}, {root for root, _ in _written(row)})
+    made = _begun(row) or Group(
+        [row], 1, {root: set() for root, _ in row.operands}, {root for root, _ in _written(row)}
+    )
     groups = reversed(waiting[-_BACK:]) if before else ()
     waiting.insert(len(waiting) - len([*itertools.takewhile(lambda group: not group.hinders(row), groups)]), made)
+
+
+def _begun(row: Row) -> Group | None:
+    """A group of a row, if tiles of it pay: along another axis if it goes on along that, and lines are too long."""
+    farthest = lines_of(row) if _size(row) >= _LEAST else None
+    for lines in [farthest, *ways_of(row)] if farthest else ():
+        made = Group([], lines.count, along=lines is not farthest)
+        if not (made.along and lines.adds_up) and made.add([lines], True):
+            return made
+    return None
 
 
 def _written(row: Row) -> Sequence[tuple[Root, int]]:

@@ -64,15 +64,13 @@ class Chain:
     def parts(self, by: int, count: int, lines: int, of: Ways) -> Iterator[tuple[Row, tuple[int, ...]]]:
         """The row that selects, and those it chooses from, for some of so many lines, which are `by` bytes apart."""
         every = [known for row in self.rows if (known := of(row)) is not None]
-        states = [row.operands[-1] for row in self.rows if _in_blocks(row)]
         skips = []
-        for root, offset in states:
-            assert root.dtype is not None
-            dims, step = (1, root.extent[1] // root.item), root.item
-            place = root, offset
-            skips.append(
-                Row((f"skip_row_{root.dtype.char}",), (place, place), dims, (0, 0, step, step), (lines,), (0, 0))
-            )
+        for row in self.rows:
+            if _in_blocks(row):
+                state, dims, far = row.operands[-1], (row.dims[0], row.dims[3]), row.steps[1]
+                assert state[0].dtype is not None
+                loop, item = f"skip_row_{state[0].dtype.char}", state[0].item
+                skips.append(Row((loop,), (state, state), dims, (far, far, item, item), (lines,), (0, 0)))
         guard, dtype = self.guard, self.guard.root.dtype
         assert dtype is not None
         numbers = (len(every) + 1, len(skips) + 1, len(self.some) + 1)
@@ -86,7 +84,7 @@ class Chain:
 
 
 def chains(rows: Sequence[Row], count: int, of: Ways) -> tuple[list[Row], list[Chain]]:
-    """The rows of a group that run for all elements, and those behind guards; `of` says how a row goes through lines."""
+    """The rows of a group that run for all elements, and those behind guards; `of` says how rows go through lines."""
     left, found = list(rows), []
     for guard in _guards(rows, count, of) if any(row.loop[0] in ADDING for row in rows) else ():
         behind = _behind(left, guard, count, of)
@@ -227,7 +225,7 @@ def _may_leave_out(
 ) -> bool:
     """Whether a row adds up rows, to what nobody else in the group reads, or writes afterwards."""
     lines = of(row) if row.loop[0] in ADDING else None
-    if lines is None or (_in_blocks(row) and row.dims[0] > 1):
+    if lines is None or (_in_blocks(row) and not lines.adds_up):
         return False
     total = row.operands[-1][0]
     return total not in readers and max(writers[total]) == k
