@@ -119,7 +119,7 @@ def lines_of(row: Row) -> Lines | None:
 
 
 def lines_along(row: Row, known: dict[Root, tuple[int, int]]) -> Lines | None:
-    """How a row goes through lines of which, per root, the bytes of one and of all are known; it notes those of others."""
+    """How a row goes through lines of which, per root, the bytes of one and of all are known; it notes more roots."""
     for lines in ways_of(row):
         size, by = lines.axes[lines.at]
         for k, (root, _) in enumerate(row.operands):
