@@ -331,17 +331,21 @@ typedef struct {
 /* Which of what is gathered an operand is; -1 if there is no room, or it overlaps with another one that is written. */
 static int gathered_of(Gathered *all, int *count, char (*room)[GATHERED], const npy_intp *ends, Gathered one)
 {
+    int same = -1;
     for (int k = 0; k < *count; k++) {
-        Gathered *x = &all[k];
-        if (x->at == one.at && x->by == one.by && x->far == one.far && x->step == one.step && x->n == one.n && x->item == one.item) {
-            x->written |= one.written;
-            return k;
-        }
+        const Gathered *x = &all[k];
         const char *const end = x->at + ends[0] * x->by + ends[1] * x->far + (x->n - 1) * x->step + x->item;
         const char *const end_of_one = one.at + ends[0] * one.by + ends[1] * one.far + (one.n - 1) * one.step + one.item;
-        if ((x->written || one.written) && one.at < end && x->at < end_of_one) {
+        if (x->at == one.at && x->by == one.by && x->far == one.far && x->step == one.step && x->n == one.n && x->item == one.item) {
+            same = k;
+        }
+        else if ((x->written || one.written) && one.at < end && x->at < end_of_one) {
             return -1;
         }
+    }
+    if (same >= 0) {
+        all[same].written |= one.written;
+        return same;
     }
     if (*count == MOST_GATHERED || one.by < 0 || one.far < 0 || one.step < 0 || one.n * one.item > GATHERED) {
         return -1;
