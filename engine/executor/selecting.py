@@ -53,7 +53,7 @@ class Chain:
     some : list of Row
         Those for one number of the guard that is not zero.
     inputs : set of Root
-        What the latter read: it must stay until all of them have run.
+        What the latter read and write: it must stay until all of them have run.
     """
 
     guard: Guard
@@ -92,7 +92,7 @@ def chains(rows: Sequence[Row], count: int, of: Ways) -> tuple[list[Row], list[C
             chosen = [left[k] for k in sorted(behind)]
             left = [row for k, row in enumerate(left) if k not in behind]
             some = _some(chosen, guard, count, of)
-            inputs = {guard.root, *[root for row in some for root, _ in row.operands[:-1]]}
+            inputs = {guard.root, *[root for row in some for root, _ in row.operands]}
             found.append(Chain(guard, chosen, some, inputs))
     return left, found
 
@@ -120,7 +120,13 @@ def _some(rows: Sequence[Row], guard: Guard, count: int, of: Ways) -> list[Row]:
     if any(root in told for row in left for root, _ in row.operands):
         return selected(rows)
     sums = [row for row in left if row.loop[0] in ADDING]
-    plain = [row for row in left if row.loop[0] not in ADDING]
+    plain: list[Row] = []
+    needed = {row.operands[0][0] for row in sums}
+    for row in reversed(left):
+        # what was chosen from may be needed no more
+        if row.loop[0] not in ADDING and row.operands[-1][0] in needed:
+            plain.insert(0, row)
+            needed |= {root for root, _ in row.operands}
     return [*(_fused(plain, guard.count, sums, count, of) or selected(plain)), *selected(sums)]
 
 
