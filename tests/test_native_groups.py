@@ -418,6 +418,25 @@ def test_lines_go_along_the_axis_that_a_reduction_keeps(groups: list[Group]) -> 
         assert all(root.tiled for root in group.forms if root.shape in ((k, n, 6), (k, n)) and root.kind == "computed")
 
 
+def test_second_derivatives_of_what_was_chosen(groups: list[Group]) -> None:
+    """What only rows for single elements hand on must not lie where another one writes."""
+    rng = np.random.default_rng(9)
+
+    def curved(x: Any, y: Any) -> list[Any]:
+        z = nearest_of_few(x, y)
+        (g,) = reverse(list(x.trace.nodes), [(z, creation.ones_like(z))], [y])
+        total = reduce.reduce_sum(g)
+        return [z, g, *reverse(list(x.trace.nodes), [(total, creation.ones_like(total))], [y])]
+
+    for n, k, d in ((900, 20, 16), (1500, 9, 5)):
+        inputs = [rng.uniform(size=(n, d)), rng.uniform(size=(k, d))]
+        program = lowered(curved, inputs)
+        table = natively(program, inputs)
+        for given in (inputs, [-x for x in inputs]):
+            assert_same(table(*given), program.run_generated(*given), "curved")
+    assert any(group.chains for group in groups)
+
+
 def test_what_was_chosen_is_computed_in_parts(groups: list[Group]) -> None:
     """More elements than go side by side at a time, of lines of several lengths."""
     rng = np.random.default_rng(8)
