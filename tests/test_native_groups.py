@@ -311,8 +311,26 @@ def masked(x: Any, y: Any) -> Any:
     return reduce.reduce_sum(shape.expand_dims(scores, 2) * apart(x, y) * explog.exp(apart(x, y)))
 
 
+def nearest_of_few(x: Any, y: Any) -> Any:
+    """Those that others are compared with come first: reductions over the first axis."""
+    squares = reduce.reduce_sum(arithmetic.squared_difference(shape.expand_dims(y, 1), shape.expand_dims(x, 0)), 2)
+    return reduce.reduce_sum(extrema.reduce_min(squares, 0))
+
+
+def shares_of_few(x: Any, y: Any) -> Any:
+    """Soft choices along the first axis, and a sum over it of what has three axes."""
+    scores = reduce.reduce_sum(arithmetic.multiply(shape.expand_dims(y, 1), shape.expand_dims(x, 0)), 2)
+    shares = explog.exp(scores - extrema.reduce_max(scores, 0, keepdims=True))
+    shares = shares / reduce.reduce_sum(shares, 0, keepdims=True)
+    away = reduce.reduce_sum(complexes.abs(shape.expand_dims(y, 1) - shape.expand_dims(x, 0)), 0)
+    return reduce.reduce_sum(shares * shares) + reduce.reduce_sum(away * x)
+
+
+_OF_PAIRS = [nearest, farthest, mixture, variation, masked, nearest_of_few, shares_of_few]
+
+
 @pytest.mark.parametrize("dtype", ["f4", "f8"])
-@pytest.mark.parametrize("f", [nearest, farthest, mixture, variation, masked], ids=lambda f: f.__name__)
+@pytest.mark.parametrize("f", _OF_PAIRS, ids=lambda f: f.__name__)
 def test_maps_of_pairs_are_reduced_in_tiles(f: Callable[..., Any], dtype: str, groups: list[Group]) -> None:
     rng = np.random.default_rng(4)
     for n, k, d in ((41, 37, 4), (150, 12, 8), (7, 5, 3), (1500, 9, 5), (64, 2, 1)):
@@ -382,3 +400,51 @@ def test_zeros_are_left_out_of_sums(groups: list[Group]) -> None:
     assert "nonzero_d" in parts
     # where one of 40 is not zero, little is left to be done
     assert all(len(chain.some) < len(chain.rows) for chain in found)
+
+
+def test_lines_go_along_the_axis_that_a_reduction_keeps(groups: list[Group]) -> None:
+    """All of a reduction over the first axis is one group, of which nothing is kept but a tile."""
+    rng = np.random.default_rng(7)
+    for n, k in ((700, 9), (1500, 30)):
+        groups.clear()
+        x, y = rng.standard_normal((n, 6)), rng.standard_normal((k, 6))
+        program = lowered(lambda *xs: derived(nearest_of_few, xs), [x, y])
+        table = natively(program, [x, y])
+        for given in ([x, y], [x[::-1].copy(), -y], [np.round(x), np.round(y)], [x * np.inf, y]):
+            assert_same(table(*given), program.run_generated(*given), "nearest")
+        (group,) = [group for group in groups if group.length >= k * 6]
+        assert group.along and group.count == n
+        assert [len(chain.some) < len(chain.rows) for chain in group.chains] == [True]
+        assert all(root.tiled for root in group.forms if root.shape in ((k, n, 6), (k, n)) and root.kind == "computed")
+
+
+def test_second_derivatives_of_what_was_chosen(groups: list[Group]) -> None:
+    """What only rows for single elements hand on must not lie where another one writes."""
+    rng = np.random.default_rng(9)
+
+    def curved(x: Any, y: Any) -> list[Any]:
+        z = nearest_of_few(x, y)
+        (g,) = reverse(list(x.trace.nodes), [(z, creation.ones_like(z))], [y])
+        total = reduce.reduce_sum(g)
+        return [z, g, *reverse(list(x.trace.nodes), [(total, creation.ones_like(total))], [y])]
+
+    for n, k, d in ((900, 20, 16), (1500, 9, 5)):
+        inputs = [rng.uniform(size=(n, d)), rng.uniform(size=(k, d))]
+        program = lowered(curved, inputs)
+        table = natively(program, inputs)
+        for given in (inputs, [-x for x in inputs]):
+            assert_same(table(*given), program.run_generated(*given), "curved")
+    assert any(group.chains for group in groups)
+
+
+def test_what_was_chosen_is_computed_in_parts(groups: list[Group]) -> None:
+    """More elements than go side by side at a time, of lines of several lengths."""
+    rng = np.random.default_rng(8)
+    for n, k, d in ((900, 8, 1), (700, 16, 3), (500, 8, 40), (60, 9, 300)):
+        x, y = rng.standard_normal((n, d)), rng.standard_normal((k, d))
+        for dtype in (np.float64, np.float32):
+            inputs = [x.astype(dtype), y.astype(dtype)]
+            program = lowered(lambda *xs: derived(nearest_of_few, xs), inputs)
+            table = natively(program, inputs)
+            for given in (inputs, [np.round(z) for z in inputs], [-z for z in inputs]):
+                assert_same(table(*given), program.run_generated(*given), f"{n} {k} {d}")

@@ -41,6 +41,7 @@ from engine.ops import (
 from engine.ops.linalg import matmul
 from engine.ops.nn import leaky_relu
 from engine.ops.trig import sin
+from engine.reverse import reverse
 from engine.runtime.errors import IndexOutOfRangeError
 from tests.op_table import CASES, case_id
 from tests.row import Row
@@ -179,6 +180,25 @@ def test_cse() -> None:
         == ["transpose_op"] + ["multiply"] * 2
     )
     assert len(names(lowered(lambda x, y: [x * y, y * x], [x + 1j, y + 2j]))) == 2
+
+
+def test_a_squared_difference_shares_the_difference_with_its_derivatives() -> None:
+    """It is what its product spells: the same ops, on the same bits, also of the sign of a zero."""
+
+    def derived(spelled: Callable[..., Any]) -> Program:
+        def f(x: Any, y: Any) -> list[Any]:
+            z = spelled(x, y)
+            return [z, *reverse(list(x.trace.nodes), [(z, creation.ones_like(z))], [x, y])]
+
+        return lowered(f, [x, y])
+
+    x, y = np.array([[1.0, -2.0, 3.0, 0.5]]), np.array([[0.0], [-2.0]])
+    whole = derived(arithmetic.squared_difference)
+    apart = derived(lambda x, y: arithmetic.square(x - y))
+    assert [i.op.name for i in whole.instructions].count("subtract") == 1
+    assert sorted({i.op.name for i in whole.instructions}) == sorted({i.op.name for i in apart.instructions})
+    for first in (x, np.array([[np.nan, np.inf, -0.0, -2.0]])):
+        assert_same_bits(whole.run_generated(first, y), apart.run_generated(first, y))
 
 
 def test_cse_tells_apart_what_python_takes_for_equal() -> None:

@@ -12,11 +12,12 @@ from __future__ import annotations
 
 import itertools
 from collections.abc import Iterator, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 
 from engine.executor.fusion import fused
+from engine.executor.own_loops import LOOPS
 from engine.executor.refs import Call, Root, Row
-from engine.executor.rowlines import Form, Lines, lines_of
+from engine.executor.rowlines import ADDING, Form, Lines, lines_along, lines_of, merged, ways_of
 from engine.executor.selecting import Chain, chains
 from engine.runtime.tuning import TUNING
 
@@ -52,6 +53,8 @@ class Group:
         How each of the rows goes through the lines.
     chains : list of Chain
         The last ones of the rows, which zeros may make needless.
+    along : bool
+        Whether lines are not along the axis that leads farthest, but along one that later rows keep.
     """
 
     rows: list[Row]
@@ -63,6 +66,7 @@ class Group:
     tile: int = 0
     lines: list[Lines] = field(default_factory=list)
     chains: list[Chain] = field(default_factory=list)
+    along: bool = False
 
     @property
     def length(self) -> int:
@@ -91,7 +95,7 @@ class Group:
                 if root in sums or (new.adds_up and root is written and (root in self.forms or root in begun)):
                     return False
                 if new is rows[-1] and form[2] != 0 and (root in needed or not small):
-                    related |= any(form[2] == by for *_, by in known)
+                    related |= any(form[2] == by for _, _, by, _ in known)
                 changed[root] = changed.get(root, known) | {form}
             writes.add(written)
             begun.update([root for root, _ in new.row.operands])
@@ -110,6 +114,42 @@ class Group:
         self.forms.update(changed)
         return True
 
+    def lines_of(self, rows: Sequence[Row]) -> list[Lines] | None:
+        """How rows, of which the last ones lead to the others, go through the lines."""
+        if not self.along:
+            found = [lines_of(row) for row in rows]
+        else:
+            found = _along(
+                rows, {root: (by, by * self.count) for root, x in self.forms.items() if (by := _hull(x)[2]) > 0}
+            )
+        return None if None in found else [lines for lines in found if lines is not None]
+
+    def way_of(self, row: Row) -> Lines | None:
+        """How a row goes through the lines."""
+        found = self.lines_of([row])
+        return found[0] if found else None
+
+    def turned(self, rows: Sequence[Row]) -> Group | None:
+        """The same rows, and more, along another axis: the last one goes through it, and reduces that of these lines.
+
+        Only for lines that no tile holds, else nothing is gained.
+        """
+        if not self.rows or self.along or max(map(_bytes, self.forms.values())) <= _TILE:
+            return None
+        for lines in ways_of(rows[-1]):
+            if lines.count < 2 or lines.adds_up:
+                continue
+            every = {
+                root: (by, by * lines.count)
+                for (root, _), by in zip(lines.row.operands, lines.steps(lines.count), strict=True)
+                if by > 0
+            }
+            found = _along([*self.rows, *rows], every)
+            made = Group([], lines.count, along=True)
+            if None not in found and made.add([each for each in found if each is not None], True):
+                return made
+        return None
+
     def hinders(self, row: Row) -> bool:
         """Whether a row must stay behind the group."""
         return any(root in self.writes for root, _ in row.operands) or any(
@@ -120,28 +160,52 @@ class Group:
         """Whether the rows see all of a root, line after line: a tile of it does if nobody else needs it."""
         if root.kind != "computed" or root in self.sums:
             return False
-        low, high, by = _hull(self.forms[root])
-        return by > 0 and low >= 0 and high <= by and root.extent == (0, self.count * by)
+        low, high, by, _ = _hull(self.forms[root])
+        start, end = root.extent
+        return by > 0 and low >= 0 and high <= by and start == 0 and not end % (self.count * by)
 
     def fuse(self) -> None:
         """Make rows one where they can be, and put what zeros make needless behind what tells; tiles are known now."""
-        left, self.chains = chains(self.rows, self.count)
+        left, self.chains = chains(self.rows, self.count, self.way_of)
         rows = fused(left, self.count, [row for chain in self.chains for row in chain.rows])
         for chain in self.chains:
             chain.rows = fused(chain.rows, self.count)
         self.rows = [*rows, *[row for chain in self.chains for row in chain.rows]]
-        self.lines = [lines for row in self.rows if (lines := lines_of(row)) is not None]
-        assert len(self.lines) == len(self.rows)
-        self.forms = _forms(self.lines, self.count)
+        lines = self.lines_of(self.rows)
+        assert lines is not None
+        self.lines = lines
+        # what rows for single elements hand on need not be what those for all do
+        some = [row for chain in self.chains for row in chain.some if row.loop[0] not in ADDING]
+        self.forms = _forms([*self.lines, *[every for row in some for every in ways_of(row)[:1]]], self.count)
         self.writes = {row.operands[-1][0] for row in self.rows}
         self.tile = min(self.count, max(1, _TILE // max(map(_bytes, self.forms.values()))))
 
     def parts(self, lines: int) -> Iterator[tuple[Row, tuple[int, ...]]]:
         """The rows for some lines, and by how much their operands go on from line to line."""
         plain = len(self.rows) - sum(len(chain.rows) for chain in self.chains)
-        yield from [(each.part(self.count, lines), each.steps(self.count)) for each in self.lines[:plain]]
+        for each in self.lines[:plain]:
+            part = self.in_tile(each.part(self.count, lines))
+            yield (merged(part) if self.along else part), each.steps(self.count)
         for chain in self.chains:
-            yield from chain.parts(_hull(self.forms[chain.guard.root])[2], self.count, lines)
+            for row, by in chain.parts(_hull(self.forms[chain.guard.root])[2], self.count, lines, self.way_of):
+                yield self.in_tile(row), by
+
+    def in_tile(self, row: Row) -> Row:
+        """The row in tiles, in which the pieces of a line lie closer together."""
+        every = [_hull(self.forms[root])[2] * self.count if root.tiled else 0 for root, _ in row.operands]
+        if not any(each and each < root.extent[1] for each, (root, _) in zip(every, row.operands, strict=True)):
+            return row
+
+        def near(k: int, step: int) -> int:
+            return step // every[k] * every[k] // self.count * self.tile + step % every[k] if every[k] else step
+
+        width, name = len(row.operands), row.loop[0]
+        cores = LOOPS[name].cores if isinstance(name, str) and name in LOOPS else ()
+        of = [*range(width), *itertools.chain(*[[k] * core for k, core in enumerate(cores)])]
+        operands = [(root, near(k, offset)) for k, (root, offset) in enumerate(row.operands)]
+        steps = [near(k, step) for k, step in zip(of, row.steps, strict=True)]
+        strides = [near(k % width, step) for k, step in enumerate(row.strides)]
+        return replace(row, operands=tuple(operands), steps=tuple(steps), strides=tuple(strides))
 
     def used(self) -> list[set[Root]]:
         """The roots that each row needs: the last one of a chain all that it reads, for it may run in another order."""
@@ -154,7 +218,12 @@ class Group:
 
     def held(self, root: Root) -> int:
         """Bytes of a tile of a root."""
-        return self.tile * _hull(self.forms[root])[2]
+        return self.tile * root.extent[1] // self.count
+
+
+def _along(rows: Sequence[Row], known: dict[Root, tuple[int, int]]) -> list[Lines | None]:
+    """How rows go through lines, found from the last one to the first one."""
+    return [lines_along(row, known) for row in reversed(rows)][::-1]
 
 
 def _forms(lines: Sequence[Lines], count: int) -> dict[Root, set[Form]]:
@@ -168,19 +237,19 @@ def _forms(lines: Sequence[Lines], count: int) -> dict[Root, set[Form]]:
 
 def _hull(forms: set[Form]) -> Form:
     """All that is touched for the first line, and the step to the next one; 0 if there are several."""
-    steps = {by for *_, by in forms}
-    return min(low for low, *_ in forms), max(high for _, high, _ in forms), steps.pop() if len(steps) == 1 else 0
+    lows, highs, steps, times = zip(*forms, strict=True)
+    return min(lows), max(highs), steps[0] if len({*steps}) == 1 else 0, max(times)
 
 
 def _apart(forms: set[Form]) -> bool:
     """Whether rows that see a root in these ways touch the same line of it together, and nothing of any other."""
-    low, high, by = _hull(forms)
-    return high - low <= by
+    low, high, by, times = _hull(forms)
+    return high - low <= by if times == 1 else low >= 0 and high <= by
 
 
 def _bytes(forms: set[Form]) -> int:
     """Bytes of a root for each line."""
-    return max([high - low for low, high, by in forms if by], default=1)
+    return max([(high - low) * times for low, high, by, times in forms if by], default=1)
 
 
 def _size(row: Row) -> int:
@@ -220,13 +289,15 @@ def _place(row: Row, waiting: list[Group], fills: dict[Root, Row]) -> None:
             _put(each, waiting, each is not row or _size(row) < _LEAST)
 
 
-def _join(rows: Sequence[Row], waiting: Sequence[Group]) -> bool:
+def _join(rows: Sequence[Row], waiting: list[Group]) -> bool:
     """Whether a group has taken the rows."""
-    lines = [lines for row in rows if (lines := lines_of(row)) is not None]
-    if len(lines) < len(rows):
-        return False
-    for k, group in enumerate(reversed(waiting[-_BACK:])):
-        if group.add(lines, k == 0 and _size(rows[-1]) >= _LEAST):
+    for k in range(len(waiting) - 1, max(-1, len(waiting) - _BACK - 1), -1):
+        group, alike = waiting[k], k == len(waiting) - 1 and _size(rows[-1]) >= _LEAST
+        lines = group.lines_of(rows)
+        if lines is not None and group.add(lines, alike):
+            return True
+        if any(root in group.writes for row in rows for root, _ in row.operands) and (made := group.turned(rows)):
+            waiting[k] = made
             return True
         if any(group.hinders(row) for row in rows):
             break
@@ -235,14 +306,21 @@ def _join(rows: Sequence[Row], waiting: Sequence[Group]) -> bool:
 
 def _put(row: Row, waiting: list[Group], before: bool) -> None:
     """Begin a group; what is small, or only fills, goes before those that it does not need, which then may go on."""
-    lines = lines_of(row)
-    made = Group([], lines.count if lines else 1)
-    if lines is None or _size(row) < _LEAST or not made.add([lines], True):
-        made = Group(
-            [row], 1, {root: set() for root, _ in row.operands}, {root for root, _ in _written(row)}, work=row.work
-        )
+    made = _begun(row) or Group(
+        [row], 1, {root: set() for root, _ in row.operands}, {root for root, _ in _written(row)}, work=row.work
+    )
     groups = reversed(waiting[-_BACK:]) if before else ()
     waiting.insert(len(waiting) - len([*itertools.takewhile(lambda group: not group.hinders(row), groups)]), made)
+
+
+def _begun(row: Row) -> Group | None:
+    """A group of a row, if tiles of it pay: along another axis if it goes on along that, and lines are too long."""
+    farthest = lines_of(row) if _size(row) >= _LEAST else None
+    for lines in [farthest, *ways_of(row)] if farthest else ():
+        made = Group([], lines.count, along=lines is not farthest)
+        if not (made.along and lines.adds_up) and made.add([lines], True):
+            return made
+    return None
 
 
 def _written(row: Row) -> Sequence[tuple[Root, int]]:

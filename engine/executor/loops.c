@@ -325,7 +325,7 @@ TO_BOOL(cast_l_b, npy_int64)
 /* ---- sum_rows_TYPE(x): (rows, columns) -> (columns), added to what is there, row after row ---------------------------- */
 
 #define SUM_ROWS(T, TYPE) \
-    static void sum_rows_##T(ARGS) \
+    void sum_rows_##T(ARGS) \
     { \
         const npy_intp rows = dimensions[1], columns = dimensions[2], sx = steps[3], so = steps[4]; \
         const char *x = args[0]; \
@@ -360,12 +360,14 @@ SUM_ROWS(d, npy_double)
 #define SKIP_ROW(T, TYPE) \
     static void skip_row_##T(ARGS) \
     { \
-        TYPE *state = (TYPE *)args[1]; \
-        if (args[0] == args[1] && dimensions[1] >= 2) { \
-            begin_row_##T((dimensions[1] - 2) / 2, state); \
+        char *at = args[1]; \
+        for (npy_intp n = 0; args[0] == args[1] && dimensions[1] >= 2 && n < dimensions[0]; n++, at += steps[1]) { \
+            TYPE *state = (TYPE *)at; \
+            if (state[1] < 1) { \
+                begin_row_##T((dimensions[1] - 2) / 2, state); \
+            } \
             state[1] -= 1; \
         } \
-        (void)steps; \
     }
 SKIP_ROW(f, npy_float)
 SKIP_ROW(d, npy_double)

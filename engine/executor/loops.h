@@ -26,6 +26,10 @@ void add_outers_d_1(char **args, npy_intp const *dimensions, npy_intp const *ste
 void add_outers_d_2(char **args, npy_intp const *dimensions, npy_intp const *steps, void *data);
 void add_outers_d_3(char **args, npy_intp const *dimensions, npy_intp const *steps, void *data);
 
+/* Rows added to what is there (loops.c): those of single elements are added by others, see run_gathered in rows.c. */
+void sum_rows_f(char **args, npy_intp const *dimensions, npy_intp const *steps, void *data);
+void sum_rows_d(char **args, npy_intp const *dimensions, npy_intp const *steps, void *data);
+
 /* Where LAPACK's strtrs and dtrtrs are; whether they are anywhere. */
 int set_trtrs(void *single, void *both);
 

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import itertools
+import math
 from collections.abc import Iterable
 from dataclasses import dataclass, replace
 from typing import Any
@@ -12,8 +13,9 @@ from engine.executor.refs import Root, Row, longer_inside
 
 Axis = tuple[int, tuple[int, ...]]
 """The size of an axis, and the strides of all operands along it."""
-Form = tuple[int, int, int]
-"""Which bytes of a root a row touches for the first line, and by how much these go on from line to line."""
+Form = tuple[int, int, int, int]
+"""Which bytes of a root a row touches for the first line, by how much these go on from line to line, and how often all
+that begins anew behind the last line: lines along the second axis of an array have a piece in each row."""
 
 
 @dataclass(slots=True)
@@ -31,6 +33,8 @@ class Lines:
         Which of the free axes, or parts of it, are the lines.
     adds_up : bool
         Whether each line is added to the same place.
+    dim : int
+        Which dimension of a loop that adds up rows the lines are.
     """
 
     row: Row
@@ -38,6 +42,7 @@ class Lines:
     core: list[Axis]
     at: int
     adds_up: bool
+    dim: int = 0
 
     @property
     def is_plain(self) -> bool:
@@ -63,17 +68,26 @@ class Lines:
         """The bytes that it touches, in so many lines."""
         inside = self.inside(count)
         for k, ((root, offset), by) in enumerate(zip(self.row.operands, self.steps(count), strict=True)):
-            reach = [(d - 1) * steps[k] for d, steps in inside]
+            every = max(by * count, 0)
+            pieces = [d for d, steps in inside if every and d > 1 and abs(steps[k]) >= every and steps[k] % every == 0]
+            reach = [
+                (d - 1) * steps[k]
+                for d, steps in inside
+                if not (every and abs(steps[k]) >= every and steps[k] % every == 0)
+            ]
+            times = math.prod(pieces)
+            if every and (times > 1 or offset >= every) and not root.extent[1] % every:
+                times, offset = max(times, root.extent[1] // every), offset % every
             low, high = sum(r for r in reach if r < 0), sum(r for r in reach if r > 0)
-            yield root, (offset + low, offset + high + root.item, by)
+            yield root, (offset + low, offset + high + root.item, by, times)
 
     def part(self, count: int, lines: int) -> Row:
         """The row for some of so many lines."""
         row, axes = self.row, list(self.axes)
         size, by = axes[self.at]
         axes[self.at] = size // count * lines, by
-        if self.adds_up and row.loop[0] in ADDING:
-            return replace(row, dims=(row.dims[0], axes[0][0], *row.dims[2:]))
+        if row.loop[0] in ADDING:
+            return replace(row, dims=(*row.dims[: self.dim], axes[0][0], *row.dims[self.dim + 1 :]))
         written = row.operands[-1][0]
         if not self.core and all(root is not written for root, _ in row.operands[:-1]):
             axes.sort(key=lambda axis: -abs(axis[1][-1]))
@@ -91,21 +105,52 @@ ADDING = {name for name, loop in LOOPS.items() if loop.lines == 1}
 
 
 def lines_of(row: Row) -> Lines | None:
-    """How a row goes through lines, if it may belong to a group."""
+    """How a row goes through lines, if it may belong to a group: along the axis that leads farthest."""
+
+    def farthest(lines: Lines) -> tuple[int, int]:
+        size, steps = lines.axes[lines.at]
+        return steps[-1] if all(by[-1] or d == 1 for d, by in lines.axes) else max(steps), size
+
+    ways = ways_of(row)
+    if row.loop[0] in ADDING:
+        return ways[0] if ways else None
+    found = max(ways, key=farthest, default=None)
+    return None if found is None or farthest(found)[0] <= 0 or found.count < 2 else found
+
+
+def lines_along(row: Row, known: dict[Root, tuple[int, int]]) -> Lines | None:
+    """How a row goes through lines of which, per root, the bytes of one and of all are known; it notes more roots."""
+    for lines in ways_of(row):
+        size, by = lines.axes[lines.at]
+        for k, (root, _) in enumerate(row.operands):
+            line, every = known.get(root, (0, 0))
+            if by[k] <= 0 or not line or line % by[k] or every % by[k]:
+                continue
+            each, some = line // by[k], every // by[k]
+            if size % some or (size != some and row.loop[0] in ADDING):
+                continue
+            both = list(zip(row.operands, by, strict=True))
+            if any(root in known and b > 0 and known[root] != (each * b, some * b) for (root, _), b in both):
+                continue
+            known.update({root: (each * b, some * b) for (root, _), b in both if b > 0})
+            if size == some:
+                return lines
+            cut: list[Axis] = [(size // some, tuple([some * b for b in by])), (some, by)]
+            axes = [*lines.axes[: lines.at], *cut, *lines.axes[lines.at + 1 :]]
+            return replace(lines, axes=axes, at=lines.at + 1)
+    return None
+
+
+def ways_of(row: Row) -> list[Lines]:
+    """The ways in which a row may go through lines, along each of its axes."""
     if row.position >= 0 or row.outputs != 1:
-        return None
+        return []
     width, name = len(row.operands), row.loop[0]
     at_indices = name in AT_INDICES
     if any(root.dtype is None or root.dtype.char not in "fd?" for root, _ in row.operands[at_indices:]):
-        return None
+        return []
     if name in ADDING:
-        if row.outer:
-            return None
-        of_each, (of_x, step, step_out) = row.steps[:2], row.steps[2:]
-        many: Axis
-        inner: list[Axis]
-        many, *inner = (row.dims[0], of_each), (row.dims[1], (of_x, 0)), (row.dims[2], (step, step_out))
-        return Lines(row, [many], inner, 0, False) if many[0] > 1 else Lines(row, inner[:1], inner[1:], 0, True)
+        return [] if row.outer else _ways_of_sums(row)
     each = [row.strides[k * width : (k + 1) * width] for k in range(len(row.outer))]
     axes: list[Axis] = [*zip(row.outer, each, strict=True), (row.dims[0], row.steps[:width])]
     core: list[Axis]
@@ -114,7 +159,7 @@ def lines_of(row: Row) -> Lines | None:
         core = _core_at_indices(row)
         if core[0][1][-1]:
             # what is added somewhere in a whole
-            return Lines(row, axes, core, 0, True) if len(axes) == 1 and axes[0][0] > 1 else None
+            return [Lines(row, axes, core, 0, True)] if len(axes) == 1 and axes[0][0] > 1 else []
     elif own is not None and own.lines == 0:
         core = [(row.dims[1], (row.steps[width], 0))]
     elif len(row.dims) == 1 and _is_elementwise(name):
@@ -122,21 +167,33 @@ def lines_of(row: Row) -> Lines | None:
     elif own is not None and len(row.dims) == 2 and set(own.cores) == {1} and not (own.indexed or own.refuses):
         core = [(row.dims[1], row.steps[width:])]
     else:
-        return None
+        return []
     kept = [d == 1 or steps[-1] != 0 for d, steps in axes]
     if not all(kept) and (core or row.operands[-1] not in row.operands[:-1]):
         # it writes several times to one place
-        return None
-
-    def farthest(k: int) -> tuple[int, int]:
-        steps = axes[k][1]
-        return steps[-1] if all(kept) else max(steps), axes[k][0]
-
+        return []
     # what is reduced in one call of the loop is reduced as a whole
-    at = max([k for k in range(len(axes)) if kept[k] or k < len(axes) - 1], key=farthest, default=None)
-    if at is None or farthest(at)[0] <= 0 or axes[at][0] < 2:
-        return None
-    return Lines(row, axes, core, at, not kept[at])
+    return [Lines(row, axes, core, k, not kept[k]) for k in range(len(axes)) if kept[k] or k < len(axes) - 1]
+
+
+def _ways_of_sums(row: Row) -> list[Lines]:
+    """Those of a loop that adds up rows: each of many sums, the rows, or, if there are no states, the columns."""
+    of_each, (of_x, step, step_out) = row.steps[:2], row.steps[2:]
+    axes: list[Axis] = [(row.dims[0], of_each), (row.dims[1], (of_x, 0)), (row.dims[2], (step, step_out))]
+    ways = [(1, True)] if row.dims[0] == 1 else [(0, False), (1, True)]
+    ways += [(2, False)] if len(row.dims) == 3 else []
+    return [Lines(row, [axes[k]], [*axes[:k], *axes[k + 1 :]], 0, adds, k) for k, adds in ways]
+
+
+def merged(row: Row) -> Row:
+    """The row with one dimension in place of the two innermost ones, where these are one in memory for all operands."""
+    width = len(row.operands)
+    while row.outer and all(
+        by == row.dims[0] * step for by, step in zip(row.strides[-width:], row.steps[:width], strict=True)
+    ):
+        dims = (row.dims[0] * row.outer[-1], *row.dims[1:])
+        row = replace(row, dims=dims, outer=row.outer[:-1], strides=row.strides[:-width])
+    return row
 
 
 def _core_at_indices(row: Row) -> list[Axis]:

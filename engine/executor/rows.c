@@ -3,7 +3,7 @@
 #include <fenv.h>
 #include <string.h>
 
-#include "rows.h"
+#include "loops.h"
 
 static int core_strides(const Loop *loop)
 {
@@ -246,33 +246,40 @@ int rows_run_checked(const Row *row, const Row *end, char *const *bases)
 }
 
 #define MOST_SELECTED 1024
+#define AT_ONCE 8
 
-/* Which elements of lines are not zero, one after the other in `found`; -1 if more than one of four are. */
+typedef struct {
+    npy_int32 line, element;
+} Index;
+
+/* Which elements of lines are not zero (-0.0 is), one after the other in `found`; -1 if more than one of four are. Of a few elements all
+ * are noted, but only some are kept: no branch depends on which. */
 #define FIND_NONZERO(T, WORD) \
-    static npy_intp find_nonzero_##T(const char *x, const npy_intp *steps, npy_intp lines, npy_intp count, npy_int32 *found) \
+    static npy_intp find_nonzero_##T(const char *x, const npy_intp *steps, npy_intp lines, npy_intp count, Index *found) \
     { \
-        enum { AT_ONCE = 8 }; \
         const npy_intp most = lines * count / 4 < MOST_SELECTED ? lines * count / 4 : MOST_SELECTED; \
         npy_intp many = 0; \
         for (npy_intp i = 0; i < lines; i++, x += steps[0]) { \
-            for (npy_intp c = 0; c < count; c++) { \
-                WORD word; \
-                for (; steps[1] == sizeof(WORD) && c + AT_ONCE < count; c += AT_ONCE) { \
-                    WORD words[AT_ONCE], any = 0; \
+            for (npy_intp c = 0; c < count; c += AT_ONCE) { \
+                const npy_intp some = count - c < AT_ONCE ? count - c : AT_ONCE; \
+                WORD words[AT_ONCE], any = 0; \
+                if (some == AT_ONCE && steps[1] == sizeof(WORD)) { \
                     memcpy(words, x + c * (npy_intp)sizeof(WORD), sizeof(words)); \
                     for (int k = 0; k < AT_ONCE; k++) { \
                         any |= words[k]; \
                     } \
-                    if ((WORD)(any << 1)) { /* -0.0 is zero too */ \
-                        break; \
+                    if ((WORD)(any << 1) == 0) { \
+                        continue; \
                     } \
                 } \
-                memcpy(&word, x + c * steps[1], sizeof(word)); \
-                if ((WORD)(word << 1)) { \
-                    if (many == most) { \
-                        return -1; \
-                    } \
-                    found[many++] = (npy_int32)(i * count + c); \
+                for (npy_intp k = 0; k < some; k++) { \
+                    WORD word; \
+                    memcpy(&word, x + (c + k) * steps[1], sizeof(word)); \
+                    found[many] = (Index){(npy_int32)i, (npy_int32)(c + k)}; \
+                    many += (WORD)(word << 1) != 0; \
+                } \
+                if (many > most) { \
+                    return -1; \
                 } \
             } \
         } \
@@ -303,6 +310,182 @@ static void run_at(const Row *row, char *const *bases, npy_intp tile, const npy_
     loop->function(start, row->dims, row->steps, loop->data);
 }
 
+static void run_each(const Row *row, const Row *end, char *const *bases, npy_intp tile, npy_intp line)
+{
+    for (; row < end; row++) {
+        run_at(row, bases, tile, &line, 1);
+    }
+}
+
+#define MOST_GATHERED 16
+#define GATHERED 2048 /* bytes of an operand for some elements, one after the other */
+
+/* An operand of rows that run for single elements of lines: `n` numbers for each, which lie `step` apart. */
+typedef struct {
+    const char *at;
+    npy_intp by, far, step, n, item;
+    int written, there;
+    char *room;
+} Gathered;
+
+/* Which of what is gathered an operand is; -1 if there is no room, or it overlaps with another one that is written. */
+static int gathered_of(Gathered *all, int *count, char (*room)[GATHERED], const npy_intp *ends, Gathered one)
+{
+    int same = -1;
+    for (int k = 0; k < *count; k++) {
+        const Gathered *x = &all[k];
+        const char *const end = x->at + ends[0] * x->by + ends[1] * x->far + (x->n - 1) * x->step + x->item;
+        const char *const end_of_one = one.at + ends[0] * one.by + ends[1] * one.far + (one.n - 1) * one.step + one.item;
+        if (x->at == one.at && x->by == one.by && x->far == one.far && x->step == one.step && x->n == one.n && x->item == one.item) {
+            same = k;
+        }
+        else if ((x->written || one.written) && one.at < end && x->at < end_of_one) {
+            return -1;
+        }
+    }
+    if (same >= 0) {
+        all[same].written |= one.written;
+        return same;
+    }
+    if (*count == MOST_GATHERED || one.by < 0 || one.far < 0 || one.step < 0 || one.n * one.item > GATHERED) {
+        return -1;
+    }
+    one.room = room[*count];
+    all[*count] = one;
+    return (*count)++;
+}
+
+#define GATHER(TYPE) \
+    for (npy_intp f = 0; f < many; f++) { \
+        const char *from = x->at + index[f].line * x->by + index[f].element * x->far; \
+        TYPE *to = (TYPE *)x->room + f * x->n; \
+        if (x->step == 0) { \
+            const TYPE number = *(const TYPE *)from; \
+            for (npy_intp k = 0; k < x->n; k++) { \
+                to[k] = number; \
+            } \
+        } \
+        else if (x->step == sizeof(TYPE) && x->n == 8) { \
+            memcpy(to, from, 8 * sizeof(TYPE)); \
+        } \
+        else { \
+            for (npy_intp k = 0; k < x->n; k++) { \
+                to[k] = *(const TYPE *)(from + k * x->step); \
+            } \
+        } \
+    }
+#define ADD_GATHERED(TYPE) \
+    { \
+        const TYPE *restrict from = (const TYPE *)x->room + f * x->n; \
+        TYPE *restrict to = (TYPE *)at; \
+        npy_intp k = 0; \
+        for (; k + 8 <= x->n; k += 8) { \
+            for (int i = 0; i < 8; i++) { \
+                to[k + i] += from[k + i]; \
+            } \
+        } \
+        for (; k < x->n; k++) { \
+            to[k] += from[k]; \
+        } \
+    }
+
+/* Run rows for each line (before `some`) and for elements that were found: those that go element by element for as many as fit side by
+ * side, then what adds up, in order. 0, and nothing is done, if they are of another kind. */
+static int run_gathered(const Row *each, const Row *some, const Row *end, char *const *bases, npy_intp tile, npy_intp lines, npy_intp count,
+                        const Index *found, npy_intp many_found)
+{
+    char room[MOST_GATHERED][GATHERED] __attribute__((aligned(64)));
+    Gathered all[MOST_GATHERED];
+    unsigned char which[8][MAX_OPERANDS];
+    const npy_intp ends[2] = {lines - 1, count - 1};
+    npy_intp largest = 1;
+    int gathered = 0;
+    if (end - some > 8) {
+        return 0;
+    }
+    for (const Row *row = some; row < end; row++) {
+        const Loop *loop = row->loop;
+        const int sums = loop->function == sum_rows_f || loop->function == sum_rows_d, nargs = loop->nargs;
+        if (row->nouter != 2 || (sums ? row->dims[0] != 1 || row->dims[1] != 1 || row->steps[4] != loop->size[1] : loop->ndims != 0) || loop->kind != STRIDED) {
+            return 0;
+        }
+        const npy_intp n = row->dims[sums ? 2 : 0];
+        for (int j = 0; j < nargs - sums; j++) {
+            Gathered one = {.at = bases[row->base[j]] + row->offset[j] + tile * row->advance[j], .by = row->strides[j], .far = row->strides[nargs + j],
+                            .step = n == 1 ? loop->size[j] : row->steps[sums ? 3 : j], .n = n, .item = loop->size[j], .written = j >= loop->nin};
+            const int k = gathered_of(all, &gathered, room, ends, one);
+            if (k < 0 || (one.item != 1 && one.item != 4 && one.item != 8)) {
+                return 0;
+            }
+            which[row - some][j] = (unsigned char)k;
+            largest = n * one.item > largest ? n * one.item : largest;
+        }
+    }
+    const npy_intp most = GATHERED / largest;
+    npy_intp line = 0;
+    for (npy_intp first = 0; first < many_found;) {
+        const npy_intp many = many_found - first < most ? many_found - first : most;
+        const Index *index = found + first;
+        first += many;
+        for (int k = 0; k < gathered; k++) {
+            all[k].there = 0;
+        }
+        for (const Row *row = some; row < end; row++) {
+            const Loop *loop = row->loop;
+            char *start[MAX_OPERANDS];
+            npy_intp steps[MAX_OPERANDS], n = 0;
+            const int inputs = loop->nin;
+            for (int j = 0; j < loop->nargs; j++) {
+                if (loop->ndims && j) {
+                    break;
+                }
+                Gathered *x = &all[which[row - some][j]];
+                if (j < inputs && !x->there) {
+                    if (x->item == 8) {
+                        GATHER(npy_uint64)
+                    }
+                    else if (x->item == 4) {
+                        GATHER(npy_uint32)
+                    }
+                    else {
+                        GATHER(npy_uint8)
+                    }
+                }
+                x->there = 1;
+                start[j] = x->room;
+                steps[j] = x->item;
+                n = many * x->n;
+            }
+            if (!loop->ndims) {
+                loop->function(start, &n, steps, loop->data);
+            }
+        }
+        for (npy_intp f = 0; f < many; f++) {
+            for (; line <= index[f].line; line++) {
+                run_each(each, some, bases, tile, line);
+            }
+            for (const Row *row = some; row < end; row++) {
+                if (row->loop->ndims == 0) {
+                    continue;
+                }
+                const Gathered *x = &all[which[row - some][0]];
+                char *at = bases[row->base[1]] + row->offset[1] + tile * row->advance[1] + index[f].line * row->strides[1] +
+                           index[f].element * row->strides[3];
+                if (x->item == 8) {
+                    ADD_GATHERED(npy_double)
+                }
+                else {
+                    ADD_GATHERED(npy_float)
+                }
+            }
+        }
+    }
+    for (; line < lines; line++) {
+        run_each(each, some, bases, tile, line);
+    }
+    return 1;
+}
+
 /* Of the rows behind one that selects, run those for each line and for each element, if few elements are not zero. Returns up to
  * where rows are to be run as ever then, and sets where to go on behind these. */
 static const Row *run_selected(const Row *row, char *const *bases, npy_intp tile, const Row **after)
@@ -310,19 +493,20 @@ static const Row *run_selected(const Row *row, char *const *bases, npy_intp tile
     const npy_intp lines = row->dims[0], count = row->dims[1], item = row->loop->size[0];
     const Row *all = row + 1, *each = all + (row->dims[2] - 1), *some = each + (row->dims[3] - 1), *end = some + (row->dims[4] - 1);
     const char *x = bases[row->base[0]] + row->offset[0] + tile * row->advance[0];
-    npy_int32 found[MOST_SELECTED];
+    Index found[MOST_SELECTED + AT_ONCE];
     const npy_intp many = (item == 4 ? find_nonzero_f : find_nonzero_d)(x, row->steps, lines, count, found);
     *after = end;
     if (many < 0) {
         return each;
     }
+    if (run_gathered(each, some, end, bases, tile, lines, count, found, many)) {
+        return all;
+    }
     npy_intp at = 0;
     for (npy_intp i = 0; i < lines; i++) {
-        for (const Row *r = each; r < some; r++) {
-            run_at(r, bases, tile, &i, 1);
-        }
-        for (; at < many && found[at] < (i + 1) * count; at++) {
-            const npy_intp index[2] = {i, found[at] - i * count};
+        run_each(each, some, bases, tile, i);
+        for (; at < many && found[at].line == i; at++) {
+            const npy_intp index[2] = {i, found[at].element};
             for (const Row *r = some; r < end; r++) {
                 run_at(r, bases, tile, index, 2);
             }

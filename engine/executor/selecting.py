@@ -8,17 +8,20 @@ zero, if few are not. Adding a zero changes no sum that began with 0.0, so no bi
 from __future__ import annotations
 
 import itertools
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from typing import Any
 
 import numpy as np
 
-from engine.executor.fusion import fused
+from engine.executor.fusion import Place, fused
 from engine.executor.loops import loop_of
 from engine.executor.own_loops import LOOPS, base_of
 from engine.executor.refs import Root, Row
-from engine.executor.rowlines import ADDING, Axis, Lines, lines_of
+from engine.executor.rowlines import ADDING, Axis, Lines
+
+Ways = Callable[[Row], Lines | None]
+"""How a row goes through the lines of its group."""
 
 _FEWEST = 4
 """Elements that are left out for a zero, from which on it pays to look for zeros."""
@@ -50,7 +53,7 @@ class Chain:
     some : list of Row
         Those for one number of the guard that is not zero.
     inputs : set of Root
-        What the latter read: it must stay until all of them have run.
+        What the latter read and write: it must stay until all of them have run.
     """
 
     guard: Guard
@@ -58,52 +61,51 @@ class Chain:
     some: list[Row]
     inputs: set[Root]
 
-    def parts(self, by: int, count: int, lines: int) -> Iterator[tuple[Row, tuple[int, ...]]]:
+    def parts(self, by: int, count: int, lines: int, of: Ways) -> Iterator[tuple[Row, tuple[int, ...]]]:
         """The row that selects, and those it chooses from, for some of so many lines, which are `by` bytes apart."""
-        every = [known for row in self.rows if (known := lines_of(row)) is not None]
-        some = [
-            (_selected(known, count, lines, self.guard.count), known.steps(count))
-            for row in self.some
-            if (known := lines_of(row)) is not None
-        ]
-        states = [row.operands[-1] for row in self.rows if _in_blocks(row)]
+        every = [known for row in self.rows if (known := of(row)) is not None]
         skips = []
-        for root, offset in states:
-            assert root.dtype is not None
-            dims, step = (1, root.extent[1] // root.item), root.item
-            place = root, offset
-            skips.append(
-                Row((f"skip_row_{root.dtype.char}",), (place, place), dims, (0, 0, step, step), (lines,), (0, 0))
-            )
+        for row in self.rows:
+            if _in_blocks(row):
+                state, dims, far = row.operands[-1], (row.dims[0], row.dims[3]), row.steps[1]
+                assert state[0].dtype is not None
+                loop, item = f"skip_row_{state[0].dtype.char}", state[0].item
+                skips.append(Row((loop,), (state, state), dims, (far, far, item, item), (lines,), (0, 0)))
         guard, dtype = self.guard, self.guard.root.dtype
         assert dtype is not None
-        numbers = (len(every) + 1, len(skips) + 1, len(some) + 1)
+        numbers = (len(every) + 1, len(skips) + 1, len(self.some) + 1)
         steps = (by, guard.step)
         place = guard.root, guard.offset
         yield Row((f"nonzero_{dtype.char}",), (place,), (lines, guard.count, *numbers), steps, outputs=0), (by,)
         yield from [(each.part(count, lines), each.steps(count)) for each in every]
         yield from [(row, (0, 0)) for row in skips]
-        for row, far in some:
-            assert row is not None
-            yield row, far
+        for row in self.some:
+            yield replace(row, outer=(lines, *row.outer[1:])), row.strides[: len(row.operands)]
 
 
-def chains(rows: Sequence[Row], count: int) -> tuple[list[Row], list[Chain]]:
-    """The rows of a group that run for all elements, and those behind guards."""
+def chains(rows: Sequence[Row], count: int, of: Ways) -> tuple[list[Row], list[Chain]]:
+    """The rows of a group that run for all elements, and those behind guards; `of` says how rows go through lines."""
     left, found = list(rows), []
-    for guard in _guards(rows, count) if any(row.loop[0] in ADDING for row in rows) else ():
-        behind = _behind(left, guard, count)
+    for guard in _guards(rows, count, of) if any(row.loop[0] in ADDING for row in rows) else ():
+        behind = _behind(left, guard, count, of)
         if behind:
             chosen = [left[k] for k in sorted(behind)]
             left = [row for k, row in enumerate(left) if k not in behind]
-            some = _some(chosen, guard, count)
-            inputs = {guard.root, *[root for row in some for root, _ in row.operands[:-1]]}
+            some = _some(chosen, guard, count, of)
+            inputs = {guard.root, *[root for row in some for root, _ in row.operands]}
             found.append(Chain(guard, chosen, some, inputs))
     return left, found
 
 
-def _some(rows: Sequence[Row], guard: Guard, count: int) -> list[Row]:
-    """The rows where the guard is not zero: what tells so is known there, and one row does what several do."""
+def _some(rows: Sequence[Row], guard: Guard, count: int, of: Ways) -> list[Row]:
+    """The rows where the guard is not zero, with lines and numbers of the guard around them.
+
+    What tells so is known there, and one row does what several do.
+    """
+
+    def selected(rows: Sequence[Row]) -> list[Row]:
+        return [_selected(lines, count, guard.count) for row in rows if (lines := of(row)) is not None]
+
     told = {root for root, what in _zeros(rows, guard).items() if what == _TOLD}
     same: dict[Root, tuple[Root, int]] = {}
     left: list[Row] = []
@@ -111,53 +113,77 @@ def _some(rows: Sequence[Row], guard: Guard, count: int) -> list[Row]:
         result, name = row.operands[-1], _name(row)
         row = replace(row, operands=tuple([same.get(x[0], x) for x in row.operands]))
         k, by = (0, 1) if name == "kept" else (1, 0)
-        if name in ("kept", "select") and row.operands[by][0] in told and _lies_alike(row, k):
+        if name in ("kept", "select") and row.operands[by][0] in told and _lies_alike(row, k, of):
             same[result[0]] = row.operands[k]
         elif result[0] not in told:
             left.append(row)
     if any(root in told for row in left for root, _ in row.operands):
-        return list(rows)
+        return selected(rows)
     sums = [row for row in left if row.loop[0] in ADDING]
-    plain = [_in_two(row, count, guard.count) for row in left if row.loop[0] not in ADDING]
-    if None in plain:
-        return left
-    return [*fused([row for row in plain if row is not None], count * guard.count, sums, least=1), *sums]
+    plain: list[Row] = []
+    needed = {row.operands[0][0] for row in sums}
+    for row in reversed(left):
+        # what was chosen from may be needed no more
+        if row.loop[0] not in ADDING and row.operands[-1][0] in needed:
+            plain.insert(0, row)
+            needed |= {root for root, _ in row.operands}
+    return [*(_fused(plain, guard.count, sums, count, of) or selected(plain)), *selected(sums)]
 
 
-def _lies_alike(row: Row, k: int) -> bool:
+def _fused(rows: Sequence[Row], blocks: int, later: Sequence[Row], count: int, of: Ways) -> list[Row] | None:
+    """Rows of plain elements, fused, with the lines and blocks around them; None if some are not that."""
+    far: dict[Place, int] = {}
+    plain: list[Row] = []
+    for row in rows:
+        lines = of(row)
+        each = None if lines is None or lines.adds_up else _of_a_line(lines, count, blocks)
+        if lines is None or each is None:
+            return None
+        plain.append(each)
+        for place, by in zip(row.operands, lines.steps(count), strict=True):
+            if far.setdefault(place, by) != by:
+                return None
+    made: list[Row] = []
+    for row in fused(plain, blocks, later, least=1):
+        if any(place not in far for place in row.operands):
+            return None
+        size = row.dims[0] if row.outer else row.dims[0] // blocks
+        strides = row.strides if row.outer else tuple([size * step for step in row.steps])
+        around = (*[far[place] for place in row.operands], *strides)
+        made.append(replace(row, dims=(size,), outer=(count, blocks), strides=around))
+    return made
+
+
+def _lies_alike(row: Row, k: int, of: Ways) -> bool:
     """Whether all of an operand lies as all of the result does."""
-    lines = lines_of(row)
+    lines = of(row)
     (root, offset), (result, start) = row.operands[k], row.operands[-1]
     alike = (root.shape, root.strides, offset) == (result.shape, result.strides, start) and not offset
     return alike and lines is not None and all(by[k] == by[-1] for d, by in (*lines.axes, *lines.core) if d > 1)
 
 
-def _in_two(row: Row, count: int, blocks: int) -> Row | None:
-    """A row as one of lines of plain elements, one for each number of the guard, if it is that."""
-    lines = lines_of(row)
-    cut = None if lines is None or lines.adds_up else _cut(lines, count, blocks)
-    if lines is None or cut is None:
+def _of_a_line(lines: Lines, count: int, blocks: int) -> Row | None:
+    """A row for one line, as one of plain elements, for each number of the guard, if it is that."""
+    row, cut = lines.row, _cut(lines, count, blocks)
+    if cut is None:
         return None
     *inside, (_, far) = cut
     inner = [axis for axis in inside if axis[0] > 1] or [(1, tuple([root.item for root, _ in row.operands]))]
-    if len(inner) > 1 or (
-        blocks > 1 and any(by != blocks * step for by, step in zip(lines.steps(count), far, strict=True))
-    ):
+    if len(inner) > 1:
         return None
     loop = row.loop
     if isinstance(loop[0], str) and len(row.dims) > 1:
         char, of = loop[0][-1], LOOPS[loop[0]].of
         known = None if f"{of}_{char}" in LOOPS else loop_of(getattr(np, str(of)), (np.dtype(char),) * 2)
         loop = (f"{of}_{char}",) if known is None else known[0]
-    far = far if blocks > 1 else lines.steps(count)
-    return Row(loop, row.operands, inner[0][:1], inner[0][1], (count * blocks,), far)
+    return Row(loop, row.operands, inner[0][:1], inner[0][1], (blocks,), far)
 
 
-def _guards(rows: Sequence[Row], count: int) -> list[Guard]:
+def _guards(rows: Sequence[Row], count: int, of: Ways) -> list[Guard]:
     """Numbers of a tile that are repeated for some elements each."""
     found: dict[Guard, None] = {}
     for row in rows:
-        lines = lines_of(row)
+        lines = of(row)
         if lines is None or lines.adds_up:
             continue
         inside = [(d, steps) for d, steps in lines.inside(count) if d > 1]
@@ -170,7 +196,7 @@ def _guards(rows: Sequence[Row], count: int) -> list[Guard]:
     return list(found)
 
 
-def _behind(rows: Sequence[Row], guard: Guard, count: int) -> set[int]:
+def _behind(rows: Sequence[Row], guard: Guard, count: int, of: Ways) -> set[int]:
     """Which rows need to run only where a guard is not zero: sums, and what leads to them alone."""
     readers: dict[Root, list[int]] = {}
     writers: dict[Root, list[int]] = {}
@@ -183,7 +209,7 @@ def _behind(rows: Sequence[Row], guard: Guard, count: int) -> set[int]:
         if rows[k].operands[-1][0] in needed:
             before.add(k)
             needed |= {root for root, _ in rows[k].operands[:-1]}
-    sinks = {k for k, row in enumerate(rows) if k not in before and _may_leave_out(row, k, readers, writers)}
+    sinks = {k for k, row in enumerate(rows) if k not in before and _may_leave_out(row, k, readers, writers, of)}
     while sinks:
         behind: set[int] = set()
         for k in reversed(range(len(rows))):
@@ -195,16 +221,17 @@ def _behind(rows: Sequence[Row], guard: Guard, count: int) -> set[int]:
         good = {k for k in sinks if known.get(rows[k].operands[0][0]) == _ZERO}
         if good == sinks:
             late = any(k < max(writers.get(root, [-1])) for k in behind for root, _ in rows[k].operands[:-1])
-            return set() if late or not _block_by_block([rows[k] for k in sorted(behind)], guard, count) else behind
+            return set() if late or not _block_by_block([rows[k] for k in sorted(behind)], guard, count, of) else behind
         sinks = good
     return set()
 
 
 def _may_leave_out(
-    row: Row, k: int, readers: Mapping[Root, Sequence[int]], writers: Mapping[Root, Sequence[int]]
+    row: Row, k: int, readers: Mapping[Root, Sequence[int]], writers: Mapping[Root, Sequence[int]], of: Ways
 ) -> bool:
     """Whether a row adds up rows, to what nobody else in the group reads, or writes afterwards."""
-    if row.loop[0] not in ADDING or (_in_blocks(row) and row.dims[0] > 1):
+    lines = of(row) if row.loop[0] in ADDING else None
+    if lines is None or (_in_blocks(row) and not lines.adds_up):
         return False
     total = row.operands[-1][0]
     return total not in readers and max(writers[total]) == k
@@ -261,14 +288,14 @@ def _name(row: Row) -> str:
     return (LOOPS[loop].of if loop in LOOPS and loop not in ADDING else None) or base_of(loop)
 
 
-def _block_by_block(rows: Sequence[Row], guard: Guard, count: int) -> bool:
+def _block_by_block(rows: Sequence[Row], guard: Guard, count: int, of: Ways) -> bool:
     """Whether what rows write, and the guard, is seen for one number of the guard at a time."""
     written = {row.operands[-1][0] for row in rows if row.loop[0] not in ADDING}
     seen: dict[Root, set[tuple[int, int, int]]] = {
         guard.root: {(guard.offset, guard.offset + guard.root.item, guard.step)}
     }
     for row in rows:
-        lines = lines_of(row)
+        lines = of(row)
         cut = None if lines is None else _cut(lines, count, guard.count)
         if lines is None or cut is None or (_in_blocks(row) and lines.count != count):
             return False
@@ -307,23 +334,24 @@ def _cut(lines: Lines, count: int, blocks: int) -> list[Axis] | None:
     return [*inside[:k], (each, by), *inside[k + 1 :], (blocks, tuple([each * step for step in by]))]
 
 
-def _selected(lines: Lines, count: int, some: int, blocks: int) -> Row | None:
+def _selected(lines: Lines, count: int, blocks: int) -> Row:
     """The row for one block of one line, with the lines and blocks around it."""
     cut = _cut(lines, count, blocks)
-    if cut is None:
-        return None
+    assert cut is not None
     *inside, (_, far) = cut
     row, by = lines.row, lines.steps(count)
     if row.loop[0] in ADDING:
-        (many, of_each), (rows, (of_x, _)), (columns, (step, step_out)) = [(1, (0, 0)), *inside][-3:]
+        axis, *rest = inside
+        rest.insert(lines.dim, axis)
+        (many, of_each), (rows, (of_x, _)), (columns, (step, step_out)) = rest
         x, (out, offset) = row.operands
         loop = f"sum_rows_{x[0].dtype.char}"  # type: ignore[union-attr]
         operands = x, (out, offset + (2 * out.item if _in_blocks(row) else 0))
         steps = (*of_each, of_x, step, step_out)
-        return Row((loop,), operands, (many, rows, columns), steps, (some, blocks), (*by, *far))
+        return Row((loop,), operands, (many, rows, columns), steps, (count, blocks), (*by, *far))
     free, core = inside[: len(lines.axes)], inside[len(lines.axes) :]
     free = [axis for axis in free if axis[0] > 1] or [(1, free[-1][1])]
-    inner, around = free[-1], [(some, by), (blocks, far), *free[:-1]]
+    inner, around = free[-1], [(count, by), (blocks, far), *free[:-1]]
     dims, steps = (inner[0], *[d for d, _ in core]), (*inner[1], *row.steps[len(row.operands) :])
     strides = tuple(itertools.chain(*[s for _, s in around]))
     return replace(row, dims=dims, steps=steps, outer=tuple([d for d, _ in around]), strides=strides)

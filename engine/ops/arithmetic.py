@@ -82,12 +82,18 @@ def square(x: Any) -> Operand:
     return multiply(x, x) if dtype_of(x).is_complex else square_op(x)
 
 
+def _twice(x: Any) -> Any:
+    return x + x
+
+
 squared_difference_op = elementwise(
     "squared_difference_op",
     lambda x, y: np.square(np.subtract(x, y)),
-    (lambda out, x, y: 2 * (x - y), lambda out, x, y: 2 * (y - x)),
+    (lambda out, x, y: _twice(x - y), lambda out, x, y: -_twice(x - y)),
     type="SquaredDifference",
     accepts=REAL,
+    # the derivatives need the difference too
+    specialize=lambda x, y: square_op(subtract(x, y)),
     doc="``(x - y) ** 2`` of real values.",
 )
 
