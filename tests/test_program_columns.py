@@ -168,10 +168,12 @@ def test_what_takes_whole_arrays_stays_as_it_is() -> None:
     assert "columns" not in program.report
 
 
-def test_numbers_of_a_row_are_added_up_as_numpy_does() -> None:
+def test_numbers_of_rows_are_added_up_as_numpy_does() -> None:
     for dtype in (np.dtype("f4"), np.dtype("f8")):
-        assert all(columns._in_turn(count, dtype) for count in range(2, columns._ADDED + 1))
-        assert not columns._in_turn(9, dtype)
+        assert all(columns._adds_alike((64, count), (1,), dtype) for count in range(2, 17))
+        assert columns._adds_alike((64, 3, 3), (1, 2), dtype) and columns._adds_alike((64, 3, 2), (1,), dtype)
+        # rows of nine numbers, one after the other
+        assert not columns._adds_alike((64, 9, 3), (1,), dtype)
 
 
 def test_vectors_are_put_together_once() -> None:
