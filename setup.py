@@ -1,4 +1,4 @@
-"""The native executor, eager ops, the moves of windows and small products, extensions in C: built where there is a compiler.
+"""The native executor, eager ops, windows and small products, extensions in C: built where there is a compiler.
 
 Everything else about the package is in pyproject.toml.
 """

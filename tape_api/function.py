@@ -495,7 +495,9 @@ class Function(Shown, Generic[P, R]):
         of = tape.composites
         result = nest.map_structure(lambda x: of[id(x)][1] if id(x) in of else x, result) if of else result
         for x in nest.flatten(result):
-            if not (isinstance(x, Composite) and of) and not isinstance(x, (EagerTensor, Variable, type(None), str, bytes)):
+            if of and isinstance(x, Composite):
+                continue
+            if not isinstance(x, (EagerTensor, Variable, type(None), str, bytes)):
                 return f"it returns a {type(x).__name__}"
         try:
             traced = TracedFunction(tape, arguments, result)

@@ -175,7 +175,7 @@ def matmul_specialized(a: Any, b: Any, *, transpose_a: bool = False, transpose_b
 def are_small_stacks(a: Aval, b: Aval) -> bool:
     """Whether the product of stacks is one of small matrices, transposed or not: see `engine.ops.small_product`."""
     dims = [*(a.shape or ())[-2:], *(b.shape or ())[-2:]]
-    return a.dtype.numpy.char in "fd" and None not in dims and max(dims) <= MOST and min(dims) > 0
+    return a.dtype.numpy.char in "fd" and all(d is not None and 0 < d <= MOST for d in dims)
 
 
 def _matmul_layout(avals: Any, params: dict[str, Any]) -> Layout:

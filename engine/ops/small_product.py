@@ -38,5 +38,5 @@ product_in_c: Any = None if _in_c is None else _in_c.small_product
 
 
 def multiply_small(a: Any, b: Any) -> Any:
-    """The product of stacks of small matrices, in C order: of numbers, or of objects that can be multiplied and added."""
+    """The product of stacks of small matrices, in C order; also of objects that can be multiplied and added."""
     return _in_numpy(a, b) if product_in_c is None or a.dtype.char == "O" else product_in_c(a, b, order="C")
