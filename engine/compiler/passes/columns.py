@@ -2,8 +2,8 @@
 
 A loop over ``[p, 3]`` that meets ``[p, 1]`` goes three elements at a time, and cannot run tile by tile with others. As
 three vectors of `p` numbers each, the same elementwise ops are full loops, and sums of rows, cross products, products
-of small matrices and slices of columns are no more than arithmetic on vectors. So the two spellings of a formula, by rows and by columns, are one
-program.
+of small matrices and slices of columns are no more than arithmetic on vectors. So the two spellings of a formula, by
+rows and by columns, are one program.
 
 A value is a *grid*: an array of value ids in which the long axis has size one. Ids stand for vectors along that axis,
 or for numbers. NumPy's own indexing and broadcasting of the grid says what moves where.
