@@ -32,8 +32,8 @@ def _in_numpy(a: Any, b: Any) -> Any:
     return np.add(out, out.dtype.type(0), order="C")
 
 
-_in_c: Any = extension("engine.ops._products")[0]
-product_in_c: Any = None if _in_c is None else _in_c.small_product
+in_c: Any = extension("engine.ops._products")[0]
+product_in_c: Any = None if in_c is None else in_c.small_product
 """A gufunc, if there is one."""
 
 
