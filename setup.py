@@ -1,4 +1,4 @@
-"""The native executor, eager ops and the moves of windows, extensions in C: built where there is a compiler.
+"""The native executor, eager ops, windows and small products, extensions in C: built where there is a compiler.
 
 Everything else about the package is in pyproject.toml.
 """
@@ -42,6 +42,7 @@ setup(
             [
                 *[f"{EXECUTOR}/{name}" for name in ("_loop.h", "_table.h", "rows.h", "loops.h")],
                 f"{RUNTIME}/row_sums.h",
+                f"{RUNTIME}/small_product.h",
                 f"{RUNTIME}/wide.h",
             ],
         ),
@@ -62,5 +63,6 @@ setup(
             [f"{OPS}/_windows.c"],
             [f"{OPS}/_windows_typed.h", f"{OPS}/_windows_direct.h", f"{RUNTIME}/wide.h"],
         ),
+        extension("engine.ops._products", [f"{OPS}/_products.c"], [f"{RUNTIME}/small_product.h"]),
     ]
 )

@@ -492,7 +492,11 @@ class Function(Shown, Generic[P, R]):
         self, tape: FunctionTape, arguments: list[EagerTensor], result: Any, tapes: Sequence[Tape]
     ) -> TracedFunction | str:
         """A traced function for later calls, or the reason why they run as Python."""
+        of = tape.composites
+        result = nest.map_structure(lambda x: of[id(x)][1] if id(x) in of else x, result) if of else result
         for x in nest.flatten(result):
+            if of and isinstance(x, Composite):
+                continue
             if not isinstance(x, (EagerTensor, Variable, type(None), str, bytes)):
                 return f"it returns a {type(x).__name__}"
         try:
@@ -501,7 +505,7 @@ class Function(Shown, Generic[P, R]):
             return _Varying(str(error))
         except Exception as error:  # noqa: BLE001 - whatever it is, Python can run it
             return str(error)
-        known = [*nest.flatten(result), *[v._tensor for v in tape.touched()]]
+        known = [*nest.flatten(result), *traced.components, *[v._tensor for v in tape.touched()]]
         made = [weakref.ref(out) for node in tape.everything() for out in node.outputs]
         tape.forget()
         held = references(tapes)

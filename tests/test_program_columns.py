@@ -17,6 +17,7 @@ from engine.core.dtypes import float64
 from engine.core.structural import broadcast_like, scale, sum_to_like_op
 from engine.ops.compare import logical_and, truncate
 from engine.ops.creation import ones_like
+from engine.ops.einsum import einsum
 from engine.ops.explog import exp, sqrt
 from engine.ops.gather import gather, gather_op
 from engine.ops.joining import concat, stack, unstack
@@ -80,7 +81,24 @@ def normed(x: Any) -> Any:
     return norm(y, axis=1) * reduce_sum(x[:, :2] * x[:, 4:], 1)
 
 
-FUNCTIONS = (turned, projected, rearranged, gathered, summed, normed)
+def squared(x: Any) -> Any:
+    """Rotation matrices, times themselves and vectors."""
+    a, b, c = unstack(x[:, :3], axis=1)
+    zero = a * 0.0
+    k = reshape(stack([zero, -c, b, c, zero, -a, -b, a, zero], 1), (ROWS, 3, 3))
+    angle = norm(x[:, :3], axis=1, keepdims=True)[:, :, None]
+    turn = sin(angle) * k + (1.0 - cos(angle)) * matmul(k, k)
+    return einsum("pij,pj->pi", turn, x[:, 3:]) + matmul(turn, x[:, 3:, None], transpose_a=True)[:, :, 0]
+
+
+def traced(x: Any) -> Any:
+    """Products, sums over both axes of matrices, and their transposes."""
+    m = reshape(x, (ROWS, 2, 3))
+    gram = einsum("pik,pjk->jip", m, sin(m))
+    return reduce_sum(matmul(m, m, transpose_a=True) * 2.0, [1, 2]) + gram[0, 1] * einsum("pij,pij->p", m, m)
+
+
+FUNCTIONS = (turned, projected, rearranged, gathered, summed, normed, squared, traced)
 
 
 @pytest.mark.parametrize("dtype", ["f4", "f8"])
@@ -106,6 +124,14 @@ def test_all_is_one_loop_over_the_rows() -> None:
     count = Counter(len(program.avals[i.outputs[0]].shape) for i in program.instructions if i.op.elementwise)
     assert set(count) == {1}
     assert not {"cross_op", "reduce_sum_op", "slice_sum"} & set(names(program))
+
+
+@pytest.mark.parametrize("f", [squared, traced], ids=lambda f: f.__name__)
+def test_small_products_are_arithmetic_on_columns(f: Callable[[Any], Any]) -> None:
+    x = np.random.default_rng(0).normal(size=(ROWS, 6))
+    program = lowered(with_gradient(f), [x])
+    assert not {"matmul_op", "einsum_op", "reduce_sum_op", "sum_to_like_op"} & set(names(program))
+    assert all(len(program.avals[i.outputs[0]].shape) <= 1 for i in program.instructions if i.op.elementwise)
 
 
 def test_what_is_taken_at_indices_is_taken_column_by_column() -> None:
@@ -168,10 +194,12 @@ def test_what_takes_whole_arrays_stays_as_it_is() -> None:
     assert "columns" not in program.report
 
 
-def test_numbers_of_a_row_are_added_up_as_numpy_does() -> None:
+def test_numbers_of_rows_are_added_up_as_numpy_does() -> None:
     for dtype in (np.dtype("f4"), np.dtype("f8")):
-        assert all(columns._in_turn(count, dtype) for count in range(2, columns._ADDED + 1))
-        assert not columns._in_turn(9, dtype)
+        assert all(columns._adds_alike((64, count), (1,), dtype) for count in range(2, 17))
+        assert columns._adds_alike((64, 3, 3), (1, 2), dtype) and columns._adds_alike((64, 3, 2), (1,), dtype)
+        # rows of nine numbers, one after the other
+        assert not columns._adds_alike((64, 9, 3), (1,), dtype)
 
 
 def test_vectors_are_put_together_once() -> None:

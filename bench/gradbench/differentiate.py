@@ -43,7 +43,7 @@ def prepared(mode: Mode, what: What, function: Function, sources: Sequence[Any],
     if mode == "graph":
         return _in_a_session(what, function, arrays, count)
     fn = _on_a_tape(what, function, count)
-    if mode == "function" and what != "csr":
+    if mode == "function":
         fn = tape_api.function(fn)
 
     tensors = [tape_api.constant(a) for a in arrays]

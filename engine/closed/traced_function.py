@@ -17,6 +17,7 @@ from engine.closed.function import ClosedFunction
 from engine.compiler.eager_state import EagerState
 from engine.compiler.ir.layout import order_of_value
 from engine.core import nest
+from engine.core.composite import Composite
 from engine.core.eager import EagerTensor, wrap
 from engine.core.function_tape import Again, FunctionTape
 from engine.core.instantiate import in_trace, instantiate
@@ -75,6 +76,11 @@ class TracedFunction:
         for key, (_, value) in tape.reads.items():
             of[id(value)] = self._trace.apply(read_variable, (handles[key],), {})
         new = {key: tape.current[key] for key in tape.written}
+        self._composites = {i: x for i, x in enumerate(leaves) if isinstance(x, Composite)}
+        for i, x in self._composites.items():
+            (leaves[i],) = x.components()
+            if type(leaves[i]) is not EagerTensor or not tape.follows(leaves[i]):
+                raise Untraceable(f"it returns a {type(x).__name__} that depends on nothing")
         self._places = [i for i, x in enumerate(leaves) if type(x) is EagerTensor and tape.follows(x)]
         ends = [*[leaves[i] for i in self._places], *new.values()]
         self._repeat_needed(tape, of, ends)
@@ -84,6 +90,7 @@ class TracedFunction:
         for key, value in new.items():
             self._trace.apply(assign_variable, (handles[key], of.get(id(value), value)), {})
         self._length = len(self._trace.nodes)
+        self.components = [leaves[i] for i in self._composites]
         self.record = self._recorded(tape, given, leaves, of)
 
     def symbols(self) -> tuple[list[Any], list[Any], dict[int, Variable]]:
@@ -94,6 +101,8 @@ class TracedFunction:
         """The record that tapes around it are told, if there can be one."""
         if any(variable.trainable for variable in tape.written.values()):
             return None
+        if self._composites:
+            return "it returns what no tape can follow"
         try:
             record = CallRecord(tape, given, leaves)
             self._repeat([n for n in _needed(tape.everything(), record.made) if id(n.outputs[0]) not in of], of)
@@ -184,7 +193,7 @@ class TracedFunction:
         found = self._alone.execute([*[x._array for x in arguments], *drawn])
         leaves = list(self._leaves)
         for i, array in zip(self._places, found, strict=True):
-            leaves[i] = EagerTensor(array)
+            leaves[i] = self._composites[i].rebuilt([array]) if i in self._composites else EagerTensor(array)
         return self._packed(leaves)
 
     def _under_tapes(self, arguments: Sequence[EagerTensor], drawn: list[Any]) -> Any:

@@ -10,6 +10,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import Any, Protocol
 
+from engine.core.composite import Composite
 from engine.core.op import Node, Op
 from engine.core.tape import NOTHING, Seen, Tape, active
 from engine.core.value import address
@@ -57,6 +58,9 @@ class FunctionTape(Tape):
         Identities of the tapes that began to record within the function.
     looked_at : list of value
         Constants at whose contents Python looked.
+    composites : dict
+        ``id(object) -> (object, composite, class)`` of objects that are no tensors: of what values each consists, and
+        which class it has when the recording ends. Until then it tells when Python looks at its contents.
     measured : list of value
         Values of whose shape Python has seen a number.
     unrolled : list of str
@@ -65,6 +69,7 @@ class FunctionTape(Tape):
 
     __slots__ = (
         "_witness",
+        "composites",
         "current",
         "drawn",
         "draws",
@@ -93,6 +98,7 @@ class FunctionTape(Tape):
         self.seen = Seen()
         self.opened: set[int] = set()
         self.looked_at: list[Any] = []
+        self.composites: dict[int, tuple[Any, Composite, type]] = {}
         self.measured: list[Any] = []
         self.unrolled: list[str] = []
         self._witness = Tape(watch_accessed_variables=False)
@@ -107,6 +113,8 @@ class FunctionTape(Tape):
     def stop(self) -> None:
         """Stop recording."""
         active.function = None
+        for x, _, kind in self.composites.values():
+            x.__class__ = kind
         super().stop()
         self._witness.stop()
 
@@ -116,7 +124,7 @@ class FunctionTape(Tape):
         """Let go of what was recorded, and of what variables were given."""
         super().forget()
         self.reads, self.current, self.written = {}, {}, {}
-        self.drawn, self.looked_at, self.measured = [], [], []
+        self.drawn, self.looked_at, self.measured, self.composites = [], [], [], {}
         self.seen = self._witness.nondifferentiable = Seen()
 
     def read(self, variable: Any, op: Op, out: Any) -> None:

@@ -2,6 +2,7 @@
 #ifndef DUALGRAD_LOOPS_H
 #define DUALGRAD_LOOPS_H
 
+#include "../runtime/small_product.h"
 #include "rows.h"
 
 /* The loop of this name; NULL if there is none. */
@@ -11,7 +12,6 @@ const Loop *own_loop(const char *name);
 int fused_loop(const char *name, Loop *loop);
 
 /* Products of small matrices (small_products.c), whose dimensions are at most MOST_CORE; those with fma where the machine has it. */
-#define MOST_CORE 6
 void small_matmul_f(char **args, npy_intp const *dimensions, npy_intp const *steps, void *data);
 void small_matmul_d(char **args, npy_intp const *dimensions, npy_intp const *steps, void *data);
 void small_matmul_fma_f(char **args, npy_intp const *dimensions, npy_intp const *steps, void *data);

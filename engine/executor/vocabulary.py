@@ -14,6 +14,7 @@ from engine.executor.loops import loop_of, numbers_like, reduces_alike, same_bit
 from engine.executor.own_loops import LOOPS
 from engine.executor.reductions import accumulate, reduce
 from engine.executor.refs import Ref, Row, broadcast_strides, constant_ref, elementwise
+from engine.ops.small_product import product_in_c
 from engine.runtime.blas import in_one_thread
 
 # ---- ufuncs ----------------------------------------------------------------------------------------------------------
@@ -26,6 +27,8 @@ def apply_ufunc(recorder: Writer, ufunc: np.ufunc, method: str, inputs: Sequence
         (out,) = out
     if method == "__call__" and ufunc is np.matmul and not kw and out is None:
         return matmul(recorder, *inputs)
+    if method == "__call__" and ufunc is product_in_c and kw == {"order": "C"} and out is None:
+        return _small_product(recorder, *inputs)
     if method == "__call__" and set(kw) <= {"order"}:
         return recorder.ufunc(ufunc, inputs, out, **kw)
     if method == "reduce" and out is None:
@@ -36,6 +39,17 @@ def apply_ufunc(recorder: Writer, ufunc: np.ufunc, method: str, inputs: Sequence
 
 
 # ---- products of matrices --------------------------------------------------------------------------------------------
+
+
+def _small_product(recorder: Writer, a: Any, b: Any) -> Hidden:
+    """A product of stacks of small matrices."""
+    loop = f"small_matmul_{a.dtype.char}"
+    if loop not in LOOPS:
+        raise Opaque
+    result = recorder.computed(product_in_c(actual_of(a), actual_of(b), order="C"))
+    refs = [ref_of(recorder, a), ref_of(recorder, b), result.ref]
+    recorder.add(core_row((loop,), refs, (2, 2, 2), (*a.shape[-2:], b.shape[-1])))
+    return result
 
 
 def matmul(recorder: Writer, a: Any, b: Any, real: Any = None) -> Hidden:
@@ -67,7 +81,7 @@ def matmul(recorder: Writer, a: Any, b: Any, real: Any = None) -> Hidden:
     small = (
         max(dims) <= _SMALL and left.root is not right.root and out.strides[-2:] == (dims[2] * a.itemsize, a.itemsize)
     )
-    own = small and _small_product(a.dtype, dims, left.strides[-2:], right.strides[-2:])
+    own = small and _small_loop(a.dtype, dims, left.strides[-2:], right.strides[-2:])
     recorder.add(core_row(own or _with_threads(*resolved[0]), [left, right, out], (2, 2, 2), dims))
     return result
 
@@ -82,7 +96,7 @@ _SMALL = max([loop.most for loop in LOOPS.values()], default=0)
 
 
 @lru_cache(maxsize=1 << 8)
-def _small_product(dtype: np.dtype, dims: tuple[int, int, int], *strides: tuple[int, int]) -> tuple[str] | None:
+def _small_loop(dtype: np.dtype, dims: tuple[int, int, int], *strides: tuple[int, int]) -> tuple[str] | None:
     """The loop of small_products.c that gives the bits of NumPy's for matrices that lie so, or None.
 
     It is tried on stacks of ordinary numbers, and of special ones.

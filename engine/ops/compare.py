@@ -116,6 +116,11 @@ def _keep_chosen_abstract(x: Aval, chosen: Aval, *, fixed: bool) -> Aval:
     return Aval(broadcast_shapes("keep_chosen", x.shape, chosen.shape), x.dtype)
 
 
+def _is_full(x: Aval, chosen: Aval) -> bool:
+    """Whether the result has the shape of `x`."""
+    return x.shape == broadcast_shapes("keep_chosen", x.shape, chosen.shape)
+
+
 def zero_of(x: Any) -> Array:
     """The number 0 in the dtype of `x`."""
     return dtype_of(x).numpy.type(0)
@@ -138,7 +143,7 @@ keep_chosen = general(
     sparsity=ELEMENTWISE,
     selects=True,
     elementwise=True,
-    layout=lambda avals, params: Layout.VIEW if avals[0].shape == avals[1].shape else Layout.ANY,
+    layout=lambda avals, params: Layout.VIEW if _is_full(*avals) else Layout.ANY,
     shares=(),
     doc="""`x`, but zero where it is NaN and `chosen` is zero (`engine.choices`).
 

@@ -32,6 +32,7 @@ from engine.ops.axis_args import static_axis
 from engine.ops.diagonal import diagonal
 from engine.ops.reduce import reduce_sum
 from engine.ops.shape import transpose
+from engine.ops.small_product import is_small, multiply_small
 from engine.runtime.blas import few_threads, multiplications
 from engine.runtime.cache import cached
 from engine.runtime.errors import DTypeError, InvalidArgumentError, NotKnownYet, ShapeError
@@ -94,9 +95,14 @@ def _plan(equation: str) -> _Plan:
 
 
 @few_threads(multiplications, TUNING.one_thread)
-def multiply_stacks(a: Any, b: Any) -> Any:
-    """`numpy.matmul` of stacks of matrices, with as many threads as one product is worth."""
+def _matmul(a: Any, b: Any) -> Any:
+    """`numpy.matmul`, with as many threads as one product is worth."""
     return np.matmul(a, b)
+
+
+def multiply_stacks(a: Any, b: Any) -> Any:
+    """The product of stacks of matrices."""
+    return multiply_small(a, b) if is_small(a.shape, b.shape, a.dtype) else _matmul(a, b)
 
 
 def _einsum_kernel(a: Any, b: Any, *, equation: str) -> np.ndarray:
@@ -107,17 +113,39 @@ def _einsum_kernel(a: Any, b: Any, *, equation: str) -> np.ndarray:
         raise ValueError("rank and number of letters differ")
     if any(a.shape[i] != b.shape[j] for i, j, _ in plan.shared):
         a, b = _matched(a, b, plan)
-    if plan.rowwise:
-        return np.einsum(plan.rowwise, a, b)
+    numpy_a, numpy_b = a, b
     a, b = a.transpose(plan.order_a), b.transpose(plan.order_b)
     batch, free_a, summed = _cut(a.shape, plan.batch, plan.free_a)
     free_b = b.shape[b.ndim - plan.free_b :]
+    if plan.rowwise and not is_small((*batch, 1, math.prod(summed)), (*batch, math.prod(summed), 1), a.dtype):
+        return np.einsum(plan.rowwise, numpy_a, numpy_b)
     if not summed:
-        aligned = b.reshape(b.shape[: plan.batch] + (1,) * plan.free_a + free_b)
-        return np.multiply(a.reshape(a.shape + (1,) * plan.free_b), aligned).transpose(plan.order_out)
+        a, b = a.reshape(a.shape + (1,) * plan.free_b), b.reshape(b.shape[: plan.batch] + (1,) * plan.free_a + free_b)
+        return np.multiply(a.transpose(plan.order_out), b.transpose(plan.order_out), order="C")
     rows, columns, inner = math.prod(free_a), math.prod(free_b), math.prod(summed)
-    out = multiply_stacks(a.reshape(*batch, rows, inner), b.reshape(*b.shape[: plan.batch], inner, columns))
-    return out.reshape(out.shape[: plan.batch] + free_a + free_b).transpose(plan.order_out)
+    a, b = a.reshape(*batch, rows, inner), b.reshape(*b.shape[: plan.batch], inner, columns)
+    small = is_small(a.shape, b.shape, a.dtype)
+    out = multiply_stacks(a, b)
+    out = out.reshape(out.shape[: plan.batch] + free_a + free_b).transpose(plan.order_out)
+    return out.copy() if small and not _in_order(plan) else out
+
+
+def _in_order(plan: _Plan) -> bool:
+    """Whether a product comes out with its axes in order."""
+    return plan.order_out == tuple(range(len(plan.order_out)))
+
+
+def adds_up_in_order(equation: str, a: Sequence[int], b: Sequence[int], dtype: np.dtype) -> bool:
+    """Whether the product of operands of these shapes is one of numbers, or of stacks of small matrices."""
+    plan = _plan(equation)
+    if plan.swap:
+        a, b = b, a
+    if any(a[i] != b[j] for i, j, _ in plan.shared):
+        return False
+    batch, free_a, summed = _cut(tuple([a[i] for i in plan.order_a]), plan.batch, plan.free_a)
+    columns = math.prod([b[j] for j in plan.order_b[len(plan.order_b) - plan.free_b :]]) if plan.free_b else 1
+    inner = math.prod(summed)
+    return not summed or is_small((*batch, math.prod(free_a), inner), (*batch, inner, columns), dtype)
 
 
 def _matched(a: Any, b: Any, plan: _Plan) -> tuple[Any, Any]:
@@ -195,8 +223,11 @@ def _einsum_sparsity(site: Site, i: int) -> Sequence[Links]:
 
 def _einsum_layout(avals: Any, params: dict[str, Any]) -> Layout:
     plan = _plan(params["equation"])
+    a, b = [x.shape for x in avals]
+    if a and b and None not in (*a, *b) and adds_up_in_order(params["equation"], a, b, avals[0].dtype.numpy):
+        return Layout.FRESH
     summed = len(plan.order_a) > plan.batch + plan.free_a
-    one_product = summed and not plan.rowwise and not plan.batch and plan.order_out == tuple(range(len(plan.order_out)))
+    one_product = summed and not plan.rowwise and not plan.batch and _in_order(plan)
     return Layout.FRESH if one_product else Layout.ANY
 
 

@@ -25,6 +25,7 @@ from engine.ops.diagonal import diagonal
 from engine.ops.einsum import MULTIPLIED, einsum_op, multiply_stacks
 from engine.ops.reduce import reduce_sum
 from engine.ops.shape import matrix_transpose, matrix_transpose_op
+from engine.ops.small_product import MOST
 from engine.runtime.blas import few_threads, multiplications, takes_one_thread
 from engine.runtime.errors import DTypeError, ShapeError
 from engine.runtime.tuning import TUNING
@@ -66,7 +67,7 @@ def _matmul_kernel(a: Any, b: Any, *, transpose_a: bool = False, transpose_b: bo
         return _fold_rows(b.mT, a.T).mT
     if a.shape[-1] == b.shape[-2] == 1:
         # a column times a row; NumPy would loop over the stack
-        return np.multiply(a, b)
+        return np.multiply(a, b, order="C")
     return multiply_stacks(a, _not_mirrored(a, b))
 
 
@@ -171,9 +172,17 @@ def matmul_specialized(a: Any, b: Any, *, transpose_a: bool = False, transpose_b
     return None
 
 
+def are_small_stacks(a: Aval, b: Aval) -> bool:
+    """Whether the product of stacks is one of small matrices, transposed or not: see `engine.ops.small_product`."""
+    dims = [*(a.shape or ())[-2:], *(b.shape or ())[-2:]]
+    return a.dtype.numpy.char in "fd" and all(d is not None and 0 < d <= MOST for d in dims)
+
+
 def _matmul_layout(avals: Any, params: dict[str, Any]) -> Layout:
     a, b = [len(x.shape or ()) for x in avals]
     if b == 2 and (a == 2 or not params.get("transpose_a")):
+        return Layout.FRESH
+    if min(a, b) > 2 and are_small_stacks(*avals):
         return Layout.FRESH
     # the product is made transposed, or stacks lie in some order
     return Layout.ANY if a == 2 or params.get("transpose_a") else Layout.KEPT
@@ -395,6 +404,8 @@ cross_op = multilinear(
     type="Cross",
     args=("a", "b"),
     sparsity=rowwise(1, 1, results=(1,)),
+    layout=Layout.LIKE,
+    shares=(),
     doc="Cross product of vectors in three dimensions, along the last axis.",
 )
 

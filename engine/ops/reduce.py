@@ -177,6 +177,7 @@ reduce_mean_op = linear(
     args=("input_tensor",),
     simplify=nothing_reduced,
     sparsity=along,
+    shares=(),
     doc="Mean over axes.",
 )
 
@@ -275,6 +276,7 @@ def reduction(
         selects=selects,
         sparsity=along,
         simplify=simplify,
+        shares=(),
         doc=doc,
     )
 

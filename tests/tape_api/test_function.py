@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import copy
 import gc
 import itertools
 import threading
@@ -365,6 +366,51 @@ def test_jacobians_are_part_of_a_program(name: str) -> None:
 
     function = both(make, [(tf.constant(numbers(6, dtype=np.float64)),) for _ in range(4)])
     assert is_a_program(function) or name == "csr"
+
+
+def neighbors_jacobian(form: str, use: Any = lambda found: found) -> Any:
+    @tf.function
+    def function(x: Any) -> Any:
+        with tf.GradientTape() as tape:
+            tape.watch(x)
+            y = x[1:] * x[:-1]
+        return use(tape.jacobian(y, x, format=form))
+
+    return function
+
+
+@pytest.mark.parametrize("form", ["csr", "csc", "coo"])
+def test_a_sparse_jacobian_is_made_by_the_program(form: str) -> None:
+    function = neighbors_jacobian(form, lambda found: {"jacobian": found})
+    for k in range(4):
+        x = tf.constant(np.linspace(1.0, 2.0, 6) + k)
+        found, expected = (f(x)["jacobian"] for f in (function, function.python_function))
+        assert type(found) is type(expected)
+        assert found.toarray().tobytes() == expected.toarray().tobytes()
+    assert "runs as a program" in function.explain()
+
+
+def doubled_in_place(found: Any) -> Any:
+    found.data *= 2.0
+    return found
+
+
+@pytest.mark.parametrize("use", [doubled_in_place, lambda j: j * 2.0, copy.copy, copy.deepcopy, lambda j: j.T.tocsr()])
+def test_a_sparse_jacobian_of_which_python_made_another_is_made_in_python(use: Any) -> None:
+    function = neighbors_jacobian("csr", use)
+    for k in range(3):
+        x = tf.constant(np.linspace(1.0, 2.0, 6) + k)
+        assert function(x).toarray().tobytes() == function.python_function(x).toarray().tobytes()
+    assert not is_a_program(function)
+
+
+@pytest.mark.parametrize("look", [lambda j: j.sum(), lambda j: (j @ np.ones(6))[0], lambda j: copy.deepcopy(j).max()])
+def test_a_function_that_looks_at_a_sparse_jacobian_runs_in_python(look: Any) -> None:
+    function = neighbors_jacobian("csr", lambda found: tf.constant(float(look(found))))
+    for k in range(3):
+        x = tf.constant(np.linspace(1.0, 2.0, 6) + k)
+        assert float(function(x)) == float(function.python_function(x))
+    assert not is_a_program(function)
 
 
 def test_an_unrolled_loop_of_many_ops_is_a_program() -> None:

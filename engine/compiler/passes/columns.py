@@ -1,9 +1,9 @@
 """Columns: arrays of many short rows become vectors, one for each place in a row.
 
 A loop over ``[p, 3]`` that meets ``[p, 1]`` goes three elements at a time, and cannot run tile by tile with others. As
-three vectors of `p` numbers each, the same elementwise ops are full loops, and sums of rows, cross products and slices
-of columns are no more than arithmetic on vectors. So the two spellings of a formula, by rows and by columns, are one
-program.
+three vectors of `p` numbers each, the same elementwise ops are full loops, and sums of rows, cross products, products
+of small matrices and slices of columns are no more than arithmetic on vectors. So the two spellings of a formula, by
+rows and by columns, are one program.
 
 A value is a *grid*: an array of value ids in which the long axis has size one. Ids stand for vectors along that axis,
 or for numbers. NumPy's own indexing and broadcasting of the grid says what moves where.
@@ -13,6 +13,7 @@ from __future__ import annotations
 
 import functools
 import math
+import operator
 from collections import Counter
 from collections.abc import Callable, Sequence
 from typing import Any
@@ -28,25 +29,26 @@ from engine.core.aval import Aval
 from engine.core.dtypes import as_dtype
 from engine.core.op import Op
 from engine.core.structural import broadcast_like_op, contiguous, reshape_to, scale, sum_to_like_op
+from engine.core.sums import add_over
 from engine.ops.arithmetic import add, multiply, square_op, subtract
 from engine.ops.compare import keep_chosen, logical_or, truncate
+from engine.ops.einsum import adds_up_in_order, einsum_op
 from engine.ops.explog import sqrt
 from engine.ops.gather import gather_op
 from engine.ops.indexing import getitem_op
 from engine.ops.joining import concat_piece, concat_place, unstack_op
-from engine.ops.linalg import cross_op
+from engine.ops.linalg import are_small_stacks, cross_op, matmul_op
 from engine.ops.reduce import reduce_sum_op, spread_like_op
+from engine.ops.shape import matrix_transpose_op, transpose_op
 from engine.ops.stats import reduce_euclidean_norm_op
 from engine.runtime.tuning import TUNING
 
 _LONG = TUNING.column_elements
 """Elements of a vector from which on it pays."""
-_MOST = 16
+_MOST = 64
 """Vectors that a value may become."""
 _SHORT = 8
 """Numbers in a row."""
-_ADDED = 7
-"""Numbers that NumPy adds up one after the other."""
 _GAIN = 1.5
 """How many times as much must be computed as is copied."""
 
@@ -154,7 +156,7 @@ class _Columns:
         several = [
             i
             for i in self.instructions
-            if i.outputs[:1] and i.outputs[0] in self.split and (i.op.elementwise or i.op in (cross_op, *_SUMS))
+            if i.outputs[:1] and i.outputs[0] in self.split and (i.op.elementwise or i.op in _COMPUTES)
         ]
         computed = sum([max([sizes[s] for s in (*i.inputs, *i.outputs)]) for i in several])
         taken = {s for i in self.instructions if not self.split.isdisjoint(i.outputs) for s in self.operands(i)}
@@ -163,6 +165,8 @@ class _Columns:
 
     def operands(self, each: Instruction) -> list[int]:
         """Those whose elements count."""
+        if each.op.from_avals:
+            return []
         first = each.op is concat_piece or each.op is concat_place
         given = each.inputs[:1] if first or each.op in BY_LAST else each.inputs
         return [s for k, s in enumerate(given) if k not in each.op.references]
@@ -172,6 +176,8 @@ class _Columns:
         op, params = each.op, each.params
         if op in _FOLDED and self.is_known(each.outputs[0]):
             return self.known
+        if op.fill is not None:
+            return self.filled if self.fits(each.outputs[0]) and self.axis(each.outputs[0]) is not None else None
         if op is gather_op:
             return self.gathered if self.gathers(each) else None
         if (
@@ -190,6 +196,10 @@ class _Columns:
             return None
         if takes_parts(op, params):
             return self.elementwise if len(axes) == 1 else None
+        if op is matmul_op or op is einsum_op:
+            return self.product if self.multiplies(each) else None
+        if op is matrix_transpose_op or op is transpose_op:
+            return self.transposed
         if op is cross_op:
             return self.cross if len(axes) == 1 and axes != {-1} else None
         if op in _SUMS:
@@ -199,25 +209,53 @@ class _Columns:
             same = len(own) == rank and all(d in (1, n) for d, n in zip(own, out, strict=True))
             lies = same and own.count(self.length) == 1
             return self.repeated if (lies or not own) and not params.get("mean") else None
-        return self.moved if self.moves(each) else None
+        if self.moves(each):
+            return self.moved
+        return self.reshaped if op is reshape_to and self.reshapes(each) else None
+
+    def reshapes(self, each: Instruction) -> bool:
+        """Whether a reshape leaves the long axis as it is."""
+        (x,), (s,) = each.inputs, each.outputs
+        a, b = self.axis(x), self.axis(s)
+        if a is None or b is None:
+            return False
+        return math.prod(self.shape(x)[a:]) == math.prod(self.shape(s)[b:])
 
     def is_known(self, s: int) -> bool:
         """Whether a value with a long axis follows from a constant."""
         return self.fits(s) and self.axis(s) is not None and self.contents(s) is not None
 
+    def multiplies(self, each: Instruction) -> bool:
+        """Whether an instruction adds up products of few numbers in order, as `multiply_small` does."""
+        a, b = [self.avals[s] for s in each.inputs]
+        if each.op is einsum_op:
+            return adds_up_in_order(each.params["equation"], whole_shape(a), whole_shape(b), a.dtype.numpy)
+        return min(len(whole_shape(a)), len(whole_shape(b))) > 2 and are_small_stacks(a, b)
+
     def sum_of(self, each: Instruction) -> Callable[[Instruction], list[Grid]] | None:
-        """How a sum is made: of the last axis alone, one number after the other."""
-        (x, *_), (s,) = each.inputs, each.outputs
-        shape, out = whole_shape(self.avals[x]), whole_shape(self.avals[s])
-        # what `sum_to_like` drops are axes in front
-        forms = (shape[:-1], (*shape[:-1], 1))[each.op is sum_to_like_op :]
-        if self.axis(x) in (None, -1) or self.orders[x] < Order.DESCENDING or out not in forms:
+        """How a sum along short axes is made."""
+        x, axes = each.inputs[0], self.summed_axes(each)
+        shape, dtype = whole_shape(self.avals[x]), self.avals[x].dtype.numpy
+        if axes is None or self.axis(x) is None or dtype.kind != "f" or dtype.itemsize == 2:
             return None
-        if each.op is not sum_to_like_op and each.params["axis"] not in (-1, (-1,), len(shape) - 1, (len(shape) - 1,)):
+        # gaps between rows matter where several axes are one, or more numbers are added up than in turn
+        several = len(axes) > 1 or math.prod([shape[a] for a in axes]) > _IN_TURN
+        if self.orders[x] < (Order.CONTIGUOUS if several else Order.DESCENDING):
             return None
-        dtype = self.avals[x].dtype.numpy
-        good = dtype.kind == "f" and dtype.itemsize > 2 and 1 < shape[-1] <= _ADDED and _in_turn(shape[-1], dtype)
-        return (self.normed if each.op is reduce_euclidean_norm_op else self.summed) if good else None
+        few = tuple([_TRIED if d == self.length else d for d in shape])
+        if len(shape) + (self.axis(x) or 0) in axes or not _adds_alike(few, axes, dtype):
+            return None
+        return self.normed if each.op is reduce_euclidean_norm_op else self.summed
+
+    def summed_axes(self, each: Instruction) -> tuple[int, ...] | None:
+        """The axes that a sum is along, in ascending order."""
+        shape, out = whole_shape(self.avals[each.inputs[0]]), whole_shape(self.avals[each.outputs[0]])
+        if each.op is sum_to_like_op:
+            # what it drops are axes in front
+            same = len(shape) == len(out) and all(e in (d, 1) for d, e in zip(shape, out, strict=True))
+            return tuple([k for k, d in enumerate(shape) if d != out[k]]) if same else None
+        axis = each.params["axis"]
+        return None if axis is None else tuple(sorted([a % len(shape) for a in np.ravel(axis).tolist()]))
 
     def gathers(self, each: Instruction) -> bool:
         """Whether an instruction takes short rows at as many indices as the long axis has."""
@@ -291,6 +329,12 @@ class _Columns:
         """Constants."""
         return [self.taken_apart(each.outputs[0])]
 
+    def filled(self, each: Instruction) -> list[Grid]:
+        """One number."""
+        (s,) = each.outputs
+        number = np.asarray(each.op.fill(**each.params), self.avals[s].dtype.numpy)  # type: ignore[misc]
+        return [np.full(self.shape(s), self.constant(number), object)]
+
     def unstacked(self, each: Instruction) -> list[Grid]:
         """The parts along an axis."""
         grid = self.grid(each.inputs[0])
@@ -339,6 +383,11 @@ class _Columns:
             self.cells[made] = RULES[op](*cells, **params)
         return made
 
+    def is_zero(self, s: int) -> bool:
+        """Whether a vector or number is known to be zeros, of whatever sign."""
+        number = self.constants.get(s) if not self.avals[s].shape else None
+        return is_zero(self.cells.get(s, UNKNOWN) if number is None else cell_of(number))
+
     def cross(self, each: Instruction) -> list[Grid]:
         """Cross products, as their kernel makes them."""
         a, b = [self.grid(s) for s in each.inputs]
@@ -350,24 +399,33 @@ class _Columns:
         parts = [of(subtract, of(multiply, a[..., i], b[..., k]), of(multiply, a[..., k], b[..., i])) for i, k in turns]
         return [np.stack(parts, -1)]
 
+    def reshaped(self, each: Instruction) -> list[Grid]:
+        """Vectors in the same order in another shape."""
+        return [self.grid(each.inputs[0]).reshape(self.shape(each.outputs[0]))]
+
+    def transposed(self, each: Instruction) -> list[Grid]:
+        """Vectors in the order of other axes."""
+        return [each.op.kernel(self.grid(each.inputs[0]), **each.params)]
+
+    def product(self, each: Instruction) -> list[Grid]:
+        """Products of small matrices: the kernel itself, with instructions for products and sums."""
+        a, b = [_entries(self, self.grid(s), each.where) for s in each.inputs]
+        return [_ids(each.op.kernel(a, b, **each.params))]
+
     def summed(self, each: Instruction) -> list[Grid]:
-        """Sums of the last axis: from 0, to which the first number is added, so no sum is -0.0."""
+        """Sums along short axes."""
         return [self.added_up(each, self.grid(each.inputs[0]))]
 
     def normed(self, each: Instruction) -> list[Grid]:
-        """Square roots of sums of squares along the last axis."""
+        """Square roots of sums of squares along short axes."""
         squares = self.applied(square_op, [self.grid(each.inputs[0])], {}, each.where)
         return [self.applied(sqrt, [self.added_up(each, squares)], {}, each.where)]
 
     def added_up(self, each: Instruction, x: Grid) -> Grid:
-        """The sums of the last axis of a grid."""
-        zero = self.constant(np.zeros((), self.avals[each.outputs[0]].dtype.numpy))
-        out = np.empty(x.shape[:-1], object)
-        for at in np.ndindex(*out.shape):
-            # a zero, of whatever sign, changes nothing but the sign of zeros, which 0.0 makes positive
-            parts = [s for s in x[at] if s != zero and not is_zero(self.cells.get(s, UNKNOWN))] or [zero]
-            out[at] = functools.reduce(lambda a, b: self.one(add, (a, b), {}, each.where), [*parts, zero])
-        return out.reshape(self.shape(each.outputs[0]))
+        """The sums along short axes of a grid."""
+        entries, axes = _entries(self, x, each.where), self.summed_axes(each) or ()
+        rows = np.moveaxis(entries, axes, range(len(axes))).reshape(-1, x.size // math.prod([x.shape[a] for a in axes]))
+        return _ids(np.array([_total(list(row)) + 0 for row in rows.T])).reshape(self.shape(each.outputs[0]))
 
     def repeated(self, each: Instruction) -> list[Grid]:
         """The same vectors again."""
@@ -480,8 +538,37 @@ class _Columns:
         return value_id
 
 
+class _Entry:
+    """A vector or number of a grid, which instructions multiply and add."""
+
+    def __init__(self, work: _Columns, s: int, where: str) -> None:
+        self.work, self.id, self.where = work, s, where
+
+    def __mul__(self, other: _Entry) -> _Entry:
+        return _Entry(self.work, self.work.one(multiply, (self.id, other.id), {}, self.where), self.where)
+
+    def __add__(self, other: _Entry | int) -> _Entry:
+        """The sum with another one, or with 0: what is a zero changes nothing but the sign of zeros, which 0 mends."""
+        work = self.work
+        if isinstance(other, _Entry):
+            if work.is_zero(other.id) or work.is_zero(self.id):
+                return self if work.is_zero(other.id) else other
+            return _Entry(work, work.one(add, (self.id, other.id), {}, self.where), self.where)
+        zero = work.constant(np.zeros((), work.avals[self.id].dtype.numpy))
+        return _Entry(work, work.one(add, (self.id, zero), {}, self.where), self.where)
+
+
+def _ids(entries: Grid) -> Grid:
+    return np.vectorize(lambda x: x.id, "O")(entries)
+
+
+def _entries(work: _Columns, grid: Grid, where: str) -> Grid:
+    return np.vectorize(lambda s: _Entry(work, s, where), "O")(grid)
+
+
 _FOLDED = (truncate, reshape_to)
 _SUMS = (reduce_sum_op, reduce_euclidean_norm_op, sum_to_like_op)
+_COMPUTES = (*_SUMS, cross_op, matmul_op, einsum_op)
 
 
 def _is_of_rows(each: Instruction) -> bool:
@@ -489,12 +576,30 @@ def _is_of_rows(each: Instruction) -> bool:
     return each.op.elementwise or each.op is unstack_op
 
 
+_IN_TURN = 7
+"""Numbers that NumPy adds up one after the other."""
+_LANES = 8
+"""Of more, sums of so many that are added up at once, and then in pairs."""
+_TRIED = 64
+"""Rows that sums are tried on."""
+
+
+def _total(parts: Sequence[Any]) -> Any:
+    """The sum of a row, as NumPy adds it up."""
+    if len(parts) <= _IN_TURN:
+        return functools.reduce(operator.add, parts)
+    count = len(parts) // _LANES * _LANES
+    sums = [functools.reduce(operator.add, parts[k:count:_LANES]) for k in range(_LANES)]
+    while len(sums) > 1:
+        sums = [a + b for a, b in zip(sums[::2], sums[1::2], strict=True)]
+    return functools.reduce(operator.add, parts[count:], sums[0])
+
+
 @functools.cache
-def _in_turn(count: int, dtype: np.dtype) -> bool:
-    """Whether NumPy adds up so many numbers of a row one after the other, from 0."""
-    x = np.random.default_rng(0).normal(size=(64, count)).astype(dtype)
-    x[:8] = -0.0
-    total = x[:, 0]
-    for k in range(1, count):
-        total = total + x[:, k]
-    return (total + dtype.type(0)).tobytes() == np.add.reduce(x, axis=-1).tobytes()
+def _adds_alike(shape: tuple[int, ...], axes: tuple[int, ...], dtype: np.dtype) -> bool:
+    """Whether NumPy adds up numbers along axes as `_total` does, and then adds 0."""
+    count = math.prod([shape[a] for a in axes])
+    x = np.random.default_rng(0).normal(size=shape).astype(dtype)
+    x.reshape(-1)[: x.size // 4] = -0.0
+    rows = np.moveaxis(x, axes, range(len(axes))).reshape(count, -1)
+    return 1 < count <= 2 * _LANES and (_total(list(rows)) + dtype.type(0)).tobytes() == add_over(x, axes).tobytes()

@@ -12,9 +12,12 @@ from scipy import sparse
 from engine.core import nest
 from engine.core.aval import compatible
 from engine.core.composite import Composite
+from engine.core.detach import looked_at
 from engine.core.eager import EagerTensor
+from engine.core.function_tape import FunctionTape
 from engine.core.operands import Operand
 from engine.core.structural import reshape_to
+from engine.core.tape import active
 from engine.core.trace import Symbol
 from engine.core.unconnected import UnconnectedGradients
 from engine.core.value import Value, as_array, aval_of, dtype_of, known_shape, shape_of
@@ -120,11 +123,36 @@ def finished_block(
         late = sparse_block(block, values, (math.prod(shape), math.prod(source_shape)), format, dtype_of(source).numpy)
         if isinstance(values, Symbol):
             return late
+        if isinstance(values, EagerTensor) and active.function is not None:
+            return _watched(late, active.function)
         return late.rebuilt([np.asarray(v) for v in late.components()])
     if values is None:
         return EagerTensor(np.zeros(shape + source_shape, dtype_of(source).numpy))
     whole = reshape_to(values, shape=shape + source_shape)
     return whole if isinstance(whole, Value) else EagerTensor(whole)
+
+
+def _watched(late: SparseJacobian, function: FunctionTape) -> sparse.sparray:
+    """A sparse array in a function that is being recorded: it may be returned, and tells when Python needs entries."""
+    matrix = late.rebuilt([late.values._array])
+    kind = type(matrix)
+    function.composites[id(matrix)] = matrix, late, kind
+
+    def data(self: Any) -> np.ndarray:
+        looked_at(late.values)
+        return self.__dict__["data"]
+
+    def set_data(self: Any, new: Any) -> None:
+        looked_at(late.values)
+        self.__dict__["data"] = new
+
+    def reduced(self: Any, protocol: Any) -> Any:
+        looked_at(late.values)
+        self.__class__ = kind
+        return self.__reduce_ex__(protocol)
+
+    matrix.__class__ = type(kind.__name__, (kind,), {"data": property(data, set_data), "__reduce_ex__": reduced})
+    return matrix
 
 
 def options_for(name: str, mode: Any, format: Any, max_bytes: Any, symmetric: bool = False) -> Options:
