@@ -129,7 +129,7 @@ class Sources:
 
 
 class Text:
-    """What of a file tells the API that it is written for.
+    """The parts of a file that tell the API it is written for.
 
     Attributes
     ----------
@@ -222,7 +222,7 @@ class Text:
 
 
 def _beginnings(path: str) -> Iterator[str]:
-    """What a name begins with, as far as it tells: ``keras.optimizers`` of ``keras.optimizers.Adam``."""
+    """The beginnings of a name that tell something: ``keras.optimizers`` of ``keras.optimizers.Adam``."""
     inner = path.removeprefix("compat.v1.")
     for k in range(1, inner.count(".") + 2):
         name = ".".join(inner.split(".")[:k])

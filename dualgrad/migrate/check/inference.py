@@ -350,7 +350,7 @@ class Inference:
         return union(*parts)
 
     def _put_into(self, node: ast.expr) -> Values:
-        """What the files store in a container that they make."""
+        """The things that files store in a container that they make."""
         box = Box(node)
         return union(*(self.source(source) for base, source in self.scopes.stored if box in self.of(base)))
 

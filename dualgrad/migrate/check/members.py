@@ -1,4 +1,4 @@
-"""What objects of TensorFlow's classes have and ours have not, as far as programs and libraries ask for it.
+"""The attributes that objects of TensorFlow's classes have and ours have not, as far as programs ask for them.
 
 A program that ran on TensorFlow asks objects only for what they have there. So these names are missing wherever they
 are asked of such an object, also where a class of the program's own has the same name.

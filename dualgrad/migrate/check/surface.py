@@ -142,7 +142,7 @@ class Surface:
 
     @functools.cached_property
     def elsewhere(self) -> frozenset[str]:
-        """What objects that programs take for tensors have: arrays, containers, tuples of states, sparse tensors."""
+        """The attributes of what programs take for tensors: arrays, containers, tuples of states, sparse tensors."""
         kinds = (*PLAIN, *(kind for path in COMPOUND if isinstance(kind := self.look(path), type)))
         return frozenset(name for kind in kinds for name in dir(kind))
 
@@ -229,7 +229,7 @@ MISSING: Any = object()
 
 
 def _unwrapped(function: Any) -> Any:
-    """What decorators wrap; an object that answers to every name, as `unittest.mock.call`, wraps nothing."""
+    """The function that decorators wrap; `unittest.mock.call`, which has every attribute, wraps nothing."""
     try:
         return inspect.unwrap(function)
     except ValueError:
