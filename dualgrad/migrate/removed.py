@@ -39,6 +39,7 @@ REMOVED: dict[str, tuple[str, str]] = {
     **_of("numpy", _NUMPY_20, "alltrue=numpy.all sometrue=numpy.any product=numpy.prod cumproduct=numpy.cumprod"),
     **_of("numpy", _NUMPY_20, "mat=numpy.asmatrix round_=numpy.round row_stack=numpy.vstack"),
     **_of("numpy", _NUMPY_20, "in1d=numpy.isin trapz=numpy.trapezoid safe_eval=ast.literal_eval"),
+    **_of("PIL.Image", "Pillow 10", "ANTIALIAS=PIL.Image.LANCZOS CUBIC=PIL.Image.BICUBIC LINEAR=PIL.Image.BILINEAR"),
     "numpy.asfarray": ("lambda a, dtype=float: numpy.asarray(a, dtype)", _NUMPY_20),
     "numpy.msort": ("lambda a: numpy.sort(a, axis=0)", _NUMPY_20),
     "numpy.asscalar": ("lambda a: a.item()", "NumPy 1.23"),

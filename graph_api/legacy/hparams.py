@@ -59,6 +59,10 @@ class HParams:
         for name, value in kwargs.items():
             self.add_hparam(name, value)
 
+    def __getattr__(self, name: str) -> Any:
+        known = ", ".join(vars(self).get("_hparam_types", ())) or "none"
+        raise AttributeError(f"HParams: there is no setting {name!r}; there are: {known}", name=name, obj=self)
+
     def add_hparam(self, name: str, value: Any) -> None:
         """Add a setting.
 

@@ -48,6 +48,9 @@ def test_convolutions_and_pools() -> None:
     im = tf.constant(RNG.normal(size=(2, 8, 8, 3)), tf.float32)
     a = LAYERS.conv2d(im, 4, [3, 3], stride=2, normalizer_fn=LAYERS.batch_norm, scope="c")
     b = LAYERS.conv2d_transpose(LAYERS.max_pool2d(a, 2), 5, 3, stride=2)
+    chances = LAYERS.softmax(tf.constant([[[0.0, 0.0], [1.0, 1.0]]]), scope="chances")
+    assert chances.op.name.startswith("chances/")
+    np.testing.assert_array_equal(*run([chances, tf.fill([1, 2, 2], 0.5)]))
     c = LAYERS.flatten(LAYERS.avg_pool2d(LAYERS.separable_conv2d(b, 2, 3), [2, 2]))
     assert names(tf.trainable_variables()) == [
         "c/weights:0", "c/BatchNorm/beta:0", "Conv2d_transpose/weights:0", "Conv2d_transpose/biases:0",

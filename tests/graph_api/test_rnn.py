@@ -136,6 +136,39 @@ def test_cells_of_contrib() -> None:
         assert session.run(last).shape == (2, 3)
 
 
+BLOCKS = {
+    # as TensorFlow 2.21's kernel `LSTMBlockCell` gives them: what the cell holds, and its output
+    (None, False): (
+        [0.8270769715309143, 0.6249780654907227, 0.44919466972351074, -1.1085366010665894],
+        [0.5849353671073914, 0.283393919467926, 0.1339409053325653, -0.5255428552627563],
+    ),
+    (0.4, True): (
+        [0.4000000059604645, 0.4000000059604645, 0.4000000059604645, -0.4000000059604645],
+        [0.34165629744529724, 0.17141786217689514, 0.1521940380334854, -0.26830464601516724],
+    ),
+}
+
+
+@pytest.mark.parametrize(("clip", "peephole"), BLOCKS)
+def test_a_cell_computed_as_one_block(clip: float | None, peephole: bool) -> None:
+    x, c, h = np.sin(np.arange(6)).reshape(2, 3), np.cos(np.arange(4)).reshape(2, 2), np.sin(np.arange(4) + 2)
+    cell = tf.contrib.rnn.LSTMBlockCell(2, cell_clip=clip, use_peephole=peephole)
+    state = CELLS.LSTMStateTuple(tf.constant(c, tf.float32), tf.constant(h.reshape(2, 2), tf.float32))
+    output, new = cell(tf.constant(x, tf.float32), state)
+    values = {
+        "lstm_cell/kernel": np.sin(np.arange(40) * 0.7).reshape(5, 8),
+        "lstm_cell/bias": np.cos(np.arange(8)),
+        **{f"lstm_cell/w_{gate}_diag": np.array([0.3, -0.2]) * k for k, gate in enumerate("ifo", 1) if peephole},
+    }
+    assert {v.op.name for v in tf.trainable_variables()} == values.keys()
+    with tf.Session() as session:
+        for variable in tf.trainable_variables():
+            variable.load(values[variable.op.name].astype(np.float32), session)
+        held, given = session.run([new.c, output])
+    assert np.allclose(held.ravel(), BLOCKS[clip, peephole][0], rtol=1e-6)
+    assert np.allclose(given.ravel(), BLOCKS[clip, peephole][1], rtol=1e-6)
+
+
 def test_losses_of_sequences() -> None:
     logits, targets = RNG.normal(size=(2, 3, 4)), RNG.integers(0, 4, (2, 3))
     weights = np.array([[1.0, 1.0, 0.0], [0.5, 0.0, 0.0]])

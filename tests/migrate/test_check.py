@@ -14,6 +14,7 @@ from dualgrad.frontend.absent import ABSENT
 from dualgrad.frontend.differences import DIFFERENCES
 from dualgrad.migrate.check import check, files_of
 from dualgrad.migrate.check.formats import as_json, as_sarif, as_text
+from dualgrad.migrate.check.members import LACKING
 from dualgrad.migrate.check.surface import Surface
 from dualgrad.migrate.check.uses import Use, uses
 from dualgrad.migrate.removed import removed
@@ -500,3 +501,107 @@ def test_it_foretells_where_convert_keeps_no_loop(tmp_path: Path) -> None:
     assert total.endswith("0 missing, 0 not checked") and all(use.is_resolved for use in found)
     told = json.loads(as_json(found, 1))["unconverted"]
     assert [use["name"] for use in told] == ["tf.FIFOQueue", "tf.train.batch"]
+
+
+def test_objects_are_not_blamed_for_what_tensorflows_have_not_either() -> None:
+    """A value of another class comes the same way: no alarm, but for what TensorFlow's objects have."""
+    text = """
+import collections
+import tensorflow as tf
+State = collections.namedtuple("State", ["level", "rate"])
+class Mine(object):
+    mesh = None
+class Net(tf.train.AdamOptimizer):
+    def __init__(self):
+        self.damping = 0.1
+def show(x, cell, settings):
+    x.mesh, x.level, x.damping, x.mean(), x.get("a"), x.h, x.log_prob(1.0), x.startswith("a")
+    settings.depth, settings.width
+    x.op.op_def
+    x.thing
+def show_all(things):
+    for x in things:
+        show(x, None, tf.contrib.training.HParams(depth=3))
+        show(tf.zeros([2]), None, None)
+show_all([tf.ones([2])])
+tf.train.AdamOptimizer()._lr
+direct = tf.ones([2])
+direct.mean()
+"""
+    found = [(u.line, u.name) for u in uses(text, "p.py", Surface.of("1")) if not u.is_resolved]
+    # of TensorFlow's: `op_def`, `_lr`; of nobody: `thing`; of a value that can be nothing else: `mean`
+    assert found == [*[(13, "Operation.op_def"), (14, "Tensor.thing"), (20, "AdamOptimizer._lr"), (22, "Tensor.mean")]]
+
+
+def test_what_is_listed_as_lacking_is_lacking() -> None:
+    kinds = [
+        Surface.of("1").look(path) for path in ("Tensor", "Operation", "Variable", "Graph", "Session", "SparseTensor")
+    ]
+    kinds += [Surface.of("1").look(f"train.{name}Optimizer") for name in ("Adam", "GradientDescent", "Momentum")]
+    kinds += [Surface.of("1").look(path) for path in ("train.Saver", "VariableScope", "TensorArray", "QueueBase")]
+    seen = {base.__name__: kind for kind in kinds for base in kind.__mro__}
+    assert LACKING.keys() <= seen.keys() | {"GraphShape"}
+    for name in LACKING.keys() & seen.keys():
+        has = [n for n in LACKING[name] if Surface.of("1").has_attribute(seen[name], n)]
+        assert not has, (name, has)
+
+
+def test_names_of_several_versions_are_missing_only_if_all_are() -> None:
+    text = """
+import tensorflow as tf
+try:
+    v1 = tf.compat.v1
+except AttributeError:
+    v1 = tf
+v1.foo, v1.placeholder, v1.sparse_fill_empty_rowz
+def symbol(path):
+    found = tf
+    for part in path.split("."):
+        found = getattr(found, part, None)
+    return found
+nest = symbol("nest")
+nest.flatten, nest.map_structure
+if hasattr(tf, "select"):
+    y = tf.select(1, 2, 3)
+tf.select(1, 2, 3)
+"""
+    found = [(u.line, u.name) for u in uses(text, "p.py", Surface.of("1")) if u.verdict == "missing"]
+    assert {line for line, _ in found} == {7, 17}
+    assert {name.rpartition(".")[2] for _, name in found} == {"foo", "sparse_fill_empty_rowz", "select"}
+
+
+def test_a_function_that_is_handed_on_may_be_another_one() -> None:
+    """Only a call by TensorFlow's own name says which keywords it takes."""
+    text = """
+import tensorflow as tf
+def dense(x, activation=tf.nn.relu):
+    return activation(x, slope=0.1)
+dense(1.0, activation=tf.nn.elu)
+tf.nn.relu(1.0, slope=0.1)
+"""
+    found = [(u.line, u.name) for u in uses(text, "p.py", Surface.of("1")) if u.verdict == "missing"]
+    assert found == [(6, "tf.nn.relu(slope=)")]
+
+
+def test_a_missing_class_is_reported_with_its_methods_but_not_what_they_give() -> None:
+    text = TF + "e = tf.NoClass()\nfor row in e.rows():\n    row.flat\n    row.name.split('a')\n"
+    found = [(u.line, u.name) for u in uses(text, "p.py", Surface.of("1")) if u.verdict == "missing"]
+    assert found == [(2, "tf.NoClass"), (3, "tf.NoClass().rows")]
+
+
+def test_names_inside_classes_of_tensorflows_own_modules() -> None:
+    text = (
+        "from tensorflow.core.framework import summary_pb2, tensor_shape_pb2\n"
+        "summary_pb2.Summary.Value, tensor_shape_pb2.TensorShapeProto.Dim, summary_pb2.Summary.Foo\n"
+        "import unittest.mock\nfrom tensorflow.python.platform import test\ntest.mock.call(1)\n"
+    )
+    found = [u.name for u in uses(text, "p.py", Surface.of("1")) if u.verdict == "missing"]
+    assert found == ["tf.core.framework.summary_pb2.Summary.Foo"]
+
+
+def test_containers_that_fill_each_other_are_read_to_an_end() -> None:
+    """Lists that are each filled from the next: as many as a file likes."""
+    lines = ["a400 = [tf.zeros([2])]", *(f"a{i} = []" for i in range(400)), "for x in a0: x.foo()"]
+    lines += [f"a{i}.extend(a{i + 1})" for i in range(400)]
+    found = uses(TF + "\n".join(lines) + "\ntf.foo\n", "p.py", Surface.of("1"))
+    assert "tf.foo" in [use.name for use in found if use.verdict == "missing"]

@@ -7,7 +7,7 @@ from pathlib import Path
 
 import pytest
 
-from dualgrad.migrate.check import check, files_of
+from dualgrad.migrate.check import check, files_of, judged_together
 from dualgrad.migrate.check.uses import Use
 from tests.migrate.test_check import TF, command
 
@@ -149,3 +149,31 @@ def test_the_report_of_a_package(tmp_path: Path) -> None:
     assert [region["startLine"] for region in regions] == [1, 2]
     (tmp_path / "pkg" / "net.py").write_text("from .common import T\nT.tanh\n")
     assert command("pkg/net.py", "pkg/common.py", folder=tmp_path).returncode == 0
+
+
+def test_a_module_is_what_most_programs_that_use_it_are(tmp_path: Path) -> None:
+    """By whole names in a package, and by dots."""
+    files = {
+        "pkg/__init__.py": "",
+        "pkg/layers/__init__.py": "",
+        "pkg/layers/dense.py": TF + "tf.keras.optimizers, tf.config, tf.print\ntf.assign, tf.foo\n",
+        "pkg/bin/__init__.py": "",
+        "pkg/bin/train.py": TF + "from pkg.layers import dense\ntf.Session\n",
+        "pkg/layers/both.py": TF + "import tensorflow.contrib.eager as tfe\ntf.enable_eager_execution, tf.Session\n",
+        "pkg/bin/use.py": TF + "from pkg.layers import both, dense\ntf.Graph\n",
+        "pkg/bin/test.py": TF + "from ..layers import dense\ntf.contrib.layers\n",
+        "pkg/bin/try_eager.py": TF + "from pkg.layers.dense import tf as t\ntf.GradientTape, tf.function\n",
+    }
+    assert places(check(written(tmp_path, files))) == [("dense.py", 3, "tf.foo")]
+    apis = {file.name: api for file, api in judged_together([*files_of(tmp_path)]).items()}
+    assert (apis["dense.py"], apis["train.py"], apis["test.py"], apis["try_eager.py"]) == ("1", "1", "1", "2")
+    assert apis["use.py"] == "1"
+
+
+def test_each_file_is_read_once_to_judge(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """However many others import it."""
+    files = {f"m{i}.py": TF + "".join(f"import m{j}\n" for j in range(8)) for i in range(8)}
+    paths, read = written(tmp_path, files), []
+    monkeypatch.setattr(Path, "read_bytes", lambda self: read.append(self) or TF.encode() + b"import m0, m1, m2, m3\n")
+    judged_together(paths)
+    assert len(read) == len({*read}) == 8

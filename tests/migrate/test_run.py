@@ -90,6 +90,15 @@ from tensorflow.python.ops import array_ops, math_ops
 from tensorflow.python.ops.math_ops import reduce_sum
 import tensorflow.python.training.adam as adam
 from tensorflow.examples.tutorials.mnist import input_data
+from tensorflow.python.data.util import nest
+import tensorflow.python.data.util.nest as also_nest
+from tensorflow.python.layers import utils
+from tensorflow.contrib.slim.python.slim.data import data_decoder
+assert nest.flatten is also_nest.flatten and nest.flatten([[1], 2]) == [1, 2]
+assert utils.smart_cond(True, lambda: 1, lambda: 2) == 1
+class Decoder(data_decoder.DataDecoder):
+    decode = list_items = lambda self, *given: [*given]
+assert Decoder().decode(1, 2) == [1, 2]
 assert tf.nn is nn is tensorflow.nn and nn.relu is relu is v1.nn.relu
 assert ops.reset_default_graph is tf.reset_default_graph and array_ops.reshape is tf.reshape
 assert reduce_sum is tf.reduce_sum is math_ops.reduce_sum and adam.AdamOptimizer is tf.train.AdamOptimizer

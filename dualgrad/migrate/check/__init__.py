@@ -17,7 +17,7 @@ from dualgrad.files.golden import Golden
 from dualgrad.migrate.check.formats import FORMATS
 from dualgrad.migrate.check.ran import unseen
 from dualgrad.migrate.check.uses import UNCHECKED, Use, place, uses_of
-from dualgrad.migrate.judge import judge, reached, shared_names
+from dualgrad.migrate.judge import Sources, judge
 from engine.runtime.errors import DataLossError, NotFoundError
 
 SKIPPED = {"__pycache__", "node_modules", "site-packages"}
@@ -110,12 +110,14 @@ def check(
 
 
 def judged_together(files: Sequence[Path]) -> dict[Path, str]:
-    """The API of each file: of a module that one of the other files imports, that file's."""
-    inner = {file: {*reached(file)} for file in files if file.suffix != ".ipynb"}
-    shared, found = shared_names(inner), {}
-    for file in inner:
-        users = [f for f in inner if f != file and file.resolve() in inner[f]]
-        # the program at the top: nobody imports it
-        top = next((f for f in users if not any(f.resolve() in inner[g] for g in inner if g != f)), file)
-        found[file] = judge(top, shared)
-    return found
+    """The API of each file: of a module that others import, what most of the programs are that use it."""
+    sources = Sources(file for file in files if file.suffix != ".ipynb")
+    inner = {file: {*sources.reached(file)} for file in files if file.suffix != ".ipynb"}
+    users: dict[Path, list[Path]] = {}
+    for file, modules in inner.items():
+        for module in modules - {file.resolve()}:
+            users.setdefault(module, []).append(file)
+    # the programs at the top: nobody imports them
+    tops = {f: [u for u in users.get(f.resolve(), ()) if u.resolve() not in users] or [f] for f in inner}
+    judged = {top: judge(top, sources) for top in {top for some in tops.values() for top in some}}
+    return {file: max(("1", "2", "eager"), key=[judged[top] for top in some].count) for file, some in tops.items()}

@@ -322,13 +322,22 @@ class Inference:
             if self.surface.is_tensor(value.kind):
                 return frozenset({Instance(self.surface.tensor)})
             return self.elements(frozenset(v for v in self._by_method(value.kind, "__iter__") if v != value))
-        return frozenset({value}) if isinstance(value, (Unknown, Lost)) else NOTHING
+        return frozenset({value}) if isinstance(value, Unknown) else NOTHING
 
     def _contents(self, node: ast.expr) -> Values:
         key = ("contents", node)
         if key in self.now:
             return self.now[key]
-        self.now[key] = self.before.get(key, NOTHING)
+        known = self.before.get(key, NOTHING)
+        if self.deep > DEEPEST:
+            return known
+        self.now[key] = known
+        self.deep += 1
+        self.now[key] = self._displayed(node) | self._put_into(node)
+        self.deep -= 1
+        return self.now[key]
+
+    def _displayed(self, node: ast.expr) -> Values:
         if isinstance(node, ast.Dict):
             parts = [self.of(v) for v in node.values]
         elif isinstance(node, ast.DictComp):
@@ -338,10 +347,12 @@ class Inference:
         else:
             displayed = getattr(node, "elts", ())
             parts = [self.elements(self.of(e)) if isinstance(e, ast.Starred) else self.of(e) for e in displayed]
+        return union(*parts)
+
+    def _put_into(self, node: ast.expr) -> Values:
+        """The things that files store in a container that they make."""
         box = Box(node)
-        parts += [self.source(source) for base, source in self.scopes.stored if box in self.of(base)]
-        self.now[key] = union(*parts)
-        return self.now[key]
+        return union(*(self.source(source) for base, source in self.scopes.stored if box in self.of(base)))
 
     # ---- attributes --------------------------------------------------------------------------------------------------
 
@@ -371,7 +382,7 @@ class Inference:
             return NOTHING
         if isinstance(value, Unknown) and name in self.surface.telling:
             return frozenset({Method(self.surface.telling[name], name)})
-        return frozenset({value}) if isinstance(value, (Lost, Unknown)) else NOTHING
+        return frozenset({value}) if isinstance(value, Unknown) else NOTHING
 
     def _below(self, value: Path, name: str) -> Values:
         member = self.surface.look(value.path)
@@ -424,7 +435,7 @@ class Inference:
             return self._of_local(value, node)
         if isinstance(value, Made):
             return self._of_made(value, node)
-        return frozenset({value}) if isinstance(value, (Lost, Unknown)) else NOTHING
+        return frozenset({value}) if isinstance(value, Unknown) else NOTHING
 
     def _by_method(self, kind: type, name: str) -> Values:
         function = inspect.getattr_static(kind, name, None)

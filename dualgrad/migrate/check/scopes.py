@@ -143,6 +143,8 @@ class Scopes(ast.NodeVisitor):
         Every container that something is put into, and what.
     guarded : set
         The nodes whose failure the program expects.
+    members : set
+        The names that objects of the files' own classes have.
     """
 
     def __init__(self, *trees: ast.Module, modules: Modules | None = None) -> None:
@@ -153,12 +155,17 @@ class Scopes(ast.NodeVisitor):
         self.attributes: dict[str, list[tuple[ast.expr, Source]]] = {}
         self.stored: list[tuple[ast.expr, Source]] = []
         self.guarded: set[ast.AST] = set()
+        self.members: set[str] = set()
         for tree in trees:
             self.module = self.here = self.inside[tree] = Scope(tree)
             file = self.modules.files[tree]
             if file is not None:
                 self.at[base_of(file)] = self.module
             self.visit(tree)
+        for scope in self.inside.values():
+            if isinstance(scope.node, ast.ClassDef):
+                self.members.update(scope.bound)
+        self.members.update(self.attributes)
 
     def visit(self, node: ast.AST) -> None:
         """Remember the scope of every node, and bind what it binds."""
@@ -208,6 +215,8 @@ class Scopes(ast.NodeVisitor):
     def _AnnAssign(self, node: ast.AnnAssign) -> None:
         if node.value is not None:
             self.bind(node.target, Expression(node.value))
+        elif isinstance(self.here.node, ast.ClassDef) and isinstance(node.target, ast.Name):
+            self.members.add(node.target.id)  # a field
         self.generic_visit(node)
 
     def _AugAssign(self, node: ast.AugAssign) -> None:
@@ -275,6 +284,14 @@ class Scopes(ast.NodeVisitor):
             self.guarded.update(inner for statement in node.body for inner in ast.walk(statement))
         self.generic_visit(node)
 
+    def _If(self, node: ast.If) -> None:
+        calls = (n for n in ast.walk(node.test) if isinstance(n, ast.Call) and getattr(n.func, "id", "") == "hasattr")
+        names = {a.args[1].value for a in calls if len(a.args) == 2 and isinstance(a.args[1], ast.Constant)}
+        if names:
+            inner = (n for statement in (node.test, *node.body) for n in ast.walk(statement))
+            self.guarded.update(n for n in inner if isinstance(n, ast.Attribute) and n.attr in names)
+        self.generic_visit(node)
+
     def _Global(self, node: ast.Global) -> None:
         self.here.outer.update(dict.fromkeys(node.names, self.module))
 
@@ -296,6 +313,12 @@ class Scopes(ast.NodeVisitor):
         self.generic_visit(node)
 
     def _Call(self, node: ast.Call) -> None:
+        called = getattr(node.func, "attr", getattr(node.func, "id", ""))
+        if called in ("namedtuple", "NamedTuple", "make_dataclass"):
+            said = (c.value for a in node.args for c in ast.walk(a) if isinstance(c, ast.Constant))
+            self.members.update(
+                name for text in said if isinstance(text, str) for name in text.replace(",", " ").split()
+            )
         if isinstance(node.func, ast.Attribute) and node.func.attr in STORES:
             position = STORES[node.func.attr]
             if position < len(node.args):

@@ -41,6 +41,11 @@ WORDS = (
 """Words of a documentation, and what they mean."""
 PLAIN = (str, bytes, int, float, list, tuple, dict, set, np.ndarray, np.random.RandomState)
 """Classes that anything may be of: their methods do not tell."""
+COMPOUND = (
+    *("nn.rnn_cell.LSTMStateTuple", "SparseTensor", "IndexedSlices", "RaggedTensor", "TensorArray", "Variable"),
+    *("distributions.Normal", "keras.Model", "data.Dataset", "train.Saver", "NodeDef", "GraphDef"),
+)
+"""Classes of what programs handle beside tensors, in the same variables."""
 
 
 class Surface:
@@ -74,7 +79,7 @@ class Surface:
         """A name in one of TensorFlow's own modules: ``python.framework.ops.RegisterGradient``."""
         parent, _, name = path.rpartition(".")
         module = self.look(parent) if parent else MISSING
-        is_there = isinstance(module, types.ModuleType) and name in dir(module)
+        is_there = module is not MISSING and name in dir(module)
         return getattr(module, name) if is_there else MISSING
 
     def verdict(self, path: str) -> tuple[str, str]:
@@ -135,6 +140,12 @@ class Surface:
         fills = getattr(kind, "__getattr__", None) is not None and not self.is_tensor(kind)
         return None if fills or issubclass(kind, types.ModuleType) else False
 
+    @functools.cached_property
+    def elsewhere(self) -> frozenset[str]:
+        """The attributes of what programs take for tensors: arrays, containers, tuples of states, sparse tensors."""
+        kinds = (*PLAIN, *(kind for path in COMPOUND if isinstance(kind := self.look(path), type)))
+        return frozenset(name for kind in kinds for name in dir(kind))
+
     def attribute(self, kind: type, name: str) -> Values:
         """The value of the attribute, unless it is a method."""
         member = inspect.getattr_static(kind, name, None)
@@ -155,7 +166,7 @@ class Surface:
         tensor: Values = frozenset({Instance(self.tensor)})
         if isinstance(engine, Op):
             return frozenset({Many(tensor)}) if engine.multi else tensor
-        inner = inspect.unwrap(engine if engine is not None else function)
+        inner = _unwrapped(engine if engine is not None else function)
         annotation = getattr(inner, "__annotations__", {}).get("return", Any)
         meant = _evaluated(annotation, getattr(inner, "__globals__", {}))
         left_open = tensor if engine is not None else self._documented(inspect.getdoc(inner) or "", f"{source}()")
@@ -217,6 +228,14 @@ MISSING: Any = object()
 """The answer of `Surface.look` for a name that is not here."""
 
 
+def _unwrapped(function: Any) -> Any:
+    """The function that decorators wrap; `unittest.mock.call`, which has every attribute, wraps nothing."""
+    try:
+        return inspect.unwrap(function)
+    except ValueError:
+        return function
+
+
 def _evaluated(annotation: Any, names: dict[str, Any]) -> Any:
     """The type that an annotation says; itself where its names are for type checkers only."""
     if not isinstance(annotation, str):
@@ -234,7 +253,7 @@ def instance_attributes(kind: type) -> frozenset[str]:
     for base in kind.__mro__:
         names.update(inspect.get_annotations(base))
         for value in vars(base).values():
-            code = getattr(inspect.unwrap(value) if callable(value) else None, "__code__", None)
+            code = getattr(_unwrapped(value) if callable(value) else None, "__code__", None)
             if code is not None:
                 names.update(i.argval for i in dis.get_instructions(code) if i.opname == "STORE_ATTR")
     return frozenset(names)

@@ -16,10 +16,12 @@ from dualgrad.frontend.absent import method_reason
 from dualgrad.frontend.differences import difference
 from dualgrad.frontend.signatures import Arguments, arguments_of
 from dualgrad.migrate.check.inference import Inference
+from dualgrad.migrate.check.members import lacks
 from dualgrad.migrate.check.modules import Import, Modules, imports, together
-from dualgrad.migrate.check.scopes import Imported, Own, Scopes
+from dualgrad.migrate.check.scopes import Expression, Imported, Own, Parameter, Scopes
 from dualgrad.migrate.check.surface import MISSING, Surface, tensorflow_path
 from dualgrad.migrate.check.values import (
+    NOTHING,
     Box,
     Fixed,
     Foreign,
@@ -29,6 +31,7 @@ from dualgrad.migrate.check.values import (
     Made,
     Many,
     Method,
+    Module,
     Path,
     Unknown,
     Value,
@@ -254,9 +257,7 @@ class Checker:
         for foreign in sorted(v.path for v in self.inference.of(node) if isinstance(v, Foreign)):
             if (gone := removed(foreign)) is not None:
                 self._add(node, "name", foreign, MISSES, gone)
-        for path in sorted(v.path for v in self.inference.of(node) if isinstance(v, Path)):
-            if self._below(base, path, node.attr) and not self._continues(node, path):
-                self._path(node, path)
+        self._one_of(node, base)
         if any(isinstance(v, (Box, Fixed, Many)) for v in base) and node.attr in CONTAINERS_HAVE:
             return  # a name that stands for a list first and for a tensor made of it later
         objects: list[Value] = [v for v in base if isinstance(v, (Instance, Lost, Unknown, Made))]
@@ -267,6 +268,16 @@ class Checker:
             self._member(node, objects)
         elif not base and self._is_call(node) and node.attr in self.surface.telling:
             self._taken_for(node, self.surface.telling[node.attr])
+
+    def _one_of(self, node: ast.Attribute, base: Values) -> None:
+        """The name below TensorFlow that the attribute is; a missing one only where none of several is here."""
+        paths = sorted(v.path for v in self.inference.of(node) if isinstance(v, Path))
+        below = [path for path in paths if self._below(base, path, node.attr)]
+        here = [path for path in below if self.surface.has(path)]
+        is_open = any(isinstance(v, (Unknown, Module, Foreign)) for v in base)
+        for path in here or ([] if is_open else below):
+            if not self._continues(node, path):
+                self._path(node, path)
 
     @staticmethod
     def _below(base: Values, path: str, name: str) -> bool:
@@ -287,6 +298,8 @@ class Checker:
         if any(self._stores(value, node.attr) for value in objects):
             return
         judged = [j for value in objects if (j := self._judged(value, node.attr, kind)) is not None]
+        if any(verdict == MISSES for _, verdict, _ in judged) and self._is_of_another(objects, node):
+            return
         if judged:
             name, verdict, message = min(judged, key=lambda j: (GRAVITY[j[1]], j[0]))
             self._add(node, kind, name, verdict, message)
@@ -298,6 +311,22 @@ class Checker:
         if isinstance(value, Made):
             return any(Made(node) in given for node in self._with_bases(value.node))
         return value in given or (isinstance(value, Instance) and any(kind in kinds for kind in value.kind.__mro__))
+
+    def _is_of_another(self, objects: list[Value], node: ast.Attribute) -> bool:
+        """Whether an object of another class must come this way, since TensorFlow's have no such attribute either."""
+        if node.attr not in self.scopes.members | self.surface.elsewhere or self._is_made_here(node.value):
+            return False
+        kinds = [value.kind for value in objects if isinstance(value, Instance)]
+        return not any(lacks(kind, node.attr) or method_reason(kind, node.attr) for kind in kinds)
+
+    def _is_made_here(self, node: ast.expr) -> bool:
+        """Whether an expression is the result of a call of TensorFlow's, and nothing else."""
+        if isinstance(node, ast.Name):
+            sources = self.scopes.of[node].find(node.id) or []
+            only = sources[0] if len(sources) == 1 else None
+            return isinstance(only, Expression) and isinstance(only.node, ast.Call) and self._is_made_here(only.node)
+        called = self.inference.of(node.func) if isinstance(node, ast.Call) else NOTHING
+        return bool(called) and all(isinstance(v, Path) for v in called)
 
     def _with_bases(self, node: ast.ClassDef, seen: tuple[ast.ClassDef, ...] = ()) -> tuple[ast.ClassDef, ...]:
         """A class of the file, and those of the file that it is made of."""
@@ -366,7 +395,10 @@ class Checker:
             (list(self._given(node, label, arguments, int(partial))) for label, arguments in judged),
             key=lambda given: max((GRAVITY[verdict] for *_, verdict, _ in given), default=0),
         )
+        is_handed = any(isinstance(v, Path) for v in values) and not self._is_named(node.func)
         for place, name, verdict, message in best:
+            if is_handed and verdict == MISSES:
+                continue  # another function takes it
             self._add(place, "keyword", name, verdict, message)
 
     def _arguments(self, value: Value) -> Iterator[tuple[str, Arguments]]:
@@ -391,6 +423,13 @@ class Checker:
         arguments = arguments_of(function)
         if arguments is not None:
             yield label, _without(arguments, shift)
+
+    def _is_named(self, node: ast.expr) -> bool:
+        """Whether a name below an import says what is called; else it is one of several, as an `activation` is."""
+        while isinstance(node, ast.Attribute):
+            node = node.value
+        sources = self.scopes.of[node].find(node.id) or () if isinstance(node, ast.Name) else ()
+        return not any(isinstance(source, Parameter) for source in sources)
 
     def _given(
         self, node: ast.Call, label: str, arguments: Arguments, skip: int

@@ -417,6 +417,38 @@ class LSTMCell(_LSTM):
         return new_h, self._joined(new_c, new_h)
 
 
+class LSTMBlockCell(LSTMCell):
+    """`LSTMCell` without a projection, as TensorFlow's fused kernel computes it.
+
+    Parameters
+    ----------
+    num_units : int
+    forget_bias : float
+        Added to the forget gates.
+    cell_clip : float, optional
+        What the cell holds is limited to [-cell_clip, cell_clip].
+    use_peephole : bool
+        Whether the gates see what the cell holds.
+    dtype : DType, optional
+    reuse : bool, optional
+    name : str, optional
+    """
+
+    def __init__(
+        self,
+        num_units: int,
+        forget_bias: float = 1.0,
+        cell_clip: float | None = None,
+        use_peephole: bool = False,
+        dtype: Any = None,
+        reuse: Any = None,
+        name: str | None = "lstm_cell",
+    ) -> None:
+        super().__init__(
+            num_units, use_peephole, cell_clip, forget_bias=forget_bias, reuse=reuse, name=name, dtype=dtype
+        )
+
+
 class LayerNormBasicLSTMCell(_LSTM):
     """A long short-term memory whose gates and content are normalized over the units, with dropout of what is new.
 

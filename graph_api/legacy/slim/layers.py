@@ -12,6 +12,7 @@ from typing import Any
 from dualgrad.keras import functions as tf
 from engine.core.operands import Operand
 from engine.core.value import dtype_of, shape_of
+from engine.ops.nn import softmax_op
 from graph_api.convert import convert_to_tensor
 from graph_api.graph import get_default_graph
 from graph_api.legacy import layers as plain
@@ -257,6 +258,13 @@ def flatten(inputs: Any, outputs_collections: Any = None, scope: str | None = No
 
 
 @add_arg_scope
+def softmax(logits: Any, scope: str | None = None) -> Operand:
+    """`tf.nn.softmax` along the last dimension."""
+    with get_default_graph().name_scope(scope or "softmax"):
+        return softmax_op(convert_to_tensor(logits), axis=-1)
+
+
+@add_arg_scope
 def dropout(
     inputs: Any,
     keep_prob: Any = 0.5,
@@ -392,6 +400,7 @@ __all__ = [
     "relu6",
     "repeat",
     "separable_conv2d",
+    "softmax",
     "stack",
     "sum_regularizer",
     "summarize_activation",
