@@ -51,7 +51,7 @@ from dualgrad.migrate.convert import (
     varying,
 )
 from dualgrad.migrate.convert.edits import Unsafe
-from dualgrad.migrate.convert.facts import plain
+from dualgrad.migrate.convert.facts import is_own, plain
 from dualgrad.migrate.convert.identifiers import Names, Scope
 from dualgrad.migrate.convert.minimizations import IMPORT
 from dualgrad.migrate.convert.module import Module
@@ -219,11 +219,13 @@ def convert(capture: Capture, program: Path, origins: Origins | None = None) -> 
 
 
 def _kept_names(capture: Capture, program: Path) -> set[str]:
-    """The names of the program's functions and classes from which a session was run, which stay."""
+    """The names of the program that stay: of functions and classes from which a session was run, and of objects."""
     lines = {line for run in capture.runs.values() for file, line in run.within if Path(file) == program}
-    found: set[str] = set()
-    for node in ast.parse(program.read_bytes()).body:
-        if isinstance(node, (ast.FunctionDef, ast.ClassDef)):
+    tree = ast.parse(program.read_bytes())
+    methods = {inner for node in ast.walk(tree) if isinstance(node, ast.ClassDef) for inner in node.body}
+    found = {name for name, value in capture.names.items() if is_own(type(value)) and not isinstance(value, tuple)}
+    for node in ast.walk(tree):
+        if isinstance(node, (ast.FunctionDef, ast.ClassDef)) and node not in methods:
             inside = range(node.body[0].lineno, (node.end_lineno or 0) + 1)
             found.update([node.name] if not lines.isdisjoint(inside) else ())
     return found

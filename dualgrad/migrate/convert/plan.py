@@ -351,7 +351,7 @@ class Planner(Runs):
         """From when to when statements went on of which others draw the same."""
         reached = [(min(at), place(s)) for s in body if (at := [order[n] for n in _lines(s) if n in order])]
         ends = [at for at, _ in reached[1:]] + [len(order)]
-        yield from ((at, end) for (at, where), end in zip(reached, ends, strict=True) if where in self.plan.hosted)
+        yield from ((at, end) for (at, where), end in zip(reached, ends, strict=False) if where in self.plan.hosted)
 
     def _set(self, statement: ast.stmt, before: dict[str, Any], after: dict[str, Any]) -> None:
         moved = {name: state for name, state in after.items() if name in before and state is not before[name]}
@@ -443,7 +443,7 @@ class Planner(Runs):
             empty = all(place(inner) in self.plan.gone for inner in [*node.body, *node.orelse])
             return empty and is_pure(node.iter) and names.isdisjoint(read)
         if isinstance(node, (ast.Import, ast.ImportFrom)):
-            return not any((a.asname or a.name.partition(".")[0]) in read for a in node.names)
+            return not any((a.asname or a.name.partition(".")[0]) in {*read, "*"} for a in node.names)
         return isinstance(node, ast.ClassDef) and node.name not in read | self.called
 
     def _has_main(self) -> bool:
