@@ -329,7 +329,7 @@ def convert_program(
     with capturing(provenance.words_in(program)) as capture, noting(program, capture.note_locals) as notes:
         code = watch.watch_program(program, arguments or [], lambda run: progress.step("running the program"), api)
     capture.names = dict(vars(sys.modules["__main__"]))
-    notes.locals = capture.locals
+    notes.locals, notes.objects = capture.locals, capture.objects
     progress.say("writing tape code")
     keeps = whole and code == 0 and TARGETS[to].whole
     conversion = convert(capture, program, origins_of(program, capture) if keeps else None)

@@ -20,10 +20,11 @@ def called(cst: Any, found: Replaced, call: Any) -> Any:
     """The call of the function, with what was fed as its arguments."""
     function = found.function
     if found.run:
-        asked = [a.value for a in call.args if not _is_feed(call, a)]
-        fetches = call.func.value if call.func.attr.value == "eval" else asked[0]
-        feeds = [a.value for a in call.args if _is_feed(call, a)]
-        return cst.Call(cst.Name(found.run), [cst.Arg(value) for value in [fetches, *feeds[:1]]])
+        named = {a.keyword.value if a.keyword else "": a.value for a in reversed(call.args)}
+        given = [call.func.value] if found.key is not None else []  # ``x.eval(feed)``
+        given += [a.value for a in call.args if a.keyword is None] or [named[n] for n in ("fetches",) if n in named]
+        given += [named["feed_dict"]] if "feed_dict" in named else []
+        return cst.Call(cst.Name(found.run), [cst.Arg(value) for value in given[:2]])
     if function["name"] is None and not found.choices:
         return None
     callee: Any = cst.Name(function["name"] or "_")

@@ -5,7 +5,7 @@ from __future__ import annotations
 import ast
 import re
 from collections import Counter
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from functools import cached_property
 from typing import Any
 
@@ -44,6 +44,7 @@ from dualgrad.migrate.convert.facts import (
 from dualgrad.migrate.convert.iterating import Iterating
 from dualgrad.migrate.convert.monitoring import SESSIONS
 from dualgrad.migrate.convert.observed_run import CHANGES
+from dualgrad.migrate.convert.several import Several
 from engine.core.variable import Variable
 from graph_api.graph import Graph
 from graph_api.iterators import Iterator as DatasetIterator
@@ -73,11 +74,13 @@ class Expressions:
         Of the map.
     savers : dict
         By the line that makes it, what makes a saver in tape code.
+    objects : mapping, optional
+        By class, objects whose attributes hold labels in place of parts of the graph (`several`).
     """
 
     def __init__(
         self, source: str, functions: Sequence[dict[str, Any]], provided: set[str], notes: Any, names: dict[str, Any],
-        variables: dict[str, str], savers: dict[int, str],
+        variables: dict[str, str], savers: dict[int, str], objects: Mapping[str, Sequence[Any]] | None = None,
     ) -> None:  # fmt: skip
         self.variables, self.savers = variables, savers
         self.tree = ast.parse(source)
@@ -101,6 +104,7 @@ class Expressions:
         self.plan.facts |= {extent(node): text for node, text in self._kept_names()}
         self.carriers = Carriers(self.scopes, self.inference, self._may_be_graphs, self._is_fixed)
         self._ran = {line for f in functions if f["name"] or f["values"] or f.get("iterates") for line in f["within"]}
+        self.several = Several(self.tree, self.inference, objects or {})
         self._labels: set[str] = set()
         """Names of loops that go through labels."""
 
@@ -151,6 +155,10 @@ class Expressions:
     def label(self, name: str) -> str:
         """The name in tape code of a tensor that is fed, or that is fetched by a name of the program's."""
         named = {p for f in self.functions for p, x in f["feeds"].items() if x == name}
+        if name in self.several.labels:
+            return self.several.labels[name]
+        if self.several.objects:  # functions for other objects have the same parameters
+            named = {p for p in named if all(f["feeds"].get(p, name) == name for f in self.functions)}
         return named.pop() if len(named) == 1 else self._own_names.get(name, name.removesuffix(":0"))
 
     @cached_property
@@ -359,6 +367,8 @@ class Expressions:
                 return True
         if isinstance(node, ast.Attribute) and self._is_session(node.value):
             return True
+        if self.several.any_in(node):
+            return not isinstance(node, ast.Attribute) and not self.notes.built.isdisjoint(lines_of(node))
         names = [n for n in ast.walk(node) if isinstance(n, ast.Name)]
         told = any(self._is_graphs(v) for n in names for v in self.inference.of(n))
         told = told or any(isinstance(n, ast.expr) and extent(n) in self.plan.facts for n in ast.walk(node))
@@ -408,7 +418,7 @@ class Expressions:
         return not self._ran.isdisjoint(range(first, (node.end_lineno or first) + 1))  # type: ignore[attr-defined]
 
     def _builds(self, node: ast.AST) -> bool:
-        if node in self.carriers.functions:
+        if node in self.carriers.functions or getattr(node, "name", "") in self.several.objects:
             return False
         if node not in self._owned:
             self._owned[node] = False

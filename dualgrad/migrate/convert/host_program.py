@@ -93,14 +93,23 @@ def rewrite(source: str, conversion: Any, notes: Notes, names: Mapping[str, Any]
     content = conversion.map
     conversion.text, places = hosted.taken(conversion.text, conversion.hosted)
     made = {name for _, name in conversion.hosted}
-    planner = Planner(
-        source, content["functions"], provided, notes, dict(names), content["variables"], conversion.savers,
-        conversion.adding, places, conversion.monitored,
-    )  # fmt: skip
-    planner.called |= _read(conversion.text) - provided
-    planner.needed |= hosted.read(inner.values() for inner in conversion.inside.values()) - {"self"}
-    planner.read_again = {where for origin, _ in conversion.hosted for where in origin.read}
-    plan = planner.made()
+
+    def planned(objects: Mapping[str, Sequence[Any]]) -> tuple[Planner, Plan]:
+        planner = Planner(
+            source, content["functions"], provided, notes, dict(names), content["variables"], conversion.savers,
+            conversion.adding, places, conversion.monitored, objects,
+        )  # fmt: skip
+        planner.called |= _read(conversion.text) - provided
+        planner.needed |= hosted.read(inner.values() for inner in conversion.inside.values()) - {"self"}
+        planner.read_again = {where for origin, _ in conversion.hosted for where in origin.read}
+        return planner, planner.made()
+
+    try:
+        planner, plan = planned({})
+    except Unsafe:
+        if all(len(objects) < 2 for objects in notes.objects.values()):
+            raise
+        planner, plan = planned(notes.objects)
     restores, arrays = _restores(plan, source)
     edited = cst.metadata.MetadataWrapper(cst.parse_module(source)).visit(_editor(cst, plan, source, restores))
     imports = [line for line in edited.body if _is_import(cst, line)]
@@ -116,6 +125,8 @@ def rewrite(source: str, conversion: Any, notes: Notes, names: Mapping[str, Any]
     if any(replaced.run for replaced in plan.calls.values()):
         rows = dispatching.text(planner.run, planner.dispatched, planner.label)
         conversion.text = conversion.text.rstrip("\n") + "\n" + rows
+    for line in planner.several.text(planner.read_attributes(), planner.label):
+        conversion.text = f"{conversion.text.rstrip()}\n\n\n{line}"
     if "Iterator" in plan.iterators.values():
         text = iterating.CLASS.replace(*iterating.SHUFFLED) if ".shuffle(" in source else iterating.CLASS
         conversion.text = conversion.text.replace("import tape_api as tf\n", "import tape_api as tf\n" + text, 1)
@@ -147,7 +158,7 @@ def _joined(
     ours += [f"import {name}\n" for name, use in uses.items() if use in whole]
     text = text.replace(IMPORT, "", 1)
     text = text.replace("\nimport numpy as np\n", "\n", 1)
-    if "namedtuple(" in cst.Module(body=body).code:
+    if "namedtuple(" in text + cst.Module(body=body).code:
         own.append("from collections import namedtuple\n")
     head, _, rest = text.partition("import tape_api as tf\n")
     lines = _ordered({*own, *ours, "import tape_api as tf\n"})
@@ -167,10 +178,10 @@ def _joined(
     apart = "\n\n\n" if defined.strip() else "\n\n"
     if early:
         rest = f"\n{above}{rest.lstrip(chr(10)) if not rest.lstrip().startswith('def ') else rest}"
-    named = dict.fromkeys(re.findall(r'(namedtuple\("(\w+)", "[\w ]+"\))\(', defined + main))
+    named = dict.fromkeys(re.findall(r'(namedtuple\("(\w+)", "[\w ]+"\))\(', rest + defined + main))
     for made, name in named if len({name for _, name in named}) == len(named) else ():
         # a class of tuples, as sessions give them for cells, is made once
-        defined, main = [text.replace(f"{made}(", f"{name}(") for text in (defined, main)]
+        rest, defined, main = [text.replace(f"{made}(", f"{name}(") for text in (rest, defined, main)]
         lines += f"\n{name} = {made}\n"
     return f"{head.rstrip()}\n\n{lines}{loaded}{rest.rstrip()}\n{defined.rstrip()}{apart}{main}"
 

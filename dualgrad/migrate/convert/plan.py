@@ -238,14 +238,32 @@ class Planner(Runs):
         """A function or class stays if it runs something, or has nothing to do with the graph."""
         starts = getattr(node, "name", "") == "__init__" and self.inference.owner(node) is not None
         left = any(self._is_left(n) for statement in node.body for n in self._expressions(statement))
+        starts = starts or getattr(node, "name", "") in self.several.objects
         if left and not self.runs(node) and not starts:
             return False
         head = min([node.lineno, *(d.lineno for d in node.decorator_list)])
         calls = 0 if isinstance(node, ast.ClassDef) else self.notes.called[head]
         kept = self._block(node.body, None if isinstance(node, ast.ClassDef) else calls > 1)
+        if kind := self.several.constructors.get(node):
+            kept = self._takes_parts(node, kind)
         if not kept and starts:
             self.plan.hollow.add(place(node))
         return kept or starts
+
+    def _takes_parts(self, start: ast.AST, kind: str) -> bool:
+        """Have a constructor take the labels of its object where it made the first part of the graph."""
+        body: list[ast.stmt] = start.body  # type: ignore[attr-defined]
+        at = next((place(s) for s in body if place(s) in self.plan.gone and _sets_attributes(s)), None)
+        if at is None:
+            raise Unsafe(f"line {body[0].lineno}: the parts of the graph of a {kind} are made elsewhere")
+        self.plan.gone.discard(at)
+        self.plan.unrolled[at] = [f"vars(self).update(next({self.several.table(kind)}))"]
+        return True
+
+    def read_attributes(self) -> set[str]:
+        """The names of attributes that what stays reads."""
+        kept = self._kept(self.tree)
+        return {n.attr for n in kept if isinstance(n, ast.Attribute) and isinstance(n.ctx, ast.Load)}
 
     def _with(self, node: ast.With) -> bool:
         of_graph = [
@@ -270,6 +288,8 @@ class Planner(Runs):
         def found() -> list[ast.expr]:
             return [n for h in header if h is not None for n in self._expressions(h) if self._is_left(n)]
 
+        if isinstance(node, ast.For) and self.several.any_in(node.iter):
+            self._labels.update(n.id for n in ast.walk(node.target) if isinstance(n, ast.Name))
         runs = any(isinstance(n, ast.Call) and extent(n) in self.plan.calls for n in ast.walk(node))
         built = any(isinstance(r.key, ast.Call) for n in ast.walk(node) if isinstance(n, ast.Call)
                     and (r := self.plan.calls.get(extent(n))) is not None)  # fmt: skip
@@ -528,6 +548,11 @@ def _fills(node: ast.stmt) -> bool:
     targets = [t for s in node.body if isinstance(s, ast.Assign) for t in s.targets]
     keys = [t.slice for t in targets if isinstance(t, ast.Subscript)]
     return len(keys) == len(node.body) and all(isinstance(k, ast.Name) and k.id in names for k in keys)
+
+
+def _sets_attributes(node: ast.stmt) -> bool:
+    """Whether a statement may set attributes of an object: it does, or calls a method."""
+    return any(isinstance(n, ast.Attribute) and getattr(n.value, "id", "") == "self" for n in ast.walk(node))
 
 
 def _imported(node: ast.Import | ast.ImportFrom) -> list[str]:
