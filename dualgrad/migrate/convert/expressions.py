@@ -87,6 +87,7 @@ class Expressions:
         self.functions, self.provided, self.notes, self.names = functions, provided, notes, names
         self.scopes = Scopes(self.tree)
         self.inference = Inference(self.scopes, Surface.of("1"))
+        self.several = Several(self.tree, self.inference, objects or {})
         self._around: dict[ast.AST, list[Any]] = {}
         self._above = {inner: n for n in ast.walk(self.tree) for inner in ast.iter_child_nodes(n)}
         for function in ast.walk(self.tree):
@@ -104,7 +105,6 @@ class Expressions:
         self.plan.facts |= {extent(node): text for node, text in self._kept_names()}
         self.carriers = Carriers(self.scopes, self.inference, self._may_be_graphs, self._is_fixed)
         self._ran = {line for f in functions if f["name"] or f["values"] or f.get("iterates") for line in f["within"]}
-        self.several = Several(self.tree, self.inference, objects or {})
         self._labels: set[str] = set()
         """Names of loops that go through labels."""
 

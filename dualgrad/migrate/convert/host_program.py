@@ -677,12 +677,11 @@ def tried(conversion: Any, program: Path, arguments: Sequence[str], printed: str
     Unsafe
         If it does not.
     """
-    home = str(Path(__file__).resolve().parents[3])
     with tempfile.TemporaryDirectory() as folder:
         file = Path(folder) / program.name
         conversion.write(file)
         found = Path(folder) / "found.json"
-        ran = _run(["-m", "dualgrad.migrate.convert.trial", str(found), str(file), *arguments], home)
+        ran = run_python(["-m", "dualgrad.migrate.convert.trial", str(found), str(file), *arguments])
         begun = "" if ran.returncode or words_only else trial.missing(found, conversion.starts)
     if ran.returncode:
         raise Unsafe(f"the new program fails: {(ran.stderr.splitlines() or ['no message'])[-1]}")
@@ -694,7 +693,7 @@ def tried(conversion: Any, program: Path, arguments: Sequence[str], printed: str
     differ = [(a, b) for a, b in pairs if differing_lines(b, a, words_only)]
     if words_only and differ and len(ran.stdout.splitlines()) == len(printed.splitlines()):
         # where the old program says other words when it runs again, so may the new one
-        again = _run(["-m", "dualgrad", "run", str(program), *arguments], home).stdout.splitlines()
+        again = run_python(["-m", "dualgrad", "run", str(program), *arguments]).stdout.splitlines()
         lines = zip(again, pairs, strict=False)
         if all(not differing_lines(b, a, True) or differing_lines(b, other, True) for other, (a, b) in lines):
             return
@@ -702,9 +701,16 @@ def tried(conversion: Any, program: Path, arguments: Sequence[str], printed: str
     raise Unsafe(f"the new program does not print the same: {first}")
 
 
-def _run(words: Sequence[str], home: str) -> subprocess.CompletedProcess[str]:
-    """Run Python, with this package on its path."""
-    paths = [home, *filter(None, [os.environ.get("PYTHONPATH")])]
+def run_python(words: Sequence[str], *homes: Path) -> subprocess.CompletedProcess[str]:
+    """Run Python, with this package and further folders on its path.
+
+    Raises
+    ------
+    Unsafe
+        If it does not end in time.
+    """
+    package = Path(__file__).resolve().parents[3]
+    paths = [*(str(home.resolve()) for home in (package, *homes)), *filter(None, [os.environ.get("PYTHONPATH")])]
     try:
         return subprocess.run(
             [sys.executable, *words], env={**os.environ, "PYTHONPATH": os.pathsep.join(paths)},

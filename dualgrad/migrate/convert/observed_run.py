@@ -451,7 +451,7 @@ def _noting_draws(capture: Capture, function: Callable[..., Any]) -> Callable[..
 def _noting_constants(capture: Capture, method: Callable[..., Any]) -> Callable[..., Any]:
     def made(self: Graph, array: Any, name: str | None = None) -> Any:
         found = method(self, array, name)
-        if getattr(array, "size", 0) > 1:
+        if getattr(array, "ndim", 0) and array.size:
             capture.made(found, found.node)
         return found
 

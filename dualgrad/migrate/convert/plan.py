@@ -10,6 +10,8 @@ import ast
 import random
 import re
 from collections.abc import Iterator, Sequence
+from functools import cached_property
+from itertools import pairwise
 from types import ModuleType
 from typing import Any
 
@@ -364,8 +366,46 @@ class Planner(Runs):
                 if since < here:
                     window = [self.notes.states[line] for line in reached[since:here]]
                     first = {name: state for states in reversed(window) for name, state in states.items()}
+                    moved = self._moved_by(gone - inside, reached[since : here + 1])
+                    first = {name: state for name, state in first.items() if name in moved}
                     self._set(statement, first, self.notes.states[reached[here]])
                 since = here
+
+    def _moved_by(self, gone: set[int], reached: Sequence[int]) -> set[str]:
+        """The generators that lines which go draw from, or functions of the program that these lines call."""
+        moved: set[str] = set()
+        called: set[str] = set()
+        for line, following in pairwise(reached):
+            if line in gone:
+                called = self._called_on(line)
+            elif not called & self._functions_on.get(line, set()):
+                called = set()
+            if line in gone or called:
+                before, after = self.notes.states[line], self.notes.states[following]
+                moved |= {name for name, state in before.items() if after.get(name, state) is not state}
+        return moved
+
+    @cached_property
+    def _functions_on(self) -> dict[int, set[str]]:
+        """By line, the names of the functions around it, also of the class that a constructor is of."""
+        found: dict[int, set[str]] = {}
+        for node in ast.walk(self.tree):
+            if isinstance(node, (ast.FunctionDef, ast.ClassDef)):
+                for line in range(node.body[0].lineno, (node.end_lineno or node.lineno) + 1):
+                    found.setdefault(line, set()).add(node.name)
+        return found
+
+    def _called_on(self, line: int) -> set[str]:
+        """The functions of the program that a line may call, and those that they call."""
+        found: set[str] = set()
+        todo = [n for n in ast.walk(self.tree) if isinstance(n, ast.stmt) and line in _lines(n) and not _is_block(n)]
+        named = {n.name: n for n in ast.walk(self.tree) if isinstance(n, (ast.FunctionDef, ast.ClassDef))}
+        while todo:
+            inside = list(ast.walk(todo.pop()))
+            said = {getattr(n, "id", getattr(n, "attr", "")) for n in inside} & named.keys() - found
+            found |= said
+            todo += [named[name] for name in said]
+        return found
 
     def _drawn_again(self, body: Sequence[ast.stmt], order: dict[int, int]) -> Iterator[tuple[int, int]]:
         """From when to when statements went on of which others draw the same."""
@@ -548,6 +588,10 @@ def _fills(node: ast.stmt) -> bool:
     targets = [t for s in node.body if isinstance(s, ast.Assign) for t in s.targets]
     keys = [t.slice for t in targets if isinstance(t, ast.Subscript)]
     return len(keys) == len(node.body) and all(isinstance(k, ast.Name) and k.id in names for k in keys)
+
+
+def _is_block(node: ast.stmt) -> bool:
+    return isinstance(node, (*BLOCKS, *FUNCTIONS, ast.ClassDef))
 
 
 def _sets_attributes(node: ast.stmt) -> bool:
