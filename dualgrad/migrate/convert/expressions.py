@@ -12,7 +12,7 @@ from typing import Any
 import tape_api
 from dualgrad.data.dataset import BaseDataset
 from dualgrad.migrate.check.inference import Inference
-from dualgrad.migrate.check.scopes import Element, Expression, Scopes
+from dualgrad.migrate.check.scopes import Element, Expression, Part, Scopes
 from dualgrad.migrate.check.surface import Surface
 from dualgrad.migrate.check.values import (
     Box,
@@ -358,6 +358,8 @@ class Expressions:
         if isinstance(node, ast.Name):
             if isinstance(node.ctx, ast.Store) or node.id in self._labels or self.carriers.holds(node):
                 return False
+            if self._is_part_of_several(node):
+                return False
             of_graph = any(self._is_graphs(v) for v in values) or (not values and is_graphs(self._value(node)))
             return of_graph and not self._is_session(node) and not self._is_here(node)
         if isinstance(node, ast.Call):
@@ -373,6 +375,17 @@ class Expressions:
         told = any(self._is_graphs(v) for n in names for v in self.inference.of(n))
         told = told or any(isinstance(n, ast.expr) and extent(n) in self.plan.facts for n in ast.walk(node))
         return not told and not self._is_session(node) and any(self._is_graphs(v) for v in values)
+
+    def _is_part_of_several(self, name: ast.Name) -> bool:
+        """Whether a name stands for a label, or labels, that an object holds."""
+        sources = list(self.scopes.of[name].find(name.id) or ()) if self.several.objects else []
+        found: list[ast.expr] = []
+        for source in sources:
+            while isinstance(source, (Element, Part)):
+                source = source.source
+            found += [source.node] if isinstance(source, Expression) else []
+        held = [n for n in found if self.several.any_in(n) and self.notes.built.isdisjoint(lines_of(n))]
+        return 0 < len(sources) == len(held)
 
     def _is_session(self, node: ast.expr) -> bool:
         """Whether it can only be a session, which `_check_names` looks at."""

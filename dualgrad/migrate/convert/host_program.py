@@ -40,6 +40,10 @@ LOADED = """
 ARRAYS = dict(np.load(__file__.removesuffix(".py") + ".npz"))
 """
 """Lines that make the arrays beside a converted module known to it."""
+_PLAIN = (
+    ast.Constant, ast.Name, ast.Load, ast.Tuple, ast.List, ast.Dict, ast.UnaryOp, ast.BinOp, ast.operator, ast.unaryop,
+)  # fmt: skip
+"""What plain values are written with."""
 LIMIT = 600
 """How many seconds the new program may take when it is tried."""
 
@@ -163,9 +167,13 @@ def _joined(
     head, _, rest = text.partition("import tape_api as tf\n")
     lines = _ordered({*own, *ours, "import tape_api as tf\n"})
     guard = cst.parse_statement('if __name__ == "__main__":\n    pass\n')
+    above = cst.Module(body=list(_spaced(cst, early)), default_indent=edited.default_indent).code
+    constants = _constants(cst, body)
+    first = cst.Module(body=list(_spaced(cst, constants)), default_indent=edited.default_indent).code
+    above = "\n".join(text for text in (first, above) if text.strip())
+    body = [line for line in body if line not in constants]
     if not body:
         raise Unsafe("nothing of the program is left but what builds its graph")
-    above = cst.Module(body=list(_spaced(cst, early)), default_indent=edited.default_indent).code
     alone = [line for line in body if _stands_alone(cst, line)]
     first, *others = [line for line in body if line not in alone] or [cst.parse_statement("pass\n")]
     defined = cst.Module(
@@ -176,7 +184,8 @@ def _joined(
     block = guard.body.with_changes(body=[first.with_changes(leading_lines=plain), *others])
     main = cst.Module(body=[guard.with_changes(body=block)], default_indent=edited.default_indent).code
     apart = "\n\n\n" if defined.strip() else "\n\n"
-    if early:
+    if early or constants:
+        above += "\n" * (not early and not rest.lstrip().startswith(("def ", "@", "class ")))
         rest = f"\n{above}{rest.lstrip(chr(10)) if not rest.lstrip().startswith('def ') else rest}"
     named = dict.fromkeys(re.findall(r'(namedtuple\("(\w+)", "[\w ]+"\))\(', rest + defined + main))
     for made, name in named if len({name for _, name in named}) == len(named) else ():
@@ -221,6 +230,26 @@ def _stands_alone(cst: Any, line: Any) -> bool:
     small = line.body[0] if isinstance(line, cst.SimpleStatementLine) and len(line.body) == 1 else None
     named = small.value if isinstance(small, cst.Assign) else None
     return isinstance(named, cst.Lambda) and all(p.default is None for p in named.params.params)
+
+
+def _constants(cst: Any, body: Sequence[Any]) -> list[Any]:
+    """The names of plain values with which a program begins, which nothing changes."""
+    tree = ast.parse(cst.Module(body=body).code)
+    stores = Counter(n.id for n in ast.walk(tree) if isinstance(n, ast.Name) and not isinstance(n.ctx, ast.Load))
+    stores.update(name for n in ast.walk(tree) if isinstance(n, ast.Global) for name in n.names)
+    found: list[Any] = []
+    known: set[str] = set()
+    for line, node in zip(body, tree.body, strict=True):
+        if _stands_alone(cst, line):
+            continue
+        names = {n.id for n in ast.walk(node) if isinstance(n, ast.Name)}
+        given = {n.id for n in ast.walk(node) if isinstance(n, ast.Name) and isinstance(n.ctx, ast.Store)}
+        plain = isinstance(node, ast.Assign) and all(isinstance(n, _PLAIN) for n in ast.walk(node.value))
+        if not plain or not names <= known | given or any(stores[n] > 1 for n in given) or not given:
+            break
+        known |= given
+        found.append(line)
+    return found
 
 
 def _spaced(cst: Any, lines: Sequence[Any]) -> Iterator[Any]:

@@ -290,8 +290,6 @@ class Planner(Runs):
         def found() -> list[ast.expr]:
             return [n for h in header if h is not None for n in self._expressions(h) if self._is_left(n)]
 
-        if isinstance(node, ast.For) and self.several.any_in(node.iter):
-            self._labels.update(n.id for n in ast.walk(node.target) if isinstance(n, ast.Name))
         runs = any(isinstance(n, ast.Call) and extent(n) in self.plan.calls for n in ast.walk(node))
         built = any(isinstance(r.key, ast.Call) for n in ast.walk(node) if isinstance(n, ast.Call)
                     and (r := self.plan.calls.get(extent(n))) is not None)  # fmt: skip
