@@ -1,4 +1,4 @@
-"""Programs with several objects of a class, with all they do in `main`, with inner functions and helpers: all are kept."""
+"""Programs with several objects of a class, with all they do in `main`, with inner functions, are kept."""
 
 from __future__ import annotations
 

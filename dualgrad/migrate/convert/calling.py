@@ -22,10 +22,10 @@ def called(cst: Any, found: Replaced, call: Any) -> Any:
     function = found.function
     if found.run:
         named = {a.keyword.value if a.keyword else "": a.value for a in reversed(call.args)}
-        given = [call.func.value] if found.key is not None else []  # ``x.eval(feed)``
-        given += [a.value for a in call.args if a.keyword is None] or [named[n] for n in ("fetches",) if n in named]
-        given += [named["feed_dict"]] if "feed_dict" in named else []
-        return cst.Call(cst.Name(found.run), [cst.Arg(value) for value in given[:2]])
+        asked = [call.func.value] if found.key is not None else []  # ``x.eval(feed)``
+        asked += [a.value for a in call.args if a.keyword is None] or [named[n] for n in ("fetches",) if n in named]
+        asked += [named["feed_dict"]] if "feed_dict" in named else []
+        return cst.Call(cst.Name(found.run), [cst.Arg(value) for value in asked[:2]])
     if function["name"] is None and not found.choices:
         return None
     callee: Any = cst.Name(function["name"] or "_")

@@ -227,7 +227,8 @@ class Module:
         array = np.asarray(x.node.params["value"])
         made = self._origins is not None and bool(self._origins.made_by(x))
         is_data = array.dtype.kind == "f" or made
-        return is_data and array.size > (0 if made and array.ndim else 1) and not provenance.is_told(array, self._numbers)
+        least = 1 if made and array.ndim else 2
+        return is_data and array.size >= least and not provenance.is_told(array, self._numbers)
 
     def constant(self, x: Any) -> ast.expr:
         """A constant of the graph."""
