@@ -41,6 +41,7 @@ import numpy as np
 from dualgrad.migrate import notebooks, watch
 from dualgrad.migrate.convert import (
     beside,
+    dissolving,
     host_program,
     iterating,
     owning,
@@ -51,7 +52,7 @@ from dualgrad.migrate.convert import (
     varying,
 )
 from dualgrad.migrate.convert.edits import Unsafe
-from dualgrad.migrate.convert.facts import plain
+from dualgrad.migrate.convert.facts import is_own, plain
 from dualgrad.migrate.convert.identifiers import Names, Scope
 from dualgrad.migrate.convert.minimizations import IMPORT
 from dualgrad.migrate.convert.module import Module
@@ -219,11 +220,13 @@ def convert(capture: Capture, program: Path, origins: Origins | None = None) -> 
 
 
 def _kept_names(capture: Capture, program: Path) -> set[str]:
-    """The names of the program's functions and classes from which a session was run, which stay."""
+    """The names of the program that stay: of functions and classes from which a session was run, and of objects."""
     lines = {line for run in capture.runs.values() for file, line in run.within if Path(file) == program}
-    found: set[str] = set()
-    for node in ast.parse(program.read_bytes()).body:
-        if isinstance(node, (ast.FunctionDef, ast.ClassDef)):
+    tree = ast.parse(program.read_bytes())
+    methods = {inner for node in ast.walk(tree) if isinstance(node, ast.ClassDef) for inner in node.body}
+    found = {name for name, value in capture.names.items() if is_own(type(value)) and not isinstance(value, tuple)}
+    for node in ast.walk(tree):
+        if isinstance(node, (ast.FunctionDef, ast.ClassDef)) and node not in methods:
             inside = range(node.body[0].lineno, (node.end_lineno or 0) + 1)
             found.update([node.name] if not lines.isdisjoint(inside) else ())
     return found
@@ -327,7 +330,7 @@ def convert_program(
     with capturing(provenance.words_in(program)) as capture, noting(program, capture.note_locals) as notes:
         code = watch.watch_program(program, arguments or [], lambda run: progress.step("running the program"), api)
     capture.names = dict(vars(sys.modules["__main__"]))
-    notes.locals = capture.locals
+    notes.locals, notes.objects = capture.locals, capture.objects
     progress.say("writing tape code")
     keeps = whole and code == 0 and TARGETS[to].whole
     conversion = convert(capture, program, origins_of(program, capture) if keeps else None)
@@ -363,7 +366,8 @@ def convert_file(file: str | Path, arguments: list[str], **options: Any) -> tupl
         return _convert_folder(together.entry_of(file), arguments, **options)
     if not notebooks.is_notebook(file):
         ast.parse(file.read_bytes())
-        return convert_program(file, arguments, **options)
+        code, conversion = convert_program(file, arguments, **options)
+        return code, _of_module(file, arguments, conversion, file.parent, options.get("to", "tape"))
     with tempfile.TemporaryDirectory() as folder:
         program = notebooks.as_program(file, folder)
         ast.parse(program.read_bytes())
@@ -382,9 +386,34 @@ def _convert_folder(entry: Path, arguments: list[str], **options: Any) -> tuple[
         ast.parse(program.read_bytes())
         sys.path.insert(1, str(entry.parent.resolve()))
         code, conversion = convert_program(program, arguments, home=entry.parent, **options)
+        conversion = _of_module(program, arguments, conversion, entry.parent, options.get("to", "tape"))
     conversion.text = whole.told(conversion.text, entry.name)
     conversion.entry = entry.name
     return code, conversion
+
+
+def _of_module(file: Path, arguments: list[str], conversion: Conversion, home: Path, to: str = "tape") -> Conversion:
+    """The program converted with the lines of `main` at its top, where fewer values of the run stay in it then."""
+    found = conversion.map["from_run"] if conversion.map.get("whole") else ()
+    whole = dissolving.dissolved(file.read_text(encoding="utf-8"), file.name) if found else None
+    if whole is None:
+        return conversion
+    with tempfile.TemporaryDirectory() as folder:
+        program, out = Path(folder) / file.name, Path(folder) / "out" / file.name
+        program.write_text(whole.text, encoding="utf-8")
+        out.parent.mkdir()
+        progress.say("converting it with the lines of main at its top")
+        words = ["-m", "dualgrad", "convert", "--to", to, "-o", str(out), str(program), *arguments]
+        ran = host_program.run_python(words, home)
+        if ran.returncode or not out.exists():
+            return conversion
+        content = json.loads(out.with_suffix(".map.json").read_text())
+        stored = out.with_suffix(".npz")
+        arrays = dict(np.load(stored)) if stored.exists() else {}
+        text = out.read_text(encoding="utf-8")
+    if not content.get("whole") or len(content["from_run"]) >= len(found):
+        return conversion
+    return Conversion(whole.told(text, file.name), content, arrays, beside=conversion.beside)
 
 
 def add_program(

@@ -6,6 +6,7 @@ import ast
 import io
 import itertools
 import tokenize
+from collections.abc import Mapping
 from dataclasses import replace
 from typing import TYPE_CHECKING, Any
 
@@ -20,10 +21,11 @@ def called(cst: Any, found: Replaced, call: Any) -> Any:
     """The call of the function, with what was fed as its arguments."""
     function = found.function
     if found.run:
-        asked = [a.value for a in call.args if not _is_feed(call, a)]
-        fetches = call.func.value if call.func.attr.value == "eval" else asked[0]
-        feeds = [a.value for a in call.args if _is_feed(call, a)]
-        return cst.Call(cst.Name(found.run), [cst.Arg(value) for value in [fetches, *feeds[:1]]])
+        named = {a.keyword.value if a.keyword else "": a.value for a in reversed(call.args)}
+        asked = [call.func.value] if found.key is not None else []  # ``x.eval(feed)``
+        asked += [a.value for a in call.args if a.keyword is None] or [named[n] for n in ("fetches",) if n in named]
+        asked += [named["feed_dict"]] if "feed_dict" in named else []
+        return cst.Call(cst.Name(found.run), [cst.Arg(value) for value in asked[:2]])
     if function["name"] is None and not found.choices:
         return None
     callee: Any = cst.Name(function["name"] or "_")
@@ -48,6 +50,8 @@ def called(cst: Any, found: Replaced, call: Any) -> Any:
         next_ones = {name for one in taken for name in one["names"]}
         told = [name for name in function["fed"] if name not in next_ones]
         by_name, places = dict(zip(told, values, strict=True)), dict(zip(told, found.fed, strict=True))
+        if whole := _whole_feed(found, places):
+            return cst.Call(callee, [cst.Arg(cst.Name(whole), star="**"), *further])
         iterators = [cst.parse_expression(ast.unparse(i)) for i in found.iterators]
         following = iterating.given(cst, taken, iterators, by_name)
         arguments = []
@@ -72,6 +76,15 @@ def called(cst: Any, found: Replaced, call: Any) -> Any:
 
 _CALLBACKS = {"step_callback": "callback", "loss_callback": "loss_callback"}
 """Parameters of `optim.minimize` for the callbacks of a ``ScipyOptimizerInterface``."""
+
+
+def _whole_feed(found: Replaced, places: Mapping[str, str | int]) -> str:
+    """The name of the dict of which each element is given for the parameter of its name; empty if there is none."""
+    feeds = found.function["feeds"]
+    names = {str(at).partition("[")[0] for at in places.values()}
+    name = names.pop() if len(names) == 1 and len(feeds) > 1 else ""
+    told = all(places.get(x) == f'{name}["{p}"]' for p, x in feeds.items())
+    return name if name and told and len(places) == len(feeds) and not found.starred else ""
 
 
 def _callable(function: dict[str, Any]) -> str:

@@ -7,6 +7,9 @@ grow and are handed on, hold labels then, and its lines stay as they are: names 
 from __future__ import annotations
 
 import ast
+import json
+import re
+import textwrap
 from collections.abc import Callable, Sequence
 from typing import Any
 
@@ -17,25 +20,24 @@ from dualgrad.migrate.convert.edits import Unsafe
 
 RUN = '''
 
-RUNS = [  # what is fetched, the function, what it is fed, what it gives
-    {rows},
-]
+RUNS = [  # a function, what it is fed, what it gives, and the operations that it is run for
+{rows}]
 
 
 def {name}(fetches, feed=()):
     """What a session gave: the results of the function that computes these fetches from what is fed."""
     names = set(tf.nest.flatten(fetches))
-    fitting = [row for row in RUNS if set(row[0]) == names and set(row[2]) <= set(feed)]
+    fitting = [row for row in RUNS if {{*row[2], *row[3]}} == names and set(row[1]) <= set(feed)]
     if not fitting:
         raise ValueError(f"no function gives {{names}} for what is fed: {{[*feed]}}")
-    _, function, fed, given = max(fitting, key=lambda row: len(row[2]))
+    function, fed, given, _ = max(fitting, key=lambda row: len(row[1]))
     results = function(*[feed[label] for label in fed])
     values = {{label: x.numpy() for label, x in zip(given, results if len(given) > 1 else [results])}}
     return tf.nest.map_structure(values.get, fetches)
 '''
 """The text of that function; operations give None."""
-_WIDEST = 105
-"""Characters of a row on one line."""
+_WIDEST = 118
+"""Characters on a line of a table."""
 _OF_CONTAINERS = ("copy", "items", "keys", "values", "get")
 
 
@@ -67,10 +69,18 @@ def text(name: str, functions: Sequence[dict[str, Any]], label: Callable[[str], 
     for f in {_asked(f): f for f in functions}.values():
         called = f["name"] or f"lambda: [{', '.join(f['values'])}]"
         given = f["returns"] if f["name"] else f["fetches"]
-        asked, needed, given = (_tuple([*map(label, x)]) for x in (f["fetches"], f["feeds"].values(), given))
-        parts = [asked, called, needed, given]
-        rows.append(f"({(', ' if sum(map(len, parts)) < _WIDEST else f',{chr(10)}     ').join(parts)})")
-    return RUN.format(name=name, rows=",\n    ".join(rows))
+        rest = [x for x in f["fetches"] if x not in given]
+        parts = [_tuple([*map(label, x)]) for x in (f["feeds"].values(), given, rest)]
+        rows.append(row(f"({called}, {', '.join(parts)})"))
+    return RUN.format(name=name, rows="".join(rows))
+
+
+def row(text: str) -> str:
+    """A row of a table, over as many lines as it needs."""
+    whole = re.sub(r'"[^"]*"(: )?', lambda found: found[0].replace(" ", "\0"), text)
+    lines = textwrap.wrap(whole, _WIDEST, initial_indent="    ", subsequent_indent="     ", break_long_words=False,
+                          break_on_hyphens=False)  # fmt: skip
+    return "\n".join(lines).replace("\0", " ") + ",\n"
 
 
 def _asked(function: dict[str, Any]) -> tuple[frozenset[str], frozenset[str]]:
@@ -79,7 +89,7 @@ def _asked(function: dict[str, Any]) -> tuple[frozenset[str], frozenset[str]]:
 
 
 def _tuple(labels: Sequence[str]) -> str:
-    return f"({', '.join(map(repr, labels))}{',' * (len(labels) == 1)})"
+    return f"({', '.join(map(json.dumps, labels))}{',' * (len(labels) == 1)})"
 
 
 class Carriers:

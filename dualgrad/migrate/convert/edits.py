@@ -45,7 +45,8 @@ class Replaced:
     named : expression, optional
         The feeds, whose keys are the names of parameters, where only the running program knows them all.
     choices : dict
-        Functions of which one is called, by what `key` gives, or by the names of what is fed.
+        Functions of which one is called, by what `key` gives, or by the names of what is fed. With `run`, `key` is
+        what is asked for its own value, if that is no session.
     iterators : list of expression
         The iterators of which it takes elements.
     run : str

@@ -5,14 +5,14 @@ from __future__ import annotations
 import ast
 import re
 from collections import Counter
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from functools import cached_property
 from typing import Any
 
 import tape_api
 from dualgrad.data.dataset import BaseDataset
 from dualgrad.migrate.check.inference import Inference
-from dualgrad.migrate.check.scopes import Element, Expression, Scopes
+from dualgrad.migrate.check.scopes import Element, Expression, Part, Scopes
 from dualgrad.migrate.check.surface import Surface
 from dualgrad.migrate.check.values import (
     Box,
@@ -44,6 +44,7 @@ from dualgrad.migrate.convert.facts import (
 from dualgrad.migrate.convert.iterating import Iterating
 from dualgrad.migrate.convert.monitoring import SESSIONS
 from dualgrad.migrate.convert.observed_run import CHANGES
+from dualgrad.migrate.convert.several import Several
 from engine.core.variable import Variable
 from graph_api.graph import Graph
 from graph_api.iterators import Iterator as DatasetIterator
@@ -73,17 +74,20 @@ class Expressions:
         Of the map.
     savers : dict
         By the line that makes it, what makes a saver in tape code.
+    objects : mapping, optional
+        By class, objects whose attributes hold labels in place of parts of the graph (`several`).
     """
 
     def __init__(
         self, source: str, functions: Sequence[dict[str, Any]], provided: set[str], notes: Any, names: dict[str, Any],
-        variables: dict[str, str], savers: dict[int, str],
+        variables: dict[str, str], savers: dict[int, str], objects: Mapping[str, Sequence[Any]] | None = None,
     ) -> None:  # fmt: skip
         self.variables, self.savers = variables, savers
         self.tree = ast.parse(source)
         self.functions, self.provided, self.notes, self.names = functions, provided, notes, names
         self.scopes = Scopes(self.tree)
         self.inference = Inference(self.scopes, Surface.of("1"))
+        self.several = Several(self.tree, self.inference, objects or {})
         self._around: dict[ast.AST, list[Any]] = {}
         self._above = {inner: n for n in ast.walk(self.tree) for inner in ast.iter_child_nodes(n)}
         for function in ast.walk(self.tree):
@@ -151,6 +155,10 @@ class Expressions:
     def label(self, name: str) -> str:
         """The name in tape code of a tensor that is fed, or that is fetched by a name of the program's."""
         named = {p for f in self.functions for p, x in f["feeds"].items() if x == name}
+        if name in self.several.labels:
+            return self.several.labels[name]
+        if self.several.objects:  # functions for other objects have the same parameters
+            named = {p for p in named if all(f["feeds"].get(p, name) == name for f in self.functions)}
         return named.pop() if len(named) == 1 else self._own_names.get(name, name.removesuffix(":0"))
 
     @cached_property
@@ -350,6 +358,8 @@ class Expressions:
         if isinstance(node, ast.Name):
             if isinstance(node.ctx, ast.Store) or node.id in self._labels or self.carriers.holds(node):
                 return False
+            if self._is_part_of_several(node):
+                return False
             of_graph = any(self._is_graphs(v) for v in values) or (not values and is_graphs(self._value(node)))
             return of_graph and not self._is_session(node) and not self._is_here(node)
         if isinstance(node, ast.Call):
@@ -359,10 +369,23 @@ class Expressions:
                 return True
         if isinstance(node, ast.Attribute) and self._is_session(node.value):
             return True
+        if self.several.any_in(node):
+            return not isinstance(node, ast.Attribute) and not self.notes.built.isdisjoint(lines_of(node))
         names = [n for n in ast.walk(node) if isinstance(n, ast.Name)]
         told = any(self._is_graphs(v) for n in names for v in self.inference.of(n))
         told = told or any(isinstance(n, ast.expr) and extent(n) in self.plan.facts for n in ast.walk(node))
         return not told and not self._is_session(node) and any(self._is_graphs(v) for v in values)
+
+    def _is_part_of_several(self, name: ast.Name) -> bool:
+        """Whether a name stands for a label, or labels, that an object holds."""
+        sources = list(self.scopes.of[name].find(name.id) or ()) if self.several.objects else []
+        found: list[ast.expr] = []
+        for source in sources:
+            while isinstance(source, (Element, Part)):
+                source = source.source
+            found += [source.node] if isinstance(source, Expression) else []
+        held = [n for n in found if self.several.any_in(n) and self.notes.built.isdisjoint(lines_of(n))]
+        return 0 < len(sources) == len(held)
 
     def _is_session(self, node: ast.expr) -> bool:
         """Whether it can only be a session, which `_check_names` looks at."""
@@ -408,7 +431,7 @@ class Expressions:
         return not self._ran.isdisjoint(range(first, (node.end_lineno or first) + 1))  # type: ignore[attr-defined]
 
     def _builds(self, node: ast.AST) -> bool:
-        if node in self.carriers.functions:
+        if node in self.carriers.functions or getattr(node, "name", "") in self.several.objects:
             return False
         if node not in self._owned:
             self._owned[node] = False

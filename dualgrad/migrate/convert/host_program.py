@@ -40,6 +40,10 @@ LOADED = """
 ARRAYS = dict(np.load(__file__.removesuffix(".py") + ".npz"))
 """
 """Lines that make the arrays beside a converted module known to it."""
+_PLAIN = (
+    ast.Constant, ast.Name, ast.Load, ast.Tuple, ast.List, ast.Dict, ast.UnaryOp, ast.BinOp, ast.operator, ast.unaryop,
+)  # fmt: skip
+"""What plain values are written with."""
 LIMIT = 600
 """How many seconds the new program may take when it is tried."""
 
@@ -93,14 +97,23 @@ def rewrite(source: str, conversion: Any, notes: Notes, names: Mapping[str, Any]
     content = conversion.map
     conversion.text, places = hosted.taken(conversion.text, conversion.hosted)
     made = {name for _, name in conversion.hosted}
-    planner = Planner(
-        source, content["functions"], provided, notes, dict(names), content["variables"], conversion.savers,
-        conversion.adding, places, conversion.monitored,
-    )  # fmt: skip
-    planner.called |= _read(conversion.text) - provided
-    planner.needed |= hosted.read(inner.values() for inner in conversion.inside.values()) - {"self"}
-    planner.read_again = {where for origin, _ in conversion.hosted for where in origin.read}
-    plan = planner.made()
+
+    def planned(objects: Mapping[str, Sequence[Any]]) -> tuple[Planner, Plan]:
+        planner = Planner(
+            source, content["functions"], provided, notes, dict(names), content["variables"], conversion.savers,
+            conversion.adding, places, conversion.monitored, objects,
+        )  # fmt: skip
+        planner.called |= _read(conversion.text) - provided
+        planner.needed |= hosted.read(inner.values() for inner in conversion.inside.values()) - {"self"}
+        planner.read_again = {where for origin, _ in conversion.hosted for where in origin.read}
+        return planner, planner.made()
+
+    try:
+        planner, plan = planned({})
+    except Unsafe:
+        if all(len(objects) < 2 for objects in notes.objects.values()):
+            raise
+        planner, plan = planned(notes.objects)
     restores, arrays = _restores(plan, source)
     edited = cst.metadata.MetadataWrapper(cst.parse_module(source)).visit(_editor(cst, plan, source, restores))
     imports = [line for line in edited.body if _is_import(cst, line)]
@@ -116,6 +129,8 @@ def rewrite(source: str, conversion: Any, notes: Notes, names: Mapping[str, Any]
     if any(replaced.run for replaced in plan.calls.values()):
         rows = dispatching.text(planner.run, planner.dispatched, planner.label)
         conversion.text = conversion.text.rstrip("\n") + "\n" + rows
+    for line in planner.several.text(planner.read_attributes(), planner.label):
+        conversion.text = f"{conversion.text.rstrip()}\n\n\n{line}"
     if "Iterator" in plan.iterators.values():
         text = iterating.CLASS.replace(*iterating.SHUFFLED) if ".shuffle(" in source else iterating.CLASS
         conversion.text = conversion.text.replace("import tape_api as tf\n", "import tape_api as tf\n" + text, 1)
@@ -147,14 +162,18 @@ def _joined(
     ours += [f"import {name}\n" for name, use in uses.items() if use in whole]
     text = text.replace(IMPORT, "", 1)
     text = text.replace("\nimport numpy as np\n", "\n", 1)
-    if "namedtuple(" in cst.Module(body=body).code:
+    if "namedtuple(" in text + cst.Module(body=body).code:
         own.append("from collections import namedtuple\n")
     head, _, rest = text.partition("import tape_api as tf\n")
     lines = _ordered({*own, *ours, "import tape_api as tf\n"})
     guard = cst.parse_statement('if __name__ == "__main__":\n    pass\n')
+    above = cst.Module(body=list(_spaced(cst, early)), default_indent=edited.default_indent).code
+    constants = _constants(cst, body)
+    first = cst.Module(body=list(_spaced(cst, constants)), default_indent=edited.default_indent).code
+    above = "\n".join(text for text in (first, above) if text.strip())
+    body = [line for line in body if line not in constants]
     if not body:
         raise Unsafe("nothing of the program is left but what builds its graph")
-    above = cst.Module(body=list(_spaced(cst, early)), default_indent=edited.default_indent).code
     alone = [line for line in body if _stands_alone(cst, line)]
     first, *others = [line for line in body if line not in alone] or [cst.parse_statement("pass\n")]
     defined = cst.Module(
@@ -165,12 +184,13 @@ def _joined(
     block = guard.body.with_changes(body=[first.with_changes(leading_lines=plain), *others])
     main = cst.Module(body=[guard.with_changes(body=block)], default_indent=edited.default_indent).code
     apart = "\n\n\n" if defined.strip() else "\n\n"
-    if early:
+    if early or constants:
+        above += "\n" * (not early and not rest.lstrip().startswith(("def ", "@", "class ")))
         rest = f"\n{above}{rest.lstrip(chr(10)) if not rest.lstrip().startswith('def ') else rest}"
-    named = dict.fromkeys(re.findall(r'(namedtuple\("(\w+)", "[\w ]+"\))\(', defined + main))
+    named = dict.fromkeys(re.findall(r'(namedtuple\("(\w+)", "[\w ]+"\))\(', rest + defined + main))
     for made, name in named if len({name for _, name in named}) == len(named) else ():
         # a class of tuples, as sessions give them for cells, is made once
-        defined, main = [text.replace(f"{made}(", f"{name}(") for text in (defined, main)]
+        rest, defined, main = [text.replace(f"{made}(", f"{name}(") for text in (rest, defined, main)]
         lines += f"\n{name} = {made}\n"
     return f"{head.rstrip()}\n\n{lines}{loaded}{rest.rstrip()}\n{defined.rstrip()}{apart}{main}"
 
@@ -210,6 +230,26 @@ def _stands_alone(cst: Any, line: Any) -> bool:
     small = line.body[0] if isinstance(line, cst.SimpleStatementLine) and len(line.body) == 1 else None
     named = small.value if isinstance(small, cst.Assign) else None
     return isinstance(named, cst.Lambda) and all(p.default is None for p in named.params.params)
+
+
+def _constants(cst: Any, body: Sequence[Any]) -> list[Any]:
+    """The names of plain values with which a program begins, which nothing changes."""
+    tree = ast.parse(cst.Module(body=body).code)
+    stores = Counter(n.id for n in ast.walk(tree) if isinstance(n, ast.Name) and not isinstance(n.ctx, ast.Load))
+    stores.update(name for n in ast.walk(tree) if isinstance(n, ast.Global) for name in n.names)
+    found: list[Any] = []
+    known: set[str] = set()
+    for line, node in zip(body, tree.body, strict=True):
+        if _stands_alone(cst, line):
+            continue
+        names = {n.id for n in ast.walk(node) if isinstance(n, ast.Name)}
+        given = {n.id for n in ast.walk(node) if isinstance(n, ast.Name) and isinstance(n.ctx, ast.Store)}
+        plain = isinstance(node, ast.Assign) and all(isinstance(n, _PLAIN) for n in ast.walk(node.value))
+        if not plain or not names <= known | given or any(stores[n] > 1 for n in given) or not given:
+            break
+        known |= given
+        found.append(line)
+    return found
 
 
 def _spaced(cst: Any, lines: Sequence[Any]) -> Iterator[Any]:
@@ -666,12 +706,11 @@ def tried(conversion: Any, program: Path, arguments: Sequence[str], printed: str
     Unsafe
         If it does not.
     """
-    home = str(Path(__file__).resolve().parents[3])
     with tempfile.TemporaryDirectory() as folder:
         file = Path(folder) / program.name
         conversion.write(file)
         found = Path(folder) / "found.json"
-        ran = _run(["-m", "dualgrad.migrate.convert.trial", str(found), str(file), *arguments], home)
+        ran = run_python(["-m", "dualgrad.migrate.convert.trial", str(found), str(file), *arguments])
         begun = "" if ran.returncode or words_only else trial.missing(found, conversion.starts)
     if ran.returncode:
         raise Unsafe(f"the new program fails: {(ran.stderr.splitlines() or ['no message'])[-1]}")
@@ -683,7 +722,7 @@ def tried(conversion: Any, program: Path, arguments: Sequence[str], printed: str
     differ = [(a, b) for a, b in pairs if differing_lines(b, a, words_only)]
     if words_only and differ and len(ran.stdout.splitlines()) == len(printed.splitlines()):
         # where the old program says other words when it runs again, so may the new one
-        again = _run(["-m", "dualgrad", "run", str(program), *arguments], home).stdout.splitlines()
+        again = run_python(["-m", "dualgrad", "run", str(program), *arguments]).stdout.splitlines()
         lines = zip(again, pairs, strict=False)
         if all(not differing_lines(b, a, True) or differing_lines(b, other, True) for other, (a, b) in lines):
             return
@@ -691,9 +730,16 @@ def tried(conversion: Any, program: Path, arguments: Sequence[str], printed: str
     raise Unsafe(f"the new program does not print the same: {first}")
 
 
-def _run(words: Sequence[str], home: str) -> subprocess.CompletedProcess[str]:
-    """Run Python, with this package on its path."""
-    paths = [home, *filter(None, [os.environ.get("PYTHONPATH")])]
+def run_python(words: Sequence[str], *homes: Path) -> subprocess.CompletedProcess[str]:
+    """Run Python, with this package and further folders on its path.
+
+    Raises
+    ------
+    Unsafe
+        If it does not end in time.
+    """
+    package = Path(__file__).resolve().parents[3]
+    paths = [*(str(home.resolve()) for home in (package, *homes)), *filter(None, [os.environ.get("PYTHONPATH")])]
     try:
         return subprocess.run(
             [sys.executable, *words], env={**os.environ, "PYTHONPATH": os.pathsep.join(paths)},

@@ -225,8 +225,10 @@ class Module:
         if x.node.op is not constant:
             return False
         array = np.asarray(x.node.params["value"])
-        is_data = array.dtype.kind == "f" or (self._origins is not None and bool(self._origins.made_by(x)))
-        return is_data and array.size > 1 and not provenance.is_told(array, self._numbers)
+        made = self._origins is not None and bool(self._origins.made_by(x))
+        is_data = array.dtype.kind == "f" or made
+        least = 1 if made and array.ndim else 2
+        return is_data and array.size >= least and not provenance.is_told(array, self._numbers)
 
     def constant(self, x: Any) -> ast.expr:
         """A constant of the graph."""

@@ -42,6 +42,8 @@ class Notes:
         In order: the lines that were being run, of functions too, and what was printed then.
     seeded : set
         Of ``"np.random"`` and ``"random"`` those to which the program gave a seed or a state.
+    objects : dict
+        By class of the program, its objects in the order in which they were made (`Capture.objects`).
     built : set
         The lines that added something to a graph, also by functions of other modules.
     """
@@ -49,6 +51,7 @@ class Notes:
     states: dict[int, dict[str, Any]] = field(default_factory=dict)
     called: Counter[int] = field(default_factory=Counter)
     locals: dict[int, dict[str, Any]] = field(default_factory=dict)
+    objects: dict[str, list[Any]] = field(default_factory=dict)
     told: list[tuple[frozenset[int], str]] = field(default_factory=list)
     seeded: set[str] = field(default_factory=set)
     built: set[int] = field(default_factory=set)

@@ -230,6 +230,8 @@ class Capture:
         Global names of the program, and what they stood for in the end.
     makings : dict
         By the identity of a variable or of a tensor that are given arrays, how they came to be.
+    objects : dict
+        By class of the program that has a constructor, its objects in the order in which they were made.
     """
 
     gradients: list[Gradient] = field(default_factory=list)
@@ -251,6 +253,7 @@ class Capture:
     monitored: dict[watch.Site, Any] = field(default_factory=dict)
     names: dict[str, Any] = field(default_factory=dict)
     makings: dict[int, Making] = field(default_factory=dict)
+    objects: dict[str, list[Any]] = field(default_factory=dict)
 
     def ran(self, seen: watch.Run) -> None:
         """Note a run, unless it failed."""
@@ -285,6 +288,10 @@ class Capture:
         """Note what the names of a function stand for, unless that changes."""
         if frame.f_code.co_name == "<module>":
             return
+        if frame.f_code.co_name == "__init__" and frame.f_code.co_argcount:
+            made = frame.f_locals.get(frame.f_code.co_varnames[0])
+            found = self.objects.setdefault(type(made).__name__, [])
+            found += [] if any(x is made for x in found) else [made]
         kept = self.locals.setdefault(frame.f_code.co_firstlineno, {})
         for name, value in frame.f_locals.items():
             if kept.setdefault(name, value) is not value:
@@ -444,7 +451,7 @@ def _noting_draws(capture: Capture, function: Callable[..., Any]) -> Callable[..
 def _noting_constants(capture: Capture, method: Callable[..., Any]) -> Callable[..., Any]:
     def made(self: Graph, array: Any, name: str | None = None) -> Any:
         found = method(self, array, name)
-        if getattr(array, "size", 0) > 1:
+        if getattr(array, "ndim", 0) and array.size:
             capture.made(found, found.node)
         return found
 

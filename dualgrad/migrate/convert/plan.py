@@ -10,6 +10,8 @@ import ast
 import random
 import re
 from collections.abc import Iterator, Sequence
+from functools import cached_property
+from itertools import pairwise
 from types import ModuleType
 from typing import Any
 
@@ -238,14 +240,32 @@ class Planner(Runs):
         """A function or class stays if it runs something, or has nothing to do with the graph."""
         starts = getattr(node, "name", "") == "__init__" and self.inference.owner(node) is not None
         left = any(self._is_left(n) for statement in node.body for n in self._expressions(statement))
+        starts = starts or getattr(node, "name", "") in self.several.objects
         if left and not self.runs(node) and not starts:
             return False
         head = min([node.lineno, *(d.lineno for d in node.decorator_list)])
         calls = 0 if isinstance(node, ast.ClassDef) else self.notes.called[head]
         kept = self._block(node.body, None if isinstance(node, ast.ClassDef) else calls > 1)
+        if kind := self.several.constructors.get(node):
+            kept = self._takes_parts(node, kind)
         if not kept and starts:
             self.plan.hollow.add(place(node))
         return kept or starts
+
+    def _takes_parts(self, start: ast.AST, kind: str) -> bool:
+        """Have a constructor take the labels of its object where it made the first part of the graph."""
+        body: list[ast.stmt] = start.body  # type: ignore[attr-defined]
+        at = next((place(s) for s in body if place(s) in self.plan.gone and _sets_attributes(s)), None)
+        if at is None:
+            raise Unsafe(f"line {body[0].lineno}: the parts of the graph of a {kind} are made elsewhere")
+        self.plan.gone.discard(at)
+        self.plan.unrolled[at] = [f"vars(self).update(next({self.several.table(kind)}))"]
+        return True
+
+    def read_attributes(self) -> set[str]:
+        """The names of attributes that what stays reads."""
+        kept = self._kept(self.tree)
+        return {n.attr for n in kept if isinstance(n, ast.Attribute) and isinstance(n.ctx, ast.Load)}
 
     def _with(self, node: ast.With) -> bool:
         of_graph = [
@@ -344,14 +364,52 @@ class Planner(Runs):
                 if since < here:
                     window = [self.notes.states[line] for line in reached[since:here]]
                     first = {name: state for states in reversed(window) for name, state in states.items()}
+                    moved = self._moved_by(gone - inside, reached[since : here + 1])
+                    first = {name: state for name, state in first.items() if name in moved}
                     self._set(statement, first, self.notes.states[reached[here]])
                 since = here
+
+    def _moved_by(self, gone: set[int], reached: Sequence[int]) -> set[str]:
+        """The generators that lines which go draw from, or functions of the program that these lines call."""
+        moved: set[str] = set()
+        called: set[str] = set()
+        for line, following in pairwise(reached):
+            if line in gone:
+                called = self._called_on(line)
+            elif not called & self._functions_on.get(line, set()):
+                called = set()
+            if line in gone or called:
+                before, after = self.notes.states[line], self.notes.states[following]
+                moved |= {name for name, state in before.items() if after.get(name, state) is not state}
+        return moved
+
+    @cached_property
+    def _functions_on(self) -> dict[int, set[str]]:
+        """By line, the names of the functions around it, also of the class that a constructor is of."""
+        found: dict[int, set[str]] = {}
+        for node in ast.walk(self.tree):
+            if isinstance(node, (ast.FunctionDef, ast.ClassDef)):
+                for line in range(node.body[0].lineno, (node.end_lineno or node.lineno) + 1):
+                    found.setdefault(line, set()).add(node.name)
+        return found
+
+    def _called_on(self, line: int) -> set[str]:
+        """The functions of the program that a line may call, and those that they call."""
+        found: set[str] = set()
+        todo = [n for n in ast.walk(self.tree) if isinstance(n, ast.stmt) and line in _lines(n) and not _is_block(n)]
+        named = {n.name: n for n in ast.walk(self.tree) if isinstance(n, (ast.FunctionDef, ast.ClassDef))}
+        while todo:
+            inside = list(ast.walk(todo.pop()))
+            said = {getattr(n, "id", getattr(n, "attr", "")) for n in inside} & named.keys() - found
+            found |= said
+            todo += [named[name] for name in said]
+        return found
 
     def _drawn_again(self, body: Sequence[ast.stmt], order: dict[int, int]) -> Iterator[tuple[int, int]]:
         """From when to when statements went on of which others draw the same."""
         reached = [(min(at), place(s)) for s in body if (at := [order[n] for n in _lines(s) if n in order])]
         ends = [at for at, _ in reached[1:]] + [len(order)]
-        yield from ((at, end) for (at, where), end in zip(reached, ends, strict=True) if where in self.plan.hosted)
+        yield from ((at, end) for (at, where), end in zip(reached, ends, strict=False) if where in self.plan.hosted)
 
     def _set(self, statement: ast.stmt, before: dict[str, Any], after: dict[str, Any]) -> None:
         moved = {name: state for name, state in after.items() if name in before and state is not before[name]}
@@ -443,7 +501,7 @@ class Planner(Runs):
             empty = all(place(inner) in self.plan.gone for inner in [*node.body, *node.orelse])
             return empty and is_pure(node.iter) and names.isdisjoint(read)
         if isinstance(node, (ast.Import, ast.ImportFrom)):
-            return not any((a.asname or a.name.partition(".")[0]) in read for a in node.names)
+            return not any((a.asname or a.name.partition(".")[0]) in {*read, "*"} for a in node.names)
         return isinstance(node, ast.ClassDef) and node.name not in read | self.called
 
     def _has_main(self) -> bool:
@@ -528,6 +586,15 @@ def _fills(node: ast.stmt) -> bool:
     targets = [t for s in node.body if isinstance(s, ast.Assign) for t in s.targets]
     keys = [t.slice for t in targets if isinstance(t, ast.Subscript)]
     return len(keys) == len(node.body) and all(isinstance(k, ast.Name) and k.id in names for k in keys)
+
+
+def _is_block(node: ast.stmt) -> bool:
+    return isinstance(node, (*BLOCKS, *FUNCTIONS, ast.ClassDef))
+
+
+def _sets_attributes(node: ast.stmt) -> bool:
+    """Whether a statement may set attributes of an object: it does, or calls a method."""
+    return any(isinstance(n, ast.Attribute) and getattr(n.value, "id", "") == "self" for n in ast.walk(node))
 
 
 def _imported(node: ast.Import | ast.ImportFrom) -> list[str]:

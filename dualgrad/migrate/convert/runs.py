@@ -25,7 +25,7 @@ class Runs(Expressions):
 
     Parameters
     ----------
-    source, functions, provided, notes, names, variables, savers
+    source, functions, provided, notes, names, variables, savers, objects
         See `Expressions`.
     adding : dict
         The lines that add summaries to event files, and what they add.
@@ -39,9 +39,9 @@ class Runs(Expressions):
         self, source: str, functions: Sequence[dict[str, Any]], provided: set[str], notes: Any, names: dict[str, Any],
         variables: dict[str, str], savers: dict[int, str], adding: dict[int, set[str]],
         hosted: Mapping[Place, list[str]] | None = None,
-        monitored: Mapping[int, Any] | None = None,
+        monitored: Mapping[int, Any] | None = None, objects: Mapping[str, Sequence[Any]] | None = None,
     ) -> None:  # fmt: skip
-        super().__init__(source, functions, provided, notes, names, variables, savers)
+        super().__init__(source, functions, provided, notes, names, variables, savers, objects)
         self.adding = adding
         self.plan.hosted = dict(hosted or {})
         self.needed = read(self.plan.hosted.values())
@@ -84,7 +84,9 @@ class Runs(Expressions):
             if self._sets(call, list(fitting.values())):
                 continue
             try:
-                if len(fitting) > 1 and any(f["name"] or f["values"] for f in fitting.values()):
+                if len(fitting) > 1 and self.several.objects and self._dispatched(call, list(fitting.values())):
+                    pass
+                elif len(fitting) > 1 and any(f["name"] or f["values"] for f in fitting.values()):
                     self.plan.calls[extent(call)] = self._chosen(call, list(fitting.values()), call in unseen)
                 elif fitting:
                     self.plan.calls[extent(call)] = self._replaced(call, next(iter(fitting.values())), call in unseen)
@@ -125,7 +127,9 @@ class Runs(Expressions):
             return False
         self._labeled()
         self.dispatched += [f for f in told if f not in self.dispatched]
-        self.plan.calls[extent(call)] = Replaced(functions[0], [], True, run=self.run)
+        fetches, _ = self.asked(call)
+        own = fetches if isinstance(call.func, ast.Attribute) and fetches is call.func.value else None
+        self.plan.calls[extent(call)] = Replaced(functions[0], [], True, key=own, run=self.run)
         return True
 
     def _follow(self, call: ast.Call) -> None:

@@ -245,7 +245,8 @@ def _nest(plans: Sequence[Plan], calls: Sequence[HelperItem]) -> None:
     for call in sorted(calls, key=lambda c: -c.order):
         users = [c for c in calls if c is not call and any(x is y for x in c.handed for y in call.outputs)]
         for user in users:
-            holding = [plan for plan in plans if user in plan.items]
+            # also the helpers that call the user: it would be computed again in these
+            holding = [plan for plan in [*plans, *(c.plan for c in calls)] if user in plan.items]
             alone = all(_uses_only(plan, call, user) for plan in holding)
             if alone and holding:
                 _move(call, user, holding)
