@@ -277,8 +277,8 @@ class Capture:
 
     def made(self, x: Any, node: Any) -> None:
         """Note how a variable or tensor came to be, if `node`, which gives its value, is an array."""
-        array = np.asarray(node.params["value"]) if node.op is constant else np.asarray("")
-        if array.dtype.kind in "fiu":
+        array = np.asarray(node.params["value"]) if node.op is constant else np.asarray("")  # of no kind below
+        if array.dtype.kind in "fiuO":
             self.makings[id(x)] = Making(array, len(self.makings), _frames(watch.user_frame(2)))
 
     def note_locals(self, frame: FrameType) -> None:

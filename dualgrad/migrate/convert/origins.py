@@ -154,6 +154,7 @@ class Origins:
         for node in ast.walk(whole):
             if isinstance(node, _PURE) and not isinstance(node, ast.Constant) and self._is_pure(node):
                 value = reader.value(node, 0)
+                value = _texts(value) if made.array.dtype.kind == "O" else value
                 if isinstance(value, np.ndarray) and _same(value, made.array):
                     reader.says_dtype = value.dtype != made.array.dtype
                     return node
@@ -563,6 +564,13 @@ def _literal(value: Any) -> ast.expr | None:
 def _is_simple(value: Any) -> bool:
     """Whether comparing it with something gives a truth value."""
     return isinstance(value, (ModuleType, *GENERATORS, FunctionType)) or is_own(type(value))
+
+
+def _texts(value: Any) -> Any:
+    """A list of texts as an array of the bytes that a tensor has; anything else as it is."""
+    if not (isinstance(value, (list, tuple)) and value and all(isinstance(x, str) for x in value)):
+        return value
+    return np.array([x.encode() for x in value], object)
 
 
 def _same(value: np.ndarray, array: np.ndarray) -> bool:
