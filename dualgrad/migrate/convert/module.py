@@ -252,7 +252,8 @@ class Module:
             self.from_run.append(x.name)
             self._run_calls.add(id(value))
             return self._constant(x, value)
-        self._note_origin(array, x.name, value)  # type: ignore[arg-type]
+        if self._origins is None or not self._origins.is_librarys(x):
+            self._note_origin(array, x.name, value)  # type: ignore[arg-type]
         return self._constant(x, value)
 
     def _constant(self, x: Any, value: ast.expr, origin: Origin | None = None) -> ast.expr:

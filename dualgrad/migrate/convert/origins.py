@@ -107,6 +107,16 @@ class Origins:
         name = _path(call.func, self.names) if isinstance(call, ast.Call) else ""
         return name if name in _MAKERS else ""
 
+    def is_librarys(self, x: Any) -> bool:
+        """Whether a function of TensorFlow made a constant of nothing but tensors and numbers in the program's text."""
+        made = self._makings.get(id(x))
+        call = self.by_extent.get(made.frames[0].extent) if made is not None and made.frames else None
+        if made is None or not isinstance(call, ast.Call) or _path(call.func, self.names) in ("", *_MAKERS):
+            return False
+        reader = _Reader(self, made)
+        given = [*call.args, *(k.value for k in call.keywords)]
+        return all(isinstance(a, ast.Constant) or is_graphs(reader.value(a, 0)) for a in given)
+
     def _origin(self, made: Making) -> Origin | None:
         if not made.frames or made.frames[-1].name != "<module>":
             return None
