@@ -198,14 +198,14 @@ class Iterating:
         """
         if "iterator" in taken:
             return ast.Name(taken["iterator"], ast.Load())
-        line = taken["line"]
+        line = int(taken["line"])
         found = [n for n in self.calls if self.takes_next(n) and n.lineno <= line <= (n.end_lineno or line)]
         of: Any = found[0].func.value if len(found) == 1 else None  # type: ignore[attr-defined]
         if of in self.found and self._is_at_top(found[0]):
             # made and asked in one line, which becomes the one that makes it
-            taken = {n.id for n in ast.walk(self.tree) if isinstance(n, ast.Name)} | set(self.named.values())
-            free = (f"iterator{'_' * bool(i)}{i or ''}" for i in range(len(taken) + 1))
-            name = self.named.setdefault(of, next(n for n in free if n not in taken))
+            used = {n.id for n in ast.walk(self.tree) if isinstance(n, ast.Name)} | set(self.named.values())
+            free = (f"iterator{'_' * bool(i)}{i or ''}" for i in range(len(used) + 1))
+            name = self.named.setdefault(of, next(n for n in free if n not in used))
             return ast.Name(name, ast.Load())
         if not isinstance(of, (ast.Name, ast.Attribute)):
             raise Unsafe(f"line {line}: its iterator has no name")

@@ -27,6 +27,7 @@ from engine.core.operands import Operation
 from engine.core.trace import constant
 from engine.core.variable import Variable
 from engine.custom import CustomGradient, _Rule, custom_call
+from engine.runtime.errors import InvalidArgumentError
 from engine.symbolic import as_list
 from graph_api import jacobians, sampling
 from graph_api.graph import Graph, get_default_graph
@@ -253,8 +254,8 @@ class Capture:
     makings: dict[int, Making] = field(default_factory=dict)
 
     def ran(self, seen: watch.Run) -> None:
-        """Note a run, unless it failed."""
-        if seen.error is not None:
+        """Note a run, unless it failed for another reason than what it was given."""
+        if seen.error is not None and not isinstance(seen.error, InvalidArgumentError):
             return
         key = (id(seen.graph), tuple(map(id, seen.flat)), tuple(map(id, seen.feeds)))
         run = self.runs.setdefault(key, Run(seen.graph, seen.flat, seen.feeds))

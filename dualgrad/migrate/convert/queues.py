@@ -205,11 +205,12 @@ class Pipelines:
     def _value(self, x: Any) -> ast.expr:
         """The expression of a tensor that does not depend on what is fed."""
         if x.node.op is constant:
-            return self.module.constant(x, is_data=True)  # type: ignore[no-any-return]
+            made: ast.expr = self.module.constant(x, is_data=True)
+            return made
         *before, last = Body(self.module, self.module.items, self.module.items.needed([x], ()), {}, [x]).write()
-        if before:
+        if before or not isinstance(last.code, ast.Return) or last.code.value is None:
             raise ValueError("its rows are computed by many operations")
-        return last.code.value  # type: ignore[union-attr, return-value]
+        return last.code.value
 
     def _again(self, put: Any, dataset: ast.expr, order: Any) -> ast.expr:
         """A data set of rows, mixed and repeated as a producer does."""

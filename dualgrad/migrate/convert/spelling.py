@@ -12,6 +12,7 @@ import ast
 import functools
 import inspect
 import operator
+import re
 from collections.abc import Callable, Hashable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from importlib import import_module
@@ -421,9 +422,34 @@ def composed(node: Any, operands: Sequence[ast.expr]) -> ast.expr | None:
         return _python_call(node, operands)
     if node.op is not assert_op:
         return None
-    message = node.params["message"].removesuffix(":")
-    keywords = [ast.keyword("message", ast.Constant(message))]
-    return ast.Call(path("tf.debugging.assert_equal"), [operands[0], ast.Constant(True)], keywords)
+    return _assertion(node.params["message"], operands[0])
+
+
+_ASSERTIONS: dict[type, str] = {
+    ast.Lt: "less", ast.LtE: "less_equal", ast.Gt: "greater", ast.GtE: "greater_equal",
+}  # fmt: skip
+_TESTS = {"tf.equal": "equal", "tf.not_equal": "none_equal"}
+_SAID = re.compile(r"\s*Condition x \S+ \S+ did not hold (element-wise|for every single element):?$")
+"""What TensorFlow 1 adds to a message, as TensorFlow 2 does by itself."""
+
+
+def _assertion(message: str, condition: ast.expr) -> ast.expr:
+    """The call that asserts a condition: of the comparison that it is, if it is one, of all elements."""
+    each = next(iter(_operands_of(condition, "tf.reduce_all")), condition)
+    name, args = "equal", [condition, ast.Constant(True)]
+    if isinstance(each, ast.Compare) and type(each.ops[0]) in _ASSERTIONS:
+        name, args = _ASSERTIONS[type(each.ops[0])], [each.left, each.comparators[0]]
+    elif test := next((t for t in _TESTS if _operands_of(each, t)), ""):
+        name, args = _TESTS[test], _operands_of(each, test)
+    message = _SAID.sub("", message) if name != "equal" or args[0] is not condition else message.removesuffix(":")
+    keywords = [ast.keyword("message", ast.Constant(message))] if message else []
+    return ast.Call(path(f"tf.debugging.assert_{name}"), args, keywords)
+
+
+def _operands_of(code: ast.expr, function: str) -> list[ast.expr]:
+    """What a function is given, if an expression is its call with nothing but operands."""
+    is_call = isinstance(code, ast.Call) and not code.keywords and ast.unparse(code.func) == function
+    return list(code.args) if is_call else []  # type: ignore[attr-defined]
 
 
 def _python_call(node: Any, operands: Sequence[ast.expr]) -> ast.expr | None:
