@@ -47,6 +47,31 @@ with tf.Session() as sess:
         print("refused n = 0")
 """
 
+SHOWN = """
+import numpy as np
+import tensorflow as tf
+
+x = tf.placeholder(tf.float32, [None, None], name="x")
+with tf.control_dependencies([tf.debugging.assert_shapes([(x, ("n", 3))])]):
+    y = tf.verify_tensor_all_finite(tf.ensure_shape(x, [None, 3]) * 2.0, "y is not finite")
+w = tf.Variable([[1.0], [2.0], [3.0]], name="w")
+state = tf.nn.rnn_cell.BasicRNNCell(1).zero_state(tf.shape(x)[0], tf.float32)
+loss = tf.reduce_mean(tf.square(tf.matmul(y, w) + state))
+loss = tf.Print(loss, [loss, w], "loss: ", summarize=2)
+step = tf.train.GradientDescentOptimizer(0.001).minimize(loss)
+with tf.Session() as sess:
+    sess.run(tf.global_variables_initializer())
+    for i in range(3):
+        print("%.3f" % sess.run([loss, step], {x: np.ones((4, 3)) * i})[0])
+"""
+
+
+def test_what_is_printed_and_checked_on_the_way(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    text = kept(tmp_path, SHOWN, capsys)
+    assert "tf.compat.v1.Print(" in text and "[loss, w], message='loss: ', summarize=2" in text.replace('"', "'")
+    assert "tf.ensure_shape(x, [None, 3])" in text and "tf.zeros(tf.stack(" in text
+    assert "tf.debugging.assert_equal(tf.shape(x)[-1], 3)" in text
+
 
 def test_assertions_stay_as_they_are_written(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
     text = kept(tmp_path, ASSERTED, capsys)

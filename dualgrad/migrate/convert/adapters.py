@@ -6,6 +6,8 @@ from collections.abc import Callable, Iterator
 from dataclasses import dataclass
 from typing import Any
 
+import numpy as np
+
 from engine.core.dtypes import float32, int32, string
 from engine.core.op import Node
 from engine.ops.indexing import OPERAND
@@ -193,6 +195,14 @@ def _checked(node: Node) -> Iterator[Call]:
     yield "debugging.check_numerics", (Ref(0), node.params["message"]), {}
 
 
+def _repeated(node: Node) -> Iterator[Call]:
+    x = node.inputs[0]
+    value = getattr(x.node, "params", {}).get("value")
+    name = {0: "zeros", 1: "ones"}.get(value.item()) if np.size(value) == 1 and hasattr(value, "item") else None
+    if name is not None and np.ndim(value) == 0:
+        yield name, (Ref(1),), {} if x.aval.dtype is float32 else {"dtype": x.aval.dtype}
+
+
 def _columns(node: Node) -> Iterator[Call]:
     usual = {float32: float, int32: int, string: bytes}
     defaults: list[Any] = []
@@ -224,5 +234,6 @@ _ADAPTERS: dict[str, Callable[[Node], Iterator[Call]]] = {
     "scatter_nd_op": _scattered,
     "gather_back_op": _summed_rows,
     "reverse_sequence_op": _turned,
+    "broadcast_to_op": _repeated,
     "decode_csv_op": _columns,
 }

@@ -35,7 +35,7 @@ from engine.core.structural import broadcast_like_op
 from engine.core.trace import Symbol, Trace, constant
 from engine.numpy_api.operators import _BINARY, _COMPARISONS
 from engine.ops.indexed_slices import IndexedSlices
-from graph_api.flow import assert_op, python_call, stateless_python_call
+from graph_api.flow import assert_op, print_op, python_call, stateless_python_call
 from tape_api.names import TABLE
 
 _OPERATORS = {
@@ -420,6 +420,11 @@ def composed(node: Any, operands: Sequence[ast.expr]) -> ast.expr | None:
         return ast.Call(path("tf.broadcast_to"), [operands[0], ast.Call(path("tf.shape"), [operands[1]], [])], [])
     if node.op in PYTHON_CALLS:
         return _python_call(node, operands)
+    if node.op is print_op and node.params["times"].left is None:
+        options = [("message", node.params["message"]), ("summarize", node.params["summarize"])]
+        keywords = [ast.keyword(k, ast.Constant(v)) for k, v in options if v not in ("", 3)]
+        data = ast.List(list(operands[1:]), ast.Load())
+        return ast.Call(path("tf.compat.v1.Print"), [operands[0], data], keywords)
     if node.op is not assert_op:
         return None
     return _assertion(node.params["message"], operands[0])
