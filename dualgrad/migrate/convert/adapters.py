@@ -198,8 +198,8 @@ def _checked(node: Node) -> Iterator[Call]:
 def _repeated(node: Node) -> Iterator[Call]:
     x = node.inputs[0]
     value = getattr(x.node, "params", {}).get("value")
-    name = {0: "zeros", 1: "ones"}.get(value.item()) if np.size(value) == 1 and hasattr(value, "item") else None
-    if name is not None and np.ndim(value) == 0:
+    scalar: Any = value.item() if isinstance(value, (np.ndarray, np.generic)) and value.ndim == 0 else None
+    if (name := {0: "zeros", 1: "ones"}.get(scalar)) is not None:
         yield name, (Ref(1),), {} if x.aval.dtype is float32 else {"dtype": x.aval.dtype}
 
 
