@@ -75,7 +75,7 @@ def _put(graph: Any, queue: Any) -> Any:
 
 
 def _plain(x: Any) -> Any:
-    """What a tensor is before it is passed on."""
+    """The tensor that is passed on."""
     while x.node.op is identity:
         x = x.node.inputs[0]
     return x
@@ -99,9 +99,9 @@ class Pipelines:
     def __init__(self, module: Any) -> None:
         self.module, self.graph = module, module.graph
         self.functions: list[Function] = []
-        """What is done with each example."""
+        """Functions of one example."""
         self.lines: list[str] = []
-        """Those that make iterators."""
+        """The statements that make iterators."""
         self.nodes: dict[int, str] = {}
         """By identity of a node that takes elements out, the name of its iterator."""
         self._names: dict[int, str] = {}
@@ -315,4 +315,4 @@ _READERS: dict[type, Callable[[Any, ast.expr], ast.expr]] = {
     input_producers.FixedLengthRecordReader: _pieces,
     input_producers.WholeFileReader: lambda reader, files: _method(files, "map", path("tf.io.read_file")),
 }
-"""What becomes of each reader."""
+"""By class of reader, how its records are read."""
