@@ -435,7 +435,7 @@ _ASSERTIONS: dict[type, str] = {
 }  # fmt: skip
 _TESTS = {"tf.equal": "equal", "tf.not_equal": "none_equal"}
 _SAID = re.compile(r"\s*Condition x \S+ \S+ did not hold (element-wise|for every single element):?$")
-"""What TensorFlow 1 adds to a message, as TensorFlow 2 does by itself."""
+"""The words that TensorFlow 1 adds to a message, as TensorFlow 2 does by itself."""
 
 
 def _assertion(message: str, condition: ast.expr) -> ast.expr:
@@ -452,7 +452,7 @@ def _assertion(message: str, condition: ast.expr) -> ast.expr:
 
 
 def _operands_of(code: ast.expr, function: str) -> list[ast.expr]:
-    """What a function is given, if an expression is its call with nothing but operands."""
+    """The operands that a function is given, if an expression is its call with nothing but operands."""
     is_call = isinstance(code, ast.Call) and not code.keywords and ast.unparse(code.func) == function
     return list(code.args) if is_call else []  # type: ignore[attr-defined]
 
