@@ -77,6 +77,7 @@ LATER: tuple[tuple[str, str], ...] = (
     ("dualgrad.files.protos:", "train.Example train.Features train.Feature train.FeatureList train.FeatureLists"),
     ("dualgrad.files.protos:", "train.BytesList train.FloatList train.Int64List train.SequenceExample"),
     ("dualgrad.files.events:", "train.summary_iterator"),
+    ("dualgrad.platform.coordination:", "train.Coordinator"),
     ("tape_api.saver:", "train.Saver"),
     ("engine.explain.check_numerics:", "debugging.enable_check_numerics debugging.disable_check_numerics"),
     ("tape_api.sampled_losses:", " ".join(f"random.{n}" for n in common.SAMPLERS)),

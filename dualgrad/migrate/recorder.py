@@ -23,6 +23,7 @@ from dualgrad.platform import progress
 from engine.core.trace import needed_nodes
 from engine.core.variable import variable_handle
 from graph_api.iterators import next_element, next_of_handle
+from graph_api.legacy.queues import take_elements
 from graph_api.session import _readable
 from graph_api.tensor import Tensor
 
@@ -293,8 +294,8 @@ def draw(node: Any) -> tuple[Any, ...]:
 
 
 def takes(node: Any) -> bool:
-    """Whether an operation takes the next element of an iterator."""
-    return node.op in (next_element, next_of_handle)
+    """Whether an operation takes the next element of an iterator, or of a queue."""
+    return node.op in (next_element, next_of_handle, take_elements)
 
 
 def _draws_of(nodes: Sequence[Any], found: dict[str, Any]) -> list[list[Any]]:

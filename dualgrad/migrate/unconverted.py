@@ -4,16 +4,15 @@ from __future__ import annotations
 
 from typing import Any
 
-_QUEUE = "a queue: read with a tf.data.Dataset, and its loop will be kept"
+_QUEUE = "a queue that no runner fills: read with a tf.data.Dataset, and its loop will be kept"
 _HOOK = "a hook that a plain loop does not replace: call in the loop what it does"
 _GRAPH = (
     "it writes or reads the graph itself, of which there is none on tapes: leave it out, or keep it in the old program"
 )
 _NAMES = {
     _QUEUE: (
-        "FIFOQueue PaddingFIFOQueue PriorityQueue RandomShuffleQueue train.batch train.batch_join train.input_producer "
-        "train.limit_epochs train.maybe_batch train.maybe_shuffle_batch train.range_input_producer "
-        "train.shuffle_batch train.shuffle_batch_join train.slice_input_producer train.string_input_producer"
+        "FIFOQueue PaddingFIFOQueue PriorityQueue RandomShuffleQueue train.batch_join train.limit_epochs "
+        "train.maybe_batch train.maybe_shuffle_batch train.shuffle_batch_join"
     ),
     _HOOK: "train.FinalOpsHook train.FeedFnHook",
     _GRAPH: "import_graph_def train.export_meta_graph train.import_meta_graph train.write_graph",

@@ -12,11 +12,12 @@ from collections.abc import Callable, Sequence
 from typing import Any
 
 import graph_api as tf
+from dualgrad.platform.coordination import Coordinator
 from engine.core.operands import Operand
 from engine.runtime.errors import OutOfRangeError, UnimplementedError
 from graph_api.graph import get_default_graph
 from graph_api.graph_keys import GraphKeys
-from graph_api.legacy.coordination import Coordinator, start_queue_runners
+from graph_api.legacy.coordination import start_queue_runners
 from graph_api.legacy.hooks import (
     CheckpointSaverHook,
     SessionRunArgs,

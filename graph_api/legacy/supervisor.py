@@ -10,10 +10,11 @@ from typing import Any
 
 import graph_api as tf
 from dualgrad.files.protos import SessionLog, Summary, SummaryValue
+from dualgrad.platform.coordination import Coordinator, LooperThread
 from engine.runtime.errors import UnimplementedError
 from graph_api.graph import Graph, get_default_graph
 from graph_api.graph_keys import GraphKeys
-from graph_api.legacy.coordination import QUEUE_RUNNERS, Coordinator, LooperThread
+from graph_api.legacy.coordination import QUEUE_RUNNERS
 from graph_api.legacy.monitored import started_session
 from graph_api.session import Session
 

@@ -489,18 +489,20 @@ grads.reverse()
 
 def test_it_foretells_where_convert_keeps_no_loop(tmp_path: Path) -> None:
     program = tmp_path / "p.py"
-    program.write_text(TF + "q = tf.FIFOQueue(3, [tf.float32])\nx, y = tf.train.batch([1.0, 2.0], 2)\ny = tf.tanh(x)\n")
+    program.write_text(
+        TF + "q = tf.FIFOQueue(3, [tf.float32])\nx, y = tf.train.limit_epochs([1.0, 2.0], 2)\ny = tf.tanh(x)\n"
+    )
     found = check([program])
     first, second, total = as_text(found, 1).splitlines()
     assert first.endswith(
-        "p.py:2:8: runs, but convert keeps no loop: tf.FIFOQueue: a queue: read with a tf.data.Dataset, and its loop "
-        "will be kept"
+        "p.py:2:8: runs, but convert keeps no loop: tf.FIFOQueue: a queue that no runner fills: read with a "
+        "tf.data.Dataset, and its loop will be kept"
     )
-    assert "p.py:3:17: runs, but convert keeps no loop: tf.train.batch: " in second
+    assert "p.py:3:17: runs, but convert keeps no loop: tf.train.limit_epochs: " in second
     # it is no finding: all of it runs
     assert total.endswith("0 missing, 0 not checked") and all(use.is_resolved for use in found)
     told = json.loads(as_json(found, 1))["unconverted"]
-    assert [use["name"] for use in told] == ["tf.FIFOQueue", "tf.train.batch"]
+    assert [use["name"] for use in told] == ["tf.FIFOQueue", "tf.train.limit_epochs"]
 
 
 def test_objects_are_not_blamed_for_what_tensorflows_have_not_either() -> None:

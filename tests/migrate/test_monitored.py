@@ -180,6 +180,11 @@ with tf.train.SingularMonitoredSession(hooks=[PrintHook(), tf.train.StopAtStepHo
     while not sess.should_stop():
         sess.run(train, feed_dict={x: np.arange(4.0)})
 """
+STOPPING = OWN_HOOK.replace(
+    "    def after_run(self, run_context, run_values):\n",
+    "    def after_run(self, run_context, run_values):\n"
+    "        if run_values.results < 0.1:\n            run_context.request_stop()\n",
+)
 TUTORIAL = """
 # as the CIFAR-10 tutorial has it
 from datetime import datetime
@@ -244,6 +249,7 @@ PROGRAMS = {
     "ending": ENDING,
     "metrics": METRICS,
     "own_hook": OWN_HOOK,
+    "stopping": STOPPING,
     "tutorial": TUTORIAL,
 }
 KEPT = {
@@ -260,6 +266,11 @@ KEPT = {
     "ending": [
         "with contextlib.suppress(tf.errors.OutOfRangeError):\n        while True:",
         "folder, gs, every_steps=2",
+    ],
+    "stopping": [
+        "stops = tf.train.Coordinator()",
+        "while gs.numpy() < 6 and not stops.should_stop():",
+        "hook.after_run(stops, ",
     ],
     "own_hook": [
         "class PrintHook(object):",
@@ -279,7 +290,7 @@ KEPT = {
 def test_the_loop_is_plain(tmp_path: Path, name: str, capsys: pytest.CaptureFixture[str]) -> None:
     text = kept(tmp_path, PROGRAMS[name], capsys)
     assert [line for line in KEPT[name] if line not in text] == []
-    assert "should_stop" not in text and "StopAtStepHook(" not in text
+    assert "sess.should_stop" not in text and "StopAtStepHook(" not in text
 
 
 OLD = """
@@ -316,7 +327,7 @@ def test_checkpoints_of_the_old_program_load_into_the_new_one(
 
 REFUSED = {
     "a hook of its own": (
-        "class Own(tf.train.SessionRunHook):\n    def after_run(self, own, values):\n        own.request_stop()\n",
+        "class Own(tf.train.SessionRunHook):\n    def after_run(self, own, values):\n        own.session.run(v)\n",
         "tf.train.MonitoredSession(hooks=[Own(), tf.train.StopAtStepHook(3)])",
         "Own is a hook of the program's own: fetch what it asks for in the loop, and call there what it does",
     ),

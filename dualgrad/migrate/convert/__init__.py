@@ -46,6 +46,7 @@ from dualgrad.migrate.convert import (
     iterating,
     owning,
     provenance,
+    queues,
     saved,
     summaries,
     together,
@@ -212,8 +213,9 @@ def convert(capture: Capture, program: Path, origins: Origins | None = None) -> 
     hosted = sorted((pair for module in modules for pair in module.hosted), key=lambda pair: pair[0].number)
     starts = [start for module in modules for start in module.starts]
     constants = {name: code for module in modules for name, code in module.constants.items()}
+    read = "".join(f"{line}\n" for module in modules for line in module.pipelines.text())
     return Conversion(
-        text + slots, content, arrays, savers, adding, optimizers=optimizers, hosted=hosted, starts=starts,
+        text + slots + read, content, arrays, savers, adding, optimizers=optimizers, hosted=hosted, starts=starts,
         monitored=monitored, constants=constants,
         inside={text: inner for module in modules for text, inner in module.inside.items()},
     )  # fmt: skip
@@ -272,7 +274,8 @@ def _map(modules: list[Module], missing: list[dict[str, Any]], program: Path, do
             **({"gradients": [None if g is None else g.name for g in f.gradients]} if f.gradients else {}),
             **({"variables": module.variable_names()} if module is not modules[0] else {}),
             **({"summaries": shown} if (shown := _shown(f.returns)) else {}),
-            **iterating.described(f.run, iterating.kinds(f.run, module.only_initializes)),
+            **({"fills": True} if queues.only_feeds(f.run) else {}),
+            **iterating.described(f.run, iterating.kinds(f.run, module.only_initializes), module.pipelines.nodes),
             "graph": number,
             "sites": [[Path(file).name, line] for file, line in f.run.sites],
             "calls": [[list(extent), sorted(shapes)] for extent, shapes in f.run.calls.items()],

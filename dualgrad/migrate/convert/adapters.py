@@ -6,6 +6,9 @@ from collections.abc import Callable, Iterator
 from dataclasses import dataclass
 from typing import Any
 
+import numpy as np
+
+from engine.core.dtypes import float32, int32, string
 from engine.core.op import Node
 from engine.ops.indexing import OPERAND
 
@@ -192,6 +195,26 @@ def _checked(node: Node) -> Iterator[Call]:
     yield "debugging.check_numerics", (Ref(0), node.params["message"]), {}
 
 
+def _repeated(node: Node) -> Iterator[Call]:
+    x = node.inputs[0]
+    value = getattr(x.node, "params", {}).get("value")
+    scalar: Any = value.item() if isinstance(value, (np.ndarray, np.generic)) and value.ndim == 0 else None
+    if (name := {0: "zeros", 1: "ones"}.get(scalar)) is not None:
+        yield name, (Ref(1),), {} if x.aval.dtype is float32 else {"dtype": x.aval.dtype}
+
+
+def _columns(node: Node) -> Iterator[Call]:
+    usual = {float32: float, int32: int, string: bytes}
+    defaults: list[Any] = []
+    for dtype, value in zip(node.params["dtypes"], node.params["defaults"], strict=True):
+        given = [] if value is None else [value.decode() if dtype is string else value]
+        plain = bool(given) and type(value) is usual.get(dtype)
+        defaults.append(given if plain else Inner("constant", (given, dtype)))
+    options = {"field_delim": node.params["delim"].decode(), "use_quote_delim": node.params["quotes"],
+               "na_value": node.params["missing"].decode(), "select_cols": node.params["columns"]}  # fmt: skip
+    yield "io.decode_csv", (Ref(0), defaults), options
+
+
 _ADAPTERS: dict[str, Callable[[Node], Iterator[Call]]] = {
     "getitem_op": _index,
     "expand_dims_op": _expanded,
@@ -211,4 +234,6 @@ _ADAPTERS: dict[str, Callable[[Node], Iterator[Call]]] = {
     "scatter_nd_op": _scattered,
     "gather_back_op": _summed_rows,
     "reverse_sequence_op": _turned,
+    "broadcast_to_op": _repeated,
+    "decode_csv_op": _columns,
 }

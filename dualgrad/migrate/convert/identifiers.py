@@ -11,7 +11,7 @@ import keyword
 import linecache
 import re
 import unicodedata
-from collections.abc import Iterable, Mapping
+from collections.abc import Iterable, Mapping, Sequence
 from functools import cache
 from typing import Any
 
@@ -180,13 +180,21 @@ class Names:
             return program_name
         if unnamed:
             return self.of_line(variable.op) or snake(own)
-        return identifier(own.replace("/", "_"))
+        return identifier("_".join(_without_loops(own.split("/"))))
 
     def tensor(self, x: Any) -> str:
         """A name for a tensor, where it must have one."""
         program_name = self.given(x)
         own = x.node.name.rpartition("/")[2] if hasattr(x.node, "name") else x.node.op.name
         return program_name or self.of_line(x.node) or snake(own)
+
+
+def _without_loops(parts: Sequence[str]) -> list[str]:
+    """The parts of a variable's name; of a recurrent cell's, without those of the functions that ran the cell."""
+    if not any(p.endswith("_cell") for p in parts[:-1]):
+        return list(parts)
+    kept = [p for p in parts[:-1] if p not in ("rnn", "multi_rnn_cell", "bidirectional_rnn")]
+    return [*[p.removeprefix("basic_").removesuffix("_cell") for p in kept], parts[-1]]
 
 
 def _is_unnamed(variable: Any) -> bool:

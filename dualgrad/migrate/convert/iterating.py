@@ -7,7 +7,7 @@ iterated over: a function has the element's tensors as parameters, and its call 
 from __future__ import annotations
 
 import ast
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from collections.abc import Iterator as PythonIterator
 from typing import Any
 
@@ -45,8 +45,17 @@ _RESTARTED = ("make_initializable_iterator", "from_structure")
 _ONCE = "make_one_shot_iterator"
 
 
-def take(run: Any) -> None:
-    """Have a run be given the elements of iterators that it needs."""
+def take(run: Any, of_queue: Callable[[Any], bool]) -> None:
+    """Have a run be given the elements of iterators that it needs, and those of queues of which there is a data set.
+
+    Parameters
+    ----------
+    run : Run
+    of_queue : callable
+        Whether a node takes elements out of such a queue.
+    """
+    before = {id(x) for node in run.taken for x in node.outputs}  # a program may be converted twice
+    run.taken, run.feeds = [], [x for x in run.feeds if id(x) not in before]
     fed = {id(x) for x in run.feeds}
     seen: set[int] = set()
     todo = [getattr(x, "node", x) for x in run.flat if id(x) not in fed]
@@ -55,7 +64,7 @@ def take(run: Any) -> None:
         if id(node) in seen:
             continue
         seen.add(id(node))
-        if node.op in (next_element, next_of_handle):
+        if node.op in (next_element, next_of_handle) or of_queue(node):
             run.taken.append(node)
         todo += [x.node for x in node.inputs if id(x) not in fed]
         todo += list(node.control_inputs)
@@ -85,8 +94,17 @@ def kinds(run: Any, is_other: Callable[[Any], bool]) -> list[str]:
     return found if any(found) else []
 
 
-def described(run: Any, iterates: Sequence[str]) -> dict[str, Any]:
-    """Words of the map on the elements that a run takes: where, and of which iterator of those that are fed."""
+def described(run: Any, iterates: Sequence[str], made: Mapping[int, str]) -> dict[str, Any]:
+    """Words of the map on the elements that a run takes: where, and of which iterator of those that are fed.
+
+    Parameters
+    ----------
+    run : Run
+    iterates : sequence of str
+        Its `kinds`.
+    made : mapping
+        By identity of a node that takes elements out of a queue, the name of its iterator in the new program.
+    """
     if not run.taken and not iterates:
         return {}
     taken = [
@@ -95,6 +113,7 @@ def described(run: Any, iterates: Sequence[str]) -> dict[str, Any]:
             "file": node.where[0],
             "names": [x.name for x in node.outputs],
             "handle": node.inputs[0].name if node.op is next_of_handle else None,
+            **({"iterator": made[id(node)]} if id(node) in made else {}),
         }
         for node in run.taken
     ]
@@ -169,21 +188,24 @@ class Iterating:
         call = node.value if isinstance(node, ast.Assign) else None
         return self.named.get(call.func.value, "") if call is not None and self.takes_next(call) else ""  # type: ignore[attr-defined]
 
-    def iterator_on(self, line: int) -> ast.expr:
-        """The iterator of which a line of the program takes the next element.
+    def iterator_of(self, taken: Mapping[str, Any]) -> ast.expr:
+        """The iterator of which a function is given the next element, by what the map says of it.
 
         Raises
         ------
         Unsafe
             If it has no name there.
         """
+        if "iterator" in taken:
+            return ast.Name(taken["iterator"], ast.Load())
+        line = int(taken["line"])
         found = [n for n in self.calls if self.takes_next(n) and n.lineno <= line <= (n.end_lineno or line)]
         of: Any = found[0].func.value if len(found) == 1 else None  # type: ignore[attr-defined]
         if of in self.found and self._is_at_top(found[0]):
             # made and asked in one line, which becomes the one that makes it
-            taken = {n.id for n in ast.walk(self.tree) if isinstance(n, ast.Name)} | set(self.named.values())
-            free = (f"iterator{'_' * bool(i)}{i or ''}" for i in range(len(taken) + 1))
-            name = self.named.setdefault(of, next(n for n in free if n not in taken))
+            used = {n.id for n in ast.walk(self.tree) if isinstance(n, ast.Name)} | set(self.named.values())
+            free = (f"iterator{'_' * bool(i)}{i or ''}" for i in range(len(used) + 1))
+            name = self.named.setdefault(of, next(n for n in free if n not in used))
             return ast.Name(name, ast.Load())
         if not isinstance(of, (ast.Name, ast.Attribute)):
             raise Unsafe(f"line {line}: its iterator has no name")
@@ -193,6 +215,9 @@ class Iterating:
         """The names of TensorFlow's functions that data sets call, as tape code has them."""
         seen, todo = self.inside, list[ast.AST]()
         for call in self.calls:
+            paths = [v.path for v in self.inference.of(call.func) if isinstance(v, Path)]
+            if any(path.endswith("start_queue_runners") for path in paths):
+                yield call, "[]"  # no thread is needed to fill a data set
             if isinstance(call.func, ast.Attribute) and self._is(call.func.value, BaseDataset):
                 todo += [*call.args, *(k.value for k in call.keywords)]
         while todo:

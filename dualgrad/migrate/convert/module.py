@@ -14,7 +14,7 @@ from typing import Any
 import numpy as np
 
 from dualgrad.migrate import unconverted
-from dualgrad.migrate.convert import iterating, own_gradients, printing, provenance
+from dualgrad.migrate.convert import iterating, own_gradients, printing, provenance, queues
 from dualgrad.migrate.convert.body import Body, Statement
 from dualgrad.migrate.convert.fed_arguments import Arguments, convert_in_place, converted, handed_on
 from dualgrad.migrate.convert.gathering import Gathering, Plain, in_a_loop
@@ -230,12 +230,12 @@ class Module:
         least = 1 if made and array.ndim else 2
         return is_data and array.size >= least and not provenance.is_told(array, self._numbers)
 
-    def constant(self, x: Any) -> ast.expr:
-        """A constant of the graph."""
+    def constant(self, x: Any, is_data: bool = False) -> ast.expr:
+        """A constant of the graph; `is_data` if it is what the program reads or makes up to learn from."""
         if id(x) in self._code:
             return ast.Name(self._code[id(x)])
         array = np.asarray(x.node.params["value"])
-        origin = self._origins.of(x) if self._origins is not None and self.is_of_run(x) else None
+        origin = self._origins.of(x) if self._origins is not None and (is_data or self.is_of_run(x)) else None
         if origin is not None:
             keywords = [ast.keyword("dtype", literal(_dtype(array)))] if origin.says_dtype else []
             call = ast.Call(path("tf.constant"), [origin.code], keywords)
@@ -248,9 +248,14 @@ class Module:
         if any(isinstance(n, ast.Name) and n.id == "ARRAYS" for n in ast.walk(value)):
             key = ast.literal_eval(value.args[0].slice)  # type: ignore[attr-defined]
             self._plain[id(value)] = Plain(array, key, None)
-        elif not self.is_of_run(x):
+        elif not is_data and not self.is_of_run(x):
             return value
-        self._note_origin(array, x.name, value)  # type: ignore[arg-type]
+        if is_data:
+            self.from_run.append(x.name)
+            self._run_calls.add(id(value))
+            return self._constant(x, value)
+        if self._origins is None or not self._origins.is_librarys(x):
+            self._note_origin(array, x.name, value)  # type: ignore[arg-type]
         return self._constant(x, value)
 
     def _constant(self, x: Any, value: ast.expr, origin: Origin | None = None) -> ast.expr:
@@ -260,7 +265,8 @@ class Module:
         self.top.append(Statement(ast.Assign([ast.Name(name, ast.Store())], value), OpItem(0, node=x.node)))
         if origin is not None:
             self.hosted.append((origin, name))
-            self.starts.append((name, np.asarray(x.node.params["value"]), False))
+            array = np.asarray(x.node.params["value"])
+            self.starts += [(name, array, False)] * (array.dtype.kind != "O")  # the names of files may be made up
         return ast.Name(name)
 
     def _array(self, array: np.ndarray, name: str, bare: bool) -> ast.expr:
@@ -373,8 +379,10 @@ class Module:
 
     def convert(self, runs: Sequence[Run]) -> None:
         """Functions for all sets of fetches of the graph; what one cannot be made for, it says."""
+        self.pipelines = queues.Pipelines(self)
         for run in runs:
-            iterating.take(run)
+            if not queues.only_feeds(run):
+                iterating.take(run, self.pipelines.gives)
         self.takes = any(run.taken for run in runs)
         places = Counter(at for run in runs if _set_to(run) is not None for at in run.calls)
         self._set = {id(run) for run in runs if _set_to(run) is not None and any(places[at] > 1 for at in run.calls)}
@@ -391,6 +399,7 @@ class Module:
                 self.variable(self._variables[key].handle)
         order = {id(run): number for number, run in enumerate(runs)}
         self.functions.sort(key=lambda f: -1 if f.run is None else order[id(f.run)])
+        self.functions = [*self.pipelines.functions, *self.functions]
 
     def _planned(self, run: Run) -> Plan | None:
         """The function for a set of fetches; None if none is needed."""
@@ -399,7 +408,7 @@ class Module:
         if not wanted and not fed and not run.resets and all(self.only_initializes(x) for x in run.flat):
             self.functions.append(Function(None, run, []))
             return None
-        if iterating.kinds(run, self.only_initializes):
+        if iterating.kinds(run, self.only_initializes) or queues.only_feeds(run):
             self.functions.append(Function(None, run, []))
             return None
         if id(run) in self._set and (variable := _variable_of(wanted[0])) is not None:

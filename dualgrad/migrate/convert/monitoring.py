@@ -56,6 +56,8 @@ NAME = "checkpoints"
 """The name of the object in the program."""
 VALUES = "values"
 """The name of what a run gives to a hook of the program's own."""
+STOPS = "stops"
+"""The name of the coordinator that a hook of the program's own asks to stop."""
 LAST = "last_step"
 """The name of the step at which the program stops, if it is known only when it begins."""
 _LEFT_OUT = {
@@ -88,6 +90,8 @@ class Monitoring:
     ) -> None:  # fmt: skip
         self.tree, self.inference, self.made, self.variables, self.savers = tree, inference, made, variables, savers
         self.ends = ends
+        self.stops = False
+        """Whether a hook of the program's own may stop the loop."""
         self.first_lines: list[str] = []
         self.read: set[str] = set()
         """The names that the new lines read."""
@@ -114,8 +118,11 @@ class Monitoring:
         for call in [n for n in ast.walk(self.tree) if isinstance(n, ast.Call) and self._asks(n)]:
             around = above[call]
             is_not = isinstance(around, ast.UnaryOp) and isinstance(around.op, ast.Not)
-            done = next(iter(self._ends), "")
-            text = (done.replace(">=", "<") or "True") if is_not else done or "False"
+            ends = [*self._ends, *[f"{STOPS}.should_stop()"] * self.stops]
+            done = ends[0] if ends else ""
+            text = " or ".join(ends) or "False"
+            if is_not:
+                text = " and ".join(_negated(e) for e in ends) or "True"
             plan.facts[extent(around if is_not else call)] = text
             if not done and isinstance(around, ast.If) and around.test is call and not around.orelse:
                 plan.gone.add(place(around))
@@ -185,8 +192,8 @@ class Monitoring:
         """Plan for the statement in which a session is used."""
         comments = []
         taken = {n.id for n in ast.walk(self.tree) if isinstance(n, ast.Name)}
-        if taken & {NAME, LAST, VALUES}:
-            raise Unsafe(f"line {line}: {NAME}, {VALUES} and {LAST} are names that the new program needs")
+        if taken & {NAME, LAST, VALUES, STOPS}:
+            raise Unsafe(f"line {line}: {NAME}, {VALUES}, {LAST} and {STOPS} are names that the new program needs")
         for hook in self.made[line]._hooks:
             name = type(hook).__name__
             if not is_of_library(hook):
@@ -233,13 +240,21 @@ class Monitoring:
                 plan.facts[extent(at)] = "object"
         contexts = [m.args.args[1].arg for n, m in methods.items() if n in ("before_run", "after_run")]
         sessions = [m.args.args[1].arg for n, m in methods.items() if n == "end"]
-        inside = [n for m in methods.values() for n in ast.walk(m) if isinstance(n, ast.Name)]
-        if any(n.id in {*contexts, *sessions} for n in inside):
-            raise refused  # it stops the session, or runs it
+        within_methods = [n for m in methods.values() for n in ast.walk(m)]
+        stopping = [n.func.value for n in within_methods if isinstance(n, ast.Call) and not n.args
+                    and isinstance(n.func, ast.Attribute) and n.func.attr == "request_stop"]  # fmt: skip
+        stopping = [n for n in stopping if isinstance(n, ast.Name) and n.id in contexts]
+        used = [n for n in within_methods if isinstance(n, ast.Name) and n.id in {*contexts, *sessions}]
+        if any(n not in stopping for n in used):
+            raise refused  # it runs the session
+        asks = STOPS if stopping else "None"
         assigned = [n for n in ast.walk(self.tree) if isinstance(n, ast.Assign) and n.value is calls[0]]
         named = isinstance(assigned[0].targets[0], ast.Name) if assigned else False
         name = assigned[0].targets[0].id if named else "hook"  # type: ignore[attr-defined]
         first = [] if named else [f"{name} = {ast.unparse(calls[0])}"]
+        if stopping:
+            self.stops = True
+            first.insert(0, f"{STOPS} = tf.train.Coordinator()")
         self.read |= {kind}
         plan.before.setdefault(place(node), []).extend([*first, *[f"{name}.begin()"] * ("begin" in methods)])
         within = set(ast.walk(node))
@@ -253,12 +268,12 @@ class Monitoring:
             if not (isinstance(statement, ast.Expr) and statement.value is held[0]) or len(asked) > 1 or chosen:
                 raise refused
             if "before_run" in methods:
-                plan.before.setdefault(place(statement), []).append(f"{name}.before_run(None)")
+                plan.before.setdefault(place(statement), []).append(f"{name}.before_run({asks})")
             given = f"types.SimpleNamespace(results={VALUES}.numpy())" if asked else "None"
             if asked:
                 plan.valued.add(place(statement))
             if "after_run" in methods:
-                plan.after.setdefault(place(statement), []).append(f"{name}.after_run(None, {given})")
+                plan.after.setdefault(place(statement), []).append(f"{name}.after_run({asks}, {given})")
         if "end" in methods:
             plan.after.setdefault(place(node), []).append(f"{name}.end(None)")
 
@@ -296,3 +311,8 @@ class Monitoring:
                         self.read |= {n.id for n in ast.walk(told) if isinstance(n, ast.Name)}
                         return ast.unparse(told)
         return repr(value)
+
+
+def _negated(condition: str) -> str:
+    """The contrary of what ends a loop."""
+    return condition.replace(">=", "<") if ">=" in condition else f"not {condition}"

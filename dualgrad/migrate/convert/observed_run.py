@@ -24,9 +24,10 @@ from dualgrad.migrate import watch
 from dualgrad.migrate.convert.calls import Written, noting
 from dualgrad.migrate.watch import watching
 from engine.core.operands import Operation
-from engine.core.trace import constant
+from engine.core.trace import constant, placeholder
 from engine.core.variable import Variable
 from engine.custom import CustomGradient, _Rule, custom_call
+from engine.runtime.errors import InvalidArgumentError
 from engine.symbolic import as_list
 from graph_api import jacobians, sampling
 from graph_api.graph import Graph, get_default_graph
@@ -256,8 +257,8 @@ class Capture:
     objects: dict[str, list[Any]] = field(default_factory=dict)
 
     def ran(self, seen: watch.Run) -> None:
-        """Note a run, unless it failed."""
-        if seen.error is not None:
+        """Note a run, unless it failed for another reason than what it was given."""
+        if seen.error is not None and not (isinstance(seen.error, InvalidArgumentError) and _is_fed(seen)):
             return
         key = (id(seen.graph), tuple(map(id, seen.flat)), tuple(map(id, seen.feeds)))
         run = self.runs.setdefault(key, Run(seen.graph, seen.flat, seen.feeds))
@@ -280,8 +281,8 @@ class Capture:
 
     def made(self, x: Any, node: Any) -> None:
         """Note how a variable or tensor came to be, if `node`, which gives its value, is an array."""
-        array = np.asarray(node.params["value"]) if node.op is constant else np.asarray("")
-        if array.dtype.kind in "fiu":
+        array = np.asarray(node.params["value"]) if node.op is constant else np.asarray("")  # of no kind below
+        if array.dtype.kind in "fiuO":
             self.makings[id(x)] = Making(array, len(self.makings), _frames(watch.user_frame(2)))
 
     def note_locals(self, frame: FrameType) -> None:
@@ -315,6 +316,20 @@ class Capture:
         elif len(graph.nodes) > first:
             self.calls.append(Called(graph, first, len(graph.nodes), place, args, kwargs, result))
         return result
+
+
+def _is_fed(seen: watch.Run) -> bool:
+    """Whether a run was fed all placeholders that it needs."""
+    known = {id(x) for x in seen.feeds}
+    todo: list[Any] = [getattr(x, "node", x) for x in seen.flat if id(x) not in known]
+    while todo:
+        node = todo.pop()
+        if node.op is placeholder:
+            return False
+        if id(node) not in known:
+            known.add(id(node))
+            todo += [*[x.node for x in node.inputs if id(x) not in known], *node.control_inputs]
+    return True
 
 
 def shape_of(shape: Any) -> str:

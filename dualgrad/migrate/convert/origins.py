@@ -107,6 +107,16 @@ class Origins:
         name = _path(call.func, self.names) if isinstance(call, ast.Call) else ""
         return name if name in _MAKERS else ""
 
+    def is_librarys(self, x: Any) -> bool:
+        """Whether a function of TensorFlow made a constant of nothing but tensors and numbers in the program's text."""
+        made = self._makings.get(id(x))
+        call = self.by_extent.get(made.frames[0].extent) if made is not None and made.frames else None
+        if made is None or not isinstance(call, ast.Call) or _path(call.func, self.names) in ("", *_MAKERS):
+            return False
+        reader = _Reader(self, made)
+        given = [*call.args, *(k.value for k in call.keywords)]
+        return all(isinstance(a, ast.Constant) or is_graphs(reader.value(a, 0)) for a in given)
+
     def _origin(self, made: Making) -> Origin | None:
         if not made.frames or made.frames[-1].name != "<module>":
             return None
@@ -154,6 +164,7 @@ class Origins:
         for node in ast.walk(whole):
             if isinstance(node, _PURE) and not isinstance(node, ast.Constant) and self._is_pure(node):
                 value = reader.value(node, 0)
+                value = _texts(value) if made.array.dtype.kind == "O" else value
                 if isinstance(value, np.ndarray) and _same(value, made.array):
                     reader.says_dtype = value.dtype != made.array.dtype
                     return node
@@ -563,6 +574,13 @@ def _literal(value: Any) -> ast.expr | None:
 def _is_simple(value: Any) -> bool:
     """Whether comparing it with something gives a truth value."""
     return isinstance(value, (ModuleType, *GENERATORS, FunctionType)) or is_own(type(value))
+
+
+def _texts(value: Any) -> Any:
+    """A list of texts as an array of the bytes that a tensor has; anything else as it is."""
+    if not (isinstance(value, (list, tuple)) and value and all(isinstance(x, str) for x in value)):
+        return value
+    return np.array([x.encode() for x in value], object)
 
 
 def _same(value: np.ndarray, array: np.ndarray) -> bool:

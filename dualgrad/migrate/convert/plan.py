@@ -103,6 +103,8 @@ class Planner(Runs):
         if self._only_shows(node):
             self.plan.said[place(node)] = self.notes.said(_lines(node))
             return True
+        if isinstance(node, ast.Expr) and self.plan.facts.get(extent(node.value)) == "[]":
+            return False
         if name := self.iterating.name_given(node):
             self.plan.named[place(node)] = name
             return True

@@ -23,6 +23,7 @@ from dualgrad.migrate.convert.items import (
 )
 from engine.core.trace import constant
 from engine.core.variable import Variable, read_variable, variable_handle
+from graph_api.flow import assert_op
 
 LEAST = 2
 """Items from which on a helper is worth its lines."""
@@ -174,7 +175,7 @@ def _signatures(plans: Sequence[Plan]) -> list[tuple[Item, frozenset[int]]]:
 def _apart(plan: Plan) -> set[int]:
     """The items of a plan that must not move: gradients, steps, what depends on them, and what tapes watch from."""
     moved = {id(x) for item in plan.items if isinstance(item, GradientItem) for x in _watched(item, plan)}
-    apart = set()
+    apart = _asserted(plan)
     for item in plan.items:
         fixed = isinstance(item, (GradientItem, StepItem)) or (isinstance(item, OpItem) and not item.outputs)
         fixed = fixed or any(True for _ in assigned(item)) or (isinstance(item, OpItem) and item.node.op.stateful)
@@ -182,6 +183,21 @@ def _apart(plan: Plan) -> set[int]:
             apart.add(id(item))
             moved.update([id(x) for x in item.outputs])
     return apart
+
+
+def _asserted(plan: Plan) -> set[int]:
+    """The items of a plan that only say what is asserted: they stay where that is said."""
+    users: dict[int, list[Item | None]] = {id(x): [None] for x in plan.wanted}
+    for item in plan.items:
+        for x in item.inputs:
+            users.setdefault(id(x), []).append(item)
+    found: set[int] = set()
+    for item in reversed(plan.items):
+        after = [u for x in item.outputs for u in users.get(id(x), ())]
+        is_assertion = isinstance(item, OpItem) and item.node.op is assert_op
+        if is_assertion or (after and all(id(u) in found for u in after)):
+            found.add(id(item))
+    return found
 
 
 def _watched(item: GradientItem, plan: Plan) -> list[Any]:

@@ -12,6 +12,7 @@ import ast
 import functools
 import inspect
 import operator
+import re
 from collections.abc import Callable, Hashable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from importlib import import_module
@@ -34,7 +35,7 @@ from engine.core.structural import broadcast_like_op
 from engine.core.trace import Symbol, Trace, constant
 from engine.numpy_api.operators import _BINARY, _COMPARISONS
 from engine.ops.indexed_slices import IndexedSlices
-from graph_api.flow import assert_op, python_call, stateless_python_call
+from graph_api.flow import assert_op, print_op, python_call, stateless_python_call
 from tape_api.names import TABLE
 
 _OPERATORS = {
@@ -419,11 +420,41 @@ def composed(node: Any, operands: Sequence[ast.expr]) -> ast.expr | None:
         return ast.Call(path("tf.broadcast_to"), [operands[0], ast.Call(path("tf.shape"), [operands[1]], [])], [])
     if node.op in PYTHON_CALLS:
         return _python_call(node, operands)
+    if node.op is print_op and node.params["times"].left is None:
+        options = [("message", node.params["message"]), ("summarize", node.params["summarize"])]
+        keywords = [ast.keyword(k, ast.Constant(v)) for k, v in options if v not in ("", 3)]
+        data = ast.List(list(operands[1:]), ast.Load())
+        return ast.Call(path("tf.compat.v1.Print"), [operands[0], data], keywords)
     if node.op is not assert_op:
         return None
-    message = node.params["message"].removesuffix(":")
-    keywords = [ast.keyword("message", ast.Constant(message))]
-    return ast.Call(path("tf.debugging.assert_equal"), [operands[0], ast.Constant(True)], keywords)
+    return _assertion(node.params["message"], operands[0])
+
+
+_ASSERTIONS: dict[type, str] = {
+    ast.Lt: "less", ast.LtE: "less_equal", ast.Gt: "greater", ast.GtE: "greater_equal",
+}  # fmt: skip
+_TESTS = {"tf.equal": "equal", "tf.not_equal": "none_equal"}
+_SAID = re.compile(r"\s*Condition x \S+ \S+ did not hold (element-wise|for every single element):?$")
+"""The words that TensorFlow 1 adds to a message, as TensorFlow 2 does by itself."""
+
+
+def _assertion(message: str, condition: ast.expr) -> ast.expr:
+    """The call that asserts a condition: of the comparison that it is, if it is one, of all elements."""
+    each = next(iter(_operands_of(condition, "tf.reduce_all")), condition)
+    name, args = "equal", [condition, ast.Constant(True)]
+    if isinstance(each, ast.Compare) and type(each.ops[0]) in _ASSERTIONS:
+        name, args = _ASSERTIONS[type(each.ops[0])], [each.left, each.comparators[0]]
+    elif test := next((t for t in _TESTS if _operands_of(each, t)), ""):
+        name, args = _TESTS[test], _operands_of(each, test)
+    message = _SAID.sub("", message) if name != "equal" or args[0] is not condition else message.removesuffix(":")
+    keywords = [ast.keyword("message", ast.Constant(message))] if message else []
+    return ast.Call(path(f"tf.debugging.assert_{name}"), args, keywords)
+
+
+def _operands_of(code: ast.expr, function: str) -> list[ast.expr]:
+    """The operands that a function is given, if an expression is its call with nothing but operands."""
+    is_call = isinstance(code, ast.Call) and not code.keywords and ast.unparse(code.func) == function
+    return list(code.args) if is_call else []  # type: ignore[attr-defined]
 
 
 def _python_call(node: Any, operands: Sequence[ast.expr]) -> ast.expr | None:

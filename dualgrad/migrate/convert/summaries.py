@@ -28,9 +28,13 @@ _KINDS: dict[Callable[..., Any], str] = {
     summary_values.sounds: "audio",
     _text: "text",
 }
-_DESCRIBE: dict[str, Callable[..., Any]] = {kind: describe for describe, kind in _KINDS.items()}
-_OPTIONS = {"image": ("max_outputs",), "audio": ("sample_rate", "max_outputs")}
-NAMES = ("Summaries", "SUMMARIES", "add_summary")
+SCALED = "picture"
+"""The kind of an image of floating-point numbers, which TensorFlow 1 scales and `tf.summary.image` does not."""
+_DESCRIBE: dict[str, Callable[..., Any]] = {
+    **{kind: describe for describe, kind in _KINDS.items()}, SCALED: summary_values.images,
+}  # fmt: skip
+_OPTIONS = {"image": ("max_outputs",), SCALED: ("max_outputs",), "audio": ("sample_rate", "max_outputs")}
+NAMES = ("Summaries", "SUMMARIES", "add_summary", "pixels")
 """The summaries of the converted module."""
 _WIDEST = 110
 _LEFT_OUT = "writes to an event file is left out: tape code has none."
@@ -51,6 +55,16 @@ def add_summary(writer, summary, step=0):
     """Write a summary to an event file."""
     with writer.as_default(step=step):
 {body}
+'''
+_PIXELS = '''
+
+def pixels(images):
+    """Images in 8 bits, as TensorFlow 1 scales each: its largest value is 255; 128 is zero, if some are negative."""
+    images = tf.cast(images, tf.float32)
+    low, high = [f(images, [1, 2, 3], keepdims=True) for f in (tf.reduce_min, tf.reduce_max)]
+    largest = tf.where(low < 0.0, tf.maximum(-low, high), high)
+    full, zero = tf.where(low < 0.0, 127.0, 255.0), tf.where(low < 0.0, 128.0, 0.0)
+    return tf.cast(images * tf.where(largest < 1e-6, 0.0, full / largest) + zero, tf.uint8)
 '''
 _WRITE = """
 for tag, value in summary.items():
@@ -104,10 +118,7 @@ def described(node: Any) -> dict[str, tuple[str, tuple[Any, ...]]]:
         if kind is None:
             raise ValueError(f"tf.summary has nothing for the summary {tag!r}")
         if kind == "image" and leaf.inputs[0].dtype is not uint8:
-            raise ValueError(
-                f"TensorFlow 1 scales the pictures of {tag!r} to their largest value, tf.summary.image does not: "
-                f"give it uint8 (tf.image.convert_image_dtype)"
-            )
+            kind = SCALED
         if tag in described_tags:
             raise ValueError(f"two summaries have the tag {tag!r}")
         described_tags[tag] = kind, tuple(leaf.params["options"])
@@ -161,14 +172,16 @@ def head(known: Mapping[str, tuple[str, tuple[Any, ...]]], adding: Mapping[int, 
         table = "\n".join(["SUMMARIES = {", *[f"    {row}," for row in rows], "}"])
     by_hand = any("scalars" in forms for forms in adding.values())
     body = "\n".join(f"        {line}" for line in (_BY_HAND * by_hand + _WRITE).splitlines() if line)
-    return said + "\n" * bool(said) + _HEAD.format(table=table, body=body)
+    scales = any(kind == SCALED for kind, _ in known.values())
+    return said + "\n" * bool(said) + _PIXELS * scales + _HEAD.format(table=table, body=body)
 
 
 def _function(kind: str, options: tuple[Any, ...]) -> str:
     if not options:
         return f"tf.summary.{kind}"
+    shown = "pixels(value)" if kind == SCALED else "value"
     options_text = ", ".join(f"{name}={value!r}" for name, value in zip(_OPTIONS[kind], options, strict=True))
-    return f"lambda tag, value: tf.summary.{kind}(tag, value, {options_text})"
+    return f"lambda tag, value: tf.summary.{'image' if kind == SCALED else kind}(tag, {shown}, {options_text})"
 
 
 def serialized(known: Mapping[str, Sequence[Any]], found: Mapping[str, Any]) -> Any:

@@ -10,6 +10,8 @@ import ast
 from collections.abc import Iterator
 from typing import Any
 
+from dualgrad.migrate.convert import queues
+
 _CLOCKS = frozenset({"datetime", "time", "timeit"})
 _MAKERS = frozenset({"RandomState", "default_rng", "Random"})
 _ALWAYS = frozenset({"SystemRandom", "urandom", "uuid1", "uuid4"})
@@ -29,6 +31,8 @@ def reasons(source: str, notes: Any, capture: Any) -> list[str]:
     texts = [f"it draws from {name} without a seed" for name in notes.unseeded()]
     if any(draw.seed is None for draw in capture.draws):
         texts.append("its graph draws random numbers without a seed")
+    if any(queues.shuffles(graph) for graph in {id(run.graph): run.graph for run in capture.runs.values()}.values()):
+        texts.append("its queues hand out examples in another order")
     return [*texts, *dict.fromkeys(_told(ast.parse(source)))]
 
 
