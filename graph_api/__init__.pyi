@@ -329,6 +329,8 @@ from dualgrad.platform.config import set_memory_growth as _dualgrad_platform_con
 from dualgrad.platform.config import set_soft_device_placement as _dualgrad_platform_config_set_soft_device_placement
 from dualgrad.platform.config import set_visible_devices as _dualgrad_platform_config_set_visible_devices
 from dualgrad.platform.config import tensor_float_32_execution_enabled as _dualgrad_platform_config_tensor_float_32_execution_enabled
+from dualgrad.platform.coordination import Coordinator as _dualgrad_platform_coordination_Coordinator
+from dualgrad.platform.coordination import LooperThread as _dualgrad_platform_coordination_LooperThread
 from dualgrad.platform.gfile import GFile as _dualgrad_platform_gfile_GFile
 from dualgrad.platform.gfile import copy as _dualgrad_platform_gfile_copy
 from dualgrad.platform.gfile import exists as _dualgrad_platform_gfile_exists
@@ -537,8 +539,6 @@ from graph_api.legacy import distributions as _graph_api_legacy_distributions
 from graph_api.legacy import metrics as _graph_api_legacy_metrics
 from graph_api.legacy import seq2seq as _graph_api_legacy_seq2seq
 from graph_api.legacy.conversions import register_tensor_conversion_function as register_tensor_conversion_function
-from graph_api.legacy.coordination import Coordinator as _graph_api_legacy_coordination_Coordinator
-from graph_api.legacy.coordination import LooperThread as _graph_api_legacy_coordination_LooperThread
 from graph_api.legacy.coordination import QueueRunner as _graph_api_legacy_coordination_QueueRunner
 from graph_api.legacy.coordination import add_queue_runner as _graph_api_legacy_coordination_add_queue_runner
 from graph_api.legacy.coordination import start_queue_runners as _graph_api_legacy_coordination_start_queue_runners
@@ -548,6 +548,12 @@ from graph_api.legacy.ctc import ctc_greedy_decoder as _graph_api_legacy_ctc_ctc
 from graph_api.legacy.ctc import ctc_loss as _graph_api_legacy_ctc_ctc_loss
 from graph_api.legacy.ctc import ctc_loss_v2 as _graph_api_legacy_ctc_ctc_loss_v2
 from graph_api.legacy.ctc import edit_distance as edit_distance
+from graph_api.legacy.evaluation import StopAfterNEvalsHook as _graph_api_legacy_evaluation_StopAfterNEvalsHook
+from graph_api.legacy.evaluation import SummaryAtEndHook as _graph_api_legacy_evaluation_SummaryAtEndHook
+from graph_api.legacy.evaluation import checkpoints_iterator as _graph_api_legacy_evaluation_checkpoints_iterator
+from graph_api.legacy.evaluation import evaluate_once as _graph_api_legacy_evaluation_evaluate_once
+from graph_api.legacy.evaluation import get_or_create_eval_step as _graph_api_legacy_evaluation_get_or_create_eval_step
+from graph_api.legacy.evaluation import wait_for_new_checkpoint as _graph_api_legacy_evaluation_wait_for_new_checkpoint
 from graph_api.legacy.hooks import CheckpointSaverHook as _graph_api_legacy_hooks_CheckpointSaverHook
 from graph_api.legacy.hooks import CheckpointSaverListener as _graph_api_legacy_hooks_CheckpointSaverListener
 from graph_api.legacy.hooks import FeedFnHook as _graph_api_legacy_hooks_FeedFnHook
@@ -644,6 +650,7 @@ from graph_api.legacy.recompute import recompute_grad as recompute_grad
 from graph_api.legacy.rnn.cells import BasicLSTMCell as _graph_api_legacy_rnn_cells_BasicLSTMCell
 from graph_api.legacy.rnn.cells import BasicRNNCell as _graph_api_legacy_rnn_cells_BasicRNNCell
 from graph_api.legacy.rnn.cells import GRUCell as _graph_api_legacy_rnn_cells_GRUCell
+from graph_api.legacy.rnn.cells import LSTMBlockCell as _graph_api_legacy_rnn_cells_LSTMBlockCell
 from graph_api.legacy.rnn.cells import LSTMCell as _graph_api_legacy_rnn_cells_LSTMCell
 from graph_api.legacy.rnn.cells import LSTMStateTuple as _graph_api_legacy_rnn_cells_LSTMStateTuple
 from graph_api.legacy.rnn.cells import LayerNormBasicLSTMCell as _graph_api_legacy_rnn_cells_LayerNormBasicLSTMCell
@@ -702,6 +709,7 @@ from graph_api.legacy.slim.layers import fully_connected as _graph_api_legacy_sl
 from graph_api.legacy.slim.layers import one_hot_encoding as _graph_api_legacy_slim_layers_one_hot_encoding
 from graph_api.legacy.slim.layers import repeat as _graph_api_legacy_slim_layers_repeat
 from graph_api.legacy.slim.layers import separable_conv2d as _graph_api_legacy_slim_layers_separable_conv2d
+from graph_api.legacy.slim.layers import softmax as _graph_api_legacy_slim_layers_softmax
 from graph_api.legacy.slim.layers import stack as _graph_api_legacy_slim_layers_stack
 from graph_api.legacy.slim.normalizers import batch_norm as _graph_api_legacy_slim_normalizers_batch_norm
 from graph_api.legacy.slim.normalizers import layer_norm as _graph_api_legacy_slim_normalizers_layer_norm
@@ -1020,6 +1028,7 @@ class contrib:
         EmbeddingWrapper: TypeAlias = _graph_api_legacy_rnn_wrappers_EmbeddingWrapper
         GRUCell: TypeAlias = _graph_api_legacy_rnn_cells_GRUCell
         InputProjectionWrapper: TypeAlias = _graph_api_legacy_rnn_wrappers_InputProjectionWrapper
+        LSTMBlockCell: TypeAlias = _graph_api_legacy_rnn_cells_LSTMBlockCell
         LSTMCell: TypeAlias = _graph_api_legacy_rnn_cells_LSTMCell
         LSTMStateTuple: TypeAlias = _graph_api_legacy_rnn_cells_LSTMStateTuple
         LayerNormBasicLSTMCell: TypeAlias = _graph_api_legacy_rnn_cells_LayerNormBasicLSTMCell
@@ -1106,6 +1115,7 @@ class contrib:
         recompute_grad = staticmethod(_graph_api_legacy_recompute_recompute_grad)
         repeat = staticmethod(_graph_api_legacy_slim_layers_repeat)
         separable_conv2d = staticmethod(_graph_api_legacy_slim_layers_separable_conv2d)
+        softmax = staticmethod(_graph_api_legacy_slim_layers_softmax)
         stack = staticmethod(_graph_api_legacy_slim_layers_stack)
         sum_regularizer = staticmethod(_graph_api_legacy_slim_weights_sum_regularizer)
         summarize_activation = staticmethod(_graph_api_legacy_slim_summarize_summarize_activation)
@@ -1120,6 +1130,12 @@ class contrib:
     slim: TypeAlias = _slim
     class training:
         HParams: TypeAlias = _graph_api_legacy_hparams_HParams
+        StopAfterNEvalsHook: TypeAlias = _graph_api_legacy_evaluation_StopAfterNEvalsHook
+        SummaryAtEndHook: TypeAlias = _graph_api_legacy_evaluation_SummaryAtEndHook
+        checkpoints_iterator = staticmethod(_graph_api_legacy_evaluation_checkpoints_iterator)
+        evaluate_once = staticmethod(_graph_api_legacy_evaluation_evaluate_once)
+        get_or_create_eval_step = staticmethod(_graph_api_legacy_evaluation_get_or_create_eval_step)
+        wait_for_new_checkpoint = staticmethod(_graph_api_legacy_evaluation_wait_for_new_checkpoint)
     class util:
         constant_value = staticmethod(_graph_api_legacy_old_names_get_static_value)
 def cos(x: TensorLike, name: str | None = ...) -> Tensor: ...
@@ -3238,7 +3254,7 @@ class train:
     CheckpointSaverListener: TypeAlias = _graph_api_legacy_hooks_CheckpointSaverListener
     CheckpointState: TypeAlias = _dualgrad_files_checkpoints_CheckpointState
     ChiefSessionCreator: TypeAlias = _graph_api_legacy_monitored_ChiefSessionCreator
-    Coordinator: TypeAlias = _graph_api_legacy_coordination_Coordinator
+    Coordinator: TypeAlias = _dualgrad_platform_coordination_Coordinator
     Example: TypeAlias = _dualgrad_files_protos_Example
     ExponentialMovingAverage: TypeAlias = _graph_api_training_ExponentialMovingAverage
     Feature: TypeAlias = _dualgrad_files_protos_Feature
@@ -3252,7 +3268,7 @@ class train:
     GradientDescentOptimizer: TypeAlias = _optim_gradient_descent_GradientDescentOptimizer
     Int64List: TypeAlias = _dualgrad_files_protos_Int64List
     LoggingTensorHook: TypeAlias = _graph_api_legacy_hooks_LoggingTensorHook
-    LooperThread: TypeAlias = _graph_api_legacy_coordination_LooperThread
+    LooperThread: TypeAlias = _dualgrad_platform_coordination_LooperThread
     MomentumOptimizer: TypeAlias = _optim_momentum_MomentumOptimizer
     MonitoredSession: TypeAlias = _graph_api_legacy_monitored_MonitoredSession
     MonitoredTrainingSession = staticmethod(_graph_api_legacy_monitored_MonitoredTrainingSession)
@@ -3283,6 +3299,7 @@ class train:
     assert_global_step = staticmethod(_graph_api_legacy_old_names_assert_global_step)
     batch = staticmethod(_graph_api_legacy_input_producers_batch)
     checkpoint_exists = staticmethod(_dualgrad_files_checkpoints_exists)
+    checkpoints_iterator = staticmethod(_graph_api_legacy_evaluation_checkpoints_iterator)
     @staticmethod
     def cosine_decay(*args: Any, **kwargs: Any) -> Any: ...
     @staticmethod

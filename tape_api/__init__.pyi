@@ -295,6 +295,7 @@ from dualgrad.platform.config import set_memory_growth as _dualgrad_platform_con
 from dualgrad.platform.config import set_soft_device_placement as _dualgrad_platform_config_set_soft_device_placement
 from dualgrad.platform.config import set_visible_devices as _dualgrad_platform_config_set_visible_devices
 from dualgrad.platform.config import tensor_float_32_execution_enabled as _dualgrad_platform_config_tensor_float_32_execution_enabled
+from dualgrad.platform.coordination import Coordinator as _dualgrad_platform_coordination_Coordinator
 from dualgrad.platform.gfile import GFile as _dualgrad_platform_gfile_GFile
 from dualgrad.platform.gfile import copy as _dualgrad_platform_gfile_copy
 from dualgrad.platform.gfile import exists as _dualgrad_platform_gfile_exists
@@ -2614,6 +2615,7 @@ class _train:
     CheckpointManager: TypeAlias = _tape_api_checkpoint_CheckpointManager
     CheckpointReader: TypeAlias = _dualgrad_files_checkpoints_CheckpointReader
     ClusterSpec: TypeAlias = _tape_api_cluster_ClusterSpec
+    Coordinator: TypeAlias = _dualgrad_platform_coordination_Coordinator
     Example: TypeAlias = _dualgrad_files_protos_Example
     ExponentialMovingAverage: TypeAlias = _optim_averages_ExponentialMovingAverage
     Feature: TypeAlias = _dualgrad_files_protos_Feature
