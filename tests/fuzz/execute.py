@@ -228,7 +228,7 @@ def run_in_graph(
             if tape:
                 nodes["gradient"] = attempt(lambda: recorder.gradient(asked.ys, xs, asked.cotangents))
             else:
-                nodes["gradient"] = attempt(lambda: tf.gradients(asked.ys, xs, asked.cotangents))
+                nodes["gradient"] = attempt(lambda: _gradients(asked.ys, xs, asked.cotangents))
             for key in keys:
                 if key == "order2":
                     nodes[key] = attempt(lambda: _second_in_graph(nodes["gradient"], xs))
@@ -254,7 +254,13 @@ def _second_in_graph(gradients: Any, xs: list[Any]) -> Any:
     if isinstance(gradients, Failed):
         raise RuntimeError(gradients.message)
     found = [graph_api.convert_to_tensor(g) for g in gradients if g is not None]
-    return graph_api.gradients(found, xs) if found else [None] * len(xs)
+    return _gradients(found, xs) if found else [None] * len(xs)
+
+
+def _gradients(ys: list[Any], xs: list[Any], cotangents: Any = None) -> Any:
+    """Gradients as a tape gives them: a graph wants to be told the cotangents of complex values."""
+    ones = [graph_api.ones_like(y) if graph_api.as_dtype(y.dtype).is_complex else None for y in ys]
+    return graph_api.gradients(ys, xs, ones if cotangents is None else cotangents)
 
 
 def _run(session: Any, nodes: Results, feeds: Any, begin: Callable[[], None]) -> Results:

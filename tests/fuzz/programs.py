@@ -362,7 +362,7 @@ def pasteable(program: Program, front_end: str) -> str:
             *leaves,
             call,
             *made,
-            f"gs = tf.gradients(ys, {sources})",
+            f"gs = tf.gradients(ys, {sources}, [tf.ones_like(y) for y in ys])",
             "with tf.Session() as session:",
             "    session.run(tf.global_variables_initializer())",
             f"    print(session.run([ys, [tf.convert_to_tensor(g) for g in gs if g is not None]], {{{feeds}}}))",
