@@ -369,7 +369,7 @@ def _path(targets: Sequence[Any], sources: Sequence[Any], stop_gradients: Any) -
 
 def _hessian_path(ys: Sequence[Any], sources: Sequence[Any]) -> Path:
     """From the sources to the gradients of the sum of `ys`."""
-    first = symbolic_gradients(list(ys), list(sources), unconnected_gradients="zero")
+    first = symbolic_gradients(list(ys), list(sources), [ones_like(y) for y in ys], unconnected_gradients="zero")
     dense: list[Any] = [g.as_value() if isinstance(g, IndexedSlices) else g for g in first]
     return Path(with_slopes(ancestors(dense, sources)), sources, dense)
 
