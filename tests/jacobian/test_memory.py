@@ -217,8 +217,8 @@ def test_plans_predict_the_memory(fn: Function, mode: str) -> None:
         given = g.placeholder(x.dtype, x.shape)
         plan = g.jacobian_plan(fn(g, given), given, mode=mode).plan
     peak, _ = peak_of(compiled(fn, x, mode=mode))
-    # a group of rows by lines cannot write over what it reads
-    assert 0.6 < peak / plan.facts["bytes"] < 1.35
+    # a group of rows by lines cannot write over what it reads; a program without choices holds no masks
+    assert 0.5 < peak / plan.facts["bytes"] < 1.35
 
 
 def test_large_seeds_are_not_kept_in_chunks_either() -> None:
