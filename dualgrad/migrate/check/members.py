@@ -13,7 +13,7 @@ LACKING: dict[str, frozenset[str]] = {
     for kind, names in {
         "Tensor": "_get_first_dim _rank _shape_tuple experimental_ref ref",
         "Operation": "_add_control_input _add_control_inputs _add_input _add_outputs _get_control_flow_context "
-        "_original_op _set_attr _set_control_flow_context _set_device _update_input op_def",
+        "_set_attr _set_control_flow_context _set_device _update_input op_def",
         "Variable": "SaveSliceInfo _AsTensor _get_save_slice_info _save_slice_info _set_save_slice_info _variable",
         "Graph": "_colocation_stack _control_dependencies_stack _device_function_stack _get_control_flow_context "
         "_kernel_label_map _name_stack _set_control_flow_context _variable_creator_scope colocate_with container "

@@ -67,7 +67,7 @@ def _is_alone(tree: ast.Module, main: ast.FunctionDef) -> bool:
 
 
 def _own(function: ast.AST) -> Iterator[ast.AST]:
-    """What stands in a function, not in functions within it."""
+    """The nodes of a function, not those of functions within it."""
     for node in ast.iter_child_nodes(function):
         yield node
         if not isinstance(node, (ast.FunctionDef, ast.Lambda, ast.ClassDef)):

@@ -43,7 +43,7 @@ ARRAYS = dict(np.load(__file__.removesuffix(".py") + ".npz"))
 _PLAIN = (
     ast.Constant, ast.Name, ast.Load, ast.Tuple, ast.List, ast.Dict, ast.UnaryOp, ast.BinOp, ast.operator, ast.unaryop,
 )  # fmt: skip
-"""What plain values are written with."""
+"""The nodes that plain values are written with."""
 LIMIT = 600
 """How many seconds the new program may take when it is tried."""
 

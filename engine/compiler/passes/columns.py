@@ -45,8 +45,8 @@ from engine.runtime.tuning import TUNING
 
 _LONG = TUNING.column_elements
 """Elements of a vector from which on it pays."""
-_MOST = 64
-"""Vectors that a value may become."""
+_MOST = 36
+"""Vectors that a value may become: two small matrices, element by element."""
 _SHORT = 8
 """Numbers in a row."""
 _GAIN = 1.5
@@ -128,6 +128,10 @@ class _Columns:
         cells = aval.size // self.length if self.axis(s) is not None else aval.size
         return cells <= _MOST
 
+    def is_wide(self, s: int) -> bool:
+        """Whether a value with a long axis would be too many vectors."""
+        return self.axis(s) is not None and (self.avals[s].size or 0) > _MOST * self.length
+
     def shape(self, s: int) -> tuple[int, ...]:
         """The shape of the grid."""
         shape, axis = list(whole_shape(self.avals[s])), self.axis(s)
@@ -161,7 +165,9 @@ class _Columns:
         computed = sum([max([sizes[s] for s in (*i.inputs, *i.outputs)]) for i in several])
         taken = {s for i in self.instructions if not self.split.isdisjoint(i.outputs) for s in self.operands(i)}
         copied = [s for s in (taken - self.split - self.constants.keys()) | self.whole if math.prod(self.shape(s)) > 1]
-        return len(several) > 1 and computed > _GAIN * sum([sizes[s] for s in copied if self.axis(s) is not None])
+        # a larger value is computed as a whole, in one group with what is made of it
+        wide = [s for i in self.instructions if i.op.elementwise for s in i.outputs if self.is_wide(s)]
+        return len(several) > 1 and not wide and computed > _GAIN * sum([sizes[s] for s in copied if self.axis(s) is not None])
 
     def operands(self, each: Instruction) -> list[int]:
         """Those whose elements count."""
