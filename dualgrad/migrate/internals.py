@@ -49,6 +49,8 @@ INTERNALS: dict[str, str] = {
     "python.ops.gradient_checker_v2": "dualgrad.migrate.internal_gradient_checker:",
     "python.ops.gradients_util": ".",
     "python.ops.init_ops_v2": ". initializers",
+    "python.ops.initializers_ns": "initializers",
+    "python.ops.image_ops_impl": "image",
     "python.ops.map_fn": ".",
     "python.ops.sort_ops": ".",
     "python.ops.stateless_random_ops": "random",
