@@ -80,7 +80,7 @@ INTERNALS: dict[str, str] = {
     "python.ops.nn_ops": "nn .",
     "python.ops.gen_nn_ops": "graph_api.legacy.kernel_gradients: nn .",
     "python.ops.gen_math_ops": "graph_api.legacy.kernel_gradients: . math",
-    "python.ops.gen_array_ops": ".",
+    "python.ops.gen_array_ops": "graph_api.legacy.internal_functions: .",
     "python.ops.gen_linalg_ops": ". linalg",
     "python.ops.gen_state_ops": ".",
     "python.ops.ctc_ops": "nn",

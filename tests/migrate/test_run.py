@@ -99,7 +99,7 @@ from tensorflow.python.ops import image_ops_impl, initializers_ns, summary_ops_v
 from tensorflow.python.ops.ragged import ragged_factory_ops
 from tensorflow.python.checkpoint import checkpoint_management
 assert image_ops_impl.resize_images is tf.image.resize_images and initializers_ns.zeros is tf.zeros_initializer
-assert ragged_factory_ops.constant is tf.ragged.constant and checkpoint_management.latest_checkpoint
+assert checkpoint_management.latest_checkpoint is tf.train.latest_checkpoint and ragged_factory_ops.__name__
 assert not hasattr(summary_ops_v2, "image") and not hasattr(test_combinations, "nonsense")
 from tensorflow.contrib.slim.python.slim.data import data_decoder
 assert nest.flatten is also_nest.flatten and nest.flatten([[1], 2]) == [1, 2]
