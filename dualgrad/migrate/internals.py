@@ -174,7 +174,7 @@ INTERNALS: dict[str, str] = {
     "python.data.util.nest": "nest",
     "python.data.ops.dataset_ops": "data",
     "python.eager.context": "dualgrad.migrate.internal_test_util: . config",
-    "python.eager.backprop": ".",
+    "python.eager.backprop": ". tape_api.contrib_eager:",
     "python.eager.def_function": ".",
     "python.keras.backend": "keras.backend",
     "python.keras.layers": "keras.layers",

@@ -74,7 +74,8 @@ def _require_same(true: Call, false: Call) -> None:
         raise refused(
             TypeError(
                 "cond: true_fn and false_fn arguments to tf.cond must have the same number, type, and overall "
-                f"structure of return values: must return the same structure, got {true.structure!r} and {false.structure!r}"
+                "structure of return values: must return the same structure, got "
+                f"{true.structure!r} and {false.structure!r}"
             )
         ) from None
     if true.valued != false.valued:
