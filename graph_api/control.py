@@ -231,6 +231,7 @@ def while_loop(
     ...     print(sess.run([y, tf.gradients(y, x)[0]], {x: 2.0}))
     [np.float32(8.0), np.float32(12.0)]
     """
+    loops.check_parallel(parallel_iterations)
     result = loops.while_loop(HOST, cond, body, loop_vars, shape_invariants, back_prop, maximum_iterations, name)
     leaves = nest.flatten(result)
     single = len(leaves) == 1 and not return_same_structure and not isinstance(leaves[0], TensorArray)

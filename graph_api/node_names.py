@@ -24,7 +24,7 @@ PLAIN_NAMES = {
     "Split": "split", "SplitV": "split", "Unpack": "unstack", "RealDiv": "truediv", "Range": "range",
     "OneHot": "one_hot", "StridedSlice": "strided_slice", "Transpose": "transpose", "ZerosLike": "zeros_like",
     "OnesLike": "ones_like", "LogSumExp": "ReduceLogSumExp", "ClipByValue": "clip_by_value", "PadV2": "Pad",
-    "FloorDiv": "floordiv", "BooleanMask": "boolean_mask",
+    "FloorDiv": "floordiv", "BatchMatMulV2": "MatMul", "SparseMatMul": "MatMul", "BooleanMask": "boolean_mask",
 }  # fmt: skip
 
 OF_FUNCTIONS = {

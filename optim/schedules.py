@@ -18,7 +18,7 @@ from engine.core.dtypes import float64
 from engine.core.eager import EagerTensor
 from engine.core.operands import Operand
 from engine.core.trace import Symbol
-from engine.core.value import Value, as_array
+from engine.core.value import Value, as_array, dtype_of
 from engine.core.variable import Variable, tracked_value
 from engine.ops.arithmetic import ceil, floor, minimum
 from engine.ops.compare import cast, cast_like, equal, less, less_equal, where
@@ -387,7 +387,21 @@ class _LinearCosine(_Configured):
 def piecewise_constant(
     x: Any, boundaries: Sequence[Any], values: Sequence[Any], name: str | None = None
 ) -> Operand | Callable[[], Operand]:
-    """`PiecewiseConstantDecay` at step `x`."""
+    """`PiecewiseConstantDecay` at step `x`.
+
+    Raises
+    ------
+    ValueError
+        If boundaries are floats for a step that is an integer, or the other way.
+    """
+    kind = dtype_of(as_tensor(x))
+    for boundary in boundaries:
+        other = dtype_of(as_tensor(boundary))
+        if other.is_integer != kind.is_integer:
+            raise ValueError(
+                f"piecewise_constant: argument `boundaries`: Boundaries ({other.name}) must have the same dtype as x "
+                f"({kind.name}); cast them with tf.cast"
+            )
     return _at(PiecewiseConstantDecay(boundaries, values), x, "piecewise_constant")
 
 

@@ -97,6 +97,16 @@ class ConcreteFunction:
         """The specs of the tensors that it returns."""
         return [x for x in nest.flatten(self.structured_outputs) if isinstance(x, TensorSpec)]
 
+    @property
+    def output_shapes(self) -> Any:
+        """The shapes of what it returns, in its structure."""
+        return nest.map_structure(lambda x: x.shape, self.structured_outputs)
+
+    @property
+    def output_dtypes(self) -> Any:
+        """The dtypes of what it returns, in its structure."""
+        return nest.map_structure(lambda x: x.dtype, self.structured_outputs)
+
     def __call__(self, *args: Any, **kwargs: Any) -> Any:
         """Call it with tensors, in the order of the Python function's parameters, or by their names.
 

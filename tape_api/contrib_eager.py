@@ -130,14 +130,9 @@ def value_and_gradients_function(
         seed = kwargs.pop("dy", None)
         if kwargs:
             raise ValueError("Functions to be differentiated cannot receive keyword arguments.")
-        places = _places(f, params, len(args))
-        given = [x if isinstance(x, Variable) else nest.map_structure(convert_to_tensor, x) for x in args]
-        with GradientTape() as tape:
-            for place in places:
-                tape.watch(given[place])
-            value = _returned(f, f(*given))
+        value, tape, sources = _recorded(f, params, args)
         seed = None if seed is None else nest.map_structure(convert_to_tensor, seed)
-        return value, tape.gradient(value, [given[place] for place in places], output_gradients=seed)
+        return value, tape.gradient(value, sources, output_gradients=seed)
 
     return call
 
@@ -153,6 +148,52 @@ def gradients_function(f: Callable[..., Any], params: Sequence[int | str] | None
     """
     both = value_and_gradients_function(f, params)
     return lambda *args, **kwargs: both(*args, **kwargs)[1]
+
+
+def make_vjp(f: Callable[..., Any], params: Sequence[int | str] | None = None, persistent: bool = True) -> Any:
+    """A function that gives ``f(...)``, and the function that multiplies a vector with its Jacobian.
+
+    Parameters
+    ----------
+    f, params
+        As of `value_and_gradients_function`.
+    persistent : bool
+        Whether the second function can be called more than once.
+
+    Examples
+    --------
+    >>> value, vjp = make_vjp(lambda x: x * x)(3.0)
+    >>> value.numpy(), [g.numpy() for g in vjp(2.0)]
+    (np.float32(9.0), [np.float32(12.0)])
+    """
+
+    def call(*args: Any) -> tuple[Any, Callable[..., list[Any]]]:
+        value, tape, sources = _recorded(f, params, args, persistent)
+
+        def vjp(dy: Any = None) -> Any:
+            return tape.gradient(value, sources, None if dy is None else nest.map_structure(convert_to_tensor, dy))
+
+        return value, vjp
+
+    return call
+
+
+# the names of these functions in TensorFlow's own module, `backprop`
+implicit_val_and_grad = implicit_value_and_gradients
+implicit_grad = implicit_gradients
+val_and_grad_function = value_and_gradients_function
+
+
+def _recorded(
+    f: Callable[..., Any], params: Sequence[int | str] | None, args: Sequence[Any], persistent: bool = False
+) -> tuple[Any, GradientTape, list[Any]]:
+    """A call of a function: the value, the tape, the arguments that are watched."""
+    given = [x if isinstance(x, Variable) else nest.map_structure(convert_to_tensor, x) for x in args]
+    sources = [given[place] for place in _places(f, params, len(args))]
+    with GradientTape(persistent=persistent) as tape:
+        for source in sources:
+            tape.watch(source)
+        return _returned(f, f(*given)), tape, sources
 
 
 def _places(f: Callable[..., Any], params: Sequence[int | str] | None, count: int) -> list[int]:

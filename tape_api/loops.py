@@ -87,6 +87,7 @@ def while_loop(
         nest.require_callable("while_loop", argument, function)
     if not isinstance(loop_vars, (list, tuple)) or not loop_vars:
         raise ValueError(f"while_loop: argument `loop_vars` must be a non-empty list or tuple, got {loop_vars!r}")
+    flow.check_parallel(parallel_iterations)
     cond, body = counted_apart(cond, body)
     return _as_op(
         lambda: flow.while_loop(HOST, cond, body, loop_vars, shape_invariants, back_prop, maximum_iterations, name),

@@ -10,6 +10,7 @@ from dualgrad.frontend import common_names
 from dualgrad.frontend.rows import Later, Old, Table
 from optim.names import CLIPPING
 
+version1_functions = Later("dualgrad.frontend.version1_functions")
 losses = Later("dualgrad.extras.ops.losses")
 blocks = Later("engine.ops.blocks")
 compare = Later("engine.ops.compare")
@@ -50,7 +51,7 @@ TABLE = Table(
         (extrema.argmax, "argmax math.argmax"),
         (extrema.argmin, "argmin math.argmin"),
         (stats.norm, "norm linalg.norm"),
-        (Old(reduce.add_n, ignored=("shape", "tensor_dtype")), "math.accumulate_n"),
+        (version1_functions.accumulate_n, "math.accumulate_n"),
         # ---- shapes, slices, indices
         (filling.zeros_like, "zeros_like"),
         (filling.ones_like, "ones_like"),

@@ -183,7 +183,7 @@ def test_back_prop_false_cuts_the_gradient(mode: str, name: str) -> None:
 def test_branches_that_return_a_value_and_a_list_of_one() -> None:
     for pair in ((lambda x: [x], lambda x: -x), (lambda x: x, lambda x: (-x,)), (lambda x: (x,), lambda x: [-x])):
         assert run("graph", lambda tf, x, pair=pair: tf.cond(x > 0.0, lambda: pair[0](x), lambda: pair[1](x))) == 3.0
-    with pytest.raises(ValueError, match="same structure"):
+    with pytest.raises(TypeError, match="same structure"):
         run("graph", lambda tf, x: tf.cond(x > 0.0, lambda: [x], lambda: x, strict=True))
     assert run("graph", lambda tf, x: tf.cond(x > 0.0, lambda: [x], lambda: [x], strict=True)) == [3.0]
 

@@ -71,7 +71,7 @@ _OWN: tuple[tuple[Any, str], ...] = (
     ),
     (Old(extrema.argmax, {"dimension": "axis"}, _ARG), "argmax math.argmax"),
     (Old(extrema.argmin, {"dimension": "axis"}, _ARG), "argmin math.argmin"),
-    (Old(reduce.add_n, ignored=("shape", "tensor_dtype")), "accumulate_n math.accumulate_n"),
+    (version1_functions.accumulate_n, "accumulate_n math.accumulate_n"),
     # ---- shapes and data movement
     (Old(shape.shape, order=("input", "name", "out_type")), "shape"),
     (Old(shape.size, order=("input", "name", "out_type")), "size"),

@@ -5,10 +5,12 @@ from __future__ import annotations
 from collections.abc import Callable
 from typing import Any
 
-from engine.core.dtypes import DType, complex64, complex128, float32, float64, int32, int64
+from engine.core.aval import compatible, format_shape, normalize_shape
+from engine.core.dtypes import DType, as_dtype, complex64, complex128, float32, float64, int32, int64
 from engine.core.operands import Operand, operands
 from engine.core.value import dtype_of, shape_of
-from engine.ops import arithmetic, compare, cross_entropy, layers, shape
+from engine.ops import arithmetic, compare, cross_entropy, layers, reduce, shape
+from engine.runtime.errors import DTypeError, ShapeError
 
 
 @operands("labels", "logits")
@@ -30,6 +32,27 @@ def where(condition: Any, x: Any = None, y: Any = None) -> Operand:
 def embedding_lookup(params: Any, ids: Any, max_norm: Any = None, partition_strategy: str = "mod") -> Operand:
     """As in `engine.ops.layers`, but the rows of several `params` are dealt out to them by default."""
     return layers.embedding_lookup(params, ids, max_norm, partition_strategy)
+
+
+@operands("*inputs")
+def accumulate_n(inputs: Any, shape: Any = None, tensor_dtype: Any = None) -> Operand:
+    """As `engine.ops.reduce.add_n`, with the shape and the dtype that the tensors are said to have.
+
+    Raises
+    ------
+    TypeError
+        If the tensors have another dtype than `tensor_dtype`.
+    ShapeError
+        If they have another shape than `shape`.
+    """
+    total = reduce.add_n(inputs)
+    if tensor_dtype is not None and as_dtype(tensor_dtype) is not dtype_of(total):
+        differ = f"is {as_dtype(tensor_dtype).name}, but `inputs` are of type {dtype_of(total).name}"
+        raise DTypeError(f"accumulate_n: the `tensor_dtype` argument {differ}; cast them with tf.cast")
+    if shape is not None and not compatible(known := normalize_shape(shape), shape_of(total)):
+        shapes = f"{format_shape(known)} and {format_shape(shape_of(total))}"
+        raise ShapeError(f"accumulate_n: argument `shape`: Shapes {shapes} are not compatible")
+    return total
 
 
 @operands("x", "y")

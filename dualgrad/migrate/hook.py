@@ -61,7 +61,10 @@ class Facade(ModuleType):
             )
         value = getattr(self.__target__, name)
         if isinstance(value, ModuleType):
-            return import_module(f"{self.__name__}.{name}")
+            try:
+                return import_module(f"{self.__name__}.{name}")
+            except ModuleNotFoundError as error:  # a part of the API where TensorFlow's module has a function
+                raise AttributeError(str(error), name=name, obj=self) from None
         setattr(self, name, value)
         return value
 

@@ -1,4 +1,4 @@
-"""The modules that TensorFlow 1.15 is made of, as far as programs import them, and where their names are looked for.
+"""The modules that TensorFlow is made of, as far as programs import them, and where their names are looked for.
 
 A program that imports one of these gets it, whether there is anything in it or not: many are imported and hardly used.
 A name in it that is missing says so when it is asked for.
@@ -179,6 +179,139 @@ _FOLDERS: dict[str, tuple[str, str]] = {
     ),
 }
 """By folder: the parts of the API where the names of its modules are looked for, as in `INTERNALS`, and the modules."""
+_LATER: dict[str, tuple[str, str]] = {
+    "compiler.tests": ("dualgrad.migrate.internal_test_util: test", "xla_test"),
+    "compiler.xla": ("", "xla_data_pb2"),
+    "python.autograph.core": (
+        "autograph.experimental autograph",
+        "ag_ctx config config_lib converter converter_testing function_wrappers unsupported_features_checker",
+    ),
+    "python.autograph.lang": ("autograph.experimental autograph", "directives special_functions"),
+    "python.checkpoint": (
+        "train train.experimental . saved_model",
+        (
+            "async_checkpoint_helper checkpoint checkpoint_adapter checkpoint_context checkpoint_management "
+            "checkpoint_options checkpoint_view functional_saver graph_view restore save_util save_util_v1 "
+            "saveable_compat tensor_callable trackable_view util"
+        ),
+    ),
+    "python.client": ("dualgrad.migrate.internal_tools: .", "client_lib pywrap_tf_session"),
+    "python.data.ops": (
+        "data . data.experimental",
+        (
+            "batch_op cache_op choose_from_datasets_op concatenate_op counter_op dataset_autograph debug_mode "
+            "directed_interleave_op filter_op flat_map_op from_generator_op from_sparse_tensor_slices_op "
+            "from_tensor_slices_op from_tensors_op group_by_window_op ignore_errors_op interleave_op "
+            "iterator_autograph load_op map_op multi_device_iterator_ops options padded_batch_op prefetch_op "
+            "ragged_batch_op random_op range_op rebatch_op repeat_op sample_from_datasets_op save_op scan_op "
+            "shard_op shuffle_op skip_op snapshot_op sparse_batch_op structured_function take_op take_while_op "
+            "test_mode unbatch_op unique_op window_op zip_op"
+        ),
+    ),
+    "python.data.kernel_tests": ("test", "checkpoint_test_base test_base tf_record_test_base"),
+    "python.eager": (
+        "dualgrad.migrate.internal_test_util: . test autodiff",
+        (
+            "backprop_util benchmarks_test_base cancellation core execute executor forwardprop forwardprop_util "
+            "graph_only_ops imperative_grad lift_to_graph record remote test"
+        ),
+    ),
+    "python.eager.polymorphic_function": (
+        ". types.experimental",
+        (
+            "atomic_function attributes autograph_util compiler_ir composite_tensor_utils concrete_function "
+            "eager_function_run function_context function_type_utils polymorphic_function "
+            "saved_model_exported_concrete saved_model_utils tf_method_target tracing_compilation transform"
+        ),
+    ),
+    "python.framework": (
+        "dualgrad.migrate.internal_framework: config graph_util . test experimental dualgrad.migrate.internal_tools:",
+        (
+            "auto_control_deps auto_control_deps_utils byte_swap_tensor c_api_util combinations "
+            "composite_tensor_gradient config constant_tensor_conversion convert_to_constants "
+            "cpp_shape_inference_pb2 extension_type extension_type_field flexible_dtypes function_def_to_graph "
+            "gpu_util graph_to_function_def immutable_dict kernels memory_checker none_tensor op_callbacks "
+            "op_def_library_pybind override_binary_operator python_memory_checker registry stack strict_mode "
+            "subscribe test_combinations test_ops tfrt_utils traceable_stack type_spec_registry type_utils "
+            "weak_tensor"
+        ),
+    ),
+    "python.module": (".", "module"),
+    "python.ops": (
+        ". graph_api.legacy.internal_functions: math nn linalg image random train lookup",
+        (
+            "autograph_ops batch_ops boosted_trees_ops collective_ops composite_tensor_ops cond_v2 "
+            "control_flow_grad control_flow_state control_flow_switch_case control_flow_v2_func_graphs "
+            "cudnn_rnn_grad data_flow_grad default_gradient filesystem_ops gen_checkpoint_ops "
+            "gen_collective_ops gen_composite_tensor_ops gen_count_ops gen_debug_ops gen_decode_proto_ops "
+            "gen_encode_proto_ops gen_experimental_dataset_ops gen_filesystem_ops gen_functional_ops "
+            "gen_map_ops gen_optional_ops gen_ragged_array_ops gen_ragged_conversion_ops gen_ragged_math_ops "
+            "gen_random_index_shuffle_ops gen_sendrecv_ops gen_special_math_ops gen_stateful_random_ops "
+            "gen_stateless_random_ops_v2 gen_sync_ops gen_tpu_ops gen_tpu_partition_ops gen_training_ops "
+            "gen_uniform_quant_ops handle_data_util image_grad_test_base linalg_ops_impl "
+            "lookup_grad manip_grad map_ops nn_fused_batch_norm_grad nn_impl_distribute optional_grad "
+            "parsing_config parsing_grad random_crop_ops random_ops_util ref_variable "
+            "resource_variables_toggle rnn_grad shape_util stateless_random_ops_v2 tensor_array_grad "
+            "tensor_getitem_override tensor_math_operator_overrides weak_tensor_ops weak_tensor_test_util "
+            "while_v2_indexed_slices_rewriter"
+        ),
+    ),
+    "python.ops.linalg": (
+        "linalg",
+        (
+            "linear_operator_block_lower_triangular linear_operator_permutation linear_operator_test_util "
+            "linear_operator_tridiag property_hint_util slicing"
+        ),
+    ),
+    "python.ops.linalg.sparse": ("linalg.experimental sparse", "sparse_csr_matrix_grad sparse_csr_matrix_ops"),
+    "python.ops.numpy_ops": (
+        "experimental.numpy experimental.numpy.random",
+        "np_array_ops np_arrays np_config np_dtypes np_math_ops np_random np_utils",
+    ),
+    "python.ops.parallel_for": ("graph_api.legacy.internal_functions: . test", "pfor test_util"),
+    "python.ops.ragged": (
+        "ragged . strings math nn",
+        (
+            "dynamic_ragged_shape ragged_array_ops ragged_autograph ragged_batch_gather_ops "
+            "ragged_batch_gather_with_default_op ragged_bincount_ops ragged_check_ops ragged_concat_ops "
+            "ragged_config ragged_conversion_ops ragged_dispatch ragged_embedding_ops ragged_factory_ops "
+            "ragged_functional_ops ragged_gather_ops ragged_getitem ragged_image_ops ragged_map_ops "
+            "ragged_math_ops ragged_operators ragged_ops ragged_squeeze_op ragged_string_ops ragged_tensor "
+            "ragged_tensor_shape ragged_tensor_test_ops ragged_tensor_value ragged_util ragged_where_op "
+            "row_partition segment_id_ops"
+        ),
+    ),
+    "python.platform": ("test sysconfig", "analytics device_context remote_utils self_check"),
+    "python.profiler": ("profiler.experimental", "profiler_client profiler_v2 trace"),
+    "python.saved_model": (
+        "saved_model saved_model.experimental",
+        (
+            "fingerprinting fingerprinting_utils function_deserialization function_serialization load_options "
+            "load_v1_in_v2 method_name_updater path_helpers revived_types save_context save_options "
+            "signature_serialization tracing_utils"
+        ),
+    ),
+    "python.trackable": (
+        ". train saved_model",
+        (
+            "asset autotrackable base base_delegate constants converter data_structures layer_utils "
+            "python_state resource trackable_utils"
+        ),
+    ),
+    "python.training": (
+        "train",
+        "basic_loops checkpoint_state_pb2 py_checkpoint_reader quantize_training saver_test_utils",
+    ),
+    "python.util": (
+        "dualgrad.migrate.internal_tools: . experimental.dispatch experimental nest",
+        (
+            "custom_nest_protocol decorator_utils deprecated_module deprecated_module_new dispatch "
+            "example_parser_configuration keras_deps lock_util nest_util numpy_compat tf_decorator_export "
+            "traceback_utils type_annotations variable_utils"
+        ),
+    ),
+}
+"""Those of TensorFlow 2 besides, which its own tests and newer libraries import, in the same form."""
 _CONTRIBUTED = {
     "crf": "ops.crf",
     "data": "ops.batching ops.grouping ops.interleave_ops ops.readers ops.sliding ops.shuffle_ops ops.threadpool",
@@ -217,7 +350,8 @@ _CONTRIBUTED = {
 @cache
 def modules() -> dict[str, str]:
     """The parts of the API for each of these modules."""
-    rows = {f"{folder}.{name}": parts for folder, (parts, names) in _FOLDERS.items() for name in names.split()}
+    tables = (*_LATER.items(), *_FOLDERS.items())
+    rows = {f"{folder}.{name}": parts for folder, (parts, names) in tables for name in names.split()}
     rows |= {f"contrib.{name}": f"contrib.{name}" for name in _PARTS.split()}
     for name, below in _CONTRIBUTED.items():
         rows |= {f"contrib.{name}.python.{module}": f"contrib.{name}" for module in below.split()}

@@ -9,6 +9,7 @@ from engine.core.detach import effect
 from engine.core.tape import Tape, active
 from engine.core.value import Value
 from engine.core.variable import Variable
+from engine.runtime.errors import DTypeError
 
 
 class Taking:
@@ -67,8 +68,8 @@ def used(tape: Tape) -> None:
         effect("it uses a tape from around it")
 
 
-def not_a_tensor(x: Any, role: str) -> TypeError:
-    """The error for something that is no tensor."""
-    return TypeError(
+def not_a_tensor(x: Any, role: str) -> DTypeError:
+    """The error for something that is no tensor: a TypeError, and a ValueError as TensorFlow raises it."""
+    return DTypeError(
         f"{role}: must be a tensor or variable, got {type(x).__name__}; convert it with tf.convert_to_tensor first"
     )

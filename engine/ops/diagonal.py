@@ -425,6 +425,11 @@ def band_part(input: Any, num_lower: Any, num_upper: Any) -> Operand:
     num_lower, num_upper : int
         How many diagonals to keep below and above the main one; a negative number keeps all.
 
+    Raises
+    ------
+    InvalidArgumentError
+        If there are known to be fewer rows than `num_lower`, or fewer columns than `num_upper`.
+
     Examples
     --------
     >>> band_part(np.ones((3, 3)), 0, 1)
@@ -433,6 +438,11 @@ def band_part(input: Any, num_lower: Any, num_upper: Any) -> Operand:
            [0., 0., 1.]])
     """
     lower, upper = static_int("band_part", "num_lower", num_lower), static_int("band_part", "num_upper", num_upper)
+    sizes = (shape_of(input) or ())[-2:]
+    for name, number, what, size in zip(("lower", "upper"), (lower, upper), ("rows", "columns"), sizes, strict=False):
+        if size is not None and number > size:
+            allowed = f"must be negative or less or equal to number of {what} ({size})"
+            raise InvalidArgumentError(f"band_part: argument `num_{name}`: num_{name} {allowed}, got: {number}")
     return band_op(input, low=None if lower < 0 else -lower, high=None if upper < 0 else upper)
 
 

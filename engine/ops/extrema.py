@@ -10,14 +10,14 @@ import numpy as np
 from engine.core.arguments import normalize_axis
 from engine.core.aval import Aval
 from engine.core.batching import axis_param
-from engine.core.dtypes import BOOL, REAL, DType, as_dtype
+from engine.core.dtypes import BOOL, REAL, DType, as_dtype, int16, int32, int64, uint16
 from engine.core.kinds import check_dtype, nondifferentiable
 from engine.core.op import Op
 from engine.core.operands import Operand, operands
 from engine.ops.axis_args import Axes, reduced_shape, single_axis
 from engine.ops.compare import cast_like, equal
 from engine.ops.reduce import nothing_reduced, reduce_sum_op, reduce_with, reduction
-from engine.runtime.errors import ShapeError
+from engine.runtime.errors import DTypeError, ShapeError
 
 
 def _extremum_kernel(ufunc: Any) -> Callable[..., Any]:
@@ -87,6 +87,14 @@ def reduce_min(input_tensor: Any, axis: Any = None, keepdims: bool = False) -> O
     return reduce_with(reduce_min_op, input_tensor, axis, keepdims)
 
 
+def _position_type(name: str, output_type: Any) -> DType:
+    dtype = as_dtype(output_type)
+    if dtype not in (int16, int32, int64, uint16):
+        allowed = "not in list of allowed values: int16, uint16, int32, int64"
+        raise DTypeError(f"{name}: Value passed to parameter 'output_type' has DataType {dtype.name} {allowed}")
+    return dtype
+
+
 def _position_kernel(find: Callable[..., Any]) -> Callable[..., Any]:
     def kernel(x: Any, *, axis: int, output_type: DType) -> Operand:
         if not x.ndim:
@@ -138,9 +146,8 @@ def argmax(input: Any, axis: Any = None, output_type: Any = "int64") -> Operand:
     >>> argmax(np.array([[1.0, 5.0], [3.0, 4.0]]), axis=1)
     array([1, 1])
     """
-    return argmax_op(
-        input, axis=single_axis("argmax", input, 0 if axis is None else axis), output_type=as_dtype(output_type)
-    )
+    at = single_axis("argmax", input, 0 if axis is None else axis)
+    return argmax_op(input, axis=at, output_type=_position_type("argmax", output_type))
 
 
 @operands("input")
@@ -152,6 +159,5 @@ def argmin(input: Any, axis: Any = None, output_type: Any = "int64") -> Operand:
     >>> argmin(np.array([[1.0, 5.0], [3.0, 4.0]]), axis=1)
     array([0, 0])
     """
-    return argmin_op(
-        input, axis=single_axis("argmin", input, 0 if axis is None else axis), output_type=as_dtype(output_type)
-    )
+    at = single_axis("argmin", input, 0 if axis is None else axis)
+    return argmin_op(input, axis=at, output_type=_position_type("argmin", output_type))

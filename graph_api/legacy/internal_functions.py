@@ -44,6 +44,28 @@ def create_zeros_slot(primary: Any, name: str, dtype: Any = None, colocate_with_
     return create_slot_with_initializer(primary, zeros, shape_of(primary), kind, name)
 
 
+def prevent_gradient(input: Any, message: str = "", name: str | None = None) -> Any:
+    """The value of a tensor, through which no gradient can be taken.
+
+    Parameters
+    ----------
+    input : tensor
+    message : str
+        Why not.
+    name : str, optional
+
+    Raises
+    ------
+    LookupError
+        If a gradient through it is asked for.
+    """
+
+    def refuse(cotangent: Any) -> Any:
+        raise LookupError(f"prevent_gradient: Gradient explicitly disabled. Reason: {message!r}")
+
+    return tf.custom_gradient(lambda x: (tf.identity(x, name=name), refuse))(input)
+
+
 variable = tf.Variable
 
 

@@ -394,7 +394,7 @@ def test_errors_of_cond() -> None:
         tf.cond(x > 0.0, lambda: x, lambda: x)
     with pytest.raises(DTypeError, match="result 0 is float32 from true_fn and int32 from false_fn"):
         tf.cond(p, lambda: x, lambda: 1)
-    with pytest.raises(ValueError, match="same structure"):
+    with pytest.raises(TypeError, match="same structure"):
         tf.cond(p, lambda: (x, x), lambda: x)
     with pytest.raises(ValueError, match="must have a return value"):
         tf.cond(p, lambda: None, lambda: x)
@@ -490,3 +490,10 @@ def test_rows_without_a_shape_pass_a_branch_and_elements_of_a_loop_may_become_mo
 
         grown = tf.while_loop(lambda i, s: i < 2, doubled, [0, tf.SparseTensor([[0]], [1.0], [9])])[1]
         assert [a.tolist() for a in session.run([chosen.values, grown.values])] == [[1.0, 2.0], [1.0] * 4]
+
+
+def test_numbers_of_parallel_iterations_and_results_of_bodies_are_checked() -> None:
+    with pytest.raises(TypeError, match="must be a positive integer, got 0"):
+        tf.while_loop(lambda i: i < 3, lambda i: i + 1, [tf.constant(0)], parallel_iterations=0)
+    with pytest.raises(ValueError, match="for all 1 loop variables, got 0"):
+        tf.while_loop(lambda i: i < 3, lambda i: None, [tf.constant(0)])

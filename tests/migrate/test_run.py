@@ -93,6 +93,15 @@ from tensorflow.examples.tutorials.mnist import input_data
 from tensorflow.python.data.util import nest
 import tensorflow.python.data.util.nest as also_nest
 from tensorflow.python.layers import utils
+from tensorflow.python.framework import config, test_combinations
+from tensorflow.python.eager import backprop, forwardprop, record
+from tensorflow.python.ops import image_ops_impl, initializers_ns, summary_ops_v2
+from tensorflow.python.ops.ragged import ragged_factory_ops
+from tensorflow.python.checkpoint import checkpoint_management
+assert image_ops_impl.resize_images is tf.image.resize_images and initializers_ns.zeros is tf.zeros_initializer
+assert checkpoint_management.latest_checkpoint is tf.train.latest_checkpoint and ragged_factory_ops.__name__
+assert backprop.val_and_grad_function and backprop.implicit_grad and backprop.make_vjp and backprop.GradientTape
+assert not hasattr(summary_ops_v2, "image") and not hasattr(test_combinations, "nonsense")
 from tensorflow.contrib.slim.python.slim.data import data_decoder
 assert nest.flatten is also_nest.flatten and nest.flatten([[1], 2]) == [1, 2]
 assert utils.smart_cond(True, lambda: 1, lambda: 2) == 1

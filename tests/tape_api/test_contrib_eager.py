@@ -91,3 +91,17 @@ def test_layers_of_that_time() -> None:
     )
     with pytest.raises(ValueError, match="argument `reuse` is not supported in eager mode"):
         tf.layers.dense(tf.ones([1, 3]), 2, reuse=True)
+
+
+def test_products_with_jacobians() -> None:
+    from tape_api.contrib_eager import make_vjp
+
+    value, vjp = make_vjp(lambda x, y: x * x * y, params=["x"])(tf.constant(3.0), 2.0)
+    assert value.numpy() == 18.0
+    assert [[g.numpy() for g in vjp(dy)] for dy in (None, 2.0)] == [[12.0], [24.0]]
+
+
+def test_shapes_and_dtypes_of_a_concrete_function() -> None:
+    concrete = tf.function(lambda x: {"a": x, "b": tf.argmax(x)}).get_concrete_function(tf.TensorSpec([2], tf.float32))
+    assert concrete.output_dtypes == {"a": tf.float32, "b": tf.int64}
+    assert {name: s.as_list() for name, s in concrete.output_shapes.items()} == {"a": [2], "b": []}

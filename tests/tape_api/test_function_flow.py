@@ -256,7 +256,7 @@ def test_branches_return_the_same_structure() -> None:
     pair = tf.function(lambda x: tf.cond(x > 0, lambda: (x, x), lambda: x))
     kinds = tf.function(lambda x: tf.cond(x > 0, lambda: x, lambda: tf.constant(1)))
     nothing = tf.function(lambda x: tf.cond(x > 0, lambda: None, lambda: None))
-    with pytest.raises(ValueError, match="the same structure"):
+    with pytest.raises(TypeError, match="the same structure"):
         pair(tf.constant(1.0))
     with pytest.raises(TypeError, match="the same dtypes"):
         kinds(tf.constant(1.0))

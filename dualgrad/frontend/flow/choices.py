@@ -72,9 +72,10 @@ def _require_same(true: Call, false: Call) -> None:
         nest.assert_same_structure(true.structure, false.structure)
     except ValueError:
         raise refused(
-            ValueError(
-                f"cond: true_fn and false_fn must return the same structure, got {true.structure!r} and "
-                f"{false.structure!r}"
+            TypeError(
+                "cond: true_fn and false_fn arguments to tf.cond must have the same number, type, and overall "
+                "structure of return values: must return the same structure, got "
+                f"{true.structure!r} and {false.structure!r}"
             )
         ) from None
     if true.valued != false.valued:

@@ -18,6 +18,13 @@ from engine.ops import compare, shape
 from engine.runtime.errors import DTypeError, InvalidArgumentError, ShapeError, UnimplementedError
 
 
+def check_parallel(parallel_iterations: Any) -> None:
+    """Raise TypeError unless a number of parallel iterations, of which nothing is made here, is one."""
+    if parallel_iterations is not None and parallel_iterations < 1:
+        number = f"'parallel_iterations' must be a positive integer, got {parallel_iterations!r}"
+        raise TypeError(f"while_loop: argument `parallel_iterations`: {number}")
+
+
 def while_loop(
     host: FlowHost, cond: Callable[..., Any], body: Callable[..., Any], loop_vars: Any, shape_invariants: Any = None,
     back_prop: bool = True, maximum_iterations: Any = None, name: str | None = None,
@@ -121,6 +128,9 @@ def _predicate(host: FlowHost, test: Call) -> Any:
 
 
 def _require_unchanged(before: Sequence[Any], after: Sequence[Any]) -> None:
+    if len(before) != len(after):
+        counts = f"{len(before)} loop variables, got {len(after)}"
+        raise ValueError(f"while_loop: argument `body` must return values, and not None, for all {counts}")
     for i, (b, a) in enumerate(zip(before, after, strict=True)):
         if a.dtype is not b.dtype:
             raise refused(
