@@ -8,7 +8,7 @@ half done.
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Callable, Iterable, Sequence
+from collections.abc import Callable, Collection, Sequence
 from dataclasses import dataclass
 from typing import Any
 
@@ -24,16 +24,17 @@ from engine.compiler.program import Program
 from engine.core.aval import Aval
 from engine.core.dtypes import int64
 from engine.ops.arithmetic import add
-from engine.ops.gather import add_at, check_range, gather_back_op, gather_op
-from engine.ops.scatter import check_entries, gather_last_op, tensor_scatter_update_op
+from engine.ops.gather import add_at, check_range, gather_back_op
+from engine.ops.scatter import check_entries, tensor_scatter_update_op
 from engine.runtime.tuning import TUNING
 
 _LEAST = TUNING.written_bytes
 
 
 def _replaced_kernel(whole: Any, at: Any, entry: Any) -> np.ndarray:
-    check_entries("tensor_scatter_nd_update", whole, at, entry)
-    return np.array(at.reshape(()), np.int64)
+    if not 0 <= (place := at.item()) < len(whole):
+        check_entries("tensor_scatter_nd_update", whole, at, entry)
+    return np.array(place, np.int64)
 
 
 def _added_kernel(whole: Any, at: Any) -> np.ndarray:
@@ -59,10 +60,11 @@ added_entry = instruction_op(
 class _Plan:
     """A program of a step, and what to write: per carry and entry, whether it is added to what is there.
 
-    The program has each such carry itself for its new value, and behind all results a place and an entry for each.
+    `constants` are the positions of results that are constants. The program has each such carry itself for its new value, and behind all results a place and an entry for each.
     """
 
     program: Program
+    constants: Collection[int]
     writes: Sequence[tuple[int, bool]]
 
 
@@ -83,13 +85,17 @@ class InPlace:
             return self.body.run(*given)
         found = self.plan.program(*[self.own.get(i, x) for i, x in enumerate(given)])
         count = len(self.body.results)
-        # what shows a part of an array that is going to be written to, or a constant, is copied
-        held = [*self.own.values(), *map(np.asarray, self.plan.program.constants.values())]
-        results = [self.own[i] if i in self.own else _apart(x, held) for i, x in enumerate(found[:count])]
-        made = [_apart(x, self.own.values()) for x in found[count:]]
+        # what shows a part of an array that is going to be written to, or is a constant, is copied
+        made = [self.own[i] if i in self.own else self.apart(x, i) for i, x in enumerate(found)]
+        results, made = made[:count], made[count:]
         for k, (i, adds) in enumerate(self.plan.writes):
             self.write(i, int(made[2 * k]), made[2 * k + 1], adds)
         return results
+
+    def apart(self, x: Any, i: int) -> Any:
+        """Result `i`, or its copy."""
+        shown = i in self.plan.constants or any([np.may_share_memory(x, whole) for whole in self.own.values()])
+        return same_layout(x) if shown else x
 
     def write(self, i: int, at: int, entry: Any, adds: bool) -> None:
         """Write one entry, with the bits that the whole would have."""
@@ -108,11 +114,11 @@ class InPlace:
 
 
 def running(body: ClosedFunction, given: Sequence[Any], count: int) -> Callable[..., Sequence[Any]]:
-    """What runs a step: ``body.run``, or what writes entries of large arrays among the first `count` operands."""
+    """The function that runs a step: ``body.run``, or what writes entries of large arrays among the first `count` operands."""
     if all(x.nbytes < _LEAST for x in given[:count]):
         return body.run
     key = ("in place", count, *_form(given))
-    plan: _Plan | tuple[()] = body.derived(key, lambda: _planned(body.at(given).program, count) or ())
+    plan: _Plan | tuple[()] = body.derived(key, lambda: _planned(body.at(given), count) or ())
     return InPlace(body, plan, given).run if isinstance(plan, _Plan) else body.run
 
 
@@ -120,14 +126,11 @@ def _form(given: Sequence[Any]) -> tuple[Any, ...]:
     return tuple([(x.shape, x.dtype) for x in given])
 
 
-def _apart(x: Any, held: Iterable[np.ndarray]) -> Any:
-    return same_layout(x) if any(np.may_share_memory(x, whole) for whole in held) else x
-
-
 # ---- the program -----------------------------------------------------------------------------------------------------
 
 
-def _planned(program: Program, count: int) -> _Plan | None:
+def _planned(body: ClosedFunction, count: int) -> _Plan | None:
+    program = body.program
     if program.updates or program.products or any(is_stateful(i.op, i.params) for i in program.instructions):
         return None
     avals, made_by = dict(program.avals), {s: each for each in program.instructions for s in each.outputs}
@@ -151,7 +154,6 @@ def _planned(program: Program, count: int) -> _Plan | None:
     if not writes:
         return None
     left = [instead.get(each.outputs[0], each) if each.outputs else each for each in program.instructions]
-    left = _taken_first(left, {program.inputs[i] for i, _ in writes}, avals)
     outputs += ends
     left = without_unused(left, tuple(outputs))
     changed = Program(program.inputs, tuple(outputs), program.constants, left, avals, inline=program.inline)
@@ -161,7 +163,8 @@ def _planned(program: Program, count: int) -> _Plan | None:
     if program.buffers is not None:
         products = () if changed.speculation is None else changed.speculation.products
         changed.buffers = assign_buffers(left, avals, outputs, products, program.orders)
-    return _Plan(changed, writes)
+    constants = {i for i, s in enumerate(outputs[: len(program.outputs)]) if s in program.constants}
+    return _Plan(changed, constants, writes)
 
 
 def _entries(
@@ -192,42 +195,3 @@ def _adds_entry(made: Instruction | None, avals: dict[int, Aval]) -> bool:
     if made is None or made.op is not gather_back_op or avals[made.inputs[2]].shape != ():
         return False
     return made.params["axis"] == 0 and not any(made.params.get(k) for k in ("batch_dims", "lead", "like_lead"))
-
-
-def _taken_first(
-    instructions: Sequence[Instruction], wholes: set[int], avals: dict[int, Aval]
-) -> list[Instruction]:
-    """The instructions with one entry taken before what is done to each, not of all that was done to the whole."""
-    made_by = {s: each for each in instructions for s in each.outputs}
-    left: list[Instruction] = []
-    for each in instructions:
-        steps: list[tuple[Instruction, int]] = []
-        s = each.inputs[0] if each.inputs and _takes_one(each, avals) else -1
-        while s >= 0 and s not in wholes:
-            made = made_by.get(s)
-            large = [k for k, x in enumerate(made.inputs) if avals[x].shape != ()] if made is not None else []
-            if made is None or not made.op.elementwise or len(large) != 1 or len(made.outputs) != 1:
-                s = -1
-                break
-            steps.append((made, large[0]))
-            s = made.inputs[large[0]]
-        if s < 0 or not steps:
-            left.append(each)
-            continue
-        taken, shape = s, avals[each.outputs[0]].shape
-        for made, k in [(each, 0), *reversed(steps)]:
-            result = each.outputs[0] if made is steps[0][0] else max(avals) + 1
-            avals[result] = Aval(shape, avals[taken if made is each else made.outputs[0]].dtype)
-            inputs = (*made.inputs[:k], taken, *made.inputs[k + 1 :])
-            left.append(Instruction(made.op, inputs, made.params, (result,), each.where))
-            taken = result
-    return left
-
-
-def _takes_one(each: Instruction, avals: dict[int, Aval]) -> bool:
-    """Whether an instruction takes one entry."""
-    if each.params.get("batch_dims"):
-        return False
-    if each.op is gather_last_op:
-        return avals[each.inputs[1]].shape == (1, 1)
-    return each.op is gather_op and each.params["axis"] == 0 and avals[each.inputs[1]].shape == ()
