@@ -1,8 +1,8 @@
 """Steps that write entries of large arrays which a loop carries, in place of a copy of the whole with other entries.
 
 The program of a step stays one without effects: it gives the entries and where they go. They are written once it has
-succeeded, into an array that nobody but the loop has: so a step may run again (after a NaN), and an error leaves nothing
-half done.
+succeeded, into an array that nobody but the loop has: so a step may run again (after a NaN), and an error leaves
+nothing half done.
 """
 
 from __future__ import annotations
@@ -60,7 +60,8 @@ added_entry = instruction_op(
 class _Plan:
     """A program of a step, and what to write: per carry and entry, whether it is added to what is there.
 
-    `constants` are the positions of results that are constants. The program has each such carry itself for its new value, and behind all results a place and an entry for each.
+    The program has each such carry itself for its new value, and behind all results a place and an entry for each;
+    `constants` are the positions of results that are constants.
     """
 
     program: Program
@@ -94,7 +95,7 @@ class InPlace:
 
     def apart(self, x: Any, i: int) -> Any:
         """Result `i`, or its copy."""
-        shown = i in self.plan.constants or any([np.may_share_memory(x, whole) for whole in self.own.values()])
+        shown = i in self.plan.constants or any(np.may_share_memory(x, whole) for whole in self.own.values())
         return same_layout(x) if shown else x
 
     def write(self, i: int, at: int, entry: Any, adds: bool) -> None:
@@ -114,7 +115,7 @@ class InPlace:
 
 
 def running(body: ClosedFunction, given: Sequence[Any], count: int) -> Callable[..., Sequence[Any]]:
-    """The function that runs a step: ``body.run``, or what writes entries of large arrays among the first `count` operands."""
+    """The function that runs a step: it writes entries of those of the first `count` operands that are large."""
     if all(x.nbytes < _LEAST for x in given[:count]):
         return body.run
     key = ("in place", count, *_form(given))
@@ -179,7 +180,7 @@ def _entries(
         if made.op is tensor_scatter_update_op and avals[made.inputs[1]].shape == (1, 1):
             if made.params.get("batch_dims"):
                 return []
-            found.append((result, *made.inputs[1:], False))
+            found.append((result, made.inputs[1], made.inputs[2], False))
             result = made.inputs[0]
             continue
         back = [s for s in made.inputs if _adds_entry(made_by.get(s), avals) and used[s] == 1]
@@ -194,4 +195,7 @@ def _entries(
 def _adds_entry(made: Instruction | None, avals: dict[int, Aval]) -> bool:
     if made is None or made.op is not gather_back_op or avals[made.inputs[2]].shape != ():
         return False
-    return made.params["axis"] == 0 and not any(made.params.get(k) for k in ("batch_dims", "lead", "like_lead"))
+    rank = len(avals[made.inputs[1]].shape or ())
+    return made.params["axis"] in (0, -rank) and not any(
+        made.params.get(k) for k in ("batch_dims", "lead", "like_lead")
+    )

@@ -134,6 +134,6 @@ def _takes_one(each: Instruction, avals: dict[int, Aval]) -> bool:
     """Whether an instruction takes one entry of the first axis."""
     if each.op not in (gather_op, gather_last_op) or each.params.get("batch_dims"):
         return False
-    known = all(avals[s].is_static for s in each.inputs)
-    one = avals[each.inputs[1]].shape == (() if each.op is gather_op else (1, 1))
-    return known and one and each.params.get("axis", 0) == 0
+    whole, at = [avals[s] for s in each.inputs]
+    one = at.shape == (() if each.op is gather_op else (1, 1))
+    return one and whole.is_static and each.params.get("axis", 0) in (0, -len(whole.shape or ()))
