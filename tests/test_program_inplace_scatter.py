@@ -165,11 +165,12 @@ def test_a_loop_copies_a_large_array_once(mode: str, monkeypatch: pytest.MonkeyP
     else:
         function = tf.function(lambda x: last(x, count, tf))
         x = tf.constant(point)
-        with tf.GradientTape() as tape:
-            tape.watch(x)
-            y = function(x)
-            z = tf.reduce_sum(y * y)
-        tape.gradient(z, x).numpy()
+        for _ in range(3):  # the first calls record
+            with tf.GradientTape() as tape:
+                tape.watch(x)
+                y = function(x)
+                z = tf.reduce_sum(y * y)
+            tape.gradient(z, x).numpy()
     assert copied == [8 * count * width] * len(copied) and 2 <= len(copied) <= 3
 
 

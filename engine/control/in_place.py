@@ -19,6 +19,7 @@ from engine.compiler.ir.instruction import Instruction, is_stateful, without_unu
 from engine.compiler.ir.kernels import instruction_op
 from engine.compiler.ir.layout import same_layout
 from engine.compiler.passes.buffer_assignment import assign_buffers
+from engine.compiler.passes.inplace_scatter import write_entries
 from engine.compiler.passes.nan_checks import speculate
 from engine.compiler.program import Program
 from engine.core.aval import Aval
@@ -177,7 +178,7 @@ def _entries(
         made = made_by.get(result)
         if made is None or used[result] != 1 or avals[result] != avals[whole]:
             return []
-        if made.op is tensor_scatter_update_op and avals[made.inputs[1]].shape == (1, 1):
+        if made.op in (tensor_scatter_update_op, write_entries) and avals[made.inputs[1]].shape == (1, 1):
             if made.params.get("batch_dims"):
                 return []
             found.append((result, made.inputs[1], made.inputs[2], False))
