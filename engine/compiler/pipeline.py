@@ -19,6 +19,7 @@ from engine.compiler.ir.instruction import is_stateful, without_unused
 from engine.compiler.passes.buffer_assignment import assign_buffers
 from engine.compiler.passes.columns import as_columns
 from engine.compiler.passes.inplace_concat import concat_in_place
+from engine.compiler.passes.inplace_scatter import entries_first, scatter_in_place
 from engine.compiler.passes.nan_checks import speculate
 from engine.compiler.passes.narrowing import narrow
 from engine.compiler.passes.outer_sum import sum_outers
@@ -123,6 +124,13 @@ def _outer_sum(program: Program) -> int:
     return count
 
 
+def _entries(program: Program) -> int:
+    outputs = program.outputs
+    program.instructions, taken = entries_first(program.instructions, program.avals, outputs)
+    program.instructions, written = scatter_in_place(program.instructions, program.avals, outputs)
+    return taken + written
+
+
 def _inplace_concat(program: Program) -> int:
     program.instructions, count = concat_in_place(program.instructions, program.avals, set(program.outputs))
     return count
@@ -169,6 +177,9 @@ PIPELINE = (
     Pass("slice_concat", "program", "Copies slices in place of concatenating vectors and indexing.", _slice_concat),
     Pass("slice_sum", "program", "Adds slices where they belong, without zeros around each.", _slice_sum),
     Pass("outer_sum", "program", "Adds up products of columns and rows, several at a time.", _outer_sum),
+    Pass(
+        "entries", "program", "Replaces entries of arrays in place, and takes one before what is done to all.", _entries
+    ),
     Pass("inplace_concat", "program", "Writes the operands of a large concat straight into it.", _inplace_concat),
     Pass(
         "speculative_nan_checks",

@@ -12,6 +12,7 @@ from typing import Any
 import numpy as np
 
 from engine.closed.function import ClosedFunction
+from engine.control.in_place import running
 from engine.core.aval import Aval, format_shape
 from engine.core.eager import abstract_operand
 from engine.core.operands import Operand
@@ -83,14 +84,17 @@ def scan_kernel(
         return _no_rows(state, columns, captures, body, carries)
     pieces: list[list[np.ndarray]] = [[] for _ in body.results[carries:]]
     steps = range(length - 1, -1, -1) if backwards else range(length)
+    run: Any = None
     for done, t in enumerate(steps):
-        if done in _ASKED:
+        if done in _ASKED and run in (None, body.run):
             outcome = body.loop([*state, *columns, *captures], carries, sequences, steps[done:], before=done)
             if outcome is not None:
                 _, state, stacks = outcome
                 pieces = [_with_first(*pair, backwards) for pair in zip(pieces, stacks, strict=True)]
                 break
-        results = body.run(*state, *[c[t] for c in columns], *captures)
+        given = [*state, *[c[t] for c in columns], *captures]
+        run = run or running(body, given, carries)
+        results = run(*given)
         state = results[:carries]
         _append(pieces, results[carries:])
     if backwards:
@@ -146,9 +150,9 @@ def iterated(
     state, captures = operands[:count], operands[count:]
     pieces: list[list[np.ndarray]] = [[] for _ in body.results[count:]]
     done, most = 0, _FEWEST
-    asked = True
+    asked, run = True, None
     while True:
-        if asked or done in _ASKED:
+        if asked or (done in _ASKED and run == body.run):
             outcome = body.loop([*state, *captures], count, 0, range(done, done + most), cond)
             asked = outcome is not None
             if outcome is not None:
@@ -163,7 +167,8 @@ def iterated(
                 continue
         if not cond.run(*state, *captures)[0]:
             return state, done, pieces
-        results = body.run(*state, *captures)
+        run = run or running(body, [*state, *captures], count)
+        results = run(*state, *captures)
         state = results[:count]
         _append(pieces, results[count:])
         done += 1

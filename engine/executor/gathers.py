@@ -13,6 +13,7 @@ from typing import Any
 
 import numpy as np
 
+from engine.compiler.passes.inplace_scatter import write_entries
 from engine.core.op import Op
 from engine.executor.hidden import Hidden, Opaque, Writer, actual_of, ref_of
 from engine.executor.refs import Ref, Row
@@ -234,6 +235,16 @@ def _tensor_scatter_update(recorder: Writer, x: Any, indices: Any, updates: Any,
     return result
 
 
+def _write_entries(recorder: Writer, x: Any, indices: Any, updates: Any) -> Hidden:
+    at = _entries(indices, 0)
+    if not isinstance(x, Hidden) or x.ref.root.kind != "computed":
+        raise Opaque
+    write_entries.kernel(x.actual, actual_of(indices), actual_of(updates))
+    if updates.size:
+        _row(recorder, "put_rows", ref_of(recorder, at), x.ref, ref_of(recorder, updates), 0)
+    return x
+
+
 def _gather_last(recorder: Writer, params: Any, indices: Any, *, batch_dims: int = 0) -> Hidden:
     at = _entries(indices, batch_dims)
     if at.size != 1:
@@ -254,6 +265,7 @@ GATHERS: dict[Op, Callable[..., Any]] = {
     getitem_op: _getitem,
     getitem_back_op: _getitem_back,
     tensor_scatter_update_op: _tensor_scatter_update,
+    write_entries: _write_entries,
     gather_last_op: _gather_last,
 }
 """By op: its kernel as rows, given the recorder in front. What it cannot write raises `Opaque`."""

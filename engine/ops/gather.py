@@ -172,6 +172,7 @@ gather_op = linear(
     rows=_gather_rows,
     sparsity=GATHERS,
     layout=lambda avals, params: Layout.ANY if params["batch_dims"] else Layout.FRESH,
+    shares=(),
     doc="Entries of `params` along an axis, at `indices`.",
 )
 

@@ -301,6 +301,7 @@ tensor_scatter_update_op = general(
     args=("tensor", "indices", "updates"),
     sparsity=MOVES,
     layout=Layout.FRESH,
+    shares=(),
     doc="A tensor with other entries at some index vectors; of several at equal ones the last.",
 )
 
@@ -327,6 +328,7 @@ gather_last_op = linear(
     _batch,
     strict=False,
     args=("params", "indices"),
+    shares=(),
     sparsity=MOVES,
     doc="Entries of `params` at index vectors; zeros but for the last of equal ones, which is what an update leaves.",
 )

@@ -90,6 +90,10 @@ class Tuning:
     unrolled_whole: int = field(
         default=1 << 14, metadata=_about("elements", "from which on steps are written out elsewhere", _CHOSEN)
     )
+    written_bytes: int = field(
+        default=1 << 20,
+        metadata=_about("bytes", "of an array that a loop carries, from which on steps write entries of it", _CHOSEN),
+    )
     slice_concat_elements: int = field(
         default=1 << 11, metadata=_about("elements", "from which on slices are copied, not indexed", _CHOSEN)
     )
