@@ -145,7 +145,8 @@ def adds_up_in_order(equation: str, a: Sequence[int], b: Sequence[int], dtype: n
     batch, free_a, summed = _cut(tuple([a[i] for i in plan.order_a]), plan.batch, plan.free_a)
     columns = math.prod([b[j] for j in plan.order_b[len(plan.order_b) - plan.free_b :]]) if plan.free_b else 1
     inner = math.prod(summed)
-    return not summed or is_small((*batch, math.prod(free_a), inner), (*batch, inner, columns), dtype)
+    plain = not summed and not plan.rowwise
+    return plain or is_small((*batch, math.prod(free_a), inner), (*batch, inner, columns), dtype)
 
 
 def _matched(a: Any, b: Any, plan: _Plan) -> tuple[Any, Any]:

@@ -172,8 +172,8 @@ MUTANTS = (
     Mutant(
         "a pullback is kept whatever is known already",
         "engine/closed/function.py",
-        'key = ("pullback", tuple(wanted), tuple(given), tuple(seeded))',
-        'key = ("pullback", tuple(wanted), tuple(given))',
+        'key = ("pullback", tuple(wanted), tuple(given), tuple(seeded), whole)',
+        'key = ("pullback", tuple(wanted), tuple(given), whole)',
         ("tests/graph_api/test_control.py::test_third_derivatives",),
     ),
     # what functions of control flow make
