@@ -127,7 +127,7 @@ class Site:
         return self.contents(i)
 
     def move(self, kernel: Any, shape: tuple[int, ...]) -> tuple[Any, ...]:
-        """What says where a move takes its elements from: equal for equal moves, whatever the indices hold.
+        """Describe where a move takes its elements from: equal for equal moves, whatever the indices hold.
 
         Parameters
         ----------
