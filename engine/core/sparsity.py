@@ -126,6 +126,22 @@ class Site:
             return np.broadcast_to(np.int64(0), self.shapes[i])
         return self.contents(i)
 
+    def move(self, kernel: Any, shape: tuple[int, ...]) -> tuple[Any, ...]:
+        """Describe where a move takes its elements from: equal for equal moves, whatever the indices hold.
+
+        Parameters
+        ----------
+        kernel : callable
+            Of the move.
+        shape : tuple of int
+            Of what its elements are taken from.
+        """
+        indices = [id(x) for x in self.node.inputs if not (isinstance(x, Value) and dtype_of(x).is_differentiable)]
+        params = {name: value for name, value in self.params.items() if name not in ("lead", "like_lead") or value}
+        if isinstance(axis := params.get("axis"), int) and shape:
+            params["axis"] = axis % len(shape)
+        return kernel, shape, indices, params
+
     def links(self, i: int) -> Sequence[Links]:
         """Per output, the links between it and operand i, by the op's rule."""
         if i not in self._links:
@@ -270,7 +286,7 @@ def _within(numbers: Any, first: int, count: int) -> np.ndarray:
 # ---- sums of moves ---------------------------------------------------------------------------------------------------
 
 
-def collected(forth: Callable[..., Any]) -> Rule:
+def collected(forth: Callable[..., Any], undoes: Callable[..., Any] | None = None) -> Rule:
     """Rule of ops that add each element of operand 0 to one place of the result, or drop it.
 
     Parameters
@@ -279,6 +295,8 @@ def collected(forth: Callable[..., Any]) -> Rule:
         The kernel of the move that this op is the transpose of: ``forth(numbers, *operands, **params)``, with numbers
         in the shape of the result, says for each element of operand 0 where it goes. Operand 0 among the `operands`
         stands for its shape only.
+    undoes : callable, optional
+        The kernel of the op that is this move and takes the same parameters: its nodes are recognized by it.
     """
 
     def rule(site: Site, i: int) -> list[Links]:
@@ -289,6 +307,7 @@ def collected(forth: Callable[..., Any]) -> Rule:
         return [[Link(None, np.ravel(places) - 1, count)]]
 
     rule.collects = True  # type: ignore[attr-defined]
+    rule.undoes = undoes  # type: ignore[attr-defined]
     return rule
 
 

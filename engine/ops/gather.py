@@ -234,7 +234,8 @@ gather_back_op = linear(
     sparsity=collected(
         lambda out, ct, like, indices, *, axis, batch_dims, **_: _gather_kernel(
             out, indices, axis=axis, batch_dims=batch_dims
-        )
+        ),
+        undoes=_gather_kernel,
     ),
     doc="Values added up at `indices` in zeros of the shape of `like`: the transpose of `gather_op`.",
 )

@@ -14,7 +14,7 @@ from typing import Any
 import numpy as np
 
 from engine.core.op import Node
-from engine.core.sparsity import Link, Links, Moves, Site, Sites, UnknownContentsError, every
+from engine.core.sparsity import GATHERS, Link, Links, Moves, Site, Sites, UnknownContentsError, every
 from engine.core.value import dtype_of, known_shape
 from engine.jacobian.structure.pattern import Pattern, stacked
 from engine.reverse import live_path
@@ -62,8 +62,10 @@ def patterns(
             for i, rows in enumerate(tall)
         ]
     # what comes last is kept; the patterns on the way are let go
-    way = followed(nodes, _starts(sources, wide), targets, sites)
-    kept = deque((_not_too_full(row, most) for _, row in way), maxlen=len(targets))
+    unknown: Unknown = {}
+    way = followed(nodes, _starts(sources, wide), targets, sites, unknown)
+    last = deque((_not_too_full(row, most) for _, row in way), maxlen=len(targets))
+    kept = [_not_too_full(_resolved(row, unknown), most) for row in last]
     return [
         [row.get(j) or Pattern.zero(rows, columns) for j, columns in enumerate(wide)]
         for rows, row in zip(tall, kept, strict=True)
@@ -110,10 +112,16 @@ def _source_of(link: Link) -> np.ndarray:
 
 Row = dict[int, Pattern]
 """The patterns of one value, by the number of the source."""
+Unknown = dict[int, tuple[Any, Row]]
+"""Moves by unknown indices, and the patterns of what they take; the numbers of their results, as sources, are < 0."""
 
 
 def followed(
-    nodes: Sequence[Node], starts: dict[int, Row], targets: Sequence[Any], sites: Sites
+    nodes: Sequence[Node],
+    starts: dict[int, Row],
+    targets: Sequence[Any],
+    sites: Sites,
+    unknown: Unknown | None = None,
 ) -> Iterator[tuple[Any, Row]]:
     """The patterns of all values on the way to some targets, in order, and then those of the targets.
 
@@ -121,13 +129,15 @@ def followed(
     ----------
     starts : dict
         What values, given by identity, start with.
+    unknown : dict, optional
+        Takes the moves by unknown indices. Then rows have columns for their results too, by negative numbers.
     """
     path = _between(nodes, set(starts), targets)
     left = Counter(id(x) for node in path for x in node.inputs)
     left.update(id(y) for y in targets)
     known = dict(starts)
     for node in path:
-        for out, row in zip(node.outputs, _step(node, known, sites), strict=True):
+        for out, row in zip(node.outputs, _step(node, known, sites, unknown), strict=True):
             if left[id(out)] and dtype_of(out).is_differentiable:
                 known[id(out)] = {**row, **known.get(id(out), {})}
                 yield out, known[id(out)]
@@ -175,7 +185,7 @@ def _between(nodes: Sequence[Node], sources: set[int], targets: Iterable[Any]) -
     return path[::-1]
 
 
-def _step(node: Node, known: dict[int, Row], sites: Sites) -> list[Row]:
+def _step(node: Node, known: dict[int, Row], sites: Sites, unknown: Unknown | None) -> list[Row]:
     """The patterns of a node's outputs, from those of its operands."""
     site = sites(node)
     live = [i for i, x in enumerate(node.inputs) if known.get(id(x)) and site.carries(i)]
@@ -186,8 +196,53 @@ def _step(node: Node, known: dict[int, Row], sites: Sites) -> list[Row]:
             return _gathered(site, known, columns)
         links = [site.links(i) for i in live]
     except UnknownContentsError:
+        if unknown is not None and live == [0] and len(node.outputs) == 1:
+            return [_by_unknown_indices(site, rows[0], unknown)]
         links = [every(site, i) for i in live]
     return [_linked(rows, [of[k] for of in links], columns) for k in range(len(node.outputs))]
+
+
+def _by_unknown_indices(site: Site, row: Row, unknown: Unknown) -> Row:
+    """The patterns of what an op with indices of unknown contents makes of its first operand.
+
+    A move G, whose rows have one entry each, starts columns of its own. Where its transpose follows upon a diagonal D,
+    the product G' D G is diagonal, whatever the indices are.
+    """
+    op = site.node.op
+    if op.moves and op.sparsity is GATHERS:
+        number = min(unknown, default=0) - 1
+        unknown[number] = (site.move(op.kernel, site.shapes[0]), row)
+        return {number: Pattern.identity(math.prod(site.results[0]))}
+    undone = getattr(op.sparsity, "undoes", None)
+    move = undone and site.move(undone, site.results[0])
+    back = [number for number in row if number in unknown and move == unknown[number][0]]
+    parts = [unknown[number][1] for number in back if _is_diagonal(row[number])]
+    rest = _resolved({j: p for j, p in row.items() if j not in back or not _is_diagonal(p)}, unknown)
+    links = every(site, 0)[0]
+    return _united([*parts, _linked([rest], [links], {j: p.shape[1] for j, p in rest.items()})])
+
+
+def _is_diagonal(pattern: Pattern) -> bool:
+    if pattern.is_identity or pattern.form != "map":
+        return pattern.is_identity or pattern.is_zero
+    return bool(((pattern.index == np.arange(pattern.shape[0])) | (pattern.index < 0)).all())
+
+
+def _united(rows: Iterable[Row]) -> Row:
+    whole: Row = {}
+    for row in rows:
+        whole.update({j: whole[j].union(p) if j in whole else p for j, p in row.items()})
+    return whole
+
+
+def _resolved(row: Row, unknown: Unknown) -> Row:
+    """The patterns by source alone: every element that comes of a move may come from anywhere in what it takes."""
+    while (number := min(row, default=0)) < 0:
+        there = np.where(row[number].counts(0) > 0, 0, -1)
+        taken = unknown[number][1]
+        merged = {j: p.merged(np.zeros(p.shape[0], np.int64), 1).rows(there) for j, p in taken.items()}
+        row = _united([{j: p for j, p in row.items() if j != number}, merged])
+    return row
 
 
 def _gathered(site: Site, known: dict[int, Row], columns: dict[int, int]) -> list[Row]:
