@@ -165,7 +165,7 @@ class GradientTape(Shown, NotCopied, TapeDerivatives):
     def stop_recording(self) -> AbstractContextManager[None]:
         """Leave what happens inside the `with` block unrecorded."""
         if not self._tape.is_recording:
-            raise RuntimeError("stop_recording: the tape is not recording")
+            raise ValueError("stop_recording: the tape is not recording")
         used(self._tape)
         return _Stopped(self)
 

@@ -143,7 +143,7 @@ def test_recurring_recordings_of_other_shapes_and_targets() -> None:
         (lambda t, y, x: t.watch(np.ones(2)), ValueError, "must be a tensor or variable, got ndarray"),
         (lambda t, y, x: t.watch("x"), TypeError, "must be a tensor or variable, got str"),
         (lambda t, y, x: t.reset(), ValueError, "reset: the tape is not recording"),
-        (lambda t, y, x: t.stop_recording().__enter__(), RuntimeError, "stop_recording: the tape is not recording"),
+        (lambda t, y, x: t.stop_recording().__enter__(), ValueError, "stop_recording: the tape is not recording"),
     ],
 )
 def test_misuse(call: Any, error: type[Exception], message: str) -> None:
