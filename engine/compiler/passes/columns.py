@@ -167,7 +167,11 @@ class _Columns:
         copied = [s for s in (taken - self.split - self.constants.keys()) | self.whole if math.prod(self.shape(s)) > 1]
         # a larger value is computed as a whole, in one group with what is made of it
         wide = [s for i in self.instructions if i.op.elementwise for s in i.outputs if self.is_wide(s)]
-        return len(several) > 1 and not wide and computed > _GAIN * sum([sizes[s] for s in copied if self.axis(s) is not None])
+        return (
+            len(several) > 1
+            and not wide
+            and computed > _GAIN * sum([sizes[s] for s in copied if self.axis(s) is not None])
+        )
 
     def operands(self, each: Instruction) -> list[int]:
         """Those whose elements count."""

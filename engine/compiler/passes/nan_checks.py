@@ -141,7 +141,9 @@ def without_choices(program: Any) -> Plain | None:
     for i in reversed(range(len(instructions))):
         op, inputs, outputs = instructions[i].op, instructions[i].inputs, instructions[i].outputs
         real = len(outputs) == 1 and avals[outputs[0]].dtype.numpy.char in "fd"
-        if real and (op.sparsity is along or op is sum_to_like_op or ((op.elementwise or op.moves) and outputs[0] in added)):
+        if real and (
+            op.sparsity is along or op is sum_to_like_op or ((op.elementwise or op.moves) and outputs[0] in added)
+        ):
             added.update(inputs)
         kept = inputs if op.keeps_nan is None else [inputs[k] for k in op.keeps_nan]
         if real and (size := avals[outputs[0]].size):
