@@ -29,6 +29,7 @@ def _about(unit: str, what: str, source: str) -> Mapping[str, str]:
 
 _CALIBRATED = "`python -m bench calibrate`, programs in Python, 2-core AMD EPYC, NumPy 2.5, one thread"
 _CHOSEN = "chosen by trial on the suite of 0.1, not measured since"
+_LOOPS = "chosen by trial on ODEs and TensorArrays in loops; no measurement is recorded"
 _TRIED = "chosen by trial on the suite of 0.2"
 _CACHE = "a few tiles shall stay in a core's own cache (256 kB to 2 MB)"
 _JUDGED = "by judgment; no measurement is recorded"
@@ -81,18 +82,18 @@ class Tuning:
         metadata=_about("rows", "of a few numbers, from which on they are vectors", "chosen by trial on GradBench"),
     )
     unrolled_nodes: int = field(
-        default=1 << 11, metadata=_about("nodes", "of all steps of a loop that are written out", _CHOSEN)
+        default=1 << 11, metadata=_about("nodes", "of all steps of a loop that are written out", _LOOPS)
     )
     unrolled_elements: int = field(
         default=1 << 9,
-        metadata=_about("elements", "from which on steps are written out where a small part is taken", _CHOSEN),
+        metadata=_about("elements", "from which on steps are written out where a small part is taken", _LOOPS),
     )
     unrolled_whole: int = field(
-        default=1 << 14, metadata=_about("elements", "from which on steps are written out elsewhere", _CHOSEN)
+        default=1 << 14, metadata=_about("elements", "from which on steps are written out elsewhere", _LOOPS)
     )
     written_bytes: int = field(
         default=1 << 20,
-        metadata=_about("bytes", "of an array that a loop carries, from which on steps write entries of it", _CHOSEN),
+        metadata=_about("bytes", "of an array that a loop carries, from which on steps write entries of it", _LOOPS),
     )
     slice_concat_elements: int = field(
         default=1 << 11, metadata=_about("elements", "from which on slices are copied, not indexed", _CHOSEN)

@@ -6,6 +6,7 @@ written out, only the first write copies it: the others go to the memory of an a
 
 from __future__ import annotations
 
+import itertools
 from collections import Counter
 from collections.abc import Collection, Sequence
 from typing import Any
@@ -105,6 +106,7 @@ def entries_first(
     made_by = {s: each for each in instructions for s in each.outputs}
     used = Counter([*outputs, *[s for each in instructions for s in each.inputs]])
     left: list[Instruction] = []
+    fresh = itertools.count(max(avals, default=0) + 1)
     count = 0
     for each in instructions:
         steps: list[tuple[Instruction, int]] = []
@@ -122,10 +124,10 @@ def entries_first(
         shape, taken = avals[each.outputs[0]].shape, whole
         for made, k in [(each, 0), *reversed(steps)]:
             dtype = avals[whole if made is each else made.outputs[0]].dtype
-            (result,) = each.outputs if made is steps[0][0] else (max(avals) + 1,)
+            result = each.outputs[0] if made is steps[0][0] else next(fresh)
             avals[result] = Aval(shape, dtype)
             inputs = (*made.inputs[:k], taken, *made.inputs[k + 1 :])
-            left.append(Instruction(made.op, inputs, made.params, (result,), each.where))
+            left.append(Instruction(made.op, inputs, made.params, (result,), made.where))
             taken = result
     return (without_unused(left, outputs), count) if count else (left, 0)
 
