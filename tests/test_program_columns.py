@@ -238,6 +238,23 @@ def test_a_value_of_two_long_axes_is_no_grid() -> None:
     assert work.axis(0) is None and work.axis(1) == -2 and work.shape(1) == (2, 1, 3)
 
 
+def test_nothing_is_split_beside_a_value_of_too_many_vectors() -> None:
+    """Its group, which computes all that is made of it tile by tile, would fall apart."""
+
+    def f(x: Any) -> Any:
+        pairs = x[:, :3][:, None, :] - reshape(x.trace.operand(np.arange(3.0 * count)), (count, 3))
+        y = sin(x[:, :3] * x[:, 3:4]) + cos(x[:, 1:4])
+        for _ in range(8):
+            y = sin(y) + cos(y)
+        return reduce_sum(reduce_sum(pairs * pairs, -1), -1), reduce_sum(y * y, -1)
+
+    x = np.random.default_rng(0).normal(size=(ROWS, 6))
+    for count, splits in ((12, True), (13, False)):
+        program = lowered(f, [x])
+        split = [i for i in program.instructions if i.op is sin and program.avals[i.outputs[0]].shape == (ROWS,)]
+        assert bool(split) == splits
+
+
 def test_a_sum_that_drops_an_axis_in_front_is_none_of_rows(monkeypatch: pytest.MonkeyPatch) -> None:
     """Of ``[p, 2, 2]`` and a reference of two numbers behind the batch: only the shapes look alike."""
 

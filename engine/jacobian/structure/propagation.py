@@ -215,9 +215,9 @@ def _by_unknown_indices(site: Site, row: Row, unknown: Unknown) -> Row:
         return {number: Pattern.identity(math.prod(site.results[0]))}
     undone = getattr(op.sparsity, "undoes", None)
     move = undone and site.move(undone, site.results[0])
-    back = [number for number in row if number in unknown and move == unknown[number][0]]
-    parts = [unknown[number][1] for number in back if _is_diagonal(row[number])]
-    rest = _resolved({j: p for j, p in row.items() if j not in back or not _is_diagonal(p)}, unknown)
+    back = [j for j, p in row.items() if j in unknown and move == unknown[j][0] and _is_diagonal(p)]
+    parts = [unknown[j][1] for j in back]
+    rest = _resolved({j: p for j, p in row.items() if j not in back}, unknown)
     links = every(site, 0)[0]
     return _united([*parts, _linked([rest], [links], {j: p.shape[1] for j, p in rest.items()})])
 
