@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import functools
 from collections import Counter
 from collections.abc import Callable
 from typing import Any
@@ -241,7 +242,7 @@ def test_a_value_of_two_long_axes_is_no_grid() -> None:
 def test_nothing_is_split_beside_a_value_of_too_many_vectors() -> None:
     """Its group, which computes all that is made of it tile by tile, would fall apart."""
 
-    def f(x: Any) -> Any:
+    def f(x: Any, count: int) -> Any:
         pairs = x[:, :3][:, None, :] - reshape(x.trace.operand(np.arange(3.0 * count)), (count, 3))
         y = sin(x[:, :3] * x[:, 3:4]) + cos(x[:, 1:4])
         for _ in range(8):
@@ -250,7 +251,7 @@ def test_nothing_is_split_beside_a_value_of_too_many_vectors() -> None:
 
     x = np.random.default_rng(0).normal(size=(ROWS, 6))
     for count, splits in ((12, True), (13, False)):
-        program = lowered(f, [x])
+        program = lowered(functools.partial(f, count=count), [x])
         split = [i for i in program.instructions if i.op is sin and program.avals[i.outputs[0]].shape == (ROWS,)]
         assert bool(split) == splits
 
