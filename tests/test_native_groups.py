@@ -148,14 +148,14 @@ def test_tiles_change_no_bit(f: Callable[..., Any], dtype: str, groups: list[Gro
     assert any(root.tiled for group in groups for root in group.forms)
 
 
-@pytest.mark.parametrize(("count", "stay"), [(30, 0), (5000, 1)])
-def test_choices_of_large_values_stay_where_they_are_added_up(count: int, stay: int) -> None:
+@pytest.mark.parametrize(("count", "times", "stay"), [(30, 4, 0), (5000, 1, 0), (5000, 4, 1)])
+def test_repeated_choices_of_large_values_stay_where_they_are_added_up(count: int, times: int, stay: int) -> None:
     def chosen(x: Any, y: Any) -> list[Any]:
         scaled = keep_chosen(x / y, cast_like(y > 0.0, y), fixed=True)
-        return [scaled * x, reduce.reduce_sum(2.0 * keep_chosen(x * y, cast_like(x < y, x), fixed=True), axis=1)]
+        return [scaled * x, reduce.reduce_sum(2.0 * keep_chosen(x * y, cast_like(y < 0.5, y), fixed=True), axis=1)]
 
-    x = np.linspace(-1.0, 1.0, count)[None]
-    plain = without_choices(lowered(chosen, [x, x]))
+    y = np.linspace(-1.0, 1.0, count)[None, :, None]
+    plain = without_choices(lowered(chosen, [np.repeat(y, times, axis=2), y], WHOLE))
     assert plain is not None
     assert [i.op for i in plain.instructions].count(keep_chosen) == stay
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import functools
 import pickle
 from collections.abc import Callable, Sequence
 from pathlib import Path
@@ -21,9 +22,10 @@ from engine.core.nest import flatten
 from engine.core.structural import reshape_to, scale
 from engine.core.tape import Tape
 from engine.forward import forward
-from engine.ops import arithmetic, explog, linalg, shape, trig
+from engine.ops import arithmetic, conv, explog, linalg, pool, shape, trig
 from engine.ops.compare import where
 from engine.ops.creation import identity_like
+from engine.ops.windows import Windows, spans
 from engine.reverse import reverse
 from engine.runtime.errors import ShapeError
 from graph_api.flow import python_call
@@ -203,6 +205,44 @@ def test_a_product_that_a_choice_may_hide_is_looked_at_itself() -> None:
     program = lowered(f, [ct, x])
     assert "v1 = np.multiply(v0, v1); check(v1)" in program.source()
     assert_same_bits(program(ct, x), lowered(f, [ct, x], ALWAYS)(ct, x))
+
+
+def _through_windows(name: str, windows: Windows, ct: Any, p: Any) -> list[Any]:
+    """Cotangents `ct`, as [1, n, n, 2], times partials `p`, pulled back through windows of 3 x 3."""
+    y, x = scale(ct, p), np.linspace(0.5, 1.5, 98, dtype=np.float32).reshape(1, 7, 7, 2)
+    if name == "avg_pool":
+        return [pool.avg_pool_back_op(y, np.array(x.shape), size=(3, 3), windows=windows)]
+    if name == "max_pool":
+        which = pool.largest_tap_op(x, pool.max_pool_op(x, size=(3, 3), windows=windows), size=(3, 3), windows=windows)
+        return [pool.scatter_taps_op(y, which, np.array(x.shape), size=(3, 3), windows=windows)]
+    w = np.linspace(-1.0, 1.0, 36 if name == "conv" else 18, dtype=np.float32).reshape(3, 3, 2, -1)
+    ops = [getattr(conv, f"{name}_{of}_op") for of in ("data", "filters")]
+    params = {"windows": windows, "stack": 0}
+    return [ops[0](np.array(x.shape), w, y, **params), ops[1](x, np.array(w.shape), y, **params)]
+
+
+@pytest.mark.parametrize(
+    "windows", [Windows((s, s), padding, (1, 1)) for s in (1, 2, 3) for padding in ("SAME", "VALID")]
+)
+@pytest.mark.parametrize("name", ["conv", "depthwise", "max_pool", "avg_pool"])
+def test_zero_times_infinity_is_found_behind_windows(name: str, windows: Windows) -> None:
+    f = functools.partial(_through_windows, name, windows)
+    n = spans("f", (7, 7), (3, 3), windows)[0].number
+    ct = np.zeros((1, n, n, 2), np.float32)
+    program, plain = lowered(f, [ct, ct]), lowered(f, [ct, ct], ALWAYS)
+    assert "scale(" not in program.source()
+    assert_same_bits(program(ct, ct), plain(ct, ct))
+    for place in np.ndindex(ct.shape):
+        p = np.ones_like(ct)
+        p[place] = np.inf
+        assert_same_bits(program.run_generated(ct, p), plain(ct, p))
+
+
+def test_windows_that_may_lie_in_the_padding_alone_hide_a_nan() -> None:
+    ct = np.zeros((1, 3, 3, 2), np.float32)
+    windows = Windows((1, 1), "VALID", (2, 2))
+    program = lowered(functools.partial(_through_windows, "conv", windows), [ct, ct])
+    assert "v1 = np.multiply(v0, v1); check(v1)" in program.source()
 
 
 def test_effects_are_not_repeated() -> None:

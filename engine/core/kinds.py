@@ -153,7 +153,7 @@ class Facts(TypedDict, total=False):
     inline: Callable[..., str | None] | None
     layout: Layout | Callable[..., Layout]
     shares: tuple[int, ...] | None
-    keeps_nan: tuple[int, ...] | None
+    keeps_nan: tuple[int, ...] | Callable[[dict[str, Any]], tuple[int, ...]] | None
     elementwise: bool
     static: tuple[int, ...]
     rounds_correctly: bool

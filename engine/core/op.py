@@ -122,9 +122,9 @@ class Op:
     shares : tuple of int, optional
         Positions of the operands whose memory results may share: none of NumPy's elementwise ufuncs, operand 0 of a
         view. None: any of them.
-    keeps_nan : tuple of int, optional
-        Positions of the operands each NaN of which makes a NaN in the result; None: all of them. Sums of operands need
-        not say, nor what keeps all elements.
+    keeps_nan : tuple of int, or callable, optional
+        Positions of the operands each NaN of which makes a NaN in the result; None: all of them;
+        ``keeps_nan(params)`` says so where it depends. Sums of operands need not say, nor what keeps all elements.
     elementwise : bool
         Whether an element of the result is computed from those in its place alone, the operands broadcast together, so
         that the kernel may be run on a part of them. Ops of that kind, and whose kernel is a ufunc, need not say.
@@ -179,7 +179,7 @@ class Op:
     inline: Callable[[Sequence[Aval], dict[str, Any]], str | None] | None = None
     layout: Layout | Callable[[Sequence[Aval], dict[str, Any]], Layout] = Layout.KEPT
     shares: tuple[int, ...] | None = None
-    keeps_nan: tuple[int, ...] | None = ()
+    keeps_nan: tuple[int, ...] | Callable[[dict[str, Any]], tuple[int, ...]] | None = ()
     elementwise: bool = False
     static: tuple[int, ...] = ()
     rounds_correctly: bool = False

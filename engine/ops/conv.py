@@ -81,6 +81,7 @@ def _bilinear(
     transposes: Sequence[Callable[..., Any] | None],
     sparsity: Rule,
     doc: str,
+    keeps_nan: Callable[[dict[str, Any]], tuple[int, ...]] = lambda params: (),
 ) -> Op:
     """An op linear in two operands; a third one, without a transpose, is the shape of the result."""
 
@@ -105,10 +106,16 @@ def _bilinear(
         strict=args[0] != "sizes",
         args=args,
         sparsity=sparsity,
+        keeps_nan=keeps_nan,
         scratch=_scratch,
         doc=doc,
     )
     return op
+
+
+def _of_windows(params: dict[str, Any]) -> tuple[int, ...]:
+    """The position of cotangents, if each of their windows meets the data."""
+    return (2,) if params["windows"].meet_data else ()
 
 
 def _convolution(
@@ -145,6 +152,7 @@ def _convolution(
         ),
         data_rule(depthwise=depthwise),
         f"The transpose of `{name}_op` in the data, which have the shape `sizes`.",
+        _of_windows,
     )
     to_filters = _bilinear(
         f"{name}_filters_op",
@@ -159,6 +167,7 @@ def _convolution(
         ),
         filters_rule(depthwise=depthwise),
         f"The transpose of `{name}_op` in the filters, which have the shape `sizes`.",
+        _of_windows,
     )
     return forward, to_data, to_filters
 

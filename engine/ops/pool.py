@@ -105,6 +105,7 @@ scatter_taps_op = linear(
     type="MaxPoolGrad",
     args=("ct", "taps", "sizes"),
     sparsity=spread_over_windows,
+    keeps_nan=lambda params: (0,) if params["windows"].meet_data else (),
     layout=Layout.ANY,
     doc="`ct` added up at the given tap of each window, in data of shape `sizes`; the transpose of `gather_taps_op`.",
 )
@@ -236,6 +237,7 @@ avg_pool_back_op = linear(
     type="AvgPoolGrad",
     args=("ct", "sizes"),
     sparsity=spread_over_windows,
+    keeps_nan=lambda params: (0,) if params["windows"].meet_data else (),
     doc="The transpose of `avg_pool_op`, for data of the shape `sizes`.",
 )
 

@@ -58,6 +58,11 @@ class Windows(NamedTuple):
     dilations: tuple[int, ...]
     """The distance between neighboring taps."""
 
+    @property
+    def meet_data(self) -> bool:
+        """Whether none of them lies in the padding alone, whatever the data's size."""
+        return isinstance(self.padding, str) and max(self.dilations, default=1) == 1
+
 
 class Span(NamedTuple):
     """Windows along one dimension."""

@@ -86,10 +86,17 @@ def speculate(instructions: Sequence[Instruction], avals: dict[int, Aval]) -> Sp
                 if i not in watched:
                     checks.add(-smallest[i][1])
                     watched.add(i)
-        kept = instruction.inputs if op.keeps_nan is None else [instruction.inputs[k] for k in op.keeps_nan]
-        for operand in kept:
+        for operand in _kept(instruction):
             users.setdefault(operand, []).append(i)
     return Speculation(frozenset(products), frozenset(checks))
+
+
+def _kept(instruction: Instruction) -> Sequence[int]:
+    """The operands each NaN of which makes a NaN in the result."""
+    inputs, keeps = instruction.inputs, instruction.op.keeps_nan
+    if callable(keeps):
+        keeps = keeps(instruction.params)
+    return inputs if keeps is None else [inputs[k] for k in keeps]
 
 
 # ---- choices ---------------------------------------------------------------------------------------------------------
@@ -107,6 +114,8 @@ _LARGEST = 1 << 12
 """Elements of a value up to which it may be kept to the end of a program to be looked at."""
 _SMALL = 1 << 10
 """Elements of values that are looked at equally fast."""
+_FEWEST = 4
+"""Elements that go by one element of a mask, from which on `executor.selecting` leaves out what it can."""
 
 
 @dataclass
@@ -132,6 +141,7 @@ def without_choices(program: Any) -> Plain | None:
     if not any(i.op is keep_chosen for i in instructions) or any(is_stateful(i.op, i.params) for i in instructions):
         return None
     makers = {s: i.op for i in instructions for s in i.outputs}
+    masks = _masks(instructions, avals)
     found: dict[int, int] = {}
     users: dict[int, list[int]] = {}
     cheapest: dict[int, tuple[int, int]] = {}
@@ -145,7 +155,7 @@ def without_choices(program: Any) -> Plain | None:
             op.sparsity is along or op is sum_to_like_op or ((op.elementwise or op.moves) and outputs[0] in added)
         ):
             added.update(inputs)
-        kept = inputs if op.keeps_nan is None else [inputs[k] for k in op.keeps_nan]
+        kept = _kept(instructions[i])
         if real and (size := avals[outputs[0]].size):
             by = users.get(outputs[0], ())
             ways = [cheapest[user] for user in by if user in cheapest]
@@ -155,8 +165,8 @@ def without_choices(program: Any) -> Plain | None:
                 cheapest[i] = min(ways)
             if not watched.isdisjoint(by):
                 watched.add(i)
-            # where many are added up, choices say what need not be computed (`engine.executor.selecting`)
-            selects = size > _LARGEST and outputs[0] in added
+            # choices say what need not be computed where many that go by one are added up (`executor.selecting`)
+            selects = size > _LARGEST and outputs[0] in added and masks.get(inputs[-1], size) * _FEWEST <= size
             if ways and op is keep_chosen and not selects and _is_alike(instructions[i], makers, avals):
                 found[outputs[0]] = inputs[0]
                 kept = inputs[:1]
@@ -166,6 +176,20 @@ def without_choices(program: Any) -> Plain | None:
         for operand in kept:
             users.setdefault(operand, []).append(i)
     return _plain(program, found, [instructions[i] for i in sorted(checks)])
+
+
+def _masks(instructions: Sequence[Instruction], avals: dict[int, Aval]) -> dict[int, int]:
+    """How many elements the smallest mask has that a value goes by, element for element, of values that do."""
+    masks: dict[int, int] = {}
+    for i in instructions:
+        if not (i.op.elementwise or i.op.moves or i.op.repeats):
+            continue
+        sizes = [masks[s] for s in i.inputs if s in masks]
+        for s in i.outputs:
+            own = [avals[s].size] if avals[s].dtype is bool_ else []
+            if known := [size for size in (*sizes, *own) if size is not None]:
+                masks[s] = min(known)
+    return masks
 
 
 def _is_alike(instruction: Instruction, makers: dict[int, Op], avals: dict[int, Aval]) -> bool:
