@@ -108,26 +108,14 @@ static const signed char takes[256] = {STEPS(TAKES)}, booleans[256] = {STEPS(BOO
 #endif
 
 #define SELECTED(CONDITION, X, Y) ((VEC)(((MASK)(X) & (CONDITION)) | ((MASK)(Y) & ~(CONDITION))))
-/* Booleans as the mask of a vector: in each element the word that holds the boolean, of which all other bytes are blanked. */
+/* Booleans as the mask of a vector, widened step by step: compilers take single elements for more than that. */
 #define TRUE_AT(I) \
     ({ \
-        MASK words = {0}, word, byte; \
-        memcpy(&words, truth + (I) * lanes, lanes); \
-        memcpy(&word, word_of, bytes); \
-        memcpy(&byte, byte_of, bytes); \
-        (__builtin_shuffle(words, word) & byte) != 0; \
+        BYTE_EACH some; \
+        memcpy(&some, truth + (I) * lanes, lanes); \
+        __builtin_convertvector(__builtin_convertvector(__builtin_convertvector(some, SHORT_EACH), INT_EACH), MASK) != 0; \
     })
 #define ONE_AT(I) SELECTED(TRUE_AT(I), (VEC){0} + 1, (VEC){0})
-#if defined(__BYTE_ORDER__) && __BYTE_ORDER__ == __ORDER_BIG_ENDIAN__
-#define BYTE(K, SIZE) ((npy_uint64)0xff << 8 * ((SIZE) - 1 - (K)))
-#else
-#define BYTE(K, SIZE) ((npy_uint64)0xff << 8 * (K))
-#endif
-#define FOUR(A) A, A, A, A
-#define BYTES_OF_4 (npy_int32)BYTE(0, 4), (npy_int32)BYTE(1, 4), (npy_int32)BYTE(2, 4), (npy_int32)BYTE(3, 4)
-static const npy_int32 word_of_f[16] = {FOUR(0), FOUR(1), FOUR(2), FOUR(3)}, byte_of_f[16] = {FOUR(BYTES_OF_4)};
-static const npy_int64 word_of_d[8] = {0}, byte_of_d[8] = {(npy_int64)BYTE(0, 8), (npy_int64)BYTE(1, 8), (npy_int64)BYTE(2, 8), (npy_int64)BYTE(3, 8), (npy_int64)BYTE(4, 8), (npy_int64)BYTE(5, 8), (npy_int64)BYTE(6, 8), (npy_int64)BYTE(7, 8)};
-
 /* So many vectors at a time; the last of them again with what is left over, if that is more than LEAST. */
 #define WITH(COUNT, LEAST, T, BYTES) \
     for (; start + (COUNT) * BYTES <= end; start += (COUNT) * BYTES) { \
@@ -147,7 +135,9 @@ static const npy_int64 word_of_d[8] = {0}, byte_of_d[8] = {(npy_int64)BYTE(0, 8)
         typedef MASK_##T##BYTES MASK; \
         typedef TYPE NUMBER; \
         enum { bytes = BYTES, lanes = BYTES / sizeof(TYPE) }; \
-        const INTEGER *word_of = word_of_##T, *byte_of = byte_of_##T; \
+        typedef npy_int8 BYTE_EACH __attribute__((vector_size(lanes))); \
+        typedef npy_int16 SHORT_EACH __attribute__((vector_size(2 * lanes))); \
+        typedef npy_int32 INT_EACH __attribute__((vector_size(4 * lanes))); \
         VEC x0 = {0}, x1 = x0, x2 = x0, x3 = x0, x4 = x0, x5 = x0, x6 = x0, x7 = x0; \
         VEC x8 = x0, x9 = x0, x10 = x0, x11 = x0, x12 = x0, x13 = x0, x14 = x0, x15 = x0; \
         for (int j = 0; *steps != 0; steps++) { \
