@@ -14,7 +14,6 @@ import functools
 import sys
 from collections.abc import Callable, Sequence
 from importlib import import_module
-from importlib.abc import Loader, MetaPathFinder
 from importlib.machinery import ModuleSpec, PathFinder
 from types import FunctionType, ModuleType
 from typing import Any
@@ -247,8 +246,11 @@ def treat(module: ModuleType) -> None:
             setattr(module, name, _solving(f"{module.__name__}.{name}", getattr(module, name), where))
 
 
-class _Treating(Loader):
-    """A loader that treats what it has loaded."""
+class _Treating:
+    """A loader that treats what it has loaded.
+
+    It has the methods of `importlib.abc.Loader` without being one: that module loads a dozen others.
+    """
 
     def __init__(self, inner: Any) -> None:
         self._inner = inner
@@ -266,7 +268,7 @@ class _Treating(Loader):
         treat(module)
 
 
-class _Finder(MetaPathFinder):
+class _Finder:
     def find_spec(self, fullname: str, path: Sequence[str] | None, target: Any = None) -> ModuleSpec | None:
         if fullname not in FUNCTIONS and fullname not in SOLVERS:
             return None

@@ -5,11 +5,10 @@ from __future__ import annotations
 import pickle
 import time
 from collections.abc import Callable, Mapping, Sequence
-from concurrent.futures import Executor
+from concurrent import futures
 from typing import Any
 
 import numpy as np
-from scipy import sparse
 
 from engine.closed.function import ClosedFunction
 from engine.compiler.program import Program
@@ -33,6 +32,7 @@ from engine.jacobian.structure.path import Path, contents_of
 from engine.jacobian.views.results import sparse_block
 from engine.runtime.errors import InvalidArgumentError
 from engine.runtime.faces import Shown, pattern_picture
+from engine.runtime.lazy_scipy import sparse
 
 
 class JacobianPlan(Shown):
@@ -79,7 +79,7 @@ class JacobianPlan(Shown):
         rows = [np.repeat(np.arange(b.shape[0]), np.diff(b.indptr)) for b in blocks]
         return "".join(pattern_picture(r, b.indices, b.shape) for r, b in zip(rows, blocks, strict=True))
 
-    def __call__(self, *sources: Any, executor: Executor | None = None) -> Any:
+    def __call__(self, *sources: Any, executor: futures.Executor | None = None) -> Any:
         """The Jacobian at `sources`.
 
         Parameters
@@ -122,7 +122,7 @@ class JacobianPlan(Shown):
         """The same with its seeds in about `count` chunks: see `Plan.in_chunks`."""
         return _bound(self.plan.in_chunks(count), self._known_path(), self._format, self._fixed)
 
-    def _elsewhere(self, arrays: Sequence[Any], executor: Executor) -> Sequence[Any]:
+    def _elsewhere(self, arrays: Sequence[Any], executor: futures.Executor) -> Sequence[Any]:
         """The results of the program, computed by an executor."""
         over = spread_over(executor)
         if over not in self._spread:

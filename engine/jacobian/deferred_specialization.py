@@ -11,7 +11,6 @@ from collections.abc import Callable, Sequence
 from typing import Any, NoReturn
 
 import numpy as np
-from scipy import sparse
 
 from engine.closed.function import Body, ClosedFunction
 from engine.control.deferred import Recipe, deferred_op
@@ -35,6 +34,7 @@ from engine.jacobian.structure.path import Path, is_connected
 from engine.jacobian.views.results import SparseJacobian, pattern_given, sparse_block, stored_by_scipy
 from engine.ops.shape import identity, reshape
 from engine.runtime.errors import InvalidArgumentError, ShapeError
+from engine.runtime.lazy_scipy import sparse
 
 
 def is_known(path: Path) -> bool:

@@ -4,10 +4,9 @@ from __future__ import annotations
 
 import math
 from collections.abc import Callable, Sequence
-from typing import TYPE_CHECKING, Any, Literal, TypeVar, overload
+from typing import Any, Literal, TypeVar, overload
 
 import numpy as np
-from scipy.sparse import sparray
 
 from engine.closed.function import ClosedFunction
 from engine.closed.replay import array_of
@@ -63,11 +62,9 @@ from engine.ops.creation import ones_like, zeros_like
 from engine.ops.shape import reshape
 from engine.reverse import reverse
 from engine.runtime.errors import InvalidArgumentError, ShapeError
+from engine.runtime.lazy_scipy import sparse
 from engine.runtime.public_names import methods_of
 from engine.slopes import with_slopes
-
-if TYPE_CHECKING:
-    from scipy import sparse
 
 T = TypeVar("T")
 
@@ -520,7 +517,7 @@ class TapeDerivatives:
         }
         inner = [known_shape(w, "jacobian") for w in wanted]
 
-        def finished(i: int, j: int, shape: tuple[int, ...]) -> Operand | SparseJacobian | sparray | None:
+        def finished(i: int, j: int, shape: tuple[int, ...]) -> Operand | SparseJacobian | sparse.sparray | None:
             values, block = parts.get((i, j), (None, None))
             if 0 in shape or 0 in inner[j]:
                 values = None

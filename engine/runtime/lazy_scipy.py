@@ -1,23 +1,36 @@
-"""SciPy, a part of which is loaded when it is first used: gradients of most programs need none of it."""
+"""SciPy, a part of which is loaded when it is first used: gradients and dense Jacobians of most programs need none."""
 
 from __future__ import annotations
 
 from importlib import import_module
-from types import ModuleType
+from typing import TYPE_CHECKING, Any
 
 
 class _Later:
-    """A package whose modules are attributes."""
+    """A package, or a module, that the first use of a name in it loads.
 
-    def __init__(self, package: str) -> None:
-        self._package = package
+    Parameters
+    ----------
+    package : str
+    modules : bool
+        Whether its names are modules, each of which is loaded by itself.
+    """
 
-    def __getattr__(self, name: str) -> ModuleType:
+    def __init__(self, package: str, modules: bool) -> None:
+        self._package, self._modules = package, modules
+
+    def __getattr__(self, name: str) -> Any:
         if name.startswith("_"):
-            raise AttributeError(f"{self._package} has no public module {name!r}")
-        module = import_module(f"{self._package}.{name}")
-        setattr(self, name, module)
-        return module
+            raise AttributeError(f"{self._package} has no public name {name!r}")
+        of = self._package
+        found = import_module(f"{of}.{name}") if self._modules else getattr(import_module(of), name)
+        setattr(self, name, found)
+        return found
 
 
-scipy = _Later("scipy")
+scipy = _Later("scipy", modules=True)
+
+if TYPE_CHECKING:
+    from scipy import sparse
+else:
+    sparse = _Later("scipy.sparse", modules=False)

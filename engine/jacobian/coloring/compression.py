@@ -28,11 +28,11 @@ from __future__ import annotations
 from dataclasses import dataclass
 
 import numpy as np
-from scipy.sparse import csr_array
 
 from engine.jacobian.coloring.greedy import improve, sequential, star
 from engine.jacobian.coloring.lattice import conflicts, entry_rows, lattice, positions
 from engine.runtime.errors import InvalidArgumentError
+from engine.runtime.lazy_scipy import sparse
 from engine.runtime.tuning import TUNING
 
 SMALL = TUNING.coloring_entries  # entries below which time hardly matters, and more is tried
@@ -64,7 +64,7 @@ class Coloring:
 # ---- columns and rows ------------------------------------------------------------------------------------------------
 
 
-def color_columns(pattern: csr_array) -> Coloring:
+def color_columns(pattern: sparse.csr_array) -> Coloring:
     """Color columns so that no two of one color share a row; for rows give the transpose.
 
     Parameters
@@ -87,7 +87,7 @@ def color_columns(pattern: csr_array) -> Coloring:
     return _coloring(colors, used, method)
 
 
-def _formula(pattern: csr_array, bound: int) -> tuple[np.ndarray, str] | None:
+def _formula(pattern: sparse.csr_array, bound: int) -> tuple[np.ndarray, str] | None:
     """A coloring with `bound` colors that is found at once, if there is one."""
     for colors, method in (positions(pattern), "positions in a row"), (np.arange(pattern.shape[1]) % bound, "cyclic"):
         if _is_valid(pattern, colors, bound):
@@ -95,7 +95,7 @@ def _formula(pattern: csr_array, bound: int) -> tuple[np.ndarray, str] | None:
     return None
 
 
-def _search(pattern: csr_array, bound: int) -> tuple[np.ndarray, str]:
+def _search(pattern: sparse.csr_array, bound: int) -> tuple[np.ndarray, str]:
     """The best coloring found: by a lattice, one column after the other, and from there."""
     formula = lattice(pattern, bound, 2 * bound + 2)
     if formula is not None and (formula[1] == bound or (pattern.nnz > SMALL and formula[1] <= 1.5 * bound + 1)):
@@ -115,18 +115,18 @@ def _search(pattern: csr_array, bound: int) -> tuple[np.ndarray, str]:
     return (better, f"{method}, improved") if better.max() < start.max() else (start, method)
 
 
-def _masks_fit(pattern: csr_array, count: int) -> bool:
+def _masks_fit(pattern: sparse.csr_array, count: int) -> bool:
     """Whether a bit for each row and color takes little memory beside the entries."""
     return pattern.shape[0] * count <= MASKS * (pattern.nnz + SMALL)
 
 
-def _largest_first(pattern: csr_array, rows_of: csr_array) -> np.ndarray:
+def _largest_first(pattern: sparse.csr_array, rows_of: sparse.csr_array) -> np.ndarray:
     """Columns by the number of their neighbors, those in several rows counted several times."""
-    ones = csr_array((np.ones(pattern.nnz, np.int64), rows_of.indices, rows_of.indptr), shape=rows_of.shape)
+    ones = sparse.csr_array((np.ones(pattern.nnz, np.int64), rows_of.indices, rows_of.indptr), shape=rows_of.shape)
     return np.argsort(-(ones @ np.diff(pattern.indptr)), kind="stable")
 
 
-def _dense_rows_apart(pattern: csr_array) -> np.ndarray | None:
+def _dense_rows_apart(pattern: sparse.csr_array) -> np.ndarray | None:
     """Color the columns of a few very long rows apart, each class of the rest being split; None where it is no good.
 
     The colors are at most those of the other rows and one for each entry of the long rows.
@@ -158,13 +158,13 @@ def _threshold(lengths: np.ndarray, prices: np.ndarray, weight: float = 1.0) -> 
     return int(limits[best]), float(costs[best])
 
 
-def _is_valid(pattern: csr_array, colors: np.ndarray, count: int) -> bool:
+def _is_valid(pattern: sparse.csr_array, colors: np.ndarray, count: int) -> bool:
     """Whether a coloring is valid; a few rows tell most that are not."""
     some = pattern[: 1 + 1000 // count]
     return not conflicts(some, colors, count).size and not conflicts(pattern, colors, count).size
 
 
-def _canonical(pattern: csr_array) -> csr_array:
+def _canonical(pattern: sparse.csr_array) -> sparse.csr_array:
     """The same entries sorted by column, none twice."""
     if not pattern.has_canonical_format:
         pattern = pattern.copy()
@@ -172,12 +172,12 @@ def _canonical(pattern: csr_array) -> csr_array:
     return pattern
 
 
-def _same(one: csr_array, other: csr_array) -> bool:
+def _same(one: sparse.csr_array, other: sparse.csr_array) -> bool:
     """Whether two patterns are equal."""
     return np.array_equal(one.indptr, other.indptr) and np.array_equal(one.indices, other.indices)
 
 
-def _longest(pattern: csr_array) -> int:
+def _longest(pattern: sparse.csr_array) -> int:
     """The largest number of entries in a row, which is a lower bound on the number of colors."""
     return int(np.diff(pattern.indptr).max(initial=0))
 
@@ -195,7 +195,7 @@ def _coloring(colors: np.ndarray, used: np.ndarray, method: str) -> Coloring:
 # ---- symmetric matrices ----------------------------------------------------------------------------------------------
 
 
-def color_symmetric(pattern: csr_array, most: int = SMALL_GRAPH) -> Coloring:
+def color_symmetric(pattern: sparse.csr_array, most: int = SMALL_GRAPH) -> Coloring:
     """Color a symmetric pattern so that each entry, or its mirror image, stands alone in its row of the products.
 
     A star coloring has this property whatever entries the diagonal has, and so has a coloring of the columns. The
@@ -230,7 +230,7 @@ def color_symmetric(pattern: csr_array, most: int = SMALL_GRAPH) -> Coloring:
     return best
 
 
-def readable_entries(pattern: csr_array, coloring: Coloring) -> np.ndarray:
+def readable_entries(pattern: sparse.csr_array, coloring: Coloring) -> np.ndarray:
     """For each stored entry the number of one that stands alone in the products: of the pair, the lower if it does.
 
     Raises
@@ -240,7 +240,7 @@ def readable_entries(pattern: csr_array, coloring: Coloring) -> np.ndarray:
     """
     rows, columns, own = entry_rows(pattern), pattern.indices, np.arange(pattern.nnz)
     alone = _alone(rows * max(coloring.count, 1) + coloring.colors[columns].astype(np.intp), pattern)
-    mirrored = csr_array((own, pattern.indices, pattern.indptr), shape=pattern.shape).T.tocsr().data
+    mirrored = sparse.csr_array((own, pattern.indices, pattern.indptr), shape=pattern.shape).T.tocsr().data
     lower = np.where(rows >= columns, own, mirrored)
     entries = np.where(alone[lower], lower, mirrored[lower])
     if not alone[entries].all():
@@ -248,7 +248,7 @@ def readable_entries(pattern: csr_array, coloring: Coloring) -> np.ndarray:
     return entries
 
 
-def _alone(places: np.ndarray, pattern: csr_array) -> np.ndarray:
+def _alone(places: np.ndarray, pattern: sparse.csr_array) -> np.ndarray:
     """Which entries share the place of their number, among all seeds' results, with no other."""
     if places.max(initial=0) < 16 * (pattern.nnz + SMALL):
         return np.bincount(places)[places] == 1
@@ -259,14 +259,14 @@ def _alone(places: np.ndarray, pattern: csr_array) -> np.ndarray:
     return alone
 
 
-def _without_diagonal(pattern: csr_array) -> csr_array:
+def _without_diagonal(pattern: sparse.csr_array) -> sparse.csr_array:
     rows = entry_rows(pattern)
     off = rows != pattern.indices
     indptr = np.concatenate([[0], np.cumsum(np.bincount(rows[off], minlength=pattern.shape[0]))])
-    return csr_array((pattern.data[off], pattern.indices[off], indptr), shape=pattern.shape)
+    return sparse.csr_array((pattern.data[off], pattern.indices[off], indptr), shape=pattern.shape)
 
 
-def _star_bound(pattern: csr_array) -> int:
+def _star_bound(pattern: sparse.csr_array) -> int:
     """A lower bound on the number of colors, where the diagonal is full (else 1)."""
     graph = _without_diagonal(pattern)
     size, edges = pattern.shape[0], graph.nnz // 2
@@ -285,14 +285,14 @@ def _star_bound(pattern: csr_array) -> int:
     return count
 
 
-def hubs(pattern: csr_array) -> np.ndarray:
+def hubs(pattern: sparse.csr_array) -> np.ndarray:
     """The rows so long that it pays to give each a color of its own, by which the whole row and column are read."""
     lengths = np.diff(pattern.indptr)
     limit, bound = _threshold(lengths, np.ones_like(lengths)) if lengths.size else (0, 0.0)
     return (lengths > limit) & (2 * bound <= _longest(pattern))
 
 
-def _hubs_apart(pattern: csr_array, apart: np.ndarray) -> Coloring:
+def _hubs_apart(pattern: sparse.csr_array, apart: np.ndarray) -> Coloring:
     """A color for each hub, and a coloring of the columns of the rest."""
     rest = color_columns(pattern[~apart][:, ~apart])
     colors = np.zeros(len(apart), np.int64)

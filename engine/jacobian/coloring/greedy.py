@@ -23,15 +23,15 @@ from collections.abc import Callable, Iterator
 from itertools import pairwise
 
 import numpy as np
-from scipy.sparse import csr_array
 
+from engine.runtime.lazy_scipy import sparse
 from engine.runtime.tuning import TUNING
 
 CHUNK = TUNING.coloring_chunk  # entries that become Python integers at a time
 WORD = 64  # bits
 
 
-def sequential(rows_of: csr_array, order: np.ndarray) -> np.ndarray:
+def sequential(rows_of: sparse.csr_array, order: np.ndarray) -> np.ndarray:
     """Color the rows of `rows_of` (columns of the pattern, transposed) in the given order, first fit."""
     taken = [0] * rows_of.shape[1]
     colors = np.zeros(rows_of.shape[0], np.int64)
@@ -56,14 +56,14 @@ def _first_free(entries: list[int], starts: list[int], taken: list[int]) -> list
     return colors
 
 
-def _entries(rows_of: csr_array, columns: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
+def _entries(rows_of: sparse.csr_array, columns: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
     """The entries of the given columns in turn, and where each column starts among them."""
     lengths = np.diff(rows_of.indptr)[columns].astype(np.int64)
     starts = np.cumsum(lengths) - lengths
     return np.arange(lengths.sum()) + np.repeat(rows_of.indptr[columns] - starts, lengths), starts
 
 
-def improve(rows_of: csr_array, colors: np.ndarray, bound: int, budget: float) -> np.ndarray:
+def improve(rows_of: sparse.csr_array, colors: np.ndarray, bound: int, budget: float) -> np.ndarray:
     """Fewer colors, or as many, from a valid coloring: passes until `bound` colors are reached or `budget` is spent.
 
     The budget is counted in entries visited and not in seconds, so that the outcome is always the same. (A color
@@ -92,7 +92,7 @@ def _orders() -> Iterator[Callable[[np.ndarray], np.ndarray]]:
         yield lambda sizes: random.permutation(len(sizes))
 
 
-def _first_fit(rows_of: csr_array, colors: np.ndarray, order: np.ndarray) -> np.ndarray:
+def _first_fit(rows_of: sparse.csr_array, colors: np.ndarray, order: np.ndarray) -> np.ndarray:
     """Greedy coloring, class after class: 64 colors at a time, then the columns for which they did not suffice."""
     rank = np.empty(len(order), np.int64)
     rank[order] = np.arange(len(order))
@@ -109,7 +109,7 @@ def _first_fit(rows_of: csr_array, colors: np.ndarray, order: np.ndarray) -> np.
     return first
 
 
-def _first_bits(rows_of: csr_array, columns: np.ndarray, classes: np.ndarray) -> np.ndarray:
+def _first_bits(rows_of: sparse.csr_array, columns: np.ndarray, classes: np.ndarray) -> np.ndarray:
     """For columns sorted by class the first free color of 64, or 64 where there is none."""
     entries, starts = _entries(rows_of, columns)
     rows = rows_of.indices[entries]
@@ -130,7 +130,7 @@ def _first_bits(rows_of: csr_array, columns: np.ndarray, classes: np.ndarray) ->
     return bits
 
 
-def star(graph: csr_array, order: np.ndarray) -> np.ndarray:
+def star(graph: sparse.csr_array, order: np.ndarray) -> np.ndarray:
     """Star coloring of a graph (symmetric, no diagonal), greedy in the given order, in time linear in its edges.
 
     Adjacent vertices differ, and every path on four vertices has three colors at least. In other words: each pair of

@@ -16,7 +16,8 @@ from collections.abc import Iterator
 from itertools import combinations, pairwise
 
 import numpy as np
-from scipy.sparse import csr_array
+
+from engine.runtime.lazy_scipy import sparse
 
 SAMPLE = 128  # rows from which a lattice is proposed
 PAIRS = 20_000  # pairs of entries looked at, at most
@@ -26,12 +27,12 @@ IRREGULAR = 64  # distances, of which more than half are met only once, and no l
 REPAIRS = 12  # rows that contradict a proposal may join the sample so many times
 
 
-def entry_rows(pattern: csr_array) -> np.ndarray:
+def entry_rows(pattern: sparse.csr_array) -> np.ndarray:
     """The row of each stored entry."""
     return np.repeat(np.arange(pattern.shape[0]), np.diff(pattern.indptr))
 
 
-def conflicts(pattern: csr_array, colors: np.ndarray, count: int) -> np.ndarray:
+def conflicts(pattern: sparse.csr_array, colors: np.ndarray, count: int) -> np.ndarray:
     """The rows in which two columns have the same color, ascending."""
     rows, nnz = pattern.shape[0], pattern.nnz
     keys = entry_rows(pattern) * count + colors[pattern.indices]
@@ -45,7 +46,7 @@ def conflicts(pattern: csr_array, colors: np.ndarray, count: int) -> np.ndarray:
     return np.unique(keys[1:][keys[1:] == keys[:-1]] // count)
 
 
-def positions(pattern: csr_array) -> np.ndarray:
+def positions(pattern: sparse.csr_array) -> np.ndarray:
     """Color each column by the last position at which it stands in a row; not always valid."""
     place = np.arange(pattern.nnz) - np.repeat(pattern.indptr[:-1], np.diff(pattern.indptr))
     colors = np.zeros(pattern.shape[1], np.int64)
@@ -53,7 +54,7 @@ def positions(pattern: csr_array) -> np.ndarray:
     return colors
 
 
-def lattice(pattern: csr_array, low: int, high: int) -> tuple[np.ndarray, int] | None:
+def lattice(pattern: sparse.csr_array, low: int, high: int) -> tuple[np.ndarray, int] | None:
     """A valid coloring ``(sum of weight * digit) mod count`` with the smallest `count` in ``[low, high)``, if any."""
     columns = pattern.shape[1]
     pairs = _pairs(pattern, _sample(pattern))
@@ -75,7 +76,7 @@ def lattice(pattern: csr_array, low: int, high: int) -> tuple[np.ndarray, int] |
     return None
 
 
-def _sample(pattern: csr_array) -> np.ndarray:
+def _sample(pattern: sparse.csr_array) -> np.ndarray:
     """Rows from all over the pattern."""
     rows = np.flatnonzero(np.diff(pattern.indptr) > 1)
     if len(rows) <= SAMPLE:
@@ -83,7 +84,7 @@ def _sample(pattern: csr_array) -> np.ndarray:
     return np.sort(np.random.default_rng(0).choice(rows, SAMPLE, replace=False))
 
 
-def _pairs(pattern: csr_array, rows: np.ndarray) -> np.ndarray:
+def _pairs(pattern: sparse.csr_array, rows: np.ndarray) -> np.ndarray:
     """Pairs of columns, the larger second, that share one of `rows`: shape (2, pairs); none where there are many."""
     lengths = np.diff(pattern.indptr)[rows].astype(np.int64)
     if np.sum(lengths * (lengths - 1)) > 2 * PAIRS:

@@ -10,9 +10,9 @@ import dataclasses
 from dataclasses import dataclass
 
 import numpy as np
-from scipy import sparse
 
 from engine.jacobian.execution.decompression import Block, Dense, Scattered
+from engine.runtime.lazy_scipy import sparse
 
 
 @dataclass(frozen=True)

@@ -15,12 +15,12 @@ from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, replace
 
 import numpy as np
-from scipy import sparse
 
 from engine.jacobian.planning.direction import Group, PlannedSweep
 from engine.jacobian.structure.path import Path
 from engine.jacobian.structure.pattern import Pattern
 from engine.jacobian.structure.peeling import IndexMap
+from engine.runtime.lazy_scipy import sparse
 
 
 @dataclass(frozen=True)

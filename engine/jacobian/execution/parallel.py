@@ -12,11 +12,10 @@ worker, and pickle it; an array that the task needs several times is in it once.
 
 from __future__ import annotations
 
-import hashlib
 import os
 import pickle
 from collections.abc import Iterable, Sequence
-from concurrent.futures import Executor, Future, ProcessPoolExecutor, ThreadPoolExecutor
+from concurrent import futures  # whose executors are loaded when one is asked for
 from contextlib import nullcontext
 from dataclasses import dataclass
 from typing import Any, NoReturn
@@ -66,6 +65,8 @@ class Sent:
 
     def __reduce_ex__(self, protocol: Any) -> tuple[Any, ...]:
         if self._pickled is None:
+            import hashlib  # which loads a library of cryptography
+
             try:
                 pickled = pickle.dumps(self.program, pickle.HIGHEST_PROTOCOL)
             except (pickle.PicklingError, AttributeError, TypeError) as error:
@@ -164,29 +165,29 @@ def _portable(error: Exception) -> Exception:
     return error
 
 
-def _carried_out(work: list[tuple[Sent, list[View]]], executor: Executor, room: Room | None) -> list[Any]:
+def _carried_out(work: list[tuple[Sent, list[View]]], executor: futures.Executor, room: Room | None) -> list[Any]:
     """The results of programs, one after the other; they hold until the file is closed that they came in."""
     if room is not None:
         rooms = [room.part(sent.room) for sent, _ in work]
         calls = ((_run_packed, room.pack(one), results) for one, results in zip(work, rooms, strict=True))
         return [x for packed in _gathered(executor, calls) for x in packed.load()]
     # what one worker does goes there together: a constant is in it once
-    count = len(work) if isinstance(executor, ThreadPoolExecutor) else min(_workers(executor), len(work))
+    count = len(work) if isinstance(executor, futures.ThreadPoolExecutor) else min(_workers(executor), len(work))
     outcomes: list[Any] = [None] * len(work)
     for k, results in enumerate(_gathered(executor, ((_run_all, work[k::count]) for k in range(count)))):
         outcomes[k::count] = results
     return [x for results in outcomes for x in results]
 
 
-def _gathered(executor: Executor, calls: Iterable[tuple[Any, ...]]) -> list[Any]:
+def _gathered(executor: futures.Executor, calls: Iterable[tuple[Any, ...]]) -> list[Any]:
     """The results of the calls, in order; if one fails, the others are called off."""
-    futures: list[Future[Any]] = []
+    sent: list[futures.Future[Any]] = []
     try:
         for call in calls:
-            futures.append(executor.submit(*call))  # noqa: PERF401  (what is there already is to be cancelled)
-        return [future.result() for future in futures]
+            sent.append(executor.submit(*call))  # noqa: PERF401  (what is there already is to be cancelled)
+        return [future.result() for future in sent]
     except BaseException:
-        for future in futures:
+        for future in sent:
             future.cancel()
         raise
 
@@ -218,7 +219,7 @@ class Spread(ClosedFunction):
         out = self.outcome(arguments[:-1], arguments[-1])
         return [[None if k is None else out[k] for k in row] for row in self.form]
 
-    def outcome(self, values: Sequence[Any], executor: Executor) -> tuple[Any, ...]:
+    def outcome(self, values: Sequence[Any], executor: futures.Executor) -> tuple[Any, ...]:
         """The blocks that are not zero, in order."""
         views = _views(values)
         work = [
@@ -227,7 +228,7 @@ class Spread(ClosedFunction):
         ]
         # what a thread found may be a constant of its program
         held = self.program.owners.union(*[sent.program.owners for sent, *_ in self._tasks])
-        with shared_file() if isinstance(executor, ProcessPoolExecutor) else nullcontext() as room:
+        with shared_file() if isinstance(executor, futures.ProcessPoolExecutor) else nullcontext() as room:
             results = _carried_out(work, executor, room)
             return tuple(own_results(self.program, [*[values[i] for i in self._takes], *results], held))
 
@@ -320,7 +321,7 @@ def spread(plan: Plan, path: Path) -> Spread:
 # ---- in a graph ------------------------------------------------------------------------------------------------------
 
 
-def spread_blocks(plan: Plan, path: Path, executor: Executor) -> list[list[Any]]:
+def spread_blocks(plan: Plan, path: Path, executor: futures.Executor) -> list[list[Any]]:
     """The blocks as values: symbols of a graph if the path is one's, computed by the executor when they are fetched."""
     closed = with_closed_rules(path)
     if closed is not path:
@@ -332,7 +333,7 @@ def spread_blocks(plan: Plan, path: Path, executor: Executor) -> list[list[Any]]
     return blocks
 
 
-def _abstract(*values: Aval, what: Spread, executor: Executor) -> tuple[Aval, ...]:
+def _abstract(*values: Aval, what: Spread, executor: futures.Executor) -> tuple[Aval, ...]:
     return tuple([what.program.avals[slot] for slot in what.program.outputs])
 
 

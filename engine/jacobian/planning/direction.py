@@ -15,7 +15,6 @@ from dataclasses import dataclass
 from typing import NamedTuple
 
 import numpy as np
-from scipy import sparse
 
 from engine.core.op import Node
 from engine.jacobian.coloring.compression import color_columns
@@ -23,6 +22,7 @@ from engine.jacobian.planning.cost import CALL, seed_times, with_seeds
 from engine.jacobian.planning.elimination import Chain, Sweep, chain_flops, plan_chain, stretch_flops
 from engine.jacobian.structure.path import Path
 from engine.jacobian.structure.pattern import Pattern
+from engine.runtime.lazy_scipy import sparse
 
 _BRUTE_FORCE = 8
 """Ends of one side whose subsets are all tried."""

@@ -14,7 +14,6 @@ from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 
 import numpy as np
-from scipy import sparse
 
 from engine.jacobian.coloring.compression import Coloring, color_symmetric, hubs, readable_entries
 from engine.jacobian.coloring.lattice import entry_rows
@@ -23,6 +22,7 @@ from engine.jacobian.planning.cost import GATHER
 from engine.jacobian.planning.direction import Group, PlannedSweep
 from engine.jacobian.structure.path import Path
 from engine.jacobian.structure.pattern import Pattern
+from engine.runtime.lazy_scipy import sparse
 from engine.runtime.tuning import TUNING
 
 _MOST = TUNING.star_entries

@@ -11,14 +11,12 @@ from __future__ import annotations
 
 import contextlib
 import dataclasses
-import hashlib
 import math
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, field
 from typing import Any, NamedTuple
 
 import numpy as np
-from scipy import sparse
 
 from engine.core.op import Node
 from engine.core.sparsity import Sites
@@ -39,6 +37,7 @@ from engine.jacobian.structure.through_sums import peel_sums
 from engine.linearity import not_linear
 from engine.runtime.cache import Cache
 from engine.runtime.errors import InvalidArgumentError
+from engine.runtime.lazy_scipy import sparse
 from engine.runtime.tuning import TUNING
 
 MODES = ("auto", "forward", "reverse")
@@ -174,6 +173,8 @@ def fingerprint(pattern: Any) -> tuple[Any, ...] | None:
     """A key that tells a pattern of the caller's, in CSR form, from others; None for None."""
     if pattern is None:
         return None
+    import hashlib  # which loads a library of cryptography
+
     return pattern.shape, hashlib.sha256(pattern.indptr.tobytes() + pattern.indices.tobytes()).digest()
 
 

@@ -15,9 +15,9 @@ from __future__ import annotations
 from typing import Any
 
 import numpy as np
-from scipy.sparse import csr_array
 
 from engine.core.sparsity import Labels, Link
+from engine.runtime.lazy_scipy import sparse
 from engine.runtime.tuning import TUNING
 
 SMALL = TUNING.exact_entries
@@ -159,7 +159,7 @@ class Pattern:
         there = self.index >= 0
         return there.astype(np.intp) if axis == 0 else np.bincount(self.index[there], minlength=columns)
 
-    def to_csr(self) -> csr_array:
+    def to_csr(self) -> sparse.csr_array:
         """As a `scipy.sparse.csr_array` of bools, its columns ascending in each row."""
         rows, columns = self.shape
         if self._table is not None:
@@ -289,7 +289,7 @@ class Pattern:
         if count * self.shape[1] <= TABLE:
             return self._merged_in_table(labels, count)
         rows = np.flatnonzero(labels >= 0)
-        groups = csr_array((np.ones(len(rows), bool), (labels[rows], rows)), shape=(count, self.shape[0]))
+        groups = sparse.csr_array((np.ones(len(rows), bool), (labels[rows], rows)), shape=(count, self.shape[0]))
         matrix = groups @ self.to_csr()
         matrix.sort_indices()
         return Pattern.csr(matrix)
@@ -362,8 +362,8 @@ def stacked(patterns: list[Pattern]) -> Pattern:
     return Pattern.csr(_csr(np.concatenate([m.indices for m in matrices]), ends, (rows, columns)))
 
 
-def _csr(indices: Any, ends: Any, shape: tuple[int, int]) -> csr_array:
-    return csr_array((np.ones(len(indices), bool), indices, ends), shape=shape)
+def _csr(indices: Any, ends: Any, shape: tuple[int, int]) -> sparse.csr_array:
+    return sparse.csr_array((np.ones(len(indices), bool), indices, ends), shape=shape)
 
 
 def _block(there: Any, columns: int) -> Pattern:
@@ -382,7 +382,7 @@ def _union_of_maps(a: Pattern, b: Pattern) -> Pattern | None:
     return Pattern.map(np.maximum(first, second), a.shape[1])
 
 
-def _sum(a: Any, b: Any) -> csr_array:
+def _sum(a: Any, b: Any) -> sparse.csr_array:
     total = a + b
     total.sort_indices()
     return total

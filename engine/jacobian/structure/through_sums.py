@@ -14,7 +14,6 @@ from collections.abc import Sequence
 from typing import NamedTuple
 
 import numpy as np
-from scipy import sparse
 
 from engine.core.expand_axes import sum_axis
 from engine.core.op import Node
@@ -24,6 +23,7 @@ from engine.jacobian.structure.path import Path, between
 from engine.jacobian.structure.peeling import MOST, IndexMap
 from engine.ops.arithmetic import add, negative, subtract
 from engine.ops.reduce import reduce_sum_op
+from engine.runtime.lazy_scipy import sparse
 from engine.runtime.tuning import TUNING
 
 _COEFFICIENTS = {

@@ -15,7 +15,6 @@ from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
-from scipy import sparse
 
 from engine.core.batching import Batched, batch_level, unbatch
 from engine.core.operands import Operand
@@ -28,6 +27,7 @@ from engine.ops.compare import cast
 from engine.ops.shape import reshape
 from engine.reverse import reverse
 from engine.runtime.errors import InvalidArgumentError
+from engine.runtime.lazy_scipy import sparse
 
 _VECTORS = 3
 _MOST = 32

@@ -12,7 +12,6 @@ from contextlib import nullcontext
 from typing import Any
 
 import numpy as np
-from scipy import sparse
 
 from engine.core.dtypes import float32
 from engine.core.eager import EagerTensor
@@ -25,6 +24,7 @@ from engine.ops.complexes import complex as complex_of
 from engine.ops.complexes import imag, real
 from engine.ops.creation import zeros_like
 from engine.runtime.errors import InvalidArgumentError
+from engine.runtime.lazy_scipy import sparse
 
 
 def by_parts(

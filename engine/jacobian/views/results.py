@@ -7,7 +7,6 @@ from collections.abc import Sequence
 from typing import Any, Literal, NoReturn
 
 import numpy as np
-from scipy import sparse
 
 from engine.core import nest
 from engine.core.aval import compatible
@@ -26,6 +25,7 @@ from engine.jacobian.planning.plan import MODES, Options
 from engine.ops.selection import flat_gather_op, flat_scatter_op
 from engine.runtime.cache import cached
 from engine.runtime.errors import InvalidArgumentError
+from engine.runtime.lazy_scipy import sparse
 
 FORMATS = ("dense", "csr", "csc", "coo", "operator")
 
