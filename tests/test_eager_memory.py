@@ -11,8 +11,13 @@ import numpy as np
 import pytest
 from numpy._core.multiarray import get_handler_name
 
+import engine.numpy_api.operators  # values have + and *
 import tape_api as tf
-from engine.core.eager import in_c
+from engine.closed.function import build
+from engine.core.aval import Aval
+from engine.core.dtypes import float64
+from engine.core.eager import in_c, in_own_memory
+from engine.ops.trig import sin
 from tests.test_eager_in_c import needs_c
 
 pytestmark = needs_c
@@ -99,6 +104,24 @@ def test_other_arrays_lie_where_numpy_puts_them() -> None:
     with pytest.raises(ValueError, match="matmul"):
         large @ tf.constant(np.ones((3, 200)))
     assert get_handler_name() == NUMPYS
+
+
+def test_a_program_that_runs_the_first_times_uses_it() -> None:
+    body = build([Aval((50_000,), float64)], lambda _, values: [sin(values[0]) * values[0]])
+    x = np.linspace(0.0, 1.0, 50_000)
+    for _ in range(2):
+        (y,) = body.run(x)
+        np.testing.assert_array_equal(y, np.sin(x) * x)
+        assert get_handler_name(y) == OURS
+    assert get_handler_name() == NUMPYS
+
+
+def test_what_a_call_raises_leaves_numpy_its_own() -> None:
+    with pytest.raises(ZeroDivisionError):
+        in_own_memory(divmod, 1, 0)
+    assert get_handler_name() == NUMPYS
+    with pytest.raises(TypeError, match="takes a function"):
+        in_own_memory()
 
 
 def test_zeros_are_zeros_in_memory_that_was_used() -> None:

@@ -124,6 +124,33 @@ def test_training_loads_no_room_that_it_does_not_need(program: str) -> None:
     assert said(program + shown) == ""
 
 
+@pytest.mark.parametrize(
+    "program",
+    [
+        """
+import numpy as np
+import tape_api as tf
+x = tf.Variable(np.ones(4))
+with tf.GradientTape() as tape:
+    y = tf.sin(x) * tf.reduce_sum(x)
+tape.jacobian(y, x)
+""",
+        """
+import numpy as np
+import graph_api as tf
+x = tf.placeholder(tf.float64, [4])
+(hessian,) = tf.hessians(tf.reduce_sum(tf.sin(x)) ** 2, x)
+tf.Session().run(hessian, {x: np.ones(4)})
+""",
+    ],
+    ids=["tape", "graph"],
+)
+def test_a_dense_jacobian_loads_neither_sparse_matrices_nor_processes(program: str) -> None:
+    needless = ("scipy.sparse", "concurrent.futures.process", "multiprocessing", "hashlib")
+    shown = f"import sys\nprint(*[m for m in {needless} if m in sys.modules])"
+    assert said(program + shown) == ""
+
+
 @pytest.mark.parametrize("front_end", ["graph_api", "tape_api"])
 def test_every_name_is_where_its_table_says(front_end: str) -> None:
     program = f"""

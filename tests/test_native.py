@@ -523,3 +523,15 @@ def test_large_sweeps_into_a_small_matrix_have_a_table(monkeypatch: pytest.Monke
     (program,) = {id(p): p for p in programs if any(i.op is alloc for i in p.instructions)}.values()
     assert max(a.size * a.dtype.size for a in program.avals.values()) > 1 << 20
     assert type(program.native).__name__ == "Table"
+
+
+@pytest.mark.parametrize(
+    ("number", "other"),
+    [(1.5, 1.25), (-0.0, 0.0), (np.nan, 0.0), (np.float32(2), 0), (np.int8(3), 4), (1j, -1j), (1, 0)],
+)
+def test_a_large_constant_of_one_number_is_told_by_its_bits(number: Any, other: Any) -> None:
+    full = np.full((300, 1000), number)
+    assert staged._result(Recorder(), full).actual.tobytes() == full.tobytes()
+    full[-1, -1] = other
+    with pytest.raises(Opaque):
+        staged._result(Recorder(), full)

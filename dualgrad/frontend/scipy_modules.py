@@ -274,7 +274,7 @@ class _Finder:
             return None
         spec = PathFinder.find_spec(fullname, path, target)
         if spec is not None and spec.loader is not None:
-            spec.loader = _Treating(spec.loader)
+            spec.loader = _Treating(spec.loader)  # type: ignore[assignment]
         return spec
 
 

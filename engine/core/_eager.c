@@ -908,6 +908,8 @@ static PyMethodDef methods[] = {
     {"setup", setup, METH_VARARGS, "setup(...): the classes and functions of Python that this is about."},
     {"setup_structure", setup_structure, METH_VARARGS, "setup_structure(DType, distinct, leaf, array): what keys are made with."},
     {"setup_memory", setup_memory, METH_O, "setup_memory(bytes): keep memory of results, up to so many bytes that nobody uses."},
+    {"in_own_memory", (PyCFunction)(void (*)(void))in_own_memory, METH_FASTCALL,
+        "in_own_memory(function, *arguments): call it while arrays get memory that is used again."},
     {"setup_loops", setup_loops, METH_VARARGS, "setup_loops(ufunc, find): which loops elementwise ops call."},
     {"loops", loops, METH_NOARGS, "loops(): the ufuncs whose loops are called, each with a letter for the dtype."},
     {"operator", make_operator, METH_VARARGS, "operator(op, slow, reflected, index): a method of tensors that applies an op."},

@@ -223,3 +223,16 @@ static PyObject *setup_memory(PyObject *module, PyObject *bytes)
     }
     return PyLong_FromSize_t(before);
 }
+
+/* in_own_memory(function, *arguments): call it while NumPy takes our memory. */
+static PyObject *in_own_memory(PyObject *module, PyObject *const *args, Py_ssize_t count)
+{
+    (void)module;
+    if (count < 1) {
+        PyErr_SetString(PyExc_TypeError, "in_own_memory takes a function");
+        return NULL;
+    }
+    PyObject *before = memory_begins(), *result = PyObject_Vectorcall(args[0], args + 1, (size_t)(count - 1), NULL);
+    memory_ends(before);
+    return result;
+}

@@ -405,3 +405,15 @@ def applied_in_python() -> Iterator[None]:
 
 wrap: Callable[[Any], EagerTensor] = in_c.wrap if in_c else EagerTensor
 """The tensor of an array."""
+
+
+def _called_as_it_is(function: Callable[..., Any], *arguments: Any) -> Any:
+    return function(*arguments)
+
+
+in_own_memory: Callable[..., Any] = in_c.in_own_memory if in_c else _called_as_it_is
+"""``in_own_memory(function, *arguments)``: call it while large arrays get memory that is used again.
+
+A program that runs for the first time makes an array for each step. Mapping new pages for each takes longer than
+computing what is written there.
+"""

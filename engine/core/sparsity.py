@@ -26,6 +26,7 @@ import math
 from collections.abc import Callable, Sequence
 from itertools import accumulate
 from typing import Any, NamedTuple
+from weakref import WeakValueDictionary
 
 import numpy as np
 
@@ -214,7 +215,16 @@ def _broadcast(shape: tuple[int, ...], out: tuple[int, ...]) -> Labels:
         return None
     if math.prod(shape) == 1:
         return _alike(math.prod(out))
-    return np.ravel(np.broadcast_to(np.arange(math.prod(shape)).reshape(shape), out))
+    labels = _broadcasts.get((shape, out))
+    if labels is None:
+        labels = np.ravel(np.broadcast_to(np.arange(math.prod(shape)).reshape(shape), out))
+        labels.flags.writeable = False
+        _broadcasts[shape, out] = labels
+    return labels
+
+
+_broadcasts: WeakValueDictionary[tuple[tuple[int, ...], tuple[int, ...]], np.ndarray] = WeakValueDictionary()
+"""Labels that are in use: an expression broadcasts operands of one shape to another one again and again."""
 
 
 class Moves:

@@ -5,6 +5,8 @@ from __future__ import annotations
 from importlib import import_module
 from typing import TYPE_CHECKING, Any
 
+__all__ = ["scipy", "sparse"]
+
 
 class _Later:
     """A package, or a module, that the first use of a name in it loads.
