@@ -65,8 +65,6 @@ WITHOUT_ROW = {
     "spread_op": "needs an executor; tests/jacobian/test_executor.py",
     "write_rows": "is made by lowering only; tests/test_program_inplace_concat.py",
     "write_entries": "is made by lowering only; tests/test_program_inplace_scatter.py",
-    "replaced_entry": "is made by loops only; tests/test_program_inplace_scatter.py",
-    "added_entry": "is made by loops only; tests/test_program_inplace_scatter.py",
     "slice_concat": "is made by lowering only; tests/test_program_slice_concat.py",
     "slice_sum": "is made by lowering only; tests/test_program_slice_sum.py",
     "outer_sum": "is made by lowering only; tests/test_program_outer_sum.py",

@@ -16,7 +16,6 @@ from engine.compiler.passes.inplace_concat import alloc, write_rows
 from engine.compiler.passes.inplace_scatter import write_entries
 from engine.compiler.passes.outer_sum import outer_sum
 from engine.compiler.passes.slice_sum import slice_sum
-from engine.control.in_place import added_entry, replaced_entry
 from engine.core.eager import EagerTensor
 from engine.core.op import Layout, Op
 from engine.core.value import aval_of
@@ -55,8 +54,6 @@ def _program_calls() -> Iterator[Call]:
     yield Call(alloc, [], {"shape": (3,), "dtype": np.dtype(float)})
     yield Call(write_rows, [np.zeros((5, 4)), a], {"start": 1})
     yield Call(write_entries, [np.zeros((5, 4)), np.array([[3]]), row[None]], {})
-    yield Call(replaced_entry, [np.zeros((5, 4)), np.array([[3]]), row[None]], {})
-    yield Call(added_entry, [np.zeros((5, 4)), np.array(3)], {})
     column = row[:, None]
     for start in ([], [np.eye(4)]):
         factors = [*start, column, row[None], row[None], column]

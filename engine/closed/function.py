@@ -417,6 +417,8 @@ class ClosedFunction:
         steps: range,
         cond: ClosedFunction | None = None,
         before: int = 0,
+        program: Program | None = None,
+        writes: tuple[tuple[int, bool], ...] = (),
     ) -> tuple[int, list[Any], list[np.ndarray]] | None:
         """Run it natively once for each step, as long as `cond` holds.
 
@@ -433,6 +435,10 @@ class ClosedFunction:
             Of the same operands; there are no sequences then.
         before : int
             How many rows to leave free for steps before these, in each stack.
+        program : Program, optional
+            What runs in place of it, with a place and an entry behind its results for each of `writes`.
+        writes : tuple of (int, bool)
+            Carries of which it writes entries, and whether these are added to what is there.
 
         Returns
         -------
@@ -446,7 +452,8 @@ class ClosedFunction:
         if found is None or (cond is not None and of_cond is None):
             return None
         holds = None if of_cond is None else of_cond._program
-        return found._program.loop(holds, operands, carries, sequences, steps, before)  # type: ignore[union-attr]
+        run: Any = found._program if program is None else program
+        return run.loop(holds, operands, carries, sequences, steps, before, writes)
 
     def result_avals(self, given: Sequence[Aval]) -> tuple[Aval, ...]:
         """The avals of its results for arguments of some avals."""

@@ -115,7 +115,14 @@ class Program:
         return self.run_generated(*arguments)
 
     def loop(
-        self, cond: Program | None, operands: Sequence[Any], carries: int, sequences: int, steps: range, before: int
+        self,
+        cond: Program | None,
+        operands: Sequence[Any],
+        carries: int,
+        sequences: int,
+        steps: range,
+        before: int,
+        writes: tuple[tuple[int, bool], ...] = (),
     ) -> tuple[int, list[Any], list[np.ndarray]] | None:
         """As `ClosedFunction.loop`, by the tables of the programs, if they have any."""
         run = getattr(self.native, "loop", None)
@@ -123,7 +130,7 @@ class Program:
             return None
         given = tuple([np.asarray(x) if isinstance(x, np.generic) else x for x in operands])
         by = None if cond is None else cond.native
-        found = run(by, given, carries, sequences, steps[0], len(steps), steps.step < 0, before, _rows)
+        found = run(by, given, carries, sequences, steps[0], len(steps), steps.step < 0, before, _rows, writes)
         if found is None:
             return None
         done, state, rows = found

@@ -2,72 +2,54 @@
 
 The program of a step stays one without effects: it gives the entries and where they go. They are written once it has
 succeeded, into an array that nobody but the loop has: so a step may run again (after a NaN), and an error leaves
-nothing half done.
+nothing half done. The table of such a program runs all steps of a loop (`ClosedFunction.loop`).
 """
 
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Callable, Collection, Sequence
+from collections.abc import Collection, Sequence
 from dataclasses import dataclass
-from typing import Any
+from typing import Any, NamedTuple
 
 import numpy as np
 
 from engine.closed.function import ClosedFunction
 from engine.compiler.ir.instruction import Instruction, is_stateful, without_unused
-from engine.compiler.ir.kernels import instruction_op
 from engine.compiler.ir.layout import same_layout
 from engine.compiler.passes.buffer_assignment import assign_buffers
 from engine.compiler.passes.inplace_scatter import write_entries
 from engine.compiler.passes.nan_checks import speculate
-from engine.compiler.program import Program
+from engine.compiler.program import Program, located
 from engine.core.aval import Aval
-from engine.core.dtypes import int64
 from engine.ops.arithmetic import add
 from engine.ops.gather import add_at, check_range, gather_back_op
 from engine.ops.scatter import check_entries, tensor_scatter_update_op
+from engine.runtime.errors import IndexOutOfRangeError
 from engine.runtime.tuning import TUNING
 
 _LEAST = TUNING.written_bytes
 
 
-def _replaced_kernel(whole: Any, at: Any, entry: Any) -> np.ndarray:
-    if not 0 <= (place := at.item()) < len(whole):
-        check_entries("tensor_scatter_nd_update", whole, at, entry)
-    return np.array(place, np.int64)
+class _Write(NamedTuple):
+    """An entry of a carry that a step writes, or adds to what is there, and where the user's program says so."""
 
-
-def _added_kernel(whole: Any, at: Any) -> np.ndarray:
-    check_range("gather", at, len(whole))
-    return np.array(at, np.int64)
-
-
-_FACTS: dict[str, Any] = {"keeps_nan": ()}
-replaced_entry = instruction_op(
-    "replaced_entry",
-    __name__,
-    _replaced_kernel,
-    lambda *_: Aval((), int64),
-    "Where in an array an entry is replaced.",
-    **_FACTS,
-)
-added_entry = instruction_op(
-    "added_entry", __name__, _added_kernel, lambda *_: Aval((), int64), "Where in an array one is added to.", **_FACTS
-)
+    carry: int
+    adds: bool
+    where: str
 
 
 @dataclass(frozen=True)
 class _Plan:
-    """A program of a step, and what to write: per carry and entry, whether it is added to what is there.
+    """A program of a step, and what to write.
 
-    The program has each such carry itself for its new value, and behind all results a place and an entry for each;
-    `constants` are the positions of results that are constants.
+    The program has each carry that is written to itself for its new value, and behind all results a place and an entry
+    for each of `writes`; `constants` are the positions of results that are constants.
     """
 
     program: Program
     constants: Collection[int]
-    writes: Sequence[tuple[int, bool]]
+    writes: Sequence[_Write]
 
 
 class InPlace:
@@ -75,9 +57,9 @@ class InPlace:
 
     def __init__(self, body: ClosedFunction, plan: _Plan, given: Sequence[Any]) -> None:
         self.body, self.plan, self.form = body, plan, _form(given)
-        self.own = {i: np.array(given[i], order="C") for i, _ in plan.writes}
+        self.own: dict[int, np.ndarray] = {}
         # where a -0.0 may be, which becomes 0.0 once zeros are added to the whole: None is anywhere
-        self.touched: dict[int, set[int] | None] = dict.fromkeys(self.own)
+        self.touched: dict[int, set[int] | None] = {}
         self.is_on = True
 
     def run(self, *given: Any) -> Sequence[Any]:
@@ -85,14 +67,29 @@ class InPlace:
         self.is_on = self.is_on and _form(given) == self.form
         if not self.is_on:
             return self.body.run(*given)
+        if not self.own:
+            self.own = {w.carry: np.array(given[w.carry], order="C") for w in self.plan.writes}
+            self.touched = dict.fromkeys(self.own)
         found = self.plan.program(*[self.own.get(i, x) for i, x in enumerate(given)])
         count = len(self.body.results)
         # what shows a part of an array that is going to be written to, or is a constant, is copied
         made = [self.own[i] if i in self.own else self.apart(x, i) for i, x in enumerate(found)]
-        results, made = made[:count], made[count:]
-        for k, (i, adds) in enumerate(self.plan.writes):
-            self.write(i, int(made[2 * k]), made[2 * k + 1], adds)
+        results, places, entries = made[:count], made[count::2], made[count + 1 :: 2]
+        for write, at, entry in zip(self.plan.writes, places, entries, strict=True):
+            _check(write, self.own[write.carry], at, entry)
+        for write, at, entry in zip(self.plan.writes, places, entries, strict=True):
+            self.write(write.carry, at.item(), entry, write.adds)
         return results
+
+    def loop(self, operands: Sequence[Any], *form: Any, **more: Any) -> tuple[int, list[Any], list[np.ndarray]] | None:
+        """As that of the body; a table writes to arrays of its own."""
+        if not self.is_on:
+            return self.body.loop(operands, *form, **more)
+        writes = tuple([(write.carry, write.adds) for write in self.plan.writes])
+        outcome = self.body.loop(operands, *form, **more, program=self.plan.program, writes=writes)
+        if outcome is not None:
+            self.own = {}
+        return outcome
 
     def apart(self, x: Any, i: int) -> Any:
         """Result `i`, or its copy."""
@@ -115,13 +112,26 @@ class InPlace:
         self.touched[i] = {at}
 
 
-def running(body: ClosedFunction, given: Sequence[Any], count: int) -> Callable[..., Sequence[Any]]:
-    """The function that runs a step: it writes entries of those of the first `count` operands that are large."""
+def _check(write: _Write, whole: np.ndarray, at: Any, entry: Any) -> None:
+    """Raise unless there is such an entry."""
+    if 0 <= at.item() < len(whole):
+        return
+    try:
+        if write.adds:
+            check_range("gather", at, len(whole))
+        else:
+            check_entries("tensor_scatter_nd_update", whole, at, entry)
+    except IndexOutOfRangeError as error:
+        raise located(error, write.where) from error
+
+
+def stepping(body: ClosedFunction, given: Sequence[Any], count: int) -> ClosedFunction | InPlace:
+    """Choose the runner of a loop: the body, or one that writes entries of large ones of the first `count` operands."""
     if all(x.nbytes < _LEAST for x in given[:count]):
-        return body.run
+        return body
     key = ("in place", count, *_form(given))
     plan: _Plan | tuple[()] = body.derived(key, lambda: _planned(body.at(given), count) or ())
-    return InPlace(body, plan, given).run if isinstance(plan, _Plan) else body.run
+    return InPlace(body, plan, given) if isinstance(plan, _Plan) else body
 
 
 def _form(given: Sequence[Any]) -> tuple[Any, ...]:
@@ -135,29 +145,23 @@ def _planned(body: ClosedFunction, count: int) -> _Plan | None:
     program = body.program
     if program.updates or program.products or any(is_stateful(i.op, i.params) for i in program.instructions):
         return None
-    avals, made_by = dict(program.avals), {s: each for each in program.instructions for s in each.outputs}
+    avals, made_by = program.avals, {s: each for each in program.instructions for s in each.outputs}
     used = Counter([*program.outputs, *[s for each in program.instructions for s in each.inputs]])
     outputs = list(program.outputs)
-    writes: list[tuple[int, bool]] = []
+    writes: list[_Write] = []
     ends: list[int] = []
-    instead: dict[int, Instruction] = {}
     for i, (s, result) in enumerate(zip(program.inputs[:count], program.outputs, strict=False)):
         found = _entries(s, result, made_by, used, avals)
         if not found or s in outputs:
             continue
         outputs[i] = s
         for made, at, entry, adds in found:
-            place = max(avals) + 1
-            avals[place] = Aval((), int64)
-            op, inputs = (added_entry, (s, at)) if adds else (replaced_entry, (s, at, entry))
-            instead[made] = Instruction(op, inputs, {}, (place,), made_by[made].where)
-            writes.append((i, adds))
-            ends += [place, entry]
+            writes.append(_Write(i, adds, made_by[made].where))
+            ends += [at, entry]
     if not writes:
         return None
-    left = [instead.get(each.outputs[0], each) if each.outputs else each for each in program.instructions]
     outputs += ends
-    left = without_unused(left, tuple(outputs))
+    left = without_unused(program.instructions, tuple(outputs))
     changed = Program(program.inputs, tuple(outputs), program.constants, left, avals, inline=program.inline)
     if program.speculation is not None:
         speculation = speculate(left, avals)

@@ -12,7 +12,7 @@ from typing import Any
 import numpy as np
 
 from engine.closed.function import ClosedFunction
-from engine.control.in_place import running
+from engine.control.in_place import stepping
 from engine.core.aval import Aval, format_shape
 from engine.core.eager import abstract_operand
 from engine.core.operands import Operand
@@ -21,8 +21,11 @@ from engine.runtime.errors import ShapeError, UnimplementedError
 
 _ASKED = (0, 1, 2, 3)
 """Steps before which a table is asked to run those left: a program has one after two runs, perhaps of another form."""
-_FEWEST, _MOST_BYTES = 1 << 6, 1 << 22
-"""Iterations that a table runs in one go, of a loop whose end nobody knows: so many, later bytes of what is saved."""
+_FEWEST, _MOST_BYTES, _ENDLESS = 1 << 6, 1 << 22, 1 << 30
+"""Iterations that a table runs in one go, of a loop whose end nobody knows: so many, later bytes of what is saved.
+
+Where nothing is saved there needs to be no room for it.
+"""
 
 
 def row_of(sequence: Aval) -> Aval:
@@ -84,17 +87,17 @@ def scan_kernel(
         return _no_rows(state, columns, captures, body, carries)
     pieces: list[list[np.ndarray]] = [[] for _ in body.results[carries:]]
     steps = range(length - 1, -1, -1) if backwards else range(length)
-    run: Any = None
+    step: Any = None
     for done, t in enumerate(steps):
-        if done in _ASKED and run in (None, body.run):
-            outcome = body.loop([*state, *columns, *captures], carries, sequences, steps[done:], before=done)
+        given = [*state, *[c[t] for c in columns], *captures]
+        step = step or stepping(body, given, carries)
+        if done in _ASKED:
+            outcome = step.loop([*state, *columns, *captures], carries, sequences, steps[done:], before=done)
             if outcome is not None:
                 _, state, stacks = outcome
                 pieces = [_with_first(*pair, backwards) for pair in zip(pieces, stacks, strict=True)]
                 break
-        given = [*state, *[c[t] for c in columns], *captures]
-        run = run or running(body, given, carries)
-        results = run(*given)
+        results = step.run(*given)
         state = results[:carries]
         _append(pieces, results[carries:])
     if backwards:
@@ -149,11 +152,11 @@ def iterated(
     """
     state, captures = operands[:count], operands[count:]
     pieces: list[list[np.ndarray]] = [[] for _ in body.results[count:]]
-    done, most = 0, _FEWEST
-    asked, run = True, None
+    done, most = 0, _FEWEST if pieces else _ENDLESS
+    asked, step = True, stepping(body, operands, count)
     while True:
-        if asked or (done in _ASKED and run == body.run):
-            outcome = body.loop([*state, *captures], count, 0, range(done, done + most), cond)
+        if asked or done in _ASKED:
+            outcome = step.loop([*state, *captures], count, 0, range(done, done + most), cond)
             asked = outcome is not None
             if outcome is not None:
                 steps, state, stacks = outcome
@@ -167,8 +170,7 @@ def iterated(
                 continue
         if not cond.run(*state, *captures)[0]:
             return state, done, pieces
-        run = run or running(body, [*state, *captures], count)
-        results = run(*state, *captures)
+        results = step.run(*state, *captures)
         state = results[:count]
         _append(pieces, results[count:])
         done += 1

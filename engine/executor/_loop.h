@@ -3,6 +3,9 @@
  * Its first arguments are carried from step to step, the next ones are rows of sequences, the others stay. Its first results are
  * the new carries, all others are stacked. Whatever is not as a loop needs it is refused before the first step, or the whole loop
  * is: then it runs in Python, which raises what there is to raise.
+ *
+ * A carry of which a step writes entries is no copy from step to step, but one array of the loop's own. The last results say what
+ * is written: for each entry its place, and what goes there. They are read when all else of the step is done.
  */
 
 /* A table about to be run again and again. */
@@ -204,13 +207,14 @@ static PyArrayObject *array_for(const Result *result, npy_intp rows, PyObject *m
     if (result->nd > 0) {
         memcpy(shape + more, result->shape, (size_t)result->nd * sizeof(npy_intp));
     }
-    if (make != NULL && rows > 0 && result->bytes <= LARGE / rows && result->bytes * rows >= POOLED) {
+    const npy_intp times = more ? rows : 1;
+    if (make != NULL && times > 0 && result->bytes <= LARGE / times && result->bytes * times >= POOLED) {
         PyObject *dims = PyArray_IntTupleFromIntp(result->nd + more, shape);
         PyObject *found = dims == NULL ? NULL : PyObject_CallFunctionObjArgs(make, dims, (PyObject *)result->descr, NULL);
         Py_XDECREF(dims);
         if (found != NULL && !(PyArray_CheckExact(found) && PyArray_ISCARRAY((PyArrayObject *)found) &&
                                PyArray_TYPE((PyArrayObject *)found) == result->descr->type_num &&
-                               PyArray_NBYTES((PyArrayObject *)found) == result->bytes * rows)) {
+                               PyArray_NBYTES((PyArrayObject *)found) == result->bytes * times)) {
             PyErr_SetString(PyExc_ValueError, "native executor: an array was allocated in another form");
             Py_CLEAR(found);
         }
@@ -234,13 +238,24 @@ static PyArrayObject *row_of(PyArrayObject *sequence, npy_intp row)
     return found;
 }
 
+/* An entry of a carry that each step writes. */
 typedef struct {
-    Py_ssize_t noperands, nresults, carries;
+    Py_ssize_t carry;
+    int adds; /* to what is there */
+    Result at, entry;
+    char *held;       /* the entry, for it may be a part of what is written to, */
+    npy_intp number;  /* where it goes, */
+    npy_intp pending; /* and where a -0.0 may be, which becomes 0.0 as zeros are added to all others; or -1 */
+} Write;
+
+typedef struct {
+    Py_ssize_t noperands, nresults, nwrites, carries;
     PyArrayObject **operands; /* what each is like: rows of sequences */
     char **at;
     npy_intp *moves;
     Bound body, cond;
     Result *results, stop;
+    Write *writes;
     PyArrayObject **made; /* per carry two arrays, then one per stacked result, */
     npy_intp before;      /* with so many rows more, of steps before the first one */
     PyObject *make;
@@ -259,7 +274,13 @@ static void loop_free(Looping *loop)
     for (Py_ssize_t i = 0; loop->made != NULL && i < loop->nresults + loop->carries; i++) {
         Py_XDECREF(loop->made[i]);
     }
+    for (Py_ssize_t k = 0; loop->writes != NULL && k < loop->nwrites; k++) {
+        Py_XDECREF(loop->writes[k].at.constant);
+        Py_XDECREF(loop->writes[k].entry.constant);
+        PyMem_Free(loop->writes[k].held);
+    }
     Py_XDECREF(loop->stop.constant);
+    PyMem_Free(loop->writes);
     PyMem_Free(loop->operands);
     PyMem_Free(loop->at);
     PyMem_Free(loop->moves);
@@ -267,11 +288,114 @@ static void loop_free(Looping *loop)
     PyMem_Free(loop->made);
 }
 
+/* Add numbers, or zeros, to others; of two dtypes. */
+static void add_to(char *to, const char *numbers, npy_intp bytes, int type)
+{
+    if (type == NPY_DOUBLE) {
+        const double *from = (const double *)numbers;
+        for (npy_intp i = 0; i < bytes / 8; i++) {
+            ((double *)to)[i] += 0.0 + (from == NULL ? 0.0 : from[i]);
+        }
+    }
+    else {
+        const float *from = (const float *)numbers;
+        for (npy_intp i = 0; i < bytes / 4; i++) {
+            ((float *)to)[i] += 0.0f + (from == NULL ? 0.0f : from[i]);
+        }
+    }
+}
+
+/* Read what is written, and copy what it is written to; 0 if this is not for tables. */
+static int writes_begin(Looping *loop, const Table *body)
+{
+    for (Py_ssize_t k = 0; k < loop->nwrites; k++) {
+        Write *write = &loop->writes[k];
+        const Py_ssize_t i = write->carry;
+        if (i < 0 || i >= loop->carries || body->outputs[i].kind != GIVEN || body->outputs[i].index != i) {
+            return 0;
+        }
+        PyArrayObject *whole = loop->operands[i];
+        const Access *last = &body->outputs[loop->nresults + 2 * k];
+        int fits = read_result(&write->at, &loop->body, last, loop->operands, loop->at);
+        fits = fits == 1 ? read_result(&write->entry, &loop->body, last + 1, loop->operands, loop->at) : fits;
+        if (fits != 1) {
+            return fits;
+        }
+        const int type = write->at.descr->type_num;
+        const npy_intp rows = PyArray_NDIM(whole) ? PyArray_DIMS(whole)[0] : 0;
+        if (!(type == NPY_INT32 || type == NPY_INT64) || write->at.bytes != PyDataType_ELSIZE(write->at.descr) || rows < 1 ||
+            write->entry.descr->type_num != PyArray_TYPE(whole) || write->entry.bytes * rows != PyArray_NBYTES(whole) ||
+            (write->adds && PyArray_TYPE(whole) != NPY_DOUBLE && PyArray_TYPE(whole) != NPY_FLOAT)) {
+            return 0;
+        }
+        write->pending = -1;
+        if ((write->held = PyMem_Malloc((size_t)write->entry.bytes + 1)) == NULL) {
+            PyErr_NoMemory();
+            return -1;
+        }
+        if (loop->made[i] == NULL) {
+            const Result form = {.descr = PyArray_DESCR(whole), .nd = PyArray_NDIM(whole), .shape = PyArray_DIMS(whole),
+                .bytes = PyArray_NBYTES(whole)};
+            if ((loop->made[i] = array_for(&form, -1, loop->make)) == NULL || PyArray_CopyInto(loop->made[i], whole) < 0) {
+                return -1;
+            }
+            loop->at[i] = PyArray_BYTES(loop->made[i]);
+        }
+        if (write->adds) {
+            add_to(loop->at[i], NULL, PyArray_NBYTES(whole), PyArray_TYPE(whole));
+        }
+    }
+    return 1;
+}
+
+/* Write the entries of a step; REFUSED if one has no place. */
+static int write_entries(Looping *loop)
+{
+    for (Py_ssize_t k = 0; k < loop->nwrites; k++) {
+        Write *write = &loop->writes[k];
+        const char *at = *write->at.from + write->at.offset, *entry = *write->entry.from + write->entry.offset;
+        const Result *form = &write->entry;
+        write->number = write->at.descr->type_num == NPY_INT64 ? *(const npy_int64 *)at : *(const npy_int32 *)at;
+        if (write->number < 0 || write->number >= PyArray_DIMS(loop->made[write->carry])[0]) {
+            return REFUSED;
+        }
+        if (form->packed) {
+            memcpy(write->held, entry, (size_t)form->bytes);
+        }
+        else {
+            packed_copy(write->held, entry, form->nd, PyDataType_ELSIZE(form->descr), form->shape, form->strides);
+        }
+    }
+    for (Py_ssize_t k = 0; k < loop->nwrites; k++) {
+        Write *write = &loop->writes[k];
+        const npy_intp bytes = write->entry.bytes;
+        const int type = write->entry.descr->type_num;
+        char *whole = PyArray_BYTES(loop->made[write->carry]);
+        if (!write->adds) {
+            memcpy(whole + write->number * bytes, write->held, (size_t)bytes);
+            write->pending = write->number;
+            continue;
+        }
+        for (Py_ssize_t j = 0; j < loop->nwrites; j++) {
+            Write *other = &loop->writes[j];
+            if (other->carry == write->carry && other->pending >= 0) {
+                add_to(whole + other->pending * bytes, NULL, bytes, type);
+                other->pending = -1;
+            }
+        }
+        add_to(whole + write->number * bytes, write->held, bytes, type);
+    }
+    return 0;
+}
+
 /* Get everything ready; 0 if this is no loop for tables. */
 static int loop_begin(Looping *loop, Table *body, Table *cond, PyObject *given, Py_ssize_t sequences, npy_intp first, npy_intp count, npy_intp step)
 {
     loop->noperands = PyTuple_GET_SIZE(given);
-    loop->nresults = body->noutputs;
+    loop->nresults = body->noutputs - 2 * loop->nwrites;
+    if (loop->nresults < 0) {
+        return 0;
+    }
     loop->operands = PyMem_Calloc((size_t)loop->noperands + 1, sizeof(PyArrayObject *));
     loop->at = PyMem_Calloc((size_t)loop->noperands + 1, sizeof(char *));
     loop->moves = PyMem_Calloc((size_t)loop->noperands + 1, sizeof(npy_intp));
@@ -313,6 +437,7 @@ static int loop_begin(Looping *loop, Table *body, Table *cond, PyObject *given, 
         fits = fits == 1 ? read_result(&loop->stop, &loop->cond, cond->outputs, loop->operands, loop->at) : fits;
         fits = fits == 1 ? loop->stop.descr->type_num == NPY_BOOL && loop->stop.nd == 0 : fits;
     }
+    fits = fits == 1 ? writes_begin(loop, body) : fits;
     for (Py_ssize_t i = 0; fits == 1 && i < loop->nresults; i++) {
         Result *result = &loop->results[i];
         const Access *access = &body->outputs[i];
@@ -323,13 +448,16 @@ static int loop_begin(Looping *loop, Table *body, Table *cond, PyObject *given, 
         if (fits != 1) {
             return fits;
         }
+        if (i < loop->carries && loop->made[i] != NULL) {
+            continue;
+        }
         if (access->kind == WHOLE && result->packed && body->bases[access->index].kind == FRESH) {
             result->direct = access->index;
             for (Py_ssize_t k = 0; k < i; k++) {
                 result->direct = loop->results[k].direct == access->index ? -1 : result->direct;
             }
         }
-        if ((loop->made[loop->carries + i] = array_for(result, i < loop->carries ? -1 : loop->before + count, loop->make)) == NULL ||
+        if ((loop->made[loop->carries + i] = array_for(result, i < loop->carries ? -1 : loop->before + count, i < loop->carries ? NULL : loop->make)) == NULL ||
             (i < loop->carries && (loop->made[i] = array_for(result, -1, NULL)) == NULL)) {
             return -1;
         }
@@ -385,10 +513,15 @@ static npy_intp loop_run(Looping *loop, npy_intp count)
             return -2;
         }
         for (Py_ssize_t i = 0; i < loop->nresults; i++) {
-            hand_on(&loop->results[i]);
+            if (loop->results[i].to[0] != NULL) {
+                hand_on(&loop->results[i]);
+            }
+        }
+        if (loop->nwrites && write_entries(loop) == REFUSED) {
+            return -2;
         }
         for (Py_ssize_t i = 0; i < loop->carries; i++) {
-            loop->at[i] = loop->results[i].to[1];
+            loop->at[i] = loop->results[i].to[0] == NULL ? loop->at[i] : loop->results[i].to[1];
         }
         for (Py_ssize_t i = loop->carries; i < loop->noperands; i++) {
             loop->at[i] += loop->moves[i];
@@ -404,23 +537,47 @@ static npy_intp loop_run(Looping *loop, npy_intp count)
     return raise == 0 ? done : raise < 0 ? -1 : -2;
 }
 
-/* loop(cond, operands, carries, sequences, first, count, backwards, before, make): how many steps ran, the carries and the stacked
+/* Read ((carry, adds), ...); -1 on an error. */
+static int read_writes(Looping *loop, PyObject *given)
+{
+    loop->nwrites = given == NULL ? 0 : PyTuple_GET_SIZE(given);
+    if ((loop->writes = PyMem_Calloc((size_t)loop->nwrites + 1, sizeof(Write))) == NULL) {
+        PyErr_NoMemory();
+        return -1;
+    }
+    for (Py_ssize_t k = 0; k < loop->nwrites; k++) {
+        PyObject *pair = PyTuple_GET_ITEM(given, k);
+        if (!PyTuple_Check(pair)) {
+            PyErr_SetString(PyExc_TypeError, "native executor: what is written must be pairs");
+            return -1;
+        }
+        if (!PyArg_ParseTuple(pair, "np", &loop->writes[k].carry, &loop->writes[k].adds)) {
+            return -1;
+        }
+    }
+    return 0;
+}
+
+/* loop(cond, operands, carries, sequences, first, count, backwards, before, make, writes): how many steps ran, the carries and the stacked
  * results; or None. These have room for results of steps before the first one, and are made by make(shape, dtype), if that is given and they are large. */
 static PyObject *table_loop(PyObject *object, PyObject *args)
 {
-    PyObject *cond, *given, *make = NULL, *found = NULL;
+    PyObject *cond, *given, *make = NULL, *writes = NULL, *found = NULL;
     Py_ssize_t carries, sequences, first, count, before = 0;
     int backwards;
     if (!PyArg_ParseTuple(
-            args, "OO!nnnnp|nO", &cond, &PyTuple_Type, &given, &carries, &sequences, &first, &count, &backwards, &before, &make)) {
+            args, "OO!nnnnp|nOO!", &cond, &PyTuple_Type, &given, &carries, &sequences, &first, &count, &backwards, &before, &make,
+            &PyTuple_Type, &writes)) {
         return NULL;
     }
     if (cond != Py_None && Py_TYPE(cond) != Py_TYPE(object)) {
         Py_RETURN_NONE;
     }
     Looping loop = {.carries = carries, .before = before, .make = make};
-    const int fits = loop_begin(
-        &loop, (Table *)object, cond == Py_None ? NULL : (Table *)cond, given, sequences, first, count, backwards ? -1 : 1);
+    int fits = read_writes(&loop, writes);
+    fits = fits < 0 ? fits
+                    : loop_begin(&loop, (Table *)object, cond == Py_None ? NULL : (Table *)cond, given, sequences, first, count,
+                          backwards ? -1 : 1);
     const npy_intp done = fits == 1 ? loop_run(&loop, count) : fits == 0 ? -2 : -1;
     if (done == -2) {
         found = Py_NewRef(Py_None);
@@ -430,7 +587,7 @@ static PyObject *table_loop(PyObject *object, PyObject *args)
         for (Py_ssize_t i = 0; state != NULL && rows != NULL && i < loop.nresults; i++) {
             PyArrayObject *array = i >= carries ? loop.made[carries + i]
                                    : done == 0  ? (PyArrayObject *)PyTuple_GET_ITEM(given, i)
-                                                : loop.made[i + (done & 1 ? 0 : carries)];
+                                                : loop.made[i + (done & 1 || loop.results[i].to[0] == NULL ? 0 : carries)];
             PyList_SET_ITEM(i < carries ? state : rows, i < carries ? i : i - carries, Py_NewRef((PyObject *)array));
         }
         found = state == NULL || rows == NULL ? NULL : Py_BuildValue("nOO", done, state, rows);

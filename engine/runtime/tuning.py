@@ -92,7 +92,7 @@ class Tuning:
         default=1 << 14, metadata=_about("elements", "from which on steps are written out elsewhere", _LOOPS)
     )
     written_bytes: int = field(
-        default=1 << 20,
+        default=1 << 15,
         metadata=_about("bytes", "of an array that a loop carries, from which on steps write entries of it", _LOOPS),
     )
     slice_concat_elements: int = field(
