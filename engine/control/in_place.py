@@ -81,12 +81,19 @@ class InPlace:
             self.write(write.carry, at.item(), entry, write.adds)
         return results
 
-    def loop(self, operands: Sequence[Any], *form: Any, **more: Any) -> tuple[int, list[Any], list[np.ndarray]] | None:
+    def loop(
+        self,
+        operands: Sequence[Any],
+        carries: int,
+        sequences: int,
+        steps: range,
+        cond: ClosedFunction | None = None,
+        before: int = 0,
+    ) -> tuple[int, list[Any], list[np.ndarray]] | None:
         """As that of the body; a table writes to arrays of its own."""
-        if not self.is_on:
-            return self.body.loop(operands, *form, **more)
         writes = tuple([(write.carry, write.adds) for write in self.plan.writes])
-        outcome = self.body.loop(operands, *form, **more, program=self.plan.program, writes=writes)
+        more = (self.plan.program, writes) if self.is_on else ()
+        outcome = self.body.loop(operands, carries, sequences, steps, cond, before, *more)
         if outcome is not None:
             self.own = {}
         return outcome
