@@ -22,7 +22,7 @@ from engine.core.nest import flatten
 from engine.core.structural import reshape_to, scale
 from engine.core.tape import Tape
 from engine.forward import forward
-from engine.ops import arithmetic, conv, explog, linalg, pool, shape, trig
+from engine.ops import arithmetic, conv, explog, joining, linalg, pool, shape, trig
 from engine.ops.compare import where
 from engine.ops.creation import identity_like
 from engine.ops.windows import Windows, spans
@@ -129,6 +129,19 @@ def test_a_stack_of_vectors_times_a_matrix_is_one_product() -> None:
     columns = lowered(lambda w, b: linalg.matmul(w, b), [w, numbers(5, 3, 1)])
     assert names(columns) == ["reshape_to", "matmul_op", "reshape_to"]
     assert columns.report["shape_specialization"] == 1
+
+
+def test_a_part_of_a_cotangent_needs_nothing_of_what_was_joined() -> None:
+    given = [numbers(3, 4), numbers(3, 2), numbers(3, 6)]
+
+    def f(x: Any, y: Any, ct: Any) -> Any:
+        joined = [trig.sin(x), trig.cos(y)]
+        return [joining.concat_piece(ct, *joined, axis=axis, position=1) for axis in (1, -1)]
+
+    program = lowered(f, given)
+    assert names(program) == ["getitem_op"]
+    for got in program(*given):
+        assert_same_bits(got, given[2][:, 4:])
 
 
 @pytest.mark.parametrize("dtype", ["float16", "float32", "float64", "complex64"])

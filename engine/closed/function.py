@@ -155,6 +155,8 @@ class ClosedFunction:
         The store's keys of the variables that its program reads, once there is one.
     locks : tuple of Lock
         Of the variables that it writes, once there is a program.
+    steps : (int, bool)
+        How many steps the last loop had whose body it is, and whether the one before had as many.
     """
 
     _program: Program | None = None
@@ -166,6 +168,7 @@ class ClosedFunction:
     _fixed: Cache[Any, ClosedFunction] = _NOTHING
     reads: Sequence[Any] = ()
     locks: tuple[Any, ...] = ()
+    steps: tuple[int, bool] = 0, False
 
     def __init__(
         self,

@@ -24,7 +24,8 @@ _ASKED = (0, 1, 2, 3)
 _FEWEST, _MOST_BYTES, _ENDLESS = 1 << 6, 1 << 22, 1 << 30
 """Iterations that a table runs in one go, of a loop whose end nobody knows: so many, later bytes of what is saved.
 
-Where nothing is saved there needs to be no room for it.
+Where nothing is saved there needs to be no room for it; and a loop that has had as many steps twice is likely to have
+as many again.
 """
 
 
@@ -150,9 +151,19 @@ def iterated(
     pieces : list of list of array
         Per further result of `body`: its values of some iterations, one after the other.
     """
+    found = _iterated(operands, cond, body, count)
+    body.steps = found[1], found[1] == body.steps[0]
+    return found
+
+
+def _iterated(
+    operands: Sequence[Any], cond: ClosedFunction, body: ClosedFunction, count: int
+) -> tuple[Sequence[Operand], int, list[list[np.ndarray]]]:
     state, captures = operands[:count], operands[count:]
     pieces: list[list[np.ndarray]] = [[] for _ in body.results[count:]]
-    done, most = 0, _FEWEST if pieces else _ENDLESS
+    last, steady = body.steps
+    # one more, for the loop ends where fewer have run than may
+    done, most = 0, (last + 1 if steady else _FEWEST) if pieces else _ENDLESS
     asked, step = True, stepping(body, operands, count)
     while True:
         if asked or done in _ASKED:

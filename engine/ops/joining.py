@@ -150,6 +150,11 @@ def _part_batch(op: Op, size: int, flags: tuple[bool, ...], inputs: tuple[Any, .
     return op(*full, **{**params, "axis": axis + 1})
 
 
+def _piece_by_index(ct: Any, *values: Any, axis: int, position: int) -> Operand | None:
+    piece = _pieces(ct, None, *values, axis=axis)
+    return None if piece is None else piece(position)
+
+
 concat_piece = linear(
     "concat_piece",
     _piece_kernel,
@@ -161,6 +166,7 @@ concat_piece = linear(
     strict=False,
     args=("ct", "*values"),
     sparsity=GATHERS,
+    specialize=_piece_by_index,
     layout=Layout.PART,
     doc="The part of `ct` that belongs to the value at `position` of a concat: one operand's transpose of it.",
 )

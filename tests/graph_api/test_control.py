@@ -402,6 +402,21 @@ def test_errors_of_cond() -> None:
         tf.cond(p, x, lambda: x)
 
 
+def test_gradients_of_a_loop_of_other_numbers_of_steps_in_each_run() -> None:
+    with tf.Graph().as_default(), tf.Session() as session:
+        x, n = tf.placeholder(tf.float64, [3]), tf.placeholder(tf.int32, [])
+        y = tf.while_loop(lambda i, y: i < n, lambda i, y: (i + 1, 0.99 * tf.sin(y)), [tf.constant(0), x])[1]
+        (g,) = tf.gradients(y, x)
+        value = np.array([0.5, 1.0, -0.25])
+        # room is made for as many steps as there were twice
+        for steps in (5, 5, 5, 9, 0, 0, 3, 200, 200, 200, 70, 1):
+            z, slope = value, np.ones(3)
+            for _ in range(steps):
+                z, slope = 0.99 * np.sin(z), 0.99 * slope * np.cos(z)
+            found = session.run([y, g], {x: value, n: steps})
+            np.testing.assert_allclose(found, [z, slope], rtol=1e-12)
+
+
 def test_errors_of_while_loop() -> None:
     x = tf.placeholder(tf.float32, [2])
     w = tf.Variable(1.0)
