@@ -49,6 +49,13 @@ def lazily(where: str) -> Callable[..., Any]:
 
 
 def _load(front_end: str, waiting: Waiting) -> Any:
+    """What waits, loaded: the first name loads hundreds of modules, whose objects stay."""
+    from engine.runtime.collector import uncollected
+
+    return uncollected(_loaded, front_end, waiting)
+
+
+def _loaded(front_end: str, waiting: Waiting) -> Any:
     foundation: Any = found(FOUNDATION[front_end]) if front_end in FOUNDATION else None
     what = waiting.what
     key = (front_end, what, waiting.first)
@@ -251,14 +258,18 @@ def place_later(root: Any, table: Iterable[tuple[Any, str]], lifted: bool = Fals
     ValueError
         If a name is taken.
     """
+    spaces: dict[str, tuple[dict[str, Any], dict[str, Waiting]]] = {}
     for what, names in table:
         paths = names.split()
         by_last = isinstance(what, str) and what.endswith(":")
         first: dict[str, str] = {}
         for path in paths:
-            here, name = _above(root, path)
-            content = {"__waiting__": _INSIDE.setdefault(here, {})} if isinstance(here, str) else vars(here)
-            waiting = content["__waiting__"]
+            parent, _, name = path.rpartition(".")
+            if parent not in spaces:
+                here = _above(root, path)[0]
+                content = {"__waiting__": _INSIDE.setdefault(here, {})} if isinstance(here, str) else vars(here)
+                spaces[parent] = content, content["__waiting__"]
+            content, waiting = spaces[parent]
             if name in content or name in waiting:
                 raise ValueError(f"the name {path} is in the table twice")
             known = first.setdefault(name, path) if by_last else paths[0]
