@@ -49,7 +49,7 @@ def lazily(where: str) -> Callable[..., Any]:
 
 
 def _load(front_end: str, waiting: Waiting) -> Any:
-    """What waits, loaded: the first name loads hundreds of modules, whose objects stay."""
+    """Load what waits. The first name loads hundreds of modules, whose objects stay."""
     from engine.runtime.collector import uncollected
 
     return uncollected(_loaded, front_end, waiting)

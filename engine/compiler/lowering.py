@@ -618,7 +618,8 @@ def lower(
         arguments.append(value_id)
     fed = {id(symbol) for symbol, _ in inputs}
     for node in nodes:
-        if node.op is not variable_handle and not (node.outputs and all(id(o) in fed for o in node.outputs)):
+        outputs_fed = fed and node.outputs and fed.issuperset(map(id, node.outputs))
+        if node.op is not variable_handle and not outputs_fed:
             work.visit(node)
     wanted = [work.ids[id(x)] for x in outputs]
     products = products_put_off(work.instructions, wanted, work.avals, work.orders) if put_off else {}

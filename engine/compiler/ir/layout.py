@@ -49,10 +49,10 @@ def order_of_result(
     References play no part: an op that is given one looks at its shape only.
     """
     layout = _layout(op, avals, params)
+    if layout is Layout.LIKE and operands.count(Order.CONTIGUOUS) == len(operands):
+        return Order.CONTIGUOUS
     # what an op makes has no gaps, and with one axis no order
     if layout is Layout.FRESH or (op.shares == () and out.shape is not None and sum(d != 1 for d in out.shape) <= 1):
-        return Order.CONTIGUOUS
-    if layout is Layout.LIKE and operands.count(Order.CONTIGUOUS) == len(operands):
         return Order.CONTIGUOUS
     counted = [(o, a) for i, (o, a) in enumerate(zip(operands, avals, strict=True)) if i not in op.references]
     least = min([o for o, _ in counted], default=Order.CONTIGUOUS)

@@ -63,8 +63,8 @@ def scatter_in_place(
 
 
 def _replaces(each: Instruction, avals: dict[int, Aval]) -> bool:
-    known = all(avals[s].is_static for s in each.inputs)
-    return known and each.op is tensor_scatter_update_op and not each.params.get("batch_dims")
+    replaces = each.op is tensor_scatter_update_op and not each.params.get("batch_dims")
+    return replaces and all(avals[s].is_static for s in each.inputs)
 
 
 def _shown(each: Instruction) -> Sequence[int]:
