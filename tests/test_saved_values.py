@@ -12,6 +12,7 @@ import graph_api
 import tape_api
 from engine.control import saved_values
 from engine.control.scan_loop import scan_op
+from engine.control.while_loop import while_saving_op
 from tests.support import assert_same_bits
 
 N = 5
@@ -122,3 +123,27 @@ def test_bodies_with_constants_save_the_same_values() -> None:
 
     for a, b in zip(results(True), results(False), strict=True):
         assert_same_bits(a, b)
+
+
+def test_a_carry_of_which_only_the_shape_counts_is_not_saved() -> None:
+    steps, count = 6, 3
+    with graph_api.Graph().as_default() as graph, graph_api.Session() as session:
+        tf = graph_api
+        x = tf.placeholder(tf.float64, [count])
+        array = tf.TensorArray(tf.float64, size=steps).write(0, x)
+
+        def body(i: Any, h: Any, a: Any) -> Any:
+            h = tf.sin(h) + 0.5 * a.read(i - 1)
+            return i + 1, h, a.write(i, h)
+
+        array = tf.while_loop(lambda i, *_: i < steps, body, (1, x, array))[2]
+        y = array.stack()
+        (g,) = tf.gradients(tf.reduce_sum(y * y), x)
+        (loop,) = [node for node in graph.nodes if node.op is while_saving_op]
+        # the number of the step, and what the sine is taken of
+        assert loop.params["saved"] == (0, 1)
+        value, small = np.array([0.3, -0.2, 0.1]), 1e-6
+        for _ in range(3):
+            found, rows = session.run([g, y], {x: value})
+        moved = [session.run(y, {x: value + sign * small}) for sign in (1, -1)]
+        np.testing.assert_allclose(found, np.sum(2 * rows * (moved[0] - moved[1]) / (2 * small), 0), rtol=1e-6)

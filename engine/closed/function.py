@@ -494,6 +494,43 @@ class ClosedFunction:
         )
         return id(self.parameters[index]) in used
 
+    def referring(self, among: Iterable[int]) -> ClosedFunction:
+        """It with others in place of values of which only a known shape and the dtype count: these need not be there.
+
+        Others are those of the parameters `among` that are alike, and zeros. If that spares no parameter it is the
+        function itself.
+        """
+        known = [self.parameters[i] for i in reversed([*among])]
+        first = {(p.aval.shape, p.aval.dtype): p for p in known}
+
+        def seen(node: Node) -> list[Any]:
+            """The operands; a pair of shape and dtype for one of which nothing else counts."""
+            op, counted = node.op, [(x, x.aval) for x in node.inputs]
+            refers = range(len(counted)) if op.from_avals else op.references
+            return [(a.shape, a.dtype) if i in refers and a.is_static else x for i, (x, a) in enumerate(counted)]
+
+        needed = set(map(id, self.results))
+        for node in reversed(self.nodes):
+            if not node.outputs or not needed.isdisjoint(map(id, node.outputs)):
+                needed.update([id(first.get(x)) if type(x) is tuple else id(x) for x in seen(node)])
+        if all(id(p) in needed or not self.uses(i) for i, p in enumerate(self.parameters)):
+            return self
+
+        def function(body: Any, values: Sequence[Any]) -> list[Any]:
+            found = {id(p): x for p, x in zip(self.parameters, values, strict=True)}
+
+            def alike(form: tuple[Any, Any]) -> Any:
+                if form in first:
+                    return found[id(first[form])]
+                return body.constant(np.broadcast_to(form[1].numpy.type(0), form[0]))
+
+            for node in self.nodes:
+                operands = tuple([alike(x) if type(x) is tuple else found[id(x)] for x in seen(node)])
+                found.update(zip(map(id, node.outputs), in_trace(body)(node, operands), strict=True))
+            return [found[id(r)] for r in self.results]
+
+        return build([p.aval for p in self.parameters], function)
+
     def reached(self, sources: Iterable[int]) -> set[int]:
         """The indices of the results that have a derivative with respect to any of the given parameters."""
         live = {id(self.parameters[i]) for i in sources}

@@ -299,6 +299,8 @@ class _Plan:
         values = worth_saving(back, set(numbers), back.parameters[carries:start], steps)
         if values:
             back = ClosedFunction(back.trace, [*back.parameters, *values], back.results)
+        # a carry of which only the shape counts is not saved: its cotangent has the same
+        back = back.referring(range(start, len(body.parameters) + len(given)))
         saved = [*[k for k in range(carries) if back.uses(k)], *[numbers[id(x)] for x in values]]
         read = [i for i in range(carries, start) if back.uses(i)]
         added = [k for k in live if k in history_cts]
