@@ -8,7 +8,7 @@ nothing half done. The table of such a program runs all steps of a loop (`Closed
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Collection, Sequence
+from collections.abc import Callable, Collection, Sequence
 from dataclasses import dataclass
 from typing import Any, NamedTuple
 
@@ -132,10 +132,19 @@ def _check(write: _Write, whole: np.ndarray, at: Any, entry: Any) -> None:
         raise located(error, write.where) from error
 
 
-def stepping(body: ClosedFunction, given: Sequence[Any], count: int) -> ClosedFunction | InPlace:
-    """Choose the runner of a loop: the body, or one that writes entries of large ones of the first `count` operands."""
-    if all(x.nbytes < _LEAST for x in given[:count]):
+def stepping(
+    body: ClosedFunction, carried: Sequence[Any], others: Callable[[], Sequence[Any]]
+) -> ClosedFunction | InPlace:
+    """Choose the runner of a loop: the body, or one that writes entries of what is carried, where that is large.
+
+    `others` gives what else the first step is given.
+    """
+    for x in carried:
+        if x.nbytes >= _LEAST:
+            break
+    else:
         return body
+    given, count = [*carried, *others()], len(carried)
     key = ("in place", count, *_form(given))
     plan: _Plan | tuple[()] = body.derived(key, lambda: _planned(body.at(given), count) or ())
     return InPlace(body, plan, given) if isinstance(plan, _Plan) else body

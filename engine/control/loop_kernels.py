@@ -88,17 +88,15 @@ def scan_kernel(
         return _no_rows(state, columns, captures, body, carries)
     pieces: list[list[np.ndarray]] = [[] for _ in body.results[carries:]]
     steps = range(length - 1, -1, -1) if backwards else range(length)
-    step: Any = None
+    step = stepping(body, state, lambda: [*[c[steps[0]] for c in columns], *captures])
     for done, t in enumerate(steps):
-        given = [*state, *[c[t] for c in columns], *captures]
-        step = step or stepping(body, given, carries)
         if done in _ASKED:
             outcome = step.loop([*state, *columns, *captures], carries, sequences, steps[done:], before=done)
             if outcome is not None:
                 _, state, stacks = outcome
                 pieces = [_with_first(*pair, backwards) for pair in zip(pieces, stacks, strict=True)]
                 break
-        results = step.run(*given)
+        results = step.run(*state, *[c[t] for c in columns], *captures)
         state = results[:carries]
         _append(pieces, results[carries:])
     if backwards:
@@ -164,7 +162,7 @@ def _iterated(
     last, steady = body.steps
     # one more, for the loop ends where fewer have run than may
     done, most = 0, (last + 1 if steady else _FEWEST) if pieces else _ENDLESS
-    asked, step = True, stepping(body, operands, count)
+    asked, step = True, stepping(body, state, lambda: captures)
     while True:
         if asked or done in _ASKED:
             outcome = step.loop([*state, *captures], count, 0, range(done, done + most), cond)
