@@ -214,7 +214,8 @@ def elementwise_abstract(
                 break
         else:
             if first.dtype in accepts:
-                return Aval(first.shape, result or first.dtype)
+                alike = first.value is None and result in (None, first.dtype)
+                return first if alike else Aval(first.shape, result or first.dtype)
         for i, aval in enumerate(avals):
             check_dtype(name, args[i], aval, accepts)
         dtype = same_dtype(name, args, avals)

@@ -50,6 +50,7 @@ class Runnable(Protocol):
     constants: dict[int, Any]
     instructions: list[Instruction]
     avals: dict[int, Aval]
+    buffers: Any
     native: Any
 
     def kernel(self, instruction: Instruction) -> Callable[..., Any]:
@@ -82,12 +83,17 @@ class Staged:
         lies = _form(arguments)
         self.runs += 1
         if self.runs == 1:
-            return in_own_memory(interpreted, self.program, arguments, self.located)
+            return self.run(interpreted, self.program, arguments, self.located)
         if self.runs == 2:
             self.plain = without_choices(self.program)
         if len(arguments) != len(self.program.inputs):
             return self.program.run_generated(*arguments)
         return self.observed(arguments, (lies, self.contents(arguments)))
+
+    def run(self, function: Callable[..., Any], *arguments: Any) -> Any:
+        """Call a function that runs the program: its large arrays get memory that is used again."""
+        has_large = self.program.buffers is not None
+        return in_own_memory(function, *arguments) if has_large else function(*arguments)
 
     def contents(self, arguments: Sequence[Any]) -> tuple[bytes | None, ...]:
         """The contents of static arguments, which a table expects."""
@@ -101,7 +107,7 @@ class Staged:
     def _observed(self, arguments: tuple[Any, ...], form: Any) -> tuple[Any, ...]:
         program = self.plain or self.program
         try:
-            results, recording = in_own_memory(observed, program, arguments, self.located, self.static)
+            results, recording = self.run(observed, program, arguments, self.located, self.static)
         except SpeculationFailed:
             return self.with_choices(arguments)
         kernels = [program.kernel(i) for i in program.instructions]
