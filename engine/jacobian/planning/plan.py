@@ -18,7 +18,6 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
-from engine.core.eager import in_own_memory
 from engine.core.op import Node
 from engine.core.sparsity import Sites
 from engine.jacobian.coloring.symmetric import symmetrized
@@ -163,7 +162,7 @@ def plan_for(path: Path, options: Options, sparsity: Any = None) -> Plan:
         if path.holds(plan.used):
             counters["reused"] += 1
             return plan
-    plan = in_own_memory(_made, path.merged, options, sparsity)
+    plan = _made(path.merged, options, sparsity)
     counters["planned"] += 1
     if key is not None:
         _plans.put(key, [*known, plan])
