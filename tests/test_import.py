@@ -151,24 +151,6 @@ def test_a_dense_jacobian_loads_neither_sparse_matrices_nor_processes(program: s
     assert said(program + shown) == ""
 
 
-def test_scipy_is_loaded_without_numpys_tools_for_developers() -> None:
-    program = """
-import sys
-import numpy as np
-import tape_api as tf
-tf.linalg.cholesky_solve(np.eye(2), np.ones((2, 1)))
-tf.math.lgamma(2.0)
-from engine.runtime.lazy_scipy import sparse
-sparse.eye_array(2)
-print("scipy.linalg" in sys.modules, *[m for m in ("unittest", "numpy.f2py.crackfortran") if m in sys.modules])
-import numpy.f2py
-import numpy.testing
-np.testing.assert_array_equal(np.ones(2), 1)
-print(callable(numpy.f2py.run_main), "unittest" in sys.modules)
-"""
-    assert said(program) == "True\nTrue True"
-
-
 @pytest.mark.parametrize("front_end", ["graph_api", "tape_api"])
 def test_every_name_is_where_its_table_says(front_end: str) -> None:
     program = f"""
