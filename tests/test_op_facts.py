@@ -207,3 +207,15 @@ def test_what_kinds_derive_is_consistent(op: Op) -> None:
         assert op.takes_out and op.elementwise and op.shares == () and op.layout is Layout.LIKE
     if op.repeats:
         assert op.moves or op.name == "spread_like_op"
+
+
+def test_what_ops_add_up_has_a_factor_of_one() -> None:
+    """Such an op counts ones, and counts none of them twice."""
+    adding = of_ops(lambda op: op.adds and not op.moves, 9)
+    for call in adding:
+        x = call.operands[0]
+        if x.dtype.kind == "f":
+            (total,) = call.with_operand(0, np.ones_like(x))
+            assert (total == np.round(total)).all() and 0 <= total.sum() <= x.size, call
+            (double,) = call.with_operand(0, np.full_like(x, 2.0))
+            assert (double == 2.0 * total).all(), call

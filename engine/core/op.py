@@ -249,6 +249,11 @@ class Op:
         return getattr(self.sparsity, "moves", False)
 
     @property
+    def adds(self) -> bool:
+        """Whether it moves data and adds up what meets: all derivatives that are not 0 are 1."""
+        return self.moves or (self.kind == "linear" and getattr(self.sparsity, "adds", False))
+
+    @property
     def routes(self) -> bool:
         """Whether each element of a result is a sum of elements, or multiples, that are found by moving or choosing."""
         return (

@@ -306,7 +306,7 @@ def collected(forth: Callable[..., Any], undoes: Callable[..., Any] | None = Non
         places = forth(np.arange(1, count + 1).reshape(shape), *operands, **site.params)
         return [[Link(None, np.ravel(places) - 1, count)]]
 
-    rule.collects = True  # type: ignore[attr-defined]
+    rule.collects = rule.adds = True  # type: ignore[attr-defined]
     rule.undoes = undoes  # type: ignore[attr-defined]
     return rule
 

@@ -132,6 +132,8 @@ class DirectionAssignment:
     ----------
     least : float
         Seconds that the sweeps take at the least; 0 where products over cuts may make them cheaper.
+    fewest : int
+        How many seeds the sweeps take at the least.
     """
 
     def __init__(
@@ -162,6 +164,8 @@ class DirectionAssignment:
         self._least = [sum([bounds[sweep] for sweep in sweeps]) for sweeps in self._choices]
         may_cut = ways.cuts and any(p.is_dense for row in patterns for p in row)
         self.least = 0.0 if may_cut else min(self._least)
+        cheapest = self._choices[self._least.index(min(self._least))]
+        self.fewest = sum([self._fewest(sweep) for sweep in cheapest])
 
     def sweeps(self) -> list[PlannedSweep]:
         """The cheapest sweeps."""

@@ -42,7 +42,7 @@ from engine.runtime.errors import InvalidArgumentError
 from engine.runtime.tuning import TUNING
 
 MODES = ("auto", "forward", "reverse")
-_THIN = TUNING.thin_block
+_THIN, _CROWDED = TUNING.thin_block, TUNING.crowded_seeds
 """Rows or columns up to which a block that is full may stand among sparse ones."""
 _CAPACITY = 128
 _KEPT_BYTES = 1 << 29
@@ -371,7 +371,7 @@ def _candidates(path: Path, ways: Ways, sparsity: Any) -> list[_Candidate]:
         candidates.append(_candidate(path, sites, once[1], inner, once[0], ways, "sources peeled once", blocks))
     if deepest is all_the_way:
         candidates.append(_candidate(path, sites, deepest[1], inner, deepest[0], ways, "sources peeled", found))
-    summed = _summed(path, sites, candidates[0], ways)
+    summed = _summed(path, sites, candidates, ways)
     if summed is not None:
         candidates.append(summed)
     if ways.mode == "auto":
@@ -381,13 +381,16 @@ def _candidates(path: Path, ways: Ways, sparsity: Any) -> list[_Candidate]:
     return candidates
 
 
-def _summed(path: Path, sites: Sites, whole: _Candidate, ways: Ways) -> _Candidate | None:
-    """The same behind sums at both ends, where a block is full as it is and what lies between is not."""
-    full = [min(p.shape) for row in whole.patterns for p in row if p.is_dense]
-    peeled = peel_sums(path, sites) if max(full, default=0) > _THIN else None
+def _summed(path: Path, sites: Sites, candidates: Sequence[_Candidate], ways: Ways) -> _Candidate | None:
+    """The same behind sums at both ends, where what lies between may take fewer seeds than any candidate."""
+    found = [p for row in candidates[0].patterns for p in row]
+    full = [min(p.shape) for p in found if p.is_dense]
+    crowded = min([one.assignment.fewest for one in candidates]) > _CROWDED
+    peeled = peel_sums(path, sites) if crowded or max(full, default=0) > _THIN else None
     if peeled is None:
         return None
-    most = max(full) * max(path.size(part.slot) for part in peeled.columns) / 4
+    most = max(full, default=0) * max(path.size(part.slot) for part in peeled.columns) / 4
+    most = max(most, 8 * max([p.nnz for p in found if not p.is_dense], default=0))
     with contextlib.suppress(TooFullError):
         return _candidate(path, sites, peeled.nodes, peeled.rows, peeled.columns, ways, "sums peeled", most=most)
     return None
