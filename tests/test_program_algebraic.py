@@ -16,7 +16,7 @@ from engine.ops import arithmetic, linalg, reduce, shape, trig
 from engine.ops.creation import identity_like, ones_like
 from engine.reverse import reverse
 from tests.support import assert_same_bits
-from tests.test_program import lowered, names, numbers
+from tests.test_program import ALL_PASSES, lowered, names, numbers
 from tests.test_program_passes import ALWAYS, eye
 
 
@@ -216,6 +216,22 @@ def test_what_is_computed_from_single_numbers_is_one() -> None:
     program = lowered(f, [x])
     assert "negative" not in names(program) and "multiply" not in names(program)
     assert sum(c.nbytes for c in program.constants.values()) < 1000
+    assert_same_bits(program(x), lowered(f, [x], ALWAYS)(x))
+
+
+@pytest.mark.parametrize(
+    ("number", "dtype", "known"),
+    [
+        *[(1.0, "float32", True), (-3.0, "float64", True), (1.0, "float16", False), (0.1, "float64", False)],
+        *[(-0.0, "float64", False), (np.inf, "float64", False), (np.nan, "float64", False)],
+    ],
+)
+def test_a_sum_of_one_whole_number_is_counted(number: float, dtype: str, known: bool) -> None:
+    """It is exact in any order, up to the mantissa: a product with it then needs no look at it."""
+    x, number = np.ones((2, 5000), dtype), np.dtype(dtype).type(number)
+    f = lambda x: [scale(x, reduce.reduce_sum(ones_like(x) * number, 1, keepdims=True))]  # noqa: E731
+    program = lowered(f, [x], [name for name in ALL_PASSES if name != "constant_folding"])
+    assert ("reduce_sum_op" not in names(program)) is known, names(program)
     assert_same_bits(program(x), lowered(f, [x], ALWAYS)(x))
 
 

@@ -47,7 +47,7 @@ from engine.ops.creation import identity_like
 from engine.ops.indexing import getitem_op
 from engine.ops.joining import stack_op
 from engine.ops.linalg import matmul_op, matmul_specialized
-from engine.ops.reduce import share
+from engine.ops.reduce import reduce_sum_op, share
 from engine.ops.shape import transpose_op
 
 
@@ -133,7 +133,11 @@ def structure_of_result(op: Op, inputs: Sequence[TracedValue], params: dict[str,
     if op is stack_op:
         return Stacked(tuple(inputs)) if params["axis"] in (0, -len(out.shape or ())) else None
     structure = inputs[0].structure if inputs else None
-    if type(structure) is not Fill or not op.repeats:
+    if type(structure) is not Fill:
+        return None
+    if op is reduce_sum_op:
+        return _counted(structure, inputs[0].aval, out)
+    if not op.repeats:
         return None
     return _shared(structure, inputs[0].aval, out) if params.get("mean") else structure
 
@@ -154,6 +158,16 @@ def structure_of_seeds(op: Op, inputs: Sequence[TracedValue], params: dict[str, 
     if op is scale and not params and isinstance(structure, Repeated) and _is_per_row(structure, *inputs):
         return Scaled(structure.values, inputs[1])
     return None
+
+
+def _counted(structure: Fill, x: Aval, out: Aval) -> Fill | None:
+    """The sum of a whole number, as often as it is there: exact in any order if it is no larger than the mantissa."""
+    if not x.size or not out.size or not out.dtype.is_floating or not structure.value:
+        return None
+    number = float(structure.value)
+    total = number * (x.size // out.size)
+    exact = number.is_integer() and abs(total) <= 2.0 ** np.finfo(out.dtype.numpy).nmant
+    return Fill(total) if exact else None
 
 
 def _shared(structure: Fill, x: Aval, out: Aval) -> Fill | None:
