@@ -32,7 +32,18 @@ import numpy as np
 from engine.core.op import Node
 from engine.core.value import Value, dtype_of, known_shape
 
+_WIDE = np.iinfo(np.int32).max
 Labels = Any  # an integer vector, or None: each element's label is its own number
+
+
+def numbers(count: int, first: int = 0) -> np.ndarray:
+    """``first, first + 1, ...``, `count` of them, as short integers if they fit: there may be many such arrays."""
+    return np.arange(first, first + count, dtype=np.int32 if first + count < _WIDE else np.int64)
+
+
+def nowhere(count: int, most: int) -> np.ndarray:
+    """An array of -1, to be filled with numbers below `most`."""
+    return np.full(count, -1, np.int32 if most < _WIDE else np.int64)
 
 
 class Link(NamedTuple):
@@ -160,9 +171,7 @@ class Site:
         """
         if self._numbered is None:
             operands = [
-                np.arange(first + 1, first + 1 + self.size(i)).reshape(self.shapes[i])
-                if self.carries(i)
-                else self.other(i)
+                numbers(self.size(i), first + 1).reshape(self.shapes[i]) if self.carries(i) else self.other(i)
                 for i, first in enumerate(self.offsets()[:-1])
             ]
             moved = self.node.op.kernel(*operands, **{**self.params, **params})
@@ -189,6 +198,10 @@ class Sites:
             self._made[id(node)] = Site(node, self._contents)
         return self._made[id(node)]
 
+    def forget(self) -> None:
+        """Give back the memory of all sites; they are made again when somebody asks."""
+        self._made.clear()
+
 
 def every(site: Site, i: int) -> list[Links]:
     """Every element of each result depends on every element of operand i: what holds of any op."""
@@ -214,7 +227,7 @@ def _broadcast(shape: tuple[int, ...], out: tuple[int, ...]) -> Labels:
         return None
     if math.prod(shape) == 1:
         return _alike(math.prod(out))
-    return np.ravel(np.broadcast_to(np.arange(math.prod(shape)).reshape(shape), out))
+    return np.ravel(np.broadcast_to(numbers(math.prod(shape)).reshape(shape), out))
 
 
 class Moves:
@@ -253,7 +266,7 @@ class _InOrder(Moves):
     in_order = True
 
     def numbers(self, site: Site) -> list[Any]:
-        return [np.arange(site.size(0))]
+        return [numbers(site.size(0))]
 
     def __call__(self, site: Site, i: int) -> list[Links]:
         return [[Link(None, None, site.size(i))]]
@@ -303,7 +316,7 @@ def collected(forth: Callable[..., Any], undoes: Callable[..., Any] | None = Non
         (shape,) = site.results
         count = math.prod(shape)
         operands = [site.other(j) for j in range(len(site.shapes))]
-        places = forth(np.arange(1, count + 1).reshape(shape), *operands, **site.params)
+        places = forth(numbers(count, 1).reshape(shape), *operands, **site.params)
         return [[Link(None, np.ravel(places) - 1, count)]]
 
     rule.collects = rule.adds = True  # type: ignore[attr-defined]
@@ -339,9 +352,9 @@ def _labels(shape: tuple[int, ...], axes: list[int], dims: list[int]) -> Labels:
     if count == 1:
         return _alike(math.prod(shape))
     order = sorted(range(len(axes)), key=axes.__getitem__)
-    numbers = np.arange(count).reshape(dims).transpose(order)
+    labels = numbers(count).reshape(dims).transpose(order)
     spread = [d if axis in axes else 1 for axis, d in enumerate(shape)]
-    return np.ravel(np.broadcast_to(numbers.reshape(spread), shape))
+    return np.ravel(np.broadcast_to(labels.reshape(spread), shape))
 
 
 def along(site: Site, i: int) -> list[Links]:

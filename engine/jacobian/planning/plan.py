@@ -24,6 +24,7 @@ from engine.core.op import Node
 from engine.core.sparsity import Sites
 from engine.jacobian.coloring.symmetric import symmetrized
 from engine.jacobian.execution.decompression import Decompression, Scattered
+from engine.jacobian.planning.bounds import least_from_ends
 from engine.jacobian.planning.cost import GATHER
 from engine.jacobian.planning.describe import count, describe_block, describe_fact, describe_sweep, names_of
 from engine.jacobian.planning.direction import DirectionAssignment, Group, PlannedSweep, Ways
@@ -281,7 +282,7 @@ def _choices(path: Path, options: Options, sparsity: Any, complex_ends: bool, si
     check_room(path, best.entries(path), options.values_only, options.symmetric)
     if options.symmetric and not complex_ends and options.mode != "reverse":
         whole = candidates[0]
-        both = symmetric_plan(path, whole.patterns, whole.assignment.forward_seconds, best.time)
+        both = symmetric_plan(path, whole.patterns, lambda j, n: whole.assignment.seconds("forward", [j], n), best.time)
         if both is not None:
             whole = dataclasses.replace(whole, sweeps=both.sweeps, time=both.time, why="entries read at either place")
             yield _Choice(whole, [*candidates, whole], both.blocks)
@@ -357,6 +358,10 @@ def _candidates(path: Path, ways: Ways, sparsity: Any) -> list[_Candidate]:
     # one walk through the nodes that all ways have: moves at the ends only renumber what it finds
     deepest = all_the_way if len(all_the_way[1]) < len(path.nodes) else (columns, path.nodes)
     found = block_patterns(path, sites, deepest[1], inner, deepest[0])
+    furthest = _candidate(path, sites, deepest[1], inner, deepest[0], ways, "sources peeled", found)
+    if ways.mode == "auto" and deepest is all_the_way and _is_cheaper_than_ends(path, sites, furthest):
+        partial = _partial(path, furthest, ways)
+        return [furthest] if partial is None else [furthest, partial]
     by_columns = found if deepest[1] is path.nodes else behind_columns(path, found, deepest[0], columns)
     if by_columns is None:
         by_columns = block_patterns(path, sites, path.nodes, inner, columns)
@@ -370,7 +375,7 @@ def _candidates(path: Path, ways: Ways, sparsity: Any) -> list[_Candidate]:
         blocks = behind_columns(path, found, left, middle)
         candidates.append(_candidate(path, sites, once[1], inner, once[0], ways, "sources peeled once", blocks))
     if deepest is all_the_way:
-        candidates.append(_candidate(path, sites, deepest[1], inner, deepest[0], ways, "sources peeled", found))
+        candidates.append(furthest)
     summed = _summed(path, sites, candidates, ways)
     if summed is not None:
         candidates.append(summed)
@@ -379,6 +384,19 @@ def _candidates(path: Path, ways: Ways, sparsity: Any) -> list[_Candidate]:
         if partial is not None:
             candidates.append(partial)
     return candidates
+
+
+def _is_cheaper_than_ends(path: Path, sites: Sites, behind: _Candidate) -> bool:
+    """Whether few sweeps from behind moves are known to take less time than any from the ends."""
+    if behind.least == 0.0 or behind.assignment.fewest > _CROWDED:
+        return False
+    least = least_from_ends(path, behind.assignment, behind.rows, behind.columns)
+    if behind.least - behind.gathering > least:
+        return False
+    # colors take much memory, too
+    sites.forget()
+    behind.decide()
+    return behind.time - behind.gathering <= least
 
 
 def _summed(path: Path, sites: Sites, candidates: Sequence[_Candidate], ways: Ways) -> _Candidate | None:
