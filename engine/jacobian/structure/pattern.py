@@ -247,7 +247,7 @@ class Pattern:
         if self.form == "map":
             rows = self.index[index]
             return Pattern.map(np.where(index < 0, -1, rows) if holes else rows, columns)
-        if count * columns <= TABLE:
+        if max(count, self.shape[0]) * columns <= TABLE:
             table = self.to_table()[index]
             return Pattern.table(table & (index >= 0)[:, None] if holes else table)
         return self._rows_of_csr(index)
