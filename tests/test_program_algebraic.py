@@ -12,7 +12,7 @@ from engine.compiler.lowering import FOLD_LIMIT, FOLD_TOTAL
 from engine.compiler.passes.algebraic import Diagonal, Fill, Identity, structure_of_array
 from engine.core.expand_axes import repeat_leading, seed_rows
 from engine.core.structural import scale
-from engine.ops import arithmetic, linalg, reduce, shape, trig
+from engine.ops import arithmetic, explog, linalg, reduce, shape, trig
 from engine.ops.creation import identity_like, ones_like
 from engine.reverse import reverse
 from tests.support import assert_same_bits
@@ -208,6 +208,21 @@ def test_one_number_need_not_be_repeated(value: float, scales: int) -> None:
     program = lowered(f, [x])
     assert names(program).count("scale") == scales
     assert_same_bits(program(x), lowered(f, [x], ALWAYS)(x))
+
+
+@pytest.mark.parametrize("dtype", ["float16", "float32", "float64", "complex64"])
+def test_powers_of_zero_and_one(dtype: str) -> None:
+    """What derivatives of squares have: no power is computed, and what follows from ones is known."""
+    x = np.array([np.nan, np.inf, -np.inf, 0.0, -0.0, 5.0], dtype)
+    zero, one = np.zeros((), dtype), np.ones((), dtype)
+    f = lambda x: [explog.pow(x, zero) * 6.0, explog.pow(x, one) - 1.0, explog.pow(x, np.full(6, one))]  # noqa: E731
+    program = lowered(f, [x])
+    assert ("pow" in names(program)) is (dtype == "complex64")
+    with np.errstate(invalid="ignore"):
+        assert_same_bits(program(x), lowered(f, [x], ALWAYS)(x))
+    # a result of another shape is computed
+    wide = lambda x: [explog.pow(x, np.ones((2, 6), dtype))]  # noqa: E731
+    assert names(lowered(wide, [x])) == ["pow"]
 
 
 def test_what_is_computed_from_single_numbers_is_one() -> None:

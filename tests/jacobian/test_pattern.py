@@ -352,3 +352,10 @@ def test_coupled_rows(fn: Any, op: str) -> None:
 def test_independent_rows(fn: Any) -> None:
     nodes, (x,), out = recorded(fn, np.ones((4, 3)))
     assert coupling(nodes, x, out, constant_value) is None
+
+
+def test_a_few_rows_of_many_are_taken_without_a_table_of_all() -> None:
+    # of which there would be 300 GB
+    rows = np.arange(5_000_000)
+    pattern = Pattern.csr(csr_array((np.ones(10_000_000, bool), (np.tile(rows, 2), np.r_[rows, rows + 1] % 60_000))))
+    assert pattern.form == "csr" and pattern.rows(np.array([7, 4_999_999])).nnz == 4

@@ -44,6 +44,7 @@ from engine.core.value import known_shape
 from engine.ops.arithmetic import multiply
 from engine.ops.compare import keep_chosen
 from engine.ops.creation import identity_like
+from engine.ops.explog import pow as power
 from engine.ops.indexing import getitem_op
 from engine.ops.joining import stack_op
 from engine.ops.linalg import matmul_op, matmul_specialized
@@ -225,6 +226,17 @@ def _one_number(op: Op, inputs: Sequence[TracedValue], params: dict[str, Any]) -
     return number_like(alike, number=number.item())
 
 
+def _power(x: TracedValue, y: TracedValue) -> TracedValue | None:
+    """A power with exponent 0 or 1, as the derivatives of squares have."""
+    exponent = y.structure.value if type(y.structure) is Fill else None
+    shape = broadcast_shapes("pow", x.aval.shape, y.aval.shape)
+    if exponent not in (0.0, 1.0) or shape != x.aval.shape or not x.dtype.is_floating or x.aval.size == 1:
+        return None
+    if exponent == 0.0:
+        return number_like(x, number=1.0) if x.order >= Order.DESCENDING else None
+    return x if x.order is Order.CONTIGUOUS else None
+
+
 def _product(x: TracedValue, y: TracedValue) -> TracedValue | None:
     out = Aval(broadcast_shapes("multiply", x.aval.shape, y.aval.shape), x.dtype)
     if order_of_result(multiply, (x.order, y.order), (x.aval, y.aval), {}, out) is not Order.CONTIGUOUS:
@@ -345,6 +357,12 @@ SIMPLIFICATIONS = (
         lambda op: op is multiply,
         lambda op, inputs, params: _product(*inputs),
         "one times x is x, and one number times x is that number, repeated, times x; both lie in C order",
+    ),
+    Simplification(
+        "known_power",
+        lambda op: op is power,
+        lambda op, inputs, params: _power(*inputs),
+        "x to the power of 0 is 1, also of a NaN, and to the power of 1 it is x",
     ),
     Simplification(
         "one_number",
