@@ -16,6 +16,7 @@ the row. Where one link is not enough (the taps of a convolution), a rule gives 
   itself says which: it is run on numbers in place of values. `IN_ORDER`: all elements keep their order;
 - `collected(forth)`: each element of the operand is added to one place; `forth`, the move that is undone, says which;
 - `along` and `rowwise(...)`: each element depends on those with the same index along the axes that nothing works on;
+  `running`: of these on those up to its place;
 - any other function ``rule(site, i)``: per output of the op, the links between it and operand i;
 - None: every element depends on every other.
 """
@@ -31,8 +32,11 @@ import numpy as np
 
 from engine.core.op import Node
 from engine.core.value import Value, dtype_of, known_shape
+from engine.runtime.tuning import TUNING
 
 _WIDE = np.iinfo(np.int32).max
+_STEPS, _EXACT = 16, TUNING.exact_entries
+"""Steps of a running sum, or entries of its pattern, up to which what is behind an element is left out."""
 Labels = Any  # an integer vector, or None: each element's label is its own number
 
 
@@ -362,6 +366,28 @@ def along(site: Site, i: int) -> list[Links]:
     rank, axis = len(site.shapes[i]), site.params["axis"]
     named = range(rank) if axis is None else axis if isinstance(axis, tuple) else (axis,)
     return _mixed(site, i, {a % rank for a in named})
+
+
+def running(site: Site, i: int) -> list[Links]:
+    """Rule of ops that go along the parameter ``axis``: each element depends on those up to its place, or before it.
+
+    There is a link for each step. Where there are many, in a large pattern, half of its entries are not worth that.
+    """
+    shape, params = site.shapes[i], site.params
+    steps = shape[params["axis"]]
+    if steps < 2 or (steps > _STEPS and site.size(i) * steps > _EXACT):
+        return along(site, i)
+    ((link,),) = along(site, i)
+    place = np.ravel(np.indices(shape, sparse=True)[params["axis"]] + np.zeros(shape, np.intp))
+    if params["reverse"]:
+        place = steps - 1 - place
+    behind = int(params.get("exclusive", False))
+    return [
+        [
+            Link(np.where(place >= k + behind, link.out, -1), np.where(place == k, link.operand, -1), link.labels)
+            for k in range(steps - behind)
+        ]
+    ]
 
 
 def along_first(site: Site, i: int) -> list[Links]:
