@@ -404,7 +404,8 @@ def _summed(path: Path, sites: Sites, candidates: Sequence[_Candidate], ways: Wa
     found = [p for row in candidates[0].patterns for p in row]
     full = [min(p.shape) for p in found if p.is_dense]
     crowded = min([one.assignment.fewest for one in candidates]) > _CROWDED
-    peeled = peel_sums(path, sites) if crowded or max(full, default=0) > _THIN else None
+    # sums of what depends on everything, as over a batch, are better swept together
+    peeled = peel_sums(path, sites, at_targets=not full) if crowded or max(full, default=0) > _THIN else None
     if peeled is None:
         return None
     most = max(full, default=0) * max(path.size(part.slot) for part in peeled.columns) / 4

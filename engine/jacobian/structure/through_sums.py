@@ -45,8 +45,8 @@ class Summed(NamedTuple):
     nodes: list[Node]
 
 
-def peel_sums(path: Path, sites: Sites) -> Summed | None:
-    """The path without sums at its ends; None if there are none.
+def peel_sums(path: Path, sites: Sites, at_targets: bool = True) -> Summed | None:
+    """The path without sums at its ends; None if there are none, or if none are of the sources, unless `at_targets`.
 
     Sources must be different from one another and not made of one another, and all ends real, of one dtype.
     """
@@ -55,7 +55,7 @@ def peel_sums(path: Path, sites: Sites) -> Summed | None:
     dtypes = {path.values[slot].dtype for slot in (*path.sources, *path.targets)}
     if len(set(path.sources)) < len(path.sources) or len(dtypes) > 1 or next(iter(dtypes)).is_complex:
         return None
-    if not _has_sums(path):
+    if not _has_sums(path, at_targets):
         return None
     peel = _Peel(path, sites)
     made, taken = peel.from_sources()
@@ -71,11 +71,11 @@ def peel_sums(path: Path, sites: Sites) -> Summed | None:
     return Summed(rows, columns, nodes) if len(rows) + len(columns) <= MOST else None
 
 
-def _has_sums(path: Path) -> bool:
-    """Whether sources may be added up, or what they are moved to may be; no matrix is made to find out."""
+def _has_sums(path: Path, at_targets: bool) -> bool:
+    """Whether sources may be added up, or what targets are may be a sum; no matrix is made to find out."""
     moved = set(path.sources)
     for node in path.nodes:
-        if node.op.adds and not node.op.moves:
+        if at_targets and node.op.adds and not node.op.moves:
             return True
         operands = {path.slots[id(x)] for x in node.inputs} & path.live
         if operands <= moved and (node.op.moves or node.op in _COEFFICIENTS):
