@@ -7,6 +7,7 @@ from typing import Any
 import numpy as np
 import pytest
 
+import graph_api as tf
 from engine.compiler.program import Program
 from engine.ops import arithmetic, explog, joining, trig
 from engine.ops.gather import gather
@@ -106,3 +107,13 @@ def test_elements_that_nobody_takes_raise_nothing() -> None:
 def test_of_what_is_put_together() -> None:
     f = lambda x: [trig.sin(gather(joining.concat([x, x * 2.0], 0), np.arange(2000) % 100)) + 1.0]  # noqa: E731
     assert sizes(same(f, table(50)), trig.sin) == [100]
+
+
+def test_of_slices_of_unknown_length() -> None:
+    with tf.Graph().as_default(), tf.Session() as session:
+        x, sizes = tf.placeholder(tf.float64, [400]), tf.placeholder(tf.int32, [2])
+        part = tf.split(x, sizes)[1]
+        y = tf.sin(part[1:]) * tf.sin(part[:-1])
+        fed = table(400)
+        found = session.run(y, {x: fed, sizes: [10, 390]})
+    assert_same_bits([found], [np.sin(fed[11:]) * np.sin(fed[10:-1])])

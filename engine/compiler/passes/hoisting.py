@@ -136,7 +136,7 @@ class _Hoisting:
     def _move(self, each: Instruction) -> tuple[Any, Any] | None:
         """By what elements of a vector are taken, and which."""
         avals = [self.avals[s] for s in (*each.inputs, *each.outputs)]
-        if any(a.shape is None or len(a.shape) != 1 for a in avals):
+        if any(not a.is_static or len(whole_shape(a)) != 1 for a in avals):
             return None
         if each.op is gather_op and each.inputs[1] in self.constants:
             return (each.inputs[1], avals[0].size), self.constants[each.inputs[1]]
