@@ -354,7 +354,7 @@ def _candidates(path: Path, ways: Ways, sparsity: Any) -> list[_Candidate]:
         return [_candidate(path, sites, path.nodes, rows, columns, ways, "pattern given", [[Pattern.csr(sparsity)]])]
     peeled = peel_targets(path, sites)
     inner = peeled if _differs(peeled, rows) else rows
-    once, all_the_way = (peel_sources(path, sites, inner, depth) for depth in (1, None))
+    all_the_way = peel_sources(path, sites, inner)
     # one walk through the nodes that all ways have: moves at the ends only renumber what it finds
     deepest = all_the_way if len(all_the_way[1]) < len(path.nodes) else (columns, path.nodes)
     found = block_patterns(path, sites, deepest[1], inner, deepest[0])
@@ -369,6 +369,7 @@ def _candidates(path: Path, ways: Ways, sparsity: Any) -> list[_Candidate]:
     candidates = [_candidate(path, sites, path.nodes, rows, columns, ways, "as it is", whole)]
     if inner is peeled:
         candidates.append(_candidate(path, sites, path.nodes, inner, columns, ways, "targets peeled", by_columns))
+    once = peel_sources(path, sites, inner, 1)
     if len(all_the_way[1]) < len(once[1]) < len(path.nodes):
         middle = [IndexMap(slot, k) for k, slot in enumerate(dict.fromkeys(c.slot for c in once[0]))]
         left, _ = peel_sources(path, sites, inner, start=(middle, once[1]))
