@@ -12,11 +12,11 @@ from engine.compiler.lowering import FOLD_LIMIT, FOLD_TOTAL
 from engine.compiler.passes.algebraic import Diagonal, Fill, Identity, structure_of_array
 from engine.core.expand_axes import repeat_leading, seed_rows
 from engine.core.structural import scale
-from engine.ops import arithmetic, linalg, reduce, shape, trig
+from engine.ops import arithmetic, explog, linalg, reduce, shape, trig
 from engine.ops.creation import identity_like, ones_like
 from engine.reverse import reverse
 from tests.support import assert_same_bits
-from tests.test_program import lowered, names, numbers
+from tests.test_program import ALL_PASSES, lowered, names, numbers
 from tests.test_program_passes import ALWAYS, eye
 
 
@@ -210,12 +210,43 @@ def test_one_number_need_not_be_repeated(value: float, scales: int) -> None:
     assert_same_bits(program(x), lowered(f, [x], ALWAYS)(x))
 
 
+@pytest.mark.parametrize("dtype", ["float16", "float32", "float64", "complex64"])
+def test_powers_of_zero_and_one(dtype: str) -> None:
+    """What derivatives of squares have: no power is computed, and what follows from ones is known."""
+    x = np.array([np.nan, np.inf, -np.inf, 0.0, -0.0, 5.0], dtype)
+    zero, one = np.zeros((), dtype), np.ones((), dtype)
+    f = lambda x: [explog.pow(x, zero) * 6.0, explog.pow(x, one) - 1.0, explog.pow(x, np.full(6, one))]  # noqa: E731
+    program = lowered(f, [x])
+    assert ("pow" in names(program)) is (dtype == "complex64")
+    with np.errstate(invalid="ignore"):
+        assert_same_bits(program(x), lowered(f, [x], ALWAYS)(x))
+    # a result of another shape is computed
+    wide = lambda x: [explog.pow(x, np.ones((2, 6), dtype))]  # noqa: E731
+    assert names(lowered(wide, [x])) == ["pow"]
+
+
 def test_what_is_computed_from_single_numbers_is_one() -> None:
     x = np.zeros((600, 600))
     f = lambda x: [-(ones_like(x) * 3.0 + ones_like(x)) / 7.0, trig.sin(x) + ones_like(x)]  # noqa: E731
     program = lowered(f, [x])
     assert "negative" not in names(program) and "multiply" not in names(program)
     assert sum(c.nbytes for c in program.constants.values()) < 1000
+    assert_same_bits(program(x), lowered(f, [x], ALWAYS)(x))
+
+
+@pytest.mark.parametrize(
+    ("number", "dtype", "known"),
+    [
+        *[(1.0, "float32", True), (-3.0, "float64", True), (1.0, "float16", False), (0.1, "float64", False)],
+        *[(-0.0, "float64", False), (np.inf, "float64", False), (np.nan, "float64", False)],
+    ],
+)
+def test_a_sum_of_one_whole_number_is_counted(number: float, dtype: str, known: bool) -> None:
+    """It is exact in any order, up to the mantissa: a product with it then needs no look at it."""
+    x, number = np.ones((2, 5000), dtype), np.dtype(dtype).type(number)
+    f = lambda x: [scale(x, reduce.reduce_sum(ones_like(x) * number, 1, keepdims=True))]  # noqa: E731
+    program = lowered(f, [x], [name for name in ALL_PASSES if name != "constant_folding"])
+    assert ("reduce_sum_op" not in names(program)) is known, names(program)
     assert_same_bits(program(x), lowered(f, [x], ALWAYS)(x))
 
 

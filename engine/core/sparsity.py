@@ -16,6 +16,7 @@ the row. Where one link is not enough (the taps of a convolution), a rule gives 
   itself says which: it is run on numbers in place of values. `IN_ORDER`: all elements keep their order;
 - `collected(forth)`: each element of the operand is added to one place; `forth`, the move that is undone, says which;
 - `along` and `rowwise(...)`: each element depends on those with the same index along the axes that nothing works on;
+  `running`: of these on those up to its place;
 - any other function ``rule(site, i)``: per output of the op, the links between it and operand i;
 - None: every element depends on every other.
 """
@@ -32,8 +33,22 @@ import numpy as np
 
 from engine.core.op import Node
 from engine.core.value import Value, dtype_of, known_shape
+from engine.runtime.tuning import TUNING
 
+_WIDE = np.iinfo(np.int32).max
+_STEPS, _EXACT = 16, TUNING.exact_entries
+"""Steps of a running sum, or entries of its pattern, up to which what is behind an element is left out."""
 Labels = Any  # an integer vector, or None: each element's label is its own number
+
+
+def numbers(count: int, first: int = 0) -> np.ndarray:
+    """``first, first + 1, ...``, `count` of them, as short integers if they fit: there may be many such arrays."""
+    return np.arange(first, first + count, dtype=np.int32 if first + count < _WIDE else np.int64)
+
+
+def nowhere(count: int, most: int) -> np.ndarray:
+    """An array of -1, to be filled with numbers below `most`."""
+    return np.full(count, -1, np.int32 if most < _WIDE else np.int64)
 
 
 class Link(NamedTuple):
@@ -161,9 +176,7 @@ class Site:
         """
         if self._numbered is None:
             operands = [
-                np.arange(first + 1, first + 1 + self.size(i)).reshape(self.shapes[i])
-                if self.carries(i)
-                else self.other(i)
+                numbers(self.size(i), first + 1).reshape(self.shapes[i]) if self.carries(i) else self.other(i)
                 for i, first in enumerate(self.offsets()[:-1])
             ]
             moved = self.node.op.kernel(*operands, **{**self.params, **params})
@@ -189,6 +202,10 @@ class Sites:
         if id(node) not in self._made:
             self._made[id(node)] = Site(node, self._contents)
         return self._made[id(node)]
+
+    def forget(self) -> None:
+        """Give back the memory of all sites; they are made again when somebody asks."""
+        self._made.clear()
 
 
 def every(site: Site, i: int) -> list[Links]:
@@ -217,7 +234,7 @@ def _broadcast(shape: tuple[int, ...], out: tuple[int, ...]) -> Labels:
         return _alike(math.prod(out))
     labels = _broadcasts.get((shape, out))
     if labels is None:
-        labels = np.ravel(np.broadcast_to(np.arange(math.prod(shape)).reshape(shape), out))
+        labels = np.ravel(np.broadcast_to(numbers(math.prod(shape)).reshape(shape), out))
         labels.flags.writeable = False
         _broadcasts[shape, out] = labels
     return labels
@@ -263,7 +280,7 @@ class _InOrder(Moves):
     in_order = True
 
     def numbers(self, site: Site) -> list[Any]:
-        return [np.arange(site.size(0))]
+        return [numbers(site.size(0))]
 
     def __call__(self, site: Site, i: int) -> list[Links]:
         return [[Link(None, None, site.size(i))]]
@@ -313,10 +330,10 @@ def collected(forth: Callable[..., Any], undoes: Callable[..., Any] | None = Non
         (shape,) = site.results
         count = math.prod(shape)
         operands = [site.other(j) for j in range(len(site.shapes))]
-        places = forth(np.arange(1, count + 1).reshape(shape), *operands, **site.params)
+        places = forth(numbers(count, 1).reshape(shape), *operands, **site.params)
         return [[Link(None, np.ravel(places) - 1, count)]]
 
-    rule.collects = True  # type: ignore[attr-defined]
+    rule.collects = rule.adds = True  # type: ignore[attr-defined]
     rule.undoes = undoes  # type: ignore[attr-defined]
     return rule
 
@@ -349,9 +366,9 @@ def _labels(shape: tuple[int, ...], axes: list[int], dims: list[int]) -> Labels:
     if count == 1:
         return _alike(math.prod(shape))
     order = sorted(range(len(axes)), key=axes.__getitem__)
-    numbers = np.arange(count).reshape(dims).transpose(order)
+    labels = numbers(count).reshape(dims).transpose(order)
     spread = [d if axis in axes else 1 for axis, d in enumerate(shape)]
-    return np.ravel(np.broadcast_to(numbers.reshape(spread), shape))
+    return np.ravel(np.broadcast_to(labels.reshape(spread), shape))
 
 
 def along(site: Site, i: int) -> list[Links]:
@@ -359,6 +376,28 @@ def along(site: Site, i: int) -> list[Links]:
     rank, axis = len(site.shapes[i]), site.params["axis"]
     named = range(rank) if axis is None else axis if isinstance(axis, tuple) else (axis,)
     return _mixed(site, i, {a % rank for a in named})
+
+
+def running(site: Site, i: int) -> list[Links]:
+    """Rule of ops that go along the parameter ``axis``: each element depends on those up to its place, or before it.
+
+    There is a link for each step. Where there are many, in a large pattern, half of its entries are not worth that.
+    """
+    shape, params = site.shapes[i], site.params
+    steps = shape[params["axis"]]
+    if steps < 2 or (steps > _STEPS and site.size(i) * steps > _EXACT):
+        return along(site, i)
+    ((link,),) = along(site, i)
+    place = np.ravel(np.indices(shape, sparse=True)[params["axis"]] + np.zeros(shape, np.intp))
+    if params["reverse"]:
+        place = steps - 1 - place
+    behind = int(params.get("exclusive", False))
+    return [
+        [
+            Link(np.where(place >= k + behind, link.out, -1), np.where(place == k, link.operand, -1), link.labels)
+            for k in range(steps - behind)
+        ]
+    ]
 
 
 def along_first(site: Site, i: int) -> list[Links]:

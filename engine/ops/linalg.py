@@ -17,7 +17,7 @@ from engine.core.expand_axes import expand_dims, squeeze
 from engine.core.kinds import check_dtype, multilinear, same_dtype
 from engine.core.op import Layout
 from engine.core.operands import Operand, operands
-from engine.core.sparsity import Links, Site, rowwise
+from engine.core.sparsity import Link, Links, Site, numbers, rowwise
 from engine.core.structural import conj, reshape_to, sum_to_like
 from engine.core.value import dtype_of, known_shape, shape_of
 from engine.ops.compare import cast
@@ -392,6 +392,12 @@ def _cross_abstract(a: Aval, b: Aval) -> Aval:
     return Aval(broadcast_shapes("cross", a.shape, b.shape), dtype)
 
 
+def _cross_sparsity(site: Site, i: int) -> list[Links]:
+    # a component depends on the two others
+    places = np.broadcast_to(numbers(site.size(i)).reshape(site.shapes[i]), site.results[0])
+    return [[Link(np.ravel(np.roll(places, k, -1)), None, site.size(i)) for k in (1, 2)]]
+
+
 cross_op = multilinear(
     "cross_op",
     _cross_kernel,
@@ -403,7 +409,7 @@ cross_op = multilinear(
     leading(1),
     type="Cross",
     args=("a", "b"),
-    sparsity=rowwise(1, 1, results=(1,)),
+    sparsity=_cross_sparsity,
     layout=Layout.LIKE,
     shares=(),
     doc="Cross product of vectors in three dimensions, along the last axis.",

@@ -18,7 +18,7 @@ from engine.core.dtypes import FLOATING, INEXACT, NUMERIC, DType
 from engine.core.kinds import check_dtype, general, linear, same_dtype
 from engine.core.op import Layout
 from engine.core.operands import Operand, operands
-from engine.core.sparsity import MOVES, along
+from engine.core.sparsity import MOVES, running
 from engine.core.structural import conj, scale
 from engine.ops.arithmetic import minimum
 from engine.ops.axis_args import single_axis
@@ -134,7 +134,7 @@ recurrence = general(
     batch=axis_param,
     strict=False,
     args=("u", "a"),
-    sparsity=along,
+    sparsity=running,
     layout=Layout.ANY,
     doc="``r[i] = u[i] + a[i] * r[i - 1]`` along an axis (``r[i + 1]`` if ``reverse``).",
 )
@@ -162,7 +162,7 @@ cumsum_op = linear(
     _abstract("cumsum", NUMERIC),
     axis_param,
     type="Cumsum",
-    sparsity=along,
+    sparsity=running,
     layout=Layout.ANY,
     doc="Running sum along an axis.",
 )
@@ -190,7 +190,7 @@ cumprod_op = general(
     jvp=(_cumprod_jvp,),
     batch=axis_param,
     type="Cumprod",
-    sparsity=along,
+    sparsity=running,
     layout=Layout.ANY,
     doc="""Running product along an axis.
 
@@ -235,7 +235,7 @@ cumulative_logsumexp_op = general(
     jvp=(_cumulative_logsumexp_jvp,),
     batch=axis_param,
     type="CumulativeLogsumexp",
-    sparsity=along,
+    sparsity=running,
     layout=Layout.ANY,
     doc="Running ``log(sum(exp(x)))`` along an axis.",
 )

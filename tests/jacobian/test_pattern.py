@@ -199,10 +199,14 @@ def test_exact(fn: Any, shape: tuple[int, ...]) -> None:
     np.testing.assert_array_equal(entries(pattern_of(fn, x)), nonzeros_of(fn, x))
 
 
-def test_a_cumulative_sum_is_taken_to_be_dense_along_its_axis() -> None:
-    x = np.ones((2, 3))
-    assert (nonzeros_of(lambda x: cumsum(x, axis=1), x) <= entries(pattern_of(lambda x: cumsum(x, axis=1), x))).all()
-    assert pattern_of(lambda x: cumsum(x, axis=1), x).nnz == 18
+@pytest.mark.parametrize("options", [{}, {"reverse": True}, {"exclusive": True}, {"exclusive": True, "reverse": True}])
+def test_a_cumulative_sum_is_a_triangle(options: dict[str, bool]) -> None:
+    for shape, axis in (((2, 3), 1), ((3, 2), 0), ((24,), 0), ((1, 4, 1), 1)):
+        fn = lambda x, axis=axis: cumsum(x, axis=axis, **options)  # noqa: E731
+        x = np.ones(shape)
+        np.testing.assert_array_equal(entries(pattern_of(fn, x)), nonzeros_of(fn, x))
+    # half of the entries of long rows are not worth a link for each step
+    assert pattern_of(lambda x: cumsum(x, axis=1, **options), np.ones((20, 40))).nnz == 20 * 40**2
 
 
 def test_elementwise_chains_stay_the_identity() -> None:
@@ -352,3 +356,10 @@ def test_coupled_rows(fn: Any, op: str) -> None:
 def test_independent_rows(fn: Any) -> None:
     nodes, (x,), out = recorded(fn, np.ones((4, 3)))
     assert coupling(nodes, x, out, constant_value) is None
+
+
+def test_a_few_rows_of_many_are_taken_without_a_table_of_all() -> None:
+    # of which there would be 300 GB
+    rows = np.arange(5_000_000)
+    pattern = Pattern.csr(csr_array((np.ones(10_000_000, bool), (np.tile(rows, 2), np.r_[rows, rows + 1] % 60_000))))
+    assert pattern.form == "csr" and pattern.rows(np.array([7, 4_999_999])).nnz == 4

@@ -252,18 +252,19 @@ def test_parts_of_a_source_are_swept_apart() -> None:
     np.testing.assert_allclose(forward, reverse, rtol=1e-9, atol=1e-12)
 
 
-@pytest.mark.parametrize(
-    "fn",
-    [
-        lambda tf, x: tf.reverse(tf.concat([x[1:] * x[:-1], tf.sin(x[::2])], 0), [0]),
-        lambda tf, x: tf.reshape(tf.gather(tf.reshape(x, [4, 3]), [0, 2, 2])[:, 1:] * x[:2], [-1])[1:],
-        lambda tf, x: tf.stack([x[:6], tf.cos(x[6:]) * x[5]]),
-        lambda tf, x: tf.pad(x[1:4] * x[2], [[1, 2]]) + tf.pad(x[5:8] ** 2, [[3, 0]]),
-        lambda tf, x: tf.concat([tf.reshape(tf.transpose(tf.reshape(x, [3, 4])) ** 2, [-1]), x[3:5]], 0),
-    ],
+MOVED = (
+    lambda tf, x: tf.reverse(tf.concat([x[1:] * x[:-1], tf.sin(x[::2])], 0), [0]),
+    lambda tf, x: tf.reshape(tf.gather(tf.reshape(x, [4, 3]), [0, 2, 2])[:, 1:] * x[:2], [-1])[1:],
+    lambda tf, x: tf.stack([x[:6], tf.cos(x[6:]) * x[5]]),
+    lambda tf, x: tf.pad(x[1:4] * x[2], [[1, 2]]) + tf.pad(x[5:8] ** 2, [[3, 0]]),
+    lambda tf, x: tf.concat([tf.reshape(tf.transpose(tf.reshape(x, [3, 4])) ** 2, [-1]), x[3:5]], 0),
 )
-def test_patterns_behind_moves_are_those_of_the_whole(fn: Any) -> None:
+
+
+@pytest.mark.parametrize("fn", MOVED)
+def test_patterns_behind_moves_are_those_of_the_whole(fn: Any, monkeypatch: pytest.MonkeyPatch) -> None:
     path = path_of(fn, np.arange(1.0, 13.0))
+    monkeypatch.setattr(planning, "_is_cheaper_than_ends", lambda *given: False)
     candidates = planning._candidates(path, Ways("auto", True, False), None)
     assert len(candidates) > 1
     for one in candidates[:4]:
@@ -271,6 +272,46 @@ def test_patterns_behind_moves_are_those_of_the_whole(fn: Any) -> None:
         for group, row, known in zip(one.targets, found, one.patterns, strict=True):
             for p, q in zip(row, known, strict=True):
                 np.testing.assert_array_equal(p.rows(group.index).to_table(), q.to_table())
+
+
+def _rows_of_a_table(tf: Any, x: Any) -> Any:
+    table = tf.gather(tf.reshape(x, [4, 3]), [0, 1, 1, 2, 3, 3])
+    return tf.stack([table[:, 0] * table[:, 1], table[:, 2] / table[:, 0], tf.sin(table[:, 1] * table[:, 2])], 1)
+
+
+@pytest.mark.parametrize(
+    "fn",
+    [
+        *MOVED,
+        _rows_of_a_table,
+        lambda tf, x: x[1:] * x[:-1],
+        lambda tf, x: tf.concat([x[1:] * x[:-1], x[:-1] ** 2], 0),
+        # the same column, met by way of two moves: a seed each behind them, one from the source
+        lambda tf, x: tf.sin(tf.gather(x, np.arange(12)) * tf.reverse(tf.reverse(x, [0]), [0])),
+        # what has few columns is swept forward
+        lambda tf, x: tf.tanh(tf.gather(x[:2], np.arange(600) % 2)) * x[2],
+        lambda tf, x: tf.stack([x[:6] * x[0], tf.exp(x[:6]) * x[1]], 1),
+        # parts of one target that are added up
+        lambda tf, x: tf.pad(tf.exp(x[:3]), [[0, 9]]) + tf.pad(tf.sin(x[:3] * x[4]), [[0, 9]]),
+    ],
+)
+def test_ends_that_are_not_looked_at_would_not_be_cheaper(fn: Any, monkeypatch: pytest.MonkeyPatch) -> None:
+    path = path_of(fn, np.arange(1.0, 13.0) / 12)
+    quick = planning._cheapest(planning._candidates(path, Ways("auto", False, False), None))
+    monkeypatch.setattr(planning, "_is_cheaper_than_ends", lambda *given: False)
+    best = planning._cheapest(planning._candidates(path, Ways("auto", False, False), None))
+    assert quick.time <= best.time * (1 + 1e-12), (str(quick), str(best))
+
+
+def test_patterns_of_the_ends_are_not_made_where_they_are_not_needed(monkeypatch: pytest.MonkeyPatch) -> None:
+    """A large table of which many see each row takes two seeds behind the gather, and many from its ends."""
+    monkeypatch.setattr(planning, "behind_columns", None)
+    seen = np.arange(600) % 8
+    fn = lambda tf, x: tf.reshape(tf.sin(tf.gather(tf.reshape(x, [8, 3]), seen)[:, :2]), [-1])  # noqa: E731
+    path = path_of(fn, np.arange(24.0))
+    assert [str(c).split(":")[0] for c in planning._candidates(path, Ways("auto", True, False), None)] == [
+        "sources peeled"
+    ]
 
 
 def test_columns_of_zeros_beside_others() -> None:

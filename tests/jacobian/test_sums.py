@@ -7,8 +7,11 @@ from typing import Any
 import numpy as np
 import pytest
 
+import tape_api
 from engine.core.sparsity import Sites
 from engine.jacobian.planning import plan as planning
+from engine.jacobian.second import _differentiated
+from engine.jacobian.structure.path import Path
 from engine.jacobian.structure.through_sums import peel_sums
 from tests.jacobian.both import Function, in_graph, least_memory, matrix, on_tape, points, row_by_row
 from tests.jacobian.test_plans import graph_plan, path_of, tape_plan
@@ -40,6 +43,96 @@ def of_two(tf: Any, x: Any, y: Any) -> Any:
     """What two sources have in common, added to what is swept from one of them."""
     pairs = tf.tanh(tf.reshape(x, [-1, 1]) + tf.reshape(y, [1, -1]))
     return tf.reduce_sum(pairs, 1) - tf.reduce_sum(-pairs, 0) + tf.sin(x) - y
+
+
+EDGES = np.random.default_rng(5).integers(0, 40, (2, 120))
+EDGES[1] = np.where(EDGES[0] == EDGES[1], (EDGES[1] + 1) % 40, EDGES[1])
+TO, FROM = EDGES
+
+
+def springs(tf: Any, p: Any) -> Any:
+    """Between points that are neighbors: two gathers of one table."""
+    d = tf.gather(p, TO) - tf.gather(p, FROM)
+    return tf.reduce_sum((tf.sqrt(tf.reduce_sum(d * d, 1) + 0.1) - 0.5) ** 2.0)
+
+
+def products(tf: Any, p: Any) -> Any:
+    """Of rows that are neighbors, which are moved and not added up; so are the parts of their gradient."""
+    return tf.reduce_sum(tf.sin(tf.reduce_sum(tf.gather_nd(p, TO[:, None]) * tf.gather_nd(p, FROM[:, None]), 1)))
+
+
+def in_one_gather(tf: Any, p: Any) -> Any:
+    both = tf.gather(p, np.stack([TO, FROM], 1))
+    return tf.reduce_sum(tf.exp(tf.reduce_sum(both[:, 0] * both[:, 1], 1) / 10.0))
+
+
+def by_segments(tf: Any, p: Any) -> Any:
+    """Each point's sum of what its neighbors are, which is behind the sum, and a function of it, which is before."""
+    sums = tf.math.unsorted_segment_sum(tf.gather(p, FROM) ** 2.0, TO, 40)
+    return tf.reduce_sum(tf.tanh(sums / 10.0) * p)
+
+
+def bent(tf: Any, p: Any) -> Any:
+    """The angles of a chain, whose links are differences of slices."""
+    a, b = p[:-2] - p[1:-1], p[2:] - p[1:-1]
+    return tf.reduce_sum(tf.reduce_sum(a * b, 1) / tf.sqrt(tf.reduce_sum(a * a, 1) * tf.reduce_sum(b * b, 1) + 0.1))
+
+
+NEIGHBORS: dict[str, tuple[Function, int]] = {
+    "springs": (springs, 3),
+    "products": (products, 6),
+    "in one gather": (in_one_gather, 6),
+    "bent": (bent, 6),
+}
+"""Energies of neighbors, and the seeds of their Hessians: one for each coordinate of what lies between the sums."""
+
+
+def plan_of_a_hessian(fn: Function, *values: np.ndarray) -> planning.Plan:
+    tensors = [tape_api.constant(v) for v in values]
+    with tape_api.GradientTape() as tape:
+        tape.watch(tensors)
+        y = fn(tape_api, *tensors)
+    second = _differentiated(Path(tape._tape.nodes, tensors, [y]))[3]
+    return planning.plan_for(second, planning.Options("auto", values_only=True, symmetric=True))
+
+
+@pytest.mark.parametrize("name", NEIGHBORS)
+def test_seeds_of_energies_of_neighbors(name: str) -> None:
+    """As many as a pair has coordinates, however many neighbors a point has."""
+    fn, seeds = NEIGHBORS[name]
+    plan = plan_of_a_hessian(fn, *points((40, 3)))
+    assert (plan.facts["why"], plan.seeds) == ("sums peeled", seeds), str(plan)
+
+
+@pytest.mark.parametrize("fn", [springs, products, in_one_gather, bent, by_segments])
+def test_sparse_hessians_of_energies_of_neighbors(fn: Function) -> None:
+    """Against differences of gradients; symmetric to the bit, the same bits in both front ends and in a function."""
+    (p,) = points((40, 3))
+
+    def gradient(x: np.ndarray) -> np.ndarray:
+        tensor = tape_api.constant(x.reshape(p.shape))
+        with tape_api.GradientTape() as tape:
+            tape.watch(tensor)
+            y = fn(tape_api, tensor)
+        return np.ravel(tape_api.convert_to_tensor(tape.gradient(y, tensor)).numpy())
+
+    steps = 1e-6 * np.eye(p.size)
+    expected = np.stack([(gradient(p.ravel() + h) - gradient(p.ravel() - h)) / 2e-6 for h in steps], 1)
+    ((found,),) = on_tape(fn, p, method="hessian", format="csr")
+    np.testing.assert_allclose(found.toarray(), expected, rtol=1e-6, atol=1e-7)
+    assert found.nnz < p.size**2 and found.has_canonical_format
+    assert_same_bits([found.toarray()], [found.toarray().T])
+
+    @tape_api.function
+    def hessian(x: Any) -> Any:
+        with tape_api.GradientTape() as tape:
+            tape.watch(x)
+            y = fn(tape_api, x)
+        return tape.hessian(y, x, format="csr")
+
+    others = [in_graph(fn, p, method="hessian", format="csr")[0][0], *(hessian(tape_api.constant(p)) for _ in range(3))]
+    for other in others:
+        assert_same_bits([other.data, other.indices, other.indptr], [found.data, found.indices, found.indptr])
 
 
 JACOBIANS: dict[str, tuple[Function, tuple[tuple[int, ...], ...], int]] = {

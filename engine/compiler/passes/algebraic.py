@@ -44,10 +44,11 @@ from engine.core.value import known_shape
 from engine.ops.arithmetic import multiply
 from engine.ops.compare import keep_chosen
 from engine.ops.creation import identity_like
+from engine.ops.explog import pow as power
 from engine.ops.indexing import getitem_op
 from engine.ops.joining import stack_op
 from engine.ops.linalg import matmul_op, matmul_specialized
-from engine.ops.reduce import share
+from engine.ops.reduce import reduce_sum_op, share
 from engine.ops.shape import transpose_op
 
 
@@ -133,7 +134,11 @@ def structure_of_result(op: Op, inputs: Sequence[TracedValue], params: dict[str,
     if op is stack_op:
         return Stacked(tuple(inputs)) if params["axis"] in (0, -len(out.shape or ())) else None
     structure = inputs[0].structure if inputs else None
-    if type(structure) is not Fill or not op.repeats:
+    if type(structure) is not Fill:
+        return None
+    if op is reduce_sum_op:
+        return _counted(structure, inputs[0].aval, out)
+    if not op.repeats:
         return None
     return _shared(structure, inputs[0].aval, out) if params.get("mean") else structure
 
@@ -154,6 +159,16 @@ def structure_of_seeds(op: Op, inputs: Sequence[TracedValue], params: dict[str, 
     if op is scale and not params and isinstance(structure, Repeated) and _is_per_row(structure, *inputs):
         return Scaled(structure.values, inputs[1])
     return None
+
+
+def _counted(structure: Fill, x: Aval, out: Aval) -> Fill | None:
+    """The sum of a whole number, as often as it is there: exact in any order if it is no larger than the mantissa."""
+    if not x.size or not out.size or not out.dtype.is_floating or not structure.value:
+        return None
+    number = float(structure.value)
+    total = number * (x.size // out.size)
+    exact = number.is_integer() and abs(total) <= 2.0 ** np.finfo(out.dtype.numpy).nmant
+    return Fill(total) if exact else None
 
 
 def _shared(structure: Fill, x: Aval, out: Aval) -> Fill | None:
@@ -209,6 +224,17 @@ def _one_number(op: Op, inputs: Sequence[TracedValue], params: dict[str, Any]) -
         return None
     number = op.kernel(*[np.asarray(x.structure.value, x.dtype.numpy) for x in inputs], **params)
     return number_like(alike, number=number.item())
+
+
+def _power(x: TracedValue, y: TracedValue) -> TracedValue | None:
+    """A power with exponent 0 or 1, as the derivatives of squares have."""
+    exponent = y.structure.value if type(y.structure) is Fill else None
+    shape = broadcast_shapes("pow", x.aval.shape, y.aval.shape)
+    if exponent not in (0.0, 1.0) or shape != x.aval.shape or not x.dtype.is_floating or x.aval.size == 1:
+        return None
+    if exponent == 0.0:
+        return number_like(x, number=1.0) if x.order >= Order.DESCENDING else None
+    return x if x.order is Order.CONTIGUOUS else None
 
 
 def _product(x: TracedValue, y: TracedValue) -> TracedValue | None:
@@ -331,6 +357,12 @@ SIMPLIFICATIONS = (
         lambda op: op is multiply,
         lambda op, inputs, params: _product(*inputs),
         "one times x is x, and one number times x is that number, repeated, times x; both lie in C order",
+    ),
+    Simplification(
+        "known_power",
+        lambda op: op is power,
+        lambda op, inputs, params: _power(*inputs),
+        "x to the power of 0 is 1, also of a NaN, and to the power of 1 it is x",
     ),
     Simplification(
         "one_number",

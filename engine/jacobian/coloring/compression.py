@@ -239,7 +239,7 @@ def readable_entries(pattern: sparse.csr_array, coloring: Coloring) -> np.ndarra
         If there is a pair of which neither does.
     """
     rows, columns, own = entry_rows(pattern), pattern.indices, np.arange(pattern.nnz)
-    alone = _alone(rows * max(coloring.count, 1) + coloring.colors[columns].astype(np.intp), pattern)
+    alone = _alone(np.multiply(rows, max(coloring.count, 1), dtype=np.intp) + coloring.colors[columns], pattern)
     mirrored = sparse.csr_array((own, pattern.indices, pattern.indptr), shape=pattern.shape).T.tocsr().data
     lower = np.where(rows >= columns, own, mirrored)
     entries = np.where(alone[lower], lower, mirrored[lower])

@@ -19,6 +19,8 @@ import numpy as np
 
 from engine.runtime.lazy_scipy import sparse
 
+from engine.core.sparsity import numbers
+
 SAMPLE = 128  # rows from which a lattice is proposed
 PAIRS = 20_000  # pairs of entries looked at, at most
 STRIDES = 5  # candidates for the strides of a grid
@@ -29,13 +31,15 @@ REPAIRS = 12  # rows that contradict a proposal may join the sample so many time
 
 def entry_rows(pattern: sparse.csr_array) -> np.ndarray:
     """The row of each stored entry."""
-    return np.repeat(np.arange(pattern.shape[0]), np.diff(pattern.indptr))
+    return np.repeat(numbers(pattern.shape[0]), np.diff(pattern.indptr))
 
 
 def conflicts(pattern: sparse.csr_array, colors: np.ndarray, count: int) -> np.ndarray:
     """The rows in which two columns have the same color, ascending."""
     rows, nnz = pattern.shape[0], pattern.nnz
-    keys = entry_rows(pattern) * count + colors[pattern.indices]
+    # one array at a time: there may be many entries
+    keys = np.multiply(entry_rows(pattern), count, dtype=numbers(1, rows * count).dtype)
+    keys += colors.astype(keys.dtype)[pattern.indices]
     if rows * count <= 8 * nnz + 2**16:
         seen = np.zeros(rows * count, np.bool_)
         seen[keys] = True
@@ -48,7 +52,8 @@ def conflicts(pattern: sparse.csr_array, colors: np.ndarray, count: int) -> np.n
 
 def positions(pattern: sparse.csr_array) -> np.ndarray:
     """Color each column by the last position at which it stands in a row; not always valid."""
-    place = np.arange(pattern.nnz) - np.repeat(pattern.indptr[:-1], np.diff(pattern.indptr))
+    place = numbers(pattern.nnz)
+    place -= np.repeat(pattern.indptr[:-1].astype(place.dtype), np.diff(pattern.indptr))
     colors = np.zeros(pattern.shape[1], np.int64)
     np.maximum.at(colors, pattern.indices, place)
     return colors

@@ -24,7 +24,7 @@ from engine.jacobian.structure.path import Path
 from engine.jacobian.structure.pattern import Pattern
 from engine.runtime.lazy_scipy import sparse
 
-_BRUTE_FORCE = 8
+BRUTE_FORCE = 8
 """Ends of one side whose subsets are all tried."""
 
 
@@ -132,6 +132,8 @@ class DirectionAssignment:
     ----------
     least : float
         Seconds that the sweeps take at the least; 0 where products over cuts may make them cheaper.
+    fewest : int
+        How many seeds the sweeps take at the least.
     """
 
     def __init__(
@@ -151,7 +153,7 @@ class DirectionAssignment:
             _Step(n, [slots[id(x)] for x in n.inputs], [slots[id(x)] for x in n.outputs], *seed_times(n)) for n in nodes
         ]
         self._from_sources = path.reached(nodes, [g.slot for g in sources])
-        self._costs: dict[tuple[str, int], tuple[float, float]] = {}
+        self._costs: dict[tuple[str, tuple[int, ...]], tuple[float, float]] = {}
         self._longest: dict[tuple[str, int, int], int] = {}
         self._colors: dict[_Possible, tuple[np.ndarray | None, int]] = {}
         self._reads = [tuple([j for j, p in enumerate(row) if not p.is_zero]) for row in patterns]
@@ -162,6 +164,8 @@ class DirectionAssignment:
         self._least = [sum([bounds[sweep] for sweep in sweeps]) for sweeps in self._choices]
         may_cut = ways.cuts and any(p.is_dense for row in patterns for p in row)
         self.least = 0.0 if may_cut else min(self._least)
+        cheapest = self._choices[self._least.index(min(self._least))]
+        self.fewest = sum([self._fewest(sweep) for sweep in cheapest])
 
     def sweeps(self) -> list[PlannedSweep]:
         """The cheapest sweeps."""
@@ -175,9 +179,19 @@ class DirectionAssignment:
         assert best is not None
         return [self._with_cuts(p) for p in best] if self.ways.cuts else best
 
-    def forward_seconds(self, source: int, seeds: int) -> float:
-        """How long a forward sweep from a source takes, to all that it leads to."""
-        return self._seconds(_Possible("forward", source, ()), seeds)
+    def seconds(self, direction: str, ends: Sequence[int], seeds: int) -> float:
+        """How long a sweep from some targets or sources takes, given by number, to all that they lead to."""
+        key = direction, tuple(ends)
+        if key not in self._costs:
+            near = self._near(direction, ends)
+            once = sum([products + sums + 1 for _, products, sums in near]) * CALL
+            per_seed = sum([products * step.product + (products + sums) * step.move for step, products, sums in near])
+            self._costs[key] = once, per_seed
+        return with_seeds(seeds, *self._costs[key])
+
+    def fewest_in_reverse(self, target: int) -> int:
+        """The seeds that a reverse sweep from a target takes at the least."""
+        return self._fewest(_Possible("reverse", target, self._reads[target]))
 
     # ---- the choices -------------------------------------------------------------------------------------------------
 
@@ -189,9 +203,9 @@ class DirectionAssignment:
             return [touched]
         if self.ways.mode == "forward":
             return [()]
-        if len(touched) <= _BRUTE_FORCE:
+        if len(touched) <= BRUTE_FORCE:
             return itertools.chain.from_iterable(itertools.combinations(touched, n) for n in range(len(touched) + 1))
-        if len(columns) <= _BRUTE_FORCE:
+        if len(columns) <= BRUTE_FORCE:
             subsets = (set(c) for n in range(len(columns) + 1) for c in itertools.combinations(columns, n))
             return [[i for i in touched if not forward.issuperset(self._reads[i])] for forward in subsets]
         return [touched, ()]
@@ -221,13 +235,7 @@ class DirectionAssignment:
     # ---- what they cost ----------------------------------------------------------------------------------------------
 
     def _seconds(self, sweep: _Possible, seeds: int) -> float:
-        key = sweep.direction, sweep.end
-        if key not in self._costs:
-            near = self._near(*key)
-            once = sum([products + sums + 1 for _, products, sums in near]) * CALL
-            per_seed = sum([products * step.product + (products + sums) * step.move for step, products, sums in near])
-            self._costs[key] = once, per_seed
-        return with_seeds(seeds, *self._costs[key])
+        return self.seconds(sweep.direction, (sweep.end,), seeds)
 
     def _fewest(self, sweep: _Possible) -> int:
         """The seeds that a sweep takes at the least: elements that are met in one place need one each."""
@@ -263,13 +271,16 @@ class DirectionAssignment:
         if sweep.direction == "reverse":
             patterns = [p.transposed() for p in patterns]
         matrices = [p.to_csr() for p in patterns]
-        coloring = color_columns(matrices[0] if len(matrices) == 1 else sparse.vstack(matrices, format="csr"))
+        whole = matrices[0] if len(matrices) == 1 else sparse.vstack(matrices, format="csr")
+        # their transposes take as much memory
+        del patterns, matrices
+        coloring = color_columns(whole)
         return (None, size) if coloring.count >= size else (coloring.colors, coloring.count)
 
-    def _near(self, direction: str, end: int) -> list[tuple[_Step, int, int]]:
-        """The steps that a sweep from this end makes, each with its products and sums (`cost.py`)."""
-        group = (self.targets if direction == "reverse" else self.sources)[end]
-        reached = {group.slot}
+    def _near(self, direction: str, ends: Sequence[int]) -> list[tuple[_Step, int, int]]:
+        """The steps that a sweep from these ends makes, each with its products and sums (`cost.py`)."""
+        groups = self.targets if direction == "reverse" else self.sources
+        reached = {groups[end].slot for end in ends}
         live = self._from_sources if direction == "reverse" else reached
         near = []
         for step in reversed(self._steps) if direction == "reverse" else self._steps:
@@ -297,7 +308,7 @@ class DirectionAssignment:
             return one
         if any(g.slot in (target.slot, *sources) and g.index is not None for g in (*self.targets, *self.sources)):
             return one
-        nodes = [step.node for step, *_ in self._near("reverse", self._number(self.targets, target.slot))][::-1]
+        nodes = [step.node for step, *_ in self._near("reverse", [self._number(self.targets, target.slot)])][::-1]
         directions = ("reverse", "forward") if self.ways.mode == "auto" else (self.ways.mode,)
         if any(self.path.values[s].dtype.is_complex for s in (target.slot, *sources)):
             return one

@@ -22,6 +22,7 @@ from engine.core.op import Node
 from engine.core.sparsity import Sites
 from engine.jacobian.coloring.symmetric import symmetrized
 from engine.jacobian.execution.decompression import Decompression, Scattered
+from engine.jacobian.planning.bounds import least_from_ends
 from engine.jacobian.planning.cost import GATHER
 from engine.jacobian.planning.describe import count, describe_block, describe_fact, describe_sweep, names_of
 from engine.jacobian.planning.direction import DirectionAssignment, Group, PlannedSweep, Ways
@@ -41,7 +42,7 @@ from engine.runtime.lazy_scipy import sparse
 from engine.runtime.tuning import TUNING
 
 MODES = ("auto", "forward", "reverse")
-_THIN = TUNING.thin_block
+_THIN, _CROWDED = TUNING.thin_block, TUNING.crowded_seeds
 """Rows or columns up to which a block that is full may stand among sparse ones."""
 _CAPACITY = 128
 _KEPT_BYTES = 1 << 29
@@ -282,7 +283,7 @@ def _choices(path: Path, options: Options, sparsity: Any, complex_ends: bool, si
     check_room(path, best.entries(path), options.values_only, options.symmetric)
     if options.symmetric and not complex_ends and options.mode != "reverse":
         whole = candidates[0]
-        both = symmetric_plan(path, whole.patterns, whole.assignment.forward_seconds, best.time)
+        both = symmetric_plan(path, whole.patterns, lambda j, n: whole.assignment.seconds("forward", [j], n), best.time)
         if both is not None:
             whole = dataclasses.replace(whole, sweeps=both.sweeps, time=both.time, why="entries read at either place")
             yield _Choice(whole, [*candidates, whole], both.blocks)
@@ -354,10 +355,14 @@ def _candidates(path: Path, ways: Ways, sparsity: Any) -> list[_Candidate]:
         return [_candidate(path, sites, path.nodes, rows, columns, ways, "pattern given", [[Pattern.csr(sparsity)]])]
     peeled = peel_targets(path, sites)
     inner = peeled if _differs(peeled, rows) else rows
-    once, all_the_way = (peel_sources(path, sites, inner, depth) for depth in (1, None))
+    all_the_way = peel_sources(path, sites, inner)
     # one walk through the nodes that all ways have: moves at the ends only renumber what it finds
     deepest = all_the_way if len(all_the_way[1]) < len(path.nodes) else (columns, path.nodes)
     found = block_patterns(path, sites, deepest[1], inner, deepest[0])
+    furthest = _candidate(path, sites, deepest[1], inner, deepest[0], ways, "sources peeled", found)
+    if ways.mode == "auto" and deepest is all_the_way and _is_cheaper_than_ends(path, sites, furthest):
+        partial = _partial(path, furthest, ways)
+        return [furthest] if partial is None else [furthest, partial]
     by_columns = found if deepest[1] is path.nodes else behind_columns(path, found, deepest[0], columns)
     if by_columns is None:
         by_columns = block_patterns(path, sites, path.nodes, inner, columns)
@@ -365,14 +370,15 @@ def _candidates(path: Path, ways: Ways, sparsity: Any) -> list[_Candidate]:
     candidates = [_candidate(path, sites, path.nodes, rows, columns, ways, "as it is", whole)]
     if inner is peeled:
         candidates.append(_candidate(path, sites, path.nodes, inner, columns, ways, "targets peeled", by_columns))
+    once = peel_sources(path, sites, inner, 1)
     if len(all_the_way[1]) < len(once[1]) < len(path.nodes):
         middle = [IndexMap(slot, k) for k, slot in enumerate(dict.fromkeys(c.slot for c in once[0]))]
         left, _ = peel_sources(path, sites, inner, start=(middle, once[1]))
         blocks = behind_columns(path, found, left, middle)
         candidates.append(_candidate(path, sites, once[1], inner, once[0], ways, "sources peeled once", blocks))
     if deepest is all_the_way:
-        candidates.append(_candidate(path, sites, deepest[1], inner, deepest[0], ways, "sources peeled", found))
-    summed = _summed(path, sites, candidates[0], ways)
+        candidates.append(furthest)
+    summed = _summed(path, sites, candidates, ways)
     if summed is not None:
         candidates.append(summed)
     if ways.mode == "auto":
@@ -382,13 +388,30 @@ def _candidates(path: Path, ways: Ways, sparsity: Any) -> list[_Candidate]:
     return candidates
 
 
-def _summed(path: Path, sites: Sites, whole: _Candidate, ways: Ways) -> _Candidate | None:
-    """The same behind sums at both ends, where a block is full as it is and what lies between is not."""
-    full = [min(p.shape) for row in whole.patterns for p in row if p.is_dense]
-    peeled = peel_sums(path, sites) if max(full, default=0) > _THIN else None
+def _is_cheaper_than_ends(path: Path, sites: Sites, behind: _Candidate) -> bool:
+    """Whether few sweeps from behind moves are known to take less time than any from the ends."""
+    if behind.least == 0.0 or behind.assignment.fewest > _CROWDED:
+        return False
+    least = least_from_ends(path, behind.assignment, behind.rows, behind.columns)
+    if behind.least - behind.gathering > least:
+        return False
+    # colors take much memory, too
+    sites.forget()
+    behind.decide()
+    return behind.time - behind.gathering <= least
+
+
+def _summed(path: Path, sites: Sites, candidates: Sequence[_Candidate], ways: Ways) -> _Candidate | None:
+    """The same behind sums at both ends, where what lies between may take fewer seeds than any candidate."""
+    found = [p for row in candidates[0].patterns for p in row]
+    full = [min(p.shape) for p in found if p.is_dense]
+    crowded = min([one.assignment.fewest for one in candidates]) > _CROWDED
+    # sums of what depends on everything, as over a batch, are better swept together
+    peeled = peel_sums(path, sites, at_targets=not full) if crowded or max(full, default=0) > _THIN else None
     if peeled is None:
         return None
-    most = max(full) * max(path.size(part.slot) for part in peeled.columns) / 4
+    most = max(full, default=0) * max(path.size(part.slot) for part in peeled.columns) / 4
+    most = max(most, 8 * max([p.nnz for p in found if not p.is_dense], default=0))
     with contextlib.suppress(TooFullError):
         return _candidate(path, sites, peeled.nodes, peeled.rows, peeled.columns, ways, "sums peeled", most=most)
     return None

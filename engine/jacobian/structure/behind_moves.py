@@ -12,7 +12,7 @@ from collections.abc import Sequence
 import numpy as np
 
 from engine.core.op import Node
-from engine.core.sparsity import Sites
+from engine.core.sparsity import Sites, nowhere
 from engine.jacobian.structure.path import Path
 from engine.jacobian.structure.pattern import Pattern, stacked
 from engine.jacobian.structure.peeling import IndexMap
@@ -60,7 +60,7 @@ def behind_columns(
         parts = []
         for one in columns:
             if one.of == of:
-                labels = np.full(path.size(one.slot), -1)
+                labels = nowhere(path.size(one.slot), size)
                 inner, outer = one.indices(len(labels))
                 labels[inner] = outer
                 parts.append((places[one.slot], labels))
@@ -79,12 +79,12 @@ def behind_rows(path: Path, blocks: Blocks, rows: Sequence[IndexMap]) -> Blocks 
     stacks = [stacked([row[j] for row in blocks]) for j in range(len(blocks[0]))] if blocks else []
     found: dict[int, list[Pattern]] = {}
     for i, slot in enumerate(path.targets):
-        numbers = np.full(path.size(slot), -1)
+        numbers = nowhere(path.size(slot), starts[-1])
         count, parts = 0, []
         for one in rows:
             if one.of == i:
                 inner, outer = one.indices(path.size(one.slot))
-                numbers[outer] = inner + starts[places[one.slot]]
+                numbers[outer] = np.add(inner, starts[places[one.slot]], dtype=numbers.dtype)
                 count += len(outer)
                 parts.append(blocks[places[one.slot]])
         if np.count_nonzero(numbers >= 0) < count:

@@ -16,7 +16,7 @@ from typing import Any
 
 import numpy as np
 
-from engine.core.sparsity import Labels, Link
+from engine.core.sparsity import Labels, Link, nowhere, numbers
 from engine.runtime.lazy_scipy import sparse
 from engine.runtime.tuning import TUNING
 
@@ -95,7 +95,7 @@ class Pattern:
         if too_full(matrix.nnz, rows, columns):
             return cls.dense(rows, columns)
         if matrix.nnz <= rows and (lengths := np.diff(matrix.indptr)).max() == 1:
-            index = np.full(rows, -1)
+            index = nowhere(rows, columns)
             index[lengths == 1] = matrix.indices
             return cls.map(index, columns)
         return cls("csr", (rows, columns), csr=matrix)
@@ -134,7 +134,7 @@ class Pattern:
     def index(self) -> np.ndarray:
         """Of a map, the column of each row; -1 where there is none."""
         assert self.form == "map"
-        return np.arange(self.shape[0]) if self._index is None else self._index
+        return numbers(self.shape[0]) if self._index is None else self._index
 
     @property
     def nnz(self) -> int:
@@ -247,7 +247,7 @@ class Pattern:
         if self.form == "map":
             rows = self.index[index]
             return Pattern.map(np.where(index < 0, -1, rows) if holes else rows, columns)
-        if count * columns <= TABLE:
+        if max(count, self.shape[0]) * columns <= TABLE:
             table = self.to_table()[index]
             return Pattern.table(table & (index >= 0)[:, None] if holes else table)
         return self._rows_of_csr(index)
@@ -326,7 +326,7 @@ class Pattern:
         if min(labels.min(initial=0), index.min(initial=0)) < 0:
             there = (labels >= 0) & (index >= 0)
             labels, index = labels[there], index[there]
-        merged = np.full(count, -1)
+        merged = nowhere(count, self.shape[1])
         merged[labels] = index
         return Pattern.map(merged, self.shape[1]) if np.array_equal(merged[labels], index) else None
 
@@ -350,7 +350,7 @@ def stacked(patterns: list[Pattern]) -> Pattern:
     if all(p.is_dense for p in patterns):
         return Pattern.dense(rows, columns)
     if columns == 1 or all(p.form in ("map", "zero") for p in patterns):
-        parts = [p.index if p.form == "map" else np.full(p.shape[0], -1 if p.is_zero else 0) for p in patterns]
+        parts = [p.index if p.form == "map" else nowhere(p.shape[0], columns) + (not p.is_zero) for p in patterns]
         return Pattern.map(np.concatenate(parts), columns)
     if rows * columns <= TABLE:
         return Pattern.table(np.concatenate([p.to_table() for p in patterns]))

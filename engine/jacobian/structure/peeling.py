@@ -15,7 +15,7 @@ from typing import Any
 import numpy as np
 
 from engine.core.op import Node
-from engine.core.sparsity import Sites
+from engine.core.sparsity import Sites, numbers
 from engine.jacobian.structure.path import Path
 from engine.jacobian.structure.propagation import move_map
 from engine.ops.arithmetic import add
@@ -50,8 +50,8 @@ class IndexMap:
 
     def indices(self, size: int) -> tuple[np.ndarray, np.ndarray]:
         """`inner` and `outer` as arrays, for a value of `size` elements."""
-        inner = np.arange(size) if self.inner is None else self.inner
-        return inner, np.arange(len(inner)) if self.outer is None else self.outer
+        inner = numbers(size) if self.inner is None else self.inner
+        return inner, numbers(len(inner)) if self.outer is None else self.outer
 
     def length(self, size: int) -> int:
         """How many elements there are, of a value of `size` elements."""
@@ -116,7 +116,7 @@ class _Makers:
         live = [x for x in operands if x in self.path.live]
         if any(self.path.shape(x) != self.path.shape(slot) for x in live):
             return None
-        everything = np.arange(self.path.size(slot))
+        everything = numbers(self.path.size(slot))
         return [(x, everything) for x in live] if all(map(self._has_zeros, live)) else None
 
     def _has_zeros(self, slot: int) -> bool:
@@ -204,7 +204,7 @@ def _behind(
             positions = index[here]
             if index_map.inner is not None or index_map.outer is not None:
                 inner, outer = index_map.indices(path.size(slot))
-                position = np.full(path.size(slot), -1)
+                position = np.full(path.size(slot), -1, outer.dtype)
                 position[inner] = outer
                 positions = position[positions]
             kept = positions >= 0

@@ -14,7 +14,7 @@ from typing import Any
 import numpy as np
 
 from engine.core.op import Node
-from engine.core.sparsity import GATHERS, Link, Links, Moves, Site, Sites, UnknownContentsError, every
+from engine.core.sparsity import GATHERS, Link, Links, Moves, Site, Sites, UnknownContentsError, every, numbers
 from engine.core.value import dtype_of, known_shape
 from engine.jacobian.structure.pattern import Pattern, stacked
 from engine.reverse import live_path
@@ -107,7 +107,7 @@ def move_map(node: Node, sites: Sites) -> list[list[Any]] | None:
 
 
 def _source_of(link: Link) -> np.ndarray:
-    return np.arange(link.labels) if link.out is None else link.out
+    return numbers(link.labels) if link.out is None else link.out
 
 
 Row = dict[int, Pattern]

@@ -1,7 +1,9 @@
 """Looking through sums: what is a function of differences of the sources is swept from these.
 
 In an energy of pairs ``x[i] - x[j]`` each element of x meets all others, and no two can share a seed. But each
-difference meets few others. So sums, differences and moves are taken off both ends of a path, as moves alone are by
+difference meets few others. In an energy of neighbors, ``x[edges[0]]`` and ``x[edges[1]]``, a seed is shared by those
+that have no neighbor in common, which makes as many seeds as someone has neighbors of neighbors; an edge has two ends.
+So sums, differences and moves are taken off both ends of a path, as moves alone are by
 `peeling`. Their Jacobians have entries 1 and -1, so each number in between is added to, or subtracted from, a few
 entries of the result (partial separability: A. Griewank and Ph. L. Toint, "On the unconstrained optimization of
 partially separable functions", 1982).
@@ -15,10 +17,8 @@ from typing import NamedTuple
 
 import numpy as np
 
-from engine.core.expand_axes import sum_axis
 from engine.core.op import Node
 from engine.core.sparsity import Link, Sites, UnknownContentsError
-from engine.core.structural import sum_to_like_op
 from engine.jacobian.structure.path import Path, between
 from engine.jacobian.structure.peeling import MOST, IndexMap
 from engine.ops.arithmetic import add, negative, subtract
@@ -31,10 +31,8 @@ _COEFFICIENTS = {
     subtract: (1, -1),
     negative: (-1,),
     reduce_sum_op: (1,),
-    sum_to_like_op: (1,),
-    sum_axis: (1,),
 }
-"""The factors of the elements of each operand where ops add them up; moves have 1."""
+"""The factors of the elements of each operand where ops add them up; they are 1 where an op says so (`Op.adds`)."""
 _ENTRIES = TUNING.coefficient_entries
 """Entries of a matrix of coefficients up to which it is looked through a sum."""
 
@@ -47,8 +45,8 @@ class Summed(NamedTuple):
     nodes: list[Node]
 
 
-def peel_sums(path: Path, sites: Sites) -> Summed | None:
-    """The path without sums at its ends; None if its sources are not added to one another.
+def peel_sums(path: Path, sites: Sites, at_targets: bool = True) -> Summed | None:
+    """The path without sums at its ends; None if there are none, or if none are of the sources, unless `at_targets`.
 
     Sources must be different from one another and not made of one another, and all ends real, of one dtype.
     """
@@ -57,13 +55,14 @@ def peel_sums(path: Path, sites: Sites) -> Summed | None:
     dtypes = {path.values[slot].dtype for slot in (*path.sources, *path.targets)}
     if len(set(path.sources)) < len(path.sources) or len(dtypes) > 1 or next(iter(dtypes)).is_complex:
         return None
-    if not _has_sums(path):
+    if not _has_sums(path, at_targets):
         return None
     peel = _Peel(path, sites)
     made, taken = peel.from_sources()
-    if all(matrix.nnz <= matrix.shape[0] for matrix in made.values()):
-        return None
     ends = peel.from_targets(made)
+    moved = all(matrix.nnz <= matrix.shape[0] for matrix in made.values())
+    if moved and sum([matrix.nnz for matrix in ends.values()]) <= sum(map(path.size, path.targets)):
+        return None
     rest = [node for node in path.nodes if id(node) not in taken]
     nodes = between(rest, [path.values[slot] for slot in made], [path.values[slot] for slot in ends])
     used = {path.slots[id(x)] for node in nodes for x in node.inputs} | set(ends)
@@ -72,10 +71,12 @@ def peel_sums(path: Path, sites: Sites) -> Summed | None:
     return Summed(rows, columns, nodes) if len(rows) + len(columns) <= MOST else None
 
 
-def _has_sums(path: Path) -> bool:
-    """Whether anything on a path may be a sum of elements of the sources; no matrix is made to find out."""
+def _has_sums(path: Path, at_targets: bool) -> bool:
+    """Whether sources may be added up, or what targets are may be a sum; no matrix is made to find out."""
     moved = set(path.sources)
     for node in path.nodes:
+        if at_targets and node.op.adds and not node.op.moves:
+            return True
         operands = {path.slots[id(x)] for x in node.inputs} & path.live
         if operands <= moved and (node.op.moves or node.op in _COEFFICIENTS):
             if not node.op.moves and (len(operands) > 1 or node.op.kind == "linear"):
@@ -168,7 +169,7 @@ class _Peel:
 
     def _operands(self, node: Node) -> list[tuple[int, int, list[Link]]] | None:
         """Per operand on the path its coefficient, its number, and its link to each output; None if it is no sum."""
-        if node.op.moves:
+        if node.op.adds:
             coefficients: Sequence[int] = (1,) * len(node.inputs)
         elif node.op in _COEFFICIENTS:
             coefficients = _COEFFICIENTS[node.op]
