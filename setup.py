@@ -42,6 +42,7 @@ setup(
             [
                 *[f"{EXECUTOR}/{name}" for name in ("_loop.h", "_table.h", "rows.h", "loops.h")],
                 f"{RUNTIME}/row_sums.h",
+                f"{RUNTIME}/small_matrix.h",
                 f"{RUNTIME}/small_product.h",
                 f"{RUNTIME}/wide.h",
             ],
@@ -63,6 +64,10 @@ setup(
             [f"{OPS}/_windows.c"],
             [f"{OPS}/_windows_typed.h", f"{OPS}/_windows_direct.h", f"{RUNTIME}/wide.h"],
         ),
-        extension("engine.ops._products", [f"{OPS}/_products.c"], [f"{RUNTIME}/small_product.h"]),
+        extension(
+            "engine.ops._products",
+            [f"{OPS}/_products.c"],
+            [f"{RUNTIME}/{name}.h" for name in ("small_matrix", "small_product", "wide")],
+        ),
     ]
 )

@@ -24,6 +24,7 @@ from engine.executor.vocabulary import FUNCTIONS, core_row, dots_alike, filled, 
 from engine.ops.determinants import cofactor, cofactors_of, conditions, largest_condition
 from engine.ops.diagonal import embed_diagonal, matrix_diag_op, set_diag_op
 from engine.ops.linalg import by_dot
+from engine.ops.small_matrix import MOST_COFACTORS, is_small
 from engine.ops.solve import one_factorization, triangle, triangular_solve_op
 from engine.runtime.lazy_scipy import scipy
 
@@ -70,6 +71,9 @@ FUNCTIONS.update({
 
 
 def _cofactor(recorder: Writer, x: Any) -> Hidden:
+    if is_small(x, most=MOST_COFACTORS):
+        small: Hidden = cofactor.kernel(x)
+        return small
     if x.dtype.char not in "fd":
         raise Opaque
     condition, inverse = conditions(x)
@@ -144,6 +148,9 @@ def _has_trtrs() -> bool:
 def _triangular_solve(
     recorder: Writer, matrix: Any, rhs: Any, *, lower: bool, adjoint: bool = False
 ) -> Hidden | np.ndarray:
+    if is_small(matrix, rhs):
+        small: Hidden = triangular_solve_op.kernel(matrix, rhs, lower=lower, adjoint=adjoint)
+        return small
     params = {"lower": lower, "adjoint": adjoint}
     if matrix.dtype.char not in "fd" or rhs.dtype != matrix.dtype or not rhs.size or not _has_trtrs():
         raise Opaque

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import itertools
+import re
 from collections.abc import Callable, Sequence
 from functools import lru_cache
 from typing import Any
@@ -14,6 +15,7 @@ from engine.executor.loops import loop_of, numbers_like, reduces_alike, same_bit
 from engine.executor.own_loops import LOOPS
 from engine.executor.reductions import accumulate, reduce
 from engine.executor.refs import Ref, Row, broadcast_strides, constant_ref, elementwise
+from engine.ops.small_matrix import FUNCTIONS as SMALL_MATRICES
 from engine.ops.small_product import product_in_c
 from engine.runtime.blas import in_one_thread
 
@@ -29,6 +31,8 @@ def apply_ufunc(recorder: Writer, ufunc: np.ufunc, method: str, inputs: Sequence
         return matmul(recorder, *inputs)
     if method == "__call__" and ufunc is product_in_c and kw == {"order": "C"} and out is None:
         return _small_product(recorder, *inputs)
+    if method == "__call__" and ufunc in _SMALL_MATRICES and not kw and out is None:
+        return _small_matrices(recorder, ufunc, inputs)
     if method == "__call__" and set(kw) <= {"order"}:
         return recorder.ufunc(ufunc, inputs, out, **kw)
     if method == "reduce" and out is None:
@@ -50,6 +54,34 @@ def _small_product(recorder: Writer, a: Any, b: Any) -> Hidden:
     refs = [ref_of(recorder, a), ref_of(recorder, b), result.ref]
     recorder.add(core_row((loop,), refs, (2, 2, 2), (*a.shape[-2:], b.shape[-1])))
     return result
+
+
+_SMALL_MATRICES = [function for function in SMALL_MATRICES.values() if isinstance(function, np.ufunc)]
+
+
+def _small_matrices(recorder: Writer, ufunc: Any, inputs: Sequence[Any]) -> Any:
+    """Linear algebra of small matrices: one call of a gufunc of our own."""
+    resolved = loop_of(ufunc, tuple([x.dtype for x in inputs]))
+    if resolved is None or [x.dtype for x in inputs] != list(resolved[1][: len(inputs)]):
+        raise Opaque
+    reals = ufunc(*map(actual_of, inputs))
+    results = [recorder.computed(real) for real in (reals if ufunc.nout > 1 else (reals,))]
+    refs = [*[ref_of(recorder, x) for x in inputs], *[x.ref for x in results]]
+    cores = [len(core.split(",")) if core else 0 for core in re.findall(r"\(([^)]*)\)", ufunc.signature)]
+    rows = refs[0].shape[-1]
+    dims = (rows, refs[1].shape[-1]) if "m" in ufunc.signature else (rows,)
+    recorder.add(core_row(resolved[0], refs, cores, dims, len(results)))
+    return tuple(results) if ufunc.nout > 1 else results[0]
+
+
+def all_zero(recorder: Writer, x: Any) -> bool:
+    """Whether numbers that are not negative are all zero, as they must be in each run."""
+    if np.any(actual_of(x)):
+        return False
+    said = recorder.computed(np.ones(x.shape, bool))
+    limit = recorder.constant(np.ones((), x.dtype))
+    recorder.add_checked(elementwise((f"all_below_{x.dtype.char}",), [ref_of(recorder, x), limit, said.ref]))
+    return True
 
 
 def matmul(recorder: Writer, a: Any, b: Any, real: Any = None) -> Hidden:

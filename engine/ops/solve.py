@@ -24,6 +24,7 @@ from engine.core.value import dtype_of
 from engine.ops import linalg
 from engine.ops.compare import cast
 from engine.ops.linalg import matmul
+from engine.ops.small_matrix import is_small, numbers_of
 from engine.runtime.errors import ShapeError
 from engine.runtime.lazy_scipy import scipy
 
@@ -125,9 +126,23 @@ triangle = linear(
 
 # ---- inverse, solve --------------------------------------------------------------------------------------------------
 
+SINGULAR = "Singular matrix"
+
+
+def known(numbers: Any, message: str = SINGULAR) -> np.ndarray:
+    """What a function of small matrices gives, if it gives anything."""
+    if numbers is None:
+        raise np.linalg.LinAlgError(message)
+    return numbers
+
+
+def _inverse_kernel(x: Any) -> np.ndarray:
+    return known(numbers_of("small_inv", x)) if is_small(x) else np.linalg.inv(x)
+
+
 inverse_op = general(
     "inverse_op",
-    np.linalg.inv,
+    _inverse_kernel,
     square_abstract("inv"),
     vjp=(lambda ct, out, x: -matmul(out, matmul(ct, out, adjoint_b=True), adjoint_a=True),),
     jvp=(lambda t, out, x: -matmul(out, matmul(t, out)),),
@@ -183,6 +198,8 @@ def _solve_kernel(matrix: Any, rhs: Any, *, adjoint: bool = False) -> np.ndarray
     _check_solve(matrix, rhs)
     if adjoint:
         matrix = np.conjugate(matrix).swapaxes(-1, -2)
+    if is_small(matrix, rhs):
+        return known(numbers_of("small_solve", matrix, rhs))
     if matrix.ndim == 2 and rhs.ndim > 2 and rhs.size:
         return one_factorization(np.linalg.solve, matrix, rhs)
     return np.linalg.solve(matrix, rhs)
@@ -279,8 +296,18 @@ def _one_triangular(a: Any, b: Any, lower: bool, adjoint: bool) -> np.ndarray:
         # what is in C's order is the transpose in Fortran's: nothing is copied
         solution, info = function(a.T, b, lower=not lower, trans=0 if adjoint else 1)
     if info:
-        raise np.linalg.LinAlgError(f"singular matrix: there is a zero on its diagonal, at {info - 1}")
+        raise np.linalg.LinAlgError(_ZERO.format(info - 1))
     return solution
+
+
+_ZERO = "singular matrix: there is a zero on its diagonal, at {}"
+
+
+def as_lower(matrix: Any, rhs: Any, lower: bool, adjoint: bool) -> tuple[Any, Any]:
+    """A triangular system of real numbers as one of lower triangles: with all in reverse, if it has upper ones."""
+    if adjoint:
+        matrix = matrix.swapaxes(-1, -2)
+    return (matrix, rhs) if lower != adjoint else (matrix[..., ::-1, ::-1], rhs[..., ::-1, :])
 
 
 _LETTERS = {float32.numpy: "s", float64.numpy: "d", complex64.numpy: "c", complex128.numpy: "z"}
@@ -291,6 +318,13 @@ def _triangular_solve_kernel(matrix: Any, rhs: Any, *, lower: bool, adjoint: boo
     _check_solve(matrix, rhs)
     if matrix.shape[-1] != matrix.shape[-2] or matrix.shape[-1] != rhs.shape[-2]:
         raise ValueError("the numbers of rows differ")
+
+    if is_small(matrix, rhs):
+        solution = numbers_of("small_lower_solve", *as_lower(matrix, rhs, lower, adjoint))
+        if solution is None:
+            zero = np.argwhere(np.diagonal(matrix, axis1=-2, axis2=-1) == 0)[0, -1]
+            raise np.linalg.LinAlgError(_ZERO.format(zero))
+        return solution if lower != adjoint else np.ascontiguousarray(solution[..., ::-1, :])
 
     def one(a: Any, b: Any) -> np.ndarray:
         return _one_triangular(a, b, lower, adjoint)
