@@ -22,7 +22,7 @@ from engine.executor.hidden import Hidden, Opaque, is_readable, offset_in
 from engine.executor.loops import loop_of, replaced
 from engine.executor.reductions import added_rows, reduce
 from engine.executor.refs import Call, Recording, Ref, Root, Row, constant_ref, elementwise
-from engine.executor.vocabulary import FUNCTIONS, all_zero, apply_ufunc, cast, dot, getitem
+from engine.executor.vocabulary import FUNCTIONS, apply_ufunc, refused_nan, cast, dot, getitem
 
 
 class Recorder:
@@ -245,9 +245,9 @@ class Observed(Hidden, NDArrayOperatorsMixin):
         """The sums over axis 1 of three, in blocks of so many rows; see `engine.core.sums`."""
         return added_rows(self.recorder, self, block)
 
-    def is_zero(self) -> bool:
-        """Whether all numbers are zero; if they are in this run, rows refuse others. None must be negative."""
-        return all_zero(self.recorder, self)
+    def holds_nan(self) -> bool:
+        """Whether there is a NaN; if there is none in this run, rows refuse any."""
+        return refused_nan(self.recorder, self) is None
 
     def __getitem__(self, key: Any) -> Hidden:
         return getitem(self.recorder, self, key)

@@ -33,7 +33,7 @@ from engine.ops.creation import ones_like, zeros_like
 from engine.ops.diagonal import diagonal, embed_diagonal
 from engine.ops.linalg import adjoint, matmul
 from engine.ops.small_matrix import is_small, numbers_of
-from engine.ops.solve import check_matrix, finite, known, square_abstract, triangle, triangular_solve_op
+from engine.ops.solve import check_matrix, finite, fresh_if_small, known, square_abstract, triangle, triangular_solve_op
 from engine.ops.spectral import singular, spectral
 from engine.runtime.errors import UnimplementedError
 
@@ -93,6 +93,7 @@ cholesky_op = general(
     type="Cholesky",
     args=("input",),
     sparsity=rowwise(2, results=(2,)),
+    layout=fresh_if_small(Layout.KEPT),
     doc="""Lower triangular factor of positive definite matrices.
 
     The derivative costs some 10 times as much: a product and two triangular solves with as many right sides as rows,

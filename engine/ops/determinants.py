@@ -23,7 +23,16 @@ from engine.ops.complexes import complex_op, imag, real
 from engine.ops.linalg import matmul, trace
 from engine.ops.reduce import reduce_sum
 from engine.ops.small_matrix import MOST_COFACTORS, call, is_small
-from engine.ops.solve import check_matrix, finite, inverse_op, scalar_abstract, scale_matrix, solve_op, square_abstract
+from engine.ops.solve import (
+    check_matrix,
+    finite,
+    fresh_if_small,
+    inverse_op,
+    scalar_abstract,
+    scale_matrix,
+    solve_op,
+    square_abstract,
+)
 
 
 def _norm(x: Any) -> Any:
@@ -149,7 +158,7 @@ cofactor_change = general(
     batch=leading(2, 2),
     args=("d", "x"),
     sparsity=rowwise(2, 2, results=(2,)),
-    layout=Layout.ANY,
+    layout=fresh_if_small(Layout.ANY, MOST_COFACTORS),
     doc="""The change of the cofactors of `x` when it changes by `d`, also for singular matrices.
 
     Where these are singular, its own derivative by `x` is undefined, infinite or NaN.
@@ -165,7 +174,7 @@ cofactor = general(
     batch=leading(2),
     args=("input",),
     sparsity=rowwise(2, results=(2,)),
-    layout=Layout.ANY,
+    layout=fresh_if_small(Layout.ANY, MOST_COFACTORS),
     doc="Cofactors, also of singular matrices.",
     scratch=4,
 )
@@ -191,6 +200,7 @@ det_op = general(
     type="MatrixDeterminant",
     args=("input",),
     sparsity=rowwise(2, results=(0,)),
+    layout=fresh_if_small(Layout.KEPT),
     doc="""Determinant. Its derivative are the cofactors (the transposed adjugate), also where it is zero.
 
     They cost some 6 times the op: an inverse is three times the arithmetic of the factorization.
@@ -222,13 +232,13 @@ def det(input: Any) -> Operand:
     return det_op(input)
 
 
-_LOG_2 = np.log(2.0)
+LOG_2 = np.log(2.0)
 
 
 def _slogdet_kernel(x: Any) -> tuple[Operand, ...]:
     if is_small(x):
         number, exponent = call("small_det_parts", x)
-        logarithm = np.add(np.log(np.abs(number)), np.multiply(exponent, _LOG_2))
+        logarithm = np.add(np.log(np.abs(number)), np.multiply(exponent, LOG_2))
         return np.sign(number).astype(x.dtype), logarithm.astype(x.dtype)
     sign, logarithm = np.linalg.slogdet(x)
     return _with_nan(sign, x), _with_nan(logarithm.astype(x.dtype), x)
@@ -266,6 +276,7 @@ slogdet_op = general(
     args=("input",),
     multi=True,
     sparsity=rowwise(2, results=(0, 0)),
+    layout=fresh_if_small(Layout.KEPT),
     doc="""Sign and logarithm of the absolute value of the determinant.
 
     The derivative, an inverse, costs some 5 times the op: three times the arithmetic of the factorization, and more

@@ -11,10 +11,14 @@ defined for singular matrices, too.
 
 from __future__ import annotations
 
+from collections.abc import Sequence
+from types import SimpleNamespace
 from typing import Any
 
 import numpy as np
 
+from engine.core.aval import Aval
+from engine.core.structural import has_nan
 from engine.ops.small_product import MOST, in_c
 
 MOST_COFACTORS = 3
@@ -24,12 +28,19 @@ Entries = list[list[Any]]
 
 
 def is_small(*arrays: Any, most: int = MOST) -> bool:
-    """Whether arrays hold small square matrices, and right sides of such."""
-    first = arrays[0]
-    if first.dtype.char not in "fd" or first.ndim < 2 or not 0 < first.shape[-1] == first.shape[-2] <= most:
+    """Whether arrays, or what stands for them, hold small square matrices, and right sides of such."""
+    char, shape = arrays[0].dtype.char, arrays[0].shape
+    if char not in "fd" or len(shape) < 2 or not 0 < shape[-1] == shape[-2] <= most:
         return False
     return all(
-        x.dtype == first.dtype and x.ndim >= 2 and x.shape[-2] == first.shape[-1] and x.size > 0 for x in arrays
+        x.dtype.char == char and len(x.shape) >= 2 and x.shape[-2] == shape[-1] and 0 not in x.shape for x in arrays
+    )
+
+
+def are_small(avals: Sequence[Aval], most: int = MOST) -> bool:
+    """`is_small` of what is known of values."""
+    return all(a.is_static for a in avals) and is_small(
+        *[SimpleNamespace(dtype=a.dtype.numpy, shape=a.shape) for a in avals], most=most
     )
 
 
@@ -80,8 +91,12 @@ def _substituted(a: Entries, multipliers: Entries, exchanges: Entries, b: list[A
             b[i] = b[i] - a[i][j] * b[j]
 
 
-def _no_pivots(a: Entries) -> Any:
-    return np.logical_or.reduce([a[k][k] == 0 for k in range(len(a))]).astype(np.float64)
+def _failed(where: Any, dtype: np.dtype) -> Any:
+    return np.where(where, np.nan, 0.0).astype(dtype)
+
+
+def _no_pivots(a: Entries, dtype: np.dtype) -> Any:
+    return _failed(np.logical_or.reduce([a[k][k] == 0 for k in range(len(a))]), dtype)
 
 
 def _det(x: Any) -> Any:
@@ -116,7 +131,7 @@ def _inv(x: Any) -> tuple[Any, Any]:
         b = [np.float64(k == j) for k in range(len(a))]
         _substituted(a, multipliers, exchanges, b, reciprocals)
         columns.append(b)
-    return _together([list(row) for row in zip(*columns, strict=True)], x.dtype), _no_pivots(a)
+    return _together([list(row) for row in zip(*columns, strict=True)], x.dtype), _no_pivots(a, x.dtype)
 
 
 def _rows(x: Any) -> list[Any]:
@@ -131,7 +146,7 @@ def _solve(matrix: Any, rhs: Any) -> tuple[Any, Any]:
     a, b = _entries(matrix[..., np.newaxis, :, :]), _rows(rhs)
     multipliers, exchanges, _ = _factored(a)
     _substituted(a, multipliers, exchanges, b)
-    return _of_rows(b, rhs.dtype), _no_pivots(a)[..., 0]
+    return _of_rows(b, rhs.dtype), _no_pivots(a, rhs.dtype)[..., 0]
 
 
 def _lower_solve(matrix: Any, rhs: Any) -> tuple[Any, Any]:
@@ -140,7 +155,7 @@ def _lower_solve(matrix: Any, rhs: Any) -> tuple[Any, Any]:
         b[j] = b[j] / a[j][j]
         for k in range(j + 1, len(a)):
             b[k] = b[k] - a[k][j] * b[j]
-    return _of_rows(b, rhs.dtype), _no_pivots(a)[..., 0]
+    return _of_rows(b, rhs.dtype), _no_pivots(a, rhs.dtype)[..., 0]
 
 
 def _cholesky(x: Any) -> tuple[Any, Any]:
@@ -157,7 +172,7 @@ def _cholesky(x: Any) -> tuple[Any, Any]:
         for k in range(j + 1, n):
             for i in range(k, n):
                 a[i][k] = a[i][k] - a[i][j] * a[k][j]
-    return _together(a, x.dtype), failed.astype(np.float64)
+    return _together(a, x.dtype), _failed(failed, x.dtype)
 
 
 def _others(i: int, n: int) -> tuple[int, int]:
@@ -198,10 +213,12 @@ def _cofactor_change(d: Any, x: Any) -> Any:
     return np.zeros_like(x) if x.shape[-1] == 1 else _together(change_entries(_entries(d), _entries(x)).tolist(), x.dtype)
 
 
-def _quiet(name: str, in_numpy: Any) -> Any:
-    def function(*operands: Any) -> Any:
-        with np.errstate(all="ignore"):
-            return in_numpy(*operands)
+def _ordered(name: str, in_numpy: Any) -> Any:
+    def function(*operands: Any, order: str) -> Any:
+        results = in_numpy(*operands)
+        if isinstance(results, tuple):
+            return tuple([np.asarray(x, order=order)[()] for x in results])
+        return np.asarray(results, order=order)[()]
 
     function.__name__ = name
     return function
@@ -218,25 +235,24 @@ _IN_NUMPY = {
     "small_cofactor_change": _cofactor_change,
 }
 FUNCTIONS: dict[str, Any] = {
-    name: _quiet(name, function) if in_c is None else getattr(in_c, name) for name, function in _IN_NUMPY.items()
+    name: _ordered(name, function) if in_c is None else getattr(in_c, name) for name, function in _IN_NUMPY.items()
 }
 """By name: a gufunc, if there is one, or the function in NumPy.
 
 ``small_det_parts`` gives a number and the exponent of the power of two that it is to be multiplied by. What may fail
-gives numbers, and 1 for each matrix that is singular or not positive definite, 0 for others.
+gives numbers, and NaN for each matrix that is singular or not positive definite, 0 for others.
 """
 
 
 def call(name: str, *operands: Any) -> Any:
-    """What a function gives."""
+    """What a function gives, in C order."""
     with np.errstate(all="ignore"):
-        return FUNCTIONS[name](*operands)
+        return FUNCTIONS[name](*operands, order="C")
 
 
 def numbers_of(name: str, *operands: Any) -> Any:
     """What a function gives that may fail; None if it has failed for a matrix."""
     out, failed = call(name, *operands)
-    if not isinstance(failed, np.ndarray | np.generic):
-        # rows refuse it where it fails
-        return out if failed.is_zero() else None
-    return None if np.any(failed) else out
+    # what stands for an array lets rows look
+    said = has_nan(failed) if isinstance(failed, np.ndarray | np.generic) else failed.holds_nan()
+    return None if said else out

@@ -24,7 +24,8 @@ from engine.core.value import dtype_of
 from engine.ops import linalg
 from engine.ops.compare import cast
 from engine.ops.linalg import matmul
-from engine.ops.small_matrix import is_small, numbers_of
+from engine.ops.small_matrix import are_small, is_small, numbers_of
+from engine.ops.small_product import MOST
 from engine.runtime.errors import ShapeError
 from engine.runtime.lazy_scipy import scipy
 
@@ -129,6 +130,11 @@ triangle = linear(
 SINGULAR = "Singular matrix"
 
 
+def fresh_if_small(otherwise: Layout, most: int = MOST) -> Callable[..., Layout]:
+    """How results lie in memory: those for small matrices in C order."""
+    return lambda avals, params: Layout.FRESH if are_small(avals, most) else otherwise
+
+
 def known(numbers: Any, message: str = SINGULAR) -> np.ndarray:
     """What a function of small matrices gives, if it gives anything."""
     if numbers is None:
@@ -150,6 +156,7 @@ inverse_op = general(
     type="MatrixInverse",
     args=("input",),
     sparsity=rowwise(2, results=(2,)),
+    layout=fresh_if_small(Layout.KEPT),
     doc="Inverse of square matrices.",
     scratch=4,
 )
@@ -248,7 +255,7 @@ def _solver(name: str, kernel: Callable[..., Any], type: str, doc: str) -> Op:
         type=type,
         args=("matrix", "rhs"),
         sparsity=rowwise(2, 2, results=(2,), pairs=((), ((-1, -1),))),
-        layout=Layout.ANY,
+        layout=fresh_if_small(Layout.ANY),
         doc=doc,
         scratch=4,
     )
@@ -296,11 +303,11 @@ def _one_triangular(a: Any, b: Any, lower: bool, adjoint: bool) -> np.ndarray:
         # what is in C's order is the transpose in Fortran's: nothing is copied
         solution, info = function(a.T, b, lower=not lower, trans=0 if adjoint else 1)
     if info:
-        raise np.linalg.LinAlgError(_ZERO.format(info - 1))
+        raise np.linalg.LinAlgError(f"{ZERO}, at {info - 1}")
     return solution
 
 
-_ZERO = "singular matrix: there is a zero on its diagonal, at {}"
+ZERO = "singular matrix: there is a zero on its diagonal"
 
 
 def as_lower(matrix: Any, rhs: Any, lower: bool, adjoint: bool) -> tuple[Any, Any]:
@@ -323,8 +330,8 @@ def _triangular_solve_kernel(matrix: Any, rhs: Any, *, lower: bool, adjoint: boo
         solution = numbers_of("small_lower_solve", *as_lower(matrix, rhs, lower, adjoint))
         if solution is None:
             zero = np.argwhere(np.diagonal(matrix, axis1=-2, axis2=-1) == 0)[0, -1]
-            raise np.linalg.LinAlgError(_ZERO.format(zero))
-        return solution if lower != adjoint else np.ascontiguousarray(solution[..., ::-1, :])
+            raise np.linalg.LinAlgError(f"{ZERO}, at {zero}")
+        return solution if lower != adjoint else solution[..., ::-1, :].copy()
 
     def one(a: Any, b: Any) -> np.ndarray:
         return _one_triangular(a, b, lower, adjoint)

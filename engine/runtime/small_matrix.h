@@ -2,7 +2,7 @@
 
 Rows are exchanged as in LAPACK: the largest number of a column is its pivot, the first of several. What is NaN counts as larger, so that
 all results are NaN. All is computed in double precision, in one order: engine/ops/small_matrix.py has the same in NumPy. Where a matrix
-is singular, or not positive definite, a 1 says so, elsewhere a 0. */
+is singular, or not positive definite, a NaN says so, elsewhere a 0. */
 #ifndef DUALGRAD_SMALL_MATRIX_H
 #define DUALGRAD_SMALL_MATRIX_H
 
@@ -156,12 +156,13 @@ static UNROLLED void multiply_pivots(const int n, Matrix a, Marks odd, Lanes *nu
     *number = negated(product, odd) + 0;
 }
 
-static UNROLLED Lanes ones(Marks where)
+/* NaN where there is no result, 0 elsewhere. */
+static UNROLLED Lanes nan_or_zero(Marks failed)
 {
 #if defined(__GNUC__)
-    return (Lanes)((Marks)((Lanes){0} + 1) & where);
+    return (Lanes)failed; /* all bits of one number */
 #else
-    return where ? 1 : 0;
+    return failed ? NAN : 0;
 #endif
 }
 
@@ -305,7 +306,7 @@ static UNROLLED Marks have_no_pivots(const int n, Matrix a)
                 } \
             } \
             store_matrix_##T(n, out, args[1] + i * by[1], by[1], core + 2, count - i); \
-            store_d(args[2] + i * by[2], by[2], ones(have_no_pivots(n, a)), count - i); \
+            store_##T(args[2] + i * by[2], by[2], nan_or_zero(have_no_pivots(n, a)), count - i); \
         } \
     } \
     static UNROLLED void small_solve_##T##_of(const int n, ARGUMENTS) \
@@ -324,7 +325,7 @@ static UNROLLED Marks have_no_pivots(const int n, Matrix a)
             UNROLL for (int k = 0; k < n; k++) { \
                 store_##T(args[2] + i * by[2] + k * core[4], by[2], b[k], count - i); \
             } \
-            store_d(args[3] + i * by[3], by[3], ones(have_no_pivots(n, a)), count - i); \
+            store_##T(args[3] + i * by[3], by[3], nan_or_zero(have_no_pivots(n, a)), count - i); \
         } \
     } \
     static UNROLLED void small_lower_solve_##T##_of(const int n, ARGUMENTS) \
@@ -347,7 +348,7 @@ static UNROLLED Marks have_no_pivots(const int n, Matrix a)
             UNROLL for (int k = 0; k < n; k++) { \
                 store_##T(args[2] + i * by[2] + k * core[4], by[2], b[k], count - i); \
             } \
-            store_d(args[3] + i * by[3], by[3], ones(failed), count - i); \
+            store_##T(args[3] + i * by[3], by[3], nan_or_zero(failed), count - i); \
         } \
     } \
     static UNROLLED void small_cholesky_##T##_of(const int n, ARGUMENTS) \
@@ -376,7 +377,7 @@ static UNROLLED Marks have_no_pivots(const int n, Matrix a)
                 } \
             } \
             store_matrix_##T(n, a, args[1] + i * by[1], by[1], core + 2, count - i); \
-            store_d(args[2] + i * by[2], by[2], ones(failed), count - i); \
+            store_##T(args[2] + i * by[2], by[2], nan_or_zero(failed), count - i); \
         } \
     } \
     static UNROLLED void small_cofactors_##T##_of(const int n, ARGUMENTS) \

@@ -22,6 +22,7 @@ import numpy as np
 
 from engine.compiler.ir.instruction import Instruction, is_stateful, without_unused
 from engine.compiler.ir.layout import Order, order_of, order_of_result
+from engine.compiler.passes.column_matrices import ALGEBRA, MOVES, way_of_algebra, way_of_moves
 from engine.compiler.passes.index_maps import BY_LAST, pieces_of, takes_parts, whole, whole_shape
 from engine.compiler.passes.known_cells import RULES, UNKNOWN, Cell, cell_of, is_zero, of_constant
 from engine.compiler.passes.slice_concat import slice_concat
@@ -190,6 +191,8 @@ class _Columns:
             return self.filled if self.fits(each.outputs[0]) and self.axis(each.outputs[0]) is not None else None
         if op is gather_op:
             return self.gathered if self.gathers(each) else None
+        if op in ALGEBRA or op in MOVES:
+            return way_of_algebra(self, each) if op in ALGEBRA else way_of_moves(self, each)
         if (
             not each.outputs
             or is_stateful(op, params)
@@ -578,7 +581,7 @@ def _entries(work: _Columns, grid: Grid, where: str) -> Grid:
 
 _FOLDED = (truncate, reshape_to)
 _SUMS = (reduce_sum_op, reduce_euclidean_norm_op, sum_to_like_op)
-_COMPUTES = (*_SUMS, cross_op, matmul_op, einsum_op)
+_COMPUTES = (*_SUMS, cross_op, matmul_op, einsum_op, *ALGEBRA)
 
 
 def _is_of_rows(each: Instruction) -> bool:
