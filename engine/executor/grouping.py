@@ -178,7 +178,10 @@ class Group:
         some = [row for chain in self.chains for row in chain.some if row.loop[0] not in ADDING]
         self.forms = _forms([*self.lines, *[every for row in some for every in ways_of(row)[:1]]], self.count)
         self.writes = {row.operands[-1][0] for row in self.rows}
-        self.tile = min(self.count, max(1, _TILE // max(map(_bytes, self.forms.values()))))
+        # each number of matrices is like an array
+        blocks = {root for row in self.rows if is_of_matrices(row) for root, _ in row.operands}
+        each = [root.item if root in blocks else _bytes(x) for root, x in self.forms.items()]
+        self.tile = min(self.count, max(1, _TILE // max(each)))
 
     def parts(self, lines: int) -> Iterator[tuple[Row, tuple[int, ...]]]:
         """The rows for some lines, and by how much their operands go on from line to line."""

@@ -14,7 +14,7 @@ from typing import Any
 import numpy as np
 from numpy.lib.stride_tricks import as_strided
 
-from engine.compiler.passes.column_matrices import as_matrices, block_op, refuse_op
+from engine.compiler.passes.column_matrices import block_op, in_stack, refuse_op
 from engine.compiler.passes.outer_sum import outer_sum
 from engine.core.op import Op
 from engine.executor.extension import executor
@@ -101,16 +101,19 @@ def _cofactor(recorder: Writer, x: Any) -> Hidden:
 # ---- small matrices --------------------------------------------------------------------------------------------------
 
 
-def _block(recorder: Writer, *blocks: Any, function: str) -> Hidden:
-    """A function of small matrices whose entries lie side by side; so do its results."""
+def _block(recorder: Writer, *operands: Any, function: str, places: Sequence[Any]) -> Hidden:
+    """A function of small matrices, whose entries may be rows of blocks; those of the results are."""
     ufunc = SMALL_MATRICES[function]
-    out: Any = recorder.computed(block_op.kernel(*map(actual_of, blocks), function=function))
-    matrices = [as_matrices(x) for x in blocks]
+    out: Any = recorder.computed(block_op.kernel(*map(actual_of, operands), function=function, places=places))
+    matrices: list[Any] = [
+        recorder.view(x, in_stack(x.actual, place)) if isinstance(x, Hidden) else in_stack(x, place)
+        for x, place in zip(operands, places, strict=True)
+    ]
     results, row = [], 0
     for core in core_dims(ufunc)[ufunc.nin :]:
         shape = matrices[-1].shape[1:] if core else ()
         part = out[row : row + math.prod(shape)]
-        results.append((as_matrices(part.reshape(*shape, part.shape[-1])) if core else part[0]).ref)
+        results.append((part.reshape(*shape, part.shape[-1]).transpose(2, 0, 1) if core else part[0]).ref)
         row += math.prod(shape)
     add_small_matrices(recorder, ufunc, matrices, results)
     return out

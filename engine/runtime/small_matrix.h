@@ -125,23 +125,22 @@ static UNROLLED void substitute(const int n, Matrix a, Matrix multiplier, Exchan
     }
 }
 
-static UNROLLED int any_of(Lanes x)
-{
-    const Lanes none = {0};
-    return memcmp(&x, &none, sizeof(none)) != 0;
-}
-
-/* The determinant as a number times a power of two, which is 1 unless a product on the way is too large or too small. */
-static UNROLLED void multiply_pivots(const int n, Matrix a, Marks odd, Lanes *number, Lanes *exponent)
+/* The product of the pivots, and where a product on the way to it is too large or too small. */
+static UNROLLED Lanes multiplied(const int n, Matrix a, Marks odd, Marks *odd_sizes)
 {
     Lanes product = a[0][0];
-    Marks odd_sizes = {0};
+    *odd_sizes = (Marks){0};
     UNROLL for (int k = 1; k < n; k++) {
         product *= a[k][k];
-        odd_sizes |= is_larger((Lanes){0} + DBL_MIN, product) | is_larger(product, (Lanes){0} + DBL_MAX);
+        *odd_sizes |= is_larger((Lanes){0} + DBL_MIN, product) | is_larger(product, (Lanes){0} + DBL_MAX);
     }
-    *exponent = (Lanes){0};
-    for (int l = 0; l < LANES && any_of((Lanes)odd_sizes); l++) {
+    return negated(product, odd) + 0;
+}
+
+/* The same where a product is, as a number times a power of two. */
+static UNROLLED void multiply_apart(const int n, Matrix a, Marks odd, Marks odd_sizes, Lanes *number, Lanes *exponent)
+{
+    for (int l = 0; l < LANES; l++) {
         int power, sum = 0;
         double all = 1;
         for (int k = 0; k < n && LANE(odd_sizes, l); k++) {
@@ -149,11 +148,16 @@ static UNROLLED void multiply_pivots(const int n, Matrix a, Marks odd, Lanes *nu
             sum += all == 0 || !(fabs(all) <= 1) ? 0 : power;
         }
         if (LANE(odd_sizes, l)) {
-            LANE(product, l) = all;
+            LANE(*number, l) = (LANE(odd, l) ? -all : all) + 0;
             LANE(*exponent, l) = sum;
         }
     }
-    *number = negated(product, odd) + 0;
+}
+
+static UNROLLED int any_of(Marks x)
+{
+    const Marks none = {0};
+    return memcmp(&x, &none, sizeof(none)) != 0;
 }
 
 /* NaN where there is no result, 0 elsewhere. */
@@ -253,35 +257,41 @@ static UNROLLED Marks have_no_pivots(const int n, Matrix a)
             } \
         } \
     } \
-    static UNROLLED void small_det_parts_##T##_of(const int n, ARGUMENTS) \
+    static UNROLLED void det_##T##_of(const int n, const int parts, ARGUMENTS) \
     { \
-        for (npy_intp i = 0; i < count; i += LANES) { \
-            Matrix a, multiplier; \
-            Exchanges exchanged; \
-            Marks odd = {0}; \
-            Lanes number, exponent; \
-            load_matrix_##T(n, a, args[0] + i * by[0], by[0], core, count - i); \
-            factor(n, a, multiplier, exchanged, &odd); \
-            multiply_pivots(n, a, odd, &number, &exponent); \
-            store_d(args[1] + i * by[1], by[1], number, count - i); \
-            store_d(args[2] + i * by[2], by[2], exponent, count - i); \
+        Marks any = {0}; \
+        for (int apart = 0; apart < 1 + any_of(any); apart++) { \
+            for (npy_intp i = 0; i < count; i += LANES) { \
+                Matrix a, multiplier; \
+                Exchanges exchanged; \
+                Marks odd = {0}, odd_sizes; \
+                load_matrix_##T(n, a, args[0] + i * by[0], by[0], core, count - i); \
+                factor(n, a, multiplier, exchanged, &odd); \
+                Lanes number = multiplied(n, a, odd, &odd_sizes), exponent = {0}; \
+                any |= odd_sizes; \
+                if (apart) { \
+                    multiply_apart(n, a, odd, odd_sizes, &number, &exponent); \
+                    for (int l = 0; l < LANES && !parts; l++) { \
+                        LANE(number, l) = ldexp(LANE(number, l), (int)LANE(exponent, l)); \
+                    } \
+                } \
+                if (parts) { \
+                    store_d(args[1] + i * by[1], by[1], number, count - i); \
+                    store_d(args[2] + i * by[2], by[2], exponent, count - i); \
+                } \
+                else { \
+                    store_##T(args[1] + i * by[1], by[1], number, count - i); \
+                } \
+            } \
         } \
     } \
     static UNROLLED void small_det_##T##_of(const int n, ARGUMENTS) \
     { \
-        for (npy_intp i = 0; i < count; i += LANES) { \
-            Matrix a, multiplier; \
-            Exchanges exchanged; \
-            Marks odd = {0}; \
-            Lanes number, exponent; \
-            load_matrix_##T(n, a, args[0] + i * by[0], by[0], core, count - i); \
-            factor(n, a, multiplier, exchanged, &odd); \
-            multiply_pivots(n, a, odd, &number, &exponent); \
-            for (int l = 0; l < LANES && any_of(exponent); l++) { \
-                LANE(number, l) = ldexp(LANE(number, l), (int)LANE(exponent, l)); \
-            } \
-            store_##T(args[1] + i * by[1], by[1], number, count - i); \
-        } \
+        det_##T##_of(n, 0, count, args, by, core); \
+    } \
+    static UNROLLED void small_det_parts_##T##_of(const int n, ARGUMENTS) \
+    { \
+        det_##T##_of(n, 1, count, args, by, core); \
     } \
     static UNROLLED void small_inv_##T##_of(const int n, ARGUMENTS) \
     { \

@@ -6,10 +6,12 @@ go as through arrays of matrices (`engine.ops.small_matrix`). So each vector is 
 
 from __future__ import annotations
 
+import math
 from collections.abc import Callable, Sequence
 from typing import Any, NamedTuple
 
 import numpy as np
+from numpy.lib.stride_tricks import as_strided
 
 from engine.compiler.ir.instruction import Instruction
 from engine.compiler.ir.kernels import instruction_op
@@ -36,22 +38,35 @@ Grid = Any
 # ---- instructions ----------------------------------------------------------------------------------------------------
 
 
-def as_matrices(block: Any) -> Any:
-    """A block, whose last axis is long, as a stack of matrices."""
-    return block.transpose(2, 0, 1)
+class Place(NamedTuple):
+    """Where the entries of matrices are among the rows of a block: at ``first + by_row * i + by_column * j``."""
+
+    first: int
+    by_row: int
+    by_column: int
+    rows: int
+    columns: int
 
 
-def _block_kernel(*blocks: Any, function: str) -> np.ndarray:
-    results = call(function, *map(as_matrices, blocks))
+def in_stack(x: Any, place: Place | None) -> Any:
+    """What a function of small matrices is given: an array of matrices, or a view of rows of a block."""
+    if place is None:
+        return x
+    shape, step = (x.shape[1], place.rows, place.columns), x.strides[0]
+    strides = (x.strides[1], place.by_row * step, place.by_column * step)
+    return as_strided(x[place.first :], shape, strides)
+
+
+def _block_kernel(*operands: Any, function: str, places: tuple[Place | None, ...]) -> np.ndarray:
+    results = call(function, *map(in_stack, operands, places))
     each = results if isinstance(results, tuple) else (results,)
     rows = [x[np.newaxis] if x.ndim == 1 else x.transpose(1, 2, 0).reshape(-1, len(x)) for x in each]
     return np.ascontiguousarray(np.concatenate(rows))
 
 
-def _block_abstract(*blocks: Aval, function: str) -> Aval:
-    rows, columns, length = blocks[-1].shape or ()
-    assert rows is not None and columns is not None
-    numbers, dtype = rows * columns, blocks[-1].dtype
+def _block_abstract(*operands: Aval, function: str, places: tuple[Place | None, ...]) -> Aval:
+    shape, place, dtype = operands[-1].shape or (), places[-1], operands[-1].dtype
+    length, numbers = (shape[0], math.prod(shape[1:])) if place is None else (shape[1], place.rows * place.columns)
     if function == "small_det_parts":
         return Aval((2, length), float64)
     if function == "small_det":
@@ -138,45 +153,78 @@ def _of_matrices(work: Any, each: Instruction, matrices: list[Grid]) -> Sequence
     """The results for matrices of vectors."""
     op, params = each.op, each.params
     function = _FUNCTIONS[op]
+    given: list[int | None] = [s if work.is_stack(s) else None for s in each.inputs]
     turned = False
     if op is triangular_solve_op:
-        matrices[:] = as_lower(*matrices, params["lower"], params["adjoint"])
         turned = params["lower"] == params["adjoint"]
+        if turned or params["adjoint"]:
+            matrices, given = [*as_lower(*matrices, params["lower"], params["adjoint"])], [None, None]
     elif params.get("adjoint"):
-        matrices[0] = matrices[0].T
-    made = work.new(block_op, tuple([_block(work, x) for x in matrices]), {"function": function.name}, each.where)
+        matrices[0], given[0] = matrices[0].T, None
+    operands = [_operand(work, *each) for each in zip(matrices, given, strict=True)]
+    places = tuple([place for _, place in operands])
+    made = work.new(block_op, tuple([s for s, _ in operands]), {"function": function.name, "places": places}, each.where)
     count = (work.avals[made].shape or (0,))[0]
-
-    def row(of: int, k: int) -> int:
-        number: int = work.new(getitem_op, (of,), {"spec": (k, (None, None, None))})
-        return number
-
     if op is slogdet_op:
-        return _logarithm(work, each, row(made, 0), row(made, 1))
+        return _logarithm(work, each, _row(work, made, 0), _row(work, made, 1))
     if op is det_op:
-        return [row(made, 0)]
+        return [_row(work, made, 0)]
     if function.failure:
         count -= 1
-        failed = work.new(square_op, (row(made, count),), {}, each.where)
+        failed = work.new(square_op, (_row(work, made, count),), {}, each.where)
         shown = ", ".join([str(work.avals[s]) for s in each.inputs])
         message = f"{op.title}({shown}): {function.failure}"
         made = work.new(refuse_op, (made, failed), {"message": message}, each.where)
-    out: Grid = np.array([row(made, k) for k in range(count)], object).reshape(matrices[-1].shape)
+    out: Grid = np.array([_row(work, made, k) for k in range(count)], object).reshape(matrices[-1].shape)
     return [out[::-1] if turned else out]
 
 
-def _block(work: Any, matrix: Grid) -> int:
-    """The entries side by side."""
+def _operand(work: Any, matrix: Grid, given: int | None) -> tuple[int, Place | None]:
+    """Where the entries are: in an array of matrices, or in rows of a block, which is made if there is none."""
+    if given is not None:
+        return given, None
     vectors = tuple([work.vector(s) for s in matrix.ravel()])
-    key = block_op, matrix.shape, vectors
+    held = [work.rows.get(s, (None, 0)) for s in vectors]
+    if held[0][0] is not None and len({block for block, _ in held}) == 1:
+        place = _place(np.array([k for _, k in held]).reshape(matrix.shape))
+        if place is not None:
+            return held[0][0], place
+    return _block(work, vectors), Place(0, matrix.shape[1], 1, *matrix.shape)
+
+
+def _place(at: np.ndarray) -> Place | None:
+    """Where entries are in a block, if their rows follow at equal distances."""
+    first, (rows, columns) = int(at[0, 0]), at.shape
+    by = [int(last - first) // max(d - 1, 1) for last, d in ((at[-1, 0], rows), (at[0, -1], columns))]
+    i, j = np.indices(at.shape)
+    return Place(first, *by, rows, columns) if np.array_equal(at, first + by[0] * i + by[1] * j) else None
+
+
+def _block(work: Any, vectors: tuple[int, ...]) -> int:
+    """Vectors side by side, where whoever needs one of them later reads it, too."""
+    key = block_op, vectors
     if key not in work.seen:
         n, length = len(vectors), work.length
-        moves = [(k, slice(0, length, 1), slice(k * length, (k + 1) * length, 1)) for k in range(n)]
-        of = Aval((n * length,), work.avals[vectors[0]].dtype)
-        flat = work.new(slice_concat, vectors, {"aval": of, "moves": tuple(moves), "sums": ()})
-        work.seen[key] = work.new(reshape_to, (flat,), {"shape": (*matrix.shape, length)})
+        if all(s in work.constants for s in vectors):
+            work.seen[key] = work.constant(np.array([work.constants[s] for s in vectors]))
+        else:
+            moves = [(k, slice(0, length, 1), slice(k * length, (k + 1) * length, 1)) for k in range(n)]
+            of = Aval((n * length,), work.avals[vectors[0]].dtype)
+            flat = work.new(slice_concat, vectors, {"aval": of, "moves": tuple(moves), "sums": ()})
+            work.seen[key] = work.new(reshape_to, (flat,), {"shape": (n, length)})
+            for k, s in enumerate(vectors):
+                if s in work.computed and s not in work.rows:
+                    work.later[s] = _row(work, work.seen[key], k)
+                    work.rows[s] = work.seen[key], k
     block: int = work.seen[key]
     return block
+
+
+def _row(work: Any, block: int, k: int) -> int:
+    """A row of a block."""
+    number: int = work.new(getitem_op, (block,), {"spec": (k, (None, None, None))})
+    work.rows[number] = block, k
+    return number
 
 
 def _logarithm(work: Any, each: Instruction, number: int, exponent: int) -> list[int]:

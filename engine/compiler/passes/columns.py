@@ -94,6 +94,12 @@ class _Columns:
         Results that become grids.
     whole : set
         Those of them that something needs as they were.
+    computed : set
+        The results of new instructions.
+    rows : dict
+        Vectors that are rows of blocks: the block, and which row.
+    later : dict
+        Vectors that have been copied to blocks: the row to read from then on.
     """
 
     def __init__(
@@ -111,6 +117,9 @@ class _Columns:
         self.grids: dict[int, Grid] = {}
         self.cells: dict[int, Cell] = {}
         self.seen: dict[Any, int] = {}
+        self.computed: set[int] = set()
+        self.rows: dict[int, tuple[int, int]] = {}
+        self.later: dict[int, int] = {}
         self.out: list[Instruction] = []
         self.makers = {i.outputs[0]: i for i in instructions if i.op in _FOLDED}
 
@@ -132,6 +141,10 @@ class _Columns:
     def is_wide(self, s: int) -> bool:
         """Whether a value with a long axis would be too many vectors."""
         return self.axis(s) is not None and (self.avals[s].size or 0) > _MOST * self.length
+
+    def is_stack(self, s: int) -> bool:
+        """Whether a value is there as an array of matrices, one after the other."""
+        return s not in self.split and len(self.shape(s)) == 3 and self.axis(s) == -3
 
     def shape(self, s: int) -> tuple[int, ...]:
         """The shape of the grid."""
@@ -539,7 +552,9 @@ class _Columns:
             aval = op.result_avals(operands, params)
             order = order_of_result(op, [self.orders[s] for s in inputs], operands, params, aval)
             self.seen[key] = value_id = self.new_id(aval, order)
-            self.out.append(Instruction(op, inputs, params, (value_id,), where))
+            self.computed.add(value_id)
+            now = tuple([self.later.get(s, s) for s in inputs])
+            self.out.append(Instruction(op, now, params, (value_id,), where))
         return self.seen[key]
 
     def new_id(self, aval: Aval, order: Order) -> int:
