@@ -121,9 +121,7 @@ def _block(recorder: Writer, *operands: Any, function: str, places: Sequence[Any
 
 def _refuse(recorder: Writer, x: Any, failed: Any, *, message: str) -> Any:
     """A row that refuses what has failed; only the vector that says so must still be there then."""
-    whole = recorder.instruction
-    recorder.instruction = None if whole is None else (whole[0], [failed])
-    if refused_nan(recorder, failed) is None:
+    if refused_nan(recorder, failed, [failed]) is None:
         raise Opaque
     return x
 

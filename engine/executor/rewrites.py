@@ -16,15 +16,14 @@ from engine.compiler.passes.nan_checks import no_nan
 from engine.compiler.passes.slice_concat import slice_concat
 from engine.compiler.passes.slice_sum import slice_sum
 from engine.core.op import Op
-from engine.core.structural import contiguous, has_nan, scale
+from engine.core.structural import contiguous, scale
 from engine.core.value import scalar
 from engine.executor.convolutions import CONVOLUTIONS
 from engine.executor.gathers import GATHERS
 from engine.executor.hidden import Hidden, Opaque, Writer, actual_of, ref_of
 from engine.executor.matrices import MATRICES
-from engine.executor.refs import Ref, elementwise
 from engine.executor.slices import sum_of_slices
-from engine.executor.vocabulary import expanded, joined, placed, write
+from engine.executor.vocabulary import expanded, joined, placed, refused_nan, write
 from engine.ops.arithmetic import divide_no_nan, part_of
 from engine.ops.compare import keep_chosen
 from engine.ops.explog import pow

@@ -78,14 +78,14 @@ def add_small_matrices(recorder: Writer, ufunc: Any, inputs: Sequence[Any], resu
     recorder.add(core_row(resolved[0], refs, [len(x) for x in core_dims(ufunc)], dims, len(results)))
 
 
-def refused_nan(recorder: Writer, x: Any) -> Hidden | None:
+def refused_nan(recorder: Writer, x: Any, keeps: Sequence[Any] | None = None) -> Hidden | None:
     """A row that refuses a NaN; None if there is one now."""
     if has_nan(as_array(actual_of(x))):
         return None
     said = recorder.computed(np.ones((), bool))
     ref = ref_of(recorder, x)
     every = Ref(said.ref.root, 0, ref.shape, (0,) * len(ref.shape), said.ref.dtype)
-    recorder.add_checked(elementwise((f"no_nan_{x.dtype.char}",), [ref, every]))
+    recorder.add_checked(elementwise((f"no_nan_{x.dtype.char}",), [ref, every]), keeps)
     return said
 
 

@@ -58,7 +58,7 @@ def _exchanged(x: Any, y: Any, where: Any) -> tuple[Any, Any]:
 
 
 def _factored(a: Entries) -> tuple[Entries, Entries, Any]:
-    """Upper triangular factors in place of `a`; multipliers of rows when they were subtracted; exchanges before that."""
+    """Upper triangular factors in place of `a`; multipliers of rows when these were subtracted; exchanges before."""
     n = len(a)
     multipliers: Entries = [[None] * n for _ in a]
     exchanges: Entries = [[None] * n for _ in a]
@@ -210,11 +210,13 @@ def _cofactors(x: Any) -> Any:
 
 def _cofactor_change(d: Any, x: Any) -> Any:
     d, x = np.broadcast_arrays(d, x)
-    return np.zeros_like(x) if x.shape[-1] == 1 else _together(change_entries(_entries(d), _entries(x)).tolist(), x.dtype)
+    return (
+        np.zeros_like(x) if x.shape[-1] == 1 else _together(change_entries(_entries(d), _entries(x)).tolist(), x.dtype)
+    )
 
 
 def _ordered(name: str, in_numpy: Any) -> Any:
-    def function(*operands: Any, order: str) -> Any:
+    def function(*operands: Any, order: Any) -> Any:
         results = in_numpy(*operands)
         if isinstance(results, tuple):
             return tuple([np.asarray(x, order=order)[()] for x in results])

@@ -15,7 +15,6 @@ from numpy.lib.stride_tricks import as_strided
 
 from engine.compiler.ir.instruction import Instruction
 from engine.compiler.ir.kernels import instruction_op
-from engine.compiler.passes.index_maps import whole_shape
 from engine.compiler.passes.slice_concat import slice_concat
 from engine.core.aval import Aval
 from engine.core.dtypes import float64
@@ -49,7 +48,7 @@ class Place(NamedTuple):
 
 
 def in_stack(x: Any, place: Place | None) -> Any:
-    """What a function of small matrices is given: an array of matrices, or a view of rows of a block."""
+    """An array of matrices, or a view of rows of a block, as a function of small matrices takes it."""
     if place is None:
         return x
     shape, step = (x.shape[1], place.rows, place.columns), x.strides[0]
@@ -66,7 +65,9 @@ def _block_kernel(*operands: Any, function: str, places: tuple[Place | None, ...
 
 def _block_abstract(*operands: Aval, function: str, places: tuple[Place | None, ...]) -> Aval:
     shape, place, dtype = operands[-1].shape or (), places[-1], operands[-1].dtype
-    length, numbers = (shape[0], math.prod(shape[1:])) if place is None else (shape[1], place.rows * place.columns)
+    length, numbers = (
+        (shape[0], math.prod([d or 0 for d in shape[1:]])) if place is None else (shape[1], place.rows * place.columns)
+    )
     if function == "small_det_parts":
         return Aval((2, length), float64)
     if function == "small_det":
@@ -158,12 +159,15 @@ def _of_matrices(work: Any, each: Instruction, matrices: list[Grid]) -> Sequence
     if op is triangular_solve_op:
         turned = params["lower"] == params["adjoint"]
         if turned or params["adjoint"]:
-            matrices, given = [*as_lower(*matrices, params["lower"], params["adjoint"])], [None, None]
+            both = as_lower(matrices[0], matrices[1], params["lower"], params["adjoint"])
+            matrices, given = [*both], [None, None]
     elif params.get("adjoint"):
         matrices[0], given[0] = matrices[0].T, None
     operands = [_operand(work, *each) for each in zip(matrices, given, strict=True)]
     places = tuple([place for _, place in operands])
-    made = work.new(block_op, tuple([s for s, _ in operands]), {"function": function.name, "places": places}, each.where)
+    made = work.new(
+        block_op, tuple([s for s, _ in operands]), {"function": function.name, "places": places}, each.where
+    )
     count = (work.avals[made].shape or (0,))[0]
     if op is slogdet_op:
         return _logarithm(work, each, _row(work, made, 0), _row(work, made, 1))
@@ -195,9 +199,10 @@ def _operand(work: Any, matrix: Grid, given: int | None) -> tuple[int, Place | N
 def _place(at: np.ndarray) -> Place | None:
     """Where entries are in a block, if their rows follow at equal distances."""
     first, (rows, columns) = int(at[0, 0]), at.shape
-    by = [int(last - first) // max(d - 1, 1) for last, d in ((at[-1, 0], rows), (at[0, -1], columns))]
+    by_row, by_column = int(at[-1, 0] - first) // max(rows - 1, 1), int(at[0, -1] - first) // max(columns - 1, 1)
     i, j = np.indices(at.shape)
-    return Place(first, *by, rows, columns) if np.array_equal(at, first + by[0] * i + by[1] * j) else None
+    regular = np.array_equal(at, first + by_row * i + by_column * j)
+    return Place(first, by_row, by_column, rows, columns) if regular else None
 
 
 def _block(work: Any, vectors: tuple[int, ...]) -> int:
