@@ -256,7 +256,7 @@ class _Columns:
         a, b = [self.avals[s] for s in each.inputs]
         if each.op is einsum_op:
             return adds_up_in_order(each.params["equation"], whole_shape(a), whole_shape(b), a.dtype.numpy)
-        return min(len(whole_shape(a)), len(whole_shape(b))) > 2 and are_small_stacks(a, b)
+        return are_small_stacks(a, b)
 
     def sum_of(self, each: Instruction) -> Callable[[Instruction], list[Grid]] | None:
         """How a sum along short axes is made."""
