@@ -56,8 +56,9 @@ def _matmul_kernel(a: Any, b: Any, *, transpose_a: bool = False, transpose_b: bo
         raise ValueError("both arguments must have rank 2 or more")
     if transpose_b:
         b = b.mT
-    if is_small((a.mT if transpose_a else a).shape, b.shape, a.dtype):
-        return multiply_small(a.mT if transpose_a else a, b)
+    left = a.mT if transpose_a else a
+    if not _is_of_vectors(a.shape, b.shape) and is_small(left.shape, b.shape, a.dtype):
+        return multiply_small(left, b)
     if transpose_a and b.ndim == 2 and b.shape[1] == 1:
         # the vector from the left: so nothing is transposed in memory
         return multiply_stacks(b.T, a).mT
@@ -181,10 +182,16 @@ def are_small_stacks(a: Aval, b: Aval) -> bool:
 
     One of both may be a single matrix.
     """
-    if max(len(a.shape or ()), len(b.shape or ())) <= 2 or 0 in (*(a.shape or ()), *(b.shape or ())):
+    shapes: list[Any] = [a.shape or (), b.shape or ()]
+    if max(map(len, shapes)) <= 2 or 0 in (*shapes[0], *shapes[1]) or _is_of_vectors(*shapes):
         return False
     dims = [*(a.shape or ())[-2:], *(b.shape or ())[-2:]]
     return a.dtype.numpy.char in "fd" and all(d is not None and 0 < d <= MOST for d in dims)
+
+
+def _is_of_vectors(a: Sequence[int], b: Sequence[int]) -> bool:
+    """Whether a stack of vectors is multiplied by one matrix from the right: a product of two matrices."""
+    return len(a) > 2 == len(b) and 1 in a[-2:]
 
 
 def _matmul_layout(avals: Any, params: dict[str, Any]) -> Layout:
