@@ -9,6 +9,12 @@ is singular, or not positive definite, a NaN says so, elsewhere a 0. */
 #include <float.h>
 #include <math.h>
 #include <string.h>
+#if defined(__GNUC__) && defined(__SSE2__) && defined(__has_builtin)
+#if __has_builtin(__builtin_shufflevector)
+#include <emmintrin.h>
+#define ROOT_OF_HALVES
+#endif
+#endif
 
 #include "small_product.h"
 #include "wide.h"
@@ -78,9 +84,15 @@ static UNROLLED Lanes or_one(Lanes x)
 
 static UNROLLED Lanes root(Lanes x)
 {
+#if defined(ROOT_OF_HALVES)
+    /* the function of C's library tells of negative numbers, one by one */
+    const __m128d low = _mm_sqrt_pd(__builtin_shufflevector(x, x, 0, 1)), high = _mm_sqrt_pd(__builtin_shufflevector(x, x, 2, 3));
+    x = __builtin_shufflevector(low, high, 0, 1, 2, 3);
+#else
     for (int l = 0; l < LANES; l++) {
         LANE(x, l) = sqrt(LANE(x, l));
     }
+#endif
     return x;
 }
 
