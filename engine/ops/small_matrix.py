@@ -27,21 +27,23 @@ MOST_COFACTORS = 3
 Entries = list[list[Any]]
 
 
-def is_small(*arrays: Any, most: int = MOST) -> bool:
+def is_small(matrix: Any, other: Any = None, most: int = MOST) -> bool:
     """Whether arrays, or what stands for them, hold small square matrices, and right sides of such."""
-    char, shape = arrays[0].dtype.char, arrays[0].shape
-    if char not in "fd" or len(shape) < 2 or not 0 < shape[-1] == shape[-2] <= most:
+    char, shape = matrix.dtype.char, matrix.shape
+    if char not in "fd" or len(shape) < 2 or not 0 < shape[-1] == shape[-2] <= most or 0 in shape:
         return False
-    return all(
-        x.dtype.char == char and len(x.shape) >= 2 and x.shape[-2] == shape[-1] and 0 not in x.shape for x in arrays
-    )
+    if other is None:
+        return True
+    sides = other.shape
+    return len(sides) >= 2 and sides[-2] == shape[-1] and 0 not in sides and other.dtype.char == char
 
 
 def are_small(avals: Sequence[Aval], most: int = MOST) -> bool:
-    """`is_small` of what is known of values."""
-    return all(a.is_static for a in avals) and is_small(
-        *[SimpleNamespace(dtype=a.dtype.numpy, shape=a.shape) for a in avals], most=most
-    )
+    """`is_small` of what is known of one or two values."""
+    if not all(a.is_static for a in avals):
+        return False
+    first, *others = [SimpleNamespace(dtype=a.dtype.numpy, shape=a.shape) for a in avals]
+    return is_small(first, others[0] if others else None, most)
 
 
 def _entries(x: Any) -> Entries:
@@ -217,7 +219,8 @@ def _cofactor_change(d: Any, x: Any) -> Any:
 
 def _ordered(name: str, in_numpy: Any) -> Any:
     def function(*operands: Any, order: Any) -> Any:
-        results = in_numpy(*operands)
+        with np.errstate(all="ignore"):
+            results = in_numpy(*operands)
         if isinstance(results, tuple):
             return tuple([np.asarray(x, order=order)[()] for x in results])
         return np.asarray(results, order=order)[()]
@@ -247,14 +250,16 @@ gives numbers, and NaN for each matrix that is singular or not positive definite
 
 
 def call(name: str, *operands: Any) -> Any:
-    """What a function gives, in C order."""
-    with np.errstate(all="ignore"):
-        return FUNCTIONS[name](*operands, order="C")
+    """What a function gives, in C order; it tells of no floating-point errors."""
+    return FUNCTIONS[name](*operands, order="C")
 
 
 def numbers_of(name: str, *operands: Any) -> Any:
     """What a function gives that may fail; None if it has failed for a matrix."""
-    out, failed = call(name, *operands)
+    out, failed = FUNCTIONS[name](*operands, order="C")
+    if isinstance(failed, np.ndarray):
+        return None if has_nan(failed) else out
+    if isinstance(failed, np.generic):
+        return None if failed != failed else out
     # what stands for an array lets rows look
-    said = has_nan(failed) if isinstance(failed, np.ndarray | np.generic) else failed.holds_nan()
-    return None if said else out
+    return None if failed.holds_nan() else out

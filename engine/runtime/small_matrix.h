@@ -6,6 +6,7 @@ is singular, or not positive definite, a NaN says so, elsewhere a 0. */
 #ifndef DUALGRAD_SMALL_MATRIX_H
 #define DUALGRAD_SMALL_MATRIX_H
 
+#include <fenv.h>
 #include <float.h>
 #include <math.h>
 #include <string.h>
@@ -210,6 +211,7 @@ static UNROLLED Marks have_no_pivots(const int n, Matrix a)
     void NAME(char **args, npy_intp const *dimensions, npy_intp const *steps, void *NPY_UNUSED(data)) \
     { \
         NAME##_each(dimensions[1], dimensions[0], args, steps, steps + NARGS); \
+        feclearexcept(FE_ALL_EXCEPT); /* what is wrong is told otherwise */ \
     }
 /* Right sides: of one or few matrices, the columns of each lie side by side. */
 #define LOOP_OF_SIDES(NAME) \
@@ -224,6 +226,7 @@ static UNROLLED Marks have_no_pivots(const int n, Matrix a)
             char *at[] = {args[0] + (across ? i * steps[0] : 0), args[1] + i * b, args[2] + i * out, args[3] + (across ? i * steps[3] : 0)}; \
             NAME##_each(n, across ? m : count, at, by, core); \
         } \
+        feclearexcept(FE_ALL_EXCEPT); \
     }
 
 #define SMALL_MATRIX(T, TYPE) \
