@@ -42,7 +42,6 @@ setup(
             [
                 *[f"{EXECUTOR}/{name}" for name in ("_loop.h", "_table.h", "rows.h", "loops.h")],
                 f"{RUNTIME}/row_sums.h",
-                f"{RUNTIME}/small_matrix.h",
                 f"{RUNTIME}/small_product.h",
                 f"{RUNTIME}/wide.h",
             ],

@@ -250,12 +250,12 @@ gives numbers, and NaN for each matrix that is singular or not positive definite
 
 
 def call(name: str, *operands: Any) -> Any:
-    """What a function gives, in C order; it tells of no floating-point errors."""
+    """Results of a function, in C order; it tells of no floating-point errors."""
     return FUNCTIONS[name](*operands, order="C")
 
 
 def numbers_of(name: str, *operands: Any) -> Any:
-    """What a function gives that may fail; None if it has failed for a matrix."""
+    """Results of a function that may fail; None if it has failed for a matrix."""
     out, failed = FUNCTIONS[name](*operands, order="C")
     if isinstance(failed, np.ndarray):
         return None if has_nan(failed) else out

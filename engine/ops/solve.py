@@ -136,7 +136,7 @@ def fresh_if_small(otherwise: Layout, most: int = MOST) -> Callable[..., Layout]
 
 
 def known(numbers: Any, message: str = SINGULAR) -> np.ndarray:
-    """What a function of small matrices gives, if it gives anything."""
+    """Results of a function of small matrices, if there are any."""
     if numbers is None:
         raise np.linalg.LinAlgError(message)
     return numbers
