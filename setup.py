@@ -63,6 +63,10 @@ setup(
             [f"{OPS}/_windows.c"],
             [f"{OPS}/_windows_typed.h", f"{OPS}/_windows_direct.h", f"{RUNTIME}/wide.h"],
         ),
-        extension("engine.ops._products", [f"{OPS}/_products.c"], [f"{RUNTIME}/small_product.h"]),
+        extension(
+            "engine.ops._products",
+            [f"{OPS}/_products.c"],
+            [f"{RUNTIME}/{name}.h" for name in ("small_matrix", "small_product", "wide")],
+        ),
     ]
 )

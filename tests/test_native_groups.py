@@ -448,3 +448,17 @@ def test_what_was_chosen_is_computed_in_parts(groups: list[Group]) -> None:
             table = natively(program, inputs)
             for given in (inputs, [np.round(z) for z in inputs], [-z for z in inputs]):
                 assert_same(table(*given), program.run_generated(*given), f"{n} {k} {d}")
+
+
+def test_what_follows_from_large_constants_is_computed_in_the_group(groups: list[Group]) -> None:
+    """It is too large to be kept, and no reason to leave the group."""
+    numbers = np.random.default_rng(0).normal(size=20_000)
+
+    def f(x: Any) -> Any:
+        return trig.sin(x) * (x.trace.operand(numbers) * 2.0) + x
+
+    x = np.ones(numbers.shape)
+    program = lowered(f, [x], [name for name in ALL_PASSES if name != "constant_folding"])
+    table = natively(program, [x])
+    assert_same(table(x), program.run_generated(x))
+    assert len(groups) == 1 and len(groups[0].rows) >= 2

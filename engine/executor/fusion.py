@@ -10,7 +10,7 @@ from __future__ import annotations
 import functools
 from collections import Counter
 from collections.abc import Callable, Collection, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 from engine.executor.own_loops import CONDITIONED, FUSES, MOST_OPERANDS, STEPS, base_of
 from engine.executor.refs import Root, Row
@@ -138,7 +138,10 @@ def _joined(name: str, row: Row, length: int, inner: Callable[..., _Steps | None
             first = begun[1 + k]
         return first.then(row, _letter(name, k), [operands[0], operands[2 - k]], [strides[0], strides[2 - k]])
     if len(operands) == 1:
-        return (inner(operands[0], strides[0]) or begun[0]).then(row, "" if name in _NOTHING else STEPS[f"{name} a"])
+        found = inner(operands[0], strides[0])
+        if name in _NOTHING:
+            return begun[0] if found is None else found.then(_written_to(found.row, row), "")
+        return (found or begun[0]).then(row, STEPS[f"{name} a"])
     if operands[0][0] is operands[1][0]:
         twice = STEPS.get(f"{name} aa")
         if operands[0] == operands[1] and strides[0] == strides[1] and twice:
@@ -155,6 +158,15 @@ def _joined(name: str, row: Row, length: int, inner: Callable[..., _Steps | None
     if first is None or len(first.operands) == MOST_OPERANDS:
         first = begun[k]
     return first.then(row, letter, [operands[1 - k]], [strides[1 - k]])
+
+
+def _written_to(row: Row, copy: Row) -> Row:
+    """A row that writes where its copy is, if both go through lines alike; else that of the copy."""
+    if (row.dims, row.outer) != (copy.dims, copy.outer):
+        return copy
+    result = copy.operands[-1]
+    strides = (*row.strides[:-1], *copy.strides[-1:])
+    return replace(row, operands=(*row.operands[:-1], result), steps=(*row.steps[:-1], copy.steps[-1]), strides=strides)
 
 
 def _letter(name: str, k: int) -> str:

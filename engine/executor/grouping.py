@@ -15,9 +15,9 @@ from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, field, replace
 
 from engine.executor.fusion import fused
-from engine.executor.own_loops import LOOPS
-from engine.executor.refs import Call, Root, Row
-from engine.executor.rowlines import ADDING, Form, Lines, lines_along, lines_of, merged, ways_of
+from engine.executor.own_loops import LOOPS, base_of
+from engine.executor.refs import Call, Root, Row, core_dims
+from engine.executor.rowlines import ADDING, Form, Lines, is_of_matrices, lines_along, lines_of, merged, ways_of
 from engine.executor.selecting import Chain, chains
 from engine.runtime.tuning import TUNING
 
@@ -85,7 +85,7 @@ class Group:
         forms = _forms(self.lines, count) if count != self.count else self.forms
         changed: dict[Root, set[Form]] = {} if count == self.count else dict(forms)
         writes, sums, begun = set(self.writes), set(self.sums), set[Root]()
-        same = not self.rows or rows[-1].row.work == self.count * self.length
+        same = not self.rows or rows[-1].work == self.count * self.length
         related = same and (alike or not self.rows)
         small, needed = _size(rows[-1].row) < _LEAST, {root for root, _ in rows[-1].row.operands[:-1]} & self.writes
         for new in rows:
@@ -110,7 +110,7 @@ class Group:
         self.rows += [new.row for new in rows]
         self.lines += rows
         self.count, self.writes, self.sums = count, writes, sums
-        self.work = max(self.work, *[new.row.work for new in rows])
+        self.work = max(self.work, *[new.work for new in rows])
         self.forms.update(changed)
         return True
 
@@ -153,7 +153,7 @@ class Group:
     def hinders(self, row: Row) -> bool:
         """Whether a row must stay behind the group."""
         return any(root in self.writes for root, _ in row.operands) or any(
-            root in self.forms for root, _ in _written(row)
+            root in self.forms for root, _ in row.written
         )
 
     def holds(self, root: Root) -> bool:
@@ -178,7 +178,10 @@ class Group:
         some = [row for chain in self.chains for row in chain.some if row.loop[0] not in ADDING]
         self.forms = _forms([*self.lines, *[every for row in some for every in ways_of(row)[:1]]], self.count)
         self.writes = {row.operands[-1][0] for row in self.rows}
-        self.tile = min(self.count, max(1, _TILE // max(map(_bytes, self.forms.values()))))
+        # each number of matrices is like an array
+        blocks = {root for row in self.rows if is_of_matrices(row) for root, _ in row.operands}
+        each = [root.item if root in blocks else _bytes(x) for root, x in self.forms.items()]
+        self.tile = min(self.count, max(1, _TILE // max(each)))
 
     def parts(self, lines: int) -> Iterator[tuple[Row, tuple[int, ...]]]:
         """The rows for some lines, and by how much their operands go on from line to line."""
@@ -200,7 +203,9 @@ class Group:
             return step // every[k] * every[k] // self.count * self.tile + step % every[k] if every[k] else step
 
         width, name = len(row.operands), row.loop[0]
-        cores = LOOPS[name].cores if isinstance(name, str) and name in LOOPS else ()
+        cores: Sequence[int] = LOOPS[name].cores if isinstance(name, str) and name in LOOPS else ()
+        if is_of_matrices(row):
+            cores = [len(names) for names in core_dims(name)]
         of = [*range(width), *itertools.chain(*[[k] * core for k, core in enumerate(cores)])]
         operands = [(root, near(k, offset)) for k, (root, offset) in enumerate(row.operands)]
         steps = [near(k, step) for k, step in zip(of, row.steps, strict=True)]
@@ -264,15 +269,30 @@ def grouped(steps: Sequence[Row | Call]) -> list[Row | Call | Group]:
     result: list[Row | Call | Group] = []
     waiting: list[Group] = []
     fills: dict[Root, Row] = {}
+    late: list[Row] = []
     for step in [*steps, None]:
-        if isinstance(step, Row) and step.position < 0:
+        if isinstance(step, Row) and step.position < 0 and not _overwrites(step, late):
             _place(step, waiting, fills)
+            continue
+        if isinstance(step, Row) and _may_be_late(step):
+            late.append(step)
             continue
         for row in fills.values():
             _put(row, waiting, True)
-        result += [*_closed(waiting), *([] if step is None else [step])]
-        waiting, fills = [], {}
+        result += [*_closed(waiting), *late, *([] if step is None else [step])]
+        waiting, fills, late = [], {}, []
     return result
+
+
+def _may_be_late(row: Row) -> bool:
+    """Whether a row does nothing but refuse a NaN, which it can after others, too."""
+    return isinstance(row.loop[0], str) and base_of(row.loop[0]) == "no_nan"
+
+
+def _overwrites(row: Row, late: Sequence[Row]) -> bool:
+    """Whether a row writes to what others must read before."""
+    read = {root for each in late for root, _ in each.operands}
+    return any(root in read for root, _ in row.written)
 
 
 def _place(row: Row, waiting: list[Group], fills: dict[Root, Row]) -> None:
@@ -307,7 +327,7 @@ def _join(rows: Sequence[Row], waiting: list[Group]) -> bool:
 def _put(row: Row, waiting: list[Group], before: bool) -> None:
     """Begin a group; what is small, or only fills, goes before those that it does not need, which then may go on."""
     made = _begun(row) or Group(
-        [row], 1, {root: set() for root, _ in row.operands}, {root for root, _ in _written(row)}, work=row.work
+        [row], 1, {root: set() for root, _ in row.operands}, {root for root, _ in row.written}, work=row.work
     )
     groups = reversed(waiting[-_BACK:]) if before else ()
     waiting.insert(len(waiting) - len([*itertools.takewhile(lambda group: not group.hinders(row), groups)]), made)
@@ -321,10 +341,6 @@ def _begun(row: Row) -> Group | None:
         if not (made.along and lines.adds_up) and made.add([lines], True):
             return made
     return None
-
-
-def _written(row: Row) -> Sequence[tuple[Root, int]]:
-    return row.operands[len(row.operands) - row.outputs :]
 
 
 def _closed(waiting: Sequence[Group]) -> list[Row | Call | Group]:

@@ -33,7 +33,7 @@ class Writer(Protocol):
     def add(self, step: Row | Call) -> None:
         """The next step."""
 
-    def add_checked(self, row: Row) -> None:
+    def add_checked(self, row: Row, keeps: Sequence[Any] | None = None) -> None:
         """The next row, which may refuse what it is given; then the kernel of the instruction is called."""
 
     def look_first(self, loop: tuple[Any, ...], x: Ref, limit: Any) -> None:

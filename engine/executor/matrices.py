@@ -6,6 +6,7 @@ refuses what it is given; then the kernel is called with the arrays, and raises.
 
 from __future__ import annotations
 
+import math
 from collections.abc import Callable, Sequence
 from functools import cache, partial
 from typing import Any
@@ -13,17 +14,28 @@ from typing import Any
 import numpy as np
 from numpy.lib.stride_tricks import as_strided
 
+from engine.compiler.passes.column_matrices import block_op, in_stack, refuse_op
 from engine.compiler.passes.outer_sum import outer_sum
 from engine.core.op import Op
 from engine.executor.extension import executor
 from engine.executor.hidden import Hidden, Opaque, Writer, actual_of, as_array, in_c_order, ref_of
 from engine.executor.loops import loop_of, reduces_alike
 from engine.executor.own_loops import LOOPS
-from engine.executor.refs import Ref, elementwise
-from engine.executor.vocabulary import FUNCTIONS, core_row, dots_alike, filled, is_outer
+from engine.executor.refs import Ref, core_dims, elementwise
+from engine.executor.vocabulary import (
+    FUNCTIONS,
+    add_small_matrices,
+    core_row,
+    dots_alike,
+    filled,
+    is_outer,
+    refused_nan,
+)
 from engine.ops.determinants import cofactor, cofactors_of, conditions, largest_condition
 from engine.ops.diagonal import embed_diagonal, matrix_diag_op, set_diag_op
 from engine.ops.linalg import by_dot
+from engine.ops.small_matrix import FUNCTIONS as SMALL_MATRICES
+from engine.ops.small_matrix import MOST_COFACTORS, is_small
 from engine.ops.solve import one_factorization, triangle, triangular_solve_op
 from engine.runtime.lazy_scipy import scipy
 
@@ -70,6 +82,9 @@ FUNCTIONS.update({
 
 
 def _cofactor(recorder: Writer, x: Any) -> Hidden:
+    if is_small(x, most=MOST_COFACTORS):
+        small: Hidden = cofactor.kernel(x)
+        return small
     if x.dtype.char not in "fd":
         raise Opaque
     condition, inverse = conditions(x)
@@ -81,6 +96,34 @@ def _cofactor(recorder: Writer, x: Any) -> Hidden:
         operands = [ref_of(recorder, condition), recorder.constant(limit), said.ref]
         recorder.add_checked(elementwise((f"all_below_{x.dtype.char}",), operands))
     return cofactors_of(x, inverse)
+
+
+# ---- small matrices --------------------------------------------------------------------------------------------------
+
+
+def _block(recorder: Writer, *operands: Any, function: str, places: Sequence[Any]) -> Hidden:
+    """A function of small matrices, whose entries may be rows of blocks; those of the results are."""
+    ufunc = SMALL_MATRICES[function]
+    out: Any = recorder.computed(block_op.kernel(*map(actual_of, operands), function=function, places=places))
+    matrices: list[Any] = [
+        recorder.view(x, in_stack(x.actual, place)) if isinstance(x, Hidden) else in_stack(x, place)
+        for x, place in zip(operands, places, strict=True)
+    ]
+    results, row = [], 0
+    for core in core_dims(ufunc)[ufunc.nin :]:
+        shape = matrices[-1].shape[1:] if core else ()
+        part = out[row : row + math.prod(shape)]
+        results.append((part.reshape(*shape, part.shape[-1]).transpose(2, 0, 1) if core else part[0]).ref)
+        row += math.prod(shape)
+    add_small_matrices(recorder, ufunc, matrices, results)
+    return out
+
+
+def _refuse(recorder: Writer, x: Any, failed: Any, *, message: str) -> Any:
+    """A row that refuses what has failed; only the vector that says so must still be there then."""
+    if refused_nan(recorder, failed, [failed]) is None:
+        raise Opaque
+    return x
 
 
 # ---- triangles and diagonals -----------------------------------------------------------------------------------------
@@ -144,6 +187,9 @@ def _has_trtrs() -> bool:
 def _triangular_solve(
     recorder: Writer, matrix: Any, rhs: Any, *, lower: bool, adjoint: bool = False
 ) -> Hidden | np.ndarray:
+    if is_small(matrix, rhs):
+        small: Hidden = triangular_solve_op.kernel(matrix, rhs, lower=lower, adjoint=adjoint)
+        return small
     params = {"lower": lower, "adjoint": adjoint}
     if matrix.dtype.char not in "fd" or rhs.dtype != matrix.dtype or not rhs.size or not _has_trtrs():
         raise Opaque
@@ -214,6 +260,8 @@ def _line(x: Ref, axis: int) -> Ref:
 
 
 MATRICES: dict[Op, Callable[..., Any]] = {
+    block_op: _block,
+    refuse_op: _refuse,
     triangular_solve_op: _triangular_solve,
     triangle: _triangle,
     embed_diagonal: _embed_diagonal,

@@ -22,7 +22,7 @@ from engine.executor.hidden import Hidden, Opaque, is_readable, offset_in
 from engine.executor.loops import loop_of, replaced
 from engine.executor.reductions import added_rows, reduce
 from engine.executor.refs import Call, Recording, Ref, Root, Row, constant_ref, elementwise
-from engine.executor.vocabulary import FUNCTIONS, apply_ufunc, cast, dot, getitem
+from engine.executor.vocabulary import FUNCTIONS, apply_ufunc, cast, dot, getitem, refused_nan
 
 
 class Recorder:
@@ -71,13 +71,17 @@ class Recorder:
         """The next step."""
         self.recording.steps.append(step)
 
-    def add_checked(self, row: Row) -> None:
-        """The next row, which may refuse what it is given; then the kernel of the instruction is called."""
+    def add_checked(self, row: Row, keeps: Sequence[Any] | None = None) -> None:
+        """The next row, which may refuse what it is given; then the kernel of the instruction is called.
+
+        That looks at some operands only, if these are given.
+        """
         if self.instruction is None:
             raise Opaque
         position, operands = self.instruction
-        keeps = tuple([x.ref.root for x in operands if type(x) is Observed])
-        self.add(replace(row, position=position, keeps=keeps))
+        looked_at = operands if keeps is None else keeps
+        roots = tuple([x.ref.root for x in looked_at if type(x) is Observed])
+        self.add(replace(row, position=position, keeps=roots))
 
     def look_first(self, loop: tuple[Any, ...], x: Ref, limit: Any) -> None:
         """Let a loop refuse an argument, before anything is computed."""
@@ -244,6 +248,10 @@ class Observed(Hidden, NDArrayOperatorsMixin):
     def added_rows(self, block: int) -> Hidden:
         """The sums over axis 1 of three, in blocks of so many rows; see `engine.core.sums`."""
         return added_rows(self.recorder, self, block)
+
+    def holds_nan(self) -> bool:
+        """Whether there is a NaN; if there is none in this run, rows refuse any."""
+        return refused_nan(self.recorder, self) is None
 
     def __getitem__(self, key: Any) -> Hidden:
         return getitem(self.recorder, self, key)

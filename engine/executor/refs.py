@@ -2,7 +2,10 @@
 
 from __future__ import annotations
 
+import functools
+import itertools
 import math
+import re
 from collections.abc import Sequence
 from dataclasses import dataclass, field
 from typing import Any
@@ -116,6 +119,17 @@ def constant_ref(array: np.ndarray) -> Ref:
     return Ref(root, 0, array.shape, array.strides, array.dtype)
 
 
+@functools.cache
+def core_dims(ufunc: np.ufunc) -> tuple[tuple[str, ...], ...]:
+    """Per operand of a gufunc the names of its core dimensions."""
+    return tuple([tuple(re.findall(r"\w+", core)) for core in re.findall(r"\(([^)]*)\)", ufunc.signature or "")])
+
+
+def core_names(ufunc: np.ufunc) -> tuple[str, ...]:
+    """The names of the core dimensions of a gufunc, each once."""
+    return tuple(dict.fromkeys(itertools.chain(*core_dims(ufunc))))
+
+
 @dataclass(slots=True)
 class Row:
     """One call of an inner loop, or several with the dimensions `outer` around it; see rows.h.
@@ -144,6 +158,11 @@ class Row:
     outputs: int = 1
     position: int = -1
     keeps: tuple[Root, ...] = ()
+
+    @property
+    def written(self) -> tuple[tuple[Root, int], ...]:
+        """The operands that are written."""
+        return self.operands[len(self.operands) - self.outputs :]
 
     @property
     def work(self) -> int:

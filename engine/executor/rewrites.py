@@ -16,15 +16,14 @@ from engine.compiler.passes.nan_checks import no_nan
 from engine.compiler.passes.slice_concat import slice_concat
 from engine.compiler.passes.slice_sum import slice_sum
 from engine.core.op import Op
-from engine.core.structural import contiguous, has_nan, scale
+from engine.core.structural import contiguous, scale
 from engine.core.value import scalar
 from engine.executor.convolutions import CONVOLUTIONS
 from engine.executor.gathers import GATHERS
 from engine.executor.hidden import Hidden, Opaque, Writer, actual_of, ref_of
 from engine.executor.matrices import MATRICES
-from engine.executor.refs import Ref, elementwise
 from engine.executor.slices import sum_of_slices
-from engine.executor.vocabulary import expanded, joined, placed, write
+from engine.executor.vocabulary import expanded, joined, placed, refused_nan, write
 from engine.ops.arithmetic import divide_no_nan, part_of
 from engine.ops.compare import keep_chosen
 from engine.ops.explog import pow
@@ -134,12 +133,9 @@ def _roll(recorder: Writer, x: Any, shift: Any, *, axis: tuple[int, ...]) -> Hid
 
 
 def _no_nan(recorder: Writer, x: Any) -> Hidden:
-    if has_nan(actual_of(x)):
+    said = refused_nan(recorder, x)
+    if said is None:
         raise Opaque
-    said = recorder.computed(np.ones((), bool))
-    ref = ref_of(recorder, x)
-    every = Ref(said.ref.root, 0, ref.shape, (0,) * len(ref.shape), said.ref.dtype)
-    recorder.add_checked(elementwise((f"no_nan_{x.dtype.char}",), [ref, every]))
     return said
 
 

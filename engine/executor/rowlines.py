@@ -9,7 +9,8 @@ from dataclasses import dataclass, replace
 from typing import Any
 
 from engine.executor.own_loops import AT_INDICES, LOOPS
-from engine.executor.refs import Root, Row, longer_inside
+from engine.executor.refs import Root, Row, core_dims, core_names, longer_inside
+from engine.ops.small_matrix import FUNCTIONS as SMALL_MATRICES
 
 Axis = tuple[int, tuple[int, ...]]
 """The size of an axis, and the strides of all operands along it."""
@@ -48,6 +49,11 @@ class Lines:
     def is_plain(self) -> bool:
         """Whether it goes element by element, in one call for many."""
         return not (self.core or self.adds_up) and all(d == 1 or steps[-1] for d, steps in self.axes)
+
+    @property
+    def work(self) -> int:
+        """Elements that it goes through: matrices, of a function of these."""
+        return math.prod([d for d, _ in self.axes]) if is_of_matrices(self.row) else self.row.work
 
     @property
     def count(self) -> int:
@@ -143,7 +149,7 @@ def lines_along(row: Row, known: dict[Root, tuple[int, int]]) -> Lines | None:
 
 def ways_of(row: Row) -> list[Lines]:
     """The ways in which a row may go through lines, along each of its axes."""
-    if row.position >= 0 or row.outputs != 1:
+    if row.position >= 0 or len({root for root, _ in row.written}) != 1:
         return []
     width, name = len(row.operands), row.loop[0]
     at_indices = name in AT_INDICES
@@ -164,6 +170,8 @@ def ways_of(row: Row) -> list[Lines]:
         core = [(row.dims[1], (row.steps[width], 0))]
     elif len(row.dims) == 1 and _is_elementwise(name):
         core = []
+    elif is_of_matrices(row):
+        core = _core_of_matrices(row)
     elif own is not None and len(row.dims) == 2 and set(own.cores) == {1} and not (own.indexed or own.refuses):
         core = [(row.dims[1], row.steps[width:])]
     else:
@@ -201,6 +209,25 @@ def _core_at_indices(row: Row) -> list[Axis]:
     a, b, c = row.steps[3:]
     (_, size, columns), into = row.dims, LOOPS[row.loop[0]].cores[-1] == 2
     return [(size, (0, 0, b) if into else (0, a, 0)), (columns, (0, a, c) if into else (0, b, c))]
+
+
+_OF_MATRICES = frozenset(SMALL_MATRICES.values())
+
+
+def is_of_matrices(row: Row) -> bool:
+    """Whether a row goes through small matrices."""
+    return not isinstance(row.loop[0], str) and row.loop[0] in _OF_MATRICES
+
+
+def _core_of_matrices(row: Row) -> list[Axis]:
+    """The axes of matrices, each operand's by themselves."""
+    width, ufunc = len(row.operands), row.loop[0]
+    sizes = dict(zip(core_names(ufunc), row.dims[1:], strict=True))
+    of = [(k, sizes[name]) for k, names in enumerate(core_dims(ufunc)) for name in names]
+    return [
+        (size, tuple([step if j == k else 0 for j in range(width)]))
+        for (k, size), step in zip(of, row.steps[width:], strict=True)
+    ]
 
 
 def _is_elementwise(loop: Any) -> bool:

@@ -391,10 +391,14 @@ def _pass_over(error: Exception) -> None:
 
 
 def _hidden(recorder: Recorder, operands: Sequence[Any]) -> Iterator[list[Any]]:
-    """The operands with constants as they are; then with constants hidden, on whose methods values may be given."""
+    """The operands with constants as they are; then with constants hidden.
+
+    Values may be given to their methods, and what follows from constants alone may be too large for another one.
+    """
     yield [x[0] if type(x) is Fixed else x for x in operands]
-    if len({type(x) for x in operands}) > 1:
-        yield [Observed(recorder, x[0], recorder.constant(x[0])) if _is_array(x) else x for x in operands]
+    if any(type(x) is Fixed for x in operands):
+        hidden = [Observed(recorder, x[0], recorder.constant(x[0])) if _is_array(x) else x for x in operands]
+        yield [x[0] if type(x) is Fixed else x for x in hidden]
 
 
 def _is_array(x: Any) -> bool:

@@ -9,11 +9,13 @@ from typing import Any
 
 import numpy as np
 
+from engine.core.structural import has_nan
 from engine.executor.hidden import Hidden, Opaque, Writer, actual_of, as_array, in_c_order, ref_of
 from engine.executor.loops import loop_of, numbers_like, reduces_alike, same_bits, special_like
 from engine.executor.own_loops import LOOPS
 from engine.executor.reductions import accumulate, reduce
-from engine.executor.refs import Ref, Row, broadcast_strides, constant_ref, elementwise
+from engine.executor.refs import Ref, Row, broadcast_strides, constant_ref, core_dims, core_names, elementwise
+from engine.ops.small_matrix import FUNCTIONS as SMALL_MATRICES
 from engine.ops.small_product import product_in_c
 from engine.runtime.blas import in_one_thread
 
@@ -29,6 +31,8 @@ def apply_ufunc(recorder: Writer, ufunc: np.ufunc, method: str, inputs: Sequence
         return matmul(recorder, *inputs)
     if method == "__call__" and ufunc is product_in_c and kw == {"order": "C"} and out is None:
         return _small_product(recorder, *inputs)
+    if method == "__call__" and ufunc in _SMALL_MATRICES and kw == {"order": "C"} and out is None:
+        return _small_matrices(recorder, ufunc, inputs)
     if method == "__call__" and set(kw) <= {"order"}:
         return recorder.ufunc(ufunc, inputs, out, **kw)
     if method == "reduce" and out is None:
@@ -50,6 +54,39 @@ def _small_product(recorder: Writer, a: Any, b: Any) -> Hidden:
     refs = [ref_of(recorder, a), ref_of(recorder, b), result.ref]
     recorder.add(core_row((loop,), refs, (2, 2, 2), (*a.shape[-2:], b.shape[-1])))
     return result
+
+
+_SMALL_MATRICES = [function for function in SMALL_MATRICES.values() if isinstance(function, np.ufunc)]
+
+
+def _small_matrices(recorder: Writer, ufunc: Any, inputs: Sequence[Any]) -> Any:
+    """Linear algebra of small matrices: one call of a gufunc of our own."""
+    reals = ufunc(*map(actual_of, inputs), order="C")
+    results = [recorder.computed(real) for real in (reals if ufunc.nout > 1 else (reals,))]
+    add_small_matrices(recorder, ufunc, inputs, [x.ref for x in results])
+    return tuple(results) if ufunc.nout > 1 else results[0]
+
+
+def add_small_matrices(recorder: Writer, ufunc: Any, inputs: Sequence[Any], results: Sequence[Ref]) -> None:
+    """The row of such a call, which writes its results where they are to be."""
+    resolved = loop_of(ufunc, tuple([x.dtype for x in inputs]))
+    if resolved is None or [x.dtype for x in (*inputs, *results)] != list(resolved[1]):
+        raise Opaque
+    refs = [*[ref_of(recorder, x) for x in inputs], *results]
+    rows = refs[0].shape[-1]
+    dims = (rows, refs[1].shape[-1]) if len(core_names(ufunc)) > 1 else (rows,)
+    recorder.add(core_row(resolved[0], refs, [len(x) for x in core_dims(ufunc)], dims, len(results)))
+
+
+def refused_nan(recorder: Writer, x: Any, keeps: Sequence[Any] | None = None) -> Hidden | None:
+    """A row that refuses a NaN; None if there is one now."""
+    if has_nan(as_array(actual_of(x))):
+        return None
+    said = recorder.computed(np.ones((), bool))
+    ref = ref_of(recorder, x)
+    every = Ref(said.ref.root, 0, ref.shape, (0,) * len(ref.shape), said.ref.dtype)
+    recorder.add_checked(elementwise((f"no_nan_{x.dtype.char}",), [ref, every]), keeps)
+    return said
 
 
 def matmul(recorder: Writer, a: Any, b: Any, real: Any = None) -> Hidden:

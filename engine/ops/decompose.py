@@ -32,7 +32,8 @@ from engine.ops.complexes import complex_op, imag, real
 from engine.ops.creation import ones_like, zeros_like
 from engine.ops.diagonal import diagonal, embed_diagonal
 from engine.ops.linalg import adjoint, matmul
-from engine.ops.solve import check_matrix, finite, square_abstract, triangle, triangular_solve_op
+from engine.ops.small_matrix import is_small, numbers_of
+from engine.ops.solve import check_matrix, finite, fresh_if_small, known, square_abstract, triangle, triangular_solve_op
 from engine.ops.spectral import singular, spectral
 from engine.runtime.errors import UnimplementedError
 
@@ -76,9 +77,15 @@ def _cholesky_jvp(t: Any, out: Any, x: Any) -> Operand:
     return matmul(out, _half_lower(_solve_with(out, adjoint(left), lower=True)))
 
 
+def _cholesky_kernel(x: Any) -> np.ndarray:
+    return known(numbers_of("small_cholesky", x), NOT_DEFINITE) if is_small(x) else np.linalg.cholesky(x)
+
+
+NOT_DEFINITE = "Matrix is not positive definite"
+
 cholesky_op = general(
     "cholesky_op",
-    np.linalg.cholesky,
+    _cholesky_kernel,
     square_abstract("cholesky"),
     vjp=(_cholesky_vjp,),
     jvp=(_cholesky_jvp,),
@@ -86,6 +93,7 @@ cholesky_op = general(
     type="Cholesky",
     args=("input",),
     sparsity=rowwise(2, results=(2,)),
+    layout=fresh_if_small(Layout.KEPT),
     doc="""Lower triangular factor of positive definite matrices.
 
     The derivative costs some 10 times as much: a product and two triangular solves with as many right sides as rows,

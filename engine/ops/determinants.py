@@ -22,7 +22,17 @@ from engine.ops import linalg
 from engine.ops.complexes import complex_op, imag, real
 from engine.ops.linalg import matmul, trace
 from engine.ops.reduce import reduce_sum
-from engine.ops.solve import check_matrix, finite, inverse_op, scalar_abstract, scale_matrix, solve_op, square_abstract
+from engine.ops.small_matrix import MOST_COFACTORS, call, is_small
+from engine.ops.solve import (
+    check_matrix,
+    finite,
+    fresh_if_small,
+    inverse_op,
+    scalar_abstract,
+    scale_matrix,
+    solve_op,
+    square_abstract,
+)
 
 
 def _norm(x: Any) -> Any:
@@ -38,7 +48,7 @@ def conditions(x: Any) -> tuple[Any, Any]:
     LinAlgError
         If one is singular.
     """
-    inverse = np.linalg.inv(x)
+    inverse = inverse_op.kernel(x)
     return np.multiply(_norm(x), _norm(inverse)), inverse
 
 
@@ -56,6 +66,8 @@ def largest_condition(dtype: Any) -> float:
 
 
 def _cofactor_kernel(x: Any) -> np.ndarray:
+    if is_small(x, most=MOST_COFACTORS):
+        return call("small_cofactors", x)
     condition, inverse = _condition(x)
     if not np.all(condition < largest_condition(x.dtype)):
         return _cofactor_by_svd(x)
@@ -64,7 +76,7 @@ def _cofactor_kernel(x: Any) -> np.ndarray:
 
 def cofactors_of(x: Any, inverse: Any) -> Any:
     """Cofactors of matrices whose inverses are known, for kernels."""
-    return np.linalg.det(x)[..., None, None] * inverse.swapaxes(-1, -2)
+    return det_op.kernel(x)[..., None, None] * inverse.swapaxes(-1, -2)
 
 
 def _cofactor_by_svd(x: Any) -> np.ndarray:
@@ -78,6 +90,8 @@ def _cofactor_by_svd(x: Any) -> np.ndarray:
 
 
 def _change_kernel(d: Any, x: Any) -> np.ndarray:
+    if is_small(x, d, most=MOST_COFACTORS):
+        return call("small_cofactor_change", d, x)
     condition, inverse = _condition(x)
     if not np.all(condition < np.finfo(x.dtype).eps ** -0.25):
         return _change_by_svd(d, x)
@@ -144,7 +158,7 @@ cofactor_change = general(
     batch=leading(2, 2),
     args=("d", "x"),
     sparsity=rowwise(2, 2, results=(2,)),
-    layout=Layout.ANY,
+    layout=fresh_if_small(Layout.ANY, MOST_COFACTORS),
     doc="""The change of the cofactors of `x` when it changes by `d`, also for singular matrices.
 
     Where these are singular, its own derivative by `x` is undefined, infinite or NaN.
@@ -160,7 +174,7 @@ cofactor = general(
     batch=leading(2),
     args=("input",),
     sparsity=rowwise(2, results=(2,)),
-    layout=Layout.ANY,
+    layout=fresh_if_small(Layout.ANY, MOST_COFACTORS),
     doc="Cofactors, also of singular matrices.",
     scratch=4,
 )
@@ -172,9 +186,13 @@ def _with_nan(out: Any, x: Any) -> Any:
     return np.where(np.logical_or.reduce(np.not_equal(x, x), axis=(-2, -1)), nan, out)[()]
 
 
+def _det_kernel(x: Any) -> Any:
+    return call("small_det", x) if is_small(x) else _with_nan(np.linalg.det(x), x)
+
+
 det_op = general(
     "det_op",
-    lambda x: _with_nan(np.linalg.det(x), x),
+    _det_kernel,
     scalar_abstract("det"),
     vjp=(lambda ct, out, x: scale_matrix(ct, conj(cofactor(x))),),
     jvp=(lambda t, out, x: reduce_sum(cofactor(x) * t, axis=(-2, -1)),),
@@ -182,6 +200,7 @@ det_op = general(
     type="MatrixDeterminant",
     args=("input",),
     sparsity=rowwise(2, results=(0,)),
+    layout=fresh_if_small(Layout.KEPT),
     doc="""Determinant. Its derivative are the cofactors (the transposed adjugate), also where it is zero.
 
     They cost some 6 times the op: an inverse is three times the arithmetic of the factorization.
@@ -213,7 +232,14 @@ def det(input: Any) -> Operand:
     return det_op(input)
 
 
+LOG_2 = np.log(2.0)
+
+
 def _slogdet_kernel(x: Any) -> tuple[Operand, ...]:
+    if is_small(x):
+        number, exponent = call("small_det_parts", x)
+        logarithm = np.add(np.log(np.abs(number)), np.multiply(exponent, LOG_2))
+        return np.sign(number).astype(x.dtype), logarithm.astype(x.dtype)
     sign, logarithm = np.linalg.slogdet(x)
     return _with_nan(sign, x), _with_nan(logarithm.astype(x.dtype), x)
 
@@ -250,6 +276,7 @@ slogdet_op = general(
     args=("input",),
     multi=True,
     sparsity=rowwise(2, results=(0, 0)),
+    layout=fresh_if_small(Layout.KEPT),
     doc="""Sign and logarithm of the absolute value of the determinant.
 
     The derivative, an inverse, costs some 5 times the op: three times the arithmetic of the factorization, and more

@@ -25,7 +25,7 @@ from engine.ops.diagonal import diagonal
 from engine.ops.einsum import MULTIPLIED, einsum_op, multiply_stacks
 from engine.ops.reduce import reduce_sum
 from engine.ops.shape import matrix_transpose, matrix_transpose_op
-from engine.ops.small_product import MOST
+from engine.ops.small_product import MOST, is_small, multiply_small
 from engine.runtime.blas import few_threads, multiplications, takes_one_thread
 from engine.runtime.errors import DTypeError, ShapeError
 from engine.runtime.tuning import TUNING
@@ -56,6 +56,9 @@ def _matmul_kernel(a: Any, b: Any, *, transpose_a: bool = False, transpose_b: bo
         raise ValueError("both arguments must have rank 2 or more")
     if transpose_b:
         b = b.mT
+    left = a.mT if transpose_a else a
+    if not _is_of_vectors(a.shape, b.shape) and is_small(left.shape, b.shape, a.dtype):
+        return multiply_small(left, b)
     if transpose_a and b.ndim == 2 and b.shape[1] == 1:
         # the vector from the left: so nothing is transposed in memory
         return multiply_stacks(b.T, a).mT
@@ -156,6 +159,8 @@ def _matmul_abstract(a: Aval, b: Aval, *, transpose_a: bool = False, transpose_b
 def matmul_specialized(a: Any, b: Any, *, transpose_a: bool = False, transpose_b: bool = False) -> Operand | None:
     """Spell the kernel's product of a stack of matrices and one matrix in ops: one product of two matrices."""
     shape_a, shape_b = known_shape(a, "matmul"), known_shape(b, "matmul")
+    if are_small_stacks(Aval(shape_a, dtype_of(a)), Aval(shape_b, dtype_of(b))):
+        return None
     if len(shape_a) > 2 == len(shape_b) and not transpose_a:
         *batch, n, k = shape_a
         rows = reshape_to(a, shape=(math.prod(batch) * n, k))
@@ -173,16 +178,27 @@ def matmul_specialized(a: Any, b: Any, *, transpose_a: bool = False, transpose_b
 
 
 def are_small_stacks(a: Aval, b: Aval) -> bool:
-    """Whether the product of stacks is one of small matrices, transposed or not: see `engine.ops.small_product`."""
+    """Whether the product of stacks is one of small matrices, transposed or not: see `engine.ops.small_product`.
+
+    One of both may be a single matrix.
+    """
+    shapes: list[Any] = [a.shape or (), b.shape or ()]
+    if max(map(len, shapes)) <= 2 or 0 in (*shapes[0], *shapes[1]) or _is_of_vectors(*shapes):
+        return False
     dims = [*(a.shape or ())[-2:], *(b.shape or ())[-2:]]
     return a.dtype.numpy.char in "fd" and all(d is not None and 0 < d <= MOST for d in dims)
 
 
+def _is_of_vectors(a: Sequence[int], b: Sequence[int]) -> bool:
+    """Whether a stack of vectors is multiplied by one matrix from the right: a product of two matrices."""
+    return len(a) > 2 == len(b) and 1 in a[-2:]
+
+
 def _matmul_layout(avals: Any, params: dict[str, Any]) -> Layout:
+    if are_small_stacks(*avals):
+        return Layout.FRESH
     a, b = [len(x.shape or ()) for x in avals]
     if b == 2 and (a == 2 or not params.get("transpose_a")):
-        return Layout.FRESH
-    if min(a, b) > 2 and are_small_stacks(*avals):
         return Layout.FRESH
     # the product is made transposed, or stacks lie in some order
     return Layout.ANY if a == 2 or params.get("transpose_a") else Layout.KEPT

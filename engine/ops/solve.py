@@ -24,6 +24,8 @@ from engine.core.value import dtype_of
 from engine.ops import linalg
 from engine.ops.compare import cast
 from engine.ops.linalg import matmul
+from engine.ops.small_matrix import are_small, is_small, numbers_of
+from engine.ops.small_product import MOST
 from engine.runtime.errors import ShapeError
 from engine.runtime.lazy_scipy import scipy
 
@@ -125,9 +127,28 @@ triangle = linear(
 
 # ---- inverse, solve --------------------------------------------------------------------------------------------------
 
+SINGULAR = "Singular matrix"
+
+
+def fresh_if_small(otherwise: Layout, most: int = MOST) -> Callable[..., Layout]:
+    """How results lie in memory: those for small matrices in C order."""
+    return lambda avals, params: Layout.FRESH if are_small(avals, most) else otherwise
+
+
+def known(numbers: Any, message: str = SINGULAR) -> np.ndarray:
+    """Results of a function of small matrices, if there are any."""
+    if numbers is None:
+        raise np.linalg.LinAlgError(message)
+    return numbers
+
+
+def _inverse_kernel(x: Any) -> np.ndarray:
+    return known(numbers_of("small_inv", x)) if is_small(x) else np.linalg.inv(x)
+
+
 inverse_op = general(
     "inverse_op",
-    np.linalg.inv,
+    _inverse_kernel,
     square_abstract("inv"),
     vjp=(lambda ct, out, x: -matmul(out, matmul(ct, out, adjoint_b=True), adjoint_a=True),),
     jvp=(lambda t, out, x: -matmul(out, matmul(t, out)),),
@@ -135,6 +156,7 @@ inverse_op = general(
     type="MatrixInverse",
     args=("input",),
     sparsity=rowwise(2, results=(2,)),
+    layout=fresh_if_small(Layout.KEPT),
     doc="Inverse of square matrices.",
     scratch=4,
 )
@@ -183,6 +205,8 @@ def _solve_kernel(matrix: Any, rhs: Any, *, adjoint: bool = False) -> np.ndarray
     _check_solve(matrix, rhs)
     if adjoint:
         matrix = np.conjugate(matrix).swapaxes(-1, -2)
+    if is_small(matrix, rhs):
+        return known(numbers_of("small_solve", matrix, rhs))
     if matrix.ndim == 2 and rhs.ndim > 2 and rhs.size:
         return one_factorization(np.linalg.solve, matrix, rhs)
     return np.linalg.solve(matrix, rhs)
@@ -231,7 +255,7 @@ def _solver(name: str, kernel: Callable[..., Any], type: str, doc: str) -> Op:
         type=type,
         args=("matrix", "rhs"),
         sparsity=rowwise(2, 2, results=(2,), pairs=((), ((-1, -1),))),
-        layout=Layout.ANY,
+        layout=fresh_if_small(Layout.ANY),
         doc=doc,
         scratch=4,
     )
@@ -279,8 +303,18 @@ def _one_triangular(a: Any, b: Any, lower: bool, adjoint: bool) -> np.ndarray:
         # what is in C's order is the transpose in Fortran's: nothing is copied
         solution, info = function(a.T, b, lower=not lower, trans=0 if adjoint else 1)
     if info:
-        raise np.linalg.LinAlgError(f"singular matrix: there is a zero on its diagonal, at {info - 1}")
+        raise np.linalg.LinAlgError(f"{ZERO}, at {info - 1}")
     return solution
+
+
+ZERO = "singular matrix: there is a zero on its diagonal"
+
+
+def as_lower(matrix: Any, rhs: Any, lower: bool, adjoint: bool) -> tuple[Any, Any]:
+    """A triangular system of real numbers as one of lower triangles: with all in reverse, if it has upper ones."""
+    if adjoint:
+        matrix = matrix.swapaxes(-1, -2)
+    return (matrix, rhs) if lower != adjoint else (matrix[..., ::-1, ::-1], rhs[..., ::-1, :])
 
 
 _LETTERS = {float32.numpy: "s", float64.numpy: "d", complex64.numpy: "c", complex128.numpy: "z"}
@@ -291,6 +325,13 @@ def _triangular_solve_kernel(matrix: Any, rhs: Any, *, lower: bool, adjoint: boo
     _check_solve(matrix, rhs)
     if matrix.shape[-1] != matrix.shape[-2] or matrix.shape[-1] != rhs.shape[-2]:
         raise ValueError("the numbers of rows differ")
+
+    if is_small(matrix, rhs):
+        solution = numbers_of("small_lower_solve", *as_lower(matrix, rhs, lower, adjoint))
+        if solution is None:
+            zero = np.argwhere(np.diagonal(matrix, axis1=-2, axis2=-1) == 0)[0, -1]
+            raise np.linalg.LinAlgError(f"{ZERO}, at {zero}")
+        return solution if lower != adjoint else solution[..., ::-1, :].copy()
 
     def one(a: Any, b: Any) -> np.ndarray:
         return _one_triangular(a, b, lower, adjoint)

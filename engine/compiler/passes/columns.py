@@ -22,6 +22,7 @@ import numpy as np
 
 from engine.compiler.ir.instruction import Instruction, is_stateful, without_unused
 from engine.compiler.ir.layout import Order, order_of, order_of_result
+from engine.compiler.passes.column_matrices import ALGEBRA, MOVES, way_of_algebra, way_of_moves
 from engine.compiler.passes.index_maps import BY_LAST, pieces_of, takes_parts, whole, whole_shape
 from engine.compiler.passes.known_cells import RULES, UNKNOWN, Cell, cell_of, is_zero, of_constant
 from engine.compiler.passes.slice_concat import slice_concat
@@ -93,6 +94,12 @@ class _Columns:
         Results that become grids.
     whole : set
         Those of them that something needs as they were.
+    computed : set
+        The results of new instructions.
+    rows : dict
+        Vectors that are rows of blocks: the block, and which row.
+    later : dict
+        Vectors that have been copied to blocks: the row to read from then on.
     """
 
     def __init__(
@@ -110,6 +117,9 @@ class _Columns:
         self.grids: dict[int, Grid] = {}
         self.cells: dict[int, Cell] = {}
         self.seen: dict[Any, int] = {}
+        self.computed: set[int] = set()
+        self.rows: dict[int, tuple[int, int]] = {}
+        self.later: dict[int, int] = {}
         self.out: list[Instruction] = []
         self.makers = {i.outputs[0]: i for i in instructions if i.op in _FOLDED}
 
@@ -131,6 +141,10 @@ class _Columns:
     def is_wide(self, s: int) -> bool:
         """Whether a value with a long axis would be too many vectors."""
         return self.axis(s) is not None and (self.avals[s].size or 0) > _MOST * self.length
+
+    def is_stack(self, s: int) -> bool:
+        """Whether a value is there as an array of matrices, one after the other."""
+        return s not in self.split and len(self.shape(s)) == 3 and self.axis(s) == -3
 
     def shape(self, s: int) -> tuple[int, ...]:
         """The shape of the grid."""
@@ -190,6 +204,8 @@ class _Columns:
             return self.filled if self.fits(each.outputs[0]) and self.axis(each.outputs[0]) is not None else None
         if op is gather_op:
             return self.gathered if self.gathers(each) else None
+        if op in ALGEBRA or op in MOVES:
+            return way_of_algebra(self, each) if op in ALGEBRA else way_of_moves(self, each)
         if (
             not each.outputs
             or is_stateful(op, params)
@@ -240,7 +256,7 @@ class _Columns:
         a, b = [self.avals[s] for s in each.inputs]
         if each.op is einsum_op:
             return adds_up_in_order(each.params["equation"], whole_shape(a), whole_shape(b), a.dtype.numpy)
-        return min(len(whole_shape(a)), len(whole_shape(b))) > 2 and are_small_stacks(a, b)
+        return are_small_stacks(a, b)
 
     def sum_of(self, each: Instruction) -> Callable[[Instruction], list[Grid]] | None:
         """How a sum along short axes is made."""
@@ -536,7 +552,9 @@ class _Columns:
             aval = op.result_avals(operands, params)
             order = order_of_result(op, [self.orders[s] for s in inputs], operands, params, aval)
             self.seen[key] = value_id = self.new_id(aval, order)
-            self.out.append(Instruction(op, inputs, params, (value_id,), where))
+            self.computed.add(value_id)
+            now = tuple([self.later.get(s, s) for s in inputs])
+            self.out.append(Instruction(op, now, params, (value_id,), where))
         return self.seen[key]
 
     def new_id(self, aval: Aval, order: Order) -> int:
@@ -578,7 +596,7 @@ def _entries(work: _Columns, grid: Grid, where: str) -> Grid:
 
 _FOLDED = (truncate, reshape_to)
 _SUMS = (reduce_sum_op, reduce_euclidean_norm_op, sum_to_like_op)
-_COMPUTES = (*_SUMS, cross_op, matmul_op, einsum_op)
+_COMPUTES = (*_SUMS, cross_op, matmul_op, einsum_op, *ALGEBRA)
 
 
 def _is_of_rows(each: Instruction) -> bool:
