@@ -17,7 +17,7 @@ from engine.core.structural import scale
 from engine.executor import encoding, fusion, grouping
 from engine.executor.grouping import Group
 from engine.executor.refs import Root, Row
-from engine.ops import arithmetic, complexes, creation, explog, extrema, gather, joining, reduce, shape, trig
+from engine.ops import arithmetic, complexes, creation, explog, extrema, gather, joining, reduce, scan, shape, trig
 from engine.ops.compare import cast_like, keep_chosen, where
 from engine.reverse import reverse
 from engine.runtime.errors import IndexOutOfRangeError
@@ -381,6 +381,21 @@ def test_what_is_taken_and_added_up_at_indices_is_in_the_group(
         for run in (program, program.run_generated):
             with pytest.raises(IndexOutOfRangeError, match=f"= {wrong} is not in"):
                 run(*bad)
+
+
+@pytest.mark.parametrize("dtype", ["f4", "f8"])
+def test_a_running_sum_of_one_line_is_one_call(dtype: str, groups: list[Group]) -> None:
+    x = np.random.default_rng(8).standard_normal((6, 700)).astype(dtype)
+
+    def f(x: Any) -> Any:
+        return explog.exp(2.0 * scan.cumsum(x * x - 1.0, axis=1, reverse=True)) * x
+
+    program = lowered(f, [x])
+    table = natively(program, [x])
+    for given in (x, x[::-1].copy(), np.where(x > 2, np.inf, x).astype(dtype)):
+        assert_same(table(given), program.run_generated(given), "running sums")
+    parts = [row for group in groups for row, _ in group.parts(1) if row.operands[0][0] is row.operands[-1][0]]
+    assert [(row.dims, set(row.outer)) for row in parts] == [((699,), {1})]
 
 
 def test_zeros_are_left_out_of_sums(groups: list[Group]) -> None:

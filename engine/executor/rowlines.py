@@ -92,6 +92,10 @@ class Lines:
         if not self.core and all(root is not written for root, _ in row.operands[:-1]):
             axes.sort(key=lambda axis: -abs(axis[1][-1]))
             axes.append(axes.pop(longer_inside([d for d, _ in axes])))
+        elif not self.core and axes[-1][0] == 1:
+            # of a running sum of one line each step would be a call; a sum stays as it is: many of its terms at once
+            # would be added up in pairs
+            axes.sort(key=lambda axis: axis[0] != 1 and axis[1][-1] != 0)
         inner, outer = axes[-1], axes[:-1]
         steps = (*inner[1], *row.steps[len(row.operands) :])
         around = tuple(itertools.chain(*[strides for _, strides in outer]))
