@@ -95,6 +95,14 @@ def kinks(x: Any, y: Any) -> Any:
     return where(complexes.abs(b) < 1.0, 0.5 * b * b, complexes.abs(b) - 0.5) * c
 
 
+def waves(x: Any, y: Any) -> Any:
+    """Complex numbers, their parts, and products in which a zero stays zero; infinities and zeros among them."""
+    a = explog.exp(complexes.complex(0.0 * x, y)) * complexes.complex(x, y)
+    b = a * complexes.conj(a - complexes.complex(y, x)) / (a * a + 2.0)
+    c = scale(b - a, b * a) + scale(complexes.complex(x - 3.0 * y, 0.0 * y), 1.0 / (b - b[:1]))
+    return complexes.abs(b) * complexes.real(a * b) + complexes.angle(c) * complexes.imag(c - b)
+
+
 def guarded(x: Any, y: Any) -> Any:
     """Products in which a zero stays zero."""
     a = scale(x - y, y * x) + scale(y + x, scale(x * 2.0, y) - 1.0) + scale(y, x * y - 2.0 * x)
@@ -134,7 +142,7 @@ def halves(x: Any, y: Any) -> Any:
 
 @pytest.mark.parametrize("dtype", ["f4", "f8"])
 @pytest.mark.parametrize(
-    "f", [chain, stencil, shifted, spread, sums, kinks, normalized, components, halves], ids=lambda f: f.__name__
+    "f", [chain, stencil, shifted, spread, sums, kinks, waves, normalized, components, halves], ids=lambda f: f.__name__
 )
 def test_tiles_change_no_bit(f: Callable[..., Any], dtype: str, groups: list[Group]) -> None:
     rng = np.random.default_rng(0)

@@ -14,7 +14,7 @@ from engine.compiler import program as program_module
 from engine.executor import staged, vocabulary
 from engine.executor.encoding import table_of
 from engine.executor.refs import Call
-from engine.ops import gather, linalg, scan, scatter, segment, solve
+from engine.ops import complexes, explog, gather, linalg, scan, scatter, segment, solve
 from engine.ops.compare import cast
 from engine.ops.cross_entropy import sparse_softmax_cross_entropy_with_logits
 from engine.ops.decompose import cholesky
@@ -146,6 +146,24 @@ CALLED: dict[str, tuple[Callable[..., Any], tuple[Any, ...]]] = {
     "cofactors": (det_gradient, (SQUARE,)),
     "diagonals": (lambda a: matrix_diag(matrix_diag_part(a)), (SQUARE,)),
     "running sums": (lambda a: scan.cumsum(a, axis=1, reverse=True) + scan.cumprod(a), (X,)),
+    "complex parts": (
+        lambda a: complexes.angle(
+            complexes.complex(a[:3], a[3, 0]) * complexes.complex(1.0, a[:3]) - cast(a[0, 0], tf.complex128)
+        ),
+        (X,),
+    ),
+    "complex casts": (
+        lambda a: cast(
+            cast(cast(a, tf.complex64) * 1.5j, tf.complex128) + cast(cast(a, tf.float32), tf.complex128), tf.complex64
+        ),
+        (X,),
+    ),
+    "complex products": (
+        lambda a: derived(
+            lambda a: complexes.abs(explog.exp(complexes.complex(0.0 * a, a)) - 0.5 * complexes.complex(a, a[:1])), [a]
+        ),
+        (X,),
+    ),
     "truncation": (lambda a: cast(a, tf.int32), (X,)),
 }
 

@@ -22,7 +22,7 @@ from engine.executor.hidden import Hidden, Opaque, is_readable, offset_in
 from engine.executor.loops import loop_of, replaced
 from engine.executor.reductions import added_rows, reduce
 from engine.executor.refs import Call, Recording, Ref, Root, Row, constant_ref, elementwise
-from engine.executor.vocabulary import FUNCTIONS, apply_ufunc, cast, dot, getitem
+from engine.executor.vocabulary import FUNCTIONS, apply_ufunc, cast, dot, getitem, part
 
 
 class Recorder:
@@ -194,11 +194,11 @@ class Observed(Hidden, NDArrayOperatorsMixin):
 
     @property
     def real(self) -> Hidden:  # noqa: D102
-        return self.recorder.view(self, self.actual.real)
+        return part(self.recorder, self, 0) if self.dtype.kind == "c" else self
 
     @property
     def imag(self) -> Hidden:  # noqa: D102
-        return self.recorder.view(self, self.actual.imag)
+        return part(self.recorder, self, 1)
 
     def reshape(self, *shape: Any, **kw: Any) -> Hidden:  # noqa: D102
         real = self.actual.reshape(*shape, **kw)

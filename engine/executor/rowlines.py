@@ -151,7 +151,7 @@ def ways_of(row: Row) -> list[Lines]:
         return []
     width, name = len(row.operands), row.loop[0]
     at_indices = name in AT_INDICES
-    if any(root.dtype is None or root.dtype.char not in "fd?" for root, _ in row.operands[at_indices:]):
+    if any(root.dtype is None or root.dtype.char not in "fdFD?" for root, _ in row.operands[at_indices:]):
         return []
     if name in ADDING:
         return [] if row.outer else _ways_of_sums(row)
