@@ -72,6 +72,11 @@ LEGAL: dict[str, tuple[Callable[..., Any], tuple[Any, ...], tuple[Any, ...]]] = 
         (X, np.array([0, 4, -1, 4, 2, 0])),
         (X, np.array([0, 5, 1, 4, 2, 0])),
     ),
+    "segments of long rows": (
+        lambda x, i: segment.unsorted_segment_sum(CUBE.reshape(6, 4) * x[:, :1], i, 5),
+        (X, np.array([0, 4, -1, 4, 2, 0])),
+        (X, np.array([0, 5, 1, 4, 2, 0])),
+    ),
     "labels": (
         lambda x, i: sparse_softmax_cross_entropy_with_logits(i, x),
         (X, np.arange(6) % 3),
