@@ -48,6 +48,7 @@ def groups(request: pytest.FixtureRequest, monkeypatch: pytest.MonkeyPatch) -> l
     # sums of slices in the place of what groups hold
     monkeypatch.setattr(slice_sum, "_LEAST", 3 << 14)
     monkeypatch.setattr(grouping, "_LEAST", request.param[1])
+    monkeypatch.setattr(grouping, "_LEAST_FUSED", request.param[1])
     monkeypatch.setattr(grouping, "_TILE", request.param[0])
     monkeypatch.setattr(encoding, "grouped", noted)
     return found
@@ -217,6 +218,19 @@ def test_arithmetic_stays_in_registers(groups: list[Group]) -> None:
         and letters & set("MN")
         and letters & set("mo")
     )
+
+
+@pytest.mark.parametrize(("f", "many"), [(lambda x: x, True), (explog.exp, False)], ids=["arithmetic", "exponentials"])
+def test_short_arrays_are_one_group_where_they_stay_in_registers(
+    f: Callable[..., Any], many: bool, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    found: list[Any] = []
+    grouped = grouping.grouped
+    monkeypatch.setattr(encoding, "grouped", lambda steps: [found.append(grouped(steps)), found[-1]][1])
+    x, y = np.linspace(-1.0, 1.0, 300), np.linspace(1.0, 2.0, 300)
+    program = lowered(lambda x, y: (f(x * y + x) - y) / y + 1.0, [x, y])
+    assert_same(natively(program, [x, y])(x, y), program.run_generated(x, y), "short")
+    assert any(isinstance(step, Group) for step in found[-1]) == many
 
 
 def test_columns_are_copied_once_and_written_where_they_belong(groups: list[Group]) -> None:
