@@ -339,7 +339,7 @@ def _closed(waiting: Sequence[Group]) -> list[Row | Call | Group]:
 
 
 def _pays(group: Group) -> bool:
-    """Whether tiles of a group do: of arrays that the cache holds anyway, if all is arithmetic and stays in registers."""
+    """Whether tiles of a group do: of arrays that the cache holds anyway, if all is arithmetic, in registers."""
     rows = group.rows
     if len(rows) < 2 or any(_size(row) >= _LEAST for row in rows):
         return len(rows) > 1
