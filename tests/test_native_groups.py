@@ -17,7 +17,7 @@ from engine.core.structural import scale
 from engine.executor import encoding, fusion, grouping
 from engine.executor.grouping import Group
 from engine.executor.refs import Root, Row
-from engine.ops import arithmetic, complexes, creation, explog, extrema, gather, joining, reduce, shape, trig
+from engine.ops import arithmetic, complexes, creation, explog, extrema, gather, joining, reduce, scan, shape, trig
 from engine.ops.compare import cast_like, keep_chosen, where
 from engine.reverse import reverse
 from engine.runtime.errors import IndexOutOfRangeError
@@ -48,6 +48,7 @@ def groups(request: pytest.FixtureRequest, monkeypatch: pytest.MonkeyPatch) -> l
     # sums of slices in the place of what groups hold
     monkeypatch.setattr(slice_sum, "_LEAST", 3 << 14)
     monkeypatch.setattr(grouping, "_LEAST", request.param[1])
+    monkeypatch.setattr(grouping, "_LEAST_FUSED", request.param[1])
     monkeypatch.setattr(grouping, "_TILE", request.param[0])
     monkeypatch.setattr(encoding, "grouped", noted)
     return found
@@ -95,6 +96,14 @@ def kinks(x: Any, y: Any) -> Any:
     return where(complexes.abs(b) < 1.0, 0.5 * b * b, complexes.abs(b) - 0.5) * c
 
 
+def waves(x: Any, y: Any) -> Any:
+    """Complex numbers, their parts, and products in which a zero stays zero; infinities and zeros among them."""
+    a = explog.exp(complexes.complex(0.0 * x, y)) * complexes.complex(x, y)
+    b = a * complexes.conj(a - complexes.complex(y, x)) / (a * a + 2.0)
+    c = scale(b - a, b * a) + scale(complexes.complex(x - 3.0 * y, 0.0 * y), 1.0 / (b - b[:1]))
+    return complexes.abs(b) * complexes.real(a * b) + complexes.angle(c) * complexes.imag(c - b)
+
+
 def guarded(x: Any, y: Any) -> Any:
     """Products in which a zero stays zero."""
     a = scale(x - y, y * x) + scale(y + x, scale(x * 2.0, y) - 1.0) + scale(y, x * y - 2.0 * x)
@@ -134,7 +143,7 @@ def halves(x: Any, y: Any) -> Any:
 
 @pytest.mark.parametrize("dtype", ["f4", "f8"])
 @pytest.mark.parametrize(
-    "f", [chain, stencil, shifted, spread, sums, kinks, normalized, components, halves], ids=lambda f: f.__name__
+    "f", [chain, stencil, shifted, spread, sums, kinks, waves, normalized, components, halves], ids=lambda f: f.__name__
 )
 def test_tiles_change_no_bit(f: Callable[..., Any], dtype: str, groups: list[Group]) -> None:
     rng = np.random.default_rng(0)
@@ -209,6 +218,19 @@ def test_arithmetic_stays_in_registers(groups: list[Group]) -> None:
         and letters & set("MN")
         and letters & set("mo")
     )
+
+
+@pytest.mark.parametrize(("f", "many"), [(lambda x: x, True), (explog.exp, False)], ids=["arithmetic", "exponentials"])
+def test_short_arrays_are_one_group_where_they_stay_in_registers(
+    f: Callable[..., Any], many: bool, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    found: list[Any] = []
+    grouped = grouping.grouped
+    monkeypatch.setattr(encoding, "grouped", lambda steps: [found.append(grouped(steps)), found[-1]][1])
+    x, y = np.linspace(-1.0, 1.0, 300), np.linspace(1.0, 2.0, 300)
+    program = lowered(lambda x, y: (f(x * y + x) - y) / y + 1.0, [x, y])
+    assert_same(natively(program, [x, y])(x, y), program.run_generated(x, y), "short")
+    assert any(isinstance(step, Group) for step in found[-1]) == many
 
 
 def test_columns_are_copied_once_and_written_where_they_belong(groups: list[Group]) -> None:
@@ -353,12 +375,14 @@ def springs(x: Any, i: Any, j: Any) -> Any:
 
 @pytest.mark.parametrize("ints", ["i4", "i8"])
 @pytest.mark.parametrize("dtype", ["f4", "f8"])
-@pytest.mark.parametrize("passes", [ALL_PASSES, WHOLE], ids=["columns", "rows"])
+@pytest.mark.parametrize(
+    ("passes", "width"), [(ALL_PASSES, 3), (WHOLE, 3), (WHOLE, 7)], ids=["columns", "rows", "long rows"]
+)
 def test_what_is_taken_and_added_up_at_indices_is_in_the_group(
-    passes: Any, dtype: str, ints: str, groups: list[Group]
+    passes: Any, width: int, dtype: str, ints: str, groups: list[Group]
 ) -> None:
     rng = np.random.default_rng(6)
-    x = rng.standard_normal((90, 3)).astype(dtype)
+    x = rng.standard_normal((90, width)).astype(dtype)
     ends = [rng.integers(0, 90, 1300).astype(ints) for _ in range(2)]
 
     def f(x: Any, i: Any, j: Any) -> Any:
@@ -381,6 +405,21 @@ def test_what_is_taken_and_added_up_at_indices_is_in_the_group(
         for run in (program, program.run_generated):
             with pytest.raises(IndexOutOfRangeError, match=f"= {wrong} is not in"):
                 run(*bad)
+
+
+@pytest.mark.parametrize("dtype", ["f4", "f8"])
+def test_a_running_sum_of_one_line_is_one_call(dtype: str, groups: list[Group]) -> None:
+    x = np.random.default_rng(8).standard_normal((6, 700)).astype(dtype)
+
+    def f(x: Any) -> Any:
+        return explog.exp(2.0 * scan.cumsum(x * x - 1.0, axis=1, reverse=True)) * x
+
+    program = lowered(f, [x])
+    table = natively(program, [x])
+    for given in (x, x[::-1].copy(), np.where(x > 2, np.inf, x).astype(dtype)):
+        assert_same(table(given), program.run_generated(given), "running sums")
+    parts = [row for group in groups for row, _ in group.parts(1) if row.operands[0][0] is row.operands[-1][0]]
+    assert [(row.dims, set(row.outer)) for row in parts] == [((699,), {1})]
 
 
 def test_zeros_are_left_out_of_sums(groups: list[Group]) -> None:

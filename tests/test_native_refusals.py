@@ -14,7 +14,7 @@ from engine.compiler import program as program_module
 from engine.executor import staged, vocabulary
 from engine.executor.encoding import table_of
 from engine.executor.refs import Call
-from engine.ops import gather, linalg, scan, segment, solve
+from engine.ops import complexes, explog, gather, linalg, scan, scatter, segment, solve
 from engine.ops.compare import cast
 from engine.ops.cross_entropy import sparse_softmax_cross_entropy_with_logits
 from engine.ops.decompose import cholesky
@@ -30,6 +30,7 @@ RNG = np.random.default_rng(0)
 SQUARE = RNG.normal(size=(4, 5, 5)) + 4 * np.eye(5)
 POSITIVE = SQUARE @ SQUARE.mT
 X = RNG.normal(size=(6, 3))
+CUBE = RNG.normal(size=(3, 2, 4))
 AT = np.array([4, 0, 4, 2])
 
 LEGAL: dict[str, tuple[Callable[..., Any], tuple[Any, ...], tuple[Any, ...]]] = {
@@ -40,8 +41,39 @@ LEGAL: dict[str, tuple[Callable[..., Any], tuple[Any, ...], tuple[Any, ...]]] = 
         (X, np.arange(6) % 3),
         (X, np.arange(6)),
     ),
+    # each entry is in range of all elements, but not of its axis
+    "gather_nd": (
+        lambda x, i: scatter.gather_nd(x, i),
+        (X, np.array([[5, 2], [0, 1]])),
+        (X, np.array([[5, 2], [0, 3]])),
+    ),
+    "gather_nd of rows": (
+        lambda x, i: scatter.gather_nd(CUBE + x[0, 0], i),
+        (X, np.int32([[[2, 1]], [[0, 0]]])),
+        (X, np.int32([[[2, 1]], [[1, -1]]])),
+    ),
+    "gather_nd batched": (
+        lambda x, i: scatter.gather_nd(CUBE + x[0, 0], i, batch_dims=1),
+        (X, np.array([[[1, 3]], [[0, 0]], [[1, 2]]])),
+        (X, np.array([[[1, 3]], [[0, 4]], [[1, 2]]])),
+    ),
+    "scatter_nd": (
+        lambda x, i: scatter.scatter_nd(i, x, [3, 2, 3]),
+        (X, np.array([[2, 1], [0, 0], [2, 1], [1, 1], [2, 0], [1, 1]])),
+        (X, np.array([[2, 1], [0, 0], [2, 1], [1, 1], [2, 0], [1, 2]])),
+    ),
+    "tensor_scatter_update": (
+        lambda x, i: scatter.tensor_scatter_nd_update(x, i, x[:2, 0]),
+        (X, np.array([[4, 2], [0, 1]])),
+        (X, np.array([[4, 2], [-1, 1]])),
+    ),
     "segment": (
         lambda x, i: segment.unsorted_segment_sum(x, i, 5),
+        (X, np.array([0, 4, -1, 4, 2, 0])),
+        (X, np.array([0, 5, 1, 4, 2, 0])),
+    ),
+    "segments of long rows": (
+        lambda x, i: segment.unsorted_segment_sum(CUBE.reshape(6, 4) * x[:, :1], i, 5),
         (X, np.array([0, 4, -1, 4, 2, 0])),
         (X, np.array([0, 5, 1, 4, 2, 0])),
     ),
@@ -119,6 +151,24 @@ CALLED: dict[str, tuple[Callable[..., Any], tuple[Any, ...]]] = {
     "cofactors": (det_gradient, (SQUARE,)),
     "diagonals": (lambda a: matrix_diag(matrix_diag_part(a)), (SQUARE,)),
     "running sums": (lambda a: scan.cumsum(a, axis=1, reverse=True) + scan.cumprod(a), (X,)),
+    "complex parts": (
+        lambda a: complexes.angle(
+            complexes.complex(a[:3], a[3, 0]) * complexes.complex(1.0, a[:3]) - cast(a[0, 0], tf.complex128)
+        ),
+        (X,),
+    ),
+    "complex casts": (
+        lambda a: cast(
+            cast(cast(a, tf.complex64) * 1.5j, tf.complex128) + cast(cast(a, tf.float32), tf.complex128), tf.complex64
+        ),
+        (X,),
+    ),
+    "complex products": (
+        lambda a: derived(
+            lambda a: complexes.abs(explog.exp(complexes.complex(0.0 * a, a)) - 0.5 * complexes.complex(a, a[:1])), [a]
+        ),
+        (X,),
+    ),
     "truncation": (lambda a: cast(a, tf.int32), (X,)),
 }
 

@@ -49,11 +49,30 @@ def _elementwise(tf: Any, x: Any, w: Any, e: Any) -> Any:
     return tf.scan(lambda h, e: tf.tanh(h * w[0] + e), e, x[0])
 
 
+def _counted(tf: Any, x: Any, w: Any, e: Any) -> Any:
+    def step(i: Any, h: Any) -> Any:
+        return i + 1, 0.5 * h + tf.tanh(tf.linalg.matvec(w, tf.sigmoid(h * 0.5)) + e[i])
+
+    return tf.while_loop(lambda i, h: i < 7, step, [tf.constant(0), x[0]])[1]
+
+
+def _open(tf: Any, x: Any, w: Any, e: Any) -> Any:
+    """A loop of which nobody knows how long it goes on."""
+
+    def step(h: Any, total: Any) -> Any:
+        return 0.9 * h + 0.1 * tf.tanh(tf.linalg.matvec(w, h)), total + tf.reduce_sum(e)
+
+    h, total = tf.while_loop(lambda h, total: tf.reduce_sum(h * h) > 1e-1, step, [x[0], tf.zeros([], e.dtype)])
+    return h * total
+
+
 PROGRAMS: dict[str, Callable[..., Any]] = {
     "cells": _cells,
     "batches": _batches,
     "turned": _turned,
     "elementwise": _elementwise,
+    "counted": _counted,
+    "open": _open,
 }
 
 
@@ -147,3 +166,32 @@ def test_a_carry_of_which_only_the_shape_counts_is_not_saved() -> None:
             found, rows = session.run([g, y], {x: value})
         moved = [session.run(y, {x: value + sign * small}) for sign in (1, -1)]
         np.testing.assert_allclose(found, np.sum(2 * rows * (moved[0] - moved[1]) / (2 * small), 0), rtol=1e-6)
+
+
+@pytest.mark.parametrize("dynamic", [False, True])
+@pytest.mark.parametrize("steps", [0, 1, 6])
+def test_while_loops_that_save_values_are_differentiated_again(steps: int, dynamic: bool) -> None:
+    """Forwards and backwards, compared with each other and with differences."""
+    arrays = _given(np.float64)[:2]
+
+    tf = graph_api
+    with tf.Graph().as_default(), tf.Session() as session:
+        x, w = [tf.placeholder(tf.float64, a.shape) for a in arrays]
+        count = tf.placeholder_with_default(np.int32(steps), []) if dynamic else steps
+
+        def step(i: Any, h: Any) -> Any:
+            return i + 1, 0.5 * h + 0.5 * tf.tanh(tf.linalg.matvec(w, h)) * tf.exp(-h * h)
+
+        h = tf.while_loop(lambda i, h: i < count, step, [tf.constant(0), x[0]])[1]
+        first = tf.gradients(tf.reduce_sum(h**3), x)[0]
+        moved = tf.jvp(first, [x], [tf.constant(arrays[1])])
+        back = tf.gradients(tf.reduce_sum(moved**2), [x])[0]
+        again = tf.gradients(tf.reduce_sum(back**2), [x])[0]
+        wanted = [first, moved, back, tf.jacobian(first, x)]
+        feed = dict(zip((x, w), arrays, strict=True))
+        found, values = [[session.run(f, feed) for _ in range(3)][-1] for f in (wanted, again)]
+        np.testing.assert_allclose(found[1], np.einsum("abcd,cd->ab", found[3], arrays[1]), rtol=1e-12, atol=1e-14)
+        for f, gradient in ((tf.reduce_sum(moved**2), found[2]), (tf.reduce_sum(back**2), values)):
+            shift = 1e-6 * arrays[1]
+            above, below = [session.run(f, {x: arrays[0] + s, w: arrays[1]}) for s in (shift, -shift)]
+            np.testing.assert_allclose((above - below) / 2, np.sum(gradient * shift), rtol=1e-5, atol=1e-11)

@@ -85,7 +85,7 @@ def scan_kernel(
     length = length_of([aval_of(c) for c in columns])
     assert length is not None
     if length == 0:
-        return _no_rows(state, columns, captures, body, carries)
+        return [*state, *no_rows(state, columns, captures, body, carries)]
     pieces: list[list[np.ndarray]] = [[] for _ in body.results[carries:]]
     steps = range(length - 1, -1, -1) if backwards else range(length)
     step = stepping(body, state, lambda: [*[c[steps[0]] for c in columns], *captures])
@@ -114,9 +114,10 @@ def _with_first(piece: list[np.ndarray], stack: np.ndarray, backwards: bool) -> 
     return [stack]
 
 
-def _no_rows(
+def no_rows(
     state: Sequence[Any], columns: Sequence[Any], captures: Sequence[Any], body: ClosedFunction, carries: int
 ) -> list[Operand]:
+    """The stacks, without rows, of the further results of a body in a loop without steps."""
     # captured numbers may be those of a shape
     known = [*map(aval_of, state), *[row_of(aval_of(c)) for c in columns], *map(abstract_operand, captures)]
     try:
@@ -128,7 +129,7 @@ def _no_rows(
     carried = (*body.results[:carries], *body.parameters[:carries])
     shapes = {id(r): aval_of(x) for r, x in zip(carried, (*state, *state), strict=True)}
     made = [shapes.get(id(r), a) for r, a in zip(body.results[carries:], avals[carries:], strict=True)]
-    return [*state, *[_empty(a) for a in made]]
+    return [_empty(a) for a in made]
 
 
 def _empty(row: Aval) -> np.ndarray:

@@ -3,7 +3,8 @@
 The walk back through a loop starts from the carries that a step began with, and computes what else it needs of the step
 once more. That takes as long as the step. So values that it needs, and that are made by products of matrices, by
 exponentials and the like, are saved: a read in place of a computation, and the same number. What follows from saved
-values by arithmetic and by moving elements is computed again, and so is what would take too much memory.
+values by arithmetic and by moving elements is computed again, and so is what would take too much memory: more than the
+carries, where nobody knows how many steps there will be.
 """
 
 from __future__ import annotations
@@ -31,7 +32,9 @@ def are_alike(body: ClosedFunction, other: ClosedFunction) -> bool:
     return [x.node.op for x in values_of(body)] == [x.node.op for x in values_of(other)]
 
 
-def worth_saving(back: ClosedFunction, forward: set[int], rows: Sequence[Any], steps: int | None) -> list[Any]:
+def worth_saving(
+    back: ClosedFunction, forward: set[int], rows: Sequence[Any], steps: int | None, carries: Sequence[Any]
+) -> list[Any]:
     """Values that a reverse walk computes anew of the step, which had better be saved.
 
     Parameters
@@ -43,11 +46,15 @@ def worth_saving(back: ClosedFunction, forward: set[int], rows: Sequence[Any], s
     rows : sequence
         Its parameters that are rows of sequences: these lie in C order.
     steps : int or None
-        How many there are, None if nobody knows.
+        How many there are, None if nobody knows: then values may take as much memory as the carries.
+    carries : sequence
+        Those that are saved otherwise.
     """
-    if steps is None:
-        return []
     chosen = _chosen(back, forward, rows, False)
+    if steps is None:
+        most = min(_bytes(carries), _MOST) if all(x.aval.is_static for x in carries) else 0
+        chosen = chosen if _bytes(chosen) <= most else _chosen(back, forward, rows, True)
+        return chosen if _bytes(chosen) <= most else []
     if _bytes(chosen) * steps > _MOST_ELEMENTWISE:
         chosen = _chosen(back, forward, rows, True)
     return chosen if _bytes(chosen) * steps <= _MOST else []

@@ -8,8 +8,7 @@
 sums, over the steps, of the captures' cotangents; at each step it runs the body's reverse walk, which needs the
 carries that the step started with. These are computed once more and kept, but only those that the walk makes use of,
 and with them what takes long to compute (`engine.control.saved_values`). A while loop (`engine.control.while_loop`) is
-pulled back in the same way, but keeps carries alone. All of it is made of ops, so it can be
-differentiated again.
+pulled back in the same way. All of it is made of ops, so it can be differentiated again.
 
 Source: the reverse of a scan as in Griewank and Walther, *Evaluating Derivatives*, 2nd ed., ch. 12.
 """
@@ -77,7 +76,7 @@ def _scan_vjp(
     def history(saved: Sequence[int]) -> tuple[Any, Sequence[Any]]:
         if not saved:
             return operands[carries], ()
-        body_ = saving(_unsaved(body), carries, saved)
+        body_ = saving(unsaved(body), carries, saved)
         params = {"carries": carries, "sequences": sequences, "backwards": backwards}
         return operands[carries], scan_op(*operands, body=body_, **params)[carries:]
 
@@ -85,7 +84,7 @@ def _scan_vjp(
     return pulled_back(body, carries, sequences, wanted, previous, cts, operands, history, backwards, steps=steps)
 
 
-class _Saving(ClosedFunction):
+class Saving(ClosedFunction):
     """A body with some of the carries that a step starts with, and of its values, as its last results.
 
     Parameters
@@ -112,18 +111,19 @@ class _Saving(ClosedFunction):
 
     def places(self, of: ClosedFunction) -> list[int]:
         """Where the results of the body, or of one that saves less of it, are among its results."""
-        if not isinstance(of, _Saving):
+        if not isinstance(of, Saving):
             return [*range(len(of.results))]
         return [*range(of.first), *[self.first + self.saved.index(k) for k in of.saved]]
 
 
-def saving(body: ClosedFunction, carries: int, saved: Sequence[int], whole: bool = False) -> _Saving:
+def saving(body: ClosedFunction, carries: int, saved: Sequence[int], whole: bool = False) -> Saving:
     """A body that gives some of the carries that its step starts with, behind its own carries or all its results."""
-    return body.derived(("saving", tuple(saved), whole), lambda: _Saving(body, carries, saved, whole))
+    return body.derived(("saving", tuple(saved), whole), lambda: Saving(body, carries, saved, whole))
 
 
-def _unsaved(body: ClosedFunction) -> ClosedFunction:
-    return body.of if isinstance(body, _Saving) else body
+def unsaved(body: ClosedFunction) -> ClosedFunction:
+    """The body that another one saves values of."""
+    return body.of if isinstance(body, Saving) else body
 
 
 def _form(params: dict[str, Any]) -> tuple[Any, ...]:
@@ -136,10 +136,10 @@ def _scan_merge(
     """One scan for a scan and the one that its gradient needs, which saves carries."""
     (_, a), (_, b) = first, second
     bodies = a["body"], b["body"]
-    body = _unsaved(bodies[0])
-    if _unsaved(bodies[1]) is not body or _form(a) != _form(b):
+    body = unsaved(bodies[0])
+    if unsaved(bodies[1]) is not body or _form(a) != _form(b):
         return None
-    saved = sorted({k for each in bodies if isinstance(each, _Saving) for k in each.saved})
+    saved = sorted({k for each in bodies if isinstance(each, Saving) for k in each.saved})
     both = saving(body, a["carries"], saved, any(getattr(each, "whole", True) for each in bodies))
     return scan_op, {**a, "body": both}, both.places(bodies[0]), both.places(bodies[1])
 
@@ -199,7 +199,7 @@ def pulled_back(
         Of the last carries, then of the stacked results.
     history : callable
         ``history(saved) -> (something with a row per iteration, the given carries at the start of all iterations)``,
-        and behind the carries the values of all iterations, which it can be asked for if `steps` is known.
+        and behind the carries the values of all iterations.
     history_cts : dict
         Cotangents of the stacked values that carries had at the start of the iterations.
     steps : int, optional
@@ -295,8 +295,9 @@ class _Plan:
         start = carries + sequences
         mapped, summed = [i for i in fixed if i < start], [i for i in fixed if i >= start]
         back, _, of, _, whole = pulled_steadily(body, live, [*summed, *mapped], given, summed, whole)
-        numbers = {id(of[id(x)]): carries + n for n, x in enumerate(values_of(_unsaved(body))) if id(x) in of}
-        values = worth_saving(back, set(numbers), back.parameters[carries:start], steps)
+        numbers = {id(of[id(x)]): carries + n for n, x in enumerate(values_of(unsaved(body))) if id(x) in of}
+        kept = [body.parameters[k] for k in range(carries) if back.uses(k)]
+        values = worth_saving(back, set(numbers), back.parameters[carries:start], steps, kept)
         if values:
             back = ClosedFunction(back.trace, [*back.parameters, *values], back.results)
         # a carry of which only the shape counts is not saved: its cotangent has the same

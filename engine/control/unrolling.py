@@ -54,7 +54,7 @@ def unrolled_while(
     """The last loop variables, the number of iterations, and further results of each; None if it stays a loop."""
     known = list(map(aval_of, operands))
     most = _most_steps(body, known, count)
-    steps = _iterations(cond, body, count, known, most) if most else None
+    steps = iterations(cond, body, count, known, most) if most else None
     if steps is None or any(steps == 0 for _ in body.results[count:]):
         return None
     state, made = _steps(call, operands[:count], [[]] * steps, operands[count:], body)
@@ -91,7 +91,7 @@ def _is_plain(node: Node) -> bool:
     return cheap and not (closed or op.stateful)
 
 
-def _iterations(cond: ClosedFunction, body: ClosedFunction, count: int, avals: Sequence[Aval], most: int) -> int | None:
+def iterations(cond: ClosedFunction, body: ClosedFunction, count: int, avals: Sequence[Aval], most: int) -> int | None:
     """How many there are, if it follows from integers that are known, and if these are no more than `most`."""
     needed: list[int] = []
     step = ahead = ClosedFunction(cond.trace, cond.parameters, cond.results)

@@ -14,9 +14,10 @@ import numpy as np
 
 from engine.closed.function import ClosedFunction, build, with_fixed
 from engine.control.cond import check_predicate
-from engine.control.loop_kernels import iterated, stacked
+from engine.control.loop_kernels import iterated, no_rows, stacked
 from engine.control.scan_loop import (
     PushedLoop,
+    Saving,
     batch_aval,
     carried_flags,
     column,
@@ -27,8 +28,9 @@ from engine.control.scan_loop import (
     saving,
     steady,
     swapped,
+    unsaved,
 )
-from engine.control.unrolling import Call, unrolled_while
+from engine.control.unrolling import Call, iterations, unrolled_while
 from engine.control.varying_loop import pulled_back_varying, varying
 from engine.core.aval import Aval
 from engine.core.batching import Batched, Batches, NotBatched, batch_level, unbatch
@@ -48,9 +50,15 @@ def _while_kernel(*operands: Any, cond: ClosedFunction, body: ClosedFunction, co
 
 
 def _while_abstract(*operands: Aval, cond: ClosedFunction, body: ClosedFunction, count: int) -> tuple[Aval, ...]:
-    state, _ = steady(body, operands[:count], operands[count:])
+    return tuple(_steady(operands, cond, body, count)[0])
+
+
+def _steady(
+    operands: Sequence[Aval], cond: ClosedFunction, body: ClosedFunction, count: int
+) -> tuple[list[Aval], tuple[Aval, ...]]:
+    state, results = steady(body, operands[:count], operands[count:])
     check_predicate("while_loop", "cond", cond.result_avals([*state, *operands[count:]])[0])
-    return tuple(state)
+    return state, results
 
 
 def _while_vjp(
@@ -61,22 +69,43 @@ def _while_vjp(
     if varying(before, steady(body, before, [aval_of(x) for x in operands[count:]])[0]):
         return pulled_back_varying(wanted, previous, cts, operands, cond, body, count)
 
-    def history(saved: Sequence[int]) -> tuple[Any, Sequence[Any]]:
-        results = while_saving_op(*operands, cond=cond, body=body, count=count, saved=tuple(saved))
-        return results[count], results[count + 1 :]
+    def history(needed: Sequence[int]) -> tuple[Any, Sequence[Any]]:
+        return _saved(operands, cond, body, count, needed)
 
-    return pulled_back(body, count, 0, wanted, previous, cts, operands, history)
+    steps = iterations(cond, body, count, [aval_of(x) for x in operands], _MOST_COUNTED)
+    return pulled_back(body, count, 0, wanted, previous, cts, operands, history, steps=steps)
+
+
+_MOST_COUNTED = 512
+"""Iterations up to which they are counted beforehand, which takes some 20 us for each."""
+
+
+def _saved(
+    operands: Sequence[Any], cond: ClosedFunction, body: ClosedFunction, count: int, needed: Sequence[int]
+) -> tuple[Any, Sequence[Any]]:
+    """The numbers of the iterations, and the carries and values of all that are `needed`, in that order."""
+    carries, values = [k for k in needed if k < count], [k for k in needed if k >= count]
+    whole = saving(body, count, values) if values else body
+    results = while_saving_op(*operands, cond=cond, body=whole, count=count, saved=tuple(carries))
+    first = len(whole.results) + 1
+    return results[count], [*results[first:], *(results[count + 1 : first] if values else ())]
+
+
+def _together(body: ClosedFunction, count: int, saved: Sequence[int]) -> ClosedFunction:
+    """A body that gives saved carries behind all its results."""
+    return saving(body, count, saved, len(body.results) > count)
 
 
 def _saving_kernel(
     *operands: Any, cond: ClosedFunction, body: ClosedFunction, count: int, saved: Sequence[int]
 ) -> list[Operand]:
-    last, done, pieces = iterated(operands, cond, saving(body, count, saved), count)
+    whole = _together(body, count, saved)
+    last, done, pieces = iterated(operands, cond, whole, count)
+    if not all(pieces):
+        return [*last, np.arange(done, dtype=np.int64), *no_rows(operands[:count], (), operands[count:], whole, count)]
     columns = [
         stacked(piece, f"while_loop: loop variable {k}")
-        if piece
-        else np.zeros((0, *operands[k].shape), operands[k].dtype)
-        for k, piece in zip(saved, pieces, strict=True)
+        for k, piece in zip((*range(count, len(body.results)), *saved), pieces, strict=True)
     ]
     return [*last, np.arange(done, dtype=np.int64), *columns]
 
@@ -84,22 +113,31 @@ def _saving_kernel(
 def _saving_abstract(
     *operands: Aval, cond: ClosedFunction, body: ClosedFunction, count: int, saved: Sequence[int]
 ) -> tuple[Aval, ...]:
-    state = _while_abstract(*operands, cond=cond, body=body, count=count)
-    return (*state, Aval((None,), int64), *[column(None, state[k]) for k in saved])
+    state, results = _steady(operands, cond, body, count)
+    return (*state, Aval((None,), int64), *[column(None, x) for x in (*results[count:], *[state[k] for k in saved])])
 
 
 def _saving_vjp(
     wanted: Sequence[bool], previous: Sequence[Any], cts: Any, outs: Any, *operands: Any,
     cond: ClosedFunction, body: ClosedFunction, count: int, saved: Sequence[int],
 ) -> list[Any]:  # fmt: skip
-    def history(needed: Sequence[int]) -> tuple[Any, Sequence[Any]]:
-        if set(needed) <= set(saved):
-            return outs[count], [outs[count + 1 + saved.index(k)] for k in needed]
-        results = while_saving_op(*operands, cond=cond, body=body, count=count, saved=tuple(needed))
-        return results[count], results[count + 1 :]
+    first = len(body.results) + 1
+    # which carry or value each of the columns behind the numbers is; None: neither
+    values = body.saved if isinstance(body, Saving) else ()
+    others = [None] * (first - 1 - count - len(values))
+    known = dict(zip([*others, *values, *saved], outs[count + 1 :], strict=True))
 
-    history_cts = {k: cts[count + 1 + j] for j, k in enumerate(saved)}
-    return pulled_back(body, count, 0, wanted, previous, cts, operands, history, history_cts=history_cts)
+    def history(needed: Sequence[int]) -> tuple[Any, Sequence[Any]]:
+        if set(needed) <= set(known):
+            return outs[count], [known[k] for k in needed]
+        return _saved(operands, cond, unsaved(body), count, needed)
+
+    history_cts = {k: cts[first + j] for j, k in enumerate(saved)}
+    of_results = [*cts[:count], *cts[count + 1 : first]]
+    steps = iterations(cond, body, count, [aval_of(x) for x in operands], _MOST_COUNTED)
+    return pulled_back(
+        body, count, 0, wanted, previous, of_results, operands, history, history_cts=history_cts, steps=steps
+    )
 
 
 def _while_jvp(
@@ -125,7 +163,8 @@ def _saving_jvp(
     both = tuple([count + push.live.index(k) for k in kept])
     total = count + len(push.live)
     results = while_saving_op(*push.operands, cond=_widened(cond, push, count), body=push.body, count=total, saved=both)
-    where = [*push.live, *[count + 1 + saved.index(k) for k in kept]]
+    first = len(body.results) + 1
+    where = [*push.live, *[r + 1 for r in push.rows], *[first + saved.index(k) for k in kept]]
     return _placed(outs, where, [*results[count:total], *results[total + 1 :]])
 
 
@@ -152,11 +191,11 @@ def _while_batch(
 ) -> Batches:
     cond, body, count = params["cond"], params["body"], params["count"]
     rest = [aval_of(x) for x in inputs[count:]]
-    carried, avals, _ = carried_flags(body, flags, inputs, rest, count, size)
+    carried, avals, found = carried_flags(body, flags, inputs, rest, count, size)
     every = [*carried, *flags[count:]]
     test, (differs,) = cond.batched(every, avals, size)
     if not differs:
-        inner = body.batched(every, avals, size, carried)[0]
+        inner = body.batched(every, avals, size, [*carried, *found[count:]])[0]
     elif "saved" in params:
         raise ShapeError(
             "while_loop: the number of iterations must not differ between batch elements if it is differentiated"
@@ -168,7 +207,7 @@ def _while_batch(
         test = build(avals, lambda _, values: [reduce_any(_masked(cond, values, every, size)[0])])
         inner = build(avals, lambda _, values: _masked_body(cond, body, values, every, size))
     outs = op(*materialized(inputs, flags, carried, size), *inputs[count:], **{**params, "cond": test, "body": inner})
-    kept = [carried[k] for k in params.get("saved", ())]
+    kept = [*found[count:], *[carried[k] for k in params.get("saved", ())]]
     outs = [*outs[: count + 1], *[swapped(op, o) if f else o for o, f in zip(outs[count + 1 :], kept, strict=True)]]
     return [o if f else NotBatched(o) for o, f in zip(outs, [*carried, False, *kept], strict=False)]
 
@@ -204,7 +243,7 @@ def _while_unroll(call: Call, operands: Sequence[Any], params: dict[str, Any]) -
     if "saved" not in params:
         found = unrolled_while(call, operands, cond, body, count)
         return None if found is None else found[0]
-    found = unrolled_while(call, operands, cond, saving(body, count, params["saved"]), count)
+    found = unrolled_while(call, operands, cond, _together(body, count, params["saved"]), count)
     if found is None:
         return None
     last, steps, columns = found
@@ -214,15 +253,25 @@ def _while_unroll(call: Call, operands: Sequence[Any], params: dict[str, Any]) -
 def _while_merge(first: tuple[Op, dict[str, Any]], second: tuple[Op, dict[str, Any]]) -> tuple[Any, ...] | None:
     """One loop for a loop and the one that its gradient needs, which saves loop variables."""
     (_, a), (_, b) = first, second
-    count = a["count"]
-    if a["cond"] is not b["cond"] or a["body"] is not b["body"] or b["count"] != count:
+    count, bodies = a["count"], (a["body"], b["body"])
+    body = unsaved(bodies[0])
+    if a["cond"] is not b["cond"] or unsaved(bodies[1]) is not body or b["count"] != count:
         return None
+    values = sorted({k for each in bodies if isinstance(each, Saving) for k in each.saved})
+    # what one of them says besides carries and values of it the other need not
+    whole = len(body.results) > count and any(getattr(each, "whole", True) for each in bodies)
+    both = saving(body, count, values, whole)
     saved = tuple(sorted({*a.get("saved", ()), *b.get("saved", ())}))
     places = [
-        [*range(count), *([count, *[count + 1 + saved.index(k) for k in each["saved"]]] if "saved" in each else ())]
+        [
+            *range(count),
+            *([count] if "saved" in each else ()),
+            *[1 + k for k in both.places(each["body"])[count:]],
+            *[len(both.results) + 1 + saved.index(k) for k in each.get("saved", ())],
+        ]
         for each in (a, b)
     ]
-    return while_saving_op, {**a, "saved": saved}, *places
+    return while_saving_op, {**a, "body": both if values else body, "saved": saved}, *places
 
 
 _FACTS: dict[str, Any] = {
@@ -250,5 +299,8 @@ while_saving_op = general(
     vjp=Together(_saving_vjp, order_of_sums),
     jvp=PushedTogether(_saving_jvp),
     **_FACTS,
-    doc="`while_op` that also gives the numbers of its iterations and the `saved` loop variables at each one's start.",
+    doc="""`while_op` that also gives the numbers of its iterations, and a row of each for more than the loop variables.
+
+    These are the further results of `body`, and the `saved` loop variables as they were at the iteration's start.
+    """,
 )

@@ -81,7 +81,7 @@ def fused(rows: Sequence[Row], count: int, later: Sequence[Row] = (), least: int
     lengths = [row.work // count for row in rows]
     last = {row.operands[-1][0]: k for k, row in enumerate(rows)}
     names = [
-        _operation(row, {root for root, _ in row.operands if last.get(root, -1) >= k})
+        operation(row, {root for root, _ in row.operands if last.get(root, -1) >= k})
         if _in_lines(row, count, length, least)
         else ""
         for k, (row, length) in enumerate(zip(rows, lengths, strict=True))
@@ -107,7 +107,7 @@ def _in_lines(row: Row, count: int, length: int, least: int) -> bool:
     return row.outer == (count,) and row.dims[0] == length >= least
 
 
-def _operation(row: Row, unfinished: Collection[Root]) -> str:
+def operation(row: Row, unfinished: Collection[Root]) -> str:
     """Name what a row does to operands of one dtype; "" if steps cannot do it.
 
     What will be written must be read one element after the other, or be one number: it cannot be copied once for all.

@@ -8,6 +8,7 @@ nothing, and may run tile by tile with others.
 from __future__ import annotations
 
 import itertools
+import math
 from collections.abc import Callable, Sequence
 from typing import Any
 
@@ -22,7 +23,7 @@ from engine.ops.cross_entropy import entropy_of, less_one_hot, sparse_softmax_cr
 from engine.ops.gather import gather_back_op, gather_op
 from engine.ops.indexing import FULL, OPERAND, getitem_back_op, getitem_op, numpy_key
 from engine.ops.nn import below_largest
-from engine.ops.scatter import gather_last_op, tensor_scatter_update_op
+from engine.ops.scatter import gather_last_op, gather_nd_op, scatter_nd_op, tensor_scatter_update_op
 from engine.ops.segment import segment_sum_like, unsegment, unsorted_segment_sum_op
 from engine.ops.selection import add_at_op, flat_scatter_op
 
@@ -44,11 +45,13 @@ def _merged(axes: Sequence[Axis]) -> list[Axis]:
     return merged
 
 
-def _row(recorder: Writer, loop: str, indices: Ref, whole: Ref, parts: Ref, at: int, batch: int = 0) -> None:
+def _row(
+    recorder: Writer, loop: str, indices: Ref, whole: Ref, parts: Ref, at: int, batch: int = 0, seen: bool = False
+) -> None:
     """The row that takes parts of a whole along the axis `at`, or puts or adds them there.
 
     Indices have the first `batch` axes of the whole; the rest of theirs stand in the parts in place of the axis `at`.
-    What is put or added is so in the order of the indices.
+    What is put or added is so in the order of the indices. `seen`: earlier rows have looked at them.
     """
     adds, into = loop.startswith("add"), loop.startswith(("add", "put"))
     if indices.dtype not in _INDICES or whole.dtype != parts.dtype or (adds and whole.dtype.char not in "fd"):
@@ -75,7 +78,7 @@ def _row(recorder: Writer, loop: str, indices: Ref, whole: Ref, parts: Ref, at: 
 
     core = (of_parts, along, of_whole) if into else (along, of_whole, of_parts)
     operands = (indices, parts, whole) if into else (indices, whole, parts)
-    known = _known(recorder, loop, indices, whole.shape[at])
+    known = _KNOWN.get(loop) if seen else _known(recorder, loop, indices, whole.shape[at])
     row = Row(
         (f"{known or loop}_{_INDICES[indices.dtype]}_{whole.dtype.char if adds else size}",),
         tuple([(x.root, x.offset) for x in operands]),
@@ -97,15 +100,17 @@ def _known(recorder: Writer, loop: str, indices: Ref, size: int) -> str | None:
     if loop not in _KNOWN or root.kind not in ("constant", "argument"):
         return None
     if root.array is None:
-        recorder.look_first((f"all_within_{_INDICES[indices.dtype]}",), indices, size)
+        recorder.look((f"all_within_{_INDICES[indices.dtype]}",), indices, size)
     return _KNOWN[loop]
 
 
-def _taken(recorder: Writer, loop: str, real: Any, x: Any, indices: Any, at: int, batch: int = 0) -> Hidden:
+def _taken(
+    recorder: Writer, loop: str, real: Any, x: Any, indices: Any, at: int, batch: int = 0, seen: bool = False
+) -> Hidden:
     """The values that a kernel took of `x`."""
     result = recorder.computed(real)
     if result.size:
-        _row(recorder, loop, ref_of(recorder, indices), ref_of(recorder, x), result.ref, at, batch)
+        _row(recorder, loop, ref_of(recorder, indices), ref_of(recorder, x), result.ref, at, batch, seen)
     return result
 
 
@@ -116,6 +121,31 @@ def _added(recorder: Writer, loop: str, real: Any, values: Any, indices: Any, at
     if values.size:
         _row(recorder, loop, ref_of(recorder, indices), result.ref, ref_of(recorder, values), at, batch)
     return result
+
+
+def _entries(recorder: Writer, indices: Any, shape: Sequence[int], batch: int) -> tuple[Any, tuple[int, ...], bool]:
+    """Index vectors as indices, the shape in which what they index is one axis, and whether they have been looked at.
+
+    Index vectors of one entry are left to the row that uses them. Of others each entry is looked at: a vector outside
+    of its axes may be inside of them all.
+    """
+    depth = indices.shape[-1]
+    sizes = shape[batch : batch + depth]
+    whole = math.prod(sizes)
+    if not depth or indices.dtype not in _INDICES or whole > np.iinfo(indices.dtype).max:
+        raise Opaque
+    together = (*shape[:batch], whole, *shape[batch + depth :])
+    if depth == 1:
+        return indices[..., 0], together, False
+    entries = [indices[..., k] for k in range(depth)]
+    loop = (f"all_within_{_INDICES[indices.dtype]}",)
+    for entry, size in zip(entries, sizes, strict=True):
+        if isinstance(entry, Hidden) and entry.size:
+            recorder.look(loop, entry.ref, size)
+    at: Any = entries[0]
+    for entry, size in zip(entries[1:], sizes[1:], strict=True):
+        at = at * indices.dtype.type(size) + entry
+    return at, together, True
 
 
 # ---- by op -----------------------------------------------------------------------------------------------------------
@@ -217,39 +247,55 @@ def _getitem_back(
     return _added(recorder, "put_rows", real, ct, dynamic[0], at)
 
 
-def _entries(indices: Any, batch_dims: int) -> Any:
-    """Index vectors of one entry each, as indices."""
-    if batch_dims or indices.shape[-1] != 1:
+def _gather_nd(recorder: Writer, params: Any, indices: Any, *, batch_dims: int = 0) -> Hidden:
+    real = gather_nd_op.kernel(actual_of(params), actual_of(indices), batch_dims=batch_dims)
+    at, shape, seen = _entries(recorder, indices, params.shape, batch_dims)
+    return _taken(recorder, "rows", real, params.reshape(shape), at, batch_dims, batch_dims, seen)
+
+
+def _into(recorder: Writer, loop: str, whole: Any, indices: Any, updates: Any, batch: int = 0) -> None:
+    """Put updates at index vectors of what rows compute, or add them."""
+    if not updates.size:
+        return
+    at, shape, seen = _entries(recorder, indices, whole.shape, batch)
+    rows = recorder.view(whole, whole.actual.reshape(shape))
+    _row(recorder, loop, ref_of(recorder, at), rows.ref, ref_of(recorder, updates), batch, batch, seen)
+
+
+def _scatter_nd(recorder: Writer, updates: Any, indices: Any, shape: Any, *, batch_dims: int = 0) -> Hidden:
+    if isinstance(shape, Hidden):
         raise Opaque
-    return indices[..., 0]
+    real = scatter_nd_op.kernel(actual_of(updates), actual_of(indices), shape, batch_dims=batch_dims)
+    result = filled(recorder, real.shape, real.dtype)
+    result.actual[...] = real
+    _into(recorder, "add_rows", result, indices, updates, batch_dims)
+    return result
 
 
 def _tensor_scatter_update(recorder: Writer, x: Any, indices: Any, updates: Any, *, batch_dims: int = 0) -> Hidden:
-    at = _entries(indices, batch_dims)
     if not isinstance(x, Hidden):
         raise Opaque
-    real = tensor_scatter_update_op.kernel(actual_of(x), actual_of(indices), actual_of(updates))
+    arrays = [actual_of(v) for v in (x, indices, updates)]
+    real = tensor_scatter_update_op.kernel(*arrays, batch_dims=batch_dims)
     result = recorder.copy(x, np.ascontiguousarray(real))
-    if updates.size:
-        _row(recorder, "put_rows", ref_of(recorder, at), result.ref, ref_of(recorder, updates), 0)
+    _into(recorder, "put_rows", result, indices, updates, batch_dims)
     return result
 
 
 def _write_entries(recorder: Writer, x: Any, indices: Any, updates: Any) -> Hidden:
-    at = _entries(indices, 0)
     if not isinstance(x, Hidden) or x.ref.root.kind != "computed":
         raise Opaque
     write_entries.kernel(x.actual, actual_of(indices), actual_of(updates))
-    if updates.size:
-        _row(recorder, "put_rows", ref_of(recorder, at), x.ref, ref_of(recorder, updates), 0)
+    _into(recorder, "put_rows", x, indices, updates)
     return x
 
 
 def _gather_last(recorder: Writer, params: Any, indices: Any, *, batch_dims: int = 0) -> Hidden:
-    at = _entries(indices, batch_dims)
-    if at.size != 1:
+    if batch_dims or indices.shape[-1] != 1 or indices.size != 1:
         raise Opaque
-    return _taken(recorder, "rows", gather_last_op.kernel(actual_of(params), actual_of(indices)), params, at, 0)
+    return _taken(
+        recorder, "rows", gather_last_op.kernel(actual_of(params), actual_of(indices)), params, indices[..., 0], 0
+    )
 
 
 GATHERS: dict[Op, Callable[..., Any]] = {
@@ -264,6 +310,8 @@ GATHERS: dict[Op, Callable[..., Any]] = {
     add_at_op: _add_at,
     getitem_op: _getitem,
     getitem_back_op: _getitem_back,
+    gather_nd_op: _gather_nd,
+    scatter_nd_op: _scatter_nd,
     tensor_scatter_update_op: _tensor_scatter_update,
     write_entries: _write_entries,
     gather_last_op: _gather_last,

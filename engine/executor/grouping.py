@@ -14,7 +14,7 @@ import itertools
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, field, replace
 
-from engine.executor.fusion import fused
+from engine.executor.fusion import fused, operation
 from engine.executor.own_loops import LOOPS, base_of
 from engine.executor.refs import Call, Root, Row, core_dims
 from engine.executor.rowlines import ADDING, Form, Lines, is_of_matrices, lines_along, lines_of, merged, ways_of
@@ -23,8 +23,8 @@ from engine.runtime.tuning import TUNING
 
 _TILE = TUNING.native_tile
 """Bytes of an array in one tile."""
-_LEAST = TUNING.group_bytes
-"""Bytes of an array from which on tiles pay."""
+_LEAST, _LEAST_FUSED = TUNING.group_bytes, TUNING.group_fused_bytes
+"""Bytes of an array from which on tiles pay; and from which on they do where most rows of a group become one."""
 _LONGEST = TUNING.group_large
 """Bytes of a line from which on rows do not go line by line: it would be one tile."""
 _BACK = 4
@@ -87,7 +87,10 @@ class Group:
         writes, sums, begun = set(self.writes), set(self.sums), set[Root]()
         same = not self.rows or rows[-1].work == self.count * self.length
         related = same and (alike or not self.rows)
-        small, needed = _size(rows[-1].row) < _LEAST, {root for root, _ in rows[-1].row.operands[:-1]} & self.writes
+        small, needed = (
+            _size(rows[-1].row) < _LEAST_FUSED,
+            {root for root, _ in rows[-1].row.operands[:-1]} & self.writes,
+        )
         for new in rows:
             written = new.row.operands[-1][0]
             for root, form in new.forms(count):
@@ -264,7 +267,7 @@ def _size(row: Row) -> int:
 
 def grouped(steps: Sequence[Row | Call]) -> list[Row | Call | Group]:
     """The steps with groups in place of rows that run tile by tile."""
-    if not any(isinstance(s, Row) and _size(s) >= _LEAST and lines_of(s) for s in steps):
+    if not any(isinstance(s, Row) and _size(s) >= _LEAST_FUSED and lines_of(s) for s in steps):
         return list(steps)
     result: list[Row | Call | Group] = []
     waiting: list[Group] = []
@@ -306,13 +309,13 @@ def _place(row: Row, waiting: list[Group], fills: dict[Root, Row]) -> None:
         return
     for each in (*filled, row):
         if not _join([each], waiting):
-            _put(each, waiting, each is not row or _size(row) < _LEAST)
+            _put(each, waiting, each is not row or _size(row) < _LEAST_FUSED)
 
 
 def _join(rows: Sequence[Row], waiting: list[Group]) -> bool:
     """Whether a group has taken the rows."""
     for k in range(len(waiting) - 1, max(-1, len(waiting) - _BACK - 1), -1):
-        group, alike = waiting[k], k == len(waiting) - 1 and _size(rows[-1]) >= _LEAST
+        group, alike = waiting[k], k == len(waiting) - 1 and _size(rows[-1]) >= _LEAST_FUSED
         lines = group.lines_of(rows)
         if lines is not None and group.add(lines, alike):
             return True
@@ -335,7 +338,7 @@ def _put(row: Row, waiting: list[Group], before: bool) -> None:
 
 def _begun(row: Row) -> Group | None:
     """A group of a row, if tiles of it pay: along another axis if it goes on along that, and lines are too long."""
-    farthest = lines_of(row) if _size(row) >= _LEAST else None
+    farthest = lines_of(row) if _size(row) >= _LEAST_FUSED else None
     for lines in [farthest, *ways_of(row)] if farthest else ():
         made = Group([], lines.count, along=lines is not farthest)
         if not (made.along and lines.adds_up) and made.add([lines], True):
@@ -347,5 +350,13 @@ def _closed(waiting: Sequence[Group]) -> list[Row | Call | Group]:
     """Groups, and the rows of those that have only one."""
     closed: list[Row | Call | Group] = []
     for group in waiting:
-        closed += [group] if len(group.rows) > 1 else group.rows
+        closed += [group] if _pays(group) else group.rows
     return closed
+
+
+def _pays(group: Group) -> bool:
+    """Whether tiles of a group do: of arrays that the cache holds anyway, if all is arithmetic, in registers."""
+    rows = group.rows
+    if len(rows) < 2 or any(_size(row) >= _LEAST for row in rows):
+        return len(rows) > 1
+    return len(rows) >= 3 and all(operation(row, ()) for row in rows)

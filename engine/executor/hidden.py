@@ -36,8 +36,8 @@ class Writer(Protocol):
     def add_checked(self, row: Row, keeps: Sequence[Any] | None = None) -> None:
         """The next row, which may refuse what it is given; then the kernel of the instruction is called."""
 
-    def look_first(self, loop: tuple[Any, ...], x: Ref, limit: Any) -> None:
-        """Let a loop refuse an argument, before anything is computed."""
+    def look(self, loop: tuple[Any, ...], x: Ref, limit: Any) -> None:
+        """Let a loop refuse a value: an argument before anything is computed, another one where it is used."""
 
     def elementwise(self, loop: tuple[Any, ...], operands: Sequence[Ref], real: Any, out: Any = None) -> Hidden:
         """The row of an elementwise loop; `real` is its result."""

@@ -686,12 +686,36 @@ PUT_ROWS_OF(16)
 
 /* add_rows_INDEX_TYPE(indices, x): (), (columns) -> (size, columns), added to what is there, one after the other. */
 #define ADD_ROWS(NAME, INDEX, TYPE) \
+    /* rows that lie side by side; whether no index was refused */ \
+    WIDE static int NAME##_in_lines(npy_intp n, npy_intp size, npy_intp columns, char **args, npy_intp const *steps, int lenient) \
+    { \
+        const char *index = args[0], *x = args[1]; \
+        for (npy_intp i = 0; i < n; i++, index += steps[0], x += steps[1]) { \
+            const npy_intp at = (npy_intp) * (const INDEX *)index; \
+            if (at < 0 || at >= size) { \
+                if (lenient < (at < 0 ? SOME : ANY)) { \
+                    return 0; \
+                } \
+                continue; \
+            } \
+            const TYPE *restrict from = (const TYPE *)x; \
+            TYPE *restrict to = (TYPE *)(args[2] + at * steps[4]); \
+            for (npy_intp j = 0; j < columns; j++) { \
+                to[j] += from[j]; \
+            } \
+        } \
+        return 1; \
+    } \
     static void NAME(char **args, npy_intp const *dimensions, npy_intp const *steps, void *data) \
     { \
         const npy_intp n = dimensions[0], size = dimensions[1], columns = dimensions[2]; \
         const char *index = args[0], *x = args[1]; \
         char *out = args[2]; \
         const int lenient = LENIENCE(data); \
+        if (columns >= 4 && steps[2] == 0 && steps[3] == sizeof(TYPE) && steps[5] == sizeof(TYPE)) { \
+            args[0] = NAME##_in_lines(n, size, columns, args, steps, lenient) ? args[0] : NULL; \
+            return; \
+        } \
         for (npy_intp i = 0; i < n; i++, index += steps[0], x += steps[1], out += steps[2]) { \
             AT(INDEX, lenient) \
             if (absent) { \

@@ -42,15 +42,20 @@ from engine.runtime.lazy_scipy import scipy
 # ---- gufuncs ---------------------------------------------------------------------------------------------------------
 
 
+_DOUBLE = {"f": np.float64, "F": np.complex128}
+"""By what NumPy is given: the precision in which it computes."""
+_SINGLE = {"d": np.float32, "D": np.complex64}
+
+
 def _gufunc(
     function: Callable[..., Any], name: str, cores: Sequence[int], refuses: bool, recorder: Writer, *inputs: Any
 ) -> Any:
     """A function of `numpy.linalg` that is one call of a gufunc; `cores`: how many core dimensions each operand has."""
-    if {x.dtype.char for x in inputs} == {"f"}:
-        # NumPy computes in double precision
-        double = [x.astype(np.float64) for x in inputs]
-        single = _gufunc(function, name, cores, refuses, recorder, *double)
-        return tuple([x.astype(np.float32) for x in single]) if isinstance(single, tuple) else single.astype(np.float32)
+    (double, *others) = {_DOUBLE.get(x.dtype.char) for x in inputs}
+    if double is not None and not others:
+        found = _gufunc(function, name, cores, refuses, recorder, *[x.astype(double) for x in inputs])
+        results = tuple([x.astype(_SINGLE[x.dtype.char]) for x in (found if isinstance(found, tuple) else (found,))])
+        return results if isinstance(found, tuple) else results[0]
     ufunc = getattr(getattr(np.linalg, "_umath_linalg", None), name, None)
     if ufunc is None or len({x.dtype for x in inputs}) > 1 or not all(np.size(actual_of(x)) for x in inputs):
         raise Opaque
@@ -61,15 +66,15 @@ def _gufunc(
     several = reals if isinstance(reals, tuple) else (reals,)
     if resolved is None or [x.dtype for x in (*inputs, *several)] != list(resolved[1]):
         raise Opaque
-    results: list[Any] = [recorder.computed(real) for real in several]
-    refs = [*[ref_of(recorder, x) for x in inputs], *[x.ref for x in results]]
+    made: list[Any] = [recorder.computed(real) for real in several]
+    refs = [*[ref_of(recorder, x) for x in inputs], *[x.ref for x in made]]
     dims = (*refs[0].shape[-1:], *refs[1].shape[-1:]) if len(inputs) > 1 else refs[0].shape[-1:]
-    row = core_row(resolved[0], refs, cores, dims, len(results))
+    row = core_row(resolved[0], refs, cores, dims, len(made))
     arrays = list(zip(refs, [as_array(actual_of(x)) for x in inputs], strict=False))
-    if len(results) == 1 and not reduces_alike([row], arrays, reals):
+    if len(made) == 1 and not reduces_alike([row], arrays, reals):
         raise Opaque
     (recorder.add_checked if refuses else recorder.add)(row)
-    return tuple(results) if isinstance(reals, tuple) else results[0]
+    return tuple(made) if isinstance(reals, tuple) else made[0]
 
 
 FUNCTIONS.update({

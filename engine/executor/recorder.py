@@ -22,7 +22,7 @@ from engine.executor.hidden import Hidden, Opaque, is_readable, offset_in
 from engine.executor.loops import loop_of, replaced
 from engine.executor.reductions import added_rows, reduce
 from engine.executor.refs import Call, Recording, Ref, Root, Row, constant_ref, elementwise
-from engine.executor.vocabulary import FUNCTIONS, apply_ufunc, cast, dot, getitem, refused_nan
+from engine.executor.vocabulary import FUNCTIONS, apply_ufunc, cast, dot, getitem, part, refused_nan
 
 
 class Recorder:
@@ -83,10 +83,14 @@ class Recorder:
         roots = tuple([x.ref.root for x in looked_at if type(x) is Observed])
         self.add(replace(row, position=position, keeps=roots))
 
-    def look_first(self, loop: tuple[Any, ...], x: Ref, limit: Any) -> None:
-        """Let a loop refuse an argument, before anything is computed."""
+    def look(self, loop: tuple[Any, ...], x: Ref, limit: Any) -> None:
+        """Let a loop refuse a value: an argument before anything is computed, another one where it is used."""
         said = Ref(Root("computed", np.dtype(bool), (), ()), 0, x.shape, (0,) * len(x.shape), np.dtype(bool))
-        row = replace(elementwise(loop, [x, self.constant(np.asarray(limit, x.dtype)), said]), position=0)
+        row = elementwise(loop, [x, self.constant(np.asarray(limit, x.dtype)), said])
+        if x.root.kind != "argument":
+            self.add_checked(row)
+            return
+        row = replace(row, position=0)
         form = [(each.loop, each.operands[0], each.operands[1][0].array, each.outer) for each in self.recording.checks]
         if (row.loop, row.operands[0], limit, row.outer) not in form:
             self.recording.checks.append(row)
@@ -194,11 +198,11 @@ class Observed(Hidden, NDArrayOperatorsMixin):
 
     @property
     def real(self) -> Hidden:  # noqa: D102
-        return self.recorder.view(self, self.actual.real)
+        return part(self.recorder, self, 0) if self.dtype.kind == "c" else self
 
     @property
     def imag(self) -> Hidden:  # noqa: D102
-        return self.recorder.view(self, self.actual.imag)
+        return part(self.recorder, self, 1)
 
     def reshape(self, *shape: Any, **kw: Any) -> Hidden:  # noqa: D102
         real = self.actual.reshape(*shape, **kw)

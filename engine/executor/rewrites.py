@@ -23,20 +23,28 @@ from engine.executor.gathers import GATHERS
 from engine.executor.hidden import Hidden, Opaque, Writer, actual_of, ref_of
 from engine.executor.matrices import MATRICES
 from engine.executor.slices import sum_of_slices
-from engine.executor.vocabulary import expanded, joined, placed, refused_nan, write
+from engine.executor.vocabulary import expanded, joined, of_parts, placed, refused_nan, write
 from engine.ops.arithmetic import divide_no_nan, part_of
 from engine.ops.compare import keep_chosen
+from engine.ops.complexes import complex_op
 from engine.ops.explog import pow
 from engine.ops.joining import concat_op, stack_op, unstack_op
 from engine.ops.rearrange import pad_op, pad_place, roll_op, rolled_slices
 from engine.ops.shape import as_dims
 
 
-def _scale(recorder: Writer, ct: Any, partial: Any, *, either: bool = False) -> Hidden:
+def _scale(recorder: Writer, ct: Any, partial: Any, *, either: bool = False) -> Any:
     """The product with its zero rule, which a loop of our own applies."""
     operands = [ref_of(recorder, x) for x in (ct, partial)]
     kind = operands[0].dtype.char
-    if kind not in "fd" or operands[1].dtype != operands[0].dtype:
+    if operands[1].dtype != operands[0].dtype:
+        raise Opaque
+    if kind in "FD":
+        out: Any = np.multiply(ct, partial)
+        zero: Any = np.equal(ct, 0)
+        chosen = np.logical_or(zero, np.equal(partial, 0)) if either else zero
+        return scalar(np.where(np.logical_and(np.isnan(out), chosen), np.zeros((), out.dtype), out))
+    if kind not in "fd":
         raise Opaque
     with np.errstate(all="ignore"):
         real = scale.kernel(*[actual_of(x) for x in (ct, partial)], either=either)
@@ -75,6 +83,10 @@ def _divide_no_nan(recorder: Writer, x: Any, y: Any) -> Any:
 
 def _contiguous(recorder: Writer, x: Any) -> Hidden:
     return x if x.flags.c_contiguous else recorder.copy(x, np.ascontiguousarray(x.actual))
+
+
+def _complex(recorder: Writer, real: Any, imag: Any) -> Hidden:
+    return of_parts(recorder, (real, imag), complex_op.kernel(actual_of(real), actual_of(imag)))
 
 
 def _concat(recorder: Writer, *values: Any, axis: int) -> Hidden:
@@ -146,6 +158,7 @@ REWRITES: dict[Op, Callable[..., Any]] = {
     divide_no_nan: _divide_no_nan,
     part_of: _divide_no_nan,
     contiguous: _contiguous,
+    complex_op: _complex,
     concat_op: _concat,
     stack_op: _stack,
     unstack_op: _unstack,

@@ -98,6 +98,10 @@ class Lines:
         if not self.core and all(root is not written for root, _ in row.operands[:-1]):
             axes.sort(key=lambda axis: -abs(axis[1][-1]))
             axes.append(axes.pop(longer_inside([d for d, _ in axes])))
+        elif not self.core and axes[-1][0] == 1:
+            # of a running sum of one line each step would be a call; a sum stays as it is: many of its terms at once
+            # would be added up in pairs
+            axes.sort(key=lambda axis: axis[0] != 1 and axis[1][-1] != 0)
         inner, outer = axes[-1], axes[:-1]
         steps = (*inner[1], *row.steps[len(row.operands) :])
         around = tuple(itertools.chain(*[strides for _, strides in outer]))
@@ -153,7 +157,7 @@ def ways_of(row: Row) -> list[Lines]:
         return []
     width, name = len(row.operands), row.loop[0]
     at_indices = name in AT_INDICES
-    if any(root.dtype is None or root.dtype.char not in "fd?" for root, _ in row.operands[at_indices:]):
+    if any(root.dtype is None or root.dtype.char not in "fdFD?" for root, _ in row.operands[at_indices:]):
         return []
     if name in ADDING:
         return [] if row.outer else _ways_of_sums(row)

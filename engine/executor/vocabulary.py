@@ -259,12 +259,41 @@ _TRIALS, _RESULTS = 24, 128
 _NAMES = {"?": "b", "f": "f", "d": "d", "i": "i", "l": "l"}
 
 
+def part(recorder: Writer, x: Any, k: int) -> Hidden:
+    """The real part, or the imaginary one, of a complex value: a view."""
+    if x.dtype.kind != "c":
+        raise Opaque
+    ref, shown = x.ref, x.actual.imag if k else x.actual.real
+    offset = ref.offset + k * shown.itemsize
+    return recorder.value(shown, Ref(ref.root, offset, ref.shape, ref.strides, shown.dtype, ref.scalar, ref.writable))
+
+
+def of_parts(recorder: Writer, parts: Sequence[Any], real: Any) -> Hidden:
+    """A complex value of its real and imaginary parts, which are broadcast."""
+    result = recorder.computed(real)
+    for k, x in enumerate(parts):
+        out = part(recorder, result, k)
+        name = f"copy_{out.itemsize}" if x.dtype == out.dtype else _cast_loop(x.dtype, out.dtype)
+        if name not in LOOPS or LOOPS[name].refuses:
+            raise Opaque
+        recorder.elementwise((name,), [ref_of(recorder, x)], None, out)
+    return result
+
+
+def _cast_loop(x: np.dtype, dtype: np.dtype) -> str:
+    return f"cast_{_NAMES.get(x.char)}_{_NAMES.get(dtype.char)}"
+
+
 def cast(recorder: Writer, x: Any, dtype: np.dtype) -> Hidden:
     """`x` in another dtype."""
     real = x.actual.astype(dtype)
     if dtype == x.dtype:
         return recorder.copy(x, real)
-    name = f"cast_{_NAMES.get(x.dtype.char)}_{_NAMES.get(dtype.char)}"
+    if dtype.kind == "c":
+        nothing = np.zeros((), real.real.dtype)
+        both = [part(recorder, x, k) for k in (0, 1)] if x.dtype.kind == "c" else [x, nothing]
+        return of_parts(recorder, both, real)
+    name = _cast_loop(x.dtype, dtype)
     loop = LOOPS.get(name)
     if loop is None or np.dtype("l").itemsize != 8 or (loop.refuses and not np.isfinite(x.actual).all()):
         raise Opaque
@@ -472,6 +501,12 @@ def _may_share_memory(recorder: Writer, a: Any, b: Any) -> bool:
     return roots[0] is roots[1]
 
 
+def _angle(recorder: Writer, z: Any, deg: bool = False) -> Hidden:
+    if deg or z.dtype.kind != "c":
+        raise Opaque
+    return apply_ufunc(recorder, np.arctan2, "__call__", (part(recorder, z, 1), part(recorder, z, 0)), {})
+
+
 FUNCTIONS: dict[Any, Callable[..., Any]] = {
     **{
         f: _view(f)
@@ -499,6 +534,9 @@ FUNCTIONS: dict[Any, Callable[..., Any]] = {
     np.any: _reduction(np.logical_or),
     np.all: _reduction(np.logical_and),
     np.round: _round,
+    np.angle: _angle,
+    np.real: lambda recorder, x: x.real,
+    np.imag: lambda recorder, x: x.imag,
     np.may_share_memory: _may_share_memory,
     np.shape: lambda recorder, x: x.shape,
     np.ndim: lambda recorder, x: x.ndim,

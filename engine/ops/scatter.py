@@ -101,7 +101,8 @@ def _batch(op: Op, size: int, flags: tuple[bool, ...], inputs: tuple[Any, ...], 
 
 def _gather_nd_kernel(params: Any, indices: Any, *, batch_dims: int = 0) -> np.ndarray:
     rows = _rows("gather_nd", indices, params.shape, batch_dims)
-    taken = params.reshape(_row_shape(indices, params.shape, batch_dims))[rows]
+    # an index of NumPy's takes four times as long
+    taken = np.take(params.reshape(_row_shape(indices, params.shape, batch_dims)), rows, 0)
     return taken.reshape(indices.shape[:-1] + params.shape[batch_dims + indices.shape[-1] :])
 
 

@@ -152,6 +152,10 @@ class Tuning:
     group_bytes: int = field(
         default=1 << 12, metadata=_about("bytes", "of an array, from which on rows in C run tile by tile", _TRIED)
     )
+    group_fused_bytes: int = field(
+        default=1 << 11,
+        metadata=_about("bytes", "of an array, from which on such rows do so if all of them become one", _TRIED),
+    )
     group_large: int = field(
         default=1 << 16,
         metadata=_about("bytes", "of an array, whose lines go so one by one; of a line that is not reduced", _TRIED),

@@ -17,9 +17,8 @@ from itertools import combinations, pairwise
 
 import numpy as np
 
-from engine.runtime.lazy_scipy import sparse
-
 from engine.core.sparsity import numbers
+from engine.runtime.lazy_scipy import sparse
 
 SAMPLE = 128  # rows from which a lattice is proposed
 PAIRS = 20_000  # pairs of entries looked at, at most
