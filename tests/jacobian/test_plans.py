@@ -17,7 +17,7 @@ from engine.core.op import Node
 from engine.core.sparsity import Sites
 from engine.jacobian.planning import cost
 from engine.jacobian.planning import plan as planning
-from engine.jacobian.planning.direction import Ways
+from engine.jacobian.planning.direction import DirectionAssignment, Ways
 from engine.jacobian.planning.elimination import Product, Step, Sweep, plan_chain
 from engine.jacobian.planning.plan import Plan
 from engine.jacobian.structure.behind_moves import block_patterns
@@ -312,6 +312,26 @@ def test_patterns_of_the_ends_are_not_made_where_they_are_not_needed(monkeypatch
     assert [str(c).split(":")[0] for c in planning._candidates(path, Ways("auto", True, False), None)] == [
         "sources peeled"
     ]
+
+
+def test_not_each_of_many_targets_is_followed_back(monkeypatch: pytest.MonkeyPatch) -> None:
+    followed: list[str] = []
+    near = DirectionAssignment._near
+
+    def counted(self: DirectionAssignment, direction: str, ends: Sequence[int]) -> Any:
+        followed.append(direction)
+        return near(self, direction, ends)
+
+    def trajectory(tf: Any, z: Any) -> Any:
+        found = [z]
+        for _ in range(60):
+            found.append(found[-1] + 0.1 * tf.sin(found[-1]) * found[-1][0])
+        return tf.stack(found)
+
+    monkeypatch.setattr(DirectionAssignment, "_near", counted)
+    plan = graph_plan(trajectory, np.ones(3))
+    assert {sweep.direction for sweep in plan.sweeps} == {"forward"}
+    assert 0 < len(followed) < 20
 
 
 def test_columns_of_zeros_beside_others() -> None:

@@ -10,6 +10,7 @@ from __future__ import annotations
 
 import functools
 import itertools
+import math
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 from typing import NamedTuple
@@ -159,9 +160,7 @@ class DirectionAssignment:
         self._reads = [tuple([j for j, p in enumerate(row) if not p.is_zero]) for row in patterns]
         self._reaches = [[i for i, reads in enumerate(self._reads) if j in reads] for j in range(len(sources))]
         self._choices = [self._possible(reverse) for reverse in self._reversed()]
-        different = set(itertools.chain.from_iterable(self._choices))
-        bounds = {sweep: self._seconds(sweep, self._fewest(sweep)) for sweep in different}
-        self._least = [sum([bounds[sweep] for sweep in sweeps]) for sweeps in self._choices]
+        self._least = self._bounds()
         may_cut = ways.cuts and any(p.is_dense for row in patterns for p in row)
         self.least = 0.0 if may_cut else min(self._least)
         cheapest = self._choices[self._least.index(min(self._least))]
@@ -171,8 +170,8 @@ class DirectionAssignment:
         """The cheapest sweeps."""
         best: list[PlannedSweep] | None = None
         for k in sorted(range(len(self._choices)), key=self._least.__getitem__):
-            if best is not None and self._least[k] >= _total(best):
-                break
+            if best is not None and self._bound(self._choices[k], _total(best)) >= _total(best):
+                continue
             sweeps = [self._planned(sweep) for sweep in self._choices[k]]
             if best is None or _total(sweeps) < _total(best):
                 best = sweeps
@@ -236,6 +235,24 @@ class DirectionAssignment:
 
     def _seconds(self, sweep: _Possible, seeds: int) -> float:
         return self.seconds(sweep.direction, (sweep.end,), seeds)
+
+    def _bounds(self) -> list[float]:
+        """Seconds that each choice takes at the least; of one that is not the cheapest, more than that one takes."""
+        bounds = [0.0] * len(self._choices)
+        least = math.inf
+        for k in sorted(range(len(bounds)), key=lambda k: len(self._choices[k])):
+            bounds[k] = self._bound(self._choices[k], least)
+            least = min(least, bounds[k])
+        return bounds
+
+    def _bound(self, sweeps: Sequence[_Possible], limit: float) -> float:
+        """Seconds that sweeps take at the least, or of so many of them that it is more than a limit."""
+        bound = 0.0
+        for sweep in sweeps:
+            bound += self._seconds(sweep, self._fewest(sweep))
+            if bound > limit:
+                break
+        return bound
 
     def _fewest(self, sweep: _Possible) -> int:
         """The seeds that a sweep takes at the least: elements that are met in one place need one each."""
