@@ -42,6 +42,7 @@ setup(
             [
                 *[f"{EXECUTOR}/{name}" for name in ("_loop.h", "_table.h", "rows.h", "loops.h")],
                 f"{RUNTIME}/row_sums.h",
+                f"{RUNTIME}/four_products.h",
                 f"{RUNTIME}/small_product.h",
                 f"{RUNTIME}/wide.h",
             ],
@@ -66,7 +67,7 @@ setup(
         extension(
             "engine.ops._products",
             [f"{OPS}/_products.c"],
-            [f"{RUNTIME}/{name}.h" for name in ("small_matrix", "small_product", "wide")],
+            [f"{RUNTIME}/{name}.h" for name in ("four_products", "small_matrix", "small_product", "wide")],
         ),
     ]
 )

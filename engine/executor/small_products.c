@@ -6,9 +6,9 @@ and what it is added to are rounded once, as BLAS does. Which of both gives NumP
 #define NO_IMPORT_UFUNC
 #include <string.h>
 
-#include "../runtime/small_product.h"
-#include "../runtime/wide.h"
 #include "loops.h"
+
+#include "../runtime/four_products.h"
 
 #if defined(__x86_64__) && defined(__GNUC__)
 #define WITH_FMA __attribute__((target("avx2,fma")))

@@ -7,8 +7,8 @@
 #include <numpy/ufuncobject.h>
 
 #include "../runtime/built_from.h"
+#include "../runtime/four_products.h"
 #include "../runtime/small_matrix.h"
-#include "../runtime/small_product.h"
 
 SMALL_PRODUCT(products_f, npy_float, , APART)
 SMALL_PRODUCT(products_d, npy_double, , APART)

@@ -1,6 +1,6 @@
 /* The loop of a product of small matrices, (m, k), (k, n) -> (m, n), whose dimensions are at most MOST_CORE.
 
-A sum is added up in order, from 0. MULTIPLY_ADD rounds a product and a sum apart, or both at once. */
+A sum is added up in order, from 0. MULTIPLY_ADD rounds a product and a sum apart, or both at once. SMALL_PRODUCT needs four_products.h. */
 #ifndef DUALGRAD_SMALL_PRODUCT_H
 #define DUALGRAD_SMALL_PRODUCT_H
 
@@ -57,15 +57,16 @@ all loops are unrolled. */
             NULL, NAME##_1, NAME##_2, NAME##_3, NAME##_4, NAME##_5, NAME##_6}; \
         const npy_intp item = sizeof(TYPE), m = dimensions[1], k = dimensions[2], n = dimensions[3]; \
         const npy_intp bk = steps[5], bn = steps[6]; \
-        const char *a = args[0], *b = args[1]; \
-        char *out = args[2]; \
+        const npy_intp made = SIDE_BY_SIDE_##MULTIPLY_ADD##_##TYPE(args, dimensions, steps); \
+        const char *a = args[0] + made * steps[0], *b = args[1] + made * steps[1]; \
+        char *out = args[2] + made * steps[2]; \
         TYPE turned[MOST_CORE * MOST_CORE], apart[MOST_CORE * MOST_CORE]; \
         const int aside = steps[8] != item && n > 1; \
-        for (npy_intp i = 0; i < dimensions[0]; i++, a += steps[0], b += steps[1], out += steps[2]) { \
+        for (npy_intp i = made; i < dimensions[0]; i++, a += steps[0], b += steps[1], out += steps[2]) { \
             const TYPE *rows = (const TYPE *)b; \
             npy_intp ldb = bk / item; \
             if (bn != item && n > 1) { \
-                for (npy_intp p = 0; p < k && (i == 0 || steps[1]); p++) { \
+                for (npy_intp p = 0; p < k && (i == made || steps[1]); p++) { \
                     for (npy_intp j = 0; j < n; j++) { \
                         turned[p * n + j] = *(const TYPE *)(b + p * bk + j * bn); \
                     } \
