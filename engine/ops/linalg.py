@@ -57,7 +57,7 @@ def _matmul_kernel(a: Any, b: Any, *, transpose_a: bool = False, transpose_b: bo
     if transpose_b:
         b = b.mT
     left = a.mT if transpose_a else a
-    if not _is_of_vectors(a.shape, b.shape) and is_small(left.shape, b.shape, a.dtype):
+    if not _is_one_product(a.shape, b.shape) and is_small(left.shape, b.shape, a.dtype):
         return multiply_small(left, b)
     if transpose_a and b.ndim == 2 and b.shape[1] == 1:
         # the vector from the left: so nothing is transposed in memory
@@ -183,15 +183,21 @@ def are_small_stacks(a: Aval, b: Aval) -> bool:
     One of both may be a single matrix.
     """
     shapes: list[Any] = [a.shape or (), b.shape or ()]
-    if max(map(len, shapes)) <= 2 or 0 in (*shapes[0], *shapes[1]) or _is_of_vectors(*shapes):
+    if max(map(len, shapes)) <= 2 or 0 in (*shapes[0], *shapes[1]) or _is_one_product(*shapes):
         return False
     dims = [*(a.shape or ())[-2:], *(b.shape or ())[-2:]]
     return a.dtype.numpy.char in "fd" and all(d is not None and 0 < d <= MOST for d in dims)
 
 
-def _is_of_vectors(a: Sequence[int], b: Sequence[int]) -> bool:
-    """Whether a stack of vectors is multiplied by one matrix from the right: a product of two matrices."""
-    return len(a) > 2 == len(b) and 1 in a[-2:]
+def _is_one_product(a: Sequence[int], b: Sequence[int]) -> bool:
+    """Whether a stack times one matrix is to be a product of two matrices: of vectors, or of more than a few rows."""
+    if min(len(a), len(b)) > 2:
+        return False
+    return (len(b) == 2 and 1 in a[-2:]) or max(*a[-2:], *b[-2:]) > _MOST_OF_ONE
+
+
+_MOST_OF_ONE = 4
+"""Dimensions up to which `multiply_small` is about as quick as BLAS where one of both is a single matrix."""
 
 
 def _matmul_layout(avals: Any, params: dict[str, Any]) -> Layout:
