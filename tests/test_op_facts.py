@@ -112,7 +112,7 @@ def test_results_share_memory_only_with_the_operands_that_an_op_names() -> None:
 
 def test_a_nan_is_kept_where_an_op_says_so() -> None:
     for call in of_ops(lambda op: op.keeps_nan != (), 20):
-        for i in range(len(call.operands)) if call.op.keeps_nan is None else call.op.keeps_nan:
+        for i in call.op.nan_keepers(call.params, len(call.operands)):
             x = call.operands[i]
             for k in range(min(np.size(x), 12)) if x.dtype.kind in "fc" and all(o.size for o in call()) else ():
                 broken = np.array(x)

@@ -243,6 +243,11 @@ class Op:
         """The name that errors give it: its function's, without the ending of an op that a function calls."""
         return self.name.removesuffix("_op")
 
+    def nan_keepers(self, params: dict[str, Any], operands: int) -> Sequence[int]:
+        """The positions of operands, of so many, each NaN of which makes a NaN in the result."""
+        keeps = self.keeps_nan(params) if callable(self.keeps_nan) else self.keeps_nan
+        return range(operands) if keeps is None else keeps
+
     @property
     def moves(self) -> bool:
         """Whether it only moves data: each element of a result is a copy of one of an operand's, or a constant."""

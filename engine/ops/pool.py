@@ -105,7 +105,6 @@ scatter_taps_op = linear(
     type="MaxPoolGrad",
     args=("ct", "taps", "sizes"),
     sparsity=spread_over_windows,
-    keeps_nan=lambda params: (0,) if params["windows"].meet_data else (),
     layout=Layout.ANY,
     doc="`ct` added up at the given tap of each window, in data of shape `sizes`; the transpose of `gather_taps_op`.",
 )

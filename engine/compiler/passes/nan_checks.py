@@ -93,10 +93,8 @@ def speculate(instructions: Sequence[Instruction], avals: dict[int, Aval]) -> Sp
 
 def _kept(instruction: Instruction) -> Sequence[int]:
     """The operands each NaN of which makes a NaN in the result."""
-    inputs, keeps = instruction.inputs, instruction.op.keeps_nan
-    if callable(keeps):
-        keeps = keeps(instruction.params)
-    return inputs if keeps is None else [inputs[k] for k in keeps]
+    inputs = instruction.inputs
+    return [inputs[k] for k in instruction.op.nan_keepers(instruction.params, len(inputs))]
 
 
 # ---- choices ---------------------------------------------------------------------------------------------------------
