@@ -10,7 +10,7 @@ calculating Jacobian vector products", 2017.)
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Sequence
+from collections.abc import Callable, Iterable, Sequence
 from typing import Any
 
 from engine import choices
@@ -28,7 +28,12 @@ from engine.runtime.errors import RuleError
 
 
 def forward(
-    nodes: Sequence[Node], seeds: Iterable[tuple[Any, Any]], targets: Sequence[Any], parts: bool = False
+    nodes: Sequence[Node],
+    seeds: Iterable[tuple[Any, Any]],
+    targets: Sequence[Any],
+    parts: bool = False,
+    visit: Callable[[Iterable[Node]], Iterable[Node]] = iter,
+    found: Callable[[Any, Any], None] | None = None,
 ) -> list[Any]:
     """Push tangents of some values forward to `targets`.
 
@@ -41,6 +46,10 @@ def forward(
     targets : sequence of Value
     parts : bool
         Whether tangents with a choice on the way are given and taken as `choices.Part`.
+    visit : callable
+        Hands on the nodes one by one; what it does around each, it does around the node's rules.
+    found : callable, optional
+        ``found(value, tangent)`` is told of each tangent as it stands when a node has been visited.
 
     Returns
     -------
@@ -53,9 +62,9 @@ def forward(
     for value, tangent in seeds:
         key, seed = id(value), tangent if parts else choices.seeded(tangent)
         tangents[key] = choices.joined(tangents[key], seed) if key in tangents else seed
-    push(tangents, _needed(nodes, targets))
-    found = [tangents.get(id(t)) for t in targets]
-    return found if parts else [*map(choices.settled, found)]
+    push(tangents, visit(_needed(nodes, targets)), found)
+    ends = [tangents.get(id(t)) for t in targets]
+    return ends if parts else [*map(choices.settled, ends)]
 
 
 def _needed(nodes: Sequence[Node], targets: Sequence[Any]) -> list[Node]:
@@ -69,7 +78,7 @@ def _needed(nodes: Sequence[Node], targets: Sequence[Any]) -> list[Node]:
     return kept[::-1]
 
 
-def push(tangents: dict[int, Any], nodes: Iterable[Node]) -> None:
+def push(tangents: dict[int, Any], nodes: Iterable[Node], found: Callable[[Any, Any], None] | None = None) -> None:
     """Add the tangents of what nodes compute to those by `id` of value that are there, each a value or a `Part`."""
     for node in nodes:
         incoming = [tangents.get(id(x)) for x in node.inputs]
@@ -81,6 +90,8 @@ def push(tangents: dict[int, Any], nodes: Iterable[Node]) -> None:
                 # a source that is computed from another one has a tangent of its own
                 own = tangents.get(id(out))
                 tangents[id(out)] = tangent if own is None else choices.joined(own, tangent)
+                if found is not None:
+                    found(out, choices.value_of(tangents[id(out)]))
 
 
 def pushforward(node: Node, given: Sequence[Any]) -> Sequence[Any]:

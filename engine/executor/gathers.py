@@ -57,14 +57,19 @@ def _row(
     if indices.dtype not in _INDICES or whole.dtype != parts.dtype or (adds and whole.dtype.char not in "fd"):
         raise Opaque
     own = len(indices.shape) - batch
+    before = range(batch, at)
+    # what lies within a row is taken with it
+    within = [k for k in before if abs(whole.strides[k]) < abs(whole.strides[at])]
     around: list[Axis] = [
         *[(d, (indices.strides[k], whole.strides[k], parts.strides[k])) for k, d in enumerate(whole.shape[:batch])],
-        *[(whole.shape[k], (0, whole.strides[k], parts.strides[k])) for k in range(batch, at)],
+        *[(whole.shape[k], (0, whole.strides[k], parts.strides[k])) for k in before if k not in within],
         *[(indices.shape[batch + k], (indices.strides[batch + k], 0, parts.strides[at + k])) for k in range(own)],
     ]
     columns: list[Axis] = [
-        (whole.shape[k], (0, whole.strides[k], parts.strides[k + own - 1])) for k in range(at + 1, len(whole.shape))
+        *[(whole.shape[k], (0, whole.strides[k], parts.strides[k])) for k in within],
+        *[(whole.shape[k], (0, whole.strides[k], parts.strides[k + own - 1])) for k in range(at + 1, len(whole.shape))],
     ]
+    columns.sort(key=lambda axis: -axis[1][1])
     inside, outside = _merged(columns), _merged(around)
     size = whole.dtype.itemsize
     width, (_, of_whole, of_parts) = inside.pop() if inside else (1, (0, size, size))

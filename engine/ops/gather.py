@@ -82,13 +82,24 @@ def _position(axis: int, rank: int) -> int:
     return axis + rank if axis < 0 else axis
 
 
+def _taken(x: Any, indices: Any, at: int) -> Any:
+    """Entries along an axis. Where axes lie in another order in memory, they keep it: so long rows move together."""
+    order = sorted(range(x.ndim), key=lambda k: -x.strides[k])
+    if x.flags.c_contiguous or not x.transpose(order).flags.c_contiguous:
+        return np.take(x, indices, at)
+    place, more = order.index(at), indices.ndim - 1
+    axes = [k + more * (k > at) for k in order]
+    axes[place : place + 1] = range(at, at + more + 1)
+    return np.take(x.transpose(order), indices, place).transpose(np.argsort(axes))
+
+
 def _gather_kernel(params: Any, indices: Any, *, axis: int, batch_dims: int) -> Operand:
     at = _position(axis, params.ndim)
     if not batch_dims <= at < params.ndim:
         raise IndexError(f"axis {axis}, batch_dims {batch_dims}")  # the abstract evaluation says it in full
     check_range("gather", indices, params.shape[at])
     if not batch_dims:
-        return boxed(np.take(params, indices, at))
+        return boxed(_taken(params, indices, at))
     # one index array per batch dimension, aligned with the leading dimensions of `indices`
     if params.shape[:batch_dims] != indices.shape[:batch_dims]:
         raise IndexError(f"{batch_dims} dimensions of {params.shape} and {indices.shape}")
@@ -171,7 +182,7 @@ gather_op = linear(
     args=("params", "indices"),
     rows=_gather_rows,
     sparsity=GATHERS,
-    layout=lambda avals, params: Layout.ANY if params["batch_dims"] else Layout.FRESH,
+    layout=lambda avals, params: Layout.ANY if params["batch_dims"] else Layout.KEPT,
     shares=(),
     doc="Entries of `params` along an axis, at `indices`.",
 )

@@ -8,24 +8,29 @@ from __future__ import annotations
 
 import math
 from collections.abc import Callable, Sequence
+from functools import partial
 from typing import Any
 
 import numpy as np
 
 import engine.numpy_api.operators  # noqa: F401  (rules use Python's operators on values)
-from engine.core.batching import Batched, batch_level, unbatch
+from engine.core.batching import batch_level, unbatch
 from engine.core.op import Node
 from engine.core.operands import Operand
+from engine.core.sparsity import Sites
 from engine.core.trace import Symbol
 from engine.core.value import dtype_of, known_shape
 from engine.forward import forward
 from engine.jacobian.coloring.symmetric import Mirrored, Transposed
 from engine.jacobian.execution.chunks import in_chunks
 from engine.jacobian.execution.decompression import Beside, Scattered, Stacked, Whole
+from engine.jacobian.execution.waiting import LOOKED_AT, Waiting, Walk
 from engine.jacobian.planning.direction import PlannedSweep
 from engine.jacobian.planning.elimination import Chain, Product, Step
 from engine.jacobian.planning.plan import Plan
 from engine.jacobian.structure.path import Path, between
+from engine.jacobian.structure.pattern import Pattern
+from engine.jacobian.structure.propagation import followed
 from engine.jacobian.structure.verification import checked_block
 from engine.ops.compare import cast, where
 from engine.ops.creation import identity_like, ones_like, zeros_like
@@ -39,6 +44,8 @@ from engine.runtime.tuning import TUNING
 
 _AXES, _SLICES = 4, TUNING.slice_concat_slices
 """Axes whose order may gather all elements; slices that may do it in their place."""
+_TABLE = 1 << 20
+"""Elements of a table of zeros that is looked at."""
 _SMALL = TUNING.index_elements
 """Elements of a block up to which an index for each is no burden."""
 
@@ -97,10 +104,33 @@ def swept(plan: Plan, path: Path, number: int) -> Sequence[Any]:
         return [np.zeros((0, path.size(slot)), dtype) for slot, dtype in zip(one.reads, dtypes, strict=True)]
     if one.chain is not None:
         return _chained(one.chain, one, path, nodes)
-    ends, rows_of = ends_of(one, path), rows_for(one)
+    ends = ends_of(one, path)
     if plan.chunks[number] < one.count:
-        return in_chunks(nodes, ends, rows_of, one.count, plan.chunks[number])
-    return rows_of(nodes, ends, 0, one.count)
+        return in_chunks(nodes, ends, rows_for(one), one.count, plan.chunks[number])
+    return rows_for(one, Walk(partial(_there, plan, one, path)))(nodes, ends, 0, one.count)
+
+
+def _there(plan: Plan, one: PlannedSweep, path: Path, nodes: Sequence[Node]) -> dict[int, Callable[[], np.ndarray]]:
+    """Where the tangents that products take can be different from zero, a row for each seed of a sweep forward.
+
+    It holds for the contents that the plan holds for.
+    """
+    start = path.values[one.group.slot]
+    size, colors = path.size(one.group.slot), _colors(one, start)
+    taken = [x for node in nodes if node.op in LOOKED_AT for x in node.inputs]
+    wanted = set(map(id, taken))
+
+    def table(pattern: Pattern) -> np.ndarray:
+        by_seed = np.zeros((one.count, pattern.shape[0]), bool)
+        np.logical_or.at(by_seed, colors[colors >= 0], pattern.to_table().T[colors >= 0])
+        return by_seed
+
+    sites = Sites(lambda x: plan.used.get(path.slots.get(id(x), -1)))
+    return {
+        id(value): partial(table, row[0])
+        for value, row in followed(nodes, {id(start): {0: Pattern.identity(size)}}, taken, sites)
+        if id(value) in wanted and 0 in row and row[0].shape[0] * size <= _TABLE
+    }
 
 
 def ends_of(one: PlannedSweep, path: Path) -> list[Any]:
@@ -108,7 +138,9 @@ def ends_of(one: PlannedSweep, path: Path) -> list[Any]:
     return [path.values[slot] for slot in (one.group.slot, *one.reads)]
 
 
-def rows_for(one: PlannedSweep) -> Callable[[Sequence[Node], Sequence[Any], Any, int], list[Any]]:
+def rows_for(
+    one: PlannedSweep, way: Walk | None = None
+) -> Callable[[Sequence[Node], Sequence[Any], Any, int], list[Any]]:
     """``rows_of(nodes, ends, first, count)``: what `count` seeds of a sweep give, from number `first` on."""
 
     def rows_of(nodes: Sequence[Node], ends: Sequence[Any], first: Any, count: int) -> list[Any]:
@@ -119,7 +151,7 @@ def rows_for(one: PlannedSweep) -> Callable[[Sequence[Node], Sequence[Any], Any,
             derivatives = walk(ones_like(start))
             rows = [reshape(_filled(g, x), (1, _size(x))) for g, x in zip(derivatives, reads, strict=True)]
         else:
-            rows = _batched(walk, _seeds(one, start, first, count), count, reads)
+            rows = _batched(walk, _seeds(one, start, first, count), count, reads, way)
         # what a forward walk finds has the dtype of its end
         return [cast(m, dtype_of(start)) for m in rows] if one.direction == "forward" else rows
 
@@ -130,15 +162,28 @@ def walk_from(direction: str, nodes: Sequence[Node], start: Any, ends: Sequence[
     """The function from a cotangent (or tangent) at `start` to those at `ends`; None where there is none."""
     if direction == "reverse":
         through = between(nodes, ends, [start])
-        return lambda seed: reverse(through, [(start, seed)], ends)
+
+        def pulled(seed: Any) -> list[Any]:
+            visit = seed.walk.reverse(through, ends) if isinstance(seed, Waiting) else iter
+            return reverse(through, [(start, seed)], ends, visit=visit)
+
+        return pulled
     onward = between(nodes, [start], ends)
-    return lambda seed: forward(onward, [(start, seed)], ends)
+
+    def pushed(seed: Any) -> list[Any]:
+        if not isinstance(seed, Waiting):
+            return forward(onward, [(start, seed)], ends)
+        return forward(onward, [(start, seed)], ends, visit=seed.walk.forward(onward, ends), found=seed.walk.found)
+
+    return pushed
 
 
-def _batched(walk: Callable[[Any], list[Any]], seeds: Any, count: int, ends: Sequence[Any]) -> list[Any]:
+def _batched(
+    walk: Callable[[Any], list[Any]], seeds: Any, count: int, ends: Sequence[Any], way: Walk | None = None
+) -> list[Any]:
     """A walk for many seeds at once: matrices of shape (seeds, size)."""
     with batch_level() as level:
-        derivatives = walk(Batched(seeds, level))
+        derivatives = walk(Waiting(seeds, level, count, way))
         stacked = [
             np.zeros((count, *_shape(x)), dtype_of(x).numpy) if g is None else unbatch(g, level, count)
             for g, x in zip(derivatives, ends, strict=True)
@@ -150,12 +195,17 @@ def _seeds(one: PlannedSweep, start: Any, first: Any, count: int) -> Operand:
     """Seeds number `first` and following: each has ones at the elements of its color."""
     if one.group.index is None and one.colors is None and isinstance(first, int):
         return identity_like(start, first=first, count=count)
-    size = _size(start)
-    index = np.arange(size) if one.group.index is None else one.group.index
-    color = np.full(size, -1)
-    color[index] = np.arange(len(index)) if one.colors is None else one.colors
+    color = _colors(one, start)
     numbers = constant_beside(start, color - first) if isinstance(first, int) else constant_beside(start, color) - first
     return reshape(one_hot(numbers, count, dtype=dtype_of(start), axis=0), (count, *_shape(start)))
+
+
+def _colors(one: PlannedSweep, start: Any) -> np.ndarray:
+    """By element the number of its seed; -1 if it has none."""
+    index = np.arange(_size(start)) if one.group.index is None else one.group.index
+    color = np.full(_size(start), -1)
+    color[index] = np.arange(len(index)) if one.colors is None else one.colors
+    return color
 
 
 def _shape(x: Any) -> tuple[int, ...]:
