@@ -11,18 +11,27 @@ it needs the sum. Each element goes through its loops in the order of the progra
 from __future__ import annotations
 
 import itertools
-from collections.abc import Iterator, Sequence
+from collections.abc import Collection, Iterator, Sequence
 from dataclasses import dataclass, field, replace
 
 from engine.executor.fusion import fused
-from engine.executor.own_loops import LOOPS
+from engine.executor.own_loops import cores_of
 from engine.executor.refs import Call, Root, Row
 from engine.executor.rowlines import ADDING, Form, Lines, lines_along, lines_of, merged, ways_of
 from engine.executor.selecting import Chain, chains
+from engine.executor.summing import once, recomputed, summed
 from engine.runtime.tuning import TUNING
 
 _TILE = TUNING.native_tile
 """Bytes of an array in one tile."""
+_PIECE, _FARTHER = 64, 8
+"""Lines in a tile where they are single elements of others, if these are not more than so many times as many bytes."""
+_ENOUGH = 16
+"""Lines in a tile, from which on sums of steps pay also where other rows write down what they do not."""
+_EVEN = 32
+"""Lines in a tile are a multiple of so many: vectors that go across them are full then."""
+_SELDOM = 8
+"""Times as many bytes may be in a tile of what only a chain needs where numbers are not zero."""
 _LEAST = TUNING.group_bytes
 """Bytes of an array from which on tiles pay."""
 _LONGEST = TUNING.group_large
@@ -124,6 +133,11 @@ class Group:
             )
         return None if None in found else [lines for lines in found if lines is not None]
 
+    def add_all(self, rows: Sequence[Row], alike: bool) -> bool:
+        """Append rows as they go through the lines, if they do."""
+        lines = self.lines_of(rows)
+        return lines is not None and self.add(lines, alike)
+
     def way_of(self, row: Row) -> Lines | None:
         """How a row goes through the lines."""
         found = self.lines_of([row])
@@ -167,7 +181,13 @@ class Group:
     def fuse(self) -> None:
         """Make rows one where they can be, and put what zeros make needless behind what tells; tiles are known now."""
         left, self.chains = chains(self.rows, self.count, self.way_of)
-        rows = fused(left, self.count, [row for chain in self.chains for row in chain.rows])
+        later = [row for chain in self.chains for row in chain.rows]
+        left = once(left, later)
+        sums = summed(left, self.count, later, self.way_of)
+        width = self.width(sums)
+        if len(sums) < len(left) and (width < self.width(left) or _TILE // width >= _ENOUGH):
+            left = sums
+        rows = fused(left, self.count, later)
         for chain in self.chains:
             chain.rows = fused(chain.rows, self.count)
         self.rows = [*rows, *[row for chain in self.chains for row in chain.rows]]
@@ -178,7 +198,20 @@ class Group:
         some = [row for chain in self.chains for row in chain.some if row.loop[0] not in ADDING]
         self.forms = _forms([*self.lines, *[every for row in some for every in ways_of(row)[:1]]], self.count)
         self.writes = {row.operands[-1][0] for row in self.rows}
-        self.tile = min(self.count, max(1, _TILE // max(map(_bytes, self.forms.values()))))
+        # what is seldom needed may go through the second-level cache, and so may pieces that would be too short
+        always = _forms(self.lines[: len(rows)], self.count)
+        needed = max(map(_bytes, always.values()), default=1)
+        every = max(needed, -(-max(map(_bytes, self.forms.values())) // _SELDOM))
+        for chain in self.chains:
+            chain.lines = max(1, _TILE // self.width(chain.rows))
+        most = max(_TILE // every, min(_PIECE, _TILE * _FARTHER // every)) if self.along else _TILE // every
+        self.tile = min(self.count, max(1, most if most < 2 * _EVEN else most // _EVEN * _EVEN))
+
+    def width(self, rows: Sequence[Row]) -> int:
+        """Bytes of a line in what rows touch the most of."""
+        lines = self.lines_of(rows)
+        assert lines is not None
+        return max(map(_bytes, _forms(lines, self.count).values()), default=1)
 
     def parts(self, lines: int) -> Iterator[tuple[Row, tuple[int, ...]]]:
         """The rows for some lines, and by how much their operands go on from line to line."""
@@ -199,9 +232,8 @@ class Group:
         def near(k: int, step: int) -> int:
             return step // every[k] * every[k] // self.count * self.tile + step % every[k] if every[k] else step
 
-        width, name = len(row.operands), row.loop[0]
-        cores = LOOPS[name].cores if isinstance(name, str) and name in LOOPS else ()
-        of = [*range(width), *itertools.chain(*[[k] * core for k, core in enumerate(cores)])]
+        width = len(row.operands)
+        of = [*range(width), *itertools.chain(*[[k] * core for k, core in enumerate(cores_of(row.loop[0], width))])]
         operands = [(root, near(k, offset)) for k, (root, offset) in enumerate(row.operands)]
         steps = [near(k, step) for k, step in zip(of, row.steps, strict=True)]
         strides = [near(k % width, step) for k, step in enumerate(row.strides)]
@@ -261,12 +293,13 @@ def grouped(steps: Sequence[Row | Call]) -> list[Row | Call | Group]:
     """The steps with groups in place of rows that run tile by tile."""
     if not any(isinstance(s, Row) and _size(s) >= _LEAST and lines_of(s) for s in steps):
         return list(steps)
+    steps, late = recomputed(steps)
     result: list[Row | Call | Group] = []
     waiting: list[Group] = []
     fills: dict[Root, Row] = {}
     for step in [*steps, None]:
         if isinstance(step, Row) and step.position < 0:
-            _place(step, waiting, fills)
+            _place(step, waiting, fills, late)
             continue
         for row in fills.values():
             _put(row, waiting, True)
@@ -275,26 +308,45 @@ def grouped(steps: Sequence[Row | Call]) -> list[Row | Call | Group]:
     return result
 
 
-def _place(row: Row, waiting: list[Group], fills: dict[Root, Row]) -> None:
-    """Add a row to the latest group that takes it, or behind all, and with it those that fill what it begins with."""
+def _place(row: Row, waiting: list[Group], fills: dict[Root, Row], late: Collection[Root]) -> None:
+    """Add a row to the latest group that takes it, or behind all, and with it those that fill what it begins with.
+
+    What is computed late waits likewise for the first row that needs it.
+    """
     written = row.operands[-1][0]
-    if row.outputs == 1 and written not in fills and all(root.kind == "constant" for root, _ in row.operands[:-1]):
+    begins = written in late or all(root.kind == "constant" for root, _ in row.operands[:-1])
+    if row.outputs == 1 and written not in fills and begins:
         fills[written] = row
         return
-    filled = [fills.pop(root) for root in dict.fromkeys([root for root, _ in row.operands]) if root in fills]
+    filled = _filled(row, fills)
     if filled and _join([*filled, row], waiting):
         return
+    begun = [each for each in filled if each.operands[-1][0] in late]
+    if begun and (made := _begun(begun[0])):
+        rest = [each for each in filled if each.operands[-1][0] not in late]
+        if all(made.add_all(part, True) for part in (*[[each] for each in begun[1:]], [*rest, row])):
+            waiting.append(made)
+            return
     for each in (*filled, row):
         if not _join([each], waiting):
             _put(each, waiting, each is not row or _size(row) < _LEAST)
+
+
+def _filled(row: Row, fills: dict[Root, Row]) -> list[Row]:
+    """The rows that fill what a row begins with, and those that they need."""
+    found: list[Row] = []
+    for root in dict.fromkeys([root for root, _ in row.operands]):
+        if root in fills:
+            first = fills.pop(root)
+            found += [*_filled(first, fills), first]
+    return found
 
 
 def _join(rows: Sequence[Row], waiting: list[Group]) -> bool:
     """Whether a group has taken the rows."""
     for k in range(len(waiting) - 1, max(-1, len(waiting) - _BACK - 1), -1):
         group, alike = waiting[k], k == len(waiting) - 1 and _size(rows[-1]) >= _LEAST
-        lines = group.lines_of(rows)
-        if lines is not None and group.add(lines, alike):
+        if group.add_all(rows, alike):
             return True
         if any(root in group.writes for row in rows for root, _ in row.operands) and (made := group.turned(rows)):
             waiting[k] = made
