@@ -37,10 +37,10 @@ setup(
             "engine.executor._executor",
             [
                 f"{EXECUTOR}/{name}.c"
-                for name in ("_executor", "rows", "short_rows", "loops", "small_products", "fused")
+                for name in ("_executor", "rows", "short_rows", "loops", "small_products", "fused", "summed")
             ],
             [
-                *[f"{EXECUTOR}/{name}" for name in ("_loop.h", "_table.h", "rows.h", "loops.h")],
+                *[f"{EXECUTOR}/{name}" for name in ("_loop.h", "_table.h", "rows.h", "loops.h", "steps.h")],
                 f"{RUNTIME}/row_sums.h",
                 f"{RUNTIME}/four_products.h",
                 f"{RUNTIME}/small_product.h",

@@ -169,6 +169,22 @@ def test_repeated_choices_of_large_values_stay_where_they_are_added_up(count: in
     assert [i.op for i in plain.instructions].count(keep_chosen) == stay
 
 
+def test_choices_of_few_elements_stay_where_something_equals_an_extreme() -> None:
+    """Of pairs of places in the plane: a mask of what is larger than a number leaves out too little."""
+
+    def near(x: Any, y: Any) -> Any:
+        return reduce.reduce_sum(arithmetic.maximum(1.0 - squares_of_pairs(x, y), 0.0))
+
+    inputs = [np.random.default_rng(0).normal(size=(k, 2)) for k in (500, 40)]
+    for f, stay in ((nearest_on_average, True), (nearest, False), (near, False)):
+        program = lowered(lambda *xs, f=f: derived(f, xs), inputs)
+        plain = without_choices(program) or program
+        large = [
+            i for i in plain.instructions if i.op is keep_chosen and (plain.avals[i.outputs[0]].size or 0) >= 40_000
+        ]
+        assert bool(large) == stay, f.__name__
+
+
 def test_what_reduces_lines_belongs_to_their_group(groups: list[Group], monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(grouping, "_LEAST", 4000)
     rng = np.random.default_rng(2)
@@ -436,9 +452,102 @@ def test_zeros_are_left_out_of_sums(groups: list[Group]) -> None:
     found = [chain for group in groups for chain in group.chains]
     assert found
     parts = [row.loop[0] for group in groups for row, _ in group.parts(2) if group.chains]
-    assert "nonzero_d" in parts
+    assert "shares_d" in parts
     # where one of 40 is not zero, little is left to be done
     assert all(len(chain.some) < len(chain.rows) for chain in found)
+
+
+def squares_of_pairs(x: Any, y: Any) -> Any:
+    return reduce.reduce_sum(arithmetic.square(apart(x, y)), 2)
+
+
+def nearest_on_average(x: Any, y: Any) -> Any:
+    """A cotangent that is a number."""
+    return reduce.reduce_mean(extrema.reduce_min(squares_of_pairs(x, y), 1))
+
+
+def nearest_by_roots(x: Any, y: Any) -> Any:
+    """A cotangent for each line."""
+    return reduce.reduce_sum(explog.sqrt(extrema.reduce_min(squares_of_pairs(x, y), 1)))
+
+
+def best_of_products(x: Any, y: Any) -> Any:
+    scores = reduce.reduce_sum(arithmetic.multiply(shape.expand_dims(x, 1), shape.expand_dims(y, 0)), 2)
+    return reduce.reduce_sum(arithmetic.square(extrema.reduce_max(scores, 1)))
+
+
+_CHOSEN = [nearest_on_average, nearest_by_roots, best_of_products]
+
+
+@pytest.mark.parametrize("dtype", ["f4", "f8"])
+@pytest.mark.parametrize("f", _CHOSEN, ids=lambda f: f.__name__)
+def test_shares_of_extremes_are_found_behind_any_cotangent(
+    f: Callable[..., Any], dtype: str, groups: list[Group]
+) -> None:
+    """Pairs are summed up in registers, those that were chosen are found, and nothing else of pairs is computed."""
+    rng = np.random.default_rng(11)
+    for k, d in ((40, 6), (9, 8), (70, 2), (24, 17)):
+        groups.clear()
+        x, y = rng.standard_normal((300, d)).astype(dtype), rng.standard_normal((k, d)).astype(dtype)
+        program = lowered(lambda *xs: derived(f, xs), [x, y])
+        table = natively(program, [x, y])
+        odd = np.where(np.arange(300)[:, None] == 7, np.inf, x).astype(dtype), np.where(y == y[1, 0], np.nan, y)
+        for given in (
+            [x, y],
+            [x[::-1].copy(), -y],
+            [np.round(x), np.round(y)],
+            [0 * x, 0 * y],
+            [odd[0], y],
+            [x, odd[1]],
+        ):
+            assert_same(table(*given), program.run_generated(*given), f"{f.__name__} {k} {d}")
+        parts = [row.loop[0] for group in groups for row, _ in group.parts(2) if group.chains]
+        assert f"shares_{np.dtype(dtype).char}" in parts
+        always = [
+            row for group in groups for row in group.rows[: len(group.rows) - sum(len(c.rows) for c in group.chains)]
+        ]
+        assert any(str(row.loop[0]).startswith("summed_") for row in always)
+        assert not any(root.shape == (300, k, d) for row in always for root, _ in row.operands)
+
+
+def test_a_second_chain_takes_nothing_from_the_first(groups: list[Group]) -> None:
+    """The mask of what was chosen is needed for second derivatives, too, behind another number."""
+    rng = np.random.default_rng(3)
+    x, y = rng.standard_normal((300, 6)), rng.standard_normal((12, 6))
+
+    def f(x: Any, y: Any) -> list[Any]:
+        total = nearest_on_average(x, y)
+        nodes = list(x.trace.nodes)
+        (slope,) = reverse(nodes, [(total, creation.ones_like(total))], [y])
+        nodes = list(x.trace.nodes)
+        return [slope, *reverse(nodes, [(slope, creation.ones_like(slope))], [y])]
+
+    program = lowered(f, [x, y])
+    table = natively(program, [x, y])
+    for given in ([x, y], [x * np.inf, y], [np.round(x), np.round(y)], [x, y]):
+        assert_same(table(*given), program.run_generated(*given), "second derivatives")
+    assert any(group.chains for group in groups)
+
+
+def test_differences_of_pairs_are_made_again_where_they_are_needed() -> None:
+    """Neither of the groups that need them keeps them beyond a tile: minima along both axes."""
+    found: list[Group] = []
+    rng = np.random.default_rng(4)
+    x, y = rng.standard_normal((700, 6)), rng.standard_normal((90, 6))
+
+    def noted(steps: Any) -> Any:
+        made = grouping.grouped(steps)
+        found.extend([s for s in made if isinstance(s, Group)])
+        return made
+
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr(encoding, "grouped", noted)
+        program = lowered(lambda *xs: derived(nearest, xs), [x, y])
+        table = natively(program, [x, y])
+    for given in ([x, y], [np.round(x), np.round(y)]):
+        assert_same(table(*given), program.run_generated(*given), "nearest")
+    pairs = [root for group in found for root in group.forms if root.shape == (700, 90, 6) and root.kind == "computed"]
+    assert pairs and all(root.tiled for root in pairs)
 
 
 def test_lines_go_along_the_axis_that_a_reduction_keeps(groups: list[Group]) -> None:

@@ -14,8 +14,8 @@ import engine.executor
 from engine.executor import status
 from engine.executor.extension import executor
 from engine.executor.loops import reduces_alike, samples
-from engine.executor.own_loops import CONDITIONED, FUSES, LOOPS, STEPS, base_of, instead_of
-from engine.executor.refs import constant_ref, elementwise
+from engine.executor.own_loops import CONDITIONED, FUSES, LOOPS, MOST_TERMS, STEPS, SUMMED_STEPS, base_of, instead_of
+from engine.executor.refs import Ref, Row, constant_ref, elementwise
 
 pytestmark = pytest.mark.skipif(not status().active, reason="without the native executor there are no loops of our own")
 
@@ -77,6 +77,64 @@ def test_a_step_does_what_the_table_says(meaning: str) -> None:
     )
 
 
+def summed(
+    operands: list[tuple[Ref, tuple[int, int, int]]], out: tuple[Ref, tuple[int, int]], sizes: Any, steps: str
+) -> Row:
+    """The row that adds up steps; operands have steps from line to line, along a line, and to the next term."""
+    lines, n, terms = sizes
+    far, near, term = zip(*[by for _, by in operands], strict=True)
+    places = tuple([(x.root, x.offset) for x in (*[x for x, _ in operands], out[0])])
+    steps = f"summed_{out[0].dtype.char}_{steps}"
+    return Row((steps,), places, (n, terms), (*near, out[1][1], *term), (lines,), (*far, out[1][0]))
+
+
+@pytest.mark.parametrize("dtype", ["f4", "f8"])
+@pytest.mark.parametrize("terms", [1, 2, 3, 7, 8, 9, 15, 16, 17, 31, MOST_TERMS])
+@pytest.mark.skipif(not FUSES, reason="the compiler has no vectors")
+def test_sums_of_steps_have_the_bits_of_numpy(terms: int, dtype: str) -> None:
+    """Those of squared differences of all pairs of rows, weighted or not, whichever of the two is the longer axis."""
+    rng = np.random.default_rng(terms)
+    item = np.dtype(dtype).itemsize
+    for lines, n in ((1, 1), (2, 70), (40, 3), (7, 10), (33, 9), (3, 31), (1, 300), (9, 64)):
+        x, c = (rng.standard_normal((k, terms + 1)).astype(dtype)[:, :terms] for k in (lines, n))
+        w = rng.standard_normal(terms).astype(dtype)
+        for odd in (False, True):
+            if odd:
+                x[0, 0], c[-1, -1], c[0, 0] = np.inf, np.nan, np.inf
+            with np.errstate(all="ignore"):
+                squares = np.square(x[:, None] - c[None])
+                cases = {
+                    "l-Q": squares,
+                    "l-Q*": squares * w,
+                    "l-a": np.abs(x[:, None] - c[None]),
+                    "l*": x[:, None] * c[None],
+                }
+            for steps, values in cases.items():
+                with np.errstate(all="ignore"):
+                    expected = values.sum(-1)
+                refs, other = [constant_ref(a) for a in (x, c, w)], constant_ref(expected.T.copy())
+                row = (terms + 1) * item
+                by = [(refs[0], (row, 0, item)), (refs[1], (0, row, item))] + [
+                    (refs[2], (0, 0, item))
+                ] * steps.endswith("Q*")
+                given = list(zip(refs, (x, c, w), strict=True))
+                out = constant_ref(expected), (n * item, item)
+                assert reduces_alike([summed(by, out, (lines, n, terms), steps)], given, expected), (lines, n, steps)
+                # the result lies the other way round
+                out = other, (item, lines * item)
+                assert reduces_alike([summed(by, out, (lines, n, terms), steps)], given, expected.T.copy()), (
+                    lines,
+                    n,
+                    steps,
+                )
+
+
+def test_sums_of_steps_take_one_number_at_a_time() -> None:
+    assert {"l", "+", "Q"} <= SUMMED_STEPS and SUMMED_STEPS.isdisjoint(
+        {STEPS["+ of *"], STEPS["select ab"], STEPS["cast_b"]}
+    )
+
+
 def test_steps_with_a_boolean_are_told() -> None:
     assert {"select", "cast_b"} <= CONDITIONED and "add" not in CONDITIONED
 
@@ -116,6 +174,7 @@ def test_python_repeats_no_fact_of_the_table() -> None:
     assert not any(LOOPS[name].is_elementwise for name in ("sum_each_d", "copies_8", "take_8", "put_4", "cast_d_i"))
     assert [base_of(name) for name, loop in LOOPS.items() if loop.indexed and name.endswith("_d")] == [
         "nonzero",
+        "shares",
         "add_at",
     ]
     assert {base_of(name) for name, loop in LOOPS.items() if loop.lines == 1} == {"sum_rows", "sum_blocks"}

@@ -250,7 +250,7 @@ def test_nothing_is_split_beside_a_value_of_too_many_vectors() -> None:
         return reduce_sum(reduce_sum(pairs * pairs, -1), -1), reduce_sum(y * y, -1)
 
     x = np.random.default_rng(0).normal(size=(ROWS, 6))
-    for count, splits in ((12, True), (13, False)):
+    for count, splits in ((4, True), (5, False)):
         program = lowered(functools.partial(f, count=count), [x])
         split = [i for i in program.instructions if i.op is sin and program.avals[i.outputs[0]].shape == (ROWS,)]
         assert bool(split) == splits

@@ -428,7 +428,7 @@ static int read_loops(Table *self, PyObject *specs)
                 self->loops[i] = *own;
                 self->loops[i].code = short_row_code(name);
             }
-            else if (name == NULL || !fused_loop(name, &self->loops[i])) {
+            else if (name == NULL || !(fused_loop(name, &self->loops[i]) || summed_loop(name, &self->loops[i]))) {
                 return refused("there is no such loop");
             }
             /* what moves eight bytes may move two floats */
@@ -775,7 +775,8 @@ PyMODINIT_FUNC PyInit__executor(void)
     PyObject *made = PyModule_Create(&module), *loops = own_loops(), *steps = fused_steps();
     if (made == NULL || PyModule_AddObjectRef(made, "Table", (PyObject *)&table_type) < 0 || PyModule_AddObjectRef(made, "LOOPS", loops) < 0 ||
         PyModule_AddObjectRef(made, "STEPS", steps) < 0 || PyModule_AddIntConstant(made, "FUSES", fused_loop("fused_d_l", &(Loop){0})) < 0 ||
-        PyModule_AddIntConstant(made, "MAX_OPERANDS", MAX_OPERANDS) < 0) {
+        PyModule_AddIntConstant(made, "MAX_OPERANDS", MAX_OPERANDS) < 0 || PyModule_AddIntConstant(made, "MOST_TAKEN", MOST_TAKEN) < 0 ||
+        PyModule_AddIntConstant(made, "MOST_TERMS", MOST_TERMS) < 0) {
         Py_CLEAR(made);
     }
     Py_XDECREF(loops);

@@ -6,116 +6,15 @@
  */
 #define NO_IMPORT_ARRAY
 #define NO_IMPORT_UFUNC
-#include <string.h>
-
-#include "loops.h"
-
-/* The steps: the letter, how many operands it takes, whether the first of these is a boolean, what it does, and its result.
- *
- * What it does is an operation, and where it finds what the steps before it gave (a) and the operand that it takes (b); or an
- * operation "of" another step, which gives the other operand. */
-#define STEPS(X) \
-    X('l', 1, 0, "load", b) \
-    X('b', 1, 1, "cast_b", ONE_AT(at_part)) \
-    X('n', 0, 0, "negative a", -a) \
-    X('Q', 0, 0, "square a, multiply aa", a * a) \
-    X('2', 0, 0, "add aa", a + a) \
-    X('i', 0, 0, "reciprocal a", (NUMBER)1 / a) \
-    X('a', 0, 0, "absolute a", (VEC)((MASK)a & ~(MASK)-(VEC){0})) \
-    X('g', 0, 0, "sign a", SELECTED(a != a, a, SELECTED(a > 0, (VEC){0} + 1, SELECTED(a < 0, (VEC){0} - 1, (VEC){0})))) \
-    X('+', 1, 0, "add ab, add ba", a + b) \
-    X('-', 1, 0, "subtract ab", a - b) \
-    X('r', 1, 0, "subtract ba", b - a) \
-    X('*', 1, 0, "multiply ab, multiply ba", a * b) \
-    X('/', 1, 0, "divide ab", a / b) \
-    X('q', 1, 0, "divide ba", b / a) \
-    X('s', 1, 0, "scale ab", SCALED(a, b)) \
-    X('t', 1, 0, "scale ba", SCALED(b, a)) \
-    X('e', 1, 0, "either ab, either ba", EITHER(a, b)) \
-    X('M', 1, 0, "larger ab", SELECTED((a > b) | (a != a), a, b)) \
-    X('N', 1, 0, "larger ba", SELECTED((b > a) | (b != b), b, a)) \
-    X('m', 1, 0, "smaller ab", SELECTED((a < b) | (a != a), a, b)) \
-    X('o', 1, 0, "smaller ba", SELECTED((b < a) | (b != b), b, a)) \
-    X('k', 1, 0, "kept ab", KEPT(a, b)) \
-    X('K', 1, 0, "kept ba", KEPT(b, a)) \
-    X('X', 2, 1, "select ab", SELECTED(TRUE_AT(at_part), a, c)) \
-    X('Y', 2, 1, "select ba", SELECTED(TRUE_AT(at_part), c, a)) \
-    X('A', 2, 0, "+ of *", a + b * c) \
-    X('B', 2, 0, "- of *", a - b * c) \
-    X('C', 2, 0, "r of *", b * c - a) \
-    X('D', 2, 0, "+ of s", a + SCALED(b, c)) \
-    X('E', 2, 0, "- of s", a - SCALED(b, c)) \
-    X('F', 2, 0, "r of s", SCALED(b, c) - a) \
-    X('G', 1, 0, "s of 2", SCALED(a, b + b)) \
-    X('H', 1, 0, "s of i", SCALED(a, (NUMBER)1 / b)) \
-    X('I', 1, 1, "s of b", SCALED(a, ONE_AT(at_part))) \
-    X('J', 1, 1, "e of b", EITHER(a, ONE_AT(at_part)))
+#include "steps.h"
 
 #if defined(__GNUC__)
 #define MANY(BYTES) ((BYTES) == 64 ? 16 : 8) /* vectors at a time: as many as there are registers for */
 #define FEW 4
-#define INLINED static inline __attribute__((always_inline))
+#define FIRST(I) VEC_AT(at + (I) * bytes)
+#define SECOND(I) VEC_AT(more + (I) * bytes)
+#define TRUTH(I) (truth + (I) * lanes)
 
-#define TAKES(LETTER, COUNT, BOOLEAN, MEANING, RESULT) [LETTER] = 1 + (COUNT),
-#define BOOLEANS(LETTER, COUNT, BOOLEAN, MEANING, RESULT) [LETTER] = BOOLEAN,
-/* How many operands a letter takes, and one more; 0 if it is none. */
-static const signed char takes[256] = {STEPS(TAKES)}, booleans[256] = {STEPS(BOOLEANS)};
-#define TAKEN(LETTER) (takes[(unsigned char)(LETTER)] - 1)
-#define FIRST_IS_BOOLEAN(LETTER) (booleans[(unsigned char)(LETTER)])
-
-/* An array of vectors would be kept in memory. */
-#define PART(I, RESULT) \
-    if (I < count) { \
-        VEC b, c; \
-        memcpy(&b, at + I * bytes, bytes); \
-        memcpy(&c, more + I * bytes, bytes); \
-        const VEC a = x##I; \
-        enum { at_part = I }; \
-        x##I = RESULT; \
-        (void)a, (void)b, (void)c; \
-    }
-#define EACH(RESULT) \
-    PART(0, RESULT) PART(1, RESULT) PART(2, RESULT) PART(3, RESULT) PART(4, RESULT) PART(5, RESULT) PART(6, RESULT) PART(7, RESULT) \
-    PART(8, RESULT) PART(9, RESULT) PART(10, RESULT) PART(11, RESULT) PART(12, RESULT) PART(13, RESULT) PART(14, RESULT) PART(15, RESULT) \
-    break;
-#define CASE(LETTER, COUNT, BOOLEAN, MEANING, RESULT) \
-    case LETTER: EACH(RESULT)
-#define STORE(I) \
-    if (I < count) { \
-        memcpy(out + I * bytes, &x##I, bytes); \
-    }
-/* the product with a partial derivative is zero where the cotangent is, and the product is no number */
-#define SCALED(CT, PARTIAL) \
-    ({ \
-        VEC product = (CT) * (PARTIAL); \
-        ONCE(product); \
-        (VEC)((MASK)product & ~((product != product) & ((CT) == 0))); \
-    })
-/* and where either of them is zero */
-#define EITHER(X, Y) \
-    ({ \
-        const VEC other = (Y); \
-        VEC product = (X) * other; \
-        ONCE(product); \
-        (VEC)((MASK)product & ~((product != product) & (((X) == 0) | (other == 0)))); \
-    })
-/* what is no number is zero where nobody chose it */
-#define KEPT(X, CHOSEN) ((VEC)((MASK)(X) & ~(((X) != (X)) & ((CHOSEN) == 0))))
-#if defined(__x86_64__)
-#define ONCE(X) __asm__("" : "+v"(X)) /* else it is computed once to be looked at, and again to be kept */
-#else
-#define ONCE(X) (void)0
-#endif
-
-#define SELECTED(CONDITION, X, Y) ((VEC)(((MASK)(X) & (CONDITION)) | ((MASK)(Y) & ~(CONDITION))))
-/* Booleans as the mask of a vector, widened step by step: compilers take single elements for more than that. */
-#define TRUE_AT(I) \
-    ({ \
-        BYTE_EACH some; \
-        memcpy(&some, truth + (I) * lanes, lanes); \
-        __builtin_convertvector(__builtin_convertvector(__builtin_convertvector(some, SHORT_EACH), INT_EACH), MASK) != 0; \
-    })
-#define ONE_AT(I) SELECTED(TRUE_AT(I), (VEC){0} + 1, (VEC){0})
 /* So many vectors at a time; the last of them again with what is left over, if that is more than LEAST. */
 #define WITH(COUNT, LEAST, T, BYTES) \
     for (; start + (COUNT) * BYTES <= end; start += (COUNT) * BYTES) { \
@@ -125,7 +24,6 @@ static const signed char takes[256] = {STEPS(TAKES)}, booleans[256] = {STEPS(BOO
         steps_##T##BYTES(steps, from, moves, end - (COUNT) * BYTES, args[nin] + end - (COUNT) * BYTES, COUNT); \
         start = end; \
     }
-/* One type for one width of registers: vectors are made of what the machine has where they are compiled. */
 #define FUSED(T, TYPE, INTEGER, BYTES, TARGET) \
     typedef TYPE VEC_##T##BYTES __attribute__((vector_size(BYTES))); \
     typedef INTEGER MASK_##T##BYTES __attribute__((vector_size(BYTES))); \
@@ -241,25 +139,10 @@ static const signed char takes[256] = {STEPS(TAKES)}, booleans[256] = {STEPS(BOO
             } \
         } \
     }
-#if defined(__x86_64__)
-#define AVX2 __attribute__((target("avx2")))
-#define AVX512 __attribute__((target("avx512f,avx512dq,avx512bw,avx512vl")))
-FUSED(f, npy_float, npy_int32, 64, AVX512)
-FUSED(d, npy_double, npy_int64, 64, AVX512)
-FUSED(f, npy_float, npy_int32, 32, AVX2)
-FUSED(d, npy_double, npy_int64, 32, AVX2)
-#define CHOSEN(T) \
-    (__builtin_cpu_supports("avx512dq") && __builtin_cpu_supports("avx512bw") && __builtin_cpu_supports("avx512vl") ? all_##T##64 \
-     : __builtin_cpu_supports("avx2")                                                                               ? all_##T##32 \
-                                                                                                                    : all_##T##16)
-#else
-#define CHOSEN(T) all_##T##16
-#endif
-FUSED(f, npy_float, npy_int32, 16, )
-FUSED(d, npy_double, npy_int64, 16, )
+FOR_EACH_WIDTH(FUSED)
 
 #define FUSED_LOOP(T) \
-    static void lines_##T(char **args, npy_intp n, npy_intp const *by, npy_intp lines, npy_intp const *far, void *data) \
+    static void lines_##T(char **args, npy_intp const *dimensions, npy_intp const *by, npy_intp lines, npy_intp const *far, void *data) \
     { \
         const char *steps = data; \
         int nin = 0; \
@@ -268,12 +151,12 @@ FUSED(d, npy_double, npy_int64, 16, )
             bools |= (unsigned)FIRST_IS_BOOLEAN(*each) << nin; \
             nin += TAKEN(*each); \
         } \
-        CHOSEN(T)(steps, nin, bools, args, n, by, lines, far); \
+        CHOSEN(all_##T)(steps, nin, bools, args, dimensions[0], by, lines, far); \
     } \
     static void fused_##T(char **args, npy_intp const *dimensions, npy_intp const *by, void *data) \
     { \
         static const npy_intp far[MAX_OPERANDS] = {0}; \
-        lines_##T(args, dimensions[0], by, 1, far, data); \
+        lines_##T(args, dimensions, by, 1, far, data); \
     }
 FUSED_LOOP(f)
 FUSED_LOOP(d)

@@ -17,18 +17,18 @@ from engine.executor.refs import Root, Row
 
 Place = tuple[Root, int]
 """Where an operand starts."""
-Strides = tuple[int, int]
-"""How it goes on along a line, and from line to line."""
+Strides = tuple[int, ...]
+"""How it goes on along a line, and from line to line; or along other axes that all operands have."""
 
 _NOTHING = ("copy", "positive")
 """Operations that take no step."""
-_OPERATIONS = {*_NOTHING, *[meaning.split()[0] for meaning in STEPS]}
+OPERATIONS = {*_NOTHING, *[meaning.split()[0] for meaning in STEPS]}
 _LONG = 96
 """Elements of a line from which on a call for each line pays."""
 
 
 @dataclass(slots=True)
-class _Steps:
+class Steps:
     """Letters and their operands, with which a row computes its result."""
 
     row: Row
@@ -37,9 +37,9 @@ class _Steps:
     operands: list[Place]
     strides: list[Strides]
 
-    def then(self, row: Row, letter: str, operands: Sequence[Place] = (), strides: Sequence[Strides] = ()) -> _Steps:
+    def then(self, row: Row, letter: str, operands: Sequence[Place] = (), strides: Sequence[Strides] = ()) -> Steps:
         """These steps and one more, for the result of a row."""
-        return _Steps(row, self.length, self.letters + letter, [*self.operands, *operands], [*self.strides, *strides])
+        return Steps(row, self.length, self.letters + letter, [*self.operands, *operands], [*self.strides, *strides])
 
 
 def fused(rows: Sequence[Row], count: int, later: Sequence[Row] = (), least: int = _LONG) -> list[Row]:
@@ -51,14 +51,14 @@ def fused(rows: Sequence[Row], count: int, later: Sequence[Row] = (), least: int
         return list(rows)
     reads = Counter([root for row in (*rows, *later) for root, _ in row.operands[:-1]])
     writes = Counter([row.operands[-1][0] for row in rows])
-    result: list[Row | _Steps | None] = []
+    result: list[Row | Steps | None] = []
     written: dict[Root, int] = {}
 
-    def inner(length: int, place: Place, by: Strides, times: int = 1) -> _Steps | None:
+    def inner(length: int, place: Place, by: Strides, times: int = 1) -> Steps | None:
         """The steps that gave an operand, if only one row needs it, and nothing that they read has changed since."""
         k = written.get(place[0], -1)
         known = result[k] if k >= 0 else None
-        if type(known) is not _Steps or not place[0].tiled or (reads[place[0]], writes[place[0]]) != (times, 1):
+        if type(known) is not Steps or not place[0].tiled or (reads[place[0]], writes[place[0]]) != (times, 1):
             return None
         if known.length != length or (place, by) != (known.row.operands[-1], _strides(known.row, length)[-1]):
             return None
@@ -91,8 +91,8 @@ def fused(rows: Sequence[Row], count: int, later: Sequence[Row] = (), least: int
     copies: dict[tuple[Place, Strides], Root] = {}
     for unpacked, length, name in each:
         row = packed(unpacked, length) if name else unpacked
-        made = _joined(name, row, length, functools.partial(inner, length)) if name else row
-        if type(made) is _Steps:
+        made = joined(name, row, length, _strides(row, length), functools.partial(inner, length)) if name else row
+        if type(made) is Steps:
             for root in {root for root, _ in row.operands[:-1]} - {root for root, _ in made.operands}:
                 result[written[root]] = None
         written[row.operands[-1][0]] = len(result)
@@ -115,7 +115,7 @@ def operation(row: Row, unfinished: Collection[Root]) -> str:
     loop, root = row.loop[0], row.operands[-1][0]
     name = base_of(loop) if isinstance(loop, str) else loop.__name__
     kind = "" if root.dtype is None else root.dtype.char
-    if name not in _OPERATIONS or kind not in ("f", "d"):
+    if name not in OPERATIONS or kind not in ("f", "d"):
         return ""
     numbers = row.operands[1:] if name in CONDITIONED else row.operands
     alike = all(each.dtype == root.dtype for each, _ in numbers)
@@ -124,12 +124,12 @@ def operation(row: Row, unfinished: Collection[Root]) -> str:
     return name if alike and in_line and row.steps[-1] else ""
 
 
-def _joined(name: str, row: Row, length: int, inner: Callable[..., _Steps | None]) -> _Steps:
+def joined(name: str, row: Row, length: int, strides: Sequence[Strides], inner: Callable[..., Steps | None]) -> Steps:
     """The steps of a row, with those that gave its operands where these go no other way."""
-    operands, strides = row.operands[:-1], _strides(row, length)[:-1]
-    begun = [_Steps(row, length, STEPS["load"], [x], [by]) for x, by in zip(operands, strides, strict=True)]
+    operands, strides = row.operands[:-1], list(strides[:-1])
+    begun = [Steps(row, length, STEPS["load"], [x], [by]) for x, by in zip(operands, strides, strict=True)]
     if name == "cast_b":
-        return _Steps(row, length, STEPS[name], [*operands], strides)
+        return Steps(row, length, STEPS[name], [*operands], strides)
     if name == "select":
         within = [inner(x, by) for x, by in zip(operands[1:], strides[1:], strict=True)]
         k = 0 if within[0] is not None or within[1] is None else 1
@@ -185,7 +185,7 @@ def _with_gaps(row: Row, length: int) -> list[tuple[Place, Strides]]:
     return [(place, by) for place, by in views if by[0] not in (0, place[0].item)]
 
 
-def _row(x: Row | _Steps, count: int) -> Row:
+def _row(x: Row | Steps, count: int) -> Row:
     """The row of some steps: in one piece where all operands are."""
     if isinstance(x, Row):
         return x

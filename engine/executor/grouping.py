@@ -11,18 +11,27 @@ it needs the sum. Each element goes through its loops in the order of the progra
 from __future__ import annotations
 
 import itertools
-from collections.abc import Iterator, Sequence
+from collections.abc import Collection, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 
 from engine.executor.fusion import fused, operation
-from engine.executor.own_loops import LOOPS, base_of
+from engine.executor.own_loops import base_of, cores_of
 from engine.executor.refs import Call, Root, Row, core_dims
 from engine.executor.rowlines import ADDING, Form, Lines, is_of_matrices, lines_along, lines_of, merged, ways_of
 from engine.executor.selecting import Chain, chains
+from engine.executor.summing import once, recomputed, summed
 from engine.runtime.tuning import TUNING
 
 _TILE = TUNING.native_tile
 """Bytes of an array in one tile."""
+_PIECE, _FARTHER = 64, 8
+"""Lines in a tile where they are single elements of others, if these are not more than so many times as many bytes."""
+_ENOUGH = 16
+"""Lines in a tile, from which on sums of steps pay also where other rows write down what they do not."""
+_EVEN = 32
+"""Lines in a tile are a multiple of so many: vectors that go across them are full then."""
+_SELDOM = 8
+"""Times as many bytes may be in a tile of what only a chain needs where numbers are not zero."""
 _LEAST, _LEAST_FUSED = TUNING.group_bytes, TUNING.group_fused_bytes
 """Bytes of an array from which on tiles pay; and from which on they do where most rows of a group become one."""
 _LONGEST = TUNING.group_large
@@ -127,6 +136,11 @@ class Group:
             )
         return None if None in found else [lines for lines in found if lines is not None]
 
+    def add_all(self, rows: Sequence[Row], alike: bool) -> bool:
+        """Append rows as they go through the lines, if they do."""
+        lines = self.lines_of(rows)
+        return lines is not None and self.add(lines, alike)
+
     def way_of(self, row: Row) -> Lines | None:
         """How a row goes through the lines."""
         found = self.lines_of([row])
@@ -170,7 +184,13 @@ class Group:
     def fuse(self) -> None:
         """Make rows one where they can be, and put what zeros make needless behind what tells; tiles are known now."""
         left, self.chains = chains(self.rows, self.count, self.way_of)
-        rows = fused(left, self.count, [row for chain in self.chains for row in chain.rows])
+        later = [row for chain in self.chains for row in chain.rows]
+        left = once(left, later)
+        sums = summed(left, self.count, later, self.way_of)
+        width = self.width(sums)
+        if len(sums) < len(left) and (width < self.width(left) or _TILE // width >= _ENOUGH):
+            left = sums
+        rows = fused(left, self.count, later)
         for chain in self.chains:
             chain.rows = fused(chain.rows, self.count)
         self.rows = [*rows, *[row for chain in self.chains for row in chain.rows]]
@@ -183,8 +203,20 @@ class Group:
         self.writes = {row.operands[-1][0] for row in self.rows}
         # each number of matrices is like an array
         blocks = {root for row in self.rows if is_of_matrices(row) for root, _ in row.operands}
-        each = [root.item if root in blocks else _bytes(x) for root, x in self.forms.items()]
-        self.tile = min(self.count, max(1, _TILE // max(each)))
+        # what is seldom needed may go through the second-level cache, and so may pieces that would be too short
+        always = _forms(self.lines[: len(rows)], self.count)
+        needed = _widest(always, blocks)
+        every = max(needed, -(-_widest(self.forms, blocks) // _SELDOM))
+        for chain in self.chains:
+            chain.lines = max(1, _TILE // self.width(chain.rows))
+        most = max(_TILE // every, min(_PIECE, _TILE * _FARTHER // every)) if self.along else _TILE // every
+        self.tile = min(self.count, max(1, most if most < 2 * _EVEN else most // _EVEN * _EVEN))
+
+    def width(self, rows: Sequence[Row]) -> int:
+        """Bytes of a line in what rows touch the most of."""
+        lines = self.lines_of(rows)
+        assert lines is not None
+        return _widest(_forms(lines, self.count))
 
     def parts(self, lines: int) -> Iterator[tuple[Row, tuple[int, ...]]]:
         """The rows for some lines, and by how much their operands go on from line to line."""
@@ -206,9 +238,7 @@ class Group:
             return step // every[k] * every[k] // self.count * self.tile + step % every[k] if every[k] else step
 
         width, name = len(row.operands), row.loop[0]
-        cores: Sequence[int] = LOOPS[name].cores if isinstance(name, str) and name in LOOPS else ()
-        if is_of_matrices(row):
-            cores = [len(names) for names in core_dims(name)]
+        cores = [len(names) for names in core_dims(name)] if is_of_matrices(row) else cores_of(name, width)
         of = [*range(width), *itertools.chain(*[[k] * core for k, core in enumerate(cores)])]
         operands = [(root, near(k, offset)) for k, (root, offset) in enumerate(row.operands)]
         steps = [near(k, step) for k, step in zip(of, row.steps, strict=True)]
@@ -255,6 +285,11 @@ def _apart(forms: set[Form]) -> bool:
     return high - low <= by if times == 1 else low >= 0 and high <= by
 
 
+def _widest(forms: Mapping[Root, set[Form]], blocks: Collection[Root] = ()) -> int:
+    """Bytes of a line in the array that has most; in `blocks`, of one number."""
+    return max([root.item if root in blocks else _bytes(x) for root, x in forms.items()], default=1)
+
+
 def _bytes(forms: set[Form]) -> int:
     """Bytes of a root for each line."""
     return max([(high - low) * times for low, high, by, times in forms if by], default=1)
@@ -269,21 +304,22 @@ def grouped(steps: Sequence[Row | Call]) -> list[Row | Call | Group]:
     """The steps with groups in place of rows that run tile by tile."""
     if not any(isinstance(s, Row) and _size(s) >= _LEAST_FUSED and lines_of(s) for s in steps):
         return list(steps)
+    steps, late = recomputed(steps)
     result: list[Row | Call | Group] = []
     waiting: list[Group] = []
     fills: dict[Root, Row] = {}
-    late: list[Row] = []
+    refusing: list[Row] = []
     for step in [*steps, None]:
-        if isinstance(step, Row) and step.position < 0 and not _overwrites(step, late):
-            _place(step, waiting, fills)
+        if isinstance(step, Row) and step.position < 0 and not _overwrites(step, refusing):
+            _place(step, waiting, fills, late)
             continue
         if isinstance(step, Row) and _may_be_late(step):
-            late.append(step)
+            refusing.append(step)
             continue
         for row in fills.values():
             _put(row, waiting, True)
-        result += [*_closed(waiting), *late, *([] if step is None else [step])]
-        waiting, fills, late = [], {}, []
+        result += [*_closed(waiting), *refusing, *([] if step is None else [step])]
+        waiting, fills, refusing = [], {}, []
     return result
 
 
@@ -292,32 +328,51 @@ def _may_be_late(row: Row) -> bool:
     return isinstance(row.loop[0], str) and base_of(row.loop[0]) == "no_nan"
 
 
-def _overwrites(row: Row, late: Sequence[Row]) -> bool:
+def _overwrites(row: Row, refusing: Sequence[Row]) -> bool:
     """Whether a row writes to what others must read before."""
-    read = {root for each in late for root, _ in each.operands}
+    read = {root for each in refusing for root, _ in each.operands}
     return any(root in read for root, _ in row.written)
 
 
-def _place(row: Row, waiting: list[Group], fills: dict[Root, Row]) -> None:
-    """Add a row to the latest group that takes it, or behind all, and with it those that fill what it begins with."""
+def _place(row: Row, waiting: list[Group], fills: dict[Root, Row], late: Collection[Root]) -> None:
+    """Add a row to the latest group that takes it, or behind all, and with it those that fill what it begins with.
+
+    What is computed late waits likewise for the first row that needs it.
+    """
     written = row.operands[-1][0]
-    if row.outputs == 1 and written not in fills and all(root.kind == "constant" for root, _ in row.operands[:-1]):
+    begins = written in late or all(root.kind == "constant" for root, _ in row.operands[:-1])
+    if row.outputs == 1 and written not in fills and begins:
         fills[written] = row
         return
-    filled = [fills.pop(root) for root in dict.fromkeys([root for root, _ in row.operands]) if root in fills]
+    filled = _filled(row, fills)
     if filled and _join([*filled, row], waiting):
         return
+    begun = [each for each in filled if each.operands[-1][0] in late]
+    if begun and (made := _begun(begun[0])):
+        rest = [each for each in filled if each.operands[-1][0] not in late]
+        if all(made.add_all(part, True) for part in (*[[each] for each in begun[1:]], [*rest, row])):
+            waiting.append(made)
+            return
     for each in (*filled, row):
         if not _join([each], waiting):
             _put(each, waiting, each is not row or _size(row) < _LEAST_FUSED)
+
+
+def _filled(row: Row, fills: dict[Root, Row]) -> list[Row]:
+    """The rows that fill what a row begins with, and those that they need."""
+    found: list[Row] = []
+    for root in dict.fromkeys([root for root, _ in row.operands]):
+        if root in fills:
+            first = fills.pop(root)
+            found += [*_filled(first, fills), first]
+    return found
 
 
 def _join(rows: Sequence[Row], waiting: list[Group]) -> bool:
     """Whether a group has taken the rows."""
     for k in range(len(waiting) - 1, max(-1, len(waiting) - _BACK - 1), -1):
         group, alike = waiting[k], k == len(waiting) - 1 and _size(rows[-1]) >= _LEAST_FUSED
-        lines = group.lines_of(rows)
-        if lines is not None and group.add(lines, alike):
+        if group.add_all(rows, alike):
             return True
         if any(root in group.writes for row in rows for root, _ in row.operands) and (made := group.turned(rows)):
             waiting[k] = made

@@ -378,6 +378,11 @@ static void nonzero(char **NPY_UNUSED(args), npy_intp const *NPY_UNUSED(dimensio
 {
 }
 
+/* shares_TYPE(x, extreme): (columns), () -> (columns), the same for elements of lines that equal an extreme, whose shares it writes. */
+void shares(char **NPY_UNUSED(args), npy_intp const *NPY_UNUSED(dimensions), npy_intp const *NPY_UNUSED(steps), void *NPY_UNUSED(data))
+{
+}
+
 /* ---- sum_each_TYPE(x): (columns) -> (), added to what is there, in the order of NumPy's own sums ------------------ */
 
 /* With vectors of 32 bytes: the same for four rows at a time, whose elements of one column stand side by side in the end. */
@@ -452,6 +457,20 @@ static void nonzero(char **NPY_UNUSED(args), npy_intp const *NPY_UNUSED(dimensio
         return 0; \
     }
 #endif
+/* Rows of so few elements, one behind the other: a compiler takes those of several rows together. */
+#define FEW_COLUMNS(TYPE, COLUMNS) \
+    case COLUMNS: { \
+        const TYPE *restrict row = (const TYPE *)x; \
+        TYPE *restrict to = (TYPE *)out; \
+        for (npy_intp i = 0; i < n; i++, row += COLUMNS) { \
+            TYPE sum = row[0]; \
+            for (int k = 1; k < COLUMNS; k++) { \
+                sum += row[k]; \
+            } \
+            to[i] += sum; \
+        } \
+        return; \
+    }
 /* Eight sums side by side, those in pairs, then what is left over; more than 128 in halves. */
 #define SUM_EACH(NAME, TYPE) \
     FOUR_SUMS(NAME, TYPE) \
@@ -481,6 +500,10 @@ static void nonzero(char **NPY_UNUSED(args), npy_intp const *NPY_UNUSED(dimensio
     } \
     WIDE static void NAME##_in_line(npy_intp n, const char *x, npy_intp sx, npy_intp columns, char *out, npy_intp so) \
     { \
+        const int packed = so == sizeof(TYPE) && sx == columns * (npy_intp)sizeof(TYPE) && n > 1; \
+        switch (packed ? columns : 0) { \
+            FEW_COLUMNS(TYPE, 2) FEW_COLUMNS(TYPE, 3) FEW_COLUMNS(TYPE, 4) FEW_COLUMNS(TYPE, 5) FEW_COLUMNS(TYPE, 6) FEW_COLUMNS(TYPE, 7) \
+        } \
         for (npy_intp i = 0; i < n; i++, x += sx, out += so) { \
             *(TYPE *)out += NAME##_of(columns, x, sizeof(TYPE)); \
         } \
@@ -862,6 +885,7 @@ typedef struct {
         CORE_ROW("sum_blocks_" #T, sum_blocks_##T, 1, OF(S, S), 3, OF(2, 1), OF(0, 1, 2), NULL, .lines = 1 + 1), \
         CORE_ROW("skip_row_" #T, skip_row_##T, 1, OF(S, S), 1, OF(1, 1), {0}, NULL), \
         {"nonzero_" #T, {nonzero, NULL, SELECTS, 0, 1, 1, {S}, 4, {1}, {0}}}, \
+        {"shares_" #T, {shares, NULL, SELECTS, 0, 2, 3, {S, S, S}, 4, {1, 0, 1}, {0, 0}}}, \
         EACH_ROW(sum_each, T, add, S), EACH_ROW(max_each, T, maximum, S), EACH_ROW(min_each, T, minimum, S), PRODUCT_ROWS(scale, T, S), \
         PRODUCT_ROWS(either, T, S), PRODUCT_ROWS(kept, T, S), PRODUCT_ROWS(outer, T, S), PLACES_ROW(adds, add, T, S, S), \
         PLACES_ROW(subtracts, subtract, T, S, S), PLACES_ROW(multiplies, multiply, T, S, S), PLACES_ROW(divides, divide, T, S, S), \

@@ -11,6 +11,11 @@ const Loop *own_loop(const char *name);
 /* The loop fused_TYPE_STEPS (fused.c), which needs its name as long as it is used; whether there is one. */
 int fused_loop(const char *name, Loop *loop);
 
+/* The loop summed_TYPE_STEPS (summed.c), likewise; how many operands and terms it takes at most. */
+#define MOST_TAKEN 4
+#define MOST_TERMS 32
+int summed_loop(const char *name, Loop *loop);
+
 /* Products of small matrices (small_products.c), whose dimensions are at most MOST_CORE; those with fma where the machine has it. */
 void small_matmul_f(char **args, npy_intp const *dimensions, npy_intp const *steps, void *data);
 void small_matmul_d(char **args, npy_intp const *dimensions, npy_intp const *steps, void *data);
@@ -29,6 +34,9 @@ void add_outers_d_3(char **args, npy_intp const *dimensions, npy_intp const *ste
 /* Rows added to what is there (loops.c): those of single elements are added by others, see run_gathered in rows.c. */
 void sum_rows_f(char **args, npy_intp const *dimensions, npy_intp const *steps, void *data);
 void sum_rows_d(char **args, npy_intp const *dimensions, npy_intp const *steps, void *data);
+
+/* Stands for rows that select by shares of extremes, see run_selected in rows.c. */
+void shares(char **args, npy_intp const *dimensions, npy_intp const *steps, void *data);
 
 /* Where LAPACK's strtrs and dtrtrs are; whether they are anywhere. */
 int set_trtrs(void *single, void *both);

@@ -52,6 +52,26 @@ STEPS: dict[str, str] = {meaning: letter for letter, *_, every in _STEPS for mea
 """By what it does: the letter of a step of a fused loop."""
 CONDITIONED = {meaning.split()[0] for *_, boolean, every in _STEPS if boolean for meaning in every.split(", ")}
 """The operations whose first operand is boolean."""
+SUMMED = "summed_"
+"""The beginning of names of loops that add up results of steps."""
+SUMMED_STEPS = {letter for letter, takes, boolean, _ in _STEPS if takes < 2 and not boolean}
+"""The steps that these may have."""
+MOST_SUMMED = 0 if executor is None else executor.MOST_TAKEN
+"""Operands that these may have."""
+MOST_TERMS = 0 if executor is None else executor.MOST_TERMS
+"""Results that these may add up."""
+
+
+def is_summed(loop: object) -> bool:
+    """Whether a loop adds up results of steps (summed.c)."""
+    return isinstance(loop, str) and loop.startswith(SUMMED)
+
+
+def cores_of(loop: object, width: int) -> tuple[int, ...]:
+    """Per operand of so many, how many dimensions a loop of our own has inside."""
+    if is_summed(loop):
+        return (*[1] * (width - 1), 0)
+    return LOOPS[loop].cores if isinstance(loop, str) and loop in LOOPS else ()
 
 
 def base_of(name: str) -> str:

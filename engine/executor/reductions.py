@@ -183,6 +183,10 @@ _SHORT = 128
 
 def _reduction_rows(loop: Any, x: Ref, nest: list[tuple[int, int, int]], result: Ref, start: Ref) -> list[Row]:
     """Rows that reduce `x` into a result, beginning with `start`."""
+    own = _own_of_each(loop[0], x.dtype, nest)
+    if own is not None:
+        copied = elementwise((f"copy_{x.dtype.itemsize}",), [start, result])
+        return [copied, _each(own, x, nest, result)]
     few = _FEW // 2 if x.dtype.kind == "c" else _FEW
     if loop[0] is np.add and len(nest) > 1 and _is_of_each(nest) and 1 < nest[-1][0] < few:
         # A call of the loop for each few elements takes longer than to add them: all first ones to all second ones, ...
@@ -192,10 +196,6 @@ def _reduction_rows(loop: Any, x: Ref, nest: list[tuple[int, int, int]], result:
         total = Ref(result.root, result.offset, dims, out, x.dtype)
         sums = [elementwise(loop, [total if k else each[0], each[k + 1], total]) for k in range(count - 1)]
         return [*sums, elementwise(loop, [start, total, total])]
-    own = _own_of_each(loop[0], x.dtype, nest)
-    if own is not None:
-        copied = elementwise((f"copy_{x.dtype.itemsize}",), [start, result])
-        return [copied, _each(own, x, nest, result)]
     kept = [k for k, (*_, o) in enumerate(nest) if o]
     if loop[0] is np.add and x.dtype.char in "fd" and len(kept) == len(nest) - 1 in kept and nest[-1][0] < _NARROW:
         return _sums_of_rows(x, nest, result, start)

@@ -8,7 +8,7 @@ from collections.abc import Iterable
 from dataclasses import dataclass, replace
 from typing import Any
 
-from engine.executor.own_loops import AT_INDICES, LOOPS
+from engine.executor.own_loops import AT_INDICES, LOOPS, is_summed
 from engine.executor.refs import Root, Row, core_dims, core_names, longer_inside
 from engine.ops.small_matrix import FUNCTIONS as SMALL_MATRICES
 
@@ -170,8 +170,8 @@ def ways_of(row: Row) -> list[Lines]:
         if core[0][1][-1]:
             # what is added somewhere in a whole
             return [Lines(row, axes, core, 0, True)] if len(axes) == 1 and axes[0][0] > 1 else []
-    elif own is not None and own.lines == 0:
-        core = [(row.dims[1], (row.steps[width], 0))]
+    elif (own is not None and own.lines == 0) or is_summed(name):
+        core = [(row.dims[1], (*row.steps[width:], 0))]
     elif len(row.dims) == 1 and _is_elementwise(name):
         core = []
     elif is_of_matrices(row):

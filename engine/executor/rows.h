@@ -24,7 +24,7 @@ enum loop_kind {
 };
 
 /* What does the same as an inner loop along several lines, which are `far` apart, and changes what it is given. */
-typedef void LinesFunction(char **args, npy_intp n, npy_intp const *steps, npy_intp lines, npy_intp const *far, void *data);
+typedef void LinesFunction(char **args, npy_intp const *dims, npy_intp const *steps, npy_intp lines, npy_intp const *far, void *data);
 
 /* An inner loop: one of NumPy's, or of loops.c. */
 typedef struct {

@@ -8,7 +8,7 @@ zero, if few are not. Adding a zero changes no sum that began with 0.0, so no bi
 from __future__ import annotations
 
 import itertools
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from typing import Any
 
@@ -16,14 +16,14 @@ import numpy as np
 
 from engine.executor.fusion import Place, fused
 from engine.executor.loops import loop_of
-from engine.executor.own_loops import LOOPS, base_of
+from engine.executor.own_loops import LOOPS, base_of, is_summed
 from engine.executor.refs import Root, Row
 from engine.executor.rowlines import ADDING, Axis, Lines
 
 Ways = Callable[[Row], Lines | None]
 """How a row goes through the lines of its group."""
 
-_FEWEST = 4
+_FEWEST = 2
 """Elements that are left out for a zero, from which on it pays to look for zeros."""
 
 _ZERO, _ZERO_OR_NAN, _FALSE, _TOLD = "zero", "zero or NaN", "false", "whether it is not zero"
@@ -41,6 +41,25 @@ class Guard:
     step: int
 
 
+@dataclass(frozen=True)
+class Shares:
+    """The derivative of an extreme: a share for each number that equals the extreme of its line, and 0 for others.
+
+    Attributes
+    ----------
+    operands : tuple of (Root, int)
+        The numbers, the extremes, and the shares.
+    by : tuple of int
+        Steps of these from line to line.
+    steps : tuple of int
+        Steps of numbers and shares from one to the next.
+    """
+
+    operands: tuple[Place, Place, Place]
+    by: tuple[int, ...]
+    steps: tuple[int, int]
+
+
 @dataclass
 class Chain:
     """Rows behind a guard, the sums they lead to among them.
@@ -54,16 +73,37 @@ class Chain:
         Those for one number of the guard that is not zero.
     inputs : set of Root
         What the latter read and write: it must stay until all of them have run.
+    shares : Shares, optional
+        What the guard is made of, if it is the derivative of an extreme.
+    lines : int
+        How many lines all elements are computed for at a time; 0 for all lines of a tile.
     """
 
     guard: Guard
     rows: list[Row]
     some: list[Row]
     inputs: set[Root]
+    shares: Shares | None = None
+    lines: int = 0
+
+    def whole(self, count: int, lines: int, of: Ways) -> Iterator[tuple[Row, tuple[int, ...]]]:
+        """The rows for all elements of some of so many lines, a few lines after the other.
+
+        What only they need lies in one place for all of these.
+        """
+        every = [known for row in self.rows if (known := of(row)) is not None]
+        own = {row.operands[-1][0] for row in self.rows if row.operands[-1][0].tiled}
+        for first in range(0, lines, self.lines or lines):
+            some = min(self.lines or lines, lines - first)
+            for each in every:
+                row, steps = each.part(count, some), each.steps(count)
+                places = zip(row.operands, steps, strict=True)
+                moved = [(root, at if root in own else at + first * by) for (root, at), by in places]
+                yield replace(row, operands=tuple(moved)), steps
 
     def parts(self, by: int, count: int, lines: int, of: Ways) -> Iterator[tuple[Row, tuple[int, ...]]]:
         """The row that selects, and those it chooses from, for some of so many lines, which are `by` bytes apart."""
-        every = [known for row in self.rows if (known := of(row)) is not None]
+        every = [*self.whole(count, lines, of)]
         skips = []
         for row in self.rows:
             if _in_blocks(row):
@@ -74,10 +114,14 @@ class Chain:
         guard, dtype = self.guard, self.guard.root.dtype
         assert dtype is not None
         numbers = (len(every) + 1, len(skips) + 1, len(self.some) + 1)
-        steps = (by, guard.step)
-        place = guard.root, guard.offset
-        yield Row((f"nonzero_{dtype.char}",), (place,), (lines, guard.count, *numbers), steps, outputs=0), (by,)
-        yield from [(each.part(count, lines), each.steps(count)) for each in every]
+        sizes = lines, guard.count, *numbers
+        if self.shares is None:
+            place = guard.root, guard.offset
+            yield Row((f"nonzero_{dtype.char}",), (place,), sizes, (by, guard.step), outputs=0), (by,)
+        else:
+            made = self.shares
+            yield Row((f"shares_{dtype.char}",), made.operands, sizes, (*made.by, *made.steps)), made.by
+        yield from every
         yield from [(row, (0, 0)) for row in skips]
         for row in self.some:
             yield replace(row, outer=(lines, *row.outer[1:])), row.strides[: len(row.operands)]
@@ -85,16 +129,83 @@ class Chain:
 
 def chains(rows: Sequence[Row], count: int, of: Ways) -> tuple[list[Row], list[Chain]]:
     """The rows of a group that run for all elements, and those behind guards; `of` says how rows go through lines."""
-    left, found = list(rows), []
-    for guard in _guards(rows, count, of) if any(row.loop[0] in ADDING for row in rows) else ():
-        behind = _behind(left, guard, count, of)
+    left: list[Row] = list(rows)
+    found: list[Chain] = []
+    guards = _guards(rows, count, of) if any(row.loop[0] in ADDING for row in rows) else []
+    while guards:
+        kept = {root for chain in found for row in chain.rows for root, _ in row.operands}
+        # more is left out for what others were made of
+        each = [(guard, _behind(left, guard, count, of, kept)) for guard in guards]
+        guards = [guard for guard, behind in each if behind]
+        guard, behind = max(each, key=lambda x: len(x[1]))
         if behind:
+            guards.remove(guard)
             chosen = [left[k] for k in sorted(behind)]
-            left = [row for k, row in enumerate(left) if k not in behind]
             some = _some(chosen, guard, count, of)
             inputs = {guard.root, *[root for row in some for root, _ in row.operands]}
-            found.append(Chain(guard, chosen, some, inputs))
+            shares, before = _shares(rows, chosen, guard, count, of) or (None, [])
+            left = [row for k, row in enumerate(left) if k not in behind and not any(row is x for x in before)]
+            inputs |= set() if shares is None else {root for root, _ in shares.operands}
+            found.append(Chain(guard, [*before, *chosen], some, inputs, shares))
     return left, found
+
+
+def _shares(
+    rows: Sequence[Row], behind: Sequence[Row], guard: Guard, count: int, of: Ways
+) -> tuple[Shares, list[Row]] | None:
+    """How a guard is made, if it is the derivative of an extreme, and the rows that make it.
+
+    These are ``(x == extreme) / sum(x == extreme)``, of each line, and nobody but the rows behind needs any of it.
+    """
+
+    def made_by(root: Root, *names: str) -> Row | None:
+        writers = [row for row in rows if row.operands[-1][0] is root]
+        good = root.tiled and len(writers) == 1 and _name(writers[0]) in names
+        return writers[0] if good else None
+
+    def seen(row: Row) -> list[tuple[int, int]] | None:
+        """Per operand, the steps from line to line and from element to element."""
+        lines = of(row)
+        inside = [] if lines is None else [by for d, by in lines.inside(count) if d > 1]
+        if lines is None or len(inside) != 1 or lines.adds_up or row.work != count * guard.count:
+            return None
+        return list(zip(lines.steps(count), inside[0], strict=True))
+
+    share = made_by(guard.root, "divide")
+    cast = None if share is None else made_by(share.operands[0][0], "cast_b")
+    equal = None if cast is None else made_by(cast.operands[0][0], "equal")
+    if share is None or cast is None or equal is None:
+        return None
+    number, total = cast.operands[-1], share.operands[1]
+    sums = [row for row in rows if row.operands[-1][0] is total[0]]
+    ways = seen(equal), seen(cast), seen(share)
+    if len(sums) != 2 or not total[0].tiled or not fills_zero(sums[0]) or None in ways:
+        return None
+    by_equal, by_cast, by_share = (each or [] for each in ways)
+    summed = of(sums[1]) if _name(sums[1]) == "add" or sums[1].loop[0] in ADDING else None
+    before = [equal, cast, *sums, share]
+    own = {row.operands[-1][0] for row in before}
+    readers = [row for row in rows if any(root in own for root, _ in row.operands[:-1])]
+    (x, extreme), mask = equal.operands[:2], equal.operands[-1]
+    if by_equal[0][1] == 0:
+        x, extreme, by_equal = extreme, x, [by_equal[1], by_equal[0], by_equal[2]]
+    alike = (
+        x[0].dtype == extreme[0].dtype == guard.root.dtype
+        and all(root.kind == "computed" and root not in own for root, _ in (x, extreme))
+        and (by_equal[1][1], by_share[1][1]) == (0, 0)
+        and (mask, by_equal[2]) == (cast.operands[0], by_cast[0])
+        and (number, by_cast[1]) == (share.operands[0], by_share[0])
+        and (share.operands[-1], by_share[-1][1]) == ((guard.root, guard.offset), guard.step)
+        and summed is not None
+        and sums[1].operands[-2 if len(sums[1].operands) == 2 else 1] == number
+        and sums[1].work == count * guard.count
+        and all(d == 1 or not by[-1] for d, by in summed.inside(count))
+        and all(any(row is each for each in (*before, *behind)) for row in readers)
+    )
+    if not alike:
+        return None
+    steps = by_equal[0][1], guard.step
+    return Shares((x, extreme, share.operands[-1]), (by_equal[0][0], by_equal[1][0], by_share[-1][0]), steps), before
 
 
 def _some(rows: Sequence[Row], guard: Guard, count: int, of: Ways) -> list[Row]:
@@ -193,11 +304,23 @@ def _guards(rows: Sequence[Row], count: int, of: Ways) -> list[Guard]:
             real = root.tiled and root.dtype is not None and root.dtype.char in "fd"
             if real and repeated >= _FEWEST and len(moving) == 1 and moving[0][1] > 0:
                 found[Guard(root, offset, *moving[0])] = None
+    for row in reversed(rows):
+        # what these were made of, number by number
+        lines, (root, offset) = of(row), row.operands[-1]
+        own = LOOPS.get(row.loop[0]) if isinstance(row.loop[0], str) else None
+        if lines is None or lines.adds_up or is_summed(row.loop[0]) or (own is not None and own.lines >= 0):
+            continue
+        inside = [(d, steps) for d, steps in lines.inside(count) if d > 1]
+        for made in [guard for guard in found if (guard.root, guard.offset) == (root, offset)]:
+            for k, (before, start) in enumerate(row.operands[:-1]):
+                alike = before.tiled and before.dtype == root.dtype and [steps[k] for _, steps in inside] == [made.step]
+                if alike and lines.steps(count)[k] == lines.steps(count)[-1] and inside[0][0] == made.count:
+                    found[Guard(before, start, made.count, made.step)] = None
     return list(found)
 
 
-def _behind(rows: Sequence[Row], guard: Guard, count: int, of: Ways) -> set[int]:
-    """Which rows need to run only where a guard is not zero: sums, and what leads to them alone."""
+def _behind(rows: Sequence[Row], guard: Guard, count: int, of: Ways, kept: Collection[Root]) -> set[int]:
+    """Which rows need to run only where a guard is not zero: sums, and what leads to them alone, not what is kept."""
     readers: dict[Root, list[int]] = {}
     writers: dict[Root, list[int]] = {}
     for k, row in enumerate(rows):
@@ -214,8 +337,9 @@ def _behind(rows: Sequence[Row], guard: Guard, count: int, of: Ways) -> set[int]
         behind: set[int] = set()
         for k in reversed(range(len(rows))):
             root = rows[k].operands[-1][0]
-            own = root.tiled and writers[root] == [k] and readers.get(root) and behind.issuperset(readers[root])
-            if k in sinks or (own and k not in before):
+            alone = root.tiled and root not in kept and writers[root] == [k]
+            own = alone and readers.get(root) and behind.issuperset(readers[root])
+            if k in sinks or (own and k not in before and _is_cut(rows[k], guard, count, of)):
                 behind.add(k)
         known = _zeros([rows[k] for k in sorted(behind)], guard)
         good = {k for k in sinks if known.get(rows[k].operands[0][0]) == _ZERO}
@@ -224,6 +348,12 @@ def _behind(rows: Sequence[Row], guard: Guard, count: int, of: Ways) -> set[int]
             return set() if late or not _block_by_block([rows[k] for k in sorted(behind)], guard, count, of) else behind
         sinks = good
     return set()
+
+
+def _is_cut(row: Row, guard: Guard, count: int, of: Ways) -> bool:
+    """Whether a row has something for each number of the guard, not for a line as a whole."""
+    lines = of(row)
+    return lines is not None and _cut(lines, count, guard.count) is not None
 
 
 def _may_leave_out(
@@ -278,6 +408,13 @@ def _zeros(rows: Sequence[Row], guard: Guard) -> dict[Root, str]:
         if found in (_ZERO, _ZERO_OR_NAN, _FALSE, _TOLD):
             known[row.operands[-1][0]] = found
     return known
+
+
+def fills_zero(row: Row) -> bool:
+    """Whether a row fills its result with 0.0."""
+    root = row.operands[0][0]
+    constant = root.kind == "constant" and root.dtype is not None and _name(row) == "copy"
+    return constant and not np.any(root.array) and not np.signbit(root.array).any()
 
 
 def _name(row: Row) -> str:

@@ -50,6 +50,8 @@ _MOST = 36
 """Vectors that a value may become: two small matrices, element by element."""
 _SHORT = 8
 """Numbers in a row."""
+_PAIRS = 12
+"""Numbers of all pairs of a row with others, up to which they become vectors."""
 _GAIN = 1.5
 """How many times as much must be computed as is copied."""
 
@@ -146,6 +148,12 @@ class _Columns:
         """Whether a value is there as an array of matrices, one after the other."""
         return s not in self.split and len(self.shape(s)) == 3 and self.axis(s) == -3
 
+    def is_of_pairs(self, each: Instruction) -> bool:
+        """Whether an instruction makes many vectors of few with a table, as differences of all pairs are."""
+        cells = [(self.avals[s].size or 0) // self.length for s in each.inputs if self.axis(s) is not None]
+        out = each.outputs[0]
+        return self.axis(out) is not None and (self.avals[out].size or 0) > self.length * max([_PAIRS, *cells])
+
     def shape(self, s: int) -> tuple[int, ...]:
         """The shape of the grid."""
         shape, axis = list(whole_shape(self.avals[s])), self.axis(s)
@@ -180,7 +188,9 @@ class _Columns:
         taken = {s for i in self.instructions if not self.split.isdisjoint(i.outputs) for s in self.operands(i)}
         copied = [s for s in (taken - self.split - self.constants.keys()) | self.whole if math.prod(self.shape(s)) > 1]
         # a larger value is computed as a whole, in one group with what is made of it
-        wide = [s for i in self.instructions if i.op.elementwise for s in i.outputs if self.is_wide(s)]
+        wide = [
+            i for i in self.instructions if i.op.elementwise and (self.is_wide(i.outputs[0]) or self.is_of_pairs(i))
+        ]
         return (
             len(several) > 1
             and not wide

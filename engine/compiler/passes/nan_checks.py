@@ -25,7 +25,8 @@ from engine.core.dtypes import bool_
 from engine.core.op import Op
 from engine.core.sparsity import along
 from engine.core.structural import has_nan, scale, sum_to_like_op
-from engine.ops.compare import keep_chosen
+from engine.ops.arithmetic import maximum
+from engine.ops.compare import equal, keep_chosen
 
 
 class SpeculationFailed(Exception):
@@ -112,8 +113,9 @@ _LARGEST = 1 << 12
 """Elements of a value up to which it may be kept to the end of a program to be looked at."""
 _SMALL = 1 << 10
 """Elements of values that are looked at equally fast."""
-_FEWEST = 4
-"""Elements that go by one element of a mask, from which on `executor.selecting` leaves out what it can."""
+_FEWEST, _EQUAL = 4, 2
+"""Elements that go by one element of a mask, from which on `executor.selecting` leaves out what it can: of any mask,
+and of one of what equals something, as few elements equal an extreme."""
 
 
 @dataclass
@@ -164,7 +166,7 @@ def without_choices(program: Any) -> Plain | None:
             if not watched.isdisjoint(by):
                 watched.add(i)
             # choices say what need not be computed where many that go by one are added up (`executor.selecting`)
-            selects = size > _LARGEST and outputs[0] in added and masks.get(inputs[-1], size) * _FEWEST <= size
+            selects = size > _LARGEST and outputs[0] in added and masks.get(inputs[-1], size) <= size
             if ways and op is keep_chosen and not selects and _is_alike(instructions[i], makers, avals):
                 found[outputs[0]] = inputs[0]
                 kept = inputs[:1]
@@ -177,16 +179,18 @@ def without_choices(program: Any) -> Plain | None:
 
 
 def _masks(instructions: Sequence[Instruction], avals: dict[int, Aval]) -> dict[int, int]:
-    """How many elements the smallest mask has that a value goes by, element for element, of values that do."""
+    """How many elements a value should have to be left out by the smallest mask that it goes by, of values that do."""
     masks: dict[int, int] = {}
     for i in instructions:
         if not (i.op.elementwise or i.op.moves or i.op.repeats):
             continue
         sizes = [masks[s] for s in i.inputs if s in masks]
         for s in i.outputs:
-            own = [avals[s].size] if avals[s].dtype is bool_ else []
-            if known := [size for size in (*sizes, *own) if size is not None]:
-                masks[s] = min(known)
+            size, each = avals[s].size, _EQUAL if i.op is equal else _FEWEST
+            own = [size * each] if avals[s].dtype is bool_ and size is not None and not sizes else []
+            if known := [*sizes, *own]:
+                # what equals either of two things is chosen for more
+                masks[s] = min(known) * (_FEWEST // _EQUAL if i.op is maximum and len(sizes) > 1 else 1)
     return masks
 
 
