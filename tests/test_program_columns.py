@@ -164,7 +164,7 @@ def test_rows_that_are_taken_apart_by_hand_are_taken_apart_in_the_loop() -> None
 
     def f(x: Any) -> Any:
         a, b, c = unstack(gather(x, at), axis=1)
-        return a * b - c * a + sin(b)
+        return a * b - c * a + b
 
     program, plain = lowered(f, [x]), lowered(f, [x], ALWAYS)
     assert not {"unstack_op", "contiguous"} & set(names(program))
@@ -230,7 +230,8 @@ def test_a_sparse_jacobian_of_rows() -> None:
             jacobian = graph_api.jacobian(y[:, :2], x, format="csr")
             with graph_api.Session() as session:
                 results.append(session.run(jacobian, {x: given}))
-    assert results[0].nnz == results[1].nnz == ROWS * 12
+    # all of r, and two of v, for each of two components
+    assert results[0].nnz == results[1].nnz == ROWS * 10
     assert results[0].data.tobytes() == results[1].data.tobytes()
 
 
