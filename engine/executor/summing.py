@@ -210,7 +210,8 @@ class _Uses:
         for k, row in enumerate(rows):
             for root in dict.fromkeys([root for root, _ in row.operands[:-1]]):
                 self.readers.setdefault(root, []).append(k)
-            self.writers.setdefault(row.operands[-1][0], []).append(k)
+            for root, _ in row.written:
+                self.writers.setdefault(root, []).append(k)
 
     def is_lasting(self, k: int) -> bool:
         """Whether a row computes the same at any later place."""

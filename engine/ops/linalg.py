@@ -189,11 +189,11 @@ def are_small_stacks(a: Aval, b: Aval) -> bool:
     return a.dtype.numpy.char in "fd" and all(d is not None and 0 < d <= MOST for d in dims)
 
 
-def _is_one_product(a: Sequence[int], b: Sequence[int]) -> bool:
+def _is_one_product(a: Sequence[int | None], b: Sequence[int | None]) -> bool:
     """Whether a stack times one matrix is to be a product of two matrices: of vectors, or of more than a few rows."""
     if min(len(a), len(b)) > 2:
         return False
-    return (len(b) == 2 and 1 in a[-2:]) or max(*a[-2:], *b[-2:]) > _MOST_OF_ONE
+    return (len(b) == 2 and 1 in a[-2:]) or any(d is None or d > _MOST_OF_ONE for d in (*a[-2:], *b[-2:]))
 
 
 _MOST_OF_ONE = 4

@@ -9,6 +9,7 @@ All of a table must be taken by somebody: of what nobody takes, nobody has asked
 
 from __future__ import annotations
 
+import itertools
 from collections.abc import Sequence
 from dataclasses import dataclass, field
 from typing import Any, NamedTuple
@@ -92,6 +93,7 @@ class _Hoisting:
         self.known: dict[Any, _Before] = {}
         self.costly: dict[int, list[tuple[int, Any]]] = {}
         self.made: list[Instruction] = []
+        self.ids = itertools.count(max(avals) + 1)
 
     def see(self, each: Instruction) -> None:
         """Note what an instruction's result was before, if it is moved, or made of what is."""
@@ -194,6 +196,6 @@ class _Hoisting:
         return copied.value
 
     def _new(self, aval: Aval) -> int:
-        value = max(self.avals) + 1
+        value = next(self.ids)
         self.avals[value], self.orders[value] = aval, Order.CONTIGUOUS
         return value
