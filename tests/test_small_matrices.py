@@ -13,7 +13,7 @@ import pytest
 import graph_api
 import tape_api
 from engine.compiler.passes import columns
-from engine.compiler.passes.column_matrices import block_op
+from engine.compiler.passes.column_matrices import small_matrices
 from engine.compiler.pipeline import ALL_PASSES
 from engine.core.structural import reshape_to
 from engine.executor import grouping
@@ -272,7 +272,7 @@ def test_matrices_in_columns_have_the_same_bits(
     with np.errstate(all="ignore"):
         program, plain = lowered(with_gradient(f), [x]), lowered(with_gradient(f), [x], ALWAYS)
         expected = plain(x)
-        assert {i.op for i in program.instructions} >= {block_op} and "columns" not in plain.report
+        assert {i.op for i in program.instructions} >= {small_matrices} and "columns" not in plain.report
         for _ in range(3):
             assert_same_bits(program(x), expected)
         assert_same_bits(program.run_generated(x), expected)
@@ -299,7 +299,7 @@ def test_vectors_of_a_block_are_read_where_they_lie() -> None:
     """The triangular system reads the factor's block, and the determinant that of the inverse."""
     x = np.random.default_rng(0).normal(size=(ROWS, 9))
     program = lowered(with_gradient(factored), [x])
-    blocks = [i for i in program.instructions if i.op is block_op]
+    blocks = [i for i in program.instructions if i.op is small_matrices]
     made = {s: i.op.name for i in program.instructions for s in i.outputs}
     systems = [i for i in blocks if i.params["function"] == "small_lower_solve"]
     assert {made[i.inputs[0]] for i in systems} == {"refuse_failed"}

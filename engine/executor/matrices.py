@@ -14,7 +14,7 @@ from typing import Any
 import numpy as np
 from numpy.lib.stride_tricks import as_strided
 
-from engine.compiler.passes.column_matrices import block_op, in_stack, refuse_op
+from engine.compiler.passes.column_matrices import in_stack, refuse_failed, small_matrices
 from engine.compiler.passes.outer_sum import outer_sum
 from engine.core.op import Op
 from engine.executor.extension import executor
@@ -109,7 +109,7 @@ def _cofactor(recorder: Writer, x: Any) -> Hidden:
 def _block(recorder: Writer, *operands: Any, function: str, places: Sequence[Any]) -> Hidden:
     """A function of small matrices, whose entries may be rows of blocks; those of the results are."""
     ufunc = SMALL_MATRICES[function]
-    out: Any = recorder.computed(block_op.kernel(*map(actual_of, operands), function=function, places=places))
+    out: Any = recorder.computed(small_matrices.kernel(*map(actual_of, operands), function=function, places=places))
     matrices: list[Any] = [
         recorder.view(x, in_stack(x.actual, place)) if isinstance(x, Hidden) else in_stack(x, place)
         for x, place in zip(operands, places, strict=True)
@@ -265,8 +265,8 @@ def _line(x: Ref, axis: int) -> Ref:
 
 
 MATRICES: dict[Op, Callable[..., Any]] = {
-    block_op: _block,
-    refuse_op: _refuse,
+    small_matrices: _block,
+    refuse_failed: _refuse,
     triangular_solve_op: _triangular_solve,
     triangle: _triangle,
     embed_diagonal: _embed_diagonal,

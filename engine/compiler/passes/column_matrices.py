@@ -75,7 +75,7 @@ def _block_abstract(*operands: Aval, function: str, places: tuple[Place | None, 
     return Aval((numbers if function.startswith("small_cofactor") else numbers + 1, length), dtype)
 
 
-block_op = instruction_op(
+small_matrices = instruction_op(
     "small_matrices",
     __name__,
     _block_kernel,
@@ -91,7 +91,7 @@ def _refuse_kernel(x: Any, failed: Any, *, message: str) -> Any:
     return x
 
 
-refuse_op = instruction_op(
+refuse_failed = instruction_op(
     "refuse_failed",
     __name__,
     _refuse_kernel,
@@ -166,7 +166,7 @@ def _of_matrices(work: Any, each: Instruction, matrices: list[Grid]) -> Sequence
     operands = [_operand(work, *each) for each in zip(matrices, given, strict=True)]
     places = tuple([place for _, place in operands])
     made = work.new(
-        block_op, tuple([s for s, _ in operands]), {"function": function.name, "places": places}, each.where
+        small_matrices, tuple([s for s, _ in operands]), {"function": function.name, "places": places}, each.where
     )
     count = (work.avals[made].shape or (0,))[0]
     if op is slogdet_op:
@@ -178,7 +178,7 @@ def _of_matrices(work: Any, each: Instruction, matrices: list[Grid]) -> Sequence
         failed = work.new(square_op, (_row(work, made, count),), {}, each.where)
         shown = ", ".join([str(work.avals[s]) for s in each.inputs])
         message = f"{op.title}({shown}): {function.failure}"
-        made = work.new(refuse_op, (made, failed), {"message": message}, each.where)
+        made = work.new(refuse_failed, (made, failed), {"message": message}, each.where)
     out: Grid = np.array([_row(work, made, k) for k in range(count)], object).reshape(matrices[-1].shape)
     return [out[::-1] if turned else out]
 
@@ -207,7 +207,7 @@ def _place(at: np.ndarray) -> Place | None:
 
 def _block(work: Any, vectors: tuple[int, ...]) -> int:
     """Vectors side by side, where whoever needs one of them later reads it, too."""
-    key = block_op, vectors
+    key = small_matrices, vectors
     if key not in work.seen:
         n, length = len(vectors), work.length
         if all(s in work.constants for s in vectors):
