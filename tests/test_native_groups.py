@@ -185,6 +185,25 @@ def test_choices_of_few_elements_stay_where_something_equals_an_extreme() -> Non
         assert bool(large) == stay, f.__name__
 
 
+def test_a_large_value_that_no_small_one_tells_of_is_looked_at_itself() -> None:
+    """What is gathered need not hold the NaN that a choice makes zero."""
+    count = 5000
+
+    def chosen(x: Any, y: Any) -> Any:
+        return gather.gather(trig.sin(keep_chosen(x * y, y, fixed=True)), np.arange(0, count, 2))
+
+    x, y = np.linspace(0.5, 1.0, count), np.linspace(1.0, 2.0, count)
+    program = lowered(chosen, [x, y], WHOLE)
+    plain = without_choices(program)
+    assert plain is not None and keep_chosen not in [i.op for i in plain.instructions]
+    table = natively(program, [x, y])
+    for place in (None, 0, 1):
+        given = [x.copy(), y.copy()]
+        if place is not None:
+            given[0][place], given[1][place] = np.inf, 0.0
+        assert_same(table(*given), program.run_generated(*given), str(place))
+
+
 def test_what_reduces_lines_belongs_to_their_group(groups: list[Group], monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(grouping, "_LEAST", 4000)
     rng = np.random.default_rng(2)

@@ -12,6 +12,7 @@ the masks that say what was chosen, until there is a NaN (`without_choices`).
 
 from __future__ import annotations
 
+import itertools
 from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Any
@@ -110,7 +111,7 @@ no_nan = instruction_op(
     "no_nan", __name__, _no_nan, lambda x: Aval((), bool_), "True; it raises `SpeculationFailed` if there is a NaN."
 )
 _LARGEST = 1 << 12
-"""Elements of a value up to which it may be kept to the end of a program to be looked at."""
+"""Elements of a value up to which it may be kept to the end of a program to be looked at; larger ones are at once."""
 _SMALL = 1 << 10
 """Elements of values that are looked at equally fast."""
 _FEWEST, _EQUAL = 4, 2
@@ -158,16 +159,17 @@ def without_choices(program: Any) -> Plain | None:
         kept = _kept(instructions[i])
         if real and (size := avals[outputs[0]].size):
             by = users.get(outputs[0], ())
+            # choices say what need not be computed where many that go by one are added up (`executor.selecting`)
+            selects = size > _LARGEST and outputs[0] in added and masks.get(inputs[-1], size) <= size
+            goes = op is keep_chosen and not selects and _is_alike(instructions[i], makers, avals)
             ways = [cheapest[user] for user in by if user in cheapest]
-            if outputs[0] in program.outputs or (not op.shares and size <= _LARGEST):
+            if outputs[0] in program.outputs or (not op.shares and size <= _LARGEST) or (goes and not ways):
                 ways.append((max(size, _SMALL), -i))
             if ways:
                 cheapest[i] = min(ways)
             if not watched.isdisjoint(by):
                 watched.add(i)
-            # choices say what need not be computed where many that go by one are added up (`executor.selecting`)
-            selects = size > _LARGEST and outputs[0] in added and masks.get(inputs[-1], size) <= size
-            if ways and op is keep_chosen and not selects and _is_alike(instructions[i], makers, avals):
+            if goes:
                 found[outputs[0]] = inputs[0]
                 kept = inputs[:1]
                 if i not in watched:
@@ -217,6 +219,12 @@ def _plain(program: Any, found: dict[int, int], checked: Sequence[Instruction]) 
     ]
     needed = dict.fromkeys(source(i.outputs[0]) for i in checked)
     left = without_unused(left, (*outputs, *needed))
-    new = max(program.avals) + 1
-    left += [Instruction(no_nan, (s,), {}, (new + k,)) for k, s in enumerate(needed)]
-    return Plain(program, left, outputs, {**program.avals, **{new + k: Aval((), bool_) for k in range(len(needed))}})
+    new = itertools.count(max(program.avals) + 1)
+    told = {s: next(new) for s in needed}
+    at_once = {s for s in needed if (program.avals[s].size or 0) > _LARGEST}
+    checks = {s: Instruction(no_nan, (s,), {}, (number,)) for s, number in told.items()}
+    every: list[Instruction] = []
+    for i in left:
+        every += [i, *[checks[s] for s in i.outputs if s in at_once]]
+    every += [each for s, each in checks.items() if s not in at_once]
+    return Plain(program, every, outputs, {**program.avals, **dict.fromkeys(told.values(), Aval((), bool_))})

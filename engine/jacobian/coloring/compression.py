@@ -74,7 +74,7 @@ def color_columns(pattern: sparse.csr_array) -> Coloring:
 
     Examples
     --------
-    >>> color_columns(csr_array([[1, 1, 0, 0], [0, 1, 1, 0], [0, 0, 1, 1]])).colors.tolist()
+    >>> color_columns(sparse.csr_array([[1, 1, 0, 0], [0, 1, 1, 0], [0, 0, 1, 1]])).colors.tolist()
     [0, 1, 0, 1]
     """
     pattern = _canonical(pattern)
@@ -210,7 +210,7 @@ def color_symmetric(pattern: sparse.csr_array, most: int = SMALL_GRAPH) -> Color
     --------
     An arrowhead takes two sweeps, whatever its size:
 
-    >>> color_symmetric(csr_array([[1, 1, 1, 1], [1, 1, 0, 0], [1, 0, 1, 0], [1, 0, 0, 1]])).count
+    >>> color_symmetric(sparse.csr_array([[1, 1, 1, 1], [1, 1, 0, 0], [1, 0, 1, 0], [1, 0, 0, 1]])).count
     2
     """
     pattern = _canonical(pattern)
