@@ -190,14 +190,18 @@ def are_small_stacks(a: Aval, b: Aval) -> bool:
 
 
 def _is_one_product(a: Sequence[int | None], b: Sequence[int | None]) -> bool:
-    """Whether a stack times one matrix is to be a product of two matrices: of vectors, or of more than a few rows."""
+    """Whether a stack times one matrix is to be a product of two matrices: BLAS is quicker for few, and for larger."""
     if min(len(a), len(b)) > 2:
         return False
-    return (len(b) == 2 and 1 in a[-2:]) or any(d is None or d > _MOST_OF_ONE for d in (*a[-2:], *b[-2:]))
+    known = [d for d in (*a, *b) if d is not None]
+    if len(known) < len(a) + len(b) or max(*a[-2:], *b[-2:]) > _MOST_OF_ONE:  # type: ignore[type-var, operator]
+        return True
+    return len(b) == 2 and (1 in a[-2:] or math.prod(known[:-4]) < _LEAST_BY_ONE)
 
 
-_MOST_OF_ONE = 4
-"""Dimensions up to which `multiply_small` is about as quick as BLAS where one of both is a single matrix."""
+_MOST_OF_ONE, _LEAST_BY_ONE = 4, 64
+"""Dimensions up to which `multiply_small` is about as quick as BLAS where one of both is a single matrix; and how many
+must be multiplied by one to the right."""
 
 
 def _matmul_layout(avals: Any, params: dict[str, Any]) -> Layout:

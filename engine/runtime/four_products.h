@@ -11,6 +11,7 @@ The sums are those of small_product.h, in the same order. */
 #pragma GCC diagnostic push
 #pragma GCC diagnostic ignored "-Wmaybe-uninitialized" /* all is set, by loops that are unrolled later than it is looked at */
 
+#define LEAST_SIDE_BY_SIDE 32
 typedef double Four __attribute__((vector_size(32)));
 
 static UNROLLED void four_products_of(
@@ -49,6 +50,9 @@ static UNROLLED void four_products_of(
 WIDE static npy_intp four_products(char *const *args, npy_intp const *dimensions, npy_intp const *steps)
 {
     const npy_intp count = dimensions[0] / 4 * 4;
+    if (count < LEAST_SIDE_BY_SIDE || (dimensions[3] == 4 && steps[6] == sizeof(double))) {
+        return 0; /* rows of four are a vector each */
+    }
     switch (dimensions[1] * 100 + dimensions[2] * 10 + dimensions[3]) {
     case 222: four_products_of(2, 2, 2, count, args, steps, steps + 3); return count;
     case 221: four_products_of(2, 2, 1, count, args, steps, steps + 3); return count;
