@@ -153,11 +153,7 @@ FOR_EACH_WIDTH(FUSED)
         } \
         CHOSEN(all_##T)(steps, nin, bools, args, dimensions[0], by, lines, far); \
     } \
-    static void fused_##T(char **args, npy_intp const *dimensions, npy_intp const *by, void *data) \
-    { \
-        static const npy_intp far[MAX_OPERANDS] = {0}; \
-        lines_##T(args, dimensions, by, 1, far, data); \
-    }
+    ONE_LINE(fused_##T, lines_##T)
 FUSED_LOOP(f)
 FUSED_LOOP(d)
 

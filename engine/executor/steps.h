@@ -114,6 +114,14 @@ static const signed char takes[256] = {STEPS(TAKES)}, booleans[256] = {STEPS(BOO
     })
 #define ONE_AT(I) SELECTED(TRUE_AT(I), (VEC){0} + 1, (VEC){0})
 
+/* The loop for one line, of one for many. */
+#define ONE_LINE(NAME, LINES) \
+    static void NAME(char **args, npy_intp const *dimensions, npy_intp const *by, void *data) \
+    { \
+        static const npy_intp far[MAX_OPERANDS] = {0}; \
+        LINES(args, dimensions, by, 1, far, data); \
+    }
+
 #if defined(__x86_64__)
 #define AVX2 __attribute__((target("avx2")))
 #define AVX512 __attribute__((target("avx512f,avx512dq,avx512bw,avx512vl")))

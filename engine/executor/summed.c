@@ -264,11 +264,7 @@ static npy_intp used(npy_intp n)
             } \
         } \
     } \
-    static void summed_##T(char **args, npy_intp const *dimensions, npy_intp const *by, void *data) \
-    { \
-        static const npy_intp far[MAX_OPERANDS] = {0}; \
-        summed_lines_##T(args, dimensions, by, 1, far, data); \
-    }
+    ONE_LINE(summed_##T, summed_lines_##T)
 SUMMED_LOOP(f)
 SUMMED_LOOP(d)
 

@@ -161,15 +161,15 @@ def without_choices(program: Any) -> Plain | None:
             by = users.get(outputs[0], ())
             # choices say what need not be computed where many that go by one are added up (`executor.selecting`)
             selects = size > _LARGEST and outputs[0] in added and masks.get(inputs[-1], size) <= size
-            goes = op is keep_chosen and not selects and _is_alike(instructions[i], makers, avals)
+            left_out = op is keep_chosen and not selects and _is_alike(instructions[i], makers, avals)
             ways = [cheapest[user] for user in by if user in cheapest]
-            if outputs[0] in program.outputs or (not op.shares and size <= _LARGEST) or (goes and not ways):
+            if outputs[0] in program.outputs or (not op.shares and size <= _LARGEST) or (left_out and not ways):
                 ways.append((max(size, _SMALL), -i))
             if ways:
                 cheapest[i] = min(ways)
             if not watched.isdisjoint(by):
                 watched.add(i)
-            if goes:
+            if left_out:
                 found[outputs[0]] = inputs[0]
                 kept = inputs[:1]
                 if i not in watched:
