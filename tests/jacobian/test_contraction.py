@@ -59,8 +59,16 @@ def used_twice(tf: Any, x: Any) -> Any:
     return tf.matmul(blended, np.ones((12, 2))) + tf.exp(-tf.matmul(blended, np.ones((12, 1)))) + blended[:, :1]
 
 
+def added_in_pieces(tf: Any, x: Any) -> Any:
+    """All angles are one source, so tangents of both factors of the turn are added up, zero for other seeds each."""
+    return turned_and_gathered(tf, tf.sin(x)) + gathered_and_bent(tf, tf.sin(x))
+
+
 POINT = np.linspace(0.2, 0.9, BONES + 4)
-FUNCTIONS = [by_einsum, by_blended_matrices, by_tensordot, turned_and_gathered, gathered_and_bent, used_twice]
+FUNCTIONS = [
+    *(by_einsum, by_blended_matrices, by_tensordot, turned_and_gathered, gathered_and_bent, used_twice),
+    added_in_pieces,
+]
 
 
 def by_differences(fn: Function, x: np.ndarray) -> np.ndarray:

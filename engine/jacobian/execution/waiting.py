@@ -224,7 +224,8 @@ class Waiting(Batched):
             if self.walk.ends:
                 waiting._settle()
             return waiting
-        total = _sum(op, *inputs) if op in _SUMS else None
+        # the tangent of a difference is a sum with a negated one
+        total = _sum(*inputs) if op is add else None
         if total is not None:
             return total
         made = super()._bind(op, inputs, params)
@@ -317,7 +318,7 @@ def _equation(op: Op, inputs: Sequence[Any], params: dict[str, Any]) -> str:
     return f"{stacks[0]}{a},{stacks[1]}{b}->{max(stacks, key=len)}nm"
 
 
-def _sum(op: Op, x: Any, y: Any) -> Waiting | None:
+def _sum(x: Any, y: Any) -> Waiting | None:
     """A sum of two batches, of the seeds that are not zero in both; None if that is the plain one."""
     if type(x) is not Waiting or type(y) is not Waiting or x.level != y.level:
         return None
@@ -334,7 +335,7 @@ def _sum(op: Op, x: Any, y: Any) -> Waiting | None:
     ends = sorted({stop for each in pieces for _, stop, _ in each})
     for start, stop in itertools.pairwise([0, *ends]):
         a, b = [_cut(each, start, stop) for each in pieces]
-        total._pieces.append((start, stop, _added(op, a, b, x.walk.last)))
+        total._pieces.append((start, stop, _added(a, b, x.walk.last)))
     return total
 
 
@@ -344,13 +345,11 @@ def _cut(pieces: Sequence[Piece], start: int, stop: int) -> Any:
     return x if x is None or (first, last) == (start, stop) else x[start - first : stop - first]
 
 
-def _added(op: Op, a: Any, b: Any, last: bool) -> Any:
-    if b is None:
-        return a
-    if a is None:
-        return b if op is add else negative(b)
+def _added(a: Any, b: Any, last: bool) -> Any:
+    if a is None or b is None:
+        return b if a is None else a
     # what is added lies as the first operand where they disagree, if that is in C order
-    return seeds_first(op(seeds_last(a), seeds_last(b))) if last else op(a, b)
+    return seeds_first(add(seeds_last(a), seeds_last(b))) if last else add(a, b)
 
 
 def _joined(pieces: Sequence[Piece], aval: Aval, last: bool) -> Any:
