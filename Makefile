@@ -1,4 +1,5 @@
 # make test     everything that must pass before a change goes in: ruff, mypy, the tests, the examples in docstrings
+# make without-avx512 [TESTS=tests]   the tests with NumPy and OpenBLAS as they are on a processor without AVX-512
 # make check    a part of it that takes less than a minute, for while you work
 # make report   one model through both front ends on real data, bit for bit, and what Jacobians cost: report/report.html
 # make bench    all timings, beside TensorFlow, JAX and the other peers, and the report on them: report/bench.html
@@ -22,6 +23,8 @@ VENV_DOCS ?= .venv-docs
 VENV_SANITIZE ?= .venv-sanitize
 # `make test LINT=` leaves the linters out
 LINT ?= lint
+# `make test PINS='numpy==2.2.*'` installs these instead of the newest
+PINS ?=
 
 # The shape of the house, both front ends, programs, Jacobians: a test or two of each thing
 CHECK ?= tests/test_house.py tests/test_core.py tests/test_modes_agree.py tests/test_program.py tests/test_replay.py \
@@ -40,7 +43,7 @@ PIP := -m pip install --quiet --disable-pip-version-check
 
 export TF_CPP_MIN_LOG_LEVEL ?= 3
 
-.PHONY: test check lint format unit report bench peers docs fuzz fuzz-files sanitize mutants migrations clean
+.PHONY: test check lint format unit without-avx512 report bench peers docs fuzz fuzz-files sanitize mutants migrations clean
 
 test: $(LINT) unit
 
@@ -59,6 +62,11 @@ format: $(VENV)/.for-test
 unit: $(VENV)/.for-test
 	$(BIN)/python -m pytest -q -n auto
 
+TESTS ?= tests
+
+without-avx512: $(VENV)/.for-test
+	$(BIN)/python -m tests.without_avx512 -q -n auto $(TESTS)
+
 N ?= 1000
 SEED ?= 0
 JOBS ?= 2
@@ -69,7 +77,6 @@ fuzz: $(VENV)/.for-test
 fuzz-files: $(VENV)/.for-test
 	OPENBLAS_NUM_THREADS=1 $(BIN)/python -m tests.fuzz.files --n $(N) --seed $(SEED)
 
-TESTS ?= tests
 # extensions that were built like this cannot be loaded into a usual Python: they are built in a copy of the sources
 SANITIZED := build/sanitized
 SANITIZERS := -fsanitize=address,undefined -fno-sanitize-recover=undefined -fno-omit-frame-pointer -g
@@ -112,7 +119,7 @@ docs: $(VENV_DOCS)/.for-docs
 	@echo 'The site: build/site/index.html'
 
 $(VENV)/.for-test: pyproject.toml $(NATIVE) | $(BIN)/python
-	$(BIN)/python $(PIP) -e '.[test,lint,report]'
+	$(BIN)/python $(PIP) -e '.[test,lint,report]' $(PINS)
 	touch $@
 
 $(VENV)/.for-report: pyproject.toml $(NATIVE) | $(BIN)/python

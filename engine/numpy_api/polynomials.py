@@ -88,7 +88,7 @@ def _roots(p: Any) -> Operand:
 def _poly(seq_of_zeros: Any) -> Operand:
     if rank_of(seq_of_zeros) == 2:
         seq_of_zeros = np.linalg.eigvals(seq_of_zeros)
-    out = constant([1.0], seq_of_zeros)
+    out: Any = constant([1.0], seq_of_zeros)
     for i in range(length(seq_of_zeros, 0)):
         out = np.append(out, [0.0]) - np.pad(seq_of_zeros[i] * out, (1, 0))
     return out

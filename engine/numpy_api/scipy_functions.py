@@ -51,7 +51,7 @@ HOW = frozenset(
 
 
 @operands("a", "b")
-def _logsumexp(a: Any, axis: Any = None, b: Any = None, keepdims: bool = False, return_sign: bool = False) -> Any:
+def _logsumexp(a: Any, axis: Any = None, b: Any = None, keepdims: Any = False, return_sign: bool = False) -> Any:
     a = inexact(a)
     if b is None and not return_sign:
         return reduce.reduce_logsumexp(a, axis, keepdims)

@@ -44,7 +44,7 @@ def _spread(function: Callable[..., Any], power: float) -> Callable[..., Any]:
     return apply
 
 
-def _mean_square(a: Any, axis: Any, keepdims: bool, less: Any, where: Any, mean: Any) -> Any:
+def _mean_square(a: Any, axis: Any, keepdims: Any, less: Any, where: Any, mean: Any) -> Any:
     """The variance of the elements that count, around a mean that may be given."""
     if mean is None:
         mean = np.mean(a, axis=axis, keepdims=True, where=where)
@@ -55,7 +55,7 @@ def _mean_square(a: Any, axis: Any, keepdims: bool, less: Any, where: Any, mean:
 
 
 @operands("a", "weights")
-def _average(a: Any, axis: Any = None, weights: Any = None, returned: bool = False, *, keepdims: bool = False) -> Any:
+def _average(a: Any, axis: Any = None, weights: Any = None, returned: bool = False, *, keepdims: Any = False) -> Any:
     if weights is None:
         weights = np.ones_like(a)
     if rank_of(weights) != rank_of(a):
