@@ -66,7 +66,7 @@ FLOOR = {name: floor for floor, names in enumerate(FLOORS) for name in names}
 IMPORTERS = ("import_module", "import", "find_spec", "lazily")
 TOP_LEVEL = {
     *PACKAGES,
-    *("docs", "tests"),
+    *("docs", "tests", "findings"),
     *("CHANGELOG.md", "CONTRIBUTING.md", "LICENSE", "Makefile", "README.md", "SUPPORT.md", "pyproject.toml"),
     *("MANIFEST.in", "setup.py", ".ci", ".github", ".gitignore", ".pre-commit-config.yaml"),
     *("CITATION.cff", "CODE_OF_CONDUCT.md", "SECURITY.md"),
