@@ -58,16 +58,6 @@ COMPARED = ("equal", "greater", "greater_equal", "less", "less_equal")
 """How two tensors are compared by assertions."""
 _ASSERTED = ("integer", "proper_iterable", "rank_in", "same_float_dtype", "scalar", "shapes", "type")
 
-_OPERATORS = {
-    "base": ("",),
-    "elementary": ("Diag", "FullMatrix", "Identity", "LowerTriangular", "ScaledIdentity", "Zeros"),
-    "structured": (*("Circulant", "Circulant2D", "Circulant3D", "Householder", "Permutation", "Toeplitz", "Tridiag"),),
-    "composed": (
-        *("Adjoint", "BlockDiag", "BlockLowerTriangular", "Composition", "Inversion", "Kronecker", "LowRankUpdate"),
-    ),
-}
-"""Modules of `dualgrad.extras.linear_operators`, and the names of their classes behind ``LinearOperator``."""
-
 BOTH: tuple[tuple[str, str], ...] = (
     (
         "dualgrad.extras.python_types:",
@@ -77,11 +67,6 @@ BOTH: tuple[tuple[str, str], ...] = (
             "compat.forward_compatible"
         ),
     ),
-    # ---- linear operators
-    *[
-        (f"dualgrad.extras.linear_operators.{module}:", " ".join(f"linalg.LinearOperator{n}" for n in names))
-        for module, names in _OPERATORS.items()
-    ],
     # ---- assertions
     ("dualgrad.extras.assertions:", " ".join(f"debugging.assert_{name}" for name in _ASSERTED)),
     # ---- images
@@ -127,7 +112,7 @@ BOTH: tuple[tuple[str, str], ...] = (
         "dualgrad.extras.small_functions:",
         (
             "VariableSynchronization VariableAggregation get_logger timestamp guarantee_const is_symbolic_tensor "
-            "type_spec_from_value nn.collapse_repeated image.non_max_suppression linalg.experimental.conjugate_gradient"
+            "type_spec_from_value nn.collapse_repeated image.non_max_suppression"
         ),
     ),
     # ---- serialized examples

@@ -16,7 +16,6 @@ from engine.runtime.errors import InvalidArgumentError
 
 IMAGE = np.random.default_rng(3).normal(size=(2, 5, 6, 2)).astype(np.float32)
 ONES = np.ones(2, np.float32)
-SYMMETRIC = np.array([[4.0, 1.0, 0.5], [1.0, 3.0, -0.25], [0.5, -0.25, 2.0]])
 
 
 def _windows(image: np.ndarray) -> np.ndarray:
@@ -89,13 +88,6 @@ CASES: dict[str, tuple[Callable[[Any], Any], Any]] = {
     "collapse_repeated": (
         lambda tf: tf.nn.collapse_repeated([[1, 1, 2, 2, 1], [3, 3, 3, 0, 0]], [5, 3]),
         [[[1, 2, 1], [3, 0, 0]], [3, 1]],
-    ),
-    "conjugate_gradient": (
-        lambda tf: tf.linalg.experimental.conjugate_gradient(
-            tf.linalg.LinearOperatorFullMatrix(SYMMETRIC, is_self_adjoint=True, is_positive_definite=True),
-            tf.constant(SYMMETRIC[0]), tol=1e-10,
-        )[:2],
-        [3, [1, 0, 0]],
     ),
     "unravel_index": (lambda tf: tf.unravel_index([22, 41, 37], [7, 6]), [[3, 6, 6], [4, 5, 1]]),
     "histogram_fixed_width": (

@@ -5,7 +5,7 @@ from __future__ import annotations
 import enum
 import logging
 import time
-from typing import Any, NamedTuple
+from typing import Any
 
 import numpy as np
 
@@ -94,79 +94,6 @@ def collapse_repeated(tf: Any, labels: Any, seq_length: Any, name: str | None = 
     at = tf.stack([tf.broadcast_to(rows[:, None], tf.shape(places)), places], 2)
     shape = tf.stack([tf.shape(labels)[0], longest])
     return tf.scatter_nd(tf.boolean_mask(at, kept), tf.boolean_mask(labels, kept), shape), counts
-
-
-class CgState(NamedTuple):
-    """State of `conjugate_gradient`: the number of steps, the solution, the residual, the direction, ``r . M r``."""
-
-    i: Any
-    x: Any
-    r: Any
-    p: Any
-    gamma: Any
-
-
-def conjugate_gradient(
-    tf: Any, operator: Any, rhs: Any, preconditioner: Any = None, x: Any = None, tol: float = 1e-5,
-    max_iter: int = 20, name: str = "conjugate_gradient",
-) -> CgState:  # fmt: skip
-    """Solutions of ``A @ x = rhs`` by conjugate gradients.
-
-    Parameters
-    ----------
-    operator : LinearOperator
-        Self-adjoint and positive definite.
-    rhs : tensor, shape (..., n)
-    preconditioner : LinearOperator, optional
-    x : tensor, shape (..., n), optional
-        Where to start, by default at zeros.
-    tol : float
-        Ends where no residual is larger than `tol` times the norm of its right-hand side.
-    max_iter : int
-
-    Returns
-    -------
-    CGState
-        ``x`` is the solution.
-
-    References
-    ----------
-    Hestenes and Stiefel (1952), *Methods of conjugate gradients for solving linear systems*.
-
-    Examples
-    --------
-    >>> import tape_api as tf
-    >>> A = tf.linalg.LinearOperatorDiag([1.0, 4.0], is_positive_definite=True)
-    >>> tf.linalg.experimental.conjugate_gradient(A, tf.constant([1.0, 8.0])).x.numpy().round(4).tolist()
-    [1.0, 2.0]
-    """
-    if not (operator.is_self_adjoint and operator.is_positive_definite):
-        raise ValueError("Operator is expected to be self-adjoint and positive definite.")
-    rhs = tf.convert_to_tensor(rhs)
-    start = tf.zeros_like(rhs) if x is None else tf.convert_to_tensor(x)
-    limit = tf.cast(tol, rhs.dtype) * tf.norm(rhs, axis=-1)
-
-    def dot(a: Any, b: Any) -> Any:
-        return tf.reduce_sum(tf.math.conj(a) * b, -1)
-
-    def conditioned(r: Any) -> Any:
-        return r if preconditioner is None else preconditioner.matvec(r)
-
-    def goes_on(i: Any, x: Any, r: Any, p: Any, gamma: Any) -> Any:
-        return tf.logical_and(i < max_iter, tf.reduce_any(tf.norm(r, axis=-1) > limit))
-
-    def step(i: Any, x: Any, r: Any, p: Any, gamma: Any) -> Any:
-        z = operator.matvec(p)
-        alpha = gamma / dot(p, z)
-        x, r = x + alpha[..., None] * p, r - alpha[..., None] * z
-        q = conditioned(r)
-        after = dot(r, q)
-        return i + 1, x, r, q + (after / gamma)[..., None] * p, after
-
-    r0 = rhs - operator.matvec(start)
-    p0 = conditioned(r0)
-    end = tf.while_loop(goes_on, step, (tf.constant(0), start, r0, p0, dot(r0, p0)))
-    return CgState(*end)
 
 
 def non_max_suppression(

@@ -14,6 +14,15 @@ _SEQ2SEQ = "sequence-to-sequence decoders are out of scope: write the loop with 
 _KERNELS = "kernels compiled for TensorFlow do not run here: `primitive` makes an op of a NumPy function"
 _SERVING = "exporting for TensorFlow Serving is out of scope: keep variables with train.Saver or train.Checkpoint"
 
+_OPERATORS = (
+    "operators without their matrix are out of scope: use linalg.matvec, linalg.tridiagonal_solve and their like, or "
+    "custom_linear_solve (in tape_api) of a function that multiplies"
+)
+_OPERATOR_KINDS = (
+    *("", "Adjoint", "BlockDiag", "BlockLowerTriangular", "Circulant", "Circulant2D", "Circulant3D", "Composition"),
+    *("Diag", "FullMatrix", "Householder", "Identity", "Inversion", "Kronecker", "LowRankUpdate", "LowerTriangular"),
+    *("Permutation", "ScaledIdentity", "Toeplitz", "Tridiag", "Zeros"),
+)
 _PARTIAL = (
     "a run has one set of feeds: fetch what the first part computes with session.run, and feed those tensors, with "
     "what else there is, to a second session.run (any tensor can be fed)"
@@ -68,6 +77,8 @@ ABSENT: dict[str, str] = {
     "lookup": "in graphs, hash tables are out of scope: look words up with a dict before feeding",
     "contrib.lookup": "hash tables are out of scope: look words up with a dict before feeding",
     "saved_model.save": _SERVING,
+    "linalg.experimental.conjugate_gradient": _OPERATORS,
+    **dict.fromkeys((f"linalg.LinearOperator{kind}" for kind in _OPERATOR_KINDS), _OPERATORS),
     "quantization": "quantized kernels are out of scope",
     "contrib.quantize": "quantized kernels are out of scope",
     "audio": "sound files are out of scope: read them with scipy.io.wavfile",

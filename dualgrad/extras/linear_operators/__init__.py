@@ -1,1 +1,0 @@
-"""``tf.linalg.LinearOperator*`` for both front ends."""
