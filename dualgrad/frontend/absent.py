@@ -16,7 +16,7 @@ _SERVING = "exporting for TensorFlow Serving is out of scope: keep variables wit
 
 _OPERATORS = (
     "operators without their matrix are out of scope: use linalg.matvec, linalg.tridiagonal_solve and their like, or "
-    "custom_linear_solve (in tape_api) of a function that multiplies"
+    "experimental.scipy.sparse.linalg.custom_linear_solve of a function that multiplies"
 )
 _OPERATOR_KINDS = (
     *("", "Adjoint", "BlockDiag", "BlockLowerTriangular", "Circulant", "Circulant2D", "Circulant3D", "Composition"),
