@@ -299,7 +299,8 @@ def test_the_table_is_complete() -> None:
     ] == []
     for name, distribution in UNIVARIATE.items():
         theirs = [info.name for info in getattr(st, name)._shape_info()]
-        assert list(distribution.shapes) == theirs, name
+        # SciPy 1.15 calls it lambda in one place, and lambda_ in all others
+        assert list(distribution.shapes) == [shape if shape != "lambda" else "lambda_" for shape in theirs], name
 
 
 def test_shapes_by_name_and_frozen_distributions() -> None:

@@ -70,15 +70,23 @@ r_, c_ = _Along(np.r_, columns=False), _Along(np.c_, columns=True)
 
 def _taking_lists(function: Callable[..., Any]) -> Callable[..., Any]:
     """A function of NumPy's whose arguments may be lists of tensors in place of tensors."""
-    names, _ = getattr(protocol.ROWS[function][0], "__operands__", ((), ()))
+    ours = protocol.ROWS[function][0]
+    names, _ = getattr(ours, "__operands__", ((), ()))
     alone = {name for name in names if not name.startswith("*")}
-    signature = inspect.signature(function)
+    if not alone:
+        return function
+    # older versions of NumPy do not tell the signatures of their own functions
+    signature = inspect.signature(ours)
 
     @functools.wraps(function)
     def call(*args: Any, **kwargs: Any) -> Any:
         if not any(isinstance(x, (list, tuple)) and _holds_values(x) for x in (*args, *kwargs.values())):
             return function(*args, **kwargs)
-        bound = signature.bind(*args, **kwargs)
+        try:
+            bound = signature.bind(*args, **kwargs)
+        except TypeError:
+            # with arguments that NumPy's alone takes
+            return function(*args, **kwargs)
         for name, x in bound.arguments.items():
             if name in alone and isinstance(x, (list, tuple)) and _holds_values(x):
                 bound.arguments[name] = joined.array(x)

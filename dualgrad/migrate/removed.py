@@ -102,6 +102,7 @@ _NAME = re.compile(
     r"module '([\w.]+)' has no attribute '(\w+)'|`np\.(\w+)` was|cannot import name '(\w+)' from '([\w.]+)'"
 )
 _METHOD = re.compile(r"'(?:[\w.]*\.)?(\w+)' object has no attribute '(\w+)'")
+_OF_ARRAY = re.compile(r"`(\w+)` was removed from the (ndarray) class")  # until NumPy 2.3
 _SCALAR = ("only 0-dimensional arrays", "only length-1 arrays", "format: a real number is required, not numpy.ndarray")
 _RAGGED = "inhomogeneous shape"
 _NO_COPY = "Unable to avoid copy while creating an array"
@@ -123,7 +124,7 @@ def _name_of(error: BaseException) -> str | None:
     if found := _METHOD.search(text):
         kind = "dict" if found[1] in ("OrderedDict", "defaultdict") else found[1]
         return f"{kind}.{found[2]}"
-    return None
+    return f"{found[2]}.{found[1]}" if (found := _OF_ARRAY.search(text)) else None
 
 
 def removed(name: str) -> str | None:
