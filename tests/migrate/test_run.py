@@ -322,6 +322,10 @@ OLD = {
 def test_a_program_that_dies_of_a_newer_numpy_or_python_is_told_so(habit: str, tmp_path: Path) -> None:
     text, printed, told = OLD[habit]
     plain = run(tmp_path, text)
+    if told == "write x.item() for x" and plain.returncode == 0:
+        # NumPy before 2.4 takes it still, with a warning
+        assert plain.stdout.split("\n")[0] == printed
+        return
     assert plain.returncode == 1
     last = plain.stderr.splitlines()[-1]
     assert last.startswith("dualgrad run: ")
