@@ -18,11 +18,13 @@ from engine.core.op import Op
 from engine.core.operands import Operand
 from engine.ops.arithmetic import reciprocal, square
 from engine.ops.explog import exp, expm1, log, log1p, pow, sqrt
-from engine.ops.scipy_special import betaincc, betaln, erfcx, stdtr
+from engine.ops.nn import softplus_kernel
+from engine.ops.scipy_special import betaincc, betaln, erfcx, log_ndtr, stdtr
 from engine.ops.special import (
     betainc,
     betainc_grad_a,
     betainc_grad_b,
+    digamma,
     erf,
     igamma,
     igammac,
@@ -76,6 +78,18 @@ log_power1p = elementwise(
     doc="`log_power` of ``1 + y``, accurate for small `y`.",
 )
 
+log1p_power = elementwise(
+    "log1p_power",
+    lambda x, c: softplus_kernel(c * np.log(x)),
+    (
+        lambda out, x, c: c * exp(log_power(c - 1, x) - out),
+        lambda out, x, c: log_power(exp(c * log(x) - out), x),
+    ),
+    args=("x", "c"),
+    accepts=FLOATING,
+    doc="``log(1 + x ** c)`` of numbers that are not negative, without overflow.",
+)
+
 # ---- of one minus an exponential -------------------------------------------------------------------------------------
 
 one_minus_exp = elementwise(
@@ -118,6 +132,14 @@ log_cosh = elementwise(
     doc="``log(cosh(x))``, without overflow.",
 )
 
+hypsecant_cdf = elementwise(
+    "hypsecant_cdf",
+    lambda x: 2 / math.pi * np.arctan(np.exp(x)),
+    (lambda out, x: exp(-log_cosh(x)) / math.pi,),
+    accepts=FLOATING,
+    doc="Distribution function of the hyperbolic secant distribution.",
+)
+
 # ---- with removable singularities ------------------------------------------------------------------------------------
 
 _NEAR = (0.0, 0.08, 0.2, 0.4)
@@ -152,6 +174,21 @@ log1p_ratio = elementwise(
     args=("u",),
     accepts=FLOATING,
     doc="Derivative number `times` of ``log(1 + u) / u``, which is 1 at 0.",
+)
+
+
+def _log1p_over(x: Any, c: Any) -> Any:
+    zero = np.equal(c, 0)
+    return np.where(zero, x, np.log1p(c * x) / np.where(zero, 1, c))
+
+
+log1p_over = elementwise(
+    "log1p_over",
+    typed_kernel(_log1p_over),
+    (lambda out, x, c: reciprocal(1 + c * x), lambda out, x, c: square(x) * log1p_ratio(c * x, times=1)),
+    args=("x", "c"),
+    accepts=FLOATING,
+    doc="``log(1 + c * x) / c``, `x` where `c` is 0.",
 )
 
 _TERMS = 18
@@ -247,42 +284,77 @@ def _log_of(
     return elementwise(name, typed_kernel(kernel), partials, args=tail.args, accepts=FLOATING, module=__name__, doc=doc)
 
 
-def _log_gamma_density(a: Any, x: Any) -> Operand:
-    return log_power(a - 1, x) - x - lgamma(a)
-
-
-def _log_power_series(a: Any, x: Any) -> Any:
-    """Far below its middle P is a power of x times a series (DLMF 8.7.1) that falls off soon."""
+def _series(a: Any, x: Any) -> Any:
+    """Below its middle P is ``x ** a * exp(-x) / gamma(a + 1)`` times a series (DLMF 8.7.1) that falls off soon."""
     term = total = np.ones_like(x)
     for n in range(1, _STEPS):
         term = term * x / (a + n)
         total = total + term
-    return scipy.special.xlogy(a, x) - x - scipy.special.gammaln(a + 1) + np.log(total)
+    return total
 
 
-def _log_fraction(a: Any, x: Any) -> Any:
-    """Far above its middle Q is the density times a continued fraction (DLMF 8.9.2)."""
+def _fraction(a: Any, x: Any) -> Any:
+    """Above its middle Q is ``x ** a * exp(-x) / gamma(a)`` over a continued fraction (DLMF 8.9.2)."""
     value = np.inf * np.ones_like(x)
     for n in range(_STEPS, -1, -1):
         value = x + 2 * n + 1 - a + (n + 1) * (a - n - 1) / value
-    return scipy.special.xlogy(a, x) - x - scipy.special.gammaln(a) - np.log(value)
+    return value
 
 
+def _log_far(order: int, total: Callable[..., Any]) -> Callable[..., Any]:
+    gammaln, xlogy = scipy.special.gammaln, scipy.special.xlogy
+    return lambda a, x: xlogy(a, x) - x - gammaln(a + order) + (2 * order - 1) * np.log(total(a, x))
+
+
+def _hazard(name: str, tail: str, quotient_far: Callable[..., Any], sign: int, by_order: Callable[..., Any]) -> Op:
+    """The density of the gamma distribution over one of its tails, which loses no digits far out."""
+
+    def kernel(a: Any, x: Any) -> Any:
+        with np.errstate(divide="ignore", invalid="ignore", under="ignore"):
+            p = getattr(scipy.special, tail)(a, x)
+            out = np.exp(scipy.special.xlogy(a - 1, x) - x - scipy.special.gammaln(a)) / p
+        far = np.asarray((p < _FAR) & np.isfinite(x) & (x > 0))
+        if far.any():
+            out = np.array(out)
+            out[far] = quotient_far(*[np.broadcast_to(v, far.shape)[far].astype(np.float64) for v in (a, x)])
+        return out
+
+    return elementwise(
+        name,
+        typed_kernel(kernel),
+        (
+            lambda out, a, x: out * (log(x) - digamma(a) - by_order(a, x)),
+            lambda out, a, x: out * (quotient(a - 1, x) - 1 - sign * out),
+        ),
+        args=("a", "x"),
+        accepts=FLOATING,
+        module=__name__,
+        doc="The density of the gamma distribution over one of its tails.",
+    )
+
+
+_FAR = 1e-30
+_lower_hazard = _hazard(
+    "lower_hazard", "gammainc", lambda a, x: a / (x * _series(a, x)), 1, lambda a, x: _slope(log_igamma, 0, a, x)
+)
+_upper_hazard = _hazard(
+    "upper_hazard", "gammaincc", lambda a, x: _fraction(a, x) / x, -1, lambda a, x: _slope(log_igammac, 0, a, x)
+)
 log_igamma = _log_of(
     "log_igamma",
     igamma,
     "gammaincc",
     "``log(igamma(a, x))``, where that is 0, too.",
-    {1: lambda out, a, x: exp(_log_gamma_density(a, x) - out)},
-    _log_power_series,
+    {1: lambda out, a, x: _lower_hazard(a, x)},
+    lambda a, x: _log_far(1, _series)(a, x),
 )
 log_igammac = _log_of(
     "log_igammac",
     igammac,
     "gammainc",
     "``log(igammac(a, x))``, where that is 0, too.",
-    {1: lambda out, a, x: -exp(_log_gamma_density(a, x) - out)},
-    _log_fraction,
+    {1: lambda out, a, x: -_upper_hazard(a, x)},
+    lambda a, x: _log_far(0, _fraction)(a, x),
 )
 log_betainc = _log_of("log_betainc", betainc, "betaincc", "``log(betainc(a, b, x))``.")
 log_betaincc = _log_of("log_betaincc", betaincc, "betainc", "``log(betaincc(a, b, x))``.")
@@ -325,7 +397,7 @@ def _normal_within(c: Any, x: Any) -> Any:
 
 
 def _normal_density(x: Any) -> Operand:
-    return exp(-0.5 * square(x)) / math.sqrt(2 * math.pi)
+    return exp(_log_density(x))
 
 
 normal_within = elementwise(
@@ -340,6 +412,73 @@ normal_within = elementwise(
     doc="The probability of a standard normal variable within `x` of `c`.",
 )
 
+
+def _log_normal_mass(a: Any, b: Any) -> Any:
+    flipped = np.greater(a, 0)  # from the tail that both are nearer to
+    low, high = scipy.special.log_ndtr(np.where(flipped, -b, a)), scipy.special.log_ndtr(np.where(flipped, -a, b))
+    with np.errstate(invalid="ignore"):
+        return high + _log_one_minus_exp(low - high)
+
+
+def _log_density(x: Any) -> Operand:
+    return -0.5 * square(x) - 0.5 * math.log(2 * math.pi)
+
+
+log_normal_mass = elementwise(
+    "log_normal_mass",
+    typed_kernel(_log_normal_mass),
+    (lambda out, a, b: -exp(_log_density(a) - out), lambda out, a, b: exp(_log_density(b) - out)),
+    args=("a", "b"),
+    accepts=FLOATING,
+    doc="The logarithm of the probability of a standard normal variable between `a` and `b`.",
+)
+
+
+def _log_truncated(x: Any, a: Any, b: Any) -> Any:
+    whole = _log_normal_mass(a, b)
+    out = np.asarray(_log_normal_mass(a, x) - whole)
+    near = out > -0.1
+    if near.any():
+        out = np.array(out)
+        at, end, total = (np.broadcast_to(v, near.shape)[near] for v in (x, b, whole))
+        out[near] = np.log1p(-np.exp(_log_normal_mass(at, end) - total))
+    return out
+
+
+log_truncated_cdf = elementwise(
+    "log_truncated_cdf",
+    typed_kernel(_log_truncated),
+    (
+        lambda out, x, a, b: exp(_log_density(x) - log_normal_mass(a, x)),
+        lambda out, x, a, b: (
+            -exp(_log_density(a) + log_normal_mass(x, b) - log_normal_mass(a, x) - log_normal_mass(a, b))
+        ),
+        lambda out, x, a, b: -exp(_log_density(b) - log_normal_mass(a, b)),
+    ),
+    args=("x", "a", "b"),
+    accepts=FLOATING,
+    doc="The logarithm of the distribution function of a standard normal variable between `a` and `b`.",
+)
+
+
+def _exponential_part(x: Any, k: Any) -> Any:
+    z = x - 1 / k
+    with np.errstate(divide="ignore", invalid="ignore", over="ignore"):
+        below = np.log(0.5 * scipy.special.erfcx(-math.sqrt(0.5) * np.minimum(z, 0))) - 0.5 * np.square(x)
+        return np.where(z < 0, below, 0.5 / np.square(k) - x / k + scipy.special.log_ndtr(z))
+
+
+exponential_part = elementwise(
+    "exponential_part",
+    typed_kernel(_exponential_part),
+    (
+        lambda out, x, k: _slope(log_ndtr, 0, x - 1 / k) - 1 / k,
+        lambda out, x, k: (x - 1 / k + _slope(log_ndtr, 0, x - 1 / k)) / square(k),
+    ),
+    args=("x", "k"),
+    accepts=FLOATING,
+    doc="``1 / (2 * k ** 2) - x / k + log_ndtr(x - 1 / k)``, in which large terms do not cancel.",
+)
 
 _END = 0.1
 

@@ -19,6 +19,7 @@ from engine.ops.explog import log1p
 from engine.ops.likelihood import (
     beta_prime_cdf,
     beta_prime_sf,
+    exponential_part,
     log_beta_prime_cdf,
     log_beta_prime_sf,
     log_betainc,
@@ -28,10 +29,11 @@ from engine.ops.likelihood import (
     log_i0e,
     log_igamma,
     log_igammac,
-    log_one_minus_exp,
+    log_normal_mass,
     log_power,
     log_power1p,
     log_stdtr,
+    log_truncated_cdf,
     normal_within,
     power_tail,
     skew_normal,
@@ -63,15 +65,6 @@ def _betaln(a: Any, b: Any) -> Any:
 
 def _normal(x: Any) -> Any:
     return -0.5 * x * x - _LOG_ROOT
-
-
-def _log_difference(larger: Any, smaller: Any) -> Any:
-    """The logarithm of a difference of which the logarithms are given."""
-    return larger + log_one_minus_exp(smaller - larger)
-
-
-def _log_sum(a: Any, b: Any) -> Any:
-    return np.logaddexp(a, b)
 
 
 # ---- tails that are one function of other arguments ------------------------------------------------------------------
@@ -137,13 +130,6 @@ NORM = Distribution(
 )
 
 
-def _truncated_mass(a: Any, b: Any) -> Any:
-    """The logarithm of the normal probability between two numbers, from the tail that both are nearer to."""
-    flipped = a > 0.0
-    low, high = where(flipped, -b, a), where(flipped, -a, b)
-    return _log_difference(_log_ndtr(high), _log_ndtr(low))
-
-
 def _inverse_gauss_tail(x: Any, mu: Any, sign: float) -> Any:
     root = 1.0 / np.sqrt(x)
     first = _log_ndtr(sign * root * (x / mu - 1.0))
@@ -162,11 +148,7 @@ def _inverse_gauss_logsf(x: Any, mu: Any) -> Any:
 
 
 def _inverse_gauss(x: Any, mu: Any) -> Any:
-    return -_LOG_ROOT - 1.5 * np.log(x) - np.square((x - mu) / mu) / (2.0 * x)
-
-
-def _exponnorm_left(x: Any, k: Any) -> Any:
-    return 0.5 / np.square(k) - x / k + _log_ndtr(x - 1.0 / k)
+    return -_LOG_ROOT - 1.5 * np.log(x) - np.square(x / mu - 1.0) / (2.0 * x)
 
 
 def _norminvgauss(x: Any, a: Any, b: Any) -> Any:
@@ -194,9 +176,9 @@ _OF_NORMAL = {
     ),
     "truncnorm": Distribution(
         ("a", "b"),
-        lambda x, a, b: _normal(x) - _truncated_mass(a, b),
-        logcdf=lambda x, a, b: _truncated_mass(a, x) - _truncated_mass(a, b),
-        logsf=lambda x, a, b: _truncated_mass(x, b) - _truncated_mass(a, b),
+        lambda x, a, b: _normal(x) - log_normal_mass(a, b),
+        logcdf=log_truncated_cdf,
+        logsf=lambda x, a, b: log_truncated_cdf(-x, -b, -a),
         support=lambda a, b: (a, b),
         valid=lambda a, b: a < b,
     ),
@@ -214,7 +196,7 @@ _OF_NORMAL = {
     ),
     "foldnorm": Distribution(
         ("c",),
-        lambda x, c: _log_sum(_normal(x + c), _normal(x - c)),
+        lambda x, c: _normal(x - c) + log1p(np.exp(-2.0 * c * x)),
         cdf=lambda x, c: normal_within(c, x),
         sf=lambda x, c: _ndtr(c - x) + _ndtr(-x - c),
         support=positive,
@@ -222,9 +204,9 @@ _OF_NORMAL = {
     ),
     "exponnorm": Distribution(
         ("K",),
-        lambda x, k: _exponnorm_left(x, k) - np.log(k),
-        cdf=lambda x, k: _ndtr(x) - np.exp(_exponnorm_left(x, k)),
-        sf=lambda x, k: _ndtr(-x) + np.exp(_exponnorm_left(x, k)),
+        lambda x, k: exponential_part(x, k) - np.log(k),
+        cdf=lambda x, k: _ndtr(x) - np.exp(exponential_part(x, k)),
+        sf=lambda x, k: _ndtr(-x) + np.exp(exponential_part(x, k)),
     ),
     "johnsonsu": Distribution(
         ("a", "b"),
@@ -296,8 +278,10 @@ _GAMMA = Distribution(
 
 
 def _student(x: Any, df: Any) -> Any:
-    half = (df + 1.0) / 2.0
-    return lgamma(half) - lgamma(df / 2.0) - 0.5 * np.log(df * math.pi) - half * log1p(x * x / df)
+    normal = np.equal(df, np.inf)
+    df = where(normal, ones_like(df), df)
+    start = np.log(_special("poch", 0.5 * df, 0.5 * ones_like(df))) - 0.5 * np.log(df * math.pi)
+    return where(normal, _normal(x), start - 0.5 * (df + 1.0) * log1p(x * x / df))
 
 
 def _generalized_gamma(x: Any, a: Any, c: Any) -> Any:

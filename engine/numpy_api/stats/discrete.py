@@ -10,7 +10,7 @@ from engine.numpy_api.stats.distribution import Distribution, positive
 from engine.ops.compare import where
 from engine.ops.creation import ones_like
 from engine.ops.explog import expm1, log1p
-from engine.ops.likelihood import log_power, log_power1p
+from engine.ops.likelihood import log1p_ratio, log_power, log_power1p
 from engine.ops.scipy_special import betaincc
 from engine.ops.special import betainc, igamma, igammac, lgamma, zeta
 from engine.runtime.lazy_scipy import scipy
@@ -106,7 +106,7 @@ DISCRETE = {
     ),
     "logser": Distribution(
         ("p",),
-        lambda k, p: k * np.log(p) - np.log(k) - np.log(-log1p(-p)),
+        lambda k, p: log_power(k - 1.0, p) - np.log(k) - np.log(log1p_ratio(-p, times=0)),
         support=_from_one,
         valid=lambda p: np.logical_and(p > 0.0, p < 1.0),
         discrete=True,

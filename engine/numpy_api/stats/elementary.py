@@ -12,7 +12,18 @@ from engine.numpy_api.stats.distribution import Distribution, positive, unit
 from engine.ops.compare import where
 from engine.ops.creation import ones_like
 from engine.ops.explog import expm1, log1p
-from engine.ops.likelihood import half_disk, log1p_ratio, log_cosh, log_one_minus_exp, log_power, one_minus_exp, product
+from engine.ops.likelihood import (
+    half_disk,
+    hypsecant_cdf,
+    log1p_over,
+    log1p_power,
+    log1p_ratio,
+    log_cosh,
+    log_one_minus_exp,
+    log_power,
+    one_minus_exp,
+    product,
+)
 from engine.ops.nn import log_sigmoid, sigmoid
 
 _PI = math.pi
@@ -116,8 +127,8 @@ REAL_LINE = {
     "hypsecant": Distribution(
         (),
         lambda x: -log_cosh(x) - math.log(_PI),
-        cdf=lambda x: 2 / _PI * np.arctan(np.exp(x)),
-        sf=lambda x: 2 / _PI * np.arctan(np.exp(-x)),
+        cdf=hypsecant_cdf,
+        sf=lambda x: hypsecant_cdf(-x),
     ),
     "dweibull": Distribution(
         ("c",),
@@ -135,6 +146,11 @@ def _from_one(*_: Any) -> Any:
 
 def _negative(*_: Any) -> Any:
     return None, 0.0
+
+
+def _far_below(x: Any, term: Any) -> Any:
+    """A logarithm, minus infinity for infinite x."""
+    return where(np.equal(x, np.inf), -x, term)
 
 
 def _exponentiated_weibull(x: Any, a: Any, c: Any) -> Any:
@@ -220,22 +236,24 @@ POSITIVE_HALF = {
     ),
     "fisk": Distribution(
         ("c",),
-        lambda x, c: np.log(c) + log_power(c - 1.0, x) - 2.0 * log1p(x**c),
+        lambda x, c: np.log(c) + _far_below(x, log_power(c - 1.0, x) - 2.0 * log1p_power(x, c)),
         cdf=lambda x, c: sigmoid(c * np.log(x)),
         logcdf=lambda x, c: log_sigmoid(c * np.log(x)),
-        logsf=lambda x, c: log_sigmoid(-c * np.log(x)),
+        logsf=lambda x, c: -log1p_power(x, c),
         support=positive,
     ),
     "burr": Distribution(
         ("c", "d"),
-        lambda x, c, d: np.log(c) + np.log(d) + log_power(c * d - 1.0, x) - (d + 1.0) * log1p(x**c),
+        lambda x, c, d: (
+            np.log(c) + np.log(d) + _far_below(x, log_power(c * d - 1.0, x) - (d + 1.0) * log1p_power(x, c))
+        ),
         logcdf=lambda x, c, d: d * log_sigmoid(c * np.log(x)),
         support=positive,
     ),
     "burr12": Distribution(
         ("c", "d"),
-        lambda x, c, d: np.log(c) + np.log(d) + log_power(c - 1.0, x) - (d + 1.0) * log1p(x**c),
-        logsf=lambda x, c, d: -d * log1p(x**c),
+        lambda x, c, d: np.log(c) + np.log(d) + log_power(c - 1.0, x) - (d + 1.0) * log1p_power(x, c),
+        logsf=lambda x, c, d: -d * log1p_power(x, c),
         support=positive,
     ),
 }
@@ -245,7 +263,7 @@ POSITIVE_HALF = {
 
 def _excess(x: Any, c: Any) -> Any:
     """``-log(1 + c * x) / c``, also where c is 0."""
-    return -x * log1p_ratio(c * x, times=0)
+    return -log1p_over(x, c)
 
 
 def _extreme(x: Any, c: Any) -> Any:
@@ -310,6 +328,7 @@ BETWEEN = {
     "powerlaw": Distribution(
         ("a",),
         lambda x, a: np.log(a) + log_power(a - 1.0, x),
+        cdf=lambda x, a: x**a,
         logcdf=lambda x, a: a * np.log(x),
         support=unit,
     ),
@@ -357,6 +376,8 @@ BETWEEN = {
         lambda x, b: -x - log_one_minus_exp(-b),
         cdf=lambda x, b: one_minus_exp(-x) / one_minus_exp(-b),
         sf=lambda x, b: np.exp(-x) * one_minus_exp(x - b) / one_minus_exp(-b),
+        logcdf=lambda x, b: log_one_minus_exp(-x) - log_one_minus_exp(-b),
+        logsf=lambda x, b: log_one_minus_exp(x - b) - x - log_one_minus_exp(-b),
         support=lambda b: (0.0, b),
     ),
     "genextreme": Distribution(
