@@ -315,6 +315,18 @@ def test_shapes_by_name_and_frozen_distributions() -> None:
     )
 
 
+@pytest.mark.parametrize("name", UNIVARIATE)
+def test_location_and_scale_may_be_left_out(name: str) -> None:
+    shapes = SHAPES.get(name, (1.7,) * len(UNIVARIATE[name].shapes))
+    standard = (0.0,) if UNIVARIATE[name].discrete else (0.0, 1.0)
+    points = getattr(st, name).ppf([0.13, 0.55, 0.86], *shapes)
+    for method in UNIVARIATE[name].formulas:
+        x = tf.constant([0.0, 0.3, 1.0] if method in ("ppf", "isf") else points, tf.float64)
+        f = getattr(getattr(st, name), method)
+        assert f(x, *shapes).numpy().tobytes() == f(x, *shapes, *standard).numpy().tobytes(), method
+        np.testing.assert_allclose(f(x, *shapes), f(x.numpy(), *shapes), rtol=2e-10, atol=1e-13)
+
+
 def test_arrays_are_scipys_business() -> None:
     assert type(st.norm.logpdf(0.0)) is np.float64
     assert st.norm.logpdf.__doc__ == st.norm.logpdf.__wrapped__.__doc__

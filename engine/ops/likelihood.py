@@ -107,7 +107,7 @@ def _log_one_minus_exp(t: Any) -> Any:
         return np.where(t > -math.log(2), np.log(-np.expm1(t)), np.log1p(-np.exp(t)))
 
 
-_odds = elementwise(
+odds = elementwise(
     "odds",
     lambda t: np.reciprocal(np.expm1(np.negative(t))),
     (lambda out, t: out * (1 + out),),
@@ -118,7 +118,7 @@ _odds = elementwise(
 log_one_minus_exp = elementwise(
     "log_one_minus_exp",
     typed_kernel(_log_one_minus_exp),
-    (lambda out, t: -_odds(t),),
+    (lambda out, t: -odds(t),),
     args=("t",),
     accepts=FLOATING,
     doc="``log(1 - exp(t))`` for negative `t`: the logarithm of one tail from that of the other.",
@@ -334,10 +334,10 @@ def _hazard(name: str, tail: str, quotient_far: Callable[..., Any], sign: int, b
 
 
 _FAR = 1e-30
-_lower_hazard = _hazard(
+lower_hazard = _hazard(
     "lower_hazard", "gammainc", lambda a, x: a / (x * _series(a, x)), 1, lambda a, x: _slope(log_igamma, 0, a, x)
 )
-_upper_hazard = _hazard(
+upper_hazard = _hazard(
     "upper_hazard", "gammaincc", lambda a, x: _fraction(a, x) / x, -1, lambda a, x: _slope(log_igammac, 0, a, x)
 )
 log_igamma = _log_of(
@@ -345,7 +345,7 @@ log_igamma = _log_of(
     igamma,
     "gammaincc",
     "``log(igamma(a, x))``, where that is 0, too.",
-    {1: lambda out, a, x: _lower_hazard(a, x)},
+    {1: lambda out, a, x: lower_hazard(a, x)},
     lambda a, x: _log_far(1, _series)(a, x),
 )
 log_igammac = _log_of(
@@ -353,7 +353,7 @@ log_igammac = _log_of(
     igammac,
     "gammainc",
     "``log(igammac(a, x))``, where that is 0, too.",
-    {1: lambda out, a, x: -_upper_hazard(a, x)},
+    {1: lambda out, a, x: -upper_hazard(a, x)},
     lambda a, x: _log_far(0, _fraction)(a, x),
 )
 log_betainc = _log_of("log_betainc", betainc, "betaincc", "``log(betainc(a, b, x))``.")

@@ -140,6 +140,7 @@ class Distribution:
             out = _moved(formula(where(inside, x, constant(0.5, x)), *shapes), loc, scale)
             low, high = self.support(*shapes)
             ends = [-np.inf if low is None else low, np.inf if high is None else high]
+            ends = [end if isinstance(end, Value) else constant(end, x) for end in ends]
             first, last = (_moved(e, loc, scale) for e in (ends if name == "ppf" else ends[::-1]))
             out = where(inside, out, where(np.equal(x, 0.0), first, where(np.equal(x, 1.0), last, nan)))
             return out if valid is True else where(valid, out, nan)
