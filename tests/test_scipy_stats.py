@@ -275,6 +275,16 @@ def test_a_normal_distribution_in_a_plane() -> None:
         st.multivariate_normal.logpdf(tf.constant(inside), np.zeros(3), cov)
 
 
+def test_a_share_with_the_exponent_0_has_a_slope() -> None:
+    def log_density(a: Any) -> Any:
+        return st.dirichlet.logpdf(np.array([0.3, 0.7]), a)
+
+    one = np.ones(2)
+    np.testing.assert_allclose(tf.transforms.grad(log_density)(one), np.log([0.3, 0.7]) + 1.0, rtol=1e-14)
+    curvature = -(np.pi**2 / 6) * np.eye(2) + (np.pi**2 / 6 - 1.0)
+    np.testing.assert_allclose(tf.transforms.hessian(log_density)(one), curvature, rtol=1e-14)
+
+
 def test_off_the_simplex() -> None:
     with pytest.raises(ValueError, match="simplex"):
         st.dirichlet.logpdf(tf.constant([0.5, 0.6], tf.float64), [1.0, 2.0])

@@ -17,7 +17,6 @@ from engine.ops.likelihood import (
     hypsecant_cdf,
     log1p_over,
     log1p_power,
-    log1p_ratio,
     log_cosh,
     log_one_minus_exp,
     log_power,
@@ -277,11 +276,6 @@ def _end(sign: float, c: Any) -> Any:
     return where(some, 1.0 / where(some, c, ones_like(c)), sign * np.inf * ones_like(c))
 
 
-def _bradford_sf(x: Any, c: Any) -> Any:
-    rest = (1.0 - x) / (1.0 + c * x)
-    return rest * log1p_ratio(c * rest, times=0) / log1p_ratio(c, times=0)
-
-
 def _triangle(x: Any, c: Any) -> Any:
     rising, falling = _ramps(x, c)
     return np.log(2.0 * where(_rises(x, c), rising, falling))
@@ -334,9 +328,9 @@ BETWEEN = {
     ),
     "bradford": Distribution(
         ("c",),
-        lambda x, c: -log1p(c * x) - np.log(log1p_ratio(c, times=0)),
-        cdf=lambda x, c: x * log1p_ratio(c * x, times=0) / log1p_ratio(c, times=0),
-        sf=_bradford_sf,
+        lambda x, c: -log1p(c * x) - np.log(log1p_over(ones_like(c), c)),
+        cdf=lambda x, c: log1p_over(x, c) / log1p_over(ones_like(c), c),
+        sf=lambda x, c: log1p_over((1.0 - x) / (1.0 + c * x), c) / log1p_over(ones_like(c), c),
         support=unit,
     ),
     "triang": Distribution(
