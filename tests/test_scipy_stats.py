@@ -275,6 +275,16 @@ def test_a_normal_distribution_in_a_plane() -> None:
         st.multivariate_normal.logpdf(tf.constant(inside), np.zeros(3), cov)
 
 
+def test_a_share_with_the_exponent_0_has_a_slope() -> None:
+    def log_density(a: Any) -> Any:
+        return st.dirichlet.logpdf(np.array([0.3, 0.7]), a)
+
+    one = np.ones(2)
+    np.testing.assert_allclose(tf.transforms.grad(log_density)(one), np.log([0.3, 0.7]) + 1.0, rtol=1e-14)
+    curvature = -(np.pi**2 / 6) * np.eye(2) + (np.pi**2 / 6 - 1.0)
+    np.testing.assert_allclose(tf.transforms.hessian(log_density)(one), curvature, rtol=1e-14)
+
+
 def test_off_the_simplex() -> None:
     with pytest.raises(ValueError, match="simplex"):
         st.dirichlet.logpdf(tf.constant([0.5, 0.6], tf.float64), [1.0, 2.0])
@@ -314,6 +324,18 @@ def test_shapes_by_name_and_frozen_distributions() -> None:
     np.testing.assert_allclose(
         st.norm.logpdf(tf.constant([1, 2]), tf.constant(0.5, tf.float64)), st.norm.logpdf([1, 2], 0.5)
     )
+
+
+@pytest.mark.parametrize("name", UNIVARIATE)
+def test_location_and_scale_may_be_left_out(name: str) -> None:
+    shapes = SHAPES.get(name, (1.7,) * len(UNIVARIATE[name].shapes))
+    standard = (0.0,) if UNIVARIATE[name].discrete else (0.0, 1.0)
+    points = getattr(st, name).ppf([0.13, 0.55, 0.86], *shapes)
+    for method in UNIVARIATE[name].formulas:
+        x = tf.constant([0.0, 0.3, 1.0] if method in ("ppf", "isf") else points, tf.float64)
+        f = getattr(getattr(st, name), method)
+        assert f(x, *shapes).numpy().tobytes() == f(x, *shapes, *standard).numpy().tobytes(), method
+        np.testing.assert_allclose(f(x, *shapes), f(x.numpy(), *shapes), rtol=2e-10, atol=1e-13)
 
 
 def test_arrays_are_scipys_business() -> None:

@@ -7,6 +7,7 @@ Johnson, S. Kotz and N. Balakrishnan, Continuous Univariate Distributions, 2nd e
 from __future__ import annotations
 
 import math
+from collections.abc import Callable
 from typing import Any
 
 import numpy as np
@@ -15,7 +16,30 @@ from engine.numpy_api.stats.distribution import Distribution, positive, unit
 from engine.ops.compare import where
 from engine.ops.creation import ones_like
 from engine.ops.explog import log1p
-from engine.ops.special import betainc, erf, erfc, igamma, igammac, lgamma, xlog1py, xlogy
+from engine.ops.likelihood import (
+    beta_prime_cdf,
+    beta_prime_sf,
+    beta_sf,
+    exponential_part,
+    log_beta_prime_cdf,
+    log_beta_prime_sf,
+    log_beta_sf,
+    log_betainc,
+    log_erf,
+    log_erfc,
+    log_i0e,
+    log_igamma,
+    log_igammac,
+    log_normal_mass,
+    log_power,
+    log_power1p,
+    log_stdtr,
+    log_truncated_cdf,
+    normal_within,
+    power_tail,
+    skew_normal,
+)
+from engine.ops.special import betainc, erf, erfc, igamma, igammac, lgamma
 from engine.runtime.lazy_scipy import scipy
 
 _LOG_ROOT = 0.5 * math.log(2 * math.pi)
@@ -43,13 +67,56 @@ def _normal(x: Any) -> Any:
     return -0.5 * x * x - _LOG_ROOT
 
 
-def _log_difference(larger: Any, smaller: Any) -> Any:
-    """The logarithm of a difference of which the logarithms are given."""
-    return larger + log1p(-np.exp(smaller - larger))
+# ---- tails that are one function of other arguments ------------------------------------------------------------------
+
+Arguments = Callable[..., tuple[Any, ...]]
 
 
-def _log_sum(a: Any, b: Any) -> Any:
-    return np.logaddexp(a, b)
+def _tails(arguments: Arguments, below: Any, above: Any, log_below: Any, log_above: Any) -> dict[str, Any]:
+    """Formulas of both tails and their logarithms, each of them an op of these arguments."""
+
+    def formula(op: Any) -> Any:
+        return lambda *args: op(*arguments(*args))
+
+    return {
+        "cdf": formula(below),
+        "sf": formula(above),
+        "logcdf": formula(log_below),
+        "logsf": formula(log_above),
+    }
+
+
+def _of_gamma(arguments: Arguments) -> dict[str, Any]:
+    return _tails(arguments, igamma, igammac, log_igamma, log_igammac)
+
+
+def _of_inverse_gamma(arguments: Arguments) -> dict[str, Any]:
+    return _tails(arguments, igammac, igamma, log_igammac, log_igamma)
+
+
+def _of_beta(arguments: Arguments) -> dict[str, Any]:
+    return _tails(arguments, betainc, beta_sf, log_betainc, log_beta_sf)
+
+
+def _of_beta_prime(arguments: Arguments) -> dict[str, Any]:
+    return _tails(arguments, beta_prime_cdf, beta_prime_sf, log_beta_prime_cdf, log_beta_prime_sf)
+
+
+def _of_erf(arguments: Arguments) -> dict[str, Any]:
+    return _tails(arguments, erf, erfc, log_erf, log_erfc)
+
+
+def _of_erfc(arguments: Arguments) -> dict[str, Any]:
+    return _tails(arguments, erfc, erf, log_erfc, log_erf)
+
+
+def _of_normal(z: Callable[..., Any]) -> dict[str, Any]:
+    return {
+        "cdf": lambda *args: _ndtr(z(*args)),
+        "sf": lambda *args: _ndtr(-z(*args)),
+        "logcdf": lambda *args: _log_ndtr(z(*args)),
+        "logsf": lambda *args: _log_ndtr(-z(*args)),
+    }
 
 
 # ---- normal and its kin ----------------------------------------------------------------------------------------------
@@ -57,20 +124,10 @@ def _log_sum(a: Any, b: Any) -> Any:
 NORM = Distribution(
     (),
     _normal,
-    cdf=_ndtr,
-    sf=lambda x: _ndtr(-x),
-    logcdf=_log_ndtr,
-    logsf=lambda x: _log_ndtr(-x),
+    **_of_normal(lambda x: x),
     ppf=lambda q: _special("ndtri", q),
     isf=lambda q: -_special("ndtri", q),
 )
-
-
-def _truncated_mass(a: Any, b: Any) -> Any:
-    """The logarithm of the normal probability between two numbers, from the tail that both are nearer to."""
-    flipped = a > 0.0
-    low, high = where(flipped, -b, a), where(flipped, -a, b)
-    return _log_difference(_log_ndtr(high), _log_ndtr(low))
 
 
 def _inverse_gauss_tail(x: Any, mu: Any, sign: float) -> Any:
@@ -91,11 +148,7 @@ def _inverse_gauss_logsf(x: Any, mu: Any) -> Any:
 
 
 def _inverse_gauss(x: Any, mu: Any) -> Any:
-    return -_LOG_ROOT - 1.5 * np.log(x) - np.square((x - mu) / mu) / (2.0 * x)
-
-
-def _exponnorm_left(x: Any, k: Any) -> Any:
-    return 0.5 / np.square(k) - x / k + _log_ndtr(x - 1.0 / k)
+    return -_LOG_ROOT - 1.5 * np.log(x) - np.square(x / mu - 1.0) / (2.0 * x)
 
 
 def _norminvgauss(x: Any, a: Any, b: Any) -> Any:
@@ -109,17 +162,13 @@ _OF_NORMAL = {
     "halfnorm": Distribution(
         (),
         lambda x: 0.5 * math.log(2 / math.pi) - 0.5 * x * x,
-        cdf=lambda x: erf(x * _ROOT_HALF),
-        sf=lambda x: erfc(x * _ROOT_HALF),
+        **_of_erf(lambda x: (x * _ROOT_HALF,)),
         support=positive,
     ),
     "lognorm": Distribution(
         ("s",),
         lambda x, s: _normal(np.log(x) / s) - np.log(s * x),
-        cdf=lambda x, s: _ndtr(np.log(x) / s),
-        sf=lambda x, s: _ndtr(-np.log(x) / s),
-        logcdf=lambda x, s: _log_ndtr(np.log(x) / s),
-        logsf=lambda x, s: _log_ndtr(-np.log(x) / s),
+        **_of_normal(lambda x, s: np.log(x) / s),
         ppf=lambda q, s: np.exp(s * _special("ndtri", q)),
         isf=lambda q, s: np.exp(-s * _special("ndtri", q)),
         support=positive,
@@ -127,17 +176,17 @@ _OF_NORMAL = {
     ),
     "truncnorm": Distribution(
         ("a", "b"),
-        lambda x, a, b: _normal(x) - _truncated_mass(a, b),
-        logcdf=lambda x, a, b: _truncated_mass(a, x) - _truncated_mass(a, b),
-        logsf=lambda x, a, b: _truncated_mass(x, b) - _truncated_mass(a, b),
+        lambda x, a, b: _normal(x) - log_normal_mass(a, b),
+        logcdf=log_truncated_cdf,
+        logsf=lambda x, a, b: log_truncated_cdf(-x, -b, -a),
         support=lambda a, b: (a, b),
         valid=lambda a, b: a < b,
     ),
     "skewnorm": Distribution(
         ("a",),
         lambda x, a: math.log(2) + _normal(x) + _log_ndtr(a * x),
-        cdf=lambda x, a: _ndtr(x) - 2.0 * _special("owens_t", x, a),
-        sf=lambda x, a: _ndtr(-x) + 2.0 * _special("owens_t", x, a),
+        cdf=skew_normal,
+        sf=lambda x, a: skew_normal(-x, -a),
         valid=np.isfinite,
     ),
     "powernorm": Distribution(
@@ -147,30 +196,28 @@ _OF_NORMAL = {
     ),
     "foldnorm": Distribution(
         ("c",),
-        lambda x, c: _log_sum(_normal(x + c), _normal(x - c)),
-        cdf=lambda x, c: _ndtr(x - c) - _ndtr(-x - c),
+        lambda x, c: _normal(x - c) + log1p(np.exp(-2.0 * c * x)),
+        cdf=lambda x, c: normal_within(c, x),
         sf=lambda x, c: _ndtr(c - x) + _ndtr(-x - c),
         support=positive,
         valid=lambda c: c >= 0.0,
     ),
     "exponnorm": Distribution(
         ("K",),
-        lambda x, k: _exponnorm_left(x, k) - np.log(k),
-        cdf=lambda x, k: _ndtr(x) - np.exp(_exponnorm_left(x, k)),
-        sf=lambda x, k: _ndtr(-x) + np.exp(_exponnorm_left(x, k)),
+        lambda x, k: exponential_part(x, k) - np.log(k),
+        cdf=lambda x, k: _ndtr(x) - np.exp(exponential_part(x, k)),
+        sf=lambda x, k: _ndtr(-x) + np.exp(exponential_part(x, k)),
     ),
     "johnsonsu": Distribution(
         ("a", "b"),
         lambda x, a, b: np.log(b) - 0.5 * log1p(x * x) + _normal(a + b * np.arcsinh(x)),
-        logcdf=lambda x, a, b: _log_ndtr(a + b * np.arcsinh(x)),
-        logsf=lambda x, a, b: _log_ndtr(-a - b * np.arcsinh(x)),
+        **_of_normal(lambda x, a, b: a + b * np.arcsinh(x)),
         valid=lambda a, b: np.logical_and(b > 0.0, np.equal(a, a)),
     ),
     "johnsonsb": Distribution(
         ("a", "b"),
         lambda x, a, b: np.log(b) - np.log(x) - log1p(-x) + _normal(a + b * _special("logit", x)),
-        logcdf=lambda x, a, b: _log_ndtr(a + b * _special("logit", x)),
-        logsf=lambda x, a, b: _log_ndtr(-a - b * _special("logit", x)),
+        **_of_normal(lambda x, a, b: a + b * _special("logit", x)),
         support=unit,
         valid=lambda a, b: np.logical_and(b > 0.0, np.equal(a, a)),
         open_at=(True, True),
@@ -178,8 +225,7 @@ _OF_NORMAL = {
     "fatiguelife": Distribution(
         ("c",),
         lambda x, c: log1p(x) - np.square(x - 1.0) / (2.0 * x * c * c) - np.log(2.0 * c) - _LOG_ROOT - 1.5 * np.log(x),
-        logcdf=lambda x, c: _log_ndtr((np.sqrt(x) - 1.0 / np.sqrt(x)) / c),
-        logsf=lambda x, c: _log_ndtr((1.0 / np.sqrt(x) - np.sqrt(x)) / c),
+        **_of_normal(lambda x, c: (np.sqrt(x) - 1.0 / np.sqrt(x)) / c),
         support=positive,
         open_at=(True, False),
     ),
@@ -203,16 +249,14 @@ _OF_NORMAL = {
     "levy": Distribution(
         (),
         lambda x: -_LOG_ROOT - 1.5 * np.log(x) - 0.5 / x,
-        cdf=lambda x: erfc(np.sqrt(0.5 / x)),
-        sf=lambda x: erf(np.sqrt(0.5 / x)),
+        **_of_erfc(lambda x: (np.sqrt(0.5 / x),)),
         support=positive,
         open_at=(True, False),
     ),
     "moyal": Distribution(
         (),
         lambda x: -0.5 * (x + np.exp(-x)) - _LOG_ROOT,
-        cdf=lambda x: erfc(np.exp(-0.5 * x) * _ROOT_HALF),
-        sf=lambda x: erf(np.exp(-0.5 * x) * _ROOT_HALF),
+        **_of_erfc(lambda x: (np.exp(-0.5 * x) * _ROOT_HALF,)),
     ),
 }
 
@@ -220,14 +264,13 @@ _OF_NORMAL = {
 
 
 def _gamma(x: Any, a: Any) -> Any:
-    return xlogy(a - 1.0, x) - x - lgamma(a)
+    return log_power(a - 1.0, x) - x - lgamma(a)
 
 
 _GAMMA = Distribution(
     ("a",),
     _gamma,
-    cdf=lambda x, a: igamma(a, x),
-    sf=lambda x, a: igammac(a, x),
+    **_of_gamma(lambda x, a: (a, x)),
     ppf=lambda q, a: _special("gammaincinv", a, q),
     isf=lambda q, a: _special("gammainccinv", a, q),
     support=positive,
@@ -235,12 +278,23 @@ _GAMMA = Distribution(
 
 
 def _student(x: Any, df: Any) -> Any:
-    half = (df + 1.0) / 2.0
-    return lgamma(half) - lgamma(df / 2.0) - 0.5 * np.log(df * math.pi) - half * log1p(x * x / df)
+    normal = np.equal(df, np.inf)
+    df = where(normal, ones_like(df), df)
+    start = np.log(_special("poch", 0.5 * df, 0.5 * ones_like(df))) - 0.5 * np.log(df * math.pi)
+    return where(normal, _normal(x), start - 0.5 * (df + 1.0) * log1p(x * x / df))
 
 
-def _gennorm_tail(x: Any, beta: Any) -> Any:
-    return 0.5 * np.sign(x) * igammac(1.0 / beta, np.abs(x) ** beta)
+def _generalized_gamma(x: Any, a: Any, c: Any) -> Any:
+    power = x**c
+    term = log_power(c * a - 1.0, x) - power
+    # the power outweighs its logarithm
+    return np.log(np.abs(c)) - lgamma(a) + where(np.equal(power, np.inf), -power, term)
+
+
+def _gennorm_cdf(x: Any, beta: Any) -> Any:
+    # at the center with the slope of negative numbers: there a tail has one, and an absolute value has none
+    tail = power_tail(where(x > 0.0, x, -x), beta)
+    return where(x > 0.0, 1.0 - tail, tail)
 
 
 _OF_GAMMA = {
@@ -249,24 +303,21 @@ _OF_GAMMA = {
     "chi2": Distribution(
         ("df",),
         lambda x, df: _gamma(x / 2.0, df / 2.0) - math.log(2),
-        cdf=lambda x, df: igamma(df / 2.0, x / 2.0),
-        sf=lambda x, df: igammac(df / 2.0, x / 2.0),
+        **_of_gamma(lambda x, df: (df / 2.0, x / 2.0)),
         ppf=lambda q, df: 2.0 * _special("gammaincinv", df / 2.0, q),
         isf=lambda q, df: 2.0 * _special("gammainccinv", df / 2.0, q),
         support=positive,
     ),
     "chi": Distribution(
         ("df",),
-        lambda x, df: (1.0 - 0.5 * df) * math.log(2) - lgamma(0.5 * df) + xlogy(df - 1.0, x) - 0.5 * x * x,
-        cdf=lambda x, df: igamma(0.5 * df, 0.5 * x * x),
-        sf=lambda x, df: igammac(0.5 * df, 0.5 * x * x),
+        lambda x, df: (1.0 - 0.5 * df) * math.log(2) - lgamma(0.5 * df) + log_power(df - 1.0, x) - 0.5 * x * x,
+        **_of_gamma(lambda x, df: (0.5 * df, 0.5 * x * x)),
         support=positive,
     ),
     "invgamma": Distribution(
         ("a",),
         lambda x, a: -(a + 1.0) * np.log(x) - lgamma(a) - 1.0 / x,
-        cdf=lambda x, a: igammac(a, 1.0 / x),
-        sf=lambda x, a: igamma(a, 1.0 / x),
+        **_of_inverse_gamma(lambda x, a: (a, 1.0 / x)),
         ppf=lambda q, a: 1.0 / _special("gammainccinv", a, q),
         isf=lambda q, a: 1.0 / _special("gammaincinv", a, q),
         support=positive,
@@ -274,37 +325,36 @@ _OF_GAMMA = {
     ),
     "gengamma": Distribution(
         ("a", "c"),
-        lambda x, a, c: np.log(np.abs(c)) + xlogy(c * a - 1.0, x) - x**c - lgamma(a),
+        _generalized_gamma,
         cdf=lambda x, a, c: where(c > 0.0, igamma(a, x**c), igammac(a, x**c)),
         sf=lambda x, a, c: where(c > 0.0, igammac(a, x**c), igamma(a, x**c)),
+        logcdf=lambda x, a, c: where(c > 0.0, log_igamma(a, x**c), log_igammac(a, x**c)),
+        logsf=lambda x, a, c: where(c > 0.0, log_igammac(a, x**c), log_igamma(a, x**c)),
         support=positive,
         valid=lambda a, c: np.logical_and(a > 0.0, np.not_equal(c, 0.0)),
     ),
     "loggamma": Distribution(
         ("c",),
         lambda x, c: c * x - np.exp(x) - lgamma(c),
-        cdf=lambda x, c: igamma(c, np.exp(x)),
-        sf=lambda x, c: igammac(c, np.exp(x)),
+        **_of_gamma(lambda x, c: (c, np.exp(x))),
     ),
     "maxwell": Distribution(
         (),
         lambda x: 0.5 * math.log(2 / math.pi) + 2.0 * np.log(x) - 0.5 * x * x,
-        cdf=lambda x: igamma(1.5 * ones_like(x), 0.5 * x * x),
-        sf=lambda x: igammac(1.5 * ones_like(x), 0.5 * x * x),
+        **_of_gamma(lambda x: (1.5 * ones_like(x), 0.5 * x * x)),
         support=positive,
     ),
     "nakagami": Distribution(
         ("nu",),
-        lambda x, nu: math.log(2) + xlogy(nu, nu) - lgamma(nu) + xlogy(2.0 * nu - 1.0, x) - nu * x * x,
-        cdf=lambda x, nu: igamma(nu, nu * x * x),
-        sf=lambda x, nu: igammac(nu, nu * x * x),
+        lambda x, nu: math.log(2) + log_power(nu, nu) - lgamma(nu) + log_power(2.0 * nu - 1.0, x) - nu * x * x,
+        **_of_gamma(lambda x, nu: (nu, nu * x * x)),
         support=positive,
     ),
     "gennorm": Distribution(
         ("beta",),
         lambda x, beta: np.log(0.5 * beta) - lgamma(1.0 / beta) - np.abs(x) ** beta,
-        cdf=lambda x, beta: 0.5 + 0.5 * np.sign(x) - _gennorm_tail(x, beta),
-        sf=lambda x, beta: 0.5 - 0.5 * np.sign(x) + _gennorm_tail(x, beta),
+        cdf=_gennorm_cdf,
+        sf=lambda x, beta: _gennorm_cdf(-x, beta),
     ),
     "dgamma": Distribution(("a",), lambda x, a: _gamma(np.abs(x), a) - math.log(2)),
     "t": Distribution(
@@ -312,17 +362,19 @@ _OF_GAMMA = {
         _student,
         cdf=lambda x, df: _special("stdtr", df, x),
         sf=lambda x, df: _special("stdtr", df, -x),
+        logcdf=lambda x, df: log_stdtr(df, x),
+        logsf=lambda x, df: log_stdtr(df, -x),
         ppf=lambda q, df: _special("stdtrit", df, q),
         isf=lambda q, df: -_special("stdtrit", df, q),
     ),
     "vonmises": Distribution(
         ("kappa",),
-        lambda x, kappa: kappa * _special("cosm1", x) - math.log(2 * math.pi) - np.log(_special("i0e", kappa)),
+        lambda x, kappa: kappa * _special("cosm1", x) - math.log(2 * math.pi) - log_i0e(kappa, times=0),
         valid=lambda kappa: kappa >= 0.0,
     ),
     "rice": Distribution(
         ("b",),
-        lambda x, b: np.log(x) - 0.5 * np.square(x - b) + np.log(_special("i0e", x * b)),
+        lambda x, b: np.log(x) - 0.5 * np.square(x - b) + log_i0e(x * b, times=0),
         support=positive,
         valid=lambda b: b >= 0.0,
     ),
@@ -332,11 +384,11 @@ _OF_GAMMA = {
 
 
 def _beta(x: Any, a: Any, b: Any) -> Any:
-    return xlog1py(b - 1.0, -x) + xlogy(a - 1.0, x) - _betaln(a, b)
+    return log_power1p(b - 1.0, -x) + log_power(a - 1.0, x) - _betaln(a, b)
 
 
 def _fisher(x: Any, n: Any, m: Any) -> Any:
-    start = 0.5 * (m * np.log(m) + n * np.log(n)) + xlogy(0.5 * n - 1.0, x)
+    start = 0.5 * (m * np.log(m) + n * np.log(n)) + log_power(0.5 * n - 1.0, x)
     return start - 0.5 * (n + m) * np.log(m + n * x) - _betaln(0.5 * n, 0.5 * m)
 
 
@@ -344,24 +396,21 @@ _OF_BETA = {
     "beta": Distribution(
         ("a", "b"),
         _beta,
-        cdf=lambda x, a, b: betainc(a, b, x),
-        sf=lambda x, a, b: betainc(b, a, 1.0 - x),
+        **_of_beta(lambda x, a, b: (a, b, x)),
         ppf=lambda q, a, b: _special("betaincinv", a, b, q),
         isf=lambda q, a, b: 1.0 - _special("betaincinv", b, a, q),
         support=unit,
     ),
     "betaprime": Distribution(
         ("a", "b"),
-        lambda x, a, b: xlogy(a - 1.0, x) - xlog1py(a + b, x) - _betaln(a, b),
-        cdf=lambda x, a, b: betainc(a, b, x / (1.0 + x)),
-        sf=lambda x, a, b: betainc(b, a, 1.0 / (1.0 + x)),
+        lambda x, a, b: log_power(a - 1.0, x) - log_power1p(a + b, x) - _betaln(a, b),
+        **_of_beta_prime(lambda x, a, b: (a, b, x)),
         support=positive,
     ),
     "f": Distribution(
         ("dfn", "dfd"),
         _fisher,
-        cdf=lambda x, n, m: _special("fdtr", n, m, x),
-        sf=lambda x, n, m: _special("fdtrc", n, m, x),
+        **_of_beta_prime(lambda x, n, m: (0.5 * n, 0.5 * m, n * x / m)),
         support=positive,
     ),
 }

@@ -10,7 +10,8 @@ from engine.numpy_api.stats.distribution import Distribution, positive
 from engine.ops.compare import where
 from engine.ops.creation import ones_like
 from engine.ops.explog import expm1, log1p
-from engine.ops.special import betainc, igamma, igammac, lgamma, xlog1py, xlogy, zeta
+from engine.ops.likelihood import beta_sf, log1p_over, log_power, log_power1p
+from engine.ops.special import betainc, igamma, igammac, lgamma, zeta
 from engine.runtime.lazy_scipy import scipy
 
 
@@ -28,7 +29,7 @@ def _share(p: Any) -> Any:
 
 def _binomial(k: Any, n: Any, p: Any) -> Any:
     chosen = lgamma(n + 1.0) - lgamma(k + 1.0) - lgamma(n - k + 1.0)
-    return chosen + xlogy(k, p) + xlog1py(n - k, -p)
+    return chosen + log_power(k, p) + log_power1p(n - k, -p)
 
 
 def _binomial_tail(k: Any, n: Any, p: Any) -> Any:
@@ -37,8 +38,13 @@ def _binomial_tail(k: Any, n: Any, p: Any) -> Any:
     return where(last, 0.0 * p, betainc(k + 1.0, where(last, ones_like(n - k), n - k), p))
 
 
+def _binomial_cdf(k: Any, n: Any, p: Any) -> Any:
+    last = k >= n
+    return where(last, ones_like(p), beta_sf(k + 1.0, where(last, ones_like(n - k), n - k), p))
+
+
 def _negative_binomial(k: Any, n: Any, p: Any) -> Any:
-    return lgamma(n + k) - lgamma(k + 1.0) - lgamma(n) + n * np.log(p) + xlog1py(k, -p)
+    return lgamma(n + k) - lgamma(k + 1.0) - lgamma(n) + n * np.log(p) + log_power1p(k, -p)
 
 
 def _beta_binomial(k: Any, n: Any, a: Any, b: Any) -> Any:
@@ -48,7 +54,7 @@ def _beta_binomial(k: Any, n: Any, a: Any, b: Any) -> Any:
 DISCRETE = {
     "poisson": Distribution(
         ("mu",),
-        lambda k, mu: xlogy(k, mu) - lgamma(k + 1.0) - mu,
+        lambda k, mu: log_power(k, mu) - lgamma(k + 1.0) - mu,
         cdf=lambda k, mu: igammac(k + 1.0, mu),
         sf=lambda k, mu: igamma(k + 1.0, mu),
         support=positive,
@@ -57,7 +63,7 @@ DISCRETE = {
     ),
     "bernoulli": Distribution(
         ("p",),
-        lambda k, p: xlogy(k, p) + xlog1py(1.0 - k, -p),
+        lambda k, p: log_power(k, p) + log_power1p(1.0 - k, -p),
         cdf=lambda k, p: where(k < 1.0, 1.0 - p, ones_like(p)),
         sf=lambda k, p: where(k < 1.0, p, 0.0 * p),
         support=lambda p: (0.0, 1.0),
@@ -67,6 +73,7 @@ DISCRETE = {
     "binom": Distribution(
         ("n", "p"),
         _binomial,
+        cdf=_binomial_cdf,
         sf=_binomial_tail,
         support=lambda n, p: (0.0, n),
         valid=lambda n, p: np.logical_and(n >= 0.0, _share(p)),
@@ -76,7 +83,7 @@ DISCRETE = {
         ("n", "p"),
         _negative_binomial,
         cdf=lambda k, n, p: betainc(n, k + 1.0, p),
-        sf=lambda k, n, p: betainc(k + 1.0, n, 1.0 - p),
+        sf=lambda k, n, p: beta_sf(n, k + 1.0, p),
         support=positive,
         valid=lambda n, p: np.logical_and(n > 0.0, np.logical_and(p > 0.0, p <= 1.0)),
         discrete=True,
@@ -90,8 +97,7 @@ DISCRETE = {
     ),
     "geom": Distribution(
         ("p",),
-        lambda k, p: xlog1py(k - 1.0, -p) + np.log(p),
-        cdf=lambda k, p: -expm1(k * log1p(-p)),
+        lambda k, p: log_power1p(k - 1.0, -p) + np.log(p),
         logsf=lambda k, p: k * log1p(-p),
         support=_from_one,
         valid=lambda p: np.logical_and(p > 0.0, p <= 1.0),
@@ -99,7 +105,7 @@ DISCRETE = {
     ),
     "logser": Distribution(
         ("p",),
-        lambda k, p: k * np.log(p) - np.log(k) - np.log(-log1p(-p)),
+        lambda k, p: (k - 1.0) * np.log(p) - np.log(k) - np.log(log1p_over(ones_like(p), -p)),
         support=_from_one,
         valid=lambda p: np.logical_and(p > 0.0, p < 1.0),
         discrete=True,
@@ -114,7 +120,6 @@ DISCRETE = {
     "planck": Distribution(
         ("lambda_",),
         lambda k, rate: np.log(-expm1(-rate)) - rate * k,
-        cdf=lambda k, rate: -expm1(-rate * (k + 1.0)),
         logsf=lambda k, rate: -rate * (k + 1.0),
         support=positive,
         discrete=True,

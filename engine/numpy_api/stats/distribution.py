@@ -19,6 +19,7 @@ from engine.core.operands import Operand
 from engine.core.value import Value, dtype_of
 from engine.numpy_api.functions import NotTaken, constant
 from engine.ops.compare import cast, where
+from engine.ops.likelihood import log_one_minus_exp, one_minus_exp
 
 Formula = Callable[..., Any]
 Support = tuple[Any, Any]
@@ -43,8 +44,14 @@ def all_positive(*shapes: Any) -> Any:
     """The rule that most shape parameters must be positive."""
     valid: Any = True
     for shape in shapes:
-        valid = np.logical_and(valid, shape > 0.0)
+        valid = shape > 0.0 if valid is True else np.logical_and(valid, shape > 0.0)
     return valid
+
+
+def _moved(y: Any, loc: Any, scale: Any) -> Any:
+    """A number in standard form with location and scale, if there are any."""
+    y = y if scale is None else y * scale
+    return y if loc is None else y + loc
 
 
 @dataclass(frozen=True)
@@ -58,7 +65,8 @@ class Distribution:
     logpdf : callable
         Of a number and the shapes; the logarithm of the density, or of the probability if it is `discrete`.
     cdf, sf, logcdf, logsf, ppf, isf : callable or None
-        Likewise, where there is a formula with derivatives. One of a pair is enough: the other is derived from it.
+        Likewise, where there is a formula with derivatives. A logarithm is enough for its tail, and for the other one
+        where that has no formula of its own. No tail is one minus the other.
     support : callable
         Of the shapes; the ends of the support, None where there is none.
     valid : callable
@@ -84,18 +92,11 @@ class Distribution:
     formulas: dict[str, Formula] = field(init=False, repr=False)
 
     def __post_init__(self) -> None:
-        logcdf, logsf, cdf, sf = self.logcdf, self.logsf, self.cdf, self.sf
-        if cdf is None and logcdf is not None:
-            cdf = _exponential(logcdf)
-        if sf is None and logsf is not None:
-            sf = _exponential(logsf)
-        if cdf is not None or sf is not None:
-            known = sf if cdf is None else cdf
-            cdf, sf = cdf or _rest(known), sf or _rest(known)
-            logcdf, logsf = logcdf or _logarithm(cdf), logsf or _logarithm(sf)
+        cdf, logcdf = _completed(self.cdf, self.logcdf, self.logsf)
+        sf, logsf = _completed(self.sf, self.logsf, self.logcdf)
         density = "pmf" if self.discrete else "pdf"
         table: dict[str, Formula | None] = {
-            density: _exponential(self.logpdf),
+            density: _of(np.exp, self.logpdf),
             f"log{density}": self.logpdf,
             "cdf": cdf,
             "sf": sf,
@@ -116,11 +117,11 @@ class Distribution:
         names = (first, *self.shapes, "loc", *(() if self.discrete else ("scale",)))
 
         def apply(*args: Any, **kwargs: Any) -> Operand:
-            bound = signature.bind(*args, **kwargs)
-            bound.apply_defaults()
-            x, *rest = in_one_dtype(list(bound.arguments.values()))
-            count = len(self.shapes)
-            return self._evaluated(name, x, rest[:count], rest[count], None if self.discrete else rest[-1])
+            given = signature.bind(*args, **kwargs).arguments
+            whole = dict(zip(given, in_one_dtype(list(given.values())), strict=True))
+            return self._evaluated(
+                name, whole[first], [whole[n] for n in self.shapes], whole.get("loc"), whole.get("scale")
+            )
 
         either = inspect.Parameter.POSITIONAL_OR_KEYWORD
         defaults = {"loc": 0.0, "scale": 1.0}
@@ -131,19 +132,23 @@ class Distribution:
 
     def _evaluated(self, name: str, x: Any, shapes: list[Any], loc: Any, scale: Any) -> Any:
         formula, valid = self.formulas[name], self.valid(*shapes)
-        valid = valid if scale is None else np.logical_and(valid, scale > 0.0)
+        if scale is not None:
+            valid = scale > 0.0 if valid is True else np.logical_and(valid, scale > 0.0)
         nan = constant(np.nan, x)
         if name in ("ppf", "isf"):
             inside = np.logical_and(x > 0.0, x < 1.0)
-            out = formula(where(inside, x, constant(0.5, x)), *shapes) * scale + loc
+            out = _moved(formula(where(inside, x, constant(0.5, x)), *shapes), loc, scale)
             low, high = self.support(*shapes)
             ends = [-np.inf if low is None else low, np.inf if high is None else high]
-            first, last = (e * scale + loc for e in (ends if name == "ppf" else ends[::-1]))
+            ends = [end if isinstance(end, Value) else constant(end, x) for end in ends]
+            first, last = (_moved(e, loc, scale) for e in (ends if name == "ppf" else ends[::-1]))
             out = where(inside, out, where(np.equal(x, 0.0), first, where(np.equal(x, 1.0), last, nan)))
-            return where(valid, out, nan)
-        y = x - loc if scale is None else (x - loc) / scale
+            return out if valid is True else where(valid, out, nan)
+        y = x if loc is None else x - loc
+        y = y if scale is None else y / scale
         out = self._outside(name, y, shapes, lambda inner: formula(inner, *shapes), scale)
-        return where(np.logical_and(valid, np.equal(y, y)), out, nan)
+        known = np.equal(y, y)
+        return where(known if valid is True else np.logical_and(valid, known), out, nan)
 
     def _outside(self, name: str, y: Any, shapes: list[Any], formula: Formula, scale: Any) -> Any:
         """The formula inside of the support, and what SciPy has for numbers outside of it."""
@@ -196,13 +201,14 @@ def _beyond(name: str) -> tuple[float, float]:
     return below, above
 
 
-def _exponential(formula: Formula) -> Formula:
-    return lambda *args: np.exp(formula(*args))
+def _completed(tail: Formula | None, log: Formula | None, other: Formula | None) -> tuple[Any, Any]:
+    """A tail and its logarithm, from what there is of these and of the other tail's logarithm."""
+    if tail is None and log is None and other is not None:
+        return _of(one_minus_exp, other), _of(log_one_minus_exp, other)
+    if tail is None and log is not None:
+        return _of(np.exp, log), log
+    return tail, log or (None if tail is None else _of(np.log, tail))
 
 
-def _logarithm(formula: Formula) -> Formula:
-    return lambda *args: np.log(formula(*args))
-
-
-def _rest(formula: Any) -> Formula:
-    return lambda *args: 1.0 - formula(*args)
+def _of(function: Formula, formula: Formula) -> Formula:
+    return lambda *args: function(formula(*args))

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import math
+from collections.abc import Callable
 from typing import Any
 
 import numpy as np
@@ -11,8 +12,18 @@ from engine.numpy_api.stats.distribution import Distribution, positive, unit
 from engine.ops.compare import where
 from engine.ops.creation import ones_like
 from engine.ops.explog import expm1, log1p
+from engine.ops.likelihood import (
+    half_disk,
+    hypsecant_cdf,
+    log1p_over,
+    log1p_power,
+    log_cosh,
+    log_one_minus_exp,
+    log_power,
+    one_minus_exp,
+    product,
+)
 from engine.ops.nn import log_sigmoid, sigmoid
-from engine.ops.special import xlogy
 
 _PI = math.pi
 
@@ -21,33 +32,50 @@ def _symmetric(*_: Any) -> Any:
     return -1.0, 1.0
 
 
-def _at_zero(shape: Any, general: Any, limit: Any) -> Any:
-    """A formula that divides by a shape parameter, which may be zero: there its limit."""
-    zero = np.equal(shape, 0.0)
-    return where(zero, limit, general(where(zero, ones_like(shape), shape)))
-
-
 # ---- on the real line ------------------------------------------------------------------------------------------------
 
 
-def _laplace_cdf(x: Any) -> Any:
-    half = 0.5 * np.exp(-np.abs(x))
-    return where(x > 0.0, 1.0 - half, half)
+def _magnitude(x: Any) -> Any:
+    """The absolute value, with the slope of negative numbers at 0: there a tail has one, and this one."""
+    return where(x > 0.0, x, -x)
+
+
+def _joined(log_tail: Callable[..., Any]) -> dict[str, Any]:
+    """Both tails of a symmetric distribution, from the logarithm of the one beyond a magnitude."""
+
+    def cdf(x: Any, *shapes: Any) -> Any:
+        tail = np.exp(log_tail(_magnitude(x), *shapes))
+        return where(x > 0.0, 1.0 - tail, tail)
+
+    def logcdf(x: Any, *shapes: Any) -> Any:
+        tail = log_tail(_magnitude(x), *shapes)
+        return where(x > 0.0, log_one_minus_exp(tail), tail)
+
+    return {
+        "cdf": cdf,
+        "sf": lambda x, *shapes: cdf(-x, *shapes),
+        "logcdf": logcdf,
+        "logsf": lambda x, *shapes: logcdf(-x, *shapes),
+    }
 
 
 def _skewed(x: Any, kappa: Any) -> Any:
     return where(x >= 0.0, -kappa * x, x / kappa)
 
 
+def _skewed_tail(x: Any, kappa: Any) -> Any:
+    """The logarithm of the tail on the side of x."""
+    return where(x >= 0.0, -kappa * x, x / kappa + 2.0 * np.log(kappa)) - log1p(kappa * kappa)
+
+
+def _skewed_logcdf(x: Any, kappa: Any) -> Any:
+    tail = _skewed_tail(x, kappa)
+    return where(x >= 0.0, log_one_minus_exp(tail), tail)
+
+
 def _skewed_cdf(x: Any, kappa: Any) -> Any:
-    total = kappa + 1.0 / kappa
-    tail = np.exp(_skewed(x, kappa)) / total
-    return where(x >= 0.0, 1.0 - tail / kappa, tail * kappa)
-
-
-def _dweibull_cdf(x: Any, c: Any) -> Any:
-    half = 0.5 * np.exp(-(np.abs(x) ** c))
-    return where(x > 0.0, 1.0 - half, half)
+    tail = np.exp(_skewed_tail(x, kappa))
+    return where(x >= 0.0, 1.0 - tail, tail)
 
 
 REAL_LINE = {
@@ -59,11 +87,18 @@ REAL_LINE = {
         ppf=lambda q: np.tan(_PI * (q - 0.5)),
         isf=lambda q: np.tan(_PI * (0.5 - q)),
     ),
-    "laplace": Distribution((), lambda x: math.log(0.5) - np.abs(x), cdf=_laplace_cdf, sf=lambda x: _laplace_cdf(-x)),
-    "laplace_asymmetric": Distribution(("kappa",), lambda x, k: _skewed(x, k) - np.log(k + 1.0 / k), cdf=_skewed_cdf),
+    "laplace": Distribution((), lambda x: math.log(0.5) - np.abs(x), **_joined(lambda x: math.log(0.5) - x)),
+    "laplace_asymmetric": Distribution(
+        ("kappa",),
+        lambda x, k: _skewed(x, k) - np.log(k + 1.0 / k),
+        cdf=_skewed_cdf,
+        sf=lambda x, k: _skewed_cdf(-x, 1.0 / k),
+        logcdf=_skewed_logcdf,
+        logsf=lambda x, k: _skewed_logcdf(-x, 1.0 / k),
+    ),
     "logistic": Distribution(
         (),
-        lambda x: log_sigmoid(x) + log_sigmoid(-x),
+        lambda x: -2.0 * log_cosh(0.5 * x) - math.log(4),
         cdf=sigmoid,
         sf=lambda x: sigmoid(-x),
         logcdf=log_sigmoid,
@@ -78,29 +113,26 @@ REAL_LINE = {
         (),
         lambda x: -x - np.exp(-x),
         logcdf=lambda x: -np.exp(-x),
-        sf=lambda x: -expm1(-np.exp(-x)),
         ppf=lambda q: -np.log(-np.log(q)),
         isf=lambda q: -np.log(-log1p(-q)),
     ),
     "gumbel_l": Distribution(
         (),
         lambda x: x - np.exp(x),
-        cdf=lambda x: -expm1(-np.exp(x)),
         logsf=lambda x: -np.exp(x),
         ppf=lambda q: np.log(-log1p(-q)),
         isf=lambda q: np.log(-np.log(q)),
     ),
     "hypsecant": Distribution(
         (),
-        lambda x: math.log(2 / _PI) - np.abs(x) - log1p(np.exp(-2.0 * np.abs(x))),
-        cdf=lambda x: 2 / _PI * np.arctan(np.exp(x)),
-        sf=lambda x: 2 / _PI * np.arctan(np.exp(-x)),
+        lambda x: -log_cosh(x) - math.log(_PI),
+        cdf=hypsecant_cdf,
+        sf=lambda x: hypsecant_cdf(-x),
     ),
     "dweibull": Distribution(
         ("c",),
-        lambda x, c: np.log(0.5 * c) + xlogy(c - 1.0, np.abs(x)) - np.abs(x) ** c,
-        cdf=_dweibull_cdf,
-        sf=lambda x, c: _dweibull_cdf(-x, c),
+        lambda x, c: np.log(0.5 * c) + log_power(c - 1.0, np.abs(x)) - np.abs(x) ** c,
+        **_joined(lambda x, c: math.log(0.5) - x**c),
     ),
 }
 
@@ -115,11 +147,20 @@ def _negative(*_: Any) -> Any:
     return None, 0.0
 
 
+def _far_below(x: Any, term: Any) -> Any:
+    """A logarithm, minus infinity for infinite x."""
+    return where(np.equal(x, np.inf), -x, term)
+
+
+def _exponentiated_weibull(x: Any, a: Any, c: Any) -> Any:
+    power = x**c
+    return np.log(a) + np.log(c) + log_power(a - 1.0, one_minus_exp(-power)) - power + log_power(c - 1.0, x)
+
+
 POSITIVE_HALF = {
     "expon": Distribution(
         (),
         lambda x: -x,
-        cdf=lambda x: -expm1(-x),
         logsf=lambda x: -x,
         ppf=lambda q: -log1p(-q),
         isf=lambda q: -np.log(q),
@@ -134,7 +175,7 @@ POSITIVE_HALF = {
     ),
     "halflogistic": Distribution(
         (),
-        lambda x: math.log(2) - x - 2.0 * log1p(np.exp(-x)),
+        lambda x: -2.0 * log_cosh(0.5 * x) - math.log(2),
         cdf=lambda x: np.tanh(0.5 * x),
         sf=lambda x: 2.0 * sigmoid(-x),
         support=positive,
@@ -142,14 +183,12 @@ POSITIVE_HALF = {
     "rayleigh": Distribution(
         (),
         lambda x: np.log(x) - 0.5 * x * x,
-        cdf=lambda x: -expm1(-0.5 * x * x),
         logsf=lambda x: -0.5 * x * x,
         support=positive,
     ),
     "weibull_min": Distribution(
         ("c",),
-        lambda x, c: np.log(c) + xlogy(c - 1.0, x) - x**c,
-        cdf=lambda x, c: -expm1(-(x**c)),
+        lambda x, c: np.log(c) + log_power(c - 1.0, x) - x**c,
         logsf=lambda x, c: -(x**c),
         ppf=lambda q, c: (-log1p(-q)) ** (1.0 / c),
         isf=lambda q, c: (-np.log(q)) ** (1.0 / c),
@@ -157,36 +196,32 @@ POSITIVE_HALF = {
     ),
     "weibull_max": Distribution(
         ("c",),
-        lambda x, c: np.log(c) + xlogy(c - 1.0, -x) - (-x) ** c,
+        lambda x, c: np.log(c) + log_power(c - 1.0, -x) - (-x) ** c,
         logcdf=lambda x, c: -((-x) ** c),
-        sf=lambda x, c: -expm1(-((-x) ** c)),
         support=_negative,
     ),
     "invweibull": Distribution(
         ("c",),
         lambda x, c: np.log(c) - (c + 1.0) * np.log(x) - x ** (-c),
         logcdf=lambda x, c: -(x ** (-c)),
-        sf=lambda x, c: -expm1(-(x ** (-c))),
         support=positive,
         open_at=(True, False),
     ),
     "exponweib": Distribution(
         ("a", "c"),
-        lambda x, a, c: np.log(a) + np.log(c) + xlogy(a - 1.0, -expm1(-(x**c))) - x**c + xlogy(c - 1.0, x),
-        cdf=lambda x, a, c: (-expm1(-(x**c))) ** a,
+        _exponentiated_weibull,
+        logcdf=lambda x, a, c: a * log_one_minus_exp(-(x**c)),
         support=positive,
     ),
     "gompertz": Distribution(
         ("c",),
         lambda x, c: np.log(c) + x - c * expm1(x),
-        cdf=lambda x, c: -expm1(-c * expm1(x)),
         logsf=lambda x, c: -c * expm1(x),
         support=positive,
     ),
     "pareto": Distribution(
         ("b",),
         lambda x, b: np.log(b) - (b + 1.0) * np.log(x),
-        cdf=lambda x, b: -expm1(-b * np.log(x)),
         logsf=lambda x, b: -b * np.log(x),
         ppf=lambda q, b: np.exp(-log1p(-q) / b),
         isf=lambda q, b: np.exp(-np.log(q) / b),
@@ -195,29 +230,29 @@ POSITIVE_HALF = {
     "lomax": Distribution(
         ("c",),
         lambda x, c: np.log(c) - (c + 1.0) * log1p(x),
-        cdf=lambda x, c: -expm1(-c * log1p(x)),
         logsf=lambda x, c: -c * log1p(x),
         support=positive,
     ),
     "fisk": Distribution(
         ("c",),
-        lambda x, c: np.log(c) + xlogy(c - 1.0, x) - 2.0 * log1p(x**c),
-        cdf=lambda x, c: 1.0 / (1.0 + x ** (-c)),
-        logsf=lambda x, c: -log1p(x**c),
+        lambda x, c: np.log(c) + _far_below(x, log_power(c - 1.0, x) - 2.0 * log1p_power(x, c)),
+        cdf=lambda x, c: sigmoid(c * np.log(x)),
+        logcdf=lambda x, c: log_sigmoid(c * np.log(x)),
+        logsf=lambda x, c: -log1p_power(x, c),
         support=positive,
     ),
     "burr": Distribution(
         ("c", "d"),
-        lambda x, c, d: np.log(c) + np.log(d) - (c + 1.0) * np.log(x) - (d + 1.0) * log1p(x ** (-c)),
-        logcdf=lambda x, c, d: -d * log1p(x ** (-c)),
+        lambda x, c, d: (
+            np.log(c) + np.log(d) + _far_below(x, log_power(c * d - 1.0, x) - (d + 1.0) * log1p_power(x, c))
+        ),
+        logcdf=lambda x, c, d: d * log_sigmoid(c * np.log(x)),
         support=positive,
-        open_at=(True, False),
     ),
     "burr12": Distribution(
         ("c", "d"),
-        lambda x, c, d: np.log(c) + np.log(d) + xlogy(c - 1.0, x) - (d + 1.0) * log1p(x**c),
-        cdf=lambda x, c, d: -expm1(-d * log1p(x**c)),
-        logsf=lambda x, c, d: -d * log1p(x**c),
+        lambda x, c, d: np.log(c) + np.log(d) + log_power(c - 1.0, x) - (d + 1.0) * log1p_power(x, c),
+        logsf=lambda x, c, d: -d * log1p_power(x, c),
         support=positive,
     ),
 }
@@ -225,34 +260,29 @@ POSITIVE_HALF = {
 # ---- with ends that depend on the shape ------------------------------------------------------------------------------
 
 
-def _extreme_exponent(x: Any, c: Any) -> Any:
-    """The negative logarithm of a generalized extreme value's distribution function, as a logarithm."""
-    return _at_zero(c, lambda c: log1p(-c * x) / c, -x)
+def _excess(x: Any, c: Any) -> Any:
+    """``-log(1 + c * x) / c``, also where c is 0."""
+    return -log1p_over(x, c)
 
 
 def _extreme(x: Any, c: Any) -> Any:
-    exponent = _extreme_exponent(x, c)
-    return exponent - np.exp(exponent) - log1p(-c * x)
+    exponent = _excess(x, -c)
+    return product(1.0 - c, exponent) - np.exp(exponent)
 
 
-def _extreme_support(c: Any) -> Any:
-    inf = np.inf * ones_like(c)
-    end = _at_zero(c, lambda c: 1.0 / c, inf)
-    return where(c < 0.0, end, -inf), where(c > 0.0, end, inf)
-
-
-def _excess(x: Any, c: Any) -> Any:
-    return _at_zero(c, lambda c: -log1p(c * x) / c, -x)
-
-
-def _excess_support(c: Any) -> Any:
-    inf = np.inf * ones_like(c)
-    return 0.0 * c, where(c < 0.0, _at_zero(c, lambda c: -1.0 / c, inf), inf)
+def _end(sign: float, c: Any) -> Any:
+    """One over the shape where it has this sign, else infinity of the sign."""
+    some = sign * c > 0.0
+    return where(some, 1.0 / where(some, c, ones_like(c)), sign * np.inf * ones_like(c))
 
 
 def _triangle(x: Any, c: Any) -> Any:
     rising, falling = _ramps(x, c)
-    return np.log(2.0 * where(x < c, rising, falling))
+    return np.log(2.0 * where(_rises(x, c), rising, falling))
+
+
+def _rises(x: Any, c: Any) -> Any:
+    return np.logical_or(x < c, c >= 1.0)
 
 
 def _ramps(x: Any, c: Any) -> Any:
@@ -263,8 +293,13 @@ def _ramps(x: Any, c: Any) -> Any:
 
 
 def _triangle_cdf(x: Any, c: Any) -> Any:
+    rising, _ = _ramps(x, c)
+    return where(_rises(x, c), x * rising, (x * (2.0 - x) - c) / where(c < 1.0, 1.0 - c, ones_like(c)))
+
+
+def _triangle_sf(x: Any, c: Any) -> Any:
     rising, falling = _ramps(x, c)
-    return where(x < c, x * rising, 1.0 - (1.0 - x) * falling)
+    return where(_rises(x, c), 1.0 - x * rising, (1.0 - x) * falling)
 
 
 BETWEEN = {
@@ -280,70 +315,78 @@ BETWEEN = {
     "arcsine": Distribution(
         (),
         lambda x: -math.log(_PI) - 0.5 * (np.log(x) + log1p(-x)),
-        cdf=lambda x: 2 / _PI * np.arcsin(np.sqrt(x)),
+        cdf=lambda x: 2 / _PI * np.arctan2(np.sqrt(x), np.sqrt(1.0 - x)),
+        sf=lambda x: 2 / _PI * np.arctan2(np.sqrt(1.0 - x), np.sqrt(x)),
         support=unit,
     ),
     "powerlaw": Distribution(
         ("a",),
-        lambda x, a: np.log(a) + xlogy(a - 1.0, x),
+        lambda x, a: np.log(a) + log_power(a - 1.0, x),
         cdf=lambda x, a: x**a,
         logcdf=lambda x, a: a * np.log(x),
         support=unit,
     ),
     "bradford": Distribution(
         ("c",),
-        lambda x, c: np.log(c) - log1p(c * x) - np.log(log1p(c)),
-        cdf=lambda x, c: log1p(c * x) / log1p(c),
+        lambda x, c: -log1p(c * x) - np.log(log1p_over(ones_like(c), c)),
+        cdf=lambda x, c: log1p_over(x, c) / log1p_over(ones_like(c), c),
+        sf=lambda x, c: log1p_over((1.0 - x) / (1.0 + c * x), c) / log1p_over(ones_like(c), c),
         support=unit,
     ),
     "triang": Distribution(
         ("c",),
         _triangle,
         cdf=_triangle_cdf,
+        sf=_triangle_sf,
         support=unit,
         valid=lambda c: np.logical_and(c >= 0.0, c <= 1.0),
     ),
     "semicircular": Distribution(
         (),
         lambda x: math.log(2 / _PI) + 0.5 * log1p(-x * x),
-        cdf=lambda x: 0.5 + (x * np.sqrt(1.0 - x * x) + np.arcsin(x)) / _PI,
+        cdf=half_disk,
+        sf=lambda x: half_disk(-x),
         support=_symmetric,
     ),
-    "cosine": Distribution((), lambda x: log1p(np.cos(x)) - math.log(2 * _PI), support=lambda: (-_PI, _PI)),
+    "cosine": Distribution((), lambda x: 2.0 * np.log(np.cos(0.5 * x)) - math.log(_PI), support=lambda: (-_PI, _PI)),
     "wrapcauchy": Distribution(
         ("c",),
-        lambda x, c: log1p(-c * c) - math.log(2 * _PI) - np.log(1.0 + c * c - 2.0 * c * np.cos(x)),
+        lambda x, c: (
+            log1p(-c * c) - math.log(2 * _PI) - np.log(np.square(1.0 - c) + 4.0 * c * np.square(np.sin(0.5 * x)))
+        ),
         support=lambda c: (0.0, 2 * _PI),
         valid=lambda c: np.logical_and(c > 0.0, c < 1.0),
     ),
     "loguniform": Distribution(
         ("a", "b"),
         lambda x, a, b: -np.log(x) - np.log(np.log(b) - np.log(a)),
-        cdf=lambda x, a, b: (np.log(x) - np.log(a)) / (np.log(b) - np.log(a)),
+        cdf=lambda x, a, b: np.log(x / a) / np.log(b / a),
+        sf=lambda x, a, b: np.log(b / x) / np.log(b / a),
         support=lambda a, b: (a, b),
         valid=lambda a, b: np.logical_and(a > 0.0, b > a),
     ),
     "truncexpon": Distribution(
         ("b",),
-        lambda x, b: -x - np.log(-expm1(-b)),
-        cdf=lambda x, b: expm1(-x) / expm1(-b),
+        lambda x, b: -x - log_one_minus_exp(-b),
+        cdf=lambda x, b: one_minus_exp(-x) / one_minus_exp(-b),
+        sf=lambda x, b: np.exp(-x) * one_minus_exp(x - b) / one_minus_exp(-b),
+        logcdf=lambda x, b: log_one_minus_exp(-x) - log_one_minus_exp(-b),
+        logsf=lambda x, b: log_one_minus_exp(x - b) - x - log_one_minus_exp(-b),
         support=lambda b: (0.0, b),
     ),
     "genextreme": Distribution(
         ("c",),
         _extreme,
-        logcdf=lambda x, c: -np.exp(_extreme_exponent(x, c)),
-        sf=lambda x, c: -expm1(-np.exp(_extreme_exponent(x, c))),
-        support=_extreme_support,
+        logcdf=lambda x, c: -np.exp(_excess(x, -c)),
+        support=lambda c: (_end(-1.0, c), _end(1.0, c)),
         valid=np.isfinite,
-        open_at=(True, True),
+        open_at=(True, False),
     ),
     "genpareto": Distribution(
         ("c",),
-        lambda x, c: _excess(x, c) - log1p(c * x),
-        cdf=lambda x, c: -expm1(_excess(x, c)),
+        lambda x, c: product(1.0 + c, _excess(x, c)),
         logsf=_excess,
-        support=_excess_support,
+        support=lambda c: (0.0 * c, _end(1.0, -c)),
         valid=np.isfinite,
     ),
 }
