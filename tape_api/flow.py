@@ -20,7 +20,7 @@ from engine.core.detach import detached, effect
 from engine.core.dtypes import DType, as_dtype
 from engine.core.tape import active
 from engine.core.value import Value, as_declared
-from engine.runtime.errors import DTypeError, InvalidArgumentError
+from engine.runtime.errors import DTypeError, InvalidArgumentError, of_users_function
 from tape_api.own_values import apart, marks
 from tape_api.random import counted_apart
 from tape_api.tensor import convert_to_tensor
@@ -202,7 +202,8 @@ def py_function(
     if func is None:
         return _decorates(py_function, Tout=Tout, name=name)
     effect("py_function calls Python")
-    results = func(*[convert_to_tensor(x) for x in inp or ()])
+    with of_users_function("py_function"):
+        results = func(*[convert_to_tensor(x) for x in inp or ()])
     return _as_declared(results, Tout, lambda r, dtype: convert_to_tensor(r, dtype))
 
 
