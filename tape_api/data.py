@@ -237,10 +237,10 @@ class Dataset(BaseDataset):
     def as_numpy_iterator(self) -> Iterator[Any]:
         """The elements as arrays."""
 
-        def array(x: Any) -> Any:
-            return list(x.as_numpy_iterator()) if isinstance(x, Dataset) else x.numpy()
+        def arrays(element: Any) -> Any:
+            return mapped(lambda x: list(x.as_numpy_iterator()) if isinstance(x, Dataset) else x.numpy(), element)
 
-        return map(lambda element: mapped(array, element), iter(self))
+        return map(arrays, iter(self))
 
     def reduce(self, initial_state: Any, reduce_func: Callable[..., Any], name: str | None = None) -> EagerTensor:
         """Apply a function to a state and all elements, one after the other."""

@@ -243,7 +243,11 @@ class Concatenated(Stage):
 
     def stream(self, env: Environment) -> Stream:
         """One after the other."""
-        return Stream(itertools.chain.from_iterable(map(lambda s: s.stream(env).elements(), self.inputs)))
+
+        def elements(one: Stage) -> Iterator[Element]:
+            return one.stream(env).elements()
+
+        return Stream(itertools.chain.from_iterable(map(elements, self.inputs)))
 
     def size(self, env: Environment | None = None) -> int:
         """Of both."""

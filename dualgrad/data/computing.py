@@ -46,9 +46,7 @@ class Filtered(Stage):
         """Those elements."""
         holds = self._predicate.bound(env, InternalError)
         source = self.inputs[0].stream(env)
-        return source.choosing(
-            Lasting(lambda: (item for item in source.items if bool(holds(source.element(item))[0])))
-        )
+        return source.choosing(Lasting(lambda: (item for item in source.items if bool(holds(source.element(item))[0]))))
 
     def size(self, env: Environment | None = None) -> int:
         """Not known."""
@@ -72,10 +70,11 @@ class Interleaved(Stage):
         """Blocks of each in turn; one that ends makes room for the next."""
         start = self._function.streams(env)
         sources = map(start, self.inputs[0].stream(env).elements())
-        return Stream(_interleaved(sources, env.number(self._cycle), env.number(self._block)))
+        return Stream(interleaved(sources, env.number(self._cycle), env.number(self._block)))
 
 
-def _interleaved(sources: Iterator[Iterator[Any]], cycle: int, block: int) -> Iterator[Any]:
+def interleaved(sources: Iterator[Iterator[Any]], cycle: int, block: int = 1) -> Iterator[Any]:
+    """Elements of several iterators at a time in turn, blocks of each."""
     if cycle < 1 or block < 1:
         raise InvalidArgumentError(
             f"interleave: `cycle_length` and `block_length` must be positive, got {cycle} and {block}"

@@ -384,7 +384,7 @@ def computed_from(x: Any) -> dict[int, Any] | None:
 
 
 def _hands_on(x: Symbol) -> bool:
-    """Whether a symbol holds the elements of operand 0 in their order, once a check, of a function's perhaps, passes."""
+    """Whether a symbol holds the elements of operand 0 in their order, once a check that there may be has passed."""
     return getattr(x.node.op.sparsity, "in_order", False) and x.aval.is_static
 
 

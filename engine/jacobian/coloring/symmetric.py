@@ -47,9 +47,14 @@ def _mirrored(block: Block) -> object:
     rows, columns = _rows(block), block.indices.astype(np.int64)
     size = len(block.indptr) - 1
     flat, mirror = rows * size + columns, columns * size + rows
-    at = np.minimum(np.searchsorted(flat, mirror), max(len(flat) - 1, 0))
-    both = (rows < columns) & (flat[at] == mirror) if len(flat) else rows < columns
-    return block.reordered(np.where(both, at, np.arange(len(flat))))
+    at = np.searchsorted(flat, mirror)
+    # what structure shows to be zero at one of two places is zero at the other, too, where sweeps leave its rounding
+    kept = np.append(flat, -1)[at] == mirror
+    order = np.where(rows < columns, at, np.arange(len(flat)))[kept]
+    if kept.all():
+        return block.reordered(order)
+    ends = np.concatenate([[0], np.cumsum(kept)])[block.indptr].astype(block.indptr.dtype)
+    return dataclasses.replace(block.reordered(order), indices=block.indices[kept], indptr=ends)
 
 
 def _transposed(block: Block, shape: tuple[int, int]) -> object:
