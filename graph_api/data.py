@@ -65,6 +65,7 @@ class _Function:
             if result is None:
                 raise TypeError("a data set's function must return tensors, got None")
             self._inner: Stage | None = result._stage if isinstance(result, BaseDataset) else None
+            result = tuple(result) if isinstance(result, list) else result
             made = () if self._inner is not None else mapped(convert_to_tensor, result)
             tensors = self._inner.captures() if self._inner is not None else flat(made)
         self._spec = packed(made, [x._aval for x in tensors]) if self._inner is None else self._inner.spec

@@ -80,7 +80,7 @@ class _Function:
             result = self._fn(*self._arguments(leaves, self._source.spec))
         if result is None:
             raise TypeError("a data set's function must return tensors, got None")
-        return result
+        return tuple(result) if isinstance(result, list) else result
 
     def bound(self, env: Environment, ended: type[OpError] = InvalidArgumentError) -> Callable[[Any], Any]:
         """The function of flat elements; `ended` is raised where it raises what would end an iteration."""
@@ -131,6 +131,7 @@ class _Function:
         """The spec of the function's results for symbols; None if it does not work on symbols."""
         spec = source.spec if self._before is None else (self._before, source.spec)
         trace = FlowTrace()
+        trace.for_specs = True
         try:
             # what it assigns to variables is not assigned
             with paused(), trace.capturing():

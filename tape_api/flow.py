@@ -16,6 +16,7 @@ import numpy as np
 from dualgrad.frontend.flow import choices
 from engine import custom
 from engine.core import nest
+from engine.core.aval import Aval
 from engine.core.detach import detached, effect
 from engine.core.dtypes import DType, as_dtype
 from engine.core.tape import active
@@ -201,6 +202,8 @@ def py_function(
     """
     if func is None:
         return _decorates(py_function, Tout=Tout, name=name)
+    if getattr(active.region, "for_specs", False):
+        return _stand_ins(Tout)
     effect("py_function calls Python")
     with of_users_function("py_function"):
         results = func(*[convert_to_tensor(x) for x in inp or ()])
@@ -221,6 +224,8 @@ def numpy_function(
     """
     if func is None:
         return _decorates(numpy_function, Tout=Tout, stateful=stateful, name=name)
+    if getattr(active.region, "for_specs", False):
+        return _stand_ins(Tout)
     effect("numpy_function calls Python")
     tensors = [convert_to_tensor(x) for x in inp or ()]
     if active.tapes:
@@ -228,6 +233,11 @@ def numpy_function(
             detached(x, "function")
     results = func(*[x.numpy() for x in tensors])
     return _as_declared(results, Tout, lambda r, dtype: convert_to_tensor(as_declared(r, dtype, "numpy_function")))
+
+
+def _stand_ins(dtypes: Any) -> Any:
+    """Tensors of the dtypes declared, of which nothing else is known."""
+    return nest.map_structure(lambda d: active.region.placeholder(Aval(None, as_dtype(d))), dtypes)
 
 
 def _as_declared(results: Any, dtypes: Any, convert: Callable[[Any, DType], Any]) -> Any:

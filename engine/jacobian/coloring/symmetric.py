@@ -44,17 +44,16 @@ def symmetrized(blocks: list[list[Block]], shapes: list[list[tuple[int, int]]]) 
 def _mirrored(block: Block) -> object:
     if not isinstance(block, Scattered):
         return None if block is None else Mirrored(block)
-    rows, columns = _rows(block), block.indices.astype(np.int64)
-    size = len(block.indptr) - 1
-    flat, mirror = rows * size + columns, columns * size + rows
-    at = np.searchsorted(flat, mirror)
-    # what structure shows to be zero at one of two places is zero at the other, too, where sweeps leave its rounding
-    kept = np.append(flat, -1)[at] == mirror
-    order = np.where(rows < columns, at, np.arange(len(flat)))[kept]
-    if kept.all():
-        return block.reordered(order)
-    ends = np.concatenate([[0], np.cumsum(kept)])[block.indptr].astype(block.indptr.dtype)
-    return dataclasses.replace(block.reordered(order), indices=block.indices[kept], indptr=ends)
+    rows, size = _rows(block), len(block.indptr) - 1
+    lower = np.flatnonzero(rows >= block.indices)
+    numbers = np.concatenate([lower, lower[rows[lower] > block.indices[lower]]])
+    rows, columns = rows[numbers], block.indices[numbers].astype(np.int64)
+    # the pattern is the lower triangle's, too: what has no mirror image there is zero but for rounding
+    rows[len(lower) :], columns[len(lower) :] = columns[len(lower) :], rows[len(lower) :].copy()
+    order = np.argsort(rows * size + columns, kind="stable")
+    ends = np.cumsum(np.bincount(rows + 1, minlength=size + 1)).astype(block.indptr.dtype)
+    indices = columns[order].astype(block.indices.dtype)
+    return dataclasses.replace(block.reordered(numbers[order]), indices=indices, indptr=ends)
 
 
 def _transposed(block: Block, shape: tuple[int, int]) -> object:
