@@ -392,7 +392,7 @@ def _computed(x: Symbol, read: dict[int, Any]) -> Array | None:
     """The value of a symbol's op for the contents of some operands; the others only lend their shapes."""
     node = x.node
     if _hands_on(x):
-        return np.reshape(read[0], x.aval.shape)
+        return np.reshape(read[0], [d or 0 for d in x.aval.shape or ()])
     arrays = [read[i] if i in read else _in_shape(aval_of(y)) for i, y in enumerate(node.inputs)]
     try:
         out = node.op.kernel(*arrays, **node.params)
