@@ -34,6 +34,7 @@ from engine.core.kinds import nondifferentiable
 from engine.core.nest import Structure
 from engine.core.trace import Symbol
 from engine.core.value import Value, boxed
+from engine.runtime.errors import InternalError, InvalidArgumentError, OpError, OutOfRangeError, of_users_function
 from graph_api.convert import convert_to_tensor
 from graph_api.flow import one_by_one
 from graph_api.graph import get_default_graph
@@ -64,6 +65,7 @@ class _Function:
             if result is None:
                 raise TypeError("a data set's function must return tensors, got None")
             self._inner: Stage | None = result._stage if isinstance(result, BaseDataset) else None
+            result = tuple(result) if isinstance(result, list) else result
             made = () if self._inner is not None else mapped(convert_to_tensor, result)
             tensors = self._inner.captures() if self._inner is not None else flat(made)
         self._spec = packed(made, [x._aval for x in tensors]) if self._inner is None else self._inner.spec
@@ -79,14 +81,15 @@ class _Function:
         """The spec of the results."""
         return self._spec
 
-    def bound(self, env: Environment) -> Callable[[Any], Any]:
-        """The function of flat elements."""
+    def bound(self, env: Environment, ended: type[OpError] = InvalidArgumentError) -> Callable[[Any], Any]:
+        """The function of flat elements; `ended` is raised where it raises what would end an iteration."""
         taken, held = [[env.values[id(x)] for x in group] for group in self._captures]
         state = env.keep(self, lambda: held[: self._states])
         read, count = held[self._states :], len(self._given)
 
         def call(element: Any) -> tuple[Any, ...]:
-            results = self._trace.run(*element, *state, *taken, *read)
+            with of_users_function("a data set's function", ended):
+                results = self._trace.run(*element, *state, *taken, *read)
             state[:] = results[count:]
             return tuple([boxed(r) for r in results[:count]])
 
@@ -96,7 +99,7 @@ class _Function:
         """The elements of the data sets that the function makes."""
         if self._inner is None:
             raise TypeError("`map_func` must return a `Dataset` object")
-        inner, call = self._inner, self.bound(env)
+        inner, call = self._inner, self.bound(env, InternalError)
 
         def start(element: Any) -> PythonIterator[Any]:
             values = {id(x): np.array(a) for x, a in zip(self._given, call(element), strict=True)}
@@ -228,7 +231,7 @@ class Dataset(BaseDataset):
 
 def _reduced(*values: Any, stage: Stage, function: Any, initial: Any, captured: Any, spec: Any) -> tuple[Any, ...]:
     env = Environment({id(x): np.array(a) for x, a in zip(captured, values, strict=True)})
-    step, state = function.bound(env), tuple([env.array(x) for x in initial])
+    step, state = function.bound(env, OutOfRangeError), tuple([env.array(x) for x in initial])
     for element in stage.stream(env).elements():
         state = step((*state, *element))
     return tuple([np.array(a) for a in state])

@@ -18,7 +18,7 @@ from dualgrad.data.dataset import (
     Options,
 )
 from dualgrad.data.sources import Rows
-from dualgrad.data.stage import Environment, Stage, Stream
+from dualgrad.data.stage import Environment, Lasting, Stage, Stream
 from dualgrad.data.structure import DatasetLeaf, Spec, batched, flat, mapped, packed, width
 from engine.core.arguments import as_int
 from engine.core.aval import Aval
@@ -28,7 +28,7 @@ from engine.core.nest import Structure
 from engine.core.tape import paused
 from engine.core.trace import Symbol
 from engine.core.value import Value
-from engine.runtime.errors import InvalidArgumentError, OutOfRangeError
+from engine.runtime.errors import InternalError, InvalidArgumentError, OpError, OutOfRangeError, of_users_function
 from tape_api import data_experimental as experimental
 from tape_api import random
 from tape_api.tensor import TensorSpec, convert_to_tensor
@@ -75,19 +75,20 @@ class _Function:
         element = packed(spec, [taken(x) for x in flat(spec)])
         return element if type(element) is tuple else (element,)
 
-    def _called(self, leaves: list[Any]) -> Structure[Any]:
-        result = self._fn(*self._arguments(leaves, self._source.spec))
+    def _called(self, leaves: list[Any], ended: type[OpError] = InvalidArgumentError) -> Structure[Any]:
+        with of_users_function("a data set's function", ended):
+            result = self._fn(*self._arguments(leaves, self._source.spec))
         if result is None:
             raise TypeError("a data set's function must return tensors, got None")
-        return result
+        return tuple(result) if isinstance(result, list) else result
 
-    def bound(self, env: Environment) -> Callable[[Any], Any]:
-        """The function of flat elements."""
+    def bound(self, env: Environment, ended: type[OpError] = InvalidArgumentError) -> Callable[[Any], Any]:
+        """The function of flat elements; `ended` is raised where it raises what would end an iteration."""
         own = Environment.keep(env, self, random.Streams)
 
         def call(element: Any) -> tuple[Any, ...]:
             with random.inside(own, alone=True):
-                made = mapped(_tensor, self._called([EagerTensor(a) for a in element]))
+                made = mapped(_tensor, self._called([EagerTensor(a) for a in element], ended))
             arrays = [x._array for x in flat(made)]
             if self._known is None:
                 self._known = packed(made, [Aval(None, x.dtype) for x in flat(made)])
@@ -101,7 +102,7 @@ class _Function:
 
         def start(element: Any) -> Iterator[Any]:
             with random.inside(own, alone=True):
-                made = self._made(self._called([EagerTensor(a) for a in element]))
+                made = self._made(self._called([EagerTensor(a) for a in element], InternalError))
             if self._known is None:
                 self._known = made.spec
             return made.stream(_Lasting()).elements()
@@ -130,6 +131,7 @@ class _Function:
         """The spec of the function's results for symbols; None if it does not work on symbols."""
         spec = source.spec if self._before is None else (self._before, source.spec)
         trace = FlowTrace()
+        trace.for_specs = True
         try:
             # what it assigns to variables is not assigned
             with paused(), trace.capturing():
@@ -235,14 +237,18 @@ class Dataset(BaseDataset):
 
     def as_numpy_iterator(self) -> Iterator[Any]:
         """The elements as arrays."""
-        for element in self:
-            yield mapped(lambda x: list(x.as_numpy_iterator()) if isinstance(x, Dataset) else x.numpy(), element)
+
+        def arrays(element: Any) -> Any:
+            return mapped(lambda x: list(x.as_numpy_iterator()) if isinstance(x, Dataset) else x.numpy(), element)
+
+        return map(arrays, iter(self))
 
     def reduce(self, initial_state: Any, reduce_func: Callable[..., Any], name: str | None = None) -> EagerTensor:
         """Apply a function to a state and all elements, one after the other."""
         state = mapped(_tensor, initial_state)
         for element in self:
-            new = mapped(_tensor, reduce_func(state, element))
+            with of_users_function("reduce", OutOfRangeError):
+                new = mapped(_tensor, reduce_func(state, element))
             state = packed(state, flat(new))
         return state
 
@@ -273,7 +279,7 @@ class _While(Stage):
 
     def stream(self, env: Environment) -> Stream:
         """Those elements."""
-        holds = self._predicate.bound(env)
+        holds = self._predicate.bound(env, InternalError)
         source = self.inputs[0].stream(env)
 
         def items() -> Iterator[Any]:
@@ -282,7 +288,7 @@ class _While(Stage):
                     return
                 yield item
 
-        return source.choosing(items())
+        return source.choosing(Lasting(items))
 
 
 class DatasetIterator:

@@ -16,11 +16,12 @@ import numpy as np
 from dualgrad.frontend.flow import choices
 from engine import custom
 from engine.core import nest
+from engine.core.aval import Aval
 from engine.core.detach import detached, effect
 from engine.core.dtypes import DType, as_dtype
 from engine.core.tape import active
 from engine.core.value import Value, as_declared
-from engine.runtime.errors import DTypeError, InvalidArgumentError
+from engine.runtime.errors import DTypeError, InvalidArgumentError, of_users_function
 from tape_api.own_values import apart, marks
 from tape_api.random import counted_apart
 from tape_api.tensor import convert_to_tensor
@@ -201,8 +202,11 @@ def py_function(
     """
     if func is None:
         return _decorates(py_function, Tout=Tout, name=name)
+    if getattr(active.region, "for_specs", False):
+        return _stand_ins(Tout)
     effect("py_function calls Python")
-    results = func(*[convert_to_tensor(x) for x in inp or ()])
+    with of_users_function("py_function"):
+        results = func(*[convert_to_tensor(x) for x in inp or ()])
     return _as_declared(results, Tout, lambda r, dtype: convert_to_tensor(r, dtype))
 
 
@@ -220,6 +224,8 @@ def numpy_function(
     """
     if func is None:
         return _decorates(numpy_function, Tout=Tout, stateful=stateful, name=name)
+    if getattr(active.region, "for_specs", False):
+        return _stand_ins(Tout)
     effect("numpy_function calls Python")
     tensors = [convert_to_tensor(x) for x in inp or ()]
     if active.tapes:
@@ -227,6 +233,11 @@ def numpy_function(
             detached(x, "function")
     results = func(*[x.numpy() for x in tensors])
     return _as_declared(results, Tout, lambda r, dtype: convert_to_tensor(as_declared(r, dtype, "numpy_function")))
+
+
+def _stand_ins(dtypes: Any) -> Any:
+    """Tensors of the dtypes declared, of which nothing else is known."""
+    return nest.map_structure(lambda d: active.region.placeholder(Aval(None, as_dtype(d))), dtypes)
 
 
 def _as_declared(results: Any, dtypes: Any, convert: Callable[[Any, DType], Any]) -> Any:

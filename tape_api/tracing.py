@@ -201,9 +201,12 @@ class FlowTrace(Contexts):
     ----------
     made_variables, draws : bool
         Whether the function has made any, and whether it draws random numbers.
+    for_specs : bool
+        Whether it is made for the shapes and dtypes of results only: no Python function is called for numbers.
     """
 
     flow_assignments = 0
+    for_specs = False
 
     def __init__(self, function: FunctionTape | None = None, has_variables: bool = False) -> None:
         super().__init__()

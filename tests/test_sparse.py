@@ -299,3 +299,34 @@ def test_strings() -> None:
     x = tape_api.sparse.from_dense([["a", ""], ["", "b"]])
     assert x.values.numpy().tolist() == [b"a", b"b"]
     assert tape_api.sparse.to_dense(x, "?").numpy().tolist() == [[b"a", b"?"], [b"?", b"b"]]
+
+
+@pytest.mark.parametrize("format", ["dense", "csr"])
+@pytest.mark.parametrize("seed", range(6))
+def test_products_with_constants_have_the_same_bits_in_both_modes(seed: int, format: str) -> None:
+    """Indices behind checks are known in a graph, too: else the two would not be planned alike."""
+    rng = np.random.default_rng(seed)
+    pairs = [rng.standard_normal(shape) * (rng.random(shape) < 0.4) for shape in ((6, 8), (6, 6))]
+    x = rng.standard_normal((8, 2))
+
+    def function(tf: Any, x: Any) -> Any:
+        for matrix in pairs:
+            places = np.argwhere(matrix)
+            sparse = tf.SparseTensor(places, tf.constant(matrix[matrix != 0]), matrix.shape)
+            x = tf.sin(tf.sparse.sparse_dense_matmul(sparse, x))
+        return x
+
+    def array(found: Any) -> np.ndarray:
+        return found.toarray() if format == "csr" else np.asarray(found)
+
+    watched = tape_api.constant(x)
+    with tape_api.GradientTape(persistent=True) as tape:
+        tape.watch(watched)
+        y = function(tape_api, watched)
+    eager = [array(f(y, watched, format=format)) for f in (tape.jacobian, tape.hessian)]
+    with graph_api.Graph().as_default(), graph_api.Session() as session:
+        fed = graph_api.placeholder(graph_api.float64, x.shape)
+        z = function(graph_api, fed)
+        fetched = [f(z, fed, format=format) for f in (graph_api.jacobian, graph_api.hessian)]
+        for have, want in zip(session.run(fetched, {fed: x}), eager, strict=True):
+            assert array(have).tobytes() == want.tobytes()

@@ -2,12 +2,11 @@
 
 from __future__ import annotations
 
-import itertools
 from collections.abc import Iterator
 from typing import Any
 
 from dualgrad.data import shuffling
-from dualgrad.data.stage import INFINITE, UNKNOWN, Environment, Stage, Stream
+from dualgrad.data.stage import INFINITE, UNKNOWN, Environment, Lasting, Stage, Stream
 from engine.runtime.errors import InvalidArgumentError
 
 
@@ -38,12 +37,30 @@ class Chosen(Stage):
         return size
 
 
+def _part(items: Iterator[Any], start: int, stop: int | None = None, step: int = 1) -> Iterator[Any]:
+    """``itertools.islice``, which goes on behind an error; that is not counted."""
+    seen = 0
+
+    def part() -> Iterator[Any]:
+        nonlocal seen
+        if seen == stop:
+            return
+        for item in items:
+            seen += 1
+            if seen > start and (seen - 1 - start) % step == 0:
+                yield item
+            if seen == stop:
+                return
+
+    return Lasting(part)
+
+
 class Take(Chosen):
     """The first items; all, if the count is negative."""
 
     def chosen(self, items: Iterator[Any], count: int) -> Iterator[Any]:  # type: ignore[override]
         """The first ones."""
-        return items if count < 0 else itertools.islice(items, count)
+        return items if count < 0 else _part(items, 0, count)
 
     def chosen_size(self, size: int, count: int) -> int:  # type: ignore[override]
         """At most so many."""
@@ -57,7 +74,7 @@ class Skip(Chosen):
 
     def chosen(self, items: Iterator[Any], count: int) -> Iterator[Any]:  # type: ignore[override]
         """The later ones."""
-        return iter(()) if count < 0 else itertools.islice(items, count, None)
+        return iter(()) if count < 0 else _part(items, count)
 
     def chosen_size(self, size: int, count: int) -> int:  # type: ignore[override]
         """So many less."""
@@ -75,7 +92,7 @@ class Shard(Chosen):
             raise InvalidArgumentError(
                 f"shard: `index` must be at least 0 and less than `num_shards`, got {index} of {count}"
             )
-        return itertools.islice(items, index, None, count)
+        return _part(items, index, step=count)
 
     def chosen_size(self, size: int, count: int, index: int) -> int:  # type: ignore[override]
         """A part."""
@@ -115,26 +132,23 @@ class Repeated(Stage):
     def stream(self, env: Environment) -> Stream:
         """Epoch after epoch."""
         source, count = self.inputs[0], env.number(self._times)
-        first = source.stream(env)
+        current = first = source.stream(env)
+        epoch, some, again = 0, False, False
 
         def items() -> Iterator[Any]:
-            current = first
-            for epoch in itertools.count():
-                if epoch == count and isinstance(source, Shuffled):
-                    return
-                if epoch:
-                    # TensorFlow starts once more behind the last epoch, too: data sets further up that shuffle notice
-                    current = source.stream(env)
-                if epoch == count:
-                    return
-                some = False
+            nonlocal current, epoch, some, again
+            some, again = some or again, True  # an error is something
+            while epoch != count:
                 for item in current.items:
                     some = True
                     yield item
-                if not some and count < 0:
-                    return  # for ever nothing
+                epoch += 1
+                if (epoch == count and isinstance(source, Shuffled)) or (count < 0 and not some):
+                    return  # at the end, or for ever nothing
+                # TensorFlow starts once more behind the last epoch, too: data sets further up that shuffle notice
+                current, some = source.stream(env), False
 
-        return first.choosing(items())
+        return first.choosing(Lasting(items))
 
     def size(self, env: Environment | None = None) -> int:
         """So many times as many."""

@@ -8,7 +8,7 @@ from typing import Any
 
 import numpy as np
 
-from dualgrad.data.stage import INFINITE, UNKNOWN, Element, Environment, Stage, Stream
+from dualgrad.data.stage import INFINITE, UNKNOWN, Element, Environment, Lasting, Stage, Stream
 from dualgrad.data.structure import DatasetLeaf, Spec, batched, flat, joined, mapped, narrowed, packed, unbatched
 from engine.core.value import boxed
 from engine.runtime.errors import InvalidArgumentError
@@ -35,7 +35,7 @@ class Batched(Stage):
             raise InvalidArgumentError(f"batch: argument `batch_size` must be greater than zero, got {size}")
         source = self.inputs[0].stream(env)
         groups = iter(lambda: list(itertools.islice(source.items, size)), [])
-        return Stream(self.made(source, g) for g in groups if len(g) == size or not self._drop)
+        return Stream(Lasting(lambda: (self.made(source, g) for g in groups if len(g) == size or not self._drop)))
 
     def made(self, source: Stream, items: list[Any]) -> Element:
         """A batch of items."""
@@ -107,15 +107,16 @@ class Unbatched(Stage):
 
     def stream(self, env: Environment) -> Stream:
         """The rows."""
+        elements = self.inputs[0].stream(env).elements()
 
         def rows() -> Iterator[Element]:
-            for element in self.inputs[0].stream(env).elements():
+            for element in elements:
                 if len({len(a) for a in element}) > 1:
                     raise InvalidArgumentError("unbatch: the tensors of an element have different numbers of rows")
                 for i in range(len(element[0])):
                     yield tuple([boxed(a[i]) for a in element])
 
-        return Stream(rows())
+        return Stream(Lasting(rows))
 
 
 class Windows(Stage):
@@ -136,13 +137,14 @@ class Windows(Stage):
         size, shift, stride = self._how
         source = self.inputs[0].stream(env)
         reach = (size - 1) * stride + 1
+        held: list[Any] = []
+        skipping, ended = 0, False
 
         def windows() -> Iterator[Element]:
-            held: list[Any] = []
-            skipping, ended = 0, False
+            nonlocal skipping, ended
             while True:
                 while len(held) < reach and not ended:
-                    item = next(source.items, _END)
+                    item = _next_or_error(source.items)
                     if item is _END:
                         ended = True
                     elif skipping:
@@ -152,11 +154,12 @@ class Windows(Stage):
                 some = held[:reach:stride]
                 if not some or (len(some) < size and self._drop):
                     return
-                yield source.batch(some)
                 skipping += max(shift - len(held), 0)
                 del held[:shift]
+                _raise_first(some)
+                yield source.batch(some)
 
-        return Stream(windows())
+        return Stream(Lasting(windows))
 
     def size(self, env: Environment | None = None) -> int:
         """One for each start."""
@@ -167,6 +170,21 @@ class Windows(Stage):
 
 
 _END = object()
+
+
+def _next_or_error(items: Iterator[Any]) -> Any:
+    """The next item, or the error in its place; `_END` behind the last."""
+    try:
+        return next(items, _END)
+    except Exception as error:  # noqa: BLE001 - raised by `_raise_first`
+        return error
+
+
+def _raise_first(items: Sequence[Any]) -> None:
+    """Raise the first error among items, if there is one."""
+    for item in items:
+        if isinstance(item, Exception):
+            raise item
 
 
 class Zipped(Stage):
@@ -192,7 +210,16 @@ class Zipped(Stage):
             columns = zip(*group, strict=True)
             return tuple([x for s, c in zip(sources, columns, strict=True) for x in s.batch(list(c))])
 
-        return Stream(zip(*[s.items for s in sources], strict=False), element, batch)
+        def together() -> Iterator[Any]:
+            while True:
+                # all go on behind an error of one, so that what belongs together stays together
+                items = [_next_or_error(s.items) for s in sources]
+                if _END in items or not items:
+                    return
+                _raise_first(items)
+                yield items
+
+        return Stream(Lasting(together), element, batch)
 
     def size(self, env: Environment | None = None) -> int:
         """That of the shortest."""
@@ -216,7 +243,11 @@ class Concatenated(Stage):
 
     def stream(self, env: Environment) -> Stream:
         """One after the other."""
-        return Stream(itertools.chain.from_iterable(s.stream(env).elements() for s in self.inputs))
+
+        def elements(one: Stage) -> Iterator[Element]:
+            return one.stream(env).elements()
+
+        return Stream(itertools.chain.from_iterable(map(elements, self.inputs)))
 
     def size(self, env: Environment | None = None) -> int:
         """Of both."""
@@ -236,18 +267,23 @@ class Cached(Stage):
         if kept:
             return Stream(iter(kept[0]))
 
+        seen: list[Element] = []
+        size, elements = self.size(env), self.inputs[0].stream(env).elements()
+        starts = 0
+
         def first() -> Iterator[Element]:
-            seen: list[Element] = []
-            size = self.size(env)
-            for element in self.inputs[0].stream(env).elements():
+            nonlocal starts
+            starts += 1
+            for element in elements:
                 seen.append(element)
-                if len(seen) == size:
+                if starts == 1 and len(seen) == size:
                     # who knows how many there are does not ask for more; TensorFlow does so ahead
                     kept[:] = [seen]
                 yield element
-            kept[:] = [seen]
+            if starts == 1:  # elements that failed are not left out for good
+                kept[:] = [seen]
 
-        return Stream(first())
+        return Stream(Lasting(first))
 
     def size(self, env: Environment | None = None) -> int:
         """As many."""
@@ -264,10 +300,12 @@ class Sized(Stage):
     def stream(self, env: Environment) -> Stream:
         """The elements, which are counted."""
         source = self.inputs[0].stream(env)
+        count = 0
 
         def counted() -> Iterator[Any]:
-            count = 0
-            for count, item in enumerate(source.items, 1):
+            nonlocal count
+            for item in source.items:
+                count += 1
                 if 0 <= self._size < count:
                     raise InvalidArgumentError(f"Input dataset was expected to contain {self._size} elements but more")
                 yield item
@@ -276,7 +314,7 @@ class Sized(Stage):
                     f"Input dataset was expected to contain {self._size} elements but contained only {count}"
                 )
 
-        return source.choosing(counted())
+        return source.choosing(Lasting(counted))
 
     def size(self, env: Environment | None = None) -> int:
         """As it is said."""

@@ -2,15 +2,14 @@
 
 from __future__ import annotations
 
-import itertools
 from collections.abc import Iterator
 from typing import Any
 
 import numpy as np
 
-from dualgrad.data.stage import UNKNOWN, Element, Environment, Stage, Stream
+from dualgrad.data.stage import UNKNOWN, Element, Environment, Lasting, Stage, Stream
 from dualgrad.data.structure import Spec
-from engine.runtime.errors import InvalidArgumentError
+from engine.runtime.errors import InternalError, InvalidArgumentError
 
 
 class Mapped(Stage):
@@ -45,9 +44,9 @@ class Filtered(Stage):
 
     def stream(self, env: Environment) -> Stream:
         """Those elements."""
-        holds = self._predicate.bound(env)
+        holds = self._predicate.bound(env, InternalError)
         source = self.inputs[0].stream(env)
-        return source.choosing(item for item in source.items if bool(holds(source.element(item))[0]))
+        return source.choosing(Lasting(lambda: (item for item in source.items if bool(holds(source.element(item))[0]))))
 
     def size(self, env: Environment | None = None) -> int:
         """Not known."""
@@ -71,27 +70,35 @@ class Interleaved(Stage):
         """Blocks of each in turn; one that ends makes room for the next."""
         start = self._function.streams(env)
         sources = map(start, self.inputs[0].stream(env).elements())
-        return Stream(_interleaved(sources, env.number(self._cycle), env.number(self._block)))
+        return Stream(interleaved(sources, env.number(self._cycle), env.number(self._block)))
 
 
-def _interleaved(sources: Iterator[Iterator[Any]], cycle: int, block: int) -> Iterator[Any]:
+def interleaved(sources: Iterator[Iterator[Any]], cycle: int, block: int = 1) -> Iterator[Any]:
+    """Elements of several iterators at a time in turn, blocks of each."""
     if cycle < 1 or block < 1:
         raise InvalidArgumentError(
             f"interleave: `cycle_length` and `block_length` must be positive, got {cycle} and {block}"
         )
     slots: list[Iterator[Any] | None] = [None] * cycle
-    at, ended = 0, False
-    while not ended or any(s is not None for s in slots):
-        if slots[at] is None and not ended:
-            slots[at] = next(sources, None)
-            ended = slots[at] is None
-        current = slots[at]
-        if current is not None:
-            part = list(itertools.islice(current, block)) if cycle > 1 else current
-            yield from part
-            if cycle == 1 or len(part) < block:  # type: ignore[arg-type]
+    at = given = 0
+    ended = False
+
+    def elements() -> Iterator[Any]:
+        nonlocal at, given, ended
+        while not ended or any(s is not None for s in slots):
+            if slots[at] is None and not ended:
+                slots[at] = next(sources, None)
+                ended = slots[at] is None
+            for element in slots[at] or ():
+                given += 1
+                yield element
+                if cycle > 1 and given == block:
+                    break
+            else:
                 slots[at] = None
-        at = (at + 1) % cycle
+            at, given = (at + 1) % cycle, 0
+
+    return Lasting(elements)
 
 
 class Scanned(Stage):
@@ -110,15 +117,17 @@ class Scanned(Stage):
     def stream(self, env: Environment) -> Stream:
         """The outputs."""
         step = self._function.bound(env)
+        elements = self.inputs[0].stream(env).elements()
+        state = tuple([env.array(x) for x in self._initial])
 
         def outputs() -> Iterator[Element]:
-            state = tuple([env.array(x) for x in self._initial])
-            for element in self.inputs[0].stream(env).elements():
+            nonlocal state
+            for element in elements:
                 results = step((*state, *element))
                 state = results[: self._states]
                 yield results[self._states :]
 
-        return Stream(outputs())
+        return Stream(Lasting(outputs))
 
     def size(self, env: Environment | None = None) -> int:
         """As many."""

@@ -167,13 +167,14 @@ class BaseDataset:
 
     @classmethod
     def random(cls, seed: int | None = None, rerandomize_each_iteration: Any = None, name: str | None = None) -> Self:
-        """Random numbers, int64 from 0 to 2**32."""
-        from dualgrad.data.shuffling import random_words, seed_pair
+        """Random numbers, int64 from 0 to 2**32: the same in each iteration, or others if that is asked for."""
+        from dualgrad.data.shuffling import SeedGenerator, random_words, seed_pair
 
         seeds = cls._mode.seeds(seed)
+        others = SeedGenerator(seed_pair(seeds), True) if rerandomize_each_iteration else None
 
         def words() -> Iterator[Any]:
-            return ((np.int64(w),) for w in random_words(seed_pair(seeds)))
+            return ((np.int64(w),) for w in random_words(others.next() if others else seed_pair(seeds)))
 
         return cls._of(sources.Generated(words, Aval((), int64)))
 

@@ -7,11 +7,13 @@ from typing import Any
 
 import numpy as np
 
+from dualgrad.data.stage import Lasting
 from dualgrad.data.structure import Spec, flat, is_structure, mapped, packed
 from engine.core.aval import Aval, compatible, format_shape, normalize_shape
 from engine.core.dtypes import as_dtype, string
 from engine.core.trace import known_value
 from engine.core.value import as_array
+from engine.runtime.errors import UnknownError, of_users_function
 
 
 def declared(types: Any, shapes: Any, signature: Any) -> Spec:
@@ -38,16 +40,35 @@ def _shape_leaves(shapes: Any, like: Any) -> list[Any]:
 
 def yielded(generator: Callable[..., Any], arguments: Sequence[Any], spec: Any) -> Iterator[tuple[Any, ...]]:
     """Elements that a generator yields, as flat elements of a spec."""
+    left: Iterator[Any] | None = None
+
+    def elements() -> Iterator[tuple[Any, ...]]:
+        nonlocal left
+        end = object()
+        while True:
+            with of_users_function("from_generator", UnknownError):
+                if left is None:
+                    left = iter(generator(*arguments))
+                item = next(left, end)
+                element = () if item is end else _element(item, spec)
+            if item is end:
+                return
+            yield element
+
+    return Lasting(elements)
+
+
+def _element(item: Any, spec: Any) -> tuple[Any, ...]:
+    """Something yielded as a flat element of a spec."""
     wanted = flat(spec)
-    for item in generator(*arguments):
-        structure = tuple(item) if isinstance(item, list) and isinstance(spec, tuple) else item
-        leaves = flat(structure) if is_structure(spec) else [structure]
-        if len(leaves) != len(wanted):
-            raise TypeError(
-                f"`generator` yielded an element that did not match the expected structure. The expected structure was "
-                f"{spec}, but the yielded element was {item!r}."
-            )
-        yield tuple([_fitting(x, aval) for x, aval in zip(leaves, wanted, strict=True)])
+    structure = tuple(item) if isinstance(item, list) and isinstance(spec, tuple) else item
+    leaves = flat(structure) if is_structure(spec) else [structure]
+    if len(leaves) != len(wanted):
+        raise TypeError(
+            f"`generator` yielded an element that did not match the expected structure. The expected structure was "
+            f"{spec}, but the yielded element was {item!r}."
+        )
+    return tuple([_fitting(x, aval) for x, aval in zip(leaves, wanted, strict=True)])
 
 
 def _fitting(x: Any, aval: Aval) -> np.ndarray:

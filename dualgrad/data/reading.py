@@ -2,18 +2,19 @@
 
 from __future__ import annotations
 
-import itertools
 from collections.abc import Callable, Iterator
 from typing import Any
 
 import numpy as np
 
 from dualgrad.data import sources
-from dualgrad.data.dataset import BaseDataset
+from dualgrad.data.computing import interleaved
+from dualgrad.data.dataset import AUTOTUNE, BaseDataset
 from dualgrad.data.readers import read_lines, read_pieces, read_tfrecords
 from dualgrad.data.stage import Environment, Stage, Stream
 from engine.core.aval import Aval
 from engine.core.dtypes import as_dtype, string
+from engine.runtime.errors import InvalidArgumentError
 from engine.runtime.public_names import methods_of
 
 
@@ -35,26 +36,27 @@ READERS: dict[str, Callable[..., Iterator[Any]]] = {
 }
 
 
-def reading(dataset: type[BaseDataset], kind: str, filenames: Any, *how: Any) -> Stage:
-    """The source that reads records of files one after the other."""
+def reading(dataset: type[BaseDataset], kind: str, filenames: Any, at_once: int | None, *how: Any) -> Stage:
+    """The source that reads records of files: one after the other, or of `at_once` of them in turn."""
     (names,) = files_of(dataset, filenames)
-    read = READERS[kind]
+    read, cycle = READERS[kind], 1 if at_once in (None, AUTOTUNE) else int(at_once)
+    if cycle < 1:
+        raise InvalidArgumentError(f"`num_parallel_reads` must be positive, got {at_once}")
 
-    def records(listed: Any = None) -> Iterator[tuple[Any, ...]]:
-        for name in np.ravel(listed).tolist():
-            yield from read(name.decode(), *how)
+    def records(listed: Any) -> Iterator[tuple[Any, ...]]:
+        return interleaved((read(name.decode(), *how) for name in np.ravel(listed).tolist()), cycle)
 
     if isinstance(names, BaseDataset):
-        return Chained(names._stage, lambda element: records(element[0]))
+        return Chained(names._stage, lambda element: records(element[0]), cycle)
     return sources.Generated(records, Aval((), string), [names])
 
 
 class Chained(Stage):
     """Records of the files that a data set names."""
 
-    def __init__(self, source: Stage, read: Callable[[Any], Iterator[Any]]) -> None:
+    def __init__(self, source: Stage, read: Callable[[Any], Iterator[Any]], cycle: int) -> None:
         self.inputs = (source,)
-        self._read = read
+        self._read, self._cycle = read, cycle
 
     @property
     def spec(self) -> Aval:
@@ -62,8 +64,8 @@ class Chained(Stage):
         return Aval((), string)
 
     def stream(self, env: Environment) -> Stream:
-        """The records of one file after the other."""
-        return Stream(itertools.chain.from_iterable(map(self._read, self.inputs[0].stream(env).elements())))
+        """The records of one file after the other, or of several in turn."""
+        return Stream(interleaved(map(self._read, self.inputs[0].stream(env).elements()), self._cycle))
 
 
 @methods_of("TextLineDataset")
@@ -74,15 +76,17 @@ class Lines(BaseDataset):
     ----------
     filenames : string, list or tensor of strings, or data set of strings
     compression_type : {None, "", "GZIP", "ZLIB"}
-    buffer_size, num_parallel_reads
-        Accepted for compatibility: files are read one after the other.
+    buffer_size
+        Accepted for compatibility.
+    num_parallel_reads : int, optional
+        The records of how many files come in turn; by default (and for AUTOTUNE) of one after the other.
     """
 
     def __init__(
         self, filenames: Any, compression_type: Any = None, buffer_size: Any = None, num_parallel_reads: Any = None,
         name: str | None = None,
     ) -> None:  # fmt: skip
-        super().__init__(reading(type(self), "lines", filenames, compression_type))
+        super().__init__(reading(type(self), "lines", filenames, num_parallel_reads, compression_type))
 
 
 @methods_of("TFRecordDataset")
@@ -93,7 +97,7 @@ class TFRecords(BaseDataset):
         self, filenames: Any, compression_type: Any = None, buffer_size: Any = None, num_parallel_reads: Any = None,
         name: str | None = None,
     ) -> None:  # fmt: skip
-        super().__init__(reading(type(self), "tfrecords", filenames, compression_type))
+        super().__init__(reading(type(self), "tfrecords", filenames, num_parallel_reads, compression_type))
 
 
 @methods_of("FixedLengthRecordDataset")
@@ -105,4 +109,4 @@ class Pieces(BaseDataset):
         buffer_size: Any = None, compression_type: Any = None, num_parallel_reads: Any = None, name: str | None = None,
     ) -> None:  # fmt: skip
         how = (int(record_bytes), int(header_bytes or 0), int(footer_bytes or 0), compression_type)
-        super().__init__(reading(type(self), "pieces", filenames, *how))
+        super().__init__(reading(type(self), "pieces", filenames, num_parallel_reads, *how))

@@ -9,6 +9,7 @@ import secrets
 from collections.abc import Iterator
 from typing import Any
 
+from dualgrad.data.stage import Lasting
 from engine.ops import philox
 
 _BLOCKS = 256
@@ -52,16 +53,21 @@ def shuffled(items: Iterator[Any], size: int, seeds: Seeds) -> Iterator[Any]:
     words = random_words(seeds)
     buffer: list[Any] = []
     start = 0  # a ring: the oldest place is the next one to be filled
-    for item in items:
-        if len(buffer) < size:
-            buffer.append(item)
-            continue
-        at = (start + next(words) % size) % size
-        drawn, buffer[at], buffer[start] = buffer[at], buffer[start], item
-        start = (start + 1) % size
-        yield drawn
-    for left in range(len(buffer), 0, -1):
-        at = (start + next(words) % left) % len(buffer)
-        drawn, buffer[at] = buffer[at], buffer[start]
-        start = (start + 1) % len(buffer)
-        yield drawn
+
+    def drawn() -> Iterator[Any]:
+        nonlocal start
+        for item in items:
+            if len(buffer) < size:
+                buffer.append(item)
+                continue
+            at = (start + next(words) % size) % size
+            one, buffer[at], buffer[start] = buffer[at], buffer[start], item
+            start = (start + 1) % size
+            yield one
+        for left in range(len(buffer), 0, -1):
+            at = (start + next(words) % left) % len(buffer)
+            one, buffer[at] = buffer[at], buffer[start]
+            start = (start + 1) % len(buffer)
+            yield one
+
+    return Lasting(drawn)

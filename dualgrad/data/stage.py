@@ -92,6 +92,30 @@ def _filled(strings: Sequence[Any], shape: tuple[int, ...]) -> np.ndarray:
     return out
 
 
+class Lasting(Iterator[Any]):
+    """The items of a generator, in which an error is one of them: behind it the generator is made anew.
+
+    A generator of Python's ends with the first error, so that whoever goes on would take it for the end of the data.
+
+    Parameters
+    ----------
+    make : callable
+        Makes the generator, which goes on where the last one was: what it knows is kept outside of it.
+    """
+
+    def __init__(self, make: Callable[[], Iterator[Any]]) -> None:
+        self._make, self._left = make, make()
+
+    def __next__(self) -> Any:
+        try:
+            return next(self._left)
+        except StopIteration:
+            raise
+        except BaseException:
+            self._left = self._make()
+            raise
+
+
 @dataclass
 class Stream:
     """Elements on their way.

@@ -47,17 +47,20 @@ def weighted(data: Iterable[Any], class_weight: Mapping[int, float] | None) -> I
     Raises
     ------
     ValueError
-        If there are no labels, or weights of samples as well.
+        If there are no labels, or several, or weights of samples as well.
     """
     for batch in data:
-        if not class_weight:
+        if class_weight is None:
             yield batch
             continue
         x, y, weight = unpack_x_y_sample_weight(batch)
-        if y is None or weight is not None:
-            raise ValueError("`class_weight` needs labels, and does not go together with `sample_weight`")
+        if y is None or nest.is_nested(y) or weight is not None:
+            raise ValueError("`class_weight` needs labels of one output, and does not go together with `sample_weight`")
         labels = np.asarray(y)
-        classes = labels.argmax(-1) if labels.ndim > 1 and labels.shape[-1] > 1 else labels.reshape(len(labels))
+        if labels.ndim > 1 and labels.shape[-1] > 1 and (labels > 1).any():
+            raise ValueError(f"`class_weight`: labels of shape {labels.shape} must be one-hot; add an axis to indices")
+        classes = labels.argmax(-1) if labels.ndim > 1 and labels.shape[-1] > 1 else labels
+        classes = np.rint(classes.squeeze(-1) if classes.ndim == labels.ndim > 1 else classes)
         yield x, y, np.array([class_weight.get(int(c), 1.0) for c in classes.ravel()]).reshape(classes.shape)
 
 
@@ -66,7 +69,10 @@ def split(data: tuple[Any, Any, Any], part: float) -> tuple[tuple[Any, Any, Any]
     if not 0 < part < 1 or not hasattr(nest.flatten(data[0])[0], "shape"):
         raise ValueError("fit: `validation_split` must be in (0, 1), and x and y arrays")
     arrays = nest.map_structure(lambda x: None if x is None else np.asarray(x), data)
-    at = int(len(nest.flatten(arrays)[0]) * (1 - part))
+    count = len(nest.flatten(arrays)[0])
+    at = int(count * (1 - part))
+    if at in (0, count):
+        raise ValueError(f"fit: {count} samples cannot be split in two by `validation_split` {part}")
     first, last = [
         nest.map_structure(lambda x, s=s: None if x is None else x[s], arrays) for s in (np.s_[:at], np.s_[at:])
     ]
@@ -137,6 +143,40 @@ class Sequence:
         """Called after each epoch of `fit`."""
 
 
+def require_alone(method: str, x: Any, **beside: Any) -> None:
+    """Raise unless what stands beside data can be one with them.
+
+    Raises
+    ------
+    ValueError
+        If `x` gives batches, which have labels and weights with them, and these are given, too; or weights of samples
+        are not one array, nor in the structure of the labels.
+    """
+    kind = _kind_of_source(x)
+    for name, value in beside.items():
+        if kind and value is not None and (name != "class_weight" or kind == "a generator"):
+            raise ValueError(f"{method}: argument `{name}` must be left out beside {kind}; put it into its batches")
+    labels, weights = beside.get("y"), beside.get("sample_weight")
+    if nest.is_nested(labels) and nest.is_nested(weights):
+        nest.assert_same_structure(labels, weights)
+
+
+def _kind_of_source(x: Any) -> str | None:
+    """The kind of thing that gives batches; None for rows, and for a list of batches."""
+    if hasattr(x, "cardinality"):
+        return "a data set"
+    if isinstance(x, Sequence):
+        return "a Sequence"
+    return "a generator" if hasattr(x, "__iter__") and not hasattr(x, "__getitem__") else None
+
+
+def rows_at_once(x: Any, y: Any, batch_size: int | None, steps: int | None) -> int:
+    """How many rows a batch has: by default 32, or what makes so many steps of all."""
+    if batch_size or not steps or not _is_rows(x, y):
+        return batch_size or 32
+    return -(-len(nest.flatten(_rows(x))[0]) // steps)
+
+
 def count_of_batches(x: Any, y: Any, batch_size: int) -> int | None:
     """How many `batches` there are, None if that is not known, or they do not end."""
     if _is_rows(x, y):
@@ -163,25 +203,32 @@ class Epochs:
     """
 
     def __init__(self, make: Callable[[], Iterator[Any]], count: int | None, steps: int | None) -> None:
-        self._make, self._count, self._steps = make, count, steps
+        self._make, self.count, self._steps = make, count, steps
         self._current: Iterator[Any] | None = None
         self._seen = 0
+        self._some = False
 
     def next(self) -> Iterator[Any]:
         """The batches of an epoch."""
         if self._current is None or not self._steps:
             self._begin()
         for _ in itertools.count() if self._steps is None else range(self._steps):
-            if self._count and self._seen >= self._count:
+            if self.count and self._seen >= self.count:
                 break
             batch = next(self._current, self)  # type: ignore[arg-type]
             if batch is self:
                 self._current = None
                 return
             self._seen += 1
+            self._some = True
             yield batch
-        if self._count and self._seen >= self._count:
+        if self.count and self._seen >= self.count:
             self._begin()
+
+    def require_some(self, method: str) -> None:
+        """Raise ValueError if there has been no batch."""
+        if not self._some:
+            raise ValueError(f"{method}: the data have no batch, so nothing is done; see whether any samples are left")
 
     def _begin(self) -> None:
         self._current, self._seen = self._make(), 0
@@ -189,8 +236,12 @@ class Epochs:
 
 def _is_rows(x: Any, y: Any) -> bool:
     """Whether `x` has the rows of inputs; else it is an iterable of batches. A list of arrays is several inputs."""
-    several = isinstance(x, (list, tuple)) and len(x) > 0 and all(hasattr(part, "shape") for part in x)
-    return y is not None or hasattr(x, "shape") or isinstance(x, dict) or several
+    return y is not None or hasattr(x, "shape") or isinstance(x, dict) or has_arrays(x)
+
+
+def has_arrays(x: Any) -> bool:
+    """Whether `x` is a list or tuple of arrays."""
+    return isinstance(x, (list, tuple)) and len(x) > 0 and all(hasattr(part, "shape") for part in x)
 
 
 def _rows(part: Any) -> Structure[Any]:

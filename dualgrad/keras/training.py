@@ -16,7 +16,10 @@ from dualgrad.keras.batches import (
     Epochs,
     batches,
     count_of_batches,
+    has_arrays,
     one_batch,
+    require_alone,
+    rows_at_once,
     split,
     unpack_x_y_sample_weight,
     weighted,
@@ -259,7 +262,7 @@ class Trainer(Bound):
         sample_weight: Any = None,
         validation_steps: int | None = None,
         validation_batch_size: int | None = None,
-        validation_freq: int = 1,
+        validation_freq: int | Sequence[int] = 1,
         **unsupported: Any,
     ) -> History:
         """Train on data.
@@ -295,8 +298,8 @@ class Trainer(Bound):
             After how many batches an evaluation ends at the latest.
         validation_batch_size : int, optional
             By default `batch_size`.
-        validation_freq : int
-            After how many epochs there is an evaluation.
+        validation_freq : int or list of int
+            After how many epochs there is an evaluation, or after which.
 
         Returns
         -------
@@ -305,12 +308,13 @@ class Trainer(Bound):
         self._require_compiled()
         if unsupported:
             raise NotImplementedError(f"fit: arguments {sorted(unsupported)} are not supported; write your own loop")
-        if validation_split:
+        if validation_split and validation_data is None:
             (x, y, sample_weight), validation_data = split((x, y, sample_weight), validation_split)
+        require_alone("fit", x, y=y, sample_weight=sample_weight, class_weight=class_weight)
         history = History()
         given = [callbacks] if isinstance(callbacks, Callback) else list(callbacks or ())
         epochs_of = self._epochs_of(x, y, sample_weight, batch_size, steps_per_epoch, shuffle)
-        count = steps_per_epoch or count_of_batches(x, y, batch_size or 32)
+        count = steps_per_epoch or epochs_of.count
         told = CallbackList(
             [*given, history, *bar(verbose, given)], self, {"verbose": verbose, "epochs": epochs, "steps": count}
         )
@@ -322,11 +326,12 @@ class Trainer(Bound):
             told.tell("on_epoch_begin", epoch)
             logs = self._run("train_step", weighted(epochs_of.next(), class_weight), told)
             if not logs:
+                epochs_of.require_some("fit")
                 _ran_out(epoch, epochs)
                 break
             if isinstance(x, DataSequence):
                 x.on_epoch_end()
-            if validation_data is not None and (epoch + 1) % validation_freq == 0:
+            if validation_data is not None and _is_due(epoch + 1, validation_freq):
                 size = validation_batch_size or batch_size
                 logs = dict(sorted((logs | self._validated(validation_data, size, validation_steps, told)).items()))
             told.tell("on_epoch_end", epoch, logs)
@@ -344,13 +349,16 @@ class Trainer(Bound):
         self, x: Any, y: Any, weight: Any, batch_size: int | None, steps: int | None, shuffle: bool = False
     ) -> Epochs:
         """The batches of data, epoch by epoch."""
-        size, order_of = batch_size or 32, self.host.permutation if shuffle else None
-        return Epochs(lambda: batches(x, y, size, order_of, weight), count_of_batches(x, y, size), steps)
+        if (steps or 0) < 0 or (batch_size or 0) < 0:
+            raise ValueError(f"`batch_size` and numbers of steps must not be negative, got {batch_size} and {steps}")
+        size, order_of = rows_at_once(x, y, batch_size, steps), self.host.permutation if shuffle else None
+        return Epochs(lambda: batches(x, y, size, order_of, weight), count_of_batches(x, y, size), steps or None)
 
     def _validated(self, data: Any, batch_size: int | None, steps: int | None, told: CallbackList) -> dict[str, Any]:
         told.tell("on_test_begin")
-        parts = unpack_x_y_sample_weight(data if isinstance(data, tuple) else (data,))
-        logs = self._run("test_step", self._epochs_of(*parts, batch_size, steps).next(), told, "test")
+        x, y, weight = unpack_x_y_sample_weight(data if isinstance(data, tuple) or has_arrays(data) else (data,))
+        require_alone("fit: validation_data", x, y=y, sample_weight=weight)
+        logs = self._run("test_step", self._epochs_of(x, y, weight, batch_size, steps).next(), told, "test")
         told.tell("on_test_end", logs)
         return {f"val_{name}": value for name, value in logs.items()}
 
@@ -369,8 +377,11 @@ class Trainer(Bound):
         self._require_compiled()
         told = CallbackList([callbacks] if isinstance(callbacks, Callback) else list(callbacks or ()), self, {})
         told.tell("on_test_begin")
-        data = self._epochs_of(x, y, sample_weight, batch_size, steps).next()
-        logs = self._run("test_step", data, told, "test")
+        require_alone("evaluate", x, y=y, sample_weight=sample_weight)
+        data = self._epochs_of(x, y, sample_weight, batch_size, steps)
+        logs = self._run("test_step", data.next(), told, "test")
+        if not logs:
+            data.require_some("evaluate")
         told.tell("on_test_end", logs)
         if verbose:
             _say("Evaluation", logs)
@@ -387,14 +398,15 @@ class Trainer(Bound):
         """The outputs for all rows of `x`, as an array, or a structure of arrays if there are several."""
         if not self.host.eager:
             self._require_compiled()
-        data = self._epochs_of(x, None, None, batch_size, steps).next()
+        data = self._epochs_of(x, None, None, batch_size, steps)
         told = CallbackList([callbacks] if isinstance(callbacks, Callback) else list(callbacks or ()), self, {})
         told.tell("on_predict_begin")
         outputs, predict = [], self._step("predict_step")
-        for i, batch in enumerate(data):
+        for i, batch in enumerate(data.next()):
             told.tell("on_predict_batch_begin", i)
             outputs.append(nest.map_structure(_array, predict(nest.map_structure(self._as_tensor, batch))))
             told.tell("on_predict_batch_end", i, {"outputs": outputs[-1]})
+        data.require_some("predict")
         told.tell("on_predict_end")
         return nest.map_structure(lambda *parts: np.concatenate(parts), *outputs)
 
@@ -471,6 +483,11 @@ class Trainer(Bound):
         ordered = [*[name for name in names if name in logs], *[name for name in sorted(logs) if name not in names]]
         values: list[float] = [logs[name] for name in ordered]
         return logs if return_dict else values if len(values) > 1 else values[0]
+
+
+def _is_due(epoch: int, frequency: int | Sequence[int]) -> bool:
+    """Whether there is an evaluation after this epoch, counted from 1."""
+    return epoch % frequency == 0 if isinstance(frequency, int) else epoch in frequency
 
 
 def _ran_out(epoch: int, epochs: int) -> None:

@@ -373,15 +373,26 @@ def computed_from(x: Any) -> dict[int, Any] | None:
     if not isinstance(x, Symbol):
         return None
     op, inputs = x.node.op, x.node.inputs
-    if op.stateful or not inputs or not are_plain(x.node.params):
+    if op.stateful or not inputs:
+        return None
+    if _hands_on(x):
+        return {0: inputs[0]}
+    if not are_plain(x.node.params):
         return None
     read = {i: y for i, y in enumerate(inputs) if not (op.from_avals or i in op.references)}
     return read if all(aval_of(y).is_static for i, y in enumerate(inputs) if i not in read) else None
 
 
+def _hands_on(x: Symbol) -> bool:
+    """Whether a symbol holds the elements of operand 0 in their order, once a check that there may be has passed."""
+    return getattr(x.node.op.sparsity, "in_order", False) and x.aval.is_static
+
+
 def _computed(x: Symbol, read: dict[int, Any]) -> Array | None:
     """The value of a symbol's op for the contents of some operands; the others only lend their shapes."""
     node = x.node
+    if _hands_on(x):
+        return np.reshape(read[0], [d or 0 for d in x.aval.shape or ()])
     arrays = [read[i] if i in read else _in_shape(aval_of(y)) for i, y in enumerate(node.inputs)]
     try:
         out = node.op.kernel(*arrays, **node.params)

@@ -167,20 +167,25 @@ class UnimplementedError(OpError):
 
 
 @contextmanager
-def of_users_function(op: str) -> Iterator[None]:
+def of_users_function(op: str, ended: type[OpError] | None = None) -> Iterator[None]:
     """Raise what a user's function raises inside as the error of the op that calls it, of the kind TensorFlow raises.
 
     Parameters
     ----------
     op : str
         Its public name.
+    ended : type, optional
+        What errors become that callers would take for the end of their own iteration. By default StopIteration becomes
+        an OutOfRangeError, and an OutOfRangeError an UnknownError.
     """
     try:
         yield
-    except OpError:
-        raise
-    except Exception as error:
+    except (Exception, GeneratorExit) as error:
+        if isinstance(error, OpError) and not isinstance(error, OutOfRangeError):
+            raise
         kind = next((made for raised, made in _OF_PYTHON if isinstance(error, raised)), UnknownError)
+        if ended is not None and isinstance(error, (StopIteration, OutOfRangeError)):
+            kind = ended
         raise kind(f"{op}: {type(error).__name__}: {error}") from error
 
 

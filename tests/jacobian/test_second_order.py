@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import dataclasses
 from collections.abc import Callable
 from typing import Any
 
@@ -392,10 +393,33 @@ def test_entries_above_the_diagonal_are_those_below() -> None:
     assert full.more[0].tolist() == [8, 8, 9, 9] and full.more[1].tolist() == [1, 2, 1, 2]
 
 
-def test_an_entry_without_another_below_the_diagonal_is_kept() -> None:
-    """Patterns hold what may be different from zero, and one of two may be thought to be."""
-    ((found,),) = symmetrized([[entries(np.array([[1, 1, 1], [0, 1, 0], [1, 0, 1]]))]], [[(3, 3)]])
-    assert isinstance(found, Scattered) and found.positions.tolist() == [0, 1, 4, 3, 4, 5]
+def test_an_entry_without_another_on_the_other_side_of_the_diagonal() -> None:
+    """Patterns hold what may be different from zero; of two entries the one below says whether there are any."""
+    ((found,),) = symmetrized([[entries(np.array([[1, 1, 0], [0, 1, 0], [1, 0, 1]]))]], [[(3, 3)]])
+    assert isinstance(found, Scattered) and found.positions.tolist() == [0, 3, 2, 3, 4]
+    assert found.indices.tolist() == [0, 2, 1, 0, 2] and found.indptr.tolist() == [0, 2, 3, 5]
+
+
+@pytest.mark.parametrize("seed", range(30))
+def test_blocks_on_the_diagonal_are_their_lower_triangles(seed: int) -> None:
+    rng = np.random.default_rng(seed)
+    size = int(rng.integers(1, 9))
+    block = entries(rng.random((size, size)) < 0.4)
+    if block.nnz and seed % 2:
+        more = rng.integers(0, block.nnz, (2, int(rng.integers(1, 2 * block.nnz))))
+        block = dataclasses.replace(block, more=(np.sort(more[0]), more[1]))
+    numbers = rng.standard_normal(block.nnz)
+
+    def matrix(block: Scattered) -> np.ndarray:
+        values = numbers[block.positions]
+        if block.more is not None:
+            np.add.at(values, block.more[1], numbers[block.more[0]])
+        return block.matrix(values).toarray()
+
+    ((found,),) = symmetrized([[block]], [[(size, size)]])
+    assert isinstance(found, Scattered) and found.matrix(numbers[found.positions]).has_sorted_indices
+    lower = np.tril(matrix(block))
+    np.testing.assert_array_equal(matrix(found), lower + np.tril(lower, -1).T)
 
 
 @pytest.mark.parametrize("ask", ["hvp", "jvp", "hessian", "hessian_diag"])

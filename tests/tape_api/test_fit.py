@@ -118,7 +118,7 @@ def test_batches_of_a_sequence_of_the_programs_own() -> None:
 
 def test_averages_of_weights_count_at_the_end_of_fit() -> None:
     keras = tf.keras
-    model = keras.Sequential([keras.Input((2,)), keras.layers.Dense(1, kernel_initializer="ones")])
+    model = keras.Sequential([keras.Input((2,)), layers.Dense(1, kernel_initializer="ones")])
     optimizer = keras.optimizers.SGD(0.1, use_ema=True, ema_momentum=0.5)
     model.compile(optimizer, "mse")
     model.fit(np.ones((4, 2)), np.zeros((4, 1)), batch_size=2, epochs=2, shuffle=False, verbose=0)
@@ -131,7 +131,7 @@ def test_older_train_steps_feed_the_mean_of_the_loss() -> None:
     class Older(tf.keras.Model):
         def __init__(self) -> None:
             super().__init__()
-            self.dense = tf.keras.layers.Dense(1, kernel_initializer="ones")
+            self.dense = tf.layers.Dense(1, kernel_initializer="ones")
 
         def call(self, x: Any) -> Any:
             return self.dense(x)
@@ -182,3 +182,106 @@ def test_a_step_is_left_out_where_a_gradient_is_not_finite() -> None:
     for _ in range(2):
         optimizer.apply([tf.constant([2.0**14])], [w])
     assert w.numpy() == -1 and optimizer.dynamic_scale.numpy() == 2.0**15
+
+
+# ---- what is given beside data ---------------------------------------------------------------------------------------
+
+X, Y = np.arange(16, dtype="f4").reshape(8, 2) / 8, np.arange(8, dtype="f4").reshape(8, 1) / 8
+W = np.arange(8, dtype="f4")
+
+
+class Halves(keras.utils.Sequence):
+    def __len__(self) -> int:
+        return 2
+
+    def __getitem__(self, i: int) -> Any:
+        return X[4 * i : 4 * i + 4], Y[4 * i : 4 * i + 4]
+
+
+SOURCES = {
+    "data set": lambda: tf.data.Dataset.from_tensor_slices((X, Y)).batch(4),
+    "Sequence": Halves,
+    "generator": lambda: ((X[i : i + 4], Y[i : i + 4]) for i in (0, 4)),
+}
+
+
+def sums(**how: Any) -> Any:
+    """A model that adds up its inputs, and does not learn."""
+    model = keras.Sequential([keras.Input((2,)), layers.Dense(1, kernel_initializer="ones")])
+    model.compile(keras.optimizers.SGD(0.0), "mse", **how)
+    return model
+
+
+@pytest.mark.parametrize("kind", SOURCES)
+def test_labels_and_weights_beside_batches_are_refused(kind: str) -> None:
+    for method in ("fit", "evaluate"):
+        for beside in ({"sample_weight": W}, {"y": Y}):
+            with pytest.raises(ValueError, match=f"{method}: argument `{next(iter(beside))}` must be left out beside"):
+                getattr(sums(), method)(SOURCES[kind](), verbose=0, **beside)
+    with pytest.raises(ValueError, match="validation_data: argument `y`"):
+        sums().fit(X, Y, validation_data=(SOURCES[kind](), Y), verbose=0)
+    if kind == "generator":
+        with pytest.raises(ValueError, match="`class_weight` must be left out beside a generator"):
+            sums().fit(SOURCES[kind](), class_weight={0: 1.0}, verbose=0)
+    assert sums().evaluate(SOURCES[kind](), verbose=0) == pytest.approx(2.8046875)
+
+
+def test_data_without_samples_are_refused() -> None:
+    for part in (0.999, 0.9, -0.5, 1.0):
+        with pytest.raises(ValueError, match="validation_split"):
+            sums().fit(X, Y, validation_split=part, verbose=0)
+    with pytest.raises(ValueError, match="1 samples cannot be split in two"):
+        sums().fit(X[:1], Y[:1], validation_split=0.5, verbose=0)
+    data = tf.data.Dataset.from_tensor_slices((X, Y))
+    for nothing in (iter(()), data.take(0).batch(2), data.batch(16, drop_remainder=True)):
+        for method in ("fit", "evaluate"):
+            with pytest.raises(ValueError, match=f"{method}: the data have no batch"):
+                getattr(sums(), method)(nothing, verbose=0)
+        with pytest.raises(ValueError, match="predict: the data have no batch"):
+            sums().predict(nothing, verbose=0)
+    with pytest.raises(ValueError, match="fit: the data have no batch"):
+        sums().fit(X[:0], Y[:0], verbose=0)
+
+
+def test_data_that_end_after_some_epochs_only_warn() -> None:
+    with pytest.warns(UserWarning, match="ran out of data"):
+        history = sums().fit(SOURCES["generator"](), epochs=3, verbose=0).history
+    assert len(history["loss"]) == 1
+
+
+def test_steps_say_how_many_rows_a_batch_has() -> None:
+    counts: list[int] = []
+    model = sums(run_eagerly=True)
+    model.test_step = lambda data: counts.append(len(data[0])) or {"loss": 0.0}
+    model.evaluate(X, Y, steps=3, verbose=0)
+    model.evaluate(X, Y, steps=2, batch_size=2, verbose=0)
+    model.evaluate(X, Y, steps=0, verbose=0)
+    assert counts == [3, 3, 2, 2, 2, 8]
+    with pytest.raises(ValueError, match="must not be negative"):
+        model.evaluate(X, Y, steps=-1, verbose=0)
+    assert sums().evaluate(X, Y, steps=2, batch_size=2, verbose=0) == pytest.approx(0.6484375)
+
+
+def test_classes_are_the_nearest_whole_numbers() -> None:
+    assert sums().fit(X, Y, class_weight={0: 1.0, 1: 2.0}, verbose=0).history["loss"] == pytest.approx([4.955078125])
+    with pytest.raises(ValueError, match="labels of one output"):
+        sums().fit(X, [Y, Y], class_weight={0: 1.0}, verbose=0)
+    with pytest.raises(ValueError, match="must be one-hot"):
+        sums().fit(X, np.array([[0, 2]] * 8), class_weight={0: 1.0}, verbose=0)
+
+
+def test_evaluations_after_some_epochs() -> None:
+    for how in ({"validation_freq": 2}, {"validation_freq": [1, 3]}, {"validation_split": 0.5, "validation_freq": 3}):
+        history = sums().fit(X, Y, validation_data=[X, Y, W], epochs=3, verbose=0, **how).history
+        count = {2: 1, 3: 1}.get(how["validation_freq"], 2) if isinstance(how["validation_freq"], int) else 2
+        assert history["loss"] == pytest.approx([2.8046875] * 3)
+        assert history["val_loss"] == pytest.approx([15.4765625] * count)
+
+
+def test_weights_of_samples_are_in_the_structure_of_labels() -> None:
+    inputs = keras.Input((2,))
+    outputs = {name: layers.Dense(1, name=name)(inputs) for name in "ab"}
+    model = keras.Model(inputs, outputs)
+    model.compile("sgd", "mse")
+    with pytest.raises(ValueError, match="structure"):
+        model.fit(X, {"a": Y, "b": Y}, sample_weight={"a": W}, verbose=0)

@@ -44,12 +44,16 @@ def symmetrized(blocks: list[list[Block]], shapes: list[list[tuple[int, int]]]) 
 def _mirrored(block: Block) -> object:
     if not isinstance(block, Scattered):
         return None if block is None else Mirrored(block)
-    rows, columns = _rows(block), block.indices.astype(np.int64)
-    size = len(block.indptr) - 1
-    flat, mirror = rows * size + columns, columns * size + rows
-    at = np.minimum(np.searchsorted(flat, mirror), max(len(flat) - 1, 0))
-    both = (rows < columns) & (flat[at] == mirror) if len(flat) else rows < columns
-    return block.reordered(np.where(both, at, np.arange(len(flat))))
+    rows, size = _rows(block), len(block.indptr) - 1
+    lower = np.flatnonzero(rows >= block.indices)
+    numbers = np.concatenate([lower, lower[rows[lower] > block.indices[lower]]])
+    rows, columns = rows[numbers], block.indices[numbers].astype(np.int64)
+    # the pattern is the lower triangle's, too: what has no mirror image there is zero but for rounding
+    rows[len(lower) :], columns[len(lower) :] = columns[len(lower) :], rows[len(lower) :].copy()
+    order = np.argsort(rows * size + columns, kind="stable")
+    ends = np.cumsum(np.bincount(rows + 1, minlength=size + 1)).astype(block.indptr.dtype)
+    indices = columns[order].astype(block.indices.dtype)
+    return dataclasses.replace(block.reordered(numbers[order]), indices=indices, indptr=ends)
 
 
 def _transposed(block: Block, shape: tuple[int, int]) -> object:
