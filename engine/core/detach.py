@@ -74,6 +74,9 @@ ADVICE = {
 """Advice what to write in place of functions that can only be given arrays; see also `instead`."""
 
 
+_MOST_CHOICES = 1000
+
+
 class Detached(NamedTuple):
     """That a value which a tape follows became an array, or a number.
 
@@ -140,13 +143,13 @@ def detached(value: Any, kind: str) -> None:
     kind : str
         See `Detached`. ``"array"``: asked by ``__array__``; ``"float"``: by ``__float__``, which may mean `math`.
     """
+    caller = sys._getframe(2)
+    if kind == "numpy" and _package(caller) in PACKAGES:
+        return shown(value)  # ours read it to compare or to show it
     looked_at(value)
     tapes = followers(value)
     if not tapes or _expected.depth:
         return
-    caller = sys._getframe(2)
-    if kind == "numpy" and _package(caller) in PACKAGES:
-        return  # ours read it to compare or to show it
     user, by = _origin(caller)
     if by in _STEPS:
         kind = "int"
@@ -163,8 +166,39 @@ def detached(value: Any, kind: str) -> None:
 def looked_at(value: Any) -> None:
     """Note that something that is no op depends on the contents of an eager tensor or a variable.
 
-    A function that does such a thing cannot be run without Python (`engine.core.function_tape`).
+    A function that does such a thing cannot be run without Python (`engine.core.function_tape`), and a recording tells
+    nothing of other points where the contents are others (`Tape.left`).
     """
+    shown(value)
+    own = getattr(value, "handle", value)
+    for tape in active.tapes:
+        if tape not in function_tapes() and address(value) not in tape.left and tape.knows(own):
+            user = user_frame(sys._getframe(2))
+            tape.left[address(value)] = value, value._array, user.f_code.co_filename, user.f_lineno
+
+
+def function_tapes() -> tuple[Tape, ...]:
+    """The tapes that record a function, and are asked for no derivative."""
+    return () if active.function is None else (active.function, active.function.witness)
+
+
+def truth(value: Any) -> bool:
+    """The truth of a tensor of which Python asks for it; a tape may want it to be another one (`Tape.choices`)."""
+    found = bool(value._array)
+    for tape in active.tapes:
+        if tape.choices is not None and tape.depends(value):
+            at = len(tape.chosen)
+            if at >= _MOST_CHOICES:
+                raise UnimplementedError(f"a function asks for the truth of tensors more than {at} times")
+            found = tape.choices[at] if at < len(tape.choices) else found
+            tape.chosen.append(found)
+            return found
+    looked_at(value)
+    return found
+
+
+def shown(value: Any) -> None:
+    """Note that the contents are put into words or are compared, on which nothing that is computed depends."""
     function = active.function
     if function is None or function.refusal:
         return
@@ -317,6 +351,18 @@ def _frames(caller: FrameType) -> Iterator[FrameType]:
 def _outside(frames: Sequence[FrameType]) -> FrameType:
     foreign = [f for f in frames if _package(f) not in (*PACKAGES, *_ARRAYS)] or frames[-1:]
     return next((f for f in foreign if not f.f_code.co_filename.startswith(_installed())), foreign[0])
+
+
+def is_raised_by_user(error: BaseException) -> bool:
+    """Whether a ``raise`` or an ``assert`` of the user's program raised an error."""
+    at = error.__traceback__
+    while at is not None and at.tb_next is not None:
+        at = at.tb_next
+    if at is None or _package(at.tb_frame) in (*PACKAGES, *_ARRAYS):
+        return False
+    code = at.tb_frame.f_code
+    instruction = next(i for i in dis.get_instructions(code) if i.offset == at.tb_lasti)
+    return instruction.opname == "RAISE_VARARGS" and not code.co_filename.startswith(_installed())
 
 
 def _origin(caller: FrameType) -> tuple[FrameType, str]:

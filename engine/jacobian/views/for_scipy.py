@@ -8,7 +8,7 @@ are planned and compiled once.
 from __future__ import annotations
 
 import pickle
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from typing import Any
 
 import numpy as np
@@ -19,12 +19,12 @@ from engine.closed.function import ClosedFunction, build
 from engine.core import nest
 from engine.core.aval import Aval, format_shape
 from engine.core.batching import Batched, batch_level, unbatch
-from engine.core.detach import refusal
+from engine.core.detach import is_raised_by_user, refusal
 from engine.core.eager import EagerTensor
 from engine.core.sparsity import Sites
 from engine.core.tape import Tape, paused
 from engine.core.value import Value, aval_of, dtype_of
-from engine.core.variable import Variable
+from engine.core.variable import Variable, tracked_value
 from engine.jacobian.callable_plan import contents_besides
 from engine.jacobian.execution.parallel import Spread, check_executor, spread_over
 from engine.jacobian.execution.plan_programs import compiled_jacobian
@@ -32,6 +32,7 @@ from engine.jacobian.plan_cache import compiled_for
 from engine.jacobian.planning.plan import Options
 from engine.jacobian.second import compiled_gradient, compiled_hessian, compiled_product, compiled_pull, compiled_push
 from engine.jacobian.structure.path import Path
+from engine.jacobian.structure.pattern import Pattern
 from engine.jacobian.structure.propagation import patterns
 from engine.jacobian.views.operator import JacobianOperator
 from engine.jacobian.views.results import Format, Mode, options_for, pattern_given, sparse_block
@@ -81,8 +82,11 @@ class Evaluations:
         each = [self.evaluate([part[i] for part in parts], args, kwargs) for i in range(len(parts[0]))]
         return [np.stack(results) for results in zip(*each, strict=True)]
 
-    def path(self, target: int | None = None) -> Path:
-        """The way from the point to the results, or to one of them, with what is known of it at every point."""
+    def paths(self, target: int | None = None) -> Iterator[Path | None]:
+        """The ways from points to the results, or to one of them, with what is known of them at every point.
+
+        There are several where Python decides; None if there may be others.
+        """
         raise NotImplementedError
 
 
@@ -167,7 +171,14 @@ class Recorded(Evaluations):
     def evaluate(self, parts: Sequence[np.ndarray], args: Sequence[Any], kwargs: Mapping[str, Any]) -> list[np.ndarray]:
         """Record the function at a point."""
         self._last = parts, args, kwargs
+        self._record()
+        return [y._array for y in self._targets]
+
+    def _record(self, choices: list[bool] | None = None) -> None:
+        """Record the function at the last point; `choices` are what Python is told of the truth of tensors."""
+        parts, args, kwargs = self._last
         self._tape = Tape(False, strict=True)
+        self._tape.choices = choices
         self._sources = self._placed(parts)
         for x in self._sources:
             self._tape.watch(x)
@@ -180,7 +191,6 @@ class Recorded(Evaluations):
             refused = refusal(self._tape)
             if refused is not None:
                 raise refused from None
-        return [y._array for y in self._targets]
 
     def argument(self, x: Any) -> Any:
         """An argument as the function gets it: arrays and floating numbers as tensors."""
@@ -217,8 +227,45 @@ class Recorded(Evaluations):
         nodes, self._tape.nodes = self._tape.nodes, before
         return compiled_for(nodes, self._sources, sums, options, None, make)
 
-    def path(self, target: int | None = None) -> Path:
-        """The recording; indices that were computed in it, and may be others elsewhere, are not known."""
+    def paths(self, target: int | None = None) -> Iterator[Path | None]:
+        """The recording, or one for each way that Python's decisions allow.
+
+        Indices that were computed in it, and may be others elsewhere, are not known.
+        """
+        if not self._decides():
+            yield self._path(target)
+            return
+        before = self._tape, self._sources, self._targets, self.pairs
+        shapes, pending = [y._shape for y in self._targets], [[False] * 0]
+        try:
+            for _ in range(_MOST_WAYS):
+                choices = pending.pop()
+                ended = self._ends_with(choices)
+                chosen = self._tape.chosen
+                pending += [[*chosen[:k], not chosen[k]] for k in range(len(choices), len(chosen))]
+                if ended is None or self._decides() or (ended and [y._shape for y in self._targets] != shapes):
+                    break
+                if ended:
+                    yield self._path(target)
+                if not pending:
+                    return
+            yield None
+        finally:
+            self._tape, self._sources, self._targets, self.pairs = before
+
+    def _decides(self) -> bool:
+        """Whether Python looked at a tensor whose contents are others at other points."""
+        return any(self._tape.depends(tracked_value(value)) for value, *_ in self._tape.left.values())
+
+    def _ends_with(self, choices: list[bool]) -> bool | None:
+        """Record the function with other choices; whether it returns, None if what it raises is not by them alone."""
+        try:
+            self._record(choices)
+        except Exception as error:  # noqa: BLE001 - what an op refuses here it may take at another point
+            return False if is_raised_by_user(error) else None
+        return True
+
+    def _path(self, target: int | None) -> Path:
         known = contents_besides(self._tape.everything())
         targets = self._targets if target is None else [self._targets[target]]
         return Path(self._tape.nodes, self._sources, targets, known=known)
@@ -227,6 +274,17 @@ class Recorded(Evaluations):
         with paused():
             self._tape.start()
             return function()
+
+
+_MOST_WAYS = 64
+"""Ways through a function that are looked for; if there are more, any entry may be different from zero."""
+_MOST_ENTRIES = 100_000_000
+
+
+def patterns_of(path: Path) -> list[list[Pattern]]:
+    """Where the Jacobians along a path can be different from zero."""
+    sources, targets = ([path.values[slot] for slot in side] for side in (path.sources, path.targets))
+    return patterns(path.nodes, sources, targets, Sites(path.contents))
 
 
 def as_pairs(x: Any) -> Any:
@@ -298,9 +356,9 @@ class _Part(Evaluations):
         every = [weights[0] if i == self._index else None for i in range(len(self._whole._values))]
         return self._whole._evaluations.weighted(make, options, every)
 
-    def path(self, target: int | None = None) -> Path:
-        """The way from the point to this result."""
-        return self._whole._evaluations.path(self._index)
+    def paths(self, target: int | None = None) -> Iterator[Path | None]:
+        """The ways from points to this result."""
+        return self._whole._evaluations.paths(self._index)
 
 
 class SciPyFunction(Shown):
@@ -461,14 +519,23 @@ class SciPyFunction(Shown):
         """Where the Jacobian can be different from zero at any point, as a CSR array of ones.
 
         It follows from the structure of the function. Where indices are computed from other values (a sort, a mask),
-        each element counts as depending on all that they choose from. What Python decides (an ``if``) is as at the
-        last point.
+        each element counts as depending on all that they choose from. Where Python decides (an ``if``), the function is
+        called with the other decisions as well; where it may do what is not found so (of a loop that ends by a
+        condition, say, or with numbers of a tensor), every entry counts.
         """
         if self._point is None:
             self._go(self.x0, args, kwargs)
-        path = self._evaluations.path()
-        sources, targets = ([path.values[slot] for slot in side] for side in (path.sources, path.targets))
-        blocks = patterns(path.nodes, sources, targets, Sites(path.contents))
+        blocks = [[Pattern.zero(m, n) for n in self._widths] for m in self._sizes(False)[0]]
+        for path in self._evaluations.paths():
+            found = blocks if path is None else patterns_of(path)
+            pairs = [zip(row, more, strict=True) for row, more in zip(blocks, found, strict=True)]
+            blocks = [[Pattern.dense(*p.shape) if path is None else p.union(q) for p, q in row] for row in pairs]
+        entries = sum(p.nnz for row in blocks for p in row)
+        if entries > _MOST_ENTRIES and all(p.is_dense for row in blocks for p in row):
+            raise InvalidArgumentError(
+                f"for_scipy: jac_sparsity: Python decides by the numbers of tensors, so that any of {entries:,} entries "
+                f"may be different from zero at some point. Decide with tf.where, or with tf.cond in a tf.function"
+            )
         rows = [[p.to_csr().astype(np.int8) for p in row] for row in blocks]
         whole = rows[0][0] if len(rows) == 1 == len(rows[0]) else sparse.block_array(rows, format="csr")
         return self._with_complex(whole).astype(bool).astype(np.int8) if any(self._evaluations.pairs) else whole
