@@ -70,6 +70,7 @@ def references(tapes: Sequence[Tape]) -> Counter[int]:
         log = tape.nodes.log
         held[id(log)], held[id(tape.tracked)] = log, tape.tracked.values()
         held[id(tape.detached)] = [note.value for note in tape.detached.values()]
+        held[id(tape.held)] = [read.args[0] for read in tape.held.values()]  # type: ignore[attr-defined]
         held[id(tape.left)] = [note[0] for note in tape.left.values()]
         nodes = [node for _, node in tape.nondifferentiable.values()]
         parts = chain(log[1::4], log[3::4], *[(n.inputs, n.outputs) for n in nodes])

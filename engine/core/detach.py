@@ -32,7 +32,8 @@ from typing import Any, NamedTuple
 import numpy as np
 
 from engine.core.nest import flatten
-from engine.core.tape import Tape, active
+from engine.core.structural import contiguous
+from engine.core.tape import NOTHING, Tape, active, record_nondifferentiable
 from engine.core.value import Value, address
 from engine.runtime.cache import cached
 from engine.runtime.errors import DetachError, DetachWarning, UnimplementedError
@@ -144,8 +145,10 @@ def detached(value: Any, kind: str) -> None:
         See `Detached`. ``"array"``: asked by ``__array__``; ``"float"``: by ``__float__``, which may mean `math`.
     """
     caller = sys._getframe(2)
-    if kind == "numpy" and _package(caller) in PACKAGES:
-        return shown(value)  # ours read it to compare or to show it
+    if kind == "numpy" and _package(caller) in PACKAGES and not _is_rewritten(caller):
+        # ours read it to compare or to show it
+        shown(value)
+        return
     looked_at(value)
     tapes = followers(value)
     if not tapes or _expected.depth:
@@ -267,6 +270,10 @@ def assigned(variable: Any, value: Any, new: Any) -> None:
     parts = [x for x in flatten(value) if isinstance(x, Value)]
     user: FrameType | None = None
     for tape in active.tapes:
+        source = next((x for x in (new, *parts) if isinstance(x, Value) and tape.knows(x)), None)
+        tape.held.pop(id(variable), None)
+        if source is not None and tape not in function_tapes():
+            tape.held[id(variable)] = partial(_held, source, source is new, tape)
         watched = address(variable) in tape.tracked or (tape.watch_accessed_variables and variable.trainable)
         reported = watched or tape.strict
         source = next((x for x in parts if is_tracked(x, tape)), None) if reported or tape.explains else None
@@ -281,6 +288,15 @@ def assigned(variable: Any, value: Any, new: Any) -> None:
         user = user or user_frame(sys._getframe(2))
         where = f"{user.f_code.co_filename}, line {user.f_lineno}"
         tape.assigned[id(variable)] = partial(_read_again, variable, where, tape, followed)
+
+
+def _held(value: Any, same: bool, tape: Tape, out: Any) -> None:
+    """Note that `out` was read of a variable that holds `value`, or what an update has made of it."""
+    if same:
+        record_nondifferentiable(tape, contiguous, (value,), NOTHING, out)
+    elif address(value) not in tape.left:
+        user = user_frame(sys._getframe(2))
+        tape.left[address(value)] = value, value._array, user.f_code.co_filename, user.f_lineno
 
 
 def _was_read(variable: Any, tape: Tape) -> bool:
@@ -334,6 +350,11 @@ def instead(by: str) -> str:
 def _package(frame: FrameType) -> str:
     name: str = frame.f_globals.get("__name__") or ""
     return name.partition(".")[0]
+
+
+def _is_rewritten(frame: FrameType) -> bool:
+    """Whether it makes calls for the user's program, in a function whose source was rewritten."""
+    return (frame.f_globals.get("__name__") or "").partition(".")[2].startswith("autograph")
 
 
 def user_frame(caller: FrameType) -> FrameType:

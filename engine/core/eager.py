@@ -183,6 +183,7 @@ class EagerTensor(InMemory):
         """The value, as `numpy` gives it. There is nothing to feed on an eager tensor."""
         if feed_dict:
             raise InvalidArgumentError("eval: an eager tensor depends on nothing that could be fed")
+        looked_at(self)
         return self.numpy()
 
     def set_shape(self, shape: Any) -> None:

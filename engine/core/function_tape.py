@@ -11,7 +11,7 @@ from collections.abc import Sequence
 from typing import Any, Protocol
 
 from engine.core.composite import Composite
-from engine.core.op import Node, Op
+from engine.core.op import Op
 from engine.core.tape import NOTHING, Seen, Tape, active
 from engine.core.value import address
 

@@ -174,6 +174,9 @@ class Tape:
     left : dict
         ``address(value) -> (value, contents, file, line)`` of what left the recording: Python looked at the contents of
         such a value. At a point where they are others the recording is that of another function.
+    held : dict
+        ``id(variable) -> function`` for variables that hold what was computed from tracked values: it is called with
+        what is read of one.
     choices : list of bool, or None
         The truth of tensors as it is to be taken, in the order in which Python asks; if this is given, each answer is
         added to `chosen`.
@@ -187,8 +190,8 @@ class Tape:
     values_by_address: Callable[[], Any] = dict
     """Makes what `tracked` is; in C, a table of values alone (`engine.core.eager`)."""
     __slots__ = (
-        *("__weakref__", "assigned", "nondifferentiable", "detached", "left", "nodes", "strict", "tracked", "variables"),
-        *("choices", "chosen", "watch_accessed_variables"),
+        *("__weakref__", "assigned", "choices", "chosen", "detached", "held", "left", "nodes", "nondifferentiable"),
+        *("strict", "tracked", "variables", "watch_accessed_variables"),
     )
 
     def __init__(self, watch_accessed_variables: bool = True, strict: bool = False) -> None:
@@ -198,6 +201,7 @@ class Tape:
         self.assigned: dict[int, Callable[[], None]] = {}
         self.nondifferentiable: dict[int, tuple[int, Node]] = {}
         self.left: dict[int, tuple[Any, Any, str, int]] = {}
+        self.held: dict[int, Callable[[Any], None]] = {}
         self.choices: list[bool] | None = None
         self.chosen: list[bool] = []
         self.nodes = Recording()
@@ -211,7 +215,8 @@ class Tape:
     def forget(self) -> None:
         """Let go of what was recorded. Which variables were watched is still known."""
         self.nodes, self.tracked = Recording(), self.values_by_address()
-        self.detached, self.assigned, self.nondifferentiable, self.left = {}, {}, {}, {}
+        self.detached, self.assigned, self.nondifferentiable = {}, {}, {}
+        self.left, self.held = {}, {}
 
     def knows(self, value: Any) -> bool:
         """Whether `value` is watched, or was computed from what is, with a derivative or without."""
@@ -319,6 +324,8 @@ def record_read(variable: Any, op: Op, inputs: tuple[Any, ...], out: Any) -> Non
             if address(out) not in tape.tracked:
                 tape.nodes.log += (op, inputs, NOTHING, out)
                 tape.tracked[address(out)] = out
+        elif id(variable) in tape.held:
+            tape.held[id(variable)](out)
         elif tape.nondifferentiable:
             record_nondifferentiable(tape, op, inputs, NOTHING, out)
     if active.function is not None:

@@ -131,9 +131,9 @@ class JacobianPlan(Shown):
         for one, array in zip(self._looked, found, strict=True):
             if not np.array_equal(one.contents, array, equal_nan=one.contents.dtype.kind in "fc"):
                 raise InvalidArgumentError(
-                    f"JacobianPlan: the function may be another one at this point: {one.file}, line {one.line}, looked at "
-                    f"a tensor that was {_brief(one.contents)} where it was recorded, and is {_brief(array)} here. Use "
-                    f"tape.jacobian, or tf.where in place of what Python decides"
+                    f"JacobianPlan: the function may be another one at this point: {one.file}, line {one.line}, looked "
+                    f"at a tensor that was {_brief(one.contents)} where it was recorded, and is {_brief(array)} here. "
+                    f"Use tape.jacobian, or tf.where in place of what Python decides"
                 )
 
     def _elsewhere(self, arrays: Sequence[Any], executor: futures.Executor) -> Sequence[Any]:
@@ -194,7 +194,7 @@ class JacobianPlan(Shown):
 
 
 class Looked(NamedTuple):
-    """What Python looked at while a function was recorded.
+    """A tensor at whose contents Python looked while a function was recorded.
 
     Attributes
     ----------
@@ -290,8 +290,8 @@ def bound(
         plan = plan_for(copy, plan.options, plan.pattern_to_verify)
     if any(node.op is custom_call and not isinstance(node.outputs[0], Symbol) for node in original.nodes):
         fixed = (
-            "the recorded function has a custom gradient, whose rule may hold values of the recording; so it is not known "
-            "elsewhere. Make the plan in a graph, or use tape.jacobian"
+            "the recorded function has a custom gradient, whose rule may hold values of the recording; so it is not "
+            "known elsewhere. Make the plan in a graph, or use tape.jacobian"
         )
     return _bound(plan, copy, format, looked, fixed)
 

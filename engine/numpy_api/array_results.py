@@ -1,4 +1,4 @@
-"""What NumPy's own functions give for tensors that a tape knows: tensors that behave as NumPy's results do.
+"""Results of NumPy's own functions for tensors that a tape knows: tensors that behave as NumPy's results do.
 
 A function without a derivative is recorded like any other op, so that a plan which is called at another point computes
 it anew. Where nothing records, NumPy's results are handed out as they are.
@@ -49,7 +49,7 @@ class Call:
     results: tuple[tuple[tuple[int, ...], DType], ...] = ()
 
     def __call__(self, *arrays: Any) -> Any:
-        """What the function gives."""
+        """Call the function."""
         args, kwargs = nest.map_structure(lambda x: arrays[x.index] if type(x) is Place else x, self.arguments)
         return self.function(*args, **kwargs)
 
@@ -70,8 +70,8 @@ def _kernel(*arrays: Any, call: Call) -> Sequence[Array]:
     for x, (shape, _) in zip(found, call.results, strict=True):
         if x.shape != shape:
             raise InvalidArgumentError(
-                f"{call.name}: the result has the shape {format_shape(x.shape)} here, but {format_shape(shape)} where it "
-                f"was recorded. Shapes must not depend on contents in a plan for other points; use tape.jacobian there"
+                f"{call.name}: the result has the shape {format_shape(x.shape)} here, but {format_shape(shape)} where "
+                f"it was recorded. A plan has no shapes that depend on contents; use tape.jacobian there"
             )
     return [x.astype(dtype.numpy, copy=False) for x, (_, dtype) in zip(found, call.results, strict=True)]
 
@@ -150,10 +150,10 @@ def _method(array: Any, name: str, *args: Any, **kwargs: Any) -> Any:
 
 
 def called(function: Callable[..., Any], name: str, args: Any, kwargs: Any) -> Any:
-    """What a function gives for the arrays of eager values among its arguments.
+    """Call a function with the arrays of eager values among its arguments.
 
-    The result is NumPy's own, unless a tape knows one of the values: then arrays and numbers in it are tensors, of which
-    the tape knows how they were computed.
+    The result is NumPy's own, unless a tape knows one of the values: then arrays and numbers in it are tensors, of
+    which the tape knows how they were computed.
     """
     operands: list[Any] = []
 

@@ -29,7 +29,7 @@ from typing import Any
 import numpy as np
 
 from engine.core.aval import broadcast_shapes
-from engine.core.detach import assigns_in_place, followers, looked_at
+from engine.core.detach import assigns_in_place, followers
 from engine.core.eager import EagerTensor
 from engine.core.nest import flatten, map_structure
 from engine.core.op import Op
@@ -39,8 +39,8 @@ from engine.core.trace import Symbol
 from engine.core.value import Value
 from engine.core.variable import Variable, tracked_value
 from engine.numpy_api import manners
-from engine.numpy_api.array_results import ArrayTensor, called
 from engine.numpy_api.arrangement import running, sums_from
+from engine.numpy_api.array_results import ArrayTensor, called
 from engine.numpy_api.compound import COMPOUND, log_sum, vecdot
 from engine.numpy_api.functions import RECORDED, UNDERIVED, NotTaken, Row, dims_of, numpy_dtype, rank_of
 from engine.numpy_api.promotion import complex_dtype, promoted

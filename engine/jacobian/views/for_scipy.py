@@ -24,7 +24,7 @@ from engine.core.eager import EagerTensor
 from engine.core.sparsity import Sites
 from engine.core.tape import Tape, paused
 from engine.core.value import Value, aval_of, dtype_of
-from engine.core.variable import Variable, tracked_value
+from engine.core.variable import tracked_value
 from engine.jacobian.callable_plan import contents_besides
 from engine.jacobian.execution.parallel import Spread, check_executor, spread_over
 from engine.jacobian.execution.plan_programs import compiled_jacobian
@@ -35,6 +35,7 @@ from engine.jacobian.structure.path import Path
 from engine.jacobian.structure.pattern import Pattern
 from engine.jacobian.structure.propagation import patterns
 from engine.jacobian.views.operator import JacobianOperator
+from engine.jacobian.views.points import argument_of, result_of
 from engine.jacobian.views.results import Format, Mode, options_for, pattern_given, sparse_block
 from engine.jacobian.views.sparse_gradient import SPARSE_GRADIENTS
 from engine.jacobian.views.unimplemented import check_all_implemented
@@ -42,7 +43,6 @@ from engine.numpy_api.manners import as_arrays
 from engine.ops import complexes
 from engine.ops.joining import stack
 from engine.ops.reduce import reduce_sum
-from engine.ops.slicing import getitem
 from engine.runtime.errors import InvalidArgumentError, SymbolicArrayError, UnimplementedError
 from engine.runtime.faces import Shown
 
@@ -145,7 +145,7 @@ class Recorded(Evaluations):
             more = {key: of.get(id(x), x) for key, x in named.items()}
             with as_arrays():
                 found = self._function(point, *[of.get(id(x), x) for x in given], **more)
-            return [_result(y, self._dtype) for y in nest.flatten(found)]
+            return [result_of(y, self._dtype) for y in nest.flatten(found)]
 
         avals = [aval_of(x) for x in (*map(EagerTensor, parts), *leaves)]
         try:
@@ -163,7 +163,7 @@ class Recorded(Evaluations):
         size = len(parts[0])
         with paused(), batch_level() as level, as_arrays():
             point = self._pack([Batched(EagerTensor(part), level) for part in parts])
-            found = [_result(y, self._dtype) for y in nest.flatten(self._function(point, *given, **named))]
+            found = [result_of(y, self._dtype) for y in nest.flatten(self._function(point, *given, **named))]
             self.pairs = [self._is_real and dtype_of(y).is_complex for y in found]
             inner: list[Any] = [unbatch(as_pairs(y), level, size) for y in found]
             return [np.asarray(x._array) for x in inner]
@@ -194,13 +194,13 @@ class Recorded(Evaluations):
 
     def argument(self, x: Any) -> Any:
         """An argument as the function gets it: arrays and floating numbers as tensors."""
-        return _argument(x, self._dtype)
+        return argument_of(x, self._dtype)
 
     def called(self, sources: Sequence[Any], args: Sequence[Any], kwargs: Mapping[str, Any]) -> list[Any]:
         """The results of the function, real ones."""
         with as_arrays():
             found = self._function(self._pack(list(sources)), *args, **kwargs)
-        results = [_result(y, self._dtype) for y in nest.flatten(found)]
+        results = [result_of(y, self._dtype) for y in nest.flatten(found)]
         self.pairs = [self._is_real and dtype_of(y).is_complex for y in results]
         return [as_pairs(y) for y in results]
 
@@ -290,30 +290,6 @@ def patterns_of(path: Path) -> list[list[Pattern]]:
 def as_pairs(x: Any) -> Any:
     """Complex elements as pairs of real ones, in a last dimension of 2; others as they are."""
     return stack([complexes.real(x), complexes.imag(x)], -1) if dtype_of(x).is_complex else x
-
-
-def _argument(x: Any, dtype: np.dtype) -> EagerTensor:
-    """An argument as the function gets it: arrays and floating numbers as tensors."""
-    if isinstance(x, (float, np.floating)) or (isinstance(x, np.ndarray) and x.dtype.kind == "f"):
-        return EagerTensor(np.asarray(x, dtype))
-    return EagerTensor(x) if isinstance(x, (np.ndarray, np.generic)) else x
-
-
-def _result(y: Any, dtype: np.dtype) -> EagerTensor:
-    if isinstance(y, Variable):
-        y = y.read_value()
-    if y is None:
-        raise InvalidArgumentError("for_scipy: the function must give tensors; got None. Does it lack a return?")
-    if isinstance(y, (np.ndarray, np.generic)):
-        raise InvalidArgumentError(
-            f"for_scipy: the function must give tensors; got a NumPy {type(y).__name__}, which has lost how it follows "
-            f"from the point. Leave out `.numpy()`; a constant is tf.constant(...)"
-        )
-    if not isinstance(y, Value):
-        y = EagerTensor(np.asarray(y, dtype))
-    if not (dtype_of(y).is_floating or dtype_of(y).is_complex):
-        raise InvalidArgumentError(f"for_scipy: the function must give floating tensors; got {dtype_of(y).name}")
-    return y
 
 
 class Program:
@@ -533,8 +509,8 @@ class SciPyFunction(Shown):
         entries = sum(p.nnz for row in blocks for p in row)
         if entries > _MOST_ENTRIES and all(p.is_dense for row in blocks for p in row):
             raise InvalidArgumentError(
-                f"for_scipy: jac_sparsity: Python decides by the numbers of tensors, so that any of {entries:,} entries "
-                f"may be different from zero at some point. Decide with tf.where, or with tf.cond in a tf.function"
+                f"for_scipy: jac_sparsity: Python decides by the numbers of tensors, so any of {entries:,} entries may "
+                f"be different from zero at some point. Decide with tf.where, or with tf.cond in a tf.function"
             )
         rows = [[p.to_csr().astype(np.int8) for p in row] for row in blocks]
         whole = rows[0][0] if len(rows) == 1 == len(rows[0]) else sparse.block_array(rows, format="csr")
@@ -787,59 +763,6 @@ class SciPyODE:
     def unpacked(self, y: Any) -> np.ndarray:
         """A flat vector as arrays in the structure and of the shapes of the initial point."""
         return self.function.unpacked(y)
-
-
-def example_arrays(x0: Any) -> list[np.ndarray]:
-    """The example point's arrays: tensors and arrays keep their floating dtype, all else becomes float64.
-
-    Complex ones become pairs of real ones.
-    """
-    arrays = []
-    for array in _leaves(x0):
-        if array.dtype.kind not in "fiuc":
-            raise InvalidArgumentError(f"for_scipy: `x0` must hold numbers; got {array.dtype.name}")
-        if array.dtype.kind == "c":
-            array = np.stack([array.real, array.imag], -1)
-        arrays.append(array.copy() if array.dtype.kind == "f" else array.astype(np.float64))
-    return arrays
-
-
-def is_real(x0: Any) -> bool:
-    """Whether an example point holds no complex numbers."""
-    return all(array.dtype.kind != "c" for array in _leaves(x0))
-
-
-class Packing:
-    """From one value per part of the example point to its structure, with complex numbers made of their pairs."""
-
-    def __init__(self, x0: Any) -> None:
-        self._complex = [array.dtype.kind == "c" for array in _leaves(x0)]
-        # of a structure only the form is kept
-        self._form = None if _is_array(x0) else nest.map_structure(lambda _: 0, x0)
-
-    def __call__(self, parts: list[Any]) -> Any:
-        """The structure."""
-        whole = [_of_pairs(part) if pairs else part for part, pairs in zip(parts, self._complex, strict=True)]
-        return whole[0] if self._form is None else nest.pack_sequence_as(self._form, whole)
-
-
-def _leaves(x0: Any) -> list[np.ndarray]:
-    values = [x.read_value() if isinstance(x, Variable) else x for x in ([x0] if _is_array(x0) else nest.flatten(x0))]
-    return [np.asarray(x._array if isinstance(x, EagerTensor) else x) for x in values]
-
-
-def _of_pairs(x: Any) -> Any:
-    """Complex numbers, from the real and imaginary parts that a last dimension of 2 holds."""
-    if isinstance(x, Value):
-        return complexes.complex(getitem(x, (..., 0)), getitem(x, (..., 1)))
-    return x[..., 0] + 1j * x[..., 1].astype(x.dtype)
-
-
-def _is_array(x0: Any) -> bool:
-    """Whether it is one array, perhaps written as lists of numbers."""
-    if not nest.is_nested(x0):
-        return True
-    return not isinstance(x0, dict) and all(isinstance(x, (int, float, np.number)) for x in nest.flatten(x0))
 
 
 def _flat(arrays: Sequence[Any]) -> np.ndarray:
