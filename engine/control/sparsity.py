@@ -126,7 +126,7 @@ def _most_steps(body: ClosedFunction) -> int:
 
 
 class _Operand:
-    """What `iterations` asks of an operand: contents that nobody asks for are nothing that a plan depends on."""
+    """An operand as `iterations` looks at it: a plan does not depend on contents that nobody asks for."""
 
     def __init__(self, site: Site, i: int) -> None:
         self._site, self._i = site, i
@@ -246,7 +246,7 @@ def _tiled(block: Any, length: int) -> Any:
 
 
 def _through(row: Sequence[Any], found: Blocks, i: int) -> Any:
-    """What a result of a step takes from operand i by way of the carries."""
+    """Entries of operand i that a result of a step takes by way of the carries."""
     total = None
     for block, carry in zip(row, found, strict=False):
         if block is not None and carry[i] is not None:

@@ -173,9 +173,8 @@ def looked_at(value: Any) -> None:
     nothing of other points where the contents are others (`Tape.left`).
     """
     shown(value)
-    own = getattr(value, "handle", value)
     for tape in active.tapes:
-        if tape not in function_tapes() and address(value) not in tape.left and tape.knows(own):
+        if tape not in function_tapes() and address(value) not in tape.left and is_known(value, tape):
             user = user_frame(sys._getframe(2))
             tape.left[address(value)] = value, value._array, user.f_code.co_filename, user.f_lineno
 
@@ -183,6 +182,11 @@ def looked_at(value: Any) -> None:
 def function_tapes() -> tuple[Tape, ...]:
     """The tapes that record a function, and are asked for no derivative."""
     return () if active.function is None else (active.function, active.function.witness)
+
+
+def is_known(value: Any, tape: Tape) -> bool:
+    """Whether a tape knows what `value` was computed from, or would watch it when it is read."""
+    return tape.knows(getattr(value, "handle", value)) or is_tracked(value, tape)
 
 
 def truth(value: Any) -> bool:

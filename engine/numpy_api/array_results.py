@@ -16,7 +16,7 @@ from numpy.lib.mixins import NDArrayOperatorsMixin
 
 from engine.core import nest
 from engine.core.aval import Aval, format_shape
-from engine.core.detach import looked_at
+from engine.core.detach import is_known, looked_at
 from engine.core.dtypes import BY_NUMPY, DType
 from engine.core.eager import EagerTensor
 from engine.core.kinds import nondifferentiable
@@ -164,7 +164,7 @@ def called(function: Callable[..., Any], name: str, args: Any, kwargs: Any) -> A
         return Place(len(operands) - 1)
 
     arguments = nest.map_structure(placed, (_without_values_in_slices(args), kwargs))
-    known = any(tape.knows(getattr(x, "handle", x)) for x in operands for tape in active.tapes)
+    known = any(is_known(x, tape) for x in operands for tape in active.tapes)
     if known and active.function is None:
         operands = [x.read_value() if isinstance(x, Variable) else x for x in operands]
     else:
@@ -196,6 +196,7 @@ def _without_values_in_slices(args: Any) -> Any:
     """Bounds of slices as Python numbers; nothing else hides in them."""
 
     def plain(x: Any) -> Any:
-        return slice(*[operator.index(i) if isinstance(i, Value) else i for i in (x.start, x.stop, x.step)])
+        ends: list[Any] = [x.start, x.stop, x.step]
+        return slice(*[operator.index(i) if isinstance(i, Value) else i for i in ends])
 
     return nest.map_structure(lambda x: plain(x) if isinstance(x, slice) else x, args)
