@@ -210,6 +210,9 @@ def _closure(site: Site, step: Blocks, carries: int, sequences: int, length: int
     if any(a != b for a, b in zip(site.shapes[:carries], site.results, strict=False)):
         raise UnknownContentsError
     count, start = len(site.shapes), carries + sequences
+    if sequences and not length:
+        # no step is made
+        step = [[None] * count for _ in step]
 
     def of_any_row(i: int, block: Any) -> Any:
         return block if block is None or not carries <= i < start else sparse.hstack([block] * length, format="csr")

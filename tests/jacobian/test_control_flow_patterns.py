@@ -123,6 +123,13 @@ def test_steps_of_any_number_hold_what_steps_written_out_hold(
     assert not (exact & ~closed).any()
 
 
+def test_a_scan_of_no_rows_takes_its_start_alone() -> None:
+    def f(x: Any) -> Any:
+        return tf.foldl(lambda s, r: s * r + x, tf.reshape(x, [N, 1])[:0] * tf.ones([1, N], tf.float64), initializer=x)
+
+    assert np.array_equal(pattern(tf.function(f), np.ones(N)), np.eye(N, dtype=bool))
+
+
 def test_second_derivatives_of_loops_in_graphs() -> None:
     with graph_api.Graph().as_default(), graph_api.Session() as session:
         x = graph_api.placeholder(graph_api.float64, [6])
