@@ -196,7 +196,7 @@ def _without_values_in_slices(args: Any) -> Any:
     """Bounds of slices as Python numbers; nothing else hides in them."""
 
     def plain(x: Any) -> Any:
-        ends: list[Any] = [x.start, x.stop, x.step]
-        return slice(*[operator.index(i) if isinstance(i, Value) else i for i in ends])
+        ends: Any = [operator.index(i) if hasattr(i, "__index__") else i for i in (x.start, x.stop, x.step)]
+        return slice(*ends)
 
     return nest.map_structure(lambda x: plain(x) if isinstance(x, slice) else x, args)
