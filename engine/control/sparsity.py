@@ -7,6 +7,7 @@ written out instead, so that each step counts with what is there by then, and wi
 
 from __future__ import annotations
 
+import math
 from collections.abc import Callable, Sequence
 from functools import partial
 from typing import Any
@@ -56,7 +57,11 @@ def _linked(site: Site, i: int, find: Callable[[Site], Blocks]) -> Sequence[Link
     if site.inner is None:
         try:
             site.inner = find(site)
-        except (OpError, UnknownContentsError):
+            sizes = [(math.prod(out), site.size(j)) for out in site.results for j in range(len(site.shapes))]
+            blocks = [block for row in site.inner for block in row]
+            if any(getattr(b, "shape", size) != size for b, size in zip(blocks, sizes, strict=True)):
+                site.inner = ()
+        except (ValueError, TypeError, IndexError, OpError, UnknownContentsError):
             # a branch that does not fit these shapes, or shapes that only a run knows
             site.inner = ()
     if not site.inner:
