@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import pickle
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from typing import Any
 
 import numpy as np
@@ -136,13 +136,13 @@ class Fetched(Evaluations):
         tensors, derived_at = self._made[key]
         return derived_at(self._run(tensors, {place: weights[i] for i, place in places.items()}))
 
-    def path(self, target: int | None = None) -> Path:
+    def paths(self, target: int | None = None) -> Iterator[Path | None]:
         """The way in the graph."""
         path = _path(self._ys if target is None else [self._ys[target]], self._xs)
-        if is_known(path):
-            return path
-        copy = PathCopy(path)
-        return copy.filled(_avals(self._kept([path.values[k] for k in copy.taken])))[2]
+        if not is_known(path):
+            copy = PathCopy(path)
+            path = copy.filled(_avals(self._kept([path.values[k] for k in copy.taken])))[2]
+        yield path
 
     def _kept(self, tensors: Sequence[Any]) -> list[Any]:
         """Arrays of tensors at this point. What is asked for once is fetched with the results from then on."""

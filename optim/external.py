@@ -298,8 +298,8 @@ class _Problem:
             raise InvalidArgumentError(
                 f"minimize: the loss must be a scalar, got {np.size(value)} numbers (use tf.reduce_sum)"
             )
-        path = evaluations.path()
-        if not path.nodes and not set(path.sources) & set(path.targets):
+        path = next(evaluations.paths())
+        if path is not None and not path.nodes and not set(path.sources) & set(path.targets):
             names = ", ".join(v.name for v in self.variables)
             why = self._reasons()
             raise InvalidArgumentError(f"minimize: the loss depends on none of the variables: {names}{why}")

@@ -6,13 +6,8 @@ from collections.abc import Callable
 from typing import Any
 
 from dualgrad.solvers.traced import Traced
-from engine.jacobian.views.for_scipy import (
-    Packing,
-    SciPyFunction,
-    SciPyODE,
-    example_arrays,
-    is_real,
-)
+from engine.jacobian.views.for_scipy import SciPyFunction, SciPyODE
+from engine.jacobian.views.points import Packing, example_arrays, is_real
 from engine.jacobian.views.results import Format, Mode
 
 

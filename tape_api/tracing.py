@@ -170,9 +170,9 @@ class _Inside(FunctionTape):
         self._around = around
         self.has_variables = around is not None and around.has_variables
 
-    def follows(self, value: Any) -> bool:
+    def knows(self, value: Any) -> bool:
         """Whether the function follows it."""
-        return isinstance(value, Symbol) or (self._around is not None and self._around.follows(value))
+        return isinstance(value, Symbol) or (self._around is not None and self._around.knows(value))
 
     def depends(self, value: Any) -> bool:
         """Whether its contents differ from call to call."""

@@ -14,7 +14,7 @@ import numpy as np
 from dualgrad.frontend.eager_scopes import name_scope, scoped
 from dualgrad.platform.replicas import first_of
 from engine.core.aval import Aval, Shape, compatible, format_shape, normalize_shape
-from engine.core.detach import assigned, looked_at
+from engine.core.detach import assigned, looked_at, shown
 from engine.core.dtypes import DType
 from engine.core.eager import EagerTensor, InMemory, array_text, in_c
 from engine.core.nest import LEAVES
@@ -392,7 +392,7 @@ class Variable(InMemory, _Base):  # type: ignore[misc]
         return iter(self.read_value())
 
     def __format__(self, spec: str) -> str:
-        looked_at(self)
+        shown(self)
         return format(self._tensor, spec) if spec else repr(self)
 
     def __eq__(self, other: object) -> Any:
@@ -420,7 +420,7 @@ class Variable(InMemory, _Base):  # type: ignore[misc]
         return self._tensor, self.trainable, self._name, self._fits
 
     def __repr__(self) -> str:
-        looked_at(self)
+        shown(self)
         return (
             f"<tf.Variable {self.name!r} shape={format_shape(self._fits)} dtype={self._dtype.name}, "
             f"numpy={array_text(self._tensor._array)}>"

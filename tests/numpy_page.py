@@ -61,8 +61,13 @@ def lines() -> Iterator[str]:
     yield f"{len({*map(_name, recorded)} | set(of_numpy))} functions are differentiable, all orders, both modes:"
     yield ""
     yield from _listed([*map(_name, recorded), *of_numpy])
-    yield from ("", "These carry no derivative; for eager tensors they give NumPy's result:", "")
-    yield from _listed([*map(_name, functions.UNDERIVED), *map(_name, protocol._INSPECTING), *flat])
+    yield from (
+        "",
+        "These carry no derivative; eager tensors get NumPy's result, a tensor under a tape:",
+        "",
+    )
+    unlike = [*functions.UNDERIVED, *protocol._INSPECTING, *protocol._OF_SHAPES]
+    yield from _listed([*map(_name, unlike), *flat])
     yield from ("", "Attributes and methods of tensors, where they are on (above):", "")
     yield from _listed([*manners._METHODS, *manners._ATTRIBUTES])
     special = {n.removeprefix("scipy.special."): ours for n, ours in ufuncs.items() if n.startswith("scipy.special.")}

@@ -56,6 +56,7 @@ WITHOUT_ROW = {
     "read_file_op": "reads a file; tests/test_pictures.py",
     "decode_image_op": "takes strings; tests/test_pictures.py",
     "encode_png_op": "gives strings; tests/test_pictures.py",
+    "numpy_call": "takes a function; tests/jacobian/test_numpy_names_elsewhere.py",
     "no_nan": "raises where programs leave choices out; tests/test_native.py",
     "placeholder": "gets its value from outside",
     "variable_handle": "has its value in a session",

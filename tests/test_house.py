@@ -36,7 +36,7 @@ FLOORS = (
     ("engine.compiler.ir", "engine.compiler.liveness", "engine.compiler.passes", "engine.compiler.verify"),
     ("engine.executor",),
     ("engine.compiler",),
-    ("engine.closed",),
+    ("engine.closed", "engine.jacobian.structure.pattern", "engine.jacobian.structure.propagation"),
     ("engine.control",),
     ("engine.transform", "engine.check"),
     ("engine.jacobian",),

@@ -11,7 +11,7 @@ import scipy.special
 
 import graph_api as tf1
 import tape_api as tf
-from engine.core import detach
+from engine.core import detach, nest
 from engine.core.batching import Batched, batch_level, unbatch
 from engine.core.value import Value
 from engine.numpy_api import compound, functions, protocol
@@ -238,13 +238,36 @@ def test_variables_of_graphs() -> None:
     ],
 )
 def test_looking_gives_numpys_results_also_under_a_tape(look: Function) -> None:
+    """Under a tape that knows the tensor, arrays and numbers are tensors that behave as NumPy's results do."""
     t = tf.constant(X)
+    free = look(t)
+    assert type(free) is type(look(X))
     with tf.GradientTape() as tape:
         tape.watch(t)
         found = look(t)
-    assert not isinstance(found, Value)
-    assert type(found) is type(look(X))
-    np.testing.assert_equal(found, look(X))
+    assert isinstance(found, Value) or type(found) is type(look(X))
+    np.testing.assert_equal(nest.map_structure(np.asarray, found), nest.map_structure(np.asarray, look(X)))
+
+
+def test_what_numpys_functions_give_under_a_tape_behaves_as_an_array() -> None:
+    t = tf.constant(X)
+    with tf.GradientTape() as tape:
+        tape.watch(t)
+        whole, steps, place = np.searchsorted([0.5, 1.0, 2.0], t), np.floor(t), np.argmax(t)
+        assert whole.sum() == 8 and (whole + 0.5).dtype == tf.float64 and whole.size == 6 and whole.T.shape == (3, 2)
+        assert [*range(place)] == [0, 1, 2, 3, 4] and {place: 1}[5] == 1 and f"{place:d}" == "5"
+        assert steps[0, 1] == 1.0 and steps[steps > 0].tolist() == [1.0, 1.0, 2.0] and (~(steps > 0)).any()
+        steps += 1
+        for beside in (t * whole, whole * t, np.multiply(whole, t), tf.multiply(t, whole)):
+            assert beside.dtype == tf.float64
+            np.testing.assert_array_equal(beside.numpy(), X * whole.numpy())
+        with pytest.raises(DTypeError, match="int64"):
+            tf.constant([1, 2, 3], tf.int64) * np.floor(t)
+        with pytest.raises(TypeError, match="item assignment"):
+            whole[0] = 1
+        with pytest.raises(ValueError, match="read-only"):
+            whole.sort()
+    assert np.isnan(t).any() == np.False_ and type(np.floor(t)) is np.ndarray
 
 
 def test_numpys_assertions() -> None:
@@ -302,9 +325,9 @@ def test_a_path_is_not_cut_without_a_word(f: Function, message: str) -> None:
         with pytest.raises(TypeError, match=r"float64.*tf.stop_gradient"):
             f(t * 2.0)
         free = f(tf.stop_gradient(t))
+    assert not isinstance(f(t), Value)
     for found in (free, f(t)):
-        assert not isinstance(found, Value)
-        np.testing.assert_equal(found, f(X))
+        np.testing.assert_equal(nest.map_structure(np.asarray, found), nest.map_structure(np.asarray, f(X)))
 
 
 @pytest.mark.parametrize(("f", "message"), UNSUPPORTED)

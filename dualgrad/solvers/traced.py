@@ -6,7 +6,7 @@ derivatives are made of the trace, and from then on a point costs one run of a p
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from typing import Any
 
 import numpy as np
@@ -168,7 +168,10 @@ class Traced(Recorded):
         program = self._where()
         return super().weighted(make, options, weights) if program is None else program.weighted(make, options, weights)
 
-    def path(self, target: int | None = None) -> Path:
-        """The way from the point to the results."""
+    def paths(self, target: int | None = None) -> Iterator[Path | None]:
+        """The ways from points to the results; choices and loops that are ops in a program are known from there."""
         program = self._where()
-        return super().path(target) if program is None else program.path(target)
+        if program is None and self._decides() and (traced := self._traced(*self._last)) is not None:
+            traced.fetched.evaluate(self._last[0], [a._array for a in self._tensors(*self._last[1:])], {})
+            program = traced.fetched
+        return super().paths(target) if program is None else program.paths(target)

@@ -57,6 +57,8 @@ def no_longer(own: Sequence[EagerTensor], arguments: Sequence[EagerTensor], sinc
             tape.tracked[address(x)] = x
         for mine in own:
             tape.nondifferentiable.pop(address(mine), None)
+            if note := tape.left.pop(address(mine), None):
+                tape.left[address(others[id(mine)])] = others[id(mine)], *note[1:]
         for _, node in tape.nondifferentiable.values():
             node.inputs = tuple([others.get(id(x), x) for x in node.inputs])
 
@@ -68,6 +70,8 @@ def references(tapes: Sequence[Tape]) -> Counter[int]:
         log = tape.nodes.log
         held[id(log)], held[id(tape.tracked)] = log, tape.tracked.values()
         held[id(tape.detached)] = [note.value for note in tape.detached.values()]
+        held[id(tape.held)] = [read.args[0] for read in tape.held.values()]  # type: ignore[attr-defined]
+        held[id(tape.left)] = [note[0] for note in tape.left.values()]
         nodes = [node for _, node in tape.nondifferentiable.values()]
         parts = chain(log[1::4], log[3::4], *[(n.inputs, n.outputs) for n in nodes])
         held.update({id(x): x for x in parts if type(x) is tuple})
@@ -106,14 +110,14 @@ class CallRecord:
 
     def __init__(self, tape: FunctionTape, given: Sequence[EagerTensor], results: Sequence[Any]) -> None:
         seen = tape.seen.nodes
-        nodes = [n for n in seen if any(map(tape.follows, n.outputs))]
+        nodes = [n for n in seen if any(map(tape.knows, n.outputs))]
         kept = [v for v, _ in tape.reads.values() if id(v) not in tape.written]
         reads = {id(n): n for n in nodes if n.op is read_variable and any(n.inputs[0] is v for v in kept)}
         known = [*given, *[n.outputs[0] for n in reads.values()]]
         places = {id(x) for x in chain(known, *[n.outputs for n in nodes])}
         used = list({id(x): x for x in [*chain(*[n.inputs for n in nodes]), *results] if id(x) not in places}.values())
-        self.made = [x for x in used if type(x) is EagerTensor and tape.follows(x)]
-        self._constants = [x for x in used if not (type(x) is EagerTensor and tape.follows(x))]
+        self.made = [x for x in used if type(x) is EagerTensor and tape.knows(x)]
+        self._constants = [x for x in used if not (type(x) is EagerTensor and tape.knows(x))]
         known_ids = set(map(id, known))
         self.made += [x for n in nodes for x in n.outputs if id(x) not in known_ids]
         number = {id(x): i for i, x in enumerate([*known, *self._constants, *self.made])}
@@ -129,13 +133,13 @@ class CallRecord:
                 # no tape that is told follows a variable that is written
                 parts[-1][2].extend(_step(node, number))
         self._steps = [(variable, number, tuple(steps)) for variable, number, steps in parts]
-        self.results = [number[id(x)] if isinstance(x, Value) and tape.follows(x) else None for x in results]
+        self.results = [number[id(x)] if isinstance(x, Value) and tape.knows(x) else None for x in results]
         self._written = list(tape.written.values())
         made = {id(x) for n in seen for x in n.outputs}
-        apart = [x for n in seen if not any(map(tape.follows, n.outputs)) for x in n.inputs if id(x) not in made]
+        apart = [x for n in seen if not any(map(tape.knows, n.outputs)) for x in n.inputs if id(x) not in made]
         same = [x for x, number in zip(results, self.results, strict=True) if number is None]
         # what the function makes of shapes is another value in each call
-        looked_at = [x for x in tape.looked_at if not tape.follows(x)]
+        looked_at = [x for x in tape.looked_at if not tape.knows(x)]
         self._alone = [x for x in [*apart, *same, *looked_at] if isinstance(x, Value)]
 
     def fits(self, tapes: Sequence[Tape]) -> bool:

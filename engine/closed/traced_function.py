@@ -79,9 +79,9 @@ class TracedFunction:
         self._composites = {i: x for i, x in enumerate(leaves) if isinstance(x, Composite)}
         for i, x in self._composites.items():
             (leaves[i],) = x.components()
-            if type(leaves[i]) is not EagerTensor or not tape.follows(leaves[i]):
+            if type(leaves[i]) is not EagerTensor or not tape.knows(leaves[i]):
                 raise Untraceable(f"it returns a {type(x).__name__} that depends on nothing")
-        self._places = [i for i, x in enumerate(leaves) if type(x) is EagerTensor and tape.follows(x)]
+        self._places = [i for i, x in enumerate(leaves) if type(x) is EagerTensor and tape.knows(x)]
         ends = [*[leaves[i] for i in self._places], *new.values()]
         self._repeat_needed(tape, of, ends)
         self._outputs = [of[id(leaves[i])] for i in self._places]

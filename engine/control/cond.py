@@ -18,6 +18,7 @@ from typing import Any
 
 from engine.choices import whole_of
 from engine.closed.function import ClosedFunction, with_fixed
+from engine.control.sparsity import branches
 from engine.core.aval import Aval, compatible, format_shape
 from engine.core.batching import Batched, Batches, NotBatched, UnknownRankError, batch_level, unbatch
 from engine.core.dtypes import bool_
@@ -201,6 +202,7 @@ cond_op = general(
     batch=_cond_batch,
     fix=lambda inputs, arrays, params: with_fixed(inputs, arrays, params, ("true", "false"), 1, 1),
     type="If",
+    sparsity=branches,
     args=("pred", "*operands"),
     multi=True,
     doc="The results of the closed function `true` if `pred` holds, else of `false`.",

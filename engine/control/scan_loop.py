@@ -27,6 +27,7 @@ from engine.compiler.ir.kernels import number_like
 from engine.control.cond import differentiable, joined, plus
 from engine.control.loop_kernels import length_of, row_of, scan_kernel
 from engine.control.saved_values import are_alike, values_of, worth_saving
+from engine.control.sparsity import scanned
 from engine.control.unrolling import Call, unrolled_scan
 from engine.core.aval import Aval
 from engine.core.batching import Batches, NotBatched, logical_rank, materialize
@@ -478,6 +479,7 @@ scan_op = general(
     fix=_scan_fix,
     unroll=_scan_unroll,
     merge=_scan_merge,
+    sparsity=scanned,
     type="Scan",
     args=("*operands",),
     multi=True,

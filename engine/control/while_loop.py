@@ -30,6 +30,7 @@ from engine.control.scan_loop import (
     swapped,
     unsaved,
 )
+from engine.control.sparsity import repeated
 from engine.control.unrolling import Call, iterations, unrolled_while
 from engine.control.varying_loop import pulled_back_varying, varying
 from engine.core.aval import Aval
@@ -289,6 +290,7 @@ while_op = general(
     _while_abstract,
     vjp=Together(_while_vjp, order_of_sums),
     jvp=PushedTogether(_while_jvp),
+    sparsity=repeated,
     **_FACTS,
     doc="Calls the closed function `body` on `count` loop variables as long as the closed function `cond` holds.",
 )

@@ -32,7 +32,8 @@ from typing import Any, NamedTuple
 import numpy as np
 
 from engine.core.nest import flatten
-from engine.core.tape import Tape, active
+from engine.core.structural import contiguous
+from engine.core.tape import NOTHING, Tape, active, record_nondifferentiable
 from engine.core.value import Value, address
 from engine.runtime.cache import cached
 from engine.runtime.errors import DetachError, DetachWarning, UnimplementedError
@@ -72,6 +73,9 @@ ADVICE = {
     "scipy.special.log_softmax": "tf.nn.log_softmax",
 }
 """Advice what to write in place of functions that can only be given arrays; see also `instead`."""
+
+
+_MOST_CHOICES = 1000
 
 
 class Detached(NamedTuple):
@@ -140,13 +144,15 @@ def detached(value: Any, kind: str) -> None:
     kind : str
         See `Detached`. ``"array"``: asked by ``__array__``; ``"float"``: by ``__float__``, which may mean `math`.
     """
+    caller = sys._getframe(2)
+    if kind == "numpy" and _package(caller) in PACKAGES and not _is_rewritten(caller):
+        # ours read it to compare or to show it
+        shown(value)
+        return
     looked_at(value)
     tapes = followers(value)
     if not tapes or _expected.depth:
         return
-    caller = sys._getframe(2)
-    if kind == "numpy" and _package(caller) in PACKAGES:
-        return  # ours read it to compare or to show it
     user, by = _origin(caller)
     if by in _STEPS:
         kind = "int"
@@ -163,8 +169,43 @@ def detached(value: Any, kind: str) -> None:
 def looked_at(value: Any) -> None:
     """Note that something that is no op depends on the contents of an eager tensor or a variable.
 
-    A function that does such a thing cannot be run without Python (`engine.core.function_tape`).
+    A function that does such a thing cannot be run without Python (`engine.core.function_tape`), and a recording tells
+    nothing of other points where the contents are others (`Tape.left`).
     """
+    shown(value)
+    for tape in active.tapes:
+        if tape not in function_tapes() and address(value) not in tape.left and is_known(value, tape):
+            user = user_frame(sys._getframe(2))
+            tape.left[address(value)] = value, value._array, user.f_code.co_filename, user.f_lineno
+
+
+def function_tapes() -> tuple[Tape, ...]:
+    """The tapes that record a function, and are asked for no derivative."""
+    return () if active.function is None else (active.function, active.function.witness)
+
+
+def is_known(value: Any, tape: Tape) -> bool:
+    """Whether a tape knows what `value` was computed from, or would watch it when it is read."""
+    return tape.knows(getattr(value, "handle", value)) or is_tracked(value, tape)
+
+
+def truth(value: Any) -> bool:
+    """The truth of a tensor of which Python asks for it; a tape may want it to be another one (`Tape.choices`)."""
+    found = bool(value._array)
+    for tape in active.tapes:
+        if tape.choices is not None and tape.depends(value):
+            at = len(tape.chosen)
+            if at >= _MOST_CHOICES:
+                raise UnimplementedError(f"a function asks for the truth of tensors more than {at} times")
+            found = tape.choices[at] if at < len(tape.choices) else found
+            tape.chosen.append(found)
+            return found
+    looked_at(value)
+    return found
+
+
+def shown(value: Any) -> None:
+    """Note that the contents are put into words or are compared, on which nothing that is computed depends."""
     function = active.function
     if function is None or function.refusal:
         return
@@ -233,6 +274,10 @@ def assigned(variable: Any, value: Any, new: Any) -> None:
     parts = [x for x in flatten(value) if isinstance(x, Value)]
     user: FrameType | None = None
     for tape in active.tapes:
+        source = next((x for x in (new, *parts) if isinstance(x, Value) and tape.knows(x)), None)
+        tape.held.pop(id(variable), None)
+        if source is not None and tape not in function_tapes():
+            tape.held[id(variable)] = partial(_held, source, source is new, tape)
         watched = address(variable) in tape.tracked or (tape.watch_accessed_variables and variable.trainable)
         reported = watched or tape.strict
         source = next((x for x in parts if is_tracked(x, tape)), None) if reported or tape.explains else None
@@ -247,6 +292,15 @@ def assigned(variable: Any, value: Any, new: Any) -> None:
         user = user or user_frame(sys._getframe(2))
         where = f"{user.f_code.co_filename}, line {user.f_lineno}"
         tape.assigned[id(variable)] = partial(_read_again, variable, where, tape, followed)
+
+
+def _held(value: Any, same: bool, tape: Tape, out: Any) -> None:
+    """Note that `out` was read of a variable that holds `value`, or what an update has made of it."""
+    if same:
+        record_nondifferentiable(tape, contiguous, (value,), NOTHING, out)
+    elif address(value) not in tape.left:
+        user = user_frame(sys._getframe(2))
+        tape.left[address(value)] = value, value._array, user.f_code.co_filename, user.f_lineno
 
 
 def _was_read(variable: Any, tape: Tape) -> bool:
@@ -302,6 +356,11 @@ def _package(frame: FrameType) -> str:
     return name.partition(".")[0]
 
 
+def _is_rewritten(frame: FrameType) -> bool:
+    """Whether it makes calls for the user's program, in a function whose source was rewritten."""
+    return (frame.f_globals.get("__name__") or "").partition(".")[2].startswith("autograph")
+
+
 def user_frame(caller: FrameType) -> FrameType:
     """The innermost frame of the user's program from `caller` up: not ours, nor NumPy's, nor what is installed."""
     return _outside([*_frames(caller)])
@@ -317,6 +376,18 @@ def _frames(caller: FrameType) -> Iterator[FrameType]:
 def _outside(frames: Sequence[FrameType]) -> FrameType:
     foreign = [f for f in frames if _package(f) not in (*PACKAGES, *_ARRAYS)] or frames[-1:]
     return next((f for f in foreign if not f.f_code.co_filename.startswith(_installed())), foreign[0])
+
+
+def is_raised_by_user(error: BaseException) -> bool:
+    """Whether a ``raise`` or an ``assert`` of the user's program raised an error."""
+    at = error.__traceback__
+    while at is not None and at.tb_next is not None:
+        at = at.tb_next
+    if at is None or _package(at.tb_frame) in (*PACKAGES, *_ARRAYS):
+        return False
+    code = at.tb_frame.f_code
+    instruction = next(i for i in dis.get_instructions(code) if i.offset == at.tb_lasti)
+    return instruction.opname == "RAISE_VARARGS" and not code.co_filename.startswith(_installed())
 
 
 def _origin(caller: FrameType) -> tuple[FrameType, str]:

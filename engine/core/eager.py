@@ -12,13 +12,13 @@ from __future__ import annotations
 import operator
 import sys
 from collections.abc import Callable, Hashable, Iterator, Sequence
-from contextlib import contextmanager
+from contextlib import contextmanager, suppress
 from typing import Any, NoReturn, Self
 
 import numpy as np
 
 from engine.core.aval import Aval, aval_of_array
-from engine.core.detach import detached, looked_at
+from engine.core.detach import detached, looked_at, shown, truth
 from engine.core.dtypes import BY_NUMPY, DType
 from engine.core.nest import LEAVES
 from engine.core.op import Op, distinct
@@ -26,7 +26,7 @@ from engine.core.operands import Array, Operand, Results
 from engine.core.tape import NOTHING, Recording, Tape, active, record, record_nondifferentiable
 from engine.core.tensor_shape import TensorShape
 from engine.core.value import Value, as_array, not_an_array
-from engine.runtime.errors import InvalidArgumentError, OpError, ResourceExhaustedError
+from engine.runtime.errors import DTypeError, InvalidArgumentError, OpError, ResourceExhaustedError
 from engine.runtime.extension import extension
 from engine.runtime.public_names import methods_of
 from engine.runtime.tuning import TUNING
@@ -87,9 +87,7 @@ class InMemory(Value):
         return len(self._array)
 
     def __bool__(self) -> bool:
-        if active.function is not None:
-            looked_at(self)
-        return bool(self._array)
+        return truth(self) if active.tapes else bool(self._array)
 
     def __int__(self) -> int:
         if active.tapes:
@@ -123,6 +121,8 @@ class EagerTensor(InMemory):
     # programs hang attributes of their own on tensors
     __slots__ = ("__dict__", "__weakref__", "_array")
     level = 0
+    is_weak = False
+    """Whether it takes the dtype of a tensor beside it, as arrays do."""
 
     def __init__(self, array: Any) -> None:
         self._array = array
@@ -166,7 +166,16 @@ class EagerTensor(InMemory):
 
     def _bind(self, op: Op, inputs: tuple[Any, ...], params: dict[str, Any]) -> Results:
         inputs = _operands(op, inputs)
-        return _applied(op, inputs, _arrays(inputs), params, False)
+        try:
+            return _applied(op, inputs, _arrays(inputs), params, False)
+        except DTypeError:
+            # conditions may be meant as such
+            for kinds in ("iufc", "biufc"):
+                others = _in_one_dtype(inputs, kinds)
+                with suppress(DTypeError):
+                    if any(x is not y for x, y in zip(inputs, others, strict=True)):
+                        return op(*others, **params)
+            raise
 
     # ---- what users see ----------------------------------------------------------------------------------------------
 
@@ -174,6 +183,7 @@ class EagerTensor(InMemory):
         """The value, as `numpy` gives it. There is nothing to feed on an eager tensor."""
         if feed_dict:
             raise InvalidArgumentError("eval: an eager tensor depends on nothing that could be fed")
+        looked_at(self)
         return self.numpy()
 
     def set_shape(self, shape: Any) -> None:
@@ -209,7 +219,7 @@ class EagerTensor(InMemory):
         return round(self._array.item(), digits)
 
     def __format__(self, spec: str) -> str:
-        looked_at(self)
+        shown(self)
         return format(self._array[()] if not self._array.ndim else self._array, spec)
 
     def __hash__(self) -> int:
@@ -226,12 +236,12 @@ class EagerTensor(InMemory):
         return EagerTensor, (self._array,)
 
     def __str__(self) -> str:
-        looked_at(self)
+        shown(self)
         text = str(self._array)
         return f"tf.Tensor({_on_its_own(text)}, shape={self.shape}, dtype={self.dtype.name})"
 
     def __repr__(self) -> str:
-        looked_at(self)
+        shown(self)
         return f"<tf.Tensor: shape={self.shape}, dtype={self.dtype.name}, numpy={array_text(self._array)}>"
 
 
@@ -243,7 +253,19 @@ _EAGER_OR_PLAIN = _WITH_DTYPE | {tuple}
 
 def _arrays(inputs: tuple[Any, ...]) -> list[Any]:
     """Operands as kernels take them."""
-    return [x._array if type(x) is EagerTensor else x for x in inputs]
+    return [x._array if isinstance(x, EagerTensor) else x for x in inputs]
+
+
+def _in_one_dtype(inputs: tuple[Any, ...], kinds: str) -> tuple[Any, ...]:
+    """Operands, the weak ones of some kinds in the dtype of a tensor beside them if that changes no value's kind."""
+    dtype = next((x.dtype for x in inputs if isinstance(x, EagerTensor) and not x.is_weak), None)
+    found = []
+    for x in inputs:
+        if dtype is not None and getattr(x, "is_weak", False) and x._array.dtype.kind in kinds:
+            with suppress(DTypeError):
+                x = x.beside(dtype)
+        found.append(x)
+    return tuple(found)
 
 
 def array_text(array: Any) -> str:
@@ -340,7 +362,8 @@ def abstract_operand(x: Any) -> Aval:
 
 def _operands(op: Op, inputs: tuple[Any, ...]) -> tuple[Any, ...]:
     """Operands with Python numbers given the dtype of the first tensor among them; other raw data stay raw."""
-    dtype = next(x._array.dtype for x in inputs if type(x) is EagerTensor)
+    tensors = [x for x in inputs if isinstance(x, EagerTensor)]
+    dtype = min(tensors, key=lambda x: x.is_weak)._array.dtype
     # NumPy's double is a float, but beside integers and conditions it means itself
     numbers = (int,) if dtype.kind in "iu" else (int, float, complex)
     themselves: Any = np.generic if dtype.kind == "b" else ()

@@ -11,7 +11,7 @@ from collections.abc import Sequence
 from typing import Any, Protocol
 
 from engine.core.composite import Composite
-from engine.core.op import Node, Op
+from engine.core.op import Op
 from engine.core.tape import NOTHING, Seen, Tape, active
 from engine.core.value import address
 
@@ -65,10 +65,11 @@ class FunctionTape(Tape):
         Values of whose shape Python has seen a number.
     unrolled : list of str
         Why choices and loops are no ops of their own.
+    witness : Tape
+        Records beside it, and fills `seen`.
     """
 
     __slots__ = (
-        "_witness",
         "composites",
         "current",
         "drawn",
@@ -83,6 +84,7 @@ class FunctionTape(Tape):
         "refusal",
         "seen",
         "unrolled",
+        "witness",
         "written",
     )
 
@@ -101,12 +103,12 @@ class FunctionTape(Tape):
         self.composites: dict[int, tuple[Any, Composite, type]] = {}
         self.measured: list[Any] = []
         self.unrolled: list[str] = []
-        self._witness = Tape(watch_accessed_variables=False)
-        self._witness.nondifferentiable = self.seen
+        self.witness = Tape(watch_accessed_variables=False)
+        self.witness.nondifferentiable = self.seen
 
     def start(self) -> None:
         """Record the current thread from here on; nothing pauses it."""
-        self._witness.start()
+        self.witness.start()
         super().start()
         active.function = self
 
@@ -116,7 +118,7 @@ class FunctionTape(Tape):
         for x, _, kind in self.composites.values():
             x.__class__ = kind
         super().stop()
-        self._witness.stop()
+        self.witness.stop()
 
     close = stop
 
@@ -125,7 +127,7 @@ class FunctionTape(Tape):
         super().forget()
         self.reads, self.current, self.written = {}, {}, {}
         self.drawn, self.looked_at, self.measured, self.composites = [], [], [], {}
-        self.seen = self._witness.nondifferentiable = Seen()
+        self.seen = self.witness.nondifferentiable = Seen()
 
     def read(self, variable: Any, op: Op, out: Any) -> None:
         """Note that `variable` was read by `op`, which gave `out`."""
@@ -140,7 +142,7 @@ class FunctionTape(Tape):
 
     def copied(self, op: Op, value: Any, out: Any) -> None:
         """Record that `op` gave `out`, which has the contents of `value`."""
-        if self.follows(value):
+        if self.knows(value):
             self.nodes.log += (op, (value,), NOTHING, out)
             self.watch(out)
 
@@ -179,23 +181,3 @@ class FunctionTape(Tape):
     def touched(self) -> list[Any]:
         """The variables that were read or assigned to."""
         return [*[v for v, _ in self.reads.values()], *self.written.values()]
-
-    def follows(self, value: Any) -> bool:
-        """Whether `value` was computed from what the function was given."""
-        return address(value) in self.tracked or address(value) in self.nondifferentiable
-
-    def depends(self, value: Any) -> bool:
-        """Whether the contents of `value` depend on those of what the function was given, not on shapes alone."""
-        made: dict[int, Node] = {id(out): node for node in self.everything() for out in node.outputs}
-        left, seen = [value], set[int]()
-        while left:
-            x = left.pop()
-            if id(x) in seen or not self.follows(x):
-                continue
-            seen.add(id(x))
-            node = made.get(id(x))
-            if node is None:
-                return True
-            if not node.op.from_avals:
-                left += [y for i, y in enumerate(node.inputs) if i not in node.op.references]
-        return False

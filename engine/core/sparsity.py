@@ -98,6 +98,8 @@ class Site:
     params : dict
     shapes, results : list of tuple of int
         The shapes of the operands, and of the outputs.
+    inner : object
+        What a rule has found out of closed functions among the parameters.
 
     Raises
     ------
@@ -111,6 +113,7 @@ class Site:
         self.shapes = [known_shape(x, node.op.name) if isinstance(x, Value) else np.shape(x) for x in node.inputs]
         self.results = [known_shape(out, node.op.name) for out in node.outputs]
         self._contents = contents
+        self.inner: Any = None
         self._numbered: list[Any] | None = None
         self._links: dict[int, Sequence[Links]] = {}
 

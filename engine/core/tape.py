@@ -171,6 +171,15 @@ class Tape:
     nondifferentiable : dict
         ``address(value) -> (length of the log before it, node)`` for what comes from tracked values by ops without
         derivatives, and from that. No walk looks at it; a plan that is called at another point computes it anew.
+    left : dict
+        ``address(value) -> (value, contents, file, line)`` of what left the recording: Python looked at the contents of
+        such a value. At a point where they are others the recording is that of another function.
+    held : dict
+        ``id(variable) -> function`` for variables that hold what was computed from tracked values: it is called with
+        what is read of one.
+    choices : list of bool, or None
+        The truth of tensors as it is to be taken, in the order in which Python asks; if this is given, each answer is
+        added to `chosen`.
     strict : bool
         Whether a tracked value that becomes an array is an error.
     explains : bool
@@ -181,8 +190,8 @@ class Tape:
     values_by_address: Callable[[], Any] = dict
     """Makes what `tracked` is; in C, a table of values alone (`engine.core.eager`)."""
     __slots__ = (
-        *("__weakref__", "assigned", "nondifferentiable", "detached", "nodes", "strict", "tracked", "variables"),
-        "watch_accessed_variables",
+        *("__weakref__", "assigned", "choices", "chosen", "detached", "held", "left", "nodes", "nondifferentiable"),
+        *("strict", "tracked", "variables", "watch_accessed_variables"),
     )
 
     def __init__(self, watch_accessed_variables: bool = True, strict: bool = False) -> None:
@@ -191,6 +200,10 @@ class Tape:
         self.detached: dict[Any, Any] = {}
         self.assigned: dict[int, Callable[[], None]] = {}
         self.nondifferentiable: dict[int, tuple[int, Node]] = {}
+        self.left: dict[int, tuple[Any, Any, str, int]] = {}
+        self.held: dict[int, Callable[[Any], None]] = {}
+        self.choices: list[bool] | None = None
+        self.chosen: list[bool] = []
         self.nodes = Recording()
         self.tracked = self.values_by_address()
         self.variables: dict[int, Any] = {}
@@ -203,6 +216,27 @@ class Tape:
         """Let go of what was recorded. Which variables were watched is still known."""
         self.nodes, self.tracked = Recording(), self.values_by_address()
         self.detached, self.assigned, self.nondifferentiable = {}, {}, {}
+        self.left, self.held = {}, {}
+
+    def knows(self, value: Any) -> bool:
+        """Whether `value` is watched, or was computed from what is, with a derivative or without."""
+        return address(value) in self.tracked or address(value) in self.nondifferentiable
+
+    def depends(self, value: Any) -> bool:
+        """Whether the contents of `value` depend on those of what is watched, not on shapes alone."""
+        made: dict[int, Node] = {id(out): node for node in self.everything() for out in node.outputs}
+        left, seen = [value], set[int]()
+        while left:
+            x = left.pop()
+            if id(x) in seen or not self.knows(x):
+                continue
+            seen.add(id(x))
+            node = made.get(id(x))
+            if node is None:
+                return True
+            if not node.op.from_avals:
+                left += [y for i, y in enumerate(node.inputs) if i not in node.op.references]
+        return False
 
     def everything(self) -> list[Node]:
         """All that was computed from tracked values, in the order of execution: with what has no derivative."""
@@ -290,6 +324,8 @@ def record_read(variable: Any, op: Op, inputs: tuple[Any, ...], out: Any) -> Non
             if address(out) not in tape.tracked:
                 tape.nodes.log += (op, inputs, NOTHING, out)
                 tape.tracked[address(out)] = out
+        elif id(variable) in tape.held:
+            tape.held[id(variable)](out)
         elif tape.nondifferentiable:
             record_nondifferentiable(tape, op, inputs, NOTHING, out)
     if active.function is not None:

@@ -4,9 +4,9 @@ from __future__ import annotations
 
 import pickle
 import time
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from concurrent import futures
-from typing import Any
+from typing import Any, NamedTuple
 
 import numpy as np
 
@@ -20,7 +20,7 @@ from engine.core.op import Node
 from engine.core.tape import paused
 from engine.core.trace import Symbol, Trace, constant_value, needed_nodes
 from engine.core.value import Value, as_array, aval_of, dtype_of
-from engine.core.variable import Variable, read_variable
+from engine.core.variable import Variable, read_variable, tracked_value
 from engine.custom import custom_call
 from engine.jacobian.execution.closure_conversion import with_closed_rules
 from engine.jacobian.execution.decompression import Scattered
@@ -46,13 +46,13 @@ class JacobianPlan(Shown):
         Seconds that the fastest call so far took.
     """
 
-    def __init__(self, closed: ClosedFunction, path: Path, format: str, fixed: bool = False) -> None:
+    def __init__(self, closed: ClosedFunction, path: Path, format: str, looked: Sequence[Looked], why: str) -> None:
         self.measured: float | None = None
         self._closed = closed
         self._path: Path | None = path
+        self._looked, self._why_fixed = looked, why
         self._targets, self._sources = ([path.values[s].aval for s in side] for side in (path.targets, path.sources))
         self._format = format
-        self._fixed = fixed
         self._spread: dict[SpreadOver, tuple[ClosedFunction, Spread]] = {}
 
     @property
@@ -95,14 +95,17 @@ class JacobianPlan(Shown):
         array, or list of lists of them
             ``[target][source]``; the block alone if there is but one. Of shape ``target.shape + source.shape``, or a
             `scipy.sparse` array.
+
+        Raises
+        ------
+        InvalidArgumentError
+            If Python looked at a value while the function was recorded, and finds another one at `sources`: there the
+            function might have gone another way.
         """
         if len(sources) != len(self._sources):
             raise InvalidArgumentError(f"JacobianPlan: expected {len(self._sources)} sources, got {len(sources)}")
-        if self._fixed:
-            raise InvalidArgumentError(
-                "JacobianPlan: the recorded function has a custom gradient, whose rule may hold values of the "
-                "recording; so it is not known elsewhere. Make the plan in a graph, or use tape.jacobian"
-            )
+        if self._why_fixed:
+            raise InvalidArgumentError(f"JacobianPlan: {self._why_fixed}")
         check_executor(executor, self._format)
         arrays = [_checked(k, x, aval) for k, (x, aval) in enumerate(zip(sources, self._sources, strict=True))]
         start = time.perf_counter()
@@ -110,6 +113,7 @@ class JacobianPlan(Shown):
             numbers: Sequence[Any] = self._closed.execute([*arrays])
         else:
             numbers = self._elsewhere(arrays, executor)
+        self._check(numbers[len(numbers) - len(self._looked) :])
         seconds = time.perf_counter() - start
         self.measured = seconds if self.measured is None else min(self.measured, seconds)
         blocks = [
@@ -120,7 +124,17 @@ class JacobianPlan(Shown):
 
     def in_chunks(self, count: int) -> JacobianPlan:
         """The same with its seeds in about `count` chunks: see `Plan.in_chunks`."""
-        return _bound(self.plan.in_chunks(count), self._known_path(), self._format, self._fixed)
+        return _bound(self.plan.in_chunks(count), self._known_path(), self._format, self._looked, self._why_fixed)
+
+    def _check(self, found: Sequence[Any]) -> None:
+        """Raise if what Python looked at is something else here."""
+        for one, array in zip(self._looked, found, strict=True):
+            if not np.array_equal(one.contents, array, equal_nan=one.contents.dtype.kind in "fc"):
+                raise InvalidArgumentError(
+                    f"JacobianPlan: the function may be another one at this point: {one.file}, line {one.line}, looked "
+                    f"at a tensor that was {_brief(one.contents)} where it was recorded, and is {_brief(array)} here. "
+                    f"Use tape.jacobian, or tf.where in place of what Python decides"
+                )
 
     def _elsewhere(self, arrays: Sequence[Any], executor: futures.Executor) -> Sequence[Any]:
         """The results of the program, computed by an executor."""
@@ -129,10 +143,13 @@ class JacobianPlan(Shown):
             path = self._known_path()
             what = spread(over.split(self.plan), path)
             sources = [path.values[slot] for slot in path.sources]
-            forward = _closed(sources, [path.values[slot] for slot in what.captures])
+            looked = [one.symbol for one in self._looked]
+            forward = _closed(sources, [*[path.values[slot] for slot in what.captures], *looked])
             self._spread[over] = forward, what
         forward, what = self._spread[over]
-        return what.outcome(forward.execute([*arrays]), executor)
+        found = forward.execute([*arrays])
+        count = len(what.captures)
+        return [*what.outcome(found[:count], executor), *found[count:]]
 
     def _known_path(self) -> Path:
         if self._path is None:
@@ -149,15 +166,18 @@ class JacobianPlan(Shown):
             ends = [[path.values[slot] for slot in side] for side in (path.sources, path.targets)]
             try:
                 # the trace first: from there on each thing is met before what refers to it
-                state["_path"] = pickle.dumps((ends[0][0].trace if ends[0] else None, path.nodes, *ends))
+                trace = ends[0][0].trace if ends[0] else None
+                state["_path"] = pickle.dumps((trace, path.nodes, *ends, self._looked))
             except (pickle.PicklingError, AttributeError, TypeError):
                 state["_path"] = None
+        state["_looked"] = [one._replace(symbol=None) for one in self._looked]
         return state
 
     def __setstate__(self, state: dict[str, Any]) -> None:
         self.__dict__.update(state)
         if state["_path"] is not None:
-            self._path = Path(*pickle.loads(state["_path"])[1:])
+            _, *parts, self._looked = pickle.loads(state["_path"])
+            self._path = Path(*parts)
 
     def _finished(self, values: Any, i: int, j: int) -> np.ndarray | sparse.sparray:
         target, source = self._targets[i], self._sources[j]
@@ -173,6 +193,30 @@ class JacobianPlan(Shown):
         return f"{self.plan}\n  measured seconds (with the function itself): {taken}"
 
 
+class Looked(NamedTuple):
+    """A tensor at whose contents Python looked while a function was recorded.
+
+    Attributes
+    ----------
+    symbol : Symbol
+        What computes it from the sources.
+    contents : array
+        What it was.
+    file, line
+        Where the user's program looked.
+    """
+
+    symbol: Any
+    contents: Any
+    file: str
+    line: int
+
+
+def _brief(array: Any) -> str:
+    text = np.array2string(np.asarray(array), threshold=6, edgeitems=2, precision=4)
+    return " ".join(text.split())
+
+
 def _checked(k: int, x: Any, aval: Aval) -> np.ndarray:
     looked_at(x)
     # in C order, as what a session is fed
@@ -186,13 +230,17 @@ def _checked(k: int, x: Any, aval: Aval) -> np.ndarray:
     return array
 
 
-def bound(plan: Plan, path: Path, format: str, recorded: Sequence[Node] = ()) -> JacobianPlan:
+def bound(
+    plan: Plan, path: Path, format: str, recorded: Sequence[Node] = (), left: Iterable[tuple[Any, ...]] = ()
+) -> JacobianPlan:
     """The plan with a program that takes the sources and computes everything else.
 
     Parameters
     ----------
     recorded : sequence of Node
         All that a tape has seen, in the order of execution: what the path takes from there is computed anew as well.
+    left : iterable of (value, contents, file, line)
+        What Python looked at (`Tape.left`): where that is something else, a call is refused.
 
     Raises
     ------
@@ -218,6 +266,18 @@ def bound(plan: Plan, path: Path, format: str, recorded: Sequence[Node] = ()) ->
             if id(path.values[slot]) not in of:
                 # no source leads there: only its shape counts
                 of[id(path.values[slot])] = trace.placeholder(aval_of(path.values[slot]))
+    looked, fixed = [], ""
+    reached = _reached(recorded, {id(path.values[s]) for s in path.sources})
+    for value, *what in left:
+        value = tracked_value(value)
+        try:
+            with paused():
+                if id(value) in reached and id(value) not in of:
+                    _add(trace, of, value, makers)
+        except InvalidArgumentError as error:
+            fixed = f"Python looked at a tensor ({what[1]}, line {what[2]}) of which other points tell nothing: {error}"
+        if id(value) in reached and id(value) in of:
+            looked.append(Looked(of[id(value)], *what))
     ends = [[of[id(path.values[slot])] for slot in side] for side in (path.sources, path.targets)]
     for k, target in enumerate(ends[1]):
         if not target.aval.is_static:
@@ -228,8 +288,21 @@ def bound(plan: Plan, path: Path, format: str, recorded: Sequence[Node] = ()) ->
     copy = Path(nodes, ends[0], ends[1])
     if path is not original:
         plan = plan_for(copy, plan.options, plan.pattern_to_verify)
-    fixed = any(node.op is custom_call and not isinstance(node.outputs[0], Symbol) for node in original.nodes)
-    return _bound(plan, copy, format, fixed)
+    if any(node.op is custom_call and not isinstance(node.outputs[0], Symbol) for node in original.nodes):
+        fixed = (
+            "the recorded function has a custom gradient, whose rule may hold values of the recording; so it is not "
+            "known elsewhere. Make the plan in a graph, or use tape.jacobian"
+        )
+    return _bound(plan, copy, format, looked, fixed)
+
+
+def _reached(nodes: Sequence[Node], starts: set[int]) -> set[int]:
+    """The identities of what nodes compute from some values, and these."""
+    reached = set(starts)
+    for node in nodes:
+        if not reached.isdisjoint(map(id, node.inputs)):
+            reached.update(map(id, node.outputs))
+    return reached
 
 
 def contents_besides(recorded: Sequence[Node]) -> Callable[[Any], np.ndarray | None]:
@@ -243,15 +316,15 @@ def contents_besides(recorded: Sequence[Node]) -> Callable[[Any], np.ndarray | N
     return lambda x: None if id(x) in computed else contents_of(x)
 
 
-def _bound(plan: Plan, path: Path, format: str, fixed: bool) -> JacobianPlan:
+def _bound(plan: Plan, path: Path, format: str, looked: Sequence[Looked], why_fixed: str) -> JacobianPlan:
     """The same for a path in a trace of its own."""
     sources = [path.values[slot] for slot in path.sources]
     with paused():
         blocks = evaluate(plan, path)
-    wanted = [b for row in blocks for b in row if b is not None]
+    wanted = [*[b for row in blocks for b in row if b is not None], *[one.symbol for one in looked]]
     closed = _closed(sources, wanted, form=numbered(blocks), plan=plan, owned=True)
     closed.program  # noqa: B018 - made with the plan
-    return JacobianPlan(closed, path, format, fixed)
+    return JacobianPlan(closed, path, format, looked, why_fixed)
 
 
 def _closed(sources: Sequence[Any], wanted: Sequence[Any], **how: Any) -> ClosedFunction:

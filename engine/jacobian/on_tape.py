@@ -469,7 +469,7 @@ class TapeDerivatives:
             everything = self._tape.everything()
             path = Path(self._tape.nodes, [tracked_value(s) for s in flat], targets, known=contents_besides(everything))
             pattern = pattern_for("jacobian_plan", sparsity, targets, flat)
-            return bound(plan_for(path, options, pattern), path, format, everything)
+            return bound(plan_for(path, options, pattern), path, format, everything, self._tape.left.values())
 
     # ---- the parts ---------------------------------------------------------------------------------------------------
 

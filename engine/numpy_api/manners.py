@@ -14,6 +14,7 @@ from typing import Any
 
 import numpy as np
 
+from engine.core.detach import looked_at
 from engine.core.value import Value
 
 SWITCH = "tf.experimental.numpy.experimental_enable_numpy_behavior()"
@@ -91,6 +92,7 @@ def _astype(x: Any, dtype: Any, **_: Any) -> Any:
 
 def _array(x: Any) -> np.ndarray:
     """The array, as a user reads it: noted, not warned of."""
+    looked_at(x)
     return x.numpy()
 
 

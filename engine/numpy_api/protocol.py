@@ -7,8 +7,9 @@ one of three ways.
   anything else that is done to the value. For a ufunc that is the op whose kernel the ufunc is; for other functions the
   tables in `engine.numpy_api.functions` say. Arguments and results are NumPy's, except for the dtype: arrays and
   numbers beside a tensor take the tensor's.
-- What carries none (``argmax``, ``isnan``, ``allclose``, ``shape``) gives NumPy's own result on eager values: programs
-  index with it, or print it. On symbolic values it adds a node if we have the function.
+- What carries none (``argmax``, ``isnan``, ``allclose``) gives NumPy's own result on eager values: programs index with
+  it, or print it. If a tape knows such a value, the result is a tensor that behaves like it, and is recorded
+  (`engine.numpy_api.array_results`). On symbolic values it adds a node if we have the function.
 - ``array += value`` makes the array's name that of a value, as in TensorFlow. NumPy takes for the result of the
   statement whatever we answer; that it is one is seen from the instruction that the caller is at.
 - What we have no function for works on the arrays of eager values. If a gradient tape tracks one of them the result
@@ -28,7 +29,7 @@ from typing import Any
 import numpy as np
 
 from engine.core.aval import broadcast_shapes
-from engine.core.detach import assigns_in_place, followers, looked_at
+from engine.core.detach import assigns_in_place, followers
 from engine.core.eager import EagerTensor
 from engine.core.nest import flatten, map_structure
 from engine.core.op import Op
@@ -39,6 +40,7 @@ from engine.core.value import Value
 from engine.core.variable import Variable, tracked_value
 from engine.numpy_api import manners
 from engine.numpy_api.arrangement import running, sums_from
+from engine.numpy_api.array_results import ArrayTensor, called
 from engine.numpy_api.compound import COMPOUND, log_sum, vecdot
 from engine.numpy_api.functions import RECORDED, UNDERIVED, NotTaken, Row, dims_of, numpy_dtype, rank_of
 from engine.numpy_api.promotion import complex_dtype, promoted
@@ -73,7 +75,9 @@ def _operator(name: str, reflected: str) -> Callable[[Any, Any], Any]:
     """Python's operator: ``array + t`` arrives here as ``np.add(array, t)`` and must be what ``t``'s operator gives."""
 
     def apply(x: Any, y: Any) -> Operand:
-        return getattr(x, name)(y) if isinstance(x, Value) else getattr(y, reflected)(x)
+        if not isinstance(x, Value):
+            return getattr(y, reflected)(x)
+        return getattr(Value if isinstance(x, ArrayTensor) else type(x), name)(x, y)
 
     return apply
 
@@ -129,8 +133,7 @@ def _frexp(x: Any) -> Any:
     """The exponent is a number of NumPy's, of an array that is there."""
     if not isinstance(x, EagerTensor):
         raise DTypeError("np.frexp: the exponents are those of an array; use it on eager tensors")
-    looked_at(x)
-    exponent = np.frexp(x._array)[1]
+    exponent = called(np.frexp, "np.frexp", (x,), {})[1]
     return x * np.exp2(-exponent.astype(x._array.dtype)), exponent
 
 
@@ -233,6 +236,8 @@ def _array_ufunc(self: Value, ufunc: Any, method: str, *inputs: Any, **kwargs: A
     if method == "__call__" and kwargs:
         rebinds = _is_operand(kwargs.get("out"), inputs) and assigns_in_place(_caller(sys._getframe(1)))
         inputs, kwargs = (inputs, {}) if rebinds else _as_told(inputs, kwargs)
+    if _of_arrays((inputs, kwargs)):
+        return called(getattr(ufunc, method), _name(ufunc), inputs, kwargs)
     if method == "__call__" and not kwargs:
         if ufunc in _OPERATORS:
             return _OPERATORS[ufunc](*inputs)
@@ -279,20 +284,21 @@ def _one_of_ours(function: Callable[..., Any], ufunc: Any, inputs: tuple[Any, ..
     unary = ufunc.nin == 1
     if unary and isinstance(function, Op) and function.vjp is None and _is_eager(inputs[0]):
         # isnan, floor: no derivative, so NumPy's result serves
-        return ufunc(_array(inputs[0]))
+        return called(ufunc, _name(ufunc), inputs, {})
     try:
         return function(*_converted(_name(ufunc), inputs))
     except DTypeError:
         if unary and not inputs[0].dtype.is_differentiable and _is_eager(inputs[0]):
             # the square root of an integer, say: NumPy knows it and there is no derivative
-            return ufunc(_array(inputs[0]))
+            return called(ufunc, _name(ufunc), inputs, {})
         raise
 
 
 def _converted(name: str, inputs: Sequence[Any]) -> list[Any]:
     """The operands as values: arrays and numbers in the dtype of the first value among them."""
     inputs = promoted(inputs)
-    dtype = next(x.dtype for x in inputs if isinstance(x, Value))
+    values = [x for x in inputs if isinstance(x, Value)]
+    dtype = min(values, key=lambda x: isinstance(x, ArrayTensor)).dtype
     return [x if isinstance(x, Value) else EagerTensor(as_operand(x, dtype, name)) for x in inputs]
 
 
@@ -302,15 +308,19 @@ ROWS: dict[Any, Row] = {**RECORDED, **COMPOUND, **UNDERIVED, **SCIPY}
 """Our functions, by NumPy's own and by the names of SciPy's; distributions are in a table of their own (`_row`)."""
 _signature = functools.cache(inspect.signature)
 _INSPECTING = {
-    *(np.allclose, np.array_equal, np.array_equiv, np.isclose, np.isin, np.isreal, np.iscomplex, np.isrealobj),
-    *(np.iscomplexobj, np.result_type, np.can_cast, np.common_type, np.shares_memory, np.may_share_memory),
+    *(np.allclose, np.array_equal, np.array_equiv, np.isclose, np.isin, np.isreal, np.iscomplex),
     *(np.array2string, np.array_repr, np.array_str, np.save, np.savez, np.savez_compressed, np.savetxt),
-    *(np.empty_like, np.nonzero, np.flatnonzero, np.argwhere, np.searchsorted, np.digitize),
+    *(np.nonzero, np.flatnonzero, np.argwhere, np.searchsorted, np.digitize, np.min_scalar_type),
     *(np.histogram_bin_edges, np.linalg.matrix_rank, np.nanargmax, np.nanargmin, np.argpartition, np.lexsort),
-    *(np.isneginf, np.isposinf, np.min_scalar_type, np.einsum_path),
-    *(np.tril_indices_from, np.triu_indices_from, np.diag_indices_from),
+    *(np.isneginf, np.isposinf),
 }
 """Functions that only look at arrays."""
+_OF_SHAPES = {
+    *(np.isrealobj, np.iscomplexobj, np.result_type, np.can_cast, np.common_type, np.shares_memory),
+    *(np.may_share_memory, np.empty_like, np.einsum_path, np.tril_indices_from, np.triu_indices_from),
+    *(np.diag_indices_from, np.shape, np.ndim, np.size, np.zeros_like, np.ones_like),
+}
+"""Functions of shapes and dtypes alone: plain results, whoever records."""
 
 _ADVICE: dict[Any, str] = {
     np.absolute: "tf.abs",
@@ -343,6 +353,9 @@ _ADVICE: dict[Any, str] = {
 
 def _array_function(self: Value, function: Any, types: Any, args: Any, kwargs: Any) -> Any:
     """NumPy calls this for its other functions (https://numpy.org/neps/nep-0018)."""
+    if function in _OF_SHAPES and _all_eager((args, kwargs)):
+        with paused():
+            return function(*map_structure(lambda x: np.asarray(x) if isinstance(x, Value) else x, args), **kwargs)
     name, advice = _name(function), _advice(function)
     positions = function is np.where and len(args) == 1
     counts = function is np.histogram and len(args) < 5 and kwargs.get("weights") is None
@@ -447,8 +460,7 @@ def _on_arrays(function: Any, name: str, advice: str, args: Any, kwargs: Any, cu
                 f"gradient would be cut off here. Use {advice}; if no gradient is meant to pass, apply it to x.numpy() "
                 f"or tf.stop_gradient(x)"
             )
-    args, kwargs = map_structure(lambda x: _array(x) if isinstance(x, Value) else x, (args, kwargs))
-    return function(*args, **kwargs)
+    return called(function, name, args, kwargs)
 
 
 def _is_eager(x: Value) -> bool:
@@ -477,7 +489,13 @@ def _all_eager(arguments: Any) -> bool:
 def _only_whole(arguments: Any) -> bool:
     """Whether all values are eager and have no derivative to lose: shapes, counts and indices."""
     values = [x for x in flatten(arguments) if isinstance(x, Value)]
-    return active.function is None and all(_is_eager(x) and not x.dtype.is_differentiable for x in values)
+    whole = all(isinstance(x, ArrayTensor) or (_is_eager(x) and not x.dtype.is_differentiable) for x in values)
+    return active.function is None and whole
+
+
+def _of_arrays(arguments: Any) -> bool:
+    """Whether all values are what NumPy's functions gave."""
+    return all(isinstance(x, ArrayTensor) for x in flatten(arguments) if isinstance(x, Value))
 
 
 def _described(x: Value) -> str:

@@ -15,7 +15,7 @@ from typing import Any
 import numpy as np
 
 from engine.compiler.ir.instruction import is_stateful
-from engine.core.detach import looked_at
+from engine.core.detach import shown
 from engine.core.eager import EagerTensor
 from engine.core.op import Node, distinct
 from engine.core.trace import constant_value, known_value
@@ -255,7 +255,7 @@ def _described(x: Any) -> tuple[Any, ...]:
 def contents_of(x: Any) -> np.ndarray | None:
     """The array that a value is known to hold, or None."""
     if isinstance(x, EagerTensor):
-        looked_at(x)
+        shown(x)
         return x._array
     contents = constant_value(x)
     return None if contents is None else np.asarray(contents)

@@ -8,7 +8,7 @@ are planned and compiled once.
 from __future__ import annotations
 
 import pickle
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from typing import Any
 
 import numpy as np
@@ -19,12 +19,12 @@ from engine.closed.function import ClosedFunction, build
 from engine.core import nest
 from engine.core.aval import Aval, format_shape
 from engine.core.batching import Batched, batch_level, unbatch
-from engine.core.detach import refusal
+from engine.core.detach import is_raised_by_user, refusal
 from engine.core.eager import EagerTensor
 from engine.core.sparsity import Sites
 from engine.core.tape import Tape, paused
 from engine.core.value import Value, aval_of, dtype_of
-from engine.core.variable import Variable
+from engine.core.variable import tracked_value
 from engine.jacobian.callable_plan import contents_besides
 from engine.jacobian.execution.parallel import Spread, check_executor, spread_over
 from engine.jacobian.execution.plan_programs import compiled_jacobian
@@ -32,8 +32,10 @@ from engine.jacobian.plan_cache import compiled_for
 from engine.jacobian.planning.plan import Options
 from engine.jacobian.second import compiled_gradient, compiled_hessian, compiled_product, compiled_pull, compiled_push
 from engine.jacobian.structure.path import Path
+from engine.jacobian.structure.pattern import Pattern
 from engine.jacobian.structure.propagation import patterns
 from engine.jacobian.views.operator import JacobianOperator
+from engine.jacobian.views.points import argument_of, result_of
 from engine.jacobian.views.results import Format, Mode, options_for, pattern_given, sparse_block
 from engine.jacobian.views.sparse_gradient import SPARSE_GRADIENTS
 from engine.jacobian.views.unimplemented import check_all_implemented
@@ -41,7 +43,6 @@ from engine.numpy_api.manners import as_arrays
 from engine.ops import complexes
 from engine.ops.joining import stack
 from engine.ops.reduce import reduce_sum
-from engine.ops.slicing import getitem
 from engine.runtime.errors import InvalidArgumentError, SymbolicArrayError, UnimplementedError
 from engine.runtime.faces import Shown
 
@@ -81,8 +82,11 @@ class Evaluations:
         each = [self.evaluate([part[i] for part in parts], args, kwargs) for i in range(len(parts[0]))]
         return [np.stack(results) for results in zip(*each, strict=True)]
 
-    def path(self, target: int | None = None) -> Path:
-        """The way from the point to the results, or to one of them, with what is known of it at every point."""
+    def paths(self, target: int | None = None) -> Iterator[Path | None]:
+        """The ways from points to the results, or to one of them, with what is known of them at every point.
+
+        There are several where Python decides; None if there may be others.
+        """
         raise NotImplementedError
 
 
@@ -141,7 +145,7 @@ class Recorded(Evaluations):
             more = {key: of.get(id(x), x) for key, x in named.items()}
             with as_arrays():
                 found = self._function(point, *[of.get(id(x), x) for x in given], **more)
-            return [_result(y, self._dtype) for y in nest.flatten(found)]
+            return [result_of(y, self._dtype) for y in nest.flatten(found)]
 
         avals = [aval_of(x) for x in (*map(EagerTensor, parts), *leaves)]
         try:
@@ -159,7 +163,7 @@ class Recorded(Evaluations):
         size = len(parts[0])
         with paused(), batch_level() as level, as_arrays():
             point = self._pack([Batched(EagerTensor(part), level) for part in parts])
-            found = [_result(y, self._dtype) for y in nest.flatten(self._function(point, *given, **named))]
+            found = [result_of(y, self._dtype) for y in nest.flatten(self._function(point, *given, **named))]
             self.pairs = [self._is_real and dtype_of(y).is_complex for y in found]
             inner: list[Any] = [unbatch(as_pairs(y), level, size) for y in found]
             return [np.asarray(x._array) for x in inner]
@@ -167,7 +171,14 @@ class Recorded(Evaluations):
     def evaluate(self, parts: Sequence[np.ndarray], args: Sequence[Any], kwargs: Mapping[str, Any]) -> list[np.ndarray]:
         """Record the function at a point."""
         self._last = parts, args, kwargs
+        self._record()
+        return [y._array for y in self._targets]
+
+    def _record(self, choices: list[bool] | None = None) -> None:
+        """Record the function at the last point; `choices` are what Python is told of the truth of tensors."""
+        parts, args, kwargs = self._last
         self._tape = Tape(False, strict=True)
+        self._tape.choices = choices
         self._sources = self._placed(parts)
         for x in self._sources:
             self._tape.watch(x)
@@ -180,17 +191,16 @@ class Recorded(Evaluations):
             refused = refusal(self._tape)
             if refused is not None:
                 raise refused from None
-        return [y._array for y in self._targets]
 
     def argument(self, x: Any) -> Any:
         """An argument as the function gets it: arrays and floating numbers as tensors."""
-        return _argument(x, self._dtype)
+        return argument_of(x, self._dtype)
 
     def called(self, sources: Sequence[Any], args: Sequence[Any], kwargs: Mapping[str, Any]) -> list[Any]:
         """The results of the function, real ones."""
         with as_arrays():
             found = self._function(self._pack(list(sources)), *args, **kwargs)
-        results = [_result(y, self._dtype) for y in nest.flatten(found)]
+        results = [result_of(y, self._dtype) for y in nest.flatten(found)]
         self.pairs = [self._is_real and dtype_of(y).is_complex for y in results]
         return [as_pairs(y) for y in results]
 
@@ -217,8 +227,45 @@ class Recorded(Evaluations):
         nodes, self._tape.nodes = self._tape.nodes, before
         return compiled_for(nodes, self._sources, sums, options, None, make)
 
-    def path(self, target: int | None = None) -> Path:
-        """The recording; indices that were computed in it, and may be others elsewhere, are not known."""
+    def paths(self, target: int | None = None) -> Iterator[Path | None]:
+        """The recording, or one for each way that Python's decisions allow.
+
+        Indices that were computed in it, and may be others elsewhere, are not known.
+        """
+        if not self._decides():
+            yield self._path(target)
+            return
+        before = self._tape, self._sources, self._targets, self.pairs
+        shapes, pending = [y._shape for y in self._targets], [[False] * 0]
+        try:
+            for _ in range(_MOST_WAYS):
+                choices = pending.pop()
+                ended = self._ends_with(choices)
+                chosen = self._tape.chosen
+                pending += [[*chosen[:k], not chosen[k]] for k in range(len(choices), len(chosen))]
+                if ended is None or self._decides() or (ended and [y._shape for y in self._targets] != shapes):
+                    break
+                if ended:
+                    yield self._path(target)
+                if not pending:
+                    return
+            yield None
+        finally:
+            self._tape, self._sources, self._targets, self.pairs = before
+
+    def _decides(self) -> bool:
+        """Whether Python looked at a tensor whose contents are others at other points."""
+        return any(self._tape.depends(tracked_value(value)) for value, *_ in self._tape.left.values())
+
+    def _ends_with(self, choices: list[bool]) -> bool | None:
+        """Record the function with other choices; whether it returns, None if what it raises is not by them alone."""
+        try:
+            self._record(choices)
+        except Exception as error:  # noqa: BLE001 - what an op refuses here it may take at another point
+            return False if is_raised_by_user(error) else None
+        return True
+
+    def _path(self, target: int | None) -> Path:
         known = contents_besides(self._tape.everything())
         targets = self._targets if target is None else [self._targets[target]]
         return Path(self._tape.nodes, self._sources, targets, known=known)
@@ -229,33 +276,20 @@ class Recorded(Evaluations):
             return function()
 
 
+_MOST_WAYS = 64
+"""Ways through a function that are looked for; if there are more, any entry may be different from zero."""
+_MOST_ENTRIES = 100_000_000
+
+
+def patterns_of(path: Path) -> list[list[Pattern]]:
+    """Where the Jacobians along a path can be different from zero."""
+    sources, targets = ([path.values[slot] for slot in side] for side in (path.sources, path.targets))
+    return patterns(path.nodes, sources, targets, Sites(path.contents))
+
+
 def as_pairs(x: Any) -> Any:
     """Complex elements as pairs of real ones, in a last dimension of 2; others as they are."""
     return stack([complexes.real(x), complexes.imag(x)], -1) if dtype_of(x).is_complex else x
-
-
-def _argument(x: Any, dtype: np.dtype) -> EagerTensor:
-    """An argument as the function gets it: arrays and floating numbers as tensors."""
-    if isinstance(x, (float, np.floating)) or (isinstance(x, np.ndarray) and x.dtype.kind == "f"):
-        return EagerTensor(np.asarray(x, dtype))
-    return EagerTensor(x) if isinstance(x, (np.ndarray, np.generic)) else x
-
-
-def _result(y: Any, dtype: np.dtype) -> EagerTensor:
-    if isinstance(y, Variable):
-        y = y.read_value()
-    if y is None:
-        raise InvalidArgumentError("for_scipy: the function must give tensors; got None. Does it lack a return?")
-    if isinstance(y, (np.ndarray, np.generic)):
-        raise InvalidArgumentError(
-            f"for_scipy: the function must give tensors; got a NumPy {type(y).__name__}, which has lost how it follows "
-            f"from the point. Leave out `.numpy()`; a constant is tf.constant(...)"
-        )
-    if not isinstance(y, Value):
-        y = EagerTensor(np.asarray(y, dtype))
-    if not (dtype_of(y).is_floating or dtype_of(y).is_complex):
-        raise InvalidArgumentError(f"for_scipy: the function must give floating tensors; got {dtype_of(y).name}")
-    return y
 
 
 class Program:
@@ -298,9 +332,9 @@ class _Part(Evaluations):
         every = [weights[0] if i == self._index else None for i in range(len(self._whole._values))]
         return self._whole._evaluations.weighted(make, options, every)
 
-    def path(self, target: int | None = None) -> Path:
-        """The way from the point to this result."""
-        return self._whole._evaluations.path(self._index)
+    def paths(self, target: int | None = None) -> Iterator[Path | None]:
+        """The ways from points to this result."""
+        return self._whole._evaluations.paths(self._index)
 
 
 class SciPyFunction(Shown):
@@ -461,14 +495,23 @@ class SciPyFunction(Shown):
         """Where the Jacobian can be different from zero at any point, as a CSR array of ones.
 
         It follows from the structure of the function. Where indices are computed from other values (a sort, a mask),
-        each element counts as depending on all that they choose from. What Python decides (an ``if``) is as at the
-        last point.
+        each element counts as depending on all that they choose from. Where Python decides (an ``if``), the function is
+        called with the other decisions as well; where it may do what is not found so (of a loop that ends by a
+        condition, say, or with numbers of a tensor), every entry counts.
         """
         if self._point is None:
             self._go(self.x0, args, kwargs)
-        path = self._evaluations.path()
-        sources, targets = ([path.values[slot] for slot in side] for side in (path.sources, path.targets))
-        blocks = patterns(path.nodes, sources, targets, Sites(path.contents))
+        blocks = [[Pattern.zero(m, n) for n in self._widths] for m in self._sizes(False)[0]]
+        for path in self._evaluations.paths():
+            found = blocks if path is None else patterns_of(path)
+            pairs = [zip(row, more, strict=True) for row, more in zip(blocks, found, strict=True)]
+            blocks = [[Pattern.dense(*p.shape) if path is None else p.union(q) for p, q in row] for row in pairs]
+        entries = sum(p.nnz for row in blocks for p in row)
+        if entries > _MOST_ENTRIES and all(p.is_dense for row in blocks for p in row):
+            raise InvalidArgumentError(
+                f"for_scipy: jac_sparsity: Python decides by the numbers of tensors, so any of {entries:,} entries may "
+                f"be different from zero at some point. Decide with tf.where, or with tf.cond in a tf.function"
+            )
         rows = [[p.to_csr().astype(np.int8) for p in row] for row in blocks]
         whole = rows[0][0] if len(rows) == 1 == len(rows[0]) else sparse.block_array(rows, format="csr")
         return self._with_complex(whole).astype(bool).astype(np.int8) if any(self._evaluations.pairs) else whole
@@ -720,59 +763,6 @@ class SciPyODE:
     def unpacked(self, y: Any) -> np.ndarray:
         """A flat vector as arrays in the structure and of the shapes of the initial point."""
         return self.function.unpacked(y)
-
-
-def example_arrays(x0: Any) -> list[np.ndarray]:
-    """The example point's arrays: tensors and arrays keep their floating dtype, all else becomes float64.
-
-    Complex ones become pairs of real ones.
-    """
-    arrays = []
-    for array in _leaves(x0):
-        if array.dtype.kind not in "fiuc":
-            raise InvalidArgumentError(f"for_scipy: `x0` must hold numbers; got {array.dtype.name}")
-        if array.dtype.kind == "c":
-            array = np.stack([array.real, array.imag], -1)
-        arrays.append(array.copy() if array.dtype.kind == "f" else array.astype(np.float64))
-    return arrays
-
-
-def is_real(x0: Any) -> bool:
-    """Whether an example point holds no complex numbers."""
-    return all(array.dtype.kind != "c" for array in _leaves(x0))
-
-
-class Packing:
-    """From one value per part of the example point to its structure, with complex numbers made of their pairs."""
-
-    def __init__(self, x0: Any) -> None:
-        self._complex = [array.dtype.kind == "c" for array in _leaves(x0)]
-        # of a structure only the form is kept
-        self._form = None if _is_array(x0) else nest.map_structure(lambda _: 0, x0)
-
-    def __call__(self, parts: list[Any]) -> Any:
-        """The structure."""
-        whole = [_of_pairs(part) if pairs else part for part, pairs in zip(parts, self._complex, strict=True)]
-        return whole[0] if self._form is None else nest.pack_sequence_as(self._form, whole)
-
-
-def _leaves(x0: Any) -> list[np.ndarray]:
-    values = [x.read_value() if isinstance(x, Variable) else x for x in ([x0] if _is_array(x0) else nest.flatten(x0))]
-    return [np.asarray(x._array if isinstance(x, EagerTensor) else x) for x in values]
-
-
-def _of_pairs(x: Any) -> Any:
-    """Complex numbers, from the real and imaginary parts that a last dimension of 2 holds."""
-    if isinstance(x, Value):
-        return complexes.complex(getitem(x, (..., 0)), getitem(x, (..., 1)))
-    return x[..., 0] + 1j * x[..., 1].astype(x.dtype)
-
-
-def _is_array(x0: Any) -> bool:
-    """Whether it is one array, perhaps written as lists of numbers."""
-    if not nest.is_nested(x0):
-        return True
-    return not isinstance(x0, dict) and all(isinstance(x, (int, float, np.number)) for x in nest.flatten(x0))
 
 
 def _flat(arrays: Sequence[Any]) -> np.ndarray:
