@@ -7,13 +7,14 @@ derivatives are made of the trace, and from then on a point costs one run of a p
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
+from copy import copy
 from typing import Any
 
 import numpy as np
 
-from dualgrad.solvers.python_state import Unknown, state_of
 from engine.closed.call_record import Untraceable
 from engine.closed.function import ClosedFunction
+from engine.closed.python_state import Unknown, state_of
 from engine.closed.traced_function import TracedFunction
 from engine.compiler.eager_state import EagerState
 from engine.core.eager import EagerTensor
@@ -24,7 +25,7 @@ from engine.core.trace import Symbol
 from engine.fetched_jacobian import Fetched
 from engine.jacobian.planning.plan import Options
 from engine.jacobian.structure.path import Path
-from engine.jacobian.views.for_scipy import Derived, Make, Recorded
+from engine.jacobian.views.evaluations import Derived, Make, Recorded
 from engine.runtime.errors import OpError
 
 FEWEST = 100
@@ -65,7 +66,7 @@ class Traced(Recorded):
 
     It is not where it looks at the contents of tensors (``if``), has effects, draws random numbers, assigns to
     variables, defines gradients of its own, or uses objects whose state cannot be told
-    (`dualgrad.solvers.python_state`). When something that it uses has changed, it is traced again.
+    (`engine.closed.python_state`). When something that it uses has changed, it is traced again.
     """
 
     _now: Fetched | None = None
@@ -84,7 +85,7 @@ class Traced(Recorded):
         try:
             key = self._key(args, kwargs)
             program: Any = self._programs.get(key, 0)
-            if isinstance(program, _Program) and program.state != state_of(self._function):
+            if isinstance(program, _Program) and program.state != state_of(self._function).does:
                 program = 0
         except (TypeError, Unknown):
             return super().evaluate(parts, args, kwargs)
@@ -103,8 +104,9 @@ class Traced(Recorded):
         """Go to the point by the program."""
         program: Any = self._next
         parts, args, kwargs = self._last
-        self._now, self.pairs = program.fetched, program.pairs
-        return program.fetched.evaluate(parts, [a._array for a in self._tensors(args, kwargs)], {})
+        # this thread's own: others may be elsewhere
+        self._now, self.pairs = copy(program.fetched), program.pairs
+        return self._now.evaluate(parts, [a._array for a in self._tensors(args, kwargs)], {})
 
     def _where(self) -> Fetched | None:
         """The program that gives derivatives at this point, if not the recording."""
@@ -136,13 +138,13 @@ class Traced(Recorded):
         tape = FunctionTape()
         tape.watch_all(arguments)
         try:
-            before = state_of(self._function)
+            before = state_of(self._function).does
             tape.start()
             try:
                 results = self.called(sources, [given[k] for k in range(len(args))], {k: given[k] for k in kwargs})
             finally:
                 tape.stop()
-            if tape.drawn or tape.written or tape.made_variables or before != state_of(self._function):
+            if tape.drawn or tape.written or tape.made_variables or before != state_of(self._function).does:
                 return None
             if any(node.op.multi and node.op.simplify for node in tape.everything()):
                 # a gradient of the user's own: a trace would do without it

@@ -39,6 +39,10 @@ SCALED = Scaled()
 FILE: list[Path] = []
 
 
+def times(get: Callable[..., Any], *args: Any) -> Callable[[Any], Any]:
+    return lambda x: x * get(*args)
+
+
 def change(to: float) -> None:
     """Change all that the functions below read."""
     global RATE
@@ -51,13 +55,13 @@ def change(to: float) -> None:
 READ: dict[str, Callable[[], Any]] = {
     "global": lambda: lambda x: x * RATE,
     "dict": lambda: lambda x: x * RATES["rate"],
-    "method of a dict": lambda: (lambda get: lambda x: x * get("rate"))(RATES.get),
-    "method of a list": lambda: (lambda get: lambda x: x * get(0))(LIST.__getitem__),
+    "method of a dict": lambda: times(RATES.get, "rate"),
+    "method of a list": lambda: times(LIST.__getitem__, 0),
     "array": lambda: lambda x: x * ARRAY[0],
     "attribute": lambda: lambda x: x * THING.rate,
     "attribute of a class": lambda: lambda x: x * Scaled.rate,
     "bound method": lambda: SCALED.scaled,
-    "bound method inside": lambda: (lambda scaled: lambda x: scaled(x))(SCALED.scaled),
+    "attribute by name": lambda: times(getattr, SCALED, "rate"),
     "default": lambda: by_default,
     "function with a default": lambda: lambda x: by_default(x),
     "partial of a function": lambda: partial(lambda rates, x: x * rates["rate"], RATES),
