@@ -10,12 +10,12 @@ from typing import Any
 import numpy as np
 
 from engine.closed.function import ClosedFunction, build
-from engine.closed.python_state import Same, Unknown, state_of
 from engine.compiler.ir.instruction import is_stateful
 from engine.core import nest
 from engine.core.aval import Aval
 from engine.core.dtypes import as_dtype
 from engine.core.instantiate import in_trace, instantiate
+from engine.core.python_state import Same, Unknown, state_of
 from engine.core.trace import Symbol, constant_value, needed_nodes
 from engine.core.value import dtype_of
 from engine.core.variable import read_variable, tracked_value, variable_handle
@@ -75,7 +75,11 @@ class Fetched(Evaluations):
         self._wanted: dict[int, Any] = {}
         self._arrays: dict[int, Any] = {}
         self._feed: dict[Any, Any] = {}
-        self._made: dict[Any, tuple[list[Any], Callable[[Sequence[Any]], Derived]]] = {}
+        self._made: Cache[Any, tuple[list[Any], Callable[[Sequence[Any]], Derived]]] = Cache(
+            "derivatives for SciPy",
+            _CAPACITY,
+            key="the tensors; kind of derivative, options, ends",
+        )
         self._sums: dict[tuple[int, ...], tuple[dict[int, Any], list[Any]]] = {}
 
     def __reduce__(self) -> tuple[Any, ...]:
@@ -141,12 +145,13 @@ class Fetched(Evaluations):
     def derived(self, make: Make, options: Options, sparsity: Any, ends: Any = None) -> Derived:
         """The derivative at the point fed last."""
         key = make, options, ends
-        if key not in self._made:
+        made = self._made.get(key)
+        if made is None:
             ys, xs = (self._ys, self._xs) if ends is None else ([self._ys[ends[0]]], self._xs)
             if ends is not None and ends[1] is not None:
                 xs = [self._xs[ends[1]]]
-            self._made[key] = _derivative(_path(ys, xs), make, options, sparsity)
-        tensors, derived_at = self._made[key]
+            made = self._made.put(key, _derivative(_path(ys, xs), make, options, sparsity))
+        tensors, derived_at = made
         return derived_at(self._kept(tensors))
 
     def weighted(self, make: Make, options: Options, weights: Sequence[Any]) -> Derived:
@@ -157,9 +162,8 @@ class Fetched(Evaluations):
             self._sums[chosen] = places, [reduce_sum(self._ys[i] * w) for i, w in places.items()]
         places, sums = self._sums[chosen]
         key = make, options, chosen
-        if key not in self._made:
-            self._made[key] = _derivative(_path(sums, self._xs), make, options, None)
-        tensors, derived_at = self._made[key]
+        made = self._made.get(key) or self._made.put(key, _derivative(_path(sums, self._xs), make, options, None))
+        tensors, derived_at = made
         return derived_at(self._run(tensors, {place: weights[i] for i, place in places.items()}))
 
     def path(self, target: int | None = None) -> Path:
@@ -206,7 +210,7 @@ def _derivative(
         closed = make(path, options, sparsity)
         return [path.values[slot] for slot in closed.captures], lambda arrays: (closed, list(arrays))
     copy = PathCopy(path)
-    made: Cache[Any, tuple[ClosedFunction, list[Any]]] = Cache("derivatives of graphs", _CAPACITY)
+    made: Cache[Any, tuple[ClosedFunction, list[Any]]] = Cache("derivatives of graphs", _CAPACITY, key="shapes")
 
     def derived_at(arrays: Sequence[Any]) -> Derived:
         key = tuple([np.shape(a) for a in arrays])

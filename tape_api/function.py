@@ -142,15 +142,23 @@ class Function(Shown, Generic[P, R]):
         self._is_open = reduce_retracing or any(
             isinstance(s, TensorSpec) and not s.shape.is_fully_defined() for s in nest.flatten(input_signature)
         )
-        self._open: Cache[Any, OpenFunction | str | list[Any]] = Cache("functions of open shapes", _KEPT)
-        self._known: Cache[Any, TracedFunction | OpenFunction | str] = Cache("recorded functions", _KEPT)
+        self._open: Cache[Any, OpenFunction | str | list[Any]] = Cache(
+            "functions of open shapes",
+            _KEPT,
+            key="the function; structure, dtypes of tensors, values of other arguments",
+        )
+        self._known: Cache[Any, TracedFunction | OpenFunction | str] = Cache(
+            "recorded functions",
+            _KEPT,
+            key="the function; structure, shapes, dtypes, layouts of tensors, values of other arguments",
+        )
         self._streams: dict[Any, Streams] = {}
         self._seen: dict[int, int] = {}
         self._recorded = 0
         self._without_key = ""
         self._asks = symbolic.asks(func)
         self._methods: dict[int, tuple[weakref.ref[Any], Function[..., Any]]] = {}
-        self._calls: Cache[Any, Any] = Cache("arguments of functions", _KEPT)
+        self._calls: Cache[Any, Any] = Cache("arguments of functions", _KEPT, key="the function; what calls were like")
         code: Any = getattr(func, "__code__", None)
         is_free = code is not None and not inspect.ismethod(func)
         self.takes_object = is_free and code.co_varnames[: code.co_argcount][:1] == ("self",)

@@ -14,7 +14,7 @@ import pytest
 
 import graph_api
 import tape_api as tf
-from engine.closed.python_state import state_of
+from engine.core.python_state import state_of
 
 ARRAY = np.ones(1)
 RATE = 1.0

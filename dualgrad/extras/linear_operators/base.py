@@ -11,6 +11,7 @@ from typing import Any, ClassVar
 
 from engine.core.dtypes import NUMERIC, DType, as_dtype
 from engine.core.value import shape_of
+from engine.core.variable import Variable
 from engine.runtime.errors import InvalidArgumentError
 
 
@@ -66,7 +67,8 @@ class LinearOperator:
 
     def _tensor(self, value: Any, argument: str, rank: int, dtypes: Any = NUMERIC) -> Any:
         """An argument of the constructor as a tensor of at least the given rank."""
-        tensor = self.tf.convert_to_tensor(value)
+        # a variable is read whenever the operator is used
+        tensor = value if isinstance(value, Variable) else self.tf.convert_to_tensor(value)
         if tensor.dtype not in dtypes:
             raise TypeError(
                 f"{type(self).__name__}: argument `{argument}` must have one of the dtypes "

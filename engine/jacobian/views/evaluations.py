@@ -9,12 +9,12 @@ from typing import Any
 import numpy as np
 
 from engine.closed.function import ClosedFunction, build
-from engine.closed.python_state import Unknown, state_of
 from engine.core import nest
 from engine.core.aval import Aval
 from engine.core.batching import Batched, batch_level, unbatch
 from engine.core.detach import refusal
 from engine.core.eager import EagerTensor
+from engine.core.python_state import Unknown, state_of
 from engine.core.tape import Tape, paused
 from engine.core.value import Value, aval_of, dtype_of
 from engine.core.variable import Variable

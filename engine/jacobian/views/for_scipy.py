@@ -18,10 +18,10 @@ from scipy import sparse
 from scipy.sparse.linalg import LinearOperator, aslinearoperator
 
 from engine.closed.function import ClosedFunction
-from engine.closed.python_state import Unknown
 from engine.core import nest
 from engine.core.aval import format_shape
 from engine.core.eager import EagerTensor
+from engine.core.python_state import Unknown
 from engine.core.sparsity import Sites
 from engine.core.value import Value
 from engine.core.variable import Variable

@@ -43,7 +43,9 @@ _OTHER_EACH_TIME = frozenset(
 """Names that a function is not expected to do the same with; so are all with ``random`` in them."""
 _MOST = 1 << 20
 """Bytes of an array that is compared."""
-_LOOKED_UP: Cache[int, tuple[types.CodeType, tuple[str, ...] | None]] = Cache("names in code", 1024)
+_LOOKED_UP: Cache[int, tuple[types.CodeType, tuple[str, ...] | None]] = Cache(
+    "names in code", 1024, key="the code itself"
+)
 
 
 class Unknown(Exception):
@@ -100,7 +102,7 @@ class _Look:
         if isinstance(x, Variable):
             self.values[id(x)] = Same(_value(x))
             return Same(x)
-        if type(x) in (EagerTensor, Op, DType):
+        if type(x) in (EagerTensor, DType):
             # they stay as they are
             return Same(x)
         if type(x) in (tuple, list, set, frozenset):
@@ -165,6 +167,9 @@ def _is_known(x: Any) -> bool:
     if isinstance(x, np.ufunc):
         # another one of its kind may call a function of the user
         return any(getattr(sys.modules.get(name), x.__name__, None) is x for name in ("numpy", "scipy.special"))
+    if isinstance(x, Op):
+        # one that a user has made may call a function of the user, too
+        return getattr(sys.modules.get(x.module), x.name, None) is x
     kinds = (types.BuiltinFunctionType, type, functools._lru_cache_wrapper)
     return isinstance(x, kinds) and _is_named(x)
 
