@@ -107,7 +107,7 @@ class Fetched(Evaluations):
         return Recorded, (Program(closed), list, self._xs[0].dtype.numpy)
 
     def state(self, given: Any) -> Any:
-        """What the variables hold that are read, unless something in the graph is another thing each time."""
+        """The values of the variables that are read, unless something in the graph is another thing each time."""
         if self._held is None or self._handles is None:
             raise Unknown
         return list(map(Same, self._held(self._handles))), state_of(given, self._always and list(self._always.values()))

@@ -29,11 +29,7 @@ def primitive_op(
     shape: Callable[..., Any] | None,
     dtype: DType | None,
 ) -> Op:
-    """An op of a function of NumPy's, SciPy's or the user's own (see `engine.primitive.primitive`).
-
-    Its parameter `version` is another one when something has changed that the rules look at, so that what has been made
-    of them is made anew.
-    """
+    """An op of a function of NumPy's, SciPy's or the user's own: `version` says what its rules see."""
 
     def abstract(*avals: Aval, version: Any = None) -> Aval:
         floating = [a.dtype for a in avals if a.dtype.is_differentiable]
@@ -59,9 +55,7 @@ def primitive_op(
         # its own: the function may have returned an argument, or keep what it returned
         return np.array(found, wanted.dtype.numpy)
 
-    def pull(
-        wanted: Sequence[bool], previous: Sequence[Any], ct: Any, out: Any, *operands: Any, version: Any = None
-    ) -> list[Any]:
+    def pull(wanted: Sequence[bool], previous: Any, ct: Any, out: Any, *operands: Any, version: Any = 0) -> list[Any]:
         parts = _parts(_rule(vjp, "vjp", name)(*map(as_value, (ct, out, *operands))), len(operands), name)
         totals: list[Any] = []
         for i, (part, x) in enumerate(zip(parts, operands, strict=True)):
@@ -81,8 +75,7 @@ def primitive_op(
         pairs = list(zip(inputs, flags, strict=True))
         if not size:
             one = abstract(*[_without_lead(aval_of(x)) if flag else aval_of(x) for x, flag in pairs])
-            shape: Any = (0, *(one.shape or ()))
-            return np.zeros(shape, one.dtype.numpy)
+            return np.zeros((0, *[int(d or 0) for d in one.shape or ()]), one.dtype.numpy)
         return stack([op(*[getitem(x, i) if flag else x for x, flag in pairs], **params) for i in range(size)])
 
     return general(

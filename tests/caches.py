@@ -215,12 +215,12 @@ def _of_module(module: str, tree: ast.Module) -> Iterator[Kept]:
         elif isinstance(node, ast.Call):
             kind = _name(node.func)
             if kind in ("Cache", "plans_kept", "_cache"):
-                texts = [x.value for x in (*node.args, *[k.value for k in node.keywords]) if _is_text(x)]
+                given: list[ast.expr] = [*node.args, *[k.value for k in node.keywords]]
+                texts = [x.value for x in given if isinstance(x, ast.Constant) and isinstance(x.value, str)]
                 if kind == "Cache" and not [k for k in node.keywords if k.arg == "key"]:
                     raise ValueError(f"{module}:{node.lineno}: a cache must say its key")
                 if len(texts) >= 2:
-                    name, key = texts[-2:]  # type: ignore[assignment]
-                    yield Kept(module, str(name), "Cache", str(key), node.lineno)
+                    yield Kept(module, texts[-2], "Cache", texts[-1], node.lineno)
     for target, value, line in _assigned(tree):
         kind = _name(value)
         if isinstance(value, ast.Call) and isinstance(value.func, ast.Call):
@@ -245,10 +245,6 @@ def _name(node: ast.AST) -> str:
     if isinstance(node, ast.Call):
         return _name(node.func)
     return node.id if isinstance(node, ast.Name) else node.attr if isinstance(node, ast.Attribute) else ""
-
-
-def _is_text(node: ast.AST) -> bool:
-    return isinstance(node, ast.Constant) and isinstance(node.value, str)
 
 
 def caches() -> list[Kept]:

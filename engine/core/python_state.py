@@ -30,8 +30,8 @@ _KNOWN = frozenset(
     }
 )
 """Packages whose functions depend on their arguments alone, but for `_OTHER_EACH_TIME`."""
-_NAMES = ("engine.ops.lift", "tape_api.library", "dualgrad.frontend.")
-"""Modules that make functions with public names of our own."""
+_NAMES = frozenset({"lift", "library", "bound", "legacy"})
+"""Modules of ours, by their last names, that make functions with public names of our own."""
 _OTHER_EACH_TIME = frozenset(
     {
         *("default_rng", "print", "open", "input", "next", "globals", "vars", "exec", "eval", "setattr", "delattr"),
@@ -53,7 +53,7 @@ class Unknown(Exception):
 
 
 class State(NamedTuple):
-    """What a function sees.
+    """All that a function sees.
 
     Attributes
     ----------
@@ -88,7 +88,7 @@ class _Look:
         self._met: dict[int, tuple[int, Any]] = {}
 
     def at(self, x: Any) -> Any:
-        """What compares equal while `x` is the same."""
+        """Something that compares equal while `x` is the same."""
         if type(x) in _PLAIN:
             # 1, 1.0 and True are equal to Python
             return type(x), repr(x)
@@ -124,13 +124,11 @@ class _Look:
         ours = _is_ours(f.__globals__.get("__name__") or "")
         if ours and _is_named(f):
             return Same(f)
-        around, names = f.__globals__, _names(f.__code__)
-        if names is None and not ours:
-            raise Unknown
         # what a function of ours was given is in its cells
-        read = () if ours else tuple([name for name in names if name in around])
-        if not ours and any(_differs(name) for name in names if name not in around):
+        around, names = f.__globals__, () if ours else _names(f.__code__)
+        if names is None or any(_differs(name) for name in names if name not in around):
             raise Unknown
+        read = tuple([name for name in names if name in around])
         try:
             seen = [cell.cell_contents for cell in f.__closure__ or ()]
         except ValueError as error:
@@ -141,7 +139,7 @@ class _Look:
 
 
 def _value(x: Variable) -> Any:
-    """What an eager variable holds; assigning puts another object in its place as long as somebody has this one."""
+    """The value of an eager variable; assigning puts another object in its place as long as somebody has this one."""
     try:
         return x._tensor  # type: ignore[attr-defined]
     except AttributeError:
@@ -185,7 +183,7 @@ def _is_named(x: Any) -> bool:
     module, name = x.__module__ or "", x.__name__
     if _differs(name):
         return False
-    if isinstance(x, types.FunctionType) and x.__globals__["__name__"].startswith(_NAMES):
+    if isinstance(x, types.FunctionType) and x.__globals__["__name__"].rpartition(".")[2] in _NAMES:
         return True
     return _is_ours(module) and getattr(sys.modules.get(module), name, None) is x
 

@@ -135,7 +135,8 @@ class World:
 
     def __init__(self) -> None:
         self.rates = dict.fromkeys([*READS, "size", "dtype", "layout", "point", "argument"], 1.0)
-        self.x = self.argument = np.ones(3)
+        self.x: Any = np.ones(3)
+        self.argument = np.ones(3)
         self.set(**self.rates)
 
     def set(self, **rates: float) -> None:
@@ -621,9 +622,11 @@ class Clean:
         (here, self._write), (self._read, there) = os.pipe(), os.pipe()
         self._pid = os.fork()
         if not self._pid:
-            os.close(self._write), os.close(self._read)
+            os.close(self._write)
+            os.close(self._read)
             self._serve(os.fdopen(here, "rb"), os.fdopen(there, "wb"))
-        os.close(here), os.close(there)
+        os.close(here)
+        os.close(there)
         self._to, self._from = os.fdopen(self._write, "wb"), os.fdopen(self._read, "rb")
 
     @staticmethod
@@ -666,7 +669,8 @@ class Clean:
 
     def close(self) -> None:
         """End it."""
-        self._to.close(), self._from.close()
+        self._to.close()
+        self._from.close()
         os.waitpid(self._pid, 0)
 
 

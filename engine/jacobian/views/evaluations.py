@@ -52,7 +52,7 @@ class Evaluations:
         return made
 
     def state(self, given: Any) -> Any:
-        """What the results depend on besides the point: equal as long as it, and the arguments given, are the same.
+        """All that the results depend on besides the point: equal as long as it and the arguments given are the same.
 
         Raises
         ------

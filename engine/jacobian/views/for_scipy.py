@@ -150,7 +150,12 @@ class SciPyFunction(Shown):
         check_executor(executor, format)
         # what is done to it later is not known here
         self._sparsity = sparsity if sparsity is None or isinstance(sparsity, str) else deepcopy(sparsity)
-        self._given = {"format": format, "mode": mode, "sparsity": self._sparsity, "max_bytes": max_bytes}
+        self._given: dict[str, Any] = {
+            "format": format,
+            "mode": mode,
+            "sparsity": self._sparsity,
+            "max_bytes": max_bytes,
+        }
         self.x0 = _flat(x0)
         self.counts = {"fun": 0, "jac": 0, "hess": 0, "hessp": 0}
 
@@ -581,7 +586,7 @@ def _flat(arrays: Sequence[Any]) -> np.ndarray:
 
 
 def _state(evaluations: Evaluations, x: np.ndarray, args: Sequence[Any], kwargs: Mapping[str, Any]) -> Any:
-    """What the results at a point depend on; None if that cannot be told."""
+    """All that the results at a point depend on; None if that cannot be told."""
     try:
         return x.tobytes(), evaluations.state((*args, kwargs) if kwargs else args)
     except Unknown:
