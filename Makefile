@@ -7,6 +7,7 @@
 # make docs     the site: build/site/index.html
 # make migrations   docs/migrations.md: whole migrations, from record to comparison
 # make fuzz N=1000 [SEED=0] [JOBS=2]   random programs, each in several ways that must agree; what fails is shrunk
+# make fuzz-changes N=10000 [SEED=0]     one thing is changed between two calls: nothing kept may outlive it
 # make fuzz-files N=10000 [SEED=0]       files of every format that is read, damaged: each must say so, soon, in small memory
 # make sanitize [TESTS=tests]   the tests, and random programs, with extensions built to notice wrong addresses and undefined behavior
 # make mutants [JOBS=2]   break the code in each known way, and see that the named tests notice
@@ -43,7 +44,7 @@ PIP := -m pip install --quiet --disable-pip-version-check
 
 export TF_CPP_MIN_LOG_LEVEL ?= 3
 
-.PHONY: test check lint format unit without-avx512 report bench peers docs fuzz fuzz-files sanitize mutants migrations clean
+.PHONY: test check lint format unit without-avx512 report bench peers docs fuzz fuzz-files fuzz-changes sanitize mutants migrations clean
 
 test: $(LINT) unit
 
@@ -73,6 +74,9 @@ JOBS ?= 2
 
 fuzz: $(VENV)/.for-test
 	OPENBLAS_NUM_THREADS=1 $(BIN)/python -m tests.fuzz --n $(N) --seed $(SEED) --jobs $(JOBS)
+
+fuzz-changes: $(VENV)/.for-test
+	OPENBLAS_NUM_THREADS=1 $(BIN)/python -m tests.fuzz.changes --n $(N) --seed $(SEED)
 
 fuzz-files: $(VENV)/.for-test
 	OPENBLAS_NUM_THREADS=1 $(BIN)/python -m tests.fuzz.files --n $(N) --seed $(SEED)

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import functools
 import pickle
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from typing import Any
@@ -9,16 +10,19 @@ from typing import Any
 import numpy as np
 
 from engine.closed.function import ClosedFunction, build
+from engine.compiler.ir.instruction import is_stateful
+from engine.core import nest
 from engine.core.aval import Aval
 from engine.core.dtypes import as_dtype
 from engine.core.instantiate import in_trace, instantiate
-from engine.core.trace import constant_value, needed_nodes
+from engine.core.python_state import Same, Unknown, state_of
+from engine.core.trace import Symbol, constant_value, needed_nodes
 from engine.core.value import dtype_of
 from engine.core.variable import read_variable, tracked_value, variable_handle
 from engine.jacobian.deferred_specialization import PathCopy, is_known
 from engine.jacobian.planning.plan import Options
 from engine.jacobian.structure.path import Path
-from engine.jacobian.views.for_scipy import Derived, Evaluations, Make, Program, Recorded
+from engine.jacobian.views.evaluations import Derived, Evaluations, Make, Program, Recorded
 from engine.jacobian.views.unimplemented import check_all_implemented
 from engine.ops.reduce import reduce_sum
 from engine.runtime.cache import Cache
@@ -46,6 +50,8 @@ class Fetched(Evaluations):
         What is fed in each run.
     fetches : structure of tensors, optional
         What else is evaluated at each point, and left in `fetched`.
+    held : callable, optional
+        ``held(handles)``: where variables are held, and what they hold there.
 
     Attributes
     ----------
@@ -61,14 +67,19 @@ class Fetched(Evaluations):
         arguments: Sequence[Any] = (),
         feed: Mapping[Any, Any] | None = None,
         fetches: Any = (),
+        held: Callable[[Sequence[Any]], Sequence[Any]] | None = None,
     ) -> None:
         self._ys, self._xs, self._arguments = ys, xs, list(arguments)
-        self._call, self._always, self._fetches = run, dict(feed or {}), fetches
+        self._call, self._always, self._fetches, self._held = run, dict(feed or {}), fetches, held
         self.fetched: Any = None
         self._wanted: dict[int, Any] = {}
         self._arrays: dict[int, Any] = {}
         self._feed: dict[Any, Any] = {}
-        self._made: dict[Any, tuple[list[Any], Callable[[Sequence[Any]], Derived]]] = {}
+        self._made: Cache[Any, tuple[list[Any], Callable[[Sequence[Any]], Derived]]] = Cache(
+            "derivatives for SciPy",
+            _CAPACITY,
+            key="the tensors; kind of derivative, options, ends",
+        )
         self._sums: dict[tuple[int, ...], tuple[dict[int, Any], list[Any]]] = {}
 
     def __reduce__(self) -> tuple[Any, ...]:
@@ -95,6 +106,25 @@ class Fetched(Evaluations):
         closed = build([Aval(x.aval.shape, x.aval.dtype) for x in inputs], copied)
         return Recorded, (Program(closed), list, self._xs[0].dtype.numpy)
 
+    def state(self, given: Any) -> Any:
+        """The values of the variables that are read, unless something in the graph is another thing each time."""
+        if self._held is None or self._handles is None:
+            raise Unknown
+        return list(map(Same, self._held(self._handles))), state_of(given, self._always and list(self._always.values()))
+
+    @functools.cached_property
+    def _handles(self) -> list[Any] | None:
+        """The variables that are read; None if something in the graph is another thing each time."""
+        given = {id(tracked_value(x)) for x in (*self._xs, *self._arguments, *self._always)}
+        wanted = [tracked_value(x) for x in (*self._ys, *nest.flatten(self._fetches))]
+        if not all(isinstance(x, Symbol) for x in wanted):
+            return None
+        needed = needed_nodes(self._ys[0].trace.nodes, wanted, given)
+        needed = [n for n in needed if not any(id(o) in given for o in n.outputs)]
+        if any(n.op is not variable_handle and is_stateful(n.op, n.params) for n in needed):
+            return None
+        return [n.outputs[0] for n in needed if n.op is variable_handle]
+
     def evaluate(self, parts: Sequence[np.ndarray], args: Sequence[Any], kwargs: Mapping[str, Any]) -> list[np.ndarray]:
         """Feed a point, fetch the results. A keyword is the name of one of the tensors that arguments are fed to."""
         # symbols of a plain trace have no names
@@ -109,18 +139,19 @@ class Fetched(Evaluations):
             raise InvalidArgumentError(f"for_scipy: expected {len(names)} further arguments; got {len(given)}")
         self._feed = dict(zip([*self._xs, *self._arguments], [*parts, *given], strict=True))
         self._arrays = {}
-        *arrays, self.fetched = self._fetched([*self._ys, self._fetches], self._wanted.values())
+        *arrays, self.fetched = self._fetched([*self._ys, self._fetches], list(self._wanted.values()))
         return [np.asarray(a) for a in arrays]
 
     def derived(self, make: Make, options: Options, sparsity: Any, ends: Any = None) -> Derived:
         """The derivative at the point fed last."""
         key = make, options, ends
-        if key not in self._made:
+        made = self._made.get(key)
+        if made is None:
             ys, xs = (self._ys, self._xs) if ends is None else ([self._ys[ends[0]]], self._xs)
             if ends is not None and ends[1] is not None:
                 xs = [self._xs[ends[1]]]
-            self._made[key] = _derivative(_path(ys, xs), make, options, sparsity)
-        tensors, derived_at = self._made[key]
+            made = self._made.put(key, _derivative(_path(ys, xs), make, options, sparsity))
+        tensors, derived_at = made
         return derived_at(self._kept(tensors))
 
     def weighted(self, make: Make, options: Options, weights: Sequence[Any]) -> Derived:
@@ -131,9 +162,8 @@ class Fetched(Evaluations):
             self._sums[chosen] = places, [reduce_sum(self._ys[i] * w) for i, w in places.items()]
         places, sums = self._sums[chosen]
         key = make, options, chosen
-        if key not in self._made:
-            self._made[key] = _derivative(_path(sums, self._xs), make, options, None)
-        tensors, derived_at = self._made[key]
+        made = self._made.get(key) or self._made.put(key, _derivative(_path(sums, self._xs), make, options, None))
+        tensors, derived_at = made
         return derived_at(self._run(tensors, {place: weights[i] for i, place in places.items()}))
 
     def paths(self, target: int | None = None) -> Iterator[Path | None]:
@@ -180,7 +210,7 @@ def _derivative(
         closed = make(path, options, sparsity)
         return [path.values[slot] for slot in closed.captures], lambda arrays: (closed, list(arrays))
     copy = PathCopy(path)
-    made: Cache[Any, tuple[ClosedFunction, list[Any]]] = Cache("derivatives of graphs", _CAPACITY)
+    made: Cache[Any, tuple[ClosedFunction, list[Any]]] = Cache("derivatives of graphs", _CAPACITY, key="shapes")
 
     def derived_at(arrays: Sequence[Any]) -> Derived:
         key = tuple([np.shape(a) for a in arrays])

@@ -8,12 +8,14 @@ for functions made of ops whose derivative is to be another.
 
 from __future__ import annotations
 
+import itertools
 import threading
 from collections.abc import Callable
 from typing import Any
 
 from engine.core.dtypes import as_dtype
 from engine.core.operands import Operand
+from engine.core.python_state import State, Unknown, state_of
 from engine.core.tape import Tape
 from engine.core.value import Value, dtype_of
 from engine.linearity import is_linear_map, of_one
@@ -90,9 +92,12 @@ def primitive(
     """
     given = getattr(fn, "__name__", type(fn).__name__)
     name = "primitive" if given == "<lambda>" else given
+    rules = vjp, jvp
     if vjp is None and jvp is not None:
         vjp = _transposed(name, jvp)
     op = primitive_op(name, fn, vjp, jvp, shape, None if dtype is None else as_dtype(dtype))
+
+    version = _versions(rules)
 
     def applied(*args: Any) -> Operand:
         if not args:
@@ -100,11 +105,31 @@ def primitive(
         beside = next((a.dtype for a in args if isinstance(a, Value)), None)
         # a number takes the dtype of the tensor beside it; an array keeps its own
         values = [as_operand(a, beside if isinstance(a, (int, float, complex)) else None, name) for a in args]
-        return op(*map(as_value, values))
+        return op(*map(as_value, values), version=version())
 
     applied.__name__ = applied.__qualname__ = name
     applied.__doc__ = fn.__doc__
     return applied
+
+
+def _versions(rules: Any) -> Callable[[], Any]:
+    """A function that gives a number as long as all that the rules look at is the same, then another one.
+
+    Where that cannot be told it gives something that no cache takes for a key.
+    """
+    known: list[tuple[State, int]] = []
+    numbers = itertools.count()
+
+    def version() -> Any:
+        try:
+            now = state_of(rules)
+        except Unknown:
+            return object()
+        if not known or known[0][0] != now:
+            known[:] = [(now, next(numbers))]
+        return known[0][1]
+
+    return version
 
 
 def _transposed(name: str, jvp: Callable[..., Any]) -> Callable[..., Any]:

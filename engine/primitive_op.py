@@ -29,9 +29,9 @@ def primitive_op(
     shape: Callable[..., Any] | None,
     dtype: DType | None,
 ) -> Op:
-    """An op of a function of NumPy's, SciPy's or the user's own (see `engine.primitive.primitive`)."""
+    """An op of a function of NumPy's, SciPy's or the user's own: `version` says what its rules see."""
 
-    def abstract(*avals: Aval) -> Aval:
+    def abstract(*avals: Aval, version: Any = None) -> Aval:
         floating = [a.dtype for a in avals if a.dtype.is_differentiable]
         result = dtype or (floating or [avals[0].dtype])[0]
         shapes = [a.shape for a in avals]
@@ -41,7 +41,7 @@ def primitive_op(
         known = [s for s in shapes if s is not None]
         return Aval(tuple(shape(*known)) if len(known) == len(shapes) else None, result)
 
-    def kernel(*arrays: Any) -> np.ndarray:
+    def kernel(*arrays: Any, version: Any = None) -> np.ndarray:
         wanted = abstract(*map(aval_of, arrays))
         found = np.asarray(fn(*[_read_only(a) for a in arrays]))
         if not compatible(found.shape, wanted.shape):
@@ -55,7 +55,7 @@ def primitive_op(
         # its own: the function may have returned an argument, or keep what it returned
         return np.array(found, wanted.dtype.numpy)
 
-    def pull(wanted: Sequence[bool], previous: Sequence[Any], ct: Any, out: Any, *operands: Any) -> list[Any]:
+    def pull(wanted: Sequence[bool], previous: Any, ct: Any, out: Any, *operands: Any, version: Any = 0) -> list[Any]:
         parts = _parts(_rule(vjp, "vjp", name)(*map(as_value, (ct, out, *operands))), len(operands), name)
         totals: list[Any] = []
         for i, (part, x) in enumerate(zip(parts, operands, strict=True)):
@@ -66,7 +66,7 @@ def primitive_op(
             totals.append(part if previous[i] is None else add(previous[i], part))
         return totals
 
-    def push(tangents: Sequence[Any], out: Any, *operands: Any) -> list[Any]:
+    def push(tangents: Sequence[Any], out: Any, *operands: Any, version: Any = None) -> list[Any]:
         given = [zeros_like(x) if t is None else t for t, x in zip(tangents, operands, strict=True)]
         found = _rule(jvp, "jvp", name)(tuple(map(as_value, given)), *map(as_value, (out, *operands)))
         return [_checked(found, out, f"{name}: its jvp returned")]
@@ -75,9 +75,8 @@ def primitive_op(
         pairs = list(zip(inputs, flags, strict=True))
         if not size:
             one = abstract(*[_without_lead(aval_of(x)) if flag else aval_of(x) for x, flag in pairs])
-            shape: Any = (0, *(one.shape or ()))
-            return np.zeros(shape, one.dtype.numpy)
-        return stack([op(*[getitem(x, i) if flag else x for x, flag in pairs]) for i in range(size)])
+            return np.zeros((0, *[int(d or 0) for d in one.shape or ()]), one.dtype.numpy)
+        return stack([op(*[getitem(x, i) if flag else x for x, flag in pairs], **params) for i in range(size)])
 
     return general(
         name,

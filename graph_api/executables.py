@@ -137,8 +137,12 @@ class Executables:
     """
 
     def __init__(self) -> None:
-        self.own: Cache[Any, ClosedFunction] = Cache("programs of sessions", _CACHE_SIZE)
-        self.families: Cache[Any, _Family] = Cache("programs for families of shapes", _CACHE_SIZE)
+        self.own: Cache[Any, ClosedFunction] = Cache(
+            "programs of sessions", _CACHE_SIZE, key="the session; fetches, feeds, shapes and dtypes of feeds"
+        )
+        self.families: Cache[Any, _Family] = Cache(
+            "programs for families of shapes", _CACHE_SIZE, key="the session; fetches, feeds, dtypes and ranks of feeds"
+        )
 
     def clear(self) -> None:
         """Forget all."""

@@ -11,7 +11,8 @@ import numpy as np
 from engine.core import nest
 from engine.core.value import dtype_of
 from engine.fetched_jacobian import Fetched
-from engine.jacobian.views.for_scipy import SciPyFunction, SciPyODE, as_pairs
+from engine.jacobian.views.evaluations import as_pairs
+from engine.jacobian.views.for_scipy import SciPyFunction, SciPyODE
 from engine.jacobian.views.results import Format, Mode
 from engine.runtime.errors import InvalidArgumentError
 from graph_api.convert import placeholder
@@ -87,7 +88,11 @@ def for_scipy(
     def run(fetches: Any, feed: dict[Any, Any]) -> list[Any]:
         return graph.session_for(session, "evaluate a function for SciPy").run(fetches, feed)
 
-    evaluations = Fetched(targets, sources, run, args)
+    def held(handles: Sequence[Any]) -> list[Any]:
+        within = graph.session_for(session, "evaluate a function for SciPy")
+        return within._held(handles)
+
+    evaluations = Fetched(targets, sources, run, args, held=held)
     evaluations.pairs = pairs
     if x0 is None:
         if not all(isinstance(s, Variable) for s in sources):

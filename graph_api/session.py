@@ -246,6 +246,10 @@ class Session(Shown, NotCopied):
             self.graph.as_graph_element(variable)
         self._state.load([v.handle for v in variables], values)
 
+    def _held(self, handles: Sequence[Any]) -> list[Any]:
+        """The session, and what it holds in place of variables: other objects when they have changed."""
+        return [self, *[self._state.values.get(id(handle)) for handle in handles]]
+
     # ---- feeds and fetches -------------------------------------------------------------------------------------------
 
     def _resolve(self, fetches: Any) -> tuple[Sequence[Any], Callable[[list[Any]], Any] | None]:

@@ -25,7 +25,8 @@ from engine.core.variable import Variable, tracked_value
 from engine.fetched_jacobian import Fetched
 from engine.gradient_tape import GradientTape
 from engine.jacobian.planning.plan import Options
-from engine.jacobian.views.for_scipy import Derived, Evaluations, Make, Recorded, SciPyFunction
+from engine.jacobian.views.evaluations import Derived, Evaluations, Make, Recorded
+from engine.jacobian.views.for_scipy import SciPyFunction
 from engine.runtime.errors import InvalidArgumentError
 from engine.symbolic import gradients
 from optim.slots import assign_all, graph_of
@@ -254,9 +255,8 @@ class _Problem:
         name = str(method).lower()
         packed = _packed_bounds(bounds, self.variables)
         start = self.values()
-        evaluations = self.evaluations(self._loss, watched[0] or () if watched else ())
-        loss = _function(evaluations, start, "dense")
-        self._check(loss, evaluations)
+        loss = _function(self.evaluations(self._loss, watched[0] or () if watched else ()), start, "dense")
+        self._check(loss)
         call: dict[str, Any] = {"fun": loss.fun, "x0": loss.x0, "method": method, "callback": callback}
         if name not in _WITHOUT_GRADIENT:
             call["fun"], call["jac"] = loss.fun_and_jac, True
@@ -265,7 +265,7 @@ class _Problem:
         if name in _WITH_HESSIAN:
             call["hess"] = loss.hess
         if watched is not None:
-            fetched: Callable[[], Any] = lambda: evaluations.fetched  # type: ignore[attr-defined]  # noqa: E731
+            fetched: Callable[[], Any] = lambda: loss.evaluations.fetched  # type: ignore[attr-defined]  # noqa: E731
             call["fun"] = _followed(call["fun"], fetched, watched[1])
         if packed is not None:
             call["bounds"] = packed
@@ -291,14 +291,14 @@ class _Problem:
         upper = 0.0 if kind == "eq" else np.inf
         return optimize.NonlinearConstraint(fun, 0.0, upper, jac=jac, hess=made.weighted_hess)
 
-    def _check(self, loss: SciPyFunction, evaluations: Evaluations) -> None:
+    def _check(self, loss: SciPyFunction) -> None:
         """Raise unless the loss is a scalar that depends on the variables."""
         value = loss.fun(loss.x0)
         if np.ndim(value):
             raise InvalidArgumentError(
                 f"minimize: the loss must be a scalar, got {np.size(value)} numbers (use tf.reduce_sum)"
             )
-        path = next(evaluations.paths())
+        path = next(loss.evaluations.paths())
         if path is not None and not path.nodes and not set(path.sources) & set(path.targets):
             names = ", ".join(v.name for v in self.variables)
             why = self._reasons()
@@ -355,7 +355,8 @@ class _GraphProblem(_Problem):
     def evaluations(self, function: Any, fetches: Any) -> Evaluations:
         """Runs of the graph."""
         ys = [function.read_value() if isinstance(function, Variable) else function]
-        return Fetched(ys, self.variables, self._run, feed=self._feed, fetches=fetches)
+        held: Callable[..., Any] = lambda handles: self.session_for()._held(handles)  # noqa: E731
+        return Fetched(ys, self.variables, self._run, feed=self._feed, fetches=fetches, held=held)
 
     def _reasons(self) -> str:
         gradients(self._loss, self.variables)
@@ -436,6 +437,11 @@ class _RecordedVariables(Recorded):
         self._held = parts
         _store(self._variables, parts)
         return self._variables
+
+    def state(self, given: Any) -> Any:
+        """All that the function sees, but for the point."""
+        seen, own = super().state(given), set(map(id, self._variables))
+        return seen.does, {key: value for key, value in seen.values.items() if key not in own}
 
     @property
     def fetched(self) -> list[Any]:

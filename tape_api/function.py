@@ -42,7 +42,6 @@ from tape_api.autograph import HOST
 from tape_api.concrete import ConcreteFunction, spec_of
 from tape_api.open_function import OpenFunction
 from tape_api.random import Streams, inside, is_inside, is_split
-from tape_api.same_code import code_key, variable_of
 from tape_api.tensor import TensorSpec, convert_to_tensor
 from tape_api.tensor_array import TensorArray
 from tape_api.variable import Variable
@@ -53,9 +52,6 @@ _KEPT_AS_THEY_ARE = (TensorSpec, bool, int, float, str, type(None), np.generic, 
 """Arguments that are saved with a function."""
 _AT_ONCE = 16
 """So many are recorded when they are first seen; more of them when they are seen again."""
-
-
-_BY_CODE: Cache[Any, Function[..., Any]] = Cache("functions by their code", _KEPT)
 
 
 P = ParamSpec("P")
@@ -146,16 +142,23 @@ class Function(Shown, Generic[P, R]):
         self._is_open = reduce_retracing or any(
             isinstance(s, TensorSpec) and not s.shape.is_fully_defined() for s in nest.flatten(input_signature)
         )
-        self._open: Cache[Any, OpenFunction | str | list[Any]] = Cache("functions of open shapes", _KEPT)
-        self._known: Cache[Any, TracedFunction | OpenFunction | str] = Cache("recorded functions", _KEPT)
-        self._streams: dict[int, Streams] = {}
+        self._open: Cache[Any, OpenFunction | str | list[Any]] = Cache(
+            "functions of open shapes",
+            _KEPT,
+            key="the function; structure, dtypes of tensors, values of other arguments",
+        )
+        self._known: Cache[Any, TracedFunction | OpenFunction | str] = Cache(
+            "recorded functions",
+            _KEPT,
+            key="the function; structure, shapes, dtypes, layouts of tensors, values of other arguments",
+        )
+        self._streams: dict[Any, Streams] = {}
         self._seen: dict[int, int] = {}
         self._recorded = 0
-        self._is_known = False
         self._without_key = ""
         self._asks = symbolic.asks(func)
         self._methods: dict[int, tuple[weakref.ref[Any], Function[..., Any]]] = {}
-        self._calls: Cache[Any, Any] = Cache("arguments of functions", _KEPT)
+        self._calls: Cache[Any, Any] = Cache("arguments of functions", _KEPT, key="the function; what calls were like")
         code: Any = getattr(func, "__code__", None)
         is_free = code is not None and not inspect.ismethod(func)
         self.takes_object = is_free and code.co_varnames[: code.co_argcount][:1] == ("self",)
@@ -180,9 +183,6 @@ class Function(Shown, Generic[P, R]):
             return self._as_python(args, kwargs, self._streams_of(None))
         if kept is None:
             self._note_call(key, args, kwargs)
-        if kept is None and not self._is_known:
-            self._is_known = True
-            kept = self._like_others(key)
         # a program would go on with its own random numbers, not with those of the call in the function around it
         drawing = isinstance(kept, _PROGRAMS) and kept.draws and is_inside()
         if functions_run_eagerly() or active.instead is not None or drawing:
@@ -203,18 +203,6 @@ class Function(Shown, Generic[P, R]):
         if is_new and are_plain(active.tapes) and self._is_due(key):
             return self._record(key, args, kwargs, arguments)
         return self._as_python(args, kwargs, self._streams_of(key))
-
-    def _like_others(self, key: Any) -> Any:
-        """A recording for some arguments of another function of the same code, if that says it all."""
-        code = code_key(self.python_function)
-        if code is None or self.input_signature is not None or self._reduces:
-            return None
-        variable = variable_of(code)
-        kept: Any = _BY_CODE if variable is None else variable.__dict__.setdefault("_functions", {})
-        other = kept.setdefault((code, self.autograph), self)
-        if other is not self and not other._streams_used():
-            self._known, self._open = other._known, other._open
-        return self._known.get(key)
 
     def _note_call(self, key: Any, args: tuple[Any, ...], kwargs: dict[str, Any]) -> None:
         """Keep what arguments were like, without the object whose method it is: that is what is saved."""
@@ -243,15 +231,11 @@ class Function(Shown, Generic[P, R]):
             )
         return calls
 
-    def _streams_used(self) -> bool:
-        """Whether it draws random numbers, which begin anew in another function."""
-        return any(streams.calls for streams in list(self._streams.values()))
-
     def _streams_of(self, key: Any) -> Streams:
         """The random numbers of a combination of arguments, which go on from call to call."""
         if len(self._streams) > 16 * _KEPT:
             self._streams.clear()
-        return self._streams.setdefault(hash(key), Streams())
+        return self._streams.setdefault(key, Streams())
 
     def __get__(self, instance: Any, owner: Any = None) -> Any:
         return self if instance is None else Method(self._method_of(instance), instance)
@@ -269,8 +253,7 @@ class Function(Shown, Generic[P, R]):
             made: Function[..., Any] = Function(
                 self.python_function, self.input_signature, self.autograph, self._reduces
             )
-            # what it has recorded is of one object
-            made._is_known = made.takes_object = True
+            made.takes_object = True
             methods[key] = alive, made
         return methods[key][1]
 

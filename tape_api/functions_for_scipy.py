@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable
+from functools import partial
 from typing import Any
 
 from dualgrad.solvers.traced import Traced
@@ -111,15 +112,9 @@ def for_ode(
     >>> abs(found.y[0, -1] - exact) < 1e-5
     np.True_
     """
-    return SciPyODE(for_scipy(_StateFirst(function), y0, **options), banded)
+    return SciPyODE(for_scipy(partial(_state_first, function), y0, **options), banded)
 
 
-class _StateFirst:
+def _state_first(function: Callable[..., Any], y: Any, t: Any, *args: Any) -> Any:
     """A right-hand side as a function of the state first."""
-
-    def __init__(self, function: Callable[..., Any]) -> None:
-        self._function = function
-
-    def __call__(self, y: Any, t: Any, *args: Any) -> Any:
-        """Call it."""
-        return self._function(t, y, *args)
+    return function(t, y, *args)

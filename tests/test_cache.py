@@ -2,9 +2,11 @@
 
 from __future__ import annotations
 
+import ast
 import itertools
 import pickle
 import threading
+from pathlib import Path
 from typing import Any
 
 import numpy as np
@@ -14,11 +16,12 @@ import engine
 import graph_api
 import tape_api
 from engine.runtime.cache import Cache, cache_info, cached, clear_caches
+from tests import caches
 from tests.interrupts import interrupted
 
 
 def test_what_was_not_used_gives_way() -> None:
-    cache: Cache[int, str] = Cache("test items", 3)
+    cache: Cache[int, str] = Cache("test items", 3, key="a number")
     for key in (1, 2, 3):
         cache.put(key, str(key))
     for key in range(10, 40):
@@ -31,7 +34,7 @@ def test_what_was_not_used_gives_way() -> None:
 
 
 def test_a_new_item_is_not_the_first_to_go() -> None:
-    cache: Cache[int, int] = Cache("test items", 4)
+    cache: Cache[int, int] = Cache("test items", 4, key="a number")
     for key in range(4):
         cache.put(key, key)
         cache.get(key)
@@ -41,7 +44,7 @@ def test_a_new_item_is_not_the_first_to_go() -> None:
 
 
 def test_bytes_are_bounded_but_for_the_newest() -> None:
-    cache: Cache[int, bytes] = Cache("test items", 100, max_bytes=100, weigh=len)
+    cache: Cache[int, bytes] = Cache("test items", 100, key="a number", max_bytes=100, weigh=len)
     for key in range(20):
         cache.put(key, bytes(30))
         assert len(cache) == min(key + 1, 3)
@@ -50,20 +53,20 @@ def test_bytes_are_bounded_but_for_the_newest() -> None:
 
 
 def test_an_item_is_replaced_and_the_first_one_kept_if_asked() -> None:
-    cache: Cache[str, int] = Cache("test items", 4)
+    cache: Cache[str, int] = Cache("test items", 4, key="a number")
     assert [cache.put("a", 1), cache.put("a", 2), cache.setdefault("a", 3), cache.setdefault("b", 4)] == [1, 2, 2, 4]
     assert cache.values() == [2, 4]
 
 
 def test_a_copy_elsewhere_begins_empty() -> None:
-    cache: Cache[str, int] = Cache("test items", 7)
+    cache: Cache[str, int] = Cache("test items", 7, key="a number")
     cache.put("a", 1)
     other = pickle.loads(pickle.dumps(cache))
     assert (other.name, other.capacity, len(other)) == ("test items", 7, 0)
 
 
 def test_it_can_be_empty_for_a_time() -> None:
-    cache: Cache[str, int] = Cache("test items", 7)
+    cache: Cache[str, int] = Cache("test items", 7, key="a number")
     cache.put("a", 1)
     with cache.emptied():
         assert cache.get("a") is None
@@ -72,8 +75,8 @@ def test_it_can_be_empty_for_a_time() -> None:
 
 
 def test_information_and_clearing() -> None:
-    first: Cache[int, int] = Cache("test numbers", 2)
-    second: Cache[int, int] = Cache("test numbers", 2)
+    first: Cache[int, int] = Cache("test numbers", 2, key="a number")
+    second: Cache[int, int] = Cache("test numbers", 2, key="a number")
 
     @cached(8)
     def double(x: int) -> int:
@@ -97,7 +100,7 @@ def test_information_and_clearing() -> None:
 
 
 def test_threads_share_one() -> None:
-    cache: Cache[int, int] = Cache("test items", 16)
+    cache: Cache[int, int] = Cache("test items", 16, key="a number")
     wrong: list[Any] = []
 
     def work(seed: int) -> None:
@@ -172,7 +175,7 @@ def test_nothing_changes_when_caches_are_emptied(mode: str) -> None:
 
 @pytest.mark.parametrize("opcodes", [False, True])
 def test_an_interrupt_leaves_the_lock_to_other_threads(opcodes: bool) -> None:
-    kept: Cache[int, int] = Cache("numbers", 2)
+    kept: Cache[int, int] = Cache("numbers", 2, key="a number")
     for at in itertools.count(1):
         if interrupted(lambda at=at: kept.put(at, at), at, opcodes) is None:  # type: ignore[misc]
             break
@@ -182,3 +185,38 @@ def test_an_interrupt_leaves_the_lock_to_other_threads(opcodes: bool) -> None:
         assert not other.is_alive(), f"interrupted at event {at}"
     assert at > 5
     assert kept.put(-1, 1) == 1
+
+
+def test_whatever_is_kept_knows_its_key_or_is_no_cache() -> None:
+    kept, excused = caches.others(), caches.excused()
+    assert not kept - excused, "make these by `Cache` or `cached`, or say in tests/caches.py why they are no cache"
+    assert not excused - kept, "these are there no longer"
+    assert all(kept.key for kept in caches.caches())
+    assert len(caches.caches()) > 50
+
+
+def test_a_cache_that_is_made_elsewhere_is_found() -> None:
+    text = """
+import functools
+_known = {}
+of = functools.lru_cache(8)(len)
+class A:
+    def __init__(self):
+        self._mine: dict[int, int] = {}
+    @functools.cache
+    def f(x): return x
+"""
+    found = caches._of_module("a.py", ast.parse(text))
+    assert {(k.name, k.kind) for k in found} == {
+        ("_known", "dict"),
+        ("of", "lru_cache"),
+        ("_mine", "dict"),
+        ("f", "cache"),
+    }
+    with pytest.raises(ValueError, match=r"a.py:1: a cache must say its key"):
+        list(caches._of_module("a.py", ast.parse("_known = Cache('numbers', 8)")))
+
+
+def test_the_page_of_caches_is_as_the_source_says() -> None:
+    page = Path(__file__).parents[1] / "docs" / "caches.md"
+    assert page.read_text() == caches.page(), "python -m tests.caches > docs/caches.md"

@@ -28,7 +28,7 @@ from engine.runtime.packages import FOLDERS, PACKAGES
 
 MARK = "ag__do_not_convert"
 _FOREIGN = tuple(f"{path}/" for module in (np, scipy) for path in module.__path__)
-_KEPT: Cache[Any, Any] = Cache("rewritten functions", 4096)
+_KEPT: Cache[Any, Any] = Cache("rewritten functions", 4096, key="code and file")
 _OPERATORS: dict[int, Operators] = {}
 
 

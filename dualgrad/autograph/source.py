@@ -16,7 +16,7 @@ from engine.runtime.cache import Cache
 
 Definition = ast.FunctionDef | ast.Lambda
 
-_MODULES: Cache[tuple[str, int], ast.Module | None] = Cache("parsed source files", 64)
+_MODULES: Cache[tuple[str, int], ast.Module | None] = Cache("parsed source files", 64, key="file, text")
 
 
 class Unreadable(Exception):

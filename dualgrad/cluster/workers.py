@@ -26,13 +26,17 @@ def _weigh(shard: tuple[Any, ...]) -> int:
     return sum([getattr(x, "nbytes", 0) for x in shard])
 
 
-_shards: Cache[tuple[str, int], tuple[Any, ...]] = Cache("shards", _SHARDS, _BYTES, _weigh)
-_pickled: Cache[str, bytes] = Cache("functions of shards", _FUNCTIONS)
+_shards: Cache[tuple[str, int], tuple[Any, ...]] = Cache(
+    "shards", _SHARDS, _BYTES, _weigh, key="the sharded function, the number of the shard"
+)
+_pickled: Cache[str, bytes] = Cache("functions of shards", _FUNCTIONS, key="the sharded function")
 
 
 class _Own(threading.local):
     def __init__(self) -> None:
-        self.functions: Cache[str, SciPyFunction] = Cache("functions of a worker's thread", _FUNCTIONS)
+        self.functions: Cache[str, SciPyFunction] = Cache(
+            "functions of a worker's thread", _FUNCTIONS, key="thread, the sharded function"
+        )
 
 
 _own = _Own()

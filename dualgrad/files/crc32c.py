@@ -13,6 +13,7 @@ from typing import Any
 
 import numpy as np
 
+from engine.runtime.cache import cached
 from engine.runtime.tuning import TUNING
 
 _POLYNOMIAL = 0x82F63B78  # reversed
@@ -59,7 +60,7 @@ def _short(data: Any, crc: int) -> int:
     return crc
 
 
-@functools.cache
+@cached(1 << 10)
 def _advance(length: int) -> np.ndarray:
     """Tables, one per byte of a checksum, of what it becomes after so many zero bytes."""
     if length == 1:

@@ -38,7 +38,11 @@ from engine.runtime.errors import (
     SymbolicArrayError,
 )
 
-_MADE: Cache[Any, ClosedFunction] = Cache("functions of solvers", 256)
+_MADE: Cache[Any, ClosedFunction] = Cache(
+    "functions of solvers",
+    256,
+    key="what the function did when it was traced, anew in each call: ops, parameters, operands, constants",
+)
 _FEW = 4096
 """Bytes of a constant up to which functions are told apart by its contents."""
 

@@ -7,11 +7,11 @@ derivatives are made of the trace, and from then on a point costs one run of a p
 from __future__ import annotations
 
 from collections.abc import Iterator, Mapping, Sequence
+from copy import copy
 from typing import Any
 
 import numpy as np
 
-from dualgrad.solvers.python_state import Unknown, state_of
 from engine.closed.call_record import Untraceable
 from engine.closed.function import ClosedFunction
 from engine.closed.traced_function import TracedFunction
@@ -19,16 +19,19 @@ from engine.compiler.eager_state import EagerState
 from engine.core.eager import EagerTensor
 from engine.core.function_tape import FunctionTape
 from engine.core.op import are_plain, distinct
+from engine.core.python_state import Unknown, state_of
 from engine.core.tape import active
 from engine.core.trace import Symbol
 from engine.fetched_jacobian import Fetched
 from engine.jacobian.planning.plan import Options
 from engine.jacobian.structure.path import Path
-from engine.jacobian.views.for_scipy import Derived, Make, Recorded
+from engine.jacobian.views.evaluations import Derived, Make, Recorded
+from engine.runtime.cache import Cache
 from engine.runtime.errors import OpError
 
 FEWEST = 100
 """Ops of a function that is worth tracing, if it calls no solver."""
+_KEPT = 64
 
 
 class _Program:
@@ -45,19 +48,26 @@ class _Program:
     def __init__(self, traced: TracedFunction, points: int, pairs: Sequence[bool], state: Any) -> None:
         inputs, outputs, self._variables = traced.symbols()
         self._trace = inputs[0].trace
-        self._closed: dict[Any, ClosedFunction] = {}
+        self._closed: Cache[Any, ClosedFunction] = Cache(
+            "programs for SciPy", _KEPT, key="the traced function; fetches, feeds"
+        )
         self.fetched = Fetched(outputs, inputs[:points], self._run, inputs[points:])
         self.pairs, self.state = pairs, state
 
     def _run(self, fetches: Sequence[Any], feed: Mapping[Any, Any]) -> list[Any]:
         wanted = [f for f in fetches if isinstance(f, Symbol)]
         key = tuple(map(id, wanted)), tuple(map(id, feed))
-        if key not in self._closed:
+        closed = self._closed.get(key)
+        if closed is None:
             store = EagerState(self._variables)
-            self._closed[key] = ClosedFunction(self._trace, list(feed), wanted, store=store, owned=True)
+            closed = self._closed.put(key, ClosedFunction(self._trace, list(feed), wanted, store=store, owned=True))
         arrays = [np.asarray(a, p.aval.dtype.numpy, order="C") for p, a in feed.items()]
-        found = iter(self._closed[key].execute(arrays))
+        found = iter(closed.execute(arrays))
         return [next(found) if isinstance(f, Symbol) else f for f in fetches]
+
+
+def _programs() -> Cache[Any, _Program | str]:
+    return Cache("functions for SciPy", _KEPT, key="the function; kinds of arguments; all that it sees is compared")
 
 
 class Traced(Recorded):
@@ -65,7 +75,7 @@ class Traced(Recorded):
 
     It is not where it looks at the contents of tensors (``if``), has effects, draws random numbers, assigns to
     variables, defines gradients of its own, or uses objects whose state cannot be told
-    (`dualgrad.solvers.python_state`). When something that it uses has changed, it is traced again.
+    (`engine.core.python_state`). When something that it uses has changed, it is traced again.
     """
 
     _now: Fetched | None = None
@@ -73,38 +83,39 @@ class Traced(Recorded):
 
     def __init__(self, *args: Any, **kwargs: Any) -> None:
         super().__init__(*args, **kwargs)
-        self._programs: dict[Any, _Program | None] = {}
+        self._programs = _programs()
 
     def __getstate__(self) -> dict[str, Any]:
-        return {**super().__getstate__(), "_programs": {}, "_now": None, "_next": None}
+        return {**super().__getstate__(), "_programs": _programs(), "_now": None, "_next": None}
 
     def evaluate(self, parts: Sequence[np.ndarray], args: Sequence[Any], kwargs: Mapping[str, Any]) -> list[np.ndarray]:
         """Go to a point: by the program, or by Python."""
         self._now, self._next = None, None
         try:
             key = self._key(args, kwargs)
-            program: Any = self._programs.get(key, 0)
-            if isinstance(program, _Program) and program.state != state_of(self._function):
-                program = 0
+            program = self._programs.get(key)
+            if isinstance(program, _Program) and program.state != state_of(self._function).does:
+                program = None
         except (TypeError, Unknown):
             return super().evaluate(parts, args, kwargs)
         if isinstance(program, _Program) and not active.tapes:
             self._last, self._next = (parts, args, kwargs), program
             return self._by_program()
         found = super().evaluate(parts, args, kwargs)
-        if program == 0:
+        if program is None:
             is_long = len(self._tape.nodes) >= FEWEST or not all(are_plain(n.params) for n in self._tape.nodes)
-            program = self._programs[key] = self._traced(parts, args, kwargs) if is_long else None
             # if a derivative is asked for here, it is made of the trace: nothing is made twice
-            self._next = program
+            self._next = self._traced(parts, args, kwargs) if is_long else None
+            self._programs.put(key, self._next or "it is run each time")
         return found
 
     def _by_program(self) -> list[np.ndarray]:
         """Go to the point by the program."""
         program: Any = self._next
         parts, args, kwargs = self._last
-        self._now, self.pairs = program.fetched, program.pairs
-        return program.fetched.evaluate(parts, [a._array for a in self._tensors(args, kwargs)], {})
+        # this thread's own: others may be elsewhere
+        self._now, self.pairs = copy(program.fetched), program.pairs
+        return self._now.evaluate(parts, [a._array for a in self._tensors(args, kwargs)], {})
 
     def _where(self) -> Fetched | None:
         """The program that gives derivatives at this point, if not the recording."""
@@ -136,13 +147,13 @@ class Traced(Recorded):
         tape = FunctionTape()
         tape.watch_all(arguments)
         try:
-            before = state_of(self._function)
+            before = state_of(self._function).does
             tape.start()
             try:
                 results = self.called(sources, [given[k] for k in range(len(args))], {k: given[k] for k in kwargs})
             finally:
                 tape.stop()
-            if tape.drawn or tape.written or tape.made_variables or before != state_of(self._function):
+            if tape.drawn or tape.written or tape.made_variables or before != state_of(self._function).does:
                 return None
             if any(node.op.multi and node.op.simplify for node in tape.everything()):
                 # a gradient of the user's own: a trace would do without it

@@ -52,7 +52,7 @@ R = TypeVar("R")
 
 _CAPACITY = 64
 """Compiled programs (one for each combination of shapes) that a closed function keeps."""
-_NOTHING: Cache[Any, Any] = Cache("closed functions", 0)
+_NOTHING: Cache[Any, Any] = Cache("closed functions", 0, key="nothing: it keeps nothing")
 _FEW = 64
 """Elements up to which constants are compared by contents."""
 
@@ -268,7 +268,7 @@ class ClosedFunction:
         if found is None:
             made = self.like(avals=list(map(aval_of_array, arrays)), _program=None, _shaped=_NOTHING)
             made._make_program()
-            found = self._cache("_shaped", "programs of bodies").put(key, made)
+            found = self._cache("_shaped", "programs of bodies", "the function; shapes, dtypes, layouts").put(key, made)
         return found
 
     def execute(self, arguments: list[Any], read: Callable[..., list[Any]] | None = None, held: bool = False) -> Any:
@@ -374,12 +374,18 @@ class ClosedFunction:
     def derived(self, key: Any, make: Callable[[], R]) -> R:
         """``make()``, remembered under `key`: for threads that ask at once, what the first of them made."""
         found = self._derived.get(key)
-        return self._cache("_derived", "derivatives of bodies").setdefault(key, make()) if found is None else found
+        return (
+            self._cache(
+                "_derived", "derivatives of bodies", "the function; what is made of it, by name and options"
+            ).setdefault(key, make())
+            if found is None
+            else found
+        )
 
-    def _cache(self, attribute: str, name: str) -> Cache[Any, Any]:
+    def _cache(self, attribute: str, name: str, key: str) -> Cache[Any, Any]:
         """Its own cache: for threads that ask at once, the same one."""
         cache: Cache[Any, Any] | None = self.__dict__.get(attribute)
-        return self.__dict__.setdefault(attribute, Cache(name, _CAPACITY)) if cache is None else cache
+        return self.__dict__.setdefault(attribute, Cache(name, _CAPACITY, key=key)) if cache is None else cache
 
     # ---- applying it -------------------------------------------------------------------------------------------------
 
@@ -474,7 +480,9 @@ class ClosedFunction:
         key = tuple([(i, *_identity(a)) for i, a in arrays.items()])
         found = self._fixed.get(key)
         if found is None:
-            found = self._cache("_fixed", "bodies with constants").put(key, self._with_constants(arrays))
+            found = self._cache("_fixed", "bodies with constants", "the function; the constants' contents").put(
+                key, self._with_constants(arrays)
+            )
         return found
 
     def _with_constants(self, arrays: Mapping[int, Any]) -> ClosedFunction:

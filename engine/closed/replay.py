@@ -45,9 +45,13 @@ _FOLD_LIMIT = 1 << 12
 _FEW = 8
 """So many values are looked for one by one."""
 
-_walks: Cache[int, int] = Cache("counted walks", _CAPACITY)
+_walks: Cache[int, int] = Cache(
+    "counted walks", _CAPACITY, key="the hash of a walk: it is a count, and decides when to compile"
+)
 """Hash of a structure's key to how often it was walked; counting keeps nothing alive that way."""
-_compiled: Cache[Any, ClosedFunction] = Cache("compiled walks", _CAPACITY)
+_compiled: Cache[Any, ClosedFunction] = Cache(
+    "compiled walks", _CAPACITY, key="ops, parameters, operands, shapes, dtypes, layouts; ends; seeds; options"
+)
 counters = {"walked": 0, "compiled": 0, "replayed": 0}
 """How many gradients were walked, compiled and replayed, for tests and the curious; threads may lose a count."""
 

@@ -42,7 +42,9 @@ class Recipe:
     reads: frozenset[int] = frozenset()
 
     def __init__(self) -> None:
-        self._kept: Cache[Any, ClosedFunction] = Cache("deferred plans", _CAPACITY)
+        self._kept: Cache[Any, ClosedFunction] = Cache(
+            "deferred plans", _CAPACITY, key="shapes, dtypes, contents of structural operands"
+        )
 
     def avals(self, given: Sequence[Aval]) -> tuple[Aval, ...]:
         """The avals of the results, if the operands have the given ones."""

@@ -33,7 +33,9 @@ def as_policy(unconnected_gradients: Any) -> UnconnectedGradients:
         ) from None
 
 
-_reasons: Cache[int, tuple[Any, Any, Callable[[], str]]] = Cache("reasons of missing gradients", 1024)
+_reasons: Cache[int, tuple[Any, Any, Callable[[], str]]] = Cache(
+    "reasons of missing gradients", 1024, key="target and source themselves"
+)
 
 
 def note_missing(variable: Any, of: Any, reason: Callable[[], str]) -> None:

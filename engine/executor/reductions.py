@@ -86,7 +86,7 @@ def added_rows(recorder: Writer, x: Any, block: int) -> Hidden:
 
 
 _Relative = tuple[Row, list[tuple[int, int]]]
-_KNOWN: Cache[Any, list[_Relative]] = Cache("reductions as rows", 1 << 10)
+_KNOWN: Cache[Any, list[_Relative]] = Cache("reductions as rows", 1 << 10, key="ufunc, dtype, shape, strides, axes")
 """By the form of a reduction: its rows. All of one form are made in one order, so one is compared with NumPy's."""
 
 

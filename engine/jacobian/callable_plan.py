@@ -30,6 +30,7 @@ from engine.jacobian.execution.plan_programs import numbered
 from engine.jacobian.planning.plan import Plan, plan_for
 from engine.jacobian.structure.path import Path, contents_of
 from engine.jacobian.views.results import sparse_block
+from engine.runtime.cache import Cache
 from engine.runtime.errors import InvalidArgumentError
 from engine.runtime.faces import Shown, pattern_picture
 from engine.runtime.lazy_scipy import sparse
@@ -53,7 +54,9 @@ class JacobianPlan(Shown):
         self._looked, self._why_fixed = looked, why
         self._targets, self._sources = ([path.values[s].aval for s in side] for side in (path.targets, path.sources))
         self._format = format
-        self._spread: dict[SpreadOver, tuple[ClosedFunction, Spread]] = {}
+        self._spread: Cache[SpreadOver, tuple[ClosedFunction, Spread]] = Cache(
+            "plans over executors", 8, key="the plan; how it is dealt out"
+        )
 
     @property
     def plan(self) -> Plan:
@@ -139,14 +142,15 @@ class JacobianPlan(Shown):
     def _elsewhere(self, arrays: Sequence[Any], executor: futures.Executor) -> Sequence[Any]:
         """The results of the program, computed by an executor."""
         over = spread_over(executor)
-        if over not in self._spread:
+        known = self._spread.get(over)
+        if known is None:
             path = self._known_path()
             what = spread(over.split(self.plan), path)
             sources = [path.values[slot] for slot in path.sources]
             looked = [one.symbol for one in self._looked]
             forward = _closed(sources, [*[path.values[slot] for slot in what.captures], *looked])
-            self._spread[over] = forward, what
-        forward, what = self._spread[over]
+            known = self._spread.put(over, (forward, what))
+        forward, what = known
         found = forward.execute([*arrays])
         count = len(what.captures)
         return [*what.outcome(found[:count], executor), *found[count:]]
@@ -160,7 +164,7 @@ class JacobianPlan(Shown):
         return self._path
 
     def __getstate__(self) -> dict[str, Any]:
-        state = {**self.__dict__, "_spread": {}}
+        state = {**self.__dict__}
         if self._path is not None:
             path = self._path
             ends = [[path.values[slot] for slot in side] for side in (path.sources, path.targets)]

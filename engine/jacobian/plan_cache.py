@@ -26,7 +26,10 @@ from engine.runtime.cache import Cache
 
 _VARIANTS = 4
 """Plans kept for one structure, with different index contents."""
-_compiled: Cache[Any, list[ClosedFunction]] = plans_kept("compiled plans")
+_compiled: Cache[Any, list[ClosedFunction]] = plans_kept(
+    "compiled plans",
+    "structure of the recording, ends, options, given pattern, kind of derivative; contents of indices are compared",
+)
 counters = {"compiled": 0, "reused": 0}
 """How many plans were compiled for recordings, and how often one was used again, for tests and the curious."""
 

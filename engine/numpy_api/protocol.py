@@ -66,6 +66,7 @@ from engine.ops import (
 from engine.ops.creation import ones_like
 from engine.ops.lift import as_operand, conversion
 from engine.ops.shape import broadcast_to, identity
+from engine.runtime.cache import cached
 from engine.runtime.errors import DTypeError, SymbolicArrayError
 
 # ---- ufuncs ----------------------------------------------------------------------------------------------------------
@@ -306,7 +307,7 @@ def _converted(name: str, inputs: Sequence[Any]) -> list[Any]:
 
 ROWS: dict[Any, Row] = {**RECORDED, **COMPOUND, **UNDERIVED, **SCIPY}
 """Our functions, by NumPy's own and by the names of SciPy's; distributions are in a table of their own (`_row`)."""
-_signature = functools.cache(inspect.signature)
+_signature = cached(1 << 10)(inspect.signature)
 _INSPECTING = {
     *(np.allclose, np.array_equal, np.array_equiv, np.isclose, np.isin, np.isreal, np.iscomplex),
     *(np.array2string, np.array_repr, np.array_str, np.save, np.savez, np.savez_compressed, np.savetxt),

@@ -7,7 +7,6 @@ times, by quadrature of Gauss and Legendre: exact to some 1e-13 of the largest v
 
 from __future__ import annotations
 
-import functools
 from collections.abc import Callable
 from typing import Any
 
@@ -20,6 +19,7 @@ from engine.core.operands import Operand
 from engine.ops.arithmetic import sign
 from engine.ops.quadrature import gauss_legendre
 from engine.ops.special import no_derivative, scipy_kernel, typed_kernel
+from engine.runtime.cache import cached
 from engine.runtime.lazy_scipy import scipy
 
 _NODES = 24
@@ -28,7 +28,7 @@ _DECAYS = 45.0
 """Where an integrand is ``exp`` of minus this beside its largest value, nothing is left of it."""
 
 
-@functools.cache
+@cached(64)
 def _panels(count: int) -> tuple[np.ndarray, np.ndarray]:
     """Nodes and weights on [0, 1], in so many panels of equal length."""
     nodes, weights = gauss_legendre(_NODES)

@@ -14,11 +14,11 @@ from __future__ import annotations
 import math
 import re
 from collections.abc import Sequence
-from functools import lru_cache
 from re import _constants as codes  # type: ignore[attr-defined]
 from re import _parser as parser  # type: ignore[attr-defined]
 from typing import Any, NamedTuple
 
+from engine.runtime.cache import cached
 from engine.runtime.errors import InvalidArgumentError
 
 _MOST_STEPS, _MOST_CHOICES = 4e9, 5e8
@@ -197,7 +197,7 @@ class _Reader:
         return mask
 
 
-@lru_cache(1 << 8)
+@cached(1 << 8)
 def compiled(pattern: bytes, search: bool) -> tuple[re.Pattern[bytes], _Part, bool]:
     """A pattern ready for use, what is known of it, and whether it may read a text from many places.
 

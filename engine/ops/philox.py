@@ -15,13 +15,13 @@ W. Hörmann, "The transformed rejection method for generating Poisson random var
 
 from __future__ import annotations
 
-import functools
 import math
 from collections.abc import Callable, Sequence
 from typing import Any, NamedTuple
 
 import numpy as np
 
+from engine.runtime.cache import cached
 from engine.runtime.lazy_scipy import scipy
 
 RESERVED = 256
@@ -57,7 +57,7 @@ def stream_of(seed: Any, counter: Any) -> Stream:
 # ---- words -----------------------------------------------------------------------------------------------------------
 
 
-@functools.lru_cache(64)
+@cached(64)
 def _keys(key: int) -> list[tuple[int, int]]:
     """The two words of each round's key."""
     low, high = key & 0xFFFFFFFF, key >> 32

@@ -2,12 +2,12 @@
 
 from __future__ import annotations
 
-import functools
-
 import numpy as np
 
+from engine.runtime.cache import cached
 
-@functools.cache
+
+@cached(64)
 def gauss_legendre(count: int) -> tuple[np.ndarray, np.ndarray]:
     """Nodes and weights of Gauss and Legendre on [0, 1], each of shape (count,).
 

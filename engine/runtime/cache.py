@@ -1,6 +1,7 @@
 """One kind of cache for all that is kept to be used again: compiled programs, plans, what bodies are derived to.
 
-A `Cache` is bounded by a number of items, and by bytes if it is told how to weigh them. What has not been used for
+A `Cache` says what its items are keyed by: everything that they depend on. `docs/caches.md` lists what all of them say.
+It is bounded by a number of items, and by bytes if it is told how to weigh them. What has not been used for
 longest gives way. Using an item is one look into a `dict` and a mark of when that was, without a lock. Changes are made
 under one lock, which is never held while something is computed: threads that miss at once compute the same thing twice,
 and nothing else happens. An interrupt at any point gives the lock back (`engine.runtime.commit.exclusively`).
@@ -66,6 +67,8 @@ class Cache(Generic[K, V]):
         How many bytes they may have together; the newest is kept in any case.
     weigh : callable, optional
         ``weigh(value)``: an item's bytes.
+    key : str
+        What an item is found by, in words: all that it depends on.
 
     Attributes
     ----------
@@ -73,7 +76,7 @@ class Cache(Generic[K, V]):
         How often an item was found, kept and dropped to make room. The first two together are the time.
     """
 
-    __slots__ = ("__weakref__", "_entries", "_weigh", "capacity", "dropped", "hits", "made", "max_bytes", "name")
+    __slots__ = ("__weakref__", "_entries", "_weigh", "capacity", "dropped", "hits", "key", "made", "max_bytes", "name")
 
     def __init__(
         self,
@@ -81,8 +84,10 @@ class Cache(Generic[K, V]):
         capacity: int,
         max_bytes: int | None = None,
         weigh: Callable[[V], int] | None = None,
+        *,
+        key: str,
     ) -> None:
-        self.name, self.capacity, self.max_bytes, self._weigh = name, capacity, max_bytes, weigh
+        self.key, self.name, self.capacity, self.max_bytes, self._weigh = key, name, capacity, max_bytes, weigh
         self._entries: dict[K, _Entry[V]] = {}
         self.hits = self.made = self.dropped = 0
         exclusively(_LOCKS, _caches.add, self)
@@ -147,11 +152,11 @@ class Cache(Generic[K, V]):
 
     def __reduce__(self) -> tuple[Any, ...]:
         # items are made again where they are needed
-        return Cache, (self.name, self.capacity, self.max_bytes, self._weigh)
+        return functools.partial(Cache, key=self.key), (self.name, self.capacity, self.max_bytes, self._weigh)
 
 
 def cached(capacity: int, typed: bool = False) -> Callable[[F], F]:
-    """`functools.lru_cache` of a pure function, which `clear_caches` and `cache_info` know."""
+    """`functools.lru_cache` of a function of its arguments alone, which `clear_caches` and `cache_info` know."""
 
     def decorated(function: F) -> F:
         wrapped = functools.lru_cache(maxsize=capacity, typed=typed)(function)

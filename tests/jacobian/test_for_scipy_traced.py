@@ -22,7 +22,7 @@ def steps(x: Any) -> Any:
 
 
 def is_traced(p: Any) -> bool:
-    return any(x is not None for x in p._evaluations._programs.values())
+    return any(not isinstance(x, str) for x in p.evaluations._programs.values())
 
 
 def points(p: Any, count: int = 4) -> None:

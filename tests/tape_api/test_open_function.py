@@ -1,4 +1,4 @@
-"""Functions that are called with symbols: shapes left open, concrete functions, and functions of the same code."""
+"""Functions that are called with symbols: shapes left open, and concrete functions."""
 
 from __future__ import annotations
 
@@ -9,12 +9,6 @@ import pytest
 
 import tape_api as tf
 from tests.tape_api.test_function import is_a_program
-
-RATE = 2.0
-
-
-class Settings:
-    rate = 1.0
 
 
 def test_dimensions_of_a_signature_are_unknown() -> None:
@@ -162,33 +156,6 @@ def test_a_concrete_function_of_a_method_and_of_one_spec_twice() -> None:
     spec = tf.TensorSpec([])
     found = [Layer(k).call.get_concrete_function(spec, spec)(tf.constant(1.0), tf.constant(2.0)) for k in (1.0, 2.0)]
     assert list(map(float, found)) == [3.0, 5.0]
-
-
-def test_a_function_made_anew_is_recorded_once() -> None:
-    w, count = tf.Variable(3.0), []
-
-    def make(k: float) -> Any:
-        return tf.function(lambda x: k * x * w * RATE)
-
-    for k in (1.0, 1.0, 2.0, 1.0):
-        function = make(k)
-        assert float(function(tf.constant(2.0))) == k * 12.0
-        count.append(function.experimental_get_tracing_count())
-    assert count == [1, 0, 1, 0]
-
-
-def test_a_function_made_anew_is_another_one_where_what_it_names_may_change(monkeypatch: pytest.MonkeyPatch) -> None:
-    for rate in (1.0, 2.0):
-        Settings.rate = rate
-        assert float(tf.function(lambda x: x * Settings.rate)(tf.constant(1.0))) == rate
-        monkeypatch.setattr("tests.tape_api.test_open_function.RATE", rate)
-        assert float(tf.function(lambda x: x * RATE)(tf.constant(1.0))) == rate
-    drawn = []
-    for _ in range(2):
-        tf.random.set_seed(1)
-        function = tf.function(lambda: tf.random.normal([]))
-        drawn.append([float(function()) for _ in range(3)])
-    assert drawn[0] == drawn[1]
 
 
 def repeated(x: Any, n: Any) -> Any:

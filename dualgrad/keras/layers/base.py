@@ -28,6 +28,7 @@ from engine.core.tensor_shape import TensorShape
 from engine.core.value import Value, dtype_of
 from engine.core.variable import Variable, go_on
 from engine.core.variable import Variable as EngineVariable
+from engine.runtime.cache import cached
 
 
 class _Context(threading.local):
@@ -531,7 +532,7 @@ class Layer(Bound, Configured, Module):
         return f"<{type(self).__name__} name={self.name}, built={self.built}>"
 
 
-@functools.cache
+@cached(1 << 10)
 def _parameters(call: Any) -> dict[str, inspect.Parameter]:
     return dict(inspect.signature(call).parameters)
 

@@ -26,7 +26,7 @@ from engine.runtime.tuning import TUNING
 
 TILE_BYTES = TUNING.update_tile
 """Bytes of an array in one tile: a handful of tiles stay in a core's own cache."""
-_tables: Cache[Any, Any] = Cache("tables of updates", 64)
+_tables: Cache[Any, Any] = Cache("tables of updates", 64, key="the program of the update, shapes, dtypes")
 
 
 class Scratch:

@@ -79,7 +79,7 @@ class Sent:
         return _received, (key, pickle.PickleBuffer(pickled) if protocol >= 5 else pickled)
 
 
-_received_programs: Cache[bytes, Sent] = Cache("received programs", _CAPACITY)
+_received_programs: Cache[bytes, Sent] = Cache("received programs", _CAPACITY, key="the bytes sent")
 
 
 def _received(key: bytes, pickled: bytes | memoryview) -> Sent:

@@ -49,12 +49,14 @@ _KEPT_BYTES = 1 << 29
 """Structures whose plans are kept, and bytes of their arrays."""
 
 
-def plans_kept(name: str) -> Cache[Any, list[Any]]:
+def plans_kept(name: str, key: str) -> Cache[Any, list[Any]]:
     """A cache of plans, or of what has as many `nbytes`: by structure, one for each contents of indices."""
-    return Cache(name, _CAPACITY, _KEPT_BYTES, lambda kept: sum([one.nbytes for one in kept]))
+    return Cache(name, _CAPACITY, _KEPT_BYTES, lambda kept: sum([one.nbytes for one in kept]), key=key)
 
 
-_plans: Cache[Any, list[Plan]] = plans_kept("plans")
+_plans: Cache[Any, list[Plan]] = plans_kept(
+    "plans", "ops, parameters, operands, shapes of the path; options, given pattern; contents of indices are compared"
+)
 counters = {"planned": 0, "reused": 0}
 """How many plans were made, and how often one was used again, for tests and the curious."""
 

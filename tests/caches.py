@@ -1,0 +1,307 @@
+"""All caches of the product, read from its source: ``python -m tests.caches > docs/caches.md`` renews the page.
+
+A cache is made by `engine.runtime.cache.Cache`, which says what it is keyed by, or by `cached`, whose key is all
+arguments of a function that depends on nothing else. Whatever else holds things between calls stands in `OTHERS`, with
+the reason why it is no cache.
+"""
+
+from __future__ import annotations
+
+import ast
+import sys
+from collections.abc import Iterator
+from pathlib import Path
+from typing import NamedTuple
+
+from engine.runtime.packages import HOME, PACKAGES
+
+_EMPTY = frozenset({"dict", "defaultdict", "WeakKeyDictionary", "WeakValueDictionary", "OrderedDict"})
+_FOREVER = frozenset({"cache", "lru_cache"})
+
+OTHERS: dict[str, dict[str, str]] = {
+    "work of one call, gone with the object that does it": {
+        "dualgrad/autograph/analysis.py": "closures",
+        "dualgrad/extras/ops/ctc.py": "children",
+        "dualgrad/files/bundle.py": "_shards _slices entries",
+        "dualgrad/graph_functions/writing.py": "_handles",
+        "dualgrad/migrate/census.py": "found",
+        "dualgrad/migrate/check/inference.py": "before calls now",
+        "dualgrad/migrate/check/scopes.py": "at attributes inside of",
+        "dualgrad/migrate/check/surface.py": "_found",
+        "dualgrad/migrate/check/uses.py": "found",
+        "dualgrad/migrate/compare/converted.py": "_slots _unconverted",
+        "dualgrad/migrate/compare/elsewhere.py": "_compiled _spread",
+        "dualgrad/migrate/compare/matching.py": "_tokens places",
+        "dualgrad/migrate/compare/rerun.py": "_recorded",
+        "dualgrad/migrate/compare/traces.py": "_left",
+        "dualgrad/migrate/convert/alignment.py": "_found _new",
+        "dualgrad/migrate/convert/body.py": "_code",
+        "dualgrad/migrate/convert/calls.py": "_met read",
+        "dualgrad/migrate/convert/expressions.py": "_around _owned",
+        "dualgrad/migrate/convert/facts.py": "_named",
+        "dualgrad/migrate/convert/fed_arguments.py": "_sites _uses",
+        "dualgrad/migrate/convert/identifiers.py": "_given _held _lists",
+        "dualgrad/migrate/convert/items.py": "_owners",
+        "dualgrad/migrate/convert/iterating.py": "named",
+        "dualgrad/migrate/convert/jax_functions.py": "_paths helpers lists roots",
+        "dualgrad/migrate/convert/module.py": (
+            "_code _held _hosted_calls _lists _plain _said arrays constants customs inside summaries"
+        ),
+        "dualgrad/migrate/convert/origins.py": "_found by_extent functions",
+        "dualgrad/migrate/convert/owning.py": "units",
+        "dualgrad/migrate/convert/queues.py": "_names nodes",
+        "dualgrad/migrate/convert/repetition.py": "sizes",
+        "dualgrad/migrate/convert/several.py": "_held constructors objects",
+        "dualgrad/migrate/convert/shortening.py": "_lengths",
+        "dualgrad/migrate/convert/spelling.py": "_found",
+        "dualgrad/migrate/convert/together.py": "_given _trees _uses",
+        "dualgrad/migrate/judge.py": "_reached _texts _there _told aliases",
+        "dualgrad/solvers/closures.py": "taken",
+        "engine/closed/capture.py": "captured handles",
+        "engine/closed/replay.py": "_slots",
+        "engine/closed/traced_function.py": "_variables",
+        "engine/compiler/examine.py": "_state",
+        "engine/compiler/passes/columns.py": "cells grids later rows seen",
+        "engine/compiler/passes/hoisting.py": "before costly known moves",
+        "engine/compiler/passes/narrowing.py": "alone by_parts cells holders need numbers pieces reads rest",
+        "engine/compiler/updates/update_loop.py": "_vectors",
+        "engine/compiler/verify.py": "_held _lost",
+        "engine/control/in_place.py": "own touched",
+        "engine/core/function_tape.py": "composites current reads written",
+        "engine/core/python_state.py": "_met values",
+        "engine/core/sparsity.py": "_links _made",
+        "engine/core/tape.py": "assigned detached nondifferentiable variables",
+        "engine/core/trace.py": "_captured",
+        "engine/executor/encoding.py": "loops",
+        "engine/executor/summing.py": "readers writers",
+        "engine/explain/numbers.py": "cotangents",
+        "engine/explain/witness.py": "watched",
+        "engine/fetched_jacobian.py": "_arrays _feed _sums _wanted",
+        "engine/jacobian/execution/waiting.py": "_shapes",
+        "engine/jacobian/planning/direction.py": "_colors _costs _longest",
+        "engine/jacobian/structure/path.py": "slots used",
+        "engine/ops/philox.py": "_held",
+        "engine/runtime/commit.py": "_waiting",
+        "graph_api/graph_files/bodies.py": "operations values",
+        "graph_api/graph_files/export_functions.py": "_read _written unknown",
+        "graph_api/graph_files/exporting.py": "outputs",
+        "graph_api/graph_files/importing.py": "_known",
+        "graph_api/graph_files/regions.py": "_by_frames _depth _open choices exits loops switches",
+        "optim/closed_step.py": "handles variables",
+        "optim/external.py": "_bounds",
+        "tape_api/autodiff.py": "_tangents",
+        "tape_api/checkpoint.py": "_kept _parts",
+        "tape_api/restored.py": "_matched _objects _of_keras",
+        "tape_api/saved_model/functions.py": "_items",
+        "tape_api/saved_model/loading.py": "_concrete",
+        "tape_api/saved_model/saving.py": "_of_functions _written",
+        "tape_api/tracing.py": "_differs _handles _outside",
+    },
+    "a table of an object or of the process that is keyed by identity or decides itself when to keep": {
+        "dualgrad/autograph/conversion.py": "_OPERATORS",
+        "dualgrad/frontend/namespace.py": "_MADE",
+        "dualgrad/keras/host.py": "_classes _functions",
+        "engine/core/sparsity.py": "_broadcasts",
+        "engine/executor/staged.py": "tables",
+        "engine/powers.py": "_made",
+        "graph_api/keras/sessions.py": "_sessions",
+        "graph_api/session_state.py": "_packs",
+        "optim/closed_step.py": "_functions",
+        "optim/optimizer.py": "_steps",
+        "tape_api/function.py": "_methods _seen",
+        "tape_api/open_function.py": "_own",
+    },
+    "the same as long as the process is there": {
+        "dualgrad/extras/arrays.py": "_of",
+        "dualgrad/files/crc32c.py": "_lists _tables",
+        "dualgrad/files/summary_values.py": "_limits",
+        "dualgrad/frontend/bound.py": "_class _known",
+        "dualgrad/keras/models.py": "_functional_form",
+        "dualgrad/migrate/check/surface.py": "instance_attributes of",
+        "dualgrad/migrate/convert/calls.py": "_public",
+        "dualgrad/migrate/convert/identifiers.py": "_assigned_on _assignments _function_around _parsed _starts",
+        "dualgrad/migrate/convert/spelling.py": "_by_module _defaults _parameters",
+        "dualgrad/migrate/internal_modules.py": "modules",
+        "dualgrad/migrate/watch.py": "is_users",
+        "engine/compiler/passes/columns.py": "_adds_alike",
+        "engine/core/detach.py": "_installed",
+        "engine/executor/loops.py": "_gives_the_same _ordinary _trials loop_of samples",
+        "engine/executor/matrices.py": "_has_trtrs",
+        "engine/executor/reductions.py": "_finds_the_same",
+        "engine/executor/refs.py": "core_dims",
+        "engine/executor/vocabulary.py": "_small_loop dots_alike is_outer",
+        "engine/runtime/blas.py": "_threads_wanted multiplies_in_place openblas thread_count",
+        "engine/runtime/machine.py": "memory",
+    },
+    "filled when modules are imported, or by the user": {
+        "dualgrad/frontend/flow/composites.py": "_KINDS",
+        "dualgrad/frontend/namespace.py": "FOUNDATION _INSIDE",
+        "dualgrad/keras/configs.py": "OURS REGISTERED",
+        "engine/core/tape.py": "NOTHING",
+        "engine/custom.py": "kwargs",
+        "engine/runtime/extension.py": "unused",
+        "graph_api/defaults.py": "fetched_as",
+        "graph_api/graph_files/exporting.py": "WAYS",
+        "graph_api/graph_files/meta_graphs.py": "PROTO_FUNCTIONS",
+        "graph_api/graph_files/outputs.py": "_NAMES",
+        "graph_api/graph_files/own_ops.py": "_OPS",
+        "graph_api/graph_files/rows.py": "ROWS",
+        "graph_api/legacy/conversions.py": "_conversions",
+        "graph_api/legacy/distributions/base.py": "_divergences",
+        "graph_api/legacy/distributions/compound.py": "parameters",
+        "graph_api/legacy/layers/__init__.py": "_made_here",
+        "tape_api/tracing.py": "_NOTHING",
+    },
+    "what an object or a program is: its values, names, counters": {
+        "dualgrad/keras/callbacks.py": "history",
+        "dualgrad/keras/compiled.py": "_means",
+        "dualgrad/keras/metrics/decisions.py": "_kept",
+        "dualgrad/keras/preprocessing/text.py": "index_word word_index",
+        "dualgrad/keras/progress.py": "_values",
+        "graph_api/graph.py": "_by_name _collections _names_in_use _overrides kept_out scope_counts variable_store",
+        "graph_api/iterators.py": "_by_handle",
+        "graph_api/keras/host.py": "_names",
+        "graph_api/keras/symbols.py": "_of calls",
+        "graph_api/legacy/coordination.py": "_running",
+        "graph_api/legacy/hparams.py": "_hparam_types",
+        "graph_api/resources.py": "_held _locks",
+        "graph_api/session_state.py": "_aside _locks values",
+        "optim/slots.py": "_slots",
+        "tape_api/board.py": "_writers",
+        "tape_api/cluster.py": "_jobs",
+        "tape_api/function.py": "_streams",
+        "tape_api/random.py": "calls counters",
+        "tape_api/train.py": "_global_step",
+        "tape_api/version1_sessions.py": "_collections",
+    },
+}
+"""By reason and by module: what is no cache, or none that forgets."""
+
+
+class Kept(NamedTuple):
+    """Something that is kept between calls, or may be."""
+
+    module: str
+    name: str
+    kind: str
+    key: str
+    line: int
+
+
+def modules() -> Iterator[tuple[str, ast.Module]]:
+    """The product's modules."""
+    for package in PACKAGES:
+        for path in sorted(Path(HOME, package).rglob("*.py")):
+            name = path.relative_to(HOME).as_posix()
+            if name != "engine/runtime/cache.py":
+                yield name, ast.parse(path.read_text())
+
+
+def found() -> list[Kept]:
+    """All that is made by `Cache`, `cached`, `functools`, or as an empty dict of a module or an object."""
+    return [kept for name, tree in modules() for kept in _of_module(name, tree)]
+
+
+def _of_module(module: str, tree: ast.Module) -> Iterator[Kept]:
+    for node in ast.walk(tree):
+        if isinstance(node, ast.FunctionDef):
+            for decorator in node.decorator_list:
+                kind = _name(decorator)
+                if kind == "cached" or kind in _FOREVER:
+                    arguments = ", ".join(
+                        a.arg for a in (*node.args.posonlyargs, *node.args.args, *node.args.kwonlyargs)
+                    )
+                    yield Kept(module, node.name, kind, arguments or "nothing", node.lineno)
+        elif isinstance(node, ast.Call):
+            kind = _name(node.func)
+            if kind in ("Cache", "plans_kept", "_cache"):
+                given: list[ast.expr] = [*node.args, *[k.value for k in node.keywords]]
+                texts = [x.value for x in given if isinstance(x, ast.Constant) and isinstance(x.value, str)]
+                if kind == "Cache" and not [k for k in node.keywords if k.arg == "key"]:
+                    raise ValueError(f"{module}:{node.lineno}: a cache must say its key")
+                if len(texts) >= 2:
+                    yield Kept(module, texts[-2], "Cache", texts[-1], node.lineno)
+    for target, value, line in _assigned(tree):
+        kind = _name(value)
+        if isinstance(value, ast.Call) and isinstance(value.func, ast.Call):
+            kind = _name(value.func)
+        if kind == "cached" or kind in _FOREVER:
+            yield Kept(module, target, kind, "all arguments", line)
+        elif kind in _EMPTY or (isinstance(value, ast.Dict) and not value.keys):
+            yield Kept(module, target, "dict", "", line)
+
+
+def _assigned(tree: ast.Module) -> Iterator[tuple[str, ast.expr, int]]:
+    """What a module and its objects hold by names that begin as something empty."""
+    for node in (*tree.body, *ast.walk(tree)):
+        if isinstance(node, ast.Assign | ast.AnnAssign) and node.value is not None:
+            for target in node.targets if isinstance(node, ast.Assign) else [node.target]:
+                of_object = isinstance(target, ast.Attribute) and _name(target.value) == "self"
+                if of_object or (isinstance(target, ast.Name) and node in tree.body):
+                    yield _name(target), node.value, node.lineno
+
+
+def _name(node: ast.AST) -> str:
+    if isinstance(node, ast.Call):
+        return _name(node.func)
+    return node.id if isinstance(node, ast.Name) else node.attr if isinstance(node, ast.Attribute) else ""
+
+
+def caches() -> list[Kept]:
+    """Those that know their keys."""
+    return [kept for kept in found() if kept.kind in ("Cache", "cached")]
+
+
+def others() -> set[tuple[str, str]]:
+    """All else, which must have a reason."""
+    return {(kept.module, kept.name) for kept in found() if kept.kind not in ("Cache", "cached")}
+
+
+def excused() -> set[tuple[str, str]]:
+    """What has one."""
+    return {(module, name) for of in OTHERS.values() for module, names in of.items() for name in names.split()}
+
+
+def page() -> str:
+    """The page."""
+    lines = [HEAD, "| what | keyed by | where |", "|---|---|---|"]
+    mine = {(k.name, k.key, k.module) for k in caches() if k.kind == "Cache"}
+    lines += [f"| {name} | {key} | `{module}` |" for name, key, module in sorted(mine)]
+    lines += [FUNCTIONS, "| function | its arguments | where |", "|---|---|---|"]
+    own = sorted({(k.name, k.key, k.module) for k in caches() if k.kind == "cached"})
+    lines += [f"| `{name}` | {key.replace('nothing', 'none')} | `{module}` |" for name, key, module in own]
+    return "\n".join([*lines, FOR_GOOD, *_for_good(), ""])
+
+
+def _for_good() -> Iterator[str]:
+    of = {(k.module, k.name): k.key for k in found() if k.kind in _FOREVER}
+    yield "| function | its arguments | where |"
+    yield "|---|---|---|"
+    for (module, name), key in sorted(of.items(), key=lambda item: (item[0][1], item[0][0])):
+        yield f"| `{name}` | {key.replace('nothing', 'none')} | `{module}` |"
+
+
+HEAD = """# Caches
+
+Whatever is kept between calls is keyed by everything that its answer depends on. What cannot be keyed is not kept. This
+page is made from the source (`python -m tests.caches > docs/caches.md`). A test fails when the page is stale, and when
+something is kept that is not listed. `engine.cache_info()` says what the caches hold, `engine.clear_caches()` empties
+them. `make fuzz-changes` looks for an answer that has outlived what it was made of.
+
+A cache forgets what has not been used for longest when it is full. One that belongs to an object is forgotten with it.
+
+The last point of a `for_scipy` object belongs to a thread. It is used again if the point, the arguments, and all that
+the function sees compare equal: arrays and numbers by their contents, variables by what they hold. A function that uses
+objects whose state cannot be told is evaluated again for each derivative; `fun_and_jac` evaluates it once for both.
+"""
+FUNCTIONS = """
+## Functions of their arguments alone
+"""
+FOR_GOOD = """
+## Kept as long as the process
+
+What NumPy's and SciPy's loops do, what the machine and the package are, and classes that must be one object each.
+"""
+
+if __name__ == "__main__":
+    sys.stdout.write(page())

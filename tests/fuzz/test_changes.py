@@ -1,0 +1,26 @@
+"""Answers that outlive what they were made of: a few changes in a process of its own, and one that is stale."""
+
+from __future__ import annotations
+
+import re
+import subprocess
+import sys
+
+import pytest
+
+from engine.jacobian.views.evaluations import Recorded
+from tests.fuzz import changes
+
+
+def test_a_change_is_seen_by_all_that_outlives_a_call() -> None:
+    command = [sys.executable, "-m", "tests.fuzz.changes", "--n", "150", "--seed", "3"]
+    ran = subprocess.run(command, capture_output=True, text=True, check=False)
+    assert ran.returncode == 0, ran.stdout + ran.stderr
+    assert re.search(r"^1[5-9]\d changes in .*; 0 stale answers", ran.stdout, re.MULTILINE), ran.stdout
+
+
+def test_a_stale_answer_is_noticed(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(Recorded, "state", lambda self, given: None)
+    found = [each for _, stale in changes.steps(120, 0, only="for_scipy short jac") for each in stale]
+    assert found
+    assert all(each.read in str(each) for each in found)
