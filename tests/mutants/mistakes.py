@@ -114,6 +114,9 @@ def _compiles(text: str) -> bool:
     return True
 
 
+Place = ast.stmt | ast.expr | ast.keyword
+
+
 class _Finder:
     """Finds places for mistakes in a text."""
 
@@ -136,26 +139,26 @@ class _Finder:
 
     # ---- places ------------------------------------------------------------------------------------------------------
 
-    def span(self, node: ast.AST) -> tuple[int, int]:
+    def span(self, node: Place) -> tuple[int, int]:
         start = self.starts[node.lineno - 1] + node.col_offset
-        return start, self.starts[node.end_lineno - 1] + node.end_col_offset
+        return start, self.starts[(node.end_lineno or 0) - 1] + (node.end_col_offset or 0)
 
-    def source(self, node: ast.AST) -> str:
+    def source(self, node: Place) -> str:
         start, end = self.span(node)
         return self.raw[start:end].decode()
 
-    def put(self, kind: str, node: ast.AST, new: str) -> Mistake:
+    def put(self, kind: str, node: Place, new: str) -> Mistake:
         return Mistake(kind, node.lineno, *self.span(node), new)
 
-    def between(self, kind: str, one: ast.AST, other: ast.AST, old: str, new: str) -> Iterator[Mistake]:
+    def between(self, kind: str, one: Place, other: Place, old: str, new: str) -> Iterator[Mistake]:
         """Put something in place of what stands between two nodes."""
         start, end = self.span(one)[1], self.span(other)[0]
         pattern = rf"(?<![\w*/]){re.escape(old)}(?![\w*/])"
         match = re.search(pattern.encode(), re.sub(rb"#[^\n]*", lambda m: b" " * len(m[0]), self.raw[start:end]))
         if match:
-            yield Mistake(kind, one.end_lineno, start + match.start(), start + match.end(), new)
+            yield Mistake(kind, one.end_lineno or 0, start + match.start(), start + match.end(), new)
 
-    def swapped(self, kind: str, one: ast.AST, other: ast.AST) -> Mistake:
+    def swapped(self, kind: str, one: Place, other: Place) -> Mistake:
         (a, b), (c, d) = self.span(one), self.span(other)
         new = self.raw[c:d] + self.raw[b:c] + self.raw[a:b]
         return Mistake(kind, one.lineno, a, d, new.decode())
@@ -258,13 +261,13 @@ class _Finder:
             yield self.put("feed", one, f"0.5 * np.asarray({self.source(one)})")
             if i:
                 yield self.put("feed", one, self.source(node.args[0]))
-        for one, other in pairwise(node.keywords):
-            if one.arg and other.arg:
-                yield self.swapped(f"{kind} swapped", one.value, other.value)
+        for first, second in pairwise(node.keywords):
+            if first.arg and second.arg:
+                yield self.swapped(f"{kind} swapped", first.value, second.value)
         named = node.func.attr if isinstance(node.func, ast.Attribute) else ""
         if any(word in named for word in ("seed", "RandomState", "default_rng")) and node.args:
             yield self.put("seed", node.args[0], f"{self.source(node.args[0])} + 1")
-        parts = [*node.args, *node.keywords]
+        parts: list[Place] = [*node.args, *node.keywords]
         if node.keywords and len(parts) > 1:
             # an argument of its own accord
             yield Mistake("argument left out", node.lineno, self.span(parts[-2])[1], self.span(parts[-1])[1], "")

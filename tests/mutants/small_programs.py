@@ -153,8 +153,12 @@ out = tf.nn.softmax(each, axis=1) * tf.where(x > 0, x, 0.1 * x)
 loss = -tf.reduce_mean(tf.reduce_logsumexp(each, axis=1)) + 0.1 * tf.reduce_mean(out)
 """,
     "py_func": """\
+def weighted(a):
+    return (1.0 / (1.0 + np.abs(a))).astype(np.float32)
+
+
 w = tf.Variable(0.5 * rng.randn(3, 1).astype(np.float32))
-weight = tf.py_func(lambda a: (1.0 / (1.0 + np.abs(a))).astype(np.float32), [x[:, :1]], tf.float32)
+weight = tf.py_func(weighted, [x[:, :1]], tf.float32)
 out = tf.matmul(x, w)
 loss = tf.reduce_mean(tf.stop_gradient(tf.reshape(weight, [-1, 1])) * tf.square(out - y))
 """,
@@ -251,18 +255,14 @@ print(len(history), best, history)
 """,
     "dispatch": START
     + """\
-def fetched(step):
+for step in range(5):
     wanted = {"loss": loss}
     if step > 1:
         wanted["train"] = train
     if step == 3:
         wanted["out"] = out
-    return wanted
-
-
-for step in range(5):
-    got = sess.run(fetched(step), feed_dict={x: X, y: Y})
-    print(step, sorted(got), got["loss"])
+    got = sess.run(wanted, feed_dict={x: X, y: Y})
+    print(step, sorted(got), got["loss"], np.sum(got.get("out", 0.0)))
 """,
     "scheduled": START
     + """\
@@ -275,22 +275,22 @@ for step in range(5):
     _, value = sess.run([train, loss], feed)
     print("%.7f" % value)
 """,
-    "class": """\
+    "class": START
+    + """\
 class Trainer:
-    def __init__(self, sess):
-        self.sess, self.seen = sess, []
+    def __init__(self):
+        self.seen = []
 
     def fit(self, a, b, times=3):
         for _ in range(times):
-            self.sess.run(train, {x: a, y: b})
-            self.seen.append(self.sess.run(loss, {x: a, y: b}))
+            sess.run(train, {x: a, y: b})
+            self.seen.append(sess.run(loss, {x: a, y: b}))
 
     def predict(self, a, b):
-        return self.sess.run(out, feed_dict={x: a, y: b})
+        return sess.run(out, feed_dict={x: a, y: b})
 
 
-trainer = Trainer(tf.Session())
-trainer.sess.run(tf.global_variables_initializer())
+trainer = Trainer()
 trainer.fit(X, Y)
 trainer.fit(X[:6], Y[:6], times=2)
 print(np.array(trainer.seen), trainer.predict(X[:3], Y[:3]))
@@ -313,14 +313,15 @@ while abs(old - value) > 1e-3 and turns < 6:
     turns += 1
 print(turns, value)
 """,
-    "two_sessions": """\
+    "phases": START
+    + """\
 results = []
-for trial in range(2):
-    with tf.Session() as sess:
-        sess.run(tf.global_variables_initializer())
-        for step in range(2 + trial):
-            sess.run(train, {x: X + 0.1 * trial, y: Y})
-        results.append(sess.run(loss, {x: X, y: Y}))
+for phase, (rows, turns) in enumerate([(slice(0, 6), 2), (slice(6, 12), 3)]):
+    feed = {x: X[rows], y: Y[rows]}
+    for step in range(turns):
+        fetches = [loss, train] if step else [loss, out]
+        value, second = sess.run(fetches, feed_dict=feed)
+        results.append(value if second is None else value + second.sum())
 print(results)
 """,
     "summaries": """\
@@ -582,8 +583,8 @@ for step in range(6):
     feed = {x: rng.randn(3, 2)}
     if step > 3:
         feed[rate] = 0.01
-    op, value = (first, small) if step % 2 else (second, large)
-    print(step, sess.run([value, op], feed)[0], small.eval(feed), b.eval())
+    got = sess.run([small, first] if step % 2 else [large, second], feed)[0]
+    print(step, got, small.eval(feed), b.eval())
 """,
     "policy": """\
 import numpy as np
