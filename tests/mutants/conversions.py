@@ -24,6 +24,7 @@ from collections.abc import Iterator, Sequence
 from contextlib import redirect_stderr, redirect_stdout
 from dataclasses import dataclass, field
 from functools import partial
+from importlib import import_module
 from pathlib import Path
 
 from tests.mutants.corpus import programs
@@ -209,25 +210,19 @@ def tell(trial: Trial, mistake: Mistake, usual: Seen, outcome: Outcome) -> None:
 
 
 def outcomes(
-    chosen: Sequence[tuple[str, Path | str]], count: int, seed: int, jobs: int, kept: Path | None = None
+    some: Sequence[tuple[str, Path | str]], count: int, seed: int, jobs: int, kept: Path | None = None
 ) -> Iterator[Outcome]:
     """Try all programs, some at a time."""
     warmed()
     work = partial(tried, count=count, seed=seed, kept=kept)
     with multiprocessing.get_context("fork").Pool(jobs, maxtasksperchild=1) as pool:
-        yield from pool.imap_unordered(work, chosen)
+        yield from pool.imap_unordered(work, some)
 
 
 def warmed() -> None:
     """Import what programs and the command need, once for all children."""
-    import dualgrad.migrate.check
-    import dualgrad.migrate.compare
-    import dualgrad.migrate.convert
-    import dualgrad.migrate.record
-    import graph_api
-    import tape_api
-
-    assert graph_api and tape_api and dualgrad
+    for name in ("compare", "convert", "record"):
+        import_module(f"dualgrad.migrate.{name}")
     gc.collect()
     gc.freeze()
 
