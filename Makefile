@@ -11,6 +11,7 @@
 # make fuzz-files N=10000 [SEED=0]       files of every format that is read, damaged: each must say so, soon, in small memory
 # make sanitize [TESTS=tests]   the tests, and random programs, with extensions built to notice wrong addresses and undefined behavior
 # make mutants [JOBS=2]   break the code in each known way, and see that the named tests notice
+# make mutants-of-conversions N=1000 [SEED=0] [JOBS=2]   mistakes in converted programs: `compare` must notice each
 #
 # Nothing is needed beforehand but Python >= 3.11 and make: each target makes its own virtual environment.
 
@@ -44,7 +45,8 @@ PIP := -m pip install --quiet --disable-pip-version-check
 
 export TF_CPP_MIN_LOG_LEVEL ?= 3
 
-.PHONY: test check lint format unit without-avx512 report bench peers docs fuzz fuzz-files fuzz-changes sanitize mutants migrations clean
+.PHONY: test check lint format unit without-avx512 report bench peers docs fuzz fuzz-files fuzz-changes sanitize mutants \
+	mutants-of-conversions migrations clean
 
 test: $(LINT) unit
 
@@ -100,6 +102,9 @@ sanitize: $(SANITIZE_BIN)/python
 
 mutants: $(VENV)/.for-test
 	OPENBLAS_NUM_THREADS=1 $(BIN)/python -m tests.mutants --jobs $(JOBS)
+
+mutants-of-conversions: $(VENV)/.for-test
+	OPENBLAS_NUM_THREADS=1 $(BIN)/python -m tests.mutants.conversions --n $(N) --seed $(SEED) --jobs $(JOBS)
 
 migrations: $(VENV)/.for-test
 	$(BIN)/python -m tests.migrations
