@@ -363,15 +363,14 @@ def _upper_beta(a: Any, b: Any, x: Any, rest: Any) -> Any:
     SciPy's ``betaincc``, which takes x, takes twenty times as long.
     """
     out = scipy.special.betainc(b, a, rest)
-    small = np.asarray(np.less(x, 1e-3))
-    if small.any():
+    if np.less(x, 1e-3).any():
         out = np.array(out)
+        small = np.broadcast_to(np.less(x, 1e-3), out.shape)
         out[small] = scipy.special.betaincc(*[np.broadcast_to(v, small.shape)[small] for v in (a, b, x)])
     return out
 
 
 def _beta_tail(a: Any, b: Any, x: Any) -> Any:
-    a, b, x = np.broadcast_arrays(a, b, x)
     return _upper_beta(a, b, x, 1 - x)
 
 
@@ -604,7 +603,6 @@ def _beta_prime_tail(name: str, sign: int) -> Op:
     """By the two shares, ``x / (1 + x)`` and ``1 / (1 + x)``: none of them is one minus the other."""
 
     def kernel(a: Any, b: Any, x: Any) -> Any:
-        a, b, x = np.broadcast_arrays(a, b, x)
         with np.errstate(divide="ignore"):
             below, above = 1 / (1 + 1 / x), 1 / (1 + x)
         return _upper_beta(b, a, above, below) if sign > 0 else _upper_beta(a, b, below, above)
