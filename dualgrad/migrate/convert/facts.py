@@ -25,6 +25,7 @@ import tape_api
 from dualgrad.data.dataset import BaseDataset
 from dualgrad.migrate import watch
 from dualgrad.migrate.check.scopes import Scopes
+from dualgrad.sparse.sparse_tensor import SparseTensor, SparseTensorValue
 from engine.core.variable import Variable
 from graph_api.graph import Graph
 from graph_api.iterators import Iterator
@@ -311,6 +312,8 @@ def labeled(value: Any, label: Callable[[str], str]) -> str | None:
             return None
         text = ", ".join(map(str, inside))
         return f"[{text}]" if type(value) is list else f"({text}{',' * (len(inside) == 1)})"
+    if isinstance(value, SparseTensor):  # as a session gives it, and takes it
+        value = SparseTensorValue(value.indices, value.values, value.dense_shape)
     if isinstance(value, tuple) and hasattr(value, "_fields") and type(value).__name__.isidentifier():
         inside = [labeled(v, label) for v in value]
         kind = type(value).__name__
