@@ -60,7 +60,7 @@ def compare_elsewhere(golden: Golden, path: Path, known: Map, comparison: Compar
     comparison.reasons.insert(0, said)
     comparison.from_run += known.from_run
     out = io.StringIO()
-    if known.whole:
+    if known.whole is not False:
         arguments = golden.head["program"]["arguments"]
         with contextlib.redirect_stdout(out):
             code = finished(lambda: execute(path, list(arguments)))

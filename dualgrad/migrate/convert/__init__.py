@@ -63,6 +63,7 @@ from dualgrad.migrate.convert.origins import Origin, Origins
 from dualgrad.migrate.convert.targets import TARGETS, retarget
 from dualgrad.migrate.output import add_output, settled
 from dualgrad.platform import progress
+from engine.core.variable import read_variable
 from engine.quoting import printable
 
 OUTPUT = ("--out", "OUT.py")
@@ -262,13 +263,19 @@ def _shown(tensors: Sequence[Any]) -> dict[str, Any]:
     return found
 
 
+def _fed_as(x: Any, feeds: Sequence[Any]) -> Any:
+    """The tensor that is fed for one that is given: the variable, if what is read of it is given."""
+    handle = x.node.inputs[0] if x.node.op is read_variable else None
+    return next((f for f in feeds if f is handle), x)
+
+
 def _map(modules: list[Module], missing: list[dict[str, Any]], program: Path, done: int) -> dict[str, Any]:
     functions = [
         {
             "name": f.name,
             "fetches": [x.name for x in f.run.flat],
             "fed": [x.name for x in f.run.feeds],
-            "feeds": {name: x.name for name, x in f.parameters},
+            "feeds": {name: _fed_as(x, f.run.feeds).name for name, x in f.parameters},
             "returns": [x.name for x in f.returns],
             "values": f.values,
             **({"gradients": [None if g is None else g.name for g in f.gradients]} if f.gradients else {}),

@@ -244,12 +244,14 @@ def _is_apart(path: str, own: Any) -> bool:
     if isinstance(found, ModuleType):
         return found.__name__.startswith(_APART)
     where = getattr(found, "__module__", None)
+    if isinstance(found, type):
+        return is_apart(found)
     return where.startswith(_APART) if isinstance(where, str) else bool(parent) and _is_apart(parent, own)
 
 
 def is_apart(kind: type) -> bool:
     """Whether the objects of a class have nothing to do with graphs."""
-    return kind.__module__.startswith(_APART)
+    return kind is SparseTensorValue or kind.__module__.startswith(_APART)
 
 
 def is_tensorflow(value: Any) -> bool:

@@ -25,7 +25,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from dualgrad.migrate.compare.printed import differing_lines
-from dualgrad.migrate.convert import dispatching, hosted, iterating, monitoring, printing, trial
+from dualgrad.migrate.convert import dispatching, hosted, iterating, monitoring, printing, provenance, trial
 from dualgrad.migrate.convert.body import Statement
 from dualgrad.migrate.convert.calling import all_calls, called, is_name, results
 from dualgrad.migrate.convert.edits import Extent, Place, Plan, Replaced, Unsafe, extent
@@ -139,6 +139,8 @@ def rewrite(source: str, conversion: Any, notes: Notes, names: Mapping[str, Any]
         conversion.text = f"{head}{here}{monitoring.CLASS}\n\n{rest.lstrip()}"
     conversion.arrays.update(arrays)
     conversion.map["from_run"] += [f"the state of a generator ({name})" for name in arrays]
+    sizes = {ast.unparse(e): value for found in plan.sizes.values() for e, value in found}
+    conversion.map["from_run"] += [f"{text} = {value!r}" for text, value in sizes.items()]
     return _joined(cst, conversion, imports, *halves, edited)
 
 
@@ -416,6 +418,8 @@ class _Edits:
     def _planned(self, place: Place, updated: Any) -> Any:
         """The statements that take the place of one, with those that are added around it."""
         result = self._edited(place, updated)
+        if place in self.plan.sizes:
+            result = self._guarded(place, result, updated.leading_lines)
         above, below = self.plan.before.get(place, ()), self.plan.after.get(place, ())
         if result is self.cst.RemovalSentinel.REMOVE or not (above or below):
             return result
@@ -425,6 +429,18 @@ class _Edits:
         first = first.with_changes(leading_lines=[*first.leading_lines, *comments])
         after = [self.cst.parse_statement(line + "\n") for line in below]
         return self.cst.FlattenSentinel([*added, first, *others, *after])
+
+    def _guarded(self, place: Place, result: Any, leading: Any) -> Any:
+        """Statements behind those that refuse other data than what the functions were made for."""
+        lines = [
+            f"if {ast.unparse(e)} != {value!r}:  # line {place[0]}, {provenance.MARK}\n    raise ValueError("
+            f"{f'{ast.unparse(e)} is not {value}, for which this program was converted'!r})\n"
+            for e, value in self.plan.sizes[place]
+        ]
+        first, *others = map(self.cst.parse_statement, lines)
+        kept = [] if result is self.cst.RemovalSentinel.REMOVE else list(getattr(result, "nodes", [result]))
+        leading = [] if kept else [line for line in leading if line.comment]
+        return self.cst.FlattenSentinel([first.with_changes(leading_lines=leading), *others, *kept])
 
     def _edited(self, place: Place, updated: Any) -> Any:
         """The statements that take the place of one."""

@@ -442,6 +442,8 @@ class Module:
         if called is not None:
             made = next(f for f in self.functions if f.name == called.name)
             return Function(called.name, plan.run, plan.wanted, made.parameters)
+        if any(x.node.op is variable_handle for x in plan.given):
+            raise ValueError("a variable is fed that several operations read, or that is assigned to")
         parameters = Scope(self.scope)
         named = [(parameters.free(self.names.tensor(f)), f) for f in plan.given]
         name = plan.name or self.scope.free(self._name(plan.run, plan.items, plan.wanted))
@@ -635,7 +637,8 @@ def _only_call(plan: Plan) -> Plan | None:
     if plan.run is None or len(plan.items) != 1 or not isinstance(plan.items[0], HelperItem):
         return None
     helper: Plan = plan.items[0].plan
-    return helper if list(map(id, helper.wanted)) == list(map(id, plan.wanted)) else None
+    fed = set(map(id, plan.given)) >= set(map(id, helper.given))  # what others feed may be a constant here
+    return helper if fed and list(map(id, helper.wanted)) == list(map(id, plan.wanted)) else None
 
 
 def _is_call_of(plan: Plan, helper: Plan) -> bool:

@@ -19,11 +19,12 @@ import numpy as np
 
 from dualgrad.migrate.check.scopes import FUNCTIONS, Imported
 from dualgrad.migrate.check.values import Box, Instance, Local, Made, Many
-from dualgrad.migrate.convert.edits import Plan, Unsafe, extent, place
+from dualgrad.migrate.convert.edits import Place, Plan, Unsafe, extent, place
 from dualgrad.migrate.convert.expressions import graph_name, is_pure
-from dualgrad.migrate.convert.facts import LOOKING, METHODS, plain
+from dualgrad.migrate.convert.facts import LOOKING, METHODS, is_graphs, plain
 from dualgrad.migrate.convert.notes import GENERATORS
 from dualgrad.migrate.convert.runs import Runs
+from dualgrad.migrate.convert.sizes import Sizes
 from dualgrad.migrate.convert.summaries import kept_arguments
 from graph_api.summaries import FileWriter
 
@@ -53,7 +54,12 @@ class Planner(Runs):
         """
         self._find_runs()
         self._block(self.tree.body)
+        gone = set(self.plan.gone)
         self._drop_unused()
+        self.plan.sizes = dict(self._sizes())
+        if self.plan.sizes:
+            self.plan.gone = gone
+            self._drop_unused()
         self._check_names()
         self._restore()
         self._find_unread()
@@ -430,6 +436,7 @@ class Planner(Runs):
         """The part of a node that stays."""
         for inner in ast.iter_child_nodes(node):
             if isinstance(inner, ast.stmt) and place(inner) in self.plan.gone:
+                yield from (n for e, _ in self.plan.sizes.get(place(inner), ()) for n in ast.walk(e))
                 continue
             if isinstance(inner, ast.stmt) and place(inner) in self.plan.said.keys() | self.plan.unrolled.keys():
                 continue
@@ -448,8 +455,9 @@ class Planner(Runs):
                 yield from self._kept(value)
             elif isinstance(inner, ast.Call) and extent(inner) in self.plan.calls:
                 for value in self.feed_values(inner):
-                    yield value
-                    yield from self._kept(value)
+                    if extent(value) not in self.plan.facts:
+                        yield value
+                        yield from self._kept(value)
             elif isinstance(inner, ast.Dict) and extent(inner) in self.plan.feeds:
                 for value in inner.values:
                     yield value
@@ -488,6 +496,34 @@ class Planner(Runs):
             if not unused:
                 return
             self.plan.gone.update(place(n) for n in unused)
+
+    def _sizes(self) -> Iterator[tuple[Place, list[tuple[ast.expr, Any]]]]:
+        """By statement that goes and that has built the graph, the numbers that data decides which stays."""
+        sizes, known = Sizes(self.tree, self.scopes, self.names, self._value), set[Any]()
+        for node in ast.walk(self.tree):
+            if not isinstance(node, ast.stmt) or place(node) not in self.plan.gone or not self._stays(self._above[node]):
+                continue
+            if isinstance(node, (*FUNCTIONS, ast.ClassDef, ast.Import, ast.ImportFrom)) or not self._has_graph(node):
+                continue
+            found = {ast.unparse(e): (e, value) for e, value in sizes.within(node)
+                     if any(map(self._stays, sizes.roots(e)))}  # fmt: skip
+            around = self._around.get(node, [self.tree])[0]
+            found = {text: pair for text, pair in found.items() if (around, text) not in known}
+            known |= {(around, text) for text in found}
+            if found:
+                yield place(node), list(found.values())
+
+    def _stays(self, node: ast.AST) -> bool:
+        """Whether a node is in what stays."""
+        while not isinstance(node, ast.Module):
+            if isinstance(node, ast.stmt) and place(node) in self.plan.gone:
+                return False
+            node = self._above[node]
+        return True
+
+    def _has_graph(self, node: ast.stmt) -> bool:
+        """Whether something of the graph is in a statement that goes."""
+        return any(isinstance(n, ast.expr) and (self._is_left(n) or is_graphs(self._value(n))) for n in ast.walk(node))
 
     def _is_unused(self, node: ast.stmt, read: set[str]) -> bool:
         if isinstance(node, FUNCTIONS) and not isinstance(node, ast.Lambda):
