@@ -105,6 +105,7 @@ def rewrite(source: str, conversion: Any, notes: Notes, names: Mapping[str, Any]
         )  # fmt: skip
         planner.called |= _read(conversion.text) - provided
         planner.needed |= hosted.read(inner.values() for inner in conversion.inside.values()) - {"self"}
+        planner.said = conversion.said
         planner.read_again = {where for origin, _ in conversion.hosted for where in origin.read}
         return planner, planner.made()
 
@@ -114,6 +115,7 @@ def rewrite(source: str, conversion: Any, notes: Notes, names: Mapping[str, Any]
         if all(len(objects) < 2 for objects in notes.objects.values()):
             raise
         planner, plan = planned(notes.objects)
+    conversion.said = conversion.said or planner.sayable()
     restores, arrays = _restores(plan, source)
     edited = cst.metadata.MetadataWrapper(cst.parse_module(source)).visit(_editor(cst, plan, source, restores))
     imports = [line for line in edited.body if _is_import(cst, line)]
@@ -186,6 +188,8 @@ def _joined(
     block = guard.body.with_changes(body=[first.with_changes(leading_lines=plain), *others])
     main = cst.Module(body=[guard.with_changes(body=block)], default_indent=edited.default_indent).code
     apart = "\n\n\n" if defined.strip() else "\n\n"
+    if early and (seeded := re.match(r"\s*(tf\.random\.set_seed\(.*\)\n)", rest)):
+        above, rest = seeded[1] + above, rest[seeded.end() :]  # before what is drawn
     if early or constants:
         above += "\n" * (not early and not rest.lstrip().startswith(("def ", "@", "class ")))
         rest = f"\n{above}{rest.lstrip(chr(10)) if not rest.lstrip().startswith('def ') else rest}"

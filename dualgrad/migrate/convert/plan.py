@@ -9,7 +9,7 @@ from __future__ import annotations
 import ast
 import random
 import re
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from functools import cached_property
 from itertools import pairwise
 from types import ModuleType
@@ -24,7 +24,7 @@ from dualgrad.migrate.convert.expressions import graph_name, is_pure
 from dualgrad.migrate.convert.facts import LOOKING, METHODS, is_graphs, plain
 from dualgrad.migrate.convert.notes import GENERATORS
 from dualgrad.migrate.convert.runs import Runs
-from dualgrad.migrate.convert.sizes import Sizes
+from dualgrad.migrate.convert.sizes import Said, Sizes
 from dualgrad.migrate.convert.summaries import kept_arguments
 from graph_api.summaries import FileWriter
 
@@ -38,11 +38,15 @@ EFFECTS = frozenset(_EFFECTS.split())
 COLLECTS = {"add", "append", "extend", "insert", "setdefault", "update"}
 """Methods of lists, sets and dicts that collect."""
 _GONE = frozenset({"tensorflow", "__future__"})
+_LOOPS = (ast.ListComp, ast.SetComp, ast.DictComp, ast.GeneratorExp, ast.IfExp, ast.BoolOp, ast.Compare)
 BLOCKS = (ast.If, ast.For, ast.While, ast.Try, ast.With)
 
 
 class Planner(Runs):
     """Makes the plan for one program."""
+
+    said: Mapping[int, Said] = {}
+    """By line, the numbers that the converted module says as the program does."""
 
     def made(self) -> Plan:
         """The plan.
@@ -54,7 +58,7 @@ class Planner(Runs):
         """
         self._find_runs()
         self._block(self.tree.body)
-        gone = set(self.plan.gone)
+        gone, self._sizes_seen = set(self.plan.gone), dict[Place, list[tuple[ast.expr, Any]]]()
         self._drop_unused()
         self.plan.sizes = dict(self._sizes())
         if self.plan.sizes:
@@ -505,13 +509,30 @@ class Planner(Runs):
                 continue
             if isinstance(node, (*FUNCTIONS, ast.ClassDef, ast.Import, ast.ImportFrom)) or not self._has_graph(node):
                 continue
+            if (said := self.said.get(node.lineno)) is not None and said.is_whole():
+                continue
             found = {ast.unparse(e): (e, value) for e, value in sizes.within(node)
                      if any(map(self._stays, sizes.roots(e)))}  # fmt: skip
+            self._sizes_seen[place(node)] = list(found.values())
             around = self._around.get(node, [self.tree])[0]
             found = {text: pair for text, pair in found.items() if (around, text) not in known}
             known |= {(around, text) for text in found}
             if found:
                 yield place(node), list(found.values())
+
+    def sayable(self) -> dict[int, Said]:
+        """By line, the statements at the top whose numbers the converted module can say in names of the program."""
+        nodes = {place(n): n for n in ast.walk(self.tree) if isinstance(n, ast.stmt)}
+        found = {}
+        for where, numbers in [pair for pair in self._sizes_seen.items() if pair[1]]:
+            names = [n for e, _ in numbers for n in ast.walk(e) if isinstance(n, ast.Name)]
+            final = all(self.facts.is_final(n) or isinstance(self.names.get(n.id), ModuleType) for n in names)
+            inside = list(ast.walk(nodes[where]))
+            plain = not isinstance(nodes[where], BLOCKS) and not any(isinstance(n, _LOOPS) for n in inside)
+            if nodes[where] not in self._around and final and plain and not any(type(v) in (list, tuple) for _, v in numbers):
+                told = {n.value for n in inside if isinstance(n, ast.Constant) and type(n.value) in (int, float)}
+                found[where[0]] = Said(where, numbers, told)
+        return found
 
     def _stays(self, node: ast.AST) -> bool:
         """Whether a node is in what stays."""

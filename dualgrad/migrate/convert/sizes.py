@@ -11,15 +11,20 @@ import argparse
 import ast
 import copy
 from collections.abc import Callable, Iterator, Mapping
+from dataclasses import dataclass, field
 from typing import Any
 
 import numpy as np
 
 from dualgrad.migrate.check.scopes import Defined, Element, Entered, Expression, Imported, Own, Parameter, Part, Scopes
+from dualgrad.migrate.convert.edits import Place
 from dualgrad.migrate.convert.facts import is_graphs, is_tensorflow
 from dualgrad.platform.flags import FLAGS
 
 _COUNTS = frozenset("abs float int len max min pow round sum".split())
+_SMALL = (0, 1, -1)
+_NO_SIZES = frozenset("axis axes batch_dims dtype name perm seed".split())
+"""Arguments that are no numbers of elements."""
 _LONGEST = 50
 """Elements of a list of sizes that is looked at as a whole."""
 _PURE = (ast.Attribute, ast.BinOp, ast.Call, ast.Name, ast.Subscript, ast.UnaryOp)
@@ -161,6 +166,69 @@ def _is_plain_call(call: ast.Call) -> bool:
     """Whether it computes with the numbers that it is given, and reads nothing."""
     path = ast.unparse(call.func)
     return path in _COUNTS or (path.startswith(("np.", "numpy.")) and ".random" not in path and ".load" not in path)
+
+
+@dataclass
+class Said:
+    """Numbers of one statement at the top of a program that the converted module says as the program does.
+
+    Attributes
+    ----------
+    place : tuple of int
+        Where the statement stands.
+    numbers : list of (expression, number)
+        What it counts.
+    told : set of number
+        Those that are in its own text.
+    used : set of str
+        The texts of what was said.
+    left : bool
+        Whether another number came out of it, of which nobody knows how.
+    """
+
+    place: Place
+    numbers: list[tuple[ast.expr, Any]]
+    told: set[Any]
+    used: set[str] = field(default_factory=set)
+    left: bool = False
+
+    def settled(self, code: Any) -> Any:
+        """A piece of code that a node of the statement became, which says the numbers."""
+        before = len(self.used)
+        new = _Saying(self).visit(code)
+        new.says = getattr(code, "says", False) or len(self.used) > before
+        return new
+
+    def is_whole(self) -> bool:
+        """Whether all that it counts is said, and nothing is left."""
+        return not self.left and self.used == {ast.unparse(e) for e, _ in self.numbers}
+
+
+class _Saying(ast.NodeTransformer):
+    def __init__(self, said: Said) -> None:
+        self.said = said
+
+    def visit_keyword(self, node: ast.keyword) -> ast.keyword:
+        if node.arg in _NO_SIZES:
+            for n in ast.walk(node):
+                n.settled = True  # type: ignore[attr-defined]
+        return self.generic_visit(node)  # type: ignore[return-value]
+
+    def visit_Constant(self, node: ast.Constant) -> ast.expr:
+        value = node.value
+        if getattr(node, "settled", False) or type(value) not in (int, float) or value in _SMALL:
+            return node
+        node.settled = True  # type: ignore[attr-defined]
+        is_same = (lambda v: v == value) if type(value) is int else (lambda v: np.float32(v) == np.float32(value))
+        found = {ast.unparse(e): e for e, v in self.said.numbers if is_same(v)}
+        if len(found) == 1 and value not in self.said.told:
+            ((text, expression),) = found.items()
+            self.said.used.add(text)
+            new: ast.expr = ast.parse(text, mode="eval").body
+            is_whole = type(value) is float and any(type(v) is int for e, v in self.said.numbers if e is expression)
+            return ast.Call(ast.Name("float", ast.Load()), [new], []) if is_whole else new
+        self.said.left |= value not in self.said.told
+        return node
 
 
 class _Given(ast.NodeTransformer):
