@@ -10,7 +10,6 @@ from __future__ import annotations
 import ast
 import functools
 import inspect
-import re
 import sys
 import threading
 from collections import deque
@@ -32,6 +31,8 @@ if TYPE_CHECKING:
     from dualgrad.migrate.compare.converted import Converted, Function
 
 _OBSERVED = "__observed__"
+_LOOKS = ("numpy", "read_value", "value", "_snapshot", "__array__", "__float__", "__int__")
+"""Methods by which a program looks at a variable."""
 Step = Mapping[str, Any]
 
 
@@ -68,8 +69,9 @@ class OwnRun:
         self._left: deque[tuple[Step, Function]] = deque()
         self._last: Step | None = None
         self._lost = self._within = False
+        self._file, self._saving = "", False
+        self._saved: set[int] = set()
         self._read: set[int] = set()
-        self._names = {re.sub(r"^.*\.", "", f.name) for f in converted.map.functions if f.name}
         for step in runs_of(golden):
             self._expect(step, converted.function_for(step))
 
@@ -89,7 +91,7 @@ class OwnRun:
 
     def compiled(self, source: bytes, file: str) -> CodeType:
         """The program, in which the functions of the map say when they are called."""
-        tree = ast.parse(source, file)
+        tree, self._file = ast.parse(source, file), file
         kinds = {kind: handle for handle, kind in self.converted.map.objects.items()}
         known = {f.name for f in self.converted.map.functions}
         for node in tree.body:
@@ -108,27 +110,42 @@ class OwnRun:
     @contextmanager
     def watching(self) -> Iterator[dict[str, Any]]:
         """Follow what runs inside of the ``with`` block; the names that the program needs for that."""
-        array, assign = vars(Variable)["_array"], Variable.assign
+        usual = {name: vars(Variable).get(name) for name in _LOOKS}
+        assign = Variable.assign
 
-        def looked(variable: Variable) -> Any:
-            self._read.add(id(variable))
-            return array.fget(variable)
+        def looking(name: str) -> Callable[..., Any]:
+            look = getattr(Variable, name)
+
+            def looked(variable: Variable, *args: Any, **kwargs: Any) -> Any:
+                if not self._is_outside():
+                    return look(variable, *args, **kwargs)
+                with self._inside():
+                    self._looked(variable, sys._getframe(1).f_code.co_filename != self._file)
+                    return look(variable, *args, **kwargs)
+
+            return looked
 
         def assigned(variable: Variable, *args: Any, **kwargs: Any) -> Any:
             if not self._is_outside():
                 return assign(variable, *args, **kwargs)
             with self._inside():
-                self._look()
+                self._catch_up()
                 result = assign(variable, *args, **kwargs)
                 self._assigned(variable)
             return result
 
-        Variable._array = property(looked)  # type: ignore[assignment,method-assign]
+        for name in usual:
+            setattr(Variable, name, looking(name))
         Variable.assign = assigned  # type: ignore[method-assign]
         try:
             yield {_OBSERVED: self._observed}
         finally:
-            Variable._array, Variable.assign = array, assign  # type: ignore[method-assign]
+            Variable.assign = assign  # type: ignore[method-assign]
+            for name, method in usual.items():
+                if method is None:
+                    delattr(Variable, name)
+                else:
+                    setattr(Variable, name, method)
 
     def _observed(self, name: str) -> Callable[..., Any]:
         """The decorator of the function that the map calls so."""
@@ -139,7 +156,7 @@ class OwnRun:
                 if not self._is_outside():
                     return function(*args, **kwargs)
                 with self._inside():
-                    self._look()
+                    self._catch_up()
                     try:
                         result = function(*args, **kwargs)
                     except Exception:
@@ -165,7 +182,6 @@ class OwnRun:
             yield
         finally:
             self._within = False
-            self._read.clear()
 
     # ---- what happens ------------------------------------------------------------------------------------------------
 
@@ -175,17 +191,39 @@ class OwnRun:
             self._left.popleft()
         return self._left[0] if self._left and not self._lost else None
 
-    def _look(self) -> None:
-        """Compare variables that the old program fetched here, and nothing else, with what the new one has seen."""
-        read, self._within = set(self._read), True
+    def _looked(self, variable: Variable, by_library: bool) -> None:
+        """Compare variables that the old program fetched here, and nothing else, once the new one has seen them all.
+
+        A saver looks at all of them, perhaps more than once; in the old program that was one run.
+        """
+        turn = self._next()
+        if by_library:
+            self._saved.add(id(variable))
+        if turn is None or turn[1].name is not None or _assigns(turn[1]) or (by_library and self._saving):
+            return  # whoever looks more often than the old program does no harm
+        step, function = turn
+        self.converted.variables_of(function)
+        variables = [self.converted.evaluated(code) for code in function.values]
+        self._read.add(id(variable))
+        if self._read.issuperset(map(id, variables)):
+            self._saving = by_library
+            self._took(step, function, variables)
+
+    def _took(self, step: Step, function: Function, variables: list[Any]) -> None:
+        self._left.popleft()
+        self._read.clear()
+        self._compare(step, function, {}, [value(x) for x in variables])
+
+    def _catch_up(self) -> None:
+        """Compare what the old program's saver fetched, where the new one's has looked at it."""
         while (turn := self._next()) is not None and turn[1].name is None and not _assigns(turn[1]):
-            step, function = turn
-            variables = [self.converted.evaluated(code) for code in function.values]
-            self._left.popleft()
-            if not {id(x) for x in variables if isinstance(x, Variable)} <= read:
-                self._lose(step, f"no look at {', '.join(function.values)}", function)
-                return
-            self._compare(step, function, {}, [value(x) for x in variables])
+            self.converted.variables_of(turn[1])
+            variables = [self.converted.evaluated(code) for code in turn[1].values]
+            if not self._saved.issuperset(map(id, variables)):
+                break
+            self._took(*turn, variables)
+        self._saved.clear()
+        self._saving = False
 
     def _assigned(self, variable: Variable) -> None:
         """Compare what the program sets a variable to with what the old one did."""
@@ -273,7 +311,7 @@ class OwnRun:
             comparison.alone = True
             return
         with self._inside():
-            self._look()
+            self._catch_up()
         if (turn := self._next()) is not None:
             self._lose(turn[0], "nothing: it has ended", turn[1])
         comparison.own = self.seen

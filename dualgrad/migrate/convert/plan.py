@@ -505,9 +505,10 @@ class Planner(Runs):
         """By statement that goes and that has built the graph, the numbers that data decides which stays."""
         sizes, known = Sizes(self.tree, self.scopes, self.names, self._value), set[Any]()
         for node in ast.walk(self.tree):
-            if not isinstance(node, ast.stmt) or place(node) not in self.plan.gone or not self._stays(self._above[node]):
+            if not isinstance(node, ast.stmt) or place(node) not in self.plan.gone:
                 continue
-            if isinstance(node, (*FUNCTIONS, ast.ClassDef, ast.Import, ast.ImportFrom)) or not self._has_graph(node):
+            is_plain = not isinstance(node, (*FUNCTIONS, ast.ClassDef, ast.Import, ast.ImportFrom))
+            if not is_plain or not self._stays(self._above[node]) or not self._has_graph(node):
                 continue
             if (said := self.said.get(node.lineno)) is not None and said.is_whole():
                 continue
@@ -523,14 +524,16 @@ class Planner(Runs):
     def sayable(self) -> dict[int, Said]:
         """By line, the statements at the top whose numbers the converted module can say in names of the program."""
         nodes = {place(n): n for n in ast.walk(self.tree) if isinstance(n, ast.stmt)}
-        found = {}
+        sizes, found = Sizes(self.tree, self.scopes, self.names, self._value), {}
         for where, numbers in [pair for pair in self._sizes_seen.items() if pair[1]]:
             names = [n for e, _ in numbers for n in ast.walk(e) if isinstance(n, ast.Name)]
             final = all(self.facts.is_final(n) or isinstance(self.names.get(n.id), ModuleType) for n in names)
             inside = list(ast.walk(nodes[where]))
             plain = not isinstance(nodes[where], BLOCKS) and not any(isinstance(n, _LOOPS) for n in inside)
-            if nodes[where] not in self._around and final and plain and not any(type(v) in (list, tuple) for _, v in numbers):
-                told = {n.value for n in inside if isinstance(n, ast.Constant) and type(n.value) in (int, float)}
+            plain = plain and nodes[where] not in self._around and all(type(v) in (int, float) for _, v in numbers)
+            if final and plain:
+                parts = [n for n in inside if isinstance(n, ast.expr) and not any(True for _ in sizes.roots(n))]
+                told = {v for n in parts if type(v := sizes.number(n)) in (int, float)}
                 found[where[0]] = Said(where, numbers, told)
         return found
 

@@ -1,8 +1,8 @@
 """Numbers that a program counts in its data, and builds its graph with: ``len(vocabulary)``, ``data.shape[1]``.
 
 The lines that count stay in the new program, where a function that was made for one vocabulary would go on with
-another one. So such a number stays an expression where the converted module can say it, and is looked at where the graph
-was built where it cannot: with other data the new program refuses.
+another one. So such a number stays an expression where the converted module can say it. Where it cannot, the new
+program looks at it where the old one built the graph, and refuses other data.
 """
 
 from __future__ import annotations
@@ -16,14 +16,14 @@ from typing import Any
 
 import numpy as np
 
-from dualgrad.migrate.check.scopes import Defined, Element, Entered, Expression, Imported, Own, Parameter, Part, Scopes
+from dualgrad.migrate.check.scopes import Element, Entered, Expression, Parameter, Part, Scopes
 from dualgrad.migrate.convert.edits import Place
 from dualgrad.migrate.convert.facts import is_graphs, is_tensorflow
 from dualgrad.platform.flags import FLAGS
 
-_COUNTS = frozenset("abs float int len max min pow round sum".split())
+_COUNTS = frozenset({"abs", "float", "int", "len", "max", "min", "pow", "round", "sum"})
 _SMALL = (0, 1, -1)
-_NO_SIZES = frozenset("axis axes batch_dims dtype name perm seed".split())
+_NO_SIZES = frozenset({"axis", "axes", "batch_dims", "dtype", "name", "perm", "seed"})
 """Arguments that are no numbers of elements."""
 _LONGEST = 50
 """Elements of a list of sizes that is looked at as a whole."""
@@ -121,16 +121,15 @@ class Sizes:
         except Exception:  # noqa: BLE001  (then it is not known)
             return None
         value = value.item() if isinstance(value, np.generic) else value
-        whole = type(value) in (tuple, list) and 0 < len(value) <= _LONGEST and all(type(v) in (int, float) for v in value)
-        return value if whole or type(value) in (int, float) else None
+        several = list(value) if type(value) in (tuple, list) and len(value) <= _LONGEST else [value]
+        return value if several and all(type(v) in (int, float) for v in several) else None
 
     def roots(self, node: ast.AST, seen: frozenset[int] = frozenset()) -> Iterator[ast.expr]:
         """The expressions from which a number comes that are no numbers: texts, lists, what is read or computed."""
         for n in ast.walk(node):
-            if isinstance(n, _DATA) or (isinstance(n, ast.Constant) and isinstance(n.value, (str, bytes))):
-                yield n
-            elif isinstance(n, ast.Call) and not _is_plain_call(n):
-                yield n
+            is_text = isinstance(n, ast.Constant) and isinstance(n.value, (str, bytes))
+            if is_text or isinstance(n, _DATA) or (isinstance(n, ast.Call) and not _is_plain_call(n)):
+                yield n  # type: ignore[misc]
             elif isinstance(n, ast.Attribute):
                 for value in self._set.get(n.attr, ()):
                     if id(value) not in seen:
@@ -150,7 +149,11 @@ class Sizes:
 
     def _roots_in(self, source: Any, seen: frozenset[int]) -> Iterator[ast.expr]:
         while isinstance(source, (Element, Part, Entered)):
-            source = source.source
+            of = source.source.node if isinstance(source.source, Expression) else None
+            if isinstance(source, Part) and source.index is not None and isinstance(of, (ast.List, ast.Tuple)):
+                source = Expression(of.elts[source.index])  # ``a, b = 1, 2``
+            else:
+                source = source.source
         if isinstance(source, Expression):
             yield from self.roots(source.node, seen)
         elif isinstance(source, Parameter):
@@ -219,16 +222,21 @@ class _Saying(ast.NodeTransformer):
         if getattr(node, "settled", False) or type(value) not in (int, float) or value in _SMALL:
             return node
         node.settled = True  # type: ignore[attr-defined]
-        is_same = (lambda v: v == value) if type(value) is int else (lambda v: np.float32(v) == np.float32(value))
-        found = {ast.unparse(e): e for e, v in self.said.numbers if is_same(v)}
-        if len(found) == 1 and value not in self.said.told:
-            ((text, expression),) = found.items()
+        found = {ast.unparse(e): (e, v) for e, v in self.said.numbers if _is_same(v, value)}
+        told = any(_is_same(v, value) for v in self.said.told)
+        if len(found) == 1 and not told:
+            ((text, (_, number)),) = found.items()
             self.said.used.add(text)
             new: ast.expr = ast.parse(text, mode="eval").body
-            is_whole = type(value) is float and any(type(v) is int for e, v in self.said.numbers if e is expression)
-            return ast.Call(ast.Name("float", ast.Load()), [new], []) if is_whole else new
-        self.said.left |= value not in self.said.told
+            whole = type(value) is float and type(number) is int
+            return ast.Call(ast.Name("float", ast.Load()), [new], []) if whole else new
+        self.said.left |= not told
         return node
+
+
+def _is_same(number: Any, value: Any) -> bool:
+    """Whether a number of a statement is one of its code, where one of float32 is as short as it can be."""
+    return bool(number == value if type(value) is int else np.float32(number) == np.float32(value))
 
 
 class _Given(ast.NodeTransformer):
@@ -248,8 +256,8 @@ def _shell(node: Any) -> Any:
     if isinstance(node, ast.Name) or not isinstance(node, ast.AST):
         return node
     new = copy.copy(node)
-    for field, value in ast.iter_fields(node):
-        setattr(new, field, [_shell(v) for v in value] if isinstance(value, list) else _shell(value))
+    for name, value in ast.iter_fields(node):
+        setattr(new, name, [_shell(v) for v in value] if isinstance(value, list) else _shell(value))
     return new
 
 
