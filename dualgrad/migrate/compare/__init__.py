@@ -165,7 +165,7 @@ def migrated(golden: Golden, path: Path, known: Map, comparison: Comparison) -> 
             raise ValueError(f"{path.name} ended with {code} before it had defined any function of the map")
         comparison.differences.append(Difference(0, "error", path.name, note=f"it ended with {code} by itself"))
     said = golden.lines("printed.txt")
-    own.end(bool(out.getvalue()))
+    own.end(bool(out.getvalue()), code != golden.head["program"]["exit"])
     if not comparison.alone:
         comparison.printed = differing_lines(said, out.getvalue())
     draws = any(step.get("draws") for step in golden.part("steps.json"))

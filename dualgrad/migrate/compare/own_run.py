@@ -77,7 +77,9 @@ class OwnRun:
 
     def _expect(self, step: Step, function: Function | None) -> None:
         """Line a recorded run up, if the new program has something in its place."""
-        if function is None:
+        if function is None and not any(step["results"]):
+            pass  # nothing was fetched
+        elif function is None:
             self.unseen[f"what fetches {', '.join(step['fetches'])}: no function stands for it"] = None
         elif step.get("thread"):
             self.unseen["the runs of other threads, whose order is left to chance"] = None
@@ -304,15 +306,15 @@ class OwnRun:
 
     # ---- the end -----------------------------------------------------------------------------------------------------
 
-    def end(self, prints: bool) -> None:
-        """Say what came of it, when the program has ended; `prints` if it printed something."""
+    def end(self, prints: bool, failed: bool) -> None:
+        """Say what came of it, when the program has ended; whether it printed something, and ended as it should not."""
         known, comparison = self.converted.map, self.comparison
         if not self.events and not prints and known.whole is not True:
             comparison.alone = True
             return
         with self._inside():
             self._catch_up()
-        if (turn := self._next()) is not None:
+        if (turn := self._next()) is not None and not failed:
             self._lose(turn[0], "nothing: it has ended", turn[1])
         comparison.own = self.seen
         why = [*known.varies, *(f"its runs round otherwise here ({r})" for r in comparison.reasons)]
