@@ -79,7 +79,8 @@ def scope(comparison: Comparison) -> str:
     return (
         f"{comparison.steps} runs and training steps of {kept['of']} ({kept['steps']} were kept), "
         f"{values} values by name, {comparison.operations} operations"
-        + f", and {comparison.own} runs of the program by itself" * bool(comparison.own)
+        + f", and {comparison.own} runs of the program by itself"
+        * bool(comparison.own)
     )
 
 

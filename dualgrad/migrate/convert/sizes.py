@@ -108,7 +108,7 @@ class Sizes:
         """The number, or the list of numbers, that an expression stood for; None if it is none, or not known."""
         for n in ast.walk(node):
             if isinstance(n, ast.Call):
-                if not _is_plain_call(n):
+                if _reads(n):
                     return None
             elif isinstance(n, (ast.Lambda, ast.NamedExpr, ast.Await, ast.Yield, ast.YieldFrom)):
                 return None
@@ -124,20 +124,26 @@ class Sizes:
         several = list(value) if type(value) in (tuple, list) and len(value) <= _LONGEST else [value]
         return value if several and all(type(v) in (int, float) for v in several) else None
 
-    def roots(self, node: ast.AST, seen: frozenset[int] = frozenset()) -> Iterator[ast.expr]:
-        """The expressions from which a number comes that are no numbers: texts, lists, what is read or computed."""
+    def roots(self, node: ast.AST, seen: frozenset[int] = frozenset(), counts: bool = False) -> Iterator[ast.expr]:
+        """The expressions from which a number comes that are no numbers: texts, lists, what is read or computed.
+
+        A list of whole numbers, such as the sizes of layers, is one where it is counted (`counts`), and not where it is
+        asked for an element.
+        """
+        counts = counts or any(isinstance(n, ast.Call) for n in ast.walk(node))
         for n in ast.walk(node):
             is_text = isinstance(n, ast.Constant) and isinstance(n.value, (str, bytes))
-            if is_text or isinstance(n, _DATA) or (isinstance(n, ast.Call) and not _is_plain_call(n)):
+            is_data = isinstance(n, _DATA) and (counts or not _is_layout(n))
+            if is_text or is_data or (isinstance(n, ast.Call) and _reads(n)):
                 yield n  # type: ignore[misc]
             elif isinstance(n, ast.Attribute):
                 for value in self._set.get(n.attr, ()):
                     if id(value) not in seen:
-                        yield from self.roots(value, seen | {id(value)})
+                        yield from self.roots(value, seen | {id(value)}, counts)
             elif isinstance(n, ast.Name) and isinstance(n.ctx, ast.Load):
-                yield from self._roots_of(n, seen)
+                yield from self._roots_of(n, seen, counts)
 
-    def _roots_of(self, name: ast.Name, seen: frozenset[int]) -> Iterator[ast.expr]:
+    def _roots_of(self, name: ast.Name, seen: frozenset[int], counts: bool) -> Iterator[ast.expr]:
         scope = self.scopes.of.get(name)
         sources = scope.find(name.id) if scope is not None else None
         if sources is None or id(sources) in seen:
@@ -145,9 +151,9 @@ class Sizes:
         value = self.names.get(name.id) if sources is self.scopes.module.bound.get(name.id) else None
         if not (isinstance(value, argparse.Namespace) or value is FLAGS or is_tensorflow(value)):
             for source in sources:
-                yield from self._roots_in(source, seen | {id(sources)})
+                yield from self._roots_in(source, seen | {id(sources)}, counts)
 
-    def _roots_in(self, source: Any, seen: frozenset[int]) -> Iterator[ast.expr]:
+    def _roots_in(self, source: Any, seen: frozenset[int], counts: bool) -> Iterator[ast.expr]:
         while isinstance(source, (Element, Part, Entered)):
             of = source.source.node if isinstance(source.source, Expression) else None
             if isinstance(source, Part) and source.index is not None and isinstance(of, (ast.List, ast.Tuple)):
@@ -155,20 +161,27 @@ class Sizes:
             else:
                 source = source.source
         if isinstance(source, Expression):
-            yield from self.roots(source.node, seen)
+            yield from self.roots(source.node, seen, counts)
         elif isinstance(source, Parameter):
             name = getattr(source.function, "name", "")
             owner = next((c.name for c in self._classes.values() if source.function in c.body), "")
             for call in self._given.get(owner if name == "__init__" else name, ()):
                 given = _arguments(source.function, call).get(source.name)  # type: ignore[arg-type]
                 if given is not None and id(given) not in seen:
-                    yield from self.roots(given, seen | {id(given)})
+                    yield from self.roots(given, seen | {id(given)}, counts)
 
 
-def _is_plain_call(call: ast.Call) -> bool:
-    """Whether it computes with the numbers that it is given, and reads nothing."""
+def _reads(call: ast.Call) -> bool:
+    """Whether a call may do more than compute with the numbers that it is given."""
     path = ast.unparse(call.func)
-    return path in _COUNTS or (path.startswith(("np.", "numpy.")) and ".random" not in path and ".load" not in path)
+    plain = path.startswith(("np.", "numpy.")) and ".random" not in path and ".load" not in path
+    return not (plain or path in _COUNTS)
+
+
+def _is_layout(node: ast.AST) -> bool:
+    """Whether it lists whole numbers of the program's text."""
+    elements = node.elts if isinstance(node, (ast.List, ast.Tuple)) else []
+    return bool(elements) and all(isinstance(e, ast.Constant) and type(e.value) is int for e in elements)
 
 
 @dataclass
