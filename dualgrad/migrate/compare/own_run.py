@@ -23,8 +23,10 @@ import numpy as np
 from dualgrad.files.golden import Golden, digest
 from dualgrad.migrate.compare.findings import Difference, shown
 from dualgrad.migrate.watch_tapes import value
+from engine.core import nest
 from engine.core.dtypes import as_dtype
 from engine.core.value import boxed
+from tape_api.data import DatasetIterator
 from tape_api.variable import Variable
 
 if TYPE_CHECKING:
@@ -83,10 +85,7 @@ class OwnRun:
             self.unseen[f"what fetches {', '.join(step['fetches'])}: no function stands for it"] = None
         elif step.get("thread"):
             self.unseen["the runs of other threads, whose order is left to chance"] = None
-        elif function.fills or not (function.name or function.values):
-            if any(step["results"]):
-                self.unseen["the elements of iterators that are fetched as they are"] = None
-        else:
+        elif not function.fills and (function.name or function.values or any(step["results"])):
             self._left.append((step, function))
 
     # ---- watching ----------------------------------------------------------------------------------------------------
@@ -113,7 +112,14 @@ class OwnRun:
     def watching(self) -> Iterator[dict[str, Any]]:
         """Follow what runs inside of the ``with`` block; the names that the program needs for that."""
         usual = {name: vars(Variable).get(name) for name in _LOOKS}
-        assign = Variable.assign
+        assign, get_next = Variable.assign, DatasetIterator.get_next
+
+        def following(iterator: DatasetIterator) -> Any:
+            element = get_next(iterator)
+            if self._is_outside():
+                with self._inside():
+                    self._took_next(element)
+            return element
 
         def looking(name: str) -> Callable[..., Any]:
             look = getattr(Variable, name)
@@ -139,10 +145,11 @@ class OwnRun:
         for name in usual:
             setattr(Variable, name, looking(name))
         Variable.assign = assigned  # type: ignore[method-assign]
+        DatasetIterator.get_next = following  # type: ignore[method-assign]
         try:
             yield {_OBSERVED: self._observed}
         finally:
-            Variable.assign = assign  # type: ignore[method-assign]
+            Variable.assign, DatasetIterator.get_next = assign, get_next  # type: ignore[method-assign]
             for name, method in usual.items():
                 if method is None:
                     delattr(Variable, name)
@@ -201,27 +208,44 @@ class OwnRun:
         turn = self._next()
         if by_library:
             self._saved.add(id(variable))
-        if turn is None or turn[1].name is not None or _assigns(turn[1]) or (by_library and self._saving):
+        if turn is None or not turn[1].values or _assigns(turn[1]) or (by_library and self._saving):
             return  # whoever looks more often than the old program does no harm
-        step, function = turn
-        self.converted.variables_of(function)
-        variables = [self.converted.evaluated(code) for code in function.values]
+        variables = self._fetched(turn[1])
         self._read.add(id(variable))
-        if self._read.issuperset(map(id, variables)):
+        if variables and self._read.issuperset(map(id, variables)):
             self._saving = by_library
-            self._took(step, function, variables)
+            self._took(*turn, variables)
+
+    def _fetched(self, function: Function) -> list[Any]:
+        """The variables that a run fetched; none while they are not all made."""
+        self.converted.variables_of(function)
+        try:
+            return [self.converted.evaluated(code) for code in function.values]
+        except Exception:  # noqa: BLE001 - an expression of the map, before the program has come so far
+            return []
 
     def _took(self, step: Step, function: Function, variables: list[Any]) -> None:
         self._left.popleft()
         self._read.clear()
         self._compare(step, function, {}, [value(x) for x in variables])
 
+    def _took_next(self, element: Any) -> None:
+        """Compare an element of an iterator with what the old program fetched, if it fetched that alone."""
+        turn = self._next()
+        if turn is None or turn[1].name is not None or turn[1].values:
+            return
+        step, _ = turn
+        self._left.popleft()
+        parts = [np.asarray(boxed(value(x))) for x in nest.flatten(element)]
+        wanted = [(n, d) for n, d in zip(step["fetches"], step["results"], strict=True) if d is not None]
+        parts += [None] * (len(wanted) - len(parts))
+        self._judge([(step, "result", n, d, x) for (n, d), x in zip(wanted, parts, strict=False)])
+
     def _catch_up(self) -> None:
         """Compare what the old program's saver fetched, where the new one's has looked at it."""
-        while (turn := self._next()) is not None and turn[1].name is None and not _assigns(turn[1]):
-            self.converted.variables_of(turn[1])
-            variables = [self.converted.evaluated(code) for code in turn[1].values]
-            if not self._saved.issuperset(map(id, variables)):
+        while (turn := self._next()) is not None and turn[1].values and not _assigns(turn[1]):
+            variables = self._fetched(turn[1])
+            if not variables or not self._saved.issuperset(map(id, variables)):
                 break
             self._took(*turn, variables)
         self._saved.clear()
