@@ -37,7 +37,7 @@ PARTS = (
 s = tf.sparse_placeholder(tf.float32, [3, 4])
 w = tf.Variable(tf.random_normal([4, 2]), name="w")
 k = tf.constant(3.0)
-h = tf.sparse_tensor_dense_matmul(s, w, name="h")
+h = tf.identity(tf.sparse_tensor_dense_matmul(s, w), name="h")
 y = tf.reduce_sum(tf.tanh(h) * k, name="y")
 with tf.Session() as sess:
     sess.run(tf.global_variables_initializer())

@@ -166,7 +166,7 @@ def migrated(golden: Golden, path: Path, known: Map, comparison: Comparison) -> 
         comparison.differences.append(Difference(0, "error", path.name, note=f"it ended with {code} by itself"))
     said = golden.lines("printed.txt")
     own.end(bool(out.getvalue()), code != golden.head["program"]["exit"])
-    if not comparison.alone:
+    if not comparison.aside:
         comparison.printed = differing_lines(said, out.getvalue())
     draws = any(step.get("draws") for step in golden.part("steps.json"))
     if comparison.printed and (draws or known.varies):

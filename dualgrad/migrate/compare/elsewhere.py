@@ -59,6 +59,7 @@ def compare_elsewhere(golden: Golden, path: Path, known: Map, comparison: Compar
     said = f"the program runs under {library.__name__} {library.__version__}, which rounds otherwise"
     comparison.reasons.insert(0, said)
     comparison.from_run += known.from_run
+    comparison.aside = "It was not followed while it runs by itself: its functions were compared, one by one."
     out = io.StringIO()
     if known.whole is not False:
         arguments = golden.head["program"]["arguments"]

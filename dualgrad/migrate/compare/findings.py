@@ -105,8 +105,8 @@ class Comparison:
         How many runs of the migrated program by itself were seen, and gave what the recorded ones did.
     unseen : list of str
         What the migrated program computes when it runs by itself and nobody looked at, or why.
-    alone : bool
-        Whether it holds functions alone, and runs nothing by itself.
+    aside : str
+        A sentence on why it was not followed while it runs by itself; empty if it was.
     """
 
     title: str
@@ -124,7 +124,7 @@ class Comparison:
     from_run: list[str] = field(default_factory=list)
     own: int = 0
     unseen: list[str] = field(default_factory=list)
-    alone: bool = False
+    aside: str = ""
 
     @property
     def verdict(self) -> str:
@@ -180,7 +180,7 @@ class Comparison:
         self.from_run += other.from_run
         self.own += other.own
         self.unseen += other.unseen
-        self.alone |= other.alone
+        self.aside = self.aside or other.aside
         self.rows |= {prefix + name: replace(row, name=prefix + name) for name, row in other.rows.items()}
         self.differences += [replace(d, name=prefix + d.name) for d in other.differences]
         self.uncovered |= {prefix + why: n for why, n in other.uncovered.items()}

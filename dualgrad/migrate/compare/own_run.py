@@ -334,7 +334,7 @@ class OwnRun:
         """Say what came of it, when the program has ended; whether it printed something, and ended as it should not."""
         known, comparison = self.converted.map, self.comparison
         if not self.events and not prints and known.whole is not True:
-            comparison.alone = True
+            comparison.aside = "It holds functions alone, and only these were compared."
             return
         with self._inside():
             self._catch_up()

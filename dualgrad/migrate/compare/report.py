@@ -68,8 +68,7 @@ def explained(comparison: Comparison) -> str:
     """What the verdict means, and what it does not cover."""
     parts = [EXPLAINED[comparison.verdict]]
     parts += [f"{'; '.join(comparison.unseen)}."] * (comparison.verdict == "NOT ALL COMPARED")
-    parts += ["It holds functions alone, and only these were compared."] * comparison.alone
-    return " ".join(parts)
+    return " ".join(filter(None, [*parts, comparison.aside]))
 
 
 def scope(comparison: Comparison) -> str:

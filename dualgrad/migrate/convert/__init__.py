@@ -195,6 +195,8 @@ def convert(
         {"tf", "np", "ARRAYS", "not_converted", "zip", "minimize", "Iterator", "Checkpoints", *summaries.NAMES}
     )
     scope.taken.update(_kept_names(capture, program))
+    numbers = [e for one in (said or {}).values() for e, _ in one.numbers]
+    scope.taken.update(n.id for e in numbers for n in ast.walk(e) if isinstance(n, ast.Name))
     graphs = list({id(run.graph): run.graph for run in capture.runs.values()}.values())
     modules = [Module(graph, capture, names, scope, program, origins, said) for graph in graphs]
     arrays: dict[str, np.ndarray] = {}

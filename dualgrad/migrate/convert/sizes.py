@@ -134,7 +134,7 @@ class Sizes:
         for n in ast.walk(node):
             is_text = isinstance(n, ast.Constant) and isinstance(n.value, (str, bytes))
             is_data = isinstance(n, _DATA) and (counts or not _is_layout(n))
-            if is_text or is_data or (isinstance(n, ast.Call) and _reads(n)):
+            if is_text or is_data or (isinstance(n, ast.Call) and type(self.number(n)) not in (int, float)):
                 yield n  # type: ignore[misc]
             elif isinstance(n, ast.Attribute):
                 for value in self._set.get(n.attr, ()):
