@@ -137,9 +137,9 @@ class Recorder:
             extra = self._extra.pop(id(made), {})
             first = self._first.setdefault(_kind(made), self.count - 1)
             if not keep:
-                hashes = [[digest(v) for v in made.fed if is_data(v)]]
-                hashes.append([digest(v) if is_data(v) else None for v in made.results])
-                self.rest.append([self.count - 1, first, *hashes, _said(made.error)])
+                fed = [digest(v) for v in made.fed if is_data(v)]
+                given = [digest(v) if is_data(v) else None for v in made.results]
+                self.rest.append([self.count - 1, first, fed, given, _said(made.error)])
                 return
             before, after = made.variables("before"), made.variables("after")
             step = {

@@ -187,7 +187,8 @@ class Converted:
         made: Mapping[str, Any] | None = None,
     ) -> None:
         self.golden, self.comparison, self.map = golden, comparison, known
-        self.file, self.namespace, self.initial, self.made = file, namespace, initial, made or {}
+        self.file, self.namespace, self.initial = file, namespace, initial
+        self.made = {} if made is None else made
         self.graphs = golden.part("graphs.json")
         self._hidden = {f"{node['name']}:0" for graph in self.graphs for node in graph if node.get("hidden")}
         self._located = False

@@ -144,8 +144,8 @@ class OwnRun:
 
         for name in usual:
             setattr(Variable, name, looking(name))
-        Variable.assign = assigned  # type: ignore[method-assign]
-        DatasetIterator.get_next = following  # type: ignore[method-assign]
+        Variable.assign = assigned  # type: ignore[method-assign,assignment]
+        DatasetIterator.get_next = following  # type: ignore[method-assign,assignment]
         try:
             yield {_OBSERVED: self._observed}
         finally:
@@ -236,7 +236,7 @@ class OwnRun:
             return
         step, _ = turn
         self._left.popleft()
-        parts = [np.asarray(boxed(value(x))) for x in nest.flatten(element)]
+        parts: list[Any] = [np.asarray(boxed(value(x))) for x in nest.flatten(element)]
         wanted = [(n, d) for n, d in zip(step["fetches"], step["results"], strict=True) if d is not None]
         parts += [None] * (len(wanted) - len(parts))
         self._judge([(step, "result", n, d, x) for (n, d), x in zip(wanted, parts, strict=False)])

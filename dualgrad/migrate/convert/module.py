@@ -195,8 +195,8 @@ class Module:
         if origin is not None:
             self._hosted_calls[id(call)] = origin
             self.inside.setdefault(ast.unparse(origin.code), origin.inside)
-            array = np.asarray(start.params["value"]) if start.op is constant else None
-            self.starts += [] if array is None else [(variable.name, array, True)]
+            if start.op is constant:
+                self.starts.append((variable.name, np.asarray(start.params["value"]), True))
         elif start.op is constant and (array := np.asarray(start.params["value"])).dtype.kind in "biufc":
             self._note_origin(array, variable.name, call)
             self._plain[id(call)] = Plain(array, own, variable.trainable, is_named)

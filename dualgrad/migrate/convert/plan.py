@@ -538,9 +538,9 @@ class Planner(Runs):
         return found
 
     def _stays(self, node: ast.AST) -> bool:
-        """Whether a node is in what stays."""
+        """Whether a node is in what stays; what was put together of several ones is not."""
         while not isinstance(node, ast.Module):
-            if isinstance(node, ast.stmt) and place(node) in self.plan.gone:
+            if node not in self._above or (isinstance(node, ast.stmt) and place(node) in self.plan.gone):
                 return False
             node = self._above[node]
         return True

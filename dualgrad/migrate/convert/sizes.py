@@ -58,10 +58,10 @@ class Sizes:
                 self._given.setdefault(getattr(n.func, "id", getattr(n.func, "attr", "")), []).append(n)
         self._set: dict[str, list[ast.expr]] = {}
         """By the names of attributes, what they are set to."""
-        for n in ast.walk(tree):
-            for target in n.targets if isinstance(n, ast.Assign) else ():
+        for assigned in [n for n in ast.walk(tree) if isinstance(n, ast.Assign)]:
+            for target in assigned.targets:
                 if isinstance(target, ast.Attribute):
-                    self._set.setdefault(target.attr, []).append(n.value)
+                    self._set.setdefault(target.attr, []).append(assigned.value)
 
     # ---- what is counted ---------------------------------------------------------------------------------------------
 
@@ -102,7 +102,7 @@ class Sizes:
     def _is_local(self, name: ast.Name, function: ast.AST) -> bool:
         scope = self.scopes.of.get(name)
         sources = scope.find(name.id) if scope is not None else None
-        return sources is not None and sources is self.scopes.inside[function].bound.get(name.id)  # type: ignore[index]
+        return sources is not None and sources is self.scopes.inside[function].bound.get(name.id)
 
     def number(self, node: ast.expr) -> Any:
         """The number, or the list of numbers, that an expression stood for; None if it is none, or not known."""
