@@ -74,19 +74,24 @@ class OwnRun:
         self._file, self._saving = "", False
         self._saved: set[int] = set()
         self._read: set[int] = set()
+        self._begun: list[Step] = []
+        """Runs that gave variables their first values, which the new program may do once more."""
         for step in runs_of(golden):
             self._expect(step, converted.function_for(step))
 
     def _expect(self, step: Step, function: Function | None) -> None:
         """Line a recorded run up, if the new program has something in its place."""
+        taken = step.get("taken", ())  # the other things that iterators give are their handles
         if function is None and not any(step["results"]):
             pass  # nothing was fetched
         elif function is None:
             self.unseen[f"what fetches {', '.join(step['fetches'])}: no function stands for it"] = None
         elif step.get("thread"):
             self.unseen["the runs of other threads, whose order is left to chance"] = None
-        elif not function.fills and (function.name or function.values or any(step["results"])):
+        elif not function.fills and (function.name or function.values or not {*step["fetches"]}.isdisjoint(taken)):
             self._left.append((step, function))
+        elif not function.fills:
+            self._begun.append(step)
 
     # ---- watching ----------------------------------------------------------------------------------------------------
 
@@ -283,6 +288,13 @@ class OwnRun:
         if self._lost:
             return
         if turn is None or turn[1].name != name:
+            before = turn[0]["number"] if turn is not None else np.inf
+            own = [f for f in self.converted.map.functions if f.name == name and not f.returns]
+            again = [s for s in self._begun if s["number"] < before and any(s["site"] in f.sites for f in own)]
+            if again:
+                self._begun.remove(again[0])
+                self._compare(again[0], own[0], {}, [])
+                return
             step, function = turn or (self._last, None)
             self._lose(step, f"a call of {name}", function, "one run more than were recorded" if turn is None else "")
             return
