@@ -2,8 +2,9 @@
 
 OUT is a migrated program: if there is a map (``OUT.map.json``, or ``--map``), it runs by itself beside all recorded
 runs (`own_run`), and then its functions are called with what was recorded: both must give the same bits.
-Without a map it is a program that builds the same graph, changed or not, and is run beside the record; without OUT it is the recorded program itself. Against a record of real TensorFlow each operation
-is given the recorded operands, and must come within a budget of rounding errors.
+Without a map it is a program that builds the same graph, changed or not, and is run beside the record; without OUT
+it is the recorded program itself. Against a record of real TensorFlow each operation is given the recorded operands,
+and must come within a budget of rounding errors.
 
 Where values of the recorded run stand in the migrated program, the verdict is "equal only for this run". Where not all
 was looked at that it computes by itself, the verdict is "not all compared".
