@@ -80,7 +80,7 @@ class OwnRun:
             self._expect(step, converted.function_for(step))
 
     def _expect(self, step: Step, function: Function | None) -> None:
-        """Line a recorded run up, if the new program has something in its place."""
+        """Note a recorded run, if the new program has something in its place."""
         taken = step.get("taken", ())  # the other things that iterators give are their handles
         if function is None and not any(step["results"]):
             pass  # nothing was fetched
@@ -367,7 +367,7 @@ def _assigns(function: Function) -> bool:
 
 
 def _as_fed(given: Any, described: Mapping[str, Any]) -> Any:
-    """What a function is given, as the session would have taken it."""
+    """The array that a function is given, as the session would have taken it."""
     try:
         array = np.asarray(boxed(value(given) if isinstance(given, Variable) or hasattr(given, "_array") else given))
         return array if array.dtype.kind in "OSU" else array.astype(as_dtype(described["dtype"]).numpy)

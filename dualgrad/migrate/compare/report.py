@@ -65,7 +65,7 @@ def _lines(comparison: Comparison) -> Iterator[str]:
 
 
 def explained(comparison: Comparison) -> str:
-    """What the verdict means, and what it does not cover."""
+    """The meaning of the verdict, and what it does not cover."""
     parts = [EXPLAINED[comparison.verdict]]
     parts += [f"{'; '.join(comparison.unseen)}."] * (comparison.verdict == "NOT ALL COMPARED")
     return " ".join(filter(None, [*parts, comparison.aside]))
