@@ -15,7 +15,7 @@ from typing import Any
 
 import numpy as np
 
-from dualgrad.files.golden import GoldenWriter, described
+from dualgrad.files.golden import GoldenWriter, described, digest
 from dualgrad.migrate.census import Census
 from dualgrad.migrate.watch import Run, Site, exit_code, is_number
 from dualgrad.migrate.watch_tapes import Step
@@ -76,9 +76,12 @@ class Recorder:
     sampling: Sampling = field(default_factory=Sampling)
     seen: Counter[Any] = field(default_factory=Counter)
     steps: list[dict[str, Any]] = field(default_factory=list)
+    rest: list[list[Any]] = field(default_factory=list)
+    """Of each run that is not kept: its number, that of the first of its kind, hashes of what it was fed and gave."""
     graphs: list[Any] = field(default_factory=list)
     sessions: list[Any] = field(default_factory=list)
     count: int = 0
+    _first: dict[Any, int] = field(default_factory=dict)
     _extra: dict[int, dict[str, Any]] = field(default_factory=dict)
     _lock: Any = field(default_factory=threading.RLock)
     _printed: io.StringIO = field(default_factory=io.StringIO)
@@ -124,13 +127,6 @@ class Recorder:
             self._extra[id(made)] = {name: value for name, value in told.items() if value}
         return values[: len(made.flat)]
 
-    def made(self, made: Run, compute: Callable[[Sequence[Any]], list[Any]]) -> list[Any]:
-        """Make a run and take it down at once; give its results."""
-        made.results = self.around(made, compute)
-        made._after = dict(made.session._state.values)
-        self.keep(made)
-        return made.results
-
     def keep(self, made: Run) -> None:
         """Take down a run that was made."""
         with self._lock:
@@ -139,7 +135,11 @@ class Recorder:
             keep, _ = self.wanted(_kind(made))
             self.seen[_kind(made)] += 1
             extra = self._extra.pop(id(made), {})
+            first = self._first.setdefault(_kind(made), self.count - 1)
             if not keep:
+                fed = [digest(v) for v in made.fed if is_data(v)]
+                given = [digest(v) if is_data(v) else None for v in made.results]
+                self.rest.append([self.count - 1, first, fed, given, _said(made.error)])
                 return
             before, after = made.variables("before"), made.variables("after")
             step = {
@@ -151,8 +151,10 @@ class Recorder:
                 "feeds": {t.name: self._put(v) for t, v in zip(made.feeds, made.fed, strict=True) if is_data(v)},
                 "results": [self._put(v) if is_data(v) else None for v in made.results],
             }
+            if threading.current_thread() is not threading.main_thread():
+                step["thread"] = True
             if made.error is not None:
-                step["error"] = f"{type(made.error).__name__}: {made.error}".splitlines()[0]
+                step["error"] = _said(made.error)
             self.add(step, before, after, extra)
 
     def keep_step(self, made: Step) -> None:
@@ -227,6 +229,7 @@ class Recorder:
         used = {name: sorted(map(self.site, places)) for name, places in sorted(census.found.items())}
         parts = {
             "steps.json": self.steps,
+            "rest.json": self.rest,
             "graphs.json": [list(describe(graph)) for graph in self.graphs],
             "census.json": used,
             "printed.txt": self._printed.getvalue(),
@@ -274,6 +277,10 @@ def _index(known: list[Any], one: Any) -> int:
 
 def _kind(made: Run) -> tuple[Any, ...]:
     return "run", id(made.graph), tuple(map(id, made.flat)), tuple(map(id, made.feeds))
+
+
+def _said(error: BaseException | None) -> str | None:
+    return None if error is None else f"{type(error).__name__}: {error}".splitlines()[0]
 
 
 def needed(made: Run) -> list[Any]:

@@ -9,9 +9,11 @@ from __future__ import annotations
 import argparse
 import builtins
 import sys
+from collections.abc import Callable, Mapping
 from importlib.machinery import SourceFileLoader
 from pathlib import Path
 from types import CodeType, ModuleType
+from typing import Any
 
 from dualgrad.frontend.tracebacks import is_full, shortened
 from dualgrad.migrate import bridging, notebooks
@@ -80,7 +82,9 @@ def program(name: str) -> Path:
     return path
 
 
-def run(path: Path, arguments: list[str], api: str, facade: type[Facade] = Facade, compat: bool = False) -> int:
+def run(
+    path: Path, arguments: list[str], api: str, facade: type[Facade] = Facade, compat: bool = False, **observed: Any
+) -> int:
     """Run a file as ``python FILE`` does.
 
     Parameters
@@ -91,6 +95,8 @@ def run(path: Path, arguments: list[str], api: str, facade: type[Facade] = Facad
         As `dualgrad.migrate.hook.install` takes them.
     compat : bool
         Whether its files are bridged (`dualgrad.migrate.bridging`).
+    **observed
+        What else `execute` takes.
 
     Returns
     -------
@@ -103,23 +109,29 @@ def run(path: Path, arguments: list[str], api: str, facade: type[Facade] = Facad
         As the program raises it.
     """
     install(api, facade)
-    return execute(path, arguments, compat)
+    return execute(path, arguments, compat, **observed)
 
 
-def execute(path: Path, arguments: list[str], compat: bool = False) -> int:
-    """The same with the modules there are: whatever ``import tensorflow`` gives."""
+def execute(
+    path: Path,
+    arguments: list[str],
+    compat: bool = False,
+    compiled: Callable[[bytes, str], CodeType] | None = None,
+    names: Mapping[str, Any] | None = None,
+) -> int:
+    """The same with the modules there are: whatever ``import tensorflow`` gives; `names` the program has besides."""
     sys.argv = [str(path), *arguments]
     if not sys.flags.safe_path:
         sys.path[0] = str(path.parent.resolve())
     main_module = ModuleType("__main__")
     loader = SourceFileLoader("__main__", str(path))
-    vars(main_module).update(__file__=str(path), __builtins__=builtins, __loader__=loader)
+    vars(main_module).update(__file__=str(path), __builtins__=builtins, __loader__=loader, **(names or {}))
     sys.modules["__main__"] = main_module
     try:
         if compat:
             bridging.install(path.parent)
             vars(main_module).update(bridging.names())
-        code = bridging.compiled if compat else _compiled
+        code = compiled or (bridging.compiled if compat else _compiled)
         exec(code(path.read_bytes(), str(path)), vars(main_module))
     except SystemExit:
         raise

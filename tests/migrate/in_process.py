@@ -9,6 +9,7 @@ from collections.abc import Iterator
 from contextlib import contextmanager
 from pathlib import Path
 
+import tape_api
 from dualgrad.frontend import overrides
 from dualgrad.migrate.command import main
 from graph_api.defaults import stacks
@@ -50,6 +51,7 @@ def _is_a_programs(name: str) -> bool:
 def kept() -> Iterator[None]:
     """Take back what a program and the import hook change of the interpreter, sessions and graphs too."""
     sessions = list(stacks.sessions)
+    tape_api.random.set_seed(None)  # as in a process that begins
     try:
         with interpreter_kept(), Graph().as_default():
             yield

@@ -1,11 +1,13 @@
 """Compare a program with a record of what it computed (``dualgrad record``), and say whether anything differs.
 
-OUT is a migrated program: if there is a map (``OUT.map.json``, or ``--map``), its functions are called with what was
-recorded, and must give the same bits. Without a map it is a program that builds the same graph, changed or not, and is
-run beside the record; without OUT it is the recorded program itself. Against a record of real TensorFlow each operation
-is given the recorded operands, and must come within a budget of rounding errors.
+OUT is a migrated program: if there is a map (``OUT.map.json``, or ``--map``), it runs by itself beside all recorded
+runs (`own_run`), and then its functions are called with what was recorded: both must give the same bits.
+Without a map it is a program that builds the same graph, changed or not, and is run beside the record; without OUT
+it is the recorded program itself. Against a record of real TensorFlow each operation is given the recorded operands,
+and must come within a budget of rounding errors.
 
-Where values of the recorded run stand in the migrated program, the verdict is "equal only for this run".
+Where values of the recorded run stand in the migrated program, the verdict is "equal only for this run". Where not all
+was looked at that it computes by itself, the verdict is "not all compared".
 
 The exit code is 0 if nothing differs, 1 if something does or is not migrated yet, and 2 if nothing could be compared.
 """
@@ -19,7 +21,6 @@ import os
 import subprocess
 import sys
 import tempfile
-from collections.abc import Sequence
 from contextlib import redirect_stdout
 from pathlib import Path
 from typing import Any
@@ -27,19 +28,19 @@ from typing import Any
 import engine
 from dualgrad.files.golden import Golden, text
 from dualgrad.migrate import notebooks
-from dualgrad.migrate.census import Census
 from dualgrad.migrate.compare.converted import Converted, Map, read_map
 from dualgrad.migrate.compare.elsewhere import compare_elsewhere, is_elsewhere
 from dualgrad.migrate.compare.findings import Comparison, Difference
+from dualgrad.migrate.compare.own_run import OwnRun
 from dualgrad.migrate.compare.page import page
 from dualgrad.migrate.compare.printed import differing_lines
 from dualgrad.migrate.compare.report import report
 from dualgrad.migrate.compare.rerun import Rerun
 from dualgrad.migrate.environment import differences, machine
 from dualgrad.migrate.judge import judge
-from dualgrad.migrate.recorder import Recorder, finished
+from dualgrad.migrate.recorder import finished
 from dualgrad.migrate.run import run
-from dualgrad.migrate.watch import Run, watching
+from dualgrad.migrate.watch import watching
 from dualgrad.migrate.watch_tapes import noting_initial_values, noting_objects, watching_tapes
 from dualgrad.platform import progress
 from engine.runtime.errors import OpError
@@ -56,7 +57,6 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
     parser.add_argument("--map", metavar="FILE", help="what corresponds in both (default: OUT.map.json)")
     parser.add_argument("--html", metavar="FILE", help="write the report as a page, too")
     parser.add_argument("--json", metavar="FILE", help="write the findings as JSON, too")
-    parser.add_argument("--again", metavar="DIR", help=argparse.SUPPRESS)
 
 
 def main(given: argparse.Namespace) -> int:
@@ -95,7 +95,7 @@ def compared(golden: Golden, given: argparse.Namespace) -> Comparison:
         path = notebooks.kept_program(path)
     comparison = begun(golden, path)
     if known is None:
-        again(golden, path, comparison, given.again)
+        again(golden, path, comparison)
     elif golden.head["made"]["backend"] == "tensorflow":
         by_way_of_ours(golden, path, known, comparison)
     elif is_elsewhere(known):
@@ -126,34 +126,17 @@ def recorded_program(golden: Golden) -> Path:
     return here if here.is_file() and here.read_bytes() == copy.read_bytes() else copy
 
 
-def again(golden: Golden, path: Path, comparison: Comparison, folder: str | None = None) -> None:
-    """Run a program that builds graphs, or one on tapes, beside its record.
-
-    Parameters
-    ----------
-    golden : Golden
-    path : Path
-    comparison : Comparison
-        What is found is added to it.
-    folder : path, optional
-        Where to keep a record of this run.
-    """
+def again(golden: Golden, path: Path, comparison: Comparison) -> None:
+    """Run a program that builds graphs, or one on tapes, beside its record; what is found is added to `comparison`."""
     head = golden.head["program"]
     rerun = Rerun(golden, comparison)
-    recorder = Recorder(folder, path) if folder else None
     out = io.StringIO()
-
-    def around(made: Run, compute: Any) -> Sequence[Any]:
-        return rerun.around(made, compute if recorder is None else lambda _: recorder.made(made, compute))
-
-    with redirect_stdout(out), watching(lambda made: None, around), watching_tapes(rerun.keep_step):
+    with redirect_stdout(out), watching(lambda made: None, rerun.around), watching_tapes(rerun.keep_step):
         code = finished(lambda: run(path, head["arguments"], api_of(path, head)))
     if code != head["exit"]:
         comparison.notes.append(f"the program ended with {code}; when it was recorded, with {head['exit']}")
     for step in rerun.steps.values():
         comparison.skip(f"recorded steps that the program did not come to ({step['kind']})")
-    if recorder is not None:
-        recorder.finish({"backend": "dualgrad", "version": engine.__version__, **machine()}, code, head, Census())
     if comparison.differences:
         return  # each run was given the recorded variables: what was printed says no more
     if not comparison.reasons or golden.head["kept"]["steps"] == golden.head["kept"]["of"]:
@@ -173,16 +156,19 @@ def migrated(golden: Golden, path: Path, known: Map, comparison: Comparison) -> 
         comparison.notes.append("TensorFlow is not installed here: its program was run on dualgrad")
     out = io.StringIO()
     with redirect_stdout(out), noting_initial_values() as initial, noting_objects(known.objects.values()) as made:
-        code = finished(lambda: run(path, golden.head["program"]["arguments"], "2"))
+        converted = Converted(golden, comparison, known, path.name, {}, initial, made)
+        own = OwnRun(golden, converted)
+        with own.watching() as names:
+            arguments = golden.head["program"]["arguments"]
+            code = finished(lambda: run(path, arguments, "2", compiled=own.compiled, names=names))
     functions = {f.name for f in known.functions if f.name} | set(known.objects.values())
     if code != golden.head["program"]["exit"]:
         if functions.isdisjoint(vars(sys.modules["__main__"])):
             raise ValueError(f"{path.name} ended with {code} before it had defined any function of the map")
         comparison.differences.append(Difference(0, "error", path.name, note=f"it ended with {code} by itself"))
     said = golden.lines("printed.txt")
-    if said and not out.getvalue() and not code:
-        comparison.notes.append(f"{path.name} prints nothing: it holds functions alone, and only these were compared")
-    else:
+    own.end(bool(out.getvalue()), code != golden.head["program"]["exit"])
+    if not comparison.aside:
         comparison.printed = differing_lines(said, out.getvalue())
     draws = any(step.get("draws") for step in golden.part("steps.json"))
     if comparison.printed and (draws or known.varies):
@@ -194,37 +180,33 @@ def migrated(golden: Golden, path: Path, known: Map, comparison: Comparison) -> 
             f"{'; '.join([*filter(None, [why]), *known.varies])}: of what they print only the words were compared. "
             f"The runs were compared on what was recorded"
         )
-    names = vars(sys.modules["__main__"])
-    names.update({name: made[kind] for name, kind in known.objects.items() if kind in made})
     if comparison.printed and known.varies and len(said.splitlines()) == len(out.getvalue().splitlines()):
         count = len(differing_lines(said, out.getvalue(), words_only=True))
         comparison.notes.append(f"{count} lines have other words, too: what they say depends on what is drawn")
         comparison.printed = []
-    Converted(golden, comparison, known, path.name, names, initial).all()
+    converted.reach(vars(sys.modules["__main__"]))
+    converted.all()
 
 
 def by_way_of_ours(golden: Golden, path: Path, known: Map, comparison: Comparison) -> None:
     """Compare a migrated program with a record of TensorFlow in two steps.
 
-    The recorded program runs under dualgrad beside the record, operation by operation within budgets; of this run a
-    record is made, with which the migrated program is compared to the bit.
+    The recorded program runs under dualgrad beside the record, operation by operation within budgets; then it runs by
+    itself, and of this run a record is made, with which the migrated program is compared to the bit.
     """
     with tempfile.TemporaryDirectory() as folder:
-        ours, findings = Path(folder) / "ours", Path(folder) / "findings.json"
-        command = [sys.executable, "-m", "dualgrad", "compare", str(golden.folder)]
-        home = os.pathsep.join([str(Path(engine.__file__).parents[1]), os.environ.get("PYTHONPATH", "")])
-        progress.say("running the recorded program under dualgrad")
-        done = subprocess.run(
-            [*command, "--again", str(ours), "--json", str(findings)],
-            capture_output=True, text=True, check=False, env={**os.environ, "PYTHONPATH": home},
-        )  # fmt: skip
-        if not findings.is_file():
-            raise ValueError(f"the recorded program does not run under dualgrad: {done.stderr.strip()}")
+        ours, findings, old = Path(folder) / "ours", Path(folder) / "findings.json", golden.head["program"]
+        ran = [
+            _command("compare", str(golden.folder), "--json", str(findings)),
+            _command("record", "-o", str(ours), "--api", old["api"], str(recorded_program(golden)), *old["arguments"]),
+        ]
+        if not findings.is_file() or not (ours / "record.json").is_file():
+            said = next((done.stderr for done in ran if done.stderr.strip()), "")
+            raise ValueError(f"the recorded program does not run under dualgrad: {said.strip()}")
         first = Comparison.from_json(json.loads(findings.read_bytes()))
         middle = Golden(ours)
         second = Comparison("", middle.head, comparison.here)
         migrated(middle, path, known, second)
-        second.printed = None
     comparison.add(first, "graph: ")
     comparison.add(second, f"{path.name}: ")
     comparison.notes.append(
@@ -232,3 +214,13 @@ def by_way_of_ours(golden: Golden, path: Path, known: Map, comparison: Compariso
         f"({first.operations} values, {first.verdict.lower()}); {path.name} was compared with that run "
         f"({second.steps} runs, {second.verdict.lower()})."
     )
+
+
+def _command(*words: str) -> subprocess.CompletedProcess[str]:
+    """Run a command of ours in a process of its own."""
+    progress.say("running the recorded program under dualgrad")
+    home = os.pathsep.join([str(Path(engine.__file__).parents[1]), os.environ.get("PYTHONPATH", "")])
+    return subprocess.run(
+        [sys.executable, "-m", "dualgrad", *words],
+        capture_output=True, text=True, check=False, env={**os.environ, "PYTHONPATH": home},
+    )  # fmt: skip

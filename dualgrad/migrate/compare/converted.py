@@ -93,8 +93,8 @@ class Map:
         Constants of the graph that the module computes itself: by their names there, the names here.
     target : str
         For which library it is: a key of `dualgrad.migrate.convert.targets.TARGETS`.
-    whole : bool
-        Whether it is a program, not functions alone.
+    whole : bool, optional
+        Whether it is a program, not functions alone; None if the map does not say.
     params : dict
         Where functions take the variables as an argument: variables of the graph to the keys by which they lie there.
     objects : dict
@@ -108,7 +108,7 @@ class Map:
     from_run: Sequence[str] = ()
     constants: Mapping[str, str] = field(default_factory=dict)
     target: str = "tape"
-    whole: bool = True
+    whole: bool | None = None
     params: Mapping[str, Sequence[Any]] = field(default_factory=dict)
     objects: Mapping[str, str] = field(default_factory=dict)
 
@@ -151,7 +151,7 @@ def read_map(path: Path) -> Map:
         ]
         varies, from_run = [[str(x) for x in data.get(name, ())] for name in ("varies", "from_run")]
         of = [dict(data.get(name, {})) for name in ("variables", "ops", "constants", "params", "objects")]
-        target, whole = str(data.get("target", "tape")), bool(data.get("whole", True))
+        target, whole = str(data.get("target", "tape")), data.get("whole")
         return Map(functions, of[0], of[1], varies, from_run, of[2], target, whole, *of[3:])
     except (KeyError, TypeError) as error:
         raise ValueError(f"{path}: a function of the map lacks {error}") from None
@@ -172,6 +172,8 @@ class Converted:
         Of the migrated module, which has been executed.
     initial : dict
         ``id(variable)`` to the array that it was made with.
+    made : dict
+        By class, the object made last.
     """
 
     def __init__(
@@ -182,9 +184,11 @@ class Converted:
         file: str,
         namespace: dict[str, Any],
         initial: Mapping[int, Any],
+        made: Mapping[str, Any] | None = None,
     ) -> None:
         self.golden, self.comparison, self.map = golden, comparison, known
         self.file, self.namespace, self.initial = file, namespace, initial
+        self.made = {} if made is None else made
         self.graphs = golden.part("graphs.json")
         self._hidden = {f"{node['name']}:0" for graph in self.graphs for node in graph if node.get("hidden")}
         self._located = False
@@ -230,7 +234,7 @@ class Converted:
     def one(self, step: Mapping[str, Any], function: Function) -> None:
         """Compare one run."""
         comparison = self.comparison
-        self._variables = {**self.map.variables, **function.variables}
+        self.variables_of(function)
         given = [*step["feeds"].values(), *step.get("taken", {}).values()]
         missing = [d for d in [*step["before"].values(), *given] if not self.golden.holds(d)]
         if missing:
@@ -278,6 +282,11 @@ class Converted:
         fed = {p: EagerTensor(scalar(self.golden.array(told[t]))) for p, t in function.feeds.items()}
         with tracing(events, Draws(step.get("draws", []))):
             result = self.evaluated(function.name)(*fed.values())
+        return self.returned(function, result)
+
+    @staticmethod
+    def returned(function: Function, result: Any) -> list[Any]:
+        """The arrays that a function gave."""
         if not function.returns:
             return []
         if function.summaries:
@@ -290,6 +299,16 @@ class Converted:
             [result] if len(function.returns) == 1 and not isinstance(result, (list, tuple)) else nest.flatten(result)
         )
         return [value(x) if isinstance(x, (EagerTensor, Variable)) else np.asarray(boxed(x)) for x in flat]
+
+    def variables_of(self, function: Function) -> Mapping[str, str]:
+        """The variables of the graph that a function is of, and the expressions for them, by which they are reached."""
+        self._variables = {**self.map.variables, **function.variables}
+        return self._variables
+
+    def reach(self, names: dict[str, Any]) -> None:
+        """Take the names of the module as they are now, with those of the objects that the map speaks of."""
+        names.update({name: self.made[kind] for name, kind in self.map.objects.items() if kind in self.made})
+        self.namespace = names
 
     def evaluated(self, expression: str) -> Any:
         """The value in the module that an expression of the map means."""
@@ -325,7 +344,7 @@ class Converted:
         known = self._variables
         names = {**step["before"], **step["after"]}
         unknown = [n for n in names if n not in known and n not in self._hidden]
-        unmade = [n for n in names if n in known and self._reached(n) is None]
+        unmade = [n for n in names if n in known and self.reached(n) is None]
         if function.name is None or function.name in self._prepared or not unknown + unmade:
             return
         self._prepared.add(function.name)
@@ -333,10 +352,11 @@ class Converted:
         before = slots.held(found)
         self.call(step, function)
         used = {key for key, array in slots.held(found).items() if array is not before.get(key)}
-        mapped = {name: variable for name in known if (variable := self._reached(name)) is not None}
+        mapped = {name: variable for name in known if (variable := self.reached(name)) is not None}
         self._slots |= slots.named(unknown, step["after"], mapped, found, used)
 
-    def _reached(self, name: str) -> Variable | None:
+    def reached(self, name: str) -> Variable | None:
+        """The variable that stands for one of the graph; None if it is not made yet, or unknown."""
         try:
             return self.variable(name)
         except Exception:  # noqa: BLE001 - it will be missed where it is needed

@@ -101,6 +101,12 @@ class Comparison:
         Whether a part of the program has not been migrated yet.
     from_run : list of str
         Values of the recorded run that stand in the migrated program: with other data it would still use these.
+    own : int
+        How many runs of the migrated program by itself were seen, and gave what the recorded ones did.
+    unseen : list of str
+        What the migrated program computes when it runs by itself and nobody looked at, or why.
+    aside : str
+        A sentence on why it was not followed while it runs by itself; empty if it was.
     """
 
     title: str
@@ -116,6 +122,9 @@ class Comparison:
     notes: list[str] = field(default_factory=list)
     incomplete: bool = False
     from_run: list[str] = field(default_factory=list)
+    own: int = 0
+    unseen: list[str] = field(default_factory=list)
+    aside: str = ""
 
     @property
     def verdict(self) -> str:
@@ -126,6 +135,8 @@ class Comparison:
             return "NOTHING COMPARED"
         if self.incomplete:
             return "EQUAL SO FAR"
+        if self.unseen:
+            return "NOT ALL COMPARED"
         if self.from_run:
             return "EQUAL ONLY FOR THIS RUN"
         return "EQUAL WITHIN ROUNDING" if self.reasons else "EQUAL TO THE BIT"
@@ -167,6 +178,9 @@ class Comparison:
         self.operations += other.operations
         self.incomplete |= other.incomplete
         self.from_run += other.from_run
+        self.own += other.own
+        self.unseen += other.unseen
+        self.aside = self.aside or other.aside
         self.rows |= {prefix + name: replace(row, name=prefix + name) for name, row in other.rows.items()}
         self.differences += [replace(d, name=prefix + d.name) for d in other.differences]
         self.uncovered |= {prefix + why: n for why, n in other.uncovered.items()}

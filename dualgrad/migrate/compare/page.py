@@ -6,7 +6,7 @@ from collections.abc import Iterable, Sequence
 from typing import Any
 
 from dualgrad.migrate.compare.findings import Comparison, Difference, Row
-from dualgrad.migrate.compare.report import EXPLAINED, HEAD, apart, cells, made_with, scope
+from dualgrad.migrate.compare.report import HEAD, apart, cells, explained, made_with, scope
 from engine.quoting import markup
 
 BAD = '<tr class="bad">'
@@ -38,7 +38,7 @@ def page(comparison: Comparison) -> str:
     bad = "" if c.exit_code == 0 else " bad"
     parts = [
         f"<h1>{markup(c.title)}</h1>",
-        f'<p class="verdict{bad}"><strong>{markup(c.verdict)}</strong><br>{markup(EXPLAINED[c.verdict])}</p>',
+        f'<p class="verdict{bad}"><strong>{markup(c.verdict)}</strong><br>{markup(explained(c))}</p>',
         f"<h2>What was compared</h2><p>{markup(scope(c))}.</p>",
         _list("Left out", [f"{what}: {count}" for what, count in c.uncovered.items()]),
         _list("Why it is not comparable to the bit", c.reasons),

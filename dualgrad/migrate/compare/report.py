@@ -14,6 +14,7 @@ EXPLAINED = {
     "to the bit, for the reasons below.",
     "EQUAL ONLY FOR THIS RUN": "Every value compared is equal, but values of the recorded run stand in the migrated "
     "program, where the original one computes or reads them.",
+    "NOT ALL COMPARED": "What was compared is equal. Not looked at, when the program runs by itself:",
     "EQUAL SO FAR": "What was compared is equal, but a part of the program is not migrated yet; see what was left out.",
     "DIFFERENT": "Something differs. The first difference stands first.",
     "NOTHING COMPARED": "Nothing could be compared; see what was left out.",
@@ -36,7 +37,7 @@ def report(comparison: Comparison) -> str:
 
 def _lines(comparison: Comparison) -> Iterator[str]:
     yield comparison.title
-    yield f"{comparison.verdict}. {EXPLAINED[comparison.verdict]}"
+    yield f"{comparison.verdict}. {explained(comparison)}"
     yield ""
     yield f"compared: {scope(comparison)}"
     for what, count in comparison.uncovered.items():
@@ -63,6 +64,13 @@ def _lines(comparison: Comparison) -> Iterator[str]:
     yield f"here:   {made_with(comparison.here)}"
 
 
+def explained(comparison: Comparison) -> str:
+    """The meaning of the verdict, and what it does not cover."""
+    parts = [EXPLAINED[comparison.verdict]]
+    parts += [f"{'; '.join(comparison.unseen)}."] * (comparison.verdict == "NOT ALL COMPARED")
+    return " ".join(filter(None, [*parts, comparison.aside]))
+
+
 def scope(comparison: Comparison) -> str:
     """Counts of all that was compared."""
     values = sum(row.steps for row in comparison.rows.values())
@@ -70,6 +78,8 @@ def scope(comparison: Comparison) -> str:
     return (
         f"{comparison.steps} runs and training steps of {kept['of']} ({kept['steps']} were kept), "
         f"{values} values by name, {comparison.operations} operations"
+        + f", and {comparison.own} runs of the program by itself"
+        * bool(comparison.own)
     )
 
 

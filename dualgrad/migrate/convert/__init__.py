@@ -60,9 +60,11 @@ from dualgrad.migrate.convert.module import Module
 from dualgrad.migrate.convert.notes import Notes, noting
 from dualgrad.migrate.convert.observed_run import Capture, capturing
 from dualgrad.migrate.convert.origins import Origin, Origins
+from dualgrad.migrate.convert.sizes import Said
 from dualgrad.migrate.convert.targets import TARGETS, retarget
 from dualgrad.migrate.output import add_output, settled
 from dualgrad.platform import progress
+from engine.core.variable import read_variable
 from engine.quoting import printable
 
 OUTPUT = ("--out", "OUT.py")
@@ -115,6 +117,8 @@ class Conversion:
         By name in the graph, the names of constants.
     inside : dict
         By the text of what makes it at the top: by class, what makes it in its constructor.
+    said : dict
+        By line, statements whose numbers data decides, and that the module can say in names of the program.
     """
 
     text: str
@@ -131,6 +135,7 @@ class Conversion:
     starts: list[tuple[str, np.ndarray, bool]] = field(default_factory=list)
     constants: dict[str, str] = field(default_factory=dict)
     inside: dict[str, dict[str, str]] = field(default_factory=dict)
+    said: dict[int, Said] = field(default_factory=dict)
 
     def write(self, out: str | Path) -> list[Path]:
         """Write the module and what belongs to it.
@@ -168,7 +173,9 @@ class Conversion:
         return written
 
 
-def convert(capture: Capture, program: Path, origins: Origins | None = None) -> Conversion:
+def convert(
+    capture: Capture, program: Path, origins: Origins | None = None, said: dict[int, Said] | None = None
+) -> Conversion:
     """The converted program.
 
     Parameters
@@ -180,14 +187,18 @@ def convert(capture: Capture, program: Path, origins: Origins | None = None) -> 
     origins : Origins, optional
         Where values came from that the program drew or computed: then its own expressions make them, which need other
         lines of it.
+    said : dict, optional
+        By line, statements whose numbers are said in names of the program.
     """
     names, scope = Names(capture.names), Scope()
     scope.taken.update(
         {"tf", "np", "ARRAYS", "not_converted", "zip", "minimize", "Iterator", "Checkpoints", *summaries.NAMES}
     )
     scope.taken.update(_kept_names(capture, program))
+    numbers = [e for one in (said or {}).values() for e, _ in one.numbers]
+    scope.taken.update(n.id for e in numbers for n in ast.walk(e) if isinstance(n, ast.Name))
     graphs = list({id(run.graph): run.graph for run in capture.runs.values()}.values())
-    modules = [Module(graph, capture, names, scope, program, origins) for graph in graphs]
+    modules = [Module(graph, capture, names, scope, program, origins, said) for graph in graphs]
     arrays: dict[str, np.ndarray] = {}
     shown: dict[str, tuple[str, tuple[Any, ...]]] = {}
     for module in modules:
@@ -217,7 +228,7 @@ def convert(capture: Capture, program: Path, origins: Origins | None = None) -> 
     return Conversion(
         text + slots + read, content, arrays, savers, adding, optimizers=optimizers, hosted=hosted, starts=starts,
         monitored=monitored, constants=constants,
-        inside={text: inner for module in modules for text, inner in module.inside.items()},
+        inside={text: inner for module in modules for text, inner in module.inside.items()}, said=said or {},
     )  # fmt: skip
 
 
@@ -262,13 +273,19 @@ def _shown(tensors: Sequence[Any]) -> dict[str, Any]:
     return found
 
 
+def _fed_as(x: Any, feeds: Sequence[Any]) -> Any:
+    """The tensor that is fed for one that is given: the variable, if what is read of it is given."""
+    handle = x.node.inputs[0] if x.node.op is read_variable else None
+    return next((f for f in feeds if f is handle), x)
+
+
 def _map(modules: list[Module], missing: list[dict[str, Any]], program: Path, done: int) -> dict[str, Any]:
     functions = [
         {
             "name": f.name,
             "fetches": [x.name for x in f.run.flat],
             "fed": [x.name for x in f.run.feeds],
-            "feeds": {name: x.name for name, x in f.parameters},
+            "feeds": {name: _fed_as(x, f.run.feeds).name for name, x in f.parameters},
             "returns": [x.name for x in f.returns],
             "values": f.values,
             **({"gradients": [None if g is None else g.name for g in f.gradients]} if f.gradients else {}),
@@ -336,9 +353,15 @@ def convert_program(
     notes.locals, notes.objects = capture.locals, capture.objects
     progress.say("writing tape code")
     keeps = whole and code == 0 and TARGETS[to].whole
-    conversion = convert(capture, program, origins_of(program, capture) if keeps else None)
+    origins = origins_of(program, capture) if keeps else None
+    conversion = convert(capture, program, origins)
     if keeps:
         add_program(conversion, program, arguments or [], notes, capture, home)
+    if conversion.said and conversion.map["whole"]:
+        other = convert(capture, program, origins, conversion.said)
+        add_program(other, program, arguments or [], notes, capture, home)
+        if other.map["whole"] and len(other.map["from_run"]) < len(conversion.map["from_run"]):
+            conversion = other
     if conversion.hosted and not conversion.map["whole"]:
         # what is drawn or computed needs other lines of the program: without them, or where they give something
         # else, it is as in the run

@@ -380,6 +380,7 @@ class Body:
 
     def waits(self, x: Any, value: ast.expr, item: Item, size: int) -> bool:
         """Keep an expression for its only use, if it may stand there; whether it may."""
+        value = self.module.settled(value, item)
         if not self._is_inlined(item, x, size):
             return False
         self._pending.append(_Pending(x, item, value, size))
@@ -444,7 +445,7 @@ class Body:
 
     def add(self, statement: ast.stmt, item: Item | None = None) -> None:
         """Append a statement."""
-        self.statements.append(Statement(statement, item))
+        self.statements.append(Statement(self.module.settled(statement, item), item))
 
     def operand(self, x: Any, literals: bool) -> ast.expr:
         """The expression for an operand; small constants as they are, if that is allowed."""

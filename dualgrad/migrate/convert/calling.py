@@ -62,11 +62,6 @@ def called(cst: Any, found: Replaced, call: Any) -> Any:
                 given = cst.Call(cst.parse_expression("tf.nest.flatten"), [cst.Arg(given)])
             arguments.append(following[first] if first in following else cst.Arg(given, star=form[:1]))
         return cst.Call(callee, [*filter(None, arguments), *further])
-    some = set(function["fed"]) != set(function["feeds"].values()) and not found.choices
-    if some:
-        text = f"{{name: value for name, value in _.items() if name in {tuple(function['feeds'])!r}}}"
-        kept = cst.parse_expression(text)
-        fed = kept.with_deep_changes(kept.for_in.iter.func, value=fed)
     if found.choices and found.key is None:
         every = cst.parse_expression("(lambda feed: _)")
         body = cst.Call(callee, [cst.Arg(cst.Name("feed"), star="**")])

@@ -20,18 +20,24 @@ from dualgrad.migrate.convert.edits import Unsafe
 
 RUN = '''
 
-RUNS = [  # a function, what it is fed, what it gives, and the operations that it is run for
+RUNS = [  # a function, what it is given, what is fed besides, what it gives, and the operations that it is run for
 {rows}]
 
 
-def {name}(fetches, feed=()):
+def {name}(fetches, feed=None):
     """What a session gave: the results of the function that computes these fetches from what is fed."""
-    names = set(tf.nest.flatten(fetches))
-    fitting = [row for row in RUNS if {{*row[2], *row[3]}} == names and set(row[1]) <= set(feed)]
+
+    def parts_of(key, value):
+        if not isinstance(key, tuple):
+            return [(key, value)]
+        return [part for pair in zip(key, value, strict=True) for part in parts_of(*pair)]
+
+    names, fed = {{*tf.nest.flatten(fetches)}}, dict(p for pair in (feed or {{}}).items() for p in parts_of(*pair))
+    fitting = [row for row in RUNS if {{*row[3], *row[4]}} == names and {{*row[1], *row[2]}} == {{*fed}}]
     if not fitting:
-        raise ValueError(f"no function gives {{names}} for what is fed: {{[*feed]}}")
-    function, fed, given, _ = max(fitting, key=lambda row: len(row[1]))
-    results = function(*[feed[label] for label in fed])
+        raise ValueError(f"no function gives {{names}} for what is fed: {{[*fed]}}")
+    function, labels, _, given, _ = fitting[0]
+    results = function(*[fed[label] for label in labels])
     values = {{label: x.numpy() for label, x in zip(given, results if len(given) > 1 else [results])}}
     return tf.nest.map_structure(values.get, fetches)
 '''
@@ -58,21 +64,18 @@ def text(name: str, functions: Sequence[dict[str, Any]], label: Callable[[str], 
     Unsafe
         If the labels do not tell which one is meant.
     """
-    keys = [({*map(label, f["fetches"])}, {*map(label, f["feeds"].values())}) for f in functions]
-    for f, (fetched, _) in zip(functions, keys, strict=True):
-        fed = {*map(label, f["fed"])}
-        fitting = [g for g, (other, needed) in zip(functions, keys, strict=True) if other == fetched and needed <= fed]
-        most = max(len(g["feeds"]) for g in fitting)
-        if any(_asked(g) != _asked(f) for g in fitting if len(g["feeds"]) == most):
-            raise Unsafe(f"what {f['name']} fetches does not tell it from other functions")
-    rows = []
-    for f in {_asked(f): f for f in functions}.values():
+    rows: dict[Any, tuple[Any, str]] = {}
+    for f in functions:
         called = f["name"] or f"lambda: [{', '.join(f['values'])}]"
         given = f["returns"] if f["name"] else f["fetches"]
-        rest = [x for x in f["fetches"] if x not in given]
-        parts = [_tuple([*map(label, x)]) for x in (f["feeds"].values(), given, rest)]
-        rows.append(row(f"({called}, {', '.join(parts)})"))
-    return RUN.format(name=name, rows="".join(rows))
+        needed = [*f["feeds"].values()]
+        rest = [[x for x in f[key] if x not in known] for key, known in (("fed", needed), ("fetches", given))]
+        parts = [_tuple([*map(label, x)]) for x in (needed, rest[0], given, rest[1])]
+        asked = frozenset(map(label, f["fetches"])), frozenset(map(label, f["fed"]))
+        means = f.get("graph"), {*f["fetches"]}, {*f["fed"]}
+        if rows.setdefault(asked, (means, row(f"({called}, {', '.join(parts)})")))[0] != means:
+            raise Unsafe(f"what {f['name']} fetches and is fed does not tell it from other functions")
+    return RUN.format(name=name, rows="".join(text for _, text in rows.values()))
 
 
 def row(text: str) -> str:
@@ -81,11 +84,6 @@ def row(text: str) -> str:
     lines = textwrap.wrap(whole, _WIDEST, initial_indent="    ", subsequent_indent="     ", break_long_words=False,
                           break_on_hyphens=False)  # fmt: skip
     return "\n".join(lines).replace("\0", " ") + ",\n"
-
-
-def _asked(function: dict[str, Any]) -> tuple[frozenset[str], frozenset[str]]:
-    """The fetches and needs of a function: those that are alike here give the same."""
-    return frozenset(function["fetches"]), frozenset(function["feeds"].values())
 
 
 def _tuple(labels: Sequence[str]) -> str:

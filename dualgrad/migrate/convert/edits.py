@@ -120,6 +120,8 @@ class Plan:
         Statements that are runs whose results the program does not look at, but a hook does: they get a name.
     suppressed : set
         The ``with`` statements of sessions that the end of the data ends.
+    sizes : dict
+        By statement that goes, the numbers that it built the graph with and that data in the program decides.
     """
 
     calls: dict[Extent, Replaced] = field(default_factory=dict)
@@ -146,6 +148,7 @@ class Plan:
     valued: set[Place] = field(default_factory=set)
     suppressed: set[Place] = field(default_factory=set)
     hosted: dict[Place, list[str]] = field(default_factory=dict)
+    sizes: dict[Place, list[tuple[ast.expr, Any]]] = field(default_factory=dict)
 
     def copy(self) -> Plan:
         """A plan that goes its own way from here."""

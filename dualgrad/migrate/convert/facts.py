@@ -25,6 +25,7 @@ import tape_api
 from dualgrad.data.dataset import BaseDataset
 from dualgrad.migrate import watch
 from dualgrad.migrate.check.scopes import Scopes
+from dualgrad.sparse.sparse_tensor import SparseTensor, SparseTensorValue
 from engine.core.variable import Variable
 from graph_api.graph import Graph
 from graph_api.iterators import Iterator
@@ -243,12 +244,14 @@ def _is_apart(path: str, own: Any) -> bool:
     if isinstance(found, ModuleType):
         return found.__name__.startswith(_APART)
     where = getattr(found, "__module__", None)
+    if isinstance(found, type):
+        return is_apart(found)
     return where.startswith(_APART) if isinstance(where, str) else bool(parent) and _is_apart(parent, own)
 
 
 def is_apart(kind: type) -> bool:
     """Whether the objects of a class have nothing to do with graphs."""
-    return kind.__module__.startswith(_APART)
+    return kind is SparseTensorValue or kind.__module__.startswith(_APART)
 
 
 def is_tensorflow(value: Any) -> bool:
@@ -311,6 +314,8 @@ def labeled(value: Any, label: Callable[[str], str]) -> str | None:
             return None
         text = ", ".join(map(str, inside))
         return f"[{text}]" if type(value) is list else f"({text}{',' * (len(inside) == 1)})"
+    if isinstance(value, SparseTensor):  # as a session gives it, and takes it
+        value = SparseTensorValue(value.indices, value.values, value.dense_shape)
     if isinstance(value, tuple) and hasattr(value, "_fields") and type(value).__name__.isidentifier():
         inside = [labeled(v, label) for v in value]
         kind = type(value).__name__

@@ -25,7 +25,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from dualgrad.migrate.compare.printed import differing_lines
-from dualgrad.migrate.convert import dispatching, hosted, iterating, monitoring, printing, trial
+from dualgrad.migrate.convert import dispatching, hosted, iterating, monitoring, printing, provenance, trial
 from dualgrad.migrate.convert.body import Statement
 from dualgrad.migrate.convert.calling import all_calls, called, is_name, results
 from dualgrad.migrate.convert.edits import Extent, Place, Plan, Replaced, Unsafe, extent
@@ -105,6 +105,7 @@ def rewrite(source: str, conversion: Any, notes: Notes, names: Mapping[str, Any]
         )  # fmt: skip
         planner.called |= _read(conversion.text) - provided
         planner.needed |= hosted.read(inner.values() for inner in conversion.inside.values()) - {"self"}
+        planner.said = conversion.said
         planner.read_again = {where for origin, _ in conversion.hosted for where in origin.read}
         return planner, planner.made()
 
@@ -114,6 +115,7 @@ def rewrite(source: str, conversion: Any, notes: Notes, names: Mapping[str, Any]
         if all(len(objects) < 2 for objects in notes.objects.values()):
             raise
         planner, plan = planned(notes.objects)
+    conversion.said = conversion.said or planner.sayable()
     restores, arrays = _restores(plan, source)
     edited = cst.metadata.MetadataWrapper(cst.parse_module(source)).visit(_editor(cst, plan, source, restores))
     imports = [line for line in edited.body if _is_import(cst, line)]
@@ -139,6 +141,8 @@ def rewrite(source: str, conversion: Any, notes: Notes, names: Mapping[str, Any]
         conversion.text = f"{head}{here}{monitoring.CLASS}\n\n{rest.lstrip()}"
     conversion.arrays.update(arrays)
     conversion.map["from_run"] += [f"the state of a generator ({name})" for name in arrays]
+    sizes = {ast.unparse(e): value for found in plan.sizes.values() for e, value in found}
+    conversion.map["from_run"] += [f"{text} = {value!r}" for text, value in sizes.items()]
     return _joined(cst, conversion, imports, *halves, edited)
 
 
@@ -184,6 +188,8 @@ def _joined(
     block = guard.body.with_changes(body=[first.with_changes(leading_lines=plain), *others])
     main = cst.Module(body=[guard.with_changes(body=block)], default_indent=edited.default_indent).code
     apart = "\n\n\n" if defined.strip() else "\n\n"
+    if early and (seeded := re.match(r"\s*(tf\.random\.set_seed\(.*\)\n)", rest)):
+        above, rest = seeded[1] + above, rest[seeded.end() :]  # before what is drawn
     if early or constants:
         above += "\n" * (not early and not rest.lstrip().startswith(("def ", "@", "class ")))
         rest = f"\n{above}{rest.lstrip(chr(10)) if not rest.lstrip().startswith('def ') else rest}"
@@ -416,6 +422,8 @@ class _Edits:
     def _planned(self, place: Place, updated: Any) -> Any:
         """The statements that take the place of one, with those that are added around it."""
         result = self._edited(place, updated)
+        if place in self.plan.sizes:
+            result = self._guarded(place, result, updated.leading_lines)
         above, below = self.plan.before.get(place, ()), self.plan.after.get(place, ())
         if result is self.cst.RemovalSentinel.REMOVE or not (above or below):
             return result
@@ -425,6 +433,18 @@ class _Edits:
         first = first.with_changes(leading_lines=[*first.leading_lines, *comments])
         after = [self.cst.parse_statement(line + "\n") for line in below]
         return self.cst.FlattenSentinel([*added, first, *others, *after])
+
+    def _guarded(self, place: Place, result: Any, leading: Any) -> Any:
+        """Statements behind those that refuse other data than what the functions were made for."""
+        lines = [
+            f"if {ast.unparse(e)} != {value!r}:  # line {place[0]}, {provenance.MARK}\n    raise ValueError("
+            f"{f'{ast.unparse(e)} is not {value}, for which this program was converted'!r})\n"
+            for e, value in self.plan.sizes[place]
+        ]
+        first, *others = map(self.cst.parse_statement, lines)
+        kept = [] if result is self.cst.RemovalSentinel.REMOVE else list(getattr(result, "nodes", [result]))
+        leading = [] if kept else [line for line in leading if line.comment]
+        return self.cst.FlattenSentinel([first.with_changes(leading_lines=leading), *others, *kept])
 
     def _edited(self, place: Place, updated: Any) -> Any:
         """The statements that take the place of one."""

@@ -7,7 +7,7 @@ import inspect
 import itertools
 import re
 from collections import Counter
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
@@ -26,6 +26,7 @@ from dualgrad.migrate.convert.observed_run import Capture, Run
 from dualgrad.migrate.convert.origins import Origin, Origins
 from dualgrad.migrate.convert.sharing import HelperItem, Plan, plan_of, share
 from dualgrad.migrate.convert.shortening import Function, Shortening
+from dualgrad.migrate.convert.sizes import Said
 from dualgrad.migrate.convert.spelling import path
 from dualgrad.migrate.convert.tidying import merged, side_by_side, tidied
 from dualgrad.platform import progress
@@ -56,11 +57,14 @@ class Module:
         Its file.
     origins : Origins, optional
         Where values came from that the program drew or computed; without it they are those of the run.
+    said : mapping, optional
+        By the first line of the statement, numbers that are said as the program does.
     """
 
     def __init__(
-        self, graph: Graph, capture: Capture, names: Names, scope: Scope, program: Path, origins: Origins | None = None
-    ) -> None:
+        self, graph: Graph, capture: Capture, names: Names, scope: Scope, program: Path,
+        origins: Origins | None = None, said: Mapping[int, Said] | None = None,
+    ) -> None:  # fmt: skip
         self.graph, self.capture, self.names, self.scope, self.program = graph, capture, names, scope, program
         self.items = Items(graph, capture)
         names.note_uses(graph.nodes)
@@ -76,7 +80,7 @@ class Module:
         self.constants: dict[str, str] = {}
         self._run_calls: set[int] = set()
         self._numbers = provenance.numbers_in(program)
-        self._origins = origins
+        self._origins, self._said_numbers = origins, said or {}
         self.hosted: list[tuple[Origin, str]] = []
         """The things that the program's own expressions make, and its name."""
         self._hosted_calls: dict[int, Origin] = {}
@@ -173,6 +177,9 @@ class Module:
         name = identifier(self._code[id(variable.handle)]).strip("_")
         origin = self._origin(variable)
         initial = self._initial(variable, name) if origin is None else origin.code
+        if origin is None and self._said_numbers:
+            initial = self.settled(initial, OpItem(0, node=variable.initial_value.node))
+            origin = self._said_start(variable, initial)
         keywords: list[ast.keyword] = []
         if origin is not None and origin.says_dtype:
             keywords.append(ast.keyword("dtype", literal(variable.dtype.base_dtype)))
@@ -188,13 +195,30 @@ class Module:
         if origin is not None:
             self._hosted_calls[id(call)] = origin
             self.inside.setdefault(ast.unparse(origin.code), origin.inside)
-            self.starts.append((variable.name, np.asarray(start.params["value"]), True))
+            if start.op is constant:
+                self.starts.append((variable.name, np.asarray(start.params["value"]), True))
         elif start.op is constant and (array := np.asarray(start.params["value"])).dtype.kind in "biufc":
             self._note_origin(array, variable.name, call)
             self._plain[id(call)] = Plain(array, own, variable.trainable, is_named)
         if id(call) not in self._run_calls or not own.startswith("Variable_"):
             self.named_here.add(self._code[id(variable.handle)])
         return call
+
+    def settled(self, code: Any, item: Any) -> Any:
+        """The code of an item, where the numbers that data decides are said as the program does."""
+        where = self.names.statement_of(_node_of(item, self.graph)) if self._said_numbers and item is not None else None
+        said = self._said_numbers.get(where[1]) if where is not None and Path(where[0]) == self.program else None
+        return code if said is None else said.settled(code)
+
+    def _said_start(self, variable: Any, initial: ast.expr) -> Origin | None:
+        """The place of a variable in the program, where what it begins with says numbers of the program."""
+        where = self.names.statement_of(variable.initial_value.node)
+        if where is None or not any(getattr(n, "says", False) for n in ast.walk(initial)):
+            return None
+        number = -1
+        for other in self.capture.variables[: self.capture.variables.index(variable)]:
+            number = max(number, self.capture.makings[id(other)].number if id(other) in self.capture.makings else -1)
+        return Origin(initial, self._said_numbers[where[1]].place, number, False, False)
 
     def _note_origin(self, array: np.ndarray, name: str, call: ast.Call) -> None:
         """Note a value that stands in the module, if the program's text did not say it."""
@@ -442,6 +466,8 @@ class Module:
         if called is not None:
             made = next(f for f in self.functions if f.name == called.name)
             return Function(called.name, plan.run, plan.wanted, made.parameters)
+        if any(x.node.op is variable_handle for x in plan.given):
+            raise ValueError("a variable is fed that several operations read, or that is assigned to")
         parameters = Scope(self.scope)
         named = [(parameters.free(self.names.tensor(f)), f) for f in plan.given]
         name = plan.name or self.scope.free(self._name(plan.run, plan.items, plan.wanted))
@@ -635,7 +661,8 @@ def _only_call(plan: Plan) -> Plan | None:
     if plan.run is None or len(plan.items) != 1 or not isinstance(plan.items[0], HelperItem):
         return None
     helper: Plan = plan.items[0].plan
-    return helper if list(map(id, helper.wanted)) == list(map(id, plan.wanted)) else None
+    fed = set(map(id, plan.given)) >= set(map(id, helper.given))  # what others feed may be a constant here
+    return helper if fed and list(map(id, helper.wanted)) == list(map(id, plan.wanted)) else None
 
 
 def _is_call_of(plan: Plan, helper: Plan) -> bool:

@@ -9,7 +9,7 @@ from __future__ import annotations
 import ast
 import random
 import re
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from functools import cached_property
 from itertools import pairwise
 from types import ModuleType
@@ -19,11 +19,12 @@ import numpy as np
 
 from dualgrad.migrate.check.scopes import FUNCTIONS, Imported
 from dualgrad.migrate.check.values import Box, Instance, Local, Made, Many
-from dualgrad.migrate.convert.edits import Plan, Unsafe, extent, place
+from dualgrad.migrate.convert.edits import Place, Plan, Unsafe, extent, place
 from dualgrad.migrate.convert.expressions import graph_name, is_pure
-from dualgrad.migrate.convert.facts import LOOKING, METHODS, plain
+from dualgrad.migrate.convert.facts import LOOKING, METHODS, is_graphs, plain
 from dualgrad.migrate.convert.notes import GENERATORS
 from dualgrad.migrate.convert.runs import Runs
+from dualgrad.migrate.convert.sizes import Said, Sizes
 from dualgrad.migrate.convert.summaries import kept_arguments
 from graph_api.summaries import FileWriter
 
@@ -37,11 +38,15 @@ EFFECTS = frozenset(_EFFECTS.split())
 COLLECTS = {"add", "append", "extend", "insert", "setdefault", "update"}
 """Methods of lists, sets and dicts that collect."""
 _GONE = frozenset({"tensorflow", "__future__"})
+_LOOPS = (ast.ListComp, ast.SetComp, ast.DictComp, ast.GeneratorExp, ast.IfExp, ast.BoolOp, ast.Compare)
 BLOCKS = (ast.If, ast.For, ast.While, ast.Try, ast.With)
 
 
 class Planner(Runs):
     """Makes the plan for one program."""
+
+    said: Mapping[int, Said] = {}
+    """By line, the numbers that the converted module says as the program does."""
 
     def made(self) -> Plan:
         """The plan.
@@ -53,7 +58,12 @@ class Planner(Runs):
         """
         self._find_runs()
         self._block(self.tree.body)
+        gone, self._sizes_seen = set(self.plan.gone), dict[Place, list[tuple[ast.expr, Any]]]()
         self._drop_unused()
+        self.plan.sizes = dict(self._sizes())
+        if self.plan.sizes:
+            self.plan.gone = gone
+            self._drop_unused()
         self._check_names()
         self._restore()
         self._find_unread()
@@ -430,6 +440,7 @@ class Planner(Runs):
         """The part of a node that stays."""
         for inner in ast.iter_child_nodes(node):
             if isinstance(inner, ast.stmt) and place(inner) in self.plan.gone:
+                yield from (n for e, _ in self.plan.sizes.get(place(inner), ()) for n in ast.walk(e))
                 continue
             if isinstance(inner, ast.stmt) and place(inner) in self.plan.said.keys() | self.plan.unrolled.keys():
                 continue
@@ -448,8 +459,9 @@ class Planner(Runs):
                 yield from self._kept(value)
             elif isinstance(inner, ast.Call) and extent(inner) in self.plan.calls:
                 for value in self.feed_values(inner):
-                    yield value
-                    yield from self._kept(value)
+                    if extent(value) not in self.plan.facts:
+                        yield value
+                        yield from self._kept(value)
             elif isinstance(inner, ast.Dict) and extent(inner) in self.plan.feeds:
                 for value in inner.values:
                     yield value
@@ -488,6 +500,54 @@ class Planner(Runs):
             if not unused:
                 return
             self.plan.gone.update(place(n) for n in unused)
+
+    def _sizes(self) -> Iterator[tuple[Place, list[tuple[ast.expr, Any]]]]:
+        """By statement that goes and that has built the graph, the numbers that data decides which stays."""
+        sizes, known = Sizes(self.tree, self.scopes, self.names, self._value), set[Any]()
+        for node in ast.walk(self.tree):
+            if not isinstance(node, ast.stmt) or place(node) not in self.plan.gone:
+                continue
+            is_plain = not isinstance(node, (*FUNCTIONS, ast.ClassDef, ast.Import, ast.ImportFrom))
+            if not is_plain or not self._stays(self._above[node]) or not self._has_graph(node):
+                continue
+            if (said := self.said.get(node.lineno)) is not None and said.is_whole():
+                continue
+            found = {ast.unparse(e): (e, value) for e, value in sizes.within(node)
+                     if any(map(self._stays, sizes.roots(e)))}  # fmt: skip
+            self._sizes_seen[place(node)] = list(found.values())
+            around = self._around.get(node, [self.tree])[0]
+            found = {text: pair for text, pair in found.items() if (around, text) not in known}
+            known |= {(around, text) for text in found}
+            if found:
+                yield place(node), list(found.values())
+
+    def sayable(self) -> dict[int, Said]:
+        """By line, the statements at the top whose numbers the converted module can say in names of the program."""
+        nodes = {place(n): n for n in ast.walk(self.tree) if isinstance(n, ast.stmt)}
+        sizes, found = Sizes(self.tree, self.scopes, self.names, self._value), {}
+        for where, numbers in [pair for pair in self._sizes_seen.items() if pair[1]]:
+            names = [n for e, _ in numbers for n in ast.walk(e) if isinstance(n, ast.Name)]
+            final = all(self.facts.is_final(n) or isinstance(self.names.get(n.id), ModuleType) for n in names)
+            inside = list(ast.walk(nodes[where]))
+            plain = not isinstance(nodes[where], BLOCKS) and not any(isinstance(n, _LOOPS) for n in inside)
+            plain = plain and nodes[where] not in self._around and all(type(v) in (int, float) for _, v in numbers)
+            if final and plain:
+                parts = [n for n in inside if isinstance(n, ast.expr) and not any(True for _ in sizes.roots(n))]
+                told = {v for n in parts if type(v := sizes.number(n)) in (int, float)}
+                found[where[0]] = Said(where, numbers, told)
+        return found
+
+    def _stays(self, node: ast.AST) -> bool:
+        """Whether a node is in what stays; what was put together of several ones is not."""
+        while not isinstance(node, ast.Module):
+            if node not in self._above or (isinstance(node, ast.stmt) and place(node) in self.plan.gone):
+                return False
+            node = self._above[node]
+        return True
+
+    def _has_graph(self, node: ast.stmt) -> bool:
+        """Whether something of the graph is in a statement that goes."""
+        return any(isinstance(n, ast.expr) and (self._is_left(n) or is_graphs(self._value(n))) for n in ast.walk(node))
 
     def _is_unused(self, node: ast.stmt, read: set[str]) -> bool:
         if isinstance(node, FUNCTIONS) and not isinstance(node, ast.Lambda):

@@ -171,7 +171,8 @@ class Runs(Expressions):
         asked = {tuple(f["fetches"]) for f in functions}
         told = {tuple(f["fed"]) for f in functions}
         one = (len(asked), len(told)) in {(1, len(functions)), (len(functions), 1)}
-        if len(alike) > 1 or each[0].form or not one:
+        structured = len(told) > 1 and any(len(self._parts(key)[0]) > 1 for key in self._keys())
+        if len(alike) > 1 or each[0].form or not one or structured:
             raise Unsafe(f"line {call.lineno}: what is run depends on how the program runs")
         keys: list[Any] = [tuple(map(self.label, f["fed"])) for f in functions]
         if len(asked) > 1:
@@ -240,6 +241,8 @@ class Runs(Expressions):
         replaced.named = feed if fed and not told else None
         if replaced.named is not None and any(self.label(x) != p for p, x in function["feeds"].items()):
             raise Unsafe(f"line {call.lineno}: what is fed has several names")
+        if replaced.named is not None and {*function["feeds"].values()} != {*function["fed"]}:
+            raise Unsafe(f"line {call.lineno}: what is fed is not all needed")
         replaced.iterators = iterators
         if replaced.named is not None and elements:
             raise Unsafe(f"line {call.lineno}: what is fed depends on how the program runs")
@@ -261,15 +264,19 @@ class Runs(Expressions):
         replaced.iterators = [part for part, kind in zip(parts, kinds, strict=True) if kind]
         return replaced
 
+    def _keys(self) -> list[ast.expr]:
+        """All that the program looks up, or stores under."""
+        keys = [k for n in ast.walk(self.tree) if isinstance(n, ast.Dict) for k in n.keys if k is not None]
+        return [*keys, *(n.slice for n in ast.walk(self.tree) if isinstance(n, ast.Subscript))]
+
     def _labeled(self) -> bool:
         """Have the keys of all feeds be labels; whether there are any."""
-        fed = {x for f in self.functions for x in f["fed"]}
-        keys = [k for n in ast.walk(self.tree) if isinstance(n, ast.Dict) for k in n.keys if k is not None]
-        keys += [n.slice for n in ast.walk(self.tree) if isinstance(n, ast.Subscript)]
+        fed, keys = {x for f in self.functions for x in f["fed"]}, self._keys()
         loops = [n.target for n in ast.walk(self.tree) if isinstance(n, ast.For)]
         changing = {n.id for target in loops for n in ast.walk(target) if isinstance(n, ast.Name)}
         for key in [k for k in keys if not (isinstance(k, ast.Name) and k.id in changing)]:
-            name = graph_name(self._value(key)) if isinstance(key, (ast.Name, ast.Attribute, ast.Subscript)) else None
+            named = isinstance(key, (ast.Name, ast.Attribute, ast.Subscript)) and len(self._parts(key)[0]) == 1
+            name = graph_name(self._value(key)) if named else getattr(key, "value", None)  # of "x:0" that text
             if name in fed:
                 self.plan.facts[extent(key)] = repr(self.label(str(name)))
         return bool(fed)

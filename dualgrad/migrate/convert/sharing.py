@@ -307,4 +307,12 @@ def plan_of(items: Items, run: Any, wanted: list[Any]) -> Plan:
     used = {id(x) for item in work for x in item.inputs} | {id(w) for w in wanted}
     used |= {id(x) for group in sparse_feeds(run.feeds) if any(id(g) in used for g in group) for x in group}
     used |= {id(x) for node in run.taken for x in node.outputs}
-    return Plan(work, reads, [f for f in run.feeds if id(f) in used], wanted, run)
+    given = []
+    for f in run.feeds:
+        own = [r for r in reads if r.inputs[0] is f]
+        if len(own) == 1 and id(f) not in used:  # a variable is fed: what is read of it is given
+            reads.remove(own[0])
+            given.append(own[0].outputs[0])
+        elif own or id(f) in used:
+            given.append(f)
+    return Plan(work, reads, given, wanted, run)
