@@ -26,7 +26,7 @@ class Difference:
     step : int
         The number of the run or training step.
     what : str
-        ``result``, ``variable``, ``operation``, ``fed``, ``path``, ``error`` or ``constant``.
+        ``result``, ``variable``, ``operation``, ``fed``, ``path``, ``error``, ``constant`` or ``draws``.
     name : str
         Of the tensor, variable or operation.
     expected, got : str
@@ -101,6 +101,8 @@ class Comparison:
         Whether a part of the program has not been migrated yet.
     from_run : list of str
         Values of the recorded run that stand in the migrated program: with other data it would still use these.
+    supplied : int
+        How many draws without a seed were those of the record: by itself the program draws others.
     """
 
     title: str
@@ -116,6 +118,7 @@ class Comparison:
     notes: list[str] = field(default_factory=list)
     incomplete: bool = False
     from_run: list[str] = field(default_factory=list)
+    supplied: int = 0
 
     @property
     def verdict(self) -> str:
@@ -126,6 +129,8 @@ class Comparison:
             return "NOTHING COMPARED"
         if self.incomplete:
             return "EQUAL SO FAR"
+        if self.supplied:
+            return "THE SAME WITH GIVEN DRAWS"
         if self.from_run:
             return "EQUAL ONLY FOR THIS RUN"
         return "EQUAL WITHIN ROUNDING" if self.reasons else "EQUAL TO THE BIT"
@@ -167,6 +172,7 @@ class Comparison:
         self.operations += other.operations
         self.incomplete |= other.incomplete
         self.from_run += other.from_run
+        self.supplied += other.supplied
         self.rows |= {prefix + name: replace(row, name=prefix + name) for name, row in other.rows.items()}
         self.differences += [replace(d, name=prefix + d.name) for d in other.differences]
         self.uncovered |= {prefix + why: n for why, n in other.uncovered.items()}

@@ -99,11 +99,12 @@ class Minimizer(Span):
 
 @dataclass(eq=False)
 class Draw(Span):
-    """A call of a random function: its name and arguments, and the seed of its own that it has, if any."""
+    """A call of a random function: its name and arguments, and the seeds of its own and of the graph, if any."""
 
     function: str = ""
     arguments: dict[str, Any] = field(default_factory=dict)
     seed: int | None = None
+    program: int | None = None
     result: Any = None
 
 
@@ -457,7 +458,8 @@ def _noting_draws(capture: Capture, function: Callable[..., Any]) -> Callable[..
         own = graph.seeds_given if seed is None and graph.seed is not None else seed
         arguments = dict(caller.f_locals)
         result = function(draw, seed, name)
-        capture.draws.append(Draw(graph, first, len(graph.nodes), caller.f_code.co_name, arguments, own, result))
+        made = Draw(graph, first, len(graph.nodes), caller.f_code.co_name, arguments, own, graph.seed, result)
+        capture.draws.append(made)
         return result
 
     return drawn
