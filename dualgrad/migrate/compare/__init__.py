@@ -97,7 +97,7 @@ def compared(golden: Golden, given: argparse.Namespace) -> Comparison:
     comparison = begun(golden, path)
     if known is None:
         again(golden, path, comparison, given.again)
-    elif golden.head["made"]["backend"] == "tensorflow":
+    elif golden.head["made"]["backend"] == "tensorflow" or (comparison.reasons and not is_elsewhere(known)):
         by_way_of_ours(golden, path, known, comparison)
     elif is_elsewhere(known):
         compare_elsewhere(golden, path, known, comparison)
@@ -201,10 +201,10 @@ def migrated(golden: Golden, path: Path, known: Map, comparison: Comparison) -> 
 
 
 def by_way_of_ours(golden: Golden, path: Path, known: Map, comparison: Comparison) -> None:
-    """Compare a migrated program with a record of TensorFlow in two steps.
+    """Compare a migrated program with a record of TensorFlow, or of another machine, in two steps.
 
     The recorded program runs under dualgrad beside the record, operation by operation within budgets; of this run a
-    record is made, with which the migrated program is compared to the bit.
+    record is made, with which the migrated program is compared to the bit. So both have the same budgets.
     """
     with tempfile.TemporaryDirectory() as folder:
         ours, findings = Path(folder) / "ours", Path(folder) / "findings.json"

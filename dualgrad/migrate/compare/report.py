@@ -14,8 +14,8 @@ EXPLAINED = {
     "to the bit, for the reasons below.",
     "EQUAL ONLY FOR THIS RUN": "Every value compared is equal, but values of the recorded run stand in the migrated "
     "program, where the original one computes or reads them.",
-    "THE SAME WITH GIVEN DRAWS": "Random numbers without a seed were given from the record. Every value compared is equal "
-    "then. When it runs by itself, the program draws others, as the original does.",
+    "THE SAME WITH GIVEN DRAWS": "Random numbers without a seed were given from the record: every value compared is "
+    "equal then. When it runs by itself, the program draws others, as the original does.",
     "EQUAL SO FAR": "What was compared is equal, but a part of the program is not migrated yet; see what was left out.",
     "DIFFERENT": "Something differs. The first difference stands first.",
     "NOTHING COMPARED": "Nothing could be compared; see what was left out.",

@@ -80,7 +80,7 @@ class _Parameters:
 
 
 def function_of(item: DrawItem, written: Writer) -> tuple[ast.expr, list[Any]] | None:
-    """The expression of a function that draws for one operation alone, and what it takes; None if it has no spelling."""
+    """The expression of a function that draws for one operation alone, and what it takes; None without a spelling."""
     inside = _Parameters()
     call = written(inside, item)
     if call is None:

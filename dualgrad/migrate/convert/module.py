@@ -16,8 +16,8 @@ import numpy as np
 from dualgrad.migrate import unconverted
 from dualgrad.migrate.convert import draws, iterating, own_gradients, printing, provenance, queues
 from dualgrad.migrate.convert.body import Body, Statement
-from dualgrad.migrate.convert.flows import written_draw
 from dualgrad.migrate.convert.fed_arguments import Arguments, convert_in_place, converted, handed_on
+from dualgrad.migrate.convert.flows import written_draw
 from dualgrad.migrate.convert.gathering import Gathering, Plain, in_a_loop
 from dualgrad.migrate.convert.identifiers import Names, Scope, identifier, snake
 from dualgrad.migrate.convert.items import CustomItem, Items, MinimizeItem, OpItem, StepItem

@@ -479,6 +479,7 @@ def _noting_closures(capture: Capture, method: Callable[..., Any]) -> Callable[.
     def made(self: Any, graph: Graph, first: int, bound: Any, calls: Any) -> None:
         method(self, graph, first, bound, calls)
         self.effects = [list(effects) for _, effects in calls]
+        self.first = first  # variables that are made here, the counters of random numbers, are not inside
 
     return made
 
@@ -489,7 +490,7 @@ def _noting_flows(capture: Capture, method: Callable[..., Any]) -> Callable[...,
         before = len(graph.nodes)
         outputs: list[Any] = method(self, op, operands, params, states_at, name)
         node = next(n for n in graph.nodes[before:] if n.op is op)
-        first = next((i for i, n in enumerate(graph.nodes) if n is self.nodes[0]), before) if self.nodes else before
+        first = self.first if self.nodes else before
         capture.flows.append(Flow(graph, first, len(graph.nodes), self, node, list(outputs)))
         return outputs
 
