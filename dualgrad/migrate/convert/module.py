@@ -103,7 +103,8 @@ class Module:
         self._seed = graph.seed
         """The seed of the program at the end of what stands at the top."""
         self.streams = draws.Streams(graph.seed)
-        self._initial_only = False
+        self._is_initial = self._drew = False
+        self._resets = any(run.resets for run in capture.runs.values() if run.graph is graph)
         self.takes = False
         self._is_saved = bool(capture.savers)
         self.named_here: set[str] = set()
@@ -218,12 +219,12 @@ class Module:
     def own_draw(self, body: Body, item: Any) -> ast.expr | None:
         """The call of the function that draws for one operation alone, if it needs one."""
         call = item.call
-        if call.program != self._seed and (self._initial_only or id(call) not in self.streams.own):
+        self._drew |= self._is_initial
+        is_apart = self.streams.is_apart(call, self._is_initial and not self._resets)
+        if call.program != self._seed and (self._is_initial or is_apart) and id(call) not in self.streams.own:
             self._seed = call.program
             self.top.append(self._seeding(self._seed))
-        if not self.streams.is_apart(call, self._initial_only):
-            return None
-        made = draws.function_of(item, written_draw)
+        made = draws.function_of(item, written_draw) if is_apart else None
         if made is None:
             return None
         if id(call) not in self.streams.own:
@@ -240,10 +241,10 @@ class Module:
         x = variable.initial_value
         if x.node.op.name == "constant":
             return self._array(np.asarray(x.node.params["value"]), name, bare=True)
-        self._initial_only = not any(run.resets for run in self.capture.runs.values() if run.graph is self.graph)
+        self._is_initial = True
         body = Body(self, self.items, self.items.needed([x], ()), {}, [x])
         *before, last = body.write()
-        self._initial_only = False
+        self._is_initial = False
         self.top += before
         assert isinstance(last.code, ast.Return) and last.code.value is not None
         return last.code.value
@@ -600,7 +601,9 @@ class Module:
         top = Gathering(self._plain, self.arrays, lambda s: _length([s])).gathered(self.top)
         drawn = any(draw.graph is self.graph for draw in self.capture.draws) or self.takes
         seeding = [self._seeding(self.graph.seed)] if drawn and self.graph.seed is not None else []
-        ending = [self._seeding(self.graph.seed)] if self._seed != self.graph.seed else []
+        # where initializers run as the program's own lines say, what is drawn here does not count
+        anew = self._seed != self.graph.seed or (self._resets and self._drew)
+        ending = [self._seeding(self.graph.seed)] if anew else []
         lines = printing.checked("", [], [*seeding, *top, *ending], self.origin)
         for function in [*self.customs.values(), *self.functions]:
             if function.name is None or not function.statements:
