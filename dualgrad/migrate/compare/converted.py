@@ -356,6 +356,8 @@ class Converted:
     def initialized(self, step: Mapping[str, Any]) -> None:
         """Compare the values that variables were made with with those that an initializer gave."""
         if step.get("draws"):
+            seedless = self._seedless[step["graph"]]
+            self.comparison.supplied += sum(draw[0] in seedless for draw in step["draws"])
             self.comparison.skip("initial values that are random")
             return
         self.comparison.count_step()
@@ -381,9 +383,10 @@ class Converted:
                 self.comparison.skip(f"the variable {name} changes and is not in the map")
         same = [self.value(step, what, name, described, array) for what, name, described, array in pairs]
         moved = self._streams.moved(step)
-        for name, there, here in moved:
-            said = [f"{at // RESERVED} numbers" for at in (there, here)]
-            self._notes.add(Difference(step["number"], "draws", name, *said, site=step["site"], note="random numbers"))
+        for name, *places in moved:
+            expected, got = [f"{at // RESERVED} numbers" for at in places]
+            self._notes.add(Difference(step["number"], "draws", name, expected, got, site=step["site"],
+                                       note="the random numbers that it takes"))  # fmt: skip
         return not all(same) or bool(moved)
 
     def value(self, step: Mapping[str, Any], what: str, name: str, described: Any, array: Any) -> bool:

@@ -17,6 +17,7 @@ from tape_api.random import draws as drawing
 
 Key = tuple[str, tuple[int, ...]]
 """A type of operation, and the two seeds."""
+_NONE: Key = "", ()
 Moved = tuple[str, int, int]
 """The name of an operation, and two counters: what the record says, and what is here."""
 
@@ -88,11 +89,11 @@ class Streams:
             if drawn.name not in owned:
                 left.setdefault(drawn.key, []).append(at)
         self._begun = {key: places[0] for key, places in left.items()}
-        counters = _Counters({k: self._begun.get(_key(k), n) for k, n in drawing.state.counters.items()})
+        counters = _Counters({k: self._begun.get(_key(k) or _NONE, n) for k, n in drawing.state.counters.items()})
         counters.begun, drawing.state.counters = self._begun, counters
         known = [call for calls in owned.values() for call in calls]
         for call in [c for c in drawing.calls.values() if c not in known]:
-            if places := left.get(_key(call.kind, call.pair)):
+            if places := left.get(_key(call.kind, call.pair) or _NONE):
                 call.start = places[0] if len(places) == 1 else places.pop(0)
         self._before = {place: at for place, _, at in _places()}
 
