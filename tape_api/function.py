@@ -304,13 +304,17 @@ class Function(Shown, Generic[P, R]):
             return found
         avals = [Aval(s.shape.as_tuple() if s.shape.rank is not None else None, s.dtype) for s in specs]
         made = self._called_with_symbols(key, args, kwargs, specs, avals)
+        if isinstance(made, OpenFunction):
+            made.streams = self._streams_of(key)
         self._open.put(key, made)
         return made
 
     def call_open(self, made: OpenFunction, tensors: Sequence[Any], args: Any, kwargs: Any) -> Any:
         """A call of what `open_for` gave; of the function itself, where it must run as Python."""
-        if active.function is not None or functions_run_eagerly() or active.instead is not None:
+        if active.function is not None:
             return self(*args, **kwargs)
+        if functions_run_eagerly() or active.instead is not None:
+            return self._as_python(args, kwargs, made.streams)
         try:
             return made(tensors)
         except Exception:  # noqa: BLE001 - Python raises what it has to, at the line of the program

@@ -53,12 +53,16 @@ class OpenFunction:
         What it returned: symbols, and what is the same each time.
     made_variables, draws : bool
         Whether it has made any, and whether it draws random numbers.
+    streams : Streams
+        What it draws from where it runs as Python, too, if it is a concrete function.
 
     Raises
     ------
     Untraceable
         If it does something that is no op.
     """
+
+    streams: Any = None
 
     def __init__(
         self, call: Callable[[Sequence[Any]], Any], avals: Sequence[Aval], has_variables: bool = False

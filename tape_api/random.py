@@ -103,14 +103,18 @@ class _Call:
 
     Attributes
     ----------
+    pair : pair of int
+        The seeds, which it keeps for good.
+    kind : str
+        The kernel that TensorFlow runs for it.
     counter : Variable or None
         What counts, where the operation is in a branch or a loop: only their run knows how often it draws.
     """
 
-    __slots__ = ("__weakref__", "_start", "counter", "pair", "state")
+    __slots__ = ("__weakref__", "_start", "counter", "kind", "pair")
 
-    def __init__(self, pair: tuple[int, int], state: _State) -> None:
-        self.pair, self._start, self.state = pair, 0, state
+    def __init__(self, pair: tuple[int, int], kind: str) -> None:
+        self.pair, self.kind, self._start = pair, kind, 0
         self.counter: Variable | None = None
 
     @property
@@ -135,11 +139,8 @@ class _Call:
                 active.function = before
         return self.counter
 
-    def next(self, state: _State, groups: int) -> tuple[tuple[int, int], int]:
+    def next(self, groups: int) -> tuple[tuple[int, int], int]:
         """The seeds and the counter of one more run."""
-        if self.state is not state:
-            # setting a seed starts all sequences anew, and leaves operations the seeds that they have
-            self.start, self.state = 0, state
         start, self.start = self.start, (self.start + groups) % _WORD
         return self.pair, start
 
@@ -183,7 +184,7 @@ class _Run:
         found = self.streams.calls.get(name)
         if found is None:
             pair = seed_pair(state.seed, seed, lambda: self._without_seed - 1)
-            found = self.streams.calls[name] = _Call(pair or _secret_pair(), state)
+            found = self.streams.calls[name] = _Call(pair or _secret_pair(), kind)
         return found
 
 
@@ -257,15 +258,15 @@ class Draws:
     def __init__(self) -> None:
         self._locks = (Lock(),)
         self._state = _State(None)
-        self._counting: weakref.WeakSet[_Call] = weakref.WeakSet()
+        self.calls: weakref.WeakValueDictionary[int, _Call] = weakref.WeakValueDictionary()
 
     def reset(self, seed: int | None, by_python: bool = False) -> None:
         """Start again with the given seed; `by_python` says that Python's own generator has been given it, too."""
         effect("it sets a seed")
         # all at once, for an interrupt may come at any time
         self._state = _State(None if seed is None else int(seed), by_python)
-        for call in list(self._counting):
-            call.start, call.state = 0, self._state
+        for call in list(self.calls.values()):
+            call.start = 0  # they keep the seeds that they have
 
     @property
     def state(self) -> _State:
@@ -284,8 +285,8 @@ class Draws:
         """A call within a function, or none; its seeds and counter."""
         state = self._state
         if _thread.run is not None:
-            call = _thread.run.call(state, kind, seed)
-            return call, *call.next(state, groups)
+            call = self._call(_thread.run, kind, seed)
+            return call, *call.next(groups)
         pair = self.seeds(seed)
         if pair is not None and seed is None:
             return None, pair, 0
@@ -293,6 +294,12 @@ class Draws:
         start = state.counters.get(key, 0)
         state.counters[key] = (start + groups) % _WORD
         return None, pair or state.secret, start
+
+    def _call(self, run: _Run, kind: str, seed: Any) -> _Call:
+        """The next call of a function's code."""
+        call = run.call(self._state, kind, seed)
+        self.calls[id(call)] = call
+        return call
 
     def next(self, seed: Any = None) -> Draw:
         """The draw of one more call with the given seed (None if it has none)."""
@@ -318,9 +325,8 @@ class Draws:
         """Seeds and counter of a call within a branch or a loop of a function, each run of which draws."""
         if _thread.run is None:
             raise RuntimeError("random: there is no function around this branch or loop")
-        call = exclusively(self._locks, _thread.run.call, self._state, kind, seed)
+        call = exclusively(self._locks, self._call, _thread.run, kind, seed)
         counter = call.counted()
-        self._counting.add(call)
         active.region.draws = True
         start = counter.read_value()
         counter.assign(start + convert_to_tensor(groups, int64))
@@ -328,7 +334,7 @@ class Draws:
 
     def again(self, call: _Call, groups: int) -> list[Any]:
         """The arrays of one more run of a call in a function."""
-        return _arrays(*exclusively(self._locks, lambda: call.next(self._state, groups)))
+        return _arrays(*exclusively(self._locks, call.next, groups))
 
     def take_back(self, call: _Call, start: int, groups: int) -> None:
         """Let the next run of a call give what that at `start` gave."""

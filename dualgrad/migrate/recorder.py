@@ -20,8 +20,8 @@ from dualgrad.migrate.census import Census
 from dualgrad.migrate.watch import Run, Site, exit_code, is_number
 from dualgrad.migrate.watch_tapes import Step
 from dualgrad.platform import progress
-from engine.core.trace import needed_nodes
-from engine.core.variable import variable_handle
+from engine.core.trace import constant, needed_nodes
+from engine.core.variable import read_variable, variable_handle
 from graph_api.iterators import next_element, next_of_handle
 from graph_api.legacy.queues import take_elements
 from graph_api.session import _readable
@@ -325,4 +325,8 @@ def node_data(recorder: Recorder, node: Any) -> dict[str, Any]:
     data["site"] = recorder.site(node.where)
     if node.op is variable_handle and node.params["default"] is not None:
         data["hidden"] = True  # a counter of random numbers: no variable of the program's own
+    if (operands := draw(node)) and operands[1].node.op is read_variable:
+        seed = operands[0].node
+        pair = np.asarray(seed.params["value"]).tolist() if seed.op is constant else None
+        data["stream"] = [pair, operands[1].node.inputs[0].name]  # without a seed, each session has others
     return data

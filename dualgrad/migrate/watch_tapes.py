@@ -105,21 +105,21 @@ def watching_tapes(observer: Callable[[Step], Any]) -> Iterator[None]:
 @contextmanager
 def noting_initial_values() -> Iterator[dict[int, Any]]:
     """Note the array with which each eager variable is made inside the ``with`` block, by the variable's identity."""
-    made = Variable
-    usual = made.__init__
+    usual = Variable.__init__
     initial: dict[int, Any] = {}
     alive = []  # so that no other gets its identity
 
     def noted(self: Any, *args: Any, **kwargs: Any) -> None:
         usual(self, *args, **kwargs)
-        initial[id(self)] = value(self).copy()
+        # no look at it: while a function is traced, that would keep it from being a program
+        initial[id(self)] = np.array(self._tensor._array)
         alive.append(self)
 
-    made.__init__ = noted  # type: ignore[method-assign]
+    Variable.__init__ = noted  # type: ignore[method-assign]
     try:
         yield initial
     finally:
-        made.__init__ = usual  # type: ignore[method-assign]
+        Variable.__init__ = usual  # type: ignore[method-assign]
 
 
 @contextmanager

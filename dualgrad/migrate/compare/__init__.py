@@ -7,7 +7,8 @@ it is the recorded program itself. Against a record of real TensorFlow each oper
 and must come within a budget of rounding errors.
 
 Where values of the recorded run stand in the migrated program, the verdict is "equal only for this run". Where not all
-was looked at that it computes by itself, the verdict is "not all compared".
+was looked at that it computes by itself, the verdict is "not all compared". Where random numbers without a seed had to
+be given to it, it is "the same with given draws".
 
 The exit code is 0 if nothing differs, 1 if something does or is not migrated yet, and 2 if nothing could be compared.
 """
@@ -96,7 +97,7 @@ def compared(golden: Golden, given: argparse.Namespace) -> Comparison:
     comparison = begun(golden, path)
     if known is None:
         again(golden, path, comparison)
-    elif golden.head["made"]["backend"] == "tensorflow":
+    elif golden.head["made"]["backend"] == "tensorflow" or (comparison.reasons and not is_elsewhere(known)):
         by_way_of_ours(golden, path, known, comparison)
     elif is_elsewhere(known):
         compare_elsewhere(golden, path, known, comparison)
@@ -170,15 +171,11 @@ def migrated(golden: Golden, path: Path, known: Map, comparison: Comparison) -> 
     own.end(bool(out.getvalue()), code != golden.head["program"]["exit"])
     if not comparison.aside:
         comparison.printed = differing_lines(said, out.getvalue())
-    draws = any(step.get("draws") for step in golden.part("steps.json"))
-    if comparison.printed and (draws or known.varies):
+    if comparison.printed and known.varies:
         comparison.printed = differing_lines(said, out.getvalue(), words_only=True)
-        why = (
-            "the program draws random numbers, and the migrated one other ones when it runs by itself" if draws else ""
-        )
         comparison.notes.append(
-            f"{'; '.join([*filter(None, [why]), *known.varies])}: of what they print only the words were compared. "
-            f"The runs were compared on what was recorded"
+            f"{'; '.join(known.varies)}: of what they print only the words were compared. The runs were compared on "
+            f"what was recorded"
         )
     if comparison.printed and known.varies and len(said.splitlines()) == len(out.getvalue().splitlines()):
         count = len(differing_lines(said, out.getvalue(), words_only=True))
@@ -189,10 +186,11 @@ def migrated(golden: Golden, path: Path, known: Map, comparison: Comparison) -> 
 
 
 def by_way_of_ours(golden: Golden, path: Path, known: Map, comparison: Comparison) -> None:
-    """Compare a migrated program with a record of TensorFlow in two steps.
+    """Compare a migrated program with a record of TensorFlow, or of another machine, in two steps.
 
     The recorded program runs under dualgrad beside the record, operation by operation within budgets; then it runs by
-    itself, and of this run a record is made, with which the migrated program is compared to the bit.
+    itself, and of this run a record is made, with which the migrated program is compared to the bit. So both have the
+    same budgets.
     """
     with tempfile.TemporaryDirectory() as folder:
         ours, findings, old = Path(folder) / "ours", Path(folder) / "findings.json", golden.head["program"]

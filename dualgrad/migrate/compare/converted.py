@@ -3,8 +3,8 @@
 A map says which function computes which fetches, which of its parameters is which placeholder, and by which expression
 each variable of the graph is reached in the module. Each recorded run is made again: the variables are set to what they
 held, the function is called with what was fed, and what it returns and what the variables hold afterwards is compared
-to the bit. Random operations draw what the graph drew. When something differs, the function is called once more while
-every operation is taken down, and the first that differs is named.
+to the bit. Random operations draw for themselves, from where the graph's stood (`streams`). Where the record has
+the values of operations, those of the function are taken down, too, and the first that differs is named.
 """
 
 from __future__ import annotations
@@ -19,8 +19,9 @@ import numpy as np
 
 from dualgrad.files.golden import Golden, digest
 from dualgrad.migrate.compare import slots
-from dualgrad.migrate.compare.findings import Comparison, Difference
+from dualgrad.migrate.compare.findings import Comparison, Difference, same_numbers
 from dualgrad.migrate.compare.rerun import Rerun, name_first
+from dualgrad.migrate.compare.streams import Streams, seeded
 from dualgrad.migrate.compare.traces import Draws, Event, recorded_trace, tracing
 from dualgrad.migrate.convert.summaries import serialized
 from dualgrad.migrate.watch_tapes import value
@@ -28,6 +29,7 @@ from engine.core import nest
 from engine.core.eager import EagerTensor
 from engine.core.value import boxed, scalar
 from engine.core.variable import Variable
+from engine.ops.philox import RESERVED
 
 
 @dataclass(frozen=True)
@@ -97,6 +99,8 @@ class Map:
         Whether it is a program, not functions alone; None if the map does not say.
     params : dict
         Where functions take the variables as an argument: variables of the graph to the keys by which they lie there.
+    streams : dict
+        By graph, operations that draw to functions of the module that draw for them alone.
     objects : dict
         Names in the expressions of this map that stand for an object of a class, the last one made: the class's.
     """
@@ -111,6 +115,7 @@ class Map:
     whole: bool | None = None
     params: Mapping[str, Sequence[Any]] = field(default_factory=dict)
     objects: Mapping[str, str] = field(default_factory=dict)
+    streams: Mapping[str, Mapping[str, str]] = field(default_factory=dict)
 
 
 def read_map(path: Path) -> Map:
@@ -150,7 +155,7 @@ def read_map(path: Path) -> Map:
             for f in data["functions"]
         ]
         varies, from_run = [[str(x) for x in data.get(name, ())] for name in ("varies", "from_run")]
-        of = [dict(data.get(name, {})) for name in ("variables", "ops", "constants", "params", "objects")]
+        of = [dict(data.get(name, {})) for name in ("variables", "ops", "constants", "params", "objects", "streams")]
         target, whole = str(data.get("target", "tape")), data.get("whole")
         return Map(functions, of[0], of[1], varies, from_run, of[2], target, whole, *of[3:])
     except (KeyError, TypeError) as error:
@@ -196,6 +201,9 @@ class Converted:
         self._slots: dict[str, Variable] = {}
         self._prepared: set[str] = set()
         self._unconverted: dict[str, str] = {}
+        own = [known.streams.get(str(graph), {}) for graph in range(len(self.graphs))]
+        self._streams = Streams(golden, self.graphs, own, known.whole is False)
+        self._seedless = [{n["name"] for n in graph if "stream" in n and not seeded(n)} for graph in self.graphs]
         # what compares values and notes differences
         self._notes = Rerun(golden, comparison)
 
@@ -253,7 +261,8 @@ class Converted:
         try:
             self.prepare(step, function)
             self.set_variables(step)
-            returned = self.call(step, function)
+            events: list[Event] | None = None if self._located or "ops" not in step else []
+            returned = self.call(step, function, events)
         except Exception as error:  # noqa: BLE001 - whatever the program raises is a finding
             if isinstance(error, NotImplementedError) and str(error).startswith("not converted"):
                 comparison.incomplete = True
@@ -270,9 +279,8 @@ class Converted:
         if len(returned) != len(function.returns):
             comparison.notes.append(f"{what} returns {len(returned)} values; the map says {list(function.returns)}")
         different = self.compare(step, results)
-        if different and function.name and not self._located and "ops" in step:
-            self._located = True
-            self.locate(step, function)
+        if events:
+            self.locate(step, events, different)
 
     def call(self, step: Mapping[str, Any], function: Function, events: list[Event] | None = None) -> list[Any]:
         """Call a function with what was fed; give the arrays that it returns."""
@@ -280,8 +288,11 @@ class Converted:
             return [value(self.evaluated(expression)) for expression in function.values]
         told = {**step["feeds"], **step.get("taken", {})}
         fed = {p: EagerTensor(scalar(self.golden.array(told[t]))) for p, t in function.feeds.items()}
-        with tracing(events, Draws(step.get("draws", []))):
+        self._streams.set(step, self.evaluated)
+        draws = Draws([draw for draw in step.get("draws", ()) if draw[0] in self._seedless[step["graph"]]])
+        with tracing(events, draws):
             result = self.evaluated(function.name)(*fed.values())
+        self.comparison.supplied += draws.count
         return self.returned(function, result)
 
     @staticmethod
@@ -365,6 +376,8 @@ class Converted:
     def initialized(self, step: Mapping[str, Any]) -> None:
         """Compare the values that variables were made with with those that an initializer gave."""
         if step.get("draws"):
+            seedless = self._seedless[step["graph"]]
+            self.comparison.supplied += sum(draw[0] in seedless for draw in step["draws"])
             self.comparison.skip("initial values that are random")
             return
         self.comparison.count_step()
@@ -389,7 +402,12 @@ class Converted:
             elif name in step["after"] and name not in self._hidden:
                 self.comparison.skip(f"the variable {name} changes and is not in the map")
         same = [self.value(step, what, name, described, array) for what, name, described, array in pairs]
-        return not all(same)
+        moved = self._streams.moved(step)
+        for name, *places in moved:
+            expected, got = [f"{at // RESERVED} numbers" for at in places]
+            self._notes.add(Difference(step["number"], "draws", name, expected, got, site=step["site"],
+                                       note="the random numbers that it takes"))  # fmt: skip
+        return not all(same) or bool(moved)
 
     def value(self, step: Mapping[str, Any], what: str, name: str, described: Any, array: Any) -> bool:
         """Compare one value; whether it is the same."""
@@ -397,25 +415,25 @@ class Converted:
             return True
         row = self.comparison.row(name if what == "result" else f"variable {name}")
         row.steps += 1
-        if digest(array) == described["hash"]:
+        expected = self.golden.array(described) if self.golden.holds(described) else None
+        if digest(array) == described["hash"] or same_numbers(expected, array):
             row.equal += 1
             return True
         row.failed += 1
-        expected = self.golden.array(described) if self.golden.holds(described) else None
         line = self.map.ops.get(name.rpartition(":")[0])
         place = [self.file, line] if line else None
         row.worst = max(row.worst, self._notes.note(step, what, name, expected, array, place) or 0.0)
         return False
 
-    def locate(self, step: Mapping[str, Any], function: Function) -> None:
-        """Call a function once more, every operation taken down, and name the first that differs."""
-        self.set_variables(step)
-        events: list[Event] = []
-        self.call(step, function, events)
+    def locate(self, step: Mapping[str, Any], events: Sequence[Event], different: bool) -> None:
+        """Name the first operation that differs of those that a function carried out."""
         self.comparison.operations += len(events)
         recorded = recorded_trace(self.golden, step, self.graphs[step["graph"]])
         known = {d["hash"] for d in [*step["feeds"].values(), *step["before"].values()]}
-        name_first(self._notes, step, recorded, events, known)
+        before = len(self.comparison.differences)
+        self._located = name_first(self._notes, step, recorded, events, known, different)
+        if len(self.comparison.differences) == before:
+            return
         first = self.comparison.differences[0]
         if first.new_site is None and first.name.rpartition(":")[0] in self.map.ops:
             first.new_site = [self.file, self.map.ops[first.name.rpartition(":")[0]]]

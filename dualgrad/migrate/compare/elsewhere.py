@@ -190,9 +190,6 @@ class _Elsewhere(Converted):
         held = {("variable", name): self.held(name) for name in names}
         return found | {key: np.asarray(x) for key, x in held.items() if x is not None}
 
-    def locate(self, step: Mapping[str, Any], function: Function) -> None:
-        """Nothing: operations of another library are not those of the record."""
-
 
 def _units(expected: np.ndarray, got: np.ndarray) -> float:
     """How far arrays are apart, in units in the last place of the largest element."""

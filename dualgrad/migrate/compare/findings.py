@@ -26,7 +26,7 @@ class Difference:
     step : int
         The number of the run or training step.
     what : str
-        ``result``, ``variable``, ``operation``, ``fed``, ``path``, ``error`` or ``constant``.
+        ``result``, ``variable``, ``operation``, ``fed``, ``path``, ``error``, ``constant`` or ``draws``.
     name : str
         Of the tensor, variable or operation.
     expected, got : str
@@ -107,6 +107,8 @@ class Comparison:
         What the migrated program computes when it runs by itself and nobody looked at, or why.
     aside : str
         A sentence on why it was not followed while it runs by itself; empty if it was.
+    supplied : int
+        How many draws without a seed were those of the record: by itself the program draws others.
     """
 
     title: str
@@ -125,6 +127,7 @@ class Comparison:
     own: int = 0
     unseen: list[str] = field(default_factory=list)
     aside: str = ""
+    supplied: int = 0
 
     @property
     def verdict(self) -> str:
@@ -137,6 +140,8 @@ class Comparison:
             return "EQUAL SO FAR"
         if self.unseen:
             return "NOT ALL COMPARED"
+        if self.supplied:
+            return "THE SAME WITH GIVEN DRAWS"
         if self.from_run:
             return "EQUAL ONLY FOR THIS RUN"
         return "EQUAL WITHIN ROUNDING" if self.reasons else "EQUAL TO THE BIT"
@@ -181,6 +186,7 @@ class Comparison:
         self.own += other.own
         self.unseen += other.unseen
         self.aside = self.aside or other.aside
+        self.supplied += other.supplied
         self.rows |= {prefix + name: replace(row, name=prefix + name) for name, row in other.rows.items()}
         self.differences += [replace(d, name=prefix + d.name) for d in other.differences]
         self.uncovered |= {prefix + why: n for why, n in other.uncovered.items()}
@@ -232,6 +238,13 @@ def worst(expected: Any, got: Any) -> tuple[tuple[int, ...], float | None]:
     wrong = np.asarray(expected != got)
     at = np.unravel_index(int(np.argmax(wrong)), wrong.shape)
     return tuple(map(int, at)), None if wrong.any() else 0.0
+
+
+def same_numbers(expected: Any, got: Any) -> bool:
+    """Whether two arrays differ in nothing but the bits of NaN."""
+    a, b = np.asarray(expected), np.asarray(got)
+    is_number = a.dtype.kind in "fc" and a.dtype == b.dtype and a.shape == b.shape
+    return is_number and worst(a, b)[1] == 0.0
 
 
 def shown(array: Any, at: Sequence[int] = ()) -> str:

@@ -15,6 +15,8 @@ EXPLAINED = {
     "EQUAL ONLY FOR THIS RUN": "Every value compared is equal, but values of the recorded run stand in the migrated "
     "program, where the original one computes or reads them.",
     "NOT ALL COMPARED": "What was compared is equal. Not looked at, when the program runs by itself:",
+    "THE SAME WITH GIVEN DRAWS": "Random numbers without a seed were given from the record: every value compared is "
+    "equal then. When it runs by itself, the program draws others, as the original does.",
     "EQUAL SO FAR": "What was compared is equal, but a part of the program is not migrated yet; see what was left out.",
     "DIFFERENT": "Something differs. The first difference stands first.",
     "NOTHING COMPARED": "Nothing could be compared; see what was left out.",
@@ -67,7 +69,8 @@ def _lines(comparison: Comparison) -> Iterator[str]:
 def explained(comparison: Comparison) -> str:
     """The meaning of the verdict, and what it does not cover."""
     parts = [EXPLAINED[comparison.verdict]]
-    parts += [f"{'; '.join(comparison.unseen)}."] * (comparison.verdict == "NOT ALL COMPARED")
+    given = [f"{comparison.supplied} draws without a seed, given from the record"] * bool(comparison.supplied)
+    parts += [f"{'; '.join([*comparison.unseen, *given])}."] * (comparison.verdict == "NOT ALL COMPARED")
     return " ".join(filter(None, [*parts, comparison.aside]))
 
 

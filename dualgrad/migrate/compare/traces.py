@@ -26,6 +26,7 @@ from engine.core.op import Op
 from engine.core.operands import Results
 from engine.reverse import reverse
 from optim import closed_step
+from tape_api.random import draws as drawing
 
 
 @dataclass
@@ -107,18 +108,30 @@ class Arrays(Mapping[str, Any]):
 
 
 class Draws:
-    """Seeds and counters of recorded random numbers, handed out by type of operation in their order."""
+    """Seeds and counters of recorded random numbers without a seed, handed out by type of operation in their order.
+
+    Each run of a program draws others, so that nothing could be compared without.
+
+    Attributes
+    ----------
+    count : int
+        How many were handed out.
+    """
 
     def __init__(self, recorded: Sequence[Sequence[Any]]) -> None:
         self._left: dict[str, list[Any]] = {}
+        self.count = 0
         for _, type_, seed, counter in recorded:
             self._left.setdefault(type_, []).append((seed, counter))
 
     def given(self, op: Op, arrays: Sequence[Any]) -> Sequence[Any]:
-        """The operands of an operation, with the next recorded seed and counter of its type if it draws."""
+        """The operands of an operation; if it draws without a seed, with the next recorded seed and counter."""
         if "counter" not in op.args or not self._left.get(op.type):
             return arrays
         at = op.args.index("seed")
+        if [int(word) % 2**64 for word in arrays[at]] != list(drawing.state.secret):
+            return arrays
+        self.count += 1
         pair = self._left[op.type].pop(0)
         drawn = [np.asarray(x, np.asarray(a).dtype) for x, a in zip(pair, arrays[at : at + 2], strict=True)]
         return [*arrays[:at], *drawn, *arrays[at + 2 :]]
@@ -126,7 +139,7 @@ class Draws:
 
 @contextmanager
 def tracing(events: list[Event] | None = None, draws: Draws | None = None) -> Iterator[None]:
-    """Take down what operations compute on eager values, gradients included; let random ones draw what was recorded.
+    """Take down what operations compute on eager values, gradients included; let those draw that have no seed.
 
     Parameters
     ----------
@@ -227,6 +240,39 @@ def first_difference(recorded: Sequence[Event], new: Sequence[Event], known: set
             return pair
         alone = alone or Pair(event, None)
     return alone
+
+
+def hidden_difference(recorded: Sequence[Event], new: Sequence[Event], known: set[str]) -> Pair | None:
+    """The first operation that gives something else, though what follows from it has the same bits again.
+
+    An operation corresponds to the only one of its type that takes what corresponds to its operands; constants may be
+    others. A difference counts once an operation gives the same of what differs: a rounding, say, that hides it. Where
+    a program computes in another way there is no such operation.
+
+    Parameters
+    ----------
+    recorded, new, known
+        As of `first_difference`.
+    """
+    here, there = [known.union(*[e.results for e in events]) for events in (recorded, new)]
+    data = known.union(*[e.results for e in recorded if e.operands])
+    places: dict[Any, list[Event]] = {}
+    for e in new:
+        places.setdefault((e.type, *sorted(h for h in e.operands if h in there)), []).append(e)
+    meaning: dict[str, str] = {}
+    origin: dict[str, Pair] = {}
+    for e in recorded:
+        found = places.get((e.type, *sorted(meaning.get(h, h) for h in e.operands if h in data)), ())
+        roots = [origin[h] for h in e.operands if h in origin]
+        if any(f.results == e.results for f in found):
+            if roots:
+                return min(roots, key=lambda pair: list(origin.values()).index(pair))
+            continue
+        others = [f for f in found if here.isdisjoint(f.results) and len(f.results) == len(e.results)]
+        if e.operands and len(others) == 1 and there.isdisjoint(e.results):
+            meaning |= zip(e.results, others[0].results, strict=True)
+            origin |= dict.fromkeys(e.results, roots[0] if roots else Pair(e, others[0]))
+    return None
 
 
 def _counterpart(event: Event, strange: Sequence[Event]) -> Pair | None:

@@ -52,6 +52,7 @@ from dualgrad.migrate.convert import (
     together,
     varying,
 )
+from dualgrad.migrate.convert.draws import Streams
 from dualgrad.migrate.convert.edits import Unsafe
 from dualgrad.migrate.convert.facts import is_own, plain
 from dualgrad.migrate.convert.identifiers import Names, Scope
@@ -201,8 +202,9 @@ def convert(
     modules = [Module(graph, capture, names, scope, program, origins, said) for graph in graphs]
     arrays: dict[str, np.ndarray] = {}
     shown: dict[str, tuple[str, tuple[Any, ...]]] = {}
+    streams = Streams(graphs[-1].seed if graphs else None)
     for module in modules:
-        module.arrays, module.summaries = arrays, shown
+        module.arrays, module.summaries, module.streams = arrays, shown, streams
         module.convert([run for run in capture.runs.values() if run.graph is module.graph])
     written = "\n\n\n".join("\n".join(module.text()).strip("\n") for module in modules)
     missing = [m for module in modules for m in module.missing]
@@ -307,6 +309,7 @@ def _map(modules: list[Module], missing: list[dict[str, Any]], program: Path, do
         "format": 1, "program": program.name, "module": "", "functions": functions, "variables": variables, "ops": {},
         "constants": {n: code for module in modules for n, code in module.constants.items() if n in module.from_run},
         "from_run": [name for module in modules for name in module.from_run],
+        "streams": {str(i): own for i, module in enumerate(modules) if (own := module.own_draws())},
         "not_converted": missing, "rate": round(1 - len(missing) / max(done, 1), 4),
     }  # fmt: skip
 

@@ -342,7 +342,7 @@ class Body:
 
     def _write_draw(self, item: DrawItem) -> None:
         size = 1 + self.take(item.inputs)
-        value = written_draw(self, item)
+        value = self.module.own_draw(self, item) or written_draw(self, item)
         if value is None:
             value = self.module.not_converted(item, f"{item.call.function} draws random numbers in a way of its own")
         if not self.waits(item.outputs[0], value, item, size):

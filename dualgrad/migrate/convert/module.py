@@ -14,9 +14,10 @@ from typing import Any
 import numpy as np
 
 from dualgrad.migrate import unconverted
-from dualgrad.migrate.convert import iterating, own_gradients, printing, provenance, queues
+from dualgrad.migrate.convert import draws, iterating, own_gradients, printing, provenance, queues
 from dualgrad.migrate.convert.body import Body, Statement
 from dualgrad.migrate.convert.fed_arguments import Arguments, convert_in_place, converted, handed_on
+from dualgrad.migrate.convert.flows import written_draw
 from dualgrad.migrate.convert.gathering import Gathering, Plain, in_a_loop
 from dualgrad.migrate.convert.identifiers import Names, Scope, identifier, snake
 from dualgrad.migrate.convert.items import CustomItem, Items, MinimizeItem, OpItem, StepItem
@@ -103,6 +104,11 @@ class Module:
         self._lists: dict[tuple[str, ...], str] = {}
         self._plain: dict[int, Plain] = {}
         self._seeds: set[str] = set()
+        self._seed = graph.seed
+        """The seed of the program at the end of what stands at the top."""
+        self.streams = draws.Streams(graph.seed)
+        self._is_initial = self._drew = False
+        self._resets = any(run.resets for run in capture.runs.values() if run.graph is graph)
         self.takes = False
         self._is_saved = bool(capture.savers)
         self.named_here: set[str] = set()
@@ -230,16 +236,39 @@ class Module:
         """Start all random numbers anew before a second draw with one seed, as each op of a graph starts by itself."""
         seeds = {ast.unparse(n.value) for n in ast.walk(initial) if isinstance(n, ast.keyword) and n.arg == "seed"}
         if seeds & self._seeds:
-            self.top.append(self._seeding())
+            self.top.append(self._seeding(self._seed))
             self._seeds.clear()
         self._seeds |= seeds
+
+    def own_draw(self, body: Body, item: Any) -> ast.expr | None:
+        """The call of the function that draws for one operation alone, if it needs one."""
+        call = item.call
+        self._drew |= self._is_initial
+        is_apart = self.streams.is_apart(call, self._is_initial and not self._resets)
+        if call.program != self._seed and (self._is_initial or is_apart) and id(call) not in self.streams.own:
+            self._seed = call.program
+            self.top.append(self._seeding(self._seed))
+        made = draws.function_of(item, written_draw) if is_apart else None
+        if made is None:
+            return None
+        if id(call) not in self.streams.own:
+            name = self.streams.own[id(call)] = self.scope.free(self.names.tensor(call.result))
+            self.top.append(Statement(ast.Assign([ast.Name(name, ast.Store())], made[0]), item))
+        return ast.Call(ast.Name(self.streams.own[id(call)]), [body.operand(x, literals=True) for x in made[1]], [])
+
+    def own_draws(self) -> dict[str, str]:
+        """Operations of the graph that draw, to the functions that draw for them alone."""
+        made = [draw for draw in self.capture.draws if draw.graph is self.graph and id(draw) in self.streams.own]
+        return {draws.node_of(draw).name: self.streams.own[id(draw)] for draw in made}
 
     def _initial(self, variable: Any, name: str) -> ast.expr:
         x = variable.initial_value
         if x.node.op.name == "constant":
             return self._array(np.asarray(x.node.params["value"]), name, bare=True)
+        self._is_initial = True
         body = Body(self, self.items, self.items.needed([x], ()), {}, [x])
         *before, last = body.write()
+        self._is_initial = False
         self.top += before
         assert isinstance(last.code, ast.Return) and last.code.value is not None
         return last.code.value
@@ -578,9 +607,9 @@ class Module:
         """The program's statement that a statement comes from."""
         return self.names.statement_of(_node_of(statement.item, self.graph))
 
-    def _seeding(self) -> Statement:
-        """The line that starts random numbers with the seed of the graph; with None, only an operation's own counts."""
-        return Statement(ast.Expr(ast.Call(path("tf.random.set_seed"), [literal(self.graph.seed)], [])))
+    def _seeding(self, seed: int | None) -> Statement:
+        """The line that starts random numbers with a seed of the graph; with None, only an operation's own counts."""
+        return Statement(ast.Expr(ast.Call(path("tf.random.set_seed"), [literal(seed)], [])))
 
     def text(self) -> list[str]:
         """The lines of variables and functions."""
@@ -597,8 +626,11 @@ class Module:
             convert_in_place(function, _length)
         top = Gathering(self._plain, self.arrays, lambda s: _length([s])).gathered(self.top)
         drawn = any(draw.graph is self.graph for draw in self.capture.draws) or self.takes
-        seeding = [self._seeding()] if drawn and self.graph.seed is not None else []
-        lines = printing.checked("", [], [*seeding, *top], self.origin)
+        seeding = [self._seeding(self.graph.seed)] if drawn and self.graph.seed is not None else []
+        # where initializers run as the program's own lines say, what is drawn here does not count
+        anew = self._seed != self.graph.seed or (self._resets and self._drew)
+        ending = [self._seeding(self.graph.seed)] if anew else []
+        lines = printing.checked("", [], [*seeding, *top, *ending], self.origin)
         for function in [*self.customs.values(), *self.functions]:
             if function.name is None or not function.statements:
                 continue

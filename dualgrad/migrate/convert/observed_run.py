@@ -99,11 +99,12 @@ class Minimizer(Span):
 
 @dataclass(eq=False)
 class Draw(Span):
-    """A call of a random function: its name and arguments, and the seed of its own that it has, if any."""
+    """A call of a random function: its name and arguments, and the seeds of its own and of the graph, if any."""
 
     function: str = ""
     arguments: dict[str, Any] = field(default_factory=dict)
     seed: int | None = None
+    program: int | None = None
     result: Any = None
 
 
@@ -457,7 +458,8 @@ def _noting_draws(capture: Capture, function: Callable[..., Any]) -> Callable[..
         own = graph.seeds_given if seed is None and graph.seed is not None else seed
         arguments = dict(caller.f_locals)
         result = function(draw, seed, name)
-        capture.draws.append(Draw(graph, first, len(graph.nodes), caller.f_code.co_name, arguments, own, result))
+        made = Draw(graph, first, len(graph.nodes), caller.f_code.co_name, arguments, own, graph.seed, result)
+        capture.draws.append(made)
         return result
 
     return drawn
@@ -477,6 +479,7 @@ def _noting_closures(capture: Capture, method: Callable[..., Any]) -> Callable[.
     def made(self: Any, graph: Graph, first: int, bound: Any, calls: Any) -> None:
         method(self, graph, first, bound, calls)
         self.effects = [list(effects) for _, effects in calls]
+        self.first = first  # variables that are made here, the counters of random numbers, are not inside
 
     return made
 
@@ -487,7 +490,7 @@ def _noting_flows(capture: Capture, method: Callable[..., Any]) -> Callable[...,
         before = len(graph.nodes)
         outputs: list[Any] = method(self, op, operands, params, states_at, name)
         node = next(n for n in graph.nodes[before:] if n.op is op)
-        first = next((i for i, n in enumerate(graph.nodes) if n is self.nodes[0]), before) if self.nodes else before
+        first = self.first if self.nodes else before
         capture.flows.append(Flow(graph, first, len(graph.nodes), self, node, list(outputs)))
         return outputs
 

@@ -115,6 +115,8 @@ class Sizes:
         names = [n for n in ast.walk(node) if isinstance(n, ast.Name) and isinstance(n.ctx, ast.Load)]
         if any(is_graphs(self.names.get(n.id)) or is_tensorflow(self.names.get(n.id)) for n in names):
             return None
+        if any(n.id in self._functions or n.id in self._classes for n in names):
+            return None  # where something else has the name in the end, this was a function nevertheless
         known = {n.id: v for n in names if (v := self._value(n)) is not None}
         try:
             value = eval(compile(ast.Expression(node), "<counted>", "eval"), dict(self.names), known)
