@@ -15,7 +15,6 @@ from dualgrad.migrate.command import main
 from graph_api.defaults import stacks
 from graph_api.graph import Graph
 
-
 HOME = str(Path(__file__).resolve().parents[2])
 
 
