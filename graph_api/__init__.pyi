@@ -569,7 +569,6 @@ from graph_api.legacy.hooks import SessionRunValues as _graph_api_legacy_hooks_S
 from graph_api.legacy.hooks import StepCounterHook as _graph_api_legacy_hooks_StepCounterHook
 from graph_api.legacy.hooks import StopAtStepHook as _graph_api_legacy_hooks_StopAtStepHook
 from graph_api.legacy.hooks import SummarySaverHook as _graph_api_legacy_hooks_SummarySaverHook
-from graph_api.legacy.hparams import HParams as _graph_api_legacy_hparams_HParams
 from graph_api.legacy.input_producers import FixedLengthRecordReader as FixedLengthRecordReader
 from graph_api.legacy.input_producers import ReaderBase as ReaderBase
 from graph_api.legacy.input_producers import TFRecordReader as TFRecordReader
@@ -728,7 +727,6 @@ from graph_api.legacy.slim.weights import variance_scaling_initializer as _graph
 from graph_api.legacy.slim.weights import xavier_initializer as _graph_api_legacy_slim_weights_xavier_initializer
 from graph_api.legacy.string_parts import split as _graph_api_legacy_string_parts_split
 from graph_api.legacy.string_parts import string_split as string_split
-from graph_api.legacy.supervisor import Supervisor as _graph_api_legacy_supervisor_Supervisor
 from graph_api.legacy.template import make_template as make_template
 from graph_api.loss_functions import add_loss as _graph_api_loss_functions_add_loss
 from graph_api.loss_functions import get_losses as _graph_api_loss_functions_get_losses
@@ -1122,7 +1120,6 @@ class contrib:
         xavier_initializer_conv2d = staticmethod(_graph_api_legacy_slim_weights_xavier_initializer)
     slim: TypeAlias = _slim
     class training:
-        HParams: TypeAlias = _graph_api_legacy_hparams_HParams
         StopAfterNEvalsHook: TypeAlias = _graph_api_legacy_evaluation_StopAfterNEvalsHook
         SummaryAtEndHook: TypeAlias = _graph_api_legacy_evaluation_SummaryAtEndHook
         checkpoints_iterator = staticmethod(_graph_api_legacy_evaluation_checkpoints_iterator)
@@ -3242,7 +3239,6 @@ class train:
     StopAtStepHook: TypeAlias = _graph_api_legacy_hooks_StopAtStepHook
     SummarySaverHook: TypeAlias = _graph_api_legacy_hooks_SummarySaverHook
     SummaryWriter: TypeAlias = _graph_api_summaries_FileWriter
-    Supervisor: TypeAlias = _graph_api_legacy_supervisor_Supervisor
     add_queue_runner = staticmethod(_graph_api_legacy_coordination_add_queue_runner)
     assert_global_step = staticmethod(_graph_api_legacy_old_names_assert_global_step)
     batch = staticmethod(_graph_api_legacy_input_producers_batch)

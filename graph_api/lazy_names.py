@@ -188,7 +188,6 @@ LATER: tuple[tuple[str, str], ...] = (
     # ---- data, queues, coordinators, sessions with hooks
     ("graph_api.data", "data"),
     ("dualgrad.data.experimental", "contrib.data"),
-    ("graph_api.legacy.hparams:", "contrib.training.HParams"),
     ("graph_api.legacy.evaluation:", "train.checkpoints_iterator contrib.training.checkpoints_iterator"),
     ("graph_api.legacy.evaluation:", "contrib.training.wait_for_new_checkpoint contrib.training.evaluate_once"),
     ("graph_api.legacy.evaluation:", "contrib.training.get_or_create_eval_step contrib.training.StopAfterNEvalsHook"),
@@ -291,7 +290,6 @@ LATER: tuple[tuple[str, str], ...] = (
     ("graph_api.legacy.hooks:", "train.SecondOrStepTimer train.SessionRunArgs train.SessionRunContext"),
     ("graph_api.legacy.hooks:", "train.SessionRunHook train.SessionRunValues train.StepCounterHook"),
     ("graph_api.legacy.hooks:", "train.StopAtStepHook train.SummarySaverHook train.CheckpointSaverListener"),
-    ("graph_api.legacy.supervisor:", "train.Supervisor"),
     ("graph_api.legacy.monitored:", "train.ChiefSessionCreator train.MonitoredSession train.MonitoredTrainingSession"),
     ("graph_api.legacy.monitored:", "train.Scaffold train.SingularMonitoredSession"),
     ("graph_api.assertions:", "assert_positive debugging.assert_positive assert_negative debugging.assert_negative"),

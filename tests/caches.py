@@ -163,7 +163,6 @@ OTHERS: dict[str, dict[str, str]] = {
         "graph_api/keras/host.py": "_names",
         "graph_api/keras/symbols.py": "_of calls",
         "graph_api/legacy/coordination.py": "_running",
-        "graph_api/legacy/hparams.py": "_hparam_types",
         "graph_api/resources.py": "_held _locks",
         "graph_api/session_state.py": "_aside _locks values",
         "optim/slots.py": "_slots",

@@ -115,7 +115,9 @@ def _lines(program: Path, converted: str, report: str, changed: str, again: str)
         yield from ("```text", again.splitlines()[1], "```")
     if "EQUAL ONLY FOR THIS RUN" in report:
         yield ""
-        yield "Before the seed or the data change, put back the lines that drew or counted what is marked `from the run`."
+        yield (
+            "Before the seed or the data change, put back the lines that drew or counted what is marked `from the run`."
+        )
     yield ""
 
 

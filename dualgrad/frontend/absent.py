@@ -59,6 +59,8 @@ ABSENT: dict[str, str] = {
     "train.ClusterDef": _CLUSTER,
     "train.replica_device_setter": _CLUSTER,
     "train.SyncReplicasOptimizer": _CLUSTER,
+    "train.Supervisor": "supervisors are out of scope: use train.MonitoredTrainingSession, or Session and Saver",
+    "contrib.training.HParams": "hyperparameters are out of scope: use argparse.Namespace, or types.SimpleNamespace",
     "contrib.seq2seq": (
         "beam search and monotonic attention are out of scope: decode with BasicDecoder, or write a while_loop"
     ),

@@ -82,7 +82,7 @@ def started_session(scaffold: Any, master: str, config: Any, folder: Any, path: 
 
     Parameters
     ----------
-    scaffold : Scaffold or Supervisor
+    scaffold : Scaffold
         What is run and restored; None is left out.
     master : str
     config : ConfigProto, optional

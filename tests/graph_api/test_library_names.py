@@ -11,33 +11,6 @@ import pytest
 import graph_api as tf
 
 
-def test_settings() -> None:
-    settings = tf.contrib.training.HParams(rate=0.1, steps=3, on=True, name="a", sizes=[1, 2], later=None)
-    assert settings.parse("rate=1e-2,sizes=[4,5,6],on=false,name=b c") is settings
-    expected = {"rate": 0.01, "steps": 3, "on": False, "name": "b c", "sizes": [4, 5, 6], "later": None}
-    assert settings.values() == expected and settings.get("steps") == 3 and settings.get("none", 7) == 7
-    assert settings.parse("sizes[1]=9").sizes == [4, 9, 6] and "rate" in settings and "other" not in settings
-    settings.add_hparam("more", 1.5)
-    settings.set_hparam("more", 2)
-    assert settings.more == 2.0 and isinstance(settings.more, float)
-    assert tf.contrib.training.HParams(a=1).parse_json('{"a": 2}').to_json() == '{"a": 2}'
-    settings.del_hparam("more")
-    assert "more" not in settings
-
-
-@pytest.mark.parametrize("text", ["rate=a", "steps=1.5", "none=1", "rate", "sizes=1,rate=2,rate=3", "on=perhaps"])
-def test_settings_refuse_and_are_left_as_they_are(text: str) -> None:
-    settings = tf.contrib.training.HParams(rate=0.1, steps=3, sizes=[1, 2], on=True)
-    before = settings.values()
-    with pytest.raises(ValueError, match=r".+"):
-        settings.parse(text)
-    assert settings.values() == before
-    with pytest.raises(ValueError, match="reserved"):
-        settings.add_hparam("rate", 1)
-    with pytest.raises(ValueError, match="holds int"):
-        settings.set_hparam("steps", "3")
-
-
 def test_types_that_numpy_has_not_are_never_equal() -> None:
     assert tf.float32 != tf.bfloat16 and tf.zeros([1]).dtype not in (tf.bfloat16, tf.resource)
     with pytest.raises(TypeError, match="bfloat16"):

@@ -15,6 +15,8 @@ from dualgrad.migrate.command import main
 from graph_api.defaults import stacks
 from graph_api.graph import Graph
 
+HOME = str(Path(__file__).resolve().parents[2])
+
 
 @contextmanager
 def interpreter_kept() -> Iterator[None]:
@@ -44,7 +46,9 @@ def interpreter_kept() -> Iterator[None]:
 
 def _is_a_programs(name: str) -> bool:
     """Whether a module lies beside a program of a test: another one may have its name."""
-    return (getattr(sys.modules[name], "__file__", None) or "").startswith(tempfile.gettempdir())
+    file = getattr(sys.modules[name], "__file__", None) or ""
+    # the environment, or this copy of the project, may be in the temporary folder themselves
+    return file.startswith(tempfile.gettempdir()) and not file.startswith((sys.prefix, HOME))
 
 
 @contextmanager

@@ -27,5 +27,5 @@ def kept(folder: Path, source: str, capsys: pytest.CaptureFixture[str], verdict:
 
 def equal(said: str) -> str:
     """The verdict that a report must have if nothing differs."""
-    seedless = "its graph draws random numbers without a seed" in said
-    return "NOT ALL COMPARED" if seedless else "EQUAL TO THE BIT"
+    varies = ("its graph draws random numbers without a seed", "its queues hand out examples in another order")
+    return "NOT ALL COMPARED" if any(why in said for why in varies) else "EQUAL TO THE BIT"

@@ -508,7 +508,7 @@ def test_it_foretells_where_convert_keeps_no_loop(tmp_path: Path) -> None:
 def test_objects_are_not_blamed_for_what_tensorflows_have_not_either() -> None:
     """A value of another class comes the same way: no alarm, but for what TensorFlow's objects have."""
     text = """
-import collections
+import argparse, collections
 import tensorflow as tf
 State = collections.namedtuple("State", ["level", "rate"])
 class Mine(object):
@@ -523,7 +523,7 @@ def show(x, cell, settings):
     x.thing
 def show_all(things):
     for x in things:
-        show(x, None, tf.contrib.training.HParams(depth=3))
+        show(x, None, argparse.Namespace(depth=3))
         show(tf.zeros([2]), None, None)
 show_all([tf.ones([2])])
 tf.train.AdamOptimizer()._lr

@@ -98,22 +98,6 @@ def main():
 if __name__ == "__main__":
     main()
 """
-SUPERVISED = """
-import numpy as np
-import tensorflow as tf
-x = tf.placeholder(tf.float32, [None])
-v = tf.Variable(2.0)
-loss = tf.reduce_mean(tf.square(v * x))
-gs = tf.Variable(0, trainable=False, name="global_step")
-train = tf.train.GradientDescentOptimizer(0.1).minimize(loss, global_step=gs)
-sv = tf.train.Supervisor(logdir=None, summary_op=None)
-with sv.managed_session() as sess:
-    for i in range(5):
-        if sv.should_stop():
-            break
-        _, value = sess.run([train, loss], {x: np.arange(4.0)})
-        print(i, "%.4f" % value)
-"""
 ENDING = """
 # a data set that ends, num_steps after a restore
 import os, shutil
@@ -245,7 +229,6 @@ PROGRAMS = {
     "stopped": STOPPED,
     "hooks": HOOKS,
     "restored": RESTORED,
-    "supervised": SUPERVISED,
     "ending": ENDING,
     "metrics": METRICS,
     "own_hook": OWN_HOOK,
@@ -262,7 +245,6 @@ KEPT = {
         "        train_op(X, Y)\n        checkpoints.save_if_due()\n    checkpoints.close()",
     ],
     "restored": ["restore=True)", "last_step = int(global_step) + 12", "while global_step.numpy() < last_step:"],
-    "supervised": ["    for i in range(5):\n        value = train("],
     "ending": [
         "with contextlib.suppress(tf.errors.OutOfRangeError):\n        while True:",
         "folder, gs, every_steps=2",

@@ -82,15 +82,15 @@ class OwnRun:
     def _expect(self, step: Step, function: Function | None) -> None:
         """Note a recorded run, if the new program has something in its place."""
         taken = step.get("taken", ())  # the other things that iterators give are their handles
-        if function is None and not any(step["results"]):
-            pass  # nothing was fetched
+        if (function is None and not any(step["results"])) or (function is not None and function.fills):
+            pass  # nothing was fetched, or a data set stands for what it took
         elif function is None:
             self.unseen[f"what fetches {', '.join(step['fetches'])}: no function stands for it"] = None
         elif step.get("thread"):
             self.unseen["the runs of other threads, whose order is left to chance"] = None
-        elif not function.fills and (function.name or function.values or not {*step["fetches"]}.isdisjoint(taken)):
+        elif function.name or function.values or not {*step["fetches"]}.isdisjoint(taken):
             self._left.append((step, function))
-        elif not function.fills:
+        else:
             self._begun.append(step)
 
     # ---- watching ----------------------------------------------------------------------------------------------------

@@ -58,9 +58,16 @@ class Streams:
 
     def __init__(self, golden: Golden, graphs: Sequence[Any], own: Sequence[Mapping[str, str]], fresh: bool) -> None:
         self._golden, self._own, self._fresh = golden, own, fresh
+        # what threads draw moves on at any time
+        steps = [step for step in golden.part("steps.json") if step.get("thread")]
+        threads = {(step["graph"], draw[0]) for step in steps for draw in step.get("draws", ())}
         self._drawn = [
-            [_Drawn(n["name"], (n["type"], (*n["stream"][0],)), n["stream"][1]) for n in graph if seeded(n)]
-            for graph in graphs
+            [
+                _Drawn(n["name"], (n["type"], (*n["stream"][0],)), n["stream"][1])
+                for n in graph
+                if seeded(n) and (number, n["name"]) not in threads
+            ]
+            for number, graph in enumerate(graphs)
         ]
         self._used: set[tuple[int, str]] = set()
         self._begun: dict[Key, int] = {}

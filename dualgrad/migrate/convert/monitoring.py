@@ -14,7 +14,6 @@ from dualgrad.migrate.check.values import Instance, Path
 from dualgrad.migrate.convert.edits import Plan, Unsafe, extent, place
 from graph_api.legacy import hooks
 from graph_api.legacy.monitored import MonitoredSession, is_of_library
-from graph_api.legacy.supervisor import Supervisor
 from graph_api.session import Session
 
 SESSIONS = (Session, MonitoredSession)
@@ -107,9 +106,6 @@ class Monitoring:
         withs = [(item.context_expr, n) for n in ast.walk(self.tree) if isinstance(n, ast.With) for item in n.items]
         for line, made in self.made.items():
             self._check_start(line, made)
-            if isinstance(made, Supervisor):
-                self._supervised(line, made)
-                continue
             found = [n for x, n in withs if x.lineno <= line <= (x.end_lineno or line)]
             if len(found) != 1:
                 raise Unsafe(f"line {line}: a monitored session is made outside of a with statement")
@@ -130,7 +126,7 @@ class Monitoring:
     @staticmethod
     def _check_start(line: int, made: Any) -> None:
         """Refuse a session that begins with more than initial values or checkpoints of its own."""
-        start = made if isinstance(made, Supervisor) else made.scaffold
+        start = made.scaffold
         if start is not None and (start.init_fn is not None or start.init_feed_dict or start.local_init_feed_dict):
             raise Unsafe(
                 f"line {line}: its session starts with an init_fn, or feeds: call before the loop what that does"
@@ -139,16 +135,6 @@ class Monitoring:
         if getattr(made, "restores", False) and not saves:
             raise Unsafe(f"line {line}: its session restores a checkpoint, and saves none: restore before the loop")
 
-    @staticmethod
-    def _supervised(line: int, made: Supervisor) -> None:
-        """Refuse a supervisor that does more than make a session."""
-        if made.save_path is not None:
-            raise Unsafe(
-                f"line {line}: a Supervisor saves checkpoints and summaries by the clock: give it no logdir, and save "
-                f"in the loop"
-            )
-
-    @property
     def _ends(self) -> dict[str, int]:
         """The conditions by which hooks stop sessions."""
         found: dict[str, int] = {}
@@ -186,7 +172,7 @@ class Monitoring:
         if not isinstance(call.func, ast.Attribute) or call.func.attr != "should_stop":
             return False
         of = self.inference.of(call.func.value)
-        return any(isinstance(v, Instance) and issubclass(v.kind, (MonitoredSession, Supervisor)) for v in of)
+        return any(isinstance(v, Instance) and issubclass(v.kind, MonitoredSession) for v in of)
 
     def _session(self, plan: Plan, node: ast.With, line: int, runs: list[ast.Call]) -> None:
         """Plan for the statement in which a session is used."""

@@ -32,7 +32,6 @@ from engine.symbolic import as_list
 from graph_api import jacobians, sampling
 from graph_api.graph import Graph, get_default_graph
 from graph_api.legacy.monitored import MonitoredSession
-from graph_api.legacy.supervisor import Supervisor
 from graph_api.saving import Saver
 from graph_api.summaries import FileWriter
 from graph_api.tensor import Tensor
@@ -227,7 +226,7 @@ class Capture:
     savers : dict
         By the line of the program that made it, a saver and the options that it was given.
     monitored : dict
-        By the line of the program that made it, a monitored session or a supervisor.
+        By the line of the program that made it, a monitored session.
     names : dict
         Global names of the program, and what they stood for in the end.
     makings : dict
@@ -413,7 +412,6 @@ def capturing(named: frozenset[str] | None = None) -> Iterator[Capture]:
     change(_Rule, "_gradients", _noting_pulls)
     change(Saver, "__init__", _noting_savers)
     change(MonitoredSession, "__init__", _noting_monitored)
-    change(Supervisor, "__init__", _noting_monitored)
     change(FileWriter, "add_summary", _noting_added)
     change(FileWriter, "add_graph", _noting_graphs)
     try:

@@ -1,8 +1,7 @@
-"""``train.Supervisor``, and the summaries and checkpoints that hooks write."""
+"""The summaries and checkpoints that hooks write."""
 
 from __future__ import annotations
 
-import time
 from pathlib import Path
 from typing import Any
 
@@ -10,7 +9,6 @@ import numpy as np
 import pytest
 
 import graph_api as tf
-from engine.runtime.errors import UnimplementedError
 
 
 def counting() -> tuple[Any, Any]:
@@ -26,64 +24,6 @@ def scalars(folder: Path) -> list[tuple[str, int, float]]:
         for event in tf.train.summary_iterator(str(path)):
             found += [(v.tag, event.step, v.simple_value) for v in event.summary.value]
     return found
-
-
-def test_it_saves_and_restores(tmp_path: Path) -> None:
-    for expected in (0, 3):
-        with tf.Graph().as_default():
-            step, train = counting()
-            supervisor = tf.train.Supervisor(logdir=tmp_path, summary_op=None)
-            with supervisor.managed_session() as session:
-                assert session.run(step) == expected
-                for _ in range(3):
-                    session.run(train)
-                supervisor.summary_computed(session, tf.Summary(value=[tf.Summary.Value(tag="a", simple_value=2.0)]))
-                supervisor.saver.save(session, supervisor.save_path, global_step=step)
-            assert supervisor.should_stop()
-    names = {p.name for p in tmp_path.iterdir()}
-    assert {"checkpoint", "graph.pbtxt", "model.ckpt-0.index", "model.ckpt-6.index"} <= names
-    assert [s for s in scalars(tmp_path) if s[0] == "a"] == [("a", 3, 2.0), ("a", 6, 2.0)]
-
-
-def test_threads_summarize_and_save(tmp_path: Path) -> None:
-    _, train = counting()
-    supervisor = tf.train.Supervisor(logdir=tmp_path, save_summaries_secs=0.01, save_model_secs=0.01)
-    calls: list[int] = []
-    with supervisor.managed_session() as session:
-        supervisor.loop(0.01, calls.append, (1,))
-        until = time.monotonic() + 20
-        while time.monotonic() < until and not (len(calls) > 2 and len(list(tmp_path.glob("*.index"))) > 1):
-            session.run(train)
-    assert len(calls) > 2
-    assert {"steps"} <= {tag for tag, _, _ in scalars(tmp_path)} <= {"steps", "global_step/sec"}
-    with pytest.raises(RuntimeError, match="final"):
-        tf.constant(1)
-
-
-def test_what_goes_wrong() -> None:
-    v = tf.Variable(3.0)
-    told = []
-    supervisor = tf.train.Supervisor(init_fn=told.append, saver=None)
-    session = supervisor.prepare_or_wait_for_session()
-    assert session.run(v) == 3.0 and told == [session]
-    with pytest.raises(RuntimeError, match="logdir"):
-        supervisor.start_standard_services(session)
-    with pytest.raises(RuntimeError, match="logdir"):
-        supervisor.summary_computed(session, b"")
-    with pytest.raises(ZeroDivisionError), supervisor.managed_session():
-        raise ZeroDivisionError
-    with pytest.raises(UnimplementedError, match="several machines"):
-        tf.train.Supervisor(is_chief=False)
-
-
-def test_the_end_of_data_is_no_error() -> None:
-    following = tf.data.Dataset.range(3).make_one_shot_iterator().get_next()
-    found = []
-    supervisor = tf.train.Supervisor()
-    with supervisor.managed_session() as session:
-        while not supervisor.should_stop():
-            found.append(session.run(following))
-    assert found == [0, 1, 2]
 
 
 def test_summaries_of_a_monitored_session(tmp_path: Path) -> None:
