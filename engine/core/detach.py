@@ -33,7 +33,7 @@ import numpy as np
 
 from engine.core.nest import flatten
 from engine.core.structural import contiguous
-from engine.core.tape import NOTHING, Tape, active, record_nondifferentiable
+from engine.core.tape import NOTHING, Seen, Tape, active, record_nondifferentiable
 from engine.core.value import Value, address
 from engine.runtime.cache import cached
 from engine.runtime.errors import DetachError, DetachWarning, UnimplementedError
@@ -276,7 +276,8 @@ def assigned(variable: Any, value: Any, new: Any) -> None:
     for tape in active.tapes:
         source = next((x for x in (new, *parts) if isinstance(x, Value) and tape.knows(x)), None)
         tape.held.pop(id(variable), None)
-        if source is not None and tape not in function_tapes():
+        sees_all = isinstance(tape.nondifferentiable, Seen)  # the read itself, too
+        if source is not None and not sees_all and tape not in function_tapes():
             tape.held[id(variable)] = partial(_held, source, source is new, tape)
         watched = address(variable) in tape.tracked or (tape.watch_accessed_variables and variable.trainable)
         reported = watched or tape.strict

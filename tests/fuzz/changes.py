@@ -412,12 +412,6 @@ def _primitive(read: Any) -> Ask:
     return lambda: [p.fun(np.ones(2)), p.jac(np.ones(2)), p.fun(np.ones(2))]
 
 
-@kind("linear operator", LIVE)
-def _operator(read: Any) -> Ask:
-    made = tf.linalg.LinearOperatorDiag(VARIABLE)
-    return lambda: [made.matvec([2.0]), made.determinant(), made.solvevec([2.0]), made.to_dense()]
-
-
 @kind("optimizers", LIVE)
 def _optimizers(read: Any) -> Ask:
     v = tf.Variable(np.ones(3), dtype=tf.float64)

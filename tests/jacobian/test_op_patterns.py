@@ -24,17 +24,16 @@ POINTS = 2
 DENSE = {
     "custom_call": "the rule is the user's",
     "closed_call": "the rule is the user's",
-    "cond_op": "a subprogram",
     "deferred_op": "a subprogram",
     "pull_varying_op": "a subprogram",
-    "scan_op": "a subprogram",
     "spread_op": "a subprogram",
-    "while_op": "a subprogram",
     "while_saving_op": "a subprogram",
 }
 """Ops without a rule, and why."""
 
 LOOSE = {
+    "cond_op": "the other branch",
+    "scan_op": "branches in its body",
     "banded_solve_op": "elements of the diagonals that lie outside of the matrix, triangles",
     "cholesky_op": "triangles",
     "cofactor": "an entry does not depend on its own row and column",
