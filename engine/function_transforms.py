@@ -23,11 +23,14 @@ import engine.numpy_api.operators  # noqa: F401  (functions use Python's operato
 from engine import check
 from engine.core.batching import Batched, batch_level, materialize, unbatch
 from engine.core.eager import EagerTensor
+from engine.core.structural import conj
 from engine.core.tape import Tape
 from engine.core.value import Value, dtype_of, shape_of
 from engine.forward import forward
 from engine.gradient_tape import GradientTape
+from engine.jacobian.views.complex_ends import joined
 from engine.numpy_api.manners import as_arrays
+from engine.ops import complexes
 from engine.ops import shape as shapes
 from engine.ops.compare import cast
 from engine.ops.creation import ones_like, zeros_like
@@ -318,7 +321,12 @@ def jacrev(fun: Function, argnums: int | Sequence[int] = 0) -> Function:
     """A function that gives the Jacobian of `fun` by reverse mode: a block for each result and each argument.
 
     A block has the shape of the result followed by that of the argument. The blocks are in the structure of the result,
-    and inside of it in that of the arguments.
+    and inside of it in that of the arguments. Complex results and arguments are taken as by `GradientTape.jacobian`.
+
+    Raises
+    ------
+    InvalidArgumentError
+        If a complex result is not a holomorphic function of a complex argument.
 
     Examples
     --------
@@ -326,6 +334,11 @@ def jacrev(fun: Function, argnums: int | Sequence[int] = 0) -> Function:
     array([[2., 0.],
            [0., 4.]])
     """
+    return _jacrev(fun, argnums)
+
+
+def _jacrev(fun: Function, argnums: int | Sequence[int], holomorphic: bool = False) -> Function:
+    """`jacrev`; if `holomorphic`, of complex arguments the derivative itself, the conjugate of the gradient."""
 
     @functools.wraps(fun)
     def call(*args: Any, **kwargs: Any) -> Any:
@@ -339,7 +352,13 @@ def jacrev(fun: Function, argnums: int | Sequence[int] = 0) -> Function:
                 return record.pulled([ct if k == i else zeros_like(o) for k, o in enumerate(record.outputs)])
 
             rows = vmap(pulled)(_basis(y, name))
+            if dtype_of(y).is_complex:  # of the real part; now of the imaginary one
+                other = vmap(pulled)(_basis(y, name) * 1j)
+                rows = [joined(re, im, x) for re, im, x in zip(rows, other, record.inputs, strict=True)]
             whole = [_block(r, y, x, name) for r, x in zip(rows, record.inputs, strict=True)]
+            if holomorphic:
+                pairs = zip(whole, record.inputs, strict=True)
+                whole = [conj(b) if dtype_of(x).is_complex else b for b, x in pairs]
             blocks.append(split.packed(whole))
         return record.close(blocks)
 
@@ -347,7 +366,15 @@ def jacrev(fun: Function, argnums: int | Sequence[int] = 0) -> Function:
 
 
 def jacfwd(fun: Function, argnums: int | Sequence[int] = 0) -> Function:
-    """The same as `jacrev`, by forward mode."""
+    """The same as `jacrev`, by forward mode, which has no real results of complex arguments.
+
+    Raises
+    ------
+    DTypeError
+        If an argument is complex and a result real.
+    InvalidArgumentError
+        If a complex result is not a holomorphic function of a complex argument.
+    """
 
     @functools.wraps(fun)
     def call(*args: Any, **kwargs: Any) -> Any:
@@ -360,7 +387,17 @@ def jacfwd(fun: Function, argnums: int | Sequence[int] = 0) -> Function:
             def pushed(t: Any, j: int = j) -> list[Any]:
                 return record.pushed([t if k == j else None for k in range(len(record.inputs))])
 
-            columns.append(vmap(pushed, out_axes=-1)(_basis(x, name)))
+            found = vmap(pushed, out_axes=-1)(_basis(x, name))
+            if dtype_of(x).is_complex:
+                if any(dtype_of(y).is_floating for y in record.outputs):
+                    raise DTypeError(f"{name}: a result is real and an argument complex; take its gradients by jacrev")
+                across = vmap(pushed, out_axes=-1)(_basis(x, name) * 1j)
+                parts = [
+                    [complexes.complex(f(a), f(b)) for f in (complexes.real, complexes.imag)]
+                    for a, b in zip(found, across, strict=True)
+                ]
+                found = [joined(re, im, x) for re, im in parts]
+            columns.append(found)
         blocks = []
         for i, y in enumerate(record.outputs):
             whole = [_block(c[i], y, x, name) for c, x in zip(columns, record.inputs, strict=True)]
@@ -413,7 +450,7 @@ def hessian(fun: Function, argnums: int | Sequence[int] = 0) -> Function:
     array([[10.,  6.],
            [ 6.,  0.]])
     """
-    return jacfwd(jacrev(fun, argnums), argnums)
+    return jacfwd(_jacrev(fun, argnums, holomorphic=True), argnums)
 
 
 # ---- products --------------------------------------------------------------------------------------------------------
