@@ -429,6 +429,77 @@ def test_a_norm_has_no_second_derivative_at_zero(name: str) -> None:
     assert not np.isfinite(np.diag(np.asarray(tape.hessian(y, x)))).any()
 
 
+def of_matern(tf: Any, r: Any) -> Any:
+    return (1.0 + r) * tf.exp(-r)
+
+
+LENGTHS: dict[str, Callable[..., Any]] = {
+    "norm": lambda tf, x: tf.norm(x),
+    "np.linalg.norm": lambda tf, x: np.linalg.norm(x),
+    "reduce_std": lambda tf, x: tf.math.reduce_std(x),
+    "hypot": lambda tf, x: np.hypot(x[0], x[1]),
+    "abs, complex": lambda tf, x: tf.abs(tf.complex(x[0], x[1])),
+}
+EVEN: dict[str, Callable[..., Any]] = {
+    "matern": of_matern,
+    "gauss": lambda tf, r: tf.exp(-r * r),
+    "cosh": lambda tf, r: tf.cosh(r),
+}
+
+
+@pytest.mark.parametrize("even", EVEN)
+@pytest.mark.parametrize("length", LENGTHS)
+def test_an_even_function_of_a_norm_has_no_second_derivative_of_zero_at_zero(length: str, even: str) -> None:
+    def fn(tf: Any, x: Any) -> Any:
+        return EVEN[even](tf, LENGTHS[length](tf, x[:2] - x[2:]))
+
+    point, tr = np.array([0.3, 0.3, 0.3, 0.3]), tape_api.transforms
+    x = tape_api.constant(point)
+
+    def twice(x: Any) -> Any:
+        with tape_api.GradientTape() as outer:
+            outer.watch(x)
+            with tape_api.GradientTape() as inner:
+                inner.watch(x)
+                y = fn(tape_api, x)
+            slope = inner.gradient(y, x)
+        return slope, outer.jacobian(slope, x)
+
+    with tape_api.GradientTape() as tape:
+        tape.watch(x)
+        y = fn(tape_api, x)
+    again = tape_api.function(twice)
+    found = [twice(x), again(x), again(x), (np.zeros(4), tape.hessian(y, x))]
+    ways = (tr.hessian, lambda f: tr.jacrev(tr.grad(f)), lambda f: tr.jacfwd(tr.grad(f)))
+    found += [(np.zeros(4), second(lambda x: fn(tape_api, x))(point)) for second in ways]
+    with graph_api.Graph().as_default(), graph_api.Session() as session:
+        source = graph_api.placeholder(np.float64, [4])
+        (slope,) = graph_api.gradients(fn(graph_api, source), source)
+        found.append(session.run((slope, graph_api.jacobian(slope, source)), {source: point}))
+    for slope, matrix in found:
+        np.testing.assert_array_equal(np.asarray(slope), np.zeros(4))
+        assert np.isnan(np.diag(np.asarray(matrix))).all()
+
+
+@pytest.mark.parametrize("length", ["norm", "reduce_std"])
+def test_norms_of_rows_that_are_not_chosen_have_second_derivatives_of_zero(length: str) -> None:
+    lengths = {"norm": lambda x: tape_api.norm(x, axis=1), "reduce_std": lambda x: tape_api.math.reduce_std(x, 1)}
+    x = tape_api.constant([[1.0, 1.0], [3.0, 4.0]], tape_api.float64)
+    for y_of in (
+        lambda r: tape_api.reduce_sum(tape_api.where([False, True], tape_api.exp(-r), tape_api.zeros_like(r))),
+        lambda r: tape_api.exp(-r)[1],
+        lambda r: tape_api.reduce_max(r) ** 3,
+    ):
+        with tape_api.GradientTape() as outer:
+            outer.watch(x)
+            with tape_api.GradientTape() as inner:
+                inner.watch(x)
+                y = y_of(lengths[length](x - [[1.0, 1.0], [0.0, 0.0]]))
+            slope = inner.gradient(y, x)
+        matrix = outer.jacobian(slope, x).numpy().reshape(4, 4)
+        assert not matrix[:2].any() and np.isfinite(matrix).all() and matrix[2:, 2:].any()
+
+
 @pytest.mark.parametrize(("exponent", "slopes"), [(1.0, [np.inf, 0.5]), (2.0, [1.0, 1.0]), (3.0, [0.0, 1.5])])
 def test_powers_of_roots(exponent: float, slopes: list[float]) -> None:
     x = tape_api.constant([0.0, 1.0])
