@@ -127,7 +127,12 @@ def _levels_around(values: Sequence[Any]) -> Levels:
     return sorted(found.items())
 
 
-def _lowered(x: Any, levels: Levels) -> Any:
+def open_levels() -> Levels:
+    """The levels that `vmap` has opened."""
+    return _open.levels
+
+
+def lowered(x: Any, levels: Levels) -> Any:
     """Give a value the form that a tape sees, all elements of a batch at once: an axis in front for each level.
 
     What was batched later stays so.
@@ -136,16 +141,16 @@ def _lowered(x: Any, levels: Levels) -> Any:
         return x
     level, size = levels[-1]
     if isinstance(x, Batched) and x.level > level:
-        inner = _lowered(x.inner, levels)
+        inner = lowered(x.inner, levels)
         return Batched(np.moveaxis(inner, len(levels), 0), x.level, x.size)
     one = x.inner if isinstance(x, Batched) and x.level == level else _boxed(materialize(x, size))
-    return _lowered(one, levels[:-1])
+    return lowered(one, levels[:-1])
 
 
-def _raised(x: Any, levels: Levels) -> Any:
-    """The inverse of `_lowered`."""
+def raised(x: Any, levels: Levels) -> Any:
+    """The inverse of `lowered`."""
     if levels and isinstance(x, Batched) and x.level > levels[-1][0]:
-        return Batched(_raised(np.moveaxis(x.inner, 0, len(levels)), levels), x.level, x.size)
+        return Batched(raised(np.moveaxis(x.inner, 0, len(levels)), levels), x.level, x.size)
     for level, size in levels:
         x = Batched(x, level, size)
     return x
@@ -160,8 +165,8 @@ class _Recording:
 
     def __init__(self, split: _Split, has_aux: bool = False, name: str = "vjp") -> None:
         self._levels = _levels_around(split.leaves)
-        self._sources = [shapes.identity(_lowered(x, self._levels)) for x in split.leaves]
-        self.inputs = [_raised(x, self._levels) for x in self._sources]
+        self._sources = [shapes.identity(lowered(x, self._levels)) for x in split.leaves]
+        self.inputs = [raised(x, self._levels) for x in self._sources]
         tape = Tape()
         for x in self._sources:
             tape.watch(x)
@@ -178,7 +183,7 @@ class _Recording:
         self._nodes = tape.nodes
         leaves, self.close = opened(out)
         self.outputs = [y if isinstance(y, Value) else EagerTensor(np.asarray(y)) for y in leaves]
-        self._targets = [_lowered(y, self._levels) for y in self.outputs]
+        self._targets = [lowered(y, self._levels) for y in self.outputs]
         if any(isinstance(y, Batched) for y in self._targets):
             raise UnimplementedError(
                 f"{name}: the function uses a value of a batch that is no argument of it, and its size is not known "
@@ -193,21 +198,21 @@ class _Recording:
     def pulled(self, cts: Sequence[Any]) -> list[Any]:
         """Cotangents of the inputs."""
         seeds = [
-            (y, _lowered(ct, self._levels))
+            (y, lowered(ct, self._levels))
             for y, ct in zip(self._targets, cts, strict=True)
             if dtype_of(y).is_differentiable
         ]
         found = reverse(with_slopes(self._nodes), seeds, self._sources)
         whole = [_boxed(zeros_like(x) if ct is None else ct) for ct, x in zip(found, self._sources, strict=True)]
-        return [_raised(ct, self._levels) for ct in whole]
+        return [raised(ct, self._levels) for ct in whole]
 
     def pushed(self, tangents: Sequence[Any]) -> list[Any]:
         """Tangents of the outputs."""
         pairs = zip(self._sources, tangents, strict=True)
-        seeds = [(x, _lowered(t, self._levels)) for x, t in pairs if t is not None]
+        seeds = [(x, lowered(t, self._levels)) for x, t in pairs if t is not None]
         found = forward(self._nodes, seeds, self._targets)
         whole = [_boxed(zeros_like(y) if t is None else t) for t, y in zip(found, self._targets, strict=True)]
-        return [_raised(t, self._levels) for t in whole]
+        return [raised(t, self._levels) for t in whole]
 
 
 def _boxed(x: Any) -> Value:
