@@ -140,7 +140,7 @@ class Batched(Value):
 
 
 def innermost(x: Any) -> Any:
-    """What a value of any number of batch levels is made of."""
+    """The value that one of any number of batch levels is made of."""
     while isinstance(x, Batched):
         x = x.inner
     return x
