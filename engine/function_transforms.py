@@ -210,7 +210,7 @@ class _Recording:
         """Tangents of the outputs."""
         pairs = zip(self._sources, tangents, strict=True)
         seeds = [(x, lowered(t, self._levels)) for x, t in pairs if t is not None]
-        found = forward(self._nodes, seeds, self._targets)
+        found = forward(with_slopes(self._nodes), seeds, self._targets)
         whole = [_boxed(zeros_like(y) if t is None else t) for t, y in zip(found, self._targets, strict=True)]
         return [raised(t, self._levels) for t in whole]
 

@@ -28,8 +28,8 @@ class GraphFlow(FlowHost):
         """The default graph."""
         return get_default_graph()
 
-    def convert(self, value: Any, dtype: Any = None, dtype_hint: Any = None) -> Tensor:
-        """`convert_to_tensor`."""
+    def convert(self, value: Any, dtype: Any = None, dtype_hint: Any = None) -> Any:
+        """`convert_to_tensor`; a value of a batch stays one."""
         return value if isinstance(value, Batched) else convert_to_tensor(value, dtype, dtype_hint=dtype_hint)
 
     def is_operation(self, leaf: Any) -> bool:

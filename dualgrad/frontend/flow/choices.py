@@ -37,8 +37,8 @@ def cond(host: FlowHost, pred: Any, true_fn: Any, false_fn: Any, strict: bool = 
         check_predicate("cond", "pred", condition.aval)
         return batched.choice(condition, *[_branch("cond: a branch", fn, strict) for fn in (true_fn, false_fn)])
     if levels := open_levels():
-        plain = [partial(_apart, host, fn, strict, levels) for fn in (true_fn, false_fn)]
-        return batched.together(_cond(host, condition, *plain, True, name), levels)
+        true_fn, false_fn = (partial(_apart, host, fn, strict, levels) for fn in (true_fn, false_fn))
+        return batched.together(_cond(host, condition, true_fn, false_fn, True, name), levels)
     return _cond(host, condition, true_fn, false_fn, strict, name)
 
 

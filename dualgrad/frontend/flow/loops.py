@@ -42,8 +42,8 @@ def while_loop(
     more = back_prop, maximum_iterations, name
     if levels := open_levels():
 
-        def run(*of: Any) -> Any:
-            return plain_while_loop(host, *of, None, *more)
+        def run(cond: Any, body: Any, state: Any) -> Any:
+            return plain_while_loop(host, cond, body, state, None, *more)
 
         return batched.while_loop(host, levels, run, cond, body, loop_vars)
     return plain_while_loop(host, cond, body, loop_vars, shape_invariants, *more)
