@@ -22,6 +22,7 @@ from engine.core.aval import Aval
 from engine.core.eager import EagerTensor
 from engine.core.nest import flatten, pack_sequence_as
 from engine.core.value import Value, aval_of, dtype_of
+from engine.runtime.errors import DTypeError
 from engine.transform import as_value, jvp, vjp
 
 _TOLERANCE = {2: 0.1, 4: 1e-2, 8: 1e-6}
@@ -266,8 +267,10 @@ def compute_gradient(
         raise ValueError(f"compute_gradient: argument `x` must be a list or tuple of arguments, got {type(x).__name__}")
     points = [as_value(v) for v in x]
     out, pull = vjp(f, *points)
-    rows = [pull(seed) for seed in _unit_seeds(aval_of(out))]
-    theoretical = [_stacked([_reals(r[i]) for r in rows], aval_of(v)) for i, v in enumerate(points)]
+    if not dtype_of(out).is_differentiable:
+        raise DTypeError(f"compute_gradient: the result must be floating or complex, got {dtype_of(out).name}")
+    rows = [pull(seed) for seed in unit_seeds(aval_of(out))]
+    theoretical = [_stacked([reals(r[i]) for r in rows], aval_of(v)) for i, v in enumerate(points)]
     numerical = [_numeric_jacobian(f, points, i, aval_of(out), delta) for i in range(len(points))]
     return theoretical, numerical
 
@@ -277,11 +280,11 @@ def max_error(grad1: Sequence[np.ndarray], grad2: Sequence[np.ndarray]) -> float
     return max((float(np.abs(a - b).max(initial=0.0)) for a, b in zip(grad1, grad2, strict=True)), default=0.0)
 
 
-def _unit_seeds(aval: Aval) -> list[np.ndarray]:
+def unit_seeds(aval: Aval) -> list[np.ndarray]:
     """One value per (real) element of the aval that is 1 there and 0 elsewhere."""
     shape, dtype = aval.shape, aval.dtype
-    reals = np.eye(_real_size(aval), dtype=dtype.real_dtype.numpy)
-    return [row.view(dtype.numpy).reshape(shape) for row in reals]  # type: ignore[arg-type]
+    units = np.eye(_real_size(aval), dtype=dtype.real_dtype.numpy)
+    return [row.view(dtype.numpy).reshape(shape) for row in units]  # type: ignore[arg-type]
 
 
 def _real_size(aval: Aval) -> int:
@@ -289,7 +292,7 @@ def _real_size(aval: Aval) -> int:
     return aval.size * (2 if aval.dtype.is_complex else 1)
 
 
-def _reals(x: Any) -> np.ndarray:
+def reals(x: Any) -> np.ndarray:
     """The elements as a flat vector of reals."""
     array = np.ascontiguousarray(_array(x)).ravel()
     return array.view(array.real.dtype)
@@ -302,10 +305,10 @@ def _stacked(rows: list[np.ndarray], aval: Aval) -> np.ndarray:
 def _numeric_jacobian(f: Any, points: list[Any], i: int, out: Aval, delta: float | None) -> np.ndarray:
     others = [None] * len(points)
     columns = [
-        _reals(numeric_jvp(f, points, [*others[:i], seed, *others[i + 1 :]], delta))
-        for seed in _unit_seeds(aval_of(points[i]))
+        reals(numeric_jvp(f, points, [*others[:i], seed, *others[i + 1 :]], delta))
+        for seed in unit_seeds(aval_of(points[i]))
     ]
     return _stacked(columns, out).T
 
 
-__all__ = ["check_grads", "compute_gradient", "inner", "max_error", "numeric_jvp"]
+__all__ = ["check_grads", "compute_gradient", "inner", "max_error", "numeric_jvp", "reals", "unit_seeds"]

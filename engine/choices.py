@@ -320,7 +320,7 @@ def _is_seeded(x: Any) -> bool:
     return any(map(_is_seeded, x)) if type(x) is tuple else type(x) is Part and x.choice.seeded is not None
 
 
-def mixed(x: Any, rule: Map, reach: Reach | None) -> Any:
+def mixed(x: Any, rule: Map, reach: Reach | None, settles: bool = True) -> Any:
     """``rule(x)`` of a rule whose results are made of many elements.
 
     Parameters
@@ -329,9 +329,11 @@ def mixed(x: Any, rule: Map, reach: Reach | None) -> Any:
     rule : callable
     reach : Reach, optional
         Which elements of the result are made of an element chosen. Without it, a zero is taken to be made of zeros.
+    settles : bool
+        Whether what is made of zeros is zero.
     """
     if is_uniform(x):
-        return _with_values(x, rule(x.value))
+        return _with_values(x, rule(x.value)) if settles else Part(rule(x.value), x.choice, False)
     value = settled_all(x)
     result = rule(value)
     if type(result) is Zero or not choice_in(x):
@@ -340,7 +342,7 @@ def mixed(x: Any, rule: Map, reach: Reach | None) -> Any:
         return tuple(map(seeded, result))
     if reach is None or type(x) is tuple:
         return seeded(result)
-    return Part(result, x.choice.through(value, reach.small, reach.spread, reach.uniform), True)
+    return Part(result, x.choice.through(value, reach.small, reach.spread, reach.uniform), settles)
 
 
 def valued(x: Any, rule: Map, fit: Map) -> Any:
@@ -465,6 +467,9 @@ def pushed(rule: Rule, t: Any, node: Node, i: int, out: Any, operands: Sequence[
 
 def _general(rule: Rule, x: Any, node: Node, i: int, whole: Map, out: Any, operands: Sequence[Any], back: bool) -> Any:
     op = node.op
+    if (product := getattr(rule, "product", None)) is not None:
+        found = _reach(rule, node, i, out, operands, back)
+        return mixed(x, lambda c: product(c, out, *operands, **node.params), found, settles=False)
     if op.routes:
         return moved(x, whole, op.selects or getattr(op.sparsity, "drops" if back else "fills", not back))
     return mixed(x, whole, _reach(rule, node, i, out, operands, back))

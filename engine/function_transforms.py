@@ -23,11 +23,14 @@ import engine.numpy_api.operators  # noqa: F401  (functions use Python's operato
 from engine import check
 from engine.core.batching import Batched, batch_level, materialize, unbatch
 from engine.core.eager import EagerTensor
+from engine.core.structural import conj
 from engine.core.tape import Tape
 from engine.core.value import Value, dtype_of, shape_of
 from engine.forward import forward
 from engine.gradient_tape import GradientTape
+from engine.jacobian.views.complex_ends import joined
 from engine.numpy_api.manners import as_arrays
+from engine.ops import complexes
 from engine.ops import shape as shapes
 from engine.ops.compare import cast
 from engine.ops.creation import ones_like, zeros_like
@@ -124,7 +127,12 @@ def _levels_around(values: Sequence[Any]) -> Levels:
     return sorted(found.items())
 
 
-def _lowered(x: Any, levels: Levels) -> Any:
+def open_levels() -> Levels:
+    """The levels that `vmap` has opened."""
+    return _open.levels
+
+
+def lowered(x: Any, levels: Levels) -> Any:
     """Give a value the form that a tape sees, all elements of a batch at once: an axis in front for each level.
 
     What was batched later stays so.
@@ -133,16 +141,16 @@ def _lowered(x: Any, levels: Levels) -> Any:
         return x
     level, size = levels[-1]
     if isinstance(x, Batched) and x.level > level:
-        inner = _lowered(x.inner, levels)
+        inner = lowered(x.inner, levels)
         return Batched(np.moveaxis(inner, len(levels), 0), x.level, x.size)
     one = x.inner if isinstance(x, Batched) and x.level == level else _boxed(materialize(x, size))
-    return _lowered(one, levels[:-1])
+    return lowered(one, levels[:-1])
 
 
-def _raised(x: Any, levels: Levels) -> Any:
-    """The inverse of `_lowered`."""
+def raised(x: Any, levels: Levels) -> Any:
+    """The inverse of `lowered`."""
     if levels and isinstance(x, Batched) and x.level > levels[-1][0]:
-        return Batched(_raised(np.moveaxis(x.inner, 0, len(levels)), levels), x.level, x.size)
+        return Batched(raised(np.moveaxis(x.inner, 0, len(levels)), levels), x.level, x.size)
     for level, size in levels:
         x = Batched(x, level, size)
     return x
@@ -157,8 +165,8 @@ class _Recording:
 
     def __init__(self, split: _Split, has_aux: bool = False, name: str = "vjp") -> None:
         self._levels = _levels_around(split.leaves)
-        self._sources = [shapes.identity(_lowered(x, self._levels)) for x in split.leaves]
-        self.inputs = [_raised(x, self._levels) for x in self._sources]
+        self._sources = [shapes.identity(lowered(x, self._levels)) for x in split.leaves]
+        self.inputs = [raised(x, self._levels) for x in self._sources]
         tape = Tape()
         for x in self._sources:
             tape.watch(x)
@@ -175,7 +183,7 @@ class _Recording:
         self._nodes = tape.nodes
         leaves, self.close = opened(out)
         self.outputs = [y if isinstance(y, Value) else EagerTensor(np.asarray(y)) for y in leaves]
-        self._targets = [_lowered(y, self._levels) for y in self.outputs]
+        self._targets = [lowered(y, self._levels) for y in self.outputs]
         if any(isinstance(y, Batched) for y in self._targets):
             raise UnimplementedError(
                 f"{name}: the function uses a value of a batch that is no argument of it, and its size is not known "
@@ -190,21 +198,21 @@ class _Recording:
     def pulled(self, cts: Sequence[Any]) -> list[Any]:
         """Cotangents of the inputs."""
         seeds = [
-            (y, _lowered(ct, self._levels))
+            (y, lowered(ct, self._levels))
             for y, ct in zip(self._targets, cts, strict=True)
             if dtype_of(y).is_differentiable
         ]
         found = reverse(with_slopes(self._nodes), seeds, self._sources)
         whole = [_boxed(zeros_like(x) if ct is None else ct) for ct, x in zip(found, self._sources, strict=True)]
-        return [_raised(ct, self._levels) for ct in whole]
+        return [raised(ct, self._levels) for ct in whole]
 
     def pushed(self, tangents: Sequence[Any]) -> list[Any]:
         """Tangents of the outputs."""
         pairs = zip(self._sources, tangents, strict=True)
-        seeds = [(x, _lowered(t, self._levels)) for x, t in pairs if t is not None]
-        found = forward(self._nodes, seeds, self._targets)
+        seeds = [(x, lowered(t, self._levels)) for x, t in pairs if t is not None]
+        found = forward(with_slopes(self._nodes), seeds, self._targets)
         whole = [_boxed(zeros_like(y) if t is None else t) for t, y in zip(found, self._targets, strict=True)]
-        return [_raised(t, self._levels) for t in whole]
+        return [raised(t, self._levels) for t in whole]
 
 
 def _boxed(x: Any) -> Value:
@@ -318,7 +326,12 @@ def jacrev(fun: Function, argnums: int | Sequence[int] = 0) -> Function:
     """A function that gives the Jacobian of `fun` by reverse mode: a block for each result and each argument.
 
     A block has the shape of the result followed by that of the argument. The blocks are in the structure of the result,
-    and inside of it in that of the arguments.
+    and inside of it in that of the arguments. Complex results and arguments are taken as by `GradientTape.jacobian`.
+
+    Raises
+    ------
+    InvalidArgumentError
+        If a complex result is not a holomorphic function of a complex argument.
 
     Examples
     --------
@@ -326,6 +339,11 @@ def jacrev(fun: Function, argnums: int | Sequence[int] = 0) -> Function:
     array([[2., 0.],
            [0., 4.]])
     """
+    return _jacrev(fun, argnums)
+
+
+def _jacrev(fun: Function, argnums: int | Sequence[int], holomorphic: bool = False) -> Function:
+    """`jacrev`; if `holomorphic`, of complex arguments the derivative itself, the conjugate of the gradient."""
 
     @functools.wraps(fun)
     def call(*args: Any, **kwargs: Any) -> Any:
@@ -339,7 +357,13 @@ def jacrev(fun: Function, argnums: int | Sequence[int] = 0) -> Function:
                 return record.pulled([ct if k == i else zeros_like(o) for k, o in enumerate(record.outputs)])
 
             rows = vmap(pulled)(_basis(y, name))
+            if dtype_of(y).is_complex:  # of the real part; now of the imaginary one
+                other = vmap(pulled)(_basis(y, name) * 1j)
+                rows = [joined(re, im, x) for re, im, x in zip(rows, other, record.inputs, strict=True)]
             whole = [_block(r, y, x, name) for r, x in zip(rows, record.inputs, strict=True)]
+            if holomorphic:
+                pairs = zip(whole, record.inputs, strict=True)
+                whole = [conj(b) if dtype_of(x).is_complex else b for b, x in pairs]
             blocks.append(split.packed(whole))
         return record.close(blocks)
 
@@ -347,7 +371,15 @@ def jacrev(fun: Function, argnums: int | Sequence[int] = 0) -> Function:
 
 
 def jacfwd(fun: Function, argnums: int | Sequence[int] = 0) -> Function:
-    """The same as `jacrev`, by forward mode."""
+    """The same as `jacrev`, by forward mode, which has no real results of complex arguments.
+
+    Raises
+    ------
+    DTypeError
+        If an argument is complex and a result real.
+    InvalidArgumentError
+        If a complex result is not a holomorphic function of a complex argument.
+    """
 
     @functools.wraps(fun)
     def call(*args: Any, **kwargs: Any) -> Any:
@@ -360,7 +392,17 @@ def jacfwd(fun: Function, argnums: int | Sequence[int] = 0) -> Function:
             def pushed(t: Any, j: int = j) -> list[Any]:
                 return record.pushed([t if k == j else None for k in range(len(record.inputs))])
 
-            columns.append(vmap(pushed, out_axes=-1)(_basis(x, name)))
+            found = vmap(pushed, out_axes=-1)(_basis(x, name))
+            if dtype_of(x).is_complex:
+                if any(dtype_of(y).is_floating for y in record.outputs):
+                    raise DTypeError(f"{name}: a result is real and an argument complex; take its gradients by jacrev")
+                across = vmap(pushed, out_axes=-1)(_basis(x, name) * 1j)
+                parts = [
+                    [complexes.complex(f(a), f(b)) for f in (complexes.real, complexes.imag)]
+                    for a, b in zip(found, across, strict=True)
+                ]
+                found = [joined(re, im, x) for re, im in parts]
+            columns.append(found)
         blocks = []
         for i, y in enumerate(record.outputs):
             whole = [_block(c[i], y, x, name) for c, x in zip(columns, record.inputs, strict=True)]
@@ -413,7 +455,7 @@ def hessian(fun: Function, argnums: int | Sequence[int] = 0) -> Function:
     array([[10.,  6.],
            [ 6.,  0.]])
     """
-    return jacfwd(jacrev(fun, argnums), argnums)
+    return jacfwd(_jacrev(fun, argnums, holomorphic=True), argnums)
 
 
 # ---- products --------------------------------------------------------------------------------------------------------

@@ -10,6 +10,7 @@ from dualgrad.frontend.flow.closures import as_tensor, holding
 from dualgrad.frontend.flow.contexts import Contexts
 from dualgrad.frontend.flow.host import FlowHost
 from engine.core import nest
+from engine.core.batching import Batched
 from engine.core.nest import Structure
 from engine.core.op import Node
 from engine.ops import shape
@@ -27,9 +28,9 @@ class GraphFlow(FlowHost):
         """The default graph."""
         return get_default_graph()
 
-    def convert(self, value: Any, dtype: Any = None, dtype_hint: Any = None) -> Tensor:
-        """`convert_to_tensor`."""
-        return convert_to_tensor(value, dtype, dtype_hint=dtype_hint)
+    def convert(self, value: Any, dtype: Any = None, dtype_hint: Any = None) -> Any:
+        """`convert_to_tensor`; a value of a batch stays one."""
+        return value if isinstance(value, Batched) else convert_to_tensor(value, dtype, dtype_hint=dtype_hint)
 
     def is_operation(self, leaf: Any) -> bool:
         """Whether it is an operation."""

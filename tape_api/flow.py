@@ -13,14 +13,16 @@ from typing import Any, TypeVar
 
 import numpy as np
 
-from dualgrad.frontend.flow import choices
+from dualgrad.frontend.flow import batched, choices
 from engine import custom
 from engine.core import nest
 from engine.core.aval import Aval
+from engine.core.batching import Batched
 from engine.core.detach import detached, effect
 from engine.core.dtypes import DType, as_dtype
 from engine.core.tape import active
 from engine.core.value import Value, as_declared
+from engine.ops.compare import equal
 from engine.runtime.errors import DTypeError, InvalidArgumentError, of_users_function
 from tape_api.own_values import apart, marks
 from tape_api.random import counted_apart
@@ -82,6 +84,8 @@ def cond(pred: Any, true_fn: Callable[[], T], false_fn: Callable[[], T], name: s
         nest.require_callable("cond", argument, function)
     if pred is None:
         raise ValueError("cond: argument `pred` must be a boolean scalar, got None")
+    if isinstance(pred, Batched):
+        return choices.cond(HOST, pred, true_fn, false_fn, strict=True)
     true_fn, false_fn = counted_apart(true_fn, false_fn)
     return _by_value(
         [pred],
@@ -117,6 +121,13 @@ def case(
     default = default and counted_apart(default)[0]
     pairs = [(pred, *counted_apart(fn)) for pred, fn in pairs]
 
+    if any(isinstance(pred, Batched) for pred, _ in pairs):
+        batched.require_default(default, exclusive)
+        chosen: Any = default
+        for pred, fn in reversed(pairs):
+            chosen = functools.partial(cond, pred, fn, chosen)
+        return chosen()
+
     def python() -> Any:
         if any(has_shape_only(pred) for pred, _ in pairs):
             return _chosen(pairs[0][1])
@@ -143,6 +154,9 @@ def switch_case(
         raise DTypeError(f"switch_case: argument `branch_index` must be an integer, got {branch_index!r}")
     branches = counted_apart(*nest.branches("switch_case", branch_fns))
     default = default and counted_apart(default)[0]
+    if isinstance(branch_index, Batched):
+        rest = branches if default else branches[:-1]
+        return case([(equal(branch_index, i), fn) for i, fn in enumerate(rest)], default or branches[-1])
 
     def python() -> Any:
         if has_shape_only(branch_index):

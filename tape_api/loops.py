@@ -9,9 +9,10 @@ from __future__ import annotations
 from collections.abc import Callable, Sequence
 from typing import Any
 
+from dualgrad.frontend.flow import batched, rows
 from dualgrad.frontend.flow import loops as flow
-from dualgrad.frontend.flow import rows
 from engine.core import nest
+from engine.core.batching import Batched
 from engine.core.dtypes import require_declared
 from engine.core.eager import EagerTensor
 from engine.core.nest import Structure
@@ -20,6 +21,7 @@ from engine.core.tape import active, paused
 from engine.core.trace import Symbol
 from engine.core.value import Value
 from engine.core.variable import Variable
+from engine.function_transforms import open_levels
 from engine.ops.shape import stop_gradient
 from engine.runtime.errors import DTypeError, InvalidArgumentError, ShapeError
 from tape_api.library import root as tf
@@ -108,7 +110,12 @@ def _while_in_python(
     flat, count = _is_flat(loop_vars), len(loop_vars)
     new: Any = loop_vars
     state = apart(loop_vars)
-    while (limit is None or done < limit) and bool(cond(*state)):
+    while limit is None or done < limit:
+        goes_on = cond(*state)
+        if isinstance(goes_on, Batched) and (levels := open_levels()):
+            return batched.while_loop(HOST, levels, _while(limit and limit - done, back_prop), cond, body, state)
+        if not bool(goes_on):
+            break
         before = marks()
         new = body(*state)
         if not (flat and isinstance(new, (list, tuple)) and len(new) == count and _is_flat(new)):
@@ -118,6 +125,14 @@ def _while_in_python(
         state = kept_apart(new, before) if flat else apart(new, before)
         done += 1
     return _finished(state if type(new) is type(state) else nest.pack_sequence_as(new, state), back_prop)
+
+
+def _while(limit: int | None, back_prop: bool) -> Callable[..., Any]:
+    """A loop of values that are no batches, also where it stands inside `vmap`."""
+    return lambda cond, body, state: _as_op(
+        lambda: flow.plain_while_loop(HOST, cond, body, state, None, back_prop, limit, None),
+        lambda: _while_in_python(cond, body, state, back_prop, limit),
+    )
 
 
 def _require_dtypes(before: Any, after: Any) -> None:

@@ -12,7 +12,7 @@ and assigned in the trace. If it does what is no op, there is no trace of it: th
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from contextlib import AbstractContextManager, contextmanager, nullcontext
 from typing import Any
 
@@ -24,6 +24,7 @@ from engine.closed.call_record import Untraceable
 from engine.compiler.ir.instruction import is_stateful
 from engine.core import nest
 from engine.core.aval import Aval, compatible, format_shape
+from engine.core.batching import Batched, innermost, within
 from engine.core.eager import EagerTensor, Reference
 from engine.core.function_tape import FunctionTape
 from engine.core.instantiate import applied, instantiate
@@ -362,15 +363,15 @@ class FlowTrace(Contexts):
         leaves = nest.flatten(result)
         arrays = {i: x for i, x in enumerate(leaves) if isinstance(x, StackedArray)}
         wanted = [arrays[i]._buffer if i in arrays else x for i, x in enumerate(leaves)]
-        of = self.instantiated(self.needed_for(wanted))
-        values = [of[id(x)] if isinstance(x, Symbol) else x for x in wanted]
+        of = self.instantiated(self.needed_for(map(innermost, wanted)))
+        values = [within(x, of[id(innermost(x))]) if isinstance(innermost(x), Symbol) else x for x in wanted]
         return nest.pack_sequence_as(result, [arrays[i].holding(x) if i in arrays else x for i, x in enumerate(values)])
 
     def forget(self) -> None:
         """Let go of what came from outside: a program may keep a symbol, which keeps the trace."""
         self._captured, self._outside, self._differs, self._handles = {}, {}, {}, {}
 
-    def needed_for(self, results: Sequence[Any]) -> list[Node]:
+    def needed_for(self, results: Iterable[Any]) -> list[Node]:
         """The nodes that the symbols among some results, and all effects, need."""
         return needed_nodes(self.nodes, [*[x for x in results if isinstance(x, Symbol)], *self.effects(0)])
 
@@ -415,7 +416,10 @@ class TapeFlow(FlowHost):
 
     def convert(self, value: Any, dtype: Any = None, dtype_hint: Any = None) -> Any:
         """`convert_to_tensor`, as a symbol."""
-        return active.region.operand(convert_to_tensor(value, dtype, dtype_hint))
+        if isinstance(value, Batched):
+            return value
+        tensor = convert_to_tensor(value, dtype, dtype_hint)
+        return tensor if active.region is None else active.region.operand(tensor)
 
     def array(self, leaf: Any) -> StackedArray | None:
         """A list of tensors as one, stacked."""

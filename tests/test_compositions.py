@@ -68,6 +68,8 @@ VALUES: dict[str, tuple[Call, tuple[Any, ...]]] = {
     "average-own": (lambda tf, x: tf.nn.compute_average_loss(x[:, 0]), (X,)),
     "saturated": (lambda tf, x: tf.saturate_cast(x * 1e9 * 3.0, tf.int32), (X,)),
     "saturated-small": (lambda tf, x: [tf.saturate_cast(x * 300.0, d) for d in (tf.uint8, tf.float16, tf.int64)], (X,)),
+    "saturated-complex": (lambda tf: tf.saturate_cast(np.array([1e300 - 1e300j, np.inf, 2j]), tf.complex64), ()),
+    "saturated-to-complex": (lambda tf: tf.saturate_cast(np.array([1e300, -np.inf, 2.0]), tf.complex64), ()),
     "stateless dropout": (lambda tf, x: tf.nn.experimental.stateless_dropout(x, 0.3, [1, 2]), (X,)),
     "general dropout": (
         lambda tf, x: tf.nn.experimental.general_dropout(x, 0.5, lambda shape, dtype: tf.ones(shape, dtype) / 4), (X,)
@@ -89,6 +91,13 @@ def test_beside_tensorflow(name: str) -> None:
     call, arrays = (CALLS | VALUES)[name]
     differentiate = name in CALLS
     close(on_tape(tape_api, call, arrays, differentiate), on_tape(tensorflow, call, arrays, differentiate))
+
+
+def test_complex_numbers_saturate_by_part() -> None:
+    top = float(np.finfo(np.float32).max)
+    found = tape_api.saturate_cast(np.array([complex(1e300, -np.inf), complex(2, -3)]), "complex64").numpy()
+    assert found.dtype == np.complex64 and found.tolist() == [complex(top, -top), complex(2, -3)]
+    assert tape_api.saturate_cast(np.array([-1e300, 2.0]), "complex64").numpy().tolist() == [-top, 2]
 
 
 def test_ensure_shape() -> None:

@@ -12,7 +12,7 @@ import pytest
 import graph_api as tf1
 import tape_api as tf
 from engine.core.batching import Batched, batch_level
-from engine.runtime.errors import DTypeError, ShapeError, UnimplementedError
+from engine.runtime.errors import DTypeError, InvalidArgumentError, ShapeError, UnimplementedError
 
 t = tf.transforms
 X = np.array([0.7, 1.9, 0.4])
@@ -186,6 +186,42 @@ def test_complex_functions_and_refusals() -> None:
     np.testing.assert_array_equal(same[0], X)
     both = tf.constant(X)
     np.testing.assert_array_equal(t.grad(lambda x, y: np.sum(x * y**2), argnums=(0, 1))(both, both)[1], 2 * X**2)
+
+
+Z = np.array([1 + 2j, 3 - 1j])
+
+
+@pytest.mark.parametrize("name", ["jacobian", "jacrev", "jacfwd"])
+def test_jacobians_of_complex_results(name: str) -> None:
+    jacobian = getattr(t, name)
+    np.testing.assert_allclose(jacobian(lambda x: x**2 * (1 + 1j))(X).numpy(), np.diag(2 * X) * (1 + 1j))
+    for block, want in zip(
+        jacobian(lambda x: (x**2, tf.exp(tf.complex(0 * x, x))))(X), (2 * X, 1j * np.exp(1j * X)), strict=False
+    ):
+        np.testing.assert_allclose(block.numpy(), np.diag(want), 1e-15)
+    # of complex arguments the gradient: the conjugate of the derivative
+    np.testing.assert_allclose(jacobian(lambda z: z**3)(Z).numpy(), np.diag(np.conj(3 * Z**2)))
+    for partly in (tf.math.conj, lambda z: z * tf.math.conj(z), lambda z: tf.cast(tf.abs(z), tf.complex128)):
+        with pytest.raises(InvalidArgumentError, match="not a holomorphic function"):
+            jacobian(partly)(Z)
+    if name == "jacfwd":
+        with pytest.raises(DTypeError, match="jacfwd: a result is real and an argument complex"):
+            jacobian(lambda z: tf.math.real(z * tf.math.conj(z)))(Z)
+    else:
+        np.testing.assert_allclose(jacobian(lambda z: tf.math.real(z * tf.math.conj(z)))(Z).numpy(), np.diag(2 * Z))
+    many = t.vmap(jacobian(lambda x: x**2 * (2 - 1j)))(A).numpy()
+    np.testing.assert_allclose(many, np.stack([np.diag(2 * row) * (2 - 1j) for row in A]))
+    with tf1.Graph().as_default(), tf1.Session() as session:
+        p = tf1.placeholder(tf1.float64, [3])
+        found = session.run(getattr(tf1.transforms, name)(lambda x: tf1.complex(x * x, x))(p), {p: X})
+    np.testing.assert_allclose(found, np.diag(2 * X + 1j))
+
+
+def test_hessians_of_complex_results() -> None:
+    np.testing.assert_allclose(t.hessian(lambda x: tf.reduce_sum(x**3) * 1j)(X).numpy(), np.diag(6j * X))
+    np.testing.assert_allclose(t.hessian(lambda z: tf.reduce_sum(z**3))(Z).numpy(), np.diag(np.conj(6 * Z)))
+    with pytest.raises(InvalidArgumentError, match="not a holomorphic function"):
+        t.hessian(lambda z: tf.reduce_sum(tf.math.real(z * tf.math.conj(z))))(Z)
 
 
 # ---- functions of a graph, and of structures, in every transform -----------------------------------------------------

@@ -282,6 +282,15 @@ def test_numpys_assertions() -> None:
         np.testing.assert_array_equal(t, W)
 
 
+@pytest.mark.parametrize("axis", [None, 0, 1])
+@pytest.mark.parametrize("find", [np.argmax, np.argmin])
+def test_positions_are_numpys_which_stops_at_nan(find: Any, axis: Any) -> None:
+    table = np.array([[np.nan, 2.0, 1.0], [3.0, np.inf, np.nan], [-np.inf, 2.0, 4.0]])
+    with tf1.Graph().as_default(), tf1.Session() as session:
+        p = tf1.placeholder(tf1.float64, [3, 3])
+        np.testing.assert_array_equal(session.run(find(p, axis=axis), {p: table}), find(table, axis=axis))
+
+
 def test_a_graph_gets_nodes_for_them() -> None:
     with tf1.Graph().as_default(), tf1.Session() as session:
         p = tf1.placeholder(tf1.float64, [2, 3])

@@ -160,6 +160,12 @@ def test_compute_gradient_of_complex_arguments_counts_reals() -> None:
     exact, numeric = tape_api.test.compute_gradient(lambda x: x * x, [np.array([1 + 2j])])
     assert exact[0].tolist() == [[2, -4], [4, 2]]
     np.testing.assert_allclose(numeric[0], exact[0], atol=1e-6)
+    # a complex result of a real argument counts so, too
+    exact, numeric = tape_api.test.compute_gradient(lambda x: tape_api.cast(x, "complex128") * (1 + 2j), [np.ones(1)])
+    assert exact[0].tolist() == [[1], [2]]
+    np.testing.assert_allclose(numeric[0], exact[0], atol=1e-6)
+    with pytest.raises(TypeError, match="compute_gradient: the result must be floating or complex, got int32"):
+        tape_api.test.compute_gradient(lambda x: tape_api.cast(x, "int32"), [np.ones(1)])
 
 
 def test_the_exponential_integral_is_nan_below_zero() -> None:

@@ -429,6 +429,132 @@ def test_a_norm_has_no_second_derivative_at_zero(name: str) -> None:
     assert not np.isfinite(np.diag(np.asarray(tape.hessian(y, x)))).any()
 
 
+def of_matern(tf: Any, r: Any) -> Any:
+    return (1.0 + r) * tf.exp(-r)
+
+
+LENGTHS: dict[str, Callable[..., Any]] = {
+    "norm": lambda tf, x: tf.norm(x),
+    "np.linalg.norm": lambda tf, x: np.linalg.norm(x),
+    "reduce_std": lambda tf, x: tf.math.reduce_std(x),
+    "hypot": lambda tf, x: np.hypot(x[0], x[1]),
+    "abs, complex": lambda tf, x: tf.abs(tf.complex(x[0], x[1])),
+}
+EVEN: dict[str, tuple[Callable[..., Any], float]] = {
+    "matern": (of_matern, -1.0),
+    "gauss": (lambda tf, r: 1.5 * tf.exp(-r * r), -3.0),
+    "cosh": (lambda tf, r: tf.cosh(r), 1.0),
+}
+"""Even functions and their second derivatives at 0."""
+
+
+@pytest.mark.parametrize("even", EVEN)
+@pytest.mark.parametrize("length", LENGTHS)
+def test_second_derivatives_of_even_functions_of_a_norm_of_zero(length: str, even: str) -> None:
+    """Right, or NaN where the norm is that of a complex number: never 0."""
+    of, slope_of_slope = EVEN[even]
+    block = np.array([[1, -1], [-1, 1]]) / 4 if length == "reduce_std" else np.eye(2)
+    want = slope_of_slope * np.block([[block, -block], [-block, block]])
+
+    def fn(tf: Any, x: Any) -> Any:
+        return of(tf, LENGTHS[length](tf, x[:2] - x[2:]))
+
+    point, tr = np.array([0.3, 0.3, 0.3, 0.3]), tape_api.transforms
+    x = tape_api.constant(point)
+
+    def twice(x: Any) -> Any:
+        with tape_api.GradientTape() as outer:
+            outer.watch(x)
+            with tape_api.GradientTape() as inner:
+                inner.watch(x)
+                y = fn(tape_api, x)
+            slope = inner.gradient(y, x)
+        return slope, outer.jacobian(slope, x)
+
+    with tape_api.GradientTape() as tape:
+        tape.watch(x)
+        y = fn(tape_api, x)
+    again = tape_api.function(twice)
+    found = [twice(x), again(x), again(x), (np.zeros(4), tape.hessian(y, x))]
+    ways = (tr.hessian, lambda f: tr.jacrev(tr.grad(f)), lambda f: tr.jacfwd(tr.grad(f)))
+    found += [(np.zeros(4), second(lambda x: fn(tape_api, x))(point)) for second in ways]
+    with graph_api.Graph().as_default(), graph_api.Session() as session:
+        source = graph_api.placeholder(np.float64, [4])
+        (slope,) = graph_api.gradients(fn(graph_api, source), source)
+        found.append(session.run((slope, graph_api.jacobian(slope, source)), {source: point}))
+    for slope, matrix in found:
+        np.testing.assert_array_equal(np.asarray(slope), np.zeros(4))
+        if length in ("hypot", "abs, complex"):
+            assert np.isnan(np.diag(np.asarray(matrix))).all()
+        else:
+            np.testing.assert_array_equal(np.asarray(matrix), want)
+
+
+NOT_SMOOTH: dict[str, Callable[..., Any]] = {
+    "itself": lambda tf, x: tf.norm(x) + tf.reduce_sum(x * x),
+    "sine": lambda tf, x: tf.sin(tf.norm(x)),
+    "times an element": lambda tf, x: tf.norm(x) * x[0],
+    "times another norm": lambda tf, x: tf.norm(x) * tf.norm(2.0 * x),
+    "norms that meet": lambda tf, x: tf.reduce_prod(1.0 + tf.norm(tf.stack([x, 1.0 * x]), axis=1)),
+}
+
+
+@pytest.mark.parametrize("name", NOT_SMOOTH)
+def test_other_functions_of_a_norm_of_zero_have_no_second_derivative(name: str) -> None:
+    x = tape_api.constant(np.zeros(3))
+    with tape_api.GradientTape() as outer:
+        outer.watch(x)
+        with tape_api.GradientTape() as inner:
+            inner.watch(x)
+            y = NOT_SMOOTH[name](tape_api, x)
+        slope = inner.gradient(y, x)
+    assert np.isnan(np.diag(outer.jacobian(slope, x))).all()
+
+
+def test_derivatives_of_second_derivatives_of_a_kernel_by_its_scale() -> None:
+    x, scale = tape_api.constant(np.zeros(2)), tape_api.constant(np.float64(0.7))
+    with tape_api.GradientTape() as third:
+        third.watch(scale)
+        with tape_api.GradientTape() as second:
+            second.watch(x)
+            with tape_api.GradientTape() as first:
+                first.watch(x)
+                r = scale * tape_api.norm(x)
+                y = (1.0 + r) * tape_api.exp(-r)
+            slope = first.gradient(y, x)
+        trace = tape_api.linalg.trace(second.jacobian(slope, x))
+    np.testing.assert_allclose(trace, -2 * 0.7**2)
+    np.testing.assert_allclose(third.gradient(trace, scale), -4 * 0.7)
+
+
+def test_norms_of_rows_times_a_mask_have_second_derivatives_of_zero() -> None:
+    x = tape_api.constant([[1.0, 1.0], [3.0, 4.0]], tape_api.float64)
+    hessian = tape_api.transforms.hessian(
+        lambda x: tape_api.reduce_sum(np.array([0.0, 1.0]) * tape_api.norm(x - [[1.0, 1.0], [0.0, 0.0]], axis=1))
+    )
+    matrix = hessian(x).numpy().reshape(4, 4)
+    assert not matrix[:2].any() and np.isfinite(matrix).all() and matrix[2:, 2:].any()
+
+
+@pytest.mark.parametrize("length", ["norm", "reduce_std"])
+def test_norms_of_rows_that_are_not_chosen_have_second_derivatives_of_zero(length: str) -> None:
+    lengths = {"norm": lambda x: tape_api.norm(x, axis=1), "reduce_std": lambda x: tape_api.math.reduce_std(x, 1)}
+    x = tape_api.constant([[1.0, 1.0], [3.0, 4.0]], tape_api.float64)
+    for y_of in (
+        lambda r: tape_api.reduce_sum(tape_api.where([False, True], tape_api.exp(-r), tape_api.zeros_like(r))),
+        lambda r: tape_api.exp(-r)[1],
+        lambda r: tape_api.reduce_max(r) ** 3,
+    ):
+        with tape_api.GradientTape() as outer:
+            outer.watch(x)
+            with tape_api.GradientTape() as inner:
+                inner.watch(x)
+                y = y_of(lengths[length](x - [[1.0, 1.0], [0.0, 0.0]]))
+            slope = inner.gradient(y, x)
+        matrix = outer.jacobian(slope, x).numpy().reshape(4, 4)
+        assert not matrix[:2].any() and np.isfinite(matrix).all() and matrix[2:, 2:].any()
+
+
 @pytest.mark.parametrize(("exponent", "slopes"), [(1.0, [np.inf, 0.5]), (2.0, [1.0, 1.0]), (3.0, [0.0, 1.5])])
 def test_powers_of_roots(exponent: float, slopes: list[float]) -> None:
     x = tape_api.constant([0.0, 1.0])

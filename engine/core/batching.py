@@ -139,6 +139,18 @@ class Batched(Value):
         return f"Batched({self.inner!r}, level={self.level})"
 
 
+def innermost(x: Any) -> Any:
+    """The value that one of any number of batch levels is made of."""
+    while isinstance(x, Batched):
+        x = x.inner
+    return x
+
+
+def within(x: Any, inner: Any) -> Any:
+    """A value of the batch levels of `x`, made of something else."""
+    return Batched(within(x.inner, inner), x.level, x._size) if isinstance(x, Batched) else inner
+
+
 def unbatch(value: Any, level: int, size: int) -> Operand:
     """The inner value with the batch axis in front, also for a value that turned out not to be batched."""
     if isinstance(value, Batched) and value.level == level:

@@ -187,7 +187,11 @@ def _scan(function: Callable[..., Any]) -> Callable[..., Any]:
 def _position(function: Callable[..., Any]) -> Callable[..., Any]:
     @operands("a")
     def apply(a: Any, axis: Any = None) -> Operand:
-        return function(*_along(a, axis))
+        a, axis = _along(a, axis)
+        if not dtype_of(a).is_floating:
+            return function(a, axis)
+        strange = compare.is_nan(a)  # NumPy stops at the first NaN
+        return compare.where(reduce.reduce_any(strange, axis), extrema.argmax(strange, axis), function(a, axis))
 
     return apply
 

@@ -135,11 +135,20 @@ def conj(x: Any) -> Operand:
 
 # ---- modulus, sign, angle --------------------------------------------------------------------------------------------
 
+
+def _abs_vjp(ct: Any, out: Any, x: Any) -> Operand:
+    return scale(_to_complex(ct), complex_sign(x))
+
+
+# the derivative of a zero that was computed, times one that there is not, is not known
+_abs_vjp.product = lambda ct, out, x: _to_complex(ct) * complex_sign(x)  # type: ignore[attr-defined]
+_abs_vjp.reach = lambda mask, out, x: _to_complex(mask)  # type: ignore[attr-defined]
+
 complex_abs = general(
     "complex_abs",
     np.absolute,
     _real_abstract("abs"),
-    vjp=(lambda ct, out, x: scale(_to_complex(ct), complex_sign(x)),),
+    vjp=(_abs_vjp,),
     jvp=(lambda t, out, x: real_op(scale(t, _conj(complex_sign(x)))),),
     batch=elementwise_rule,
     type="ComplexAbs",

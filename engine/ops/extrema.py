@@ -95,11 +95,15 @@ def _position_type(name: str, output_type: Any) -> DType:
     return dtype
 
 
-def _position_kernel(find: Callable[..., Any]) -> Callable[..., Any]:
+def _position_kernel(find: Callable[..., Any], worst: float) -> Callable[..., Any]:
     def kernel(x: Any, *, axis: int, output_type: DType) -> Operand:
         if not x.ndim:
             raise IndexError("a scalar has no axis")  # the abstract evaluation says it in full
-        return find(x, axis).astype(output_type.numpy)
+        found = find(x, axis, keepdims=True)
+        # NumPy stops at the first NaN
+        if x.dtype.kind == "f" and np.isnan(np.take_along_axis(x, found, axis)).any():
+            found = find(np.where(np.isnan(x), x.dtype.type(worst), x), axis, keepdims=True)
+        return found.squeeze(axis).astype(output_type.numpy)
 
     return kernel
 
@@ -119,27 +123,29 @@ def _position_abstract(name: str) -> Callable[..., Aval]:
 
 argmax_op = nondifferentiable(
     "argmax_op",
-    _position_kernel(np.argmax),
+    _position_kernel(np.argmax, -np.inf),
     abstract=_position_abstract("argmax"),
     batch=axis_param,
     type="ArgMax",
     args=("input",),
-    doc="Position of the largest element along an axis.",
+    doc="Position of the largest element along an axis, NaN passed over.",
 )
 argmin_op = nondifferentiable(
     "argmin_op",
-    _position_kernel(np.argmin),
+    _position_kernel(np.argmin, np.inf),
     abstract=_position_abstract("argmin"),
     batch=axis_param,
     type="ArgMin",
     args=("input",),
-    doc="Position of the smallest element along an axis.",
+    doc="Position of the smallest element along an axis, NaN passed over.",
 )
 
 
 @operands("input")
 def argmax(input: Any, axis: Any = None, output_type: Any = "int64") -> Operand:
     """Position of the largest element along one axis (axis 0 if None); the first of several equal ones.
+
+    NaN is passed over; 0 where there is nothing else.
 
     Examples
     --------
@@ -153,6 +159,8 @@ def argmax(input: Any, axis: Any = None, output_type: Any = "int64") -> Operand:
 @operands("input")
 def argmin(input: Any, axis: Any = None, output_type: Any = "int64") -> Operand:
     """Position of the smallest element along one axis (axis 0 if None); the first of several equal ones.
+
+    NaN is passed over; 0 where there is nothing else.
 
     Examples
     --------

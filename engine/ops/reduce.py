@@ -241,6 +241,7 @@ def reduction(
     accepts: Iterable[DType] = FLOATING,
     mean: bool = False,
     selects: bool = False,
+    kinked: bool = False,
     type: str = "",
     simplify: Any = None,
     module: str = __name__,
@@ -249,7 +250,8 @@ def reduction(
     """A reduction whose derivative in each element is ``partial(out, x, axis)``, of x's shape.
 
     `out` is given with the reduced axes kept. With `mean`, the derivative is the partial divided by the number of
-    elements reduced. `selects` as in `elementwise`.
+    elements reduced. `selects` as in `elementwise`. `kinked`: the partial is taken to be 0 where there is none, so a
+    zero that was computed times it has a derivative that is not known.
     """
     either = {"either": True} if selects else {}
 
@@ -263,6 +265,10 @@ def reduction(
         total = reduce_mean_op if mean else reduce_sum_op
         return total(scale(t, local(out, x, axis, keepdims), **either), axis=axis, keepdims=keepdims)
 
+    if kinked:
+        vjp.product = lambda ct, out, x, *, axis, keepdims: (  # type: ignore[attr-defined]
+            spread_like(ct, x, axis, keepdims, mean) * local(out, x, axis, keepdims)
+        )
     return general(
         f"{name}_op",
         kernel,

@@ -8,9 +8,9 @@ import numpy as np
 
 from engine.core.aval import Aval
 from engine.core.batching import axis_param
-from engine.core.dtypes import INEXACT
+from engine.core.dtypes import FLOATING, INEXACT
 from engine.core.expand_axes import expand_dims, squeeze
-from engine.core.kinds import check_dtype, linear
+from engine.core.kinds import check_dtype, elementwise, linear
 from engine.core.operands import Operand, operands
 from engine.core.sparsity import along
 from engine.core.structural import conj
@@ -80,6 +80,29 @@ def _norm_kernel(x: Any, *, axis: Axes, keepdims: bool) -> Operand:
     return np.sqrt(add_over(np.square(_wide(x)), axis, keepdims)).astype(x.dtype, copy=False)
 
 
+def _over_length(ct: Any, r: Any, slope: Any) -> Operand:
+    """``ct / r``, and its limit where both are 0."""
+    none, one = equal(r, zeros_like(r)), ones_like(r)
+    limit = where(equal(ct, zeros_like(ct)), slope, np.nan * one)
+    return where(none, limit, ct / where(none, one, r))
+
+
+length_sloped = elementwise(
+    "length_sloped",
+    lambda ct, x, r, slope: np.multiply(np.broadcast_arrays(ct, slope)[0], part_of.kernel(x, r)),
+    (
+        lambda out, ct, x, r, slope: part_of(x, r),
+        lambda out, ct, x, r, slope: _over_length(ct, r, slope),
+        lambda out, ct, x, r, slope: -_over_length(ct, r, slope) * part_of(x, r),
+        None,
+    ),
+    args=("ct", "x", "r", "slope"),
+    accepts=FLOATING,
+    doc="""``ct * part_of(x, r)``, the gradient of a function of a norm r, if `ct` changes by `slope` with r.
+
+    Of a smooth function `ct` is 0 where r is, and its quotient by r is `slope` there (`engine.slopes`).
+    """,
+)
 reduce_variance_op = reduction(
     "reduce_variance",
     _variance_kernel,
@@ -94,6 +117,7 @@ reduce_std_op = reduction(
     _std_kernel,
     lambda out, x, axis: part_of(center(x, axis=axis), out),
     mean=True,
+    kinked=True,
     type="StandardDeviation",
     module=__name__,
     doc="Square root of the variance over axes.",
@@ -102,6 +126,7 @@ reduce_euclidean_norm_op = reduction(
     "reduce_euclidean_norm",
     _norm_kernel,
     lambda out, x, axis: part_of(x, out),
+    kinked=True,
     type="EuclideanNorm",
     module=__name__,
     doc="Square root of the sum of squares over axes.",

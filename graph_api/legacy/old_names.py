@@ -11,7 +11,9 @@ import numpy as np
 import graph_api as tf
 from dualgrad.files.checkpoints import load_checkpoint
 from dualgrad.platform.printing import written
+from engine import check
 from engine.core import nest
+from engine.core.aval import Aval, normalize_shape
 from engine.core.eager import EagerTensor
 from engine.core.operands import Operand, Operation
 from engine.core.trace import known_value
@@ -275,6 +277,8 @@ def compute_gradient(
 ) -> Any:  # fmt: skip
     """The Jacobian of a tensor by gradients, and by differences, each ``[elements of x, elements of y]``.
 
+    Complex numbers count as two reals.
+
     Parameters
     ----------
     x : tensor or list of tensor
@@ -302,18 +306,15 @@ def compute_gradient(
     point, further = np.asarray(point, kind), dict(extra_feed_dict or {})
     seed = tf.placeholder(y.dtype, y_shape)
     (gradient,) = tf.gradients(y, x, grad_ys=seed)
-    rows, columns = point.size, int(np.prod(y_shape))
-    exact, numeric = np.zeros((rows, columns), kind), np.zeros((rows, columns), kind)
-    for j in range(columns if gradient is not None else 0):
-        unit = np.zeros(columns, y.dtype.as_numpy_dtype)
-        unit[j] = 1
-        given = {**further, x: point, seed: unit.reshape(y_shape)}
-        exact[:, j] = np.ravel(session.run(tf.convert_to_tensor(gradient), given))
-    for i in range(rows):
-        step = np.zeros(rows, kind)
-        step[i] = delta
-        near = [session.run(y, {**further, x: point + sign * step.reshape(point.shape)}) for sign in (1, -1)]
-        numeric[i] = np.ravel((near[0] - near[1]) / (2 * delta))
+    steps = check.unit_seeds(Aval(point.shape, x.dtype))
+    seeds = check.unit_seeds(Aval(normalize_shape(y_shape), y.dtype))
+    exact, numeric = (np.zeros((len(steps), len(seeds)), x.dtype.real_dtype.as_numpy_dtype) for _ in range(2))
+    for j, unit in enumerate(seeds if gradient is not None else []):
+        given = {**further, x: point, seed: unit}
+        exact[:, j] = check.reals(session.run(tf.convert_to_tensor(gradient), given))
+    for i, unit in enumerate(steps):
+        near = [session.run(y, {**further, x: point + sign * kind(delta) * unit}) for sign in (1, -1)]
+        numeric[i] = check.reals((near[0] - near[1]) / (2 * delta))
     return exact, numeric
 
 

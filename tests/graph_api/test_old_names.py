@@ -82,6 +82,23 @@ def test_errors_of_gradients_are_found_by_differences() -> None:
     np.testing.assert_allclose(numeric, exact, 1e-2, 1e-2)
 
 
+@pytest.mark.parametrize(
+    ("call", "point", "want"),
+    [
+        (lambda z: z * z, [1 + 2j], [[2, 4], [-4, 2]]),
+        (lambda z: tf.math.real(z * tf.math.conj(z)), [1 + 2j], [[2], [4]]),
+        (lambda x: tf.cast(x, "complex128") * (1 + 2j), [3.0], [[1, 2]]),
+    ],
+)
+def test_gradients_found_by_differences_count_complex_numbers_as_two(call: Any, point: Any, want: Any) -> None:
+    point = np.array(point)
+    with tf.Session():
+        x = tf.placeholder(point.dtype, [1])
+        exact, numeric = tf.test.compute_gradient(x, [1], call(x), [1], point)
+    assert exact.tolist() == want
+    np.testing.assert_allclose(numeric, want, 1e-6, 1e-9)
+
+
 def test_short_functions() -> None:
     a = tf.constant([1, 2, 3, 2])
     with tf.colocate_with(a), tf.container("mine"), tf.op_scope([a], None, "scope"):

@@ -13,6 +13,10 @@ LAST = {"axis": (-1,), "keepdims": False}
 KEPT = {"axis": (-2, -1), "keepdims": True}
 FIRST = {"axis": (-3,), "keepdims": False}
 
+NAN = np.array(
+    [[np.nan, 2, 1], [3, np.nan, 1], [1, 2, np.nan], [np.nan, -np.inf, np.nan], [np.inf, np.nan, 0], [np.nan] * 3]
+)
+
 ROWS = (
     Row(
         extrema.reduce_max_op,
@@ -60,5 +64,23 @@ ROWS = (
         oracle=lambda x: x.argmin(0),
         tf=lambda tf, x: tf.argmin(x, 0, tf.int32),
         order=0,
+    ),
+    Row(
+        extrema.argmax_op,
+        (lambda rng, dtype: NAN.astype(dtype),),
+        {"axis": -1, "output_type": int64},
+        oracle=lambda x: np.array([1, 0, 1, 0, 0, 0]),
+        tf=lambda tf, x: tf.argmax(x, -1),
+        order=0,
+        label="NaN",
+    ),
+    Row(
+        extrema.argmin_op,
+        (lambda rng, dtype: NAN.astype(dtype),),
+        {"axis": -1, "output_type": int64},
+        oracle=lambda x: np.array([2, 2, 0, 1, 2, 0]),
+        tf=lambda tf, x: tf.argmin(x, -1),
+        order=0,
+        label="NaN",
     ),
 )

@@ -19,6 +19,12 @@ ROWS = (
         oracle=lambda x: x - x.mean(-1, keepdims=True),
     ),
     Row(
+        stats.length_sloped,
+        (real(2, 3), real(2, 3), positive(2, 3), real(2, 3)),
+        wrt=(0, 1, 2),
+        oracle=lambda ct, x, r, slope: ct * (x / r),
+    ),
+    Row(
         stats.reduce_variance_op,
         (real(3, 4),),
         LAST,

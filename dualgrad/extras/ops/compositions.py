@@ -16,7 +16,7 @@ from engine.core.value import aval_of, dtype_of, shape_of, shape_of_rank
 from engine.ops.arithmetic import maximum, minimum
 from engine.ops.checked import checked_op, shaped_op
 from engine.ops.compare import cast, greater, greater_equal, where
-from engine.ops.complexes import real
+from engine.ops.complexes import complex, imag, real
 from engine.ops.decompose import svd
 from engine.ops.extrema import reduce_max
 from engine.ops.filling import range as range_
@@ -221,7 +221,12 @@ def saturate_cast(value: Any, dtype: Any) -> Operand:
     wanted, kind = as_dtype(dtype), dtype_of(value)
     if kind.is_complex and not wanted.is_complex:
         value, kind = real(value), kind.real_dtype
-    if wanted.is_complex or wanted.is_bool or kind.is_bool:
+    if wanted.is_complex:
+        part = wanted.real_dtype
+        if kind.is_complex:
+            return complex(saturate_cast(real(value), part), saturate_cast(imag(value), part))
+        return cast(saturate_cast(value, part), wanted)
+    if wanted.is_bool or kind.is_bool:
         return cast(value, wanted)
     low, high = _bounds_within(kind, wanted)
     return cast(minimum(maximum(value, low), high), wanted)

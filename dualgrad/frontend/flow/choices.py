@@ -6,14 +6,17 @@ from collections.abc import Callable, Sequence
 from functools import partial
 from typing import Any
 
+from dualgrad.frontend.flow import batched
 from dualgrad.frontend.flow.closures import Call, Closure, refused
 from dualgrad.frontend.flow.composites import closed, opened
 from dualgrad.frontend.flow.host import FlowHost
 from engine.control.cond import check_predicate, cond_op
 from engine.core import nest
+from engine.core.batching import Batched
 from engine.core.dtypes import int32
 from engine.core.nest import Structure
 from engine.core.value import Value
+from engine.function_transforms import Levels, open_levels
 from engine.ops import compare, joining, shape
 from engine.ops.reduce import reduce_sum
 from engine.runtime.errors import DTypeError
@@ -30,6 +33,20 @@ def cond(host: FlowHost, pred: Any, true_fn: Any, false_fn: Any, strict: bool = 
         If False, a list or tuple of one tensor stands for that tensor.
     """
     condition = host.convert(pred)
+    if isinstance(condition, Batched):
+        check_predicate("cond", "pred", condition.aval)
+        return batched.choice(condition, *[_branch("cond: a branch", fn, strict) for fn in (true_fn, false_fn)])
+    if levels := open_levels():
+        true_fn, false_fn = (partial(_apart, host, fn, strict, levels) for fn in (true_fn, false_fn))
+        return batched.together(_cond(host, condition, true_fn, false_fn, True, name), levels)
+    return _cond(host, condition, true_fn, false_fn, strict, name)
+
+
+def _apart(host: FlowHost, function: Any, strict: bool, levels: Levels) -> Any:
+    return batched.apart(host, _branch("cond: a branch", function, strict)(), levels)
+
+
+def _cond(host: FlowHost, condition: Any, true_fn: Any, false_fn: Any, strict: bool, name: str | None) -> Any:
     if condition.aval.shape and all(d in (1, None) for d in condition.aval.shape):
         condition = shape.reshape(condition, [])
     check_predicate("cond", "pred", condition.aval)
@@ -106,6 +123,8 @@ def case(
         for pred in preds:
             check_predicate("case", "pred_fn_pairs", pred.aval)
         functions = [function for _, function in pairs]
+        if any(isinstance(pred, Batched) for pred in preds):
+            batched.require_default(default, exclusive)
         if default is None:
             message = "case: none of the conditions holds, and there is no default:"
             default = partial(host.waiting_for, partial(shape.identity, preds[-1]), message, preds, functions[-1])

@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable, Sequence
 from typing import Any
 
+from dualgrad.frontend.flow import batched
 from dualgrad.frontend.flow.closures import Call, Closure, as_tensor, kept_apart, packed, refused, same_shapes, where
 from dualgrad.frontend.flow.composites import closed, opened, opening
 from dualgrad.frontend.flow.host import FlowHost
@@ -14,6 +15,7 @@ from engine.control.cond import check_predicate
 from engine.control.while_loop import while_op
 from engine.core import nest
 from engine.core.aval import Aval, compatible, format_shape, normalize_shape
+from engine.function_transforms import open_levels
 from engine.ops import compare, shape
 from engine.runtime.errors import DTypeError, InvalidArgumentError, ShapeError, UnimplementedError
 
@@ -37,6 +39,21 @@ def while_loop(
         known = _of_parts(loop_vars, tensors, shape_invariants)
         functions = opening(cond), opening(lambda *v: nest.like_loop_vars(loop_vars, body(*v)))
         return closed(while_loop(host, *functions, tensors, known, back_prop, maximum_iterations, name))
+    more = back_prop, maximum_iterations, name
+    if levels := open_levels():
+
+        def run(cond: Any, body: Any, state: Any) -> Any:
+            return plain_while_loop(host, cond, body, state, None, *more)
+
+        return batched.while_loop(host, levels, run, cond, body, loop_vars)
+    return plain_while_loop(host, cond, body, loop_vars, shape_invariants, *more)
+
+
+def plain_while_loop(
+    host: FlowHost, cond: Any, body: Any, loop_vars: Any, shape_invariants: Any, back_prop: bool,
+    maximum_iterations: Any, name: str | None,
+) -> Any:  # fmt: skip
+    """`while_loop` of values that are no batches."""
     trace = host.trace()
     with trace.name_scope(name or "while"):
         leaves = nest.flatten(loop_vars)

@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable, Sequence
 from typing import Any
 
+from dualgrad.frontend.flow import batched
 from dualgrad.frontend.flow.closures import Call, Closure, as_tensor, kept_apart, same_shapes
 from dualgrad.frontend.flow.host import FlowHost
 from engine.closed.function import ClosedFunction, plain
@@ -13,6 +14,7 @@ from engine.core import nest
 from engine.core.aval import Aval, compatible
 from engine.core.dtypes import int64, require_declared
 from engine.core.nest import Structure
+from engine.function_transforms import open_levels
 from engine.ops import filling, joining, shape
 from engine.runtime.errors import InvalidArgumentError, ShapeError
 
@@ -38,6 +40,18 @@ def _scanned(
     backwards: bool,
 ) -> tuple[Any, Any]:
     """``(state, result) = function(state, row)`` for each row; the last state, and the results stacked."""
+
+    def run(function: Any, initial: Any, elems: Any, rows: Any) -> tuple[Any, Any]:
+        return _scan_op(host, name, function, initial, elems, rows, backwards)
+
+    if levels := open_levels():
+        return batched.scanned(host, levels, run, function, initial, elems, rows)
+    return run(function, initial, elems, rows)
+
+
+def _scan_op(
+    host: FlowHost, name: str, function: Any, initial: Any, elems: Any, rows: Sequence[Any], backwards: bool
+) -> tuple[Any, Any]:
     trace = host.trace()
     start = [as_tensor(host, x) for x in nest.flatten(initial)]
     trace.flow_assignments += 1  # a variable read in the loop is read in each step
