@@ -244,6 +244,13 @@ def has_nan(x: Any) -> bool:
     return bool(largest != largest)
 
 
+def all_below(x: Any, limit: float) -> bool:
+    """Whether every number of an array is below a limit; what stands for an array lets rows look in each run."""
+    if isinstance(x, (np.ndarray, np.generic)):
+        return bool(np.maximum.reduce(x, axis=None, initial=-np.inf) < limit)
+    return x.stays_below(limit)
+
+
 def _scale_kernel(ct: Any, partial: Any, *, either: bool = False) -> Operand:
     out = np.multiply(ct, partial)
     if out.size and has_nan(out):

@@ -22,7 +22,7 @@ from engine.executor.hidden import Hidden, Opaque, is_readable, offset_in
 from engine.executor.loops import loop_of, replaced
 from engine.executor.reductions import added_rows, reduce
 from engine.executor.refs import Call, Recording, Ref, Root, Row, constant_ref, elementwise
-from engine.executor.vocabulary import FUNCTIONS, apply_ufunc, cast, dot, getitem, part, refused_nan
+from engine.executor.vocabulary import FUNCTIONS, apply_ufunc, cast, dot, getitem, part, refused_nan, stays_below
 
 
 class Recorder:
@@ -256,6 +256,10 @@ class Observed(Hidden, NDArrayOperatorsMixin):
     def holds_nan(self) -> bool:
         """Whether there is a NaN; if there is none in this run, rows refuse any."""
         return refused_nan(self.recorder, self) is None
+
+    def stays_below(self, limit: float) -> bool:
+        """Whether all are below a limit; if they are in this run, rows refuse others."""
+        return stays_below(self.recorder, self, limit)
 
     def __getitem__(self, key: Any) -> Hidden:
         return getitem(self.recorder, self, key)

@@ -89,6 +89,20 @@ def refused_nan(recorder: Writer, x: Any, keeps: Sequence[Any] | None = None) ->
     return said
 
 
+def stays_below(recorder: Writer, x: Any, limit: float) -> bool:
+    """Whether all numbers are below a limit; then a row refuses others from now on."""
+    loop, most = f"all_below_{x.dtype.char}", np.asarray(limit, x.dtype)
+    if not np.all(actual_of(x) < most):
+        return False
+    if loop not in LOOPS:
+        raise Opaque
+    if x.size:
+        said, ref = recorder.computed(np.ones((), bool)), ref_of(recorder, x)
+        every = Ref(said.ref.root, 0, ref.shape, (0,) * len(ref.shape), said.ref.dtype)
+        recorder.add_checked(elementwise((loop,), [ref, recorder.constant(most), every]))
+    return True
+
+
 def matmul(recorder: Writer, a: Any, b: Any, real: Any = None) -> Hidden:
     """`numpy.matmul` of matrices and stacks of them; a vector is a matrix of one row or column."""
     if 0 in (*np.shape(a), *np.shape(b)) or not (np.ndim(a) and np.ndim(b)) or np.ndim(a) == np.ndim(b) == 1:

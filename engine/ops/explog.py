@@ -10,14 +10,54 @@ import numpy as np
 from engine.core.dtypes import NUMERIC
 from engine.core.kinds import elementwise
 from engine.core.operands import Operand
-from engine.core.structural import scale
+from engine.core.structural import all_below, scale
 from engine.core.value import dtype_of, scalar
 from engine.ops.arithmetic import reciprocal
 from engine.ops.compare import greater, not_equal, where
 from engine.ops.creation import ones_like, zeros_like
 
+_MOST_LOST = {"e": 0.5, "f": 0.95, "d": 0.999}
+"""By dtype: the number up to which the difference between 1 and a rounded number is exact enough."""
+
+
+def by_tails(lost: Callable[..., Any], quick: Callable[..., Any], exact: Callable[..., Any]) -> Callable[..., Any]:
+    """The kernel of a derivative that follows from a function's value, but for the tails, where that is rounded to 1.
+
+    Parameters
+    ----------
+    lost : callable
+        ``lost(out)``: how much of 1 the value takes away; `quick` is as exact as what is left.
+    quick : callable
+        ``quick(lost, out)``.
+    exact : callable
+        ``exact(x)``, which is computed for the tails alone: it takes an exponential. Complex numbers have none.
+    """
+
+    def kernel(out: Any, x: Any) -> Operand:
+        gone = lost(out)
+        y = quick(gone, out)
+        most = _MOST_LOST.get(y.dtype.char)
+        if most is None or all_below(gone, most):
+            return y
+        tail: Any = np.greater_equal(gone, most)
+        if np.ndim(tail):
+            tail = np.nonzero(tail)  # few places mostly, which are quicker than a mask
+        y, x = np.asarray(y), np.broadcast_to(x, np.shape(y))
+        y[tail] = exact(x[tail] if y.dtype.itemsize > 2 else x[tail].astype(np.float32))
+        return scalar(y)
+
+    return kernel
+
+
 exp = elementwise("exp", np.exp, (lambda out, x: out,), doc="e to the power x.")
-expm1 = elementwise("expm1", np.expm1, (lambda out, x: out + 1,), doc="``exp(x) - 1``, accurate near 0.")
+expm1 = elementwise("expm1", np.expm1, (lambda out, x: expm1_slope(out, x),), doc="``exp(x) - 1``, accurate near 0.")
+expm1_slope = elementwise(
+    "expm1_slope",
+    by_tails(np.negative, lambda lost, out: 1 - lost, np.exp),
+    (1, None),
+    args=("out", "x"),
+    doc="``out + 1``, for ``out = expm1(x)`` that may have been rounded to -1.",
+)
 log = elementwise("log", np.log, (lambda out, x: reciprocal(x),), doc="Natural logarithm; the derivative at 0 is inf.")
 log1p = elementwise("log1p", np.log1p, (lambda out, x: reciprocal(x + 1),), doc="``log(1 + x)``, accurate near 0.")
 sqrt = elementwise(
