@@ -325,7 +325,7 @@ def grouped(steps: Sequence[Row | Call]) -> list[Row | Call | Group]:
 
 def _may_be_late(row: Row) -> bool:
     """Whether a row does nothing but refuse a NaN, which it can after others, too."""
-    return isinstance(row.loop[0], str) and base_of(row.loop[0]) == "no_nan"
+    return isinstance(row.loop[0], str) and base_of(row.loop[0]) in ("no_nan", "all_below")
 
 
 def _overwrites(row: Row, refusing: Sequence[Row]) -> bool:

@@ -30,7 +30,7 @@ from engine.executor.vocabulary import (
     filled,
     is_outer,
     refused_nan,
-    stays_below,
+    stays_beyond,
 )
 from engine.ops.determinants import cofactor, cofactors_of, conditions, largest_condition
 from engine.ops.diagonal import embed_diagonal, matrix_diag_op, set_diag_op
@@ -94,7 +94,7 @@ def _cofactor(recorder: Writer, x: Any) -> Hidden:
     if x.dtype.char not in "fd":
         raise Opaque
     condition, inverse = conditions(x)
-    if not stays_below(recorder, condition, largest_condition(x.dtype)):
+    if not stays_beyond(recorder, condition, largest_condition(x.dtype), False):
         raise Opaque
     return cofactors_of(x, inverse)
 

@@ -22,7 +22,7 @@ from engine.executor.hidden import Hidden, Opaque, is_readable, offset_in
 from engine.executor.loops import loop_of, replaced
 from engine.executor.reductions import added_rows, reduce
 from engine.executor.refs import Call, Recording, Ref, Root, Row, constant_ref, elementwise
-from engine.executor.vocabulary import FUNCTIONS, apply_ufunc, cast, dot, getitem, part, refused_nan, stays_below
+from engine.executor.vocabulary import FUNCTIONS, apply_ufunc, cast, dot, getitem, part, refused_nan, stays_beyond
 
 
 class Recorder:
@@ -257,9 +257,9 @@ class Observed(Hidden, NDArrayOperatorsMixin):
         """Whether there is a NaN; if there is none in this run, rows refuse any."""
         return refused_nan(self.recorder, self) is None
 
-    def stays_below(self, limit: float) -> bool:
-        """Whether all are below a limit; if they are in this run, rows refuse others."""
-        return stays_below(self.recorder, self, limit)
+    def stays_beyond(self, limit: float, least: bool) -> bool:
+        """Whether all are below a limit, or above if `least`; if they are in this run, rows refuse others."""
+        return stays_beyond(self.recorder, self, limit, least)
 
     def __getitem__(self, key: Any) -> Hidden:
         return getitem(self.recorder, self, key)

@@ -89,17 +89,22 @@ def refused_nan(recorder: Writer, x: Any, keeps: Sequence[Any] | None = None) ->
     return said
 
 
-def stays_below(recorder: Writer, x: Any, limit: float) -> bool:
-    """Whether all numbers are below a limit; then a row refuses others from now on."""
-    loop, most = f"all_below_{x.dtype.char}", np.asarray(limit, x.dtype)
-    if not np.all(actual_of(x) < most):
+def stays_beyond(recorder: Writer, x: Any, limit: float, least: bool) -> bool:
+    """Whether all numbers are below a limit, or above if `least`; then a row refuses others from now on.
+
+    The rows find the extreme one, which tiles do on their way, and look at that later.
+    """
+    real, loop, bound = actual_of(x), f"all_below_{x.dtype.char}", np.asarray(limit, x.dtype)
+    if not np.all(bound < real if least else real < bound):
         return False
     if loop not in LOOPS:
         raise Opaque
     if x.size:
-        said, ref = recorder.computed(np.ones((), bool)), ref_of(recorder, x)
-        every = Ref(said.ref.root, 0, ref.shape, (0,) * len(ref.shape), said.ref.dtype)
-        recorder.add_checked(elementwise((loop,), [ref, recorder.constant(most), every]))
+        start = np.inf if least else -np.inf
+        found = reduce(recorder, np.minimum if least else np.maximum, x, axis=None, initial=start) if x.ndim else x
+        both = [ref_of(recorder, found), recorder.constant(bound)]
+        said = recorder.computed(np.ones((), bool))
+        recorder.add_checked(elementwise((loop,), [*(both[::-1] if least else both), said.ref]))
     return True
 
 

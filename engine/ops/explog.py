@@ -10,36 +10,38 @@ import numpy as np
 from engine.core.dtypes import NUMERIC
 from engine.core.kinds import elementwise
 from engine.core.operands import Operand
-from engine.core.structural import all_below, scale
+from engine.core.structural import all_beyond, scale
 from engine.core.value import dtype_of, scalar
 from engine.ops.arithmetic import reciprocal
 from engine.ops.compare import greater, not_equal, where
 from engine.ops.creation import ones_like, zeros_like
 
-_MOST_LOST = {"e": 0.5, "f": 0.95, "d": 0.999}
-"""By dtype: the number up to which the difference between 1 and a rounded number is exact enough."""
+_LEAST_LEFT = {"e": 0.5, "f": 0.05, "d": 0.001}
+"""By dtype: the number from which on the difference between 1 and a rounded number is exact enough."""
 
 
-def by_tails(lost: Callable[..., Any], quick: Callable[..., Any], exact: Callable[..., Any]) -> Callable[..., Any]:
+def by_tails(quick: Callable[..., Any], exact: Callable[..., Any], *, near: bool = False) -> Callable[..., Any]:
     """The kernel of a derivative that follows from a function's value, but for the tails, where that is rounded to 1.
 
     Parameters
     ----------
-    lost : callable
-        ``lost(out)``: how much of 1 the value takes away; `quick` is as exact as what is left.
     quick : callable
-        ``quick(lost, out)``.
+        ``quick(out)``, which is the difference between 1 and a number; the tails are where it is small.
     exact : callable
         ``exact(x)``, which is computed for the tails alone: it takes an exponential. Complex numbers have none.
+    near : bool
+        Whether the tails are where the value is near 1 instead.
     """
 
     def kernel(out: Any, x: Any) -> Operand:
-        gone = lost(out)
-        y = quick(gone, out)
-        most = _MOST_LOST.get(y.dtype.char)
-        if most is None or all_below(gone, most):
+        y = quick(out)
+        left = _LEAST_LEFT.get(y.dtype.char)
+        if left is None:
             return y
-        tail: Any = np.greater_equal(gone, most)
+        seen, limit = (out, 1 - left) if near else (y, left)
+        if all_beyond(seen, limit, least=not near):
+            return y
+        tail: Any = np.greater_equal(seen, limit) if near else np.less_equal(seen, limit)
         if np.ndim(tail):
             tail = np.nonzero(tail)  # few places mostly, which are quicker than a mask
         y, x = np.asarray(y), np.broadcast_to(x, np.shape(y))
@@ -53,7 +55,7 @@ exp = elementwise("exp", np.exp, (lambda out, x: out,), doc="e to the power x.")
 expm1 = elementwise("expm1", np.expm1, (lambda out, x: expm1_slope(out, x),), doc="``exp(x) - 1``, accurate near 0.")
 expm1_slope = elementwise(
     "expm1_slope",
-    by_tails(np.negative, lambda lost, out: 1 - lost, np.exp),
+    by_tails(lambda out: out + 1, np.exp),
     (1, None),
     args=("out", "x"),
     doc="``out + 1``, for ``out = expm1(x)`` that may have been rounded to -1.",

@@ -146,7 +146,7 @@ sigmoid = elementwise(
 )
 sigmoid_slope = elementwise(
     "sigmoid_slope",
-    by_tails(np.positive, lambda lost, out: out * (1 - out), logistic_density),
+    by_tails(lambda out: out * (1 - out), logistic_density, near=True),
     (lambda slope, out, x: -tanh(0.5 * x), None),
     args=("out", "x"),
     doc="``out * (1 - out)``, for ``out = sigmoid(x)`` that may have been rounded to 1.",

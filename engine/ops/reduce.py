@@ -21,7 +21,7 @@ from engine.core.kinds import PerOperand, PushedTogether, check_dtype, general, 
 from engine.core.op import Layout, Op
 from engine.core.operands import Array, Operand, operands
 from engine.core.sparsity import ELEMENTWISE, along, scaled
-from engine.core.structural import all_below, conj, reshape_like, scale
+from engine.core.structural import all_beyond, conj, reshape_like, scale
 from engine.core.sums import add_over
 from engine.core.value import shape_of
 from engine.ops.arithmetic import add
@@ -313,7 +313,7 @@ _PLAIN = {"f": 8.0, "d": 256.0}
 def _shares_kernel(x: Any, out: Any, *, axis: Axes) -> Operand:
     shares, size = np.exp(np.subtract(x, out)), np.absolute(out)
     most = _PLAIN.get(x.dtype.char, 0.0)
-    if not x.size or all_below(size, most):
+    if not x.size or all_beyond(size, most):
         return shares
     total = np.add.reduce(shares, axis=axis, keepdims=True)
     return np.divide(shares, np.where(np.less(size, most), 1, total), dtype=x.dtype)

@@ -38,7 +38,7 @@ def logistic_density(x: Any) -> Any:
 
 tanh_slope = elementwise(
     "tanh_slope",
-    by_tails(np.square, lambda lost, out: 1 - lost, lambda x: 4 * logistic_density(2 * x)),
+    by_tails(lambda out: 1 - np.square(out), lambda x: 4 * logistic_density(2 * x)),
     (lambda slope, out, x: -2 * out, None),
     args=("out", "x"),
     doc="``1 - out ** 2``, for ``out = tanh(x)`` that may have been rounded to 1.",
