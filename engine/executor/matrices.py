@@ -17,6 +17,7 @@ from numpy.lib.stride_tricks import as_strided
 from engine.compiler.passes.column_matrices import in_stack, refuse_failed, small_matrices
 from engine.compiler.passes.outer_sum import outer_sum
 from engine.core.op import Op
+from engine.core.structural import all_beyond
 from engine.executor.extension import executor
 from engine.executor.hidden import Hidden, Opaque, Writer, actual_of, as_array, in_c_order, ref_of
 from engine.executor.loops import loop_of, reduces_alike
@@ -30,7 +31,6 @@ from engine.executor.vocabulary import (
     filled,
     is_outer,
     refused_nan,
-    stays_beyond,
 )
 from engine.ops.determinants import cofactor, cofactors_of, conditions, largest_condition
 from engine.ops.diagonal import embed_diagonal, matrix_diag_op, set_diag_op
@@ -94,7 +94,7 @@ def _cofactor(recorder: Writer, x: Any) -> Hidden:
     if x.dtype.char not in "fd":
         raise Opaque
     condition, inverse = conditions(x)
-    if not stays_beyond(recorder, condition, largest_condition(x.dtype), False):
+    if not all_beyond(condition, largest_condition(x.dtype)):
         raise Opaque
     return cofactors_of(x, inverse)
 

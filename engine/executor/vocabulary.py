@@ -89,25 +89,6 @@ def refused_nan(recorder: Writer, x: Any, keeps: Sequence[Any] | None = None) ->
     return said
 
 
-def stays_beyond(recorder: Writer, x: Any, limit: float, least: bool) -> bool:
-    """Whether all numbers are below a limit, or above if `least`; then a row refuses others from now on.
-
-    The rows find the extreme one, which tiles do on their way, and look at that later.
-    """
-    real, loop, bound = actual_of(x), f"all_below_{x.dtype.char}", np.asarray(limit, x.dtype)
-    if not np.all(bound < real if least else real < bound):
-        return False
-    if loop not in LOOPS:
-        raise Opaque
-    if x.size:
-        start = np.inf if least else -np.inf
-        found = reduce(recorder, np.minimum if least else np.maximum, x, axis=None, initial=start) if x.ndim else x
-        both = [ref_of(recorder, found), recorder.constant(bound)]
-        said = recorder.computed(np.ones((), bool))
-        recorder.add_checked(elementwise((loop,), [*(both[::-1] if least else both), said.ref]))
-    return True
-
-
 def matmul(recorder: Writer, a: Any, b: Any, real: Any = None) -> Hidden:
     """`numpy.matmul` of matrices and stacks of them; a vector is a matrix of one row or column."""
     if 0 in (*np.shape(a), *np.shape(b)) or not (np.ndim(a) and np.ndim(b)) or np.ndim(a) == np.ndim(b) == 1:

@@ -20,17 +20,20 @@ _LEAST_LEFT = {"e": 0.5, "f": 0.05, "d": 0.001}
 """By dtype: the number from which on the difference between 1 and a rounded number is exact enough."""
 
 
-def by_tails(quick: Callable[..., Any], exact: Callable[..., Any], *, near: bool = False) -> Callable[..., Any]:
+def by_tails(
+    quick: Callable[..., Any], exact: Callable[..., Any], *, unit: float = 1.0, near: bool = False
+) -> Callable[..., Any]:
     """The kernel of a derivative that follows from a function's value, but for the tails, where that is rounded to 1.
 
     Parameters
     ----------
     quick : callable
-        ``quick(out)``, which is the difference between 1 and a number; the tails are where it is small.
+        ``quick(out)``, which is the difference between `unit` and a number; the tails are where it is small.
     exact : callable
-        ``exact(x)``, which is computed for the tails alone: it takes an exponential. Complex numbers have none.
+        ``exact(out, x)``, which is computed for the tails alone: it takes an exponential. Complex numbers have none.
+    unit : float
     near : bool
-        Whether the tails are where the value is near 1 instead.
+        Whether the tails are where the value is near the unit instead.
     """
 
     def kernel(out: Any, x: Any) -> Operand:
@@ -38,15 +41,18 @@ def by_tails(quick: Callable[..., Any], exact: Callable[..., Any], *, near: bool
         left = _LEAST_LEFT.get(y.dtype.char)
         if left is None:
             return y
-        seen, limit = (out, 1 - left) if near else (y, left)
+        seen, limit = (out, unit - left * unit) if near else (y, left * unit)
         if all_beyond(seen, limit, least=not near):
             return y
         tail: Any = np.greater_equal(seen, limit) if near else np.less_equal(seen, limit)
-        if np.ndim(tail):
-            tail = np.nonzero(tail)  # few places mostly, which are quicker than a mask
-        y, x = np.asarray(y), np.broadcast_to(x, np.shape(y))
-        y[tail] = exact(x[tail] if y.dtype.itemsize > 2 else x[tail].astype(np.float32))
-        return scalar(y)
+        if not isinstance(y, (np.ndarray, np.generic)):
+            return np.where(tail, exact(out, x), y)  # rows compute all in less time than they find the tails
+        wide = np.float32 if y.dtype.itemsize == 2 else y.dtype
+        if not np.ndim(y):
+            return exact(out.astype(wide), x.astype(wide)).astype(y.dtype)
+        tail = np.nonzero(tail)  # few places mostly, which are quicker than a mask
+        y[tail] = exact(out[tail].astype(wide), np.broadcast_to(x, y.shape)[tail].astype(wide))
+        return y
 
     return kernel
 
@@ -55,7 +61,7 @@ exp = elementwise("exp", np.exp, (lambda out, x: out,), doc="e to the power x.")
 expm1 = elementwise("expm1", np.expm1, (lambda out, x: expm1_slope(out, x),), doc="``exp(x) - 1``, accurate near 0.")
 expm1_slope = elementwise(
     "expm1_slope",
-    by_tails(lambda out: out + 1, np.exp),
+    by_tails(lambda out: out + 1, lambda out, x: np.exp(x)),
     (1, None),
     args=("out", "x"),
     doc="``out + 1``, for ``out = expm1(x)`` that may have been rounded to -1.",

@@ -27,7 +27,7 @@ from engine.ops.explog import by_tails, exp, expm1_slope
 from engine.ops.joining import concat
 from engine.ops.reduce import reduce_sum_op
 from engine.ops.special import ndtr
-from engine.ops.trig import logistic_density, tanh
+from engine.ops.trig import tanh
 from engine.runtime.errors import ShapeError
 
 # ---- rectifiers ------------------------------------------------------------------------------------------------------
@@ -93,17 +93,21 @@ def _selu_kernel(features: Any) -> np.ndarray:
     return np.where(features > 0, SELU_SCALE * features, SELU_SCALE_ALPHA * np.expm1(np.minimum(features, 0)))
 
 
-def _selu_partial(out: Any, x: Any) -> Operand:
-    return where(out < 0, SELU_SCALE_ALPHA * expm1_slope(out / SELU_SCALE_ALPHA, x), SELU_SCALE * ones_like(out))
-
-
 selu = elementwise(
     "selu",
     _selu_kernel,
-    (_selu_partial,),
+    (lambda out, x: where(out < 0, selu_slope(out, x), SELU_SCALE * ones_like(out)),),
     args=("features",),
     accepts=FLOATING,
     doc="Scaled `elu`, whose output keeps mean 0 and variance 1 through many layers.",
+)
+
+selu_slope = elementwise(
+    "selu_slope",
+    by_tails(lambda out: out + SELU_SCALE_ALPHA, lambda out, x: SELU_SCALE_ALPHA * np.exp(x), unit=SELU_SCALE_ALPHA),
+    (1, None),
+    args=("out", "x"),
+    doc="The derivative of `selu` below 0, for its value there, which may have been rounded to its least one.",
 )
 
 
@@ -146,7 +150,7 @@ sigmoid = elementwise(
 )
 sigmoid_slope = elementwise(
     "sigmoid_slope",
-    by_tails(lambda out: out * (1 - out), logistic_density, near=True),
+    by_tails(lambda out: out * (1 - out), lambda out, x: np.exp(np.negative(x)) * np.square(out), near=True),
     (lambda slope, out, x: -tanh(0.5 * x), None),
     args=("out", "x"),
     doc="``out * (1 - out)``, for ``out = sigmoid(x)`` that may have been rounded to 1.",

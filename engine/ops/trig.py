@@ -30,15 +30,11 @@ cosh = elementwise("cosh", np.cosh, (lambda out, x: sinh(x),), doc="Hyperbolic c
 tanh = elementwise("tanh", np.tanh, (lambda out, x: tanh_slope(out, x),), doc="Hyperbolic tangent.")
 
 
-def logistic_density(x: Any) -> Any:
-    """``exp(-x) / (1 + exp(-x)) ** 2`` of arrays, also where that is tiny."""
-    growth = np.exp(np.negative(np.absolute(x)))
-    return growth / np.square(1 + growth)
-
-
 tanh_slope = elementwise(
     "tanh_slope",
-    by_tails(lambda out: 1 - np.square(out), lambda x: 4 * logistic_density(2 * x)),
+    by_tails(
+        lambda out: 1 - np.square(out), lambda out, x: np.exp(-2 * np.absolute(x)) * np.square(1 + np.absolute(out))
+    ),
     (lambda slope, out, x: -2 * out, None),
     args=("out", "x"),
     doc="``1 - out ** 2``, for ``out = tanh(x)`` that may have been rounded to 1.",
