@@ -56,6 +56,12 @@ ROWS = (
     ),
     Row(nn.sigmoid, (LARGE,), dtypes=("float64",), oracle=sp.expit, tf=lambda tf, x: tf.sigmoid(x), label="large"),
     Row(
+        nn.selu_slope,
+        (fixed([-0.5, -2.5, -3.5, -12.0]),),
+        call=lambda x: nn.selu_slope(nn.selu(x), x),
+        oracle=lambda x: nn.SELU_SCALE_ALPHA * np.exp(x),
+    ),
+    Row(
         nn.sigmoid_slope,
         (fixed([0.5, 2.5, -3.5, 12.0]),),
         call=lambda x: nn.sigmoid_slope(nn.sigmoid(x), x),
