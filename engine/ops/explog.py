@@ -44,15 +44,45 @@ def by_tails(
         seen, limit = (out, unit - left * unit) if near else (y, left * unit)
         if all_beyond(seen, limit, least=not near):
             return y
-        tail: Any = np.greater_equal(seen, limit) if near else np.less_equal(seen, limit)
-        if not isinstance(y, (np.ndarray, np.generic)):
-            return np.where(tail, exact(out, x), y)  # rows compute all in less time than they find the tails
-        wide = np.float32 if y.dtype.itemsize == 2 else y.dtype
-        if not np.ndim(y):
-            return exact(out.astype(wide), x.astype(wide)).astype(y.dtype)
-        tail = np.nonzero(tail)  # few places mostly, which are quicker than a mask
-        y[tail] = exact(out[tail].astype(wide), np.broadcast_to(x, y.shape)[tail].astype(wide))
-        return y
+        return _with_tails(y, np.greater_equal(seen, limit) if near else np.less_equal(seen, limit), exact, out, x)
+
+    return kernel
+
+
+def _with_tails(y: Any, tail: Any, exact: Callable[..., Any], out: Any, x: Any) -> Operand:
+    if not isinstance(y, (np.ndarray, np.generic)):
+        return np.where(tail, exact(out, x), y)  # rows compute all in less time than they find the tails
+    wide = np.float32 if y.dtype.itemsize == 2 else y.dtype
+    if not np.ndim(y):
+        return exact(out.astype(wide), x.astype(wide)).astype(y.dtype) if tail else y
+    places = np.nonzero(tail)  # few mostly, which are quicker than a mask
+    y[places] = exact(out[places].astype(wide), np.broadcast_to(x, y.shape)[places].astype(wide))
+    return y
+
+
+def within(
+    limits: dict[str, float], size: Callable[..., Any], quick: Callable[..., Any], exact: Callable[..., Any]
+) -> Callable[..., Any]:
+    """The kernel of a derivative that follows from value and argument alike where no terms cancel.
+
+    Parameters
+    ----------
+    limits : dict
+        By dtype: for ``size(x)`` below this number ``quick(out, x)`` is exact enough. Other dtypes have none.
+    size, quick : callable
+    exact : callable
+        ``exact(x)``, which is computed elsewhere alone.
+    """
+
+    def kernel(out: Any, x: Any) -> Operand:
+        limit = limits.get(x.dtype.char)
+        if limit is None:
+            return exact(x)
+        seen = size(x)
+        if all_beyond(seen, limit):
+            return quick(out, x)
+        with np.errstate(all="ignore"):
+            return _with_tails(quick(out, x), np.greater_equal(seen, limit), lambda out, x: exact(x), out, x)
 
     return kernel
 

@@ -21,7 +21,7 @@ from engine.ops import parameter_kernels, tail_kernels
 from engine.ops.arithmetic import reciprocal, rint, sign, square
 from engine.ops.compare import greater, less_equal, not_equal, where
 from engine.ops.creation import ones_like, zeros_like
-from engine.ops.explog import exp, log, log1p, pow
+from engine.ops.explog import exp, log, log1p, pow, within
 from engine.ops.special import (
     beta_density,
     betainc_grad_a,
@@ -212,9 +212,22 @@ pseudo_huber = _function(
 
 # ---- error functions, normal and other distributions -----------------------------------------------------------------
 
+erfcx_slope = elementwise(
+    "erfcx_slope",
+    within(
+        {"f": 1.5, "d": 7.0},
+        np.positive,
+        lambda out, x: 2 * x * out - 2 / math.sqrt(math.pi),
+        lambda x: 2 / math.sqrt(math.pi) * gaussian_integral.kernel(x, times=1, sign=1),
+    ),
+    (None, lambda slope, out, x: 2 / math.sqrt(math.pi) * gaussian_integral(x, times=2, sign=1)),
+    args=("out", "x"),
+    accepts=FLOATING,
+    doc="The derivative of `erfcx`, for its value there.",
+)
 erfcx = _function(
     "erfcx",
-    lambda out, x: 2 / math.sqrt(math.pi) * gaussian_integral(x, times=1, sign=1),
+    lambda out, x: erfcx_slope(out, x),
     doc="``exp(x ** 2) * erfc(x)``.",
 )
 erfi = _function("erfi", lambda out, x: 2 / math.sqrt(math.pi) * exp(square(x)), doc="``-1j * erf(1j * x)``.")
@@ -225,7 +238,20 @@ inverse_mills = elementwise(
     accepts=FLOATING,
     doc="Derivative number `times` of the slope of `log_ndtr`: the normal density over its distribution function.",
 )
-log_ndtr = _function("log_ndtr", lambda out, x: inverse_mills(x, times=0), doc="Logarithm of `ndtr`, far out too.")
+log_ndtr_slope = elementwise(
+    "log_ndtr_slope",
+    within(
+        {"f": 2.5, "d": 9.0},
+        np.negative,
+        lambda out, x: np.exp(-0.5 * np.square(x) - out) / math.sqrt(2 * math.pi),
+        lambda x: inverse_mills.kernel(x, times=0),
+    ),
+    (None, lambda slope, out, x: inverse_mills(x, times=1)),
+    args=("out", "x"),
+    accepts=FLOATING,
+    doc="The derivative of `log_ndtr`, for its value there.",
+)
+log_ndtr = _function("log_ndtr", lambda out, x: log_ndtr_slope(out, x), doc="Logarithm of `ndtr`, far out too.")
 ndtri_exp = _function(
     "ndtri_exp", lambda out, y: 1 / inverse_mills(out, times=0), args="y", doc="`ndtri` of ``exp(y)``."
 )

@@ -21,7 +21,7 @@ from engine.ops import parameter_kernels, tail_kernels
 from engine.ops.arithmetic import square
 from engine.ops.compare import cast_like, equal, not_equal, where
 from engine.ops.creation import ones_like, zeros_like
-from engine.ops.explog import exp, log, log1p
+from engine.ops.explog import exp, log, log1p, within
 from engine.ops.reduce import reduce_sum
 from engine.ops.trig import cos, sin
 from engine.runtime.errors import UnimplementedError
@@ -116,10 +116,23 @@ gaussian_integral = elementwise(
     accepts=FLOATING,
     doc="Derivative number `times` of `dawsn` (sign -1), or of ``sqrt(pi) / 2 * erfcx(x)`` (sign 1).",
 )
+dawsn_slope = elementwise(
+    "dawsn_slope",
+    within(
+        {"f": 2.0, "d": 7.0},
+        np.absolute,
+        lambda out, x: 1 - 2 * x * out,
+        lambda x: gaussian_integral.kernel(x, times=1, sign=-1),
+    ),
+    (None, lambda slope, out, x: gaussian_integral(x, times=2, sign=-1)),
+    args=("out", "x"),
+    accepts=FLOATING,
+    doc="The derivative of `dawsn`, for its value there.",
+)
 dawsn = elementwise(
     "dawsn",
     scipy_kernel("dawsn"),
-    (lambda out, x: gaussian_integral(x, times=1, sign=-1),),
+    (lambda out, x: dawsn_slope(out, x),),
     accepts=FLOATING,
     doc="Dawson's integral: ``exp(-x ** 2)`` times the integral of ``exp(t ** 2)`` from 0 to x.",
 )
@@ -407,21 +420,48 @@ bessel_scaled_by_x = elementwise(
 )
 
 
-def _bessel_scaled(kind: str, order: int, doc: str) -> Op:
-    return _bessel(f"{kind}{order}e", lambda out, x: bessel_scaled_by_x(x, kind=kind, order=order, times=1), doc)
+def _bessel_scaled_slope(kind: str, order: int, limits: dict[str, float], quick: Callable[..., Any]) -> Op:
+    exact, following = ({"kind": kind, "order": order, "times": times} for times in (1, 2))
+    return elementwise(
+        f"bessel_{kind}{order}e_slope",
+        within(limits, np.absolute, quick, lambda x: bessel_scaled_by_x.kernel(x, **exact)),
+        (None, lambda slope, out, x: bessel_scaled_by_x(x, **following)),
+        args=("out", "x"),
+        accepts=FLOATING,
+        doc=f"The derivative of `bessel_{kind}{order}e`, for its value there.",
+    )
 
 
-bessel_i0e = _bessel_scaled("i", 0, "``exp(-abs(x)) * bessel_i0(x)``.")
+bessel_i0e_slope = _bessel_scaled_slope(
+    "i", 0, {"f": 4.0, "d": 40.0}, lambda out, x: scipy.special.i1e(x) - np.sign(x) * out
+)
+bessel_i1e_slope = _bessel_scaled_slope(
+    "i", 1, {"d": 40.0}, lambda out, x: scipy.special.i0e(x) - np.sign(x) * out - _half_near_0(out, x)
+)
+bessel_k0e_slope = _bessel_scaled_slope("k", 0, {"f": 4.0, "d": 40.0}, lambda out, x: out - scipy.special.k1e(x))
+bessel_k1e_slope = _bessel_scaled_slope(
+    "k", 1, {"f": 4.0, "d": 40.0}, lambda out, x: out - out / x - scipy.special.k0e(x)
+)
+
+
+def _half_near_0(out: Any, x: Any) -> Any:
+    """``out / x`` for ``out = i1e(x)``."""
+    tiny = np.less(np.absolute(x), 1e-30)
+    half = 0.5 * np.ones_like(x)
+    return np.where(tiny, half, out / np.where(tiny, half, x))
+
+
+bessel_i0e = _bessel("i0e", lambda out, x: bessel_i0e_slope(out, x), "``exp(-abs(x)) * bessel_i0(x)``.")
 bessel_i1 = _bessel(
     "i1", lambda out, x: bessel_i0(x) - _over(out, x, 1), "Modified Bessel function of the first kind, order 1."
 )
-bessel_i1e = _bessel_scaled("i", 1, "``exp(-abs(x)) * bessel_i1(x)``.")
+bessel_i1e = _bessel("i1e", lambda out, x: bessel_i1e_slope(out, x), "``exp(-abs(x)) * bessel_i1(x)``.")
 bessel_k0 = _bessel("k0", lambda out, x: -bessel_k1(x), "Modified Bessel function of the second kind, order 0.")
-bessel_k0e = _bessel_scaled("k", 0, "``exp(x) * bessel_k0(x)``.")
+bessel_k0e = _bessel("k0e", lambda out, x: bessel_k0e_slope(out, x), "``exp(x) * bessel_k0(x)``.")
 bessel_k1 = _bessel(
     "k1", lambda out, x: -bessel_k0(x) - out / x, "Modified Bessel function of the second kind, order 1."
 )
-bessel_k1e = _bessel_scaled("k", 1, "``exp(x) * bessel_k1(x)``.")
+bessel_k1e = _bessel("k1e", lambda out, x: bessel_k1e_slope(out, x), "``exp(x) * bessel_k1(x)``.")
 bessel_j0 = _bessel("j0", lambda out, x: -bessel_j1(x), "Bessel function of the first kind, order 0.")
 bessel_j1 = _bessel(
     "j1", lambda out, x: bessel_j0(x) - _over(out, x, -1), "Bessel function of the first kind, order 1."
