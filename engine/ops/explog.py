@@ -51,7 +51,8 @@ def by_tails(
 
 def _with_tails(y: Any, tail: Any, exact: Callable[..., Any], out: Any, x: Any) -> Operand:
     if not isinstance(y, (np.ndarray, np.generic)):
-        return np.where(tail, exact(out, x), y)  # rows compute all in less time than they find the tails
+        with np.errstate(all="ignore"):
+            return np.where(tail, exact(out, x), y)  # rows compute all in less time than they find the tails
     wide = np.float32 if y.dtype.itemsize == 2 else y.dtype
     if not np.ndim(y):
         return exact(out.astype(wide), x.astype(wide)).astype(y.dtype) if tail else y

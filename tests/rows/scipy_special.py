@@ -71,15 +71,19 @@ ROWS = (
     _row(
         ops.erfcx_slope,
         fixed([0.3, -1.2, 6.5, 8.5], np.float64),
-        call=lambda x: ops.erfcx_slope(ops.erfcx(x), x),
-        oracle=lambda x: 2 * x * sp.erfcx(x) - 2 / np.sqrt(np.pi),
+        fixed([0.3, -1.2, 6.5, 8.5], np.float64),
+        wrt=(1,),
+        call=lambda _, x: ops.erfcx_slope(ops.erfcx(x), x),
+        oracle=lambda _, x: 2 * x * sp.erfcx(x) - 2 / np.sqrt(np.pi),
         tol=1000,
     ),
     _row(
         ops.log_ndtr_slope,
         fixed([-8.5, -9.5, -30.0, 2.0], np.float64),
-        call=lambda x: ops.log_ndtr_slope(ops.log_ndtr(x), x),
-        oracle=lambda x: _normal_slope(x),
+        fixed([-8.5, -9.5, -30.0, 2.0], np.float64),
+        wrt=(1,),
+        call=lambda _, x: ops.log_ndtr_slope(ops.log_ndtr(x), x),
+        oracle=lambda _, x: _normal_slope(x),
     ),
     _row(ops.inverse_mills, real(3, 4), params={"times": 0}, oracle=lambda x: _normal_slope(x)),
     _row(

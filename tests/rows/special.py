@@ -200,26 +200,28 @@ ROWS = (
     ],
     Row(
         special.dawsn_slope,
-        (fixed([0.3, -1.2, 6.5, 8.5]),),
-        call=lambda x: special.dawsn_slope(special.dawsn(x), x),
-        oracle=lambda x: 1 - 2 * x * sp.dawsn(x),
+        (fixed([0.3, -1.2, 6.5, 8.5]), fixed([0.3, -1.2, 6.5, 8.5])),
+        wrt=(1,),
+        call=lambda _, x: special.dawsn_slope(special.dawsn(x), x),
+        oracle=lambda _, x: 1 - 2 * x * sp.dawsn(x),
         dtypes=("float64",),
         tol=1000,
     ),
     *[
         Row(
             slope,
-            (fixed([0.3, 1.2, 39.0, 50.0]),),
-            call=lambda x, value=value, slope=slope: slope(value(x), x),
+            (fixed([0.3, 1.2, 39.0, 50.0]), fixed([0.3, 1.2, 39.0, 50.0])),
+            wrt=(1,),
+            call=lambda _, x, value=value, slope=slope: slope(value(x), x),
             oracle=oracle,
             dtypes=("float64",),
             tol=1000,
         )
         for value, slope, oracle in (
-            (special.bessel_i0e, special.bessel_i0e_slope, lambda x: sp.i1e(x) - sp.i0e(x)),
-            (special.bessel_i1e, special.bessel_i1e_slope, lambda x: sp.i0e(x) - sp.i1e(x) * (1 + 1 / x)),
-            (special.bessel_k0e, special.bessel_k0e_slope, lambda x: sp.k0e(x) - sp.k1e(x)),
-            (special.bessel_k1e, special.bessel_k1e_slope, lambda x: sp.k1e(x) * (1 - 1 / x) - sp.k0e(x)),
+            (special.bessel_i0e, special.bessel_i0e_slope, lambda _, x: sp.i1e(x) - sp.i0e(x)),
+            (special.bessel_i1e, special.bessel_i1e_slope, lambda _, x: sp.i0e(x) - sp.i1e(x) * (1 + 1 / x)),
+            (special.bessel_k0e, special.bessel_k0e_slope, lambda _, x: sp.k0e(x) - sp.k1e(x)),
+            (special.bessel_k1e, special.bessel_k1e_slope, lambda _, x: sp.k1e(x) * (1 - 1 / x) - sp.k0e(x)),
         )
     ],
     Row(
