@@ -20,20 +20,17 @@ _LEAST_LEFT = {"e": 0.5, "f": 0.05, "d": 0.001}
 """By dtype: the number from which on the difference between 1 and a rounded number is exact enough."""
 
 
-def by_tails(
-    quick: Callable[..., Any], exact: Callable[..., Any], *, unit: float = 1.0, near: bool = False
-) -> Callable[..., Any]:
+def by_tails(quick: Callable[..., Any], exact: Callable[..., Any], near: float = 0.0) -> Callable[..., Any]:
     """The kernel of a derivative that follows from a function's value, but for the tails, where that is rounded to 1.
 
     Parameters
     ----------
     quick : callable
-        ``quick(out)``, which is the difference between `unit` and a number; the tails are where it is small.
+        ``quick(out)``, in which a number of size 1 is subtracted from 1.
     exact : callable
         ``exact(out, x)``, which is computed for the tails alone: it takes an exponential. Complex numbers have none.
-    unit : float
-    near : bool
-        Whether the tails are where the value is near the unit instead.
+    near : float
+        What the value is near in the tails; 0, if the tails are where the derivative itself is small.
     """
 
     def kernel(out: Any, x: Any) -> Operand:
@@ -41,16 +38,17 @@ def by_tails(
         left = _LEAST_LEFT.get(y.dtype.char)
         if left is None:
             return y
-        seen, limit = (out, unit - left * unit) if near else (y, left * unit)
-        if all_beyond(seen, limit, least=not near):
+        seen, limit = (out, near * (1 - left)) if near else (y, left)
+        if all_beyond(seen, limit, least=near <= 0):
             return y
-        return _with_tails(y, np.greater_equal(seen, limit) if near else np.less_equal(seen, limit), exact, out, x)
+        return _with_tails(y, np.less_equal(seen, limit) if near <= 0 else np.greater_equal(seen, limit), exact, out, x)
 
     return kernel
 
 
-def _with_tails(y: Any, tail: Any, exact: Callable[..., Any], out: Any, x: Any) -> Operand:
-    if not isinstance(y, (np.ndarray, np.generic)):
+def _with_tails(y: Any, tail: Any, exact: Callable[..., Any], out: Any, x: Any) -> Any:
+    observed = not isinstance(y, (np.ndarray, np.generic))
+    if observed:
         with np.errstate(all="ignore"):
             return np.where(tail, exact(out, x), y)  # rows compute all in less time than they find the tails
     wide = np.float32 if y.dtype.itemsize == 2 else y.dtype
@@ -92,7 +90,7 @@ exp = elementwise("exp", np.exp, (lambda out, x: out,), doc="e to the power x.")
 expm1 = elementwise("expm1", np.expm1, (lambda out, x: expm1_slope(out, x),), doc="``exp(x) - 1``, accurate near 0.")
 expm1_slope = elementwise(
     "expm1_slope",
-    by_tails(lambda out: out + 1, lambda out, x: np.exp(x)),
+    by_tails(lambda out: out + 1, lambda out, x: np.exp(x), -1.0),
     (1, None),
     args=("out", "x"),
     doc="``out + 1``, for ``out = expm1(x)`` that may have been rounded to -1.",

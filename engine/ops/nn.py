@@ -104,7 +104,7 @@ selu = elementwise(
 
 selu_slope = elementwise(
     "selu_slope",
-    by_tails(lambda out: out + SELU_SCALE_ALPHA, lambda out, x: SELU_SCALE_ALPHA * np.exp(x), unit=SELU_SCALE_ALPHA),
+    by_tails(lambda out: out + SELU_SCALE_ALPHA, lambda out, x: SELU_SCALE_ALPHA * np.exp(x), near=-SELU_SCALE_ALPHA),
     (1, None),
     args=("out", "x"),
     doc="The derivative of `selu` below 0, for its value there, which may have been rounded to its least one.",
@@ -150,7 +150,7 @@ sigmoid = elementwise(
 )
 sigmoid_slope = elementwise(
     "sigmoid_slope",
-    by_tails(lambda out: out * (1 - out), lambda out, x: np.exp(np.negative(x)) * np.square(out), near=True),
+    by_tails(lambda out: out * (1 - out), lambda out, x: np.exp(np.negative(x)) * np.square(out), near=1.0),
     (lambda slope, out, x: -tanh(0.5 * x), None),
     args=("out", "x"),
     doc="``out * (1 - out)``, for ``out = sigmoid(x)`` that may have been rounded to 1.",
