@@ -27,12 +27,6 @@ KINKS = ("laplace", "laplace_asymmetric", "dweibull", "dgamma", "gennorm", "tria
 ABSOLUTE = (1e-300, 2e-15, 1e-6)
 IN_LOGARITHMS = (4e-15, 1e-13, 1e-6)
 
-RELIES = (
-    *("norm", "exponnorm", "fatiguelife", "invgauss", "wald", "gamma", "erlang", "chi2", "invgamma", "gengamma"),
-    *("loggamma", "nakagami", "gennorm", "t", "beta"),
-)
-"""Their derivatives are as exact as those of `log_ndtr`, `igamma`, `igammac`, `stdtr` and `betainc` in their tails."""
-
 
 def computed(name: str, method: str, points: np.ndarray) -> dict[tuple[int, ...], np.ndarray]:
     """The value and all derivatives that there are, at all points at once."""
@@ -80,11 +74,7 @@ def special(name: str, points: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
     return (points[:, 0] == low) | (points[:, 0] == high), kink & (name in KINKS)
 
 
-CASES = [
-    pytest.param(name, marks=[pytest.mark.xfail(reason="slopes of special functions", strict=False)] * (name in RELIES))
-    for name in UNIVARIATE
-    if f"{name}.points" in STORED
-]
+CASES = [name for name in UNIVARIATE if f"{name}.points" in STORED]
 
 
 @pytest.mark.parametrize("name", CASES)

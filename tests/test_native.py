@@ -310,9 +310,9 @@ def test_bodies_are_observed_on_arrays_alone(monkeypatch: pytest.MonkeyPatch) ->
     given: list[Any] = []
     real = staged.observed
 
-    def noting(program: Any, arguments: Any, located: Any, static: Any) -> Any:
+    def noting(program: Any, arguments: Any, *how: Any) -> Any:
         given.extend(arguments)
-        return real(program, arguments, located, static)
+        return real(program, arguments, *how)
 
     monkeypatch.setattr(staged, "observed", noting)
     with tf.Graph().as_default(), tf.Session() as session:

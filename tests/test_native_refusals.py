@@ -14,7 +14,7 @@ from engine.compiler import program as program_module
 from engine.executor import staged, vocabulary
 from engine.executor.encoding import table_of
 from engine.executor.refs import Call
-from engine.ops import complexes, explog, gather, linalg, scan, scatter, segment, solve
+from engine.ops import complexes, explog, gather, linalg, scan, scatter, segment, solve, trig
 from engine.ops.compare import cast
 from engine.ops.cross_entropy import sparse_softmax_cross_entropy_with_logits
 from engine.ops.decompose import cholesky
@@ -199,3 +199,52 @@ def test_faults_in_writing_rows_show_in_tests_and_are_passed_over_elsewhere(monk
     monkeypatch.setattr(staged, "strict", False)
     _, recording = staged.observed(lowered(linalg.matmul, given), given, program_module.located)
     assert [type(step) for step in recording.steps] == [Call]
+
+
+def _saturated(x: Any, ct: Any) -> Any:
+    """A derivative that is quick below 2; what comes before it is needed behind it."""
+    before = explog.exp(0.5 * x)
+    return before * trig.tanh_slope(trig.tanh(x), x) * ct + before
+
+
+@pytest.mark.parametrize("dtype", ["float32", "float64"])
+@pytest.mark.parametrize("n", [7, 30000])
+def test_what_leaves_the_range_of_a_quick_derivative_stays_native(
+    n: int, dtype: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    narrow, wide = (RNG.uniform(-s, s, n).astype(dtype) for s in (2, 20))
+    wide[:2] = 15, -15
+    program = lowered(_saturated, [narrow, narrow])
+    natively(program, [narrow, narrow])
+    expected = [program.run_generated(x, narrow) for x in (narrow, wide)]
+    for _ in range(2 * staged._MOST_RESUMED):
+        for x, results in zip((narrow, wide), expected, strict=True):
+            assert_same_bits(program(x, narrow), results)
+    monkeypatch.setattr(staged, "interpreted", None)
+    monkeypatch.setattr(type(program), "run_generated", None)
+    assert program.native is not None
+    for x, results in zip((narrow, wide), expected, strict=True):
+        assert_same_bits(program(x, narrow), results)
+
+
+@pytest.mark.parametrize("n", [7, 30000])
+def test_effects_happen_once_where_a_quick_derivative_is_left(n: int) -> None:
+    calls: list[Any] = []
+    with tf.Graph().as_default(), tf.Session() as session:
+        x = tf.placeholder(tf.float64, (n,))
+        noted = tf.py_func(lambda v: calls.append(v) or v, [x], tf.float64)
+        noted.set_shape((n,))
+        count = tf.get_variable("count", initializer=np.zeros(()))
+        total = tf.get_variable("total", initializer=np.zeros(n))
+        more = tf.assign_add(count, 1.0)
+        before = tf.exp(0.5 * x) + more + 0 * noted
+        (slope,) = tf.gradients(tf.tanh(x), x)
+        step = tf.assign_add(total, slope * before)
+        session.run(tf.global_variables_initializer())
+        want = np.zeros(n)
+        for k in range(20):
+            given = np.linspace(-2, 2, n) * (10 if k % 5 == 4 else 1)
+            session.run(step, {x: given})
+            want += (np.exp(0.5 * given) + k + 1) / np.cosh(given) ** 2
+            np.testing.assert_allclose(session.run(total), want, rtol=1e-12)
+        assert session.run(count) == 20 == len(calls)

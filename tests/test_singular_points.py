@@ -20,12 +20,20 @@ POINTS = np.array([-np.inf, -2.0, -1.0, -0.5, 0.0, 0.5, 1.0, 2.0, np.inf])
 WAYS = ["".join(way) for order in (1, 2, 3) for way in itertools.product("rf", repeat=order)]
 PARAMS: dict[str, dict[str, Any]] = {
     "airy": {"which": 0},
+    "bessel_scaled_by_x": {"kind": "k", "order": 1, "times": 1},
+    "gaussian_integral": {"times": 1, "sign": 1},
     "gelu_op": {"approximate": True},
+    "inverse_mills": {"times": 0},
     "leaky_relu_op": {"alpha": 0.2},
+    "log1p_ratio": {"times": 1},
     "riemann_zeta_by_order": {"times": 1},
 }
-OF_COMPLEX = ("erf_of_complex", "erfc_of_complex", "lambertw_op", "wofz_op")
-UNARY = [op for op in OPS.values() if op.kind == "elementwise" and len(op.args) == 1 and op.name not in OF_COMPLEX]
+OF_COMPLEX = ("erf_of_complex", "erfc_of_complex", "lambertw_op", "wofz_op", "wofz_by_order")
+TWICE = ("log_i0e",)
+"""What has two derivatives."""
+UNARY = [
+    op for op in OPS.values() if op.kind == "elementwise" and len(op.args) == 1 and op.name not in (*OF_COMPLEX, *TWICE)
+]
 PAIRS = ["add", "subtract", "multiply", "divide", "pow", "maximum", "minimum", "divide_no_nan", "atan2", "xlogy", "mod"]
 BINARY = [op for op in OPS.values() if op.name in (*PAIRS, "xdivy", "xlog1py", "squared_difference")]
 

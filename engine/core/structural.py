@@ -244,6 +244,15 @@ def has_nan(x: Any) -> bool:
     return bool(largest != largest)
 
 
+def all_beyond(x: Any, limit: float, *, least: bool = False) -> bool:
+    """Whether every number of an array is below a limit, or above if `least`; rows look in each of their runs."""
+    if not isinstance(x, (np.ndarray, np.generic)):
+        return x.stays_beyond(limit, least)
+    if least:
+        return bool(np.minimum.reduce(x, axis=None, initial=np.inf) > limit)
+    return bool(np.maximum.reduce(x, axis=None, initial=-np.inf) < limit)
+
+
 def _scale_kernel(ct: Any, partial: Any, *, either: bool = False) -> Operand:
     out = np.multiply(ct, partial)
     if out.size and has_nan(out):

@@ -324,8 +324,9 @@ def grouped(steps: Sequence[Row | Call]) -> list[Row | Call | Group]:
 
 
 def _may_be_late(row: Row) -> bool:
-    """Whether a row does nothing but refuse a NaN, which it can after others, too."""
-    return isinstance(row.loop[0], str) and base_of(row.loop[0]) == "no_nan"
+    """Whether a row does nothing but refuse a number, which it can after others, too."""
+    name = base_of(row.loop[0]) if isinstance(row.loop[0], str) else ""
+    return name == "no_nan" or (name == "all_below" and not row.keeps)
 
 
 def _overwrites(row: Row, refusing: Sequence[Row]) -> bool:

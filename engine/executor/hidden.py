@@ -36,6 +36,9 @@ class Writer(Protocol):
     def add_checked(self, row: Row, keeps: Sequence[Any] | None = None) -> None:
         """The next row, which may refuse what it is given; then the kernel of the instruction is called."""
 
+    def stays_beyond(self, x: Any, limit: float, least: bool) -> bool:
+        """Whether all numbers are below a limit, or above if `least`; then rows refuse others."""
+
     def look(self, loop: tuple[Any, ...], x: Ref, limit: Any) -> None:
         """Let a loop refuse a value: an argument before anything is computed, another one where it is used."""
 

@@ -17,11 +17,12 @@ from numpy.lib.stride_tricks import as_strided
 from engine.compiler.passes.column_matrices import in_stack, refuse_failed, small_matrices
 from engine.compiler.passes.outer_sum import outer_sum
 from engine.core.op import Op
+from engine.core.structural import all_beyond
 from engine.executor.extension import executor
 from engine.executor.hidden import Hidden, Opaque, Writer, actual_of, as_array, in_c_order, ref_of
 from engine.executor.loops import loop_of, reduces_alike
 from engine.executor.own_loops import LOOPS
-from engine.executor.refs import Ref, core_dims, elementwise
+from engine.executor.refs import Ref, core_dims
 from engine.executor.vocabulary import (
     FUNCTIONS,
     add_small_matrices,
@@ -93,13 +94,8 @@ def _cofactor(recorder: Writer, x: Any) -> Hidden:
     if x.dtype.char not in "fd":
         raise Opaque
     condition, inverse = conditions(x)
-    limit = np.asarray(largest_condition(x.dtype), x.dtype)
-    if not np.all(actual_of(condition) < limit):
+    if not all_beyond(condition, largest_condition(x.dtype)):
         raise Opaque
-    said = recorder.computed(np.ones(condition.shape, bool))
-    if said.size:
-        operands = [ref_of(recorder, condition), recorder.constant(limit), said.ref]
-        recorder.add_checked(elementwise((f"all_below_{x.dtype.char}",), operands))
     return cofactors_of(x, inverse)
 
 

@@ -9,7 +9,7 @@ whether a reshape is a view) is read off what it did.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Collection, Iterator, Sequence
 from dataclasses import replace
 from types import SimpleNamespace
 from typing import Any, NoReturn
@@ -20,6 +20,7 @@ from numpy.lib.mixins import NDArrayOperatorsMixin
 from engine.executor.broadcasts import made_long
 from engine.executor.hidden import Hidden, Opaque, is_readable, offset_in
 from engine.executor.loops import loop_of, replaced
+from engine.executor.own_loops import LOOPS
 from engine.executor.reductions import added_rows, reduce
 from engine.executor.refs import Call, Recording, Ref, Root, Row, constant_ref, elementwise
 from engine.executor.vocabulary import FUNCTIONS, apply_ufunc, cast, dot, getitem, part, refused_nan
@@ -31,11 +32,16 @@ class Recorder:
     Attributes
     ----------
     recording : Recording
+    reruns : bool
+        Whether the program has no effects, so that it may run a second time where a limit is not kept.
+    doubted : collection of int
+        Positions of instructions whose operands have not kept a limit in an earlier run.
     instruction : tuple, optional
         Position and operands of the instruction whose kernel is called, where it can be called again with arrays.
     """
 
-    def __init__(self) -> None:
+    def __init__(self, reruns: bool = False, doubted: Collection[int] = ()) -> None:
+        self.reruns, self.doubted = reruns, doubted
         self.recording = Recording([])
         self.instruction: tuple[int, Sequence[Any]] | None = None
 
@@ -82,6 +88,26 @@ class Recorder:
         looked_at = operands if keeps is None else keeps
         roots = tuple([x.ref.root for x in looked_at if type(x) is Observed])
         self.add(replace(row, position=position, keeps=roots))
+
+    def stays_beyond(self, x: Hidden, limit: float, least: bool) -> bool:
+        """Whether all numbers are below a limit, or above if `least`; then rows find the extreme one and may refuse it.
+
+        A program that may run again looks at it after all tiles, which do not fall apart for it.
+        """
+        loop, bound = f"all_below_{x.dtype.char}", np.asarray(limit, x.dtype)
+        if self.instruction is None or loop not in LOOPS:
+            raise Opaque
+        if self.instruction[0] in self.doubted or not np.all(bound < x.actual if least else x.actual < bound):
+            return False
+        if x.size:
+            found: Any = x
+            if x.ndim:
+                start = np.inf if least else -np.inf
+                found = reduce(self, np.minimum if least else np.maximum, x, axis=None, initial=start)
+            both = [found.ref, self.constant(bound)]
+            row = elementwise((loop,), [*(both[::-1] if least else both), self.computed(np.ones((), bool)).ref])
+            self.add_checked(row, () if self.reruns else None)
+        return True
 
     def look(self, loop: tuple[Any, ...], x: Ref, limit: Any) -> None:
         """Let a loop refuse a value: an argument before anything is computed, another one where it is used."""
@@ -256,6 +282,10 @@ class Observed(Hidden, NDArrayOperatorsMixin):
     def holds_nan(self) -> bool:
         """Whether there is a NaN; if there is none in this run, rows refuse any."""
         return refused_nan(self.recorder, self) is None
+
+    def stays_beyond(self, limit: float, least: bool) -> bool:
+        """Whether all are below a limit, or above if `least`; if they are in this run, rows refuse others."""
+        return self.recorder.stays_beyond(self, limit, least)
 
     def __getitem__(self, key: Any) -> Hidden:
         return getitem(self.recorder, self, key)

@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import contextlib
 import functools
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Collection, Iterator, Sequence
 from typing import Any, Protocol
 
 import numpy as np
@@ -25,7 +25,7 @@ from engine.executor.encoding import Fixed, table_of
 from engine.executor.extension import executor
 from engine.executor.hidden import Hidden, Opaque, is_readable
 from engine.executor.recorder import Observed, Recorder
-from engine.executor.refs import Call, Recording, Ref, Root
+from engine.executor.refs import Call, Recording, Ref, Root, Row
 from engine.executor.rewrites import REWRITES
 from engine.executor.vocabulary import filled
 from engine.runtime.collector import uncollected
@@ -77,6 +77,7 @@ class Staged:
         self.tables: dict[Any, Any] = {}
         self.plain: Any = None
         self.static = _static(program)
+        self.doubted: set[int] = set()
 
     def __call__(self, *arguments: Any) -> tuple[Any, ...]:
         """Run the program in the way that is due."""
@@ -107,7 +108,7 @@ class Staged:
     def _observed(self, arguments: tuple[Any, ...], form: Any) -> tuple[Any, ...]:
         program = self.plain or self.program
         try:
-            results, recording = self.run(observed, program, arguments, self.located, self.static)
+            results, recording = self.run(observed, program, arguments, self.located, self.static, self.doubted)
         except SpeculationFailed:
             return self.with_choices(arguments)
         kernels = [program.kernel(i) for i in program.instructions]
@@ -183,6 +184,8 @@ class _Resume:
 
     def __init__(self, staged: Staged, program: Runnable, recording: Recording) -> None:
         self.staged, self.program, self.recording = staged, program, recording
+        rows = [step for step in recording.steps if isinstance(step, Row) and step.position >= 0]
+        self.limited = {row.position: not row.keeps for row in rows if row.loop[0] in ("all_below_f", "all_below_d")}
 
     def __call__(
         self, position: int, arguments: tuple[Any, ...], owners: tuple[Any, ...], buffers: tuple[Any, ...]
@@ -191,6 +194,14 @@ class _Resume:
         rest = program.instructions[position + 1 :]
         if rest and rest[0].op is no_nan:
             return self.staged.with_choices(arguments)
+        news = position + 1 in self.limited and position + 1 not in self.staged.doubted
+        if news:
+            # the next run is observed, and writes rows that need no limit there
+            self.staged.doubted.add(position + 1)
+            self.staged.tables.clear()
+            self.staged.program.native = self.staged
+        if self.limited.get(position + 1):
+            return interpreted(self.staged.program, arguments, self.staged.located)
         needed = {*program.outputs, *[s for instruction in rest for s in instruction.inputs]}
         made = {s for instruction in rest for s in instruction.outputs}
         known = {s: _found(self.recording.values[s], arguments, owners, buffers) for s in needed - made}
@@ -198,7 +209,7 @@ class _Resume:
             results = _carried_out(program, known, rest, self.staged.located)
         except SpeculationFailed:
             return self.staged.with_choices(arguments)
-        self.staged.resumed += 1
+        self.staged.resumed += not news
         if self.staged.resumed >= _MOST_RESUMED:
             self.staged.program.native = None
         return results
@@ -281,10 +292,14 @@ def _reraise(
 
 
 def observed(
-    program: Runnable, arguments: Sequence[Any], located: Callable[..., Exception], static: Sequence[int] = ()
+    program: Runnable,
+    arguments: Sequence[Any],
+    located: Callable[..., Exception],
+    static: Sequence[int] = (),
+    doubted: Collection[int] = (),
 ) -> tuple[tuple[Any, ...], Recording]:
     """The results of a run, and what it did; arguments at the positions `static` are constants to it."""
-    recorder = Recorder()
+    recorder = Recorder(not any(is_stateful(i.op, i.params) for i in program.instructions), doubted)
     known: dict[int, Any] = {s: Fixed((array,)) for s, array in program.constants.items()}
     for position, (s, argument) in enumerate(zip(program.inputs, arguments, strict=True)):
         root = recorder.root("argument", argument, position)

@@ -65,7 +65,7 @@ from engine.ops import (
 )
 from engine.ops.creation import ones_like
 from engine.ops.lift import as_operand, conversion
-from engine.ops.shape import broadcast_to, identity
+from engine.ops.shape import broadcast_to, identity, stop_gradient
 from engine.runtime.cache import cached
 from engine.runtime.errors import DTypeError, SymbolicArrayError
 
@@ -113,6 +113,13 @@ def _unless_nan(out: Any, x: Any, y: Any) -> Operand:
 def _logaddexp(x: Any, y: Any) -> Operand:
     shape = broadcast_shapes("np.logaddexp", dims_of(x), dims_of(y))
     return reduce.reduce_logsumexp(joining.stack([broadcast_to(x, shape), broadcast_to(y, shape)]), 0)
+
+
+def _logaddexp2(x: Any, y: Any) -> Operand:
+    # in units of the larger one, whose logarithm to another base would be rounded
+    larger = stop_gradient(arithmetic.maximum(x, y))
+    larger = compare.where(compare.is_finite(larger), larger, 0 * ones_like(larger))
+    return larger + _logaddexp((x - larger) * math.log(2), (y - larger) * math.log(2)) / math.log(2)
 
 
 def _heaviside(x: Any, at_zero: Any) -> Operand:
@@ -207,7 +214,7 @@ _UFUNCS: dict[Any, Callable[..., Any]] = {
     np.trunc: _whole,
     np.frexp: _frexp,
     np.cbrt: scipy_special.cbrt,
-    np.logaddexp2: lambda x, y: _logaddexp(x * math.log(2), y * math.log(2)) / math.log(2),
+    np.logaddexp2: _logaddexp2,
     np.copysign: _copysign,
     np.heaviside: _heaviside,
     np.ldexp: lambda x, i: x * np.exp2(i),

@@ -12,6 +12,7 @@ from typing import Any
 
 import numpy as np
 
+from engine.core import structural
 from engine.core.detach import looked_at
 from engine.core.dtypes import as_dtype
 from engine.core.eager import EagerTensor
@@ -22,7 +23,6 @@ from engine.numpy_api.functions import NotTaken, Row, at_least, constant, flat, 
 from engine.numpy_api.images import IMAGES
 from engine.numpy_api.matrix_functions import FUNCTIONS_OF_MATRICES
 from engine.ops import (
-    bessel_orders,
     compare,
     decompose,
     determinants,
@@ -36,6 +36,7 @@ from engine.ops import (
     solve,
     special,
 )
+from engine.ops.axis_args import reduction_axes
 from engine.ops.banded import banded_solve_op
 from engine.runtime.lazy_scipy import scipy
 
@@ -57,9 +58,11 @@ def _logsumexp(a: Any, axis: Any = None, b: Any = None, keepdims: Any = False, r
         return reduce.reduce_logsumexp(a, axis, keepdims)
     if dtype_of(a).is_complex:
         raise NotTaken
-    largest = shape.stop_gradient(np.max(a, axis=axis, keepdims=True))
+    # what has the weight 0 is no part of the sum, however large it is
+    counted = a if b is None else np.where(np.equal(b, constant(0, a)), constant(-np.inf, a), a)
+    largest = shape.stop_gradient(np.max(counted, axis=axis, keepdims=True))
     terms = np.exp(a - np.where(np.isfinite(largest), largest, constant(0, a)))
-    total = np.sum(terms if b is None else b * terms, axis=axis, keepdims=keepdims)
+    total = np.sum(terms if b is None else structural.scale(b, terms), axis=axis, keepdims=keepdims)
     shift = shape.reshape(largest, shape.shape(total))
     if not return_sign:
         return np.log(total) + shift
@@ -67,14 +70,23 @@ def _logsumexp(a: Any, axis: Any = None, b: Any = None, keepdims: Any = False, r
 
 
 @operands("x")
-def _log_softmax(x: Any, axis: Any = None) -> Operand:
+def _softmax(x: Any, axis: Any = None) -> Operand:
     x = inexact(x)
-    return x - reduce.reduce_logsumexp(x, axis, True)
+    total = shape.broadcast_to(reduce.reduce_logsumexp(x, axis, True), shape.shape(x))
+    return reduce.exp_shares(x, total, axis=reduction_axes("softmax", x, axis))
 
 
 @operands("x")
-def _softmax(x: Any, axis: Any = None) -> Operand:
-    return np.exp(_log_softmax(x, axis))
+def _log_softmax(x: Any, axis: Any = None) -> Operand:
+    x = inexact(x)
+    largest = shape.stop_gradient(np.max(x, axis=axis, keepdims=True))
+    x = x - np.where(np.isfinite(largest), largest, constant(0, x))
+    # of a share near 1 the others say more
+    shares = _softmax(x, axis)
+    near, nothing = shares > 0.5, constant(0, x)
+    others = np.sum(np.where(near, nothing, shares), axis=axis, keepdims=True)
+    others = np.where(others < 0.5, others, nothing) * np.ones_like(x)
+    return np.where(near, np.log1p(-others), x - reduce.reduce_logsumexp(x, axis, True))
 
 
 @operands("x")
@@ -117,23 +129,15 @@ def _factorial(n: Any, exact: bool = False) -> Operand:
     return np.where(n < 0 * n, constant(0, n), scipy_special.gamma(n + 1))
 
 
-def _spherical(bessel: Callable[[Any, Any], Any], factor: float, at_zero: float, sign: float) -> Callable[..., Any]:
-    """A Bessel function of half a whole order: DLMF 10.47.3 to 10.47.9; its derivative is 10.51.2 and 10.51.5."""
-
-    def value(n: Any, z: Any) -> Any:
-        zero = compare.equal(z, constant(0, z))
-        away = compare.where(zero, constant(1, z), z)
-        out = np.sqrt(factor / away) * bessel(constant(np.add(n, 0.5), z), away)
-        return compare.where(zero, constant(np.where(np.equal(n, 0), at_zero, 0 * at_zero), z), out)
-
+def _spherical(kind: str) -> Callable[..., Any]:
     @operands("z")
     def apply(n: Any, z: Any, derivative: bool = False) -> Operand:
         if isinstance(n, Value) or dtype_of(z).is_complex or not dtype_of(z).is_differentiable:
             raise NotTaken
-        out = value(n, z)
+        n = constant(n, z)
         if derivative:
-            out = constant(n, z) / z * out - sign * value(np.add(n, 1), z)
-        return out
+            return scipy_special.spherical_slope(n, z, kind)
+        return scipy_special.spherical_bessel(n, z, kind=kind)
 
     return apply
 
@@ -431,10 +435,10 @@ SCIPY: dict[str, Row] = {
     "scipy.special.comb": (_comb, "tf.math.lgamma"),
     "scipy.special.perm": (_perm, "tf.math.lgamma"),
     "scipy.special.factorial": (_factorial, "tf.math.lgamma"),
-    "scipy.special.spherical_jn": (_spherical(bessel_orders.bessel_jv, math.pi / 2, 1.0, 1.0), "tf.math.sin"),
-    "scipy.special.spherical_in": (_spherical(bessel_orders.bessel_iv, math.pi / 2, 1.0, -1.0), "tf.math.sinh"),
-    "scipy.special.spherical_yn": (_spherical(bessel_orders.bessel_yv, math.pi / 2, -math.inf, 1.0), "tf.math.cos"),
-    "scipy.special.spherical_kn": (_spherical(bessel_orders.bessel_kv, math.pi / 2, math.inf, 1.0), "tf.math.exp"),
+    "scipy.special.spherical_jn": (_spherical("j"), "tf.math.sin"),
+    "scipy.special.spherical_in": (_spherical("i"), "tf.math.sinh"),
+    "scipy.special.spherical_yn": (_spherical("y"), "tf.math.cos"),
+    "scipy.special.spherical_kn": (_spherical("k"), "tf.math.exp"),
     # ---- matrices
     "scipy.linalg.solve": (_solve, "tf.linalg.solve"),
     "scipy.linalg.solve_triangular": (_solve_triangular, "tf.linalg.triangular_solve"),

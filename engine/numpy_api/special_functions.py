@@ -42,20 +42,25 @@ def _lambertw(z: Any, k: Any, tol: Any) -> Operand:
     return scipy_special.lambertw_op(_complex(z), k=int(branch), tol=float(tol))
 
 
-def _fdtr(dfn: Any, dfd: Any, x: Any) -> Operand:
-    return special.betainc(dfn / 2, dfd / 2, dfn * x / (dfn * x + dfd))
+def _by_ratio(below: Callable[..., Any], above: Callable[..., Any]) -> Callable[..., Operand]:
+    """A function of the F distribution: of the share of each of two parts, the smaller one keeps its digits."""
 
+    def apply(dfn: Any, dfd: Any, x: Any) -> Operand:
+        first, total = dfn * x, dfn * x + dfd
+        small = first < dfd
+        half = 0.5 * ones_like(total)
+        low = below(dfn / 2, dfd / 2, compare.where(small, first / total, half))
+        return compare.where(small, low, above(dfd / 2, dfn / 2, compare.where(small, half, dfd / total)))
 
-def _fdtrc(dfn: Any, dfd: Any, x: Any) -> Operand:
-    return special.betainc(dfd / 2, dfn / 2, dfd / (dfn * x + dfd))
+    return apply
 
 
 def _bdtr(k: Any, n: Any, p: Any) -> Operand:
-    return special.betainc(n - k, k + 1, 1 - p)
-
-
-def _bdtrc(k: Any, n: Any, p: Any) -> Operand:
-    return special.betainc(k + 1, n - k, p)
+    k = np.floor(k)
+    whole = compare.equal(k, n + 0 * k)
+    # the complement of the other tail, and not of p, which may be tiny
+    others = compare.where(whole, ones_like(k), n - k)
+    return compare.where(whole, ones_like(p) + 0 * k, scipy_special.betaincc(k + 1, others, p))
 
 
 def _voigt(x: Any, sigma: Any, gamma: Any) -> Operand:
@@ -76,7 +81,19 @@ def _ellipj(u: Any, m: Any) -> tuple[Operand, ...]:
 
 
 def _hankel(sign: float) -> Callable[[Any, Any], Operand]:
-    return lambda v, z: complexes.complex(bessel_orders.bessel_jv(v, z), sign * bessel_orders.bessel_yv(v, z))
+    def apply(v: Any, z: Any) -> Operand:
+        negative = z < 0.0 * z
+        size = compare.where(negative, -z, z)
+        j, y = bessel_orders.bessel_jv(v, size), bessel_orders.bessel_yv(v, size)
+        # of negative numbers, which stand for those just above the real axis: DLMF 10.11.3 and 10.11.5
+        cosine, sine = np.cos(np.pi * v), np.sin(np.pi * v)
+        if sign > 0:
+            turned = complexes.complex(sine * y - cosine * j, sine * j + cosine * y)
+        else:
+            turned = complexes.complex(3 * cosine * j - sine * y, sine * j - cosine * y)
+        return compare.where(negative, turned, complexes.complex(j, sign * y))
+
+    return apply
 
 
 def _shifted_jacobi(n: Any, p: Any, q: Any, x: Any) -> Operand:
@@ -104,6 +121,8 @@ SPECIAL: dict[str, Callable[..., Any]] = {
     "erf": _of_complex(special.erf, scipy_special.erf_of_complex),
     "erfc": _of_complex(special.erfc, scipy_special.erfc_of_complex),
     "round": arithmetic.round,
+    "xlogy": scipy_special.log_of_power,
+    "xlog1py": scipy_special.log_of_power1p,
     "gammasgn": _sign_of_gamma,
     "expm1": explog.expm1,
     "log1p": explog.log1p,
@@ -136,12 +155,12 @@ SPECIAL: dict[str, Callable[..., Any]] = {
     "gdtrc": lambda a, b, x: special.igammac(b, a * x),
     "pdtr": lambda k, m: special.igammac(np.floor(k) + 1, m),
     "pdtrc": lambda k, m: special.igamma(np.floor(k) + 1, m),
-    "fdtr": _fdtr,
-    "fdtrc": _fdtrc,
-    "bdtr": lambda k, n, p: _bdtr(np.floor(k), n, p),
-    "bdtrc": lambda k, n, p: _bdtrc(np.floor(k), n, p),
+    "fdtr": _by_ratio(special.betainc, scipy_special.betaincc),
+    "fdtrc": _by_ratio(scipy_special.betaincc, special.betainc),
+    "bdtr": _bdtr,
+    "bdtrc": lambda k, n, p: special.betainc(np.floor(k) + 1, n - np.floor(k), p),
     "nbdtr": lambda k, n, p: special.betainc(n, k + 1, p),
-    "nbdtrc": lambda k, n, p: special.betainc(k + 1, n, 1 - p),
+    "nbdtrc": lambda k, n, p: scipy_special.betaincc(n, k + 1, p),
     "voigt_profile": _voigt,
     "agm": _agm,
     "radian": lambda d, m, s: (d + m / 60 + s / 3600) * (np.pi / 180),

@@ -10,14 +10,91 @@ import numpy as np
 from engine.core.dtypes import NUMERIC
 from engine.core.kinds import elementwise
 from engine.core.operands import Operand
-from engine.core.structural import scale
+from engine.core.structural import all_beyond, scale
 from engine.core.value import dtype_of, scalar
 from engine.ops.arithmetic import reciprocal
 from engine.ops.compare import greater, not_equal, where
 from engine.ops.creation import ones_like, zeros_like
 
+_LEAST_LEFT = {"e": 0.5, "f": 0.05, "d": 0.001}
+"""By dtype: the number from which on the difference between 1 and a rounded number is exact enough."""
+
+
+def by_tails(quick: Callable[..., Any], exact: Callable[..., Any], near: float = 0.0) -> Callable[..., Any]:
+    """The kernel of a derivative that follows from a function's value, but for the tails, where that is rounded to 1.
+
+    Parameters
+    ----------
+    quick : callable
+        ``quick(out)``, in which a number of size 1 is subtracted from 1.
+    exact : callable
+        ``exact(out, x)``, which is computed for the tails alone: it takes an exponential. Complex numbers have none.
+    near : float
+        What the value is near in the tails; 0, if the tails are where the derivative itself is small.
+    """
+
+    def kernel(out: Any, x: Any) -> Operand:
+        y = quick(out)
+        left = _LEAST_LEFT.get(y.dtype.char)
+        if left is None:
+            return y
+        seen, limit = (out, near * (1 - left)) if near else (y, left)
+        if all_beyond(seen, limit, least=near <= 0):
+            return y
+        return _with_tails(y, np.less_equal(seen, limit) if near <= 0 else np.greater_equal(seen, limit), exact, out, x)
+
+    return kernel
+
+
+def _with_tails(y: Any, tail: Any, exact: Callable[..., Any], out: Any, x: Any) -> Any:
+    observed = not isinstance(y, (np.ndarray, np.generic))
+    if observed:
+        with np.errstate(all="ignore"):
+            return np.where(tail, exact(out, x), y)  # rows compute all in less time than they find the tails
+    wide = np.float32 if y.dtype.itemsize == 2 else y.dtype
+    if not np.ndim(y):
+        return exact(out.astype(wide), x.astype(wide)).astype(y.dtype) if tail else y
+    places = np.nonzero(tail)  # few mostly, which are quicker than a mask
+    y[places] = exact(out[places].astype(wide), np.broadcast_to(x, y.shape)[places].astype(wide))
+    return y
+
+
+def within(
+    limits: dict[str, float], size: Callable[..., Any], quick: Callable[..., Any], exact: Callable[..., Any]
+) -> Callable[..., Any]:
+    """The kernel of a derivative that follows from value and argument alike where no terms cancel.
+
+    Parameters
+    ----------
+    limits : dict
+        By dtype: for ``size(x)`` below this number ``quick(out, x)`` is exact enough. Other dtypes have none.
+    size, quick : callable
+    exact : callable
+        ``exact(x)``, which is computed elsewhere alone.
+    """
+
+    def kernel(out: Any, x: Any) -> Operand:
+        limit = limits.get(x.dtype.char)
+        if limit is None:
+            return exact(x)
+        seen = size(x)
+        if all_beyond(seen, limit):
+            return quick(out, x)
+        with np.errstate(all="ignore"):
+            return _with_tails(quick(out, x), np.greater_equal(seen, limit), lambda out, x: exact(x), out, x)
+
+    return kernel
+
+
 exp = elementwise("exp", np.exp, (lambda out, x: out,), doc="e to the power x.")
-expm1 = elementwise("expm1", np.expm1, (lambda out, x: out + 1,), doc="``exp(x) - 1``, accurate near 0.")
+expm1 = elementwise("expm1", np.expm1, (lambda out, x: expm1_slope(out, x),), doc="``exp(x) - 1``, accurate near 0.")
+expm1_slope = elementwise(
+    "expm1_slope",
+    by_tails(lambda out: out + 1, lambda out, x: np.exp(x), -1.0),
+    (1, None),
+    args=("out", "x"),
+    doc="``out + 1``, for ``out = expm1(x)`` that may have been rounded to -1.",
+)
 log = elementwise("log", np.log, (lambda out, x: reciprocal(x),), doc="Natural logarithm; the derivative at 0 is inf.")
 log1p = elementwise("log1p", np.log1p, (lambda out, x: reciprocal(x + 1),), doc="``log(1 + x)``, accurate near 0.")
 sqrt = elementwise(

@@ -19,7 +19,7 @@ from engine.core.operands import Operand
 from engine.ops.arithmetic import reciprocal, square
 from engine.ops.explog import exp, expm1, log, log1p, pow, sqrt
 from engine.ops.nn import softplus_kernel
-from engine.ops.scipy_special import betaincc, betaln, erfcx, log_ndtr, stdtr
+from engine.ops.scipy_special import betaincc, betaln, erfcx, log_ndtr, log_of_power, share, stdtr
 from engine.ops.special import (
     betainc,
     betainc_grad_a,
@@ -30,7 +30,6 @@ from engine.ops.special import (
     igammac,
     lgamma,
     ndtr,
-    scipy_kernel,
     typed_kernel,
 )
 from engine.ops.trig import tanh
@@ -40,19 +39,6 @@ from engine.runtime.lazy_scipy import scipy
 # ---- products of an exponent that may be zero ------------------------------------------------------------------------
 
 
-def _quotient(e: Any, x: Any) -> Any:
-    zero = np.equal(e, 0)
-    return np.where(zero, 0, e / np.where(zero, 1, x))
-
-
-quotient = elementwise(
-    "quotient",
-    typed_kernel(_quotient),
-    (lambda out, e, x: reciprocal(x), lambda out, e, x: -quotient(out, x)),
-    args=("e", "x"),
-    accepts=FLOATING,
-    doc="``e / x``, 0 where `e` is 0; its slope in `e` is ``1 / x`` there, too.",
-)
 product = elementwise(
     "product",
     typed_kernel(lambda e, y: np.where(np.equal(e, 0), 0, e * y)),
@@ -61,29 +47,12 @@ product = elementwise(
     accepts=FLOATING,
     doc="``e * y``, 0 where `e` is 0, even if `y` is infinite; its slope in `e` is `y` there, too.",
 )
-log_power = elementwise(
-    "log_power",
-    scipy_kernel("xlogy"),
-    (lambda out, e, x: log(x), lambda out, e, x: quotient(e, x)),
-    args=("e", "x"),
-    accepts=FLOATING,
-    doc="``log(x ** e)``: the product ``e * log(x)``, 0 where `e` is 0; its slope in `e` is ``log(x)`` there, too.",
-)
-log_power1p = elementwise(
-    "log_power1p",
-    scipy_kernel("xlog1py"),
-    (lambda out, e, y: log1p(y), lambda out, e, y: quotient(e, 1 + y)),
-    args=("e", "y"),
-    accepts=FLOATING,
-    doc="`log_power` of ``1 + y``, accurate for small `y`.",
-)
-
 log1p_power = elementwise(
     "log1p_power",
     lambda x, c: softplus_kernel(c * np.log(x)),
     (
-        lambda out, x, c: c * exp(log_power(c - 1, x) - out),
-        lambda out, x, c: log_power(exp(c * log(x) - out), x),
+        lambda out, x, c: c * exp(log_of_power(c - 1, x) - out),
+        lambda out, x, c: log_of_power(exp(c * log(x) - out), x),
     ),
     args=("x", "c"),
     accepts=FLOATING,
@@ -327,7 +296,7 @@ def _hazard(name: str, tail: str, sign: int, log_tail: Callable[[], Op], quotien
         typed_kernel(kernel),
         (
             lambda out, a, x: out * (log(x) - digamma(a) - _slope(log_tail(), 0, log_tail()(a, x), a, x)),
-            lambda out, a, x: out * (quotient(a - 1, x) - 1 - sign * out),
+            lambda out, a, x: out * (share(a - 1, x) - 1 - sign * out),
         ),
         args=("a", "x"),
         accepts=FLOATING,
@@ -586,7 +555,8 @@ power_tail = elementwise(
     (
         lambda out, x, b: -0.5 * b * _power_density(x, b),
         lambda out, x, b: (
-            -0.5 * (_slope(igammac, 0, 2 * out, 1 / b, pow(x, b)) / square(b) + _power_density(x, b) * log_power(x, x))
+            -0.5
+            * (_slope(igammac, 0, 2 * out, 1 / b, pow(x, b)) / square(b) + _power_density(x, b) * log_of_power(x, x))
         ),
     ),
     args=("x", "b"),
@@ -596,7 +566,7 @@ power_tail = elementwise(
 
 
 def _log_beta_prime(a: Any, b: Any, x: Any) -> Operand:
-    return log_power(a - 1, x) - (a + b) * log1p(x) - betaln(a, b)
+    return log_of_power(a - 1, x) - (a + b) * log1p(x) - betaln(a, b)
 
 
 def _beta_prime_tail(name: str, sign: int) -> Op:

@@ -23,7 +23,7 @@ from engine.ops.arithmetic import reciprocal, square
 from engine.ops.axis_args import single_axis
 from engine.ops.compare import cast, cast_like, where
 from engine.ops.creation import ones_like
-from engine.ops.explog import exp
+from engine.ops.explog import by_tails, exp, expm1_slope
 from engine.ops.joining import concat
 from engine.ops.reduce import reduce_sum_op
 from engine.ops.special import ndtr
@@ -78,7 +78,7 @@ def leaky_relu(features: Any, alpha: float = 0.2) -> Operand:
 elu = elementwise(
     "elu",
     lambda features: np.where(features > 0, features, np.expm1(np.minimum(features, 0))),
-    (lambda out, x: where(out < 0, out + 1, ones_like(out)),),
+    (lambda out, x: where(out < 0, expm1_slope(out, x), ones_like(out)),),
     args=("features",),
     doc="features where positive, else ``exp(features) - 1``.",
     accepts=FLOATING,
@@ -96,10 +96,18 @@ def _selu_kernel(features: Any) -> np.ndarray:
 selu = elementwise(
     "selu",
     _selu_kernel,
-    (lambda out, x: where(out < 0, out + SELU_SCALE_ALPHA, SELU_SCALE * ones_like(out)),),
+    (lambda out, x: where(out < 0, selu_slope(out, x), SELU_SCALE * ones_like(out)),),
     args=("features",),
     accepts=FLOATING,
     doc="Scaled `elu`, whose output keeps mean 0 and variance 1 through many layers.",
+)
+
+selu_slope = elementwise(
+    "selu_slope",
+    by_tails(lambda out: out + SELU_SCALE_ALPHA, lambda out, x: SELU_SCALE_ALPHA * np.exp(x), near=-SELU_SCALE_ALPHA),
+    (1, None),
+    args=("out", "x"),
+    doc="The derivative of `selu` below 0, for its value there, which may have been rounded to its least one.",
 )
 
 
@@ -138,7 +146,14 @@ def softplus_kernel(x: Any) -> Operand:
 
 
 sigmoid = elementwise(
-    "sigmoid", _sigmoid_kernel, (lambda out, x: out * (1 - out),), doc="``1 / (1 + exp(-x))``, without overflow."
+    "sigmoid", _sigmoid_kernel, (lambda out, x: sigmoid_slope(out, x),), doc="``1 / (1 + exp(-x))``, without overflow."
+)
+sigmoid_slope = elementwise(
+    "sigmoid_slope",
+    by_tails(lambda out: out * (1 - out), lambda out, x: np.exp(np.negative(x)) * np.square(out), near=1.0),
+    (lambda slope, out, x: -tanh(0.5 * x), None),
+    args=("out", "x"),
+    doc="``out * (1 - out)``, for ``out = sigmoid(x)`` that may have been rounded to 1.",
 )
 log_sigmoid = elementwise(
     "log_sigmoid",
@@ -167,7 +182,7 @@ softsign = elementwise(
 
 def _silu_partial(out: Any, x: Any) -> Operand:
     gate = sigmoid(x)
-    return gate * (1 + x * (1 - gate))
+    return gate + x * sigmoid_slope(gate, x)
 
 
 silu_op = elementwise(
@@ -204,16 +219,18 @@ def _tanh_argument(x: Any) -> Operand:
 
 def _gelu_kernel(features: Any, *, approximate: bool) -> Operand:
     if approximate:
-        return 0.5 * features * (1 + np.tanh(_tanh_argument(features)))
+        # the logistic function keeps the digits that 1 + tanh loses far below
+        return features * _sigmoid_kernel(2 * _tanh_argument(features))
     return features * ndtr.kernel(features)
 
 
 def _gelu_partial(out: Any, x: Any, *, approximate: bool) -> Operand:
     if not approximate:
         return ndtr(x) + x * exp(-0.5 * square(x)) * (1 / math.sqrt(2 * math.pi))
-    t = tanh(_tanh_argument(x))
-    slope = math.sqrt(2 / math.pi) * (1 + 3 * 0.044715 * square(x))
-    return 0.5 * (1 + t) + 0.5 * x * (1 - square(t)) * slope
+    argument = 2 * _tanh_argument(x)
+    gate = sigmoid(argument)
+    slope = 2 * math.sqrt(2 / math.pi) * (1 + 3 * 0.044715 * square(x))
+    return gate + x * sigmoid_slope(gate, argument) * slope
 
 
 gelu_op = elementwise(

@@ -91,14 +91,43 @@ def zeta_by_order(x: Any, q: Any) -> np.ndarray:
 
 
 def riemann_zeta_by_order(x: Any, *, times: int) -> np.ndarray:
-    """Derivative number `times` of Riemann's zeta function, for x above -15 (NaN below).
+    """Derivative number `times` of Riemann's zeta function.
 
-    By the formula of Euler and Maclaurin (DLMF 25.2.9), which continues the function to both sides of 1: each of its
-    terms is expanded in powers of the distance from x.
+    Of what lies below -1 by the reflection formula (DLMF 25.4.2), each of whose factors is expanded in powers of the
+    distance from x.
     """
     x = np.asarray(x, np.float64)
-    inside = (x > -15) & (x != 1) & np.isfinite(x)
-    s = np.where(inside, x, 2.0)
+    inside, low = (x != 1) & np.isfinite(x), x < -1
+    s = np.where(inside, np.where(low, 1 - x, x), 2.0)
+    out = direct = _zeta_series(s, times)
+    if low.any():
+        at, counts = np.where(low & inside, x, -2.0), range(times + 1)
+        factors = [
+            [(2 * np.pi) ** at / np.pi * math.log(2 * math.pi) ** j / math.factorial(j) for j in counts],
+            [np.sin(np.pi / 2 * (at % 4 + j)) * (np.pi / 2) ** j / math.factorial(j) for j in counts],
+            _mirrored_gamma(1 - at, times),
+        ]
+        mirrored: list[Any] = [(-1) ** j * c for j, c in enumerate(direct)]
+        for factor in factors:
+            mirrored = _product(mirrored, factor)
+        out = [np.where(low, a, b) for a, b in zip(mirrored, direct, strict=True)]
+    return np.where(inside, math.factorial(times) * out[times], np.where(x == np.inf, 0.0, np.nan))
+
+
+def _mirrored_gamma(s: np.ndarray, times: int) -> list[np.ndarray]:
+    """The coefficients of ``gamma(s - e)`` in powers of e."""
+    psi = [scipy.special.polygamma(i, s) * (-1) ** i / math.factorial(i) for i in range(times)]
+    gamma = [scipy.special.gamma(s)]
+    for j in range(times):
+        gamma.append(-sum(psi[i] * gamma[j - i] for i in range(j + 1)) / (j + 1))
+    return gamma
+
+
+def _zeta_series(s: np.ndarray, times: int) -> list[Any]:
+    """The coefficients of ``zeta(s + e)`` in powers of e, for s not far below 0.
+
+    By the formula of Euler and Maclaurin (DLMF 25.2.9), which continues the function to both sides of 1.
+    """
     total = [sum(_power_series(n, s, j) for n in range(1, _SHIFT)) for j in range(times + 1)]
     power = [_power_series(_SHIFT, s, j) for j in range(times + 1)]
     pole = [(-1.0) ** j * _SHIFT / (s - 1) ** (j + 1) for j in range(times + 1)]
@@ -110,7 +139,7 @@ def riemann_zeta_by_order(x: Any, *, times: int) -> np.ndarray:
         total = [t + bernoulli * p for t, p in zip(total, _product(power, factor), strict=True)]
         factor = _product(_product(factor, _shifted(s + 2 * k - 1, times)), _shifted(s + 2 * k, times))
         factor = [f / ((2 * k + 1) * (2 * k + 2) * _SHIFT**2) for f in factor]
-    return np.where(inside, math.factorial(times) * total[times], np.where(x == np.inf, 0.0, np.nan))
+    return total
 
 
 def _power_series(n: int, s: np.ndarray, j: int) -> np.ndarray:

@@ -21,7 +21,7 @@ from engine.core.kinds import PerOperand, PushedTogether, check_dtype, general, 
 from engine.core.op import Layout, Op
 from engine.core.operands import Array, Operand, operands
 from engine.core.sparsity import ELEMENTWISE, along, scaled
-from engine.core.structural import conj, reshape_like, scale
+from engine.core.structural import all_beyond, conj, reshape_like, scale
 from engine.core.sums import add_over
 from engine.core.value import shape_of
 from engine.ops.arithmetic import add
@@ -33,9 +33,8 @@ from engine.ops.axis_args import (
     reduced_shape,
     reduction_axes,
 )
-from engine.ops.compare import cast, not_equal
+from engine.ops.compare import cast, not_equal, where
 from engine.ops.creation import ones_like, zeros_like
-from engine.ops.explog import exp
 from engine.ops.scan import cumprod_op
 from engine.ops.shape import reshape
 from engine.runtime.cache import cached
@@ -313,6 +312,42 @@ def _logsumexp_kernel(x: Any, *, axis: Axes, keepdims: bool) -> Any:
     return out if keepdims else out.reshape(reduced_shape(out.shape, axis, False))
 
 
+_PLAIN = {"f": 8.0, "d": 256.0}
+"""By dtype: the size up to which the last place of a logarithm of a sum is too small to be seen in its exponential."""
+
+
+def _shares_kernel(x: Any, out: Any, *, axis: Axes) -> Operand:
+    shares, size = np.exp(np.subtract(x, out)), np.absolute(out)
+    most = _PLAIN.get(x.dtype.char, 0.0)
+    if not x.size or all_beyond(size, most):
+        return shares
+    total = np.add.reduce(shares, axis=axis, keepdims=True)
+    return np.divide(shares, np.where(np.less(size, most), 1, total), dtype=x.dtype)
+
+
+def _shares_rule(t: Any, shares: Any, x: Any, out: Any, *, axis: Axes) -> Operand:
+    """Reverse and forward rule alike; the largest share, if near 1, changes by what the others change together."""
+    weighted = t * shares
+    change = weighted - shares * reduce_sum_op(weighted, axis=axis, keepdims=True)
+    largest = shares > 0.5
+    others = reduce_sum_op(where(largest, zeros_like(change), change), axis=axis, keepdims=True)
+    return where(largest, -others, change)
+
+
+exp_shares = general(
+    "exp_shares",
+    _shares_kernel,
+    lambda x, out, *, axis: Aval(merge_shapes(x.shape, out.shape), same_dtype("exp_shares", ("x", "out"), (x, out))),
+    vjp=(_shares_rule, None),
+    jvp=(_shares_rule, None),
+    batch=axis_param,
+    args=("x", "out"),
+    sparsity=along,
+    doc="""``exp(x - out)``, for the logarithm `out` of ``sum(exp(x))`` over axes, which may have been rounded.
+
+    Its derivative in `x` is that of both.
+    """,
+)
 reduce_prod_op = reduction(
     "reduce_prod",
     _prod_kernel,
@@ -328,7 +363,7 @@ reduce_prod_op = reduction(
 reduce_logsumexp_op = reduction(
     "reduce_logsumexp",
     _logsumexp_kernel,
-    lambda out, x, axis: exp(x - out),
+    lambda out, x, axis: exp_shares(x, out, axis=axis),
     type="LogSumExp",
     doc="``log(sum(exp(x)))`` over axes.",
 )

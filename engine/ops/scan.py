@@ -15,7 +15,7 @@ from engine.core.arguments import normalize_axis
 from engine.core.aval import Aval, merge_shapes
 from engine.core.batching import axis_param
 from engine.core.dtypes import FLOATING, INEXACT, NUMERIC, DType
-from engine.core.kinds import check_dtype, general, linear, same_dtype
+from engine.core.kinds import check_dtype, general, linear, nondifferentiable, same_dtype
 from engine.core.op import Layout
 from engine.core.operands import Operand, operands
 from engine.core.sparsity import MOVES, running
@@ -199,19 +199,31 @@ cumprod_op = general(
 )
 
 
-def _exp_difference(low: Any, high: Any) -> Operand:
-    """``exp(low - high)`` for ``low <= high``; 0 where low is -inf, even if high is too."""
-    zero = zeros_like(low)
-    nothing = equal(low, zero - np.inf)
-    return where(nothing, zero, exp(where(nothing, zero, low - high)))
+running_maximum = nondifferentiable(
+    "running_maximum",
+    lambda x, *, axis, reverse: _accumulating(np.maximum, -np.inf)(x, axis=axis, exclusive=False, reverse=reverse),
+    abstract=_abstract("running_maximum", FLOATING),
+    batch=axis_param,
+    doc="The largest of all elements up to each one, along an axis.",
+)
 
 
 def _logsumexp_weights(x: Any, *, axis: int, reverse: bool) -> tuple[Any, Any]:
-    """The shares of element i in the sum of all up to i, and of that sum in the one up to i + 1."""
-    total = cumulative_logsumexp_op(x, axis=axis, exclusive=False, reverse=reverse)
-    following = shift(total, axis=axis, reverse=not reverse)
-    # at the last place a zero has moved in, for which nobody asks; minimum keeps it from overflowing
-    return _exp_difference(x, total), _exp_difference(minimum(total, following), following)
+    """The shares of element i in the sum of all up to i, and of that sum in the one up to i + 1.
+
+    In units of the largest element so far, on which the shares do not depend: logarithms of sums have been rounded.
+    """
+    on = {"axis": axis, "reverse": reverse}
+    zero = zeros_like(x)
+    top = running_maximum(x, **on)
+    top = where(equal(top, zero - np.inf), zero, top)
+    own = exp(x - top)
+    # at the first place a zero has moved in, for which nobody asks; minimum keeps it from overflowing
+    kept = exp(minimum(shift(top, **on) - top, zero))
+    total = recurrence(own, kept, **on)
+    some = where(equal(total, zero), zero + 1.0, total)
+    back = {"axis": axis, "reverse": not reverse}
+    return own / some, total * shift(kept / some, **back)
 
 
 def _cumulative_logsumexp_vjp(ct: Any, out: Any, x: Any, *, axis: int, exclusive: bool, reverse: bool) -> Operand:

@@ -17,26 +17,29 @@ from engine.core.dtypes import COMPLEX, FLOATING
 from engine.core.kinds import elementwise
 from engine.core.op import Op
 from engine.core.operands import Operand
-from engine.ops import parameter_kernels
-from engine.ops.arithmetic import sign, square
+from engine.ops import parameter_kernels, tail_kernels
+from engine.ops.arithmetic import reciprocal, rint, sign, square
 from engine.ops.compare import greater, less_equal, not_equal, where
 from engine.ops.creation import ones_like, zeros_like
-from engine.ops.explog import exp, log, log1p, pow, sqrt
+from engine.ops.explog import exp, log, log1p, pow, within
 from engine.ops.special import (
     beta_density,
     betainc_grad_a,
     betainc_grad_b,
     digamma,
+    digamma_step,
     erf,
     gamma_density,
+    gaussian_integral,
     igamma_grad_a,
-    lgamma,
     named_kernel,
     no_derivative,
+    no_second_derivative,
     scipy_kernel,
     typed_kernel,
+    xdivy_kernel,
 )
-from engine.ops.trig import cos, cosh, sin, sinh
+from engine.ops.trig import asinh_slope, cos, cosh, sin, sinh
 from engine.runtime.lazy_scipy import scipy
 
 _ROOT_2PI = math.sqrt(2 * math.pi)
@@ -58,7 +61,8 @@ def _function(name: str, *partials: Any, args: str = "x", scipy_name: str = "", 
 # ---- powers and logarithms -------------------------------------------------------------------------------------------
 
 cbrt = _function("cbrt", lambda out, x: 1 / (3 * square(out)), doc="Cube root.")
-exp2 = _function("exp2", lambda out, x: math.log(2) * out, doc="``2 ** x``.")
+# of half the value: at 1024 that is a number yet, and so is the derivative
+exp2 = _function("exp2", lambda out, x: 2 * math.log(2) * exp2(x - 1), doc="``2 ** x``.")
 exp10 = _function("exp10", lambda out, x: math.log(10) * out, doc="``10 ** x``.")
 cosm1 = _function("cosm1", lambda out, x: -sin(x), doc="``cos(x) - 1``, accurate for small x.")
 exprel = _function("exprel", lambda out, x: hyp1f1(2 * ones_like(x), 3 * ones_like(x), x) / 2, doc="``expm1(x) / x``.")
@@ -120,18 +124,57 @@ inv_boxcox1p = _function(
 
 # ---- entropies, losses -----------------------------------------------------------------------------------------------
 
+share = elementwise(
+    "share",
+    xdivy_kernel,
+    (lambda out, x, y: 1 / y, lambda out, x, y: -share(out, y)),
+    accepts=FLOATING,
+    doc="``x / y``, 0 where x is 0, with the slope of this quotient there, too.",
+)
+log_of_power = _function(
+    "log_of_power",
+    lambda out, x, y: log(y),
+    lambda out, x, y: share(x, y),
+    args="x y",
+    scipy_name="xlogy",
+    doc="``x * log(y)``, 0 where x is 0, with the slopes of this product there, too.",
+)
+log_of_power1p = _function(
+    "log_of_power1p",
+    lambda out, x, y: log1p(y),
+    lambda out, x, y: share(x, 1 + y),
+    args="x y",
+    scipy_name="xlog1py",
+    doc="`log_of_power` of ``1 + y``, accurate for small y.",
+)
 entr = _function("entr", lambda out, x: -1 - log(x), doc="``-x * log(x)``, 0 at 0, minus infinity below.")
+
+
+def _log_ratio(x: Any, y: Any) -> Any:
+    with np.errstate(all="ignore"):
+        ratio = x / y
+        # also where the quotient is no number
+        return np.where((ratio > 1e-30) & (ratio < 1e30), np.log(ratio), np.log(x) - np.log(y))
+
+
+log_ratio = elementwise(
+    "log_ratio",
+    typed_kernel(_log_ratio),
+    (lambda out, x, y: reciprocal(x), lambda out, x, y: -reciprocal(y)),
+    accepts=FLOATING,
+    doc="``log(x / y)``.",
+)
 rel_entr = _function(
     "rel_entr",
-    lambda out, x, y: log(x / y) + 1,
-    lambda out, x, y: -x / y,
+    lambda out, x, y: log_ratio(x, y) + 1,
+    lambda out, x, y: -share(x, y),
     args="x y",
     doc="``x * log(x / y)``, 0 where x is 0.",
 )
 kl_div = _function(
     "kl_div",
-    lambda out, x, y: log(x / y),
-    lambda out, x, y: 1 - x / y,
+    lambda out, x, y: log_ratio(x, y),
+    lambda out, x, y: 1 - share(x, y),
     args="x y",
     doc="``x * log(x / y) - x + y``.",
 )
@@ -144,32 +187,86 @@ huber = _function(
 )
 
 
-def _hypotenuse(delta: Any, r: Any) -> Operand:
-    return sqrt(1 + square(r / delta))
+within_one = elementwise(
+    "within_one",
+    lambda x: x * asinh_slope.kernel(x),
+    (lambda out, x: asinh_slope(x) * square(asinh_slope(x)),),
+    accepts=FLOATING,
+    doc="``x / sqrt(1 + x ** 2)``.",
+)
+
+
+def _pseudo_huber_dd(out: Any, delta: Any, r: Any) -> Operand:
+    u = r / delta
+    sine = within_one(u)
+    return r * sine * square(sine / (1 + asinh_slope(u)))
 
 
 pseudo_huber = _function(
     "pseudo_huber",
-    lambda out, delta, r: 2 * out / delta - square(r) / (delta * _hypotenuse(delta, r)),
-    lambda out, delta, r: r / _hypotenuse(delta, r),
+    _pseudo_huber_dd,
+    lambda out, delta, r: delta * within_one(r / delta),
     args="delta r",
     doc="``delta ** 2 * (sqrt(1 + (r / delta) ** 2) - 1)``.",
 )
 
 # ---- error functions, normal and other distributions -----------------------------------------------------------------
 
-erfcx = _function("erfcx", lambda out, x: 2 * x * out - 2 / math.sqrt(math.pi), doc="``exp(x ** 2) * erfc(x)``.")
-erfi = _function("erfi", lambda out, x: 2 / math.sqrt(math.pi) * exp(square(x)), doc="``-1j * erf(1j * x)``.")
-log_ndtr = _function(
-    "log_ndtr", lambda out, x: exp(-0.5 * square(x) - out) / _ROOT_2PI, doc="Logarithm of `ndtr`, far out too."
+erfcx_slope = elementwise(
+    "erfcx_slope",
+    within(
+        {"f": 1.5, "d": 7.0},
+        np.positive,
+        lambda out, x: 2 * x * out - 2 / math.sqrt(math.pi),
+        lambda x: 2 / math.sqrt(math.pi) * gaussian_integral.kernel(x, times=1, sign=1),
+    ),
+    (None, lambda slope, out, x: 2 / math.sqrt(math.pi) * gaussian_integral(x, times=2, sign=1)),
+    args=("out", "x"),
+    accepts=FLOATING,
+    doc="The derivative of `erfcx`, for its value there.",
 )
+erfcx = _function(
+    "erfcx",
+    lambda out, x: erfcx_slope(out, x),
+    doc="``exp(x ** 2) * erfc(x)``.",
+)
+erfi = _function("erfi", lambda out, x: 2 / math.sqrt(math.pi) * exp(square(x)), doc="``-1j * erf(1j * x)``.")
+inverse_mills = elementwise(
+    "inverse_mills",
+    typed_kernel(tail_kernels.inverse_mills),
+    (lambda out, x, *, times: inverse_mills(x, times=times + 1),),
+    accepts=FLOATING,
+    doc="Derivative number `times` of the slope of `log_ndtr`: the normal density over its distribution function.",
+)
+log_ndtr_slope = elementwise(
+    "log_ndtr_slope",
+    within(
+        {"f": 2.5, "d": 9.0},
+        np.negative,
+        lambda out, x: np.exp(-0.5 * np.square(x) - out) / math.sqrt(2 * math.pi),
+        lambda x: inverse_mills.kernel(x, times=0),
+    ),
+    (None, lambda slope, out, x: inverse_mills(x, times=1)),
+    args=("out", "x"),
+    accepts=FLOATING,
+    doc="The derivative of `log_ndtr`, for its value there.",
+)
+log_ndtr = _function("log_ndtr", lambda out, x: log_ndtr_slope(out, x), doc="Logarithm of `ndtr`, far out too.")
 ndtri_exp = _function(
-    "ndtri_exp", lambda out, y: exp(y + 0.5 * square(out)) * _ROOT_2PI, args="y", doc="`ndtri` of ``exp(y)``."
+    "ndtri_exp", lambda out, y: 1 / inverse_mills(out, times=0), args="y", doc="`ndtri` of ``exp(y)``."
+)
+wofz_by_order = elementwise(
+    "wofz_by_order",
+    typed_kernel(tail_kernels.wofz),
+    (lambda out, z, *, times: wofz_by_order(z, times=times + 1),),
+    args=("z",),
+    accepts=COMPLEX,
+    doc="Derivative number `times` of the Faddeeva function.",
 )
 wofz_op = elementwise(
     "wofz_op",
     scipy_kernel("wofz"),
-    (lambda out, z: 2j / math.sqrt(math.pi) - 2 * z * out,),
+    (lambda out, z: wofz_by_order(z, times=1),),
     args=("z",),
     accepts=COMPLEX,
     doc="Faddeeva function ``exp(-z ** 2) * erfc(-1j * z)`` of complex numbers.",
@@ -200,25 +297,35 @@ owens_t = _function(
 
 
 def _t_density(df: Any, t: Any) -> Operand:
-    norm = lgamma((df + 1) / 2) - lgamma(df / 2) - 0.5 * log(df * math.pi)
-    return exp(norm - (df + 1) / 2 * log1p(square(t) / df))
+    half = 0.5 * df
+    power = -(half + 0.5) * log1p(square(t) / df)
+    return exp(power - betaln(half, 0.5 * ones_like(df)) - 0.5 * log(df))
 
 
-def _stdtr_df(out: Any, df: Any, t: Any) -> Operand:
-    # one minus half of I_x(df / 2, 1 / 2) at x = df / (df + t ** 2), for t > 0
-    beside = not_equal(t, zeros_like(t))
-    t = where(beside, t, ones_like(t))
-    x, half = df / (df + square(t)), 0.5 * ones_like(df)
-    slope = betainc_grad_a(df / 2, half, x) / 2 + beta_density(df / 2, half, x) * square(t) / square(df + square(t))
-    return where(beside, -0.5 * sign(t) * slope, zeros_like(slope))
+def _stdtr_df_dt(out: Any, df: Any, t: Any) -> Operand:
+    u = square(t) / df
+    slope = digamma_step(0.5 * df, 0.5 * ones_like(df), times=0) - 1 / df - log1p(u) + (1 + 1 / df) * u / (1 + u)
+    return 0.5 * slope * _t_density(df, t)
 
 
+stdtr_by_df = elementwise(
+    "stdtr_by_df",
+    typed_kernel(tail_kernels.stdtr_by_df),
+    (no_second_derivative("stdtr, stdtrit", "`df`", "`t` or `p`"), _stdtr_df_dt),
+    args=("df", "t"),
+    accepts=FLOATING,
+    doc="Derivative of `stdtr` in `df`.",
+)
 stdtr = _function(
-    "stdtr", _stdtr_df, lambda out, df, t: _t_density(df, t), args="df t", doc="Distribution function of Student's t."
+    "stdtr",
+    lambda out, df, t: stdtr_by_df(df, t),
+    lambda out, df, t: _t_density(df, t),
+    args="df t",
+    doc="Distribution function of Student's t.",
 )
 stdtrit = _function(
     "stdtrit",
-    lambda out, df, p: -_stdtr_df(p, df, out) / _t_density(df, out),
+    lambda out, df, p: -stdtr_by_df(df, out) / _t_density(df, out),
     lambda out, df, p: 1 / _t_density(df, out),
     args="df p",
     doc="Inverse of `stdtr` in its second argument.",
@@ -227,31 +334,107 @@ stdtrit = _function(
 # ---- gamma, beta, zeta -----------------------------------------------------------------------------------------------
 
 gamma = _function("gamma", lambda out, x: out * digamma(x), doc="Gamma function.")
-rgamma = _function("rgamma", lambda out, x: -out * digamma(x), doc="Reciprocal of the gamma function.")
+
+
+def _cos_pi(x: Any) -> Operand:
+    """``cos(pi * x)``, exact at whole numbers."""
+    return cos(math.pi * (x - 2 * rint(0.5 * x)))
+
+
+def _sin_pi(x: Any) -> Operand:
+    """``sin(pi * x)``, exact at whole numbers."""
+    return sin(math.pi * (x - rint(x))) * _cos_pi(rint(x))
+
+
+def _minus_psi(out: Any, c: Any, others: Callable[[], Any]) -> Operand:
+    """``-out * digamma(c)``, for `out` that is ``others()`` over ``gamma(c)``: 0 at the poles, where this is finite.
+
+    By the reflection formulas DLMF 5.5.3 and 5.5.4.
+    """
+    low = c < 0.5
+    mirrored = where(low, 1 - c, c)
+    turned = _cos_pi(c) * others() * gamma(where(low, mirrored, ones_like(c)))
+    return where(low, turned, zeros_like(turned)) - out * digamma(mirrored)
+
+
+rgamma = _function(
+    "rgamma", lambda out, x: _minus_psi(out, x, lambda: ones_like(x)), doc="Reciprocal of the gamma function."
+)
+
+
+def _beta_slope(out: Any, a: Any, b: Any) -> Operand:
+    total = a + b
+    low = total < 0.5
+    some = [where(low, v, ones_like(v)) for v in (a, b)]
+    below = out * digamma(a) + _minus_psi(out, total, lambda: gamma(some[0]) * gamma(some[1]))
+    return where(low, below, -out * digamma_step(a, b, times=0))
+
+
 beta = _function(
     "beta",
-    lambda out, a, b: out * (digamma(a) - digamma(a + b)),
-    lambda out, a, b: out * (digamma(b) - digamma(a + b)),
+    lambda out, a, b: _beta_slope(out, a, b),
+    lambda out, a, b: _beta_slope(out, b, a),
     args="a b",
     doc="Beta function.",
 )
 betaln = _function(
     "betaln",
-    lambda out, a, b: digamma(a) - digamma(a + b),
-    lambda out, a, b: digamma(b) - digamma(a + b),
+    lambda out, a, b: -digamma_step(a, b, times=0),
+    lambda out, a, b: -digamma_step(b, a, times=0),
     args="a b",
     doc="Logarithm of the absolute value of the beta function.",
 )
+
+
+def _binom_slope(out: Any, n: Any, k: Any, inside: Callable[[], Any], outside: Callable[[], Any]) -> Operand:
+    """The first where no gamma function is near a pole."""
+    return where((k > -0.5) & (n - k > -0.5), out * inside(), outside())
+
+
+def _without(out: Any, n: Any, k: Any, other: Any) -> Operand:
+    """``-out * digamma(k + 1)``."""
+    some = [where(k < -0.5, v, ones_like(v)) for v in (n, other)]
+    return _minus_psi(out, k + 1, lambda: gamma(some[0] + 1) * rgamma(some[1] + 1))
+
+
 binom = _function(
     "binom",
-    lambda out, n, k: out * (digamma(n + 1) - digamma(n - k + 1)),
-    lambda out, n, k: out * (digamma(n - k + 1) - digamma(k + 1)),
+    lambda out, n, k: _binom_slope(
+        out,
+        n,
+        k,
+        lambda: digamma_step(n - k + 1, k, times=0),
+        lambda: out * digamma(n + 1) + _without(out, n, n - k, k),
+    ),
+    lambda out, n, k: _binom_slope(
+        out,
+        n,
+        k,
+        lambda: digamma_step(k + 1, n - 2 * k, times=0),
+        lambda: _without(out, n, k, n - k) - _without(out, n, n - k, k),
+    ),
     args="n k",
     doc="Binomial coefficient of real numbers.",
 )
+
+
+def _poch_dz(out: Any, z: Any, m: Any) -> Operand:
+    low = z + m < 0.5  # then so is z, unless m is negative
+    end = where(low, ones_like(out), z + m)
+    start = where(low, ones_like(out), z + 0 * m)
+    above = out * digamma(end) + _minus_psi(out, start, lambda: gamma(end))
+    above = where(start < 0.5, above, out * digamma_step(start, end - start, times=0))
+    # both at poles: what is left of the difference of cotangents is 0 for whole numbers m
+    sine, other = _sin_pi(m), _sin_pi(z + m)
+    left = not_equal(sine, zeros_like(sine))
+    ratio = math.pi * sine / square(where(left, other, ones_like(other))) * poch(1 - z - m, m)
+    below = out * (digamma(1 - z - m) - digamma(1 - z)) + where(left, ratio, zeros_like(ratio))
+    return where(low, below, above)
+
+
 poch = _function(
     "poch",
-    lambda out, z, m: out * (digamma(z + m) - digamma(z)),
+    _poch_dz,
     lambda out, z, m: out * digamma(z + m),
     args="z m",
     doc="``gamma(z + m) / gamma(z)``.",
@@ -353,10 +536,30 @@ exp1 = _function("exp1", lambda out, x: -exp(-x) / x, doc="Exponential integral 
 
 def _expn_dx(out: Any, n: Any, x: Any) -> Operand:
     first = greater(n, zeros_like(n))
-    at_zero = -exp(-x) * (1 / x + 1 / square(x))
+    at_zero = -exp(-x) * (1 + 1 / x) / x
     return where(first, -expn(where(first, n - 1, n), x), at_zero)
 
 
+_SPHERICAL = {"j": (1, -1), "y": (1, -1), "i": (1, 1), "k": (-1, -1)}
+"""The signs of the orders below and above in the derivative (DLMF 10.51.1 and 10.51.4)."""
+
+
+def spherical_slope(n: Any, z: Any, kind: str) -> Operand:
+    """The derivative of `spherical_bessel`: a difference of neighboring orders, which needs no quotient by z."""
+    first, second = _SPHERICAL[kind]
+    below = n * spherical_bessel(where(n > 0, n - 1, zeros_like(n)), z, kind=kind)
+    return (first * below + second * (n + 1) * spherical_bessel(n + 1, z, kind=kind)) / (2 * n + 1)
+
+
+spherical_bessel = elementwise(
+    "spherical_bessel",
+    typed_kernel(lambda n, z, *, kind: getattr(scipy.special, f"spherical_{kind}n")(np.asarray(n, np.int64), z)),
+    (None, lambda out, n, z, *, kind: spherical_slope(n, z, kind)),
+    args=("n", "z"),
+    accepts=FLOATING,
+    smooth=(0,),
+    doc="Spherical Bessel function of whole order n, which carries no derivative.",
+)
 expn = elementwise(
     "expn",
     typed_kernel(lambda n, x: scipy.special.expn(_whole(n), x)),
@@ -433,6 +636,14 @@ lambertw_op = elementwise(
     accepts=COMPLEX,
     doc="Lambert's function: branch `k` of the inverse of ``w * exp(w)``.",
 )
-wrightomega = _function("wrightomega", lambda out, z: out / (1 + out), args="z", doc="Wright's function omega.")
+
+
+def _wrightomega_dz(out: Any, z: Any) -> Operand:
+    large = out > 1.0
+    some = where(large, out, ones_like(out))
+    return where(large, 1 / (1 + 1 / some), out / (1 + out))
+
+
+wrightomega = _function("wrightomega", _wrightomega_dz, args="z", doc="Wright's function omega.")
 
 __all__ = [name for name, op in list(globals().items()) if isinstance(op, Op)]

@@ -17,11 +17,11 @@ from engine.core.kinds import elementwise
 from engine.core.op import Op
 from engine.core.operands import Operand, operands
 from engine.core.structural import scale
-from engine.ops.arithmetic import sign, square
-from engine.ops.compare import cast_like, not_equal, where
+from engine.ops import parameter_kernels, tail_kernels
+from engine.ops.arithmetic import square
+from engine.ops.compare import cast_like, equal, not_equal, where
 from engine.ops.creation import ones_like, zeros_like
-from engine.ops.explog import exp, log
-from engine.ops.parameter_kernels import betainc_by_shape, zeta_by_order
+from engine.ops.explog import exp, log, log1p, within
 from engine.ops.reduce import reduce_sum
 from engine.ops.trig import cos, sin
 from engine.runtime.errors import UnimplementedError
@@ -109,10 +109,30 @@ def erfcinv(x: Any) -> Operand:
     return -math.sqrt(0.5) * ndtri(0.5 * x)
 
 
+gaussian_integral = elementwise(
+    "gaussian_integral",
+    typed_kernel(tail_kernels.gaussian_integral),
+    (lambda out, x, *, times, sign: gaussian_integral(x, times=times + 1, sign=sign),),
+    accepts=FLOATING,
+    doc="Derivative number `times` of `dawsn` (sign -1), or of ``sqrt(pi) / 2 * erfcx(x)`` (sign 1).",
+)
+dawsn_slope = elementwise(
+    "dawsn_slope",
+    within(
+        {"f": 2.0, "d": 7.0},
+        np.absolute,
+        lambda out, x: 1 - 2 * x * out,
+        lambda x: gaussian_integral.kernel(x, times=1, sign=-1),
+    ),
+    (None, lambda slope, out, x: gaussian_integral(x, times=2, sign=-1)),
+    args=("out", "x"),
+    accepts=FLOATING,
+    doc="The derivative of `dawsn`, for its value there.",
+)
 dawsn = elementwise(
     "dawsn",
     scipy_kernel("dawsn"),
-    (lambda out, x: 1 - 2 * x * out,),
+    (lambda out, x: dawsn_slope(out, x),),
     accepts=FLOATING,
     doc="Dawson's integral: ``exp(-x ** 2)`` times the integral of ``exp(t ** 2)`` from 0 to x.",
 )
@@ -230,7 +250,7 @@ def no_derivative(name: str, argument: str) -> Callable[..., Operand]:
 
 zeta_grad_x = elementwise(
     "zeta_grad_x",
-    typed_kernel(zeta_by_order),
+    typed_kernel(parameter_kernels.zeta_by_order),
     (
         no_second_derivative("zeta", "`x`", "`q`"),
         lambda out, x, q: -zeta(x + 1, q) - x * zeta_grad_x(x + 1, q),
@@ -253,10 +273,23 @@ def lbeta(x: Any) -> Operand:
     return reduce_sum(lgamma(x), -1) - lgamma(reduce_sum(x, -1))
 
 
-def gamma_density(a: Any, x: Any) -> Operand:
-    """Derivative of `igamma` in x (DLMF 8.8.13)."""
-    # an exponent of zero counts as such at x = 0 too; the logarithm is its derivative there as elsewhere
-    return exp(scale(a - 1, log(x)) - x - lgamma(a))
+def _gamma_density_dx(out: Any, a: Any, x: Any) -> Operand:
+    at_zero = equal(x, zeros_like(x))
+    away = where(at_zero, ones_like(x), x)
+    return where(at_zero, gamma_density(a - 1, x) - out, out * ((a - 1 - away) / away))
+
+
+gamma_density = elementwise(
+    "gamma_density",
+    typed_kernel(tail_kernels.gamma_density),
+    (
+        lambda out, a, x: scale(out, log(x) - digamma(a)),
+        lambda out, a, x: _gamma_density_dx(out, a, x),
+    ),
+    args=("a", "x"),
+    accepts=FLOATING,
+    doc="Derivative of `igamma` in x: ``x ** (a - 1) * exp(-x) / gamma(a)`` (DLMF 8.8.13).",
+)
 
 
 igamma = elementwise(
@@ -277,58 +310,13 @@ igammac = elementwise(
 )
 
 
-_MANY = 1e4
-"""Above this, the series below has too many terms, and the expansion below is exact to some ten digits."""
-
-
-def _igamma_grad_large_a(a: Any, x: Any) -> Operand:
-    # P(a, x) stays the same along the quantile x(a), so its derivative in a is -dx/da times that in x. The quantile is
-    # that of Cornish and Fisher: M. Abramowitz and I. Stegun, Handbook of Mathematical Functions, 26.2.49.
-    mu = (x - a) / a
-    density = np.exp(-a * (mu - np.log1p(mu)) - 1 / (12 * a)) * np.sqrt(a / (2 * np.pi)) / x
-    lower = np.abs(scipy.special.ndtri(np.minimum(scipy.special.gammainc(a, x), scipy.special.gammaincc(a, x))))
-    z, root = np.where(x < a, -lower, lower), np.sqrt(a)
-    slope = 1 + z / (2 * root) - (z**3 - 7 * z) / (72 * a * root) + (3 * z**4 + 7 * z**2 - 16) / (810 * a**2)
-    slope -= (9 * z**5 + 256 * z**3 - 433 * z) / (25920 * a**2 * root)
-    # so far out that both probabilities are 0 and 1 to the last digit, nothing is left of the derivative
-    return np.where((density > 0) & np.isfinite(slope), -density * slope, 0.0)
-
-
-def _igamma_grad_a(a: Any, x: Any) -> np.ndarray:
-    # The power series of P (DLMF 8.7.1), differentiated term by term. Its terms x^(a+n) e^-x / Gamma(a+n+1) are a
-    # Poisson density, positive and largest near n = x - a: all that count lie within a few deviations of it.
-    a, x = np.broadcast_arrays(np.asarray(a, np.float64), np.asarray(x, np.float64))
-    inside = (x > 0) & np.isfinite(x) & (a > 0) & np.isfinite(a)
-    # beyond, nothing is left of the upper tail of the orders that the series is for
-    large = inside & ((a > _MANY) | (x > 4 * _MANY))
-    inside &= ~large
-    outside = np.where(np.isnan(x) | (x < 0) | ~(a > 0), np.nan, 0.0)
-    whole_a, whole_x = a, x
-    shape, at, a = x.shape, np.where(inside, x, 1.0).ravel(), np.where(inside, a, 1.0).ravel()
-    middle = np.maximum(at - a, 0.0)
-    reach = 12.0 * np.sqrt(at + a) + 60.0
-    first = np.floor(np.maximum(middle - reach, 0.0))
-    logarithm = np.log(at)
-    total = np.zeros_like(at)
-    for k in range(int(np.max(middle + reach - first, initial=0.0)) + 1):
-        order = a + (first + k)
-        total += np.exp(order * logarithm - at - scipy.special.gammaln(order + 1)) * (
-            logarithm - scipy.special.psi(order + 1)
-        )
-    slopes = np.where(inside, total.reshape(shape), outside)
-    if large.any():
-        slopes[large] = _igamma_grad_large_a(whole_a[large], whole_x[large])
-    return slopes
-
-
 def _igamma_grad_a_dx(out: Any, a: Any, x: Any) -> Operand:
-    inside = not_equal(x, zeros_like(x))
-    return gamma_density(a, x) * (where(inside, log(where(inside, x, ones_like(x))), zeros_like(x)) - digamma(a))
+    return scale(gamma_density(a, x), log(x) - digamma(a))
 
 
 igamma_grad_a = elementwise(
     "igamma_grad_a",
-    typed_kernel(_igamma_grad_a),
+    typed_kernel(tail_kernels.igamma_by_shape),
     (no_second_derivative("igamma, igammac", "`a`", "`x`"), _igamma_grad_a_dx),
     args=("a", "x"),
     accepts=FLOATING,
@@ -336,9 +324,29 @@ igamma_grad_a = elementwise(
 )
 
 
-def beta_density(a: Any, b: Any, x: Any) -> Operand:
-    """Derivative of `betainc` in x (DLMF 8.17.1)."""
-    return exp(xlogy(a - 1, x) + xlog1py(b - 1, -x) - (lgamma(a) + lgamma(b) - lgamma(a + b)))
+digamma_step = elementwise(
+    "digamma_step",
+    typed_kernel(tail_kernels.digamma_step),
+    (
+        lambda out, a, d, *, times: digamma_step(a, d, times=times + 1),
+        lambda out, a, d, *, times: polygamma((times + 1) * ones_like(a), a + d),
+    ),
+    args=("a", "d"),
+    accepts=FLOATING,
+    doc="Derivative number `times` of ``digamma(a + d) - digamma(a)`` in a, exact for small d, too.",
+)
+beta_density = elementwise(
+    "beta_density",
+    typed_kernel(tail_kernels.beta_density),
+    (
+        lambda out, a, b, x: scale(out, log(x) + digamma_step(a, b, times=0)),
+        lambda out, a, b, x: scale(out, log1p(-x) + digamma_step(b, a, times=0)),
+        lambda out, a, b, x: out * ((a - 1) / x - (b - 1) / (1 - x)),
+    ),
+    args=("a", "b", "x"),
+    accepts=FLOATING,
+    doc="Derivative of `betainc` in x (DLMF 8.17.1).",
+)
 
 
 betainc = elementwise(
@@ -357,14 +365,14 @@ betainc = elementwise(
 
 def _betainc_grad(name: str, second: bool) -> Op:
     def in_x(out: Any, a: Any, b: Any, x: Any) -> Operand:
-        inside = not_equal(base := 1 - x if second else x, zeros_like(x))
-        logarithm = where(inside, log(where(inside, base, ones_like(x))), zeros_like(x))
-        return beta_density(a, b, x) * (logarithm - digamma(b if second else a) + digamma(a + b))
+        own, other = (b, a) if second else (a, b)
+        logarithm = log1p(-x) if second else log(x)
+        return scale(beta_density(a, b, x), logarithm + digamma_step(own, other, times=0))
 
     unknown = no_second_derivative("betainc", "`a` or `b`", "`x`")
     return elementwise(
         name,
-        typed_kernel(lambda a, b, x: betainc_by_shape(a, b, x, second)),
+        typed_kernel(lambda a, b, x: parameter_kernels.betainc_by_shape(a, b, x, second)),
         (unknown, unknown, in_x),
         args=("a", "b", "x"),
         accepts=FLOATING,
@@ -382,16 +390,19 @@ betainc_grad_b = _betainc_grad("betainc_grad_b", second=True)
 
 _NEAR_ZERO = 0.01
 """Where so few terms of the series are exact to the bit; the quotient loses digits there, more with each order."""
+_NEAR_ZERO_OF_BESSEL = 0.3
 
 
-def _over(y: Any, x: Any, sign: int, factor: Any = 1.0) -> Operand:
-    """``y / x`` for y the factor times ``I1(x)`` (sign 1) or ``J1(x)`` (sign -1), with all derivatives at 0.
+def _over(y: Any, x: Any, sign: int) -> Operand:
+    """``y / x`` for y ``I1(x)`` (sign 1) or ``J1(x)`` (sign -1), with all derivatives at 0.
 
     The series are those of DLMF 10.2.2 and 10.25.2.
     """
-    near = abs(x) < _NEAR_ZERO
+    near = abs(x) < _NEAR_ZERO_OF_BESSEL
     z = sign * square(x)
-    series = factor * (0.5 + z * (1 / 16 + z * (1 / 384 + z * (1 / 18432 + z * (1 / 1474560)))))
+    series: Any = 0.0 * z
+    for k in range(6, -1, -1):
+        series = z * series + 0.5 / (4**k * math.factorial(k) * math.factorial(k + 1))
     return where(near, series, y / where(near, ones_like(x), x))
 
 
@@ -400,21 +411,57 @@ def _bessel(name: str, derivative: Callable[[Any, Any], Operand], doc: str) -> O
 
 
 bessel_i0 = _bessel("i0", lambda out, x: bessel_i1(x), "Modified Bessel function of the first kind, order 0.")
-bessel_i0e = _bessel("i0e", lambda out, x: bessel_i1e(x) - sign(x) * out, "``exp(-abs(x)) * bessel_i0(x)``.")
+bessel_scaled_by_x = elementwise(
+    "bessel_scaled_by_x",
+    typed_kernel(tail_kernels.bessel_scaled),
+    (lambda out, x, *, kind, order, times: bessel_scaled_by_x(x, kind=kind, order=order, times=times + 1),),
+    accepts=FLOATING,
+    doc="Derivative number `times` of a scaled modified Bessel function of order 0 or 1.",
+)
+
+
+def _bessel_scaled_slope(kind: str, order: int, limits: dict[str, float], quick: Callable[..., Any]) -> Op:
+    exact, following = ({"kind": kind, "order": order, "times": times} for times in (1, 2))
+    return elementwise(
+        f"bessel_{kind}{order}e_slope",
+        within(limits, np.absolute, quick, lambda x: bessel_scaled_by_x.kernel(x, **exact)),
+        (None, lambda slope, out, x: bessel_scaled_by_x(x, **following)),
+        args=("out", "x"),
+        accepts=FLOATING,
+        doc=f"The derivative of `bessel_{kind}{order}e`, for its value there.",
+    )
+
+
+bessel_i0e_slope = _bessel_scaled_slope(
+    "i", 0, {"f": 4.0, "d": 40.0}, lambda out, x: scipy.special.i1e(x) - np.sign(x) * out
+)
+bessel_i1e_slope = _bessel_scaled_slope(
+    "i", 1, {"d": 40.0}, lambda out, x: scipy.special.i0e(x) - np.sign(x) * out - _half_near_0(out, x)
+)
+bessel_k0e_slope = _bessel_scaled_slope("k", 0, {"f": 4.0, "d": 40.0}, lambda out, x: out - scipy.special.k1e(x))
+bessel_k1e_slope = _bessel_scaled_slope(
+    "k", 1, {"f": 4.0, "d": 40.0}, lambda out, x: out - out / x - scipy.special.k0e(x)
+)
+
+
+def _half_near_0(out: Any, x: Any) -> Any:
+    """``out / x`` for ``out = i1e(x)``."""
+    tiny = np.less(np.absolute(x), 1e-30)
+    half = 0.5 * np.ones_like(x)
+    return np.where(tiny, half, out / np.where(tiny, half, x))
+
+
+bessel_i0e = _bessel("i0e", lambda out, x: bessel_i0e_slope(out, x), "``exp(-abs(x)) * bessel_i0(x)``.")
 bessel_i1 = _bessel(
     "i1", lambda out, x: bessel_i0(x) - _over(out, x, 1), "Modified Bessel function of the first kind, order 1."
 )
-bessel_i1e = _bessel(
-    "i1e",
-    lambda out, x: bessel_i0e(x) - _over(out, x, 1, exp(-abs(x))) - sign(x) * out,
-    "``exp(-abs(x)) * bessel_i1(x)``.",
-)
+bessel_i1e = _bessel("i1e", lambda out, x: bessel_i1e_slope(out, x), "``exp(-abs(x)) * bessel_i1(x)``.")
 bessel_k0 = _bessel("k0", lambda out, x: -bessel_k1(x), "Modified Bessel function of the second kind, order 0.")
-bessel_k0e = _bessel("k0e", lambda out, x: out - bessel_k1e(x), "``exp(x) * bessel_k0(x)``.")
+bessel_k0e = _bessel("k0e", lambda out, x: bessel_k0e_slope(out, x), "``exp(x) * bessel_k0(x)``.")
 bessel_k1 = _bessel(
     "k1", lambda out, x: -bessel_k0(x) - out / x, "Modified Bessel function of the second kind, order 1."
 )
-bessel_k1e = _bessel("k1e", lambda out, x: out - out / x - bessel_k0e(x), "``exp(x) * bessel_k1(x)``.")
+bessel_k1e = _bessel("k1e", lambda out, x: bessel_k1e_slope(out, x), "``exp(x) * bessel_k1(x)``.")
 bessel_j0 = _bessel("j0", lambda out, x: -bessel_j1(x), "Bessel function of the first kind, order 0.")
 bessel_j1 = _bessel(
     "j1", lambda out, x: bessel_j0(x) - _over(out, x, -1), "Bessel function of the first kind, order 1."
@@ -431,7 +478,8 @@ def _nonzero(x: Any) -> Operand:
     return cast_like(not_equal(x, zeros_like(x)), x)
 
 
-def _xdivy_kernel(x: Any, y: Any) -> np.ndarray:
+def xdivy_kernel(x: Any, y: Any) -> np.ndarray:
+    """``x / y``, but 0 where x is 0."""
     zero = np.equal(x, 0)
     return np.where(zero, np.zeros((), x.dtype), np.true_divide(x, np.where(zero, np.ones((), y.dtype), y)))
 
@@ -455,7 +503,7 @@ xlog1py = elementwise(
 )
 xdivy = elementwise(
     "xdivy",
-    _xdivy_kernel,
+    xdivy_kernel,
     (lambda out, x, y: xdivy(_nonzero(x), y), lambda out, x, y: -xdivy(out, y)),
     doc="``x / y``, but 0 where x is 0 (and so are both derivatives).",
 )

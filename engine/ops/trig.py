@@ -2,33 +2,73 @@
 
 from __future__ import annotations
 
+from typing import Any
+
 import numpy as np
 
 from engine.core.dtypes import FLOATING
 from engine.core.kinds import elementwise
-from engine.ops.arithmetic import reciprocal, square
-from engine.ops.explog import rsqrt
+from engine.core.operands import Operand
+from engine.ops.arithmetic import maximum, reciprocal, square
+from engine.ops.explog import by_tails, rsqrt
+from engine.ops.shape import stop_gradient
 
 sin = elementwise("sin", np.sin, (lambda out, x: cos(x),), doc="Sine of x (radians).")
 cos = elementwise("cos", np.cos, (lambda out, x: -sin(x),), doc="Cosine of x (radians).")
 tan = elementwise("tan", np.tan, (lambda out, x: 1 + square(out),), doc="Tangent of x (radians).")
 asin = elementwise("asin", np.arcsin, (lambda out, x: rsqrt(1 - square(x)),), doc="Inverse sine, radians.")
 acos = elementwise("acos", np.arccos, (lambda out, x: -rsqrt(1 - square(x)),), doc="Inverse cosine, radians.")
-atan = elementwise("atan", np.arctan, (lambda out, x: reciprocal(1 + square(x)),), doc="Inverse tangent, radians.")
+atan = elementwise("atan", np.arctan, (lambda out, x: atan_slope(x),), doc="Inverse tangent, radians.")
+atan_slope = elementwise(
+    "atan_slope",
+    lambda x: np.reciprocal(1 + np.square(x)),
+    (lambda out, x: -2 * (x * out) * out,),
+    doc="``1 / (1 + x ** 2)``.",
+)
 sinh = elementwise("sinh", np.sinh, (lambda out, x: cosh(x),), doc="Hyperbolic sine.")
 cosh = elementwise("cosh", np.cosh, (lambda out, x: sinh(x),), doc="Hyperbolic cosine.")
-tanh = elementwise("tanh", np.tanh, (lambda out, x: 1 - square(out),), doc="Hyperbolic tangent.")
-asinh = elementwise("asinh", np.arcsinh, (lambda out, x: rsqrt(1 + square(x)),), doc="Inverse hyperbolic sine.")
+tanh = elementwise("tanh", np.tanh, (lambda out, x: tanh_slope(out, x),), doc="Hyperbolic tangent.")
+
+
+tanh_slope = elementwise(
+    "tanh_slope",
+    by_tails(
+        lambda out: 1 - np.square(out), lambda out, x: np.exp(-2 * np.absolute(x)) * np.square(1 + np.absolute(out))
+    ),
+    (lambda slope, out, x: -2 * out, None),
+    args=("out", "x"),
+    doc="``1 - out ** 2``, for ``out = tanh(x)`` that may have been rounded to 1.",
+)
+asinh = elementwise("asinh", np.arcsinh, (lambda out, x: asinh_slope(x),), doc="Inverse hyperbolic sine.")
+
+
+def _asinh_slope(x: Any) -> Any:
+    root = np.sqrt(1 + np.square(x))
+    # where the square overflows, 1 is nothing beside x
+    return np.reciprocal(root if x.dtype.kind == "c" else np.minimum(root, 1 + np.absolute(x)))
+
+
+asinh_slope = elementwise(
+    "asinh_slope", _asinh_slope, (lambda out, x: -(x * out) * square(out),), doc="``1 / sqrt(1 + x ** 2)``."
+)
 acosh = elementwise(
     "acosh", np.arccosh, (lambda out, x: rsqrt(x - 1) * rsqrt(x + 1),), doc="Inverse hyperbolic cosine."
 )
 atanh = elementwise("atanh", np.arctanh, (lambda out, x: reciprocal(1 - square(x)),), doc="Inverse hyperbolic tangent.")
+
+
+def _over_square(part: Any, y: Any, x: Any) -> Operand:
+    """``part / (x ** 2 + y ** 2)``, in units of the larger one, on which the result does not depend."""
+    unit = stop_gradient(maximum(abs(x), abs(y)))
+    return part / unit / (square(x / unit) + square(y / unit)) / unit
+
+
 atan2 = elementwise(
     "atan2",
     np.arctan2,
     (
-        lambda out, y, x: x / (square(x) + square(y)),
-        lambda out, y, x: -y / (square(x) + square(y)),
+        lambda out, y, x: _over_square(x, y, x),
+        lambda out, y, x: -_over_square(y, y, x),
     ),
     args=("y", "x"),
     accepts=FLOATING,

@@ -15,6 +15,12 @@ ROWS = (
     Row(
         explog.expm1, (fixed([1e-9, -1e-12, 0.0]),), label="near 0", oracle=np.expm1, tf=lambda tf, x: tf.math.expm1(x)
     ),
+    Row(
+        explog.expm1_slope,
+        (fixed([0.5, -0.3, -2.5, -12.0]),),
+        call=lambda x: explog.expm1_slope(explog.expm1(x), x),
+        oracle=np.exp,
+    ),
     Row(explog.log, (positive(3, 4),), dtypes=ALL, oracle=np.log, tf=lambda tf, x: tf.math.log(x)),
     Row(explog.log1p, (unit(3, 4),), dtypes=ALL, oracle=np.log1p, tf=lambda tf, x: tf.math.log1p(x)),
     Row(

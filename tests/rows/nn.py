@@ -55,6 +55,18 @@ ROWS = (
         tf=lambda tf, x: tf.sigmoid(x),
     ),
     Row(nn.sigmoid, (LARGE,), dtypes=("float64",), oracle=sp.expit, tf=lambda tf, x: tf.sigmoid(x), label="large"),
+    Row(
+        nn.selu_slope,
+        (fixed([-0.5, -2.5, -3.5, -12.0]),),
+        call=lambda x: nn.selu_slope(nn.selu(x), x),
+        oracle=lambda x: nn.SELU_SCALE_ALPHA * np.exp(x),
+    ),
+    Row(
+        nn.sigmoid_slope,
+        (fixed([0.5, 2.5, -3.5, 12.0]),),
+        call=lambda x: nn.sigmoid_slope(nn.sigmoid(x), x),
+        oracle=lambda x: 0.25 / np.cosh(x / 2) ** 2,
+    ),
     Row(nn.log_sigmoid, (real(3, 4),), oracle=sp.log_expit, tf=lambda tf, x: tf.math.log_sigmoid(x)),
     Row(
         nn.log_sigmoid,

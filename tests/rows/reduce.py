@@ -121,6 +121,20 @@ ROWS = (
         label="zeros",
     ),
     Row(
+        reduce.exp_shares,
+        (real(2, 3),),
+        call=lambda x: reduce.exp_shares(x, reduce.reduce_logsumexp(x, -1, True) + 0 * x, axis=(-1,)),
+        oracle=lambda x: scipy.special.softmax(x, -1),
+    ),
+    Row(
+        reduce.exp_shares,
+        (fixed([[3e4, 3e4], [0.0, -3e4]]), fixed([[3e4, 3e4], [0.0, 0.0]])),
+        {"axis": (-1,)},
+        oracle=lambda x, out: np.array([[0.5, 0.5], [1.0, 0.0]]),
+        order=0,
+        label="rounded",
+    ),
+    Row(
         reduce.reduce_logsumexp_op,
         (real(3, 4),),
         LAST,

@@ -111,6 +111,13 @@ ROWS = (
         label="zeros",
     ),
     Row(
+        scan.running_maximum,
+        (real(3, 4),),
+        {"axis": -1, "reverse": True},
+        oracle=lambda x: np.maximum.accumulate(x[:, ::-1], -1)[:, ::-1],
+        order=0,
+    ),
+    Row(
         scan.cumulative_logsumexp_op,
         (real(3, 5),),
         ON,

@@ -47,6 +47,64 @@ ROWS = (
     _row(ops.stdtrit, positive(3, 4), fixed([0.1, 0.3, 0.6, 0.9], np.float64), wrt=(1,)),
     _row(ops.stdtrit, positive(3, 4), fixed([0.1, 0.5, 0.6, 0.9], np.float64), wrt=(0, 1), order=1, label="degrees"),
     _row(ops.stdtr, positive(3, 4), fixed([-0.7, 0.0, 0.4, 2.0], np.float64), wrt=(0, 1), order=1, label="degrees"),
+    _row(
+        ops.wofz_by_order,
+        fixed([0.3 + 0.4j, -2.0 + 0.1j, 8.0 + 0.5j, 1.0 - 1.0j], np.complex128),
+        params={"times": 1},
+        dtypes=("complex128",),
+        oracle=lambda z: 2j / np.sqrt(np.pi) - 2 * z * sp.wofz(z),
+    ),
+    *[
+        _row(
+            ops.spherical_bessel,
+            fixed([0.0, 1.0, 2.0, 5.0], np.float64),
+            positive(3, 4),
+            params={"kind": kind},
+            oracle=lambda n, z, kind=kind: getattr(sp, f"spherical_{kind}n")(n.astype(int), z),
+            wrt=(1,),
+            label=kind,
+        )
+        for kind in "jyik"
+    ],
+    _row(ops.log_ratio, positive(3, 4), positive(4), oracle=lambda x, y: np.log(x / y)),
+    _row(ops.within_one, real(3, 4), oracle=lambda x: x / np.sqrt(1 + x * x)),
+    _row(
+        ops.erfcx_slope,
+        fixed([0.3, -1.2, 6.5, 8.5], np.float64),
+        fixed([0.3, -1.2, 6.5, 8.5], np.float64),
+        wrt=(1,),
+        call=lambda _, x: ops.erfcx_slope(ops.erfcx(x), x),
+        oracle=lambda _, x: 2 * x * sp.erfcx(x) - 2 / np.sqrt(np.pi),
+        tol=1000,
+    ),
+    _row(
+        ops.log_ndtr_slope,
+        fixed([-8.5, -9.5, -30.0, 2.0], np.float64),
+        fixed([-8.5, -9.5, -30.0, 2.0], np.float64),
+        wrt=(1,),
+        call=lambda _, x: ops.log_ndtr_slope(ops.log_ndtr(x), x),
+        oracle=lambda _, x: _normal_slope(x),
+    ),
+    _row(ops.inverse_mills, real(3, 4), params={"times": 0}, oracle=lambda x: _normal_slope(x)),
+    _row(
+        ops.inverse_mills,
+        fixed([-8.5, -9.5, -30.0, 2.0], np.float64),
+        params={"times": 0},
+        oracle=lambda x: _normal_slope(x),
+        label="far below",
+    ),
+    *[
+        _row(op, fixed([0.0, 1.5, -2.0, 0.3], np.float64), positive(3, 4), oracle=oracle)
+        for op, oracle in ((ops.log_of_power, sp.xlogy), (ops.log_of_power1p, sp.xlog1py), (ops.share, np.divide))
+    ],
+    _row(
+        ops.stdtr_by_df,
+        positive(3, 4),
+        fixed([-0.7, 0.1, 0.4, 2.0], np.float64),
+        wrt=(1,),
+        oracle=lambda df, t: _difference(lambda v: sp.stdtr(v, t), df),
+        tol=1000,
+    ),
     _row(ops.binom, ABOVE, positive(4)),
     *[
         row
@@ -89,6 +147,10 @@ ROWS = (
         label="another branch",
     ),
 )
+
+
+def _normal_slope(x: Any) -> Any:
+    return np.sqrt(2 / np.pi) / sp.erfcx(-x / np.sqrt(2))
 
 
 def _difference(f: Any, x: Any) -> Any:

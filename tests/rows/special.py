@@ -135,6 +135,95 @@ ROWS = (
         tol=10,
         label="order",
     ),
+    *[
+        Row(
+            special.bessel_scaled_by_x,
+            (fixed([0.3, 1.2, 39.0, 50.0]),),
+            {"times": 1, "order": order, "kind": kind},
+            oracle=lambda x, order=order, kind=kind: (
+                sp.ivp(order, x) * np.exp(-x) - sp.ive(order, x)
+                if kind == "i"
+                else sp.kvp(order, x) * np.exp(x) + sp.kve(order, x)
+            ),
+            dtypes=("float64",),
+            tol=100,
+            label=f"{kind} {order}",
+        )
+        for order in (0, 1)
+        for kind in "ik"
+    ],
+    Row(
+        special.gamma_density,
+        (positive(4), positive(3, 4)),
+        oracle=lambda a, x: x ** (a - 1) * np.exp(-x) / sp.gamma(a),
+        tol=10,
+    ),
+    Row(
+        special.gamma_density,
+        (fixed([11.0, 30.0, 150.0]), fixed([12.0, 3.0, 200.0])),
+        oracle=lambda a, x: np.exp(sp.xlogy(a - 1, x) - x - sp.gammaln(a)),
+        dtypes=("float64",),
+        tol=10,
+        label="large",
+    ),
+    Row(
+        special.beta_density,
+        (positive(4), positive(3, 4), real(3, 1, low=0.2, high=0.8)),
+        oracle=lambda a, b, x: x ** (a - 1) * (1 - x) ** (b - 1) / sp.beta(a, b),
+        tol=10,
+    ),
+    *[
+        Row(
+            special.digamma_step,
+            (positive(4), positive(3, 4)),
+            {"times": times},
+            oracle=lambda a, d, times=times: sp.polygamma(times, a + d) - sp.polygamma(times, a),
+            dtypes=("float64",),
+            tol=10,
+            label=str(times),
+        )
+        for times in (0, 1)
+    ],
+    *[
+        Row(
+            special.gaussian_integral,
+            (fixed([0.3, -1.2, 6.5, 8.5]),),
+            {"times": 1, "sign": sign},
+            oracle=lambda x, sign=sign, value=value: (
+                sign * (2 * x * (1 if sign < 0 else np.sqrt(np.pi) / 2) * value(x) - 1)
+            ),
+            dtypes=("float64",),
+            tol=1000,
+            label=value.__name__,
+        )
+        for sign, value in ((-1, sp.dawsn), (1, sp.erfcx))
+    ],
+    Row(
+        special.dawsn_slope,
+        (fixed([0.3, -1.2, 6.5, 8.5]), fixed([0.3, -1.2, 6.5, 8.5])),
+        wrt=(1,),
+        call=lambda _, x: special.dawsn_slope(special.dawsn(x), x),
+        oracle=lambda _, x: 1 - 2 * x * sp.dawsn(x),
+        dtypes=("float64",),
+        tol=1000,
+    ),
+    *[
+        Row(
+            slope,
+            (fixed([0.3, 1.2, 39.0, 50.0]), fixed([0.3, 1.2, 39.0, 50.0])),
+            wrt=(1,),
+            call=lambda _, x, value=value, slope=slope: slope(value(x), x),
+            oracle=oracle,
+            dtypes=("float64",),
+            tol=1000,
+        )
+        for value, slope, oracle in (
+            (special.bessel_i0e, special.bessel_i0e_slope, lambda _, x: sp.i1e(x) - sp.i0e(x)),
+            (special.bessel_i1e, special.bessel_i1e_slope, lambda _, x: sp.i0e(x) - sp.i1e(x) * (1 + 1 / x)),
+            (special.bessel_k0e, special.bessel_k0e_slope, lambda _, x: sp.k0e(x) - sp.k1e(x)),
+            (special.bessel_k1e, special.bessel_k1e_slope, lambda _, x: sp.k1e(x) * (1 - 1 / x) - sp.k0e(x)),
+        )
+    ],
     Row(
         special.igamma_grad_a,
         (positive(4), positive(3, 4)),

@@ -31,14 +31,13 @@ from engine.ops.likelihood import (
     log_igamma,
     log_igammac,
     log_normal_mass,
-    log_power,
-    log_power1p,
     log_stdtr,
     log_truncated_cdf,
     normal_within,
     power_tail,
     skew_normal,
 )
+from engine.ops.scipy_special import log_of_power, log_of_power1p
 from engine.ops.special import betainc, erf, erfc, igamma, igammac, lgamma
 from engine.runtime.lazy_scipy import scipy
 
@@ -264,7 +263,7 @@ _OF_NORMAL = {
 
 
 def _gamma(x: Any, a: Any) -> Any:
-    return log_power(a - 1.0, x) - x - lgamma(a)
+    return log_of_power(a - 1.0, x) - x - lgamma(a)
 
 
 _GAMMA = Distribution(
@@ -286,7 +285,7 @@ def _student(x: Any, df: Any) -> Any:
 
 def _generalized_gamma(x: Any, a: Any, c: Any) -> Any:
     power = x**c
-    term = log_power(c * a - 1.0, x) - power
+    term = log_of_power(c * a - 1.0, x) - power
     # the power outweighs its logarithm
     return np.log(np.abs(c)) - lgamma(a) + where(np.equal(power, np.inf), -power, term)
 
@@ -310,7 +309,7 @@ _OF_GAMMA = {
     ),
     "chi": Distribution(
         ("df",),
-        lambda x, df: (1.0 - 0.5 * df) * math.log(2) - lgamma(0.5 * df) + log_power(df - 1.0, x) - 0.5 * x * x,
+        lambda x, df: (1.0 - 0.5 * df) * math.log(2) - lgamma(0.5 * df) + log_of_power(df - 1.0, x) - 0.5 * x * x,
         **_of_gamma(lambda x, df: (0.5 * df, 0.5 * x * x)),
         support=positive,
     ),
@@ -346,7 +345,7 @@ _OF_GAMMA = {
     ),
     "nakagami": Distribution(
         ("nu",),
-        lambda x, nu: math.log(2) + log_power(nu, nu) - lgamma(nu) + log_power(2.0 * nu - 1.0, x) - nu * x * x,
+        lambda x, nu: math.log(2) + log_of_power(nu, nu) - lgamma(nu) + log_of_power(2.0 * nu - 1.0, x) - nu * x * x,
         **_of_gamma(lambda x, nu: (nu, nu * x * x)),
         support=positive,
     ),
@@ -384,11 +383,11 @@ _OF_GAMMA = {
 
 
 def _beta(x: Any, a: Any, b: Any) -> Any:
-    return log_power1p(b - 1.0, -x) + log_power(a - 1.0, x) - _betaln(a, b)
+    return log_of_power1p(b - 1.0, -x) + log_of_power(a - 1.0, x) - _betaln(a, b)
 
 
 def _fisher(x: Any, n: Any, m: Any) -> Any:
-    start = 0.5 * (m * np.log(m) + n * np.log(n)) + log_power(0.5 * n - 1.0, x)
+    start = 0.5 * (m * np.log(m) + n * np.log(n)) + log_of_power(0.5 * n - 1.0, x)
     return start - 0.5 * (n + m) * np.log(m + n * x) - _betaln(0.5 * n, 0.5 * m)
 
 
@@ -403,7 +402,7 @@ _OF_BETA = {
     ),
     "betaprime": Distribution(
         ("a", "b"),
-        lambda x, a, b: log_power(a - 1.0, x) - log_power1p(a + b, x) - _betaln(a, b),
+        lambda x, a, b: log_of_power(a - 1.0, x) - log_of_power1p(a + b, x) - _betaln(a, b),
         **_of_beta_prime(lambda x, a, b: (a, b, x)),
         support=positive,
     ),

@@ -10,7 +10,8 @@ from engine.numpy_api.stats.distribution import Distribution, positive
 from engine.ops.compare import where
 from engine.ops.creation import ones_like
 from engine.ops.explog import expm1, log1p
-from engine.ops.likelihood import beta_sf, log1p_over, log_power, log_power1p
+from engine.ops.likelihood import beta_sf, log1p_over
+from engine.ops.scipy_special import log_of_power, log_of_power1p
 from engine.ops.special import betainc, igamma, igammac, lgamma, zeta
 from engine.runtime.lazy_scipy import scipy
 
@@ -29,7 +30,7 @@ def _share(p: Any) -> Any:
 
 def _binomial(k: Any, n: Any, p: Any) -> Any:
     chosen = lgamma(n + 1.0) - lgamma(k + 1.0) - lgamma(n - k + 1.0)
-    return chosen + log_power(k, p) + log_power1p(n - k, -p)
+    return chosen + log_of_power(k, p) + log_of_power1p(n - k, -p)
 
 
 def _binomial_tail(k: Any, n: Any, p: Any) -> Any:
@@ -44,7 +45,7 @@ def _binomial_cdf(k: Any, n: Any, p: Any) -> Any:
 
 
 def _negative_binomial(k: Any, n: Any, p: Any) -> Any:
-    return lgamma(n + k) - lgamma(k + 1.0) - lgamma(n) + n * np.log(p) + log_power1p(k, -p)
+    return lgamma(n + k) - lgamma(k + 1.0) - lgamma(n) + n * np.log(p) + log_of_power1p(k, -p)
 
 
 def _beta_binomial(k: Any, n: Any, a: Any, b: Any) -> Any:
@@ -54,7 +55,7 @@ def _beta_binomial(k: Any, n: Any, a: Any, b: Any) -> Any:
 DISCRETE = {
     "poisson": Distribution(
         ("mu",),
-        lambda k, mu: log_power(k, mu) - lgamma(k + 1.0) - mu,
+        lambda k, mu: log_of_power(k, mu) - lgamma(k + 1.0) - mu,
         cdf=lambda k, mu: igammac(k + 1.0, mu),
         sf=lambda k, mu: igamma(k + 1.0, mu),
         support=positive,
@@ -63,7 +64,7 @@ DISCRETE = {
     ),
     "bernoulli": Distribution(
         ("p",),
-        lambda k, p: log_power(k, p) + log_power1p(1.0 - k, -p),
+        lambda k, p: log_of_power(k, p) + log_of_power1p(1.0 - k, -p),
         cdf=lambda k, p: where(k < 1.0, 1.0 - p, ones_like(p)),
         sf=lambda k, p: where(k < 1.0, p, 0.0 * p),
         support=lambda p: (0.0, 1.0),
@@ -97,7 +98,7 @@ DISCRETE = {
     ),
     "geom": Distribution(
         ("p",),
-        lambda k, p: log_power1p(k - 1.0, -p) + np.log(p),
+        lambda k, p: log_of_power1p(k - 1.0, -p) + np.log(p),
         logsf=lambda k, p: k * log1p(-p),
         support=_from_one,
         valid=lambda p: np.logical_and(p > 0.0, p <= 1.0),

@@ -19,11 +19,11 @@ from engine.ops.likelihood import (
     log1p_power,
     log_cosh,
     log_one_minus_exp,
-    log_power,
     one_minus_exp,
     product,
 )
 from engine.ops.nn import log_sigmoid, sigmoid
+from engine.ops.scipy_special import log_of_power
 
 _PI = math.pi
 
@@ -131,7 +131,7 @@ REAL_LINE = {
     ),
     "dweibull": Distribution(
         ("c",),
-        lambda x, c: np.log(0.5 * c) + log_power(c - 1.0, np.abs(x)) - np.abs(x) ** c,
+        lambda x, c: np.log(0.5 * c) + log_of_power(c - 1.0, np.abs(x)) - np.abs(x) ** c,
         **_joined(lambda x, c: math.log(0.5) - x**c),
     ),
 }
@@ -154,7 +154,7 @@ def _far_below(x: Any, term: Any) -> Any:
 
 def _exponentiated_weibull(x: Any, a: Any, c: Any) -> Any:
     power = x**c
-    return np.log(a) + np.log(c) + log_power(a - 1.0, one_minus_exp(-power)) - power + log_power(c - 1.0, x)
+    return np.log(a) + np.log(c) + log_of_power(a - 1.0, one_minus_exp(-power)) - power + log_of_power(c - 1.0, x)
 
 
 POSITIVE_HALF = {
@@ -188,7 +188,7 @@ POSITIVE_HALF = {
     ),
     "weibull_min": Distribution(
         ("c",),
-        lambda x, c: np.log(c) + log_power(c - 1.0, x) - x**c,
+        lambda x, c: np.log(c) + log_of_power(c - 1.0, x) - x**c,
         logsf=lambda x, c: -(x**c),
         ppf=lambda q, c: (-log1p(-q)) ** (1.0 / c),
         isf=lambda q, c: (-np.log(q)) ** (1.0 / c),
@@ -196,7 +196,7 @@ POSITIVE_HALF = {
     ),
     "weibull_max": Distribution(
         ("c",),
-        lambda x, c: np.log(c) + log_power(c - 1.0, -x) - (-x) ** c,
+        lambda x, c: np.log(c) + log_of_power(c - 1.0, -x) - (-x) ** c,
         logcdf=lambda x, c: -((-x) ** c),
         support=_negative,
     ),
@@ -235,7 +235,7 @@ POSITIVE_HALF = {
     ),
     "fisk": Distribution(
         ("c",),
-        lambda x, c: np.log(c) + _far_below(x, log_power(c - 1.0, x) - 2.0 * log1p_power(x, c)),
+        lambda x, c: np.log(c) + _far_below(x, log_of_power(c - 1.0, x) - 2.0 * log1p_power(x, c)),
         cdf=lambda x, c: sigmoid(c * np.log(x)),
         logcdf=lambda x, c: log_sigmoid(c * np.log(x)),
         logsf=lambda x, c: -log1p_power(x, c),
@@ -244,14 +244,14 @@ POSITIVE_HALF = {
     "burr": Distribution(
         ("c", "d"),
         lambda x, c, d: (
-            np.log(c) + np.log(d) + _far_below(x, log_power(c * d - 1.0, x) - (d + 1.0) * log1p_power(x, c))
+            np.log(c) + np.log(d) + _far_below(x, log_of_power(c * d - 1.0, x) - (d + 1.0) * log1p_power(x, c))
         ),
         logcdf=lambda x, c, d: d * log_sigmoid(c * np.log(x)),
         support=positive,
     ),
     "burr12": Distribution(
         ("c", "d"),
-        lambda x, c, d: np.log(c) + np.log(d) + log_power(c - 1.0, x) - (d + 1.0) * log1p_power(x, c),
+        lambda x, c, d: np.log(c) + np.log(d) + log_of_power(c - 1.0, x) - (d + 1.0) * log1p_power(x, c),
         logsf=lambda x, c, d: -d * log1p_power(x, c),
         support=positive,
     ),
@@ -321,7 +321,7 @@ BETWEEN = {
     ),
     "powerlaw": Distribution(
         ("a",),
-        lambda x, a: np.log(a) + log_power(a - 1.0, x),
+        lambda x, a: np.log(a) + log_of_power(a - 1.0, x),
         cdf=lambda x, a: x**a,
         logcdf=lambda x, a: a * np.log(x),
         support=unit,

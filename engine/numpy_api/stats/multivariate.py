@@ -18,7 +18,7 @@ from engine.numpy_api.stats.distribution import in_one_dtype
 from engine.ops import decompose, diagonal, solve
 from engine.ops import shape as shapes
 from engine.ops.compare import cast_like, where
-from engine.ops.likelihood import log_power
+from engine.ops.scipy_special import log_of_power
 from engine.ops.special import lgamma
 from engine.runtime.lazy_scipy import scipy
 
@@ -137,14 +137,14 @@ def _dirichlet(x: Any, alpha: Any) -> Operand:
                 "scipy.stats.dirichlet: argument `x` must lie on the simplex: not negative, with the sum 1"
             )
     shape = np.reshape(alpha, [-1] + [1] * (rank_of(x) - 1))
-    return lgamma(np.sum(alpha)) - np.sum(lgamma(alpha)) + np.sum(log_power(shape - 1.0, x), axis=0)
+    return lgamma(np.sum(alpha)) - np.sum(lgamma(alpha)) + np.sum(log_of_power(shape - 1.0, x), axis=0)
 
 
 def _multinomial(x: Any, n: Any, p: Any) -> Operand:
     """The last probability is what the others leave, as SciPy has it."""
     x, n, p = in_one_dtype([x, n, p])
     p = np.concatenate([p[..., :-1], 1.0 - np.sum(p[..., :-1], axis=-1, keepdims=True)], axis=-1)
-    out = lgamma(n + 1.0) + np.sum(log_power(x, p) - lgamma(x + 1.0), axis=-1)
+    out = lgamma(n + 1.0) + np.sum(log_of_power(x, p) - lgamma(x + 1.0), axis=-1)
     return where(np.equal(np.sum(x, axis=-1), n), out, constant(-np.inf, out))
 
 
