@@ -135,6 +135,7 @@ class Monitoring:
         if getattr(made, "restores", False) and not saves:
             raise Unsafe(f"line {line}: its session restores a checkpoint, and saves none: restore before the loop")
 
+    @property
     def _ends(self) -> dict[str, int]:
         """The conditions by which hooks stop sessions."""
         found: dict[str, int] = {}
