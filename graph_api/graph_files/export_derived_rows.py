@@ -16,6 +16,7 @@ from engine.ops import (
     cross_entropy,
     decompose,
     diagonal,
+    explog,
     fft,
     indexing,
     nn,
@@ -30,6 +31,7 @@ from engine.ops import (
     sorting,
     special,
     stats,
+    trig,
 )
 from graph_api.graph_files.export_ways import way, without_lead
 from graph_api.graph_files.exporting import Source
@@ -54,6 +56,45 @@ def _leaky_relu(s: Source) -> bool:
 @way(nn.silu_op)
 def _silu(s: Source) -> bool:
     s.main("Mul", [s.inputs[0], s.step("sigmoid", "Sigmoid", s.inputs, T=s.dtype())], T=s.dtype())
+    return True
+
+
+@way(trig.tanh_slope)
+def _tanh_slope(s: Source) -> bool:
+    s.main("Sub", [_number(s, "one", 1), s.step("square", "Square", s.inputs[:1], T=s.dtype())], T=s.dtype())
+    return True
+
+
+@way(trig.atan_slope)
+def _atan_slope(s: Source) -> bool:
+    square = s.step("square", "Square", s.inputs, T=s.dtype())
+    s.main("Reciprocal", [s.step("sum", "AddV2", [_number(s, "one", 1), square], T=s.dtype())], T=s.dtype())
+    return True
+
+
+@way(trig.asinh_slope)
+def _asinh_slope(s: Source) -> bool:
+    square = s.step("square", "Square", s.inputs, T=s.dtype())
+    s.main("Rsqrt", [s.step("sum", "AddV2", [_number(s, "one", 1), square], T=s.dtype())], T=s.dtype())
+    return True
+
+
+@way(nn.sigmoid_slope)
+def _sigmoid_slope(s: Source) -> bool:
+    rest = s.step("rest", "Sub", [_number(s, "one", 1), s.inputs[0]], T=s.dtype())
+    s.main("Mul", [s.inputs[0], rest], T=s.dtype())
+    return True
+
+
+@way(explog.expm1_slope)
+def _expm1_slope(s: Source) -> bool:
+    s.main("AddV2", [s.inputs[0], _number(s, "one", 1)], T=s.dtype())
+    return True
+
+
+@way(nn.selu_slope)
+def _selu_slope(s: Source) -> bool:
+    s.main("AddV2", [s.inputs[0], _number(s, "least", nn.SELU_SCALE_ALPHA)], T=s.dtype())
     return True
 
 

@@ -49,7 +49,8 @@ def test_gradients_of_functions_by_their_values(function: Callable[..., Any], gr
     x, g = tf.constant(np.abs(X)), tf.constant(X * 0.5 + 3.0)
     y = function(x)
     got, expected = tf.Session().run([gradient(y, g), tf.gradients(y, x, g)[0]])
-    np.testing.assert_allclose(got, expected, rtol=3e-6, atol=1e-7)
+    # a value near 1 has lost digits of 1 less the value, and the argument is not known to these gradients
+    np.testing.assert_allclose(got, expected, rtol=3e-6, atol=5e-7)
 
 
 def test_gradients_of_pools_and_biases() -> None:

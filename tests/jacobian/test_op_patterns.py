@@ -65,6 +65,7 @@ DATA = {
     *("logm_op-equal eigenvalues", "sqrtm_op-equal eigenvalues", "huber"),
     *(f"eval_{name}" for name in ("chebyt", "chebyu", "gegenbauer", "genlaguerre", "hermite", "hermitenorm", "jacobi")),
     *("eval_laguerre", "eval_legendre", "sinc-zero", "stdtr-degrees"),
+    *("log_cosh-at 0", "log_of_power", "log_of_power1p", "product-of 0", "share"),
     "clip", "complex_sign", "cumprod_op-zeros", "divide_no_nan", "log_sigmoid", "max_pool_op", "maximum", "minimum",
     "mod",
     "gather_taps_op", "scatter_taps_op", "put_band-set_diag", "reduce_euclidean_norm_op-norm-inf-of-matrix",
