@@ -204,6 +204,7 @@ running_maximum = nondifferentiable(
     lambda x, *, axis, reverse: _accumulating(np.maximum, -np.inf)(x, axis=axis, exclusive=False, reverse=reverse),
     abstract=_abstract("running_maximum", FLOATING),
     batch=axis_param,
+    layout=Layout.ANY,
     doc="The largest of all elements up to each one, along an axis.",
 )
 

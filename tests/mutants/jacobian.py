@@ -127,8 +127,8 @@ MUTANTS = (
     Mutant(
         "a plan of a recorded custom gradient can be called",
         "engine/jacobian/callable_plan.py",
-        "        if self._fixed:\n",
-        "        if self._fixed and not sources:\n",
+        "        if self._why_fixed:\n",
+        "        if self._why_fixed and not sources:\n",
         ("tests/jacobian/test_custom_gradients.py::test_plans_of_a_tape_are_not_evaluated_elsewhere",),
     ),
     Mutant(

@@ -80,8 +80,8 @@ def mistakes(text: str) -> list[Mistake]:
 
     Examples
     --------
-    >>> [m.made("x = a + 2") for m in mistakes("x = a + 2")][:3]
-    ['pass', 'x = a - 2', 'x = a + 3']
+    >>> {"pass", "x = a - 2", "x = a + 3"} <= {m.made("x = a + 2") for m in mistakes("x = a + 2")}
+    True
     """
     found = _Finder(text).all()
     return sorted(
