@@ -5,7 +5,6 @@ What a recurrence or a difference would cancel is a series far out, or an integr
 
 from __future__ import annotations
 
-import functools
 import math
 from collections.abc import Callable
 from typing import Any
@@ -14,6 +13,7 @@ import numpy as np
 
 from engine.ops.parameter_kernels import betainc_by_shape
 from engine.ops.quadrature import gauss_legendre
+from engine.runtime.cache import cached
 from engine.runtime.lazy_scipy import scipy
 
 # ---- incomplete gamma function ---------------------------------------------------------------------------------------
@@ -235,7 +235,7 @@ def gaussian_integral(x: Any, *, times: int, sign: int) -> np.ndarray:
         return np.where(far, (-1) ** times * total / (2 * z ** (times + 1)), y)
 
 
-@functools.cache
+@cached(1)
 def _mills_coefficients() -> list[float]:
     """Those of the expansion ``pdf(x) / cdf(x) = z + c[0] / z + c[1] / z ** 3 + ...`` for ``z = -x``, by Riccati."""
     c = [1]
