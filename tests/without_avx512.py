@@ -11,7 +11,6 @@ import os
 import sys
 
 from numpy._core import _multiarray_umath as numpy_core
-from threadpoolctl import threadpool_info
 
 KERNELS = "Haswell"
 """OpenBLAS's kernels for processors with AVX2 and nothing newer."""
@@ -25,6 +24,8 @@ def names() -> list[str]:
 
 def still_on() -> list[str]:
     """What of it this process uses all the same."""
+    from threadpoolctl import threadpool_info
+
     loops = [name for name in names() if numpy_core.__cpu_features__[name]]
     found = [info.get("architecture") for info in threadpool_info() if info["internal_api"] == "openblas"]
     return loops + [f"OpenBLAS for {kernels}" for kernels in found if kernels != KERNELS]

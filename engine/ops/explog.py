@@ -93,6 +93,7 @@ expm1_slope = elementwise(
     by_tails(lambda out: out + 1, lambda out, x: np.exp(x), -1.0),
     (1, None),
     args=("out", "x"),
+    strict=False,
     doc="``out + 1``, for ``out = expm1(x)`` that may have been rounded to -1.",
 )
 log = elementwise("log", np.log, (lambda out, x: reciprocal(x),), doc="Natural logarithm; the derivative at 0 is inf.")

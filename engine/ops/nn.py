@@ -107,6 +107,7 @@ selu_slope = elementwise(
     by_tails(lambda out: out + SELU_SCALE_ALPHA, lambda out, x: SELU_SCALE_ALPHA * np.exp(x), near=-SELU_SCALE_ALPHA),
     (1, None),
     args=("out", "x"),
+    strict=False,
     doc="The derivative of `selu` below 0, for its value there, which may have been rounded to its least one.",
 )
 
@@ -153,6 +154,7 @@ sigmoid_slope = elementwise(
     by_tails(lambda out: out * (1 - out), lambda out, x: np.exp(np.negative(x)) * np.square(out), near=1.0),
     (lambda slope, out, x: -tanh(0.5 * x), None),
     args=("out", "x"),
+    strict=False,
     doc="``out * (1 - out)``, for ``out = sigmoid(x)`` that may have been rounded to 1.",
 )
 log_sigmoid = elementwise(

@@ -343,6 +343,7 @@ exp_shares = general(
     batch=axis_param,
     args=("x", "out"),
     sparsity=along,
+    strict=False,
     doc="""``exp(x - out)``, for the logarithm `out` of ``sum(exp(x))`` over axes, which may have been rounded.
 
     Its derivative in `x` is that of both.

@@ -223,6 +223,7 @@ erfcx_slope = elementwise(
     (None, lambda slope, out, x: 2 / math.sqrt(math.pi) * gaussian_integral(x, times=2, sign=1)),
     args=("out", "x"),
     accepts=FLOATING,
+    strict=False,
     doc="The derivative of `erfcx`, for its value there.",
 )
 erfcx = _function(
@@ -249,6 +250,7 @@ log_ndtr_slope = elementwise(
     (None, lambda slope, out, x: inverse_mills(x, times=1)),
     args=("out", "x"),
     accepts=FLOATING,
+    strict=False,
     doc="The derivative of `log_ndtr`, for its value there.",
 )
 log_ndtr = _function("log_ndtr", lambda out, x: log_ndtr_slope(out, x), doc="Logarithm of `ndtr`, far out too.")

@@ -127,6 +127,7 @@ dawsn_slope = elementwise(
     (None, lambda slope, out, x: gaussian_integral(x, times=2, sign=-1)),
     args=("out", "x"),
     accepts=FLOATING,
+    strict=False,
     doc="The derivative of `dawsn`, for its value there.",
 )
 dawsn = elementwise(
@@ -428,6 +429,7 @@ def _bessel_scaled_slope(kind: str, order: int, limits: dict[str, float], quick:
         (None, lambda slope, out, x: bessel_scaled_by_x(x, **following)),
         args=("out", "x"),
         accepts=FLOATING,
+        strict=False,
         doc=f"The derivative of `bessel_{kind}{order}e`, for its value there.",
     )
 

@@ -37,6 +37,7 @@ tanh_slope = elementwise(
     ),
     (lambda slope, out, x: -2 * out, None),
     args=("out", "x"),
+    strict=False,
     doc="``1 - out ** 2``, for ``out = tanh(x)`` that may have been rounded to 1.",
 )
 asinh = elementwise("asinh", np.arcsinh, (lambda out, x: asinh_slope(x),), doc="Inverse hyperbolic sine.")
