@@ -13,6 +13,8 @@ from engine.ops import complexes
 
 Function = Callable[[Any], Any]
 
+# NumPy before 2.3 takes no dict
+FAR: Any = {1: (7, 5)} if np.lib.NumpyVersion(np.__version__) >= "2.3.0" else [(0, 0), (7, 5)]
 X = np.array([[0.7, 1.9, 0.4], [1.2, 0.3, 2.3]])
 W = np.array([[0.5, -1.0, 2.0], [1.5, 0.25, -0.75]])
 SQUARE = np.array([[2.0, 0.3, -0.4], [0.1, 1.5, 0.2], [0.5, -0.2, 3.0]])
@@ -301,7 +303,7 @@ ROWS: dict[str, tuple[Function, np.ndarray]] = {
     "pad linear_ramp": (lambda x: np.pad(x, ((1, 2), (4, 0)), mode="linear_ramp", end_values=(1.0, -2.0)), X),
     "pad odd": (lambda x: np.pad(x, ((1, 2), (4, 0)), mode="reflect", reflect_type="odd"), X),
     "pad symmetric odd": (lambda x: np.pad(x, 4, mode="symmetric", reflect_type="odd"), X),
-    "pad far": (lambda x: np.pad(x, {1: (7, 5)}, mode="reflect"), X),
+    "pad far": (lambda x: np.pad(x, FAR, mode="reflect"), X),
     "pad with values": (lambda x: np.pad(x, 1, constant_values=((1.0, 2.0), (3.0, 4.0))), X),
     "pad by itself": (lambda x: np.pad(x[1], (1, 2), constant_values=x[0, :2]), X),
     "sum where": (lambda x: np.sum(x, axis=1, where=W > 0, initial=2.0), X),
