@@ -11,6 +11,7 @@ from pathlib import Path
 
 import numpy as np
 import pytest
+import scipy
 import scipy.special as sp
 
 import tape_api as tf
@@ -20,6 +21,8 @@ from tests.special.rows import FUNCTIONS
 from tests.special.stored import read
 
 TRUTHS = read()
+LESS_EXACT = {"stdtrit"} if np.lib.NumpyVersion(scipy.__version__) < "1.16.0" else set()
+"""What SciPy 1.15 gives fewer digits of."""
 
 
 @pytest.mark.parametrize("name", FUNCTIONS)
@@ -27,7 +30,7 @@ def test_right_to_the_last_digits(name: str) -> None:
     allowed = EXCEPTIONS[name].worst if name in EXCEPTIONS else {}
     for dtype in ("float64", "float32"):
         for found in beyond(compared(name, dtype, TRUTHS[name]), dtype):
-            bound = allowed.get((dtype, sum(found.order)), 1.0)
+            bound = allowed.get((dtype, sum(found.order)), 1.0) * (100 if name in LESS_EXACT else 1)
             assert found.error <= bound or (math.isnan(found.error) and bound > 1), (dtype, found)
 
 
