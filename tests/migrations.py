@@ -93,8 +93,8 @@ def _lines(program: Path, converted: str, report: str, changed: str, again: str)
     before, after = _length(program.read_text()), _length(converted)
     yield f"## {TITLES[program.stem]}"
     yield ""
-    yield f"[`{program.name}`](migrations/{program.name}), in the style of `{path}` of [{repository}]({address}), commit"
-    yield f"`{commit[:12]}`. Its {before} lines become {after}:"
+    yield f"[`{program.name}`](migrations/{program.name}), in the style of `{path}` of [{repository}]({address}),"
+    yield f"commit `{commit[:12]}`. Its {before} lines become {after}:"
     yield ""
     yield from ("```py", converted.rstrip(), "```", "")
     yield "`compare` says"

@@ -5,6 +5,7 @@ from __future__ import annotations
 import linecache
 import os
 import re
+import shlex
 import subprocess
 import sys
 import tomllib
@@ -14,6 +15,7 @@ import numpy as np
 import pytest
 
 from graph_api.graph import Graph
+from tests.migrate.in_process import dualgrad
 
 HOME = Path(__file__).resolve().parent.parent
 DOCUMENTS = (HOME / "README.md", *sorted((HOME / "docs").rglob("*.md")))
@@ -118,6 +120,25 @@ def test_a_program_prints_what_it_says(
         said.pop()
         told = told[: len(said)]
     assert told == said
+
+
+def test_the_commands_of_the_readme_say_what_it_says(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    pytest.importorskip("libcst")
+    text = (HOME / "README.md").read_text(encoding="utf-8")
+    program, session = (re.search(rf"^```{kind}\n(.*?)^```", text, re.M | re.S) for kind in ("py", "console"))
+    assert program is not None and session is not None
+    (tmp_path / "fit.py").write_text(program[1], encoding="utf-8")
+    commands = re.findall(r"^\$ (.*)\n((?:(?!\$ ).*\n)*)", session[1], re.M)
+    assert len(commands) >= 5
+    for command, said in commands:
+        name, *rest = shlex.split(command)
+        if name == "dualgrad":
+            assert dualgrad(tmp_path, *rest) == 0
+            told = capsys.readouterr().out
+        else:
+            # grep -A2 'def step' fit_tape.py
+            told = "".join((tmp_path / rest[-1]).read_text(encoding="utf-8").partition(rest[-2])[1:])
+        assert told.startswith(said.removesuffix("...\n")), (command, told)
 
 
 # ---- what is installed -----------------------------------------------------------------------------------------------
