@@ -1,4 +1,4 @@
-"""Whole migrations, for docs/migrations.md: each program is recorded, converted, compared, and changed by hand.
+"""Whole migrations, for docs/migrations-in-full.md: each program is recorded, converted, compared, and changed by hand.
 
 ``make migrations`` writes the page anew. The programs in docs/migrations are our own, in the style of published ones,
 which their first lines name. What a person changes by hand is in `BY_HAND`, and is compared again.
@@ -17,7 +17,7 @@ from pathlib import Path
 from tests.migrate.in_process import dualgrad
 
 HOME = Path(__file__).resolve().parents[1]
-PAGE = HOME / "docs" / "migrations.md"
+PAGE = HOME / "docs" / "migrations-in-full.md"
 PROGRAMS = sorted((HOME / "docs" / "migrations").glob("*.py"))
 BEGIN = "<!-- what follows is written by `make migrations` -->\n"
 TITLES = {
@@ -90,19 +90,16 @@ def _length(text: str) -> int:
 def _lines(program: Path, converted: str, report: str, changed: str, again: str) -> Iterator[str]:
     repository, path, commit = source(program)
     address = f"https://github.com/{repository}/blob/{commit}/{path.replace(' ', '%20')}"
-    text = program.read_text()
+    before, after = _length(program.read_text()), _length(converted)
     yield f"## {TITLES[program.stem]}"
     yield ""
-    yield f"`{program.name}` is written in the style of `{path}` of [{repository}]({address}), commit `{commit[:12]}`:"
-    yield f"{_length(text)} lines become {_length(converted)}."
-    yield ""
-    yield from ("```py", text.rstrip(), "```", "")
-    yield f"`dualgrad convert -o {program.stem}_tape.py {program.name}` writes"
+    yield f"[`{program.name}`](migrations/{program.name}), in the style of `{path}` of [{repository}]({address}),"
+    yield f"commit `{commit[:12]}`. Its {before} lines become {after}:"
     yield ""
     yield from ("```py", converted.rstrip(), "```", "")
-    yield f"`dualgrad compare record {program.stem}_tape.py` says"
+    yield "`compare` says"
     yield ""
-    yield from ("```text", report.rstrip(), "```", "")
+    yield from ("```text", *[line for line in report.splitlines()[1:] if line], "```", "")
     if changed == converted:
         yield "By hand: nothing."
     else:
@@ -113,11 +110,6 @@ def _lines(program: Path, converted: str, report: str, changed: str, again: str)
         yield "`compare` says then"
         yield ""
         yield from ("```text", again.splitlines()[1], "```")
-    if "EQUAL ONLY FOR THIS RUN" in report:
-        yield ""
-        yield (
-            "Before the seed or the data change, put back the lines that drew or counted what is marked `from the run`."
-        )
     yield ""
 
 

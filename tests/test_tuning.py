@@ -26,7 +26,7 @@ def test_every_constant_says_its_unit_and_its_source() -> None:
 
 
 def test_the_page_shows_the_record() -> None:
-    assert tuning.table() in (HOME / "docs" / "tuning.md").read_text(encoding="utf-8")
+    assert tuning.table() in (HOME / "docs" / "tuning-constants.md").read_text(encoding="utf-8")
 
 
 def test_every_constant_is_used_somewhere() -> None:

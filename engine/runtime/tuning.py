@@ -6,7 +6,7 @@ the native executor and one for those in Python. *Thresholds* say from where on 
 The latter two are the same everywhere: some of them decide in what order numbers are added, and so a last bit.
 
 No calibration is needed, and without one all machines make the same plans. `TUNING` is what holds in this process;
-docs/tuning.md is made from it.
+docs/tuning-constants.md is made from it.
 """
 
 from __future__ import annotations

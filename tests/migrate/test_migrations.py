@@ -1,4 +1,4 @@
-"""docs/migrations.md says what the commands give now."""
+"""docs/migrations-in-full.md says what the commands give now, and docs/migrations.md names each program."""
 
 from __future__ import annotations
 
@@ -8,7 +8,7 @@ import pytest
 
 pytest.importorskip("libcst")
 
-from tests.migrations import PROGRAMS, TITLES, section, sections, source
+from tests.migrations import HOME, PROGRAMS, TITLES, section, sections, source
 
 
 def test_every_program_is_on_the_page_and_names_its_source() -> None:
@@ -16,6 +16,8 @@ def test_every_program_is_on_the_page_and_names_its_source() -> None:
     assert len(PROGRAMS) >= 10
     assert sorted(sections()) == sorted(TITLES.values())
     assert len({source(p)[:2] for p in PROGRAMS}) == len(PROGRAMS)
+    written = (HOME / "docs" / "migrations.md").read_text()
+    assert [title for title in TITLES.values() if f"| [{title}](migrations-in-full.md#" not in written] == []
 
 
 @pytest.mark.parametrize("program", PROGRAMS, ids=lambda p: p.stem)

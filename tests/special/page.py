@@ -1,4 +1,4 @@
-"""The table of the page on numbers, and the exceptions, as they are measured here.
+"""The table of docs/special-functions.md, and the exceptions, as they are measured here.
 
 ``python -m tests.special.page`` prints the former, with ``--exceptions`` the errors beyond the bounds.
 """
