@@ -151,7 +151,6 @@ OTHERS: dict[str, dict[str, str]] = {
         "graph_api/graph_files/rows.py": "ROWS",
         "graph_api/legacy/conversions.py": "_conversions",
         "graph_api/legacy/distributions/base.py": "_divergences",
-        "graph_api/legacy/distributions/compound.py": "parameters",
         "graph_api/legacy/layers/__init__.py": "_made_here",
         "tape_api/tracing.py": "_NOTHING",
     },
