@@ -109,8 +109,6 @@ OTHERS: dict[str, dict[str, str]] = {
         "engine/powers.py": "_made",
         "graph_api/keras/sessions.py": "_sessions",
         "graph_api/session_state.py": "_packs",
-        "optim/closed_step.py": "_functions",
-        "optim/optimizer.py": "_steps",
         "tape_api/function.py": "_methods _seen",
         "tape_api/open_function.py": "_own",
     },
