@@ -29,10 +29,7 @@ _FRACTIONAL = "fractional pools are out of scope: use nn.max_pool, nn.avg_pool, 
 _SPACES = "dilations by hand are out of scope: nn.convolution and space_to_batch_nd take what they need"
 _PROXIMAL = "proximal steps are out of scope: use train.FtrlOptimizer, which shrinks by L1 and L2 as well"
 _EVALUATION = "loops over checkpoints are out of scope: ask train.latest_checkpoint, and restore with train.Saver"
-_OF_EVALUATION = (
-    *("checkpoints_iterator", "evaluate_once", "get_or_create_eval_step", "StopAfterNEvalsHook", "SummaryAtEndHook"),
-    "wait_for_new_checkpoint",
-)
+_OPTIMIZE_LOSS = "use an optimizer's compute_gradients, clip_by_global_norm and apply_gradients"
 _HASHES = "layers that hash are out of scope: use StringLookup, IntegerLookup, or strings.to_hash_bucket_fast before"
 _OF_KERAS = (
     *("layers.ConvLSTM1D", "layers.ConvLSTM2D", "layers.ConvLSTM3D", "layers.GroupQueryAttention", "losses.Dice"),
@@ -78,8 +75,9 @@ ABSENT: dict[str, str] = {
     "train.AdagradDAOptimizer": "dual averaging is out of scope: use train.FtrlOptimizer, which is sparse as well",
     **dict.fromkeys(("train.ProximalAdagradOptimizer", "train.ProximalGradientDescentOptimizer"), _PROXIMAL),
     "train.checkpoints_iterator": _EVALUATION,
-    **dict.fromkeys((f"contrib.training.{name}" for name in _OF_EVALUATION), _EVALUATION),
-    "contrib.layers.optimize_loss": "use an optimizer's compute_gradients, clip_by_global_norm and apply_gradients",
+    "contrib.training": "nothing of it is here: use argparse.Namespace for HParams, and train.latest_checkpoint",
+    **dict.fromkeys(("contrib.layers.optimize_loss", "contrib.slim.optimize_loss"), _OPTIMIZE_LOSS),
+    "distribute.cluster_resolver.UnionResolver": "put all addresses into one SimpleClusterResolver",
     "contrib.opt.LookaheadOptimizer": "keep a copy of the variables, and assign to both every few steps",
     **dict.fromkeys(("keras.layers.Hashing", "keras.layers.HashedCrossing"), _HASHES),
     **dict.fromkeys((f"keras.{name}" for name in _OF_KERAS), "out of scope, for want of use: write it as a subclass"),
