@@ -164,7 +164,7 @@ def test_modules_fit_in_the_head(folder: str) -> None:
 
 
 BUDGETS = {
-    "engine": 67_700, "dualgrad": 64_600, "graph_api": 23_200, "tape_api": 14_100, "bench": 10_500, "optim": 6_100,
+    "engine": 67_700, "dualgrad": 64_600, "graph_api": 23_200, "tape_api": 14_100, "bench": 10_500, "optim": 5_900,
 }  # fmt: skip
 """Lines of Python that a folder may have, stubs apart. They only fall: who adds takes away elsewhere."""
 
