@@ -413,7 +413,6 @@ from graph_api import register_proto_function as register_proto_function
 from graph_api import register_tensor_conversion_function as register_tensor_conversion_function
 from graph_api import repeat as repeat
 from graph_api import report_uninitialized_variables as report_uninitialized_variables
-from graph_api import required_space_to_batch_paddings as required_space_to_batch_paddings
 from graph_api import reset_default_graph as reset_default_graph
 from graph_api import reshape as reshape
 from graph_api import resource as resource

@@ -19,12 +19,6 @@ _DRAWS = (
 
 _DRAWS_BY_SEED = tuple(f"stateless_{name}" for name in _DRAWS)
 
-_WINDOWS = ("hann", "hamming", "kaiser", "kaiser_bessel_derived", "vorbis")
-_SIGNALS = (
-    *("dct", "fftshift", "frame", "idct", "ifftshift", "inverse_mdct", "inverse_stft", "inverse_stft_window_fn"),
-    *("linear_to_mel_weight_matrix", "mdct", "mfccs_from_log_mel_spectrograms", "overlap_and_add", "stft"),
-)
-
 DTYPES: tuple[tuple[str, str], ...] = (
     (
         "engine.core.dtypes:",
@@ -104,8 +98,6 @@ BOTH: tuple[tuple[str, str], ...] = (
     ),
     ("dualgrad.extras.ops.numbers:approx_max_k", "nn.approx_max_k"),
     ("dualgrad.extras.ops.numbers:approx_min_k", "nn.approx_min_k"),
-    ("dualgrad.extras.ops.isotonic:", "nn.isotonic_regression"),
-    ("dualgrad.extras.fractional_pools:", "nn.with_space_to_batch required_space_to_batch_paddings"),
     ("engine.ops.matrix_roots:sqrtm", "matrix_square_root"),
     ("dualgrad.extras.ops.compositions:saturate_cast", "dtypes.saturate_cast"),
     (
@@ -143,9 +135,6 @@ BOTH: tuple[tuple[str, str], ...] = (
     # ---- decompositions of any matrix
     ("engine.ops.lu:", "linalg.lu linalg.lu_solve linalg.lu_reconstruct linalg.lu_matrix_inverse"),
     ("engine.ops.eig:", "eig linalg.eig eigvals linalg.eigvals linalg.eigh_tridiagonal"),
-    # ---- signals
-    ("dualgrad.extras.ops.windows:", " ".join(f"signal.{name}_window" for name in _WINDOWS)),
-    ("dualgrad.extras.ops.signals:", " ".join(f"signal.{name}" for name in _SIGNALS)),
     ("engine.ops.matrix_roots:", "linalg.sqrtm linalg.logm"),
     ("dualgrad.extras.ops.diagonals:", "linalg.tridiagonal_solve linalg.tridiagonal_matmul"),
     ("dualgrad.extras.ops.diagonals:", "linalg.banded_triangular_solve"),
@@ -165,12 +154,6 @@ VERSION1: tuple[tuple[str, str], ...] = (
         "dualgrad.extras.ops.normalization:old_batch_norm_with_global_normalization",
         "nn.batch_norm_with_global_normalization",
     ),
-    ("dualgrad.extras.ops.signals:dct", "spectral.dct"),
-    ("dualgrad.extras.ops.signals:idct", "spectral.idct"),
-    ("dualgrad.extras.fractional_pools:old_fractional_max_pool", "nn.fractional_max_pool"),
-    ("dualgrad.extras.fractional_pools:old_fractional_avg_pool", "nn.fractional_avg_pool"),
-    ("dualgrad.extras.ops.morphology:old_dilation2d", "nn.dilation2d"),
-    ("dualgrad.extras.ops.morphology:old_erosion2d", "nn.erosion2d"),
     ("dualgrad.extras.ops.numbers:is_non_decreasing", "is_non_decreasing debugging.is_non_decreasing"),
     ("dualgrad.extras.ops.numbers:is_strictly_increasing", "is_strictly_increasing debugging.is_strictly_increasing"),
     ("dualgrad.extras.assertions:", " ".join(f"assert_{name}" for name in _ASSERTED if name != "shapes")),
@@ -204,8 +187,6 @@ VERSION1: tuple[tuple[str, str], ...] = (
 )
 VERSION2: tuple[tuple[str, str], ...] = (
     ("dualgrad.extras.ops.normalization:", "nn.batch_norm_with_global_normalization"),
-    ("dualgrad.extras.fractional_pools:", "nn.fractional_max_pool nn.fractional_avg_pool"),
-    ("dualgrad.extras.ops.morphology:", "nn.dilation2d nn.erosion2d"),
     ("dualgrad.extras.ops.strings:", "strings.reduce_join"),
     ("dualgrad.extras.ops.compositions:", "nn.compute_average_loss nn.scale_regularization_loss"),
     ("dualgrad.extras.ops.affine:", "nn.sufficient_statistics nn.weighted_moments"),

@@ -188,7 +188,6 @@ from tape_api import reduce_min as reduce_min
 from tape_api import reduce_prod as reduce_prod
 from tape_api import reduce_sum as reduce_sum
 from tape_api import repeat as repeat
-from tape_api import required_space_to_batch_paddings as required_space_to_batch_paddings
 from tape_api import reshape as reshape
 from tape_api import reverse as reverse
 from tape_api import reverse_sequence as reverse_sequence

@@ -18,7 +18,6 @@ from dualgrad.extras import structures as _dualgrad_extras_structures
 from dualgrad.extras.assertions import assert_proper_iterable as _dualgrad_extras_assertions_assert_proper_iterable
 from dualgrad.extras.assertions import assert_proper_iterable as assert_proper_iterable
 from dualgrad.extras.ops.losses import Reduction as _dualgrad_extras_ops_losses_Reduction
-from dualgrad.extras.ops.signals import inverse_stft_window_fn as _dualgrad_extras_ops_signals_inverse_stft_window_fn
 from dualgrad.extras.small_functions import VariableAggregation as VariableAggregation
 from dualgrad.extras.small_functions import VariableSynchronization as VariableSynchronization
 from dualgrad.extras.small_functions import get_logger as get_logger
@@ -123,9 +122,6 @@ from dualgrad.keras.layers.base import Layer as _dualgrad_keras_layers_base_Laye
 from dualgrad.keras.layers.cells import GRUCell as _dualgrad_keras_layers_cells_GRUCell
 from dualgrad.keras.layers.cells import LSTMCell as _dualgrad_keras_layers_cells_LSTMCell
 from dualgrad.keras.layers.cells import SimpleRNNCell as _dualgrad_keras_layers_cells_SimpleRNNCell
-from dualgrad.keras.layers.conv_lstm import ConvLSTM1D as _dualgrad_keras_layers_conv_lstm_ConvLSTM1D
-from dualgrad.keras.layers.conv_lstm import ConvLSTM2D as _dualgrad_keras_layers_conv_lstm_ConvLSTM2D
-from dualgrad.keras.layers.conv_lstm import ConvLSTM3D as _dualgrad_keras_layers_conv_lstm_ConvLSTM3D
 from dualgrad.keras.layers.convolution import Conv1D as _dualgrad_keras_layers_convolution_Conv1D
 from dualgrad.keras.layers.convolution import Conv1DTranspose as _dualgrad_keras_layers_convolution_Conv1DTranspose
 from dualgrad.keras.layers.convolution import Conv2D as _dualgrad_keras_layers_convolution_Conv2D
@@ -150,8 +146,6 @@ from dualgrad.keras.layers.core import ReLU as _dualgrad_keras_layers_core_ReLU
 from dualgrad.keras.layers.core import Reshape as _dualgrad_keras_layers_core_Reshape
 from dualgrad.keras.layers.core import Softmax as _dualgrad_keras_layers_core_Softmax
 from dualgrad.keras.layers.core import Wrapper as _dualgrad_keras_layers_core_Wrapper
-from dualgrad.keras.layers.hashing import HashedCrossing as _dualgrad_keras_layers_hashing_HashedCrossing
-from dualgrad.keras.layers.hashing import Hashing as _dualgrad_keras_layers_hashing_Hashing
 from dualgrad.keras.layers.images import CenterCrop as _dualgrad_keras_layers_images_CenterCrop
 from dualgrad.keras.layers.images import RandomBrightness as _dualgrad_keras_layers_images_RandomBrightness
 from dualgrad.keras.layers.images import RandomContrast as _dualgrad_keras_layers_images_RandomContrast
@@ -229,7 +223,6 @@ from dualgrad.keras.losses import CategoricalCrossentropy as _dualgrad_keras_los
 from dualgrad.keras.losses import CategoricalFocalCrossentropy as _dualgrad_keras_losses_CategoricalFocalCrossentropy
 from dualgrad.keras.losses import CategoricalHinge as _dualgrad_keras_losses_CategoricalHinge
 from dualgrad.keras.losses import CosineSimilarity as _dualgrad_keras_losses_CosineSimilarity
-from dualgrad.keras.losses import Dice as _dualgrad_keras_losses_Dice
 from dualgrad.keras.losses import Hinge as _dualgrad_keras_losses_Hinge
 from dualgrad.keras.losses import Huber as _dualgrad_keras_losses_Huber
 from dualgrad.keras.losses import KLDivergence as _dualgrad_keras_losses_KLDivergence
@@ -244,7 +237,6 @@ from dualgrad.keras.losses import Poisson as _dualgrad_keras_losses_Poisson
 from dualgrad.keras.losses import Reduction as _dualgrad_keras_losses_Reduction
 from dualgrad.keras.losses import SparseCategoricalCrossentropy as _dualgrad_keras_losses_SparseCategoricalCrossentropy
 from dualgrad.keras.losses import SquaredHinge as _dualgrad_keras_losses_SquaredHinge
-from dualgrad.keras.losses import Tversky as _dualgrad_keras_losses_Tversky
 from dualgrad.keras.metrics.decisions import AUC as _dualgrad_keras_metrics_decisions_AUC
 from dualgrad.keras.metrics.decisions import F1Score as _dualgrad_keras_metrics_decisions_F1Score
 from dualgrad.keras.metrics.decisions import FBetaScore as _dualgrad_keras_metrics_decisions_FBetaScore
@@ -255,11 +247,6 @@ from dualgrad.keras.metrics.decisions import Precision as _dualgrad_keras_metric
 from dualgrad.keras.metrics.decisions import Recall as _dualgrad_keras_metrics_decisions_Recall
 from dualgrad.keras.metrics.decisions import TrueNegatives as _dualgrad_keras_metrics_decisions_TrueNegatives
 from dualgrad.keras.metrics.decisions import TruePositives as _dualgrad_keras_metrics_decisions_TruePositives
-from dualgrad.keras.metrics.limits import PrecisionAtRecall as _dualgrad_keras_metrics_limits_PrecisionAtRecall
-from dualgrad.keras.metrics.limits import R2Score as _dualgrad_keras_metrics_limits_R2Score
-from dualgrad.keras.metrics.limits import RecallAtPrecision as _dualgrad_keras_metrics_limits_RecallAtPrecision
-from dualgrad.keras.metrics.limits import SensitivityAtSpecificity as _dualgrad_keras_metrics_limits_SensitivityAtSpecificity
-from dualgrad.keras.metrics.limits import SpecificityAtSensitivity as _dualgrad_keras_metrics_limits_SpecificityAtSensitivity
 from dualgrad.keras.metrics.means import Accuracy as _dualgrad_keras_metrics_means_Accuracy
 from dualgrad.keras.metrics.means import BinaryAccuracy as _dualgrad_keras_metrics_means_BinaryAccuracy
 from dualgrad.keras.metrics.means import BinaryCrossentropy as _dualgrad_keras_metrics_means_BinaryCrossentropy
@@ -542,18 +529,6 @@ from graph_api.legacy.conversions import register_tensor_conversion_function as 
 from graph_api.legacy.coordination import QueueRunner as _graph_api_legacy_coordination_QueueRunner
 from graph_api.legacy.coordination import add_queue_runner as _graph_api_legacy_coordination_add_queue_runner
 from graph_api.legacy.coordination import start_queue_runners as _graph_api_legacy_coordination_start_queue_runners
-from graph_api.legacy.ctc import ctc_beam_search_decoder as _graph_api_legacy_ctc_ctc_beam_search_decoder
-from graph_api.legacy.ctc import ctc_beam_search_decoder_v2 as _graph_api_legacy_ctc_ctc_beam_search_decoder_v2
-from graph_api.legacy.ctc import ctc_greedy_decoder as _graph_api_legacy_ctc_ctc_greedy_decoder
-from graph_api.legacy.ctc import ctc_loss as _graph_api_legacy_ctc_ctc_loss
-from graph_api.legacy.ctc import ctc_loss_v2 as _graph_api_legacy_ctc_ctc_loss_v2
-from graph_api.legacy.ctc import edit_distance as edit_distance
-from graph_api.legacy.evaluation import StopAfterNEvalsHook as _graph_api_legacy_evaluation_StopAfterNEvalsHook
-from graph_api.legacy.evaluation import SummaryAtEndHook as _graph_api_legacy_evaluation_SummaryAtEndHook
-from graph_api.legacy.evaluation import checkpoints_iterator as _graph_api_legacy_evaluation_checkpoints_iterator
-from graph_api.legacy.evaluation import evaluate_once as _graph_api_legacy_evaluation_evaluate_once
-from graph_api.legacy.evaluation import get_or_create_eval_step as _graph_api_legacy_evaluation_get_or_create_eval_step
-from graph_api.legacy.evaluation import wait_for_new_checkpoint as _graph_api_legacy_evaluation_wait_for_new_checkpoint
 from graph_api.legacy.hooks import CheckpointSaverHook as _graph_api_legacy_hooks_CheckpointSaverHook
 from graph_api.legacy.hooks import CheckpointSaverListener as _graph_api_legacy_hooks_CheckpointSaverListener
 from graph_api.legacy.hooks import FeedFnHook as _graph_api_legacy_hooks_FeedFnHook
@@ -652,7 +627,6 @@ from graph_api.legacy.rnn.cells import GRUCell as _graph_api_legacy_rnn_cells_GR
 from graph_api.legacy.rnn.cells import LSTMBlockCell as _graph_api_legacy_rnn_cells_LSTMBlockCell
 from graph_api.legacy.rnn.cells import LSTMCell as _graph_api_legacy_rnn_cells_LSTMCell
 from graph_api.legacy.rnn.cells import LSTMStateTuple as _graph_api_legacy_rnn_cells_LSTMStateTuple
-from graph_api.legacy.rnn.cells import LayerNormBasicLSTMCell as _graph_api_legacy_rnn_cells_LayerNormBasicLSTMCell
 from graph_api.legacy.rnn.cells import RNNCell as _graph_api_legacy_rnn_cells_RNNCell
 from graph_api.legacy.rnn.loops import bidirectional_dynamic_rnn as _graph_api_legacy_rnn_loops_bidirectional_dynamic_rnn
 from graph_api.legacy.rnn.loops import dynamic_rnn as _graph_api_legacy_rnn_loops_dynamic_rnn
@@ -663,14 +637,9 @@ from graph_api.legacy.rnn.sequences import basic_rnn_seq2seq as _graph_api_legac
 from graph_api.legacy.rnn.sequences import rnn_decoder as _graph_api_legacy_rnn_sequences_rnn_decoder
 from graph_api.legacy.rnn.sequences import sequence_loss_by_example as _graph_api_legacy_rnn_sequences_sequence_loss_by_example
 from graph_api.legacy.rnn.sequences import summed_sequence_loss as _graph_api_legacy_rnn_sequences_summed_sequence_loss
-from graph_api.legacy.rnn.stacks import stack_bidirectional_dynamic_rnn as _graph_api_legacy_rnn_stacks_stack_bidirectional_dynamic_rnn
-from graph_api.legacy.rnn.stacks import stack_bidirectional_rnn as _graph_api_legacy_rnn_stacks_stack_bidirectional_rnn
 from graph_api.legacy.rnn.wrappers import DeviceWrapper as _graph_api_legacy_rnn_wrappers_DeviceWrapper
 from graph_api.legacy.rnn.wrappers import DropoutWrapper as _graph_api_legacy_rnn_wrappers_DropoutWrapper
-from graph_api.legacy.rnn.wrappers import EmbeddingWrapper as _graph_api_legacy_rnn_wrappers_EmbeddingWrapper
-from graph_api.legacy.rnn.wrappers import InputProjectionWrapper as _graph_api_legacy_rnn_wrappers_InputProjectionWrapper
 from graph_api.legacy.rnn.wrappers import MultiRNNCell as _graph_api_legacy_rnn_wrappers_MultiRNNCell
-from graph_api.legacy.rnn.wrappers import OutputProjectionWrapper as _graph_api_legacy_rnn_wrappers_OutputProjectionWrapper
 from graph_api.legacy.rnn.wrappers import ResidualWrapper as _graph_api_legacy_rnn_wrappers_ResidualWrapper
 from graph_api.legacy.slim import framework as _graph_api_legacy_slim_framework
 from graph_api.legacy.slim import layers as _graph_api_legacy_slim_layers
@@ -712,7 +681,6 @@ from graph_api.legacy.slim.layers import softmax as _graph_api_legacy_slim_layer
 from graph_api.legacy.slim.layers import stack as _graph_api_legacy_slim_layers_stack
 from graph_api.legacy.slim.normalizers import batch_norm as _graph_api_legacy_slim_normalizers_batch_norm
 from graph_api.legacy.slim.normalizers import layer_norm as _graph_api_legacy_slim_normalizers_layer_norm
-from graph_api.legacy.slim.optimizers import optimize_loss as _graph_api_legacy_slim_optimizers_optimize_loss
 from graph_api.legacy.slim.summarize import summarize_activation as _graph_api_legacy_slim_summarize_summarize_activation
 from graph_api.legacy.slim.summarize import summarize_activations as _graph_api_legacy_slim_summarize_summarize_activations
 from graph_api.legacy.slim.summarize import summarize_collection as _graph_api_legacy_slim_summarize_summarize_collection
@@ -837,13 +805,10 @@ from optim import contrib as _optim_contrib
 from optim.adadelta import AdadeltaOptimizer as _optim_adadelta_AdadeltaOptimizer
 from optim.adagrad import AdagradOptimizer as _optim_adagrad_AdagradOptimizer
 from optim.adam import AdamOptimizer as _optim_adam_AdamOptimizer
-from optim.dual_averaging import AdagradDAOptimizer as _optim_dual_averaging_AdagradDAOptimizer
 from optim.ftrl import FtrlOptimizer as _optim_ftrl_FtrlOptimizer
 from optim.gradient_descent import GradientDescentOptimizer as _optim_gradient_descent_GradientDescentOptimizer
 from optim.momentum import MomentumOptimizer as _optim_momentum_MomentumOptimizer
 from optim.optimizer import Optimizer as _optim_optimizer_Optimizer
-from optim.proximal import ProximalAdagradOptimizer as _optim_proximal_ProximalAdagradOptimizer
-from optim.proximal import ProximalGradientDescentOptimizer as _optim_proximal_ProximalGradientDescentOptimizer
 from optim.rmsprop import RMSPropOptimizer as _optim_rmsprop_RMSPropOptimizer
 
 TensorLike = _Value | IndexedSlices | np.ndarray | np.generic | builtins.complex | str | Sequence[Any] | None
@@ -1016,19 +981,13 @@ class contrib:
         BasicRNNCell: TypeAlias = _graph_api_legacy_rnn_cells_BasicRNNCell
         DeviceWrapper: TypeAlias = _graph_api_legacy_rnn_wrappers_DeviceWrapper
         DropoutWrapper: TypeAlias = _graph_api_legacy_rnn_wrappers_DropoutWrapper
-        EmbeddingWrapper: TypeAlias = _graph_api_legacy_rnn_wrappers_EmbeddingWrapper
         GRUCell: TypeAlias = _graph_api_legacy_rnn_cells_GRUCell
-        InputProjectionWrapper: TypeAlias = _graph_api_legacy_rnn_wrappers_InputProjectionWrapper
         LSTMBlockCell: TypeAlias = _graph_api_legacy_rnn_cells_LSTMBlockCell
         LSTMCell: TypeAlias = _graph_api_legacy_rnn_cells_LSTMCell
         LSTMStateTuple: TypeAlias = _graph_api_legacy_rnn_cells_LSTMStateTuple
-        LayerNormBasicLSTMCell: TypeAlias = _graph_api_legacy_rnn_cells_LayerNormBasicLSTMCell
         MultiRNNCell: TypeAlias = _graph_api_legacy_rnn_wrappers_MultiRNNCell
-        OutputProjectionWrapper: TypeAlias = _graph_api_legacy_rnn_wrappers_OutputProjectionWrapper
         RNNCell: TypeAlias = _graph_api_legacy_rnn_cells_RNNCell
         ResidualWrapper: TypeAlias = _graph_api_legacy_rnn_wrappers_ResidualWrapper
-        stack_bidirectional_dynamic_rnn = staticmethod(_graph_api_legacy_rnn_stacks_stack_bidirectional_dynamic_rnn)
-        stack_bidirectional_rnn = staticmethod(_graph_api_legacy_rnn_stacks_stack_bidirectional_rnn)
         static_bidirectional_rnn = staticmethod(_graph_api_legacy_rnn_loops_static_bidirectional_rnn)
         static_rnn = staticmethod(_graph_api_legacy_rnn_loops_static_rnn)
     seq2seq = _graph_api_legacy_seq2seq
@@ -1102,7 +1061,6 @@ class contrib:
         model_variable = staticmethod(_graph_api_legacy_slim_framework_model_variable)
         nest = _dualgrad_extras_structures
         one_hot_encoding = staticmethod(_graph_api_legacy_slim_layers_one_hot_encoding)
-        optimize_loss = staticmethod(_graph_api_legacy_slim_optimizers_optimize_loss)
         recompute_grad = staticmethod(_graph_api_legacy_recompute_recompute_grad)
         repeat = staticmethod(_graph_api_legacy_slim_layers_repeat)
         separable_conv2d = staticmethod(_graph_api_legacy_slim_layers_separable_conv2d)
@@ -1119,13 +1077,6 @@ class contrib:
         xavier_initializer = staticmethod(_graph_api_legacy_slim_weights_xavier_initializer)
         xavier_initializer_conv2d = staticmethod(_graph_api_legacy_slim_weights_xavier_initializer)
     slim: TypeAlias = _slim
-    class training:
-        StopAfterNEvalsHook: TypeAlias = _graph_api_legacy_evaluation_StopAfterNEvalsHook
-        SummaryAtEndHook: TypeAlias = _graph_api_legacy_evaluation_SummaryAtEndHook
-        checkpoints_iterator = staticmethod(_graph_api_legacy_evaluation_checkpoints_iterator)
-        evaluate_once = staticmethod(_graph_api_legacy_evaluation_evaluate_once)
-        get_or_create_eval_step = staticmethod(_graph_api_legacy_evaluation_get_or_create_eval_step)
-        wait_for_new_checkpoint = staticmethod(_graph_api_legacy_evaluation_wait_for_new_checkpoint)
     class util:
         constant_value = staticmethod(_graph_api_legacy_old_names_get_static_value)
 def cos(x: TensorLike, name: str | None = ...) -> Tensor: ...
@@ -1228,6 +1179,7 @@ class dtypes:
     variant: Any
 def dynamic_partition(data: TensorLike, partitions: TensorLike, num_partitions: Any, name: str | None = ...) -> builtins.list[Tensor]: ...
 def dynamic_stitch(indices: TensorLike, data: TensorLike, name: str | None = ...) -> Tensor: ...
+def edit_distance(hypothesis: Any, truth: Any, normalize: Any = ..., name: str | None = ...) -> Tensor: ...
 def eig(*args: Any, **kwargs: Any) -> Any: ...
 def eigvals(*args: Any, **kwargs: Any) -> Any: ...
 def einsum(equation: Any, *inputs: TensorLike, name: str | None = ...) -> Tensor: ...
@@ -1781,9 +1733,6 @@ class _keras:
         Conv2DTranspose: TypeAlias = _dualgrad_keras_layers_convolution_Conv2DTranspose
         Conv3D: TypeAlias = _dualgrad_keras_layers_convolution_Conv3D
         Conv3DTranspose: TypeAlias = _dualgrad_keras_layers_convolution_Conv3DTranspose
-        ConvLSTM1D: TypeAlias = _dualgrad_keras_layers_conv_lstm_ConvLSTM1D
-        ConvLSTM2D: TypeAlias = _dualgrad_keras_layers_conv_lstm_ConvLSTM2D
-        ConvLSTM3D: TypeAlias = _dualgrad_keras_layers_conv_lstm_ConvLSTM3D
         Convolution1D: TypeAlias = _dualgrad_keras_layers_convolution_Conv1D
         Convolution1DTranspose: TypeAlias = _dualgrad_keras_layers_convolution_Conv1DTranspose
         Convolution2D: TypeAlias = _dualgrad_keras_layers_convolution_Conv2D
@@ -1820,10 +1769,6 @@ class _keras:
         GlobalMaxPooling2D: TypeAlias = _dualgrad_keras_layers_pooling_GlobalMaxPooling2D
         GlobalMaxPooling3D: TypeAlias = _dualgrad_keras_layers_pooling_GlobalMaxPooling3D
         GroupNormalization: TypeAlias = _dualgrad_keras_layers_normalization_GroupNormalization
-        @staticmethod
-        def GroupQueryAttention(*args: Any, **kwargs: Any) -> Any: ...
-        HashedCrossing: TypeAlias = _dualgrad_keras_layers_hashing_HashedCrossing
-        Hashing: TypeAlias = _dualgrad_keras_layers_hashing_Hashing
         Identity: TypeAlias = _dualgrad_keras_layers_preprocessing_Identity
         Input: TypeAlias = _dualgrad_keras_layers_core_Input
         InputLayer: TypeAlias = _dualgrad_keras_layers_core_InputLayer
@@ -1912,7 +1857,6 @@ class _keras:
         CategoricalFocalCrossentropy: TypeAlias = _dualgrad_keras_losses_CategoricalFocalCrossentropy
         CategoricalHinge: TypeAlias = _dualgrad_keras_losses_CategoricalHinge
         CosineSimilarity: TypeAlias = _dualgrad_keras_losses_CosineSimilarity
-        Dice: TypeAlias = _dualgrad_keras_losses_Dice
         FUNCTIONS: dict[Any, Any]
         Hinge: TypeAlias = _dualgrad_keras_losses_Hinge
         Huber: TypeAlias = _dualgrad_keras_losses_Huber
@@ -1938,7 +1882,6 @@ class _keras:
         Reduction: TypeAlias = _dualgrad_keras_losses_Reduction
         SparseCategoricalCrossentropy: TypeAlias = _dualgrad_keras_losses_SparseCategoricalCrossentropy
         SquaredHinge: TypeAlias = _dualgrad_keras_losses_SquaredHinge
-        Tversky: TypeAlias = _dualgrad_keras_losses_Tversky
         @staticmethod
         def binary_crossentropy(*args: Any, **kwargs: Any) -> Any: ...
         @staticmethod
@@ -1951,8 +1894,6 @@ class _keras:
         def categorical_hinge(*args: Any, **kwargs: Any) -> Any: ...
         @staticmethod
         def cosine_similarity(*args: Any, **kwargs: Any) -> Any: ...
-        @staticmethod
-        def dice(*args: Any, **kwargs: Any) -> Any: ...
         @staticmethod
         def get(*args: Any, **kwargs: Any) -> Any: ...
         @staticmethod
@@ -1991,8 +1932,6 @@ class _keras:
         def sparse_categorical_crossentropy(*args: Any, **kwargs: Any) -> Any: ...
         @staticmethod
         def squared_hinge(*args: Any, **kwargs: Any) -> Any: ...
-        @staticmethod
-        def tversky(*args: Any, **kwargs: Any) -> Any: ...
     losses: TypeAlias = _losses
     class _metrics:
         AUC: TypeAlias = _dualgrad_keras_metrics_decisions_AUC
@@ -2021,16 +1960,11 @@ class _keras:
         Metric: TypeAlias = _dualgrad_keras_metrics_means_Metric
         Poisson: TypeAlias = _dualgrad_keras_metrics_means_MeanMetricWrapper
         Precision: TypeAlias = _dualgrad_keras_metrics_decisions_Precision
-        PrecisionAtRecall: TypeAlias = _dualgrad_keras_metrics_limits_PrecisionAtRecall
-        R2Score: TypeAlias = _dualgrad_keras_metrics_limits_R2Score
         Recall: TypeAlias = _dualgrad_keras_metrics_decisions_Recall
-        RecallAtPrecision: TypeAlias = _dualgrad_keras_metrics_limits_RecallAtPrecision
         RootMeanSquaredError: TypeAlias = _dualgrad_keras_metrics_means_RootMeanSquaredError
-        SensitivityAtSpecificity: TypeAlias = _dualgrad_keras_metrics_limits_SensitivityAtSpecificity
         SparseCategoricalAccuracy: TypeAlias = _dualgrad_keras_metrics_means_SparseCategoricalAccuracy
         SparseCategoricalCrossentropy: TypeAlias = _dualgrad_keras_metrics_means_SparseCategoricalCrossentropy
         SparseTopKCategoricalAccuracy: TypeAlias = _dualgrad_keras_metrics_means_SparseTopKCategoricalAccuracy
-        SpecificityAtSensitivity: TypeAlias = _dualgrad_keras_metrics_limits_SpecificityAtSensitivity
         SquaredHinge: TypeAlias = _dualgrad_keras_metrics_means_MeanMetricWrapper
         Sum: TypeAlias = _dualgrad_keras_metrics_means_Sum
         TopKCategoricalAccuracy: TypeAlias = _dualgrad_keras_metrics_means_TopKCategoricalAccuracy
@@ -2659,11 +2593,16 @@ class nn:
     def convolution(input: TensorLike, filter: TensorLike = ..., padding: Any = ..., strides: Any = ..., dilation_rate: Any = ..., name: str | None = ..., data_format: Any = ..., filters: TensorLike = ..., dilations: Any = ...) -> Tensor: ...
     @staticmethod
     def crelu(features: TensorLike, axis: Any = ..., name: str | None = ...) -> Tensor: ...
-    ctc_beam_search_decoder = staticmethod(_graph_api_legacy_ctc_ctc_beam_search_decoder)
-    ctc_beam_search_decoder_v2 = staticmethod(_graph_api_legacy_ctc_ctc_beam_search_decoder_v2)
-    ctc_greedy_decoder = staticmethod(_graph_api_legacy_ctc_ctc_greedy_decoder)
-    ctc_loss = staticmethod(_graph_api_legacy_ctc_ctc_loss)
-    ctc_loss_v2 = staticmethod(_graph_api_legacy_ctc_ctc_loss_v2)
+    @staticmethod
+    def ctc_beam_search_decoder(inputs: Any, sequence_length: Any, beam_width: Any = ..., top_paths: Any = ..., merge_repeated: Any = ...) -> builtins.tuple[builtins.list[Tensor], Tensor]: ...
+    @staticmethod
+    def ctc_beam_search_decoder_v2(inputs: Any, sequence_length: Any, beam_width: Any = ..., top_paths: Any = ...) -> builtins.tuple[builtins.list[Tensor], Tensor]: ...
+    @staticmethod
+    def ctc_greedy_decoder(inputs: Any, sequence_length: Any, merge_repeated: Any = ..., blank_index: Any = ...) -> builtins.tuple[builtins.list[Tensor], Tensor]: ...
+    @staticmethod
+    def ctc_loss(labels: Any = ..., inputs: Any = ..., sequence_length: Any = ..., preprocess_collapse_repeated: Any = ..., ctc_merge_repeated: Any = ..., ignore_longer_outputs_than_inputs: Any = ..., time_major: Any = ..., logits: Any = ...) -> Tensor: ...
+    @staticmethod
+    def ctc_loss_v2(labels: Any, logits: Any, label_length: Any, logit_length: Any, logits_time_major: Any = ..., unique: Any = ..., blank_index: Any = ..., name: str | None = ...) -> Tensor: ...
     @staticmethod
     def depth_to_space(input: TensorLike, block_size: Any, name: str | None = ..., data_format: Any = ...) -> Tensor: ...
     @staticmethod
@@ -2678,8 +2617,6 @@ class nn:
     def depthwise_conv2d_native_backprop_filter(input: TensorLike, filter_sizes: Any, out_backprop: TensorLike, strides: Any, padding: Any, data_format: Any = ..., dilations: Any = ..., name: str | None = ...) -> Tensor: ...
     @staticmethod
     def depthwise_conv2d_native_backprop_input(input_sizes: Any, filter: TensorLike, out_backprop: TensorLike, strides: Any, padding: Any, data_format: Any = ..., dilations: Any = ..., name: str | None = ...) -> Tensor: ...
-    @staticmethod
-    def dilation2d(*args: Any, **kwargs: Any) -> Any: ...
     dropout = staticmethod(_graph_api_sampling_dropout)
     dynamic_rnn = staticmethod(_graph_api_legacy_rnn_loops_dynamic_rnn)
     @staticmethod
@@ -2687,8 +2624,6 @@ class nn:
     @staticmethod
     def embedding_lookup(params: TensorLike, ids: TensorLike, partition_strategy: Any = ..., name: str | None = ..., validate_indices: Any = ..., max_norm: Any = ...) -> Tensor: ...
     embedding_lookup_sparse = staticmethod(_graph_api_sparse_embedding_lookup_sparse)
-    @staticmethod
-    def erosion2d(*args: Any, **kwargs: Any) -> Any: ...
     class experimental:
         @staticmethod
         def general_dropout(x: Any, rate: Any, uniform_sampler: Any, noise_shape: Any = ..., name: str | None = ...) -> Tensor: ...
@@ -2697,17 +2632,11 @@ class nn:
     @staticmethod
     def fixed_unigram_candidate_sampler(*args: Any, **kwargs: Any) -> Any: ...
     @staticmethod
-    def fractional_avg_pool(value: Any, pooling_ratio: Any, pseudo_random: Any = ..., overlapping: Any = ..., deterministic: Any = ..., seed: Any = ..., seed2: Any = ..., name: str | None = ...) -> builtins.tuple[Tensor, Tensor, Tensor]: ...
-    @staticmethod
-    def fractional_max_pool(value: Any, pooling_ratio: Any, pseudo_random: Any = ..., overlapping: Any = ..., deterministic: Any = ..., seed: Any = ..., seed2: Any = ..., name: str | None = ...) -> builtins.tuple[Tensor, Tensor, Tensor]: ...
-    @staticmethod
     def fused_batch_norm(*args: Any, **kwargs: Any) -> Any: ...
     @staticmethod
     def gelu(features: TensorLike, approximate: Any = ..., name: str | None = ...) -> Tensor: ...
     @staticmethod
     def in_top_k(predictions: TensorLike, targets: TensorLike, k: Any, name: str | None = ...) -> Tensor: ...
-    @staticmethod
-    def isotonic_regression(*args: Any, **kwargs: Any) -> Any: ...
     @staticmethod
     def l2_loss(t: TensorLike, name: str | None = ...) -> Tensor: ...
     @staticmethod
@@ -2813,8 +2742,6 @@ class nn:
     @staticmethod
     def weighted_moments(*args: Any, **kwargs: Any) -> Any: ...
     @staticmethod
-    def with_space_to_batch(input: Any, dilation_rate: Any, padding: Any, op: Any, filter_shape: Any = ..., spatial_dims: Any = ..., data_format: Any = ...) -> Tensor: ...
-    @staticmethod
     def xw_plus_b(*args: Any, **kwargs: Any) -> Any: ...
     @staticmethod
     def zero_fraction(value: TensorLike, dtype: Any = ..., name: str | None = ...) -> Tensor: ...
@@ -2895,7 +2822,6 @@ def reduce_prod(input_tensor: TensorLike, axis: Any = ..., keepdims: Any = ..., 
 def reduce_sum(input_tensor: TensorLike, axis: Any = ..., keepdims: Any = ..., name: str | None = ..., reduction_indices: Any = ..., keep_dims: Any = ...) -> Tensor: ...
 def regex_replace(*args: Any, **kwargs: Any) -> Any: ...
 def repeat(input: TensorLike, repeats: TensorLike, axis: Any = ..., name: str | None = ...) -> Tensor: ...
-def required_space_to_batch_paddings(input_shape: Any, block_shape: Any, base_paddings: Any = ..., name: str | None = ...) -> builtins.tuple[Tensor, Tensor]: ...
 def reshape(tensor: TensorLike, shape: Any, name: str | None = ...) -> Tensor: ...
 resource: Any
 def reverse(tensor: TensorLike, axis: Any, name: str | None = ...) -> Tensor: ...
@@ -2952,23 +2878,11 @@ def sigmoid(x: TensorLike, name: str | None = ...) -> Tensor: ...
 def sign(x: TensorLike, name: str | None = ...) -> Tensor: ...
 class signal:
     @staticmethod
-    def dct(*args: Any, **kwargs: Any) -> Any: ...
-    @staticmethod
     def fft(input: TensorLike, name: str | None = ...) -> Tensor: ...
     @staticmethod
     def fft2d(input: TensorLike, name: str | None = ...) -> Tensor: ...
     @staticmethod
     def fft3d(input: TensorLike, name: str | None = ...) -> Tensor: ...
-    @staticmethod
-    def fftshift(*args: Any, **kwargs: Any) -> Any: ...
-    @staticmethod
-    def frame(*args: Any, **kwargs: Any) -> Any: ...
-    @staticmethod
-    def hamming_window(*args: Any, **kwargs: Any) -> Any: ...
-    @staticmethod
-    def hann_window(*args: Any, **kwargs: Any) -> Any: ...
-    @staticmethod
-    def idct(*args: Any, **kwargs: Any) -> Any: ...
     @staticmethod
     def ifft(input: TensorLike, name: str | None = ...) -> Tensor: ...
     @staticmethod
@@ -2976,40 +2890,17 @@ class signal:
     @staticmethod
     def ifft3d(input: TensorLike, name: str | None = ...) -> Tensor: ...
     @staticmethod
-    def ifftshift(*args: Any, **kwargs: Any) -> Any: ...
-    @staticmethod
-    def inverse_mdct(*args: Any, **kwargs: Any) -> Any: ...
-    @staticmethod
-    def inverse_stft(*args: Any, **kwargs: Any) -> Any: ...
-    inverse_stft_window_fn = staticmethod(_dualgrad_extras_ops_signals_inverse_stft_window_fn)
-    @staticmethod
     def irfft(input_tensor: TensorLike, fft_length: Any = ..., name: str | None = ...) -> Tensor: ...
     @staticmethod
     def irfft2d(input_tensor: TensorLike, fft_length: Any = ..., name: str | None = ...) -> Tensor: ...
     @staticmethod
     def irfft3d(input_tensor: TensorLike, fft_length: Any = ..., name: str | None = ...) -> Tensor: ...
     @staticmethod
-    def kaiser_bessel_derived_window(*args: Any, **kwargs: Any) -> Any: ...
-    @staticmethod
-    def kaiser_window(*args: Any, **kwargs: Any) -> Any: ...
-    @staticmethod
-    def linear_to_mel_weight_matrix(*args: Any, **kwargs: Any) -> Any: ...
-    @staticmethod
-    def mdct(*args: Any, **kwargs: Any) -> Any: ...
-    @staticmethod
-    def mfccs_from_log_mel_spectrograms(*args: Any, **kwargs: Any) -> Any: ...
-    @staticmethod
-    def overlap_and_add(*args: Any, **kwargs: Any) -> Any: ...
-    @staticmethod
     def rfft(input_tensor: TensorLike, fft_length: Any = ..., name: str | None = ...) -> Tensor: ...
     @staticmethod
     def rfft2d(input_tensor: TensorLike, fft_length: Any = ..., name: str | None = ...) -> Tensor: ...
     @staticmethod
     def rfft3d(input_tensor: TensorLike, fft_length: Any = ..., name: str | None = ...) -> Tensor: ...
-    @staticmethod
-    def stft(*args: Any, **kwargs: Any) -> Any: ...
-    @staticmethod
-    def vorbis_window(*args: Any, **kwargs: Any) -> Any: ...
 def sin(x: TensorLike, name: str | None = ...) -> Tensor: ...
 def sinh(x: TensorLike, name: str | None = ...) -> Tensor: ...
 def size(input: TensorLike, name: str | None = ..., out_type: Any = ...) -> Tensor: ...
@@ -3076,15 +2967,11 @@ sparse_to_indicator = _dualgrad_sparse_functions_to_indicator
 sparse_transpose = _dualgrad_sparse_functions_transpose
 class spectral:
     @staticmethod
-    def dct(*args: Any, **kwargs: Any) -> Any: ...
-    @staticmethod
     def fft(input: TensorLike, name: str | None = ...) -> Tensor: ...
     @staticmethod
     def fft2d(input: TensorLike, name: str | None = ...) -> Tensor: ...
     @staticmethod
     def fft3d(input: TensorLike, name: str | None = ...) -> Tensor: ...
-    @staticmethod
-    def idct(*args: Any, **kwargs: Any) -> Any: ...
     @staticmethod
     def ifft(input: TensorLike, name: str | None = ...) -> Tensor: ...
     @staticmethod
@@ -3191,7 +3078,6 @@ def to_int64(x: TensorLike, name: str | None = ...) -> Tensor: ...
 def trace(x: TensorLike, name: str | None = ...) -> Tensor: ...
 class train:
     AdadeltaOptimizer: TypeAlias = _optim_adadelta_AdadeltaOptimizer
-    AdagradDAOptimizer: TypeAlias = _optim_dual_averaging_AdagradDAOptimizer
     AdagradOptimizer: TypeAlias = _optim_adagrad_AdagradOptimizer
     AdamOptimizer: TypeAlias = _optim_adam_AdamOptimizer
     BytesList: TypeAlias = _dualgrad_files_protos_BytesList
@@ -3221,8 +3107,6 @@ class train:
     NanTensorHook: TypeAlias = _graph_api_legacy_hooks_NanTensorHook
     NewCheckpointReader: TypeAlias = _dualgrad_files_checkpoints_CheckpointReader
     Optimizer: TypeAlias = _optim_optimizer_Optimizer
-    ProximalAdagradOptimizer: TypeAlias = _optim_proximal_ProximalAdagradOptimizer
-    ProximalGradientDescentOptimizer: TypeAlias = _optim_proximal_ProximalGradientDescentOptimizer
     QueueRunner: TypeAlias = _graph_api_legacy_coordination_QueueRunner
     RMSPropOptimizer: TypeAlias = _optim_rmsprop_RMSPropOptimizer
     Saver: TypeAlias = _graph_api_saving_Saver
@@ -3243,7 +3127,6 @@ class train:
     assert_global_step = staticmethod(_graph_api_legacy_old_names_assert_global_step)
     batch = staticmethod(_graph_api_legacy_input_producers_batch)
     checkpoint_exists = staticmethod(_dualgrad_files_checkpoints_exists)
-    checkpoints_iterator = staticmethod(_graph_api_legacy_evaluation_checkpoints_iterator)
     @staticmethod
     def cosine_decay(*args: Any, **kwargs: Any) -> Any: ...
     @staticmethod

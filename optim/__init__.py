@@ -23,13 +23,11 @@ if _TYPE_CHECKING:
     from optim.adam import AdamOptimizer
     from optim.averages import ExponentialMovingAverage
     from optim.clip import clip_by_average_norm, clip_by_global_norm, clip_by_norm, clip_by_value, global_norm
-    from optim.dual_averaging import AdagradDAOptimizer
     from optim.external import ScipyOptimizerInterface, minimize
     from optim.ftrl import FtrlOptimizer
     from optim.gradient_descent import GradientDescentOptimizer
     from optim.momentum import MomentumOptimizer
     from optim.optimizer import Optimizer
-    from optim.proximal import ProximalAdagradOptimizer, ProximalGradientDescentOptimizer
     from optim.rmsprop import RMSPropOptimizer
     from optim.schedules import (
         cosine_decay,
@@ -44,7 +42,6 @@ if _TYPE_CHECKING:
 
 __all__ = [
     "AdadeltaOptimizer",
-    "AdagradDAOptimizer",
     "AdagradOptimizer",
     "AdamOptimizer",
     "ExponentialMovingAverage",
@@ -52,8 +49,6 @@ __all__ = [
     "GradientDescentOptimizer",
     "MomentumOptimizer",
     "Optimizer",
-    "ProximalAdagradOptimizer",
-    "ProximalGradientDescentOptimizer",
     "RMSPropOptimizer",
     "ScipyOptimizerInterface",
     "clip_by_average_norm",

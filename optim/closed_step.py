@@ -38,6 +38,7 @@ from engine.core.op import distinct
 from engine.core.tape import paused
 from engine.core.trace import Symbol, Trace, constant, needed_nodes, placeholder
 from engine.core.variable import Variable, assign_variable, read_variable, variable_handle
+from engine.runtime.cache import Cache
 from engine.runtime.collector import uncollected
 from engine.runtime.commit import in_order
 from engine.runtime.tuning import TUNING
@@ -49,7 +50,7 @@ AFTER: float = TUNING.update_steps
 _FOLD_LIMIT = TUNING.fold_update_bytes
 _MOST = 8
 """Programs that are kept for the same variables."""
-_MOST_STEPS = 4
+MOST_STEPS = 4
 """Groups of variables whose steps are kept, as of networks that are trained in turn."""
 _FEW = 64
 """Elements up to which a constant of a user's update tells it from others."""
@@ -82,7 +83,9 @@ class ClosedStep:
         self._held = [*self.variables, *[s for slots in self.slots for s in slots.values()]]
         self._locks: tuple[Any, tuple[Any, ...]] | None = None
         self._is_pure, self._steps = is_pure(optimizer), 0
-        self._functions: dict[Any, ClosedFunction | None] = {}
+        self._functions: Cache[Any, tuple[ClosedFunction | None]] = Cache(
+            "functions of steps", _MOST, key="the step; hyperparameters, attributes that decide, other changes"
+        )
         times = Counter(map(id, self.variables))
         large = {i for i, (g, _) in enumerate(pairs) if g._array.size >= deferred_updates.LARGE}
         self.inside = [
@@ -97,10 +100,6 @@ class ClosedStep:
         self.forms = [(self.variables[i]._shape, self.variables[i].dtype) for i in self.inside]
         self.rest = sorted({*range(len(pairs))}.difference(self.inside))
         self.has_large = not large.isdisjoint(self.inside)
-
-    def __reduce__(self) -> tuple[Callable[..., Any], tuple[()]]:
-        # it is made again where it is needed
-        return _no_step, ()
 
     def keeps_slots(self, optimizer: Any) -> bool:
         """Whether the slots are still those that the optimizer has."""
@@ -151,8 +150,8 @@ class ClosedStep:
         except (AttributeError, TypeError):
             # rows, a variable, a function: something that may be another one each time
             return None, []
-        if self._is_pure and key in self._functions:
-            return self._functions[key], arguments
+        if self._is_pure and (kept := self._functions.get(key)) is not None:
+            return kept[0], arguments
         function = None
         try:
             slots = [self.slots[i] for i in self.inside]
@@ -164,15 +163,13 @@ class ClosedStep:
             if not self._is_pure:
                 key = *key, *[rule.key() for rule in rules.values()]
                 arguments += [array for rule in rules.values() for array in rule.constants]
-                if key in self._functions:
-                    return self._functions[key], arguments
+                if (kept := self._functions.get(key)) is not None:
+                    return kept[0], arguments
             of_pairs = [rules[kind] for kind in kinds]
             function = uncollected(_closed, optimizer, pairs, slots, of_pairs, numbers, others)
         except Exception:  # noqa: BLE001 - the step is made op by op, which raises what it has to
             function = None
-        if len(self._functions) >= _MOST:
-            self._functions.clear()
-        self._functions[key] = function
+        self._functions.put(key, (function,))
         return function, arguments
 
 
@@ -193,17 +190,12 @@ def step_for(optimizer: Any, pairs: Sequence[Pair], make: bool = False) -> Close
         *map(_is_constrained, variables),
         *optimizer.initial_slots(),
     )
-    steps: dict[Any, ClosedStep | None] = optimizer._steps
-    step = steps.get(key)
+    step: ClosedStep | None = optimizer._steps.get(key)
     if step is not None and step.keeps_slots(optimizer):
         return step
     if not make or isinstance(variables[0].handle, Symbol):
         return None
-    step = ClosedStep(optimizer, pairs)
-    for oldest in list(steps)[: len(steps) + 1 - _MOST_STEPS]:
-        steps.pop(oldest, None)
-    steps[key] = step
-    return step
+    return optimizer._steps.put(key, ClosedStep(optimizer, pairs))
 
 
 def computed(pairs: Iterable[Pair]) -> list[Pair]:
@@ -217,10 +209,6 @@ def _is_deferred(gradient: Any) -> bool:
 
 def _is_constrained(variable: Variable) -> bool:
     return getattr(variable, "constraint", None) is not None
-
-
-def _no_step() -> None:
-    return None
 
 
 def is_pure(optimizer: Any) -> bool:

@@ -16,7 +16,7 @@ from optim.layerwise import LARSOptimizer
 from optim.momentum import MomentumOptimizer
 from optim.optimizer import Optimizer
 from optim.pairs import Rate
-from optim.wrappers import LookaheadOptimizer, MovingAverageOptimizer
+from optim.wrappers import MovingAverageOptimizer
 
 
 class NadamOptimizer(AdamOptimizer):
@@ -130,7 +130,6 @@ __all__ = [
     "DecoupledWeightDecay",
     "LARSOptimizer",
     "LazyAdamOptimizer",
-    "LookaheadOptimizer",
     "MomentumWOptimizer",
     "MovingAverageOptimizer",
     "NadamOptimizer",

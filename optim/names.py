@@ -10,12 +10,10 @@ OPTIMIZERS: tuple[tuple[str, str], ...] = (
     ("optim.adadelta:", "AdadeltaOptimizer"),
     ("optim.adagrad:", "AdagradOptimizer"),
     ("optim.adam:", "AdamOptimizer"),
-    ("optim.dual_averaging:", "AdagradDAOptimizer"),
     ("optim.ftrl:", "FtrlOptimizer"),
     ("optim.gradient_descent:", "GradientDescentOptimizer"),
     ("optim.momentum:", "MomentumOptimizer"),
     ("optim.optimizer:", "Optimizer"),
-    ("optim.proximal:", "ProximalAdagradOptimizer ProximalGradientDescentOptimizer"),
     ("optim.rmsprop:", "RMSPropOptimizer"),
 )
 AVERAGES = (("optim.averages:", "ExponentialMovingAverage"),)

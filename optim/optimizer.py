@@ -34,11 +34,12 @@ from engine.core.variable import Variable, tracked_value
 from engine.ops.compare import cast
 from engine.ops.gather import gather
 from engine.ops.indexed_slices import IndexedSlices
+from engine.runtime.cache import Cache
 from engine.runtime.commit import exclusively
 from engine.runtime.faces import Shown
 from engine.symbolic import gradients
 from optim.callables import evaluated, flat, recorded_gradients
-from optim.closed_step import ClosedStep, Hypers, computed, step_for
+from optim.closed_step import MOST_STEPS, ClosedStep, Hypers, computed, step_for
 from optim.pairs import (
     Change,
     Pair,
@@ -107,7 +108,9 @@ class Optimizer(Shown, Stateful, UserProtocol):
         self._name = name
         self._slots = Slots()
         self._counters = Slots()
-        self._steps: dict[Any, ClosedStep | None] = {}
+        self._steps: Cache[Any, ClosedStep] = Cache(
+            "steps of optimizers", MOST_STEPS, key="the optimizer; variables, kinds of gradients, slots"
+        )
 
     def _shown(self) -> dict[str, Any]:
         # a user's subclass may set an attribute when it likes; a tensor's contents are left alone
@@ -407,7 +410,7 @@ class Optimizer(Shown, Stateful, UserProtocol):
             getattr(getattr(self, name), "__func__", None) is getattr(Optimizer, name)
             for name in ("compute_gradients", "apply_gradients")
         )
-        if own and self._takes_deferred() and any(step and step.has_large for step in [*self._steps.values()]):
+        if own and self._takes_deferred() and any(step.has_large for step in self._steps.values()):
             return partial(self._gradients, deferred=True)
         return self.compute_gradients
 

@@ -5,18 +5,14 @@ from __future__ import annotations
 from collections.abc import Iterable
 from typing import Any
 
-import numpy as np
-
 from dualgrad.files.saver import BaseSaver, named_variables
-from engine.core.tape import unrecorded
 from engine.core.variable import Variable
-from engine.ops.compare import equal, where
 from engine.runtime.commit import exclusively
 from engine.runtime.errors import InvalidArgumentError
-from optim.averages import ExponentialMovingAverage, present
+from optim.averages import ExponentialMovingAverage
 from optim.optimizer import Optimizer
 from optim.pairs import as_pairs
-from optim.slots import MAKING, Done, assign_all, graph_of, locks_of
+from optim.slots import MAKING, Done, graph_of
 
 
 class _Around(Optimizer):
@@ -168,66 +164,3 @@ class MovingAverageOptimizer(_Around):
 
     def _after(self, variables: list[Variable]) -> Done:
         return self._averages.apply(variables)
-
-
-class LookaheadOptimizer(_Around):
-    """An optimizer whose variables every k steps go back to a point between where they were before these and now.
-
-    ``slow ← slow + α (fast - slow)``, then ``fast ← slow``.
-
-    Parameters
-    ----------
-    optimizer : Optimizer
-    sync_period : int
-        k, at least 1.
-    slow_step_size : float
-        α.
-    name : str
-
-    References
-    ----------
-    Zhang, Lucas, Hinton and Ba (2019), *Lookahead Optimizer: k steps forward, 1 step back*, arXiv:1907.08610,
-    algorithm 1.
-
-    Examples
-    --------
-    >>> import tape_api as tf
-    >>> from optim import GradientDescentOptimizer
-    >>> w = tf.Variable(8.0)
-    >>> optimizer = LookaheadOptimizer(GradientDescentOptimizer(0.25), sync_period=2)
-    >>> for _ in range(2):
-    ...     optimizer.minimize(lambda: w * w, var_list=[w])
-    >>> w.numpy()
-    np.float32(5.0)
-    """
-
-    def __init__(
-        self, optimizer: Optimizer, sync_period: int = 6, slow_step_size: float = 0.5, name: str = "Lookahead"
-    ) -> None:
-        if isinstance(sync_period, bool) or not isinstance(sync_period, int) or sync_period < 1:
-            raise ValueError(f"`sync_period` must be a positive int, got {sync_period!r}")
-        super().__init__(optimizer, name)
-        self._period, self._size = sync_period, slow_step_size
-
-    def _make(self, variables: list[Variable]) -> None:
-        super()._make(variables)
-        for v in variables:
-            self._slots.create(v, "slow", present)
-        if variables:
-            self._counters.shared(variables[0], "lookahead_steps", np.int64(0))
-
-    def _after(self, variables: list[Variable]) -> Done:
-        count = self._counters.shared(variables[0], "lookahead_steps", np.int64(0))
-        slow = {id(v): self._slots.create(v, "slow", present) for v in variables}
-        held = [count, *variables, *slow.values()]
-        return exclusively(locks_of(held), unrecorded, lambda: self._synchronized(count, variables, slow))
-
-    def _synchronized(self, count: Variable, variables: list[Variable], slow: dict[int, Variable]) -> Done:
-        number = count.read_value() + 1
-        due = equal(number % self._period, np.int64(0))
-        changes: list[tuple[Variable, Any]] = [(count, number)]
-        for v in variables:
-            fast, old = v.read_value(), slow[id(v)].read_value()
-            new = old + (fast - old) * self._in_dtype("slow_step_size", self._size, v.dtype)
-            changes += [(v, where(due, new, fast)), (slow[id(v)], where(due, new, old))]
-        return assign_all(changes, self._name)

@@ -12,7 +12,6 @@ from dualgrad.extras import numpy_names as _dualgrad_extras_numpy_names
 from dualgrad.extras import structures as _dualgrad_extras_structures
 from dualgrad.extras.assertions import assert_proper_iterable as _dualgrad_extras_assertions_assert_proper_iterable
 from dualgrad.extras.module import Module as Module
-from dualgrad.extras.ops.signals import inverse_stft_window_fn as _dualgrad_extras_ops_signals_inverse_stft_window_fn
 from dualgrad.extras.small_functions import VariableAggregation as VariableAggregation
 from dualgrad.extras.small_functions import VariableSynchronization as VariableSynchronization
 from dualgrad.extras.small_functions import get_logger as get_logger
@@ -88,9 +87,6 @@ from dualgrad.keras.layers.base import Layer as _dualgrad_keras_layers_base_Laye
 from dualgrad.keras.layers.cells import GRUCell as _dualgrad_keras_layers_cells_GRUCell
 from dualgrad.keras.layers.cells import LSTMCell as _dualgrad_keras_layers_cells_LSTMCell
 from dualgrad.keras.layers.cells import SimpleRNNCell as _dualgrad_keras_layers_cells_SimpleRNNCell
-from dualgrad.keras.layers.conv_lstm import ConvLSTM1D as _dualgrad_keras_layers_conv_lstm_ConvLSTM1D
-from dualgrad.keras.layers.conv_lstm import ConvLSTM2D as _dualgrad_keras_layers_conv_lstm_ConvLSTM2D
-from dualgrad.keras.layers.conv_lstm import ConvLSTM3D as _dualgrad_keras_layers_conv_lstm_ConvLSTM3D
 from dualgrad.keras.layers.convolution import Conv1D as _dualgrad_keras_layers_convolution_Conv1D
 from dualgrad.keras.layers.convolution import Conv1DTranspose as _dualgrad_keras_layers_convolution_Conv1DTranspose
 from dualgrad.keras.layers.convolution import Conv2D as _dualgrad_keras_layers_convolution_Conv2D
@@ -115,8 +111,6 @@ from dualgrad.keras.layers.core import ReLU as _dualgrad_keras_layers_core_ReLU
 from dualgrad.keras.layers.core import Reshape as _dualgrad_keras_layers_core_Reshape
 from dualgrad.keras.layers.core import Softmax as _dualgrad_keras_layers_core_Softmax
 from dualgrad.keras.layers.core import Wrapper as _dualgrad_keras_layers_core_Wrapper
-from dualgrad.keras.layers.hashing import HashedCrossing as _dualgrad_keras_layers_hashing_HashedCrossing
-from dualgrad.keras.layers.hashing import Hashing as _dualgrad_keras_layers_hashing_Hashing
 from dualgrad.keras.layers.images import CenterCrop as _dualgrad_keras_layers_images_CenterCrop
 from dualgrad.keras.layers.images import RandomBrightness as _dualgrad_keras_layers_images_RandomBrightness
 from dualgrad.keras.layers.images import RandomContrast as _dualgrad_keras_layers_images_RandomContrast
@@ -194,7 +188,6 @@ from dualgrad.keras.losses import CategoricalCrossentropy as _dualgrad_keras_los
 from dualgrad.keras.losses import CategoricalFocalCrossentropy as _dualgrad_keras_losses_CategoricalFocalCrossentropy
 from dualgrad.keras.losses import CategoricalHinge as _dualgrad_keras_losses_CategoricalHinge
 from dualgrad.keras.losses import CosineSimilarity as _dualgrad_keras_losses_CosineSimilarity
-from dualgrad.keras.losses import Dice as _dualgrad_keras_losses_Dice
 from dualgrad.keras.losses import Hinge as _dualgrad_keras_losses_Hinge
 from dualgrad.keras.losses import Huber as _dualgrad_keras_losses_Huber
 from dualgrad.keras.losses import KLDivergence as _dualgrad_keras_losses_KLDivergence
@@ -209,7 +202,6 @@ from dualgrad.keras.losses import Poisson as _dualgrad_keras_losses_Poisson
 from dualgrad.keras.losses import Reduction as _dualgrad_keras_losses_Reduction
 from dualgrad.keras.losses import SparseCategoricalCrossentropy as _dualgrad_keras_losses_SparseCategoricalCrossentropy
 from dualgrad.keras.losses import SquaredHinge as _dualgrad_keras_losses_SquaredHinge
-from dualgrad.keras.losses import Tversky as _dualgrad_keras_losses_Tversky
 from dualgrad.keras.metrics.decisions import AUC as _dualgrad_keras_metrics_decisions_AUC
 from dualgrad.keras.metrics.decisions import F1Score as _dualgrad_keras_metrics_decisions_F1Score
 from dualgrad.keras.metrics.decisions import FBetaScore as _dualgrad_keras_metrics_decisions_FBetaScore
@@ -220,11 +212,6 @@ from dualgrad.keras.metrics.decisions import Precision as _dualgrad_keras_metric
 from dualgrad.keras.metrics.decisions import Recall as _dualgrad_keras_metrics_decisions_Recall
 from dualgrad.keras.metrics.decisions import TrueNegatives as _dualgrad_keras_metrics_decisions_TrueNegatives
 from dualgrad.keras.metrics.decisions import TruePositives as _dualgrad_keras_metrics_decisions_TruePositives
-from dualgrad.keras.metrics.limits import PrecisionAtRecall as _dualgrad_keras_metrics_limits_PrecisionAtRecall
-from dualgrad.keras.metrics.limits import R2Score as _dualgrad_keras_metrics_limits_R2Score
-from dualgrad.keras.metrics.limits import RecallAtPrecision as _dualgrad_keras_metrics_limits_RecallAtPrecision
-from dualgrad.keras.metrics.limits import SensitivityAtSpecificity as _dualgrad_keras_metrics_limits_SensitivityAtSpecificity
-from dualgrad.keras.metrics.limits import SpecificityAtSensitivity as _dualgrad_keras_metrics_limits_SpecificityAtSensitivity
 from dualgrad.keras.metrics.means import Accuracy as _dualgrad_keras_metrics_means_Accuracy
 from dualgrad.keras.metrics.means import BinaryAccuracy as _dualgrad_keras_metrics_means_BinaryAccuracy
 from dualgrad.keras.metrics.means import BinaryCrossentropy as _dualgrad_keras_metrics_means_BinaryCrossentropy
@@ -382,13 +369,10 @@ from optim.adadelta import AdadeltaOptimizer as _optim_adadelta_AdadeltaOptimize
 from optim.adagrad import AdagradOptimizer as _optim_adagrad_AdagradOptimizer
 from optim.adam import AdamOptimizer as _optim_adam_AdamOptimizer
 from optim.averages import ExponentialMovingAverage as _optim_averages_ExponentialMovingAverage
-from optim.dual_averaging import AdagradDAOptimizer as _optim_dual_averaging_AdagradDAOptimizer
 from optim.ftrl import FtrlOptimizer as _optim_ftrl_FtrlOptimizer
 from optim.gradient_descent import GradientDescentOptimizer as _optim_gradient_descent_GradientDescentOptimizer
 from optim.momentum import MomentumOptimizer as _optim_momentum_MomentumOptimizer
 from optim.optimizer import Optimizer as _optim_optimizer_Optimizer
-from optim.proximal import ProximalAdagradOptimizer as _optim_proximal_ProximalAdagradOptimizer
-from optim.proximal import ProximalGradientDescentOptimizer as _optim_proximal_ProximalGradientDescentOptimizer
 from optim.rmsprop import RMSPropOptimizer as _optim_rmsprop_RMSPropOptimizer
 from optim.schedules import cosine_decay as _optim_schedules_cosine_decay
 from optim.schedules import cosine_decay_restarts as _optim_schedules_cosine_decay_restarts
@@ -417,10 +401,6 @@ from tape_api.board import TensorBoard as _tape_api_board_TensorBoard
 from tape_api.checkpoint import Checkpoint as _tape_api_checkpoint_Checkpoint
 from tape_api.checkpoint import CheckpointManager as _tape_api_checkpoint_CheckpointManager
 from tape_api.cluster import ClusterSpec as _tape_api_cluster_ClusterSpec
-from tape_api.ctc import ctc_beam_search_decoder as _tape_api_ctc_ctc_beam_search_decoder
-from tape_api.ctc import ctc_greedy_decoder as _tape_api_ctc_ctc_greedy_decoder
-from tape_api.ctc import ctc_loss as _tape_api_ctc_ctc_loss
-from tape_api.ctc import edit_distance as edit_distance
 from tape_api.debugging import Assert as Assert
 from tape_api.debugging import Assert as _tape_api_debugging_Assert
 from tape_api.debugging import assert_all_finite as _tape_api_debugging_assert_all_finite
@@ -743,6 +723,7 @@ class dtypes:
     uint8: _DType
 def dynamic_partition(data: TensorLike, partitions: TensorLike, num_partitions: Any, name: str | None = ...) -> builtins.list[Tensor]: ...
 def dynamic_stitch(indices: TensorLike, data: TensorLike, name: str | None = ...) -> Tensor: ...
+def edit_distance(hypothesis: Any, truth: Any, normalize: Any = ..., name: str | None = ...) -> Tensor: ...
 def eig(*args: Any, **kwargs: Any) -> Any: ...
 def eigvals(*args: Any, **kwargs: Any) -> Any: ...
 def einsum(equation: Any, *inputs: TensorLike, name: str | None = ...) -> Tensor: ...
@@ -1251,9 +1232,6 @@ class _keras:
         Conv2DTranspose: TypeAlias = _dualgrad_keras_layers_convolution_Conv2DTranspose
         Conv3D: TypeAlias = _dualgrad_keras_layers_convolution_Conv3D
         Conv3DTranspose: TypeAlias = _dualgrad_keras_layers_convolution_Conv3DTranspose
-        ConvLSTM1D: TypeAlias = _dualgrad_keras_layers_conv_lstm_ConvLSTM1D
-        ConvLSTM2D: TypeAlias = _dualgrad_keras_layers_conv_lstm_ConvLSTM2D
-        ConvLSTM3D: TypeAlias = _dualgrad_keras_layers_conv_lstm_ConvLSTM3D
         Convolution1D: TypeAlias = _dualgrad_keras_layers_convolution_Conv1D
         Convolution1DTranspose: TypeAlias = _dualgrad_keras_layers_convolution_Conv1DTranspose
         Convolution2D: TypeAlias = _dualgrad_keras_layers_convolution_Conv2D
@@ -1290,10 +1268,6 @@ class _keras:
         GlobalMaxPooling2D: TypeAlias = _dualgrad_keras_layers_pooling_GlobalMaxPooling2D
         GlobalMaxPooling3D: TypeAlias = _dualgrad_keras_layers_pooling_GlobalMaxPooling3D
         GroupNormalization: TypeAlias = _dualgrad_keras_layers_normalization_GroupNormalization
-        @staticmethod
-        def GroupQueryAttention(*args: Any, **kwargs: Any) -> Any: ...
-        HashedCrossing: TypeAlias = _dualgrad_keras_layers_hashing_HashedCrossing
-        Hashing: TypeAlias = _dualgrad_keras_layers_hashing_Hashing
         Identity: TypeAlias = _dualgrad_keras_layers_preprocessing_Identity
         Input: TypeAlias = _dualgrad_keras_layers_core_Input
         InputLayer: TypeAlias = _dualgrad_keras_layers_core_InputLayer
@@ -1382,7 +1356,6 @@ class _keras:
         CategoricalFocalCrossentropy: TypeAlias = _dualgrad_keras_losses_CategoricalFocalCrossentropy
         CategoricalHinge: TypeAlias = _dualgrad_keras_losses_CategoricalHinge
         CosineSimilarity: TypeAlias = _dualgrad_keras_losses_CosineSimilarity
-        Dice: TypeAlias = _dualgrad_keras_losses_Dice
         FUNCTIONS: dict[Any, Any]
         Hinge: TypeAlias = _dualgrad_keras_losses_Hinge
         Huber: TypeAlias = _dualgrad_keras_losses_Huber
@@ -1408,7 +1381,6 @@ class _keras:
         Reduction: TypeAlias = _dualgrad_keras_losses_Reduction
         SparseCategoricalCrossentropy: TypeAlias = _dualgrad_keras_losses_SparseCategoricalCrossentropy
         SquaredHinge: TypeAlias = _dualgrad_keras_losses_SquaredHinge
-        Tversky: TypeAlias = _dualgrad_keras_losses_Tversky
         @staticmethod
         def binary_crossentropy(*args: Any, **kwargs: Any) -> Any: ...
         @staticmethod
@@ -1421,8 +1393,6 @@ class _keras:
         def categorical_hinge(*args: Any, **kwargs: Any) -> Any: ...
         @staticmethod
         def cosine_similarity(*args: Any, **kwargs: Any) -> Any: ...
-        @staticmethod
-        def dice(*args: Any, **kwargs: Any) -> Any: ...
         @staticmethod
         def get(*args: Any, **kwargs: Any) -> Any: ...
         @staticmethod
@@ -1461,8 +1431,6 @@ class _keras:
         def sparse_categorical_crossentropy(*args: Any, **kwargs: Any) -> Any: ...
         @staticmethod
         def squared_hinge(*args: Any, **kwargs: Any) -> Any: ...
-        @staticmethod
-        def tversky(*args: Any, **kwargs: Any) -> Any: ...
     losses: TypeAlias = _losses
     class _metrics:
         AUC: TypeAlias = _dualgrad_keras_metrics_decisions_AUC
@@ -1491,16 +1459,11 @@ class _keras:
         Metric: TypeAlias = _dualgrad_keras_metrics_means_Metric
         Poisson: TypeAlias = _dualgrad_keras_metrics_means_MeanMetricWrapper
         Precision: TypeAlias = _dualgrad_keras_metrics_decisions_Precision
-        PrecisionAtRecall: TypeAlias = _dualgrad_keras_metrics_limits_PrecisionAtRecall
-        R2Score: TypeAlias = _dualgrad_keras_metrics_limits_R2Score
         Recall: TypeAlias = _dualgrad_keras_metrics_decisions_Recall
-        RecallAtPrecision: TypeAlias = _dualgrad_keras_metrics_limits_RecallAtPrecision
         RootMeanSquaredError: TypeAlias = _dualgrad_keras_metrics_means_RootMeanSquaredError
-        SensitivityAtSpecificity: TypeAlias = _dualgrad_keras_metrics_limits_SensitivityAtSpecificity
         SparseCategoricalAccuracy: TypeAlias = _dualgrad_keras_metrics_means_SparseCategoricalAccuracy
         SparseCategoricalCrossentropy: TypeAlias = _dualgrad_keras_metrics_means_SparseCategoricalCrossentropy
         SparseTopKCategoricalAccuracy: TypeAlias = _dualgrad_keras_metrics_means_SparseTopKCategoricalAccuracy
-        SpecificityAtSensitivity: TypeAlias = _dualgrad_keras_metrics_limits_SpecificityAtSensitivity
         SquaredHinge: TypeAlias = _dualgrad_keras_metrics_means_MeanMetricWrapper
         Sum: TypeAlias = _dualgrad_keras_metrics_means_Sum
         TopKCategoricalAccuracy: TypeAlias = _dualgrad_keras_metrics_means_TopKCategoricalAccuracy
@@ -1691,7 +1654,6 @@ class losses:
     CategoricalFocalCrossentropy: TypeAlias = _dualgrad_keras_losses_CategoricalFocalCrossentropy
     CategoricalHinge: TypeAlias = _dualgrad_keras_losses_CategoricalHinge
     CosineSimilarity: TypeAlias = _dualgrad_keras_losses_CosineSimilarity
-    Dice: TypeAlias = _dualgrad_keras_losses_Dice
     FUNCTIONS: dict[Any, Any]
     Hinge: TypeAlias = _dualgrad_keras_losses_Hinge
     Huber: TypeAlias = _dualgrad_keras_losses_Huber
@@ -1717,7 +1679,6 @@ class losses:
     Reduction: TypeAlias = _dualgrad_keras_losses_Reduction
     SparseCategoricalCrossentropy: TypeAlias = _dualgrad_keras_losses_SparseCategoricalCrossentropy
     SquaredHinge: TypeAlias = _dualgrad_keras_losses_SquaredHinge
-    Tversky: TypeAlias = _dualgrad_keras_losses_Tversky
     @staticmethod
     def absolute_difference(labels: TensorLike, predictions: TensorLike, weights: TensorLike = ..., reduction: Any = ..., name: str | None = ..., *, scope: Any = ..., loss_collection: Any = ...) -> Tensor: ...
     @staticmethod
@@ -1732,8 +1693,6 @@ class losses:
     def categorical_hinge(*args: Any, **kwargs: Any) -> Any: ...
     @staticmethod
     def cosine_similarity(*args: Any, **kwargs: Any) -> Any: ...
-    @staticmethod
-    def dice(*args: Any, **kwargs: Any) -> Any: ...
     @staticmethod
     def get(*args: Any, **kwargs: Any) -> Any: ...
     @staticmethod
@@ -1784,8 +1743,6 @@ class losses:
     def sparse_softmax_cross_entropy(labels: TensorLike, logits: TensorLike, weights: TensorLike = ..., reduction: Any = ..., name: str | None = ..., *, scope: Any = ..., loss_collection: Any = ...) -> Tensor: ...
     @staticmethod
     def squared_hinge(*args: Any, **kwargs: Any) -> Any: ...
-    @staticmethod
-    def tversky(*args: Any, **kwargs: Any) -> Any: ...
 make_ndarray = _dualgrad_files_tensors_array_of
 make_tensor_proto = _dualgrad_files_tensors_as_tensor_proto
 class math:
@@ -2115,16 +2072,11 @@ class _metrics:
     Metric: TypeAlias = _dualgrad_keras_metrics_means_Metric
     Poisson: TypeAlias = _dualgrad_keras_metrics_means_MeanMetricWrapper
     Precision: TypeAlias = _dualgrad_keras_metrics_decisions_Precision
-    PrecisionAtRecall: TypeAlias = _dualgrad_keras_metrics_limits_PrecisionAtRecall
-    R2Score: TypeAlias = _dualgrad_keras_metrics_limits_R2Score
     Recall: TypeAlias = _dualgrad_keras_metrics_decisions_Recall
-    RecallAtPrecision: TypeAlias = _dualgrad_keras_metrics_limits_RecallAtPrecision
     RootMeanSquaredError: TypeAlias = _dualgrad_keras_metrics_means_RootMeanSquaredError
-    SensitivityAtSpecificity: TypeAlias = _dualgrad_keras_metrics_limits_SensitivityAtSpecificity
     SparseCategoricalAccuracy: TypeAlias = _dualgrad_keras_metrics_means_SparseCategoricalAccuracy
     SparseCategoricalCrossentropy: TypeAlias = _dualgrad_keras_metrics_means_SparseCategoricalCrossentropy
     SparseTopKCategoricalAccuracy: TypeAlias = _dualgrad_keras_metrics_means_SparseTopKCategoricalAccuracy
-    SpecificityAtSensitivity: TypeAlias = _dualgrad_keras_metrics_limits_SpecificityAtSensitivity
     SquaredHinge: TypeAlias = _dualgrad_keras_metrics_means_MeanMetricWrapper
     Sum: TypeAlias = _dualgrad_keras_metrics_means_Sum
     TopKCategoricalAccuracy: TypeAlias = _dualgrad_keras_metrics_means_TopKCategoricalAccuracy
@@ -2195,9 +2147,12 @@ class nn:
     def convolution(input: TensorLike, filters: TensorLike, strides: Any = ..., padding: Any = ..., data_format: Any = ..., dilations: Any = ..., name: str | None = ...) -> Tensor: ...
     @staticmethod
     def crelu(features: TensorLike, axis: Any = ..., name: str | None = ...) -> Tensor: ...
-    ctc_beam_search_decoder = staticmethod(_tape_api_ctc_ctc_beam_search_decoder)
-    ctc_greedy_decoder = staticmethod(_tape_api_ctc_ctc_greedy_decoder)
-    ctc_loss = staticmethod(_tape_api_ctc_ctc_loss)
+    @staticmethod
+    def ctc_beam_search_decoder(inputs: Any, sequence_length: Any, beam_width: Any = ..., top_paths: Any = ...) -> builtins.tuple[builtins.list[Tensor], Tensor]: ...
+    @staticmethod
+    def ctc_greedy_decoder(inputs: Any, sequence_length: Any, merge_repeated: Any = ..., blank_index: Any = ...) -> builtins.tuple[builtins.list[Tensor], Tensor]: ...
+    @staticmethod
+    def ctc_loss(labels: Any, logits: Any, label_length: Any, logit_length: Any, logits_time_major: Any = ..., unique: Any = ..., blank_index: Any = ..., name: str | None = ...) -> Tensor: ...
     @staticmethod
     def depth_to_space(input: TensorLike, block_size: Any, data_format: Any = ..., name: str | None = ...) -> Tensor: ...
     @staticmethod
@@ -2206,31 +2161,21 @@ class nn:
     def depthwise_conv2d_backprop_filter(input: TensorLike, filter_sizes: Any, out_backprop: TensorLike, strides: Any, padding: Any, data_format: Any = ..., dilations: Any = ..., name: str | None = ...) -> Tensor: ...
     @staticmethod
     def depthwise_conv2d_backprop_input(input_sizes: Any, filter: TensorLike, out_backprop: TensorLike, strides: Any, padding: Any, data_format: Any = ..., dilations: Any = ..., name: str | None = ...) -> Tensor: ...
-    @staticmethod
-    def dilation2d(*args: Any, **kwargs: Any) -> Any: ...
     dropout = staticmethod(_tape_api_random_dropout)
     @staticmethod
     def elu(features: TensorLike, name: str | None = ...) -> Tensor: ...
     @staticmethod
     def embedding_lookup(params: TensorLike, ids: TensorLike, max_norm: Any = ..., partition_strategy: Any = ..., name: str | None = ...) -> Tensor: ...
     embedding_lookup_sparse = staticmethod(_tape_api_sparse_embedding_lookup_sparse)
-    @staticmethod
-    def erosion2d(*args: Any, **kwargs: Any) -> Any: ...
     class experimental:
         @staticmethod
         def general_dropout(x: Any, rate: Any, uniform_sampler: Any, noise_shape: Any = ..., name: str | None = ...) -> Tensor: ...
         @staticmethod
         def stateless_dropout(x: Any, rate: Any, seed: Any, rng_alg: Any = ..., noise_shape: Any = ..., name: str | None = ...) -> Tensor: ...
     @staticmethod
-    def fractional_avg_pool(value: Any, pooling_ratio: Any, pseudo_random: Any = ..., overlapping: Any = ..., seed: Any = ..., name: str | None = ...) -> builtins.tuple[Tensor, Tensor, Tensor]: ...
-    @staticmethod
-    def fractional_max_pool(value: Any, pooling_ratio: Any, pseudo_random: Any = ..., overlapping: Any = ..., seed: Any = ..., name: str | None = ...) -> builtins.tuple[Tensor, Tensor, Tensor]: ...
-    @staticmethod
     def gelu(features: TensorLike, approximate: Any = ..., name: str | None = ...) -> Tensor: ...
     @staticmethod
     def in_top_k(targets: TensorLike, predictions: TensorLike, k: Any, name: str | None = ...) -> Tensor: ...
-    @staticmethod
-    def isotonic_regression(*args: Any, **kwargs: Any) -> Any: ...
     @staticmethod
     def l2_loss(t: TensorLike, name: str | None = ...) -> Tensor: ...
     @staticmethod
@@ -2309,8 +2254,6 @@ class nn:
     @staticmethod
     def weighted_moments(*args: Any, **kwargs: Any) -> Any: ...
     @staticmethod
-    def with_space_to_batch(input: Any, dilation_rate: Any, padding: Any, op: Any, filter_shape: Any = ..., spatial_dims: Any = ..., data_format: Any = ...) -> Tensor: ...
-    @staticmethod
     def zero_fraction(value: TensorLike, dtype: Any = ..., name: str | None = ...) -> Tensor: ...
 def norm(tensor: TensorLike, ord: Any = ..., axis: Any = ..., keepdims: Any = ..., name: str | None = ...) -> Tensor: ...
 def not_equal(x: TensorLike, y: TensorLike, name: str | None = ...) -> Tensor: ...
@@ -2380,7 +2323,6 @@ def reduce_min(input_tensor: TensorLike, axis: Any = ..., keepdims: Any = ..., n
 def reduce_prod(input_tensor: TensorLike, axis: Any = ..., keepdims: Any = ..., name: str | None = ...) -> Tensor: ...
 def reduce_sum(input_tensor: TensorLike, axis: Any = ..., keepdims: Any = ..., name: str | None = ...) -> Tensor: ...
 def repeat(input: TensorLike, repeats: TensorLike, axis: Any = ..., name: str | None = ...) -> Tensor: ...
-def required_space_to_batch_paddings(input_shape: Any, block_shape: Any, base_paddings: Any = ..., name: str | None = ...) -> builtins.tuple[Tensor, Tensor]: ...
 def reshape(tensor: TensorLike, shape: Any, name: str | None = ...) -> Tensor: ...
 def reverse(tensor: TensorLike, axis: Any, name: str | None = ...) -> Tensor: ...
 def reverse_sequence(input: TensorLike, seq_lengths: TensorLike, seq_axis: Any = ..., batch_axis: Any = ..., name: str | None = ...) -> Tensor: ...
@@ -2408,23 +2350,11 @@ def sigmoid(x: TensorLike, name: str | None = ...) -> Tensor: ...
 def sign(x: TensorLike, name: str | None = ...) -> Tensor: ...
 class signal:
     @staticmethod
-    def dct(*args: Any, **kwargs: Any) -> Any: ...
-    @staticmethod
     def fft(input: TensorLike, name: str | None = ...) -> Tensor: ...
     @staticmethod
     def fft2d(input: TensorLike, name: str | None = ...) -> Tensor: ...
     @staticmethod
     def fft3d(input: TensorLike, name: str | None = ...) -> Tensor: ...
-    @staticmethod
-    def fftshift(*args: Any, **kwargs: Any) -> Any: ...
-    @staticmethod
-    def frame(*args: Any, **kwargs: Any) -> Any: ...
-    @staticmethod
-    def hamming_window(*args: Any, **kwargs: Any) -> Any: ...
-    @staticmethod
-    def hann_window(*args: Any, **kwargs: Any) -> Any: ...
-    @staticmethod
-    def idct(*args: Any, **kwargs: Any) -> Any: ...
     @staticmethod
     def ifft(input: TensorLike, name: str | None = ...) -> Tensor: ...
     @staticmethod
@@ -2432,40 +2362,17 @@ class signal:
     @staticmethod
     def ifft3d(input: TensorLike, name: str | None = ...) -> Tensor: ...
     @staticmethod
-    def ifftshift(*args: Any, **kwargs: Any) -> Any: ...
-    @staticmethod
-    def inverse_mdct(*args: Any, **kwargs: Any) -> Any: ...
-    @staticmethod
-    def inverse_stft(*args: Any, **kwargs: Any) -> Any: ...
-    inverse_stft_window_fn = staticmethod(_dualgrad_extras_ops_signals_inverse_stft_window_fn)
-    @staticmethod
     def irfft(input_tensor: TensorLike, fft_length: Any = ..., name: str | None = ...) -> Tensor: ...
     @staticmethod
     def irfft2d(input_tensor: TensorLike, fft_length: Any = ..., name: str | None = ...) -> Tensor: ...
     @staticmethod
     def irfft3d(input_tensor: TensorLike, fft_length: Any = ..., name: str | None = ...) -> Tensor: ...
     @staticmethod
-    def kaiser_bessel_derived_window(*args: Any, **kwargs: Any) -> Any: ...
-    @staticmethod
-    def kaiser_window(*args: Any, **kwargs: Any) -> Any: ...
-    @staticmethod
-    def linear_to_mel_weight_matrix(*args: Any, **kwargs: Any) -> Any: ...
-    @staticmethod
-    def mdct(*args: Any, **kwargs: Any) -> Any: ...
-    @staticmethod
-    def mfccs_from_log_mel_spectrograms(*args: Any, **kwargs: Any) -> Any: ...
-    @staticmethod
-    def overlap_and_add(*args: Any, **kwargs: Any) -> Any: ...
-    @staticmethod
     def rfft(input_tensor: TensorLike, fft_length: Any = ..., name: str | None = ...) -> Tensor: ...
     @staticmethod
     def rfft2d(input_tensor: TensorLike, fft_length: Any = ..., name: str | None = ...) -> Tensor: ...
     @staticmethod
     def rfft3d(input_tensor: TensorLike, fft_length: Any = ..., name: str | None = ...) -> Tensor: ...
-    @staticmethod
-    def stft(*args: Any, **kwargs: Any) -> Any: ...
-    @staticmethod
-    def vorbis_window(*args: Any, **kwargs: Any) -> Any: ...
 def sin(x: TensorLike, name: str | None = ...) -> Tensor: ...
 def sinh(x: TensorLike, name: str | None = ...) -> Tensor: ...
 def size(input: TensorLike, out_type: Any = ..., name: str | None = ...) -> Tensor: ...
@@ -2555,7 +2462,6 @@ def tile(input: TensorLike, multiples: Any, name: str | None = ...) -> Tensor: .
 def timestamp(name: str | None = ...) -> Tensor: ...
 class _train:
     AdadeltaOptimizer: TypeAlias = _optim_adadelta_AdadeltaOptimizer
-    AdagradDAOptimizer: TypeAlias = _optim_dual_averaging_AdagradDAOptimizer
     AdagradOptimizer: TypeAlias = _optim_adagrad_AdagradOptimizer
     AdamOptimizer: TypeAlias = _optim_adam_AdamOptimizer
     BytesList: TypeAlias = _dualgrad_files_protos_BytesList
@@ -2577,8 +2483,6 @@ class _train:
     MomentumOptimizer: TypeAlias = _optim_momentum_MomentumOptimizer
     NewCheckpointReader: TypeAlias = _dualgrad_files_checkpoints_CheckpointReader
     Optimizer: TypeAlias = _optim_optimizer_Optimizer
-    ProximalAdagradOptimizer: TypeAlias = _optim_proximal_ProximalAdagradOptimizer
-    ProximalGradientDescentOptimizer: TypeAlias = _optim_proximal_ProximalGradientDescentOptimizer
     RMSPropOptimizer: TypeAlias = _optim_rmsprop_RMSPropOptimizer
     Saver: TypeAlias = _tape_api_saver_Saver
     SequenceExample: TypeAlias = _dualgrad_files_protos_SequenceExample

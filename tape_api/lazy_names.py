@@ -103,7 +103,7 @@ LATER: tuple[tuple[str, str], ...] = (
     # ---- TensorFlow 1's eager mode
     ("tape_api.contrib_eager", "contrib.eager compat.v1.contrib.eager"),
     ("tape_api.old_layers", "layers compat.v1.layers"),
-    ("tape_api.ctc:", "nn.ctc_loss nn.ctc_greedy_decoder nn.ctc_beam_search_decoder edit_distance"),
+    ("dualgrad.extras.ctc_functions:", "nn.ctc_loss nn.ctc_greedy_decoder nn.ctc_beam_search_decoder edit_distance"),
     # ---- images, sparse tensors, strings, logging, files
     *common.BOTH,
     *[row for row in common.VERSION2 if row[1] != "strings.reduce_join"],

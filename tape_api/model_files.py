@@ -33,8 +33,6 @@ _PLACES = ["layers", "models", "initializers", "regularizers", "constraints", "o
 _FUNCTIONS = {*losses.FUNCTIONS, *activations.KNOWN}
 _ALIASES = {"alpha", "activity_regularizer"}
 """Arguments of ours that not all layers of Keras have, and that say nothing where they are None."""
-_CLASSES = {"GroupedQueryAttention": "GroupQueryAttention"}
-"""Public names of classes that have other ones of their own."""
 _INERT = {
     "vocabulary_size",
     "oov_method",
@@ -264,7 +262,6 @@ def _foreign(x: Any) -> Any:
             named = "keras.optimizers" if module.startswith("optim.") else module.replace(_OURS, "keras")
             named = named.removeprefix("dualgrad.")
             config["module"] = "keras" if is_model else named
-            config["class_name"] = _CLASSES.get(config["class_name"], config["class_name"])
             if config["class_name"] == "Functional" and module == f"{_OURS}.models":
                 config["module"] = "keras.src.models.functional"
         return config
@@ -304,7 +301,7 @@ def _class(module: str, name: str) -> Any:
     if name in schedules.KINDS:
         return schedules.KINDS[name]
     wanted = [p for p in parts if p in _PLACES and p != "models"] or _PLACES
-    name = "Functional" if name == "Model" and wanted is _PLACES else _CLASSES.get(name, name)
+    name = "Functional" if name == "Model" and wanted is _PLACES else name
     offered = (vars(import_module(f"{_OURS}.{place}")) for place in wanted)
     kinds = (module[name] for module in offered if name in module["__all__"])
     return next((kind for kind in kinds if isinstance(kind, type) and hasattr(kind, "get_config")), None)

@@ -18,11 +18,6 @@ IMAGE = np.random.default_rng(3).normal(size=(2, 5, 6, 2)).astype(np.float32)
 ONES = np.ones(2, np.float32)
 
 
-def _windows(image: np.ndarray) -> np.ndarray:
-    """All windows of 2 by 3 inside of an image."""
-    return np.lib.stride_tricks.sliding_window_view(image, (2, 3), (1, 2))
-
-
 CASES: dict[str, tuple[Callable[[Any], Any], Any]] = {
     "einsum of matrices with an ellipsis": (
         lambda tf: tf.einsum("...mk,...kn->mn", np.ones((2, 3), np.float32), np.ones((3, 2), np.float32)),
@@ -54,18 +49,6 @@ CASES: dict[str, tuple[Callable[[Any], Any], Any]] = {
     "gather_nd that ignores bad indices": (
         lambda tf: tf.gather_nd(np.arange(6.0).reshape(3, 2), [[1], [5], [-1]], bad_indices_policy="IGNORE"),
         [[2, 3], [0, 0], [0, 0]],
-    ),
-    "dilation2d": (
-        lambda tf: tf.nn.dilation2d(IMAGE, np.zeros((2, 3, 2), np.float32), [1, 1, 1, 1], padding="VALID")
-        if tf is tape_api
-        else tf.nn.dilation2d(IMAGE, np.zeros((2, 3, 2), np.float32), [1, 1, 1, 1], [1, 1, 1, 1], "VALID"),
-        _windows(IMAGE).max((-2, -1)),
-    ),
-    "erosion2d": (
-        lambda tf: tf.nn.erosion2d(IMAGE, np.zeros((2, 3, 2), np.float32), [1, 1, 1, 1], padding="VALID")
-        if tf is tape_api
-        else tf.nn.erosion2d(IMAGE, np.zeros((2, 3, 2), np.float32), [1, 1, 1, 1], [1, 1, 1, 1], "VALID"),
-        _windows(IMAGE).min((-2, -1)),
     ),
     "approx_max_k": (lambda tf: tf.math.approx_max_k([[1.0, 3.0], [2.0, 0.0]], 1, 0), [[[2, 3]], [[1, 0]]]),
     "depthwise_conv2d_backprop_input": (
@@ -99,14 +82,6 @@ CASES: dict[str, tuple[Callable[[Any], Any], Any]] = {
         [True, False],
     ),
     "reciprocal_no_nan": (lambda tf: tf.math.reciprocal_no_nan([2.0, 0.0]), [0.5, 0]),
-    "with_space_to_batch": (
-        lambda tf: tf.nn.with_space_to_batch(
-            IMAGE, [2, 3], "SAME", lambda x, n, p: tf.nn.conv2d(x, np.ones((2, 2, 2, 1), "f"), [1, 1, 1, 1], p), [2, 2]
-        ) - tf.nn.convolution(IMAGE, np.ones((2, 2, 2, 1), "f"), padding="SAME", **(
-            {"dilations": [2, 3]} if tf is tape_api else {"dilation_rate": [2, 3]}
-        )),
-        np.zeros((2, 5, 6, 1)),
-    ),
     "fused_batch_norm": (
         lambda tf: tf.compat.v1.nn.fused_batch_norm(IMAGE, ONES, 0 * ONES, epsilon=1e-3)[1:],
         [IMAGE.mean((0, 1, 2)), IMAGE.var((0, 1, 2), ddof=1)],
@@ -132,22 +107,6 @@ def test_value(key: str) -> None:
     for one, other, value in zip(eager, built, wanted, strict=True):
         np.testing.assert_allclose(one, np.asarray(value), 1e-5, 1e-5)
         np.testing.assert_allclose(one, other, 1e-6, 1e-6)
-
-
-@pytest.mark.parametrize("overlapping", [False, True])
-@pytest.mark.parametrize("pseudo_random", [False, True])
-def test_fractional_pools_take_the_windows_they_say(pseudo_random: bool, overlapping: bool) -> None:
-    tf = tape_api
-    for pool, over in ((tf.nn.fractional_max_pool, np.max), (tf.nn.fractional_avg_pool, np.mean)):
-        values, rows, columns = [
-            x.numpy() for x in pool(IMAGE, [1.0, 1.5, 1.44, 1.0], pseudo_random, overlapping, seed=4)
-        ]
-        assert values.shape == (2, 3, 4, 2)
-        assert rows[0] == columns[0] == 0
-        assert (rows[-1], columns[-1]) == (5, 6)
-        for i, j in np.ndindex(3, 4):
-            window = IMAGE[:, rows[i] : rows[i + 1] + overlapping, columns[j] : columns[j + 1] + overlapping]
-            np.testing.assert_allclose(values[:, i, j], over(window, (1, 2)), 1e-5, 1e-6)
 
 
 def test_a_constant_that_is_too_short_is_filled_in_graphs_and_refused_on_tapes() -> None:

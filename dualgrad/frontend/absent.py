@@ -23,6 +23,19 @@ _OPERATOR_KINDS = (
     *("Diag", "FullMatrix", "Householder", "Identity", "Inversion", "Kronecker", "LowRankUpdate", "LowerTriangular"),
     *("Permutation", "ScaledIdentity", "Toeplitz", "Tridiag", "Zeros"),
 )
+_SIGNALS = "of signals there are Fourier transforms: the functions of scipy.fft, and dct among them, take tensors"
+_MORPHOLOGY = "morphology is out of scope: reduce_max of image.extract_patches is a dilation, up to the filter"
+_FRACTIONAL = "fractional pools are out of scope: use nn.max_pool, nn.avg_pool, or gather windows of your own"
+_SPACES = "dilations by hand are out of scope: nn.convolution and space_to_batch_nd take what they need"
+_PROXIMAL = "proximal steps are out of scope: use train.FtrlOptimizer, which shrinks by L1 and L2 as well"
+_EVALUATION = "loops over checkpoints are out of scope: ask train.latest_checkpoint, and restore with train.Saver"
+_OPTIMIZE_LOSS = "use an optimizer's compute_gradients, clip_by_global_norm and apply_gradients"
+_HASHES = "layers that hash are out of scope: use StringLookup, IntegerLookup, or strings.to_hash_bucket_fast before"
+_OF_KERAS = (
+    *("layers.ConvLSTM1D", "layers.ConvLSTM2D", "layers.ConvLSTM3D", "layers.GroupQueryAttention", "losses.Dice"),
+    *("losses.Tversky", "losses.dice", "losses.tversky", "metrics.PrecisionAtRecall", "metrics.R2Score"),
+    *("metrics.RecallAtPrecision", "metrics.SensitivityAtSpecificity", "metrics.SpecificityAtSensitivity"),
+)
 _PARTIAL = (
     "a run has one set of feeds: fetch what the first part computes with session.run, and feed those tensors, with "
     "what else there is, to a second session.run (any tensor can be fed)"
@@ -59,12 +72,20 @@ ABSENT: dict[str, str] = {
     "train.ClusterDef": _CLUSTER,
     "train.replica_device_setter": _CLUSTER,
     "train.SyncReplicasOptimizer": _CLUSTER,
+    "train.AdagradDAOptimizer": "dual averaging is out of scope: use train.FtrlOptimizer, which is sparse as well",
+    **dict.fromkeys(("train.ProximalAdagradOptimizer", "train.ProximalGradientDescentOptimizer"), _PROXIMAL),
+    "train.checkpoints_iterator": _EVALUATION,
+    "contrib.training": "nothing of it is here: use argparse.Namespace for HParams, and train.latest_checkpoint",
+    **dict.fromkeys(("contrib.layers.optimize_loss", "contrib.slim.optimize_loss"), _OPTIMIZE_LOSS),
+    "distribute.cluster_resolver.UnionResolver": "put all addresses into one SimpleClusterResolver",
+    "contrib.opt.LookaheadOptimizer": "keep a copy of the variables, and assign to both every few steps",
+    **dict.fromkeys(("keras.layers.Hashing", "keras.layers.HashedCrossing"), _HASHES),
+    **dict.fromkeys((f"keras.{name}" for name in _OF_KERAS), "out of scope, for want of use: write it as a subclass"),
     "train.Supervisor": "supervisors are out of scope: use train.MonitoredTrainingSession, or Session and Saver",
     "contrib.training.HParams": "hyperparameters are out of scope: use argparse.Namespace, or types.SimpleNamespace",
-    "contrib.seq2seq": (
-        "beam search and monotonic attention are out of scope: decode with BasicDecoder, or write a while_loop"
-    ),
+    "contrib.seq2seq": ("beam search and attention are out of scope: decode with BasicDecoder, or write a while_loop"),
     "contrib.legacy_seq2seq": _SEQ2SEQ,
+    "contrib.rnn": "of cells there are those of nn.rnn_cell: put layers around them, and stack them with MultiRNNCell",
     "nn.seq2seq": _SEQ2SEQ,
     "contrib.slim.nets": "ready-made networks are out of scope: build them with layers or contrib.slim",
     "keras.models.load_model": "in graphs: build the model by its own code, and keep variables with train.Saver",
@@ -81,6 +102,13 @@ ABSENT: dict[str, str] = {
     "saved_model.save": _SERVING,
     "linalg.experimental.conjugate_gradient": _OPERATORS,
     **dict.fromkeys((f"linalg.LinearOperator{kind}" for kind in _OPERATOR_KINDS), _OPERATORS),
+    "signal": _SIGNALS,
+    "spectral": _SIGNALS,
+    **dict.fromkeys(("nn.dilation2d", "nn.erosion2d"), _MORPHOLOGY),
+    **dict.fromkeys(("nn.fractional_max_pool", "nn.fractional_avg_pool"), _FRACTIONAL),
+    **dict.fromkeys(("nn.with_space_to_batch", "required_space_to_batch_paddings"), _SPACES),
+    "nn.isotonic_regression": "make a `primitive` of scipy.optimize.isotonic_regression",
+    "contrib.distributions": "there are those of tf.distributions: write a density, or use scipy.stats",
     "quantization": "quantized kernels are out of scope",
     "contrib.quantize": "quantized kernels are out of scope",
     "audio": "sound files are out of scope: read them with scipy.io.wavfile",

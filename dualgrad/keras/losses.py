@@ -209,29 +209,6 @@ def categorical_focal_crossentropy(
 
 
 @operands(alone=("y_true", "y_pred"))
-def dice(y_true: Any, y_pred: Any, axis: Any = None) -> Operand:
-    """``1 - 2 Σ(true pred) / (Σ true + Σ pred)``, over some axes, by default all."""
-    true, pred = matched(y_true, y_pred)
-    both = tf.reduce_sum(true * pred, axis=axis)
-    all_of_both = tf.reduce_sum(true, axis=axis) + tf.reduce_sum(pred, axis=axis)
-    return 1 - (2.0 * both + epsilon()) / (all_of_both + epsilon())
-
-
-@operands(alone=("y_true", "y_pred"))
-def tversky(y_true: Any, y_pred: Any, alpha: float = 0.5, beta: float = 0.5, axis: Any = None) -> Operand:
-    """`dice` with weights of what is missed (`alpha`) and of what is predicted wrongly (`beta`); so Keras has them.
-
-    References
-    ----------
-    Salehi et al. (2017), *Tversky loss function for image segmentation*, arXiv:1706.05721.
-    """
-    true, pred = matched(y_true, y_pred)
-    both = tf.reduce_sum(true * pred, axis=axis)
-    wrong, missed = tf.reduce_sum((1 - true) * pred, axis=axis), tf.reduce_sum(true * (1 - pred), axis=axis)
-    return 1 - both / (both + missed * alpha + wrong * beta + epsilon())
-
-
-@operands(alone=("y_true", "y_pred"))
 def categorical_crossentropy(
     y_true: Any, y_pred: Any, from_logits: bool = False, label_smoothing: float = 0.0, axis: int = -1
 ) -> Operand:
@@ -554,34 +531,6 @@ class CategoricalFocalCrossentropy(LossFunctionWrapper):
         super().__init__(categorical_focal_crossentropy, reduction, name, dtype, **options)
 
 
-class Dice(LossFunctionWrapper):
-    """Mean of `dice`."""
-
-    def __init__(
-        self,
-        reduction: str | None = "sum_over_batch_size",
-        name: str = "dice",
-        axis: Any = None,
-        dtype: Any = None,
-    ) -> None:
-        super().__init__(dice, reduction, name, dtype, axis=axis)
-
-
-class Tversky(LossFunctionWrapper):
-    """Mean of `tversky`."""
-
-    def __init__(
-        self,
-        alpha: float = 0.5,
-        beta: float = 0.5,
-        reduction: str | None = "sum_over_batch_size",
-        name: str = "tversky",
-        axis: Any = None,
-        dtype: Any = None,
-    ) -> None:
-        super().__init__(tversky, reduction, name, dtype, alpha=alpha, beta=beta, axis=axis)
-
-
 MSE = mse = mean_squared_error
 MAE = mae = mean_absolute_error
 MAPE = mape = mean_absolute_percentage_error
@@ -595,7 +544,7 @@ FUNCTIONS = {
         mean_squared_error, mean_absolute_error, mean_absolute_percentage_error, mean_squared_logarithmic_error, huber,
         log_cosh, hinge, squared_hinge, categorical_hinge, poisson, kl_divergence, cosine_similarity,
         binary_crossentropy, categorical_crossentropy, sparse_categorical_crossentropy, binary_focal_crossentropy,
-        categorical_focal_crossentropy, dice, tversky,
+        categorical_focal_crossentropy,
     )
 }  # fmt: skip
 FUNCTIONS.update(mse=mse, mae=mae, mape=mape, msle=msle, kld=kld, logcosh=logcosh)
@@ -606,7 +555,6 @@ CLASSES = {
         MeanSquaredError, MeanAbsoluteError, MeanAbsolutePercentageError, MeanSquaredLogarithmicError, Huber, LogCosh,
         Hinge, SquaredHinge, CategoricalHinge, Poisson, KLDivergence, CosineSimilarity, BinaryCrossentropy,
         CategoricalCrossentropy, SparseCategoricalCrossentropy, BinaryFocalCrossentropy, CategoricalFocalCrossentropy,
-        Dice, Tversky,
     )
 }  # fmt: skip
 

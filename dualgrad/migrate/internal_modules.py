@@ -136,7 +136,7 @@ _FOLDERS: dict[str, tuple[str, str]] = {
     ),
     "python.ops.losses": ("losses", "loss_reduction"),
     "python.ops.signal": ("signal", "mel_ops mfcc_ops reconstruction_ops shape_ops signal util_ops"),
-    "python.platform": ("test sysconfig", "benchmark build_info resource_loader sysconfig"),
+    "python.platform": ("test", "benchmark build_info resource_loader sysconfig"),
     "python.profiler": ("", "model_analyzer option_builder profiler tfprof_logger"),
     "python.saved_model": (
         "saved_model saved_model.utils saved_model.signature_def_utils",
@@ -188,7 +188,7 @@ _LATER: dict[str, tuple[str, str]] = {
     ),
     "python.autograph.lang": ("autograph.experimental autograph", "directives special_functions"),
     "python.checkpoint": (
-        "train train.experimental . saved_model",
+        "train . saved_model",
         (
             "async_checkpoint_helper checkpoint checkpoint_adapter checkpoint_context checkpoint_management "
             "checkpoint_options checkpoint_view functional_saver graph_view restore save_util save_util_v1 "
@@ -263,7 +263,7 @@ _LATER: dict[str, tuple[str, str]] = {
             "linear_operator_tridiag property_hint_util slicing"
         ),
     ),
-    "python.ops.linalg.sparse": ("linalg.experimental sparse", "sparse_csr_matrix_grad sparse_csr_matrix_ops"),
+    "python.ops.linalg.sparse": ("sparse", "sparse_csr_matrix_grad sparse_csr_matrix_ops"),
     "python.ops.numpy_ops": (
         "experimental.numpy experimental.numpy.random",
         "np_array_ops np_arrays np_config np_dtypes np_math_ops np_random np_utils",
@@ -281,10 +281,10 @@ _LATER: dict[str, tuple[str, str]] = {
             "row_partition segment_id_ops"
         ),
     ),
-    "python.platform": ("test sysconfig", "analytics device_context remote_utils self_check"),
-    "python.profiler": ("profiler.experimental", "profiler_client profiler_v2 trace"),
+    "python.platform": ("test", "analytics device_context remote_utils self_check"),
+    "python.profiler": ("", "profiler_client profiler_v2 trace"),
     "python.saved_model": (
-        "saved_model saved_model.experimental",
+        "saved_model",
         (
             "fingerprinting fingerprinting_utils function_deserialization function_serialization load_options "
             "load_v1_in_v2 method_name_updater path_helpers revived_types save_context save_options "
@@ -303,7 +303,7 @@ _LATER: dict[str, tuple[str, str]] = {
         "basic_loops checkpoint_state_pb2 py_checkpoint_reader quantize_training saver_test_utils",
     ),
     "python.util": (
-        "dualgrad.migrate.internal_tools: . experimental.dispatch experimental nest",
+        "dualgrad.migrate.internal_tools: . experimental nest",
         (
             "custom_nest_protocol decorator_utils deprecated_module deprecated_module_new dispatch "
             "example_parser_configuration keras_deps lock_util nest_util numpy_compat tf_decorator_export "

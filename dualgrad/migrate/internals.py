@@ -138,8 +138,6 @@ INTERNALS: dict[str, str] = {
     "python.training.input": "train",
     "python.training.adadelta": "train",
     "python.training.adagrad_da": "train",
-    "python.training.proximal_adagrad": "train",
-    "python.training.proximal_gradient_descent": "train",
     "python.training.ftrl": "train",
     "python.training.learning_rate_decay": "train",
     "python.training.saver": "train",
@@ -200,7 +198,7 @@ INTERNALS: dict[str, str] = {
     "contrib.rnn.python.ops.core_rnn": "contrib.rnn nn",
     "contrib.opt.python.training.external_optimizer": "contrib.opt",
     "contrib.slim.python.slim.data.data_decoder": "graph_api.legacy.slim.data_decoder:",
-    "contrib.slim.python.slim.learning": "contrib.slim.learning",
+    "contrib.slim.python.slim.learning": "",
     "contrib.learn.python.learn.datasets.mnist": "contrib.learn.datasets.mnist",
 }
 """By name: the parts of the API, ``.`` for the top, ``module:`` for what only TensorFlow's own modules have."""

@@ -212,7 +212,7 @@ class CubicSpline(_Cubic):
             extrapolate = "periodic" if periodic else True
         dx = x[1:] - x[:-1]
         chord = (y[1:] - y[:-1]) / reshape(dx, [-1, 1])
-        slopes = _periodic_slopes(dx, chord) if periodic else _slopes(x, y, dx, chord, bc_type)
+        slopes = _periodic_slopes(dx, chord) if periodic else _slopes(x, dx, chord, bc_type)
         super().__init__(x, y, slopes, rest, axis, extrapolate)
 
 
@@ -229,7 +229,7 @@ def _end(given: Any, n: int) -> tuple[int, Any]:
     return order, value
 
 
-def _slopes(x: Any, y: Any, dx: Any, chord: Any, bc_type: Any) -> Any:
+def _slopes(x: Any, dx: Any, chord: Any, bc_type: Any) -> Any:
     """The slopes at the knots: of a tridiagonal system that says that the second derivative is continuous."""
     n = static_shape(x, "CubicSpline")[0]
     pair = (bc_type, bc_type) if isinstance(bc_type, str) else bc_type

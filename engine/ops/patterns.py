@@ -99,7 +99,7 @@ class _Reader:
         if op is codes.ATOMIC_GROUP:
             return self._sequence(value, follow, long)
         if op is codes.BRANCH:
-            return self._branch([self._sequence(item, follow, long) for item in value[1]], follow, long)
+            return self._branch([self._sequence(item, follow, long) for item in value[1]], follow)
         if op in _REPEATS:
             least, most, body = value
             return self._repeat(least, most, body, follow, long)
@@ -133,7 +133,7 @@ class _Reader:
             needed = needed or not part.empty or op is codes.AT
         return _Part(own, empty, ways, degree, any_long)
 
-    def _branch(self, parts: Sequence[_Part], follow: int, long: bool) -> _Part:
+    def _branch(self, parts: Sequence[_Part], follow: int) -> _Part:
         first, common = 0, False
         for part in parts:
             begins = part.first | follow if part.empty else part.first

@@ -27,7 +27,7 @@ same(
 # ---- convolutions ----------------------------------------------------------------------------------------------------
 
 
-def _windows(site: Site, dilations: bool = True) -> dict[str, Any]:
+def _windows(site: Site) -> dict[str, Any]:
     """How the windows of a convolution move."""
     padding = site.attr("padding")
     if padding == "EXPLICIT":
@@ -36,7 +36,7 @@ def _windows(site: Site, dilations: bool = True) -> dict[str, Any]:
     arguments = {"strides": site.attr("strides"), "padding": padding}
     if "data_format" in site.proto.attr:
         arguments["data_format"] = site.attr("data_format")
-    if dilations and "dilations" in site.proto.attr:
+    if "dilations" in site.proto.attr:
         arguments["dilations"] = site.attr("dilations")
     return arguments
 

@@ -13,7 +13,7 @@ from graph_api import sampling
 from graph_api.flow import Print, assertion
 from graph_api.graph_files.rows import ROWS, Made, Row, Site, row
 from graph_api.library import root as tf
-from optim import adadelta, adagrad, adam, ftrl, gradient_descent, momentum, proximal, rmsprop
+from optim import adadelta, adagrad, adam, ftrl, gradient_descent, momentum, rmsprop
 
 # ---- variables -------------------------------------------------------------------------------------------------------
 
@@ -167,8 +167,6 @@ _UPDATES: tuple[tuple[str, Any, str, str, dict[str, Any]], ...] = (
         "FtrlV2", ftrl.ftrl, "accum linear",
         f"grad learning_rate {_L} l2_shrinkage_regularization_strength learning_rate_power", {"beta": 0.0},
     ),
-    ("ProximalGradientDescent", proximal.proximal_gradient_descent, "", f"learning_rate {_L} grad", {}),
-    ("ProximalAdagrad", proximal.proximal_adagrad, "accumulator", f"learning_rate {_L} grad", {}),
 )  # fmt: skip
 for _name, _rule, _slots, _order, _fixed in _UPDATES:
     _whole = Row(_update(_rule, _slots, _order, **_fixed), takes_handles=True)

@@ -253,11 +253,8 @@ def _batched(
     size: Any,
     smaller: bool,
     name: str,
-    keep_input: Any = True,
 ) -> Any:
     """Tensors that a queue collects: lists, dicts and single ones."""
-    if keep_input is not True:
-        raise ValueError(f"{name}: argument `keep_input` is not supported; choose elements before they are batched")
     is_dict, single = isinstance(tensors, dict), not isinstance(tensors, (dict, list, tuple))
     keys = sorted(tensors) if is_dict else []
     flat = [tensors[k] for k in keys] if is_dict else [tensors] if single else list(tensors)

@@ -166,22 +166,6 @@ def test_variables_of_models() -> None:
         framework.assign_from_values({"a/w": [1.0, 2.0, 3.0]})
 
 
-def test_optimize_loss() -> None:
-    w = tf.Variable([1.0, 2.0])
-    step = tf.train.get_or_create_global_step()
-    train = LAYERS.optimize_loss(
-        tf.reduce_sum(w**2), step, 0.1, "SGD", gradient_multipliers={w: 2.0}, clip_gradients=1.0,
-        learning_rate_decay_fn=lambda rate, s: rate / (1.0 + tf.cast(s, tf.float32)),
-    )  # fmt: skip
-    with tf.Session() as session:
-        session.run(tf.global_variables_initializer())
-        assert session.run(train) == 5.0
-        np.testing.assert_allclose(session.run(w), [1 - 0.1 / np.sqrt(5), 2 - 0.2 / np.sqrt(5)], rtol=1e-6)
-        assert session.run(step) == 1
-    with pytest.raises(ValueError, match="Optimizer name should be one of"):
-        LAYERS.optimize_loss(tf.reduce_sum(w**2), step, 0.1, "Adamax")
-
-
 def test_losses_of_slim_have_predictions_first() -> None:
     logits, labels = tf.constant([[1.0, 2.0]]), tf.constant([[0.0, 1.0]])
     a = SLIM.losses.softmax_cross_entropy(logits, labels)

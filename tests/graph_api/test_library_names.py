@@ -71,47 +71,6 @@ def test_labels_of_ranking_metrics_may_be_a_sparse_value() -> None:
         assert tf.get_collection(tf.GraphKeys.METRIC_VARIABLES) == tf.local_variables()
 
 
-def _stacked(api: Any, cells: Any, function: Any, is_list: bool) -> list[Any]:
-    x = np.random.default_rng(3).normal(size=(2, 5, 3)).astype(np.float32)
-    with api.Graph().as_default(), api.Session() as session:
-        inputs = [api.constant(x[:, t]) for t in range(5)] if is_list else api.constant(x)
-        initial = api.constant_initializer(0.25)
-        with api.variable_scope("net", initializer=initial):
-            made = [[cells(units) for units in (4, 3)] for _ in range(2)]
-            outputs, ahead, back = function(*made, inputs, dtype=api.float32, sequence_length=[5, 2])
-        session.run(api.global_variables_initializer())
-        names = sorted(v.name for v in api.trainable_variables())
-        return [names, *session.run([outputs, ahead, back])]
-
-
-@pytest.mark.parametrize("is_list", [False, True])
-def test_bidirectional_layers_are_a_loop_over_layers(is_list: bool) -> None:
-    rnn = tf.contrib.rnn
-    stacked = rnn.stack_bidirectional_rnn if is_list else rnn.stack_bidirectional_dynamic_rnn
-    single = tf.nn.static_bidirectional_rnn if is_list else tf.nn.bidirectional_dynamic_rnn
-
-    def by_hand(ahead: Any, back: Any, inputs: Any, dtype: Any, sequence_length: Any) -> Any:
-        states = []
-        with tf.variable_scope("stack_bidirectional_rnn"):
-            for i, pair in enumerate(zip(ahead, back, strict=True)):
-                with tf.variable_scope(f"cell_{i}"):
-                    got = single(*pair, inputs, dtype=dtype, sequence_length=sequence_length)
-                inputs, last = (got[0], got[1:]) if is_list else (tf.concat(got[0], 2), got[1])
-                states.append(last)
-        return inputs, tuple(a for a, _ in states), tuple(b for _, b in states)
-
-    names, *results = _stacked(tf, tf.nn.rnn_cell.GRUCell, stacked, is_list)
-    expected_names, *expected = _stacked(tf, tf.nn.rnn_cell.GRUCell, by_hand, is_list)
-    assert (
-        names == expected_names
-        and "net/stack_bidirectional_rnn/cell_1/bidirectional_rnn/bw/gru_cell/gates/bias:0" in names
-    )
-    for ours, theirs in zip(tf.nest.flatten(results), tf.nest.flatten(expected), strict=True):
-        np.testing.assert_array_equal(ours, theirs)
-    with pytest.raises(ValueError, match="equal lengths"):
-        stacked([], [], [])
-
-
 def test_records_and_devices(tmp_path: Any) -> None:
     path, options = str(tmp_path / "x"), tf.python_io.TFRecordOptions(tf.python_io.TFRecordCompressionType.GZIP)
     with tf.python_io.TFRecordWriter(path, options) as writer:

@@ -139,37 +139,3 @@ def test_queues_are_filled_while_it_runs() -> None:
     assert found == [6.0, 6.0]
     assert watch.coord.should_stop()
     assert all(not thread.is_alive() for thread in sess._threads)
-
-
-def test_checkpoints_are_waited_for_and_evaluated(tmp_path: Path) -> None:
-    """Each once, in order; counted runs, final operations, summaries at the end."""
-    training_ = tf.contrib.training
-    w = tf.Variable(0.0, name="w")
-    step = tf.train.get_or_create_global_step()
-    saver, paths = tf.train.Saver([w, step]), []
-    assert training_.wait_for_new_checkpoint(tmp_path, timeout=0.0) is None
-    with tf.Session() as session:
-        session.run(tf.global_variables_initializer())
-        for number in (1, 2):
-            w.load(float(number), session)
-            step.load(number, session)
-            paths.append(saver.save(session, str(tmp_path / "model"), step))
-            assert training_.wait_for_new_checkpoint(tmp_path, paths[-2] if number == 2 else None) == paths[-1]
-    asked: list[bool] = []
-    found = tf.train.checkpoints_iterator(
-        tmp_path, timeout=0.0, timeout_fn=lambda: bool(asked.append(True)) or len(asked) > 1
-    )
-    assert [*found] == [paths[1]] and len(asked) == 2
-    tf.summary.scalar("w", w)
-    seen: list[float] = []
-    watched = tf.py_func(lambda x: seen.append(float(x)) or x, [w], tf.float32)
-    hooks = [training_.StopAfterNEvalsHook(3), training_.SummaryAtEndHook(str(tmp_path / "logs"))]
-    assert training_.evaluate_once(paths[0], eval_ops=watched, final_ops={"twice": w * 2}, hooks=hooks) == {
-        "twice": 2.0
-    }
-    assert seen == [1.0] * 3
-    (file,) = (tmp_path / "logs").iterdir()
-    written = [v for e in tf.train.summary_iterator(str(file)) if e.HasField("summary") for v in e.summary.value]
-    assert [(v.tag, v.simple_value) for v in written] == [("w_1", 1.0)]
-    with pytest.raises(ValueError, match="give `log_dir` or `summary_writer`"):
-        training_.SummaryAtEndHook()

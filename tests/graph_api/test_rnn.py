@@ -117,25 +117,6 @@ def test_dropout_in_loops_draws_anew_at_each_step_unless_variational() -> None:
     assert len(np.unique(once[0], axis=0)) == 1
 
 
-def test_cells_of_contrib() -> None:
-    rnn = tf.contrib.rnn
-    x = tf.constant(RNG.normal(size=(2, 5, 3)), tf.float32)
-    cell = rnn.OutputProjectionWrapper(rnn.LayerNormBasicLSTMCell(4, dropout_keep_prob=1.0), 2)
-    outputs, _ = tf.nn.dynamic_rnn(rnn.InputProjectionWrapper(cell, 6), x, dtype=tf.float32)
-    assert outputs.shape.as_list() == [2, 5, 2]
-    scope = "rnn/input_projection_wrapper/output_projection_wrapper/layer_norm_basic_lstm_cell"
-    names = {v.name for v in tf.trainable_variables()}
-    assert {f"{scope}/kernel:0", f"{scope}/input/gamma:0", f"{scope}/state/beta:0"} <= names
-    words = tf.constant([[1, 2], [0, 1]])
-    embedded = rnn.EmbeddingWrapper(rnn.GRUCell(3), 4, 5)
-    with tf.variable_scope("words"):
-        _, last = rnn.static_rnn(embedded, tf.unstack(words, axis=1), dtype=tf.float32)
-    with tf.Session() as session:
-        session.run(tf.global_variables_initializer())
-        assert np.isfinite(session.run(tf.gradients(tf.reduce_sum(outputs), x))[0]).all()
-        assert session.run(last).shape == (2, 3)
-
-
 BLOCKS = {
     # as TensorFlow 2.21's kernel `LSTMBlockCell` gives them: what the cell holds, and its output
     (None, False): (
@@ -192,7 +173,7 @@ def test_losses_of_sequences() -> None:
             np.testing.assert_allclose(value, wanted, rtol=1e-6)
     with pytest.raises(ValueError, match="must be the same 3, 3, 2"):
         old.sequence_loss(lists[0], lists[1][:2], lists[2])
-    with pytest.raises(AttributeError, match="beam search and monotonic attention are out of scope"):
+    with pytest.raises(AttributeError, match="beam search and attention are out of scope"):
         _ = new.BeamSearchDecoder
 
 

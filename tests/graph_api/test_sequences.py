@@ -1,4 +1,4 @@
-"""``contrib.crf`` by hand, and ``contrib.seq2seq``: decoders, helpers, attention."""
+"""``contrib.crf`` by hand, and ``contrib.seq2seq``: decoders and helpers."""
 
 from __future__ import annotations
 
@@ -120,80 +120,7 @@ def test_decoding_what_was_said() -> None:
         assert said[: counts[i], i].tolist() == expected
 
 
-@pytest.mark.parametrize("which", ["sample", "scheduled", "inference", "custom"])
-def test_other_helpers(which: str) -> None:
-    table = tf.constant(np.eye(5, 3, dtype=np.float32))
-    cell, layer = cell_and_layer()
-    helper = {
-        "sample": lambda: s.SampleEmbeddingHelper(table, [0, 1], 4, softmax_temperature=0.5, seed=1),
-        "scheduled": lambda: s.ScheduledEmbeddingTrainingHelper(tf.ones([2, 4, 3]), [4, 3], table, 0.5, seed=1),
-        "inference": lambda: s.InferenceHelper(
-            lambda y: y[:, :3], [3], tf.float32, tf.ones([2, 3]), lambda y: tf.reduce_sum(y, 1) > 100.0
-        ),
-        "custom": lambda: s.CustomHelper(
-            lambda: (tf.fill([2], False), tf.ones([2, 3])),
-            lambda time, outputs, state: tf.cast(tf.argmax(outputs, 1), tf.int32),
-            lambda time, outputs, state, sample_ids: (tf.fill([2], False), tf.ones([2, 3]), state),
-        ),
-    }[which]()
-    outputs, _, lengths = s.dynamic_decode(
-        s.BasicDecoder(cell, helper, tf.zeros([2, 3]), layer), maximum_iterations=tf.constant(4)
-    )
-    with tf.Session() as session:
-        session.run(tf.global_variables_initializer())
-        got, said, counts = session.run([outputs.rnn_output, outputs.sample_id, lengths])
-    assert got.shape == (2, max(counts), 5) and said.shape[:2] == got.shape[:2] and max(counts) <= 4
-    if which == "scheduled":
-        assert counts.tolist() == [4, 3]
-
-
-@pytest.mark.parametrize("kind", ["bahdanau", "normed", "luong", "scaled", "both"])
-def test_attention(kind: str) -> None:
-    memory = tf.constant(RNG.normal(size=(2, 4, 6)).astype(np.float32))
-    make = {
-        "bahdanau": lambda: s.BahdanauAttention(5, memory, [4, 2]),
-        "normed": lambda: s.BahdanauAttention(5, memory, [4, 2], normalize=True),
-        "luong": lambda: s.LuongAttention(3, memory, [4, 2]),
-        "scaled": lambda: s.LuongAttention(3, memory, [4, 2], scale=True),
-        "both": lambda: [s.LuongAttention(3, memory, [4, 2]), s.BahdanauAttention(5, memory)],
-    }[kind]()
-    size = [7, 2] if kind == "both" else 7
-    cell = s.AttentionWrapper(tf.nn.rnn_cell.GRUCell(3), make, size, alignment_history=True)
-    helper = s.TrainingHelper(tf.ones([2, 3, 3]), [3, 3])
-    outputs, state, _ = s.dynamic_decode(s.BasicDecoder(cell, helper, cell.zero_state(2, tf.float32)))
-    weights = state.alignments[0] if kind == "both" else state.alignments
-    history = state.alignment_history[0] if kind == "both" else state.alignment_history
-    loss = tf.reduce_sum(outputs.rnn_output**2)
-    with tf.Session() as session:
-        session.run(tf.global_variables_initializer())
-        got, last, seen = session.run([outputs.rnn_output, weights, history.stack()])
-        gradients = session.run(tf.gradients(loss, tf.trainable_variables()))
-    assert got.shape == (2, 3, 9 if kind == "both" else 7) and cell.output_size == got.shape[2]
-    np.testing.assert_allclose(last.sum(1), 1.0, rtol=1e-5)
-    assert seen.shape == (3, 2, 4) and not last[1, 2:].any() and (seen[-1] == last).all()
-    assert all(np.isfinite(g).all() and g.any() for g in gradients)
-    if kind == "bahdanau":
-        assert [v.op.name for v in tf.trainable_variables()] == [
-            "memory_layer/kernel",
-            "decoder/attention_wrapper/gru_cell/gates/kernel",
-            "decoder/attention_wrapper/gru_cell/gates/bias",
-            "decoder/attention_wrapper/gru_cell/candidate/kernel",
-            "decoder/attention_wrapper/gru_cell/candidate/bias",
-            "decoder/attention_wrapper/bahdanau_attention/query_layer/kernel",
-            "decoder/attention_wrapper/bahdanau_attention/attention_v",
-            "decoder/attention_wrapper/attention_layer/kernel",
-        ]
-
-
-def test_small_parts_and_what_is_refused() -> None:
-    memory = tf.ones([2, 4, 3])
-    with tf.Session() as session:
-        assert session.run(s.tile_batch(tf.constant([1, 2]), 2)).tolist() == [1, 1, 2, 2]
-        assert session.run(s.hardmax(tf.constant([[1.0, 3.0, 2.0]]))).tolist() == [[0, 1, 0]]
-    with pytest.raises(ValueError, match="number of units of the cell"):
-        s.LuongAttention(3, memory)(tf.ones([2, 4]))
-    with pytest.raises(TypeError, match="zero_state"):
-        s.AttentionWrapper(tf.nn.rnn_cell.GRUCell(3), s.LuongAttention(3, memory))(memory[:, 0], tf.ones([2, 3]))
+def test_what_is_refused() -> None:
     with pytest.raises(TypeError, match="Decoder"):
         s.dynamic_decode(None)
     with pytest.raises(TypeError, match="Helper"):

@@ -79,11 +79,6 @@ def tf1(name: str, label: str = "", tol64: float = 1e-12, **arguments: Any) -> C
     return Case(name, arguments, label, tol64=tol64)
 
 
-def proximal(name: str, label: str = "", **arguments: Any) -> Case:
-    """TensorFlow's proximal optimizers work on float32 only."""
-    return Case(name, arguments, label, dtypes=("float32",))
-
-
 def keras(name: str, label: str = "", tol32: float = 2e-6, **arguments: Any) -> Case:
     return Case(name, arguments, label, keras=True, tol32=tol32)
 
@@ -115,20 +110,6 @@ CASES = (
         beta=0.3,
     ),
     tf1("FtrlOptimizer", "power", learning_rate=0.1, learning_rate_power=-0.3),
-    proximal("ProximalGradientDescentOptimizer", learning_rate=0.1),
-    proximal(
-        "ProximalGradientDescentOptimizer",
-        "regularized",
-        learning_rate=0.1,
-        l1_regularization_strength=0.5,
-        l2_regularization_strength=0.2,
-    ),
-    proximal(
-        "ProximalAdagradOptimizer",
-        learning_rate=0.1,
-        l1_regularization_strength=0.5,
-        l2_regularization_strength=0.2,
-    ),
     keras("SGD"),
     keras("SGD", "momentum", learning_rate=0.1, momentum=0.9),
     keras("SGD", "nesterov", learning_rate=0.1, momentum=0.9, nesterov=True),

@@ -114,7 +114,7 @@ def test_networks_in_turn_have_a_plan_each(made: list[Any]) -> None:
         for net in nets:
             optimizer.apply_gradients([(tf.ones_like(v), v) for v in net])
     assert [m is not None for m in made] == [False] * 2 * closed_step.AFTER + [True] * (10 - 2 * closed_step.AFTER)
-    assert set(copy.deepcopy(optimizer)._steps.values()) == {None}
+    assert len(copy.deepcopy(optimizer)._steps) == 0
 
 
 def test_a_step_that_cannot_be_made_changes_nothing(made: list[Any]) -> None:

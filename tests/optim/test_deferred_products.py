@@ -209,7 +209,7 @@ def test_gradients_that_are_there_stand_beside_deferred_ones(products: list[Any]
         deferred.step()
         first.optimizer.apply_gradients(first.optimizer.compute_gradients(first.loss, first.weights))
     assert not products
-    made = [f.program for step in deferred.optimizer._steps.values() for f in step._functions.values()]
+    made = [f.program for step in deferred.optimizer._steps.values() for (f,) in step._functions.values()]
     assert max(sum(len(update.products) for update in program.updates) for program in made) >= LAYERS - 1
     assert_same_bits(deferred.values(), first.values())
 

@@ -276,7 +276,6 @@ def test_an_eager_loss_needs_its_tape() -> None:
     [
         (lambda: optim.GradientDescentOptimizer(0.1, name=""), "Must specify the optimizer name"),
         (lambda: optim.AdagradOptimizer(0.1, 0.0), "initial_accumulator_value must be positive: 0.0"),
-        (lambda: optim.ProximalAdagradOptimizer(0.1, -1.0), "initial_accumulator_value must be positive: -1.0"),
         (lambda: optim.FtrlOptimizer(0.1, 0.5), "learning_rate_power 0.500000 needs to be negative or zero"),
         (
             lambda: optim.FtrlOptimizer(0.1, l1_regularization_strength=-1.0),

@@ -57,8 +57,6 @@ MAKES |= {
     "AdamWOptimizer": lambda: contrib.AdamWOptimizer(0.01, 0.1),
     "MomentumWOptimizer": lambda: contrib.MomentumWOptimizer(0.01, 0.1, 0.9),
     "MovingAverageOptimizer": lambda: wrappers.MovingAverageOptimizer(optim.AdamOptimizer(0.1), 0.9),
-    "LookaheadOptimizer": lambda: wrappers.LookaheadOptimizer(optim.MomentumOptimizer(0.1, 0.9), 4),
-    "LookaheadOptimizer-keras": lambda: wrappers.LookaheadOptimizer(keras.Adam(0.1, use_ema=True), 4),
     "AdamOptimizer-schedule": lambda: optim.AdamOptimizer(DECAYING),
 }
 TRANSFORMS: dict[str, Callable[[Any], Any]] = {
@@ -148,7 +146,7 @@ def test_from_a_checkpoint_where_all_is_made_already_in_another_order(tmp_path: 
     "name",
     [
         *("Adam-averages-accumulation", "SGD-averages-overwriting", "Nadam-accumulation", "RMSprop-averages"),
-        *("AdamOptimizer", "FtrlOptimizer", "LookaheadOptimizer"),
+        *("AdamOptimizer", "FtrlOptimizer"),
     ],
 )
 def test_in_a_function(tmp_path: Path, name: str) -> None:

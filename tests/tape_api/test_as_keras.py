@@ -27,8 +27,6 @@ DRAWING: dict[str, Case] = {
     "GRU": (lambda L: L.GRU(3, dropout=0.3, recurrent_dropout=0.4), X),
     "GRU, reset before": (lambda L: L.GRU(3, recurrent_dropout=0.4, reset_after=False), X),
     "RNN": (lambda L: L.RNN([L.LSTMCell(3), L.GRUCell(2)]), X),
-    "GroupQueryAttention": (lambda L: Twice(L.GroupQueryAttention(3, 4, 2, dropout=0.3)), X),
-    "ConvLSTM1D": (lambda L: L.ConvLSTM1D(3, 2, dropout=0.3, recurrent_dropout=0.4), X[..., None]),
     "DepthwiseConv1D": (lambda L: L.DepthwiseConv1D(2), X),
     "SeparableConv1D": (lambda L: L.SeparableConv1D(3, 2), X),
     "AlphaDropout": (lambda L: L.AlphaDropout(0.3), X),
@@ -314,16 +312,6 @@ MEASURES: dict[str, Callable[[Any], Any]] = {
     "focal, balanced": lambda k: k.losses.BinaryFocalCrossentropy(True, from_logits=True),
     "focal of classes": lambda k: k.losses.CategoricalFocalCrossentropy(gamma=1.5),
     "focal of classes, logits": lambda k: k.losses.CategoricalFocalCrossentropy(from_logits=True),
-    "dice": lambda k: k.losses.Dice(),
-    "dice by rows": lambda k: k.losses.Dice(axis=1),
-    "tversky": lambda k: k.losses.Tversky(0.3, 0.6),
-    "sensitivity": lambda k: k.metrics.SensitivityAtSpecificity(0.6, num_thresholds=50),
-    "specificity": lambda k: k.metrics.SpecificityAtSensitivity(0.6, class_id=1),
-    "precision": lambda k: k.metrics.PrecisionAtRecall(0.6),
-    "recall": lambda k: k.metrics.RecallAtPrecision(0.7),
-    "r2": lambda k: k.metrics.R2Score(),
-    "r2, weighted": lambda k: k.metrics.R2Score("variance_weighted_average"),
-    "r2, adjusted": lambda k: k.metrics.R2Score(None, num_regressors=2),
 }
 
 
@@ -335,9 +323,7 @@ def test_losses_and_metrics_as_keras(name: str) -> None:
         return [one(LABELS, GUESSES).numpy(), one(LABELS, GUESSES, sample_weight=[1.0, 2.0, 0.5, 1.0]).numpy()]
 
     ours, theirs = run(tape_api), run(pytest.importorskip("tensorflow"))
-    np.testing.assert_allclose(ours[0], theirs[0], rtol=1e-5)
-    if "by rows" not in name and not name.startswith(("dice", "tversky")):
-        np.testing.assert_allclose(ours[1], theirs[1], rtol=1e-5)
+    np.testing.assert_allclose(ours, theirs, rtol=1e-5)
 
 
 FOLDERS: dict[str, dict[str, Any]] = {

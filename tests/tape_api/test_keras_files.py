@@ -13,7 +13,6 @@ import tape_api as t
 
 R = np.random.RandomState(0)
 X, IM = R.rand(2, 4, 6).astype("f"), R.rand(2, 8, 8, 3).astype("f")
-FILM, LINES = R.rand(2, 3, 5, 6, 2).astype("f"), R.rand(2, 3, 6, 2).astype("f")
 V, F = R.rand(2, 4, 4, 4, 2).astype("f"), R.rand(2, 6).astype("f")
 IDS = R.randint(0, 5, (2, 4))
 S = np.array([["a fox"], ["the"]], object)
@@ -50,10 +49,6 @@ def merged(k: Any, x: Any) -> Any:
 def text(k: Any, x: Any) -> Any:
     words = k.layers.TextVectorization(vocabulary=["a", "fox"], output_sequence_length=3)
     return k.Sequential([k.Input((1,), dtype="string"), words, k.layers.Embedding(5, 3)])
-
-
-def words_in(part: Callable[[Any], Any]) -> Make:
-    return lambda k, x: k.Sequential([k.Input((1,), dtype="string"), part(k.layers)])
 
 
 def word(k: Any, x: Any) -> Any:
@@ -96,14 +91,6 @@ CASES: dict[str, tuple[Make, Any]] = {
     "Sep2": (seq(lambda L: L.SeparableConv2D(3, 2)), IM),
     "BN": (seq(lambda L: L.BatchNormalization()), IM),
     "RMS": (seq(lambda L: L.RMSNormalization()), X),
-    "GQA": (two(lambda L: L.GroupQueryAttention(4, 6, 2, dropout=0.1)), X),
-    "ConvLSTM1": (seq(lambda L: L.ConvLSTM1D(3, 2, dropout=0.1)), LINES),
-    "ConvLSTM2": (seq(lambda L: L.ConvLSTM2D(3, (2, 3), strides=2, return_sequences=True)), FILM),
-    "ConvLSTM3": (seq(lambda L: L.ConvLSTM3D(2, 2, padding="same", use_bias=False)), FILM[:, :, None]),
-    "Hash": (words_in(lambda L: L.Hashing(7, mask_value="the")), S),
-    "HashSalt": (words_in(lambda L: L.Hashing(7, salt=[3, 4], output_mode="one_hot")), S),
-    "HashInts": (seq(lambda L: L.Hashing(5, salt=3, output_mode="multi_hot")), IDS),
-    "Cross": (lst(lambda L: L.HashedCrossing(10, output_mode="one_hot"), "int64"), IDS[:, :1]),
     "LN": (seq(lambda L: L.LayerNormalization()), X),
     "GN": (seq(lambda L: L.GroupNormalization(3)), X),
     "UN": (seq(lambda L: L.UnitNormalization()), X),

@@ -15,7 +15,6 @@ RNG = np.random.default_rng(0)
 X = RNG.normal(size=(2, 5, 3)).astype(np.float32)
 IM = RNG.normal(size=(2, 4, 6, 3)).astype(np.float32)
 VOLUME = IM[..., None]
-FILM = RNG.normal(size=(2, 3, 5, 4, 2)).astype(np.float32)
 MASK = np.array([[1, 1, 1, 0, 0], [1, 0, 1, 1, 1]], bool)
 
 Case = tuple[Callable[[Any], Any], Any, dict[str, Any]]
@@ -53,14 +52,6 @@ CASES: dict[str, Case] = {
     "Conv1DTranspose": (lambda L: L.Conv1DTranspose(2, 3, strides=2), X, {}),
     "DepthwiseConv1D": (lambda L: L.DepthwiseConv1D(3, 2, "same", depth_multiplier=2, activation="relu"), X, {}),
     "RMSNormalization": (lambda L: L.RMSNormalization(), X, {}),
-    "ConvLSTM1D": (lambda L: L.ConvLSTM1D(3, 2), FILM[:, :, 0], {}),
-    "ConvLSTM2D": (lambda L: L.ConvLSTM2D(3, 3, padding="same", return_sequences=True), FILM, {}),
-    "ConvLSTM2D, with strides": (
-        lambda L: L.ConvLSTM2D(2, (2, 3), 2, recurrent_activation="hard_sigmoid", go_backwards=True), FILM, {},
-    ),
-    "ConvLSTM2D, dilated": (lambda L: L.ConvLSTM2D(2, 2, dilation_rate=2, return_state=True, use_bias=False), FILM, {}),
-    "ConvLSTM2D with a mask": (lambda L: L.ConvLSTM2D(2, 2, return_sequences=True), FILM, {"mask": MASK[:, :3]}),
-    "ConvLSTM3D": (lambda L: L.ConvLSTM3D(2, 2, padding="same"), FILM[:, :, None], {}),
     "DepthwiseConv2D": (lambda L: L.DepthwiseConv2D(3, depth_multiplier=2), IM, {}),
     "SeparableConv1D": (lambda L: L.SeparableConv1D(4, 2), X, {}),
     "Conv3DTranspose": (lambda L: L.Conv3DTranspose(2, 2, strides=2), VOLUME, {}),
@@ -202,16 +193,6 @@ def test_functions_of_the_backend() -> None:
         (lambda L: L.Bidirectional(L.Dense(2)), ValueError, "must be an RNN"),
         (lambda L: L.Bidirectional(L.GRU(2), merge_mode="both"), ValueError, "Invalid merge mode"),
         (lambda L: L.LSTM(2)(X, initial_state=[np.zeros((2, 2))]), ValueError, "expected 2 states, got 1"),
-        (lambda L: L.ConvLSTM2D(2, 2, 2, dilation_rate=2), ValueError, "is not compatible with `dilation_rate > 1`"),
-        (lambda L: L.ConvLSTM2D(2, 2)(t.keras.Input((3, None, 4, 1))), ValueError, "of known sizes, are needed"),
-        (lambda L: L.GroupQueryAttention(4, 5, 2), ValueError, "must be divisible by `num_key_value_heads`"),
-        (lambda L: L.GroupQueryAttention(4, 4, 2, sliding_window=3), NotImplementedError, "argument `sliding_window`"),
-        (lambda L: L.Hashing(0), ValueError, "cannot be `None` or non-positive"),
-        (lambda L: L.Hashing(3, salt=[1, 2, 3]), ValueError, "can only be a tuple of size 2"),
-        (lambda L: L.Hashing(3, output_mode="tf_idf"), ValueError, "`output_mode` must be one of"),
-        (lambda L: L.HashedCrossing(3)(["a", "b"][:1]), ValueError, "at least two inputs"),
-        (lambda L: L.HashedCrossing(3)((["a"], [1.5])), ValueError, "an integer or string dtype"),
-        (lambda L: L.HashedCrossing(3)((["a"], [1, 2])), ValueError, "should have equal shape"),
         (lambda L: L.Permute((1, 3)), ValueError, "permutation of 1 to 2"),
         (lambda L: L.Subtract()([X, X, X]), ValueError, "exactly 2 inputs"),
         (lambda L: L.Add()(X), ValueError, "must be called on a list"),

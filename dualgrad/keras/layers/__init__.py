@@ -6,10 +6,8 @@ from dualgrad.keras.layers import (
     attention,
     base,
     cells,
-    conv_lstm,
     convolution,
     core,
-    hashing,
     images,
     lookup,
     merging,
@@ -23,10 +21,8 @@ from dualgrad.keras.layers import (
 from dualgrad.keras.layers.attention import *  # noqa: F403
 from dualgrad.keras.layers.base import *  # noqa: F403
 from dualgrad.keras.layers.cells import *  # noqa: F403
-from dualgrad.keras.layers.conv_lstm import *  # noqa: F403
 from dualgrad.keras.layers.convolution import *  # noqa: F403
 from dualgrad.keras.layers.core import *  # noqa: F403
-from dualgrad.keras.layers.hashing import *  # noqa: F403
 from dualgrad.keras.layers.images import *  # noqa: F403
 from dualgrad.keras.layers.lookup import *  # noqa: F403
 from dualgrad.keras.layers.merging import *  # noqa: F403
@@ -42,10 +38,8 @@ __all__: list[str] = []
 __all__ += attention.__all__
 __all__ += base.__all__
 __all__ += cells.__all__
-__all__ += conv_lstm.__all__
 __all__ += convolution.__all__
 __all__ += core.__all__
-__all__ += hashing.__all__
 __all__ += images.__all__
 __all__ += lookup.__all__
 __all__ += merging.__all__

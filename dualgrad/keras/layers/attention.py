@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Sequence
 from typing import Any
 
 from dualgrad.frontend.initializers import VarianceScaling
@@ -328,81 +328,6 @@ def _causal(queries: Any, values: Any) -> Operand:
     return tf.expand_dims(tf.expand_dims(rows, 1) >= tf.expand_dims(columns, 0), 0)
 
 
-class GroupedQueryAttention(_HeadedAttention):
-    """As `MultiHeadAttention`, where several heads of queries share a head of keys and values.
-
-    Parameters
-    ----------
-    head_dim : int
-        The size of queries, keys and values in each head.
-    num_query_heads, num_key_value_heads : int
-        How many heads there are; the first is a multiple of the second.
-    dropout, use_bias, kernel_initializer, ..., seed
-        As in `MultiHeadAttention`.
-
-    Raises
-    ------
-    NotImplementedError
-        For `use_gate`, `sliding_window` and flash attention.
-
-    Examples
-    --------
-    >>> import tape_api as tf
-    >>> layer = tf.keras.layers.GroupQueryAttention(head_dim=4, num_query_heads=6, num_key_value_heads=2)
-    >>> layer(tf.ones([3, 5, 8]), tf.ones([3, 7, 8])).shape
-    TensorShape([3, 5, 8])
-    """
-
-    def __init__(
-        self,
-        head_dim: int,
-        num_query_heads: int,
-        num_key_value_heads: int,
-        dropout: float = 0.0,
-        use_bias: bool = True,
-        sliding_window: int | None = None,
-        flash_attention: Any = None,
-        kernel_initializer: Any = "glorot_uniform",
-        bias_initializer: Any = "zeros",
-        kernel_regularizer: Any = None,
-        bias_regularizer: Any = None,
-        activity_regularizer: Any = None,
-        kernel_constraint: Any = None,
-        bias_constraint: Any = None,
-        use_gate: bool = False,
-        seed: int | None = None,
-        **kwargs: Any,
-    ) -> None:
-        super().__init__(
-            num_query_heads, head_dim, dropout=dropout, use_bias=use_bias, flash_attention=flash_attention,
-            kernel_initializer=kernel_initializer, bias_initializer=bias_initializer,
-            kernel_regularizer=kernel_regularizer, bias_regularizer=bias_regularizer,
-            kernel_constraint=kernel_constraint, bias_constraint=bias_constraint, seed=seed, use_gate=use_gate,
-            sliding_window=sliding_window, activity_regularizer=activity_regularizer, **kwargs,
-        )  # fmt: skip
-        if (
-            not isinstance(num_key_value_heads, int)
-            or num_key_value_heads <= 0
-            or num_query_heads % num_key_value_heads
-        ):
-            raise ValueError(
-                f"`num_query_heads` must be divisible by `num_key_value_heads`, got {num_query_heads} and "
-                f"{num_key_value_heads}"
-            )
-        self.head_dim, self.num_query_heads = head_dim, num_query_heads
-        self.num_key_value_heads = num_key_value_heads
-        self._queries_per_key = num_query_heads // num_key_value_heads
-
-    @classmethod
-    def _signatures(cls) -> list[Callable[..., Any]]:
-        """Its own parameters, and those of all layers."""
-        return [GroupedQueryAttention.__init__]
-
-
-GroupQueryAttention = GroupedQueryAttention
-"""The public name, as in Keras, which calls such layers after the class."""
-
-
 class Attention(Layer):
     """Products of queries and keys, turned into weights of the values: called with ``[query, value]`` or three.
 
@@ -509,4 +434,4 @@ class AdditiveAttention(Attention):
         return tf.reduce_sum(sums if self.scale is None else self.scale * sums, axis=-1)
 
 
-__all__ = ["AdditiveAttention", "Attention", "EinsumDense", "GroupQueryAttention", "MultiHeadAttention"]
+__all__ = ["AdditiveAttention", "Attention", "EinsumDense", "MultiHeadAttention"]

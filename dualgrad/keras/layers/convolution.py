@@ -95,11 +95,11 @@ class _Convolution(Layer):
             )
         return int(shape[axis])
 
-    def _add_kernel(self, channels: int, outputs: int, name: str = "kernel") -> Variable:
+    def _add_kernel(self, channels: int, outputs: int) -> Variable:
         return self.add_weight(
             shape=(*self.kernel_size, channels, outputs),
             initializer=self.kernel_initializer,
-            name=name,
+            name="kernel",
             **self._kernel_options,
         )
 

@@ -8,15 +8,14 @@ from dualgrad.extras.module import snake_case
 from dualgrad.keras import losses
 from dualgrad.keras.host import public_names
 from dualgrad.keras.lookup import by_name
-from dualgrad.keras.metrics import decisions, limits, means
+from dualgrad.keras.metrics import decisions, means
 from dualgrad.keras.metrics.decisions import *  # noqa: F403
-from dualgrad.keras.metrics.limits import *  # noqa: F403
 from dualgrad.keras.metrics.means import *  # noqa: F403
 from dualgrad.keras.metrics.means import MeanAbsoluteError, MeanMetricWrapper, MeanSquaredError, Metric
 
 KNOWN: dict[str, Any] = {
     kind.__name__: kind
-    for module in (means, decisions, limits)
+    for module in (means, decisions)
     for kind in (vars(module)[name] for name in public_names(module))
     if isinstance(kind, type) and kind not in (Metric, MeanMetricWrapper)
 }
@@ -30,4 +29,4 @@ def get(host: Any, identifier: Any) -> Metric:
     return metric if isinstance(metric, Metric) else host.bound(MeanMetricWrapper)(metric)
 
 
-__all__ = [name for module in (means, decisions, limits) for name in public_names(module)] + ["KNOWN", "get"]
+__all__ = [name for module in (means, decisions) for name in public_names(module)] + ["KNOWN", "get"]

@@ -1,9 +1,8 @@
 """``tf.distributions``: random variables with logarithms of densities that have derivatives, and samples.
 
-Samples are functions of the parameters, through which gradients pass, of all but counts, classes and mixtures.
+Samples are functions of the parameters, through which gradients pass, of all but counts and classes.
 """
 
-from graph_api.legacy.distributions import bijectors
 from graph_api.legacy.distributions.base import (
     FULLY_REPARAMETERIZED,
     NOT_REPARAMETERIZED,
@@ -11,14 +10,6 @@ from graph_api.legacy.distributions.base import (
     RegisterKL,
     kl_divergence,
 )
-from graph_api.legacy.distributions.compound import (
-    Independent,
-    LogNormal,
-    Mixture,
-    MixtureSameFamily,
-    TransformedDistribution,
-)
-from graph_api.legacy.distributions.matrices import MultivariateNormalFullCovariance, MultivariateNormalTriL
 from graph_api.legacy.distributions.scalars import (
     Bernoulli,
     Beta,
@@ -48,20 +39,12 @@ __all__ = [
     "Distribution",
     "Exponential",
     "Gamma",
-    "Independent",
     "Laplace",
-    "LogNormal",
-    "Mixture",
-    "MixtureSameFamily",
     "Multinomial",
     "MultivariateNormalDiag",
-    "MultivariateNormalFullCovariance",
-    "MultivariateNormalTriL",
     "Normal",
     "RegisterKL",
     "StudentT",
-    "TransformedDistribution",
     "Uniform",
-    "bijectors",
     "kl_divergence",
 ]

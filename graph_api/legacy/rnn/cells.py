@@ -21,8 +21,6 @@ from graph_api.convert import convert_to_tensor
 from graph_api.graph import get_default_graph
 from graph_api.initial_values import constant_initializer, zeros_initializer
 from graph_api.legacy.layers.base import Layer, host
-from graph_api.sampling import dropout
-from graph_api.scopes import get_variable, variable_scope
 from graph_api.tensor import Tensor
 
 LSTMStateTuple = namedtuple("LSTMStateTuple", ("c", "h"))
@@ -449,83 +447,6 @@ class LSTMBlockCell(LSTMCell):
         )
 
 
-class LayerNormBasicLSTMCell(_LSTM):
-    """A long short-term memory whose gates and content are normalized over the units, with dropout of what is new.
-
-    Parameters
-    ----------
-    num_units : int
-    forget_bias : float
-    input_size
-        Must be None: it is that of the inputs.
-    activation : callable
-    layer_norm : bool
-        Whether to normalize.
-    norm_gain, norm_shift : float
-        What the factors and offsets of the normalization are at first.
-    dropout_keep_prob : float or tensor
-    dropout_prob_seed : int, optional
-    reuse : bool, optional
-
-    References
-    ----------
-    J. Ba, J. Kiros, G. Hinton, "Layer normalization", 2016. S. Semeniuta, A. Severyn, E. Barth, "Recurrent dropout
-    without memory loss", 2016.
-    """
-
-    def __init__(
-        self,
-        num_units: int,
-        forget_bias: float = 1.0,
-        input_size: Any = None,
-        activation: Any = None,
-        layer_norm: bool = True,
-        norm_gain: float = 1.0,
-        norm_shift: float = 0.0,
-        dropout_keep_prob: Any = 1.0,
-        dropout_prob_seed: int | None = None,
-        reuse: Any = None,
-        name: str | None = None,
-        dtype: Any = None,
-    ) -> None:
-        if input_size is not None:
-            raise ValueError("LayerNormBasicLSTMCell: `input_size` must be None: it is that of the inputs")
-        super().__init__(num_units, activation, reuse, name, dtype)
-        self._forget_bias, self._state_is_tuple = forget_bias, True
-        self._layer_norm, self._start = layer_norm, (norm_gain, norm_shift)
-        self._keep_prob, self._seed = dropout_keep_prob, dropout_prob_seed
-
-    def _normal(self, x: Any, scope: str) -> Operand:
-        """`x` with mean 0 and variance 1 over the units, scaled and moved."""
-        gain, shift = self._start
-        with variable_scope(scope):
-            gamma = get_variable("gamma", [self._num_units], dtype_of(x), constant_initializer(gain))
-            beta = get_variable("beta", [self._num_units], dtype_of(x), constant_initializer(shift))
-        mean, variance = tf.moments(x, [1], keepdims=True)
-        return tf.batch_normalization(x, mean, variance, beta, gamma, 1e-12)
-
-    def call(self, inputs: Any, state: Any) -> tuple[Any, Any]:
-        """The output and the new state."""
-        c, h = self._c_and_h(state)
-        joined = tf.concat([inputs, h], 1)
-        rows, units = (shape_of(joined) or (None,))[-1], self._num_units
-        gates = tf.matmul(joined, get_variable("kernel", [rows, 4 * units], dtype_of(joined)))
-        if not self._layer_norm:
-            gates = gates + get_variable("bias", [4 * units], dtype_of(joined), zeros_initializer())
-        i, j, f, o = tf.split(gates, 4, 1)
-        if self._layer_norm:
-            names = ("input", "transform", "forget", "output")
-            i, j, f, o = [self._normal(x, name) for x, name in zip((i, j, f, o), names, strict=True)]
-        new = self._activation(j)
-        if isinstance(self._keep_prob, Value) or self._keep_prob < 1:
-            new = dropout(new, self._keep_prob, seed=self._seed)
-        new_c = c * tf.sigmoid(f + self._forget_bias) + tf.sigmoid(i) * new
-        if self._layer_norm:
-            new_c = self._normal(new_c, "state")
-        new_h = self._activation(new_c) * tf.sigmoid(o)
-        return new_h, LSTMStateTuple(new_c, new_h)
-
-
 __all__ = [
-    "BasicLSTMCell", "BasicRNNCell", "GRUCell", "LSTMCell", "LSTMStateTuple", "LayerNormBasicLSTMCell", "RNNCell",
+    "BasicLSTMCell", "BasicRNNCell", "GRUCell", "LSTMCell", "LSTMStateTuple", "RNNCell",
 ]  # fmt: skip

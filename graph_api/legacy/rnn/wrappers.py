@@ -1,11 +1,10 @@
-"""Cells made of cells: layers of them, dropout, shortcuts, projections."""
+"""Cells made of cells: layers of them, dropout, shortcuts."""
 
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
 from typing import Any
 
-from dualgrad.keras import activations
 from dualgrad.keras import functions as tf
 from engine.core import nest
 from engine.core.nest import Structure
@@ -13,11 +12,10 @@ from engine.core.operands import Operand
 from engine.core.value import Value, dtype_of, shape_of
 from graph_api.convert import convert_to_tensor
 from graph_api.graph import get_default_graph
-from graph_api.initial_values import random_uniform_initializer, zeros_initializer
 from graph_api.legacy.layers.base import host
 from graph_api.legacy.rnn.cells import LSTMStateTuple, RNNCell
 from graph_api.sampling import dropout
-from graph_api.scopes import get_variable, get_variable_scope, variable_scope
+from graph_api.scopes import variable_scope
 from graph_api.tensor import Tensor
 
 
@@ -268,106 +266,6 @@ class DeviceWrapper(_Wrapper):
             return self._inner(inputs, state, scope)
 
 
-def _linear(x: Any, size: int) -> Operand:
-    """``x @ kernel + bias``, whose variables are made in the current scope."""
-    rows = (shape_of(x) or (None,))[-1]
-    product = tf.matmul(x, get_variable("kernel", [rows, size], dtype_of(x)))
-    return tf.bias_add(product, get_variable("bias", [size], dtype_of(x), zeros_initializer()))
-
-
-class OutputProjectionWrapper(_Inside):
-    """A cell whose outputs are multiplied by a matrix.
-
-    Parameters
-    ----------
-    cell : RNNCell
-    output_size : int
-    activation : callable or str, optional
-        Applied to the result.
-    reuse : bool, optional
-    """
-
-    def __init__(self, cell: Any, output_size: int, activation: Any = None, reuse: Any = None) -> None:
-        super().__init__(cell, reuse)
-        if output_size < 1:
-            raise ValueError(f"Parameter output_size must be > 0: {output_size}.")
-        self._output_size = output_size
-        self._activation = activations.get(host, activation)
-
-    @property
-    def output_size(self) -> int:
-        """The number of columns of the matrix."""
-        return self._output_size
-
-    def call(self, inputs: Any, state: Any) -> tuple[Any, Any]:
-        """The projected output and the new state."""
-        output, new = self._cell(inputs, state)
-        return self._activation(_linear(output, self._output_size)), new
-
-
-class InputProjectionWrapper(_Inside):
-    """A cell whose inputs are multiplied by a matrix.
-
-    Parameters
-    ----------
-    cell : RNNCell
-    num_proj : int
-        The size of the inputs that the cell sees.
-    activation : callable or str, optional
-        Applied to the product.
-    input_size
-        Must be None: it is that of the inputs.
-    reuse : bool, optional
-    """
-
-    def __init__(
-        self, cell: Any, num_proj: int, activation: Any = None, input_size: Any = None, reuse: Any = None
-    ) -> None:
-        super().__init__(cell, reuse)
-        if input_size is not None:
-            raise ValueError("InputProjectionWrapper: `input_size` must be None: it is that of the inputs")
-        self._num_proj = num_proj
-        self._activation = activations.get(host, activation)
-
-    def call(self, inputs: Any, state: Any) -> tuple[Any, Any]:
-        """The output and the new state."""
-        return self._cell(self._activation(_linear(inputs, self._num_proj)), state)
-
-
-class EmbeddingWrapper(_Inside):
-    """A cell whose inputs are integers, each standing for a row of a table.
-
-    Parameters
-    ----------
-    cell : RNNCell
-    embedding_classes : int
-        Number of rows.
-    embedding_size : int
-        Length of a row.
-    initializer : initializer, optional
-        By default the scope's, or uniform with variance 1.
-    reuse : bool, optional
-    """
-
-    def __init__(
-        self, cell: Any, embedding_classes: int, embedding_size: int, initializer: Any = None, reuse: Any = None
-    ) -> None:
-        super().__init__(cell, reuse)
-        if embedding_classes <= 0 or embedding_size <= 0:
-            raise ValueError(
-                f"Both embedding_classes and embedding_size must be > 0: {embedding_classes}, {embedding_size}."
-            )
-        self._initializer = initializer
-        self._table_shape = [embedding_classes, embedding_size]
-
-    def call(self, inputs: Any, state: Any) -> tuple[Any, Any]:
-        """The output and the new state."""
-        start = self._initializer or get_variable_scope().initializer or random_uniform_initializer(-(3**0.5), 3**0.5)
-        table = get_variable("embedding", self._table_shape, dtype_of(nest.flatten(state)[0]), start)
-        return self._cell(tf.gather(table, tf.reshape(inputs, [-1])), state)
-
-
 __all__ = [
-    "DeviceWrapper", "DropoutWrapper", "EmbeddingWrapper", "InputProjectionWrapper", "MultiRNNCell",
-    "OutputProjectionWrapper", "ResidualWrapper",
+    "DeviceWrapper", "DropoutWrapper", "MultiRNNCell", "ResidualWrapper",
 ]  # fmt: skip

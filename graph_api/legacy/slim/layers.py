@@ -20,7 +20,6 @@ from graph_api.legacy.recompute import recompute_grad
 from graph_api.legacy.slim.applied import ZEROS, channels, collected, collections_of, finished, weighted
 from graph_api.legacy.slim.arg_scope import add_arg_scope
 from graph_api.legacy.slim.normalizers import batch_norm, layer_norm
-from graph_api.legacy.slim.optimizers import optimize_loss
 from graph_api.legacy.slim.summarize import (
     summarize_activation,
     summarize_activations,
@@ -394,7 +393,6 @@ __all__ = [
     "linear",
     "max_pool2d",
     "one_hot_encoding",
-    "optimize_loss",
     "recompute_grad",
     "relu",
     "relu6",

@@ -98,10 +98,10 @@ def MobileNet(
     return finished(inputs, x, name or f"mobilenet_{alpha:0.2f}_{shape[0]}", weights, files, include_top)
 
 
-def _divisible(v: float, by: int = 8) -> int:
-    """The nearest multiple, not less than 0.9 of the number."""
-    new = max(by, int(v + by / 2) // by * by)
-    return new + by if new < 0.9 * v else new
+def _divisible(v: float) -> int:
+    """The nearest multiple of 8, not less than 0.9 of the number."""
+    new = max(8, int(v + 4) // 8 * 8)
+    return new + 8 if new < 0.9 * v else new
 
 
 def _inverted(x: Any, number: int, expansion: int, strides: int, alpha: float, width: int) -> Any:

@@ -66,7 +66,7 @@ with graph.as_default():
     train_wide = tf.train.FtrlOptimizer(
         0.2, l1_regularization_strength=0.001, l2_regularization_strength=0.001
     ).minimize(total, var_list=wide_vars)
-    train_deep = tf.train.ProximalAdagradOptimizer(0.1).minimize(total, var_list=deep_vars)
+    train_deep = tf.train.AdagradOptimizer(0.1).minimize(total, var_list=deep_vars)
     with tf.control_dependencies([train_wide, train_deep]):
         train = tf.assign_add(step, 1).op
     auc, auc_op = tf.metrics.auc(labels, tf.sigmoid(logits), num_thresholds=50)
