@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import os
 import shutil
 import subprocess
 import sys
@@ -10,6 +9,7 @@ from pathlib import Path
 
 import pytest
 
+from tests.migrate.in_process import dualgrad
 from tests.programs.catalogue import HERE, differences, output_of, programs, tolerance
 
 HOME = HERE.parents[1]
@@ -17,14 +17,12 @@ PROGRAMS = programs()
 
 
 @pytest.mark.parametrize("program", PROGRAMS, ids=[p.stem for p in PROGRAMS])
-def test_a_program_prints_what_it_prints_under_tensorflow(program: Path, tmp_path: Path) -> None:
-    copy = tmp_path / program.name
-    shutil.copy(program, copy)
-    environment = {**os.environ, "PYTHONPATH": str(HOME)}
-    command = [sys.executable, "-m", "dualgrad", "run", copy.name]
-    result = subprocess.run(command, cwd=tmp_path, env=environment, capture_output=True, text=True, check=False)
-    assert result.returncode == 0, result.stderr
-    assert differences(result.stdout, output_of(program).read_text(), tolerance(program)) == []
+def test_a_program_prints_what_it_prints_under_tensorflow(
+    program: Path, tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    shutil.copy(program, tmp_path / program.name)
+    assert dualgrad(tmp_path, "run", program.name) == 0
+    assert differences(capsys.readouterr().out, output_of(program).read_text(), tolerance(program)) == []
 
 
 def test_every_output_is_that_of_a_program() -> None:
