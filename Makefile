@@ -63,12 +63,12 @@ format: $(VENV)/.for-test
 	$(BIN)/ruff format .
 
 unit: $(VENV)/.for-test
-	$(BIN)/python -m pytest -q -n auto
+	$(BIN)/python -m pytest -q -n auto --dist worksteal
 
 TESTS ?= tests
 
 without-avx512: $(VENV)/.for-test
-	$(BIN)/python -m tests.without_avx512 -q -n auto $(TESTS)
+	$(BIN)/python -m tests.without_avx512 -q -n auto --dist worksteal $(TESTS)
 
 N ?= 1000
 SEED ?= 0
@@ -96,7 +96,7 @@ sanitize: $(SANITIZE_BIN)/python
 		LD_PRELOAD="$$($(CC) -print-file-name=libasan.so) $$($(CC) -print-file-name=libubsan.so)" \
 		ASAN_OPTIONS=detect_leaks=0:log_path=$(CURDIR)/$(SANITIZED)/met \
 		UBSAN_OPTIONS=print_stacktrace=1:log_path=$(CURDIR)/$(SANITIZED)/met && \
-		$(SANITIZE_BIN)/python -m pytest -q -n $(JOBS) -m 'not peer' $(TESTS) \
+		$(SANITIZE_BIN)/python -m pytest -q -n $(JOBS) --dist worksteal -m 'not peer' $(TESTS) \
 			--deselect tests/migrate/test_watch.py::test_a_program_is_watched && \
 		$(SANITIZE_BIN)/python -m tests.fuzz --n $(N) --seed $(SEED) --jobs $(JOBS) || { cat met.*; exit 1; }
 
@@ -117,7 +117,7 @@ bench: $(VENV_PEERS)/.for-peers
 	$(PEERS_BIN)/python -m bench report report/bench.json
 
 peers: $(VENV_ORACLES)/.for-oracles
-	$(ORACLES_BIN)/python -m pytest -q -n auto -m peer tests
+	$(ORACLES_BIN)/python -m pytest -q -n auto --dist worksteal -m peer tests
 
 # in a copy: pages are made from the code, and put beside the others
 docs: $(VENV_DOCS)/.for-docs

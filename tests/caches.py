@@ -8,6 +8,7 @@ the reason why it is no cache.
 from __future__ import annotations
 
 import ast
+import functools
 import sys
 from collections.abc import Iterator
 from pathlib import Path
@@ -196,6 +197,7 @@ def modules() -> Iterator[tuple[str, ast.Module]]:
                 yield name, ast.parse(path.read_text())
 
 
+@functools.cache
 def found() -> list[Kept]:
     """All that is made by `Cache`, `cached`, `functools`, or as an empty dict of a module or an object."""
     return [kept for name, tree in modules() for kept in _of_module(name, tree)]
@@ -232,11 +234,12 @@ def _of_module(module: str, tree: ast.Module) -> Iterator[Kept]:
 
 def _assigned(tree: ast.Module) -> Iterator[tuple[str, ast.expr, int]]:
     """What a module and its objects hold by names that begin as something empty."""
-    for node in (*tree.body, *ast.walk(tree)):
+    of_module = {id(node) for node in tree.body}
+    for node in ast.walk(tree):
         if isinstance(node, ast.Assign | ast.AnnAssign) and node.value is not None:
             for target in node.targets if isinstance(node, ast.Assign) else [node.target]:
                 of_object = isinstance(target, ast.Attribute) and _name(target.value) == "self"
-                if of_object or (isinstance(target, ast.Name) and node in tree.body):
+                if of_object or (isinstance(target, ast.Name) and id(node) in of_module):
                     yield _name(target), node.value, node.lineno
 
 

@@ -3,15 +3,13 @@
 from __future__ import annotations
 
 import warnings
-from collections.abc import Callable
 from typing import Any
 
 import numpy as np
 import scipy.special
 
 from engine.ops import complexes
-
-Function = Callable[[Any], Any]
+from tests.array_functions import Function
 
 # NumPy before 2.3 takes no dict
 FAR: Any = {1: (7, 5)} if np.lib.NumpyVersion(np.__version__) >= "2.3.0" else [(0, 0), (7, 5)]

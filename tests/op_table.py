@@ -13,6 +13,8 @@ from collections.abc import Iterable, Iterator
 from dataclasses import dataclass
 from typing import Any
 
+import pytest
+
 import dualgrad.data
 import dualgrad.extras
 import dualgrad.sparse
@@ -145,10 +147,33 @@ CASES = [(row, dtype) for row in ROWS for dtype in row.dtypes]
 """All rows in all their dtypes."""
 
 
-def case_id(case: Any) -> str:
-    """``sin-float64``."""
-    row, dtype = case
-    return f"{row.id}-{dtype}"
+def one_dtype(row: Row, first: str = "float32") -> str:
+    """The dtype of a row where structure is tested, which does not depend on the precision: `first` if it has it."""
+    order = (first, "float32", "float64", "complex128")
+    return next((dtype for dtype in order if dtype in row.dtypes), row.dtypes[-1])
+
+
+NARROW = [(row, one_dtype(row)) for row in ROWS]
+"""All rows in one dtype, where bits are compared: what is computed too widely shows."""
+
+WIDE = [(row, one_dtype(row, "float64")) for row in ROWS]
+"""All rows in one dtype, where there is rounding."""
+
+
+def cases(which: Iterable[tuple[Row, str]]) -> pytest.MarkDecorator:
+    """A test with parameters `row` and `dtype` for each of these."""
+    which = list(which)
+    return pytest.mark.parametrize(("row", "dtype"), which, ids=[f"{row.id}-{dtype}" for row, dtype in which])
+
+
+def pure(which: Iterable[tuple[Row, str]]) -> list[tuple[Row, str]]:
+    """The cases of ops that give equal results for equal inputs."""
+    return [(row, dtype) for row, dtype in which if not row.op.stateful]
+
+
+def with_derivatives(which: Iterable[tuple[Row, str]]) -> list[tuple[Row, str]]:
+    """The cases that have anything to differentiate."""
+    return [(row, dtype) for row, dtype in which if row.differentiable(row.arrays(dtype))]
 
 
 def carriers(op: Op, rules: Any) -> list[str]:

@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Sequence
+from collections.abc import Callable, Iterable, Iterator, Sequence
+from contextlib import contextmanager
 from typing import Any
 
 import numpy as np
@@ -19,6 +20,16 @@ from graph_api.session import Session
 
 TOLERANCE = {np.dtype(d): t for d, t in [("f2", 1e-2), ("f4", 2e-5), ("f8", 1e-11), ("c8", 2e-5), ("c16", 1e-11)]}
 """Relative and absolute, for two ways to compute the same thing."""
+
+
+@contextmanager
+def noted(what: object) -> Iterator[None]:
+    """An error inside says of which of several things that one test tries it tells."""
+    try:
+        yield
+    except Exception as error:
+        error.add_note(f"with {what}")
+        raise
 
 
 def array(x: Any) -> np.ndarray:

@@ -124,32 +124,34 @@ def refusal(op: Op, call: Call) -> Any:
 
 @pytest.mark.filterwarnings("ignore")
 @pytest.mark.parametrize("row", TESTED, ids=lambda row: row.id)
-def test_what_abstract_evaluation_refuses_eager_calls_refuse_cold_and_warm(row: Row, monkeypatch: Any) -> None:
-    for good in applications(row, monkeypatch):
-        for call, error in bad_calls(row.op, *good):
+def test_what_abstract_evaluation_refuses_is_refused_everywhere(row: Row, monkeypatch: Any) -> None:
+    """By eager calls, cold and warm; and by programs, where shapes are known only when they are compiled."""
+    for i, good in enumerate(applications(row, monkeypatch)):
+        bad = list(bad_calls(row.op, *good))
+        for call, error in bad:
             expected = type(error), str(error)
             shown = f"{[(a.shape, a.dtype.name) for a in call[0]]} {call[1]}"
             row.op.accepted.clear()
             assert refusal(row.op, call) == expected, f"cold: {shown}"
             assert refusal(row.op, good) is None
             assert refusal(row.op, call) == expected, f"warm: {shown}"
+        if i == 0:
+            assert_refused_when_compiled(row.op, good, bad[::3])
 
 
-@pytest.mark.filterwarnings("ignore")
-@pytest.mark.parametrize("row", TESTED, ids=lambda row: row.id)
-def test_shapes_known_only_when_a_program_is_compiled_are_examined_then(row: Row, monkeypatch: Any) -> None:
-    for arrays, params in applications(row, monkeypatch)[:1]:
-        trace = Trace()
-        try:
-            inputs = [trace.placeholder(Aval(None, aval_of_array(a).dtype)) for a in arrays]
-            out = row.op(*inputs, **params) if inputs else None
-        except Exception:  # noqa: BLE001 - it needs to know more while a graph is built, and says so
-            return
-        outputs = list(out) if row.op.multi else [out]
-        for (bad, changed), error in list(bad_calls(row.op, arrays, params))[::3]:
-            if changed is not params:
-                continue
-            avals = [aval_of_array(a) for a in bad]
-            # lowering may have made a simpler op of it, whose kernel finds what contents are bad
-            with pytest.raises((type(error), InvalidArgumentError)):
-                lower(trace.nodes[len(inputs) :], list(zip(inputs, avals, strict=True)), outputs)[0](*bad)
+def assert_refused_when_compiled(op: Op, good: Call, bad: list[tuple[Call, Exception]]) -> None:
+    arrays, params = good
+    trace = Trace()
+    try:
+        inputs = [trace.placeholder(Aval(None, aval_of_array(a).dtype)) for a in arrays]
+        out = op(*inputs, **params) if inputs else None
+    except Exception:  # noqa: BLE001 - it needs to know more while a graph is built, and says so
+        return
+    outputs = list(out) if op.multi else [out]
+    for (operands, changed), error in bad:
+        if changed is not params:
+            continue
+        avals = [aval_of_array(a) for a in operands]
+        # lowering may have made a simpler op of it, whose kernel finds what contents are bad
+        with pytest.raises((type(error), InvalidArgumentError)):
+            lower(trace.nodes[len(inputs) :], list(zip(inputs, avals, strict=True)), outputs)[0](*operands)

@@ -14,14 +14,14 @@ from engine.core.eager import EagerTensor
 from engine.ops import fft
 from engine.ops.random import scrambled_seed
 from engine.transform import jvp
-from tests.op_table import CASES, case_id
+from tests.op_table import NARROW, cases
 from tests.row import Row
 from tests.support import array, differentiable, gradient
 
 EMPTY = (0, 3)
 ELEMENTWISE = [
     (row, dtype)
-    for row, dtype in CASES
+    for row, dtype in NARROW
     if row.op.batch is elementwise_rule
     and row.call is None
     and row.inputs
@@ -35,7 +35,7 @@ def emptied(a: np.ndarray) -> np.ndarray:
     return a if a.ndim == 0 else np.zeros(EMPTY, a.dtype)
 
 
-@pytest.mark.parametrize(("row", "dtype"), ELEMENTWISE, ids=[case_id(c) for c in ELEMENTWISE])
+@cases(ELEMENTWISE)
 def test_no_elements(row: Row, dtype: str) -> None:
     full = row.arrays(dtype)
     if all(a.ndim == 0 for a in full):

@@ -16,56 +16,15 @@ from engine.core.batching import Batched, batch_level, unbatch
 from engine.core.value import Value
 from engine.numpy_api import compound, functions, protocol
 from engine.runtime.errors import DTypeError, SymbolicArrayError
-from tests.numpy_rows import LOOKING, ROWS, Function, W, X
-
-
-def weights(shape: tuple[int, ...]) -> np.ndarray:
-    return np.cos(np.arange(np.prod(shape, dtype=int))).reshape(shape)
-
-
-def eager(f: Function, x: np.ndarray) -> tuple[Any, Any]:
-    """Value and gradient of a weighted sum, both by the tape."""
-    t = tf.constant(x)
-    with tf.GradientTape() as tape:
-        tape.watch(t)
-        y = f(t)
-        total = tf.reduce_sum(y * weights(y.shape.as_list()))
-    assert isinstance(y, tf.Tensor)
-    return y.numpy(), tape.gradient(total, t)
+from tests.array_functions import Function, assert_right, weights
+from tests.numpy_rows import LOOKING, ROWS, W, X
 
 
 @pytest.mark.parametrize("name", ROWS)
-def test_the_value_is_numpys(name: str) -> None:
+def test_the_value_is_numpys_the_gradient_a_difference_and_a_graph_agrees(name: str) -> None:
     f, x = ROWS[name]
-    y, _ = eager(f, x)
-    np.testing.assert_allclose(y, f(x), rtol=1e-13, atol=1e-13)
-    assert y.dtype == np.float64
+    assert_right(f, x, 1e-13, in_a_graph=name not in LOOKING)
     assert f(tf.constant(x, tf.float32)).dtype == tf.float32, "arrays beside a tensor take its dtype"
-
-
-@pytest.mark.parametrize("name", ROWS)
-def test_the_gradient_is_a_difference_quotient(name: str) -> None:
-    f, x = ROWS[name]
-    _, gradient = eager(f, x)
-    step, expected = 1e-6, np.zeros_like(x)
-    for i in np.ndindex(x.shape):
-        moved = np.zeros_like(x)
-        moved[i] = step
-        expected[i] = np.sum(weights(np.shape(f(x))) * (f(x + moved) - f(x - moved))) / (2 * step)
-    np.testing.assert_allclose(gradient.numpy(), expected, rtol=1e-6, atol=1e-7)
-
-
-@pytest.mark.parametrize("name", [name for name in ROWS if name not in LOOKING])
-def test_a_graph_gives_the_same_bits(name: str) -> None:
-    f, x = ROWS[name]
-    expected = eager(f, x)
-    with tf1.Graph().as_default(), tf1.Session() as session:
-        p = tf1.placeholder(tf1.float64, x.shape)
-        y = f(p)
-        total = tf1.reduce_sum(y * weights(y.shape.as_list()))
-        found = session.run([y, tf1.gradients(total, p)[0]], {p: x})
-    for got, wanted in zip(found, expected, strict=True):
-        assert np.asarray(got).tobytes() == np.asarray(wanted).tobytes()
 
 
 @pytest.mark.parametrize("name", [name for name in ROWS if name not in LOOKING])

@@ -195,15 +195,15 @@ def test_ops_that_fill_or_repeat_do() -> None:
             assert all((out == 2.5).all() for out in call.with_operand(0, np.full_like(x, 2.5))), call
 
 
-@pytest.mark.parametrize("op", OPS.values(), ids=lambda op: op.name)
-def test_what_kinds_derive_is_consistent(op: Op) -> None:
+def test_what_kinds_derive_is_consistent() -> None:
     """A view shares memory, a ufunc takes ``out=``, and what only moves data can repeat."""
-    if op.layout in (Layout.VIEW, Layout.PART):
-        assert op.shares == (0,)
-    if op.is_ufunc:
-        assert op.takes_out and op.elementwise and op.shares == () and op.layout is Layout.LIKE
-    if op.repeats:
-        assert op.moves or op.name == "spread_like_op"
+    for name, op in OPS.items():
+        if op.layout in (Layout.VIEW, Layout.PART):
+            assert op.shares == (0,), name
+        if op.is_ufunc:
+            assert op.takes_out and op.elementwise and op.shares == () and op.layout is Layout.LIKE, name
+        if op.repeats:
+            assert op.moves or op.name == "spread_like_op", name
 
 
 def test_what_ops_add_up_has_a_factor_of_one() -> None:

@@ -20,7 +20,7 @@ from engine.forward import forward
 from engine.reverse import reverse
 from engine.runtime.errors import InvalidArgumentError, ShapeError, UnimplementedError
 from engine.transform import jvp, recorded, vjp
-from tests.op_table import CASES, ROWS, case_id
+from tests.op_table import CASES, ROWS, WIDE, cases, one_dtype, pure, with_derivatives
 from tests.row import Row
 from tests.support import (
     array,
@@ -31,26 +31,15 @@ from tests.support import (
     differentiable,
     gradient,
     interpret,
+    noted,
     placeholders,
     random_like,
 )
 
-DIFFERENTIABLE = [(row, dtype) for row, dtype in CASES if row.differentiable(row.arrays(dtype))]
-DOUBLE = [(row, dtype) for row, dtype in DIFFERENTIABLE if dtype in ("float64", "complex128")]
-LOW = [(row, dtype) for row, dtype in DIFFERENTIABLE if dtype in ("float32", "complex64")]
+DOUBLE = with_derivatives((row, dtype) for row, dtype in CASES if dtype in ("float64", "complex128"))
+LOW = with_derivatives((row, dtype) for row, dtype in CASES if dtype in ("float32", "complex64"))
 HALF = [row for row in ROWS if "float32" in row.dtypes]
-# Batching and memory layout do not depend on the precision: one case per row and kind of number is enough.
-WIDEST = [(row, dtype) for row, dtype in CASES if dtype not in ("float32", "complex64") or "float64" not in row.dtypes]
 BATCH = 3
-
-
-def cases(which: Sequence[tuple[Row, str]]) -> Any:
-    return pytest.mark.parametrize(("row", "dtype"), which, ids=[case_id(c) for c in which])
-
-
-def pure(which: Sequence[tuple[Row, str]]) -> list[tuple[Row, str]]:
-    """The cases of ops that give equal results for equal inputs."""
-    return [(row, dtype) for row, dtype in which if not row.op.stateful]
 
 
 def eager(inputs: Sequence[Any]) -> list[EagerTensor]:
@@ -101,7 +90,7 @@ def layouts(a: np.ndarray) -> Iterator[Any]:
     yield np.asfortranarray(a)
 
 
-@cases(pure(WIDEST))
+@cases(pure(WIDE))
 def test_memory_layout_does_not_matter(row: Row, dtype: str) -> None:
     inputs = row.arrays(dtype)
     wrt = row.differentiable(inputs)
@@ -217,9 +206,8 @@ STATIC_SHAPES: dict[str, Callable[[tuple[int, ...]], Any]] = {
 }
 
 
-@pytest.mark.parametrize("shapes", STATIC_SHAPES)
 @cases([c for c in pure(CASES) if c[0].inputs])
-def test_graph_agrees_with_tape(row: Row, dtype: str, shapes: str) -> None:
+def test_graph_agrees_with_tape(row: Row, dtype: str) -> None:
     """Also the abstract evaluation of every op in the rules is held against what its kernel does."""
     inputs = row.arrays(dtype)
     wrt = row.differentiable(inputs)
@@ -229,7 +217,13 @@ def test_graph_agrees_with_tape(row: Row, dtype: str, shapes: str) -> None:
     expected = eager_derivatives(row, inputs, wrt, cts, cts2)
     if wrt:
         assert_same_bits(gradient(row.apply, inputs, wrt, cts), expected[1])
+    for shapes in STATIC_SHAPES if dtype == one_dtype(row) else ("known",):
+        with noted(f"shapes: {shapes}"):
+            assert_graph_agrees(row, shapes, inputs, cts, cts2, expected)
 
+
+def assert_graph_agrees(row: Row, shapes: str, inputs: Any, cts: Any, cts2: Any, expected: Any) -> None:
+    wrt = row.differentiable(inputs)
     trace = Trace()
     # Integers (indices, shapes) are constants of the graph where all is known, else they too come from outside.
     fed = [i for i, a in enumerate(inputs) if shapes != "known" or a.dtype.kind in "fc"] or [0]
@@ -312,7 +306,7 @@ def about_shape_operand(error: Exception) -> bool:
     return "must not differ between batch elements" in str(error)
 
 
-@cases([c for c in pure(WIDEST) if c[0].inputs])
+@cases([c for c in pure(WIDE) if c[0].inputs])
 def test_batched_value(row: Row, dtype: str) -> None:
     for which, elements in batches(row, dtype):
         with batch_level() as level:
@@ -331,7 +325,7 @@ def test_batched_value(row: Row, dtype: str) -> None:
             assert_all_close(g, arrays(row.apply(*element)), row)
 
 
-@cases(DOUBLE)
+@cases(with_derivatives(WIDE))
 def test_batched_seeds(row: Row, dtype: str) -> None:
     """Batches of cotangents and of tangents, as Jacobians use them; of cotangents in a graph, too."""
     inputs = row.arrays(dtype)
@@ -377,7 +371,7 @@ def test_batched_seeds(row: Row, dtype: str) -> None:
     assert_same_bits(interpret(trace, feeds, fetches), expected)
 
 
-@cases([c for c in pure(DOUBLE) if c[0].inputs])
+@cases([c for c in with_derivatives(pure(WIDE)) if c[0].inputs])
 def test_batched_gradient(row: Row, dtype: str) -> None:
     """The whole gradient, its primal inputs batched: every op in the rules with any of its operands batched."""
     inputs = row.arrays(dtype)

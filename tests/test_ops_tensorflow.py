@@ -10,7 +10,7 @@ import pytest
 
 from engine.core.nest import flatten
 from engine.core.value import aval_of
-from tests.op_table import CASES, case_id
+from tests.op_table import CASES, cases
 from tests.row import Row
 from tests.support import array, differentiable, gradient, random_like
 
@@ -33,7 +33,7 @@ def assert_agrees(got: Any, expected: Any, row: Row, what: str) -> None:
     np.testing.assert_allclose(got, expected, rtol=tolerance, atol=tolerance * scale, err_msg=what)
 
 
-@pytest.mark.parametrize(("row", "dtype"), COMPARED, ids=map(case_id, COMPARED))
+@cases(COMPARED)
 def test_agrees_with_tensorflow(row: Row, dtype: str) -> None:
     assert row.tf is not None
     inputs = row.arrays(dtype)

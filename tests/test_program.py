@@ -43,9 +43,9 @@ from engine.ops.nn import leaky_relu
 from engine.ops.trig import sin
 from engine.reverse import reverse
 from engine.runtime.errors import IndexOutOfRangeError
-from tests.op_table import CASES, case_id
+from tests.op_table import NARROW, cases, pure
 from tests.row import Row
-from tests.support import assert_same_bits, interpret, placeholders
+from tests.support import assert_same_bits, interpret, noted, placeholders
 
 HOME = Path(__file__).resolve().parent.parent
 
@@ -89,19 +89,18 @@ SUBSETS = [tuple(p for p in ALL_PASSES if (p in few) is on) for few in FEW for o
 """Up to two passes alone, and all but these."""
 
 
-@pytest.mark.parametrize("passes", SUBSETS, ids="+".join)
-def test_any_set_of_passes_gives_the_same_bits(passes: tuple[str, ...]) -> None:
+def test_any_set_of_passes_gives_the_same_bits() -> None:
     inputs = [numbers(2, 3), numbers(2, 3) + 1]
-    program = lowered(much_to_do, inputs, passes)
-    assert_same_bits(program(*inputs), lowered(much_to_do, inputs, ())(*inputs))
-    assert {name.partition("/")[0] for name in program.report} <= set(passes)
-    assert all(count > 0 for count in program.report.values())
+    expected = lowered(much_to_do, inputs, ())(*inputs)
+    for passes in SUBSETS:
+        with noted(passes):
+            program = lowered(much_to_do, inputs, passes)
+            assert_same_bits(program(*inputs), expected)
+            assert {name.partition("/")[0] for name in program.report} <= set(passes)
+            assert all(count > 0 for count in program.report.values())
 
 
-PURE = [(row, dtype) for row, dtype in CASES if not row.op.stateful and row.op is not read_variable]
-
-
-@pytest.mark.parametrize(("row", "dtype"), PURE, ids=[case_id(c) for c in PURE])
+@cases([c for c in pure(NARROW) if c[0].op is not read_variable])
 def test_every_op(row: Row, dtype: str) -> None:
     inputs = row.arrays(dtype)
     expected = [np.asarray(o) for o in flatten(row.apply(*inputs))]

@@ -219,7 +219,7 @@ def by_tape(program: Sequence[Instruction]) -> list[Any]:
     return [y.numpy(), *[np.zeros([0], np.float32) if g is None else g.numpy() for g in tape.gradient(y, xs)]]
 
 
-@settings(max_examples=600)
+@settings(max_examples=300)
 @given(programs, st.booleans())
 def test_graph_and_tape_agree_to_the_bit(program: list[Instruction], known: bool) -> None:
     shapes = SHAPES if known else [(None,) * len(shape) for shape in SHAPES]
@@ -229,7 +229,7 @@ def test_graph_and_tape_agree_to_the_bit(program: list[Instruction], known: bool
         assert_same_bits(by_graph(program, shapes, opened=True), walked)
 
 
-@settings(max_examples=600)
+@settings(max_examples=300)
 @given(programs)
 def test_forward_reverse_and_differences_agree(program: list[Instruction]) -> None:
     xs, tangents = points(), points(1)

@@ -19,9 +19,9 @@ from engine.core.tape import Tape
 from engine.gradient_tape import GradientTape
 from engine.reverse import reverse
 from engine.slopes import with_slopes
-from tests.op_table import CASES, case_id
+from tests.op_table import NARROW, cases, with_derivatives
 from tests.row import Row
-from tests.support import assert_same_bits, bits, differentiable, random_like
+from tests.support import assert_same_bits, bits, differentiable, noted, random_like
 
 Step = Callable[[int], Any]
 STEPS = 7
@@ -69,12 +69,15 @@ def assert_as_walked(make: Callable[[], Step], monkeypatch: pytest.MonkeyPatch, 
 
 # ---- every op --------------------------------------------------------------------------------------------------------
 
-DIFFERENTIABLE = [(row, dtype) for row, dtype in CASES if row.differentiable(row.arrays(dtype))]
+
+@cases(with_derivatives(NARROW))
+def test_rules_of_every_op(row: Row, dtype: str) -> None:
+    for batched in (False, True):
+        with noted(f"seeds: {'batched' if batched else 'plain'}"):
+            assert_replay_agrees(row, dtype, batched)
 
 
-@pytest.mark.parametrize("batched", [False, True], ids=["plain", "batched"])
-@pytest.mark.parametrize(("row", "dtype"), DIFFERENTIABLE, ids=[case_id(c) for c in DIFFERENTIABLE])
-def test_rules_of_every_op(row: Row, dtype: str, batched: bool) -> None:
+def assert_replay_agrees(row: Row, dtype: str, batched: bool) -> None:
     before = counters["replayed"]
     for step in range(COMPILE_AFTER + 3):
         rng = np.random.default_rng(step)

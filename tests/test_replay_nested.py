@@ -15,15 +15,15 @@ from engine.core.tape import Tape
 from engine.reverse import reverse
 from engine.runtime.errors import UnimplementedError
 from engine.slopes import with_slopes
-from tests.op_table import case_id
+from tests.op_table import NARROW, cases, with_derivatives
 from tests.row import Row
 from tests.support import assert_same_bits, differentiable, random_like
-from tests.test_replay import DIFFERENTIABLE, EVERY, STEPS, Step, assert_as_walked, forget_walks, taped, values
+from tests.test_replay import EVERY, STEPS, Step, assert_as_walked, forget_walks, taped, values
 
 __all__ = ["forget_walks"]
 
 
-@pytest.mark.parametrize(("row", "dtype"), DIFFERENTIABLE, ids=[case_id(c) for c in DIFFERENTIABLE])
+@cases(with_derivatives(NARROW))
 def test_rules_of_every_op_while_another_tape_records(row: Row, dtype: str) -> None:
     for step in range(COMPILE_AFTER + 2):
         arrays = row.arrays(dtype, seed=step)

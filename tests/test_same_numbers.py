@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import functools
+import itertools
 from collections.abc import Callable, Iterator
 from typing import Any
 
@@ -170,7 +171,8 @@ def test_any_passes_give_the_bits_of_single_kernels(first: int) -> None:
     for seed in range(first, first + 20):
         f, inputs = program(seed)
         expected = eagerly(f, inputs)
-        for passes in subsets():
+        # each pass alone and each left out with every fourth program, all and none with each
+        for passes in itertools.islice(subsets(), 2 if seed % 4 else None):
             assert_same(by_program(f, inputs, passes), expected, f"program {seed} with {passes}")
 
 

@@ -59,10 +59,6 @@ def theirs_is_nan(at: tuple[float, ...], ours: float, theirs: float) -> bool:
     return bool(np.isnan(theirs))
 
 
-def ours_is_nan(at: tuple[float, ...], ours: float, theirs: float) -> bool:
-    return bool(np.isnan(ours))
-
-
 MEANT = (
     Meant(
         "mod", "gradient 1", lambda at, o, t: np.isinf(at).any(), "`floordiv` and `mod` with an infinity follow Python"

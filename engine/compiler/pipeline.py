@@ -67,7 +67,7 @@ def run_pipeline(program: Program, passes: Collection[str]) -> None:
             if count := one.apply(program):
                 program.report[one.name] = count
             program.stages[one.name] = program.instructions
-            if verify.ENABLED:
+            if verify.ENABLED and (count or one is PIPELINE[-1]):
                 verify.verify(program, one.name)
 
 

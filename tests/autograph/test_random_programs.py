@@ -13,7 +13,7 @@ import tape_api
 from tests.autograph.random_programs import Writer
 from tests.autograph.test_programs import INPUTS, in_a_graph, on_a_tape, same
 
-COUNT = int(os.environ.get("AUTOGRAPH_PROGRAMS", "30"))
+COUNT = int(os.environ.get("AUTOGRAPH_PROGRAMS", "20"))
 FIRST = int(os.environ.get("AUTOGRAPH_FIRST", "0"))
 
 

@@ -11,6 +11,7 @@ import pytest
 
 import graph_api as tf
 from engine.runtime.errors import InvalidArgumentError
+from tests.support import noted
 
 Keep = Callable[[Any], Any]
 
@@ -160,17 +161,18 @@ USES: dict[str, Callable[[Any], Any]] = {
 }
 
 
-@pytest.mark.parametrize("use", USES)
 @pytest.mark.parametrize("body", BODIES)
-def test_what_a_function_made_is_not_used_outside(body: Callable[[Keep], Any], use: str) -> None:
-    kept: list[Any] = []
-    body(lambda t: kept.append(t) or t)
-    with pytest.raises((ValueError, TypeError)) as info:
-        USES[use](kept[-1])
-    message = str(info.value)
-    assert "outside of that function" in message or "cannot be fed" in message
-    assert message.count(f"{__file__}:") == (1 if use == "fed" else 2)
-    assert kept[-1].op.name in message
+def test_what_a_function_made_is_not_used_outside(body: Callable[[Keep], Any]) -> None:
+    for name, use in USES.items():
+        kept: list[Any] = []
+        with tf.Graph().as_default(), noted(name):
+            body(lambda t, kept=kept: kept.append(t) or t)
+            with pytest.raises((ValueError, TypeError)) as info:
+                use(kept[-1])
+            message = str(info.value)
+            assert "outside of that function" in message or "cannot be fed" in message
+            assert message.count(f"{__file__}:") == (1 if name == "fed" else 2)
+            assert kept[-1].op.name in message
 
 
 @pytest.mark.parametrize("use", ["operand", "fetched", "grouped"])

@@ -157,7 +157,9 @@ def plan_of(f: Callable[[Any], Any], at: np.ndarray) -> Any:
     return tape.jacobian_plan(y, x)
 
 
-def check(f: Callable[[Any], Any], points: list[np.ndarray]) -> tuple[int, int]:
+def check(
+    f: Callable[[Any], Any], points: list[np.ndarray], jacobians: list[np.ndarray] | None = None
+) -> tuple[int, int]:
     """A plan and a pattern made at the first point, at the others; how often the plan held, how often it refused."""
     held, refused, refused_at_home = 0, 0, False
     try:
@@ -166,8 +168,8 @@ def check(f: Callable[[Any], Any], points: list[np.ndarray]) -> tuple[int, int]:
         plan = None
     function = tf.for_scipy(f, points[0], format="csr")
     pattern = function.jac_sparsity().toarray() != 0
-    for at in points:
-        expected = fresh(f, at).reshape(-1, at.size)
+    for i, at in enumerate(points):
+        expected = (jacobians[i] if jacobians else fresh(f, at)).reshape(-1, at.size)
         assert not (~pattern & (expected != 0) & ~np.isnan(expected)).any(), "an entry outside of the pattern"
         np.testing.assert_allclose(np.asarray(function.jac(at).toarray()), expected, rtol=1e-9, atol=1e-12)
         try:
@@ -194,7 +196,7 @@ LOOPS = ("while_loop", "map_fn", "scan", "foldl")
 def test_at_other_points(name: str) -> None:
     rng = np.random.default_rng(len(name))
     step = STEPS[name]
-    points = [1.3 * rng.normal(size=4) for _ in range(21)]
+    points = [1.3 * rng.normal(size=4) for _ in range(11)]
 
     def f(x: Any) -> Any:
         found = step(x)
@@ -208,13 +210,12 @@ def test_at_other_points(name: str) -> None:
 def test_what_carries_derivatives_at_other_points(name: str) -> None:
     f, x = of_rows()[name]
     rng = np.random.default_rng(len(name))
-    points = [x, *[x * (1 + 0.1 * rng.normal(size=x.shape)) for _ in range(3)]]
+    points = [x, *[x * (1 + 0.1 * rng.normal(size=x.shape)) for _ in range(2)]]
     try:
-        for at in points:
-            fresh(f, at)
+        jacobians = [fresh(f, at) for at in points]
     except Exception:  # noqa: BLE001
         pytest.skip("it does not take the point")
-    check(lambda t: f(tf.reshape(t, x.shape)), [p.ravel() for p in points])
+    check(lambda t: f(tf.reshape(t, x.shape)), [p.ravel() for p in points], jacobians)
 
 
 def test_the_names_are_complete() -> None:

@@ -14,10 +14,9 @@ from engine.jacobian.structure.pattern import Pattern
 from engine.jacobian.structure.propagation import move_map
 from engine.transform import recorded
 from tests.jacobian.numeric import entries, nonzeros, patterns_either_way
-from tests.op_table import OPS, ROWS
+from tests.op_table import OPS, ROWS, WIDE, cases, with_derivatives
 from tests.row import Row
 from tests.support import differentiable
-from tests.test_ops import DOUBLE, cases
 
 POINTS = 2
 
@@ -102,7 +101,7 @@ def points(row: Row, dtype: str, wrt: tuple[int, ...]) -> list[list[Any]]:
     return [[x if i in wrt else first[i] for i, x in enumerate(row.arrays(dtype, k))] for k in range(POINTS)]
 
 
-@cases(DOUBLE)
+@cases(with_derivatives(WIDE))
 def test_derivatives_lie_within_the_pattern(row: Row, dtype: str) -> None:
     wrt = row.differentiable(row.arrays(dtype))
     found: list[list[Pattern]] = []

@@ -45,7 +45,7 @@ def check(found: Any, rows: np.ndarray) -> None:
     np.testing.assert_allclose(matrix(found, rows), rows, rtol=1e-10, atol=1e-12)
 
 
-@settings(max_examples=300)
+@settings(max_examples=150)
 @given(programs, OPTIONS)
 def test_rows_are_gradients(program: list[Instruction], options: dict[str, Any]) -> None:
     fn, xs = smooth(program), points()

@@ -73,7 +73,7 @@ MUTANTS = (
         "engine/compiler/ir/layout.py",
         "return min(operands[0], Order.DESCENDING)",
         "return operands[0]",
-        ("tests/test_layout.py::test_what_is_known_of_the_layout_of_results_is_so",),
+        ("tests/test_layout.py::test_every_op_gives_the_same_bits_on_views_in_all_modes",),
     ),
     Mutant(
         "a result that another op may hold on to gets a place",

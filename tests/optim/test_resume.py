@@ -6,7 +6,7 @@ by `Saver` and in files of models.
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Iterable
 from pathlib import Path
 from typing import Any
 
@@ -66,7 +66,16 @@ TRANSFORMS: dict[str, Callable[[Any], Any]] = {
     "LossScale": lambda v: transforms.LossScale(v, 8.0, growth_interval=3),
     "chain": lambda v: transforms.add_noise(0.1) | transforms.accumulate(2) | transforms.clip_by_global_norm(1.0),
 }
-every = pytest.mark.parametrize("make", MAKES.values(), ids=MAKES)
+# all optimizers share the options: these are one with a slot, one with several, one with numbers beside them
+FEW = [name for name in MAKES if name.partition("-")[2] not in OPTIONS or name.startswith(("SGD", "Adam-", "Nadam"))]
+
+
+def each(*groups: Iterable[str]) -> pytest.MarkDecorator:
+    """A test with dense gradients of the first names, and with rows of the second, if there are any."""
+    given = [(name, sparse) for names, sparse in zip(groups, (False, True), strict=False) for name in names]
+    return pytest.mark.parametrize(("name", "sparse"), given, ids=[f"{n}-{'rows' if s else 'dense'}" for n, s in given])
+
+
 rows = pytest.mark.parametrize("sparse", [False, True], ids=["dense", "rows"])
 
 
@@ -120,19 +129,20 @@ def resumed(path: Path, new: Callable[[], Training], before: Callable[[Training]
     return second
 
 
-@every
-@rows
-def test_from_a_checkpoint(tmp_path: Path, make: Make, sparse: bool) -> None:
+@each(MAKES, FEW)
+def test_from_a_checkpoint(tmp_path: Path, name: str, sparse: bool) -> None:
     """What is kept is made, and gets its values, only in the first step after the restore."""
 
     def new() -> Training:
-        return Training(make, sparse)
+        return Training(MAKES[name], sparse)
 
     assert_same_bits(resumed(tmp_path, new).state(), new().run(0, STRAIGHT).state())
 
 
-@every
-def test_from_a_checkpoint_where_all_is_made_already_in_another_order(tmp_path: Path, make: Make) -> None:
+@pytest.mark.parametrize("name", FEW)
+def test_from_a_checkpoint_where_all_is_made_already_in_another_order(tmp_path: Path, name: str) -> None:
+    make = MAKES[name]
+
     def used_before(training: Training) -> None:
         pairs = [(tape_api.ones(v.shape), v) for v in (training.bias, training.table)]
         training.optimizer.apply_gradients(pairs)
@@ -331,9 +341,9 @@ def in_graph(make: Make, sparse: bool, first: int, last: int, restore: str | Non
         return list(session.run(tf.global_variables()))
 
 
-@every
-@rows
-def test_from_a_saver(tmp_path: Path, make: Make, sparse: bool) -> None:
+@each(FEW, FEW[::2])
+def test_from_a_saver(tmp_path: Path, name: str, sparse: bool) -> None:
+    make = MAKES[name]
     path = str(tmp_path / "model")
     straight = in_graph(make, sparse, 0, STRAIGHT, None, None)
     in_graph(make, sparse, 0, SAVED, None, path)
@@ -363,13 +373,10 @@ def trained(made: Any, first: int, last: int) -> Any:
     return made
 
 
-ALL_FILES = ("SGD", "RMSprop", "Adam")
-FILES = [
-    (name, file)
-    for name in MAKES
-    for file in ("m.keras", "m.h5", "m.weights.h5", "m")
-    if name.partition("-")[0] in (KERAS if file == "m.keras" else ALL_FILES)
-]
+# each optimizer with two options, each option and each kind of file with one optimizer
+FILES = [(f"{name}-{o}", "m.keras") for name in KERAS for o in ("averages-accumulation", "clipvalue-schedule")]
+FILES += [(f"Adam-{option}", file) for option in OPTIONS for file in ("m.keras", "m.h5", "m.weights.h5", "m")]
+FILES = list(dict.fromkeys(FILES))
 
 
 @pytest.mark.parametrize(("name", "file"), FILES)

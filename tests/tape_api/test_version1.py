@@ -71,13 +71,12 @@ def test_gradients_are_recorded() -> None:
     np.testing.assert_array_equal(tape.gradient(y, x), 2 * X)
 
 
-@pytest.mark.parametrize("names", [names for _, names in TABLE])
-def test_every_name_of_the_table(names: str) -> None:
-    for path in names.split():
+def test_every_name_of_the_table() -> None:
+    for path in [path for _, names in TABLE for path in names.split()]:
         here: Any = tape_api.compat.v1
         for part in path.split("."):
             here = getattr(here, part)
-        assert callable(here)
+        assert callable(here), path
 
 
 def test_todays_names_are_there_too() -> None:
