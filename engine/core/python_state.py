@@ -128,14 +128,14 @@ class _Look:
         around, names = f.__globals__, () if ours else _names(f.__code__)
         if names is None or any(_differs(name) for name in names if name not in around):
             raise Unknown
-        read = tuple([name for name in names if name in around])
         try:
             seen = [cell.cell_contents for cell in f.__closure__ or ()]
         except ValueError as error:
             raise Unknown from error
-        seen += [around[name] for name in read]
+        # a program may put names of its own among Python's
+        seen += [around[name] if name in around else f.__builtins__.get(name) for name in names]
         seen += [x for x in (f.__defaults__, f.__kwdefaults__, f.__dict__) if x]
-        return Same(f.__code__), read, *[self.at(x) for x in seen]
+        return Same(f.__code__), *[self.at(x) for x in seen]
 
 
 def _value(x: Variable) -> Any:

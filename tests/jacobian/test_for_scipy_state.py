@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import builtins
 import functools
 import sys
 from collections.abc import Callable
@@ -45,6 +46,7 @@ def change(to: float, session: Any = None) -> None:
     V.assign(to)
     helper.rate = to  # type: ignore[attr-defined]
     FLOAT.rate = to
+    builtins.RATE_OF_ALL = to  # type: ignore[attr-defined]
 
 
 @functools.wraps(tf.square)
@@ -56,6 +58,7 @@ LONG: Any = lambda u: functools.reduce(lambda s, _: tf.sin(s) - s, range(60), u)
 SQUARES: dict[str, Callable[[Any], Any]] = {
     "array": lambda u: u**2 * ARRAY[0],
     "global": lambda u: u**2 * RATE,
+    "name among Python's": lambda u: u**2 * RATE_OF_ALL,  # type: ignore[name-defined] # noqa: F821
     "list in a dict": lambda u: u**2 * NESTED["rates"][0],
     "method of a list": lambda u: u**2 * get(0),
     "variable": lambda u: u**2 * V,
