@@ -15,7 +15,7 @@ from engine.core import nest
 from engine.core.aval import Aval
 from engine.core.dtypes import as_dtype
 from engine.core.instantiate import in_trace, instantiate
-from engine.core.python_state import Same, Unknown, state_of
+from engine.core.python_state import Same, State, Unknown, state_of
 from engine.core.trace import Symbol, constant_value, needed_nodes
 from engine.core.value import dtype_of
 from engine.core.variable import read_variable, tracked_value, variable_handle
@@ -73,6 +73,7 @@ class Fetched(Evaluations):
         self._call, self._always, self._fetches, self._held = run, dict(feed or {}), fetches, held
         self.fetched: Any = None
         self._wanted: dict[int, Any] = {}
+        self._looked: State | None = None
         self._arrays: dict[int, Any] = {}
         self._feed: dict[Any, Any] = {}
         self._made: Cache[Any, tuple[list[Any], Callable[[Sequence[Any]], Derived]]] = Cache(
@@ -106,11 +107,12 @@ class Fetched(Evaluations):
         closed = build([Aval(x.aval.shape, x.aval.dtype) for x in inputs], copied)
         return Recorded, (Program(closed), list, self._xs[0].dtype.numpy)
 
-    def state(self, given: Any) -> Any:
+    def state(self, given: Sequence[Any]) -> Any:
         """The values of the variables that are read, unless something in the graph is another thing each time."""
         if self._held is None or self._handles is None:
             raise Unknown
-        return list(map(Same, self._held(self._handles))), state_of(given, self._always and list(self._always.values()))
+        self._looked = state_of(*given, *self._always.values(), last=self._looked)
+        return list(map(Same, self._held(self._handles))), self._looked
 
     @functools.cached_property
     def _handles(self) -> list[Any] | None:

@@ -122,7 +122,7 @@ def _versions(rules: Any) -> Callable[[], Any]:
 
     def version() -> Any:
         try:
-            now = state_of(rules)
+            now = state_of(*rules, last=known[0][0] if known else None)
         except Unknown:
             return object()
         if not known or known[0][0] != now:

@@ -438,7 +438,7 @@ class _RecordedVariables(Recorded):
         _store(self._variables, parts)
         return self._variables
 
-    def state(self, given: Any) -> Any:
+    def state(self, given: Sequence[Any]) -> Any:
         """All that the function sees, but for the point."""
         seen, own = super().state(given), set(map(id, self._variables))
         return seen.does, {key: value for key, value in seen.values.items() if key not in own}

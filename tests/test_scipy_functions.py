@@ -6,6 +6,8 @@ import importlib
 import pickle
 import subprocess
 import sys
+import tracemalloc
+from collections.abc import Callable
 from typing import Any
 
 import numpy as np
@@ -297,3 +299,43 @@ def test_degrees_that_would_never_end_are_refused(name: str) -> None:
     with pytest.raises(ValueError, match="at most 1,000,000"):
         function(np.array([1e18]), x)
     assert function(np.array([3.0]), x).shape == (1,)
+
+
+def by_order(name: str, v: Any, x: Any) -> np.ndarray:
+    """The derivative of a Bessel function in its order."""
+    order = tf.constant(v, tf.float64)
+    with tf.GradientTape() as tape:
+        tape.watch(order)
+        y = getattr(scipy.special, name)(order, np.asarray(x, np.float64))
+    return np.asarray(tape.gradient(y, order).numpy())
+
+
+@pytest.mark.parametrize(
+    ("name", "v", "x", "wanted"),
+    [
+        # by mpmath with 60 digits
+        ("ive", 0.3, 1e3, -3.7868962200436258693e-6),
+        ("ive", 0.3, 1e6, -1.1968275353645957939e-10),
+        ("ive", 0.3, 4e9, -4.73087347947377657e-16),
+        ("kve", 0.5191099609531884, 197.88277643193615, 2.331499711972863e-4),
+        ("kve", -0.8099564189486461, 40.226008098131004, -3.950101869079047e-3),
+        ("kv", 2.3682951731770405, 69.03138525741433, 5.591399337146641e-33),
+    ],
+)
+def test_bessel_functions_in_their_order_at_large_numbers(name: str, v: float, x: float, wanted: float) -> None:
+    assert by_order(name, v, x) == pytest.approx(wanted, rel=1e-12)
+
+
+@pytest.mark.parametrize("name", ["jv", "yv", "iv", "kv", "ive", "kve"])
+def test_what_swings_without_end_costs_nothing(name: str) -> None:
+    """An integrand that swings 1e9 times has no derivative here; the element beside it keeps its bits."""
+    alone = by_order(name, [0.3], [2.0])
+    tracemalloc.start()
+    try:
+        beside = by_order(name, [0.3, 0.3, 0.3], [2.0, 4.2e9, 1e300])
+        assert tracemalloc.get_traced_memory()[1] < 10e6
+    finally:
+        tracemalloc.stop()
+    assert beside[:1].tobytes() == alone.tobytes()
+    if name in ("jv", "yv"):
+        assert np.isnan(beside[1:]).all()

@@ -94,7 +94,7 @@ class Traced(Recorded):
         try:
             key = self._key(args, kwargs)
             program = self._programs.get(key)
-            if isinstance(program, _Program) and program.state != state_of(self._function).does:
+            if isinstance(program, _Program) and program.state != self._does():
                 program = None
         except (TypeError, Unknown):
             return super().evaluate(parts, args, kwargs)
@@ -108,6 +108,10 @@ class Traced(Recorded):
             self._next = self._traced(parts, args, kwargs) if is_long else None
             self._programs.put(key, self._next or "it is run each time")
         return found
+
+    def _does(self) -> Any:
+        """What the Python function sees, but for variables."""
+        return (self.seen or state_of(self._function)).does[0]
 
     def _by_program(self) -> list[np.ndarray]:
         """Go to the point by the program."""
@@ -147,13 +151,13 @@ class Traced(Recorded):
         tape = FunctionTape()
         tape.watch_all(arguments)
         try:
-            before = state_of(self._function).does
+            before = self._does()
             tape.start()
             try:
                 results = self.called(sources, [given[k] for k in range(len(args))], {k: given[k] for k in kwargs})
             finally:
                 tape.stop()
-            if tape.drawn or tape.written or tape.made_variables or before != state_of(self._function).does:
+            if tape.drawn or tape.written or tape.made_variables or before != state_of(self._function).does[0]:
                 return None
             if any(node.op.multi and node.op.simplify for node in tape.everything()):
                 # a gradient of the user's own: a trace would do without it

@@ -12,7 +12,10 @@ import dis
 import functools
 import sys
 import types
-from typing import Any, NamedTuple
+from collections.abc import Callable, Sequence
+from itertools import starmap
+from operator import attrgetter, is_
+from typing import Any
 
 import numpy as np
 
@@ -41,6 +44,10 @@ _OTHER_EACH_TIME = frozenset(
     }
 )
 """Names that a function is not expected to do the same with; so are all with ``random`` in them."""
+_OF_FUNCTION = attrgetter("__code__", "__defaults__", "__kwdefaults__", "__dict__")
+_OF_PARTIAL = attrgetter("func", "args", "keywords", "__dict__")
+_ABSENT = None
+"""What stands for a name that is not there, as for one that is nothing."""
 _MOST = 1 << 20
 """Bytes of an array that is compared."""
 _LOOKED_UP: Cache[int, tuple[types.CodeType, tuple[str, ...] | None]] = Cache(
@@ -52,40 +59,95 @@ class Unknown(Exception):
     """Cannot be told."""
 
 
-class State(NamedTuple):
+class State:
     """All that a function sees.
 
     Attributes
     ----------
-    does : object
-        Equal as long as the function is the same program.
+    does : list
+        An item for each object that was looked at, equal as long as it is the same program.
     values : dict
-        What the variables hold that it reads, by their identities.
+        What the variables hold that are read, by their identities.
     """
 
-    does: Any
-    values: dict[int, Same]
+    def __init__(self, seen: Sequence[Any], does: list[Any], look: _Look, values: dict[int, Same]) -> None:
+        self.does, self.values, self._seen, self._look = does, values, seen, look
+
+    def __eq__(self, other: object) -> bool:
+        return isinstance(other, State) and self.does == other.does and self.values == other.values
+
+    __hash__ = None  # type: ignore[assignment]
+
+    def now(self, seen: Sequence[Any]) -> State | None:
+        """The state of objects now, None if they are not these, or not known to be the same programs."""
+        if len(seen) != len(self._seen) or not all(map(is_, seen, self._seen)) or not self._look.holds():
+            return None
+        variables = self._look.variables
+        if all(_value(v) is self.values[id(v)].x for v in variables):
+            return self
+        return State(seen, self.does, self._look, {id(v): Same(_value(v)) for v in variables})
 
 
-def state_of(*seen: Any) -> State:
+def state_of(*seen: Any, last: State | None = None) -> State:
     """Something that is equal as long as a function, or all of several objects that it is given, are the same.
+
+    What is as it was at the last look is found out by looking at the same places again.
 
     Raises
     ------
     Unknown
         If that cannot be told.
     """
+    known = None if last is None else last.now(seen)
+    if known is not None:
+        return known
     look = _Look()
-    return State([look.at(x) for x in seen], look.values)
+    does = [look.at(x) for x in seen]
+    return State(seen, does, look, {id(v): Same(_value(v)) for v in look.variables})
 
 
 class _Look:
-    """One look at all that can be reached from a function."""
+    """One look at all that can be reached from a function, and where it looked.
+
+    Attributes
+    ----------
+    variables : list
+    cells, functions, containers, arrays : list of tuple
+        What can be changed in place, and what it held.
+    names : list of (dict, str, object)
+        Globals or Python's own names, and what a name stands for among them.
+    """
 
     def __init__(self) -> None:
-        self.values: dict[int, Same] = {}
+        self.variables: list[Variable] = []
+        self.cells: list[tuple[types.CellType, Any]] = []
+        self.functions: list[tuple[Callable[[Any], Any], Any, Any]] = []
+        self.names: list[tuple[dict[str, Any], str, Any]] = []
+        self.containers: list[tuple[Any, int, list[Any]]] = []
+        self.arrays: list[tuple[np.ndarray, np.dtype, Any, Any, bytearray]] = []
         # they are kept alive, so that no two of them have one identity
         self._met: dict[int, tuple[int, Any]] = {}
+
+    def holds(self) -> bool:
+        """Whether each place holds the very object that it held, and arrays the same bytes."""
+        # loops, as most are empty: this is asked in each call of a solver
+        for names, name, x in self.names:
+            if names.get(name, _ABSENT) is not x:
+                return False
+        try:
+            for cell, x in self.cells:
+                if cell.cell_contents is not x:
+                    return False
+        except ValueError:
+            # it is empty now
+            return False
+        for parts, x, held in self.functions:
+            if not all(map(is_, parts(x), held)):
+                return False
+        for x, count, items in self.containers:
+            if len(x) != count or (count and not all(map(is_, _items(x), items))):
+                return False
+        return all(starmap(_holds, self.arrays))
 
     def at(self, x: Any) -> Any:
         """Something that compares equal while `x` is the same."""
@@ -98,19 +160,26 @@ class _Look:
         if type(x) is np.ndarray or (isinstance(x, np.generic) and type(x).__module__ == "numpy"):
             if x.nbytes > _MOST or x.dtype.hasobject:
                 raise Unknown
-            return type(x), x.dtype.str, x.shape, x.strides, x.tobytes()
+            held = bytearray(x.tobytes())
+            if isinstance(x, np.ndarray):
+                self.arrays.append((x, x.dtype, x.shape, x.strides, held))
+            return type(x), x.dtype.str, x.shape, x.strides, held
         if isinstance(x, Variable):
-            self.values[id(x)] = Same(_value(x))
+            self.variables.append(x)
             return Same(x)
         if type(x) in (EagerTensor, DType):
             # they stay as they are
             return Same(x)
-        if type(x) in (tuple, list, set, frozenset):
+        if type(x) in (tuple, frozenset):
+            return type(x), *[self.at(item) for item in x]
+        if type(x) in (list, set, dict):
+            self.containers.append((x, len(x), _items(x)))
+        if type(x) in (list, set):
             return type(x), *[self.at(item) for item in x]
         if type(x) is dict:
             return dict, *[(self.at(key), self.at(value)) for key, value in x.items()]
         if type(x) is functools.partial:
-            return functools.partial, self.at(x.func), *map(self.at, x.args), self.at(x.keywords), self.at(vars(x))
+            return functools.partial, *map(self.at, self._parts_of(_OF_PARTIAL, x))
         if isinstance(x, types.BuiltinFunctionType) and not isinstance(x.__self__, types.ModuleType | None):
             # a method of an object, which may have changed
             return x.__name__, self.at(x.__self__)
@@ -128,14 +197,36 @@ class _Look:
         around, names = f.__globals__, () if ours else _names(f.__code__)
         if names is None or any(_differs(name) for name in names if name not in around):
             raise Unknown
-        read = tuple([name for name in names if name in around])
         try:
-            seen = [cell.cell_contents for cell in f.__closure__ or ()]
+            cells = [(cell, cell.cell_contents) for cell in f.__closure__ or ()]
         except ValueError as error:
             raise Unknown from error
-        seen += [around[name] for name in read]
-        seen += [x for x in (f.__defaults__, f.__kwdefaults__, f.__dict__) if x]
-        return Same(f.__code__), read, *[self.at(x) for x in seen]
+        found = [(around, name, around.get(name, _ABSENT)) for name in names]
+        # a program may put names of its own among Python's
+        found += [(f.__builtins__, name, f.__builtins__.get(name, _ABSENT)) for _, name, x in found if x is _ABSENT]
+        self.cells += cells
+        self.names += found
+        code, *parts = self._parts_of(_OF_FUNCTION, f)
+        seen = [*[x for _, x in cells], *[x for *_, x in found], *parts]
+        return Same(code), *[self.at(x) for x in seen]
+
+    def _parts_of(self, parts: Callable[[Any], Any], x: Any) -> Sequence[Any]:
+        held = parts(x)
+        self.functions.append((parts, x, held))
+        return held
+
+
+def _items(x: Any) -> list[Any]:
+    """What a list, a set or a dict holds."""
+    return [*x, *x.values()] if type(x) is dict else list(x)
+
+
+def _holds(x: np.ndarray, dtype: np.dtype, shape: Any, strides: Any, held: bytearray) -> bool:
+    """Whether an array is as it was. What lies in a row is compared where it lies."""
+    if x.dtype is not dtype or x.shape != shape or x.strides != strides:
+        return False
+    there: Any = x.data if x.flags.c_contiguous and dtype.kind in "biufc" else x.tobytes()
+    return bool(held == there)
 
 
 def _value(x: Variable) -> Any:

@@ -22,16 +22,16 @@ from engine.ops.explog import pow
 from engine.ops.quadrature import gauss_legendre
 from engine.ops.scipy_special import rgamma
 from engine.ops.special import no_derivative, scipy_kernel, typed_kernel
-from engine.runtime.cache import cached
 from engine.runtime.lazy_scipy import scipy
 
 _NODES = 24
 """Of each panel of a quadrature."""
 _DECAYS = 45.0
 """Where an integrand is ``exp`` of minus this beside its largest value, nothing is left of it."""
+_SWINGS, _AT_ONCE = 1e5, 1 << 20
+"""Of an integrand, at most; and how many of its values are computed at once."""
 
 
-@cached(64)
 def _panels(count: int) -> tuple[np.ndarray, np.ndarray]:
     """Nodes and weights on [0, 1], in so many panels of equal length."""
     nodes, weights = gauss_legendre(_NODES)
@@ -39,18 +39,29 @@ def _panels(count: int) -> tuple[np.ndarray, np.ndarray]:
     return ((starts + nodes) / count).ravel(), np.tile(weights / count, count)
 
 
-def _around(v: np.ndarray, x: np.ndarray, f: Callable[..., Any]) -> np.ndarray:
-    """The integral of ``f(theta)`` from 0 to pi, divided by pi; it swings as often as x and the order say."""
-    swings = float(np.max(np.abs(v) + x, initial=0.0))
-    nodes, weights = _panels(2 + int(swings / 4))
-    return np.sum(f(np.pi * nodes) * weights, axis=-1)
+def _around(v: np.ndarray, x: np.ndarray, swings: np.ndarray, f: Callable[..., Any], end: Any = np.pi) -> np.ndarray:
+    """The integral of ``f(v, x, s)`` for s from 0 to `end`, divided by pi; NaN for more than `_SWINGS` swings.
+
+    Each element has the panels that it needs by itself: its bits do not depend on those beside it, and a large one
+    costs them neither time nor memory.
+    """
+    end = np.broadcast_to(end, x.shape)
+    panels = np.exp2(np.ceil(np.log2(2 + swings / 4)))[..., 0]
+    found = np.full(panels.shape, np.nan)
+    for count in np.unique(panels[swings[..., 0] <= _SWINGS]):
+        nodes, weights = _panels(int(count))
+        which = np.flatnonzero(panels == count)
+        for some in np.array_split(which, -(-len(which) * len(nodes) // _AT_ONCE)):
+            order, at, till = (each.reshape(-1, 1)[some] for each in (v, x, end))
+            found.flat[some] = np.sum(f(order, at, till * nodes) * weights, axis=-1) * (till[:, 0] / np.pi)
+    return found
 
 
-def _tail(v: np.ndarray, x: np.ndarray, f: Callable[..., Any]) -> np.ndarray:
-    """The integral of ``f(t)`` from 0 on, where f falls like ``exp(abs(v) * t - x * sinh(t))``."""
-    order, end = np.abs(v), np.arcsinh(_DECAYS / x)
+def _tail(v: np.ndarray, x: np.ndarray, f: Callable[..., Any], inverse: Callable[..., Any] = np.arcsinh) -> np.ndarray:
+    """The integral of ``f(t)`` from 0 on, where f falls like ``exp(abs(v) * t - x * g(t))``, of g's `inverse`."""
+    order, end = np.abs(v), inverse(_DECAYS / x)
     for _ in range(8):
-        end = np.arcsinh((_DECAYS + order * end) / x)
+        end = inverse((_DECAYS + order * end) / x)
     nodes, weights = _panels(16)
     return end[..., 0] * np.sum(f(end * nodes) * weights, axis=-1)
 
@@ -91,26 +102,34 @@ def _by_order(v: Any, x: Any, *, function: str, times: int) -> np.ndarray:
 
 
 def _j(v: np.ndarray, x: np.ndarray, k: int, scaled: bool) -> np.ndarray:
-    around = _around(v, x, lambda s: s**k * np.cos(x * np.sin(s) - v * s - k * np.pi / 2))
+    around = _around(v, x, np.abs(v) + x, lambda v, x, s: s**k * np.cos(x * np.sin(s) - v * s - k * np.pi / 2))
     return around - _with_turn(v, x, k, np.pi / 2, lambda t: np.exp(-x * np.sinh(t))) / np.pi
 
 
 def _y(v: np.ndarray, x: np.ndarray, k: int, scaled: bool) -> np.ndarray:
-    around = _around(v, x, lambda s: s**k * np.sin(x * np.sin(s) - v * s - k * np.pi / 2))
+    around = _around(v, x, np.abs(v) + x, lambda v, x, s: s**k * np.sin(x * np.sin(s) - v * s - k * np.pi / 2))
     rising = _tail(v, x, lambda t: t**k * np.exp(v * t - x * np.sinh(t)))
     return around - (rising + _with_turn(v, x, k, 0.0, lambda t: np.exp(-x * np.sinh(t)))) / np.pi
 
 
 def _i(v: np.ndarray, x: np.ndarray, k: int, scaled: bool) -> np.ndarray:
     less = x if scaled else 0.0
-    around = _around(v, x, lambda s: s**k * np.exp(x * np.cos(s) - less) * np.cos(v * s + k * np.pi / 2))
+    # of a large x only what is near 0 counts
+    end = np.arccos(np.maximum(1 - _DECAYS / x, -1.0))
+    swings = np.abs(v) * end + np.minimum(x, _DECAYS)
+
+    def integrand(v: Any, x: Any, s: Any) -> Any:
+        return s**k * np.exp((0.0 if scaled else x) - 2 * x * np.sin(s / 2) ** 2) * np.cos(v * s + k * np.pi / 2)
+
+    around = _around(v, x, swings, integrand, end)
     return around - _with_turn(v, x, k, np.pi / 2, lambda t: np.exp(-x * np.cosh(t) - less)) / np.pi
 
 
 def _k(v: np.ndarray, x: np.ndarray, k: int, scaled: bool) -> np.ndarray:
-    more = x if scaled else 0.0
+    more = 0.0 if scaled else x
     half: Callable[[Any], Any] = lambda t: t**k * (np.exp(v * t) + (-1) ** k * np.exp(-v * t)) / 2  # noqa: E731
-    return _tail(v, x, lambda t: half(t) * np.exp(more - x * np.cosh(t)))
+    falling: Callable[[Any], Any] = lambda t: np.exp(-more - 2 * x * np.sinh(t / 2) ** 2)  # noqa: E731
+    return _tail(v, x, lambda t: half(t) * falling(t), lambda z: 2 * np.arcsinh(np.sqrt(z / 2)))
 
 
 def _first_by_series(v: np.ndarray, x: np.ndarray, sign: int, scaled: bool) -> np.ndarray:

@@ -1,4 +1,4 @@
-"""``python -m tests.fuzz``: run random programs, group what fails, print the smallest of each group."""
+"""``python -m tests.fuzz``: run random programs, write what fails at once, then the smallest of each group."""
 
 from __future__ import annotations
 
@@ -26,6 +26,13 @@ from tests.fuzz.triage import Failure, report, work
 columns._LONG, columns._GAIN, narrowing._LEAST, narrowing._CALL = 2, 0, 1, 1
 lowering.UNROLLED = lowering.UNROLLED_WHOLE = 1
 
+try:
+    import resource
+except ImportError:  # not on Windows
+    resource = None  # type: ignore[assignment]
+
+MEMORY = 8 << 30
+"""Bytes that a process of programs may ask for: how much a machine has must not decide what fails."""
 BLOCK = 100
 """Programs handed to a worker at once."""
 
@@ -59,18 +66,21 @@ def main(arguments: Sequence[str] | None = None) -> int:
     parser.add_argument("--tensorflow", action="store_true", help="compare values and gradients with TensorFlow alone")
     parser.add_argument("--share", nargs="*", default=[], metavar="NAME=PART", help="of `tests.fuzz.singular.SHARES`")
     parser.add_argument("--rows", type=float, default=rows.SHARE, help="part of programs on long rows and vectors")
+    parser.add_argument("--failures", default="build/fuzz-failures.txt", help="a file to which each is written at once")
     given = parser.parse_args(arguments)
+    os.makedirs(os.path.dirname(given.failures) or ".", exist_ok=True)
     rows.SHARE = given.rows
     SHARES.update({name: float(part) for name, part in (each.split("=") for each in given.share)})
     seeds = range(given.seed, given.seed + given.n)
-    blocks = [(seeds[i : i + BLOCK], given.only, given.seconds, given.tensorflow) for i in range(0, given.n, BLOCK)]
+    options = given.only, given.seconds, given.tensorflow, given.failures
+    blocks = [(seeds[i : i + BLOCK], *options) for i in range(0, given.n, BLOCK)]
+    if resource is not None and not given.tensorflow:
+        resource.setrlimit(resource.RLIMIT_DATA, (MEMORY, resource.getrlimit(resource.RLIMIT_DATA)[1]))
     start, done, failures = time.monotonic(), 0, []
     results = _results(blocks, given.jobs)
     for count, found in results:
         done += count
         failures += found
-        for failure in found:
-            sys.stderr.write(f"seed {failure.program.seed}: {failure.title}\n")
         if sys.stderr.isatty():
             sys.stderr.write(f"\r{done}/{given.n}, {len(failures)} failures ")
         if time.monotonic() - start > 60 * given.minutes:

@@ -47,7 +47,7 @@ def attempt(function: Callable[[], Any]) -> Any:
     """A result, or the error in its place."""
     try:
         return function()
-    except TimeoutError:
+    except (TimeoutError, MemoryError):
         raise
     except Exception as error:  # noqa: BLE001 - to be compared
         return Failed(type(error).__name__, str(error))

@@ -256,7 +256,7 @@ class Generator:
                 result = scope[name]
             else:
                 result = _expression(code, len(args))(tape_api, *[self.env[a] for a in args])
-        except TimeoutError:
+        except (TimeoutError, MemoryError):
             raise
         except Exception:  # noqa: BLE001 - whatever it raises, it is not for this program
             return False

@@ -3,14 +3,16 @@
 from __future__ import annotations
 
 import random
+import time
 from functools import partial
+from pathlib import Path
 
 import numpy as np
 import pytest
 
 import tape_api
 from engine.runtime.errors import UnimplementedError
-from tests.fuzz import compare, execute, singular, ways
+from tests.fuzz import compare, execute, singular, triage, ways
 from tests.fuzz.around import quiet
 from tests.fuzz.compare import Difference, difference, differences
 from tests.fuzz.corpus import PROGRAMS
@@ -127,6 +129,40 @@ def test_a_way_that_lies_is_found_and_shrunk(monkeypatch: pytest.MonkeyPatch) ->
     assert [i.code for i in small.instructions] == ["tf.sin({0})"]
     assert small.leaves[0].value.size == 1 and small.keys == ()
     assert "1 x graph, value: value; tf.sin({0})" in report([Failure(small, found)])
+
+
+def test_a_failure_is_written_whole_when_it_is_found(
+    monkeypatch: pytest.MonkeyPatch, tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    """Before it is shrunk: what follows may take long, or end the process."""
+    path = tmp_path / "failures.txt"
+
+    def interrupted(program: Program, found: Difference, seconds: float) -> None:
+        raise KeyboardInterrupt
+
+    monkeypatch.setattr(triage, "differences", lambda program: [Difference("graph", "gradient", "value", "1 and 2")])
+    monkeypatch.setattr(triage, "shrunk", interrupted)
+    with pytest.raises(KeyboardInterrupt):
+        triage.work((range(7, 8), None, 5.0, False, str(path)))
+    assert repr(generate(7)) in path.read_text()
+    assert "# seed 7: graph, gradient: value: 1 and 2" in path.read_text()
+    assert path.read_text() == capsys.readouterr().out
+
+
+def test_what_needs_too_much_memory_or_time_fails_whatever_else_the_machine_does(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    def large(*_: object) -> None:
+        raise MemoryError("8 GB")
+
+    monkeypatch.setattr(compare, "reference_of", large)
+    assert [f.found.kind for f in examine([3], None, 1.0)] == ["too large"]
+    monkeypatch.setattr(triage, "PATIENCE", 1)
+    monkeypatch.setattr(compare, "reference_of", lambda *_: time.sleep(1.5))
+    monkeypatch.setattr(triage, "differences", lambda program: compare.reference_of(program, {}) or [])
+    assert examine([3], None, 1.0) == []
+    monkeypatch.setattr(triage, "differences", lambda program: [None for _ in iter(int, 1)])
+    assert [f.found.kind for f in examine([3], None, 1.0)] == ["too slow"]
 
 
 def test_a_wrong_rule_is_found_by_differences(monkeypatch: pytest.MonkeyPatch) -> None:

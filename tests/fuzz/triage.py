@@ -3,10 +3,12 @@
 from __future__ import annotations
 
 import signal
+import sys
 import threading
-from collections.abc import Iterator, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager, suppress
 from dataclasses import dataclass, replace
+from functools import partial
 from typing import Any
 
 from engine.runtime.cache import clear_caches
@@ -19,7 +21,9 @@ from tests.fuzz.shrink import shrunk
 PER_GROUP = 3
 """Failures of one kind that are shrunk, per block."""
 PATIENCE = 20
-"""Seconds that a program and its ways may take. They take some milliseconds."""
+"""Seconds of a processor that a program and its ways may take. They take some milliseconds."""
+WAITING = 30
+"""So many times longer they may take by the clock: a busy machine makes no failures."""
 GRAPHS = ("graph", "unknown", "passes", "again", "tape in graph")
 EMPTY = Program((), (), ())
 
@@ -53,26 +57,44 @@ class Failure:
 
 @contextmanager
 def at_most(seconds: int) -> Iterator[None]:
-    """Raise TimeoutError after so many seconds, where there are signals to say so."""
-    if not hasattr(signal, "SIGALRM") or threading.current_thread() is not threading.main_thread():
+    """Raise TimeoutError after so many seconds of a processor, where there are signals to say so."""
+    if not hasattr(signal, "SIGPROF") or threading.current_thread() is not threading.main_thread():
         yield
         return
-    before = signal.signal(signal.SIGALRM, _raise)
-    signal.alarm(seconds)
+    before = {each: signal.signal(each, _raise) for each in (signal.SIGPROF, signal.SIGALRM)}
+    signal.setitimer(signal.ITIMER_PROF, seconds)
+    signal.alarm(WAITING * seconds)
     try:
         yield
     finally:
+        signal.setitimer(signal.ITIMER_PROF, 0)
         signal.alarm(0)
-        signal.signal(signal.SIGALRM, before)
+        for each, handler in before.items():
+            signal.signal(each, handler)
 
 
 def _raise(*_: Any) -> None:
-    raise TimeoutError
+    raise TimeoutError(f"more than {PATIENCE} s")
 
 
-def examine(seeds: Sequence[int], only: str | None, seconds: float, peer: bool = False) -> list[Failure]:
-    """The failures among the programs of some seeds; with `peer`, compared with TensorFlow alone."""
-    found, seen = [], {}
+def examine(
+    seeds: Sequence[int],
+    only: str | None,
+    seconds: float,
+    peer: bool = False,
+    noted: Callable[[Failure], None] = lambda _: None,
+) -> list[Failure]:
+    """The failures among the programs of some seeds; with `peer`, compared with TensorFlow alone.
+
+    Each failure is `noted` when it is found, and again when it has been shrunk.
+    """
+    found: list[Failure] = []
+    seen: dict[tuple[str, str, str], int] = {}
+
+    def add(failure: Failure) -> None:
+        found.append(failure)
+        noted(failure)
+
     for seed in seeds:
         ways: set[tuple[str, str]] = set()
         program = EMPTY
@@ -80,19 +102,20 @@ def examine(seeds: Sequence[int], only: str | None, seconds: float, peer: bool =
             with at_most(PATIENCE):
                 program = ordinary(generate(seed, only)) if peer else generate(seed, only)
                 differing = differences(program)
-        except TimeoutError:
-            program = replace(program, seed=seed)
-            found.append(Failure(program, Difference("any", "value", "too slow", f"more than {PATIENCE} s")))
+        except (TimeoutError, MemoryError) as error:
+            kind = "too slow" if isinstance(error, TimeoutError) else "too large"
+            add(Failure(replace(program, seed=seed), Difference("any", "value", kind, str(error))))
             continue
         alone = differing
         if differing:
+            noted(Failure(program, differing[0]))
             # what was kept for other programs must make no difference; where it does, that is what is wrong
             clear_caches()
-            with suppress(TimeoutError), at_most(PATIENCE):
+            with suppress(TimeoutError, MemoryError), at_most(PATIENCE):
                 alone = differences(program)
         for d in differing:
             if d not in alone:
-                found.append(Failure(program, replace(d, kind=f"{d.kind}, only after other programs")))
+                add(Failure(program, replace(d, kind=f"{d.kind}, only after other programs")))
                 continue
             # one failure shows in many keys: the first way that it shows in will do
             if (d.kind, d.key) in ways:
@@ -100,19 +123,28 @@ def examine(seeds: Sequence[int], only: str | None, seconds: float, peer: bool =
             ways.add((d.kind, d.key))
             rough = (d.way, d.key, d.kind)
             seen[rough] = seen.get(rough, 0) + 1
-            found.append(Failure(*(shrunk(program, d, seconds) if seen[rough] <= PER_GROUP else (program, d))))
+            add(Failure(*(shrunk(program, d, seconds) if seen[rough] <= PER_GROUP else (program, d))))
     return found
 
 
 def work(arguments: tuple[Any, ...]) -> tuple[int, list[Failure]]:
     """`examine`, and how many programs that was (of those that TensorFlow runs, where it is asked)."""
-    seeds, only, seconds, peer = arguments
+    seeds, only, seconds, peer, path = arguments
     clear_caches()
     if peer:
         # to load it takes longer than a program may
         tensorflow()
-    failures = examine(seeds, only, seconds, peer)
+    failures = examine(seeds, only, seconds, peer, partial(note, path))
     return len(compared.intersection(seeds)) if peer else len(seeds), failures
+
+
+def note(path: str, failure: Failure) -> None:
+    """Write a failure to a file and to the standard output, whole and at once: what follows may end the process."""
+    text = f"{'-' * 100}\n{failure.title}\n{failure.text}\n"
+    with open(path, "a", encoding="utf-8") as file:
+        file.write(text)
+    sys.stdout.write(text)
+    sys.stdout.flush()
 
 
 def report(failures: Sequence[Failure]) -> str:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import builtins
 import functools
 import sys
 from collections.abc import Callable
@@ -45,6 +46,7 @@ def change(to: float, session: Any = None) -> None:
     V.assign(to)
     helper.rate = to  # type: ignore[attr-defined]
     FLOAT.rate = to
+    builtins.RATE_OF_ALL = to  # type: ignore[attr-defined]
 
 
 @functools.wraps(tf.square)
@@ -56,6 +58,7 @@ LONG: Any = lambda u: functools.reduce(lambda s, _: tf.sin(s) - s, range(60), u)
 SQUARES: dict[str, Callable[[Any], Any]] = {
     "array": lambda u: u**2 * ARRAY[0],
     "global": lambda u: u**2 * RATE,
+    "name among Python's": lambda u: u**2 * RATE_OF_ALL,  # type: ignore[name-defined] # noqa: F821
     "list in a dict": lambda u: u**2 * NESTED["rates"][0],
     "method of a list": lambda u: u**2 * get(0),
     "variable": lambda u: u**2 * V,
@@ -213,3 +216,77 @@ def test_two_objects_that_are_made_for_the_question_are_not_taken_for_one() -> N
         return state_of(lambda u: first(second(u)))
 
     assert state(1.0, 2.0).does[0][2:] != state(1.0, 3.0).does[0][2:]
+
+
+class Mutable:
+    """Something to look at, and ways to change it in place."""
+
+    def __init__(self) -> None:
+        self.square, self.row, self.deep = np.array([[1.0, 0.0], [3.0, 4.0]]), [1.0, 2.0], {"a": [1.0, {"b": 2.0}]}
+        self.words, self.chosen, self.mask = {"x": 1.0}, {3.0}, np.array([True, False])
+        self.strided = np.arange(4.0)[::2]
+        self.partial = functools.partial(np.multiply, 2.0)
+
+    def function(self) -> Callable[[Any], Any]:
+        square, row, deep, words, chosen, mask = self.square, self.row, self.deep, self.words, self.chosen, self.mask
+        strided, partial = self.strided, self.partial
+
+        def keeps(u: Any, *, by: Any = words, rows: Any = row) -> Any:
+            return u * by["x"] * rows[0] - rows[-1]
+
+        def used(u: Any) -> Any:
+            total = (
+                u * (square[0, -1] + 5.0 * np.signbit(square[0, -1]))
+                + square.size
+                + partial(u) * deep["a"][1]["b"]
+                + len(deep["a"])
+            )  # type: ignore[index, arg-type]
+            return total * (1.0 + mask[0]) + keeps(u) * max(chosen) * strided[1] + keeps(u).shape[0]
+
+        self.keeps = keeps
+        return lambda u: used(u) ** 2
+
+
+CHANGES: dict[str, Callable[[Mutable], Any]] = {
+    "an element": lambda m: m.square.__setitem__((0, 1), 7.0),
+    "the sign of a zero": lambda m: m.square.__setitem__((0, 1), -0.0),
+    "an order of axes": lambda m: setattr(m.square, "strides", m.square.strides[::-1]),
+    "a truth": lambda m: m.mask.__setitem__(0, False),
+    "an array with gaps": lambda m: m.strided.__setitem__(1, 9.0),
+    "an item": lambda m: m.row.__setitem__(0, 5.0),
+    "the order of a list": lambda m: m.row.reverse(),
+    "one item more": lambda m: m.row.append(3.0),
+    "a list in a dict": lambda m: m.deep["a"].append(4.0),
+    "a dict in a list": lambda m: m.deep["a"][1].__setitem__("b", 6.0),  # type: ignore[index, attr-defined]
+    "a value": lambda m: m.words.__setitem__("x", 8.0),
+    "a set": lambda m: (m.chosen.clear(), m.chosen.add(4.0)),
+    "a default by keyword": lambda m: m.keeps.__kwdefaults__.__setitem__("by", {"x": 2.5}),
+    "an argument of a partial": lambda m: m.partial.__setstate__((np.add, (2.0,), {}, {})),
+    "the code": lambda m: setattr(m.keeps, "__code__", (lambda u, *, by=0, rows=0: u * 11.0).__code__),
+}
+
+
+@pytest.mark.parametrize("name", CHANGES)
+@pytest.mark.filterwarnings("ignore:Setting the strides:DeprecationWarning")
+def test_what_is_changed_in_place(name: str) -> None:
+    m, x = Mutable(), np.array([0.5, 0.25])
+    p = tf.for_scipy(m.function(), x)
+    assert p.fun(x).tobytes() == p.fun(x).tobytes() and p.counts["fun"] == 1
+    before = p.jac(x)
+    CHANGES[name](m)
+    after = p.jac(x)
+    expected = tf.for_scipy(p.evaluations._function, x)  # type: ignore[attr-defined]
+    np.testing.assert_array_equal(after, expected.jac(x))
+    np.testing.assert_array_equal(p.fun(x), expected.fun(x))
+    assert not np.array_equal(before, after)
+
+
+def test_arguments_by_place_and_by_name_are_not_the_same() -> None:
+    p = tf.for_scipy(lambda u, *args, **kwargs: u * (len(args) + 10.0 * len(kwargs)), np.ones(1))
+    x = np.ones(1)
+    assert [p.fun(x, "k", 2.0)[0], p.fun(x, k=2.0)[0], p.fun(x, 1, "k", 2.0)[0], p.fun(x, 1, k=2.0)[0]] == [
+        2,
+        10,
+        3,
+        11,
+    ]

@@ -14,7 +14,7 @@ from engine.core.aval import Aval
 from engine.core.batching import Batched, batch_level, unbatch
 from engine.core.detach import is_raised_by_user, refusal
 from engine.core.eager import EagerTensor
-from engine.core.python_state import Unknown, state_of
+from engine.core.python_state import State, Unknown, state_of
 from engine.core.tape import Tape, paused
 from engine.core.value import Value, aval_of, dtype_of
 from engine.core.variable import tracked_value
@@ -42,9 +42,12 @@ class Evaluations:
     ----------
     pairs : list of bool
         Which results hold complex numbers, as pairs of real ones in a last dimension of 2.
+    seen : State, or None
+        What `state` found, while `evaluate` is called right after it.
     """
 
     pairs: Sequence[bool] = ()
+    seen: Any = None
 
     def __copy__(self) -> Evaluations:
         # pickles are another matter
@@ -52,8 +55,8 @@ class Evaluations:
         made.__dict__.update(self.__dict__)
         return made
 
-    def state(self, given: Any) -> Any:
-        """All that the results depend on besides the point: equal as long as it and the arguments given are the same.
+    def state(self, given: Sequence[Any]) -> Any:
+        """All that the results depend on besides the point: equal as long as it and what is given are the same.
 
         Raises
         ------
@@ -121,6 +124,7 @@ class Recorded(Evaluations):
         self._last: Any = example, (), {}
         self._sources: list[Any] = []
         self._targets: list[Any] = []
+        self._looked: State | None = None
 
     def __getstate__(self) -> dict[str, Any]:
         function: Any = self._function
@@ -130,7 +134,7 @@ class Recorded(Evaluations):
             # a lambda, or what is defined inside a function: it goes as the program that it is
             function = self._as_program()
         state = {"_function": function, "_pack": self._pack, "_dtype": self._dtype, "_is_real": self._is_real}
-        return {**state, "_tape": None, "_sources": [], "_targets": [], "_last": self._last}
+        return {**state, "_tape": None, "_sources": [], "_targets": [], "_last": self._last, "_looked": None}
 
     def _as_program(self) -> Program:
         """The function for arguments like the last ones; variables keep the values that they have now."""
@@ -192,9 +196,11 @@ class Recorded(Evaluations):
             if refused is not None:
                 raise refused from None
 
-    def state(self, given: Any) -> Any:
+    def state(self, given: Sequence[Any]) -> Any:
         """All that the Python function sees."""
-        return state_of(given) if isinstance(self._function, Program) else state_of(self._function, given)
+        seen = () if isinstance(self._function, Program) else (self._function,)
+        self._looked = state_of(*seen, *given, last=self._looked)
+        return self._looked
 
     def argument(self, x: Any) -> Any:
         """An argument as the function gets it: arrays and floating numbers as tensors."""

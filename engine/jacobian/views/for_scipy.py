@@ -338,14 +338,20 @@ class SciPyFunction(Shown):
         here = self._here
         here.is_number = np.ndim(x) == 0 and self._like[0][0] == () and len(self._like) == 1
         x = self._checked(x)
-        now = _state(here.evaluations, x, args, kwargs)
+        evaluations = here.evaluations
+        state = _state(evaluations, args, kwargs)
+        now = None if state is None else (x.tobytes(), state)
         if now is not None and now == here.point:
             return here
         here.point = None
         # what is kept must not change with what the caller has
         args, kwargs = [_kept(a) for a in args], {key: _kept(a) for key, a in kwargs.items()}
         here.asked = x, args, kwargs
-        here.values = here.evaluations.evaluate(self._parts(x), args, kwargs)
+        evaluations.seen = state
+        try:
+            here.values = evaluations.evaluate(self._parts(x), args, kwargs)
+        finally:
+            evaluations.seen = None
         # a function that changes what it sees is not asked for what it was
         here.point = now
         self.counts["fun"] += 1
@@ -545,10 +551,10 @@ def _flat(arrays: Sequence[Any]) -> np.ndarray:
     return np.concatenate([np.zeros(0), *[np.reshape(a, -1) for a in arrays]]).astype(np.float64, copy=False)
 
 
-def _state(evaluations: Evaluations, x: np.ndarray, args: Sequence[Any], kwargs: Mapping[str, Any]) -> Any:
+def _state(evaluations: Evaluations, args: Sequence[Any], kwargs: Mapping[str, Any]) -> Any:
     """All that the results at a point depend on; None if that cannot be told."""
     try:
-        return x.tobytes(), evaluations.state((*args, kwargs) if kwargs else args)
+        return evaluations.state((len(args), *args, *kwargs, *kwargs.values()))
     except Unknown:
         return None
 
