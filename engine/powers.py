@@ -2,7 +2,7 @@
 
 ``norm(x) ** 2`` is smooth at 0. Step by step its derivative is ``2 n`` times ``x / n``, which is not: of a product of
 zero and something without limit, nothing can be told a second time. So a walk takes both steps at once. The cotangent
-of the norm is the power's times ``p n ** (p - 1)``; what a rule of `_ROOTS` wants is that over ``n``.
+of the norm is the power's times ``p n ** (p - 1)``; what a rule of `ROOTS` wants is that over ``n``.
 """
 
 from __future__ import annotations
@@ -38,7 +38,7 @@ def with_powers(nodes: Sequence[Node], sources: Iterable[Any], stop: Iterable[An
     found: list[Node] | None = None
     for i, node in enumerate(nodes):
         op = node.op
-        if op in _ROOTS:
+        if op in ROOTS:
             ends = {id(x) for x in (*sources, *stop)} if ends is None else ends
             out = node.outputs[0]
             if id(out) not in ends and not dtype_of(out).is_complex:
@@ -69,7 +69,7 @@ def _power(ct: Any, of: Op, root: Any, exponent: Any) -> Operand:
     return sum_to_like(ct * (exponent * pow(safe, less_two)), root)
 
 
-_ROOTS: dict[Op, Rule] = {
+ROOTS: dict[Op, Rule] = {
     stats.reduce_euclidean_norm_op: lambda q, x, *, axis, keepdims: spread_like(q, x, axis, keepdims) * x,
     stats.reduce_std_op: lambda q, x, *, axis, keepdims: (
         spread_like(q, x, axis, keepdims, mean=True) * stats.center(x, axis=axis)
@@ -89,7 +89,7 @@ def _power_of(op: Op, root: Op) -> Op:
     made = _made.get((op, root))
     if made is not None:
         return made
-    quotient, rule, first = _QUOTIENTS[op], _ROOTS[root], 2 if op is pow else 1
+    quotient, rule, first = _QUOTIENTS[op], ROOTS[root], 2 if op is pow else 1
     by = op.vjp
     assert by is not None
 

@@ -17,15 +17,25 @@ from engine.core.value import shape_of
 from engine.forward import forward
 from engine.ops.arithmetic import multiply, part_of
 from engine.ops.creation import ones_like, zeros_like
+from engine.ops.decompose import eigh_op, eigvalsh_op, singular_values_op, svd_op
 from engine.ops.reduce import spread_like_op
 from engine.ops.spectral import direction, singular, singular_sloped, spectral, spectral_sloped
 from engine.ops.stats import length_sloped
+from engine.powers import ROOTS
 from engine.reverse import live_path
 
 _SLOPED = {spectral: spectral_sloped, singular: singular_sloped}
 """The ops that stand for a gradient once it is known how operand 0 changes along `direction` of operand 2."""
 _MARKS = frozenset((*_SLOPED, part_of))
 """The ops by which gradients are found that need slopes."""
+_TURNED = frozenset((*ROOTS, eigh_op, eigvalsh_op, svd_op, singular_values_op))
+"""The ops whose gradients are those."""
+
+
+def needs_reverse(nodes: Sequence[Node]) -> bool:
+    """Whether a derivative must be found by reverse mode, so that its own can be told where norms are 0."""
+    ops = {node.op for node in nodes}
+    return not ops.isdisjoint(_TURNED) and ops.isdisjoint(_MARKS)
 
 
 def with_slopes(nodes: Sequence[Node]) -> Sequence[Node]:

@@ -28,13 +28,13 @@ from engine.core.sparsity import GATHERS, SCATTERS, rowwise
 from engine.core.value import dtype_of, shape_of
 from engine.ops.arithmetic import divide_no_nan, square
 from engine.ops.compare import cast_like
-from engine.ops.complexes import complex_op, imag, real
+from engine.ops.complexes import complex_op, imag
 from engine.ops.creation import ones_like, zeros_like
 from engine.ops.diagonal import diagonal, embed_diagonal
 from engine.ops.linalg import adjoint, matmul
 from engine.ops.small_matrix import is_small, numbers_of
 from engine.ops.solve import check_matrix, finite, fresh_if_small, known, square_abstract, triangle, triangular_solve_op
-from engine.ops.spectral import singular, spectral
+from engine.ops.spectral import singular, singular_part, spectral, spectral_part
 from engine.runtime.errors import UnimplementedError
 
 
@@ -149,8 +149,9 @@ def _eigh_vjp(ct: Any, out: Any, x: Any) -> Operand:
 
 def _eigh_jvp(t: Any, out: Any, x: Any) -> tuple[Operand, ...]:
     values, vectors = out
-    inner = matmul(vectors, matmul(_hermitian(_half_lower(t)), vectors), adjoint_a=True)
-    return cast_like(real(diagonal(inner)), values), matmul(vectors, inverse_gaps(values) * inner)
+    whole = _hermitian(_half_lower(t))
+    inner = matmul(vectors, matmul(whole, vectors), adjoint_a=True)
+    return spectral_part(whole, x, values, vectors), matmul(vectors, inverse_gaps(values) * inner)
 
 
 def _from_basis(vectors: Any, inner: Any) -> Operand:
@@ -313,7 +314,7 @@ def _singular_values_vjp(ct: Any, out: Any, x: Any) -> Operand:
 
 def _singular_values_jvp(t: Any, out: Any, x: Any) -> Operand:
     _, u, v = svd_op(x, full_matrices=False)
-    return real(diagonal(matmul(u, matmul(t, v), adjoint_a=True)))
+    return singular_part(t, x, out, u, v)
 
 
 singular_values_op = general(

@@ -1,7 +1,8 @@
 """Eigenvalues and eigenvectors of matrices that need not be Hermitian: complex in general.
 
 Eigenvectors have length 1 and are defined up to their phase; derivatives are those of functions that do not depend on
-it. Between equal eigenvalues they are taken to be zero.
+it. Between equal eigenvalues they are taken to be zero. Those of eigenvalues are NaN where a matrix is defective, or
+where equal ones would have to part (see `engine.ops.spectral`).
 
 References
 ----------
@@ -14,21 +15,24 @@ from typing import Any
 
 import numpy as np
 
-from engine.core.aval import Aval
+from engine.core.aval import Aval, broadcast_shapes
 from engine.core.batching import leading
-from engine.core.dtypes import DType, complex64, complex128, float32, float64
-from engine.core.kinds import FROM_VJP, general
+from engine.core.dtypes import DType, bool_, complex64, complex128, float32, float64
+from engine.core.expand_axes import expand_dims
+from engine.core.kinds import FROM_VJP, general, nondifferentiable
 from engine.core.operands import Operand, operands
 from engine.core.sparsity import rowwise
-from engine.core.structural import conj
+from engine.core.structural import conj, sum_to_like
 from engine.core.value import dtype_of
-from engine.ops.compare import cast_like, greater, less_equal, logical_and
+from engine.ops.compare import cast_like, greater, less_equal, logical_and, where
 from engine.ops.complexes import real
+from engine.ops.creation import ones_like
 from engine.ops.decompose import columns, eigh, eigvalsh, inverse_gaps
-from engine.ops.diagonal import diagonal, embed_diagonal, matrix_diag
-from engine.ops.linalg import matmul
+from engine.ops.diagonal import diagonal, matrix_diag
+from engine.ops.linalg import adjoint, matmul
 from engine.ops.slicing import boolean_mask
 from engine.ops.solve import check_matrix, solve_op
+from engine.ops.spectral import divided
 from engine.runtime.errors import InvalidArgumentError
 
 _COMPLEX: dict[DType, DType] = {
@@ -56,13 +60,116 @@ def _part(x: Any, like: Any) -> Operand:
     return x if dtype_of(like).is_complex else real(x)
 
 
+def _is_defective(values: Any, vectors: Any) -> np.ndarray:
+    """Whether eigenvalues coincide and their vectors do, as far as one can tell: these are roots of rounding errors."""
+    tolerance = np.finfo(vectors.dtype).eps ** 0.25
+    size = np.max(np.abs(values), axis=-1, initial=0.0)[..., None]
+    gaps = np.sort(np.abs(values[..., None] - values[..., None, :]), axis=-1)
+    close = np.any(gaps[..., 1:2].squeeze(-1) <= tolerance * size, axis=-1) if values.shape[-1] > 1 else False
+    least = np.min(np.linalg.svd(vectors, compute_uv=False), axis=-1, initial=1.0)
+    return np.logical_and(close, least < 10 * tolerance**2)
+
+
+defective = nondifferentiable(
+    "defective",
+    _is_defective,
+    abstract=lambda values, vectors: Aval(None if values.shape is None else values.shape[:-1], bool_),
+    batch=leading(1, 2),
+    args=("values", "vectors"),
+    sparsity=rowwise(1, 2, results=(0,)),
+    doc="Whether matrices with these eigenvalues and eigenvectors have no basis of these, nearly.",
+)
+
+
+def _basis(values: Any, vectors: Any) -> Operand:
+    """The eigenvectors, NaN for a matrix that is defective."""
+    none = expand_dims(defective(values, vectors), (-2, -1))
+    return where(none, np.nan * ones_like(vectors), vectors)
+
+
+def _inside(x: Any, vectors: Any) -> Operand:
+    """A matrix in the basis of eigenvectors."""
+    return solve_op(vectors, matmul(cast_like(x, vectors), vectors))
+
+
+def _outside(x: Any, vectors: Any) -> Operand:
+    """The inverse of `_inside`."""
+    return adjoint(solve_op(vectors, adjoint(matmul(vectors, x)), adjoint=True))
+
+
+def _change(d: Any, ct: Any, values: Any, vectors: Any) -> Operand:
+    """How ``V diag(ct) V^-1`` changes with the matrix in the direction `d`."""
+    return _outside(divided(ct, values, (), -1) * _inside(d, vectors), vectors)
+
+
+def _of_eigenvalues_kernel(ct: Any, x: Any, values: Any, vectors: Any) -> np.ndarray:
+    turned = np.conjugate(vectors).swapaxes(-1, -2)
+    return np.conjugate(np.linalg.solve(turned, np.conjugate(ct)[..., None] * turned)).swapaxes(-1, -2)
+
+
+def _matrices(*avals: Aval) -> Aval:
+    stacks = [
+        None if a.shape is None else a.shape[: len(a.shape) - k] for a, k in zip(avals, (1, 2, 1, 2), strict=True)
+    ]
+    vectors = avals[3]
+    if vectors.shape is None or None in stacks:
+        return Aval(None, vectors.dtype)
+    return Aval((*(broadcast_shapes("eig", *stacks) or ()), *vectors.shape[-2:]), vectors.dtype)
+
+
+of_eigenvalues = general(
+    "of_eigenvalues",
+    _of_eigenvalues_kernel,
+    _matrices,
+    vjp=(
+        lambda d, out, ct, x, values, vectors: sum_to_like(conj(eigenvalue_part(adjoint(d), x, values, vectors)), ct),
+        lambda d, out, ct, x, values, vectors: _back(_change(adjoint(d), ct, values, vectors), x),
+        None,
+        None,
+    ),
+    jvp=(
+        lambda t, out, ct, x, values, vectors: of_eigenvalues(t, x, values, vectors),
+        lambda t, out, ct, x, values, vectors: _change(t, ct, values, vectors),
+        None,
+        None,
+    ),
+    batch=leading(1, 2, 1, 2),
+    args=("ct", "x", "values", "vectors"),
+    strict=False,
+    sparsity=rowwise(1, 2, 1, 2, results=(2,)),
+    doc="``V diag(ct) V^-1``, a function of `x`, whose eigenvalues and eigenvectors V are given.",
+)
+eigenvalue_part = general(
+    "eigenvalue_part",
+    lambda d, x, values, vectors: np.diagonal(np.linalg.solve(vectors, np.matmul(d, vectors)), 0, -2, -1).copy(),
+    lambda d, x, values, vectors: Aval(None if d.shape is None else d.shape[:-1], vectors.dtype),
+    vjp=(
+        lambda ct, out, d, x, values, vectors: _back(of_eigenvalues(conj(ct), x, values, vectors), d),
+        lambda ct, out, d, x, values, vectors: _back(_change(d, conj(ct), values, vectors), x),
+        None,
+        None,
+    ),
+    jvp=FROM_VJP,
+    batch=leading(2, 2, 1, 2),
+    args=("d", "x", "values", "vectors"),
+    strict=False,
+    sparsity=rowwise(2, 2, 1, 2, results=(1,)),
+    doc="How the eigenvalues of matrices `x` change with them in the directions `d`.",
+)
+
+
+def _back(x: Any, like: Any) -> Operand:
+    """The adjoint of `x`, as a cotangent of `like`."""
+    return sum_to_like(_part(adjoint(x), like), like)
+
+
 def _vjp(ct: Any, out: Any, x: Any) -> Operand:
-    values, vectors = out
+    values, vectors = out[0], _basis(*out)
     overlap = matmul(vectors, ct[1], adjoint_a=True)
     lengths = columns(matmul(vectors, vectors, adjoint_a=True), real(diagonal(overlap)))
     inner = conj(inverse_gaps(values)) * (overlap - lengths)
-    inner = inner + embed_diagonal(ct[0], inner)
-    return _part(solve_op(vectors, matmul(inner, vectors, adjoint_b=True), adjoint=True), x)
+    of_vectors = solve_op(vectors, matmul(inner, vectors, adjoint_b=True), adjoint=True)
+    return _part(of_vectors + adjoint(of_eigenvalues(conj(ct[0]), x, values, vectors)), x)
 
 
 eig_op = general(
@@ -82,14 +189,13 @@ eig_op = general(
 
 
 def _eigvals_vjp(ct: Any, out: Any, x: Any) -> Operand:
-    vectors = eig_op(x)[1]
-    inner = embed_diagonal(ct, vectors)
-    return _part(solve_op(vectors, matmul(inner, vectors, adjoint_b=True), adjoint=True), x)
+    values, vectors = eig_op(x)
+    return _back(of_eigenvalues(conj(ct), x, values, _basis(values, vectors)), x)
 
 
 def _eigvals_jvp(t: Any, out: Any, x: Any) -> Operand:
-    vectors = eig_op(x)[1]
-    return diagonal(solve_op(vectors, matmul(cast_like(t, vectors), vectors), adjoint=False))
+    values, vectors = eig_op(x)
+    return eigenvalue_part(cast_like(t, vectors), x, values, _basis(values, vectors))
 
 
 eigvals_op = general(

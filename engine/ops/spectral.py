@@ -20,13 +20,14 @@ import numpy as np
 from engine.core.aval import Aval, broadcast_shapes
 from engine.core.batching import leading
 from engine.core.expand_axes import expand_dims
-from engine.core.kinds import general
+from engine.core.kinds import FROM_VJP, general
 from engine.core.op import Op
 from engine.core.operands import Operand
 from engine.core.sparsity import rowwise
+from engine.core.structural import sum_to_like
 from engine.core.value import dtype_of
 from engine.ops.arithmetic import maximum
-from engine.ops.compare import cast_like, equal, less_equal, logical_and, where
+from engine.ops.compare import cast_like, equal, less_equal, logical_and, logical_or, where
 from engine.ops.complexes import abs as absolute
 from engine.ops.complexes import real
 from engine.ops.creation import ones_like, zeros_like
@@ -51,22 +52,23 @@ def _largest(x: Any) -> Operand:
     return expand_dims(reduce_max(absolute(x), axis=-1, keepdims=True), (-1,))
 
 
-def _divided(ct: Any, values: Any, slope: tuple[Any, ...], sign: int) -> Operand:
-    """Divided differences (sums, with the sign 1), in place of those of a value and itself 0."""
-    ct, values = real(ct), real(values)
+def divided(ct: Any, values: Any, slope: tuple[Any, ...], sign: int) -> Operand:
+    """Divided differences (sums, with the sign 1), in place of those of a value and itself 0.
+
+    Without a slope they are NaN where a limit is wanted.
+    """
     steps, over, under = _pairs(direction(values), sign), _pairs(ct, sign), _pairs(values, sign)
     one = ones_like(under)
     same = equal(steps, zeros_like(steps))
+    size, bound = _largest(values), _largest(ct)
+    tolerance = dtype_of(size).as_numpy_dtype(np.finfo(dtype_of(size).numpy).eps ** 0.5)
+    limit = np.nan * over
     if slope:
-        change = real(slope[0])
-        tolerance = dtype_of(values).as_numpy_dtype(np.finfo(dtype_of(values).numpy).eps ** 0.5)
-        size = _largest(values)
-        alike = less_equal(absolute(over), tolerance * maximum(_largest(ct), size * _largest(change)))
-        near = logical_and(less_equal(absolute(under), tolerance * size), alike)
+        change = slope[0]
+        bound = maximum(bound, size * _largest(change))
         limit = _pairs(change, sign) / where(same, one, steps)
-        quotient = where(near, limit, over / where(near, one, under))
-    else:
-        quotient = over / where(same, one, under)
+    near = logical_and(less_equal(absolute(under), tolerance * size), less_equal(absolute(over), tolerance * bound))
+    quotient = where(near, limit, over / where(logical_or(near, same), one, under))
     return where(same, zeros_like(quotient), quotient)
 
 
@@ -97,13 +99,13 @@ def _eigen_kernel(ct: Any, x: Any, values: Any, vectors: Any, *slope: Any) -> np
 def _eigen_change(d: Any, ct: Any, values: Any, vectors: Any, slope: tuple[Any, ...]) -> Operand:
     """How it changes with the matrix in the direction `d`, Hermitian: this map is its own adjoint."""
     inner = matmul(vectors, matmul(d, vectors), adjoint_a=True)
-    inner = inner * cast_like(_divided(ct, values, slope, -1), inner)
+    inner = inner * cast_like(divided(real(ct), real(values), tuple(map(real, slope)), -1), inner)
     return matmul(vectors, matmul(inner, vectors, adjoint_b=True))
 
 
 def _eigen_by_x(d: Any, out: Any, ct: Any, x: Any, values: Any, vectors: Any, *slope: Any) -> Operand:
     changed = _eigen_change(0.5 * (d + adjoint(d)), ct, values, vectors, slope)
-    return triangle(changed + adjoint(changed), lower=True, diagonal=0.5)
+    return sum_to_like(triangle(changed + adjoint(changed), lower=True, diagonal=0.5), x)
 
 
 def _eigen_along_x(t: Any, out: Any, ct: Any, x: Any, values: Any, vectors: Any, *slope: Any) -> Operand:
@@ -112,7 +114,7 @@ def _eigen_along_x(t: Any, out: Any, ct: Any, x: Any, values: Any, vectors: Any,
 
 
 def _eigen_by_ct(d: Any, out: Any, ct: Any, x: Any, values: Any, vectors: Any, *slope: Any) -> Operand:
-    return cast_like(real(diagonal(matmul(vectors, matmul(d, vectors), adjoint_a=True))), ct)
+    return sum_to_like(spectral_part(d, x, values, vectors), ct)
 
 
 def _eigen(name: str, slopes: int) -> Op:
@@ -139,6 +141,38 @@ spectral = _eigen("spectral", 0)
 spectral_sloped = _eigen("spectral_sloped", 1)
 
 
+def _parts_abstract(*avals: Aval) -> Aval:
+    d, values = avals[0], avals[2]
+    if d.shape is None or values.shape is None:
+        return Aval(None, values.dtype)
+    return Aval(
+        (*(broadcast_shapes("spectral", d.shape[:-2], values.shape[:-1]) or ()), values.shape[-1]), values.dtype
+    )
+
+
+def _diagonal_of(left: Any, d: Any, right: Any, dtype: Any) -> np.ndarray:
+    return np.sum(np.conjugate(left) * np.matmul(d, right), -2).real.astype(dtype, copy=False)
+
+
+spectral_part = general(
+    "spectral_part",
+    lambda d, x, values, vectors: _diagonal_of(vectors, d, vectors, values.dtype),
+    _parts_abstract,
+    vjp=(
+        lambda ct, out, d, x, values, vectors: sum_to_like(spectral(ct, x, values, vectors), d),
+        lambda ct, out, d, x, values, vectors: _eigen_by_x(d, out, ct, x, values, vectors),
+        None,
+        None,
+    ),
+    jvp=FROM_VJP,
+    batch=leading(2, 2, 1, 2),
+    args=("d", "x", "values", "vectors"),
+    strict=False,
+    sparsity=rowwise(2, 2, 1, 2, results=(1,)),
+    doc="How the eigenvalues of Hermitian matrices `x` change with them in the directions `d`.",
+)
+
+
 # ---- singular values -------------------------------------------------------------------------------------------------
 
 
@@ -146,13 +180,17 @@ def _singular_kernel(ct: Any, x: Any, s: Any, u: Any, v: Any, *slope: Any) -> np
     return np.matmul(u * ct[..., None, :].astype(u.dtype, copy=False), np.conjugate(v).swapaxes(-1, -2))
 
 
-def _singular_change(d: Any, out: Any, ct: Any, x: Any, s: Any, u: Any, v: Any, *slope: Any) -> Operand:
+def _singular_by_x(d: Any, out: Any, ct: Any, x: Any, *rest: Any) -> Operand:
+    return sum_to_like(_singular_along_x(d, out, ct, x, *rest), x)
+
+
+def _singular_along_x(d: Any, out: Any, ct: Any, x: Any, s: Any, u: Any, v: Any, *slope: Any) -> Operand:
     """How it changes with the matrix in the direction `d`; this map is its own adjoint."""
     inner = matmul(u, matmul(d, v), adjoint_a=True)
     turned = adjoint(inner)
-    even = 0.5 * (inner + turned) * cast_like(_divided(ct, s, slope, -1), inner)
-    odd = 0.5 * (inner - turned) * cast_like(_divided(ct, s, slope, 1), inner)
-    ratio = diagonal(_divided(ct, s, slope, 1))
+    even = 0.5 * (inner + turned) * cast_like(divided(ct, s, slope, -1), inner)
+    odd = 0.5 * (inner - turned) * cast_like(divided(ct, s, slope, 1), inner)
+    ratio = diagonal(divided(ct, s, slope, 1))
     left = matmul(_columns(_outside(u, matmul(d, v)), ratio), v, adjoint_b=True)
     right = matmul(u, _rows(adjoint(_outside(v, matmul(d, u, adjoint_a=True))), ratio))
     return matmul(u, matmul(even + odd, v, adjoint_b=True)) + left + right
@@ -164,7 +202,7 @@ def _outside(basis: Any, x: Any) -> Operand:
 
 
 def _singular_by_ct(d: Any, out: Any, ct: Any, x: Any, s: Any, u: Any, v: Any, *slope: Any) -> Operand:
-    return real(diagonal(matmul(u, matmul(d, v), adjoint_a=True)))
+    return sum_to_like(singular_part(d, x, s, u, v), ct)
 
 
 def _singular(name: str, slopes: int) -> Op:
@@ -173,10 +211,10 @@ def _singular(name: str, slopes: int) -> Op:
         name,
         _singular_kernel,
         _abstract,
-        vjp=(_singular_by_ct, _singular_change, *rest),
+        vjp=(_singular_by_ct, _singular_by_x, *rest),
         jvp=(
             lambda t, out, ct, x, s, u, v, *slope: matmul(_columns(u, t), v, adjoint_b=True),
-            _singular_change,
+            _singular_along_x,
             *rest,
         ),
         batch=leading(1, 2, 1, 2, 2, *(1,) * slopes),
@@ -189,3 +227,21 @@ def _singular(name: str, slopes: int) -> Op:
 
 singular = _singular("singular", 0)
 singular_sloped = _singular("singular_sloped", 1)
+singular_part = general(
+    "singular_part",
+    lambda d, x, s, u, v: _diagonal_of(u, d, v, s.dtype),
+    _parts_abstract,
+    vjp=(
+        lambda ct, out, d, x, s, u, v: sum_to_like(singular(ct, x, s, u, v), d),
+        lambda ct, out, d, x, s, u, v: _singular_by_x(d, out, ct, x, s, u, v),
+        None,
+        None,
+        None,
+    ),
+    jvp=FROM_VJP,
+    batch=leading(2, 2, 1, 2, 2),
+    args=("d", "x", "s", "u", "v"),
+    strict=False,
+    sparsity=rowwise(2, 2, 1, 2, 2, results=(1,)),
+    doc="How the singular values of matrices `x` change with them in the directions `d`.",
+)
