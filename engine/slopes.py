@@ -15,6 +15,7 @@ import numpy as np
 
 from engine.core.op import Node
 from engine.core.sparsity import ELEMENTWISE
+from engine.core.structural import sum_to_like_op
 from engine.core.tape import Recording
 from engine.core.value import shape_of
 from engine.forward import forward
@@ -127,8 +128,15 @@ def _is_apart(nodes: Sequence[Node], norms: Sequence[Any], ct: Any) -> bool:
         if any(id(o) in path for o in node.outputs) and any(id(x) in live for x in carried):
             spread = node.op is spread_like_op
             made = shape_of(node.inputs[0] if spread else node.outputs[0])
-            # there may be a batch of cotangents
-            if not (spread or node.op.sparsity is ELEMENTWISE) or made is None or made[-len(shape) :] != shape:
+            kept = spread or node.op.sparsity is ELEMENTWISE or node.op is sum_to_like_op
+            # all that one norm was repeated for is its own
+            if not kept or made is None or not _is_repeated(shape, made):
                 return False
             path.update(map(id, carried))
     return True
+
+
+def _is_repeated(shape: Sequence[int | None], made: Sequence[int | None]) -> bool:
+    """Whether a value of a shape may have been broadcast to another one."""
+    pairs = zip(reversed(shape), reversed(made), strict=False)
+    return len(made) >= len(shape) and all(n in (1, m) for n, m in pairs)

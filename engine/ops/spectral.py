@@ -48,7 +48,8 @@ def _pairs(x: Any, sign: int) -> Operand:
     return expand_dims(x, (-2,)) + sign * expand_dims(x, (-1,))
 
 
-def _largest(x: Any) -> Operand:
+def largest(x: Any) -> Operand:
+    """The largest modulus of each vector, as a matrix of one element."""
     return expand_dims(reduce_max(absolute(x), axis=-1, keepdims=True), (-1,))
 
 
@@ -60,12 +61,12 @@ def divided(ct: Any, values: Any, slope: tuple[Any, ...], sign: int) -> Operand:
     steps, over, under = _pairs(direction(values), sign), _pairs(ct, sign), _pairs(values, sign)
     one = ones_like(under)
     same = equal(steps, zeros_like(steps))
-    size, bound = _largest(values), _largest(ct)
+    size, bound = largest(values), largest(ct)
     tolerance = dtype_of(size).as_numpy_dtype(np.finfo(dtype_of(size).numpy).eps ** 0.5)
     limit = np.nan * over
     if slope:
         change = slope[0]
-        bound = maximum(bound, size * _largest(change))
+        bound = maximum(bound, size * largest(change))
         limit = _pairs(change, sign) / where(same, one, steps)
     near = logical_and(less_equal(absolute(under), tolerance * size), less_equal(absolute(over), tolerance * bound))
     quotient = where(near, limit, over / where(logical_or(near, same), one, under))
