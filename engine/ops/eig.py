@@ -15,7 +15,7 @@ from typing import Any
 
 import numpy as np
 
-from engine.core.aval import Aval, broadcast_shapes
+from engine.core.aval import Aval
 from engine.core.batching import leading
 from engine.core.dtypes import DType, bool_, complex64, complex128, float32, float64
 from engine.core.expand_axes import expand_dims
@@ -32,7 +32,7 @@ from engine.ops.diagonal import diagonal, matrix_diag
 from engine.ops.linalg import adjoint, matmul
 from engine.ops.slicing import boolean_mask
 from engine.ops.solve import check_matrix, solve_op
-from engine.ops.spectral import divided
+from engine.ops.spectral import divided, of_values
 from engine.runtime.errors import InvalidArgumentError
 
 _COMPLEX: dict[DType, DType] = {
@@ -107,54 +107,35 @@ def _of_eigenvalues_kernel(ct: Any, x: Any, values: Any, vectors: Any) -> np.nda
     return np.conjugate(np.linalg.solve(turned, np.conjugate(ct)[..., None] * turned)).swapaxes(-1, -2)
 
 
-def _matrices(*avals: Aval) -> Aval:
-    stacks = [
-        None if a.shape is None else a.shape[: len(a.shape) - k] for a, k in zip(avals, (1, 2, 1, 2), strict=True)
-    ]
-    vectors = avals[3]
-    if vectors.shape is None or None in stacks:
-        return Aval(None, vectors.dtype)
-    return Aval((*(broadcast_shapes("eig", *stacks) or ()), *vectors.shape[-2:]), vectors.dtype)
-
-
-of_eigenvalues = general(
+_EIGEN = ("x", "values", "vectors")
+of_eigenvalues = of_values(
     "of_eigenvalues",
     _of_eigenvalues_kernel,
-    _matrices,
-    vjp=(
-        lambda d, out, ct, x, values, vectors: sum_to_like(conj(eigenvalue_part(adjoint(d), x, values, vectors)), ct),
+    (
+        lambda d, out, ct, *rest: sum_to_like(conj(eigenvalue_part(adjoint(d), *rest)), ct),
         lambda d, out, ct, x, values, vectors: _back(_change(adjoint(d), ct, values, vectors), x),
-        None,
-        None,
     ),
-    jvp=(
-        lambda t, out, ct, x, values, vectors: of_eigenvalues(t, x, values, vectors),
+    (
+        lambda t, out, ct, *rest: of_eigenvalues(t, *rest),
         lambda t, out, ct, x, values, vectors: _change(t, ct, values, vectors),
-        None,
-        None,
     ),
-    batch=leading(1, 2, 1, 2),
-    args=("ct", "x", "values", "vectors"),
-    strict=False,
-    sparsity=rowwise(1, 2, 1, 2, results=(2,)),
-    doc="``V diag(ct) V^-1``, a function of `x`, whose eigenvalues and eigenvectors V are given.",
+    ("ct", *_EIGEN),
+    2,
+    "``V diag(ct) V^-1``, a function of `x`, whose eigenvalues and eigenvectors V are given.",
+    __name__,
 )
-eigenvalue_part = general(
+eigenvalue_part = of_values(
     "eigenvalue_part",
     lambda d, x, values, vectors: np.diagonal(np.linalg.solve(vectors, np.matmul(d, vectors)), 0, -2, -1).copy(),
-    lambda d, x, values, vectors: Aval(None if d.shape is None else d.shape[:-1], vectors.dtype),
-    vjp=(
-        lambda ct, out, d, x, values, vectors: _back(of_eigenvalues(conj(ct), x, values, vectors), d),
+    (
+        lambda ct, out, d, *rest: _back(of_eigenvalues(conj(ct), *rest), d),
         lambda ct, out, d, x, values, vectors: _back(_change(d, conj(ct), values, vectors), x),
-        None,
-        None,
     ),
-    jvp=FROM_VJP,
-    batch=leading(2, 2, 1, 2),
-    args=("d", "x", "values", "vectors"),
-    strict=False,
-    sparsity=rowwise(2, 2, 1, 2, results=(1,)),
-    doc="How the eigenvalues of matrices `x` change with them in the directions `d`.",
+    FROM_VJP,
+    ("d", *_EIGEN),
+    1,
+    "How the eigenvalues of matrices `x` change with them in the directions `d`.",
+    __name__,
 )
 
 

@@ -13,6 +13,7 @@ References
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from typing import Any
 
 import numpy as np
@@ -73,11 +74,44 @@ def divided(ct: Any, values: Any, slope: tuple[Any, ...], sign: int) -> Operand:
     return where(same, zeros_like(quotient), quotient)
 
 
-def _abstract(*avals: Aval) -> Aval:
-    x, stacks = avals[1], [a.shape if a.shape is None else a.shape[:-1] for a in (avals[0], avals[2])]
-    if x.shape is None or None in stacks:
-        return Aval(None, x.dtype)
-    return Aval((*(broadcast_shapes("spectral", x.shape[:-2], *stacks) or ()), *x.shape[-2:]), x.dtype)
+def of_values(
+    name: str,
+    kernel: Callable[..., Any],
+    vjp: Any,
+    jvp: Any,
+    args: tuple[str, ...],
+    results: int,
+    doc: str,
+    module: str = __name__,
+) -> Op:
+    """An op of cotangents or directions, and of matrices, whose eigenvalues or singular values and vectors are given.
+
+    It has derivatives by the first two operands: the others depend on them. `results` is the rank of what it gives.
+    """
+    ranks = [1 if a in ("ct", "values", "slope") else 2 for a in args]
+    none = (None,) * (len(args) - 2)
+
+    def abstract(*avals: Aval) -> Aval:
+        _, x, values, vectors, *_ = avals
+        like, dtype = (values, values.dtype) if results == 1 else (x, vectors.dtype)
+        stacks = [a.shape[: len(a.shape) - r] for a, r in zip(avals, ranks, strict=True) if a.shape is not None]
+        if like.shape is None or len(stacks) < len(avals):
+            return Aval(None, dtype)
+        return Aval((*(broadcast_shapes(name, *stacks) or ()), *like.shape[-results:]), dtype)
+
+    return general(
+        name,
+        kernel,
+        abstract,
+        vjp=(*vjp, *none),
+        jvp=jvp if jvp is FROM_VJP else (*jvp, *none),
+        batch=leading(*ranks),
+        args=args,
+        strict=False,
+        sparsity=rowwise(*ranks, results=(results,)),
+        module=module,
+        doc=doc,
+    )
 
 
 def _columns(x: Any, factors: Any) -> Operand:
@@ -88,13 +122,15 @@ def _rows(x: Any, factors: Any) -> Operand:
     return x * expand_dims(cast_like(factors, x), (-1,))
 
 
+def _product(ct: Any, left: Any, right: Any) -> np.ndarray:
+    return np.matmul(left * ct[..., None, :].astype(left.dtype, copy=False), np.conjugate(right).swapaxes(-1, -2))
+
+
+def _diagonal_of(left: Any, d: Any, right: Any, dtype: Any) -> np.ndarray:
+    return np.sum(np.conjugate(left) * np.matmul(d, right), -2).real.astype(dtype, copy=False)
+
+
 # ---- eigenvalues of Hermitian matrices -------------------------------------------------------------------------------
-
-
-def _eigen_kernel(ct: Any, x: Any, values: Any, vectors: Any, *slope: Any) -> np.ndarray:
-    return np.matmul(
-        vectors * ct[..., None, :].astype(vectors.dtype, copy=False), np.conjugate(vectors).swapaxes(-1, -2)
-    )
 
 
 def _eigen_change(d: Any, ct: Any, values: Any, vectors: Any, slope: tuple[Any, ...]) -> Operand:
@@ -114,75 +150,37 @@ def _eigen_along_x(t: Any, out: Any, ct: Any, x: Any, values: Any, vectors: Any,
     return _eigen_change(lower + adjoint(lower), ct, values, vectors, slope)
 
 
-def _eigen_by_ct(d: Any, out: Any, ct: Any, x: Any, values: Any, vectors: Any, *slope: Any) -> Operand:
-    return sum_to_like(spectral_part(d, x, values, vectors), ct)
-
-
-def _eigen(name: str, slopes: int) -> Op:
-    rest = (None,) * (2 + slopes)
-    return general(
+_EIGEN = ("x", "values", "vectors")
+spectral, spectral_sloped = (
+    of_values(
         name,
-        _eigen_kernel,
-        _abstract,
-        vjp=(_eigen_by_ct, _eigen_by_x, *rest),
-        jvp=(lambda t, out, ct, x, values, vectors, *slope: _eigen_kernel_of(t, vectors), _eigen_along_x, *rest),
-        batch=leading(1, 2, 1, 2, *(1,) * slopes),
-        args=("ct", "x", "values", "vectors", "slope")[: 4 + slopes],
-        strict=False,
-        sparsity=rowwise(1, 2, 1, 2, *(1,) * slopes, results=(2,)),
-        doc="``V diag(ct) V^H``, a function of `x`, whose eigenvalues and eigenvectors are given.",
+        lambda ct, x, values, vectors, *slope: _product(ct, vectors, vectors),
+        (lambda d, out, ct, *rest: sum_to_like(spectral_part(d, *rest[:3]), ct), _eigen_by_x),
+        (
+            lambda t, out, ct, x, values, vectors, *slope: matmul(_columns(vectors, t), vectors, adjoint_b=True),
+            _eigen_along_x,
+        ),
+        ("ct", *_EIGEN, *slope),
+        2,
+        "``V diag(ct) V^H``, a function of `x`, whose eigenvalues and eigenvectors are given.",
     )
-
-
-def _eigen_kernel_of(ct: Any, vectors: Any) -> Operand:
-    return matmul(_columns(vectors, ct), vectors, adjoint_b=True)
-
-
-spectral = _eigen("spectral", 0)
-spectral_sloped = _eigen("spectral_sloped", 1)
-
-
-def _parts_abstract(*avals: Aval) -> Aval:
-    d, values = avals[0], avals[2]
-    if d.shape is None or values.shape is None:
-        return Aval(None, values.dtype)
-    return Aval(
-        (*(broadcast_shapes("spectral", d.shape[:-2], values.shape[:-1]) or ()), values.shape[-1]), values.dtype
-    )
-
-
-def _diagonal_of(left: Any, d: Any, right: Any, dtype: Any) -> np.ndarray:
-    return np.sum(np.conjugate(left) * np.matmul(d, right), -2).real.astype(dtype, copy=False)
-
-
-spectral_part = general(
+    for name, slope in (("spectral", ()), ("spectral_sloped", ("slope",)))
+)
+spectral_part = of_values(
     "spectral_part",
     lambda d, x, values, vectors: _diagonal_of(vectors, d, vectors, values.dtype),
-    _parts_abstract,
-    vjp=(
-        lambda ct, out, d, x, values, vectors: sum_to_like(spectral(ct, x, values, vectors), d),
-        lambda ct, out, d, x, values, vectors: _eigen_by_x(d, out, ct, x, values, vectors),
-        None,
-        None,
+    (
+        lambda ct, out, d, *rest: sum_to_like(spectral(ct, *rest), d),
+        lambda ct, out, d, *rest: _eigen_by_x(d, out, ct, *rest),
     ),
-    jvp=FROM_VJP,
-    batch=leading(2, 2, 1, 2),
-    args=("d", "x", "values", "vectors"),
-    strict=False,
-    sparsity=rowwise(2, 2, 1, 2, results=(1,)),
-    doc="How the eigenvalues of Hermitian matrices `x` change with them in the directions `d`.",
+    FROM_VJP,
+    ("d", *_EIGEN),
+    1,
+    "How the eigenvalues of Hermitian matrices `x` change with them in the directions `d`.",
 )
 
 
 # ---- singular values -------------------------------------------------------------------------------------------------
-
-
-def _singular_kernel(ct: Any, x: Any, s: Any, u: Any, v: Any, *slope: Any) -> np.ndarray:
-    return np.matmul(u * ct[..., None, :].astype(u.dtype, copy=False), np.conjugate(v).swapaxes(-1, -2))
-
-
-def _singular_by_x(d: Any, out: Any, ct: Any, x: Any, *rest: Any) -> Operand:
-    return sum_to_like(_singular_along_x(d, out, ct, x, *rest), x)
 
 
 def _singular_along_x(d: Any, out: Any, ct: Any, x: Any, s: Any, u: Any, v: Any, *slope: Any) -> Operand:
@@ -202,47 +200,32 @@ def _outside(basis: Any, x: Any) -> Operand:
     return x - matmul(basis, matmul(basis, x, adjoint_a=True))
 
 
-def _singular_by_ct(d: Any, out: Any, ct: Any, x: Any, s: Any, u: Any, v: Any, *slope: Any) -> Operand:
-    return sum_to_like(singular_part(d, x, s, u, v), ct)
+def _singular_by_x(d: Any, out: Any, ct: Any, x: Any, *rest: Any) -> Operand:
+    return sum_to_like(_singular_along_x(d, out, ct, x, *rest), x)
 
 
-def _singular(name: str, slopes: int) -> Op:
-    rest = (None,) * (3 + slopes)
-    return general(
+_SINGULAR = ("x", "values", "u", "v")
+singular, singular_sloped = (
+    of_values(
         name,
-        _singular_kernel,
-        _abstract,
-        vjp=(_singular_by_ct, _singular_by_x, *rest),
-        jvp=(
-            lambda t, out, ct, x, s, u, v, *slope: matmul(_columns(u, t), v, adjoint_b=True),
-            _singular_along_x,
-            *rest,
-        ),
-        batch=leading(1, 2, 1, 2, 2, *(1,) * slopes),
-        args=("ct", "x", "s", "u", "v", "slope")[: 5 + slopes],
-        strict=False,
-        sparsity=rowwise(1, 2, 1, 2, 2, *(1,) * slopes, results=(2,)),
-        doc="``U diag(ct) V^H``, a function of `x`, whose singular values and vectors are given.",
+        lambda ct, x, s, u, v, *slope: _product(ct, u, v),
+        (lambda d, out, ct, *rest: sum_to_like(singular_part(d, *rest[:4]), ct), _singular_by_x),
+        (lambda t, out, ct, x, s, u, v, *slope: matmul(_columns(u, t), v, adjoint_b=True), _singular_along_x),
+        ("ct", *_SINGULAR, *slope),
+        2,
+        "``U diag(ct) V^H``, a function of `x`, whose singular values and vectors are given.",
     )
-
-
-singular = _singular("singular", 0)
-singular_sloped = _singular("singular_sloped", 1)
-singular_part = general(
+    for name, slope in (("singular", ()), ("singular_sloped", ("slope",)))
+)
+singular_part = of_values(
     "singular_part",
     lambda d, x, s, u, v: _diagonal_of(u, d, v, s.dtype),
-    _parts_abstract,
-    vjp=(
-        lambda ct, out, d, x, s, u, v: sum_to_like(singular(ct, x, s, u, v), d),
-        lambda ct, out, d, x, s, u, v: _singular_by_x(d, out, ct, x, s, u, v),
-        None,
-        None,
-        None,
+    (
+        lambda ct, out, d, *rest: sum_to_like(singular(ct, *rest), d),
+        lambda ct, out, d, *rest: _singular_by_x(d, out, ct, *rest),
     ),
-    jvp=FROM_VJP,
-    batch=leading(2, 2, 1, 2, 2),
-    args=("d", "x", "s", "u", "v"),
-    strict=False,
-    sparsity=rowwise(2, 2, 1, 2, 2, results=(1,)),
-    doc="How the singular values of matrices `x` change with them in the directions `d`.",
+    FROM_VJP,
+    ("d", *_SINGULAR),
+    1,
+    "How the singular values of matrices `x` change with them in the directions `d`.",
 )
