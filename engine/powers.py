@@ -66,7 +66,9 @@ def with_powers(nodes: Sequence[Node], sources: Iterable[Any], stop: Iterable[An
 def _norm_of(node: Node, sums: dict[int, Node]) -> Node | None:
     """A root of a sum of squares of real numbers as the norm that it is."""
     total = sums.get(id(node.inputs[0]))
-    squares = None if total is None or total.op is not reduce_sum_op else sums.get(id(total.inputs[0]))
+    if total is None or total.op is not reduce_sum_op:
+        return None
+    squares = sums.get(id(total.inputs[0]))
     if squares is None or squares.op is reduce_sum_op or dtype_of(squares.inputs[0]).is_complex:
         return None
     return Node(stats.reduce_euclidean_norm_op, (squares.inputs[0],), total.params, node.outputs)

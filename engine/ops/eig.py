@@ -17,16 +17,14 @@ import numpy as np
 
 from engine.core.aval import Aval
 from engine.core.batching import leading
-from engine.core.dtypes import DType, bool_, complex64, complex128, float32, float64
-from engine.core.expand_axes import expand_dims
-from engine.core.kinds import FROM_VJP, general, nondifferentiable
+from engine.core.dtypes import DType, complex64, complex128, float32, float64
+from engine.core.kinds import FROM_VJP, general
 from engine.core.operands import Operand, operands
 from engine.core.sparsity import rowwise
 from engine.core.structural import conj, sum_to_like
 from engine.core.value import dtype_of
-from engine.ops.compare import cast_like, greater, less_equal, logical_and, where
+from engine.ops.compare import cast_like, greater, less_equal, logical_and
 from engine.ops.complexes import real
-from engine.ops.creation import ones_like
 from engine.ops.decompose import columns, eigh, eigvalsh, inverse_gaps
 from engine.ops.diagonal import diagonal, matrix_diag
 from engine.ops.linalg import adjoint, matmul
@@ -55,36 +53,31 @@ def _kernel(x: Any) -> tuple[np.ndarray, ...]:
     return values.astype(dtype), vectors.astype(dtype)
 
 
-def _part(x: Any, like: Any) -> Operand:
-    """`x`, or its real part if `like` is real."""
-    return x if dtype_of(like).is_complex else real(x)
+def _basis_kernel(values: Any, vectors: Any) -> np.ndarray:
+    tolerance, on = np.finfo(vectors.dtype).eps ** 0.25, np.arange(values.shape[-1])
+    gaps = np.abs(values[..., None] - values[..., None, :])
+    gaps[..., on, on] = np.inf
+    close = gaps.min((-2, -1), initial=np.inf) <= tolerance * np.abs(values).max(-1, initial=0.0)
+    if close.any():
+        least = np.linalg.svd(vectors, compute_uv=False).min(-1)
+        return np.where((close & (least < 10 * tolerance**2))[..., None, None], np.nan, vectors)
+    return vectors.copy()
 
 
-def _is_defective(values: Any, vectors: Any) -> np.ndarray:
-    """Whether eigenvalues coincide and their vectors do, as far as one can tell: these are roots of rounding errors."""
-    tolerance = np.finfo(vectors.dtype).eps ** 0.25
-    size = np.max(np.abs(values), axis=-1, initial=0.0)[..., None]
-    gaps = np.sort(np.abs(values[..., None] - values[..., None, :]), axis=-1)
-    close = np.any(gaps[..., 1:2].squeeze(-1) <= tolerance * size, axis=-1) if values.shape[-1] > 1 else False
-    least = np.min(np.linalg.svd(vectors, compute_uv=False), axis=-1, initial=1.0)
-    return np.logical_and(close, least < 10 * tolerance**2)
-
-
-defective = nondifferentiable(
-    "defective",
-    _is_defective,
-    abstract=lambda values, vectors: Aval(None if values.shape is None else values.shape[:-1], bool_),
+basis = general(
+    "basis",
+    _basis_kernel,
+    lambda values, vectors: vectors,
+    vjp=(None, lambda ct, out, values, vectors: ct),
+    jvp=(None, lambda t, out, values, vectors: t),
     batch=leading(1, 2),
     args=("values", "vectors"),
-    sparsity=rowwise(1, 2, results=(0,)),
-    doc="Whether matrices with these eigenvalues and eigenvectors have no basis of these, nearly.",
+    sparsity=rowwise(1, 2, results=(2,)),
+    doc="""The eigenvectors of matrices, NaN of those that have no basis of these.
+
+    Of such a matrix, which is called defective, eigenvalues and vectors coincide, but for roots of rounding errors.
+    """,
 )
-
-
-def _basis(values: Any, vectors: Any) -> Operand:
-    """The eigenvectors, NaN for a matrix that is defective."""
-    none = expand_dims(defective(values, vectors), (-2, -1))
-    return where(none, np.nan * ones_like(vectors), vectors)
 
 
 def _inside(x: Any, vectors: Any) -> Operand:
@@ -98,13 +91,18 @@ def _outside(x: Any, vectors: Any) -> Operand:
 
 
 def _change(d: Any, ct: Any, values: Any, vectors: Any) -> Operand:
-    """How ``V diag(ct) V^-1`` changes with the matrix in the direction `d`."""
-    return _outside(divided(ct, values, (), -1) * _inside(d, vectors), vectors)
+    """The adjoint of how ``V diag(conj(ct)) V^-1`` changes with the matrix in the direction `d`."""
+    return adjoint(_outside(divided(conj(ct), values, (), -1) * _inside(d, vectors), vectors))
 
 
 def _of_eigenvalues_kernel(ct: Any, x: Any, values: Any, vectors: Any) -> np.ndarray:
     turned = np.conjugate(vectors).swapaxes(-1, -2)
-    return np.conjugate(np.linalg.solve(turned, np.conjugate(ct)[..., None] * turned)).swapaxes(-1, -2)
+    return np.linalg.solve(turned, ct[..., None] * turned)
+
+
+def _as(x: Any, like: Any) -> Operand:
+    """`x` as a cotangent of `like`: its real part, if that is real."""
+    return sum_to_like(x if dtype_of(like).is_complex else real(x), like)
 
 
 _EIGEN = ("x", "values", "vectors")
@@ -112,8 +110,8 @@ of_eigenvalues = of_values(
     "of_eigenvalues",
     _of_eigenvalues_kernel,
     (
-        lambda d, out, ct, *rest: sum_to_like(conj(eigenvalue_part(adjoint(d), *rest)), ct),
-        lambda d, out, ct, x, values, vectors: _back(_change(adjoint(d), ct, values, vectors), x),
+        lambda d, out, ct, *rest: sum_to_like(eigenvalue_part(d, *rest), ct),
+        lambda d, out, ct, x, values, vectors: _as(_change(d, ct, values, vectors), x),
     ),
     (
         lambda t, out, ct, *rest: of_eigenvalues(t, *rest),
@@ -121,15 +119,15 @@ of_eigenvalues = of_values(
     ),
     ("ct", *_EIGEN),
     2,
-    "``V diag(ct) V^-1``, a function of `x`, whose eigenvalues and eigenvectors V are given.",
+    "``V^-H diag(ct) V^H``, a function of `x`, whose eigenvalues and eigenvectors V are given.",
     __name__,
 )
 eigenvalue_part = of_values(
     "eigenvalue_part",
     lambda d, x, values, vectors: np.diagonal(np.linalg.solve(vectors, np.matmul(d, vectors)), 0, -2, -1).copy(),
     (
-        lambda ct, out, d, *rest: _back(of_eigenvalues(conj(ct), *rest), d),
-        lambda ct, out, d, x, values, vectors: _back(_change(d, conj(ct), values, vectors), x),
+        lambda ct, out, d, *rest: _as(of_eigenvalues(ct, *rest), d),
+        lambda ct, out, d, x, values, vectors: _as(_change(d, ct, values, vectors), x),
     ),
     FROM_VJP,
     ("d", *_EIGEN),
@@ -139,18 +137,13 @@ eigenvalue_part = of_values(
 )
 
 
-def _back(x: Any, like: Any) -> Operand:
-    """The adjoint of `x`, as a cotangent of `like`."""
-    return sum_to_like(_part(adjoint(x), like), like)
-
-
 def _vjp(ct: Any, out: Any, x: Any) -> Operand:
-    values, vectors = out[0], _basis(*out)
+    values, vectors = out[0], basis(*out)
     overlap = matmul(vectors, ct[1], adjoint_a=True)
     lengths = columns(matmul(vectors, vectors, adjoint_a=True), real(diagonal(overlap)))
     inner = conj(inverse_gaps(values)) * (overlap - lengths)
     of_vectors = solve_op(vectors, matmul(inner, vectors, adjoint_b=True), adjoint=True)
-    return _part(of_vectors + adjoint(of_eigenvalues(conj(ct[0]), x, values, vectors)), x)
+    return _as(of_vectors + of_eigenvalues(ct[0], x, values, vectors), x)
 
 
 eig_op = general(
@@ -171,12 +164,12 @@ eig_op = general(
 
 def _eigvals_vjp(ct: Any, out: Any, x: Any) -> Operand:
     values, vectors = eig_op(x)
-    return _back(of_eigenvalues(conj(ct), x, values, _basis(values, vectors)), x)
+    return _as(of_eigenvalues(ct, x, values, basis(values, vectors)), x)
 
 
 def _eigvals_jvp(t: Any, out: Any, x: Any) -> Operand:
     values, vectors = eig_op(x)
-    return eigenvalue_part(cast_like(t, vectors), x, values, _basis(values, vectors))
+    return eigenvalue_part(cast_like(t, vectors), x, values, basis(values, vectors))
 
 
 eigvals_op = general(

@@ -81,10 +81,11 @@ ROWS = (
         tol=100,
     ),
     Row(
-        eig.defective,
+        eig.basis,
         (real(2, 3, 3),),
-        call=lambda x: eig.defective(*eig.eig_op(_apart(x))),
-        oracle=lambda x: np.zeros(len(x), bool),
+        call=lambda x: magnitude(eig.basis(*eig.eig_op(_apart(x)))),
+        oracle=lambda x: np.abs(np.linalg.eig(_apart(x))[1]),
+        tol=100,
     ),
     Row(
         eig.eig_op,
