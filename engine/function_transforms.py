@@ -36,7 +36,7 @@ from engine.ops.compare import cast
 from engine.ops.creation import ones_like, zeros_like
 from engine.reverse import reverse
 from engine.runtime.errors import DTypeError, ShapeError, UnimplementedError
-from engine.slopes import with_slopes
+from engine.slopes import needs_reverse, with_slopes
 
 Function = Callable[..., Any]
 
@@ -195,6 +195,12 @@ class _Recording:
         """Return what the function returned."""
         return self.close(self.outputs)
 
+    def is_better_reversed(self, name: str) -> bool:
+        """Whether reverse mode costs no more, and has derivatives where forward mode has none."""
+        given, made = (sum(math.prod(_static(x, name)) for x in xs) for xs in (self.inputs, self.outputs))
+        is_real = all(dtype_of(x).is_floating for x in (*self.inputs, *self.outputs))
+        return is_real and made <= given and needs_reverse(self._nodes)
+
     def pulled(self, cts: Sequence[Any]) -> list[Any]:
         """Cotangents of the inputs."""
         seeds = [
@@ -347,31 +353,36 @@ def _jacrev(fun: Function, argnums: int | Sequence[int], holomorphic: bool = Fal
 
     @functools.wraps(fun)
     def call(*args: Any, **kwargs: Any) -> Any:
-        name = "jacrev"
-        split = _Split(fun, name, argnums, args, kwargs)
-        record = _Recording(split)
-        blocks = []
-        for i, y in enumerate(record.outputs):
-
-            def pulled(ct: Any, i: int = i) -> list[Any]:
-                return record.pulled([ct if k == i else zeros_like(o) for k, o in enumerate(record.outputs)])
-
-            rows = vmap(pulled)(_basis(y, name))
-            if dtype_of(y).is_complex:  # of the real part; now of the imaginary one
-                other = vmap(pulled)(_basis(y, name) * 1j)
-                rows = [joined(re, im, x) for re, im, x in zip(rows, other, record.inputs, strict=True)]
-            whole = [_block(r, y, x, name) for r, x in zip(rows, record.inputs, strict=True)]
-            if holomorphic:
-                pairs = zip(whole, record.inputs, strict=True)
-                whole = [conj(b) if dtype_of(x).is_complex else b for b, x in pairs]
-            blocks.append(split.packed(whole))
-        return record.close(blocks)
+        split = _Split(fun, "jacrev", argnums, args, kwargs)
+        return _by_rows(split, _Recording(split), "jacrev", holomorphic)
 
     return call
 
 
+def _by_rows(split: _Split, record: _Recording, name: str, holomorphic: bool = False) -> Any:
+    blocks = []
+    for i, y in enumerate(record.outputs):
+
+        def pulled(ct: Any, i: int = i) -> list[Any]:
+            return record.pulled([ct if k == i else zeros_like(o) for k, o in enumerate(record.outputs)])
+
+        rows = vmap(pulled)(_basis(y, name))
+        if dtype_of(y).is_complex:  # of the real part; now of the imaginary one
+            other = vmap(pulled)(_basis(y, name) * 1j)
+            rows = [joined(re, im, x) for re, im, x in zip(rows, other, record.inputs, strict=True)]
+        whole = [_block(r, y, x, name) for r, x in zip(rows, record.inputs, strict=True)]
+        if holomorphic:
+            pairs = zip(whole, record.inputs, strict=True)
+            whole = [conj(b) if dtype_of(x).is_complex else b for b, x in pairs]
+        blocks.append(split.packed(whole))
+    return record.close(blocks)
+
+
 def jacfwd(fun: Function, argnums: int | Sequence[int] = 0) -> Function:
     """The same as `jacrev`, by forward mode, which has no real results of complex arguments.
+
+    By reverse mode if a norm or eigenvalues are taken and there are no more results than arguments: then second
+    derivatives where the norm is 0 or eigenvalues coincide can be found.
 
     Raises
     ------
@@ -386,6 +397,8 @@ def jacfwd(fun: Function, argnums: int | Sequence[int] = 0) -> Function:
         name = "jacfwd"
         split = _Split(fun, name, argnums, args, kwargs)
         record = _Recording(split)
+        if record.is_better_reversed(name):
+            return _by_rows(split, record, name)
         columns = []
         for j, x in enumerate(record.inputs):
 

@@ -11,21 +11,40 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import Any
 
+import numpy as np
+
 from engine.core.op import Node
+from engine.core.sparsity import ELEMENTWISE
+from engine.core.structural import sum_to_like_op
 from engine.core.tape import Recording
 from engine.core.value import shape_of
 from engine.forward import forward
-from engine.ops.arithmetic import multiply, part_of
+from engine.ops.arithmetic import multiply, part_of, real_abs, sign, sign_sloped
+from engine.ops.complexes import complex_abs, complex_sign, modulus_sloped
 from engine.ops.creation import ones_like, zeros_like
+from engine.ops.decompose import eigh_op, eigvalsh_op, singular_values_op, svd_op
 from engine.ops.reduce import spread_like_op
 from engine.ops.spectral import direction, singular, singular_sloped, spectral, spectral_sloped
 from engine.ops.stats import length_sloped
+from engine.powers import ROOTS
 from engine.reverse import live_path
 
 _SLOPED = {spectral: spectral_sloped, singular: singular_sloped}
 """The ops that stand for a gradient once it is known how operand 0 changes along `direction` of operand 2."""
-_MARKS = frozenset((*_SLOPED, part_of))
+_LENGTHS = {part_of: length_sloped, sign: sign_sloped, complex_sign: modulus_sloped}
+"""The same for the marks of gradients of norms, times cotangents."""
+_MARKS = frozenset((*_SLOPED, *_LENGTHS))
 """The ops by which gradients are found that need slopes."""
+_MANY = 64
+"""Moduli from which on no slopes are found: each may cost as much as all between it and its gradient."""
+_TURNED = frozenset((*ROOTS, eigh_op, eigvalsh_op, svd_op, singular_values_op))
+"""The ops whose gradients are those."""
+
+
+def needs_reverse(nodes: Sequence[Node]) -> bool:
+    """Whether a derivative must be found by reverse mode, so that its own can be told where norms are 0."""
+    ops = {node.op for node in nodes}
+    return not ops.isdisjoint(_TURNED) and ops.isdisjoint(_MARKS - {sign})
 
 
 def with_slopes(nodes: Sequence[Node]) -> Sequence[Node]:
@@ -45,45 +64,79 @@ def with_slopes(nodes: Sequence[Node]) -> Sequence[Node]:
 
 
 def _with_lengths(nodes: Sequence[Node]) -> Sequence[Node]:
-    """The nodes, products of a cotangent and `part_of` with how the cotangent changes with the norm."""
-    parts = {id(n.outputs[0]): n for n in nodes if n.op is part_of}
-    if not parts:
+    """The nodes, products of a cotangent and a mark of `_LENGTHS` with how the cotangent changes with the norm."""
+    marks = {id(n.outputs[0]): n for n in nodes if n.op in _LENGTHS}
+    if not marks:
         return nodes
-    made = {id(n.outputs[0]): n for n in nodes if n.op is spread_like_op}
-    found = list(nodes)
+    made = {id(o): n for n in nodes for o in n.outputs}
+    found, many = list(nodes), sum(n.op is sign for n in marks.values()) > _MANY
     for i, node in enumerate(nodes):
-        if node.op is not multiply or (part := parts.get(id(node.inputs[1]))) is None:
+        if node.op is not multiply or (mark := marks.get(id(node.inputs[1]))) is None:
             continue
-        ct, (x, length) = node.inputs[0], part.inputs
-        norm = made[id(length)].inputs[0] if id(length) in made else length
-        if not (_is_apart(found[:i], norm, ct) and _made_of(found[:i], ct, norm).isdisjoint(_made_of(found[:i], x))):
-            continue
-        (slope,) = forward(found[:i], [(norm, ones_like(norm))], [ct])
-        slope = zeros_like(ct) if slope is None else slope
-        found[i] = Node(length_sloped, (ct, x, length, slope), {}, node.outputs)
+        norms = _norms_of(mark, made, nodes[:i])
+        slope = _slope(node.inputs[0], mark, norms, found[:i], many) if norms else None
+        if slope is not None:
+            found[i] = Node(_LENGTHS[mark.op], (node.inputs[0], *mark.inputs, slope), {}, node.outputs)
     return found
 
 
-def _made_of(nodes: Sequence[Node], value: Any, stop: Any = None) -> set[int]:
+def _norms_of(mark: Node, made: dict[int, Node], nodes: Sequence[Node]) -> list[Any]:
+    """The norms, all the same, that the gradient with this mark may be that of."""
+    x = mark.inputs[0]
+    if mark.op is not part_of:
+        of = real_abs if mark.op is sign else complex_abs
+        return [n.outputs[0] for n in nodes if n.op is of and n.inputs[0] is x]
+    norm = mark.inputs[1]
+    norm = made[id(norm)].inputs[0] if id(norm) in made and made[id(norm)].op is spread_like_op else norm
+    if id(norm) not in made:
+        return [norm]
+    one = made[id(norm)]
+    return [n.outputs[0] for n in nodes if n.op is one.op and n.inputs[0] is one.inputs[0] and n.params == one.params]
+
+
+def _slope(ct: Any, mark: Node, norms: Sequence[Any], nodes: Sequence[Node], is_one_of_many: bool) -> Any:
+    """How a cotangent changes with each of its norms, NaN where that is not known; None if nothing is."""
+    if mark.op is sign:
+        # an odd function of x besides changes nothing in the mean of both sides; of other moduli nothing is known
+        known = set() if is_one_of_many else _made_of(nodes, ct, norms)
+        is_known = not is_one_of_many and not any(n.op is real_abs and id(n.outputs[0]) in known for n in nodes)
+    else:
+        is_known = _made_of(nodes, ct, norms).isdisjoint(_made_of(nodes, mark.inputs[0]))
+    if not (is_known and _is_apart(nodes, norms, ct)):
+        return np.nan * ones_like(ct) if mark.op is sign else None
+    (slope,) = forward(nodes, [(n, ones_like(n)) for n in norms], [ct])
+    return zeros_like(ct) if slope is None else slope
+
+
+def _made_of(nodes: Sequence[Node], value: Any, stop: Sequence[Any] = ()) -> set[int]:
     """The identities of the values that a value is computed from, itself among them, as far as `stop`."""
-    known = {id(value)}
+    known, ends = {id(value)}, set(map(id, stop))
     for node in reversed(nodes):
-        if any(id(o) in known and o is not stop for o in node.outputs):
+        if any(id(o) in known and id(o) not in ends for o in node.outputs):
             known.update([id(x) for i, x in enumerate(node.inputs) if node.carries(i)])
-    return known - {id(stop)}
+    return known - ends
 
 
-def _is_apart(nodes: Sequence[Node], norm: Any, ct: Any) -> bool:
+def _is_apart(nodes: Sequence[Node], norms: Sequence[Any], ct: Any) -> bool:
     """Whether each element of a cotangent depends on its own norm only, as far as the ops tell."""
-    shape = shape_of(norm)
-    if shape is not None and all(n == 1 for n in shape):
-        return True
-    live, path = live_path(nodes, {id(norm)}, set())[1], {id(ct)}
+    shape = shape_of(norms[0])
+    if shape is None or all(n == 1 for n in shape):
+        return shape is not None
+    live, path = live_path(nodes, set(map(id, norms)), set())[1], {id(ct)}
     for node in reversed(nodes):
-        if any(id(o) in path for o in node.outputs) and any(id(x) in live for x in node.inputs):
-            if node.op is spread_like_op:
-                continue
-            if node.op.kind != "elementwise" or shape_of(node.outputs[0]) != shape:
+        carried = [x for i, x in enumerate(node.inputs) if node.carries(i)]
+        if any(id(o) in path for o in node.outputs) and any(id(x) in live for x in carried):
+            spread = node.op is spread_like_op
+            made = shape_of(node.inputs[0] if spread else node.outputs[0])
+            kept = spread or node.op.sparsity is ELEMENTWISE or node.op is sum_to_like_op
+            # all that one norm was repeated for is its own
+            if not kept or made is None or not _is_repeated(shape, made):
                 return False
-            path.update(map(id, node.inputs))
+            path.update(map(id, carried))
     return True
+
+
+def _is_repeated(shape: Sequence[int | None], made: Sequence[int | None]) -> bool:
+    """Whether a value of a shape may have been broadcast to another one."""
+    pairs = zip(reversed(shape), reversed(made), strict=False)
+    return len(made) >= len(shape) and all(n in (1, m) for n, m in pairs)

@@ -16,6 +16,7 @@ from engine.forward import push
 from engine.gradient_tape import GradientTape
 from engine.jacobian.views.results import vectors_like
 from engine.ops.creation import zeros_like
+from engine.powers import with_powers
 
 
 class ForwardAccumulator:
@@ -53,7 +54,7 @@ class ForwardAccumulator:
         if len({id(x) for x in sources}) < len(sources):
             raise ValueError("ForwardAccumulator: a tensor stands twice among the primals: give it one tangent")
         directions = vectors_like("ForwardAccumulator", "tangents", tangents, flat)
-        self._tape = Tape(watch_accessed_variables=False)
+        self._tape, self._sources = Tape(watch_accessed_variables=False), sources
         self._seen = 0
         self._tangents: dict[int, Any] = {}
         for x, t in zip(sources, directions, strict=True):
@@ -75,7 +76,7 @@ class ForwardAccumulator:
             self._push()
 
     def _push(self) -> None:
-        nodes = self._tape.nodes
+        nodes = with_powers(self._tape.nodes, self._sources)
         push(self._tangents, nodes[self._seen :])
         self._seen = len(nodes)
 

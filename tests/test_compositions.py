@@ -69,6 +69,7 @@ VALUES: dict[str, tuple[Call, tuple[Any, ...]]] = {
     "saturated": (lambda tf, x: tf.saturate_cast(x * 1e9 * 3.0, tf.int32), (X,)),
     "saturated-small": (lambda tf, x: [tf.saturate_cast(x * 300.0, d) for d in (tf.uint8, tf.float16, tf.int64)], (X,)),
     "saturated-complex": (lambda tf: tf.saturate_cast(np.array([1e300 - 1e300j, np.inf, 2j]), tf.complex64), ()),
+    "saturated-wide-complex": (lambda tf: tf.saturate_cast(np.array([np.inf, -2j], "complex64"), tf.complex128), ()),
     "saturated-to-complex": (lambda tf: tf.saturate_cast(np.array([1e300, -np.inf, 2.0]), tf.complex64), ()),
     "stateless dropout": (lambda tf, x: tf.nn.experimental.stateless_dropout(x, 0.3, [1, 2]), (X,)),
     "general dropout": (
@@ -98,6 +99,8 @@ def test_complex_numbers_saturate_by_part() -> None:
     found = tape_api.saturate_cast(np.array([complex(1e300, -np.inf), complex(2, -3)]), "complex64").numpy()
     assert found.dtype == np.complex64 and found.tolist() == [complex(top, -top), complex(2, -3)]
     assert tape_api.saturate_cast(np.array([-1e300, 2.0]), "complex64").numpy().tolist() == [-top, 2]
+    wide = tape_api.saturate_cast(np.array([complex(1, -np.inf)], np.complex64), "complex128").numpy()
+    assert wide.dtype == np.complex128 and wide.imag == -np.inf
 
 
 def test_ensure_shape() -> None:

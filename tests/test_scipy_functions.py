@@ -7,7 +7,6 @@ import pickle
 import subprocess
 import sys
 import tracemalloc
-from collections.abc import Callable
 from typing import Any
 
 import numpy as np

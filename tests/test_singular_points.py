@@ -447,6 +447,8 @@ LENGTHS: dict[str, Callable[..., Any]] = {
     "reduce_std": lambda tf, x: tf.math.reduce_std(x),
     "hypot": lambda tf, x: np.hypot(x[0], x[1]),
     "abs, complex": lambda tf, x: tf.abs(tf.complex(x[0], x[1])),
+    "root of a sum of squares": lambda tf, x: tf.sqrt(tf.reduce_sum(tf.square(x))),
+    "root of a sum of products": lambda tf, x: np.sqrt(np.sum(x * x, axis=0, keepdims=True))[0],
 }
 EVEN: dict[str, tuple[Callable[..., Any], float]] = {
     "matern": (of_matern, -1.0),
@@ -456,19 +458,9 @@ EVEN: dict[str, tuple[Callable[..., Any], float]] = {
 """Even functions and their second derivatives at 0."""
 
 
-@pytest.mark.parametrize("even", EVEN)
-@pytest.mark.parametrize("length", LENGTHS)
-def test_second_derivatives_of_even_functions_of_a_norm_of_zero(length: str, even: str) -> None:
-    """Right, or NaN where the norm is that of a complex number: never 0."""
-    of, slope_of_slope = EVEN[even]
-    block = np.array([[1, -1], [-1, 1]]) / 4 if length == "reduce_std" else np.eye(2)
-    want = slope_of_slope * np.block([[block, -block], [-block, block]])
-
-    def fn(tf: Any, x: Any) -> Any:
-        return of(tf, LENGTHS[length](tf, x[:2] - x[2:]))
-
-    point, tr = np.array([0.3, 0.3, 0.3, 0.3]), tape_api.transforms
-    x = tape_api.constant(point)
+def twice_by_every_way(fn: Callable[..., Any], point: np.ndarray) -> list[tuple[Any, Any]]:
+    """Pairs of a gradient and its Jacobian."""
+    x, tr = tape_api.constant(point), tape_api.transforms
 
     def twice(x: Any) -> Any:
         with tape_api.GradientTape() as outer:
@@ -483,19 +475,92 @@ def test_second_derivatives_of_even_functions_of_a_norm_of_zero(length: str, eve
         tape.watch(x)
         y = fn(tape_api, x)
     again = tape_api.function(twice)
-    found = [twice(x), again(x), again(x), (np.zeros(4), tape.hessian(y, x))]
-    ways = (tr.hessian, lambda f: tr.jacrev(tr.grad(f)), lambda f: tr.jacfwd(tr.grad(f)))
-    found += [(np.zeros(4), second(lambda x: fn(tape_api, x))(point)) for second in ways]
+    slopes = []
+    for unit in np.eye(len(point)):
+        with tape_api.autodiff.ForwardAccumulator(x, tape_api.constant(unit)) as accumulator:
+            one = fn(tape_api, x)
+        slopes.append(accumulator.jvp(one))
+    found = [twice(x), again(x), again(x), (np.stack(slopes), tape.hessian(y, x))]
+    firsts, seconds = (tr.grad, tr.jacrev, tr.jacfwd), (tr.jacrev, tr.jacfwd)
+    found += [
+        (first(lambda x: fn(tape_api, x))(point), second(first(lambda x: fn(tape_api, x)))(point))
+        for first in firsts
+        for second in seconds
+    ]
     with graph_api.Graph().as_default(), graph_api.Session() as session:
-        source = graph_api.placeholder(np.float64, [4])
+        source = graph_api.placeholder(np.float64, point.shape)
         (slope,) = graph_api.gradients(fn(graph_api, source), source)
         found.append(session.run((slope, graph_api.jacobian(slope, source)), {source: point}))
-    for slope, matrix in found:
+    return found
+
+
+@pytest.mark.parametrize("even", EVEN)
+@pytest.mark.parametrize("length", LENGTHS)
+def test_second_derivatives_of_even_functions_of_a_norm_of_zero(length: str, even: str) -> None:
+    of, slope_of_slope = EVEN[even]
+    block = np.array([[1, -1], [-1, 1]]) / 4 if length == "reduce_std" else np.eye(2)
+    want = slope_of_slope * np.block([[block, -block], [-block, block]])
+    for slope, matrix in twice_by_every_way(
+        lambda tf, x: of(tf, LENGTHS[length](tf, x[:2] - x[2:])), np.array([0.3, 0.3, 0.3, 0.3])
+    ):
         np.testing.assert_array_equal(np.asarray(slope), np.zeros(4))
-        if length in ("hypot", "abs, complex"):
-            assert np.isnan(np.diag(np.asarray(matrix))).all()
-        else:
-            np.testing.assert_array_equal(np.asarray(matrix), want)
+        np.testing.assert_array_equal(np.asarray(matrix), want)
+
+
+MODULI: dict[str, Callable[..., Any]] = {
+    "abs": lambda tf, d: tf.abs(d),
+    "np.abs, each": lambda tf, d: np.abs(d + np.zeros(1)),
+    "1-norm of one number": lambda tf, d: tf.norm(tf.stack([d]), ord=1),
+    "largest of one number": lambda tf, d: np.linalg.norm(tf.stack([d]), ord=np.inf),
+}
+
+
+@pytest.mark.parametrize("even", EVEN)
+@pytest.mark.parametrize("length", MODULI)
+def test_second_derivatives_of_even_functions_of_a_modulus_of_zero(length: str, even: str) -> None:
+    of, slope_of_slope = EVEN[even]
+
+    def fn(tf: Any, x: Any) -> Any:
+        return tf.reduce_sum(of(tf, MODULI[length](tf, x[0] - x[1])))
+
+    for slope, matrix in twice_by_every_way(fn, np.array([0.3, 0.3])):
+        np.testing.assert_array_equal(np.asarray(slope), np.zeros(2))
+        np.testing.assert_array_equal(np.asarray(matrix), slope_of_slope * np.array([[1, -1], [-1, 1]]))
+
+
+NEVER_ZERO: dict[str, Callable[..., Any]] = {
+    "sum of moduli": lambda tf, x: tf.exp(-(tf.reduce_sum(tf.abs(x)) ** 2)),
+    "largest modulus": lambda tf, x: tf.exp(-tf.square(tf.norm(x, ord=np.inf))),
+    "3-norm": lambda tf, x: tf.exp(-(tf.norm(x, ord=3) ** 2)),
+    "1.5-norm": lambda tf, x: tf.cosh(np.linalg.norm(x, ord=1.5)),
+    "moduli found twice": lambda tf, x: tf.reduce_sum(tf.abs(1.0 * x) * tf.abs(1.0 * x)),
+}
+
+
+@pytest.mark.parametrize("name", NEVER_ZERO)
+def test_what_is_not_smooth_at_zero_has_no_second_derivative_of_zero(name: str) -> None:
+    for slope, matrix in twice_by_every_way(lambda tf, x: NEVER_ZERO[name](tf, x), np.zeros(2)):
+        np.testing.assert_array_equal(np.asarray(slope), np.zeros(2))
+        assert np.isnan(np.diag(np.asarray(matrix))).all()
+
+
+KINKS: dict[str, tuple[Callable[..., Any], list[list[float]]]] = {
+    "sum": (lambda tf, x: tf.reduce_sum(tf.abs(x)), [[0, 0], [0, 0]]),
+    "times a mask": (lambda tf, x: tf.reduce_sum(tf.abs(x) * np.array([0.0, 1.0])), [[0, 0], [0, 0]]),
+    "drag": (lambda tf, x: tf.reduce_sum(x * tf.abs(x)), [[0, 0], [0, 2]]),
+    "cube": (lambda tf, x: tf.reduce_sum(tf.abs(x) ** 3), [[0, 0], [0, 12]]),
+    "one of two nodes": (lambda tf, x: tf.reduce_sum(tf.abs(x) * tf.abs(x)), [[2, 0], [0, 2]]),
+    "shrunk": (lambda tf, x: tf.reduce_sum(tf.nn.relu(tf.abs(x) - 1.0) ** 2), [[0, 0], [0, 2]]),
+    "meeting": (lambda tf, x: tf.reduce_sum(tf.matmul([[1.0, 2.0]], tf.abs(x)[:, None]) ** 3), [[0, 0], [0, 96]]),
+}
+
+
+@pytest.mark.parametrize("name", KINKS)
+def test_second_derivatives_of_moduli_of_zero_beside_others(name: str) -> None:
+    """At a kink the second derivative is taken to be 0, as that of what was not chosen; else it is the mean."""
+    fn, want = KINKS[name]
+    for _, matrix in twice_by_every_way(lambda tf, x: fn(tf, x), np.array([0.0, 2.0])):
+        np.testing.assert_array_equal(np.asarray(matrix), want)
 
 
 NOT_SMOOTH: dict[str, Callable[..., Any]] = {

@@ -7,6 +7,7 @@ from typing import Any
 
 import numpy as np
 import pytest
+import scipy.linalg
 
 import graph_api
 import tape_api
@@ -132,6 +133,128 @@ def test_hermitian_matrices() -> None:
     at = np.stack([np.eye(2), np.zeros((2, 2))])
     _, expected = derivatives(same, at)
     _, found = derivatives(fn, at)
+    for way, matrix in found.items():
+        np.testing.assert_allclose(matrix, expected["hessian"], atol=1e-10, err_msg=way)
+
+
+# ---- functions of matrices, of which nobody sees the vectors ---------------------------------------------------------
+
+WEIGHTS = np.random.default_rng(9).normal(size=(4, 4))
+
+
+def root(x: Any) -> Any:
+    return scipy.linalg.sqrtm(x)
+
+
+MATRICES: dict[str, tuple[Callable[[Any], Any], Callable[[Any], Any]]] = {
+    "unitary factor": (lambda x: scipy.linalg.polar(x)[0], lambda x: x @ np.linalg.inv(root(np.transpose(x) @ x))),
+    "right factor": (lambda x: scipy.linalg.polar(x)[1], lambda x: root(np.transpose(x) @ x)),
+    "left factor": (
+        lambda x: scipy.linalg.polar(np.transpose(x), side="left")[1],
+        lambda x: root(np.transpose(x) @ x),
+    ),
+    "pinvh": (lambda x: scipy.linalg.pinvh(x + np.transpose(x)), lambda x: np.linalg.inv(x + np.transpose(x))),
+    "pinv of hermitian": (
+        lambda x: np.linalg.pinv(x + np.transpose(x), hermitian=True),
+        lambda x: np.linalg.inv(x + np.transpose(x)),
+    ),
+    "nuclear norm": (lambda x: np.linalg.norm(x, "nuc"), lambda x: np.trace(root(np.transpose(x) @ x))),
+}
+TURNS = {"identity": np.eye(3), "turn": TURN, "larger turn": 3.0 * TURN, "two equal": SQUARE["two equal, turned"]}
+TALL = {"tall identity": np.eye(4)[:, :2], "turned columns": TURN[:, :2], "tall": WEIGHTS[:, :2]}
+
+
+@pytest.mark.parametrize(
+    ("name", "at"), [(name, at) for name in MATRICES for at in {**TURNS, **TALL} if at in TURNS or "pinv" not in name]
+)
+def test_functions_of_matrices_at_equal_values(name: str, at: str) -> None:
+    fn, same = MATRICES[name]
+    point = {**TURNS, **TALL}[at]
+
+    def weighted(of: Callable[[Any], Any]) -> Fn:
+        def whole(tf: Any, x: Any) -> Any:
+            y = of(x)
+            return tf.reduce_sum(y * WEIGHTS[tuple(slice(n) for n in y.shape)] if len(y.shape) else y)
+
+        return whole
+
+    expected_slope, expected = derivatives(weighted(same), point)
+    slope, found = derivatives(weighted(fn), point)
+    np.testing.assert_allclose(slope, expected_slope, atol=1e-12)
+    for way, matrix in found.items():
+        np.testing.assert_allclose(matrix, expected["hessian"], atol=1e-11, err_msg=way)
+    for way in ("jacfwd", "jacrev"):
+        tr = tape_api.transforms
+        twice = getattr(tr, way)(tr.jacfwd(lambda x: weighted(fn)(tape_api, x)))(point)
+        np.testing.assert_allclose(np.reshape(twice, matrix.shape), expected["hessian"], atol=1e-11, err_msg=way)
+
+
+def test_polar_factors_of_stacks_and_of_complex_matrices() -> None:
+    """At a unitary u the unitary factor changes along ``u s`` by u times the skew part of s."""
+    rng = np.random.default_rng(3)
+    change, weights = (rng.normal(size=(2, 3, 3)) + 1j * rng.normal(size=(2, 3, 3)) for _ in range(2))
+    point = scipy.linalg.expm(change - np.conj(np.swapaxes(change, -1, -2)))
+    x = tape_api.constant(point)
+    with tape_api.GradientTape(persistent=True) as tape:
+        tape.watch(x)
+        unitary, hermitian = scipy.linalg.polar(x)
+        y = tape_api.math.real(tape_api.reduce_sum(unitary * np.conj(weights)))
+    np.testing.assert_allclose(hermitian, np.stack([np.eye(3)] * 2), atol=1e-14)
+    inner = np.conj(np.swapaxes(point, -1, -2)) @ weights
+    expected = point @ (inner - np.conj(np.swapaxes(inner, -1, -2))) / 2
+    np.testing.assert_allclose(tape.gradient(y, x), expected, atol=1e-13)
+
+
+@pytest.mark.parametrize("scale", [1e-165, 1e-150, 1.0, 1e165])
+def test_polar_factors_at_every_scale(scale: float) -> None:
+    x = tape_api.constant(scale * TURN)
+    with tape_api.GradientTape() as tape:
+        tape.watch(x)
+        y = tape_api.reduce_sum(scipy.linalg.polar(x)[0] * WEIGHTS[:3, :3])
+    inner = TURN.T @ WEIGHTS[:3, :3]
+    np.testing.assert_allclose(tape.gradient(y, x) * scale, TURN @ (inner - inner.T) / 2, atol=1e-13)
+
+
+def test_what_has_no_derivative_at_singular_matrices_is_nan() -> None:
+    for fn in (lambda x: scipy.linalg.polar(x)[0], lambda x: scipy.linalg.sqrtm(x)):
+        x = tape_api.constant(np.diag([1.0, 0.0]))
+        with tape_api.GradientTape() as tape:
+            tape.watch(x)
+            y = tape_api.reduce_sum(fn(x))
+        assert np.isnan(tape.gradient(y, x)).any()
+
+
+DEFECTIVE = {
+    "triangle": np.eye(2) + np.eye(2, k=1),
+    "turned": TURN @ np.array([[2.0, 1.0, 0.0], [0.0, 2.0, 0.0], [0.0, 0.0, 1.0]]) @ TURN.T,
+    "block of three": np.eye(3) + np.eye(3, k=1),
+}
+
+
+@pytest.mark.parametrize("at", DEFECTIVE)
+@pytest.mark.parametrize("values", [np.linalg.eigvals, lambda x: np.linalg.eig(x)[0]])
+def test_eigenvalues_of_defective_matrices_have_no_derivative(values: Callable[[Any], Any], at: str) -> None:
+    """Each one's is infinite; of a symmetric function it cannot be made of these."""
+    x = tape_api.constant(DEFECTIVE[at])
+    with tape_api.GradientTape() as tape:
+        tape.watch(x)
+        y = tape_api.math.real(tape_api.reduce_sum(values(x) ** 2))
+    assert np.isnan(tape.gradient(y, x)).any()
+    assert np.isnan(
+        tape_api.transforms.jvp(lambda x: values(x), (DEFECTIVE[at],), (np.ones_like(DEFECTIVE[at]),))[1]
+    ).any()
+
+
+def test_second_derivatives_of_equal_eigenvalues_of_any_matrix_are_nan() -> None:
+    def fn(tf: Any, x: Any) -> Any:
+        return tf.math.real(tf.reduce_sum(tf.exp(tf.linalg.eigvals(x))))
+
+    slope, found = derivatives(fn, np.eye(2))
+    np.testing.assert_allclose(slope, np.e * np.eye(2))
+    for way, matrix in found.items():
+        assert np.isnan(matrix[1, 2]), way
+    _, found = derivatives(fn, SQUARE["distinct"])
+    _, expected = derivatives(lambda tf, x: tf.linalg.trace(tf.linalg.expm(x)), SQUARE["distinct"])
     for way, matrix in found.items():
         np.testing.assert_allclose(matrix, expected["hessian"], atol=1e-10, err_msg=way)
 

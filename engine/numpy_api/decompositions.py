@@ -9,8 +9,8 @@ import numpy as np
 
 from engine.core.operands import Operand, operands
 from engine.core.value import dtype_of
-from engine.numpy_api.functions import NotTaken, Row, constant, length, rank_of
-from engine.ops import complexes, decompose, determinants, eig, linalg, matrix_functions
+from engine.numpy_api.functions import NotTaken, Row, length, rank_of
+from engine.ops import complexes, decompose, determinants, eig, linalg, matrix_functions, solve
 
 # ---- results with names ----------------------------------------------------------------------------------------------
 
@@ -95,11 +95,9 @@ def _pinv(a: Any, rcond: Any = None, hermitian: bool = False, *, rtol: Any = Non
     limit = rtol if rcond is None else rcond
     if not hermitian:
         return matrix_functions.pinv(a, limit)
-    values, vectors = _eigh(a)
-    limit = length(a, -1) * float(np.finfo(dtype_of(values).numpy).eps) if limit is None else limit
-    kept = np.abs(values) > limit * np.max(np.abs(values), axis=-1, keepdims=True)
-    inverse = np.where(kept, 1.0 / np.where(kept, values, constant(1.0, values)), constant(0.0, values))
-    return (vectors * np.expand_dims(inverse, -2)) @ linalg.adjoint(vectors)
+    limit = length(a, -1) * float(np.finfo(dtype_of(a).numpy).eps) if limit is None else limit
+    lower = solve.triangle(a, lower=True, diagonal=0.5)
+    return matrix_functions.pinv(lower + linalg.adjoint(lower), limit)
 
 
 DECOMPOSITIONS: dict[Any, Row] = {

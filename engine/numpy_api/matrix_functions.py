@@ -14,7 +14,7 @@ from engine.core.eager import EagerTensor
 from engine.core.operands import Operand, operands
 from engine.core.value import Value, dtype_of
 from engine.numpy_api.functions import NotTaken, Row, constant, length, rank_of
-from engine.ops import complexes, decompose, linalg, lu, matrix_functions, matrix_roots, solve
+from engine.ops import complexes, linalg, lu, matrix_functions, matrix_roots, solve
 from engine.ops.compare import cast
 
 
@@ -61,12 +61,11 @@ def _fractional_power(A: Any, t: Any) -> Operand:
 
 @operands("a")
 def _polar(a: Any, side: str = "right") -> tuple[Operand, Operand]:
-    if side not in ("left", "right") or rank_of(a) != 2:
+    if side not in ("left", "right"):
         raise NotTaken
-    s, u, v = decompose.svd(a)
-    s = cast(s, dtype_of(a))
-    unitary = u @ linalg.adjoint(v)
-    return unitary, (v * s) @ linalg.adjoint(v) if side == "right" else (u * s) @ linalg.adjoint(u)
+    unitary = matrix_roots.polar_op(a)
+    hermitian = linalg.adjoint(unitary) @ a if side == "right" else a @ linalg.adjoint(unitary)
+    return unitary, (hermitian + linalg.adjoint(hermitian)) / 2
 
 
 @operands("a", "q")

@@ -13,7 +13,7 @@ from engine.core.op import Op
 from engine.core.operands import Operand, operands
 from engine.core.structural import Cotangent, Tangent, conj
 from engine.core.value import Value, dtype_of, scalar
-from engine.ops.compare import cast, cast_like, greater, greater_equal, less, less_equal, logical_and
+from engine.ops.compare import cast, cast_like, equal, greater, greater_equal, less, less_equal, logical_and, where
 from engine.ops.creation import ones_like, zeros_like
 from engine.runtime.errors import InvalidArgumentError
 
@@ -217,6 +217,17 @@ part_of = elementwise(
 )
 
 
+def _vanishes(x: Any) -> Operand:
+    return equal(x, zeros_like(x))
+
+
+def over_length(ct: Any, r: Any, slope: Any) -> Operand:
+    """``ct / r``, and its limit where both are 0."""
+    none, one = _vanishes(r), ones_like(r)
+    limit = where(_vanishes(ct), slope, np.nan * one)
+    return where(none, limit, ct / where(none, one, r))
+
+
 @operands("x", "y")
 def div_no_nan(x: Any, y: Any) -> Operand:
     """``x / y``, but 0 where ``y == 0``; integers are divided as `truediv` divides them.
@@ -275,6 +286,21 @@ real_abs = elementwise(
     doc="""Absolute value of a real value.
 
     Its derivative costs some 6 times as much: dropping a bit is the cheapest op there is, and `sign` compares.
+    """,
+)
+sign_sloped = elementwise(
+    "sign_sloped",
+    lambda ct, x, slope: np.multiply(np.broadcast_arrays(ct, slope)[0], np.sign(x)),
+    (
+        lambda out, ct, x, slope: sign(x),
+        lambda out, ct, x, slope: where(logical_and(_vanishes(ct), _vanishes(x)), slope, zeros_like(slope)),
+        None,
+    ),
+    args=("ct", "x", "slope"),
+    accepts=FLOATING,
+    doc="""``ct * sign(x)``, the gradient of a function of ``abs(x)``, if `ct` changes by `slope` with that.
+
+    Of an even function `ct` is 0 where x is, and the derivative is the slope.
     """,
 )
 floor = nondifferentiable("floor", np.floor, accepts=FLOATING, doc="Largest integer not above x.")

@@ -23,8 +23,8 @@ from engine.core.structural import conj as _conj
 from engine.core.structural import scale, sum_to_like
 from engine.core.value import aval_of, dtype_of
 from engine.ops import arithmetic
-from engine.ops.arithmetic import real_abs
-from engine.ops.compare import less, where
+from engine.ops.arithmetic import over_length, real_abs
+from engine.ops.compare import equal, less, where
 from engine.ops.creation import ones_like, zeros_like
 
 # ---- complex from parts, and parts from complex ----------------------------------------------------------------------
@@ -159,8 +159,12 @@ complex_abs = general(
 
 def _tangential(d: Any, out: Any, x: Any) -> Operand:
     """`d` without its component along x, over ``|x|``: the derivative of ``x / |x|``, which is its own adjoint."""
-    along = out * _to_complex(real_op(d * _conj(out)))
-    return (d - along) / _to_complex(complex_abs(x))
+    return _across(d, out) / _to_complex(complex_abs(x))
+
+
+def _across(d: Any, sign: Any) -> Operand:
+    """`d` without its component along a unit vector: nothing is subtracted."""
+    return sign * _times_i(imag_op(d * _conj(sign)))
 
 
 complex_sign = general(
@@ -173,6 +177,29 @@ complex_sign = general(
     type="Sign",
     sparsity=ELEMENTWISE,
     doc="``x / abs(x)`` of a complex value, 0 at 0.",
+)
+
+
+def _modulus_change(d: Any, out: Any, ct: Any, x: Any, slope: Any) -> Operand:
+    r = complex_abs(x)
+    across = where(equal(r, zeros_like(r)), d, _across(d, complex_sign(x)))
+    return _to_complex(over_length(real_op(ct), r, real_op(slope))) * across
+
+
+modulus_sloped = general(
+    "modulus_sloped",
+    lambda ct, x, slope: np.multiply(np.broadcast_arrays(ct, slope)[0], np.sign(x)),
+    elementwise_abstract("modulus_sloped", ("ct", "x", "slope"), COMPLEX, None),
+    vjp=(
+        lambda d, out, ct, x, slope: sum_to_like(d * _conj(complex_sign(x)), ct),
+        lambda d, out, ct, x, slope: sum_to_like(_modulus_change(d, out, ct, x, slope), x),
+        None,
+    ),
+    jvp=(lambda t, out, ct, x, slope: t * complex_sign(x), _modulus_change, None),
+    batch=elementwise_rule,
+    args=("ct", "x", "slope"),
+    sparsity=ELEMENTWISE,
+    doc="``ct * complex_sign(x)``, the gradient of a function of a modulus, if real `ct` change by `slope` with it.",
 )
 angle_op = general(
     "angle_op",

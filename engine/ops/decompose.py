@@ -26,15 +26,15 @@ from engine.core.op import Layout
 from engine.core.operands import Operand, operands
 from engine.core.sparsity import GATHERS, SCATTERS, rowwise
 from engine.core.value import dtype_of, shape_of
-from engine.ops.arithmetic import divide_no_nan, square
-from engine.ops.compare import cast_like
-from engine.ops.complexes import complex_op, imag, real
+from engine.ops.arithmetic import divide_no_nan
+from engine.ops.compare import cast_like, less_equal, where
+from engine.ops.complexes import abs as absolute
 from engine.ops.creation import ones_like, zeros_like
-from engine.ops.diagonal import diagonal, embed_diagonal
+from engine.ops.diagonal import embed_diagonal
 from engine.ops.linalg import adjoint, matmul
 from engine.ops.small_matrix import is_small, numbers_of
 from engine.ops.solve import check_matrix, finite, fresh_if_small, known, square_abstract, triangle, triangular_solve_op
-from engine.ops.spectral import singular, spectral
+from engine.ops.spectral import largest, singular, singular_part, spectral, spectral_part
 from engine.runtime.errors import UnimplementedError
 
 
@@ -57,9 +57,10 @@ def columns(x: Any, factors: Any) -> Operand:
 
 
 def inverse_gaps(x: Any) -> Operand:
-    """``1 / (x[j] - x[i])``, zero where they are equal."""
-    gaps = expand_dims(x, (-2,)) - expand_dims(x, (-1,))
-    return divide_no_nan(ones_like(gaps), gaps)
+    """``1 / (x[j] - x[i])``, zero where they are equal up to rounding."""
+    gaps, size = expand_dims(x, (-2,)) - expand_dims(x, (-1,)), largest(x)
+    rounding = dtype_of(size).as_numpy_dtype(8 * np.finfo(dtype_of(size).numpy).eps)
+    return where(less_equal(absolute(gaps), rounding * size), zeros_like(gaps), divide_no_nan(ones_like(gaps), gaps))
 
 
 # ---- cholesky --------------------------------------------------------------------------------------------------------
@@ -149,8 +150,9 @@ def _eigh_vjp(ct: Any, out: Any, x: Any) -> Operand:
 
 def _eigh_jvp(t: Any, out: Any, x: Any) -> tuple[Operand, ...]:
     values, vectors = out
-    inner = matmul(vectors, matmul(_hermitian(_half_lower(t)), vectors), adjoint_a=True)
-    return cast_like(real(diagonal(inner)), values), matmul(vectors, inverse_gaps(values) * inner)
+    whole = _hermitian(_half_lower(t))
+    inner = matmul(vectors, matmul(whole, vectors), adjoint_a=True)
+    return spectral_part(whole, x, values, vectors), matmul(vectors, inverse_gaps(values) * inner)
 
 
 def _from_basis(vectors: Any, inner: Any) -> Operand:
@@ -259,29 +261,23 @@ def _skew(x: Any) -> Operand:
 
 
 def _svd_vjp(ct: Any, out: Any, x: Any, *, full_matrices: bool = False) -> Operand:
-    """The formula of [4], with the term of [5] for the phases of complex vectors."""
+    """The formula of [4] and [5], its quotients by differences of squares as partial fractions."""
     if full_matrices and (shape_of(x) or (None, 0))[-1] != (shape_of(x) or (None, 0))[-2]:
         raise UnimplementedError(
             f"svd: with full_matrices=True only square matrices have a gradient, got {shape_of(x)}"
         )
     s, u, v = out
     of_s, of_u, of_v = ct
-    gaps = cast_like(inverse_gaps(square(s)), u)
     inverse = divide_no_nan(ones_like(s), s)
-    overlap = matmul(v, of_v, adjoint_a=True)
-    inner = columns(gaps * _skew(matmul(u, of_u, adjoint_a=True)), s) + _rows(gaps * _skew(overlap), s)
-    if dtype_of(x).is_complex:
-        phase = -imag(diagonal(overlap)) * inverse
-        inner = inner + embed_diagonal(complex_op(zeros_like(phase), phase), inner)
+    of_left, of_right = (_skew(matmul(x, of_x, adjoint_a=True)) for x, of_x in ((u, of_u), (v, of_v)))
+    sums = expand_dims(s, (-2,)) + expand_dims(s, (-1,))
+    # what turns both sides alike needs differences, what turns them against each other, and phases of both, sums
+    apart = cast_like(divide_no_nan(ones_like(sums), sums), u)
+    inner = 0.5 * (cast_like(inverse_gaps(s), u) * (of_left + of_right) + apart * (of_left - of_right))
     within = matmul(u, matmul(inner, v, adjoint_b=True))
     left = matmul(columns(_outside(u, of_u), inverse), v, adjoint_b=True)
     right = matmul(u, columns(_outside(v, of_v), inverse), adjoint_b=True)
     return singular(of_s, x, s, u, v) + within + left + right
-
-
-def _rows(x: Any, factors: Any) -> Operand:
-    """Each row times its factor."""
-    return x * expand_dims(cast_like(factors, x), (-1,))
 
 
 def _outside(basis: Any, x: Any) -> Operand:
@@ -313,7 +309,7 @@ def _singular_values_vjp(ct: Any, out: Any, x: Any) -> Operand:
 
 def _singular_values_jvp(t: Any, out: Any, x: Any) -> Operand:
     _, u, v = svd_op(x, full_matrices=False)
-    return real(diagonal(matmul(u, matmul(t, v), adjoint_a=True)))
+    return singular_part(t, x, out, u, v)
 
 
 singular_values_op = general(

@@ -1,7 +1,8 @@
 """Eigenvalues and eigenvectors of matrices that need not be Hermitian: complex in general.
 
 Eigenvectors have length 1 and are defined up to their phase; derivatives are those of functions that do not depend on
-it. Between equal eigenvalues they are taken to be zero.
+it. Between equal eigenvalues they are taken to be zero. Those of eigenvalues are NaN where a matrix is defective, or
+where equal ones would have to part (see `engine.ops.spectral`).
 
 References
 ----------
@@ -20,15 +21,16 @@ from engine.core.dtypes import DType, complex64, complex128, float32, float64
 from engine.core.kinds import FROM_VJP, general
 from engine.core.operands import Operand, operands
 from engine.core.sparsity import rowwise
-from engine.core.structural import conj
+from engine.core.structural import conj, sum_to_like
 from engine.core.value import dtype_of
 from engine.ops.compare import cast_like, greater, less_equal, logical_and
 from engine.ops.complexes import real
 from engine.ops.decompose import columns, eigh, eigvalsh, inverse_gaps
-from engine.ops.diagonal import diagonal, embed_diagonal, matrix_diag
-from engine.ops.linalg import matmul
+from engine.ops.diagonal import diagonal, matrix_diag
+from engine.ops.linalg import adjoint, matmul
 from engine.ops.slicing import boolean_mask
 from engine.ops.solve import check_matrix, solve_op
+from engine.ops.spectral import divided, of_values
 from engine.runtime.errors import InvalidArgumentError
 
 _COMPLEX: dict[DType, DType] = {
@@ -51,18 +53,97 @@ def _kernel(x: Any) -> tuple[np.ndarray, ...]:
     return values.astype(dtype), vectors.astype(dtype)
 
 
-def _part(x: Any, like: Any) -> Operand:
-    """`x`, or its real part if `like` is real."""
-    return x if dtype_of(like).is_complex else real(x)
+def _basis_kernel(values: Any, vectors: Any) -> np.ndarray:
+    tolerance, on = np.finfo(vectors.dtype).eps ** 0.25, np.arange(values.shape[-1])
+    gaps = np.abs(values[..., None] - values[..., None, :])
+    gaps[..., on, on] = np.inf
+    close = gaps.min((-2, -1), initial=np.inf) <= tolerance * np.abs(values).max(-1, initial=0.0)
+    if close.any():
+        least = np.linalg.svd(vectors, compute_uv=False).min(-1)
+        return np.where((close & (least < 10 * tolerance**2))[..., None, None], np.nan, vectors)
+    return vectors.copy()
+
+
+basis = general(
+    "basis",
+    _basis_kernel,
+    lambda values, vectors: vectors,
+    vjp=(None, lambda ct, out, values, vectors: ct),
+    jvp=(None, lambda t, out, values, vectors: t),
+    batch=leading(1, 2),
+    args=("values", "vectors"),
+    sparsity=rowwise(1, 2, results=(2,)),
+    doc="""The eigenvectors of matrices, NaN of those that have no basis of these.
+
+    Of such a matrix, which is called defective, eigenvalues and vectors coincide, but for roots of rounding errors.
+    """,
+)
+
+
+def _inside(x: Any, vectors: Any) -> Operand:
+    """A matrix in the basis of eigenvectors."""
+    return solve_op(vectors, matmul(cast_like(x, vectors), vectors))
+
+
+def _outside(x: Any, vectors: Any) -> Operand:
+    """The inverse of `_inside`."""
+    return adjoint(solve_op(vectors, adjoint(matmul(vectors, x)), adjoint=True))
+
+
+def _change(d: Any, ct: Any, values: Any, vectors: Any) -> Operand:
+    """The adjoint of how ``V diag(conj(ct)) V^-1`` changes with the matrix in the direction `d`."""
+    return adjoint(_outside(divided(conj(ct), values, (), -1) * _inside(d, vectors), vectors))
+
+
+def _of_eigenvalues_kernel(ct: Any, x: Any, values: Any, vectors: Any) -> np.ndarray:
+    turned = np.conjugate(vectors).swapaxes(-1, -2)
+    return np.linalg.solve(turned, ct[..., None] * turned)
+
+
+def _as(x: Any, like: Any) -> Operand:
+    """`x` as a cotangent of `like`: its real part, if that is real."""
+    return sum_to_like(x if dtype_of(like).is_complex else real(x), like)
+
+
+_EIGEN = ("x", "values", "vectors")
+of_eigenvalues = of_values(
+    "of_eigenvalues",
+    _of_eigenvalues_kernel,
+    (
+        lambda d, out, ct, *rest: sum_to_like(eigenvalue_part(d, *rest), ct),
+        lambda d, out, ct, x, values, vectors: _as(_change(d, ct, values, vectors), x),
+    ),
+    (
+        lambda t, out, ct, *rest: of_eigenvalues(t, *rest),
+        lambda t, out, ct, x, values, vectors: _change(t, ct, values, vectors),
+    ),
+    ("ct", *_EIGEN),
+    2,
+    "``V^-H diag(ct) V^H``, a function of `x`, whose eigenvalues and eigenvectors V are given.",
+    __name__,
+)
+eigenvalue_part = of_values(
+    "eigenvalue_part",
+    lambda d, x, values, vectors: np.diagonal(np.linalg.solve(vectors, np.matmul(d, vectors)), 0, -2, -1).copy(),
+    (
+        lambda ct, out, d, *rest: _as(of_eigenvalues(ct, *rest), d),
+        lambda ct, out, d, x, values, vectors: _as(_change(d, ct, values, vectors), x),
+    ),
+    FROM_VJP,
+    ("d", *_EIGEN),
+    1,
+    "How the eigenvalues of matrices `x` change with them in the directions `d`.",
+    __name__,
+)
 
 
 def _vjp(ct: Any, out: Any, x: Any) -> Operand:
-    values, vectors = out
+    values, vectors = out[0], basis(*out)
     overlap = matmul(vectors, ct[1], adjoint_a=True)
     lengths = columns(matmul(vectors, vectors, adjoint_a=True), real(diagonal(overlap)))
     inner = conj(inverse_gaps(values)) * (overlap - lengths)
-    inner = inner + embed_diagonal(ct[0], inner)
-    return _part(solve_op(vectors, matmul(inner, vectors, adjoint_b=True), adjoint=True), x)
+    of_vectors = solve_op(vectors, matmul(inner, vectors, adjoint_b=True), adjoint=True)
+    return _as(of_vectors + of_eigenvalues(ct[0], x, values, vectors), x)
 
 
 eig_op = general(
@@ -82,14 +163,13 @@ eig_op = general(
 
 
 def _eigvals_vjp(ct: Any, out: Any, x: Any) -> Operand:
-    vectors = eig_op(x)[1]
-    inner = embed_diagonal(ct, vectors)
-    return _part(solve_op(vectors, matmul(inner, vectors, adjoint_b=True), adjoint=True), x)
+    values, vectors = eig_op(x)
+    return _as(of_eigenvalues(ct, x, values, basis(values, vectors)), x)
 
 
 def _eigvals_jvp(t: Any, out: Any, x: Any) -> Operand:
-    vectors = eig_op(x)[1]
-    return diagonal(solve_op(vectors, matmul(cast_like(t, vectors), vectors), adjoint=False))
+    values, vectors = eig_op(x)
+    return eigenvalue_part(cast_like(t, vectors), x, values, basis(values, vectors))
 
 
 eigvals_op = general(

@@ -1,8 +1,8 @@
-"""Square roots and logarithms of matrices, Sylvester's equation.
+"""Square roots, logarithms and polar factors of matrices, Sylvester's equation.
 
-The derivative of a logarithm is a block of that of a matrix twice as large, that of a square root solves Sylvester's
-equation: N. J. Higham, *Functions of Matrices*, 2008, sections 3.2 and 6.1. So they need no eigenvalues, and are right
-where these are equal.
+The derivative of a logarithm is a block of that of a matrix twice as large, those of a square root and of a polar
+factor solve Sylvester's equation: N. J. Higham, *Functions of Matrices*, 2008, sections 3.2, 6.1 and 8.1. So they need
+no differences of eigenvalues or singular values, and are right where these are equal.
 """
 
 from __future__ import annotations
@@ -12,16 +12,17 @@ from typing import Any
 
 import numpy as np
 
-from engine.core.aval import Aval
+from engine.core.aval import Aval, broadcast_shapes
 from engine.core.batching import leading
 from engine.core.kinds import general
 from engine.core.op import Op
 from engine.core.operands import Operand, operands
 from engine.core.sparsity import rowwise
+from engine.core.structural import sum_to_like
 from engine.ops.linalg import adjoint, matmul
 from engine.ops.matrix_functions import block, embed_block
 from engine.ops.quadrature import gauss_legendre
-from engine.ops.solve import check_matrix, square_abstract
+from engine.ops.solve import check_matrix, finite, square_abstract
 from engine.runtime.lazy_scipy import scipy
 
 DEGREE, CLOSE = 16, 0.749
@@ -156,18 +157,33 @@ def logm(input: Any) -> Operand:
 # ---- Sylvester's equation --------------------------------------------------------------------------------------------
 
 
+def _schur(x: Any) -> tuple[np.ndarray, np.ndarray]:
+    """Schur forms of matrices, and the bases in which they have them."""
+    found = [scipy.linalg.schur(m) for m in x.reshape(-1, *x.shape[-2:])] if x.size else [(x, x)]
+    form, basis = (np.array(part).reshape(x.shape) for part in zip(*found, strict=True))
+    return form, basis
+
+
 def _sylvester_kernel(a: Any, b: Any, q: Any) -> np.ndarray:
-    stack = np.broadcast_shapes(a.shape[:-2], b.shape[:-2], q.shape[:-2])
-    a, b, q = (np.broadcast_to(x, stack + x.shape[-2:]) for x in (a, b, q))
-    solutions = [scipy.linalg.solve_sylvester(a[i], b[i], q[i]) for i in np.ndindex(stack)]
-    return np.array(solutions, q.dtype).reshape(q.shape)
+    """By Schur forms (R. H. Bartels, G. W. Stewart, CACM 15, 1972); NaN where LAPACK solves another equation."""
+    (left, u), (right, v) = _schur(a), _schur(np.conj(np.swapaxes(b, -1, -2)))
+    x = np.matmul(np.matmul(np.conj(np.swapaxes(u, -1, -2)), q), v)
+    left, right = (np.broadcast_to(m, x.shape[:-2] + m.shape[-2:]) for m in (left, right))
+    trsyl = scipy.linalg.get_lapack_funcs("trsyl", (left, right, x))
+    for i in np.ndindex(x.shape[:-2] if x.size else 0):
+        solution, scale, changed = trsyl(left[i], right[i], x[i], tranb="C")
+        x[i] = np.nan if changed else solution / scale
+    return np.matmul(np.matmul(u, x), np.conj(np.swapaxes(v, -1, -2)))
 
 
 def _sylvester_abstract(a: Aval, b: Aval, q: Aval) -> Aval:
     check_matrix("solve_sylvester", a, "a", square=True)
     check_matrix("solve_sylvester", b, "b", square=True)
     check_matrix("solve_sylvester", q, "q")
-    return q
+    if a.shape is None or b.shape is None or q.shape is None:
+        return Aval(None, q.dtype)
+    stack = broadcast_shapes("solve_sylvester", a.shape[:-2], b.shape[:-2], q.shape[:-2]) or ()
+    return Aval((*stack, *q.shape[-2:]), q.dtype)
 
 
 def _back(ct: Any, a: Any, b: Any) -> Operand:
@@ -179,9 +195,9 @@ sylvester_op = general(
     _sylvester_kernel,
     _sylvester_abstract,
     vjp=(
-        lambda ct, out, a, b, q: -matmul(_back(ct, a, b), out, adjoint_b=True),
-        lambda ct, out, a, b, q: -matmul(out, _back(ct, a, b), adjoint_a=True),
-        lambda ct, out, a, b, q: _back(ct, a, b),
+        lambda ct, out, a, b, q: -sum_to_like(matmul(_back(ct, a, b), out, adjoint_b=True), a),
+        lambda ct, out, a, b, q: -sum_to_like(matmul(out, _back(ct, a, b), adjoint_a=True), b),
+        lambda ct, out, a, b, q: sum_to_like(_back(ct, a, b), q),
     ),
     jvp=(
         lambda t, out, a, b, q: -sylvester_op(a, b, matmul(t, out)),
@@ -193,4 +209,42 @@ sylvester_op = general(
     args=("a", "b", "q"),
     sparsity=rowwise(2, 2, 2, results=(2,)),
     doc="The solution x of ``a @ x + x @ b = q``.",
+)
+
+
+# ---- polar factors ---------------------------------------------------------------------------------------------------
+
+
+def _polar_kernel(x: Any) -> np.ndarray:
+    u, _, vh = np.linalg.svd(finite("polar", x), full_matrices=False)
+    return np.matmul(u, vh)
+
+
+def _polar_abstract(x: Aval) -> Aval:
+    check_matrix("polar", x, "a")
+    return x
+
+
+def _polar_change(d: Any, u: Any, x: Any) -> Operand:
+    """How the factor `u` changes with `x` in the direction `d`; this map is its own adjoint.
+
+    The change c solves ``left @ c + c @ right = d - u @ adjoint(d) @ u`` with both Hermitian factors. The solution for
+    the second term is made of that for the first.
+    """
+    left, right = matmul(x, u, adjoint_b=True), matmul(u, x, adjoint_a=True)
+    half = sylvester_op(left, right, d)
+    return half - matmul(u, matmul(half, u, adjoint_a=True))
+
+
+polar_op = general(
+    "polar_op",
+    _polar_kernel,
+    _polar_abstract,
+    vjp=(lambda ct, out, x: _polar_change(ct, out, x),),
+    jvp=(lambda t, out, x: _polar_change(t, out, x),),
+    batch=leading(2),
+    args=("a",),
+    sparsity=rowwise(2, results=(2,)),
+    doc="The nearest matrices with orthonormal columns (rows, if these are fewer): the unitary polar factor.",
+    scratch=8,
 )

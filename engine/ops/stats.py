@@ -16,7 +16,7 @@ from engine.core.sparsity import along
 from engine.core.structural import conj
 from engine.core.sums import add_over
 from engine.core.value import dtype_of, shape_of
-from engine.ops.arithmetic import part_of
+from engine.ops.arithmetic import over_length, part_of
 from engine.ops.axis_args import Axes, negative_axes, reduction_axes
 from engine.ops.compare import cast, equal, where
 from engine.ops.complexes import real
@@ -80,20 +80,13 @@ def _norm_kernel(x: Any, *, axis: Axes, keepdims: bool) -> Operand:
     return np.sqrt(add_over(np.square(_wide(x)), axis, keepdims)).astype(x.dtype, copy=False)
 
 
-def _over_length(ct: Any, r: Any, slope: Any) -> Operand:
-    """``ct / r``, and its limit where both are 0."""
-    none, one = equal(r, zeros_like(r)), ones_like(r)
-    limit = where(equal(ct, zeros_like(ct)), slope, np.nan * one)
-    return where(none, limit, ct / where(none, one, r))
-
-
 length_sloped = elementwise(
     "length_sloped",
     lambda ct, x, r, slope: np.multiply(np.broadcast_arrays(ct, slope)[0], part_of.kernel(x, r)),
     (
         lambda out, ct, x, r, slope: part_of(x, r),
-        lambda out, ct, x, r, slope: _over_length(ct, r, slope),
-        lambda out, ct, x, r, slope: -_over_length(ct, r, slope) * part_of(x, r),
+        lambda out, ct, x, r, slope: over_length(ct, r, slope),
+        lambda out, ct, x, r, slope: -over_length(ct, r, slope) * part_of(x, r),
         None,
     ),
     args=("ct", "x", "r", "slope"),
@@ -247,7 +240,8 @@ def _vector_norm(x: Any, p: float, axes: Axes, keepdims: bool) -> Operand:
     total = reduce_sum_op(pow(abs(x), power), **over)
     # a root has an infinite derivative at 0; the norm of a zero vector is taken as constant there
     vanishes = equal(total, zeros_like(total))
-    return where(vanishes, total, pow(where(vanishes, ones_like(total), total), root))
+    length = pow(where(vanishes, ones_like(total), total), root)
+    return where(vanishes, reduce_euclidean_norm_op(x, **over), length)
 
 
 def _matrix_norm(x: Any, p: float, axes: tuple[int, ...], keepdims: bool) -> Operand:

@@ -52,6 +52,7 @@ LOOSE = {
     "segment_recurrence": "triangles",
     "shuffle_op": "any order of rows",
     "spectral": "triangles",
+    "spectral_part": "triangles",
     "spectral_sloped": "triangles",
     "stdtrit-degrees": "the median does not depend on the degrees",
     "triangular_solve_op": "triangles",
@@ -69,7 +70,7 @@ DATA = {
     "mod",
     "gather_taps_op", "scatter_taps_op", "put_band-set_diag", "reduce_euclidean_norm_op-norm-inf-of-matrix",
     "reduce_logsumexp_op", "reduce_max_op", "reduce_min_op", "reduce_prod_op", "relu", "relu6", "segment_max_op",
-    "segment_min_op", "select", "sigmoid", "sigmoid_cross_entropy_op", "sign", "slogdet_op", "softplus",
+    "segment_min_op", "select", "sigmoid", "sigmoid_cross_entropy_op", "sign", "sign_sloped", "slogdet_op", "softplus",
     "squared_difference_op", "tensor_scatter_max_op", "tensor_scatter_min_op", "truncatemod", "unsorted_segment_min_op",
     "unsorted_segment_prod_op",
 }  # fmt: skip

@@ -230,6 +230,12 @@ ROWS = (
     # sign and rounding
     Row(arithmetic.sign, (real(3, 4),), oracle=np.sign, tf=lambda tf, x: tf.sign(x)),
     Row(arithmetic.sign, (integers(5, low=-2, high=3),), dtypes=("int32",), label="integers", oracle=np.sign),
+    Row(
+        arithmetic.sign_sloped,
+        (real(3, 4), real(3, 4), real(3, 4)),
+        wrt=(0, 1),
+        oracle=lambda ct, x, slope: ct * np.sign(x),
+    ),
     Row(arithmetic.real_abs, (real(3, 4),), oracle=np.abs, tf=lambda tf, x: tf.abs(x)),
     Row(arithmetic.real_abs, (integers(5, low=-9, high=9),), dtypes=("int32",), label="integers", oracle=np.abs),
     Row(arithmetic.floor, (real(3, 4),), oracle=np.floor, tf=lambda tf, x: tf.floor(x)),

@@ -2,13 +2,21 @@
 
 from __future__ import annotations
 
+from typing import Any
+
 import numpy as np
 
 from engine.ops import complexes
+from engine.ops.creation import zeros_like
 from tests.row import Row, real
 
 COMPLEX = ("complex64", "complex128")
 ALL = ("float32", "float64", *COMPLEX)
+
+
+def _real_part(x: Any) -> Any:
+    return complexes.complex_op(complexes.real_op(x), zeros_like(complexes.real_op(x)))
+
 
 ROWS = (
     Row(
@@ -29,6 +37,14 @@ ROWS = (
         call=complexes.abs,
         oracle=np.abs,
         tf=lambda tf, x: tf.abs(x),
+    ),
+    Row(
+        complexes.modulus_sloped,
+        (real(3, 4), real(3, 4), real(3, 4)),
+        dtypes=COMPLEX,
+        call=lambda ct, x, slope: complexes.modulus_sloped(_real_part(ct), x, slope),
+        wrt=(0, 1),
+        oracle=lambda ct, x, slope: np.real(ct) * np.sign(x),
     ),
     Row(complexes.complex_sign, (real(3, 4),), dtypes=COMPLEX, oracle=np.sign),
     Row(

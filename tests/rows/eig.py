@@ -9,6 +9,8 @@ import numpy as np
 from engine.core.expand_axes import expand_dims
 from engine.ops import eig
 from engine.ops.complexes import abs as magnitude
+from engine.ops.complexes import complex_op
+from engine.ops.complexes import real as real_part
 from engine.ops.reduce import reduce_sum
 from tests.row import Row, real
 
@@ -42,6 +44,18 @@ def _tf_powers(tf: Any, x: Any) -> Any:
     return tf.reduce_sum(values**2, -1), tf.reduce_sum(values**3, -1)
 
 
+def _of_eigenvalues(ct: Any, x: Any) -> Any:
+    """Something of it that is real."""
+    values, vectors = eig.eig_op(_apart(x))
+    return real_part(eig.of_eigenvalues(complex_op(ct, ct), _apart(x), values, vectors))
+
+
+def _directions(d: Any, x: Any) -> Any:
+    """Something that does not depend on the order of the values."""
+    values, vectors = eig.eig_op(_apart(x))
+    return reduce_sum(real_part(values * eig.eigenvalue_part(complex_op(d, d), _apart(x), values, vectors)), -1)
+
+
 def _sums(x: Any) -> Any:
     values = np.linalg.eigvals(_apart(x)).astype(np.result_type(x, np.complex64))
     return np.sum(values**2, -1), np.sum(values**3, -1)
@@ -58,6 +72,21 @@ ROWS = (
         tf=_tf_powers,
     ),
     Row(eig.eigvals_op, (real(1, 1),), label="size 1", oracle=lambda x: x[0].astype(np.result_type(x, np.complex64))),
+    Row(eig.of_eigenvalues, (real(2, 3), real(2, 3, 3)), call=_of_eigenvalues, tol=100),
+    Row(
+        eig.eigenvalue_part,
+        (real(2, 3, 3), real(2, 3, 3)),
+        call=_directions,
+        oracle=lambda d, x: np.trace(np.matmul(_apart(x), d), axis1=-2, axis2=-1),
+        tol=100,
+    ),
+    Row(
+        eig.basis,
+        (real(2, 3, 3),),
+        call=lambda x: magnitude(eig.basis(*eig.eig_op(_apart(x)))),
+        oracle=lambda x: np.abs(np.linalg.eig(_apart(x))[1]),
+        tol=100,
+    ),
     Row(
         eig.eig_op,
         (real(2, 3, 3),),

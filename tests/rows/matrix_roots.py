@@ -24,6 +24,22 @@ ROWS = (
             ("equal eigenvalues", (fixed(2.0 * np.eye(2), np.float64),), ("float64",)),
         )
     ],
+    *[
+        Row(
+            ops.polar_op,
+            (inputs,),
+            oracle=lambda x: scipy.linalg.polar(x)[0],
+            dtypes=("float64", "complex128"),
+            tol=100,
+            label=label,
+        )
+        for label, inputs in {
+            "square": _near(3.0, 3, 3),
+            "tall": real(4, 2),
+            "wide": real(2, 4),
+            "equal singular values": fixed(np.array([[0.6, -0.8], [0.8, 0.6]])),
+        }.items()
+    ],
     Row(
         ops.sylvester_op,
         (_near(3.0, 3, 3), _near(2.0, 2, 2), real(3, 2)),

@@ -28,10 +28,6 @@ _ELLIPK = "a hypergeometric function of SciPy's is so far off at large negative 
 _INC = "differences of integrals cancel at small amplitudes, where the derivative in m is a power of these"
 
 EXCEPTIONS = {
-    "hypot": Shortfall(
-        "the rule subtracts: the second derivative by a part that is nothing beside the other one is 0",
-        {("float64", 2): 200000000000.0},
-    ),
     "atan2": Shortfall(
         "a NaN for the mixed second derivative where the sum of squares overflows or underflows",
         {("float64", 2): 4.0, ("float32", 2): 4.0},

@@ -223,9 +223,9 @@ def saturate_cast(value: Any, dtype: Any) -> Operand:
         value, kind = real(value), kind.real_dtype
     if wanted.is_complex:
         part = wanted.real_dtype
-        if kind.is_complex:
+        if kind.is_complex and part.max < kind.real_dtype.max:
             return complex(saturate_cast(real(value), part), saturate_cast(imag(value), part))
-        return cast(saturate_cast(value, part), wanted)
+        return cast(value if kind.is_complex else saturate_cast(value, part), wanted)
     if wanted.is_bool or kind.is_bool:
         return cast(value, wanted)
     low, high = _bounds_within(kind, wanted)
