@@ -215,6 +215,38 @@ def test_polar_factors_at_every_scale(scale: float) -> None:
     np.testing.assert_allclose(tape.gradient(y, x) * scale, TURN @ (inner - inner.T) / 2, atol=1e-13)
 
 
+@pytest.mark.parametrize("scale", [1e-300, 1e-165, 1.0, 1e165])
+@pytest.mark.parametrize("shape", [(3, 3), (4, 2), (2, 4)])
+def test_singular_vectors_at_every_scale(shape: tuple[int, int], scale: float) -> None:
+    """Of functions that do not depend on their signs, times the scale: the polar factor, and a projection."""
+
+    def slopes(scale: float, by_vectors: bool) -> list[np.ndarray]:
+        x = tape_api.constant(scale * WEIGHTS[: shape[0], : shape[1]])
+        with tape_api.GradientTape(persistent=True) as tape:
+            tape.watch(x)
+            _, u, v = tape_api.linalg.svd(x)
+            first = u[:, :1] @ tape_api.transpose(u[:, :1])
+            unitary = u @ tape_api.transpose(v) if by_vectors else scipy.linalg.polar(x)[0]
+            found = [tape_api.reduce_sum(y * WEIGHTS.T[: y.shape[0], : y.shape[1]]) for y in (unitary, first)]
+        return [scale * np.asarray(tape.gradient(y, x)) for y in found]
+
+    for found, expected in zip(slopes(scale, True), slopes(1.0, False), strict=True):
+        np.testing.assert_allclose(found, expected, atol=1e-13)
+
+
+@pytest.mark.parametrize("at", [*TURNS, *TALL])
+def test_the_unitary_factor_of_singular_vectors_at_equal_values(at: str) -> None:
+    found = []
+    for of in (lambda x: np.matmul(*np.linalg.svd(x, full_matrices=False)[::2]), lambda x: scipy.linalg.polar(x)[0]):
+        x = tape_api.constant({**TURNS, **TALL}[at])
+        with tape_api.GradientTape() as tape:
+            tape.watch(x)
+            y = of(x)
+            z = tape_api.reduce_sum(y * WEIGHTS[: y.shape[0], : y.shape[1]])
+        found.append(np.asarray(tape.gradient(z, x)))
+    np.testing.assert_allclose(*found, atol=1e-13)
+
+
 def test_what_has_no_derivative_at_singular_matrices_is_nan() -> None:
     for fn in (lambda x: scipy.linalg.polar(x)[0], lambda x: scipy.linalg.sqrtm(x)):
         x = tape_api.constant(np.diag([1.0, 0.0]))
