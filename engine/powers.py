@@ -61,9 +61,11 @@ def _power(ct: Any, of: Op, root: Any, exponent: Any) -> Operand:
     less_two = exponent - 2
     zero, one = zeros_like(less_two), ones_like(less_two)
     guarded = equal(less_two, zero) if of is sqrt else less_equal(less_two, zero)
-    # an infinity to a negative power is 0; below an exponent of 1 there is no derivative, but for 0
+    # an infinity to a negative power is 0; if it is a quotient by 0, its derivative is NaN: the second one is infinite
+    # for exponents from 1 to 2, and below 1 the first one is, but for 0
     steep = logical_and(less(less_two, -one), not_equal(exponent, zero))
-    instead = where(less(less_two, zero), where(steep, np.nan * one, np.inf * one), one)
+    unbounded = where(equal(exponent, zero), np.inf * one, 1.0 / root)
+    instead = where(less(less_two, zero), where(steep, np.nan * one, unbounded), one)
     # the power must not see 0, whose infinite derivative would reach the gradient as NaN
     safe = where(logical_and(equal(root, zeros_like(root)), guarded), instead, root)
     return sum_to_like(ct * (exponent * pow(safe, less_two)), root)

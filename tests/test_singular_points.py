@@ -644,3 +644,19 @@ def test_first_derivatives_of_powers_of_a_norm_at_zero(exponent: float, slope: f
         tape.watch(x)
         y = tape_api.norm(x) ** exponent + tape_api.reduce_sum(tape_api.abs(x) ** exponent)
     np.testing.assert_array_equal(tape.gradient(y, x), [slope, slope])
+
+
+@pytest.mark.parametrize("length", LENGTHS)
+@pytest.mark.parametrize("exponent", [1.0, 1.2, 1.5, 1.9])
+def test_powers_of_a_length_of_zero_that_bend_infinitely_are_not_said_to_be_straight(
+    length: str, exponent: float
+) -> None:
+    x = tape_api.constant(np.zeros(2))
+    with tape_api.GradientTape() as outer:
+        outer.watch(x)
+        with tape_api.GradientTape() as tape:
+            tape.watch(x)
+            power = LENGTHS[length](tape_api, x) ** exponent
+        first = tape.gradient(power, x)
+    np.testing.assert_array_equal(first.numpy(), 0.0)
+    assert not np.isfinite(np.diagonal(outer.jacobian(first, x).numpy())).any()
