@@ -110,7 +110,7 @@ class Traced(Recorded):
         return found
 
     def _does(self) -> Any:
-        """What the Python function sees, but for variables."""
+        """All that the Python function sees, but for variables."""
         return (self.seen or state_of(self._function)).does[0]
 
     def _by_program(self) -> list[np.ndarray]:

@@ -47,7 +47,7 @@ _OTHER_EACH_TIME = frozenset(
 _OF_FUNCTION = attrgetter("__code__", "__defaults__", "__kwdefaults__", "__dict__")
 _OF_PARTIAL = attrgetter("func", "args", "keywords", "__dict__")
 _ABSENT = None
-"""What stands for a name that is not there, as for one that is nothing."""
+"""Stands for a name that is not there, and for one that is nothing."""
 _MOST = 1 << 20
 """Bytes of an array that is compared."""
 _LOOKED_UP: Cache[int, tuple[types.CodeType, tuple[str, ...] | None]] = Cache(
@@ -217,7 +217,7 @@ class _Look:
 
 
 def _items(x: Any) -> list[Any]:
-    """What a list, a set or a dict holds."""
+    """The objects that a list, a set or a dict holds."""
     return [*x, *x.values()] if type(x) is dict else list(x)
 
 
