@@ -18,11 +18,11 @@ from engine.core.kinds import elementwise
 from engine.core.op import Op
 from engine.core.operands import Operand
 from engine.ops.arithmetic import sign
+from engine.ops.compare import where
 from engine.ops.explog import pow
-from engine.ops.quadrature import gauss_legendre
-from engine.ops.scipy_special import rgamma
-from engine.ops.special import no_derivative, scipy_kernel, typed_kernel
-from engine.runtime.cache import cached
+from engine.ops.quadrature import panels
+from engine.ops.scipy_special import rgamma, share
+from engine.ops.special import in_double, no_derivative, scipy_kernel, typed_kernel
 from engine.runtime.lazy_scipy import scipy
 
 _NODES = 24
@@ -31,18 +31,10 @@ _DECAYS = 45.0
 """Where an integrand is ``exp`` of minus this beside its largest value, nothing is left of it."""
 
 
-@cached(64)
-def _panels(count: int) -> tuple[np.ndarray, np.ndarray]:
-    """Nodes and weights on [0, 1], in so many panels of equal length."""
-    nodes, weights = gauss_legendre(_NODES)
-    starts = np.arange(count)[:, None]
-    return ((starts + nodes) / count).ravel(), np.tile(weights / count, count)
-
-
 def _around(v: np.ndarray, x: np.ndarray, f: Callable[..., Any]) -> np.ndarray:
     """The integral of ``f(theta)`` from 0 to pi, divided by pi; it swings as often as x and the order say."""
     swings = float(np.max(np.abs(v) + x, initial=0.0))
-    nodes, weights = _panels(2 + int(swings / 4))
+    nodes, weights = panels(_NODES, 2 + int(swings / 4))
     return np.sum(f(np.pi * nodes) * weights, axis=-1)
 
 
@@ -51,7 +43,7 @@ def _tail(v: np.ndarray, x: np.ndarray, f: Callable[..., Any]) -> np.ndarray:
     order, end = np.abs(v), np.arcsinh(_DECAYS / x)
     for _ in range(8):
         end = np.arcsinh((_DECAYS + order * end) / x)
-    nodes, weights = _panels(16)
+    nodes, weights = panels(_NODES, 16)
     return end[..., 0] * np.sum(f(end * nodes) * weights, axis=-1)
 
 
@@ -82,9 +74,9 @@ def _by_order(v: Any, x: Any, *, function: str, times: int) -> np.ndarray:
     inside = (x > 0) & np.isfinite(x) & np.isfinite(v)
     at, order = np.where(inside, x, 1.0)[..., None], np.where(inside, v, 0.0)[..., None]
     integral = _INTEGRALS[function[0]](order, at, times, function.endswith("e"))
-    few = (function[0] in "ji") & (times == 1) & inside & (v > 0) & (x * x < 4 * (v + 1))
+    few = (function[0] in "ji") & (times <= 2) & inside & (v > 0) & (x * x < 4 * (v + 1))
     if np.any(few):
-        integral[few] = _first_by_series(v[few], x[few], -1 if function[0] == "j" else 1, function.endswith("e"))
+        integral[few] = _by_series(v[few], x[few], -1 if function[0] == "j" else 1, function.endswith("e"), times)
     # at 0 what vanishes there for all orders nearby has no slope
     outside = np.where((x == 0) & (v > 0) & (function[0] in "ji"), 0.0, np.nan)
     return np.where(inside, integral, outside)
@@ -113,12 +105,13 @@ def _k(v: np.ndarray, x: np.ndarray, k: int, scaled: bool) -> np.ndarray:
     return _tail(v, x, lambda t: half(t) * np.exp(more - x * np.cosh(t)))
 
 
-def _first_by_series(v: np.ndarray, x: np.ndarray, sign: int, scaled: bool) -> np.ndarray:
-    """The first derivative in the order (DLMF 10.15.1, 10.38.1), which may be tiny beside the integrand."""
+def _by_series(v: np.ndarray, x: np.ndarray, sign: int, scaled: bool, times: int) -> np.ndarray:
+    """The first or second derivative in the order (DLMF 10.15.1, 10.38.1), which may be tiny beside the integrand."""
     square, total = sign * x * x / 4, np.zeros_like(x)
     term = np.exp(v * np.log(x / 2) - (x if scaled else 0.0)) * scipy.special.rgamma(v + 1)
     for k in range(40):
-        total += term * (np.log(x / 2) - scipy.special.psi(v + k + 1))
+        slope = np.log(x / 2) - scipy.special.psi(v + k + 1)
+        total += term * (slope if times == 1 else slope**2 - scipy.special.zeta(2, v + k + 1))
         term = term * square / ((k + 1) * (v + k + 1))
     return total
 
@@ -160,7 +153,11 @@ def _of_order(name: str, function: str, doc: str) -> Op:
         scipy_kernel(function),
         (
             lambda out, v, x: bessel_by_order(v, x, function=function, times=1),
-            lambda out, v, x: _differences(lambda n: op(v + n, x), function, out, x),
+            in_double(
+                lambda: op,
+                lambda out, v, x: _differences(lambda n: op(v + n, x), function, out, x),
+                function.endswith("e"),
+            ),
         ),
         args=("v", "x"),
         accepts=FLOATING,
@@ -197,7 +194,11 @@ airy = elementwise(
 def _struve(name: str, function: str, sign: int, doc: str) -> Op:
     def slope(out: Any, v: Any, x: Any) -> Operand:
         power = pow(0.5 * x, v) * rgamma(v + 1.5) / math.sqrt(math.pi)
-        return 0.5 * (op(v - 1, x) + sign * op(v + 1, x) + power)
+        # orders below 0 have a pole at 0, which the power cancels
+        low = v < 1
+        below = where(low, share(v * out, x), op(where(low, v, v - 1), x))
+        above = sign * op(v + 1, x) + power
+        return where(low, below + above, 0.5 * (below + above))
 
     op: Any = elementwise(
         name,

@@ -120,6 +120,20 @@ ROWS = (
         tf=lambda tf, x: tf.reduce_prod(x, -1),
         label="zeros",
     ),
+    *[
+        Row(
+            reduce.balanced,
+            (real(2, 2), fixed([[1.0, 1e-9], [0.5, 0.5]], dtype)),
+            {"axis": (-1,), "back": back},
+            dtypes=(dtype.__name__,),
+            oracle=lambda x, shares, back=back: np.stack(
+                [[0.0, x[0, 1] - x[0, 0]] if back else [-x[0, 1], x[0, 1]], x[1]]
+            ),
+            label=f"back {back}",
+        )
+        for back in (False, True)
+        for dtype in (np.float32, np.float64)
+    ],
     Row(
         reduce.exp_shares,
         (real(2, 3),),
