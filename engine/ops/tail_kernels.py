@@ -176,7 +176,7 @@ def _lower_tail(a: Any, b: Any, v: Any, log: Any, integrand: Callable[..., Any])
         if not length.any():
             continue
         rate = np.log1p(length)[:, None]
-        nodes, weights = panels(24, max(2, int(np.max(rate) / 2)))
+        nodes, weights = panels(20, max(2, int(np.max(rate) / 2)))
         away = np.expm1(rate * nodes)
         s = middle[:, None] + way * away
         odds = at * np.exp(-s)
@@ -218,7 +218,7 @@ _SMALL = 0.06
 def _less_share(w: Any, rest: Any, unit: Any) -> Any:
     """``w / (1 + w) - log1p(w)``, by its series where it is small, if it has to be exact in this unit."""
     out = 1 / (1 + 1 / w) + rest
-    near = w < _SMALL
+    near = np.abs(w) < _SMALL
     if unit.min(initial=1.0) < 0.02 and near.any():
         small = w[near]
         total = np.zeros_like(small)
@@ -229,14 +229,15 @@ def _less_share(w: Any, rest: Any, unit: Any) -> Any:
 
 
 def _step_left(a: Any, d: Any) -> np.ndarray:
-    """``psi(a + d) - psi(a) - d / a``, for large `a` by the expansion of `psi`."""
-    out = digamma_step(a, d, times=0) - d / a
+    """``psi(a + d) - psi(a) - d / a``, from `a` + 1 on, since it is 0 for d = 1; of large `a` by the expansion."""
+    after, further = a + 1, d - 1
+    out = digamma_step(after, further, times=0) - further / a
     large = a > _LARGE
     if large.any():
-        at, step = a[large], d[large]
+        at, step = after[large], further[large]
         ratio = step / at
         total = -_less_share(ratio, -np.log1p(ratio), np.zeros(1)) - ratio * (step / (at + step))
-        total -= 0.5 * _power_step(at, step, 1, 0)
+        total -= 0.5 * _power_step(at, step, 1, 0) + ratio / a[large]
         for k in reversed(range(len(_PSI))):
             total += _PSI[k] * _power_step(at, step, 2 * k + 2, 0)
         out[large] = total
@@ -552,32 +553,37 @@ def _scaled(kind: str, order: int, x: np.ndarray) -> np.ndarray:
 def wofz(z: Any, *, times: int) -> np.ndarray:
     """Derivative number `times` of the Faddeeva function: by recurrence, far out by its expansion (DLMF 7.12.1).
 
-    Between, in the upper half plane, where terms of the recurrence cancel, by the continued fraction of its quotients.
+    Above the real axis, where terms of the recurrence cancel, by the integral DLMF 7.7.2, of which the rule of
+    trapezoids has all digits.
     """
     z = np.asarray(z, np.complex128)
     with np.errstate(all="ignore"):
-        size = np.abs(z)
-        far = (size > _FAR) & (z.imag > 0)
-        between = (size > 2) & (z.imag >= 1) & ~far
-        at = np.where(far, 1.0, z)
-        below, out = np.zeros_like(z), scipy.special.wofz(at)
-        if times and between.any():
-            some, ratio, product = at[between], np.zeros_like(at[between]), out[between]
-            for n in range(min(_STEPS, int(150 / np.min(some.imag))), 0, -1):
-                ratio = -2 * n / (2 * some + ratio)
-                if n <= times:
-                    product = product * ratio
+        far = (np.abs(z) > _FAR) & (z.imag > 0)
+        above = (z.imag >= 1) & ~far
+        if times and above.all():
+            return _above(z, times)
+        at = np.where(far | above, 1.0, z)
+        below, out = np.zeros_like(z), scipy.special.wofz(at if times else np.where(far, 1.0, z))
         for n in range(times):
             below, out = out, -2 * at * out - 2 * n * below + (2j / math.sqrt(math.pi) if n == 0 else 0.0)
-        if times and between.any():
-            out[between] = product
-        if far.any():
-            out = np.array(out)
-            out[far] = 1j / math.sqrt(math.pi) * _far_out(z[far], times, -1)
+        for some, other in ((above & (times > 0), _above), (far, _expanded)):
+            if some.any():
+                out = np.array(out)
+                out[some] = other(z[some], times)
         return out
 
 
-_STEPS = 120
+def _above(z: np.ndarray, times: int) -> np.ndarray:
+    t = np.linspace(-6.0, 6.0, 65)
+    weights = (t[1] - t[0]) / np.pi * np.exp(-t * t)
+    term = over = 1 / (z[..., None] - t)
+    for _ in range(times):
+        term = term * over
+    return 1j * (-1) ** times * math.factorial(times) * (term @ weights)
+
+
+def _expanded(z: np.ndarray, times: int) -> np.ndarray:
+    return 1j / math.sqrt(math.pi) * _far_out(z, times, -1)
 
 
 def voigt(x: Any, sigma: Any, gamma: Any, *, times: int, turns: int) -> np.ndarray:

@@ -13,7 +13,6 @@ class Shortfall(NamedTuple):
 
 
 _WHOLE = "a second derivative that is 0 comes out as rounding errors"
-_F = "for two degrees of freedom the leading term of the slope in the others is 0, and comes out as rounding errors"
 _BESSEL = "neighboring orders cancel far out, x times the last place"
 _VOIGT = "SciPy's Faddeeva function is exact to 1e-13, which the derivatives are made of"
 
@@ -29,8 +28,6 @@ EXCEPTIONS = {
     "beta": Shortfall("SciPy's value is so far off", {("float64", 1): 6.0}),
     "binom": Shortfall(_WHOLE, {("float64", 2): 20.0}),
     "poch": Shortfall(_WHOLE, {("float64", 2): 20.0}),
-    "fdtr": Shortfall(_F, {("float64", 1): 50.0, ("float64", 2): 50.0}),
-    "fdtrc": Shortfall(_F, {("float64", 1): 50.0, ("float64", 2): 50.0}),
     "ive": Shortfall(_BESSEL, {("float64", 1): 4.0, ("float64", 2): 9.0}),
     "kve": Shortfall(_BESSEL, {("float64", 2): 4.0}),
     "kv in the order": Shortfall(
