@@ -120,7 +120,7 @@ def _first_arch(phi: np.ndarray, m: np.ndarray, power: float, times: int) -> np.
     squares = np.square(np.sin(phi[..., None] * x))
     terms = squares**times * (1 - m[..., None] * squares) ** (power - times)
     factor = (-1) ** times * math.prod(power - i for i in range(times))
-    return factor * phi * (terms @ weights)
+    return factor * phi * np.sum(terms * weights, -1)
 
 
 def _integral_dphi(out: Any, phi: Any, m: Any, *, power: float, times: int) -> Operand:

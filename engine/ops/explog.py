@@ -87,10 +87,12 @@ def within(
         if all_beyond(seen, limit):
             return quick(out, x)
         with np.errstate(all="ignore"):
-            if value is not None and x.dtype.char == "f" and isinstance(x, (np.ndarray, np.generic)):
-                wide = x.astype(np.float64)
-                return np.asarray(kernel(value(wide), wide)).astype(np.float32)
-            return _with_tails(quick(out, x), np.greater_equal(seen, limit), lambda out, x: exact(x), out, x)
+            elsewhere = in_double if value is not None and x.dtype.char == "f" else lambda out, x: exact(x)
+            return _with_tails(quick(out, x), np.greater_equal(seen, limit), elsewhere, out, x)
+
+    def in_double(out: Any, x: Any) -> Any:
+        wide = x.astype(np.float64)
+        return kernel(value(wide), wide).astype(np.float32)  # type: ignore[misc]
 
     return kernel
 

@@ -159,37 +159,36 @@ def _lower_tail(a: Any, b: Any, v: Any, log: Any, integrand: Callable[..., Any])
 
     `share` and `rest` are the logarithms of ``w / (1 + w)`` and ``1 / (1 + w)``.
     """
-    if a.size > _CHUNK:
-        pieces = range(0, a.size, _CHUNK)
-        parts = [[q[i : i + _CHUNK] for q in (a, b, v, log)] for i in pieces]
-        return np.concatenate([_lower_tail(*part, integrand=integrand) for part in parts])
     total, high = a + b, np.log1p(v)
     end = (_DECAYS + total * high) / a
     for _ in range(8):  # Newton's method, from the right on a convex curve
         w = v * np.exp(-end)
         end = end - (a * end - total * (high - np.log1p(w)) - _DECAYS) / (a - total * w / (1 + w))
-    p, q, at, logs, tops, sums = (x[:, None] for x in (a, b, v, log, high, total))
-    beyond, many = bool((v > 1).any()), bool((total > 100).any())
     # both ways from odds of 1, near which the density bends
     middle, found = np.clip(log, 0.0, end), np.zeros_like(end)
     for length, way in ((end - middle, 1), (middle, -1)):
-        if not length.any():
-            continue
-        rate = np.log1p(length)[:, None]
-        nodes, weights = panels(20, max(2, int(np.max(rate) / 2)))
-        away = np.expm1(rate * nodes)
-        s = middle[:, None] + way * away
-        odds = at * np.exp(-s)
-        rest = np.log1p(odds)
-        ratio, share = rest - tops, logs - s - rest
-        if many:
-            x = at / (1 + at) * np.expm1(-s)
-            ratio = np.where(x > -0.5, np.log1p(x), ratio)
-        if beyond:
-            share = np.where(odds > 1, -np.log1p(1 / odds), share)
-        terms = np.exp(-p * s - sums * ratio) * integrand(odds, share, -rest, p, q) * (1 + away)
-        found += rate[:, 0] * (terms @ weights)
+        rate = np.log1p(length)
+        counts = np.where(length > 0, np.maximum(2, np.minimum(rate / 1.3, 100)), 0).astype(int)
+        for count in np.unique(counts[counts > 0]):
+            places = np.flatnonzero(counts == count)
+            for some in np.array_split(places, 1 + len(places) // _CHUNK):
+                columns = [x[some, None] for x in (a, b, v, log, middle, rate)]
+                found[some] += rate[some] * _segment(*columns, way, panels(20, int(count)), integrand)
     return _log_odds_density(a, b, v, log) * found
+
+
+def _segment(
+    p: Any, q: Any, v: Any, log: Any, middle: Any, rate: Any, way: int, rule: Any, integrand: Callable[..., Any]
+) -> np.ndarray:
+    nodes, weights = rule
+    away = np.expm1(rate * nodes)
+    s = middle + way * away
+    odds, x = v * np.exp(-s), v / (1 + v) * np.expm1(-s)
+    rest = np.log1p(odds)
+    ratio = np.where((x > -0.5) & (p + q > 100), np.log1p(x), rest - np.log1p(v))
+    share = np.where(odds > 1, -np.log1p(1 / odds), log - s - rest)
+    terms = np.exp(-p * s - (p + q) * ratio) * integrand(odds, share, -rest, p, q) * (1 + away)
+    return np.sum(terms * weights, -1)
 
 
 def _own(w: Any, share: Any, rest: Any, p: Any, q: Any) -> Any:
@@ -218,8 +217,8 @@ _SMALL = 0.06
 def _less_share(w: Any, rest: Any, unit: Any) -> Any:
     """``w / (1 + w) - log1p(w)``, by its series where it is small, if it has to be exact in this unit."""
     out = 1 / (1 + 1 / w) + rest
-    near = np.abs(w) < _SMALL
-    if unit.min(initial=1.0) < 0.02 and near.any():
+    near = (np.abs(w) < _SMALL) & (unit < 0.02)
+    if near.any():
         small = w[near]
         total = np.zeros_like(small)
         for k in range(15, 1, -1):
@@ -393,7 +392,8 @@ def _integrated(f: Callable[[Any], Any], end: np.ndarray) -> np.ndarray:
     nodes, weights = panels(24, 10)
     total = np.zeros_like(end)
     for k in range(0, len(nodes), 24):
-        total += weights[k : k + 24] @ f(end * nodes[k : k + 24, None])
+        terms = weights[k : k + 24, None] * f(end * nodes[k : k + 24, None])
+        total += np.sum(np.ascontiguousarray(terms.T), -1)  # in the same order, however many there are
     return total * end
 
 
@@ -579,7 +579,7 @@ def _above(z: np.ndarray, times: int) -> np.ndarray:
     term = over = 1 / (z[..., None] - t)
     for _ in range(times):
         term = term * over
-    return 1j * (-1) ** times * math.factorial(times) * (term @ weights)
+    return 1j * (-1) ** times * math.factorial(times) * np.sum(term * weights, -1)
 
 
 def _expanded(z: np.ndarray, times: int) -> np.ndarray:

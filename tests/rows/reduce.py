@@ -120,6 +120,13 @@ ROWS = (
         tf=lambda tf, x: tf.reduce_prod(x, -1),
         label="zeros",
     ),
+    Row(
+        reduce.balanced,
+        (real(2, 2), fixed([[0.5, 0.5], [0.25, 0.75]])),
+        {"axis": (-1,), "back": False},
+        oracle=lambda x, shares: x,
+        label="ordinary",
+    ),
     *[
         Row(
             reduce.balanced,
