@@ -92,7 +92,8 @@ def within(
 
     def in_double(out: Any, x: Any) -> Any:
         wide = x.astype(np.float64)
-        return kernel(value(wide), wide).astype(np.float32)  # type: ignore[misc]
+        found: Any = kernel(value(wide), wide)  # type: ignore[misc]
+        return found.astype(np.float32)
 
     return kernel
 

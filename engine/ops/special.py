@@ -124,7 +124,7 @@ ndtri_slope = elementwise(
         np.positive,
         lambda x: scipy.special.ndtri(x),
     ),
-    (lambda slope, out, x: slope * out, None),
+    (None, lambda slope, out, x: out * square(slope)),
     args=("out", "x"),
     accepts=FLOATING,
     strict=False,

@@ -173,14 +173,13 @@ def _lower_tail(a: Any, b: Any, v: Any, log: Any, integrand: Callable[..., Any])
             places = np.flatnonzero(counts == count)
             for some in np.array_split(places, 1 + len(places) // _CHUNK):
                 columns = [x[some, None] for x in (a, b, v, log, middle, rate)]
-                found[some] += rate[some] * _segment(*columns, way, panels(20, int(count)), integrand)
+                found[some] += rate[some] * _segment(columns, way, int(count), integrand)
     return _log_odds_density(a, b, v, log) * found
 
 
-def _segment(
-    p: Any, q: Any, v: Any, log: Any, middle: Any, rate: Any, way: int, rule: Any, integrand: Callable[..., Any]
-) -> np.ndarray:
-    nodes, weights = rule
+def _segment(columns: list[np.ndarray], way: int, count: int, integrand: Callable[..., Any]) -> np.ndarray:
+    p, q, v, log, middle, rate = columns
+    nodes, weights = panels(20, count)
     away = np.expm1(rate * nodes)
     s = middle + way * away
     odds, x = v * np.exp(-s), v / (1 + v) * np.expm1(-s)

@@ -56,4 +56,6 @@ ROWS = (
         oracle=lambda df, t: _difference(lambda v: sp.stdtr(v, t), df),
         tol=1000,
     ),
+    _row(ops.t_density, positive(3, 4), real(4), order=1, oracle=lambda df, t: st.t.pdf(t, df), label="degrees"),
+    _row(ops.f_density, *FS, order=1, oracle=lambda n, d, x: st.f.pdf(x, n, d), label="degrees"),
 )

@@ -136,7 +136,7 @@ ROWS = (
             oracle=lambda x, shares, back=back: np.stack(
                 [[0.0, x[0, 1] - x[0, 0]] if back else [-x[0, 1], x[0, 1]], x[1]]
             ),
-            label=f"back {back}",
+            label=f"back {back} {dtype.__name__}",
         )
         for back in (False, True)
         for dtype in (np.float32, np.float64)
