@@ -84,6 +84,7 @@ UNTESTED_RULES = {
     ("random_gamma_op", "alpha"): "the numbers are drawn anew for each difference; tests/test_random.py has its slope",
     ("igamma_grad_a", "a"): "is not implemented and says so",
     ("stdtr_by_df", "df"): "is not implemented and says so",
+    **{(op, df): "is not implemented and says so" for op in ("fdtr_by_df", "ratio_score") for df in ("dfn", "dfd")},
     ("zeta_grad_x", "x"): "is not implemented and says so",
     **{(f"betainc_grad_{k}", a): "is not implemented and says so" for k in "ab" for a in "ab"},
     **{

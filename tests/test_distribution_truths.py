@@ -6,6 +6,8 @@ or it is not finite, where the value is not either or the point is an end of the
 
 from __future__ import annotations
 
+import re
+from pathlib import Path
 from typing import Any
 
 import numpy as np
@@ -106,3 +108,14 @@ def test_right_or_not_a_number(name: str) -> None:
                     for i in np.flatnonzero(judged & ~close)
                 ]
     assert not wrong, "\n".join(wrong)
+
+
+def test_the_page_has_values_that_are_not_scipys() -> None:
+    page = (Path(__file__).parent.parent / "docs" / "numpy-and-scipy.md").read_text()
+    rows = re.findall(r"^\| `(\w+)\.(\w+)\(([^)]*)\)` \| (\S+) \| (\S+) \|$", page, re.M)
+    assert len(rows) == 5
+    for name, method, arguments, truth, theirs in rows:
+        x, *shapes = [float(v) for v in arguments.split(", ")]
+        ours = float(getattr(getattr(st, name), method)(tf.constant(x, tf.float64), *shapes))
+        assert ours == pytest.approx(float(truth), rel=1e-14)
+        assert float(theirs) != pytest.approx(float(truth), rel=1e-6)

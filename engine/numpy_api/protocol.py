@@ -57,6 +57,7 @@ from engine.ops import (
     joining,
     linalg,
     orthogonal,
+    ratio_distributions,
     reduce,
     scipy_special,
     slicing,
@@ -145,9 +146,12 @@ def _frexp(x: Any) -> Any:
     return x * np.exp2(-exponent.astype(x._array.dtype)), exponent
 
 
+_OF_SCIPY = (scipy_special, ratio_distributions, bessel_orders, elliptic, orthogonal)
+
+
 def _ops_by_kernel() -> dict[Any, Callable[..., Any]]:
     """The ops whose kernel is a ufunc of NumPy's, or of SciPy's, by its name (see `_key`)."""
-    modules = (arithmetic, compare, explog, special, scipy_special, bessel_orders, elliptic, orthogonal, trig)
+    modules = (arithmetic, compare, explog, special, trig, *_OF_SCIPY)
     ops = [op for module in modules for op in vars(module).values() if isinstance(op, Op)]
     by_ufunc: dict[Any, Callable[..., Any]] = {op.kernel: op for op in ops if isinstance(op.kernel, np.ufunc)}
     named = {op.kernel.scipy: op for op in ops if hasattr(op.kernel, "scipy")} | SPECIAL
@@ -175,7 +179,7 @@ _ARITHMETIC = {
     np.bitwise_or: "or",
     np.bitwise_xor: "xor",
 }
-_SCIPYS_ALONE = {module.__name__ for module in (scipy_special, bessel_orders, elliptic, orthogonal)}
+_SCIPYS_ALONE = {module.__name__ for module in _OF_SCIPY}
 """Modules of ops that TensorFlow has no name for."""
 _OPERATORS: dict[Any, Callable[[Any, Any], Any]] = {
     **{ufunc: _operator(f"__{name}__", f"__r{name}__") for ufunc, name in _ARITHMETIC.items()},

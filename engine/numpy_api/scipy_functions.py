@@ -17,7 +17,7 @@ from engine.core.detach import looked_at
 from engine.core.dtypes import as_dtype
 from engine.core.eager import EagerTensor
 from engine.core.operands import Operand, operands
-from engine.core.value import Value, dtype_of
+from engine.core.value import Value, dtype_of, shape_of
 from engine.numpy_api import fourier, sparse_values
 from engine.numpy_api.functions import NotTaken, Row, at_least, constant, flat, inexact, length, rank_of
 from engine.numpy_api.images import IMAGES
@@ -30,6 +30,7 @@ from engine.ops import (
     linalg,
     matrix_functions,
     matrix_roots,
+    nn,
     reduce,
     scipy_special,
     shape,
@@ -69,24 +70,17 @@ def _logsumexp(a: Any, axis: Any = None, b: Any = None, keepdims: Any = False, r
     return np.log(np.abs(total)) + shift, np.sign(total)
 
 
-@operands("x")
-def _softmax(x: Any, axis: Any = None) -> Operand:
-    x = inexact(x)
-    total = shape.broadcast_to(reduce.reduce_logsumexp(x, axis, True), shape.shape(x))
-    return reduce.exp_shares(x, total, axis=reduction_axes("softmax", x, axis))
+def _over(name: str, op: Any) -> Callable[..., Operand]:
+    """A function of SciPy's along any axes, by default all."""
 
+    @operands("x")
+    def apply(x: Any, axis: Any = None) -> Operand:
+        x = inexact(x)
+        rows = shape.reshape(x, (1,)) if shape_of(x) == () else x
+        axes = None if axis is None else reduction_axes(name, x, axis)
+        return structural.reshape_like(op(rows, axis=axes[0] if axes is not None and len(axes) == 1 else axes), x)
 
-@operands("x")
-def _log_softmax(x: Any, axis: Any = None) -> Operand:
-    x = inexact(x)
-    largest = shape.stop_gradient(np.max(x, axis=axis, keepdims=True))
-    x = x - np.where(np.isfinite(largest), largest, constant(0, x))
-    # of a share near 1 the others say more
-    shares = _softmax(x, axis)
-    near, nothing = shares > 0.5, constant(0, x)
-    others = np.sum(np.where(near, nothing, shares), axis=axis, keepdims=True)
-    others = np.where(others < 0.5, others, nothing) * np.ones_like(x)
-    return np.where(near, np.log1p(-others), x - reduce.reduce_logsumexp(x, axis, True))
+    return apply
 
 
 @operands("x")
@@ -136,7 +130,7 @@ def _spherical(kind: str) -> Callable[..., Any]:
             raise NotTaken
         n = constant(n, z)
         if derivative:
-            return scipy_special.spherical_slope(n, z, kind)
+            return scipy_special.spherical_slope(n, z, kind=kind)
         return scipy_special.spherical_bessel(n, z, kind=kind)
 
     return apply
@@ -428,8 +422,8 @@ SCIPY: dict[str, Row] = {
     **IMAGES,
     **FUNCTIONS_OF_MATRICES,
     "scipy.special.logsumexp": (_logsumexp, "tf.reduce_logsumexp"),
-    "scipy.special.softmax": (_softmax, "tf.nn.softmax"),
-    "scipy.special.log_softmax": (_log_softmax, "tf.nn.log_softmax"),
+    "scipy.special.softmax": (_over("softmax", nn.softmax_op), "tf.nn.softmax"),
+    "scipy.special.log_softmax": (_over("log_softmax", nn.log_softmax_op), "tf.nn.log_softmax"),
     "scipy.special.polygamma": (_polygamma, "tf.math.polygamma"),
     "scipy.special.multigammaln": (_multigammaln, "tf.math.lgamma"),
     "scipy.special.comb": (_comb, "tf.math.lgamma"),

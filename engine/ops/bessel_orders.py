@@ -18,10 +18,11 @@ from engine.core.kinds import elementwise
 from engine.core.op import Op
 from engine.core.operands import Operand
 from engine.ops.arithmetic import sign
+from engine.ops.compare import where
 from engine.ops.explog import pow
-from engine.ops.quadrature import gauss_legendre
-from engine.ops.scipy_special import rgamma
-from engine.ops.special import no_derivative, scipy_kernel, typed_kernel
+from engine.ops.quadrature import panels
+from engine.ops.scipy_special import rgamma, share
+from engine.ops.special import in_double, no_derivative, scipy_kernel, typed_kernel
 from engine.runtime.lazy_scipy import scipy
 
 _NODES = 24
@@ -32,13 +33,6 @@ _SWINGS, _AT_ONCE = 1e5, 1 << 20
 """Of an integrand, at most; and how many of its values are computed at once."""
 
 
-def _panels(count: int) -> tuple[np.ndarray, np.ndarray]:
-    """Nodes and weights on [0, 1], in so many panels of equal length."""
-    nodes, weights = gauss_legendre(_NODES)
-    starts = np.arange(count)[:, None]
-    return ((starts + nodes) / count).ravel(), np.tile(weights / count, count)
-
-
 def _around(v: np.ndarray, x: np.ndarray, swings: np.ndarray, f: Callable[..., Any], end: Any = np.pi) -> np.ndarray:
     """The integral of ``f(v, x, s)`` for s from 0 to `end`, divided by pi; NaN for more than `_SWINGS` swings.
 
@@ -46,11 +40,11 @@ def _around(v: np.ndarray, x: np.ndarray, swings: np.ndarray, f: Callable[..., A
     costs them neither time nor memory.
     """
     end = np.broadcast_to(end, x.shape)
-    panels = np.exp2(np.ceil(np.log2(2 + swings / 4)))[..., 0]
-    found = np.full(panels.shape, np.nan)
-    for count in np.unique(panels[swings[..., 0] <= _SWINGS]):
-        nodes, weights = _panels(int(count))
-        which = np.flatnonzero(panels == count)
+    counts = np.exp2(np.ceil(np.log2(2 + swings / 4)))[..., 0]
+    found = np.full(counts.shape, np.nan)
+    for count in np.unique(counts[swings[..., 0] <= _SWINGS]):
+        nodes, weights = panels(_NODES, int(count))
+        which = np.flatnonzero(counts == count)
         for some in np.array_split(which, -(-len(which) * len(nodes) // _AT_ONCE)):
             order, at, till = (each.reshape(-1, 1)[some] for each in (v, x, end))
             found.flat[some] = np.sum(f(order, at, till * nodes) * weights, axis=-1) * (till[:, 0] / np.pi)
@@ -62,7 +56,7 @@ def _tail(v: np.ndarray, x: np.ndarray, f: Callable[..., Any], inverse: Callable
     order, end = np.abs(v), inverse(_DECAYS / x)
     for _ in range(8):
         end = inverse((_DECAYS + order * end) / x)
-    nodes, weights = _panels(16)
+    nodes, weights = panels(_NODES, 16)
     return end[..., 0] * np.sum(f(end * nodes) * weights, axis=-1)
 
 
@@ -93,9 +87,9 @@ def _by_order(v: Any, x: Any, *, function: str, times: int) -> np.ndarray:
     inside = (x > 0) & np.isfinite(x) & np.isfinite(v)
     at, order = np.where(inside, x, 1.0)[..., None], np.where(inside, v, 0.0)[..., None]
     integral = _INTEGRALS[function[0]](order, at, times, function.endswith("e"))
-    few = (function[0] in "ji") & (times == 1) & inside & (v > 0) & (x * x < 4 * (v + 1))
+    few = (function[0] in "ji") & (times <= 2) & inside & (v > 0) & (x * x < 4 * (v + 1))
     if np.any(few):
-        integral[few] = _first_by_series(v[few], x[few], -1 if function[0] == "j" else 1, function.endswith("e"))
+        integral[few] = _by_series(v[few], x[few], -1 if function[0] == "j" else 1, function.endswith("e"), times)
     # at 0 what vanishes there for all orders nearby has no slope
     outside = np.where((x == 0) & (v > 0) & (function[0] in "ji"), 0.0, np.nan)
     return np.where(inside, integral, outside)
@@ -132,12 +126,13 @@ def _k(v: np.ndarray, x: np.ndarray, k: int, scaled: bool) -> np.ndarray:
     return _tail(v, x, lambda t: half(t) * falling(t), lambda z: 2 * np.arcsinh(np.sqrt(z / 2)))
 
 
-def _first_by_series(v: np.ndarray, x: np.ndarray, sign: int, scaled: bool) -> np.ndarray:
-    """The first derivative in the order (DLMF 10.15.1, 10.38.1), which may be tiny beside the integrand."""
+def _by_series(v: np.ndarray, x: np.ndarray, sign: int, scaled: bool, times: int) -> np.ndarray:
+    """The first or second derivative in the order (DLMF 10.15.1, 10.38.1), which may be tiny beside the integrand."""
     square, total = sign * x * x / 4, np.zeros_like(x)
     term = np.exp(v * np.log(x / 2) - (x if scaled else 0.0)) * scipy.special.rgamma(v + 1)
     for k in range(40):
-        total += term * (np.log(x / 2) - scipy.special.psi(v + k + 1))
+        slope = np.log(x / 2) - scipy.special.psi(v + k + 1)
+        total += term * (slope if times == 1 else slope**2 - scipy.special.zeta(2, v + k + 1))
         term = term * square / ((k + 1) * (v + k + 1))
     return total
 
@@ -179,7 +174,11 @@ def _of_order(name: str, function: str, doc: str) -> Op:
         scipy_kernel(function),
         (
             lambda out, v, x: bessel_by_order(v, x, function=function, times=1),
-            lambda out, v, x: _differences(lambda n: op(v + n, x), function, out, x),
+            in_double(
+                lambda: op,
+                lambda out, v, x: _differences(lambda n: op(v + n, x), function, out, x),
+                function.endswith("e"),
+            ),
         ),
         args=("v", "x"),
         accepts=FLOATING,
@@ -216,7 +215,11 @@ airy = elementwise(
 def _struve(name: str, function: str, sign: int, doc: str) -> Op:
     def slope(out: Any, v: Any, x: Any) -> Operand:
         power = pow(0.5 * x, v) * rgamma(v + 1.5) / math.sqrt(math.pi)
-        return 0.5 * (op(v - 1, x) + sign * op(v + 1, x) + power)
+        # orders below 0 have a pole at 0, which the power cancels
+        low = v < 1
+        below = where(low, share(v * out, x), op(where(low, v, v - 1), x))
+        above = sign * op(v + 1, x) + power
+        return where(low, below + above, 0.5 * (below + above))
 
     op: Any = elementwise(
         name,

@@ -22,7 +22,7 @@ from engine.ops.axis_args import reduced_shape, single_axis
 from engine.ops.compare import cast
 from engine.ops.creation import ones_like
 from engine.ops.nn import below_largest, log_softmax_op, sigmoid, softmax_op, softplus
-from engine.ops.reduce import reduce_sum_op
+from engine.ops.reduce import balanced, reduce_sum_op
 from engine.runtime.errors import InvalidArgumentError, ShapeError
 
 # ---- softmax cross entropy -------------------------------------------------------------------------------------------
@@ -54,7 +54,9 @@ def _softmax_xent_batch(
 
 def _slope_in_logits(labels: Any, logits: Any, axis: int) -> Operand:
     # the labels need not sum to 1
-    return softmax_op(logits, axis=axis) * reduce_sum_op(labels, axis=(axis,), keepdims=True) - labels
+    shares = softmax_op(logits, axis=axis)
+    slope = shares * reduce_sum_op(labels, axis=(axis,), keepdims=True) - labels
+    return balanced(slope, shares, axis=(axis,), back=False)
 
 
 class _Pull:
@@ -215,7 +217,8 @@ def _sparse_xent_abstract(labels: Aval, logits: Aval) -> Aval:
 
 
 def _sparse_slope(labels: Any, logits: Any, axis: int) -> Operand:
-    return less_one_hot(softmax_op(logits, axis=axis), labels)
+    shares = softmax_op(logits, axis=axis)
+    return balanced(less_one_hot(shares, labels), shares, axis=(axis,), back=False)
 
 
 sparse_softmax_cross_entropy_op = general(

@@ -60,7 +60,11 @@ def _with_tails(y: Any, tail: Any, exact: Callable[..., Any], out: Any, x: Any) 
 
 
 def within(
-    limits: dict[str, float], size: Callable[..., Any], quick: Callable[..., Any], exact: Callable[..., Any]
+    limits: dict[str, float],
+    size: Callable[..., Any],
+    quick: Callable[..., Any],
+    exact: Callable[..., Any],
+    value: Callable[..., Any] | None = None,
 ) -> Callable[..., Any]:
     """The kernel of a derivative that follows from value and argument alike where no terms cancel.
 
@@ -71,6 +75,8 @@ def within(
     size, quick : callable
     exact : callable
         ``exact(x)``, which is computed elsewhere alone.
+    value : callable, optional
+        The function itself: single precision takes it, and `quick`, in double precision where its own limit is passed.
     """
 
     def kernel(out: Any, x: Any) -> Operand:
@@ -81,7 +87,13 @@ def within(
         if all_beyond(seen, limit):
             return quick(out, x)
         with np.errstate(all="ignore"):
-            return _with_tails(quick(out, x), np.greater_equal(seen, limit), lambda out, x: exact(x), out, x)
+            elsewhere = in_double if value is not None and x.dtype.char == "f" else lambda out, x: exact(x)
+            return _with_tails(quick(out, x), np.greater_equal(seen, limit), elsewhere, out, x)
+
+    def in_double(out: Any, x: Any) -> Any:
+        wide = x.astype(np.float64)
+        found: Any = kernel(value(wide), wide)  # type: ignore[misc]
+        return found.astype(np.float32)
 
     return kernel
 

@@ -16,10 +16,12 @@ from engine.core.dtypes import FLOATING
 from engine.core.kinds import elementwise
 from engine.core.op import Op
 from engine.core.operands import Operand
+from engine.ops import tail_kernels
 from engine.ops.arithmetic import reciprocal, square
 from engine.ops.explog import exp, expm1, log, log1p, pow, sqrt
 from engine.ops.nn import softplus_kernel
-from engine.ops.scipy_special import betaincc, betaln, erfcx, log_ndtr, log_of_power, share, stdtr
+from engine.ops.ratio_distributions import stdtr
+from engine.ops.scipy_special import betaincc, betaln, erfcx, log_ndtr, log_of_power, share
 from engine.ops.special import (
     betainc,
     betainc_grad_a,
@@ -326,33 +328,8 @@ log_igammac = _log_of(
 )
 
 
-def _upper_beta(a: Any, b: Any, x: Any, rest: Any) -> Any:
-    """``1 - betainc(a, b, x)`` by ``rest = 1 - x``, but where x is so small that its digits are not in that.
-
-    SciPy's ``betaincc``, which takes x, takes twenty times as long.
-    """
-    out = scipy.special.betainc(b, a, rest)
-    if np.less(x, 1e-3).any():
-        out = np.array(out)
-        small = np.broadcast_to(np.less(x, 1e-3), out.shape)
-        out[small] = scipy.special.betaincc(*[np.broadcast_to(v, small.shape)[small] for v in (a, b, x)])
-    return out
-
-
-def _beta_tail(a: Any, b: Any, x: Any) -> Any:
-    return _upper_beta(a, b, x, 1 - x)
-
-
-beta_sf = elementwise(
-    "beta_sf",
-    typed_kernel(_beta_tail),
-    [lambda out, *args, i=i: _slope(betaincc, i, out, *args) for i in range(3)],
-    args=("a", "b", "x"),
-    accepts=FLOATING,
-    doc="``1 - betainc(a, b, x)``: `betaincc`, but quicker.",
-)
-log_betainc = _log_of("log_betainc", betainc, _beta_tail, "``log(betainc(a, b, x))``.")
-log_beta_sf = _log_of("log_beta_sf", beta_sf, "betainc", "``log(beta_sf(a, b, x))``.")
+log_betainc = _log_of("log_betainc", betainc, tail_kernels.upper_beta, "``log(betainc(a, b, x))``.")
+log_betaincc = _log_of("log_betaincc", betaincc, "betainc", "``log(betaincc(a, b, x))``.")
 log_erf = _log_of("log_erf", erf, "erfc", "``log(erf(x))`` of positive x.")
 log_stdtr = _log_of("log_stdtr", stdtr, lambda df, t: scipy.special.stdtr(df, -t), "``log(stdtr(df, t))``.")
 
@@ -575,7 +552,8 @@ def _beta_prime_tail(name: str, sign: int) -> Op:
     def kernel(a: Any, b: Any, x: Any) -> Any:
         with np.errstate(divide="ignore"):
             below, above = 1 / (1 + 1 / x), 1 / (1 + x)
-        return _upper_beta(b, a, above, below) if sign > 0 else _upper_beta(a, b, below, above)
+        upper = tail_kernels.upper_beta
+        return upper(b, a, above, below) if sign > 0 else upper(a, b, below, above)
 
     return elementwise(
         name,

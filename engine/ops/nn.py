@@ -25,7 +25,7 @@ from engine.ops.compare import cast, cast_like, where
 from engine.ops.creation import ones_like
 from engine.ops.explog import by_tails, exp, expm1_slope
 from engine.ops.joining import concat
-from engine.ops.reduce import reduce_sum_op
+from engine.ops.reduce import as_axes, balanced, change_of_shares, reduce_sum_op
 from engine.ops.special import ndtr
 from engine.ops.trig import tanh
 from engine.runtime.errors import ShapeError
@@ -262,51 +262,59 @@ def gelu(features: Any, approximate: bool = False) -> Operand:
 
 
 def _along_axis(name: str) -> Callable[..., Aval]:
-    """Abstract evaluation of an op that works along one axis and keeps shape and dtype."""
+    """Abstract evaluation of an op that works along one axis, or several, and keeps shape and dtype."""
 
-    def abstract(logits: Aval, *, axis: int) -> Aval:
+    def abstract(logits: Aval, *, axis: Any) -> Aval:
         check_dtype(name, "logits", logits, FLOATING)
         if logits.shape is not None:
             if not logits.shape:
                 raise ShapeError(f"{name}: argument `logits` must have at least one dimension, got a scalar")
-            normalize_axis(name, axis, len(logits.shape))
+            for one in as_axes(axis) or ():
+                normalize_axis(name, one, len(logits.shape))
         return Aval(logits.shape, logits.dtype)
 
     return abstract
 
 
-def below_largest(logits: Any, axis: int) -> np.ndarray:
+def below_largest(logits: Any, axis: Any) -> np.ndarray:
     """An array less its largest element along an axis, for kernels."""
     if not logits.ndim:
         raise IndexError("a scalar has no axis")  # the abstract evaluation says it in full
     return np.subtract(logits, np.maximum.reduce(logits, axis=axis, keepdims=True, initial=-np.inf))
 
 
-def _softmax_kernel(logits: Any, *, axis: int) -> np.ndarray:
+def _softmax_kernel(logits: Any, *, axis: Any) -> np.ndarray:
     out = below_largest(logits, axis)
     np.exp(out, out=out)
     out /= np.add.reduce(out, axis=axis, keepdims=True)
     return out
 
 
-def _softmax_rule(d: Any, out: Any, logits: Any, *, axis: int) -> Operand:
-    """Reverse and forward rule alike: the Jacobian ``diag(out) - out out'`` is symmetric."""
-    weighted = d * out
-    return weighted - out * reduce_sum_op(weighted, axis=(axis,), keepdims=True)
-
-
-def _log_softmax_kernel(logits: Any, *, axis: int) -> np.ndarray:
+def _log_softmax_kernel(logits: Any, *, axis: Any) -> np.ndarray:
     out = below_largest(logits, axis)
     out -= np.log(np.add.reduce(np.exp(out), axis=axis, keepdims=True))
     return out
+
+
+def _log_softmax_vjp(ct: Any, out: Any, x: Any, *, axis: Any) -> Operand:
+    shares = exp(out)
+    change = ct - shares * reduce_sum_op(ct, axis=as_axes(axis), keepdims=True)
+    return balanced(change, shares, axis=as_axes(axis), back=False)
+
+
+def _log_softmax_jvp(t: Any, shares: Any, axis: Any) -> Operand:
+    change = t - reduce_sum_op(t * shares, axis=as_axes(axis), keepdims=True)
+    large = shares > 0.9
+    exact = balanced(shares * change, shares, axis=as_axes(axis), back=False)
+    return where(large, exact / where(large, shares, ones_like(shares)), change)
 
 
 softmax_op = general(
     "softmax_op",
     _softmax_kernel,
     _along_axis("softmax"),
-    vjp=(_softmax_rule,),
-    jvp=(_softmax_rule,),
+    vjp=(change_of_shares,),
+    jvp=(change_of_shares,),
     batch=axis_param,
     type="Softmax",
     args=("logits",),
@@ -317,8 +325,8 @@ log_softmax_op = general(
     "log_softmax_op",
     _log_softmax_kernel,
     _along_axis("log_softmax"),
-    vjp=(lambda ct, out, x, *, axis: ct - exp(out) * reduce_sum_op(ct, axis=(axis,), keepdims=True),),
-    jvp=(lambda t, out, x, *, axis: t - reduce_sum_op(t * exp(out), axis=(axis,), keepdims=True),),
+    vjp=(_log_softmax_vjp,),
+    jvp=(lambda t, out, x, *, axis: _log_softmax_jvp(t, exp(out), axis),),
     batch=axis_param,
     type="LogSoftmax",
     args=("logits",),

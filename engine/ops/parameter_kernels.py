@@ -1,4 +1,4 @@
-"""Derivatives of special functions in their parameters, as kernels: the incomplete beta function, the zeta function."""
+"""Derivatives of zeta functions in their order, as kernels."""
 
 from __future__ import annotations
 
@@ -11,59 +11,8 @@ from engine.runtime.lazy_scipy import scipy
 
 _SHIFT = 12
 """Terms of the zeta function that are added up before the tail is summed by the formula of Euler and Maclaurin."""
-_MOST = 1e7
-"""The sum of a and b from which on the fraction for the beta function would take too many terms; NaN then."""
 _BERNOULLI = (1 / 6, -1 / 30, 1 / 42, -1 / 30, 5 / 66, -691 / 2730, 7 / 6, -3617 / 510, 43867 / 798, -174611 / 330)
 """The Bernoulli numbers B2, B4, ..., B20."""
-
-
-def betainc_by_shape(a: Any, b: Any, x: Any, second: bool) -> np.ndarray:
-    """The derivative of I_x(a, b) in `a`, or in `b` if `second`.
-
-    By the continued fraction DLMF 8.17.22, differentiated term by term: R. J. Boik and J. F. Robinson-Cox, "Derivatives
-    of the incomplete beta function", Journal of Statistical Software 3 (1998). It converges quickly below the mean;
-    above it, I_x(a, b) = 1 - I_(1-x)(b, a). Where a + b is 1e7 or more, the number of terms would be some 25,000: NaN.
-    """
-    a, b, x = np.broadcast_arrays(*[np.asarray(v, np.float64) for v in (a, b, x)])
-    small = a + b < _MOST
-    inside = (a > 0) & (b > 0) & small & (x > 0) & (x < 1)
-    points = [np.where(inside, v, 0.5).ravel() for v in (a, b, x)]
-    below = points[2] <= (points[0] + 1) / (points[0] + points[1] + 2)
-    p, q = np.where(below, points[0], points[1]), np.where(below, points[1], points[0])
-    # the smaller of x and 1 - x keeps its digits in either form
-    at, rest = np.where(below, points[2], 1 - points[2]), np.where(below, 1 - points[2], points[2])
-    logs = (
-        np.where(below, np.log(points[2]), np.log1p(-points[2])),
-        np.where(below, np.log1p(-points[2]), np.log(points[2])),
-    )
-    value, slopes = _fraction(p, q, at, rest)
-    psi = scipy.special.psi
-    power = np.exp(p * logs[0] + q * logs[1] - scipy.special.betaln(p, q)) / (p * value)
-    in_first = power * (logs[0] - 1 / p - psi(p) + psi(p + q) - slopes[0] / value)
-    in_second = power * (logs[1] - psi(q) + psi(p + q) - slopes[1] / value)
-    derivative = np.where(below, in_second, -in_first) if second else np.where(below, in_first, -in_second)
-    outside = np.where((a > 0) & (b > 0) & small & (x >= 0) & (x <= 1), 0.0, np.nan)
-    return np.where(inside, derivative.reshape(x.shape), outside)
-
-
-def _fraction(a: np.ndarray, b: np.ndarray, x: np.ndarray, rest: np.ndarray) -> tuple[np.ndarray, list[np.ndarray]]:
-    """The value ``1 + d1 / (1 + d2 / (1 + ...))`` and its derivatives in a and b, from the last term back."""
-    terms = int(40 + 8 * np.sqrt(np.max(a + b, initial=1.0)))
-    value, slopes = np.ones_like(x), [np.zeros_like(x), np.zeros_like(x)]
-    for k in range(terms, 0, -1):
-        for even in (True, False):
-            m = k if even else k - 1
-            below = (a + 2 * m) * (a + 2 * m - 1 if even else a + 2 * m + 1)
-            sum_below = 1 / (a + 2 * m) + 1 / (a + 2 * m - 1 if even else a + 2 * m + 1)
-            if even:
-                d = m * (b - m) * x / below
-                changes = -d * sum_below, m * x / below
-            else:
-                d = -(a + m) * (a + b + m) * x / below
-                changes = d * (1 / (a + m) + 1 / (a + b + m) - sum_below), -(a + m) * x / below
-            slopes = [(change - d * slope / value) / value for change, slope in zip(changes, slopes, strict=True)]
-            value = 1 + d / value
-    return value, slopes
 
 
 def zeta_by_order(x: Any, q: Any) -> np.ndarray:

@@ -19,3 +19,10 @@ def gauss_legendre(count: int) -> tuple[np.ndarray, np.ndarray]:
     """
     nodes, weights = np.polynomial.legendre.leggauss(count)
     return (nodes + 1) / 2, weights / 2
+
+
+@cached(64)
+def panels(nodes: int, count: int) -> tuple[np.ndarray, np.ndarray]:
+    """The same with so many `nodes` in each of `count` panels of equal length."""
+    places, weights = gauss_legendre(nodes)
+    return ((np.arange(count)[:, None] + places) / count).ravel(), np.tile(weights / count, count)

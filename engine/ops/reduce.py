@@ -33,7 +33,7 @@ from engine.ops.axis_args import (
     reduced_shape,
     reduction_axes,
 )
-from engine.ops.compare import cast, not_equal, where
+from engine.ops.compare import cast, not_equal
 from engine.ops.creation import ones_like, zeros_like
 from engine.ops.scan import cumprod_op
 from engine.ops.shape import reshape
@@ -317,7 +317,10 @@ _PLAIN = {"f": 8.0, "d": 256.0}
 
 
 def _shares_kernel(x: Any, out: Any, *, axis: Axes) -> Operand:
-    shares, size = np.exp(np.subtract(x, out)), np.absolute(out)
+    shares = np.subtract(x, out)
+    shares = np.exp(shares, out=shares) if shares.ndim else np.exp(shares)
+    over = range(x.ndim) if axis is None else [i % x.ndim for i in axis]
+    size = np.absolute(out[tuple([slice(0, 1) if i in over else slice(None) for i in range(x.ndim)])])
     most = _PLAIN.get(x.dtype.char, 0.0)
     if not x.size or all_beyond(size, most):
         return shares
@@ -325,21 +328,58 @@ def _shares_kernel(x: Any, out: Any, *, axis: Axes) -> Operand:
     return np.divide(shares, np.where(np.less(size, most), 1, total), dtype=x.dtype)
 
 
-def _shares_rule(t: Any, shares: Any, x: Any, out: Any, *, axis: Axes) -> Operand:
-    """Reverse and forward rule alike; the largest share, if near 1, changes by what the others change together."""
-    weighted = t * shares
-    change = weighted - shares * reduce_sum_op(weighted, axis=axis, keepdims=True)
-    largest = shares > 0.5
-    others = reduce_sum_op(where(largest, zeros_like(change), change), axis=axis, keepdims=True)
-    return where(largest, -others, change)
+_NEAR_ONE = {"e": 0.5, "f": 0.9}
+"""By dtype: the share from which on too few digits are left of 1 less it."""
+
+
+def _balanced_kernel(change: Any, shares: Any, *, axis: Axes, back: bool) -> Operand:
+    limit = _NEAR_ONE.get(shares.dtype.char, 0.99)
+    if all_beyond(shares, limit):
+        return change
+    largest, out = np.greater(shares, limit), change.copy("K")
+    np.copyto(out, 0, where=largest)
+    if back:
+        return np.subtract(out, np.add.reduce(change, axis=axis, keepdims=True, where=largest), out=out, where=~largest)
+    np.copyto(out, np.negative(np.add.reduce(out, axis=axis, keepdims=True)), where=largest)
+    return out
+
+
+balanced = linear(
+    "balanced",
+    _balanced_kernel,
+    lambda ct, change, shares, *, axis, back: balanced(ct, shares, axis=axis, back=not back),
+    lambda change, shares, *, axis, back: change,
+    axis_param,
+    args=("change", "shares"),
+    sparsity=along,
+    shares=(0,),
+    strict=False,
+    doc="""Changes whose sum over axes is 0: that of a share of a sum that is nearly all of it comes of the others.
+
+    Its own may be a difference of rounded numbers. With `back`, the transpose.
+    """,
+)
+
+
+def as_axes(axis: Any) -> Axes:
+    """A tuple of one axis, where one is given."""
+    return (axis,) if isinstance(axis, int) else axis
+
+
+def change_of_shares(t: Any, shares: Any, x: Any, *others: Any, axis: Any) -> Operand:
+    """Reverse and forward rule alike: the Jacobian ``diag(shares) - shares shares'`` is symmetric."""
+    weighted, axis = t * shares, as_axes(axis)
+    return balanced(
+        weighted - shares * reduce_sum_op(weighted, axis=axis, keepdims=True), shares, axis=axis, back=False
+    )
 
 
 exp_shares = general(
     "exp_shares",
     _shares_kernel,
     lambda x, out, *, axis: Aval(merge_shapes(x.shape, out.shape), same_dtype("exp_shares", ("x", "out"), (x, out))),
-    vjp=(_shares_rule, None),
-    jvp=(_shares_rule, None),
+    vjp=(change_of_shares, None),
+    jvp=(change_of_shares, None),
     batch=axis_param,
     args=("x", "out"),
     sparsity=along,

@@ -15,7 +15,7 @@ from engine.core.arguments import normalize_axis
 from engine.core.aval import Aval, merge_shapes
 from engine.core.batching import axis_param
 from engine.core.dtypes import FLOATING, INEXACT, NUMERIC, DType
-from engine.core.kinds import check_dtype, general, linear, nondifferentiable, same_dtype
+from engine.core.kinds import check_dtype, elementwise, general, linear, nondifferentiable, same_dtype
 from engine.core.op import Layout
 from engine.core.operands import Operand, operands
 from engine.core.sparsity import MOVES, running
@@ -209,6 +209,19 @@ running_maximum = nondifferentiable(
 )
 
 
+def _or_one(x: Any) -> Operand:
+    return where(equal(x, zeros_like(x)), zeros_like(x) + 1.0, x)
+
+
+part = elementwise(
+    "part",
+    lambda x, y: np.divide(x, np.where(np.equal(x, 0), 1, x + y), dtype=x.dtype),
+    (lambda out, x, y: part(y, x) / _or_one(x + y), lambda out, x, y: -out / _or_one(x + y)),
+    accepts=FLOATING,
+    doc="``x / (x + y)`` of numbers that are not negative; 0 where x is 0.",
+)
+
+
 def _logsumexp_weights(x: Any, *, axis: int, reverse: bool) -> tuple[Any, Any]:
     """The shares of element i in the sum of all up to i, and of that sum in the one up to i + 1.
 
@@ -222,9 +235,8 @@ def _logsumexp_weights(x: Any, *, axis: int, reverse: bool) -> tuple[Any, Any]:
     # at the first place a zero has moved in, for which nobody asks; minimum keeps it from overflowing
     kept = exp(minimum(shift(top, **on) - top, zero))
     total = recurrence(own, kept, **on)
-    some = where(equal(total, zero), zero + 1.0, total)
-    back = {"axis": axis, "reverse": not reverse}
-    return own / some, total * shift(kept / some, **back)
+    before = shift(total, **on) * kept
+    return part(own, before), shift(part(before, own), axis=axis, reverse=not reverse)
 
 
 def _cumulative_logsumexp_vjp(ct: Any, out: Any, x: Any, *, axis: int, exclusive: bool, reverse: bool) -> Operand:

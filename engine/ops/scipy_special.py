@@ -18,8 +18,8 @@ from engine.core.kinds import elementwise
 from engine.core.op import Op
 from engine.core.operands import Operand
 from engine.ops import parameter_kernels, tail_kernels
-from engine.ops.arithmetic import reciprocal, rint, sign, square
-from engine.ops.compare import greater, less_equal, not_equal, where
+from engine.ops.arithmetic import minimum, reciprocal, rint, sign, square
+from engine.ops.compare import greater, less_equal, logical_and, not_equal, where
 from engine.ops.creation import ones_like, zeros_like
 from engine.ops.explog import exp, log, log1p, pow, within
 from engine.ops.special import (
@@ -32,9 +32,10 @@ from engine.ops.special import (
     gamma_density,
     gaussian_integral,
     igamma_grad_a,
+    in_double,
     named_kernel,
     no_derivative,
-    no_second_derivative,
+    polygamma,
     scipy_kernel,
     typed_kernel,
     xdivy_kernel,
@@ -45,24 +46,39 @@ from engine.runtime.lazy_scipy import scipy
 _ROOT_2PI = math.sqrt(2 * math.pi)
 
 
-def _function(name: str, *partials: Any, args: str = "x", scipy_name: str = "", doc: str) -> Op:
-    """An op that is a ufunc of SciPy's."""
-    return elementwise(
+def _function(name: str, *partials: Any, args: str = "x", scipy_name: str = "", double: str = "", doc: str) -> Op:
+    """An op that is a ufunc of SciPy's; `double` says whether its rules are computed `in_double`, of what."""
+    op: Any = elementwise(
         name,
         scipy_kernel(scipy_name or name),
-        partials,
+        [in_double(lambda: op, p, double == "value") for p in partials] if double else partials,
         args=tuple(args.split()),
         accepts=FLOATING,
         module=__name__,
         doc=doc,
     )
+    return op
 
 
 # ---- powers and logarithms -------------------------------------------------------------------------------------------
 
 cbrt = _function("cbrt", lambda out, x: 1 / (3 * square(out)), doc="Cube root.")
-# of half the value: at 1024 that is a number yet, and so is the derivative
-exp2 = _function("exp2", lambda out, x: 2 * math.log(2) * exp2(x - 1), doc="``2 ** x``.")
+# at 1024 half the value is a number yet, and so is the derivative
+exp2_slope = elementwise(
+    "exp2_slope",
+    within(
+        {"e": 15.9, "f": 127.9, "d": 1023.9},
+        np.positive,
+        lambda out, x: math.log(2) * out,
+        lambda x: 2 * math.log(2) * np.exp2(x - 1),
+    ),
+    (None, lambda slope, out, x: math.log(2) * exp2_slope(out, x)),
+    args=("out", "x"),
+    accepts=FLOATING,
+    strict=False,
+    doc="The derivative of `exp2`, for its value there.",
+)
+exp2 = _function("exp2", lambda out, x: exp2_slope(out, x), doc="``2 ** x``.")
 exp10 = _function("exp10", lambda out, x: math.log(10) * out, doc="``10 ** x``.")
 cosm1 = _function("cosm1", lambda out, x: -sin(x), doc="``cos(x) - 1``, accurate for small x.")
 exprel = _function("exprel", lambda out, x: hyp1f1(2 * ones_like(x), 3 * ones_like(x), x) / 2, doc="``expm1(x) / x``.")
@@ -76,24 +92,31 @@ powm1 = _function(
 logit = _function("logit", lambda out, p: 1 / (p * (1 - p)), args="p", doc="``log(p / (1 - p))``.")
 
 
-def _slope_in_exponent(logarithm: Any, lmbda: Any) -> Operand:
-    """The derivative of ``expm1(lmbda * logarithm) / lmbda`` in lmbda, at 0 too."""
-    u = lmbda * logarithm
-    return square(logarithm) * hyp1f1(2 * ones_like(u), 3 * ones_like(u), u) / 2
-
-
+exponential_moment = elementwise(
+    "exponential_moment",
+    typed_kernel(lambda x, c, *, k: np.power(x, k + 1) * scipy.special.hyp1f1(k + 1, k + 2, c * x) / (k + 1)),
+    (
+        lambda out, x, c, *, k: x ** float(k) * exp(c * x),
+        lambda out, x, c, *, k: exponential_moment(x, c, k=k + 1),
+    ),
+    args=("x", "c"),
+    accepts=FLOATING,
+    doc="The integral of ``s ** k * exp(c * s)`` from 0 to x.",
+)
 boxcox = _function(
     "boxcox",
     lambda out, x, lmbda: pow(x, lmbda - 1),
-    lambda out, x, lmbda: _slope_in_exponent(log(x), lmbda),
+    lambda out, x, lmbda: exponential_moment(log(x), lmbda, k=1),
     args="x lmbda",
+    double="arguments",
     doc="``(x ** lmbda - 1) / lmbda``, or ``log(x)`` where lmbda is 0.",
 )
 boxcox1p = _function(
     "boxcox1p",
     lambda out, x, lmbda: exp((lmbda - 1) * log1p(x)),
-    lambda out, x, lmbda: _slope_in_exponent(log1p(x), lmbda),
+    lambda out, x, lmbda: exponential_moment(log1p(x), lmbda, k=1),
     args="x lmbda",
+    double="arguments",
     doc="`boxcox` of ``1 + x``.",
 )
 
@@ -112,6 +135,7 @@ inv_boxcox = _function(
     lambda out, y, lmbda: out / (1 + lmbda * y),
     lambda out, y, lmbda: out * _inverse_slope(y, lmbda),
     args="y lmbda",
+    double="value",
     doc="Inverse of `boxcox`.",
 )
 inv_boxcox1p = _function(
@@ -119,6 +143,7 @@ inv_boxcox1p = _function(
     lambda out, y, lmbda: (1 + out) / (1 + lmbda * y),
     lambda out, y, lmbda: (1 + out) * _inverse_slope(y, lmbda),
     args="y lmbda",
+    double="value",
     doc="Inverse of `boxcox1p`.",
 )
 
@@ -196,6 +221,20 @@ within_one = elementwise(
 )
 
 
+def _cube(x: Any) -> Operand:
+    return x * square(x)
+
+
+pseudo_huber_slope = elementwise(
+    "pseudo_huber_slope",
+    lambda delta, r: delta * within_one.kernel(r / delta),
+    (lambda out, delta, r: _cube(within_one(r / delta)), lambda out, delta, r: _cube(asinh_slope(r / delta))),
+    args=("delta", "r"),
+    accepts=FLOATING,
+    doc="The derivative of `pseudo_huber` in r.",
+)
+
+
 def _pseudo_huber_dd(out: Any, delta: Any, r: Any) -> Operand:
     u = r / delta
     sine = within_one(u)
@@ -205,8 +244,9 @@ def _pseudo_huber_dd(out: Any, delta: Any, r: Any) -> Operand:
 pseudo_huber = _function(
     "pseudo_huber",
     _pseudo_huber_dd,
-    lambda out, delta, r: delta * within_one(r / delta),
+    lambda out, delta, r: pseudo_huber_slope(delta, r),
     args="delta r",
+    double="arguments",
     doc="``delta ** 2 * (sqrt(1 + (r / delta) ** 2) - 1)``.",
 )
 
@@ -219,6 +259,7 @@ erfcx_slope = elementwise(
         np.positive,
         lambda out, x: 2 * x * out - 2 / math.sqrt(math.pi),
         lambda x: 2 / math.sqrt(math.pi) * gaussian_integral.kernel(x, times=1, sign=1),
+        lambda x: scipy.special.erfcx(x),
     ),
     (None, lambda slope, out, x: 2 / math.sqrt(math.pi) * gaussian_integral(x, times=2, sign=1)),
     args=("out", "x"),
@@ -246,6 +287,7 @@ log_ndtr_slope = elementwise(
         np.negative,
         lambda out, x: np.exp(-0.5 * np.square(x) - out) / math.sqrt(2 * math.pi),
         lambda x: inverse_mills.kernel(x, times=0),
+        lambda x: scipy.special.log_ndtr(x),
     ),
     (None, lambda slope, out, x: inverse_mills(x, times=1)),
     args=("out", "x"),
@@ -273,6 +315,26 @@ wofz_op = elementwise(
     accepts=COMPLEX,
     doc="Faddeeva function ``exp(-z ** 2) * erfc(-1j * z)`` of complex numbers.",
 )
+voigt = elementwise(
+    "voigt",
+    typed_kernel(tail_kernels.voigt),
+    (
+        lambda out, x, sigma, gamma, *, times, turns: voigt(x, sigma, gamma, times=times + 1, turns=turns),
+        lambda out, x, sigma, gamma, *, times, turns: sigma * voigt(x, sigma, gamma, times=times + 2, turns=turns),
+        lambda out, x, sigma, gamma, *, times, turns: voigt(x, sigma, gamma, times=times + 1, turns=turns + 1),
+    ),
+    args=("x", "sigma", "gamma"),
+    accepts=FLOATING,
+    doc="Derivative number `times` of Voigt's profile in x, as a complex function: its real part after `turns`.",
+)
+voigt_profile = _function(
+    "voigt_profile",
+    lambda out, *args: voigt(*args, times=1, turns=0),
+    lambda out, *args: args[1] * voigt(*args, times=2, turns=0),
+    lambda out, *args: voigt(*args, times=1, turns=1),
+    args="x sigma gamma",
+    doc="Voigt's profile: the convolution of a normal and a Cauchy density.",
+)
 erf_of_complex = elementwise(
     "erf_of_complex",
     scipy_kernel("erf"),
@@ -297,41 +359,6 @@ owens_t = _function(
     doc="Owen's function: ``exp(-h ** 2 * (1 + t ** 2) / 2) / (1 + t ** 2)`` over 2 pi, integrated from 0 to a.",
 )
 
-
-def _t_density(df: Any, t: Any) -> Operand:
-    half = 0.5 * df
-    power = -(half + 0.5) * log1p(square(t) / df)
-    return exp(power - betaln(half, 0.5 * ones_like(df)) - 0.5 * log(df))
-
-
-def _stdtr_df_dt(out: Any, df: Any, t: Any) -> Operand:
-    u = square(t) / df
-    slope = digamma_step(0.5 * df, 0.5 * ones_like(df), times=0) - 1 / df - log1p(u) + (1 + 1 / df) * u / (1 + u)
-    return 0.5 * slope * _t_density(df, t)
-
-
-stdtr_by_df = elementwise(
-    "stdtr_by_df",
-    typed_kernel(tail_kernels.stdtr_by_df),
-    (no_second_derivative("stdtr, stdtrit", "`df`", "`t` or `p`"), _stdtr_df_dt),
-    args=("df", "t"),
-    accepts=FLOATING,
-    doc="Derivative of `stdtr` in `df`.",
-)
-stdtr = _function(
-    "stdtr",
-    lambda out, df, t: stdtr_by_df(df, t),
-    lambda out, df, t: _t_density(df, t),
-    args="df t",
-    doc="Distribution function of Student's t.",
-)
-stdtrit = _function(
-    "stdtrit",
-    lambda out, df, p: -stdtr_by_df(df, out) / _t_density(df, out),
-    lambda out, df, p: 1 / _t_density(df, out),
-    args="df p",
-    doc="Inverse of `stdtr` in its second argument.",
-)
 
 # ---- gamma, beta, zeta -----------------------------------------------------------------------------------------------
 
@@ -364,12 +391,44 @@ rgamma = _function(
 )
 
 
+beta_moment = elementwise(
+    "beta_moment",
+    typed_kernel(tail_kernels.beta_moment),
+    (
+        lambda out, a, b, *, first, second: beta_moment(a, b, first=first + 1, second=second),
+        lambda out, a, b, *, first, second: beta_moment(a, b, first=first, second=second + 1),
+    ),
+    args=("a", "b"),
+    accepts=FLOATING,
+    doc="Mixed derivative of `beta`, `first` times in a and `second` times in b, of positive a and b.",
+)
+
+
+def _beta_slope_da(out: Any, a: Any, b: Any) -> Operand:
+    return -out * digamma_step(a, b, times=0) - beta(a, b) * digamma_step(a, b, times=1)
+
+
+def _beta_slope_db(out: Any, a: Any, b: Any) -> Operand:
+    product = -out * digamma_step(b, a, times=0) - beta(a, b) * polygamma(ones_like(a), a + b)
+    return where(minimum(a, b) > 0, beta_moment(a, b, first=1, second=1), product)
+
+
+beta_slope = elementwise(
+    "beta_slope",
+    typed_kernel(lambda a, b: -scipy.special.beta(a, b) * tail_kernels.digamma_step(a, b, times=0)),
+    (_beta_slope_da, _beta_slope_db),
+    args=("a", "b"),
+    accepts=FLOATING,
+    doc="The derivative of `beta` in a, but at the poles of ``gamma(a + b)``.",
+)
+
+
 def _beta_slope(out: Any, a: Any, b: Any) -> Operand:
     total = a + b
-    low = total < 0.5
+    low = logical_and(total < 0.5, minimum(a, b) <= 0)
     some = [where(low, v, ones_like(v)) for v in (a, b)]
     below = out * digamma(a) + _minus_psi(out, total, lambda: gamma(some[0]) * gamma(some[1]))
-    return where(low, below, -out * digamma_step(a, b, times=0))
+    return where(low, below, beta_slope(a, b))
 
 
 beta = _function(
@@ -384,6 +443,7 @@ betaln = _function(
     lambda out, a, b: -digamma_step(a, b, times=0),
     lambda out, a, b: -digamma_step(b, a, times=0),
     args="a b",
+    double="arguments",
     doc="Logarithm of the absolute value of the beta function.",
 )
 
@@ -416,6 +476,7 @@ binom = _function(
         lambda: _without(out, n, k, n - k) - _without(out, n, n - k, k),
     ),
     args="n k",
+    double="value",
     doc="Binomial coefficient of real numbers.",
 )
 
@@ -439,6 +500,7 @@ poch = _function(
     _poch_dz,
     lambda out, z, m: out * digamma(z + m),
     args="z m",
+    double="value",
     doc="``gamma(z + m) / gamma(z)``.",
 )
 riemann_zeta_by_order = elementwise(
@@ -460,6 +522,7 @@ gammaincinv = _function(
     lambda out, a, y: -igamma_grad_a(a, out) / gamma_density(a, out),
     lambda out, a, y: 1 / gamma_density(a, out),
     args="a y",
+    double="value",
     doc="Inverse in x of `igamma`.",
 )
 gammainccinv = _function(
@@ -467,6 +530,7 @@ gammainccinv = _function(
     lambda out, a, y: -igamma_grad_a(a, out) / gamma_density(a, out),
     lambda out, a, y: -1 / gamma_density(a, out),
     args="a y",
+    double="value",
     doc="Inverse in x of `igammac`.",
 )
 betaincinv = _function(
@@ -475,14 +539,19 @@ betaincinv = _function(
     lambda out, a, b, y: -betainc_grad_b(a, b, out) / beta_density(a, b, out),
     lambda out, a, b, y: 1 / beta_density(a, b, out),
     args="a b y",
+    double="value",
     doc="Inverse in x of `betainc`.",
 )
-betaincc = _function(
+betaincc = elementwise(
     "betaincc",
-    lambda out, a, b, x: -betainc_grad_a(a, b, x),
-    lambda out, a, b, x: -betainc_grad_b(a, b, x),
-    lambda out, a, b, x: -beta_density(a, b, x),
-    args="a b x",
+    named_kernel("betaincc", tail_kernels.upper_beta),
+    (
+        lambda out, a, b, x: -betainc_grad_a(a, b, x),
+        lambda out, a, b, x: -betainc_grad_b(a, b, x),
+        lambda out, a, b, x: -beta_density(a, b, x),
+    ),
+    args=("a", "b", "x"),
+    accepts=FLOATING,
     doc="``1 - betainc(a, b, x)``.",
 )
 
@@ -510,7 +579,10 @@ def _hyp1f1(a: Any, b: Any, x: Any) -> Any:
 hyp1f1 = elementwise(
     "hyp1f1",
     named_kernel("hyp1f1", _hyp1f1),
-    (*_constant_in("hyp1f1", "a b"), lambda out, a, b, x: a / b * hyp1f1(a + 1, b + 1, x)),
+    (
+        *_constant_in("hyp1f1", "a b"),
+        in_double(lambda: hyp1f1, lambda out, a, b, x: a / b * hyp1f1(a + 1, b + 1, x), False),
+    ),
     args=("a", "b", "x"),
     accepts=FLOATING,
     doc="Confluent hypergeometric function 1F1.",
@@ -546,17 +618,37 @@ _SPHERICAL = {"j": (1, -1), "y": (1, -1), "i": (1, 1), "k": (-1, -1)}
 """The signs of the orders below and above in the derivative (DLMF 10.51.1 and 10.51.4)."""
 
 
-def spherical_slope(n: Any, z: Any, kind: str) -> Operand:
-    """The derivative of `spherical_bessel`: a difference of neighboring orders, which needs no quotient by z."""
+def _spherical(n: Any, z: Any, kind: str) -> Any:
+    return getattr(scipy.special, f"spherical_{kind}n")(np.asarray(n, np.int64), z)
+
+
+def _spherical_slope(n: Any, z: Any, *, kind: str) -> Any:
     first, second = _SPHERICAL[kind]
-    below = n * spherical_bessel(where(n > 0, n - 1, zeros_like(n)), z, kind=kind)
-    return (first * below + second * (n + 1) * spherical_bessel(n + 1, z, kind=kind)) / (2 * n + 1)
+    # both orders by one call, of which most of the time is Python's
+    n, z = np.broadcast_arrays(n, z)
+    below, above = _spherical(np.stack([np.maximum(n - 1, 0), n + 1]), z, kind)
+    return (first * n * below + second * (n + 1) * above) / (2 * n + 1)
 
 
+def _spherical_second(out: Any, n: Any, z: Any, *, kind: str) -> Operand:
+    first, second = _SPHERICAL[kind]
+    below = n * spherical_slope(where(n > 0, n - 1, zeros_like(n)), z, kind=kind)
+    return (first * below + second * (n + 1) * spherical_slope(n + 1, z, kind=kind)) / (2 * n + 1)
+
+
+spherical_slope = elementwise(
+    "spherical_slope",
+    typed_kernel(_spherical_slope),
+    (None, _spherical_second),
+    args=("n", "z"),
+    accepts=FLOATING,
+    smooth=(0,),
+    doc="The derivative of `spherical_bessel`: a difference of neighboring orders, which needs no quotient by z.",
+)
 spherical_bessel = elementwise(
     "spherical_bessel",
-    typed_kernel(lambda n, z, *, kind: getattr(scipy.special, f"spherical_{kind}n")(np.asarray(n, np.int64), z)),
-    (None, lambda out, n, z, *, kind: spherical_slope(n, z, kind)),
+    typed_kernel(lambda n, z, *, kind: _spherical(n, z, kind)),
+    (None, lambda out, n, z, *, kind: spherical_slope(n, z, kind=kind)),
     args=("n", "z"),
     accepts=FLOATING,
     smooth=(0,),
@@ -633,7 +725,7 @@ def _sinc_slope(x: Any) -> Operand:
 lambertw_op = elementwise(
     "lambertw_op",
     lambda z, *, k, tol: scipy.special.lambertw(z, k, tol).astype(z.dtype, copy=False),
-    (lambda out, z, *, k, tol: exp(-out) / (1 + out),),
+    (in_double(lambda: lambertw_op, lambda out, z, *, k, tol: exp(-out) / (1 + out)),),
     args=("z",),
     accepts=COMPLEX,
     doc="Lambert's function: branch `k` of the inverse of ``w * exp(w)``.",

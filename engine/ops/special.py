@@ -12,20 +12,23 @@ from typing import Any
 
 import numpy as np
 
-from engine.core.dtypes import FLOATING
+from engine.core.dtypes import FLOATING, complex64, complex128, float16, float32, float64
 from engine.core.kinds import elementwise
 from engine.core.op import Op
 from engine.core.operands import Operand, operands
 from engine.core.structural import scale
+from engine.core.value import dtype_of
 from engine.ops import parameter_kernels, tail_kernels
 from engine.ops.arithmetic import square
-from engine.ops.compare import cast_like, equal, not_equal, where
+from engine.ops.compare import cast, cast_like, equal, not_equal, where
 from engine.ops.creation import ones_like, zeros_like
 from engine.ops.explog import exp, log, log1p, within
 from engine.ops.reduce import reduce_sum
 from engine.ops.trig import cos, sin
 from engine.runtime.errors import UnimplementedError
 from engine.runtime.lazy_scipy import scipy
+
+_WIDE = {float16: float64, float32: float64, complex64: complex128}
 
 
 def typed_kernel(function: Callable[..., Any]) -> Callable[..., Any]:
@@ -58,6 +61,30 @@ def named_kernel(name: str, function: Callable[..., Any]) -> Callable[..., Any]:
     return kernel
 
 
+def in_double(op: Callable[..., Any], partial: Callable[..., Any], of_value: bool = True) -> Callable[..., Operand]:
+    """A partial derivative, computed in double precision where the operands have less.
+
+    For formulas that lose digits: a quotient of what overflows, a power of what has been rounded.
+
+    Parameters
+    ----------
+    op : callable
+        ``op()`` is the op, whose value is computed again, before it is rounded.
+    partial : callable
+    of_value : bool
+        Whether `partial` looks at the value.
+    """
+
+    def rule(out: Any, *inputs: Any, **params: Any) -> Operand:
+        wide = _WIDE.get(dtype_of(inputs[0]))
+        if wide is None:
+            return partial(out, *inputs, **params)
+        given = [cast(x, wide) for x in inputs]
+        return cast_like(partial(op()(*given, **params) if of_value else out, *given, **params), inputs[0])
+
+    return rule
+
+
 # ---- error functions, normal distribution ----------------------------------------------------------------------------
 
 erf = elementwise(
@@ -88,10 +115,25 @@ ndtr = elementwise(
     accepts=FLOATING,
     doc="Distribution function of the standard normal distribution.",
 )
+ndtri_slope = elementwise(
+    "ndtri_slope",
+    within(
+        {"f": 0.4995, "d": math.inf},
+        lambda x: np.absolute(x - 0.5),
+        lambda out, x: math.sqrt(2 * math.pi) * np.exp(0.5 * np.square(out)),
+        np.positive,
+        lambda x: scipy.special.ndtri(x),
+    ),
+    (None, lambda slope, out, x: out * square(slope)),
+    args=("out", "x"),
+    accepts=FLOATING,
+    strict=False,
+    doc="The derivative of `ndtri`, for its value there.",
+)
 ndtri = elementwise(
     "ndtri",
     scipy_kernel("ndtri"),
-    (lambda out, x: math.sqrt(2 * math.pi) * exp(0.5 * square(out)),),
+    (lambda out, x: ndtri_slope(out, x),),
     accepts=FLOATING,
     doc="Inverse of `ndtr`: the quantiles of the standard normal distribution.",
 )
@@ -123,6 +165,7 @@ dawsn_slope = elementwise(
         np.absolute,
         lambda out, x: 1 - 2 * x * out,
         lambda x: gaussian_integral.kernel(x, times=1, sign=-1),
+        lambda x: scipy.special.dawsn(x),
     ),
     (None, lambda slope, out, x: gaussian_integral(x, times=2, sign=-1)),
     args=("out", "x"),
@@ -228,7 +271,7 @@ zeta = elementwise(
 def no_second_derivative(name: str, arguments: str, others: str) -> Callable[..., Operand]:
     """A rule that says that there is none."""
 
-    def rule(out: Any, *_: Any) -> Operand:
+    def rule(out: Any, *_: Any, **__: Any) -> Operand:
         raise UnimplementedError(
             f"{name}: the second derivative in the argument {arguments} is not implemented (nor is it in TensorFlow); "
             f"first derivatives in {arguments} and all derivatives in {others} are"
@@ -296,7 +339,7 @@ gamma_density = elementwise(
 igamma = elementwise(
     "igamma",
     scipy_kernel("gammainc"),
-    (lambda out, a, x: igamma_grad_a(a, x), lambda out, a, x: gamma_density(a, x)),
+    (lambda out, a, x: igamma_grad_a(a, x), in_double(lambda: igamma, lambda out, a, x: gamma_density(a, x), False)),
     args=("a", "x"),
     accepts=FLOATING,
     doc="Lower regularized incomplete gamma function P(a, x).",
@@ -373,7 +416,7 @@ def _betainc_grad(name: str, second: bool) -> Op:
     unknown = no_second_derivative("betainc", "`a` or `b`", "`x`")
     return elementwise(
         name,
-        typed_kernel(lambda a, b, x: parameter_kernels.betainc_by_shape(a, b, x, second)),
+        typed_kernel(lambda a, b, x: tail_kernels.betainc_by_shape(a, b, x, second)),
         (unknown, unknown, in_x),
         args=("a", "b", "x"),
         accepts=FLOATING,
@@ -425,7 +468,13 @@ def _bessel_scaled_slope(kind: str, order: int, limits: dict[str, float], quick:
     exact, following = ({"kind": kind, "order": order, "times": times} for times in (1, 2))
     return elementwise(
         f"bessel_{kind}{order}e_slope",
-        within(limits, np.absolute, quick, lambda x: bessel_scaled_by_x.kernel(x, **exact)),
+        within(
+            limits,
+            np.absolute,
+            quick,
+            lambda x: bessel_scaled_by_x.kernel(x, **exact),
+            lambda x: getattr(scipy.special, f"{kind}{order}e")(x),
+        ),
         (None, lambda slope, out, x: bessel_scaled_by_x(x, **following)),
         args=("out", "x"),
         accepts=FLOATING,
@@ -438,7 +487,7 @@ bessel_i0e_slope = _bessel_scaled_slope(
     "i", 0, {"f": 4.0, "d": 40.0}, lambda out, x: scipy.special.i1e(x) - np.sign(x) * out
 )
 bessel_i1e_slope = _bessel_scaled_slope(
-    "i", 1, {"d": 40.0}, lambda out, x: scipy.special.i0e(x) - np.sign(x) * out - _half_near_0(out, x)
+    "i", 1, {"f": 0.0, "d": 40.0}, lambda out, x: scipy.special.i0e(x) - np.sign(x) * out - _half_near_0(out, x)
 )
 bessel_k0e_slope = _bessel_scaled_slope("k", 0, {"f": 4.0, "d": 40.0}, lambda out, x: out - scipy.special.k1e(x))
 bessel_k1e_slope = _bessel_scaled_slope(

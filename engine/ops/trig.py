@@ -58,18 +58,44 @@ acosh = elementwise(
 atanh = elementwise("atanh", np.arctanh, (lambda out, x: reciprocal(1 - square(x)),), doc="Inverse hyperbolic tangent.")
 
 
-def _over_square(part: Any, y: Any, x: Any) -> Operand:
-    """``part / (x ** 2 + y ** 2)``, in units of the larger one, on which the result does not depend."""
+def _in_units(y: Any, x: Any) -> tuple[Any, Any, Any, Any]:
+    """The larger size of both, each over it, and the sum of their squares: on the size the angle does not depend."""
     unit = stop_gradient(maximum(abs(x), abs(y)))
-    return part / unit / (square(x / unit) + square(y / unit)) / unit
+    v, u = y / unit, x / unit
+    return unit, v, u, square(u) + square(v)
 
 
+def _angle_slope(y: Any, x: Any) -> Any:
+    with np.errstate(divide="ignore", invalid="ignore"):
+        unit = np.maximum(np.absolute(x), np.absolute(y))
+        v, u = y / unit, x / unit
+        return u / (u * u + v * v) / unit
+
+
+def _angle_slope_dy(out: Any, y: Any, x: Any) -> Operand:
+    unit, v, u, total = _in_units(y, x)
+    return -2 * (u / total) * (v / total) / unit / unit
+
+
+def _angle_slope_dx(out: Any, y: Any, x: Any) -> Operand:
+    unit, v, u, total = _in_units(y, x)
+    return ((v - u) / total) * ((v + u) / total) / unit / unit
+
+
+angle_slope = elementwise(
+    "angle_slope",
+    _angle_slope,
+    (_angle_slope_dy, _angle_slope_dx),
+    args=("y", "x"),
+    accepts=FLOATING,
+    doc="``x / (x ** 2 + y ** 2)``, in units of the larger one.",
+)
 atan2 = elementwise(
     "atan2",
     np.arctan2,
     (
-        lambda out, y, x: _over_square(x, y, x),
-        lambda out, y, x: -_over_square(y, y, x),
+        lambda out, y, x: angle_slope(y, x),
+        lambda out, y, x: -angle_slope(x, y),
     ),
     args=("y", "x"),
     accepts=FLOATING,

@@ -138,7 +138,6 @@ OPTIMIZERS = (
     g.train.RMSPropOptimizer,
     g.train.AdadeltaOptimizer,
     g.train.FtrlOptimizer,
-    g.train.ProximalAdagradOptimizer,
 )
 
 

@@ -23,8 +23,7 @@ GAMMA_TAILS = (
 )
 BETA_TAILS = (
     (ops.log_betainc, lambda a, b, x: np.log(sp.betainc(a, b, x))),
-    (ops.beta_sf, sp.betaincc),
-    (ops.log_beta_sf, lambda a, b, x: np.log(sp.betaincc(a, b, x))),
+    (ops.log_betaincc, lambda a, b, x: np.log(sp.betaincc(a, b, x))),
     (ops.beta_prime_cdf, lambda a, b, x: st.betaprime.cdf(x, a, b)),
     (ops.beta_prime_sf, lambda a, b, x: st.betaprime.sf(x, a, b)),
     (ops.log_beta_prime_cdf, lambda a, b, x: st.betaprime.logcdf(x, a, b)),

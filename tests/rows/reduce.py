@@ -121,6 +121,27 @@ ROWS = (
         label="zeros",
     ),
     Row(
+        reduce.balanced,
+        (real(2, 2), fixed([[0.5, 0.5], [0.25, 0.75]])),
+        {"axis": (-1,), "back": False},
+        oracle=lambda x, shares: x,
+        label="ordinary",
+    ),
+    *[
+        Row(
+            reduce.balanced,
+            (real(2, 2), fixed([[1.0, 1e-9], [0.5, 0.5]], dtype)),
+            {"axis": (-1,), "back": back},
+            dtypes=(dtype.__name__,),
+            oracle=lambda x, shares, back=back: np.stack(
+                [[0.0, x[0, 1] - x[0, 0]] if back else [-x[0, 1], x[0, 1]], x[1]]
+            ),
+            label=f"back {back} {dtype.__name__}",
+        )
+        for back in (False, True)
+        for dtype in (np.float32, np.float64)
+    ],
+    Row(
         reduce.exp_shares,
         (real(2, 3),),
         call=lambda x: reduce.exp_shares(x, reduce.reduce_logsumexp(x, -1, True) + 0 * x, axis=(-1,)),

@@ -5,7 +5,7 @@ from __future__ import annotations
 import numpy as np
 
 from engine.ops import scan
-from tests.row import Row, fixed, real
+from tests.row import Row, fixed, positive, real
 
 ALL = ("float32", "float64", "complex128")
 ON = {"axis": -1, "exclusive": False, "reverse": False}
@@ -49,6 +49,7 @@ ROWS = (
         oracle=lambda u, a: _recurrence(u[:, ::-1], a[:, ::-1])[:, ::-1],
         label="reverse",
     ),
+    Row(scan.part, (positive(3, 4), positive(4)), oracle=lambda x, y: x / (x + y)),
     Row(
         scan.cumsum_op, (real(3, 4),), ON, dtypes=ALL, oracle=lambda x: x.cumsum(-1), tf=lambda tf, x: tf.cumsum(x, -1)
     ),

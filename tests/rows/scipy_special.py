@@ -43,10 +43,6 @@ ROWS = (
     _row(ops.pseudo_huber, positive(3, 4), real(4)),
     _row(ops.huber, positive(4), fixed([0.3, -0.2, 5.0, -7.0], np.float64)),
     _row(ops.owens_t, real(3, 4), real(4)),
-    _row(ops.stdtr, positive(3, 4), real(4), wrt=(1,)),
-    _row(ops.stdtrit, positive(3, 4), fixed([0.1, 0.3, 0.6, 0.9], np.float64), wrt=(1,)),
-    _row(ops.stdtrit, positive(3, 4), fixed([0.1, 0.5, 0.6, 0.9], np.float64), wrt=(0, 1), order=1, label="degrees"),
-    _row(ops.stdtr, positive(3, 4), fixed([-0.7, 0.0, 0.4, 2.0], np.float64), wrt=(0, 1), order=1, label="degrees"),
     _row(
         ops.wofz_by_order,
         fixed([0.3 + 0.4j, -2.0 + 0.1j, 8.0 + 0.5j, 1.0 - 1.0j], np.complex128),
@@ -66,7 +62,61 @@ ROWS = (
         )
         for kind in "jyik"
     ],
+    _row(
+        ops.spherical_slope,
+        fixed([0.0, 1.0, 2.0, 5.0], np.float64),
+        positive(3, 4),
+        params={"kind": "j"},
+        oracle=lambda n, z: sp.spherical_jn(n.astype(int), z, derivative=True),
+        wrt=(1,),
+    ),
+    _row(
+        ops.exp2_slope,
+        real(3, 4),
+        real(3, 4),
+        wrt=(1,),
+        call=lambda _, x: ops.exp2_slope(ops.exp2(x), x),
+        oracle=lambda _, x: np.log(2) * np.exp2(x),
+    ),
     _row(ops.log_ratio, positive(3, 4), positive(4), oracle=lambda x, y: np.log(x / y)),
+    _row(
+        ops.pseudo_huber_slope, positive(3, 4), real(4), oracle=lambda delta, r: r / np.sqrt(1 + np.square(r / delta))
+    ),
+    _row(
+        ops.exponential_moment,
+        positive(3, 4),
+        real(4),
+        params={"k": 1},
+        oracle=lambda x, c: (np.exp(c * x) * (c * x - 1) + 1) / c**2,
+        tol=1e4,
+    ),
+    _row(
+        ops.beta_slope,
+        positive(3, 4),
+        positive(4),
+        oracle=lambda a, b: sp.beta(a, b) * (sp.psi(a) - sp.psi(a + b)),
+        tol=100,
+    ),
+    _row(
+        ops.beta_moment,
+        positive(3, 4),
+        positive(4),
+        params={"first": 1, "second": 1},
+        oracle=lambda a, b: (
+            sp.beta(a, b) * ((sp.psi(a) - sp.psi(a + b)) * (sp.psi(b) - sp.psi(a + b)) - sp.polygamma(1, a + b))
+        ),
+        tol=100,
+    ),
+    _row(ops.voigt_profile, real(3, 4), positive(4), positive(4)),
+    _row(
+        ops.voigt,
+        real(3, 4),
+        positive(4),
+        positive(4),
+        params={"times": 1, "turns": 0},
+        oracle=lambda x, s, g: _difference(lambda v: sp.voigt_profile(v, s, g), x),
+        tol=1e5,
+    ),
     _row(ops.within_one, real(3, 4), oracle=lambda x: x / np.sqrt(1 + x * x)),
     _row(
         ops.erfcx_slope,
@@ -97,14 +147,6 @@ ROWS = (
         _row(op, fixed([0.0, 1.5, -2.0, 0.3], np.float64), positive(3, 4), oracle=oracle)
         for op, oracle in ((ops.log_of_power, sp.xlogy), (ops.log_of_power1p, sp.xlog1py), (ops.share, np.divide))
     ],
-    _row(
-        ops.stdtr_by_df,
-        positive(3, 4),
-        fixed([-0.7, 0.1, 0.4, 2.0], np.float64),
-        wrt=(1,),
-        oracle=lambda df, t: _difference(lambda v: sp.stdtr(v, t), df),
-        tol=1000,
-    ),
     _row(ops.binom, ABOVE, positive(4)),
     *[
         row

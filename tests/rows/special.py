@@ -10,6 +10,14 @@ from tests.row import Row, fixed, positive, real, unit
 
 ROWS = (
     Row(
+        special.ndtri_slope,
+        (real(3, 4, low=0.1, high=0.9), real(3, 4, low=0.1, high=0.9)),
+        wrt=(1,),
+        call=lambda _, x: special.ndtri_slope(special.ndtri(x), x),
+        oracle=lambda _, x: np.sqrt(2 * np.pi) * np.exp(sp.ndtri(x) ** 2 / 2),
+        tol=10,
+    ),
+    Row(
         special.erf,
         (real(3, 4),),
         dtypes=("float16", "float32", "float64"),

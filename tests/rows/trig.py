@@ -38,5 +38,6 @@ ROWS = (
     Row(trig.asinh, (real(3, 4),), oracle=np.arcsinh, tf=lambda tf, x: tf.asinh(x)),
     Row(trig.acosh, (real(3, 4, low=1.2, high=4),), oracle=np.arccosh, tf=lambda tf, x: tf.acosh(x)),
     Row(trig.atanh, (unit(3, 4),), oracle=np.arctanh, tf=lambda tf, x: tf.atanh(x)),
+    Row(trig.angle_slope, (real(3, 4), positive(4)), oracle=lambda y, x: x / (x * x + y * y)),
     Row(trig.atan2, (positive(3, 4), positive(4)), oracle=np.arctan2, tf=lambda tf, y, x: tf.atan2(y, x)),
 )

@@ -33,12 +33,14 @@ class Compared:
     error: float
 
 
-def derivatives(function: Function, points: np.ndarray, carries: Sequence[bool]) -> dict[tuple[int, ...], np.ndarray]:
-    """By order, at all points; each argument is one row of `points`."""
+def derivatives(
+    function: Function, points: np.ndarray, carries: Sequence[bool]
+) -> dict[tuple[int, ...], list[np.ndarray]]:
+    """By order, at all points; each argument is one row of `points`. Mixed ones are computed in both orders."""
     xs = [tf.constant(row) for row in points]
     n = len(xs)
     unit = [tuple(int(i == j) for j in range(n)) for i in range(n)]
-    found = {}
+    found: dict[tuple[int, ...], list[np.ndarray]] = {}
     with tf.GradientTape(persistent=True) as outer:
         for x, carried in zip(xs, carries, strict=True):
             if carried:
@@ -48,20 +50,20 @@ def derivatives(function: Function, points: np.ndarray, carries: Sequence[bool])
                 if carried:
                     inner.watch(x)
             y = function.ours(*xs)
-        found[(0,) * n] = np.asarray(y.numpy())
+        found[(0,) * n] = [np.asarray(y.numpy())]
         firsts = {}
         for i in range(n):
             if carries[i]:
                 firsts[i] = inner.gradient(y, xs[i], unconnected_gradients="zero")
-                found[unit[i]] = firsts[i].numpy()
+                found[unit[i]] = [firsts[i].numpy()]
     for i, first in firsts.items():
-        for j in range(i, n):
-            if carries[j]:
-                order = tuple(np.add(unit[i], unit[j]).tolist())
-                try:
-                    found[order] = outer.gradient(first, xs[j], unconnected_gradients="zero").numpy()
-                except tf.errors.UnimplementedError:
-                    continue  # said aloud: no number that nobody computed
+        for j in firsts:
+            order = tuple(np.add(unit[i], unit[j]).tolist())
+            try:
+                second = outer.gradient(first, xs[j], unconnected_gradients="zero").numpy()
+            except tf.errors.UnimplementedError:
+                continue  # said aloud: no number that nobody computed
+            found.setdefault(order, []).append(second)
     return found
 
 
@@ -82,9 +84,11 @@ def compared(name: str, dtype: str, rows: Sequence[Any]) -> Iterator[Compared]:
         if order not in found:
             continue
         bound = BOUNDS[dtype][sum(order)]
-        for row, got in zip(rows, np.broadcast_to(found[order], len(rows)).tolist(), strict=True):
-            want, change = row[1 + k]
-            yield Compared(tuple(row[0]), order, got, want, error_of(got, want, change, bound, info, function.floor))
+        for way in found[order]:
+            for row, got in zip(rows, np.broadcast_to(way, len(rows)).tolist(), strict=True):
+                want, change = row[1 + k]
+                error = error_of(got, want, change, bound, info, function.floor)
+                yield Compared(tuple(row[0]), order, got, want, error)
 
 
 def beyond(all_compared: Iterable[Compared], dtype: str) -> Iterator[Compared]:

@@ -650,12 +650,16 @@ def _faddeeva_real(x: Any, y: Any) -> Any:
     return (mp.exp(-z * z) * mp.erfc(-1j * z)).real
 
 
+_OF_BETA = ("betainc", "betaincc", "nbdtr", "nbdtrc")
 FUNCTIONS: dict[str, Function] = {
     **{name: replace(function, digits=430) for name, function in (ELEMENTARY | ACTIVATIONS).items()},
     **ENTROPIES,
     **{name: replace(function, digits=430) for name, function in ERRORS.items() if name[:5] not in ("ndtri", "erfci")},
     **{name: function for name, function in ERRORS.items() if name[:5] in ("ndtri", "erfci")},
-    **{name: replace(f, floor=1e-80) if name in ("betainc", "nbdtr", "nbdtrc") else f for name, f in GAMMA.items()},
+    **{
+        name: replace(f, floor=1e-80) if name in ("betainc", "betaincc", "nbdtr", "nbdtrc") else f
+        for name, f in GAMMA.items()
+    },
     **BESSEL,
     **OTHERS,
 }

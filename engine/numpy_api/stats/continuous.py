@@ -19,12 +19,11 @@ from engine.ops.explog import log1p
 from engine.ops.likelihood import (
     beta_prime_cdf,
     beta_prime_sf,
-    beta_sf,
     exponential_part,
     log_beta_prime_cdf,
     log_beta_prime_sf,
-    log_beta_sf,
     log_betainc,
+    log_betaincc,
     log_erf,
     log_erfc,
     log_i0e,
@@ -37,7 +36,7 @@ from engine.ops.likelihood import (
     power_tail,
     skew_normal,
 )
-from engine.ops.scipy_special import log_of_power, log_of_power1p
+from engine.ops.scipy_special import betaincc, log_of_power, log_of_power1p
 from engine.ops.special import betainc, erf, erfc, igamma, igammac, lgamma
 from engine.runtime.lazy_scipy import scipy
 
@@ -94,7 +93,7 @@ def _of_inverse_gamma(arguments: Arguments) -> dict[str, Any]:
 
 
 def _of_beta(arguments: Arguments) -> dict[str, Any]:
-    return _tails(arguments, betainc, beta_sf, log_betainc, log_beta_sf)
+    return _tails(arguments, betainc, betaincc, log_betainc, log_betaincc)
 
 
 def _of_beta_prime(arguments: Arguments) -> dict[str, Any]:

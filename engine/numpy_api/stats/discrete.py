@@ -10,8 +10,8 @@ from engine.numpy_api.stats.distribution import Distribution, positive
 from engine.ops.compare import where
 from engine.ops.creation import ones_like
 from engine.ops.explog import expm1, log1p
-from engine.ops.likelihood import beta_sf, log1p_over
-from engine.ops.scipy_special import log_of_power, log_of_power1p
+from engine.ops.likelihood import log1p_over
+from engine.ops.scipy_special import betaincc, log_of_power, log_of_power1p
 from engine.ops.special import betainc, igamma, igammac, lgamma, zeta
 from engine.runtime.lazy_scipy import scipy
 
@@ -41,7 +41,7 @@ def _binomial_tail(k: Any, n: Any, p: Any) -> Any:
 
 def _binomial_cdf(k: Any, n: Any, p: Any) -> Any:
     last = k >= n
-    return where(last, ones_like(p), beta_sf(k + 1.0, where(last, ones_like(n - k), n - k), p))
+    return where(last, ones_like(p), betaincc(k + 1.0, where(last, ones_like(n - k), n - k), p))
 
 
 def _negative_binomial(k: Any, n: Any, p: Any) -> Any:
@@ -84,7 +84,7 @@ DISCRETE = {
         ("n", "p"),
         _negative_binomial,
         cdf=lambda k, n, p: betainc(n, k + 1.0, p),
-        sf=lambda k, n, p: beta_sf(n, k + 1.0, p),
+        sf=lambda k, n, p: betaincc(n, k + 1.0, p),
         support=positive,
         valid=lambda n, p: np.logical_and(n > 0.0, np.logical_and(p > 0.0, p <= 1.0)),
         discrete=True,
