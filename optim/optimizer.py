@@ -104,10 +104,18 @@ class Optimizer(Shown, Stateful, UserProtocol):
     def __init__(self, use_locking: bool, name: str) -> None:
         if not name:
             raise ValueError("Must specify the optimizer name")
-        self._name = name
+        self._name, self._use_locking = name, use_locking
         self._slots = Slots()
         self._counters = Slots()
         self._steps: dict[Any, ClosedStep | None] = {}
+
+    def __setattr__(self, name: str, value: Any) -> None:
+        # what a program's subclass makes a property of reads the attributes that TensorFlow 1 has
+        over = getattr(type(self), name, None)
+        if isinstance(over, property) and over.fset is None:
+            vars(self).update({f"_{name}": value, "_lr": value} if name == "learning_rate" else {f"_{name}": value})
+        else:
+            super().__setattr__(name, value)
 
     def _shown(self) -> dict[str, Any]:
         # a user's subclass may set an attribute when it likes; a tensor's contents are left alone
@@ -510,8 +518,10 @@ class Optimizer(Shown, Stateful, UserProtocol):
         return self._slots.names()
 
     def variables(self) -> list[Variable]:
-        """All variables that the optimizer made so far, by name."""
-        return sorted([*self.kept_together(), *[slot for *_, slot in self.kept_slots()]], key=lambda v: str(v.name))
+        """All variables that the optimizer made so far, by name; in a graph those of this graph."""
+        made = [*self.kept_together(), *[slot for *_, slot in self.kept_slots()]]
+        here = [v for v in made if not isinstance(v.handle, Symbol) or v.handle.trace.is_current]
+        return sorted(here, key=lambda v: str(v.name))
 
     def get_name(self) -> str:
         """The name given."""

@@ -242,3 +242,23 @@ def test_the_same_classes_on_real_tensorflow(style: str) -> None:
         theirs = on_tape(keras_step(tensorflow.keras, tensorflow), tensorflow)
     for t, e in zip(theirs, STYLES[style][1](5), strict=True):
         np.testing.assert_allclose(t, e, rtol=1e-6)
+
+
+def test_what_a_subclass_of_version_1_finds() -> None:
+    class Locked(graph_api.train.AdamOptimizer):  # type: ignore[misc]
+        @property
+        def learning_rate(self) -> Any:
+            return self._lr
+
+    with graph_api.Graph().as_default(), graph_api.Session() as session:
+        x = graph_api.Variable(1.0)
+        optimizer = Locked(0.1, use_locking=True)
+        step = optimizer.minimize(x * x)
+        session.run(graph_api.global_variables_initializer())
+        session.run(step)
+        assert optimizer._use_locking
+        assert optimizer.learning_rate == 0.1
+        assert session.run(x) == pytest.approx(0.9)
+        assert len(optimizer.variables()) == 4
+        with graph_api.Graph().as_default():
+            assert optimizer.variables() == []
