@@ -95,7 +95,14 @@ class Planner(Runs):
                 raise
             return True
 
+    begun = ""
+    """What stands where a session is opened, if there are several."""
+
     def _planned(self, node: ast.stmt) -> bool:
+        opened = [node.value] if isinstance(node, (ast.Assign, ast.Expr)) else []
+        opened += [item.context_expr for item in node.items] if isinstance(node, ast.With) else []
+        if self.begun and any(isinstance(n, ast.Call) and self._is_session(n) for n in opened):
+            self.plan.hosted[place(node)] = [self.begun]
         if isinstance(node, (ast.Import, ast.ImportFrom)):
             kept = [i for i, name in enumerate(_imported(node)) if name.partition(".")[0] not in _GONE]
             if kept and len(kept) < len(node.names) and isinstance(node, ast.Import):
