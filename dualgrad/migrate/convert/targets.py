@@ -78,7 +78,8 @@ _TENSORFLOW = Target(
     },
     {
         "hessian": None,
-        "kept_together": None,
+        # of Adam and its kin, which alone keep something for all variables together
+        "kept_together": "_get_beta_accumulators",
         # what `Optimizer.apply_gradients` of TensorFlow 1 calls itself before its first step
         "create_slots": "_create_slots",
     },
