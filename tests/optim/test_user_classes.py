@@ -262,3 +262,15 @@ def test_what_a_subclass_of_version_1_finds() -> None:
         assert len(optimizer.variables()) == 4
         with graph_api.Graph().as_default():
             assert optimizer.variables() == []
+
+
+def test_hyperparameters_have_the_names_of_version_1_too() -> None:
+    x = tape_api.Variable(1.0)
+    optimizer = tape_api.compat.v1.train.AdamOptimizer(0.1)
+    assert (optimizer._lr, optimizer._beta1) == (0.1, 0.9)
+    plain = tape_api.compat.v1.train.GradientDescentOptimizer(0.0)
+    plain._learning_rate = 0.5
+    plain.apply_gradients([(tape_api.constant(1.0), x)])
+    assert float(x) == 0.5 and plain.learning_rate == 0.5
+    with pytest.raises(AttributeError, match="'GradientDescentOptimizer' object has no attribute '_momentum'"):
+        _ = plain._momentum

@@ -111,7 +111,7 @@ class Module:
         self._kinds: tuple[set[Any], set[Any]] = set(), set()
         """What functions and what initial values draw: the kinds, and the seeds."""
         self._inside: dict[Any, Any] = {}
-        """The draws of what one variable begins with."""
+        """The draws of what a statement at the top makes variables with."""
         starts = [run for run in capture.runs.values() if run.graph is graph and self._starts(run)]
         self._resets = any(run.resets for run in starts)
         self._begins = bool(starts) and starts[0].resets
@@ -170,6 +170,7 @@ class Module:
     def _make(self, key: int) -> None:
         name, held = self._held.get(key, (self._code[key], {}))
         self._made |= {id(v.handle) for v in held.values()} or {key}
+        self._inside = {}
         variables = list(held.values()) or [self._variables[key]]
         values: list[ast.expr] = [self._called(self._variables[id(v.handle)]) for v in variables]
         whole = values[0]
@@ -272,7 +273,7 @@ class Module:
         return ast.Call(ast.Name(self.streams.own[id(call)]), [body.operand(x, literals=True) for x in made[1]], [])
 
     def _again(self, call: Any) -> bool:
-        """Whether what one variable begins with has another draw with these seeds, so that nothing starts anew between."""
+        """Whether another draw with these seeds is in the same statement, where nothing can start anew between."""
         if not self._is_initial or call.seed is None or (node := draws.node_of(call)) is None:
             return False
         # or it goes on where it is drawn once more
@@ -287,7 +288,7 @@ class Module:
         x = variable.initial_value
         if x.node.op.name == "constant":
             return self._array(np.asarray(x.node.params["value"]), name, bare=True)
-        self._is_initial, self._inside = True, {}
+        self._is_initial = True
         body = Body(self, self.items, self.items.needed([x], ()), {}, [x])
         *before, last = body.write()
         self._is_initial = False
