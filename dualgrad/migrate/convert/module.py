@@ -109,7 +109,7 @@ class Module:
         self.streams = draws.Streams(graph.seed)
         self._is_initial = self._drew = False
         self._kinds: tuple[set[Any], set[Any]] = set(), set()
-        """What functions and what initial values draw: the kinds, and the seeds."""
+        """The kinds and the seeds of draws, of functions and of first values."""
         self._inside: dict[Any, Any] = {}
         """The draws of what a statement at the top makes variables with."""
         starts = [run for run in capture.runs.values() if run.graph is graph and self._starts(run)]
@@ -640,7 +640,7 @@ class Module:
         return Statement(ast.Expr(ast.Call(path("tf.random.set_seed"), [literal(seed)], [])))
 
     def begun(self) -> str:
-        """What a session begins with, if there is more than one and random numbers are drawn: they start anew."""
+        """The line with which a session begins, if there are several and random numbers are drawn: they start anew."""
         drawn = self.renewed and any(draw.graph is self.graph for draw in self.capture.draws)
         return ast.unparse(self._seeding(self.graph.seed).code) if drawn else ""
 

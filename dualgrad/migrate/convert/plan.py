@@ -98,7 +98,7 @@ class Planner(Runs):
             return True
 
     begun = ""
-    """What stands where a session is opened, if there are several."""
+    """The line that stands where a session is opened, if there are several."""
 
     def _planned(self, node: ast.stmt) -> bool:
         opened = [node.value] if isinstance(node, (ast.Assign, ast.Expr)) else []
