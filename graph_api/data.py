@@ -126,7 +126,7 @@ def _arguments(kind: Any, bound: Sequence[Any], spec: Any, before: Any) -> tuple
     return element if type(element) is tuple else (element,)
 
 
-class _InGraph(Mode):
+class InGraph(Mode):
     """Tensors have values when an iterator is started."""
 
     def leaf(self, value: Any) -> Tensor:
@@ -168,7 +168,7 @@ class Dataset(BaseDataset):
     [10 20] [30]
     """
 
-    _mode = _InGraph()
+    _mode = InGraph()
 
     def make_one_shot_iterator(self) -> Iterator:
         """An iterator that starts by itself, once in each session.

@@ -543,6 +543,11 @@ class Graph(Shown, NotCopied, Contexts):
         """The variables that optimizers train by default."""
         return self.get_collection(GraphKeys.TRAINABLE_VARIABLES)
 
+    @property
+    def is_current(self) -> bool:
+        """Whether it is the default graph."""
+        return get_default_graph() is self
+
     def global_variables(self) -> list[Any]:
         """The variables that a `Saver` saves by default."""
         return self.get_collection(GraphKeys.GLOBAL_VARIABLES)

@@ -228,6 +228,7 @@ LATER: tuple[tuple[str, str], ...] = (
     ("graph_api.legacy.rnn.loops:", "nn.bidirectional_dynamic_rnn nn.static_bidirectional_rnn"),
     ("graph_api.legacy.rnn.cells:", "contrib.rnn.BasicLSTMCell contrib.rnn.BasicRNNCell contrib.rnn.GRUCell"),
     ("graph_api.legacy.rnn.cells:", "contrib.rnn.LSTMCell contrib.rnn.LSTMStateTuple contrib.rnn.RNNCell"),
+    ("graph_api.legacy.rnn.cells:RNNCell", "contrib.rnn.LayerRNNCell"),
     ("graph_api.legacy.rnn.cells:", "contrib.rnn.LSTMBlockCell"),
     ("graph_api.legacy.rnn.wrappers:", "contrib.rnn.DeviceWrapper contrib.rnn.DropoutWrapper contrib.rnn.MultiRNNCell"),
     ("graph_api.legacy.rnn.wrappers:", "contrib.rnn.ResidualWrapper"),

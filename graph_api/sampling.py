@@ -187,7 +187,10 @@ def dropout(
         raise ValueError("dropout: give either `rate` or `keep_prob`, not both")
     tensor = convert_to_tensor(x)
     dropped = rate if rate is not None else 1 - keep_prob
-    return drawn(lambda draw: dropouts.dropout(tensor, dropped, noise_shape, draw=draw), seed, name or "dropout")
+    kept = drawn(lambda draw: dropouts.dropout(tensor, dropped, noise_shape, draw=draw), seed, name or "dropout")
+    # a rate that is fed may be of unknown shape
+    kept.set_shape(tensor.shape)
+    return kept
 
 
 __all__ = [

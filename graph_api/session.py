@@ -30,7 +30,7 @@ from engine.core.composite import Composite
 from engine.core.dtypes import string
 from engine.core.nest import Structure
 from engine.core.op import Node
-from engine.core.trace import placeholder
+from engine.core.trace import constant, needed_nodes, placeholder
 from engine.core.value import NotCopied, Value, as_array, fits
 from engine.core.variable import Variable, assign_variable, read_variable, variable_handle
 from engine.runtime.collector import uncollected
@@ -182,9 +182,8 @@ class Session(Shown, NotCopied):
         wanted = [_readable(e) for e in elements]
         tensors, asked = ([x for x in xs if isinstance(x, Tensor)] for xs in (wanted, elements))
         nodes = self._needed(wanted, fed)
-        for node in nodes:
-            if node.op is placeholder and id(node.outputs[0]) not in fed:
-                raise _unfed(node)
+        unfed = [n for n in nodes if n.op is placeholder and id(n.outputs[0]) not in fed]
+        nodes = _shapes_for(unfed, nodes, wanted, fed) if unfed else nodes
         self.graph.check_fed(feeds, nodes)
         # what is kept must not hold the session, which goes when nobody has it any more
         state, seen = self._state, dict[int, Aval]()
@@ -472,6 +471,28 @@ def _converted_feed(tensor: Tensor, value: Any) -> np.ndarray:
         raise DTypeError(
             f"Cannot feed {value!r} for Tensor {tensor.name}, which has dtype {tensor.dtype.name}: {error}"
         ) from None
+
+
+def _shapes_for(unfed: Sequence[Node], nodes: Sequence[Node], wanted: Sequence[Any], fed: set[int]) -> list[Node]:
+    """The nodes with constants for placeholders that are not fed, where only their shapes are asked for.
+
+    So it is with the gradient of what is linear in a placeholder.
+    """
+    read = set(map(id, needed_nodes(nodes, wanted, fed, lambda n: n.control_inputs, by_shape=True)))
+    stands_for: dict[int, Node] = {}
+    for node in unfed:
+        aval = node.outputs[0].aval
+        if id(node) in read or not aval.is_static:
+            raise _unfed(node)
+        value = np.broadcast_to(np.zeros((), aval.dtype.numpy), aval.shape or ())
+        stands_for[id(node)] = Node(constant, (), {"value": value}, node.outputs)
+    behind = set(stands_for)
+    for node in nodes:
+        if behind.intersection(id(x.node) for x in node.inputs if isinstance(x, Tensor)):
+            behind.add(id(node))
+            if node.op.stateful and id(node) not in read:
+                raise _unfed(unfed[0])
+    return [stands_for.get(id(n), n) for n in nodes]
 
 
 def _unfed(node: Node) -> Exception:

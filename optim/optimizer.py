@@ -60,6 +60,8 @@ from optim.protocols import UserProtocol, user_step, written_by_users
 from optim.schedules import LearningRateSchedule
 from optim.slots import MAKING, Done, Slots, Stateful, as_step, assign_all, filled, locks_of
 
+_VERSION_1 = {"_lr": "learning_rate", "_beta1": "beta_1", "_beta2": "beta_2"}
+
 
 class Optimizer(Shown, Stateful, UserProtocol):
     """Base of the optimizers: gradients of a loss, and steps along them.
@@ -105,12 +107,34 @@ class Optimizer(Shown, Stateful, UserProtocol):
     def __init__(self, use_locking: bool, name: str) -> None:
         if not name:
             raise ValueError("Must specify the optimizer name")
-        self._name = name
+        self._name, self._use_locking = name, use_locking
         self._slots = Slots()
         self._counters = Slots()
         self._steps: Cache[Any, ClosedStep] = Cache(
             "steps of optimizers", MOST_STEPS, key="the optimizer; variables, kinds of gradients, slots"
         )
+
+    def _version_1(self, name: str) -> str:
+        """The hyperparameter that an attribute of TensorFlow 1's optimizers holds; empty if it is none."""
+        public = _VERSION_1.get(name, name[1:])
+        return public if name[:1] == "_" and public in self.hyperparameters else ""
+
+    def __setattr__(self, name: str, value: Any) -> None:
+        public = self._version_1(name) or name
+        over = getattr(type(self), public, None)
+        if isinstance(over, property):
+            # what a program's subclass makes a property of reads the attributes that TensorFlow 1 has
+            own = {k for k in ("_lr", f"_{public}") if self._version_1(k) == public} if over.fset is None else ()
+            vars(self).update(dict.fromkeys(own, value))
+            public = name
+            if own:
+                return
+        super().__setattr__(public, value)
+
+    def __getattr__(self, name: str) -> Any:
+        if public := self._version_1(name):
+            return getattr(self, public)
+        raise AttributeError(f"{type(self).__name__!r} object has no attribute {name!r}")
 
     def _shown(self) -> dict[str, Any]:
         # a user's subclass may set an attribute when it likes; a tensor's contents are left alone
@@ -513,8 +537,10 @@ class Optimizer(Shown, Stateful, UserProtocol):
         return self._slots.names()
 
     def variables(self) -> list[Variable]:
-        """All variables that the optimizer made so far, by name."""
-        return sorted([*self.kept_together(), *[slot for *_, slot in self.kept_slots()]], key=lambda v: str(v.name))
+        """All variables that the optimizer made so far, by name; in a graph those of this graph."""
+        made = [*self.kept_together(), *[slot for *_, slot in self.kept_slots()]]
+        here = [v for v in made if not isinstance(v.handle, Symbol) or v.handle.trace.is_current]
+        return sorted(here, key=lambda v: str(v.name))
 
     def get_name(self) -> str:
         """The name given."""

@@ -321,6 +321,9 @@ def _folded(
             row = nest.map_structure(lambda x: x[0], elems)
             return _step(name, fn, row if initializer is None else initializer, row)
         (_, state), left = _started(name, fn, elems, initializer, backwards)
+        if left and initializer is not None:
+            # a Python number meets the first row as one, and takes its dtype
+            state = nest.map_structure(lambda x, own: x if type(x) in (int, float) else own, initializer, state)
         for row in left:
             before = marks()
             state = apart(_step(name, fn, state, row), before)

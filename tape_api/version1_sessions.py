@@ -15,6 +15,7 @@ import numpy as np
 from dualgrad.frontend import initializers
 from dualgrad.frontend.eager_scopes import name_scope
 from engine.core.dtypes import as_dtype, bool_, float32, string
+from engine.core.tensor_shape import TensorShape
 from engine.core.value import Value
 from engine.runtime.errors import InvalidArgumentError
 from tape_api import random
@@ -263,7 +264,8 @@ def get_variable(
     if make is None:
         make = glorot_uniform_initializer() if wanted.is_floating else initializers.Zeros()
     made = make() if isinstance(make, type) else make
-    held = made(tuple(shape), dtype=wanted) if not hasattr(made, "values") else made.values(tuple(shape), wanted)
+    dims = TensorShape(shape).as_tuple()
+    held = made(dims, dtype=wanted) if not hasattr(made, "values") else made.values(dims, wanted)
     return Variable(held, dtype=wanted, **options)
 
 

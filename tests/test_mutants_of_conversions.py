@@ -128,7 +128,7 @@ def test_what_a_program_computes_is_seen(tmp_path: Path, monkeypatch: pytest.Mon
 
 
 @pytest.mark.skipif(not hasattr(os, "fork"), reason="mistakes are tried in forked children")
-@pytest.mark.parametrize("name", ["small-counter", "small-factorization"])
+@pytest.mark.parametrize("name", ["small-counter", "small-factorization", "small-random_walk"])
 def test_no_mistake_survives(name: str) -> None:
     words = [sys.executable, "-W", "ignore", "-m", "tests.mutants.conversions", "-k", name, "--n", "6", "--jobs", "1"]
     done = subprocess.run(words, cwd=HOME, capture_output=True, text=True, check=False, timeout=300)

@@ -235,3 +235,26 @@ def test_the_words_that_programs_look_for(call: str, words: str) -> None:
 def test_strings_that_one_hot_chooses() -> None:
     chosen = tape_api.one_hot([0, -1], 2, on_value="a", off_value="b")
     assert chosen.numpy().tolist() == [[b"a", b"b"], [b"b", b"b"]]
+
+
+@pytest.mark.parametrize("dtype", ["float16", "float32", "float64", "int64", "complex64"])
+def test_python_numbers_beside_a_dtype_take_it(dtype: str) -> None:
+    chosen = tape_api.one_hot([0, 1], 2, on_value=5, off_value=1, dtype=dtype)
+    assert chosen.dtype.name == dtype
+    np.testing.assert_array_equal(chosen, [[5, 1], [1, 5]])
+    with graph_api.Graph().as_default(), graph_api.Session() as session:
+        found = session.run(graph_api.one_hot([0, 1], 2, on_value=5, dtype=graph_api.as_dtype(dtype)))
+    assert found.dtype.name == dtype
+    np.testing.assert_array_equal(found, [[5, 0], [0, 5]])
+
+
+def test_numbers_that_one_hot_would_have_to_change_are_refused() -> None:
+    with pytest.raises(TypeError, match="on_value"):
+        tape_api.one_hot([0, 1], 2, on_value=5.5, dtype=tape_api.int32)
+    with pytest.raises(TypeError, match="off_value"):
+        tape_api.one_hot([0, 1], 2, on_value=1, off_value=tape_api.constant(0.5), dtype=tape_api.float64)
+
+
+def test_batch_dims_may_be_none() -> None:
+    params = np.arange(6).reshape(2, 3)
+    np.testing.assert_array_equal(tape_api.gather(params, [2, 0], axis=1, batch_dims=None), params[:, [2, 0]])

@@ -6,12 +6,15 @@ from collections.abc import Mapping, Sequence
 from typing import Any
 
 from dualgrad.autograph.conversion import current
+from dualgrad.keras import functions as tf
 from dualgrad.keras import losses
 from dualgrad.keras import metrics as metrics_of_keras
 from dualgrad.keras.masks import mask_of, masked_weights
 from dualgrad.keras.matching import reduced, same_rank
 from dualgrad.keras.metrics import Metric
+from dualgrad.keras.settings import floatx
 from engine.core import nest
+from engine.core.dtypes import string
 from engine.core.operands import Operand
 from engine.core.value import dtype_of, shape_of
 
@@ -107,7 +110,9 @@ class CompiledLosses:
         if isinstance(loss, losses.Loss):
             return loss(label, output, sample_weight=weight)
         tensor = self.host.tensor
-        values = tensor(current(loss)(*same_rank(tensor(label), tensor(output))))
+        # Keras hands a program's own function what it hands its losses, of one dtype
+        pair = [x if dtype_of(x) is string else tf.cast(x, floatx()) for x in (tensor(label), tensor(output))]
+        values = tensor(current(loss)(*same_rank(*pair)))
         weights = None if weight is None else tensor(weight)
         return reduced(values, masked_weights(weights, mask_of(output), dtype_of(values), is_mean=True), "mean")
 

@@ -130,9 +130,9 @@ def kl_divergence(y_true: Any, y_pred: Any) -> Operand:
 
 @operands(alone=("y_true", "y_pred"))
 def cosine_similarity(y_true: Any, y_pred: Any, axis: int = -1) -> Operand:
-    """The cosine of the angle between labels and predictions."""
+    """Minus the cosine of the angle between labels and predictions: a loss, least when they are parallel."""
     true, pred = (tf.l2_normalize(x, axis=axis) for x in matched(y_true, y_pred))
-    return tf.reduce_sum(true * pred, axis=axis)
+    return -tf.reduce_sum(true * pred, axis=axis)
 
 
 @operands(alone=("y_true", "y_pred"))
@@ -428,7 +428,7 @@ class KLDivergence(_MeanOf):
 
 
 class CosineSimilarity(LossFunctionWrapper):
-    """Mean of minus `cosine_similarity`."""
+    """Mean of `cosine_similarity`."""
 
     def __init__(
         self,
@@ -438,10 +438,6 @@ class CosineSimilarity(LossFunctionWrapper):
         dtype: Any = None,
     ) -> None:
         super().__init__(cosine_similarity, reduction, name, dtype, axis=axis)
-
-    def call(self, y_true: Any, y_pred: Any) -> Operand:
-        """The loss of each element of the batch: least when the angle is."""
-        return -super().call(y_true, y_pred)
 
 
 class BinaryCrossentropy(LossFunctionWrapper):

@@ -23,7 +23,7 @@ from dualgrad.migrate.output import add_output, settled
 from dualgrad.migrate.recorder import Recorder, Sampling, finished
 from dualgrad.migrate.run import program, run
 from dualgrad.migrate.watch import watching
-from dualgrad.migrate.watch_tapes import watching_tapes
+from dualgrad.migrate.watch_tapes import noting_events, watching_tapes
 from dualgrad.platform.progress import progress
 
 OUTPUT = ("--output", "DIR")
@@ -84,7 +84,7 @@ def record(recorder: Recorder, path: Path, arguments: Sequence[str], api: str) -
     """
     census = Census()
     seen = watching(recorder.keep, recorder.around), watching_tapes(recorder.keep_step)
-    with progress("dualgrad record: runs"), recorder.listening(), seen[0], seen[1]:
+    with progress("dualgrad record: runs"), recorder.listening(), seen[0], seen[1], noting_events() as recorder.events:
         code = finished(lambda: run(path, list(arguments), api, census.facades()))
     made = {"backend": "dualgrad", "version": engine.__version__, **machine()}
     recorder.finish(made, code, {"arguments": list(arguments), "api": api}, census)

@@ -80,6 +80,8 @@ class Recorder:
     """Of each run that is not kept: its number, that of the first of its kind, hashes of what it was fed and gave."""
     graphs: list[Any] = field(default_factory=list)
     sessions: list[Any] = field(default_factory=list)
+    events: list[list[Any]] = field(default_factory=list)
+    """The steps and tags of summaries that went to event files."""
     count: int = 0
     _first: dict[Any, int] = field(default_factory=dict)
     _extra: dict[int, dict[str, Any]] = field(default_factory=dict)
@@ -232,6 +234,7 @@ class Recorder:
             "rest.json": self.rest,
             "graphs.json": [list(describe(graph)) for graph in self.graphs],
             "census.json": used,
+            "events.json": self.events,
             "printed.txt": self._printed.getvalue(),
             "program.py": content.decode(),
         }

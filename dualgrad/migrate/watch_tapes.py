@@ -19,6 +19,7 @@ from __future__ import annotations
 
 import builtins
 import functools
+import re
 from collections.abc import Callable, Iterable, Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass
@@ -26,6 +27,7 @@ from typing import Any
 
 import numpy as np
 
+from dualgrad.files.events import EventFileWriter
 from dualgrad.migrate.watch import Site, user_site
 from engine.core import nest
 from engine.core.eager import EagerTensor
@@ -120,6 +122,26 @@ def noting_initial_values() -> Iterator[dict[int, Any]]:
         yield initial
     finally:
         Variable.__init__ = usual  # type: ignore[method-assign]
+
+
+@contextmanager
+def noting_events() -> Iterator[list[list[Any]]]:
+    """Note the step and the tag of each summary that goes to an event file inside the ``with`` block.
+
+    Pictures and sounds have a tag for each of them in TensorFlow 1, one for all in TensorFlow 2; the first part counts.
+    """
+    add, noted = EventFileWriter.add_event, list[list[Any]]()
+
+    def added(self: EventFileWriter, event: Any) -> None:
+        add(self, event)
+        roots = [re.split(r"/(?:image|audio)(?:/\d+)?$", v.tag)[0] for v in event.summary.value]
+        noted.extend([event.step, root] for root in dict.fromkeys(roots))
+
+    EventFileWriter.add_event = added  # type: ignore[method-assign]
+    try:
+        yield noted
+    finally:
+        EventFileWriter.add_event = add  # type: ignore[method-assign]
 
 
 @contextmanager

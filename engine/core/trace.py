@@ -260,6 +260,11 @@ class Trace:
         """The session given, or the default one, which must run this trace. A plain trace has none."""
         raise InvalidArgumentError(f"Cannot {purpose}: {type(self).__name__} has no sessions; build a graph for that")
 
+    @property
+    def is_current(self) -> bool:
+        """Whether new nodes go here. A plain trace is given its nodes by whoever made it."""
+        return True
+
     def note_step(self, operation: Operation) -> None:
         """Keep the operation that makes a step of an optimizer, for who looks for it. A plain trace does not."""
 
@@ -282,6 +287,7 @@ def needed_nodes(
     outputs: Sequence[Any],
     fed: Collection[int] = (),
     extra: Callable[[Any], Sequence[Node]] = lambda node: (),
+    by_shape: bool = False,
 ) -> list[Node]:
     """The nodes that `outputs` (symbols or nodes) are computed from, in the order of execution.
 
@@ -294,6 +300,8 @@ def needed_nodes(
         Identities of symbols whose values are given; what lies behind them is not needed.
     extra : callable
         ``extra(node)``: further nodes that must run before it (control dependencies).
+    by_shape : bool
+        Whether an operand of known shape is not needed where nothing but its shape is looked at.
     """
     needed: set[int] = set()
     pending = [x if isinstance(x, Node) else x.node for x in outputs if isinstance(x, Node) or id(x) not in fed]
@@ -302,7 +310,11 @@ def needed_nodes(
         if id(node) in needed:
             continue
         needed.add(id(node))
-        pending += [x.node for x in node.inputs if id(x) not in fed and isinstance(x, Symbol)]
+        inputs: Iterable[Any] = node.inputs
+        if by_shape:
+            refers = range(len(node.inputs)) if node.op.from_avals else node.op.references
+            inputs = [x for i, x in enumerate(inputs) if i not in refers or not x.aval.is_static]
+        pending += [x.node for x in inputs if id(x) not in fed and isinstance(x, Symbol)]
         pending += extra(node)
     return [node for node in nodes if id(node) in needed]
 

@@ -12,7 +12,7 @@ import numpy as np
 
 from engine.core.arguments import normalize_axis
 from engine.core.aval import Aval
-from engine.core.dtypes import ANY, INTEGER, DType, as_dtype, float32, float64, int32, int64, string
+from engine.core.dtypes import ANY, INTEGER, DType, as_dtype, float16, float32, float64, int32, int64, string
 from engine.core.expand_axes import expand_dims
 from engine.core.kinds import check_dtype, nondifferentiable, same_dtype
 from engine.core.operands import Operand, operands
@@ -24,6 +24,7 @@ from engine.ops.arithmetic import add, divide, multiply, subtract
 from engine.ops.axis_args import static_int
 from engine.ops.compare import cast, equal, where
 from engine.ops.joining import concat
+from engine.ops.lift import as_operand
 from engine.ops.shape import as_dims, broadcast_to, reshape, same_for_all, shape_operand
 from engine.ops.shape import shape as shape_of_value
 from engine.runtime.errors import DTypeError, InvalidArgumentError, NotKnownYet, ResourceExhaustedError, ShapeError
@@ -148,7 +149,7 @@ range_op = nondifferentiable(
     doc="Equally spaced numbers below (or above) a limit.",
 )
 
-_RANGE_DTYPES = (int32, int64, float32, float64)
+_RANGE_DTYPES = (int32, int64, float16, float32, float64)
 
 
 def range(start: Any, limit: Any = None, delta: Any = 1, dtype: Any = None) -> Operand:
@@ -186,7 +187,7 @@ def _range_dtype(given: Any) -> DType:
     for dtype in dtypes:
         if dtype not in _RANGE_DTYPES:
             raise DTypeError(
-                f"range: arguments must be int32, int64, float32 or float64, got {dtype.name}; give `dtype`"
+                f"range: arguments must be int32, int64, float16, float32 or float64, got {dtype.name}; give `dtype`"
             )
     return max(dtypes, key=_RANGE_DTYPES.index)
 
@@ -266,7 +267,7 @@ def _vector(shape: Any) -> Operand:
     return cast(shape_operand(shape), int64)
 
 
-@operands("on_value", "off_value", alone=("indices",))
+@operands(alone=("indices",))
 def one_hot(
     indices: Any, depth: Any, on_value: Any = None, off_value: Any = None, axis: Any = None, dtype: Any = None
 ) -> Operand:
@@ -293,21 +294,23 @@ def one_hot(
     """
     check_dtype("one_hot", "indices", aval_of(indices), INTEGER)
     mask = _one_hot_mask(indices, depth, -1 if axis is None else static_int("one_hot", "axis", axis))
-    example = next((v for v in (on_value, off_value) if v is not None), None)
-    wanted = as_dtype(dtype) if dtype is not None else float32 if example is None else dtype_of(example)
-    if example is None and wanted is not string:
+    given = {k: v for k, v in (("on_value", on_value), ("off_value", off_value)) if v is not None}
+    example = next((v for v in given.values() if isinstance(v, (Value, np.ndarray, np.generic))), None)
+    first = next(iter(given.values()), None) if example is None else example
+    wanted = as_dtype(dtype) if dtype is not None else float32 if first is None else dtype_of(as_operand(first))
+    if not given and wanted is not string:
         return cast(mask, wanted)
-    if wanted is string and None in (on_value, off_value):
+    if wanted is string and len(given) < 2:
         raise DTypeError("one_hot: strings have no 1 and 0: arguments `on_value` and `off_value` must both be given")
     check_dtype("one_hot", "dtype" if dtype is not None else "on_value", Aval((), wanted), ANY | {string})
-    for name, value in (("on_value", on_value), ("off_value", off_value)):
-        if value is not None and dtype_of(value) is not wanted:
+    values = {k: as_operand(v, wanted, f"one_hot: argument `{k}`") for k, v in given.items()}
+    for name, value in values.items():
+        if dtype_of(value) is not wanted:
             raise DTypeError(
                 f"one_hot: argument `{name}` must have the dtype of the result, {wanted.name}, got "
                 f"{dtype_of(value).name}; cast it with tf.cast"
             )
-    on = np.ones((), wanted.numpy) if on_value is None else on_value
-    off = np.zeros((), wanted.numpy) if off_value is None else off_value
+    on, off = values.get("on_value", np.ones((), wanted.numpy)), values.get("off_value", np.zeros((), wanted.numpy))
     return where(mask, on, off)
 
 

@@ -253,7 +253,7 @@ gather_back_op = linear(
 
 
 @operands("params", alone=("indices",))
-def gather(params: Any, indices: Any, validate_indices: Any = None, axis: Any = None, batch_dims: int = 0) -> Any:
+def gather(params: Any, indices: Any, validate_indices: Any = None, axis: Any = None, batch_dims: Any = 0) -> Any:
     """Entries of `params` along an axis, at `indices`.
 
     Parameters
@@ -265,8 +265,8 @@ def gather(params: Any, indices: Any, validate_indices: Any = None, axis: Any = 
         Has no effect: indices are always checked.
     axis : int, optional
         `batch_dims` by default.
-    batch_dims : int
-        Number of leading dimensions that `params` and `indices` share.
+    batch_dims : int, optional
+        Number of leading dimensions that `params` and `indices` share; None is 0.
 
     Returns
     -------
@@ -284,7 +284,7 @@ def gather(params: Any, indices: Any, validate_indices: Any = None, axis: Any = 
     array([30, 10])
     """
     if type(batch_dims) is not int:
-        batch_dims = static_int("gather", "batch_dims", batch_dims)
+        batch_dims = 0 if batch_dims is None else static_int("gather", "batch_dims", batch_dims)
     if batch_dims < 0:
         rank = shape_of(indices)
         if rank is None:

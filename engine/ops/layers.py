@@ -18,6 +18,7 @@ from engine.core.value import as_array, aval_of, dtype_of, shape_of
 from engine.ops.arithmetic import add, floordiv, maximum, mod, square, squared_difference
 from engine.ops.axis_args import static_int
 from engine.ops.compare import cast, equal, less, where
+from engine.ops.complexes import imag, real
 from engine.ops.creation import zeros_like
 from engine.ops.explog import rsqrt, sqrt
 from engine.ops.filling import range as range_
@@ -56,8 +57,10 @@ def l2_normalize(x: Any, axis: Any = None, epsilon: float = 1e-12) -> Operand:
     >>> l2_normalize(np.array([3.0, 4.0]))
     array([0.6, 0.8])
     """
-    total = reduce_sum(square(x), axis, keepdims=True)
-    return x * rsqrt(maximum(total, as_array(epsilon, dtype_of(x), "l2_normalize: argument `epsilon`")))
+    complex_ = dtype_of(x).is_complex
+    total = reduce_sum(square(real(x)) + square(imag(x)) if complex_ else square(x), axis, keepdims=True)
+    scale = rsqrt(maximum(total, as_array(epsilon, dtype_of(total), "l2_normalize: argument `epsilon`")))
+    return x * (cast(scale, dtype_of(x)) if complex_ else scale)
 
 
 @operands("x")

@@ -184,3 +184,32 @@ def test_averages_follow_the_unbiased_variance_of_images_unless_not_fused(
         factor = number / (number - 1) if len(shape) == 4 and fused is not False else 1.0
         expected = 0.1 + 0.9 * factor * x.reshape(-1, 4).var(0)
         np.testing.assert_allclose(session.run(moving), expected, rtol=1e-5)
+
+
+@pytest.mark.parametrize("dtype", ["float64", "float16"])
+def test_weights_have_the_dtype_of_what_comes_in(dtype: str) -> None:
+    x = tf.constant(np.ones((2, 4, 4, 3), dtype))
+    flat = tf.layers.flatten(x)
+    state = tf.nn.rnn_cell.GRUCell(3)
+    made = [
+        tf.layers.dense(flat, 3), tf.layers.conv2d(x, 2, 2), tf.layers.separable_conv2d(x, 2, 2),
+        tf.layers.batch_normalization(x, training=dtype == "float64"), state(flat, state.zero_state(2, dtype))[0],
+    ]  # fmt: skip
+    assert {y.dtype.name for y in made} == {dtype}
+    wide = {v.dtype.base_dtype.name for v in tf.global_variables() if "batch_normalization" in v.name}
+    assert wide == {"float64" if dtype == "float64" else "float32"}
+    assert {v.dtype.base_dtype.name for v in tf.global_variables() if "batch_normalization" not in v.name} == {dtype}
+
+
+def test_a_fed_rate_of_dropout_leaves_shapes_known() -> None:
+    x, keep = tf.placeholder(tf.float32, [None, 5]), tf.placeholder(tf.float32)
+    dropped = [
+        tf.nn.dropout(x, keep, seed=3), tf.nn.dropout(x, rate=1 - keep, seed=3),
+        tf.layers.dropout(x, 1 - keep, training=True, seed=3),
+    ]  # fmt: skip
+    assert [y.shape.as_list() for y in dropped] == [[None, 5]] * 3
+    assert tf.layers.dense(dropped[0], 2).shape.as_list() == [None, 2]
+    with tf.Session() as session:
+        for y in dropped:
+            np.testing.assert_array_equal(session.run(y, {x: np.ones((4, 5)), keep: 1.0}), np.ones((4, 5)))
+            assert set(session.run(y, {x: np.ones((4, 5)), keep: 0.5}).ravel().tolist()) == {0.0, 2.0}

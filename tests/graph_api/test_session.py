@@ -438,3 +438,42 @@ def test_names_of_variables_without_a_value_are_a_tensor() -> None:
         names = tf.report_uninitialized_variables()
         session.run(a.initializer)
         assert isinstance(names, tf.Tensor) and names.eval(session=session).tolist() == [b"b"]
+
+
+LINEAR = {
+    "mean": lambda p, w: tf.reduce_mean(p, 0),
+    "product": lambda p, w: tf.matmul(w, p, transpose_a=True),
+    "slice": lambda p, w: 3.0 * tf.transpose(p)[1] - 1.0,
+    "quotient": lambda p, w: tf.reshape(p / w, [6]),
+    "broadcast": lambda p, w: p[0] + w,
+    "scalar": lambda p, w: 2.0 * tf.reduce_sum(p),
+}
+
+
+@pytest.mark.parametrize("name", LINEAR)
+def test_the_gradient_of_what_is_linear_in_a_placeholder_needs_no_feed(name: str) -> None:
+    p = tf.placeholder(tf.float32, [3, 2])
+    w = tf.Variable(np.arange(1.0, 7.0, dtype=np.float32).reshape(3, 2))
+    (g,) = tf.gradients(LINEAR[name](p, w), p)
+    with tf.Session() as session:
+        session.run(tf.global_variables_initializer())
+        expected = session.run(g, {p: np.ones((3, 2))})
+        np.testing.assert_array_equal(session.run(g), expected)
+        assert np.any(expected)
+
+
+def test_a_placeholder_whose_contents_matter_must_be_fed() -> None:
+    p, unknown = tf.placeholder(tf.float32, [2]), tf.placeholder(tf.float32, [None])
+    v = tf.Variable([1.0, 1.0])
+    asked = [
+        tf.gradients(p * p, p)[0],
+        tf.gradients(2.0 * unknown, unknown)[0],
+        tf.zeros_like(tf.assign(v, p)),
+        p,
+    ]
+    with tf.Session() as session:
+        session.run(tf.global_variables_initializer())
+        for y in asked:
+            with pytest.raises(tf.errors.InvalidArgumentError, match="You must feed a value"):
+                session.run(y)
+        assert session.run(v).tolist() == [1.0, 1.0]

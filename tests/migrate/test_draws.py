@@ -50,6 +50,36 @@ with tf.Session() as sess:
         sess.run(init)
         print(sess.run(v), sess.run(w), sess.run(noise))
 """,
+    "first values of one seed": """
+first = tf.get_variable("first", [3, 2], initializer=tf.orthogonal_initializer(seed=1))
+second = tf.get_variable("second", [2, 2], initializer=tf.orthogonal_initializer(seed=1))
+both = tf.Variable(tf.random_uniform([2], seed=1) + 2.0 * tf.random_uniform([2], seed=1))
+listed = [tf.Variable(tf.random_normal([2], seed=1)) for _ in range(3)]
+y = [first, second, both, listed, tf.random_normal([2], seed=1)]
+"""
+    + RUNS.format("y"),
+    "several sessions": """
+w = tf.Variable(tf.random_normal([2], seed=1))
+loss = tf.reduce_sum(tf.square(w + tf.random_normal([2], seed=1)))
+train = tf.train.AdamOptimizer(0.1).minimize(loss)
+init = tf.global_variables_initializer()
+for size in (1, 2):
+    with tf.Session() as sess:
+        for again in range(size):
+            sess.run(init)
+            for step in range(2):
+                print(sess.run([train, loss])[1])
+sess = tf.Session()
+sess.run(init)
+print(sess.run(loss))
+""",
+    "a data set shuffled by the seed of the graph": """
+rows = tf.data.Dataset.range(6).shuffle(6).map(lambda i: tf.cast(i, tf.float32) + tf.random_uniform([], seed=5))
+x = rows.repeat(2).batch(4).make_one_shot_iterator().get_next()
+w = tf.Variable(tf.random_normal([], seed=1))
+y = x * w
+"""
+    + RUNS.format("y"),
     "two layers of one seed": """
 x = tf.placeholder(tf.float32, [2, 3, 2])
 def layer():
@@ -165,3 +195,31 @@ def test_another_kernel_is_no_other_program(core: str, recorded: Path, tmp_path:
         done = subprocess.run([*command, *program], cwd=tmp_path, env=home, capture_output=True, text=True, check=False)
         assert done.returncode == 0, done.stdout + done.stderr
         assert done.stdout.splitlines()[1].startswith(("EQUAL WITHIN ROUNDING", "EQUAL TO THE BIT"))
+
+
+def test_first_values_that_are_drawn_are_compared(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    program = HEAD + PROGRAMS["several sessions"].partition("for size")[0] + RUNS.format("loss")
+    (tmp_path / "old.py").write_text(program)
+    assert dualgrad(tmp_path, "record", "-o", "record", "old.py") == 0
+    assert dualgrad(tmp_path, "convert", "--functions", "-o", "new.py", "old.py") == 0
+    assert dualgrad(tmp_path, "compare", "record", "new.py") == 0
+    text = (tmp_path / "new.py").read_text()
+    (tmp_path / "new.py").write_text(
+        text.replace("w = tf.Variable(tf.random.normal([2], seed=1))", "w = tf.Variable([1.0, 2.0])")
+    )
+    capsys.readouterr()
+    assert dualgrad(tmp_path, "compare", "record", "new.py") == 1
+    assert "variable Variable:0 differs" in capsys.readouterr().out
+
+
+def test_a_data_set_without_any_seed_is_another_one_each_time(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    program = HEAD.replace("tf.set_random_seed(3)", "") + PROGRAMS["a data set shuffled by the seed of the graph"]
+    (tmp_path / "old.py").write_text(program)
+    assert dualgrad(tmp_path, "record", "-o", "record", "old.py") == 0
+    assert dualgrad(tmp_path, "convert", "-o", "new.py", "old.py") == 0
+    assert json.loads((tmp_path / "new.map.json").read_text())["whole"] is True
+    capsys.readouterr()
+    assert dualgrad(tmp_path, "compare", "record", "new.py") == 0
+    assert "NOT ALL COMPARED" in (said := capsys.readouterr().out) and "shuffled without a seed" in said

@@ -11,6 +11,7 @@ from typing import Any
 import pytest
 
 from tests.migrate.in_process import dualgrad
+from tests.migrate.kept_and_compared import kept
 
 pytest.importorskip("libcst")
 HOME = Path(__file__).resolve().parents[2]
@@ -215,3 +216,20 @@ def test_a_state_is_fed_and_a_rate_assigned(converted: dict[str, tuple[Path, str
     assert "lr.assign(0.1 * (0.5 ** e))" in text
     assert '*feed["start"]' in text
     assert "vocab = {c: i for i, c in enumerate(" in text
+
+
+def test_an_operation_that_assigns_is_made_and_not_run(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    program = """
+import numpy as np
+import tensorflow as tf
+w = tf.get_variable("w", initializer=np.ones(2, np.float32))
+old = tf.get_variable("old", initializer=np.zeros(2, np.float32))
+copy = old.assign(0.5 * old + w)
+sess = tf.Session()
+sess.run(tf.global_variables_initializer())
+for step in range(3):
+    print(sess.run(old), step)
+    if step:
+        sess.run(copy)
+"""
+    assert "copy =" not in kept(tmp_path, program, capsys)

@@ -150,3 +150,49 @@ def test_what_nobody_looked_at_is_no_equality(tmp_path: Path, capsys: pytest.Cap
     capsys.readouterr()
     assert dualgrad(tmp_path, "compare", "record", "alone.py") == 0
     assert "It holds functions alone, and only these were compared." in capsys.readouterr().out.splitlines()[1]
+
+
+ELEMENTS = (
+    _HEAD
+    + """
+rows = tf.data.Dataset.range(6).map(lambda i: tf.cast(i, tf.float32) + tf.random_uniform([], seed=5))
+x = rows.batch(2).make_one_shot_iterator().get_next()
+with tf.Session() as sess:
+    for i in range(3):
+        seen = sess.run(x)
+print("done")
+"""
+)
+WRITTEN = (
+    _HEAD
+    + """
+import tempfile
+x = tf.placeholder(tf.float32, [2])
+both = tf.summary.merge([tf.summary.scalar("sum", tf.reduce_sum(x)), tf.summary.histogram("all", x)])
+with tf.Session() as sess:
+    writer = tf.summary.FileWriter(tempfile.mkdtemp())
+    for i in range(3):
+        writer.add_summary(sess.run(both, {x: [i, 1.0]}), i)
+print("done")
+"""
+)
+
+
+@pytest.mark.parametrize(
+    ("program", "right", "wrong"),
+    [
+        (ELEMENTS, "seed=5", "seed=6"),
+        (ELEMENTS, "batch(2)", "batch(3)"),
+        (WRITTEN, "numpy(), i)", "numpy(), i + 1)"),
+        (WRITTEN, "        add_summary(writer", "        i < 2 and add_summary(writer"),
+    ],
+    ids=["seed", "batch", "step", "left out"],
+)
+def test_what_is_taken_and_what_is_written(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str], program: str, right: str, wrong: str
+) -> None:
+    text = kept(tmp_path, program, capsys)
+    assert right in text
+    (tmp_path / "new.py").write_text(text.replace(right, wrong))
+    assert dualgrad(tmp_path, "compare", "record", "new.py") == 1
+    assert "when the new program runs by itself" in (said := capsys.readouterr().out) or "event files" in said

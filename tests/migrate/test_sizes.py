@@ -83,3 +83,14 @@ def test_sizes_that_cannot_be_said_are_looked_at(tmp_path: Path, capsys: pytest.
     for other in ("[[1.0, 2.0], [2.0, 0.5]]", "[[1.0, 2.0, 3.0]]"):
         (tmp_path / "other.py").write_text(text.replace("[[1.0, 2.0, 3.0], [2.0, 0.5, 1.0]]", other))
         assert "for which this program was converted" in _ran(tmp_path, "other.py").stderr
+
+
+def test_numbers_that_the_graph_was_asked_for_are_looked_at(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    program = SAID.replace("with tf.Session", "held = int(table.shape[0]) * 1000\nwith tf.Session")
+    program = program.replace("[train, loss], {x: data})[1])", "[train, loss], {x: data})[1], held)").replace(
+        '"%.6f" % ', ""
+    )
+    text = kept(tmp_path, program, capsys, "EQUAL ONLY FOR THIS RUN")
+    assert "held = 5 * 1000" in text
+    (tmp_path / "other.py").write_text(text.replace("one fish two fish red fish blue fish", "red fish blue fish"))
+    assert "for which this program was converted" in _ran(tmp_path, "other.py").stderr

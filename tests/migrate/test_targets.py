@@ -296,3 +296,25 @@ def test_migrations_under_tensorflow(tmp_path: Path, name: str) -> None:
     found = elsewhere(tmp_path)
     assert found["verdict"] in ("EQUAL WITHIN ROUNDING", "EQUAL ONLY FOR THIS RUN"), found["differences"]
     assert found["steps"] > 10
+
+
+def test_hyperparameters_are_set_where_tensorflow_looks() -> None:
+    text = """import tape_api as tf
+
+opt = tf.compat.v1.train.MomentumOptimizer(0.0, 0.9)
+other = tf.compat.v1.train.AdamOptimizer(0.0)
+
+
+def step(grads):
+    opt.learning_rate = rate()  # line 3
+    other.learning_rate = other.beta_1 = rate()
+    model.learning_rate = 3
+    other.apply_gradients(grads)
+    return other.kept_together()
+"""
+    new = renamed(text, TARGETS["tensorflow"])
+    assert "    opt._learning_rate = rate()  # line 3" in new
+    assert "    other._lr = other._beta1 = rate()" in new
+    assert "    model.learning_rate = 3" in new and "other._get_beta_accumulators()" in new
+    with pytest.raises(Unsafe, match="deepcopy"):
+        renamed("import tape_api as tf\nx = copy.deepcopy(dataset)\n", TARGETS["tensorflow"])

@@ -242,3 +242,35 @@ def test_the_same_classes_on_real_tensorflow(style: str) -> None:
         theirs = on_tape(keras_step(tensorflow.keras, tensorflow), tensorflow)
     for t, e in zip(theirs, STYLES[style][1](5), strict=True):
         np.testing.assert_allclose(t, e, rtol=1e-6)
+
+
+def test_what_a_subclass_of_version_1_finds() -> None:
+    class Locked(graph_api.train.AdamOptimizer):  # type: ignore[misc]
+        @property
+        def learning_rate(self) -> Any:
+            return self._lr
+
+    with graph_api.Graph().as_default(), graph_api.Session() as session:
+        x = graph_api.Variable(1.0)
+        optimizer = Locked(0.1, use_locking=True)
+        step = optimizer.minimize(x * x)
+        session.run(graph_api.global_variables_initializer())
+        session.run(step)
+        assert optimizer._use_locking
+        assert optimizer.learning_rate == 0.1
+        assert session.run(x) == pytest.approx(0.9)
+        assert len(optimizer.variables()) == 4
+        with graph_api.Graph().as_default():
+            assert optimizer.variables() == []
+
+
+def test_hyperparameters_have_the_names_of_version_1_too() -> None:
+    x = tape_api.Variable(1.0)
+    optimizer = tape_api.compat.v1.train.AdamOptimizer(0.1)
+    assert (optimizer._lr, optimizer._beta1) == (0.1, 0.9)
+    plain = tape_api.compat.v1.train.GradientDescentOptimizer(0.0)
+    plain._learning_rate = 0.5
+    plain.apply_gradients([(tape_api.constant(1.0), x)])
+    assert float(x) == 0.5 and plain.learning_rate == 0.5
+    with pytest.raises(AttributeError, match="'GradientDescentOptimizer' object has no attribute '_momentum'"):
+        _ = plain._momentum

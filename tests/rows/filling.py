@@ -32,6 +32,15 @@ ROWS = (
         label="float",
     ),
     Row(
+        filling.range_op,
+        (fixed(0.5, np.float16), fixed(2.0, np.float16), fixed(0.25, np.float16)),
+        call=filling.range,
+        dtypes=("float16",),
+        oracle=lambda a, b, c: np.arange(0.5, 2, 0.25),
+        order=0,
+        label="half",
+    ),
+    Row(
         shape.broadcast_to_op,
         (fixed([2, 3], np.int32), real()),
         call=filling.fill,

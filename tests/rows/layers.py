@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import numpy as np
 
-from engine.ops import arithmetic, explog, layers, reduce, stats
+from engine.ops import arithmetic, complexes, explog, layers, reduce, stats
 from tests.row import Row, fixed, positive, real
 
 HALF = ("float16", "float32", "float64")
@@ -24,6 +24,15 @@ ROWS = (
         call=lambda x: layers.l2_normalize(x, 1),
         tf=lambda tf, x: tf.nn.l2_normalize(x, 1),
         label="l2_normalize",
+    ),
+    Row(
+        complexes.real_op,
+        (real(3, 4),),
+        call=lambda x: layers.l2_normalize(x, 1),
+        dtypes=("complex64", "complex128"),
+        oracle=lambda x: x / np.linalg.norm(x, axis=1, keepdims=True),
+        tf=lambda tf, x: tf.nn.l2_normalize(x, 1),
+        label="l2_normalize of complex",
     ),
     Row(
         stats.reduce_variance_op,

@@ -118,6 +118,16 @@ def test_map_scan_and_fold() -> None:
         tf.map_fn(lambda ab: ab[0], (x, x[:2]))
 
 
+@pytest.mark.parametrize("dtype", ["float32", "float64", "int64"])
+def test_a_python_number_to_start_with_takes_the_dtype_of_the_rows(dtype: str) -> None:
+    rows = tf.constant([1, 2, 3], dtype)
+    for fold in (tf.foldl, tf.foldr):
+        total, product = fold(lambda a, x: (a[0] + x, a[1] * x), rows, initializer=(0, 2))
+        assert (total.dtype, product.dtype) == (rows.dtype, rows.dtype)
+        assert (int(total), int(product)) == (6, 12)
+    assert tf.foldl(lambda count, x: count + 1, rows, initializer=0).dtype == tf.int32
+
+
 def test_scopes_and_modes() -> None:
     with tf.name_scope("a") as scope, tf.device("/gpu:0"), tf.control_dependencies([]), tf.init_scope():
         assert scope == "a/"

@@ -303,3 +303,22 @@ def test_specs_that_fit() -> None:
         layer(x)
     with pytest.raises(ValueError, match="Axis 5 is greater than the maximum allowed value: 1"):
         layers.InputSpec(axes={5: 1}, ndim=2)
+
+
+def test_the_function_and_the_class_of_cosines_have_one_sign() -> None:
+    y, x = np.array([[1.0, 1.0]], np.float32), np.array([[1.0, 0.0]], np.float32)
+    for loss in (
+        keras.losses.cosine_similarity,
+        keras.losses.get("cosine_similarity"),
+        keras.losses.CosineSimilarity(),
+    ):
+        assert float(tf.squeeze(loss(y, x))) == pytest.approx(-(0.5**0.5))
+    assert float(keras.metrics.CosineSimilarity()(y, x)) == pytest.approx(0.5**0.5)
+
+
+@pytest.mark.parametrize("labels", [[[1], [0]], [[True], [False]], [[1.0], [0.0]]])
+def test_a_loss_of_a_programs_own_is_given_labels_of_its_dtype(labels: list[Any]) -> None:
+    model = keras.Sequential([keras.Input((1,)), layers.Dense(1, kernel_initializer="ones")])
+    model.compile("sgd", lambda true, pred: tf.reduce_mean(tf.square(true - pred), axis=-1))
+    loss = model.evaluate(np.array([[0.5], [1.0]], np.float32), np.array(labels), verbose=0)
+    assert loss == pytest.approx((0.5**2 + 1.0) / 2)

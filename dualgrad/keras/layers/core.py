@@ -15,7 +15,7 @@ from engine.core.aval import Aval
 from engine.core.dtypes import as_dtype
 from engine.core.operands import Operand
 from engine.core.tensor_shape import TensorShape
-from engine.core.value import dtype_of, known_shape, shape_of
+from engine.core.value import Value, dtype_of, known_shape, shape_of
 from engine.core.variable import Variable
 
 
@@ -305,7 +305,7 @@ class Dropout(Layer):
     Parameters
     ----------
     rate : float
-        In [0, 1].
+        In [0, 1]; in a graph also a scalar tensor.
     noise_shape : shape, optional
         Of the random choices, broadcast against the inputs.
     seed : int, optional
@@ -313,12 +313,13 @@ class Dropout(Layer):
 
     _hands_masks_on = True
 
-    def __init__(self, rate: float, noise_shape: Any = None, seed: int | None = None, **kwargs: Any) -> None:
+    def __init__(self, rate: Any, noise_shape: Any = None, seed: int | None = None, **kwargs: Any) -> None:
         super().__init__(**kwargs)
-        if not 0 <= rate <= 1:
+        fed = isinstance(rate, Value) and not self.host.eager
+        if not fed and not 0 <= rate <= 1:
             raise ValueError(f"Dropout: argument `rate` must be a float between 0 and 1, got {rate}")
         self.rate, self.noise_shape, self.seed = rate, noise_shape, seed
-        self._seeds = self.host.seeds(seed) if rate > 0 else None
+        self._seeds = self.host.seeds(seed) if fed or rate > 0 else None
 
     def call(self, inputs: Any, training: bool = False) -> Operand:
         """The inputs, with some left out while training."""

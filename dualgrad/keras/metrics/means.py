@@ -286,11 +286,15 @@ class LogCoshError(MeanMetricWrapper):
         super().__init__(losses.log_cosh, name, dtype)
 
 
+def _cosine(y_true: Any, y_pred: Any, axis: int = -1) -> Any:
+    return -losses.cosine_similarity(y_true, y_pred, axis=axis)
+
+
 class CosineSimilarity(MeanMetricWrapper):
     """The mean cosine of the angle between labels and predictions."""
 
     def __init__(self, name: str = "cosine_similarity", dtype: Any = None, axis: int = -1) -> None:
-        super().__init__(losses.cosine_similarity, name, dtype, axis=axis)
+        super().__init__(_cosine, name, dtype, axis=axis)
 
 
 class TopKCategoricalAccuracy(MeanMetricWrapper):

@@ -42,7 +42,7 @@ from dualgrad.migrate.judge import judge
 from dualgrad.migrate.recorder import finished
 from dualgrad.migrate.run import run
 from dualgrad.migrate.watch import watching
-from dualgrad.migrate.watch_tapes import noting_initial_values, noting_objects, watching_tapes
+from dualgrad.migrate.watch_tapes import noting_events, noting_initial_values, noting_objects, watching_tapes
 from dualgrad.platform import progress
 from engine.runtime.errors import OpError
 
@@ -159,15 +159,16 @@ def migrated(golden: Golden, path: Path, known: Map, comparison: Comparison) -> 
     with redirect_stdout(out), noting_initial_values() as initial, noting_objects(known.objects.values()) as made:
         converted = Converted(golden, comparison, known, path.name, {}, initial, made)
         own = OwnRun(golden, converted)
-        with own.watching() as names:
+        with own.watching() as names, noting_events() as events:
             arguments = golden.head["program"]["arguments"]
             code = finished(lambda: run(path, arguments, "2", compiled=own.compiled, names=names))
     functions = {f.name for f in known.functions if f.name} | set(known.objects.values())
     if code != golden.head["program"]["exit"]:
-        if functions.isdisjoint(vars(sys.modules["__main__"])):
+        if functions and functions.isdisjoint(vars(sys.modules["__main__"])):
             raise ValueError(f"{path.name} ended with {code} before it had defined any function of the map")
         comparison.differences.append(Difference(0, "error", path.name, note=f"it ended with {code} by itself"))
     said = golden.lines("printed.txt")
+    own.wrote(events)
     own.end(bool(out.getvalue()), code != golden.head["program"]["exit"])
     if not comparison.aside:
         comparison.printed = differing_lines(said, out.getvalue())

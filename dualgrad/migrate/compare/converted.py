@@ -375,14 +375,14 @@ class Converted:
 
     def initialized(self, step: Mapping[str, Any]) -> None:
         """Compare the values that variables were made with with those that an initializer gave."""
-        if step.get("draws"):
-            seedless = self._seedless[step["graph"]]
-            self.comparison.supplied += sum(draw[0] in seedless for draw in step["draws"])
-            self.comparison.skip("initial values that are random")
+        seedless = [draw for draw in step.get("draws", ()) if draw[0] in self._seedless[step["graph"]]]
+        if seedless:
+            self.comparison.supplied += len(seedless)
+            self.comparison.skip("initial values that are random, without a seed")
             return
         self.comparison.count_step()
         for name, described in step["after"].items():
-            if name in self._variables:
+            if name in self._variables and name not in step["before"]:
                 variable = self.evaluated(self._variables[name])
                 if id(variable) not in self.initial:
                     continue

@@ -134,7 +134,7 @@ class Comparison:
         """One sentence that can be signed, or not."""
         if self.differences or self.printed:
             return "DIFFERENT"
-        if not sum(row.steps for row in self.rows.values()):
+        if not sum(row.steps for row in self.rows.values()) and not self.own:
             return "NOTHING COMPARED"
         if self.incomplete:
             return "EQUAL SO FAR"

@@ -12,8 +12,8 @@ import functools
 import inspect
 import sys
 import threading
-from collections import deque
-from collections.abc import Callable, Iterator, Mapping
+from collections import Counter, deque
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from types import CodeType
 from typing import TYPE_CHECKING, Any
@@ -339,6 +339,17 @@ class OwnRun:
     def _differ(self, difference: Difference) -> None:
         self.differences.append(difference)
         self._lost = True
+
+    def wrote(self, events: Sequence[Any]) -> None:
+        """Compare at which steps which summaries went to event files; what they hold is in the results of runs."""
+        recorded = self.golden.part("events.json") if "events.json" in self.golden.head["files"] else None
+        if recorded is None or self._lost or not self.events:
+            return
+        here, there = (Counter(map(tuple, some)) for some in (events, recorded))
+        for step, tag in sorted({**(here - there), **(there - here)}):
+            told, got = (f"written {some[step, tag]} times at step {step}" for some in (there, here))
+            self._differ(Difference(0, "summary", tag, told, got, note="in the event files"))
+            return
 
     # ---- the end -----------------------------------------------------------------------------------------------------
 

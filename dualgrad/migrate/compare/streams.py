@@ -82,7 +82,8 @@ class Streams:
         if step is not self._step:
             self._step, self._late = step, []
         left: dict[Key, list[int]] = {}
-        for drawn in self._drawn[graph]:
+        # those that draw in this run come first: what has drawn initial values may have the same seeds
+        for drawn in sorted(self._drawn[graph], key=lambda d: d.counter not in step["after"]):
             at = self._counter(there, drawn)
             calls = owned.get(drawn.name, ())
             if self._fresh and drawn.counter in step["after"] and (graph, drawn.name) not in self._used:

@@ -120,6 +120,10 @@ class Conversion:
         By the text of what makes it at the top: by class, what makes it in its constructor.
     said : dict
         By line, statements whose numbers data decides, and that the module can say in names of the program.
+    begun : str
+        What each session begins with, if there are several.
+    seeds : dict
+        By place, the seed of the graph with which a call shuffles a data set.
     """
 
     text: str
@@ -137,6 +141,8 @@ class Conversion:
     constants: dict[str, str] = field(default_factory=dict)
     inside: dict[str, dict[str, str]] = field(default_factory=dict)
     said: dict[int, Said] = field(default_factory=dict)
+    begun: str = ""
+    seeds: dict[Any, int] = field(default_factory=dict)
 
     def write(self, out: str | Path) -> list[Path]:
         """Write the module and what belongs to it.
@@ -231,6 +237,9 @@ def convert(
         text + slots + read, content, arrays, savers, adding, optimizers=optimizers, hosted=hosted, starts=starts,
         monitored=monitored, constants=constants,
         inside={text: inner for module in modules for text, inner in module.inside.items()}, said=said or {},
+        begun=next((begun for module in modules[-1:] if (begun := module.begun())), ""),
+        seeds={at: pair[1] for (file, at), (pair, *others) in capture.shuffles.items()
+               if Path(file) == program and not others and pair[1] is not None},
     )  # fmt: skip
 
 

@@ -122,6 +122,8 @@ class Plan:
         The ``with`` statements of sessions that the end of the data ends.
     sizes : dict
         By statement that goes, the numbers that it built the graph with and that data in the program decides.
+    seeds : dict
+        Calls that shuffle data sets: the seed that the graph chose.
     """
 
     calls: dict[Extent, Replaced] = field(default_factory=dict)
@@ -149,6 +151,7 @@ class Plan:
     suppressed: set[Place] = field(default_factory=set)
     hosted: dict[Place, list[str]] = field(default_factory=dict)
     sizes: dict[Place, list[tuple[ast.expr, Any]]] = field(default_factory=dict)
+    seeds: dict[Extent, int] = field(default_factory=dict)
 
     def copy(self) -> Plan:
         """A plan that goes its own way from here."""

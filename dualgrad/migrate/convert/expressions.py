@@ -365,7 +365,7 @@ class Expressions:
         if isinstance(node, ast.Call):
             if self._is_run(node):
                 return bool(self.inference.of(node.func))  # one that was never reached
-            if self._local_build(node) or self.builds_elsewhere(node):
+            if self._local_build(node) or self.builds_elsewhere(node) or self._assigns_later(node):
                 return True
         if isinstance(node, ast.Attribute) and self._is_session(node.value):
             return True
@@ -375,6 +375,11 @@ class Expressions:
         told = any(self._is_graphs(v) for n in names for v in self.inference.of(n))
         told = told or any(isinstance(n, ast.expr) and extent(n) in self.plan.facts for n in ast.walk(node))
         return not told and not self._is_session(node) and any(self._is_graphs(v) for v in values)
+
+    def _assigns_later(self, node: ast.Call) -> bool:
+        """Whether a call makes the operation that changes a variable, which would change it at once in tape code."""
+        is_method = isinstance(node.func, ast.Attribute) and node.func.attr.startswith(("assign", "scatter_"))
+        return is_method and isinstance(self._value(node.func.value), Variable)  # type: ignore[attr-defined]
 
     def _is_part_of_several(self, name: ast.Name) -> bool:
         """Whether a name stands for a label, or labels, that an object holds."""

@@ -105,7 +105,8 @@ def rewrite(source: str, conversion: Any, notes: Notes, names: Mapping[str, Any]
         )  # fmt: skip
         planner.called |= _read(conversion.text) - provided
         planner.needed |= hosted.read(inner.values() for inner in conversion.inside.values()) - {"self"}
-        planner.said = conversion.said
+        planner.said, planner.begun = conversion.said, conversion.begun
+        planner.plan.seeds = conversion.seeds
         planner.read_again = {where for origin, _ in conversion.hosted for where in origin.read}
         return planner, planner.made()
 
@@ -546,6 +547,11 @@ class _Edits:
         return updated.with_changes(elements=[e.with_changes(key=self.cst.SimpleString(f'"{k}"')) for e, k in pairs])
 
     def leave_Call(self, original: Any, updated: Any) -> libcst.CSTNode:
+        if self._extent(original) in self.plan.seeds:
+            value = self.cst.Integer(str(self.plan.seeds[self._extent(original)]))
+            equal = self.cst.AssignEqual(self.cst.SimpleWhitespace(""), self.cst.SimpleWhitespace(""))
+            seed = self.cst.Arg(value, keyword=self.cst.Name("seed"), equal=equal)
+            updated = updated.with_changes(args=[*updated.args, seed])
         if self._extent(original) in self.plan.loads:
             set_ = updated.func.with_changes(attr=self.cst.Name("assign"))
             return updated.with_changes(

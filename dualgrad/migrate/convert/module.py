@@ -108,7 +108,15 @@ class Module:
         """The seed of the program at the end of what stands at the top."""
         self.streams = draws.Streams(graph.seed)
         self._is_initial = self._drew = False
-        self._resets = any(run.resets for run in capture.runs.values() if run.graph is graph)
+        self._kinds: tuple[set[Any], set[Any]] = set(), set()
+        """The kinds and the seeds of draws, of functions and of first values."""
+        self._inside: dict[Any, Any] = {}
+        """The draws of what a statement at the top makes variables with."""
+        starts = [run for run in capture.runs.values() if run.graph is graph and self._starts(run)]
+        self._resets = any(run.resets for run in starts)
+        self._begins = bool(starts) and starts[0].resets
+        """Whether a function gives the first values once more, which begins as all random numbers do."""
+        self.renewed = len(capture.sessions.get(id(graph), ())) > 1
         self.takes = False
         self._is_saved = bool(capture.savers)
         self.named_here: set[str] = set()
@@ -162,6 +170,7 @@ class Module:
     def _make(self, key: int) -> None:
         name, held = self._held.get(key, (self._code[key], {}))
         self._made |= {id(v.handle) for v in held.values()} or {key}
+        self._inside = {}
         variables = list(held.values()) or [self._variables[key]]
         values: list[ast.expr] = [self._called(self._variables[id(v.handle)]) for v in variables]
         whole = values[0]
@@ -195,7 +204,8 @@ class Module:
         is_named = own != "Variable" if self._is_saved else not own.startswith("Variable")
         if is_named and (self._is_saved or own != name):
             keywords.append(ast.keyword("name", ast.Constant(own)))
-        self._restart(initial)
+        if origin is not None:
+            self._restart([initial])
         call = ast.Call(path("tf.Variable"), [initial], keywords)
         start = variable.initial_value.node
         if origin is not None:
@@ -232,9 +242,10 @@ class Module:
             self.from_run.append(name)
             self._run_calls.add(id(call))
 
-    def _restart(self, initial: ast.expr) -> None:
+    def _restart(self, initial: Sequence[ast.AST]) -> None:
         """Start all random numbers anew before a second draw with one seed, as each op of a graph starts by itself."""
-        seeds = {ast.unparse(n.value) for n in ast.walk(initial) if isinstance(n, ast.keyword) and n.arg == "seed"}
+        nodes = [n for code in initial for n in ast.walk(code)]
+        seeds = {ast.unparse(n.value) for n in nodes if isinstance(n, ast.keyword) and n.arg == "seed"}
         if seeds & self._seeds:
             self.top.append(self._seeding(self._seed))
             self._seeds.clear()
@@ -244,7 +255,12 @@ class Module:
         """The call of the function that draws for one operation alone, if it needs one."""
         call = item.call
         self._drew |= self._is_initial
-        is_apart = self.streams.is_apart(call, self._is_initial and not self._resets)
+        is_apart = (
+            id(call) in self.streams.own
+            or self.streams.is_apart(call, self._is_initial and not self._resets)
+            or self._again(call)
+        )
+        self._kinds[self._is_initial].add((call.function, call.seed))
         if call.program != self._seed and (self._is_initial or is_apart) and id(call) not in self.streams.own:
             self._seed = call.program
             self.top.append(self._seeding(self._seed))
@@ -255,6 +271,13 @@ class Module:
             name = self.streams.own[id(call)] = self.scope.free(self.names.tensor(call.result))
             self.top.append(Statement(ast.Assign([ast.Name(name, ast.Store())], made[0]), item))
         return ast.Call(ast.Name(self.streams.own[id(call)]), [body.operand(x, literals=True) for x in made[1]], [])
+
+    def _again(self, call: Any) -> bool:
+        """Whether another draw with these seeds is in the same statement, where nothing can start anew between."""
+        if not self._is_initial or call.seed is None or (node := draws.node_of(call)) is None:
+            return False
+        # or it goes on where it is drawn once more
+        return self._resets or self._inside.setdefault((node.op.type, call.seed, call.program), call) is not call
 
     def own_draws(self) -> dict[str, str]:
         """Operations of the graph that draw, to the functions that draw for them alone."""
@@ -269,6 +292,7 @@ class Module:
         body = Body(self, self.items, self.items.needed([x], ()), {}, [x])
         *before, last = body.write()
         self._is_initial = False
+        self._restart([s.code for s in (*before, last)])
         self.top += before
         assert isinstance(last.code, ast.Return) and last.code.value is not None
         return last.code.value
@@ -458,7 +482,7 @@ class Module:
         """The function for a set of fetches; None if none is needed."""
         fed = {id(f) for f in run.feeds}
         wanted = _distinct([x for x in run.flat if isinstance(x, Symbol)])
-        if not wanted and not fed and not run.resets and all(self.only_initializes(x) for x in run.flat):
+        if not wanted and not fed and not run.resets and self._starts(run):
             self.functions.append(Function(None, run, []))
             return None
         if iterating.kinds(run, self.only_initializes) or queues.only_feeds(run):
@@ -508,6 +532,10 @@ class Module:
         steps = [item.call for item in plan.items if isinstance(item, StepItem)]
         given = [g if isinstance(g, Symbol) else None for step in steps for g, _ in step.pairs if g is not None]
         return Function(name, plan.run, plan.wanted, named, [], statements, converts, rest, given)
+
+    def _starts(self, run: Run) -> bool:
+        """Whether a run gives variables their initial values, and does nothing else."""
+        return all(not isinstance(x, Symbol) and self.only_initializes(x) for x in run.flat)
 
     def only_initializes(self, operation: Any) -> bool:
         """Whether an operation sets variables to their initial values, and nothing else."""
@@ -611,6 +639,11 @@ class Module:
         """The line that starts random numbers with a seed of the graph; with None, only an operation's own counts."""
         return Statement(ast.Expr(ast.Call(path("tf.random.set_seed"), [literal(seed)], [])))
 
+    def begun(self) -> str:
+        """The line with which a session begins, if there are several and random numbers are drawn: they start anew."""
+        drawn = self.renewed and any(draw.graph is self.graph for draw in self.capture.draws)
+        return ast.unparse(self._seeding(self.graph.seed).code) if drawn else ""
+
     def text(self) -> list[str]:
         """The lines of variables and functions."""
         merged([*self.customs.values(), *self.functions])
@@ -628,7 +661,8 @@ class Module:
         drawn = any(draw.graph is self.graph for draw in self.capture.draws) or self.takes
         seeding = [self._seeding(self.graph.seed)] if drawn and self.graph.seed is not None else []
         # where initializers run as the program's own lines say, what is drawn here does not count
-        anew = self._seed != self.graph.seed or (self._resets and self._drew)
+        begins = self._begins and self._drew
+        anew = self._seed != self.graph.seed or begins or (not self._resets and self._kinds[0] & self._kinds[1])
         ending = [self._seeding(self.graph.seed)] if anew else []
         lines = printing.checked("", [], [*seeding, *top, *ending], self.origin)
         for function in [*self.customs.values(), *self.functions]:

@@ -30,6 +30,7 @@ from engine.custom import CustomGradient, _Rule, custom_call
 from engine.runtime.errors import InvalidArgumentError
 from engine.symbolic import as_list
 from graph_api import jacobians, sampling
+from graph_api.data import InGraph
 from graph_api.graph import Graph, get_default_graph
 from graph_api.legacy.monitored import MonitoredSession
 from graph_api.saving import Saver
@@ -233,6 +234,11 @@ class Capture:
         By the identity of a variable or of a tensor that are given arrays, how they came to be.
     objects : dict
         By class of the program that has a constructor, its objects in the order in which they were made.
+    sessions : dict
+        By the identity of a graph, the sessions that ran it.
+    shuffles : dict
+        By file and place of the call that shuffles a data set without a seed of its own, the seeds that the graph
+        chose, or none.
     """
 
     gradients: list[Gradient] = field(default_factory=list)
@@ -255,6 +261,8 @@ class Capture:
     names: dict[str, Any] = field(default_factory=dict)
     makings: dict[int, Making] = field(default_factory=dict)
     objects: dict[str, list[Any]] = field(default_factory=dict)
+    sessions: dict[int, list[Any]] = field(default_factory=dict)
+    shuffles: dict[tuple[str, tuple[int, int, int, int]], set[Any]] = field(default_factory=dict)
 
     def ran(self, seen: watch.Run) -> None:
         """Note a run, unless it failed for another reason than what it was given."""
@@ -267,10 +275,15 @@ class Capture:
                 made.watched = made.watched or seen.watched
         if seen.site not in run.sites:
             run.sites.append(seen.site)
+        sessions = self.sessions.setdefault(id(seen.graph), [])
+        sessions += [] if any(s is seen.session for s in sessions) else [seen.session]
+        others = len(sessions) > 1
         if not run.resets and not seen.feeds:
             before, after = seen.variables("before"), seen.variables("after")
             # what another thread is changing at this moment is not there
             run.resets = any(x is not (y := after.get(name, x)) and np.any(x != y) for name, x in before.items())
+            # another session begins with variables that have no values
+            run.resets |= others and not after.keys() <= before.keys()
         frame = watch.user_frame()
         run.calls.setdefault(_extent(frame), set()).add(shape_of(seen.shape))
         while frame is not None:
@@ -414,6 +427,7 @@ def capturing(named: frozenset[str] | None = None) -> Iterator[Capture]:
     change(MonitoredSession, "__init__", _noting_monitored)
     change(FileWriter, "add_summary", _noting_added)
     change(FileWriter, "add_graph", _noting_graphs)
+    change(InGraph, "seeds", _noting_shuffles)
     try:
         with noting(capture.called, named), watching(capture.ran):
             yield capture
@@ -443,6 +457,16 @@ def _noting_gradients(capture: Capture, function: Callable[..., Any]) -> Callabl
         return found
 
     return gradients
+
+
+def _noting_shuffles(capture: Capture, function: Callable[..., Any]) -> Callable[..., Any]:
+    def seeds(self: Any, seed: int | None) -> tuple[int | None, int | None]:
+        found: tuple[int | None, int | None] = function(self, seed)
+        if seed is None and (frame := watch.user_frame()) is not None:
+            capture.shuffles.setdefault((frame.f_code.co_filename, _extent(frame)), set()).add(found)
+        return found
+
+    return seeds
 
 
 def _tensor(x: Any) -> Tensor:

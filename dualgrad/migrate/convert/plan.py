@@ -39,6 +39,8 @@ COLLECTS = {"add", "append", "extend", "insert", "setdefault", "update"}
 """Methods of lists, sets and dicts that collect."""
 _GONE = frozenset({"tensorflow", "__future__"})
 _LOOPS = (ast.ListComp, ast.SetComp, ast.DictComp, ast.GeneratorExp, ast.IfExp, ast.BoolOp, ast.Compare)
+_NUMBERS = re.compile(r"(?<![\w.:])\d+(?:\.\d+)?(?![\w:])")
+"""Those in a text that are no part of a name, such as ``add_1:0``."""
 BLOCKS = (ast.If, ast.For, ast.While, ast.Try, ast.With)
 
 
@@ -95,7 +97,14 @@ class Planner(Runs):
                 raise
             return True
 
+    begun = ""
+    """The line that stands where a session is opened, if there are several."""
+
     def _planned(self, node: ast.stmt) -> bool:
+        opened = [node.value] if isinstance(node, (ast.Assign, ast.Expr)) else []
+        opened += [item.context_expr for item in node.items] if isinstance(node, ast.With) else []
+        if self.begun and any(isinstance(n, ast.Call) and self._is_session(n) for n in opened):
+            self.plan.hosted[place(node)] = [self.begun]
         if isinstance(node, (ast.Import, ast.ImportFrom)):
             kept = [i for i, name in enumerate(_imported(node)) if name.partition(".")[0] not in _GONE]
             if kept and len(kept) < len(node.names) and isinstance(node, ast.Import):
@@ -504,13 +513,14 @@ class Planner(Runs):
     def _sizes(self) -> Iterator[tuple[Place, list[tuple[ast.expr, Any]]]]:
         """By statement that goes and that has built the graph, the numbers that data decides which stays."""
         sizes, known = Sizes(self.tree, self.scopes, self.names, self._value), set[Any]()
+        looked_up = self._looked_up()
         for node in ast.walk(self.tree):
             if not isinstance(node, ast.stmt) or place(node) not in self.plan.gone:
                 continue
             is_plain = not isinstance(node, (*FUNCTIONS, ast.ClassDef, ast.Import, ast.ImportFrom))
             if not is_plain or not self._stays(self._above[node]) or not self._has_graph(node):
                 continue
-            if (said := self.said.get(node.lineno)) is not None and said.is_whole():
+            if not looked_up and (said := self.said.get(node.lineno)) is not None and said.is_whole():
                 continue
             found = {ast.unparse(e): (e, value) for e, value in sizes.within(node)
                      if any(map(self._stays, sizes.roots(e)))}  # fmt: skip
@@ -520,6 +530,13 @@ class Planner(Runs):
             known |= {(around, text) for text in found}
             if found:
                 yield place(node), list(found.values())
+
+    def _looked_up(self) -> bool:
+        """Whether a number that the program asked its graph for stands in what stays, and not in the program's text."""
+        texts = [*self.plan.facts.values(), *(t for given in self.plan.given.values() for t in given.values())]
+        numbers = {n for text in [*texts, *self.plan.said.values()] for n in _NUMBERS.findall(text)}
+        told = {str(n.value) for n in ast.walk(self.tree) if isinstance(n, ast.Constant)}
+        return not numbers <= told
 
     def sayable(self) -> dict[int, Said]:
         """By line, the statements at the top whose numbers the converted module can say in names of the program."""

@@ -35,6 +35,9 @@ class Target:
         The same for methods of what these give.
     dropped : dict
         By method, keywords that the library does not know, and that change no more than rounding.
+    attributes : dict
+        By attribute of an optimizer of TensorFlow 1, or by class and attribute, what it is called there if it is set;
+        by default as here, behind a ``_``.
     rewritten : callable, optional
         Makes another text of the whole, where names are not all; it takes a `Conversion` and the target.
     whole : bool
@@ -46,6 +49,7 @@ class Target:
     names: Mapping[str, str | None] = field(default_factory=dict)
     methods: Mapping[str, str | None] = field(default_factory=dict)
     dropped: Mapping[str, frozenset[str]] = field(default_factory=dict)
+    attributes: Mapping[str, str] = field(default_factory=dict)
     rewritten: Callable[[Any, Target], str] | None = None
     whole: bool = True
 
@@ -77,12 +81,20 @@ _TENSORFLOW = Target(
         "losses.sparse_softmax_cross_entropy": "compat.v1.losses.sparse_softmax_cross_entropy",
     },
     {
+        "deepcopy": None,  # of a data set that is shuffled alike at each start
         "hessian": None,
-        "kept_together": None,
+        # of Adam and its kin, which alone keep something for all variables together
+        "kept_together": "_get_beta_accumulators",
         # what `Optimizer.apply_gradients` of TensorFlow 1 calls itself before its first step
         "create_slots": "_create_slots",
     },
     {"gradient": frozenset({"aggregation_method"})},
+    {
+        "AdamOptimizer.learning_rate": "_lr",
+        "AdadeltaOptimizer.learning_rate": "_lr",
+        "beta_1": "_beta1",
+        "beta_2": "_beta2",
+    },
 )
 TARGETS: dict[str, Target] = {
     "tape": Target("tape code", TAPE),
@@ -145,6 +157,9 @@ Place = tuple[int, int, int]
 def _edits(tree: ast.Module, target: Target, lines: list[bytes]) -> Iterator[tuple[Place, str]]:
     """Places in the text, and the texts that stand there now."""
     inner = {id(n.value) for n in ast.walk(tree) if isinstance(n, ast.Attribute)}
+    kinds = {ast.unparse(t): name_of(n.value.func).rpartition(".")[2] for n in ast.walk(tree)
+             if isinstance(n, ast.Assign) and isinstance(n.value, ast.Call)
+             and name_of(n.value.func).startswith("compat.v1.train.") for t in n.targets}  # fmt: skip
     for node in ast.walk(tree):
         if isinstance(node, ast.Attribute) and id(node) not in inner and (dotted := name_of(node)):
             # a method of what a module has, as in tf.constant.shape, is behind its name
@@ -154,8 +169,19 @@ def _edits(tree: ast.Module, target: Target, lines: list[bytes]) -> Iterator[tup
                 if new is None:
                     raise Unsafe(f"line {node.lineno} of what was written: {target.title} has no tf.{old}; {_WAY_OUT}")
                 yield (node.lineno, node.col_offset, node.col_offset + len(f"tf.{old}")), f"tf.{new}"
+        if isinstance(node, ast.Assign):
+            yield from _attribute(node, kinds, target)
         if isinstance(node, ast.Call) and isinstance(node.func, ast.Attribute) and not name_of(node.func):
             yield from _method(node, node.func, target, lines)
+
+
+def _attribute(node: ast.Assign, kinds: Mapping[str, str], target: Target) -> Iterator[tuple[Place, str]]:
+    """A hyperparameter that is set before each step: under its public name TensorFlow's optimizers would not see it."""
+    for at in node.targets:
+        if isinstance(at, ast.Attribute) and (kind := kinds.get(ast.unparse(at.value))) is not None:
+            new = target.attributes.get(f"{kind}.{at.attr}", target.attributes.get(at.attr, f"_{at.attr}"))
+            end = at.end_col_offset or 0
+            yield (at.end_lineno or at.lineno, end - len(at.attr), end), new
 
 
 def _method(node: ast.Call, func: ast.Attribute, target: Target, lines: list[bytes]) -> Iterator[tuple[Place, str]]:

@@ -31,6 +31,8 @@ def reasons(source: str, notes: Any, capture: Any) -> list[str]:
     texts = [f"it draws from {name} without a seed" for name in notes.unseeded()]
     if any(draw.seed is None for draw in capture.draws):
         texts.append("its graph draws random numbers without a seed")
+    if any((None, None) in pairs for pairs in capture.shuffles.values()):
+        texts.append("its data sets are shuffled without a seed")
     if any(queues.shuffles(graph) for graph in {id(run.graph): run.graph for run in capture.runs.values()}.values()):
         texts.append("its queues hand out examples in another order")
     return [*texts, *dict.fromkeys(_told(ast.parse(source)))]

@@ -9,9 +9,9 @@ from types import MappingProxyType
 from typing import Any
 
 from dualgrad.keras.layers.base import Layer as SharedLayer
+from dualgrad.keras.policies import policy_of
 from dualgrad.keras.settings import layer_name
 from engine.core import nest
-from engine.core.dtypes import as_dtype
 from engine.core.value import Value
 from graph_api.graph import Graph, get_default_graph
 from graph_api.graph_keys import GraphKeys
@@ -181,7 +181,9 @@ class Layer(host.bound(SharedLayer)):  # type: ignore[misc]
             dtypes = [
                 x.dtype for x in nest.flatten(dict(by_name)) if isinstance(x, Value) and x.dtype.is_differentiable
             ]
-            self._dtype = dtypes[0] if dtypes else as_dtype("float32")
+            wanted = dtypes[0].name if dtypes else "float32"
+            self._policy = policy_of("mixed_float16" if wanted == "float16" and self._computes_wide else wanted)
+            self._dtype, self._variable_dtype = self._policy.dtypes
         super()._build_for(first, by_name)
 
     def add_weight(
