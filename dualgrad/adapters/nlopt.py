@@ -11,7 +11,7 @@ from engine.jacobian.views.for_scipy import SciPyFunction
 
 
 def objective(function: SciPyFunction) -> Callable[[np.ndarray, np.ndarray], float]:
-    """What ``set_min_objective`` takes: it writes the gradient into NLopt's array, if there is one.
+    """A function for ``set_min_objective``: it writes the gradient into NLopt's array, if there is one.
 
     The same is a constraint of one number for ``add_inequality_constraint`` and ``add_equality_constraint``.
 
@@ -30,7 +30,7 @@ def objective(function: SciPyFunction) -> Callable[[np.ndarray, np.ndarray], flo
 
 
 def constraints(function: SciPyFunction) -> Callable[[np.ndarray, np.ndarray, np.ndarray], None]:
-    """What ``add_inequality_mconstraint`` and ``add_equality_mconstraint`` take: values that are at most 0, or 0.
+    """A function for ``add_inequality_mconstraint`` and ``add_equality_mconstraint``: values that are at most 0, or 0.
 
     Parameters
     ----------

@@ -251,7 +251,7 @@ def as_array(value: Any, dtype: Any = None, name: str = "value") -> Array:
 
 
 def numbers_of(x: Any, name: str = "value") -> np.ndarray:
-    """What a solver, a file or another library hands over as numbers, as an array of a dtype of ours.
+    """Numbers that a solver, a file or another library hands over, as an array of a dtype of ours.
 
     The order of bytes is the machine's then, and floating numbers have 64 bits at most. Objects that are numbers are
     what NumPy makes of a list of them.

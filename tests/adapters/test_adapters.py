@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import re
+from pathlib import Path
 from typing import Any
 
 import numpy as np
@@ -349,3 +351,16 @@ def test_constraints_by_scipy(method: str, format: Any) -> None:
         scipy.minimize(p, "BFGS")
     fun, grad = scipy.pair(tf.for_scipy(lambda x: hs071(x)[0], START, format=format))
     assert fun(START) == 16.0 and grad(START).tolist() == [12.0, 1.0, 2.0, 11.0]
+
+
+PAGE = Path(__file__).resolve().parents[2] / "docs" / "howto" / "with-your-solver.md"
+
+
+@pytest.mark.parametrize("snippet", re.findall(r"^```py\n(.*?)^```", PAGE.read_text(encoding="utf-8"), re.M | re.S))
+def test_the_page_runs(snippet: str, capfd: pytest.CaptureFixture[str]) -> None:
+    start = np.array([1.0, 5.0, 5.0, 1.0])
+    names = {"np": np, "tf": tf, "p": tf.for_scipy(hs071, start, format="csc", fixed_pattern=True)}
+    try:
+        exec(snippet, names)
+    except ModuleNotFoundError as error:
+        pytest.skip(str(error))
