@@ -22,7 +22,7 @@ class Callbacks:
     """
 
     def __init__(self, function: SciPyFunction) -> None:
-        self.function = function.like(format="coo", fixed_pattern=True)
+        self.function = function.like(format="csr", fixed_pattern=True)
         self._parts = self.function.parts()
 
     def objective(self, x: np.ndarray) -> float:
@@ -43,7 +43,7 @@ class Callbacks:
 
     def jacobianstructure(self) -> tuple[np.ndarray, np.ndarray]:
         """Their rows and columns."""
-        patterns = [p.jac_sparsity() for p in self._parts[1:]]
+        patterns = [p.jac_sparsity().tocoo() for p in self._parts[1:]]
         starts = np.cumsum([0, *[p.shape[0] for p in patterns]])
         rows = [p.coords[0] + start for p, start in zip(patterns, starts[:-1], strict=True)]
         none = np.zeros(0, np.int32)
@@ -55,7 +55,7 @@ class Callbacks:
 
     def hessianstructure(self) -> tuple[np.ndarray, np.ndarray]:
         """Their rows and columns."""
-        return self.function.hess_sparsity(triangle="lower").coords
+        return self.function.hess_sparsity(triangle="lower").tocoo().coords
 
 
 def problem(function: SciPyFunction, lb: Any = None, ub: Any = None, cl: Any = None, cu: Any = None) -> Any:

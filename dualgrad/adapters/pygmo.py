@@ -22,7 +22,7 @@ class Problem:
     """
 
     def __init__(self, function: SciPyFunction, lb: Any, ub: Any) -> None:
-        self.function = function.like(format="coo", fixed_pattern=True)
+        self.function = function.like(format="csr", fixed_pattern=True)
         self.function.fun(function.x0)
         n, sizes = function.x0.size, [np.size(p.fun(function.x0)) for p in self.function.parts()]
         if len(sizes) not in (1, 3):
@@ -54,7 +54,7 @@ class Problem:
 
     def gradient_sparsity(self) -> np.ndarray:
         """Their rows and columns."""
-        return np.stack(self.function.jac_sparsity().coords, 1)
+        return np.stack(self.function.jac_sparsity().tocoo().coords, 1)
 
     def hessians(self, x: np.ndarray) -> list[np.ndarray]:
         """For each row the entries of its Hessian on and below the diagonal."""
@@ -62,7 +62,7 @@ class Problem:
 
     def hessians_sparsity(self) -> list[np.ndarray]:
         """Their rows and columns: those of a sum of all."""
-        return [np.stack(self.function.hess_sparsity(triangle="lower").coords, 1)] * sum(self._sizes)
+        return [np.stack(self.function.hess_sparsity(triangle="lower").tocoo().coords, 1)] * sum(self._sizes)
 
 
 def problem(function: SciPyFunction, lb: Any, ub: Any, tol: float = 1e-6) -> Any:

@@ -73,7 +73,7 @@ def ida(residual: SciPyFunction, linsolver: str = "dense", **options: Any) -> An
     def jacobian(t: float, y: np.ndarray, yp: np.ndarray, res: Any, cj: float, jj: np.ndarray) -> None:
         found = function.jac(np.concatenate([y, yp]), t)
         if linsolver == "sparse":
-            jj[:] = by_state.filled(found[:, :n], "jac").data + cj * by_slope.filled(found[:, n:], "jac").data
+            jj[:] = by_state.data_of(found[:, :n], "jac") + cj * by_slope.data_of(found[:, n:], "jac")
         else:
             jj[:] = found[:, :n] + cj * found[:, n:]
 

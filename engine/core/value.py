@@ -277,8 +277,9 @@ _SHORTER = {"g": np.float64, "G": np.complex128}
 def check_unmasked(x: Any, name: str) -> None:
     """Raise if a mask hides something: a tensor has none, so that what is hidden would count."""
     if isinstance(x, np.ndarray) and type(x) is not np.ndarray and np.ma.is_masked(x):
+        hidden = np.count_nonzero(np.ma.getmaskarray(x))
         raise InvalidArgumentError(
-            f"{name}: the mask of the array hides {np.ma.count_masked(x)} of {x.size} elements, and a tensor has no "
+            f"{name}: the mask of the array hides {hidden} of {x.size} elements, and a tensor has no "
             f"mask. Choose the others (x.compressed()), fill them in (x.filled(0.0)), or weigh them"
         )
 

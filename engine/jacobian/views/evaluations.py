@@ -296,7 +296,7 @@ class Recorded(Evaluations):
 
 
 def _compiled(
-    nodes: list[Node], sources: list[Any], targets: list[Any], options: Options, sparsity: Any, make: Make
+    nodes: Sequence[Node], sources: list[Any], targets: list[Any], options: Options, sparsity: Any, make: Make
 ) -> Derived:
     """A derivative; the Hessian of what has shapes that follow from contents is made of gradients at this point."""
     try:

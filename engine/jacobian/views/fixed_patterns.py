@@ -77,20 +77,35 @@ class FixedPattern:
     def __init__(self, matrix: Any) -> None:
         self._matrix = matrix
         self._places = _places(matrix)
-        self._last: tuple[np.ndarray, np.ndarray, np.ndarray] | None = None
+        self._last: tuple[list[np.ndarray], np.ndarray, np.ndarray] | None = None
         self._triangles: dict[str, tuple[np.ndarray, FixedPattern]] = {}
 
-    def with_data(self, data: np.ndarray) -> Any:
-        """The matrix with these entries, which the caller may change."""
-        made = self._matrix.copy()
+    @property
+    def nnz(self) -> int:
+        """Number of entries."""
+        return len(self._places)
+
+    def is_of(self, matrix: Any) -> bool:
+        """Whether a matrix has this pattern, and indices of this dtype."""
+        mine, own = _structure(matrix), _structure(self._matrix)
+        return mine[0].dtype == own[0].dtype == mine[1].dtype and _are_equal(mine, own)
+
+    def with_data(self, data: np.ndarray, triangle: Triangle | None = None) -> Any:
+        """The matrix with these entries, or its triangle: the caller's, who may change it."""
+        if triangle is not None:
+            kept, pattern = self._triangle(triangle)
+            return pattern.with_data(data[kept])
+        # SciPy has checked the structure once
+        made = object.__new__(type(self._matrix))
+        made.__dict__.update(self._matrix.__dict__)
         made.data = data
+        if made.format == "coo":
+            made.coords = tuple([c.copy() for c in made.coords])
+        else:
+            made.indices, made.indptr = made.indices.copy(), made.indptr.copy()
         return made
 
-    def ones(self) -> Any:
-        """The pattern itself."""
-        return self._matrix.copy()
-
-    def filled(self, matrix: Any, name: str) -> Any:
+    def data_of(self, matrix: Any, name: str) -> np.ndarray:
         """The numbers of a matrix of the same format on the pattern, zeros where it has none.
 
         Raises
@@ -98,13 +113,15 @@ class FixedPattern:
         InvalidArgumentError
             If it has numbers elsewhere.
         """
-        places = _places(matrix)
-        if np.array_equal(places, self._places):
-            return self.with_data(matrix.data)
+        structure = _structure(matrix)
+        if _are_equal(structure, _structure(self._matrix)):
+            return matrix.data
         last = self._last
-        if last is None or not np.array_equal(last[0], places):
-            at = np.minimum(np.searchsorted(self._places, places), max(len(self._places) - 1, 0))
-            last = self._last = places, at, self._places[at] == places if len(self._places) else np.zeros_like(at, bool)
+        if last is None or not _are_equal(structure, last[0]):
+            places = _places(matrix)
+            at = np.minimum(np.searchsorted(self._places, places), max(self.nnz - 1, 0))
+            inside = self._places[at] == places if self.nnz else np.zeros(len(at), bool)
+            last = self._last = structure, at, inside
         _, at, inside = last
         # a plan may have entries that are zero at every point
         beside = matrix.data[~inside]
@@ -113,26 +130,28 @@ class FixedPattern:
                 f"for_scipy: {name} has entries outside of the pattern that was found first, with other arguments or "
                 f"another state of what the function sees; make another function by for_scipy for these"
             )
-        data = np.zeros(len(self._places), matrix.data.dtype)
+        data = np.zeros(self.nnz, matrix.data.dtype)
         data[at[inside]] = matrix.data[inside]
-        return self.with_data(data)
+        return data
 
-    def part(self, matrix: Any, triangle: Triangle | None) -> Any:
-        """The triangle of a matrix on the pattern that is wanted: all of it for None."""
-        if triangle is None:
-            return matrix
-        check_triangle(triangle, matrix.shape)
+    def _triangle(self, triangle: Triangle) -> tuple[np.ndarray, FixedPattern]:
+        """Which entries lie in a triangle, and their pattern."""
         if triangle not in self._triangles:
+            check_triangle(triangle, self._matrix.shape)
             rows, columns = self._matrix.tocoo().coords
-            kept = rows >= columns if triangle == "lower" else rows <= columns
-            mine = triangle_of(self.ones(), triangle)
-            self._triangles[triangle] = kept, FixedPattern(with_indices(mine, _index_dtype(self._matrix)))
-        kept, pattern = self._triangles[triangle]
-        return pattern.with_data(matrix.data[kept])
+            kept = np.flatnonzero(rows >= columns if triangle == "lower" else rows <= columns)
+            part = triangle_of(self._matrix.copy(), triangle)
+            self._triangles[triangle] = kept, FixedPattern(with_indices(part, _structure(self._matrix)[0].dtype))
+        return self._triangles[triangle]
 
 
-def _index_dtype(matrix: Any) -> np.dtype:
-    return (matrix.coords[0] if matrix.format == "coo" else matrix.indices).dtype
+def _structure(matrix: Any) -> list[np.ndarray]:
+    """The arrays that say where the entries of a matrix are."""
+    return list(matrix.coords) if matrix.format == "coo" else [matrix.indices, matrix.indptr]
+
+
+def _are_equal(one: list[np.ndarray], other: list[np.ndarray]) -> bool:
+    return all(a.shape == b.shape and bool((a == b).all()) for a, b in zip(one, other, strict=True))
 
 
 def _places(matrix: Any) -> np.ndarray:

@@ -284,11 +284,9 @@ class SciPyFunction(Shown):
         return self._jacobian(self._go(x, args, kwargs), triangle)
 
     def _jacobian(self, here: _Here, triangle: Triangle | None = None) -> Any:
-        self.counts["jac"] += 1
         if self._is_scalar and (here.is_number or self._format in ("dense", "operator")):
-            what, values = self.evaluations.derived(compiled_gradient, Options(), None)
-            gradient = _flat([np.asarray(part) for part in what(*values)[0]])
-            return gradient[0] if here.is_number else gradient
+            return self._gradient(here)
+        self.counts["jac"] += 1
         if self._format == "operator":
             return triangle_of(self._with_complex(self._operator()), triangle)
         make = compiled_jacobian if self._executor is None else spread_over(self._executor)
@@ -301,7 +299,13 @@ class SciPyFunction(Shown):
         """The gradient of a scalar function at `x`, shape (n,)."""
         here = self._go(x, args, kwargs)
         self._require_scalar("grad")
-        return np.asarray(self._jacobian(here))
+        return self._gradient(here)
+
+    def _gradient(self, here: _Here) -> Any:
+        self.counts["jac"] += 1
+        what, values = self.evaluations.derived(compiled_gradient, Options(), None)
+        gradient = _flat([np.asarray(part) for part in what(*values)[0]])
+        return gradient[0] if here.is_number else gradient
 
     def fun_and_jac(self, x: Any, *args: Any, **kwargs: Any) -> tuple[Any, Any]:
         """Both at once, for ``minimize(p.fun_and_jac, p.x0, jac=True)``."""
@@ -317,7 +321,7 @@ class SciPyFunction(Shown):
         condition, say, or with numbers of a tensor), every entry counts. A `sparsity` that was given counts as it is.
         """
         pattern = self._structure("jac", args, kwargs)
-        return pattern.part(pattern.ones(), triangle)
+        return pattern.with_data(np.ones(pattern.nnz, np.int8), triangle)
 
     def hess_sparsity(self, *args: Any, triangle: Triangle | None = None, **kwargs: Any) -> sparse.sparray:
         """Where the Hessian can be different from zero at any point, as a sparse array of ones.
@@ -326,7 +330,7 @@ class SciPyFunction(Shown):
         ``(objective, constraints)`` that of the Lagrangian.
         """
         pattern = self._structure("hess", args, kwargs)
-        return pattern.part(pattern.ones(), triangle)
+        return pattern.with_data(np.ones(pattern.nnz, np.int8), triangle)
 
     def _structure(self, which: str, args: Sequence[Any], kwargs: Mapping[str, Any]) -> FixedPattern:
         """The pattern of Jacobians or Hessians: found once if it is fixed."""
@@ -370,11 +374,12 @@ class SciPyFunction(Shown):
         """A matrix as it is handed out: on the fixed pattern, if there is one, and the triangle that is wanted."""
         if not sparse.issparse(matrix):
             return triangle_of(matrix, triangle)
-        matrix = with_indices(matrix, self._index_dtype)
         if self._fixed is None:
             return with_indices(triangle_of(matrix, triangle), self._index_dtype)
-        pattern = self._structure(which, (), {})
-        return pattern.part(pattern.filled(matrix, which), triangle)
+        pattern = self._fixed.get(which) or self._structure(which, (), {})
+        if triangle is None and pattern.is_of(matrix):
+            return matrix
+        return pattern.with_data(pattern.data_of(matrix, which), triangle)
 
     # ---- second derivatives ------------------------------------------------------------------------------------------
 
