@@ -22,6 +22,7 @@ import numpy as np
 import engine.numpy_api.operators  # noqa: F401  (functions use Python's operators on values)
 from engine import check
 from engine.core.batching import Batched, batch_level, materialize, unbatch
+from engine.core.detach import tell_left
 from engine.core.eager import EagerTensor
 from engine.core.structural import conj
 from engine.core.tape import Tape
@@ -185,6 +186,8 @@ class _Recording:
             out, self.aux = out
         self._nodes = tape.nodes
         leaves, self.close = opened(out)
+        if not any(isinstance(y, Value) for y in leaves):
+            tell_left(tape)
         self.outputs = [_boxed(y) for y in leaves]
         self._targets = [lowered(y, self._levels) for y in self.outputs]
         if any(isinstance(y, Batched) for y in self._targets):
