@@ -30,6 +30,7 @@ from engine.core.value import Value, Zero, as_array, aval_of, dtype_of, shape_of
 from engine.core.variable import Variable
 from engine.ops.arithmetic import add
 from engine.runtime.errors import DTypeError, InvalidArgumentError, ShapeError
+from engine.runtime.public_names import is_named
 
 
 def _passed_through(*operands: Any, count: int, rule: Any) -> tuple[Any, ...]:
@@ -275,9 +276,10 @@ class CustomGradient:
         bind = getattr(self._function, "__get__", None)
         return self if instance is None or bind is None else CustomGradient(bind(instance, owner), self._convert)
 
-    def __reduce__(self) -> str:
-        # by name, as a function is
-        return self.__qualname__  # type: ignore[attr-defined]
+    def __reduce__(self) -> str | tuple[Any, ...]:
+        if is_named(self, self._function):
+            return self.__qualname__  # type: ignore[attr-defined]
+        return CustomGradient, (self._function, self._convert)
 
     def __call__(self, *args: Any, **kwargs: Any) -> Any:
         """The result of `f`, recorded with its rule."""

@@ -22,13 +22,15 @@ import numpy as np
 import engine.numpy_api.operators  # noqa: F401  (functions use Python's operators on values)
 from engine import check
 from engine.core.batching import Batched, batch_level, materialize, unbatch
+from engine.core.detach import tell_left
 from engine.core.eager import EagerTensor
 from engine.core.structural import conj
 from engine.core.tape import Tape
-from engine.core.value import Value, dtype_of, shape_of
+from engine.core.value import Value, dtype_of, numbers_of, shape_of
 from engine.forward import forward
 from engine.gradient_tape import GradientTape
 from engine.jacobian.views.complex_ends import joined
+from engine.linearity import NotSeenLinearError
 from engine.numpy_api.manners import as_arrays
 from engine.ops import complexes
 from engine.ops import shape as shapes
@@ -45,7 +47,7 @@ Function = Callable[..., Any]
 
 def opened(tree: Any) -> tuple[list[Any], Callable[[Sequence[Any]], Any]]:
     """The leaves of a structure, and what makes the structure of leaves."""
-    if dataclasses.is_dataclass(tree) and not isinstance(tree, type):
+    if dataclasses.is_dataclass(tree) and not isinstance(tree, type) and not hasattr(tree, "__array__"):
         names = [f.name for f in dataclasses.fields(tree)]
         inner, close = opened([getattr(tree, name) for name in names])
         return inner, lambda leaves: dataclasses.replace(tree, **dict(zip(names, close(leaves), strict=True)))
@@ -67,8 +69,7 @@ def opened(tree: Any) -> tuple[list[Any], Callable[[Sequence[Any]], Any]]:
 def _value(x: Any, name: str) -> Any:
     """A leaf as a value of its own, to be differentiated with respect to."""
     if not isinstance(x, Value):
-        array = np.asarray(x)
-        x = EagerTensor(array.astype(np.float64) if isinstance(x, float) else array.copy())
+        x = EagerTensor(np.array(numbers_of(x, name), np.float64 if isinstance(x, float) else None))
     if not dtype_of(x).is_differentiable:
         raise DTypeError(
             f"{name}: what is differentiated must be floating or complex, got {dtype_of(x).name}; choose other "
@@ -111,6 +112,9 @@ Levels = Sequence[tuple[int, int]]
 
 class _Open(threading.local):
     levels: tuple[tuple[int, int], ...] = ()
+
+    def __reduce__(self) -> str:
+        return "_open"
 
 
 _open = _Open()
@@ -182,7 +186,9 @@ class _Recording:
             out, self.aux = out
         self._nodes = tape.nodes
         leaves, self.close = opened(out)
-        self.outputs = [y if isinstance(y, Value) else EagerTensor(np.asarray(y)) for y in leaves]
+        if not any(isinstance(y, Value) for y in leaves):
+            tell_left(tape)
+        self.outputs = [_boxed(y) for y in leaves]
         self._targets = [lowered(y, self._levels) for y in self.outputs]
         if any(isinstance(y, Batched) for y in self._targets):
             raise UnimplementedError(
@@ -222,7 +228,7 @@ class _Recording:
 
 
 def _boxed(x: Any) -> Value:
-    return x if isinstance(x, Value) else EagerTensor(np.asarray(x))
+    return x if isinstance(x, Value) else EagerTensor(numbers_of(x))
 
 
 def _like(given: Any, leaves: Sequence[Any], name: str) -> list[Any]:
@@ -232,7 +238,7 @@ def _like(given: Any, leaves: Sequence[Any], name: str) -> list[Any]:
         raise ValueError(f"{name}: expected {len(leaves)} arrays, one for each part; got {len(parts)}")
     values = []
     for p, x in zip(parts, leaves, strict=True):
-        values.append(p if isinstance(p, Value) else EagerTensor(np.asarray(p, dtype_of(x).numpy)))
+        values.append(p if isinstance(p, Value) else EagerTensor(numbers_of(p, name).astype(dtype_of(x).numpy)))
     for p, x in zip(values, leaves, strict=True):
         if shape_of(p) != shape_of(x):
             raise ShapeError(f"{name}: expected the shape {shape_of(x)}, got {shape_of(p)}")
@@ -468,7 +474,23 @@ def hessian(fun: Function, argnums: int | Sequence[int] = 0) -> Function:
     array([[10.,  6.],
            [ 6.,  0.]])
     """
-    return jacfwd(_jacrev(fun, argnums, holomorphic=True), argnums)
+    gradient = _jacrev(fun, argnums, holomorphic=True)
+    return _or_reverse(jacfwd(gradient, argnums), _jacrev(gradient, argnums, holomorphic=True))
+
+
+def _or_reverse(forward_: Function, reverse_: Function) -> Function:
+    """Second derivatives by reverse over reverse mode where a rule that applies a primitive has no forward mode."""
+
+    @functools.wraps(forward_)
+    def call(*args: Any, **kwargs: Any) -> Any:
+        try:
+            return forward_(*args, **kwargs)
+        except NotSeenLinearError as error:
+            if not error.is_possible:
+                raise
+            return reverse_(*args, **kwargs)
+
+    return call
 
 
 # ---- products --------------------------------------------------------------------------------------------------------
@@ -530,7 +552,10 @@ def hvp(fun: Function, primals: Sequence[Any], tangents: Sequence[Any]) -> Any:
     >>> hvp(lambda x: np.sum(x**3), (np.array([1.0, 2.0]),), (np.array([1.0, 0.0]),))[0].numpy()
     array([6., 0.])
     """
-    return jvp(grad(fun, tuple(range(len(primals)))), primals, tangents)[1]
+    gradient = grad(fun, tuple(range(len(primals))))
+    forward_: Function = lambda p, t: jvp(gradient, p, t)[1]  # noqa: E731
+    # it is symmetric
+    return _or_reverse(forward_, lambda p, t: vjp(gradient, *p)[1](t))(primals, tangents)
 
 
 # ---- higher orders, checks -------------------------------------------------------------------------------------------

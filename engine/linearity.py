@@ -41,12 +41,30 @@ _USERS = (custom.__name__, primitive_op.__name__)
 
 
 class Mark(IntEnum):
-    """How a value depends on the cotangent."""
+    """How a value depends on the cotangent.
+
+    BESIDE: it holds elements that are linear, beside others that are free. POSSIBLE: it is made of linear values by a
+    function of the user's, of which this much is not seen.
+    """
 
     ZERO = 0
     FREE = 1
     LINEAR = 2
-    OTHER = 3
+    BESIDE = 3
+    POSSIBLE = 4
+    OTHER = 5
+
+
+class NotSeenLinearError(UnimplementedError):
+    """Raised where forward mode needs the transpose of a rule that is not seen to be linear.
+
+    Attributes
+    ----------
+    is_possible : bool
+        Whether it may be linear for all that is seen: what is no product of the rule's with itself.
+    """
+
+    is_possible = False
 
 
 def has_users_rule(op: Op) -> bool:
@@ -85,7 +103,7 @@ def is_linear(node: Node) -> bool:
     rule = node.params.get("rule")
     known = getattr(rule, "linear", None)
     if known is None:
-        known = _applied_is_linear(node, frozenset())
+        known = _applied(node, frozenset()) in _SEEN
         if rule is not None:
             rule.linear = known
     return known
@@ -96,14 +114,16 @@ def check_linear(node: Node) -> None:
 
     Raises
     ------
-    UnimplementedError
+    NotSeenLinearError
     """
     if not is_linear(node):
-        raise UnimplementedError(
+        error = NotSeenLinearError(
             f"{name_of(node)}: forward mode needs the transpose of its gradient rule, and the rule is not seen to be "
             f"linear in the cotangent (it clips, squares or reads it, say), so it has none. Use reverse mode "
             f"(gradient, jacobian), or give the function a rule for tangents: tf.primitive(fn, vjp, jvp)"
         )
+        error.is_possible = node.op.module == primitive_op.__name__ and _applied(node, frozenset()) is Mark.POSSIBLE
+        raise error
 
 
 def name_of(node: Node) -> str:
@@ -113,8 +133,8 @@ def name_of(node: Node) -> str:
     )
 
 
-def _applied_is_linear(node: Node, open_: frozenset[Op], fixed: Sequence[int] = ()) -> bool:
-    """Whether what a rule makes of the cotangent is linear in it.
+def _applied(node: Node, open_: frozenset[Op], fixed: Sequence[int] = ()) -> Mark:
+    """How what a rule makes of the cotangent depends on it.
 
     Parameters
     ----------
@@ -124,7 +144,7 @@ def _applied_is_linear(node: Node, open_: frozenset[Op], fixed: Sequence[int] = 
         Operands which, like the results, the rule must not use: of a function that is linear in them. Only their
         cotangents count. Otherwise those of all operands do.
     """
-    return _seen_linear(
+    return _worst(
         lambda cts: _pulled(node, cts, fixed),
         node.outputs,
         (*node.outputs, *node.inputs),
@@ -135,17 +155,20 @@ def _applied_is_linear(node: Node, open_: frozenset[Op], fixed: Sequence[int] = 
 
 def is_linear_map(apply: Callable[[list[Any]], Any], like: Sequence[Any]) -> bool:
     """Whether ``apply(values)``, with values like those given, is seen to be linear in all of them together."""
-    return _seen_linear(lambda values: [apply(values)], like, like, (), frozenset())
+    return _worst(lambda values: [apply(values)], like, like, (), frozenset()) in _SEEN
 
 
-def _seen_linear(
+_SEEN = (Mark.ZERO, Mark.LINEAR)
+
+
+def _worst(
     apply: Callable[[list[Any]], Sequence[Any]],
     like: Sequence[Any],
     others: Sequence[Any],
     spoilt: Sequence[Any],
     open_: frozenset[Op],
-) -> bool:
-    """Whether what `apply` makes of values like those given is linear in them, and free of those `spoilt`.
+) -> Mark:
+    """How what `apply` makes of values like those given depends on them, if none of it does on those `spoilt`.
 
     `others`: what it uses otherwise, for the trace to which they belong.
     """
@@ -156,12 +179,13 @@ def _seen_linear(
         with paused(), plain_products():
             found = [x for x in apply(given) if x is not None and not isinstance(x, Zero)]
     except Exception:  # noqa: BLE001  (the rule reads what it is given, or fails: that shows where it is needed)
-        return False
+        return Mark.OTHER
     marks = {id(x): Mark.OTHER for x in spoilt} | {id(x): Mark.LINEAR for x in given}
     for made in (n for n in trace.nodes[first:] if n.inputs):
         for out, mark in zip(made.outputs, _marked(made, marks, open_), strict=True):
             marks[id(out)] = mark
-    return all(_mark(x, marks) in (Mark.ZERO, Mark.LINEAR) for x in found)
+    ends = {_mark(x, marks) for x in found} - {Mark.ZERO}
+    return max(ends, default=Mark.ZERO) if Mark.FREE not in ends else Mark.OTHER
 
 
 def _pulled(node: Node, cts: Sequence[Any], only: Sequence[int]) -> Sequence[Any]:
@@ -203,22 +227,29 @@ def _marked(node: Node, marks: dict[int, Mark], open_: frozenset[Op]) -> list[Ma
         mark = Mark.ZERO if op.fill is not None and op.fill(**node.params) == 0 else Mark.FREE
     elif Mark.OTHER in given:
         mark = Mark.OTHER
+    elif Mark.POSSIBLE in given:
+        linear = [Mark.LINEAR if mark is Mark.POSSIBLE else mark for mark in given]
+        mark = Mark.POSSIBLE if not has_users_rule(op) and _keeps_linear(node, linear) else Mark.OTHER
+    elif Mark.BESIDE in given:
+        apart = op.module == primitive_op.__name__
+        mark = Mark.POSSIBLE if apart else Mark.BESIDE if isinstance(op.sparsity, Moves) else Mark.OTHER
     elif Mark.LINEAR not in given:
         mark = Mark.ZERO if op.kind == "linear" and given and given[0] is Mark.ZERO else Mark.FREE
     elif has_users_rule(op):
         if "count" not in node.params:
             # a function of which nothing is known but its rule: that of a linear function does not use its operand
             fixed = [i for i, mark in enumerate(given) if mark is Mark.LINEAR]
-            alone = len(fixed) == 1
-            known = alone and (node.op in open_ or _applied_is_linear(node, open_, fixed))
-            return [Mark.LINEAR if known else Mark.OTHER] * len(node.outputs)
+            known = len(fixed) == 1 and (node.op in open_ or _applied(node, open_, fixed) in _SEEN)
+            return [Mark.LINEAR if known else Mark.POSSIBLE] * len(node.outputs)
         # it hands its last operands on
         if not is_linear(node):
             return [Mark.OTHER] * len(node.outputs)
         first = node.params["count"]
         return [_mark(x, marks) for x in node.inputs[first : first + len(node.outputs)]]
+    elif _keeps_linear(node, given):
+        mark = Mark.LINEAR
     else:
-        mark = Mark.LINEAR if _keeps_linear(node, given) else Mark.OTHER
+        mark = Mark.BESIDE if isinstance(op.sparsity, Moves) else Mark.OTHER
     return [mark] * len(node.outputs)
 
 

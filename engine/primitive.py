@@ -97,7 +97,7 @@ def primitive(
         vjp = _transposed(name, jvp)
     op = primitive_op(name, fn, vjp, jvp, shape, None if dtype is None else as_dtype(dtype))
 
-    version = _versions(rules)
+    version = _Version(rules)
 
     def applied(*args: Any) -> Operand:
         if not args:
@@ -112,24 +112,38 @@ def primitive(
     return applied
 
 
-def _versions(rules: Any) -> Callable[[], Any]:
-    """A function that gives a number as long as all that the rules look at is the same, then another one.
+class _Version:
+    """Gives a number as long as all that rules look at is the same, then another one.
 
     Where that cannot be told it gives something that no cache takes for a key.
     """
-    known: list[tuple[State, int]] = []
-    numbers = itertools.count()
 
-    def version() -> Any:
+    def __init__(self, rules: Any) -> None:
+        self._rules, self._numbers = rules, itertools.count()
+        self._known: tuple[State, int] | None = None
+
+    def __reduce__(self) -> tuple[Any, ...]:
+        return _Version, (self._rules,)
+
+    def __call__(self) -> Any:
+        """The number."""
         try:
-            now = state_of(*rules, last=known[0][0] if known else None)
+            now = state_of(*self._rules, last=None if self._known is None else self._known[0])
         except Unknown:
             return object()
-        if not known or known[0][0] != now:
-            known[:] = [(now, next(numbers))]
-        return known[0][1]
+        known = self._known
+        if known is None or known[0] != now:
+            known = self._known = now, next(self._numbers)
+        return known[1]
 
-    return version
+
+class _Busy(threading.local):
+    """Whether a thread is looking at a rule."""
+
+    looking = False
+
+    def __reduce__(self) -> tuple[Any, ...]:
+        return _Busy, ()
 
 
 def _transposed(name: str, jvp: Callable[..., Any]) -> Callable[..., Any]:
@@ -137,10 +151,10 @@ def _transposed(name: str, jvp: Callable[..., Any]) -> Callable[..., Any]:
 
     It is the counterpart of what `engine.forward` does for ops with a reverse rule only.
     """
-    busy = threading.local()
+    busy = _Busy()
 
     def vjp(ct: Any, out: Any, *args: Any) -> list[Any]:
-        if getattr(busy, "looking", False):
+        if busy.looking:
             # a linear solver, say: the transpose of the rule would be made of itself
             raise UnimplementedError(
                 f"{name}: its jvp applies it to a tangent, so that the transpose of the jvp is not known without its "

@@ -88,6 +88,7 @@ def primitive_op(
         type="PyFunc",
         args=("*args",),
         doc=fn.__doc__ or "A function of the user's.",
+        parts=(primitive_op, (name, fn, vjp, jvp, shape, dtype)),
     )
 
 

@@ -32,6 +32,8 @@ def for_scipy(
     sparsity: Any = None,
     max_bytes: int | None = None,
     executor: Any = None,
+    fixed_pattern: bool = False,
+    index_dtype: Any = np.int32,
 ) -> SciPyFunction:
     """`y` as a function of `x` as `scipy.optimize` wants it: NumPy in, NumPy out, with all derivatives.
 
@@ -53,12 +55,18 @@ def for_scipy(
         in `least_squares` and in `minimize` by trust-constr; in `root` dense ones only.
     mode, sparsity, max_bytes, executor
         As in `jacobian`.
+    fixed_pattern : bool
+        Whether sparse Jacobians and Hessians have the entries of ``jac_sparsity()`` and ``hess_sparsity()``, in this
+        order, at every point: solvers that ask for the structure once and then for values want it.
+    index_dtype : dtype
+        Of the indices of sparse matrices: int32, which is int64 only where the numbers do not fit, or int64.
 
     Returns
     -------
     SciPyFunction
         With the methods ``fun``, ``jac`` (the gradient of a scalar), ``fun_and_jac``, ``grad``, ``hess``, ``hessp``,
-        ``weighted_hess`` (of constraints), ``jac_sparsity`` and ``unpacked``, and the flat vector ``x0``.
+        ``weighted_hess`` (of constraints), ``jac_sparsity``, ``hess_sparsity`` and ``unpacked``, and the flat vector
+        ``x0``.
 
     Examples
     --------
@@ -103,6 +111,7 @@ def for_scipy(
     except (ValueError, TypeError, KeyError) as error:
         raise InvalidArgumentError(f"for_scipy: `x0` must have the structure of `x`; got {x0!r}: {error}") from error
     options: dict[str, Any] = {"format": format, "mode": mode, "max_bytes": max_bytes, "executor": executor}
+    options |= {"fixed_pattern": fixed_pattern, "index_dtype": index_dtype}
     pack = functools.partial(nest.pack_sequence_as, nest.map_structure(lambda _: 0, x))
     return SciPyFunction(evaluations, arrays, pack, sparsity=sparsity, **options)
 

@@ -37,6 +37,7 @@ from engine.core.value import Value, dtype_of, shape_of
 from engine.ops.shape import identity
 from engine.runtime.cache import Cache
 from engine.runtime.faces import Shown
+from engine.runtime.public_names import is_named
 from tape_api import symbolic
 from tape_api.autograph import HOST
 from tape_api.concrete import ConcreteFunction, spec_of
@@ -260,8 +261,10 @@ class Function(Shown, Generic[P, R]):
     def _all(self) -> list[Function[..., Any]]:
         return [self, *[method for _, method in list(self._methods.values())]]
 
-    def __reduce__(self) -> str:
-        return self.python_function.__qualname__
+    def __reduce__(self) -> str | tuple[Any, ...]:
+        if is_named(self, self.python_function):
+            return self.python_function.__qualname__
+        return Function, (self.python_function, self.input_signature, self.autograph, self._reduces)
 
     def __deepcopy__(self, memo: Any) -> Function[..., Any]:
         return self

@@ -2,9 +2,11 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from functools import partial
 from typing import Any
+
+import numpy as np
 
 from dualgrad.solvers.traced import Traced
 from engine.jacobian.views.for_scipy import SciPyFunction, SciPyODE
@@ -21,6 +23,8 @@ def for_scipy(
     sparsity: Any = None,
     max_bytes: int | None = None,
     executor: Any = None,
+    fixed_pattern: bool = False,
+    index_dtype: Any = np.int32,
 ) -> SciPyFunction:
     """A function of tensors as `scipy.optimize` wants it: NumPy in, NumPy out, with all derivatives.
 
@@ -41,12 +45,18 @@ def for_scipy(
         in `least_squares` and in `minimize` by trust-constr; in `root` dense ones only.
     mode, sparsity, max_bytes, executor
         As in `GradientTape.jacobian`.
+    fixed_pattern : bool
+        Whether sparse Jacobians and Hessians have the entries of ``jac_sparsity()`` and ``hess_sparsity()``, in this
+        order, at every point: solvers that ask for the structure once and then for values want it.
+    index_dtype : dtype
+        Of the indices of sparse matrices: int32, which is int64 only where the numbers do not fit, or int64.
 
     Returns
     -------
     SciPyFunction
         With the methods ``fun``, ``jac`` (the gradient of a scalar), ``fun_and_jac``, ``grad``, ``hess``, ``hessp``,
-        ``weighted_hess`` (of constraints), ``jac_sparsity`` and ``unpacked``, and the flat vector ``x0``.
+        ``weighted_hess`` (of constraints), ``jac_sparsity``, ``hess_sparsity`` and ``unpacked``, and the flat vector
+        ``x0``.
 
     Examples
     --------
@@ -72,10 +82,15 @@ def for_scipy(
     >>> {name: round(float(value), 6) for name, value in p.unpacked(found.x).items()}
     {'slope': 2.0, 'start': 1.0}
     """
-    arrays, pack = example_arrays(x0), Packing(x0)
     options: dict[str, Any] = {"format": format, "mode": mode, "max_bytes": max_bytes, "executor": executor}
-    evaluations = Traced(function, pack, arrays[0].dtype, is_real(x0), arrays)
-    return SciPyFunction(evaluations, arrays, pack, sparsity=sparsity, **options)
+    options |= {"sparsity": sparsity, "fixed_pattern": fixed_pattern, "index_dtype": index_dtype}
+    return _made(function, x0, (), **options)
+
+
+def _made(function: Callable[..., Any], x0: Any, given: Sequence[Any], **options: Any) -> SciPyFunction:
+    """The function for arguments like those given, as long as no call has told others."""
+    arrays, pack = example_arrays(x0), Packing(x0)
+    return SciPyFunction(Traced(function, pack, arrays[0].dtype, is_real(x0), arrays, given), arrays, pack, **options)
 
 
 def for_ode(
@@ -112,7 +127,7 @@ def for_ode(
     >>> abs(found.y[0, -1] - exact) < 1e-5
     np.True_
     """
-    return SciPyODE(for_scipy(partial(_state_first, function), y0, **options), banded)
+    return SciPyODE(_made(partial(_state_first, function), y0, (0.0,), **options), banded)
 
 
 def _state_first(function: Callable[..., Any], y: Any, t: Any, *args: Any) -> Any:

@@ -159,6 +159,7 @@ OTHERS: dict[str, dict[str, str]] = {
         "dualgrad/keras/metrics/decisions.py": "_kept",
         "dualgrad/keras/preprocessing/text.py": "index_word word_index",
         "dualgrad/keras/progress.py": "_values",
+        "engine/jacobian/views/fixed_patterns.py": "_triangles",
         "graph_api/graph.py": "_by_name _collections _names_in_use _overrides kept_out scope_counts variable_store",
         "graph_api/iterators.py": "_by_handle",
         "graph_api/keras/host.py": "_names",
@@ -295,6 +296,8 @@ A cache forgets what has not been used for longest when it is full. One that bel
 The last point of a `for_scipy` object belongs to a thread. It is used again if the point, the arguments, and all that
 the function sees compare equal: arrays and numbers by their contents, variables by what they hold. A function that uses
 objects whose state cannot be told is evaluated again for each derivative; `fun_and_jac` evaluates it once for both.
+With `fixed_pattern=True` the pattern is found once; a number beside it, at another state of what the function sees, is
+an error.
 """
 FUNCTIONS = """
 ## Functions of their arguments alone

@@ -12,7 +12,7 @@ import pytest
 import graph_api as tf1
 import tape_api as tf
 from engine.core.batching import Batched, batch_level
-from engine.runtime.errors import DTypeError, InvalidArgumentError, ShapeError, UnimplementedError
+from engine.runtime.errors import DetachWarning, DTypeError, InvalidArgumentError, ShapeError, UnimplementedError
 
 t = tf.transforms
 X = np.array([0.7, 1.9, 0.4])
@@ -320,3 +320,13 @@ def test_axes_of_structures() -> None:
     p = {"w": np.arange(6.0).reshape(2, 3), "b": 1.0}
     found = t.vmap(lambda p, x: p["w"] @ x + p["b"], in_axes=({"w": 0, "b": None}, None))(p, X)
     np.testing.assert_allclose(found, p["w"] @ X + 1.0)
+
+
+def test_numbers_that_python_made_of_tensors_are_reported():
+    x = np.array([1.0, 2.0])
+    with pytest.warns(DetachWarning, match=r"float\(\) made plain numbers"):
+        assert not tf.transforms.grad(lambda x: float((x * x).sum()))(x).numpy().any()
+    with pytest.warns(DetachWarning, match=r"numpy\(\) made plain numbers"):
+        tf.transforms.vjp(lambda x: x.numpy(), x)
+    # nothing is lost where the result is a tensor
+    assert tf.transforms.grad(lambda x: (x * float(x.sum())).sum())(x).numpy().tolist() == [3.0, 3.0]

@@ -51,7 +51,7 @@ FLOORS = (
         "engine.function_transforms",
     ),
     ("engine",),
-    ("dualgrad.solvers", "dualgrad.cluster"),
+    ("dualgrad.solvers", "dualgrad.cluster", "dualgrad.adapters"),
     ("dualgrad.files",),
     ("dualgrad.platform",),
     ("dualgrad.frontend", "dualgrad.autograph"),

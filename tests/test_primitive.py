@@ -9,6 +9,8 @@ import numpy as np
 import pytest
 import scipy.linalg
 import scipy.special
+from scipy import sparse
+from scipy.sparse.linalg import spsolve
 
 import graph_api as tf1
 import tape_api as tf
@@ -223,3 +225,54 @@ def test_no_derivative_of_an_argument_is_a_zero() -> None:
         tape.watch(x)
         y = power(x, 3.0)
     np.testing.assert_allclose(tape.gradient(y, x), 3 * X**2)
+
+
+# ---- rules that apply the primitive itself ---------------------------------------------------------------------------
+
+PLACES = np.array([0, 0, 1, 1, 1, 2, 2]), np.array([0, 1, 0, 1, 2, 1, 2])
+
+
+def packed_solvers():
+    """A solver of sparse systems whose one argument holds matrix and right-hand side, and that of the transposed."""
+
+    def matrix(z):
+        return sparse.csc_array((z[:7], PLACES), shape=(3, 3))
+
+    def pull(ct, u, z):
+        w = transposed(tf.concat([z[:7], ct], 0))
+        return tf.concat([-tf.gather(w, PLACES[0]) * tf.gather(u, PLACES[1]), w], 0)
+
+    def pull_transposed(ct, u, z):
+        w = solve(tf.concat([z[:7], ct], 0))
+        return tf.concat([-tf.gather(u, PLACES[0]) * tf.gather(w, PLACES[1]), w], 0)
+
+    solve = tf.primitive(lambda z: spsolve(matrix(z), z[7:]), pull, shape=lambda s: (3,))
+    transposed = tf.primitive(lambda z: spsolve(matrix(z).T.tocsc(), z[7:]), pull_transposed, shape=lambda s: (3,))
+    return solve
+
+
+def test_second_derivatives_of_a_solver_whose_rule_solves():
+    solve, rng = packed_solvers(), np.random.default_rng(0)
+
+    def loss(v):
+        return tf.reduce_sum(solve(tf.concat([v, [1.0, 2.0, 3.0]], 0)) ** 2)
+
+    x = np.where(PLACES[0] == PLACES[1], 4.0, rng.normal(size=7))
+    w = rng.normal(size=7)
+    p = tf.for_scipy(loss, x)
+    expected = (p.jac(x + 1e-5 * w) - p.jac(x - 1e-5 * w)) / 2e-5
+    found = [
+        p.hessp(x, w),
+        p.hess(x) @ w,
+        tf.for_scipy(loss, x, format="operator").hess(x) @ w,
+        tf.transforms.hvp(loss, (tf.constant(x),), (tf.constant(w),))[0].numpy(),
+        tf.transforms.hessian(loss)(tf.constant(x)).numpy() @ w,
+    ]
+    for one in found:
+        np.testing.assert_allclose(one, expected, rtol=1e-7, atol=1e-9)
+
+
+def test_a_rule_that_clips_has_no_products_with_a_hessian():
+    clipped = tf.primitive(np.sin, lambda ct, out, x: tf.clip_by_value(ct * tf.cos(x), -0.1, 0.1))
+    with pytest.raises(UnimplementedError, match="not seen to be linear"):
+        tf.for_scipy(lambda x: tf.reduce_sum(clipped(x) ** 2), np.ones(3)).hessp(np.ones(3), np.ones(3))

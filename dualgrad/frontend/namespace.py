@@ -7,6 +7,7 @@ A row of a table says where something is, and all its names below ``tf.``: ``("e
 from __future__ import annotations
 
 import functools
+import importlib
 import sys
 from collections.abc import Callable, Iterable, Mapping
 from types import FunctionType, ModuleType
@@ -70,6 +71,14 @@ def _loaded(front_end: str, waiting: Waiting) -> Any:
 
         return as_offered(value, front_end)
     return value
+
+
+def _tell_where(value: Any, front_end: str, name: str) -> None:
+    """Say of a function that is made for a front end where it is to be found: pickles hold this."""
+    if isinstance(value, FunctionType) and value.__module__ != front_end:
+        named = sys.modules.get(value.__module__)
+        if getattr(named, value.__qualname__, None) is not value:
+            value.__module__, value.__qualname__ = front_end, name.partition(".")[2]
 
 
 def _is_operation(value: Any) -> bool:
@@ -155,6 +164,7 @@ def offer(module: ModuleType, path: str, beside: str = "") -> dict[str, Waiting]
     def getattr_(name: str) -> Any:
         if name in waiting:
             value = _load(front_end, waiting[name])
+            _tell_where(value, front_end, f"{path}.{name}")
             if isinstance(value, ModuleType) and not value.__name__.startswith("engine."):
                 offer(value, f"{path}.{name}")
         elif name == "__all__":
@@ -196,6 +206,9 @@ class Named(ModuleType):
                 return
             offer(value, f"{self.__name__}.{name}")
         super().__setattr__(name, value)
+
+    def __reduce__(self) -> tuple[Any, ...]:
+        return importlib.import_module, (self.__name__,)
 
 
 def namespace(path: str, beside: str = "") -> ModuleType:

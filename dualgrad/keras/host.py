@@ -53,6 +53,10 @@ class Host:
         self._classes: dict[type, type] = {}
         self._functions: dict[Any, Any] = {}
 
+    def __reduce__(self) -> str:
+        # a pickled layer belongs to the front end that is there
+        return "host"
+
     # ---- what a front end defines ------------------------------------------------------------------------------------
 
     def function(self, step: Any) -> Any:

@@ -23,7 +23,7 @@ from engine.core.dtypes import DType, float64
 from engine.core.eager import EagerTensor
 from engine.core.op import Node, distinct
 from engine.core.trace import Symbol, constant
-from engine.core.value import Value, aval_of, dtype_of, shape_of
+from engine.core.value import Value, aval_of, dtype_of, numbers_of, shape_of
 from engine.core.variable import Variable
 from engine.function_transforms import opened
 from engine.numpy_api.manners import as_arrays
@@ -136,7 +136,7 @@ def closure(function: Callable[..., Any], avals: Sequence[Aval], name: str, dtyp
         results = []
         for y in leaves:
             if not isinstance(y, Value):
-                y = EagerTensor(np.asarray(y, None if dtype is None else dtype.numpy))
+                y = as_value(y, dtype)
             if dtype is not None and dtype_of(y) is not dtype and not dtype_of(y).is_complex:
                 y = cast(y, dtype)
             results.append(trace.operand(y))
@@ -247,7 +247,8 @@ def as_value(x: Any, dtype: DType | None = None) -> Any:
     if isinstance(x, Variable):
         x = x.read_value()
     if not isinstance(x, Value):
-        return EagerTensor(np.asarray(x, None if dtype is None else dtype.numpy))
+        array = numbers_of(x)
+        return EagerTensor(array if dtype is None else array.astype(dtype.numpy, copy=False))
     if dtype is not None and dtype_of(x) is not dtype and not dtype_of(x).is_complex:
         return cast(x, dtype)
     return x

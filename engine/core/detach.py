@@ -336,6 +336,13 @@ def _warn(message: str, user: FrameType) -> None:
     warnings.warn_explicit(message, DetachWarning, user.f_code.co_filename, user.f_lineno, module, registry)
 
 
+def tell_left(tape: Tape) -> None:
+    """Warn of what made plain numbers of tensors: if a function gives a plain number, all derivatives are 0."""
+    for note in tape.detached.values():
+        if note.kind not in ("array", "int"):
+            warnings.warn_explicit(_said(note), DetachWarning, note.file, note.line)
+
+
 def refusal(tape: Tape) -> DetachError | None:
     """The error of a strict tape, also if the program, or NumPy, has caught it."""
     return next((_error(note) for note in tape.detached.values() if note.kind == "array"), None)

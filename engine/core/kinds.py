@@ -164,6 +164,7 @@ class Facts(TypedDict, total=False):
     smooth: tuple[int, ...]
     scratch: float | Callable[..., float] | None
     flops: Callable[..., float] | None
+    parts: tuple[Any, ...] | None
     doc: str
 
 

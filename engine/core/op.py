@@ -150,6 +150,8 @@ class Op:
     flops : callable, optional
         ``flops(operands, results, params)``: floating-point operations, given avals, where kind and shapes do not tell
         (`engine.compiler.ir.instruction`).
+    parts : (callable, arguments), optional
+        What makes an equal op, for pickles of one that no module has.
     """
 
     name: str
@@ -191,6 +193,7 @@ class Op:
     scratch: float | Callable[[Sequence[Shape]], float] | None = None
     flops: Callable[[Sequence[Aval], Sequence[Aval], dict[str, Any]], float] | None = None
     doc: str = ""
+    parts: tuple[Any, ...] | None = None
     accepted: set[Any] = field(default_factory=set, init=False, repr=False)
     """The arguments that `abstract` has accepted so far: dtypes of a strict op, else dtypes, shapes and parameters."""
 
@@ -279,7 +282,7 @@ class Op:
         return f"<op {self.name}>"
 
     def __reduce__(self) -> tuple[Any, ...]:
-        return _find, (self.module, self.name)
+        return self.parts or (_find, (self.module, self.name))
 
 
 def _find(module: str, name: str) -> Op:

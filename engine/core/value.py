@@ -10,8 +10,8 @@ kernel. The walks use that to run gradient rules at NumPy's own speed.
 
 from __future__ import annotations
 
-from collections.abc import Iterator
-from types import FrameType
+from collections.abc import Iterator, Mapping
+from types import FrameType, MappingProxyType
 from typing import TYPE_CHECKING, Any, NoReturn, Self
 
 import numpy as np
@@ -20,7 +20,7 @@ from engine.core.aval import Aval, Shape, aval_of_array
 from engine.core.dtypes import BY_NUMPY, DType, as_dtype, string
 from engine.core.operands import Array, Operand, Results
 from engine.core.tensor_shape import TensorShape
-from engine.runtime.errors import DTypeError, NotKnownYet, ShapeError
+from engine.runtime.errors import DTypeError, InvalidArgumentError, NotKnownYet, ShapeError
 
 
 class Value:
@@ -227,7 +227,9 @@ def as_array(value: Any, dtype: Any = None, name: str = "value") -> Array:
         if low <= value <= high:
             return np.array(value, target)
     numpy_like = isinstance(value, (np.ndarray, np.generic))
-    if not numpy_like and hasattr(value, "__array__"):
+    if numpy_like:
+        check_unmasked(value, name)
+    elif hasattr(value, "__array__"):
         value, numpy_like = np.asarray(value), True
     try:
         array = value if numpy_like else np.asarray(value)
@@ -246,6 +248,40 @@ def as_array(value: Any, dtype: Any = None, name: str = "value") -> Array:
     elif not array.size and not numpy_like:
         return array.astype(wanted.numpy)  # an empty list is of every dtype
     return _converted(array, wanted, name)
+
+
+def numbers_of(x: Any, name: str = "value") -> np.ndarray:
+    """Numbers that a solver, a file or another library hands over, as an array of a dtype of ours.
+
+    The order of bytes is the machine's then, and floating numbers have 64 bits at most. Objects that are numbers are
+    what NumPy makes of a list of them.
+
+    Raises
+    ------
+    DTypeError
+        If it holds no numbers.
+    InvalidArgumentError
+        If a mask hides some of it.
+    """
+    check_unmasked(x, name)
+    array = np.asarray(x)
+    if array.dtype.kind == "O":
+        array = _of_objects(array)
+    return array if array.dtype in BY_NUMPY else array.astype(_dtype_of_array(array, name, _SHORTER).numpy)
+
+
+_SHORTER = {"g": np.float64, "G": np.complex128}
+"""By NumPy's letters for floating numbers of more than 64 bits."""
+
+
+def check_unmasked(x: Any, name: str) -> None:
+    """Raise if a mask hides something: a tensor has none, so that what is hidden would count."""
+    if isinstance(x, np.ndarray) and type(x) is not np.ndarray and np.ma.is_masked(x):
+        hidden = np.count_nonzero(np.ma.getmaskarray(x))
+        raise InvalidArgumentError(
+            f"{name}: the mask of the array hides {hidden} of {x.size} elements, and a tensor has no "
+            f"mask. Choose the others (x.compressed()), fill them in (x.filled(0.0)), or weigh them"
+        )
 
 
 def _of_objects(array: Any) -> np.ndarray:
@@ -291,9 +327,9 @@ def scalar(array: Any) -> Array:
     return array if array.ndim or array.dtype.kind == "O" else array[()]
 
 
-def _dtype_of_array(array: Any, name: str) -> DType:
+def _dtype_of_array(array: Any, name: str, instead: Mapping[str, Any] = MappingProxyType({})) -> DType:
     try:
-        return as_dtype(array.dtype)
+        return as_dtype(instead.get(array.dtype.char, array.dtype))
     except TypeError:
         raise _conversion_error(name, array, None) from None
 

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pickle
 import time
-from collections.abc import Callable, Iterable, Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from concurrent import futures
 from typing import Any, NamedTuple
 
@@ -19,7 +19,7 @@ from engine.core.instantiate import in_trace, instantiate
 from engine.core.op import Node
 from engine.core.tape import paused
 from engine.core.trace import Symbol, Trace, constant_value, needed_nodes
-from engine.core.value import Value, as_array, aval_of, dtype_of
+from engine.core.value import Value, as_array, aval_of
 from engine.core.variable import Variable, read_variable, tracked_value
 from engine.custom import custom_call
 from engine.jacobian.execution.closure_conversion import with_closed_rules
@@ -28,7 +28,7 @@ from engine.jacobian.execution.evaluate import evaluate
 from engine.jacobian.execution.parallel import Spread, SpreadOver, check_executor, spread, spread_over
 from engine.jacobian.execution.plan_programs import numbered
 from engine.jacobian.planning.plan import Plan, plan_for
-from engine.jacobian.structure.path import Path, contents_of
+from engine.jacobian.structure.path import Path
 from engine.jacobian.views.results import sparse_block
 from engine.runtime.cache import Cache
 from engine.runtime.errors import InvalidArgumentError
@@ -307,17 +307,6 @@ def _reached(nodes: Sequence[Node], starts: set[int]) -> set[int]:
         if not reached.isdisjoint(map(id, node.inputs)):
             reached.update(map(id, node.outputs))
     return reached
-
-
-def contents_besides(recorded: Sequence[Node]) -> Callable[[Any], np.ndarray | None]:
-    """The contents that a plan for other points may know: not computed in the recording, or told by shapes alone."""
-    computed: set[int] = set()
-    for node in recorded:
-        # what is a source has derivatives
-        fixed = all(id(x) not in computed and not dtype_of(x).is_differentiable for x in node.inputs)
-        if not (node.op.from_avals or (fixed and not node.op.stateful)):
-            computed.update([id(out) for out in node.outputs])
-    return lambda x: None if id(x) in computed else contents_of(x)
 
 
 def _bound(plan: Plan, path: Path, format: str, looked: Sequence[Looked], why_fixed: str) -> JacobianPlan:

@@ -20,7 +20,7 @@ from engine.core.unconnected import UnconnectedGradients, as_policy
 from engine.core.value import Value, address, aval_of, dtype_of, known_shape, shape_of
 from engine.core.variable import Variable, tracked_value
 from engine.forward import forward
-from engine.jacobian.callable_plan import JacobianPlan, bound, contents_besides
+from engine.jacobian.callable_plan import JacobianPlan, bound
 from engine.jacobian.deferred_specialization import batch_jacobian as checked_rowwise
 from engine.jacobian.deferred_specialization import deferred_rows, is_known
 from engine.jacobian.execution.evaluate import evaluate
@@ -38,7 +38,7 @@ from engine.jacobian.second import (
     compiled_rowwise,
     rowwise,
 )
-from engine.jacobian.structure.path import Path, is_connected
+from engine.jacobian.structure.path import Path, contents_besides, is_connected
 from engine.jacobian.taking import Taking
 from engine.jacobian.views.complex_ends import by_parts
 from engine.jacobian.views.results import (
@@ -467,7 +467,8 @@ class TapeDerivatives:
             require_differentiable("jacobian_plan", [*targets, *flat])
             require_real("jacobian_plan", targets)
             everything = self._tape.everything()
-            path = Path(self._tape.nodes, [tracked_value(s) for s in flat], targets, known=contents_besides(everything))
+            sources = [tracked_value(s) for s in flat]
+            path = Path(self._tape.nodes, sources, targets, known=contents_besides(everything, sources))
             pattern = pattern_for("jacobian_plan", sparsity, targets, flat)
             return bound(plan_for(path, options, pattern), path, format, everything, self._tape.left.values())
 

@@ -28,9 +28,9 @@ from engine.jacobian.execution.plan_programs import Mirror, numbered
 from engine.jacobian.independence import zero_beside
 from engine.jacobian.planning.cost import sweep_time
 from engine.jacobian.planning.plan import Options, Plan, plan_for
-from engine.jacobian.structure.path import Path
+from engine.jacobian.structure.path import Path, contents_besides, contents_of
 from engine.jacobian.structure.row_independence import coupling
-from engine.linearity import not_linear
+from engine.linearity import NotSeenLinearError, not_linear
 from engine.ops.checked import checked_op
 from engine.ops.compare import cast
 from engine.ops.creation import ones_like, zeros_like
@@ -66,6 +66,22 @@ def compiled_hessian(path: Path, options: Options, sparsity: Any) -> ClosedFunct
         contents=dict(path.used),
         numbers=numbers,
     )
+
+
+def second_path(path: Path) -> Path:
+    """The path to the gradients of the sum of all targets; as much is known of the values as on the path given."""
+    second = _differentiated(path)[3]
+    are_known = all(aval_of(x).is_static for x in second.values)
+    return second if are_known or not isinstance(path.values[0], EagerTensor) else _recorded(path)[3]
+
+
+def recorded_gradients(
+    nodes: Sequence[Node], sources: Sequence[Any], targets: Sequence[Any]
+) -> tuple[list[Node], list[Any]]:
+    """The nodes with those that compute the gradients of the sum of all targets, and these gradients, from arrays."""
+    path = Path(nodes, sources, targets)
+    walk, gradients = _walk_of(path)
+    return [*nodes, *walk.nodes], gradients
 
 
 _Numbers = Callable[[list[int]], list[int]]
@@ -105,17 +121,28 @@ def _recorded(path: Path) -> tuple[Mirror, list[Any], list[Any], Path, _Numbers]
     The rule of a custom gradient is a Python function. It may take what was computed beside the path, and compute from
     arrays what depends on the sources. Symbols for the values on the path would not show that.
     """
-    walk = Tape(watch_accessed_variables=False)
-    sources = [path.values[slot] for slot in path.sources]
-    for x in [*sources, *[out for node in path.recorded for out in node.outputs]]:
-        walk.watch(x)
-    with paused():
-        walk.start()
-        gradients = _walked(path.recorded, path)
-    second = Path(with_slopes([*path.recorded, *walk.nodes]), sources, gradients)
+    walk, gradients = _walk_of(path)
+    made = {id(out) for node in walk.everything() for out in node.outputs}
+    besides = contents_besides(walk.everything()) if path.is_of_any_point else contents_of
+    second = Path(
+        with_slopes([*path.recorded, *walk.nodes]),
+        [path.values[slot] for slot in path.sources],
+        gradients,
+        known=lambda x: besides(x) if id(x) in made else path.contents(x),
+    )
     mirror = Mirror(second)
     ends = [[mirror.path.values[slot] for slot in side] for side in (second.sources, second.targets)]
     return mirror, ends[0], ends[1], mirror.path, lambda numbers: [path.number(second.values[k]) for k in numbers]
+
+
+def _walk_of(path: Path) -> tuple[Tape, list[Any]]:
+    """The gradients of the sum of all targets of a path of arrays, and what was recorded on the way to them."""
+    walk = Tape(watch_accessed_variables=False)
+    for x in [*[path.values[slot] for slot in path.sources], *[out for node in path.recorded for out in node.outputs]]:
+        walk.watch(x)
+    with paused():
+        walk.start()
+        return walk, _walked(path.recorded, path)
 
 
 def _walked(nodes: Sequence[Node], path: Path) -> list[Any]:
@@ -140,7 +167,13 @@ def compiled_product(path: Path, options: Options, sparsity: Any) -> ClosedFunct
     mirror, sources, gradients, second, numbers = _differentiated(path)
     with paused():
         vectors = [mirror.trace.placeholder(s.aval) for s in sources]
-        products = forward(second.nodes, list(zip(sources, vectors, strict=True)), gradients)
+        try:
+            products = forward(second.nodes, list(zip(sources, vectors, strict=True)), gradients)
+        except NotSeenLinearError as error:
+            if not error.is_possible:
+                raise
+            # a rule that applies a primitive has no forward mode; the Hessian is symmetric, so reverse mode will do
+            products = reverse(second.nodes, list(zip(gradients, vectors, strict=True)), sources)
         wanted = [zeros_like(s) if p is None else p for p, s in zip(products, sources, strict=True)]
     form = [list(range(len(wanted)))]
     return mirror.planned(wanted, _no_plan(path, options), vectors, form=form, numbers=numbers)

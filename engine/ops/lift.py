@@ -18,7 +18,7 @@ from engine.core.dtypes import DType
 from engine.core.eager import in_c
 from engine.core.op import Op
 from engine.core.operands import Array, Operand
-from engine.core.value import Value, as_array
+from engine.core.value import Value, as_array, check_unmasked
 from engine.runtime.errors import ResourceExhaustedError
 
 Wrap = Callable[[Any], Any]
@@ -116,6 +116,7 @@ def cast_data(x: Any, dtype: DType | None) -> Array | None:
         return np.array(x, np.float32)
     if dtype is None or not isinstance(x, (np.ndarray, np.generic)) or x.dtype.kind not in "biufc":
         return None
+    check_unmasked(x, "constant")
     return np.array(x, dtype=dtype.numpy, order="C")
 
 

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable
+from functools import partial
 from typing import Any
 
 from dualgrad.autograph.conversion import current
@@ -98,7 +99,7 @@ class Metric(Bound, Configured):
         wanted = as_dtype(dtype or self.dtype)
         variable: Variable = self.host.variable(self, name or "variable", tuple(shape), make, wanted, trainable=False)
         self._state.append(variable)
-        self._starts.append(lambda: make(tuple(shape), dtype=wanted))
+        self._starts.append(partial(make, tuple(shape), dtype=wanted))
         return variable
 
     add_variable = add_weight

@@ -19,7 +19,7 @@ from engine.core.detach import shown
 from engine.core.eager import EagerTensor
 from engine.core.op import Node, distinct
 from engine.core.trace import constant_value, known_value
-from engine.core.value import Value, aval_of, known_shape
+from engine.core.value import Value, aval_of, dtype_of, known_shape
 from engine.core.variable import read_variable
 from engine.linearity import has_users_rule
 from engine.ops.shape import identity
@@ -178,6 +178,11 @@ class Path:
         """Whether no source is computed from another."""
         return {self.slots[id(out)] for node in self.nodes for out in node.outputs}.isdisjoint(self.sources)
 
+    @property
+    def is_of_any_point(self) -> bool:
+        """Whether what is known of its values is so at every point, not only where they were recorded."""
+        return self._known is not contents_of
+
     def live_inputs(self, node: Node) -> int:
         """How many operands of a node lie on the path."""
         return sum(self.slots[id(x)] in self.live for x in node.inputs)
@@ -259,6 +264,17 @@ def contents_of(x: Any) -> np.ndarray | None:
         return x._array
     contents = constant_value(x)
     return None if contents is None else np.asarray(contents)
+
+
+def contents_besides(recorded: Sequence[Node], sources: Sequence[Any] = ()) -> Callable[[Any], np.ndarray | None]:
+    """The contents that a plan for other points may know: not computed in the recording, or told by shapes alone."""
+    computed = set(map(id, sources))
+    for node in recorded:
+        # what is a source has derivatives
+        fixed = all(id(x) not in computed and not dtype_of(x).is_differentiable for x in node.inputs)
+        if not (node.op.from_avals or (fixed and not node.op.stateful)):
+            computed.update([id(out) for out in node.outputs])
+    return lambda x: None if id(x) in computed else contents_of(x)
 
 
 def _equal(a: np.ndarray | None, b: np.ndarray | None) -> bool:

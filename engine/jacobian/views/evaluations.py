@@ -14,14 +14,15 @@ from engine.core.aval import Aval
 from engine.core.batching import Batched, batch_level, unbatch
 from engine.core.detach import is_raised_by_user, refusal
 from engine.core.eager import EagerTensor
+from engine.core.op import Node
 from engine.core.python_state import State, Unknown, state_of
 from engine.core.tape import Tape, paused
 from engine.core.value import Value, aval_of, dtype_of
 from engine.core.variable import tracked_value
-from engine.jacobian.callable_plan import contents_besides
 from engine.jacobian.plan_cache import compiled_for
 from engine.jacobian.planning.plan import Options
-from engine.jacobian.structure.path import Path
+from engine.jacobian.second import UnknownShapesError, recorded_gradients
+from engine.jacobian.structure.path import Path, contents_besides
 from engine.jacobian.views.points import argument_of, result_of
 from engine.jacobian.views.unimplemented import check_all_implemented
 from engine.numpy_api.manners import as_arrays
@@ -48,6 +49,8 @@ class Evaluations:
 
     pairs: Sequence[bool] = ()
     seen: Any = None
+    expected: tuple[Sequence[Any], Mapping[str, Any]] = ((), {})
+    """Arguments besides the point that a call is likely to be given, as long as there has been none."""
 
     def __copy__(self) -> Evaluations:
         # pickles are another matter
@@ -80,10 +83,15 @@ class Evaluations:
         """The same for the sum of the results times weights of their shapes, None for what is left out."""
         raise NotImplementedError
 
-    def columns(self, parts: Sequence[np.ndarray], args: Sequence[Any], kwargs: Mapping[str, Any]) -> list[np.ndarray]:
-        """The results at many points, which lie along the first axis of each part."""
-        each = [self.evaluate([part[i] for part in parts], args, kwargs) for i in range(len(parts[0]))]
-        return [np.stack(results) for results in zip(*each, strict=True)]
+    def columns(
+        self, parts: Sequence[np.ndarray], args: Sequence[Any], kwargs: Mapping[str, Any], each: Sequence[bool]
+    ) -> list[np.ndarray]:
+        """The results at many points, which lie along the first axis of each part, and of `each` argument flagged."""
+        found = []
+        for i in range(len(parts[0])):
+            given = [a[i] if flag else a for a, flag in zip(args, each, strict=True)]
+            found.append(self.evaluate([part[i] for part in parts], given, kwargs))
+        return [np.stack(results) for results in zip(*found, strict=True)]
 
     def paths(self, target: int | None = None) -> Iterator[Path | None]:
         """The ways from points to the results, or to one of them, with what is known of them at every point.
@@ -108,6 +116,8 @@ class Recorded(Evaluations):
         Whether the point is. If so complex results are given as such, else as pairs, like the point.
     example : sequence of array
         The example point.
+    given : sequence
+        What further arguments are like, if they are not told by a call.
     """
 
     def __init__(
@@ -117,11 +127,13 @@ class Recorded(Evaluations):
         dtype: np.dtype,
         is_real: bool = True,
         example: Sequence[np.ndarray] = (),
+        given: Sequence[Any] = (),
     ) -> None:
         self._function, self._pack, self._dtype, self._is_real = function, pack, dtype, is_real
         self._tape = Tape(False, strict=True)
         # the arguments of the last call
-        self._last: Any = example, (), {}
+        self._last: Any = example, given, {}
+        self.expected = given, {}
         self._sources: list[Any] = []
         self._targets: list[Any] = []
         self._looked: State | None = None
@@ -160,13 +172,16 @@ class Recorded(Evaluations):
                 f"traced: {error}. Define it at the top of a module, or call `fun` with its arguments before"
             ) from error
 
-    def columns(self, parts: Sequence[np.ndarray], args: Sequence[Any], kwargs: Mapping[str, Any]) -> list[np.ndarray]:
+    def columns(
+        self, parts: Sequence[np.ndarray], args: Sequence[Any], kwargs: Mapping[str, Any], each: Sequence[bool]
+    ) -> list[np.ndarray]:
         """The results at many points at once, which lie along the first axis of each part."""
         given = [self.argument(a) for a in args]
         named = {key: self.argument(a) for key, a in kwargs.items()}
         size = len(parts[0])
         with paused(), batch_level() as level, as_arrays():
             point = self._pack([Batched(EagerTensor(part), level) for part in parts])
+            given = [Batched(a, level) if flag else a for a, flag in zip(given, each, strict=True)]
             found = [result_of(y, self._dtype) for y in nest.flatten(self._function(point, *given, **named))]
             self.pairs = [self._is_real and dtype_of(y).is_complex for y in found]
             inner: list[Any] = [unbatch(as_pairs(y), level, size) for y in found]
@@ -225,7 +240,7 @@ class Recorded(Evaluations):
         if ends is not None:
             targets = [targets[ends[0]]]
             sources = sources if ends[1] is None else [sources[ends[1]]]
-        return compiled_for(self._tape.nodes, sources, targets, options, sparsity, make)
+        return _compiled(self._tape.nodes, sources, targets, options, sparsity, make)
 
     def weighted(self, make: Make, options: Options, weights: Sequence[Any]) -> Derived:
         """The same for the weighted sum, which is recorded in addition."""
@@ -235,7 +250,7 @@ class Recorded(Evaluations):
         pairs = [(y, EagerTensor(w)) for y, w in zip(self._targets, weights, strict=True) if w is not None]
         sums = self._recorded(lambda: [reduce_sum(y * w) for y, w in pairs])
         nodes, self._tape.nodes = self._tape.nodes, before
-        return compiled_for(nodes, self._sources, sums, options, None, make)
+        return _compiled(nodes, self._sources, sums, options, None, make)
 
     def paths(self, target: int | None = None) -> Iterator[Path | None]:
         """The recording, or one for each way that Python's decisions allow.
@@ -276,7 +291,7 @@ class Recorded(Evaluations):
         return True
 
     def _path(self, target: int | None) -> Path:
-        known = contents_besides(self._tape.everything())
+        known = contents_besides(self._tape.everything(), self._sources)
         targets = self._targets if target is None else [self._targets[target]]
         return Path(self._tape.nodes, self._sources, targets, known=known)
 
@@ -284,6 +299,17 @@ class Recorded(Evaluations):
         with paused():
             self._tape.start()
             return function()
+
+
+def _compiled(
+    nodes: Sequence[Node], sources: list[Any], targets: list[Any], options: Options, sparsity: Any, make: Make
+) -> Derived:
+    """A derivative; the Hessian of what has shapes that follow from contents is made of gradients at this point."""
+    try:
+        return compiled_for(nodes, sources, targets, options, sparsity, make)
+    except UnknownShapesError:
+        nodes, targets = recorded_gradients(nodes, sources, targets)
+        return compiled_for(nodes, sources, targets, options, sparsity)
 
 
 _MOST_WAYS = 64

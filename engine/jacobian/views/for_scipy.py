@@ -20,15 +20,22 @@ from scipy.sparse.linalg import LinearOperator, aslinearoperator
 from engine.closed.function import ClosedFunction
 from engine.core.aval import format_shape
 from engine.core.python_state import Unknown
-from engine.core.sparsity import Sites
+from engine.core.value import numbers_of
 from engine.jacobian.execution.parallel import Spread, check_executor, spread_over
 from engine.jacobian.execution.plan_programs import compiled_jacobian
 from engine.jacobian.planning.plan import Options
 from engine.jacobian.second import compiled_gradient, compiled_hessian, compiled_product, compiled_pull, compiled_push
 from engine.jacobian.structure.path import Path
 from engine.jacobian.structure.pattern import Pattern
-from engine.jacobian.structure.propagation import patterns
 from engine.jacobian.views.evaluations import Derived, Evaluations, Make
+from engine.jacobian.views.fixed_patterns import (
+    FixedPattern,
+    Triangle,
+    hessian_patterns_of,
+    patterns_of,
+    triangle_of,
+    with_indices,
+)
 from engine.jacobian.views.operator import JacobianOperator
 from engine.jacobian.views.results import Format, Mode, options_for, pattern_given, sparse_block
 from engine.jacobian.views.sparse_gradient import SPARSE_GRADIENTS
@@ -70,12 +77,6 @@ class _Part(Evaluations):
 
 
 _MOST_ENTRIES = 100_000_000
-
-
-def patterns_of(path: Path) -> list[list[Pattern]]:
-    """Where the Jacobians along a path can be different from zero."""
-    sources, targets = ([path.values[slot] for slot in side] for side in (path.sources, path.targets))
-    return patterns(path.nodes, sources, targets, Sites(path.contents))
 
 
 class _Here(threading.local):
@@ -121,7 +122,7 @@ class SciPyFunction(Shown):
         The example point.
     pack : callable
         From arrays to the structure of the point.
-    format, mode, sparsity, max_bytes, executor
+    format, mode, sparsity, max_bytes, executor, fixed_pattern, index_dtype
         See `for_scipy`.
 
     Attributes
@@ -143,6 +144,8 @@ class SciPyFunction(Shown):
         sparsity: Any = None,
         max_bytes: int | None = None,
         executor: Any = None,
+        fixed_pattern: bool = False,
+        index_dtype: Any = np.int32,
     ) -> None:
         self._here, self._pack = _Here(evaluations), pack
         self._like = [(x.shape, x.dtype) for x in x0]
@@ -152,6 +155,14 @@ class SciPyFunction(Shown):
         self._options = options_for("for_scipy", mode, format, max_bytes)
         self._second = options_for("for_scipy", mode, format, max_bytes, symmetric=True)
         check_executor(executor, format)
+        self._fixed: dict[str, FixedPattern] | None = {} if fixed_pattern else None
+        if fixed_pattern and format not in SPARSE_GRADIENTS:
+            raise InvalidArgumentError(
+                f"for_scipy: `fixed_pattern` is of sparse matrices: choose `format` csr, csc or coo; got {format!r}"
+            )
+        self._index_dtype = np.dtype(index_dtype)
+        if self._index_dtype not in (np.int32, np.int64):
+            raise InvalidArgumentError(f"for_scipy: `index_dtype` must be int32 or int64; got {index_dtype!r}")
         # what is done to it later is not known here
         self._sparsity = sparsity if sparsity is None or isinstance(sparsity, str) else deepcopy(sparsity)
         self._given: dict[str, Any] = {
@@ -159,6 +170,8 @@ class SciPyFunction(Shown):
             "mode": mode,
             "sparsity": self._sparsity,
             "max_bytes": max_bytes,
+            "fixed_pattern": fixed_pattern,
+            "index_dtype": self._index_dtype,
         }
         self.x0 = _flat(x0)
         self.counts = {"fun": 0, "jac": 0, "hess": 0, "hessp": 0}
@@ -188,8 +201,23 @@ class SciPyFunction(Shown):
         index : int
             Results count from 0 on; those of a dict by the order of the keys.
         """
+        return self._seen_through(_Part(self, index))
+
+    def parts(self) -> list[SciPyFunction]:
+        """All results, each as a function (`part`)."""
+        if not self._here.values:
+            self._go(self.x0, *self._arguments((), {}))
+        return [self.part(i) for i in range(len(self._here.values))]
+
+    def like(self, **options: Any) -> SciPyFunction:
+        """The same function with other options of `for_scipy`, for a solver that wants another format."""
+        return self._seen_through(copy(self.evaluations), **options)
+
+    def _seen_through(self, evaluations: Evaluations, **options: Any) -> SciPyFunction:
         shapes = [np.zeros(shape, dtype) for shape, dtype in self._like]
-        found = SciPyFunction(_Part(self, index), shapes, self._pack, executor=self._executor, **self._given)
+        evaluations.expected = self._arguments((), {})
+        given = {"executor": self._executor, **self._given, **options}
+        found = SciPyFunction(evaluations, shapes, self._pack, **given)
         found.x0 = self.x0
         return found
 
@@ -198,32 +226,47 @@ class SciPyFunction(Shown):
     def fun(self, x: Any, *args: Any, **kwargs: Any) -> Any:
         """The value at `x`: a float if the function gives one scalar tensor, else all its results, flat.
 
-        Of a matrix, shape (n, S), it gives the values at its columns, shape (S,) or (results, S), as solvers ask for
-        with ``vectorized=True``.
+        Of an array of shape (n, ...) it gives the values at its columns, shape (...) or (results, ...), as solvers ask
+        for with ``vectorized=True``, and `scipy.differentiate`. A function of one number gives those of all numbers of
+        an array, in its shape; further arguments of this shape are taken apart, too.
         """
-        if np.ndim(x) == 2 and np.shape(x)[0] == self.x0.size != np.size(x):
-            return self._at_columns(np.asarray(x, np.float64), args, kwargs)
-        return self._value(self._go(x, args, kwargs))
+        shape = np.shape(x)
+        if self._is_one_number and np.size(x) != 1:
+            return self._at_columns(numbers_of(x).reshape(1, -1), shape, args, kwargs)
+        is_many = len(shape) > 1 and shape[0] == self.x0.size and shape != self._like[0][0]
+        if is_many and (len(shape) > 2 or np.size(x) != self.x0.size):
+            return self._at_columns(numbers_of(x).reshape(self.x0.size, -1), shape[1:], args, kwargs)
+        value = self._value(self._go(x, args, kwargs))
+        return np.full(shape, value) if self._is_one_number and shape and self._is_scalar else value
 
     def _value(self, here: _Here) -> Any:
         return float(here.values[0]) if self._is_scalar else self._with_complex(_flat(here.values))
 
     __call__ = fun
 
-    def _at_columns(self, x: np.ndarray, args: Sequence[Any], kwargs: Mapping[str, Any]) -> np.ndarray:
+    @property
+    def _is_one_number(self) -> bool:
+        return len(self._like) == 1 and self._like[0][0] == ()
+
+    def _at_columns(self, x: np.ndarray, shape: tuple[int, ...], args: Sequence[Any], kwargs: Any) -> np.ndarray:
+        if x.dtype.kind not in "fiu":
+            raise InvalidArgumentError(f"for_scipy: `x` must be real; got {x.dtype.name}")
         parts = zip(self._like, self._ends[:-1], self._ends[1:], strict=True)
         points = [x.T[:, a:b].reshape(-1, *shape).astype(dtype) for (shape, dtype), a, b in parts]
+        each = [self._is_one_number and np.shape(a) == shape for a in args]
+        args = [np.reshape(a, -1) if flag else a for a, flag in zip(args, each, strict=True)]
         self.counts["fun"] += x.shape[1]
         try:
-            found = self.evaluations.columns(points, args, kwargs)
+            found = self.evaluations.columns(points, args, kwargs, each)
         except (SymbolicArrayError, TypeError, UnimplementedError):
             # it branches on values: one by one
-            found = Evaluations.columns(self.evaluations, points, args, kwargs)
+            found = Evaluations.columns(self.evaluations, points, args, kwargs, each)
         self._here.point = None
         if len(found) == 1 and found[0].ndim == 1:
-            return found[0].astype(np.float64)
+            return found[0].astype(np.float64).reshape(shape)
         self._here.values = [y[0] for y in found]
-        return self._with_complex(np.concatenate([y.reshape(len(y), -1) for y in found], 1).T.astype(np.float64))
+        whole = self._with_complex(np.concatenate([y.reshape(len(y), -1) for y in found], 1).T.astype(np.float64))
+        return whole.reshape(-1, *shape)
 
     def unpacked(self, x: Any) -> Any:
         """A flat vector (a solver's result) as arrays in the structure and of the shapes of the example point."""
@@ -231,76 +274,130 @@ class SciPyFunction(Shown):
 
     # ---- first derivatives -------------------------------------------------------------------------------------------
 
-    def jac(self, x: Any, *args: Any, **kwargs: Any) -> Any:
+    def jac(self, x: Any, *args: Any, triangle: Triangle | None = None, **kwargs: Any) -> Any:
         """The Jacobian at `x`, shape (results, n), in the format asked for; the gradient, shape (n,), of a scalar.
 
         In a sparse format the gradient is a sparse row, shape (1, n), as a constraint's must be beside other sparse
-        ones, and a vector, shape (n,), wherever NumPy or SciPy ask for an array.
+        ones, and a vector, shape (n,), wherever NumPy or SciPy ask for an array. Of a square one there are triangles
+        (see `hess`).
         """
-        return self._jacobian(self._go(x, args, kwargs))
+        return self._jacobian(self._go(x, args, kwargs), triangle)
 
-    def _jacobian(self, here: _Here) -> Any:
-        self.counts["jac"] += 1
+    def _jacobian(self, here: _Here, triangle: Triangle | None = None) -> Any:
         if self._is_scalar and (here.is_number or self._format in ("dense", "operator")):
-            what, values = self.evaluations.derived(compiled_gradient, Options(), None)
-            gradient = _flat([np.asarray(part) for part in what(*values)[0]])
-            return gradient[0] if here.is_number else gradient
+            return self._gradient(here)
+        self.counts["jac"] += 1
         if self._format == "operator":
-            return self._with_complex(self._operator())
+            return triangle_of(self._with_complex(self._operator()), triangle)
         make = compiled_jacobian if self._executor is None else spread_over(self._executor)
         jacobian = self._finished(*self._derived(make, self._options, self._pattern()))
-        return SPARSE_GRADIENTS[self._format](jacobian) if self._is_scalar else self._with_complex(jacobian)
+        if self._is_scalar:
+            return SPARSE_GRADIENTS[self._format](self._stored("jac", jacobian, triangle))
+        return self._stored("jac", self._with_complex(jacobian), triangle)
 
     def grad(self, x: Any, *args: Any, **kwargs: Any) -> np.ndarray:
         """The gradient of a scalar function at `x`, shape (n,)."""
         here = self._go(x, args, kwargs)
         self._require_scalar("grad")
-        return np.asarray(self._jacobian(here))
+        return self._gradient(here)
+
+    def _gradient(self, here: _Here) -> Any:
+        self.counts["jac"] += 1
+        what, values = self.evaluations.derived(compiled_gradient, Options(), None)
+        gradient = _flat([np.asarray(part) for part in what(*values)[0]])
+        return gradient[0] if here.is_number else gradient
 
     def fun_and_jac(self, x: Any, *args: Any, **kwargs: Any) -> tuple[Any, Any]:
         """Both at once, for ``minimize(p.fun_and_jac, p.x0, jac=True)``."""
         here = self._go(x, args, kwargs)
         return self._value(here), self._jacobian(here)
 
-    def jac_sparsity(self, *args: Any, **kwargs: Any) -> sparse.csr_array:
-        """Where the Jacobian can be different from zero at any point, as a CSR array of ones.
+    def jac_sparsity(self, *args: Any, triangle: Triangle | None = None, **kwargs: Any) -> sparse.sparray:
+        """Where the Jacobian can be different from zero at any point, as a sparse array of ones.
 
         It follows from the structure of the function. Where indices are computed from other values (a sort, a mask),
         each element counts as depending on all that they choose from. Where Python decides (an ``if``), the function is
         called with the other decisions as well; where it may do what is not found so (of a loop that ends by a
-        condition, say, or with numbers of a tensor), every entry counts.
+        condition, say, or with numbers of a tensor), every entry counts. A `sparsity` that was given counts as it is.
         """
+        pattern = self._structure("jac", args, kwargs)
+        return pattern.with_data(np.ones(pattern.nnz, np.int8), triangle)
+
+    def hess_sparsity(self, *args: Any, triangle: Triangle | None = None, **kwargs: Any) -> sparse.sparray:
+        """Where the Hessian can be different from zero at any point, as a sparse array of ones.
+
+        Of a function that gives more than a scalar it is that of any weighted sum of the results (`weighted_hess`): of
+        ``(objective, constraints)`` that of the Lagrangian.
+        """
+        pattern = self._structure("hess", args, kwargs)
+        return pattern.with_data(np.ones(pattern.nnz, np.int8), triangle)
+
+    def _structure(self, which: str, args: Sequence[Any], kwargs: Mapping[str, Any]) -> FixedPattern:
+        """The pattern of Jacobians or Hessians: found once if it is fixed."""
+        if self._fixed is not None and which in self._fixed:
+            return self._fixed[which]
         asked = self._here.asked
-        x, *given = (self.x0, args, kwargs) if asked is None else (asked[0], args or asked[1], kwargs or asked[2])
-        self._go(x, *given)
-        blocks = [[Pattern.zero(m, n) for n in self._widths] for m in self._sizes(False)[0]]
+        self._go(self.x0 if asked is None else asked[0], *self._arguments(args, kwargs))
+        matrix = self._pattern() if which == "jac" else None
+        if matrix is None:
+            matrix = self._found_pattern(which)
+        format = self._format if self._format in SPARSE_GRADIENTS else "csr"
+        found = FixedPattern(with_indices(matrix.astype(np.int8).asformat(format), self._index_dtype))
+        return found if self._fixed is None else self._fixed.setdefault(which, found)
+
+    def _arguments(self, args: Sequence[Any], kwargs: Mapping[str, Any]) -> tuple[Any, Any]:
+        """Further arguments: if none are given, those of the last call, or those that are expected."""
+        asked = self._here.asked
+        last = self.evaluations.expected if asked is None else asked[1:]
+        return args or last[0], kwargs or last[1]
+
+    def _found_pattern(self, which: str) -> sparse.sparray:
+        sizes = self._sizes(which == "hess")
+        blocks = [[Pattern.zero(m, n) for n in sizes[1]] for m in sizes[0]]
         for path in self.evaluations.paths():
-            found = blocks if path is None else patterns_of(path)
+            found = blocks if path is None else (patterns_of if which == "jac" else hessian_patterns_of)(path)
             pairs = [zip(row, more, strict=True) for row, more in zip(blocks, found, strict=True)]
             blocks = [[Pattern.dense(*p.shape) if path is None else p.union(q) for p, q in row] for row in pairs]
         entries = sum(p.nnz for row in blocks for p in row)
         if entries > _MOST_ENTRIES and all(p.is_dense for row in blocks for p in row):
             raise InvalidArgumentError(
-                f"for_scipy: jac_sparsity: Python decides by the numbers of tensors, so any of {entries:,} entries may "
-                f"be different from zero at some point. Decide with tf.where, or with tf.cond in a tf.function"
+                f"for_scipy: {which}_sparsity: Python decides by the numbers of tensors, so any of {entries:,} entries "
+                f"may be different from zero at some point. Decide with tf.where, or with tf.cond in a tf.function"
             )
         rows = [[p.to_csr().astype(np.int8) for p in row] for row in blocks]
         whole = rows[0][0] if len(rows) == 1 == len(rows[0]) else sparse.block_array(rows, format="csr")
-        return self._with_complex(whole).astype(bool).astype(np.int8) if any(self.evaluations.pairs) else whole
+        if which == "jac" and any(self.evaluations.pairs):
+            return self._with_complex(whole).astype(bool)
+        return whole
+
+    def _stored(self, which: str, matrix: Any, triangle: Triangle | None) -> Any:
+        """A matrix as it is handed out: on the fixed pattern, if there is one, and the triangle that is wanted."""
+        if not sparse.issparse(matrix):
+            return triangle_of(matrix, triangle)
+        if self._fixed is None:
+            return with_indices(triangle_of(matrix, triangle), self._index_dtype)
+        pattern = self._fixed.get(which) or self._structure(which, (), {})
+        if triangle is None and pattern.is_of(matrix):
+            return matrix
+        return pattern.with_data(pattern.data_of(matrix, which), triangle)
 
     # ---- second derivatives ------------------------------------------------------------------------------------------
 
-    def hess(self, x: Any, *args: Any, **kwargs: Any) -> Any:
-        """The Hessian of a scalar function at `x`, shape (n, n), symmetric to the bit, in the format asked for."""
+    def hess(self, x: Any, *args: Any, triangle: Triangle | None = None, **kwargs: Any) -> Any:
+        """The Hessian of a scalar function at `x`, shape (n, n), symmetric to the bit, in the format asked for.
+
+        With `triangle` what lies above the diagonal (``"lower"``) or below it (``"upper"``) is left out: solvers that
+        take one triangle read the other as further entries, or as none.
+        """
         here = self._go(x, args, kwargs)
         self._require_scalar("hess")
         self.counts["hess"] += 1
         if here.is_number:
             return self._product(*self.evaluations.derived(compiled_product, Options(), None), 1.0)[0]
         if self._format == "operator":
-            return self._products(*self.evaluations.derived(compiled_product, Options(), None))
+            return triangle_of(self._products(*self.evaluations.derived(compiled_product, Options(), None)), triangle)
         what, values, blocks = self._derived(compiled_hessian, self._second)
-        return self._finished(what, values, blocks, square=True)
+        return self._stored("hess", self._finished(what, values, blocks, square=True), triangle)
 
     def hessp(self, x: Any, p: Any, *args: Any, **kwargs: Any) -> np.ndarray:
         """The Hessian of a scalar function at `x` times a vector, without the matrix."""
@@ -310,8 +407,11 @@ class SciPyFunction(Shown):
         product = self._product(*self.evaluations.derived(compiled_product, Options(), None), p)
         return product[0] if here.is_number and np.ndim(p) == 0 else product
 
-    def weighted_hess(self, x: Any, v: Any, *args: Any, **kwargs: Any) -> Any:
-        """The Hessian of ``v @ fun(x)``: ``NonlinearConstraint(p.fun, lb, ub, jac=p.jac, hess=p.weighted_hess)``."""
+    def weighted_hess(self, x: Any, v: Any, *args: Any, triangle: Triangle | None = None, **kwargs: Any) -> Any:
+        """The Hessian of ``v @ fun(x)``: ``NonlinearConstraint(p.fun, lb, ub, jac=p.jac, hess=p.weighted_hess)``.
+
+        `triangle` is as in `hess`.
+        """
         self._go(x, args, kwargs)
         if any(self.evaluations.pairs):
             raise InvalidArgumentError(
@@ -327,16 +427,18 @@ class SciPyFunction(Shown):
         spans = zip(self._here.values, ends[:-1], ends[1:], strict=True)
         weights = [v[a:b].reshape(y.shape).astype(y.dtype) for y, a, b in spans]
         if self._format == "operator":
-            return self._products(*self.evaluations.weighted(compiled_product, Options(), weights))
+            return triangle_of(
+                self._products(*self.evaluations.weighted(compiled_product, Options(), weights)), triangle
+            )
         what, values = self.evaluations.weighted(compiled_hessian, self._second, weights)
-        return self._finished(what, values, what(*values), square=True)
+        return self._stored("hess", self._finished(what, values, what(*values), square=True), triangle)
 
     # ---- the parts ---------------------------------------------------------------------------------------------------
 
     def _go(self, x: Any, args: Sequence[Any], kwargs: Mapping[str, Any]) -> _Here:
         """Evaluate the function at a point, unless this thread has done that last and all is as it was then."""
         here = self._here
-        here.is_number = np.ndim(x) == 0 and self._like[0][0] == () and len(self._like) == 1
+        here.is_number = np.ndim(x) == 0 and self._is_one_number
         x = self._checked(x)
         evaluations = here.evaluations
         state = _state(evaluations, args, kwargs)
@@ -359,7 +461,7 @@ class SciPyFunction(Shown):
 
     def _checked(self, x: Any) -> np.ndarray:
         """A copy of a point as a flat vector."""
-        point = np.asarray(x)
+        point = numbers_of(x, "for_scipy: `x`")
         if point.dtype.kind not in "fiu" or point.size != self.x0.size:
             raise InvalidArgumentError(
                 f"for_scipy: `x` must be a real vector of {self.x0.size} elements; got {point.dtype.name} of shape "
@@ -537,8 +639,8 @@ class SciPyODE:
             )
         return matrix.reshape(1, -1) if getattr(matrix, "ndim", 2) == 1 else matrix
 
-    def jac_sparsity(self, *args: Any, t: float = 0.0) -> sparse.csr_array:
-        """Where the Jacobian can be different from zero, as a CSR array of ones."""
+    def jac_sparsity(self, *args: Any, t: float = 0.0) -> sparse.sparray:
+        """Where the Jacobian can be different from zero, as a sparse array of ones."""
         return self.function.jac_sparsity(t, *args)
 
     def unpacked(self, y: Any) -> np.ndarray:

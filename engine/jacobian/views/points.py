@@ -8,7 +8,7 @@ import numpy as np
 
 from engine.core import nest
 from engine.core.eager import EagerTensor
-from engine.core.value import Value, dtype_of
+from engine.core.value import Value, check_unmasked, dtype_of, numbers_of
 from engine.core.variable import Variable
 from engine.ops import complexes
 from engine.ops.slicing import getitem
@@ -51,7 +51,7 @@ class Packing:
 
 def _leaves(x0: Any) -> list[np.ndarray]:
     values = [x.read_value() if isinstance(x, Variable) else x for x in ([x0] if _is_array(x0) else nest.flatten(x0))]
-    return [np.asarray(x._array if isinstance(x, EagerTensor) else x) for x in values]
+    return [numbers_of(x._array if isinstance(x, EagerTensor) else x, "for_scipy: `x0`") for x in values]
 
 
 def _of_pairs(x: Any) -> Any:
@@ -71,8 +71,9 @@ def _is_array(x0: Any) -> bool:
 def argument_of(x: Any, dtype: np.dtype) -> EagerTensor:
     """An argument as the function gets it: arrays and floating numbers as tensors."""
     if isinstance(x, (float, np.floating)) or (isinstance(x, np.ndarray) and x.dtype.kind == "f"):
+        check_unmasked(x, "for_scipy: an argument")
         return EagerTensor(np.asarray(x, dtype))
-    return EagerTensor(x) if isinstance(x, (np.ndarray, np.generic)) else x
+    return EagerTensor(numbers_of(x, "for_scipy: an argument")) if isinstance(x, (np.ndarray, np.generic)) else x
 
 
 def result_of(y: Any, dtype: np.dtype) -> EagerTensor:

@@ -1,0 +1,61 @@
+"""A quadratic model of a problem at a point, which solvers of quadratic programs take."""
+
+from __future__ import annotations
+
+from typing import Any, NamedTuple
+
+import numpy as np
+from scipy import sparse
+
+from engine.jacobian.views.fixed_patterns import Triangle
+from engine.jacobian.views.for_scipy import SciPyFunction
+
+
+class Model(NamedTuple):
+    """``d @ P @ d / 2 + q @ d``, to be least for ``l <= A @ d <= u``: `d` is the step from the point.
+
+    Attributes
+    ----------
+    P : csc_matrix
+        One triangle of the Lagrangian's Hessian.
+    q : array
+    A : csc_matrix
+        The Jacobian of the constraints, and below it the identity for bounds of the point.
+    l, u : array
+    """
+
+    P: sparse.csc_matrix
+    q: np.ndarray
+    A: sparse.csc_matrix
+    l: np.ndarray  # noqa: E741 - as the solvers call it
+    u: np.ndarray
+
+
+def model(
+    function: SciPyFunction, x: Any, triangle: Triangle, multipliers: Any, lb: Any, ub: Any, cl: Any, cu: Any
+) -> Model:
+    """The quadratic model of the objective and the linear ones of the constraints at a point.
+
+    Parameters
+    ----------
+    function : SciPyFunction
+        Of ``for_scipy``: it gives the objective, or ``(objective, constraints, ...)``.
+    x : array
+    triangle : "lower" or "upper"
+        Of the Hessian.
+    multipliers : array, or None
+        Of the constraints in the Lagrangian whose Hessian it is; None: that of the objective.
+    lb, ub, cl, cu : array, number or None
+        Bounds of the point and of the constraints, 0 for the latter by default.
+    """
+    columns = function.like(format="csc", fixed_pattern=True)
+    x, (first, *rest) = np.asarray(x, np.float64), columns.parts()
+    values = np.concatenate([np.zeros(0), *[np.ravel(p.fun(x)) for p in rest]])
+    weights = np.zeros(values.size) if multipliers is None else np.asarray(multipliers, np.float64)
+    hessian = columns.weighted_hess(x, [1.0, *weights], triangle=triangle)
+    limits = [(cl, 0.0, values), (cu, 0.0, values), (lb, -np.inf, x), (ub, np.inf, x)]
+    low, high, below, above = (np.full(at.size, usual if b is None else b) - at for b, usual, at in limits)
+    bounds = [] if lb is None and ub is None else [sparse.eye_array(x.size)]
+    rows = sparse.vstack([sparse.csc_array((0, x.size)), *[p.jac(x) for p in rest], *bounds], format="csc")
+    ends = [np.concatenate([a, b][: 1 + len(bounds)]) for a, b in ((low, below), (high, above))]
+    return Model(sparse.csc_matrix(hessian), first.grad(x), sparse.csc_matrix(rows), *ends)
