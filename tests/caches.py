@@ -72,7 +72,7 @@ OTHERS: dict[str, dict[str, str]] = {
         "engine/compiler/verify.py": "_held _lost",
         "engine/control/in_place.py": "own touched",
         "engine/core/function_tape.py": "composites current reads written",
-        "engine/core/python_state.py": "_met values",
+        "engine/core/python_state.py": "_met",
         "engine/core/sparsity.py": "_links _made",
         "engine/core/tape.py": "assigned detached held left nondifferentiable variables",
         "engine/core/trace.py": "_captured",
@@ -296,6 +296,7 @@ A cache forgets what has not been used for longest when it is full. One that bel
 The last point of a `for_scipy` object belongs to a thread. It is used again if the point, the arguments, and all that
 the function sees compare equal: arrays and numbers by their contents, variables by what they hold. A function that uses
 objects whose state cannot be told is evaluated again for each derivative; `fun_and_jac` evaluates it once for both.
+A tensor stays as it is and is not compared: large data that a function uses costs least as one (`tf.constant(data)`).
 With `fixed_pattern=True` the pattern is found once; a number beside it, at another state of what the function sees, is
 an error.
 """

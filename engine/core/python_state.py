@@ -203,7 +203,8 @@ class _Look:
             raise Unknown from error
         found = [(around, name, around.get(name, _ABSENT)) for name in names]
         # a program may put names of its own among Python's
-        found += [(f.__builtins__, name, f.__builtins__.get(name, _ABSENT)) for _, name, x in found if x is _ABSENT]
+        pythons: dict[str, Any] = f.__builtins__  # type: ignore[attr-defined]
+        found += [(pythons, name, pythons.get(name, _ABSENT)) for _, name, x in found if x is _ABSENT]
         self.cells += cells
         self.names += found
         code, *parts = self._parts_of(_OF_FUNCTION, f)
