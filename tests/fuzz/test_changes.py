@@ -27,7 +27,7 @@ def test_what_is_asked_answers() -> None:
 
 
 def test_a_stale_answer_is_noticed(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(Recorded, "state", lambda self, given: None)
+    monkeypatch.setattr(Recorded, "state", lambda self, given: 0)
     found = [each for _, stale in changes.steps(120, 0, only="for_scipy short jac") for each in stale]
     assert found
     assert all(each.read in str(each) for each in found)

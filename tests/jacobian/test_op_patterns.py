@@ -33,6 +33,7 @@ DENSE = {
 LOOSE = {
     "cond_op": "the other branch",
     "scan_op": "branches in its body",
+    "balanced": "which share is nearly all of the sum",
     "banded_solve_op": "elements of the diagonals that lie outside of the matrix, triangles",
     "cholesky_op": "triangles",
     "cofactor": "an entry does not depend on its own row and column",
