@@ -114,17 +114,18 @@ class Optimizer(Shown, Stateful, UserProtocol):
             "steps of optimizers", MOST_STEPS, key="the optimizer; variables, kinds of gradients, slots"
         )
 
-    def _version_1(self, name: str) -> str:
+    @classmethod
+    def version_1(cls, name: str) -> str:
         """The hyperparameter that an attribute of TensorFlow 1's optimizers holds; empty if it is none."""
         public = _VERSION_1.get(name, name[1:])
-        return public if name[:1] == "_" and public in self.hyperparameters else ""
+        return public if name[:1] == "_" and public in cls.hyperparameters else ""
 
     def __setattr__(self, name: str, value: Any) -> None:
-        public = self._version_1(name) or name
+        public = self.version_1(name) or name
         over = getattr(type(self), public, None)
         if isinstance(over, property):
             # what a program's subclass makes a property of reads the attributes that TensorFlow 1 has
-            own = {k for k in ("_lr", f"_{public}") if self._version_1(k) == public} if over.fset is None else ()
+            own = {k for k in ("_lr", f"_{public}") if self.version_1(k) == public} if over.fset is None else ()
             vars(self).update(dict.fromkeys(own, value))
             public = name
             if own:
@@ -132,7 +133,7 @@ class Optimizer(Shown, Stateful, UserProtocol):
         super().__setattr__(public, value)
 
     def __getattr__(self, name: str) -> Any:
-        if public := self._version_1(name):
+        if public := self.version_1(name):
             return getattr(self, public)
         raise AttributeError(f"{type(self).__name__!r} object has no attribute {name!r}")
 

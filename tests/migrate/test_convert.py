@@ -275,6 +275,7 @@ fed = {k: np.random.RandomState(i).rand(20, 1) for i, k in enumerate([p, q, r])}
 runs = [loss, tf.train.AdamOptimizer(0.01).minimize(loss)]
 """,
     "a state that is a constant unless it is fed": """
+tf.get_variable_scope().set_initializer(tf.constant_initializer(0.1))
 cell = tf.nn.rnn_cell.BasicLSTMCell(2)
 state = cell.zero_state(4, tf.float32)
 (step,) = tf.split(x[:, :1], 1, 1)

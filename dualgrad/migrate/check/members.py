@@ -7,7 +7,7 @@ are asked of such an object, also where a class of the program's own has the sam
 from __future__ import annotations
 
 _OPTIMIZER = "_apply_sparse_duplicate_indices _assert_valid_dtypes _get_or_make_slot_with_initializer"
-_OPTIMIZER += " _non_slot_dict _resource_apply_sparse_duplicate_indices _slot_dict _use_locking _valid_dtypes"
+_OPTIMIZER += " _non_slot_dict _resource_apply_sparse_duplicate_indices _slot_dict _valid_dtypes"
 LACKING: dict[str, frozenset[str]] = {
     kind: frozenset(names.split())
     for kind, names in {
@@ -21,9 +21,9 @@ LACKING: dict[str, frozenset[str]] = {
         "Session": "_config _graph _session _target list_devices",
         "GraphShape": "as_proto",
         "Optimizer": _OPTIMIZER,
-        "AdamOptimizer": "_beta1 _beta1_t _beta2 _beta2_t _epsilon _epsilon_t _get_beta_accumulators _lr _lr_t",
-        "GradientDescentOptimizer": "_learning_rate _learning_rate_tensor",
-        "MomentumOptimizer": "_learning_rate _momentum _use_nesterov",
+        "AdamOptimizer": "_beta1_t _beta2_t _epsilon_t _get_beta_accumulators _lr_t",
+        "GradientDescentOptimizer": "_learning_rate_tensor",
+        "MomentumOptimizer": "_use_nesterov",
         "Saver": "_filename _last_checkpoints _next_checkpoint_time _var_list from_proto",
         "SparseTensor": "consumers",
         "VariableScope": "caching_device get_collection local_variables set_caching_device set_dtype set_use_resource "

@@ -29,6 +29,7 @@ from engine.core.variable import Variable
 from engine.runtime.packages import PACKAGES
 from graph_api.tensor import Operation as GraphOperation
 from graph_api.tensor import Tensor as GraphTensor
+from optim.optimizer import Optimizer
 
 NUMPY = frozenset({"run", "eval", "numpy", "predict", "predict_on_batch", "get_weights", "get_value", "get_config"})
 """Methods that give what is no longer TensorFlow's."""
@@ -134,6 +135,8 @@ class Surface:
         """Whether objects of a class have it; None if only running tells."""
         if hasattr(kind, name) or name in instance_attributes(kind):
             return True
+        if issubclass(kind, Optimizer):
+            return bool(kind.version_1(name))
         if issubclass(kind, Module) and any(self.has_attribute(k, name) for k in kind.__subclasses__()):
             return True  # what hands a layer out does not say which one it is
         # values have a `__getattr__` that says what to use instead
