@@ -23,6 +23,7 @@ from engine.ops.explog import pow
 from engine.ops.quadrature import panels
 from engine.ops.scipy_special import rgamma, share
 from engine.ops.special import in_double, no_derivative, scipy_kernel, typed_kernel
+from engine.ops.tail_kernels import hurwitz
 from engine.runtime.lazy_scipy import scipy
 
 _NODES = 24
@@ -132,7 +133,7 @@ def _by_series(v: np.ndarray, x: np.ndarray, sign: int, scaled: bool, times: int
     term = np.exp(v * np.log(x / 2) - (x if scaled else 0.0)) * scipy.special.rgamma(v + 1)
     for k in range(40):
         slope = np.log(x / 2) - scipy.special.psi(v + k + 1)
-        total += term * (slope if times == 1 else slope**2 - scipy.special.zeta(2, v + k + 1))
+        total += term * (slope if times == 1 else slope**2 - hurwitz(2, v + k + 1))
         term = term * square / ((k + 1) * (v + k + 1))
     return total
 

@@ -94,7 +94,7 @@ logit = _function("logit", lambda out, p: 1 / (p * (1 - p)), args="p", doc="``lo
 
 exponential_moment = elementwise(
     "exponential_moment",
-    typed_kernel(lambda x, c, *, k: np.power(x, k + 1) * scipy.special.hyp1f1(k + 1, k + 2, c * x) / (k + 1)),
+    typed_kernel(lambda x, c, *, k: np.power(x, k + 1) * _hyp1f1(k + 1, k + 2, c * x) / (k + 1)),
     (
         lambda out, x, c, *, k: x ** float(k) * exp(c * x),
         lambda out, x, c, *, k: exponential_moment(x, c, k=k + 1),

@@ -246,7 +246,7 @@ def _polygamma(a: Any, x: Any) -> np.ndarray:
     # in double precision: sign, factorial and zeta all vary over many orders of magnitude
     a, x = np.asarray(a, np.float64), np.asarray(x, np.float64)
     signed = np.where(a % 2 == 0, -1.0, 1.0) * scipy.special.gamma(a + 1)
-    return np.where(a == 0, scipy.special.psi(x), signed * scipy.special.zeta(a + 1, x))
+    return np.where(a == 0, scipy.special.psi(x), signed * tail_kernels.hurwitz(a + 1, x))
 
 
 polygamma = elementwise(

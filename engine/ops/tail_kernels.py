@@ -104,10 +104,17 @@ def _power_step(a: np.ndarray, d: np.ndarray, j: int, times: int) -> np.ndarray:
     return (-1) ** times * math.perm(power - 1, times) * a**-power * np.expm1(-power * np.log1p(d / a))
 
 
+def hurwitz(n: Any, x: Any) -> np.ndarray:
+    """The sum of ``(x + k) ** -n`` over k from 0 on, NaN below -1e6: SciPy's takes as many terms as x is negative."""
+    far = np.less(x, -1e6)
+    found = scipy.special.zeta(n, np.where(far, 1.0, x))
+    return np.where(far, np.where(x == np.floor(x), np.inf, np.nan), found)
+
+
 def _psi(x: np.ndarray, times: int) -> np.ndarray:
     if times == 0:
         return scipy.special.psi(x)
-    return (-1) ** (times + 1) * math.factorial(times) * scipy.special.zeta(times + 1, x)
+    return (-1) ** (times + 1) * math.factorial(times) * hurwitz(times + 1, x)
 
 
 # ---- incomplete beta function ----------------------------------------------------------------------------------------
