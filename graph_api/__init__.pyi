@@ -985,6 +985,7 @@ class contrib:
         LSTMBlockCell: TypeAlias = _graph_api_legacy_rnn_cells_LSTMBlockCell
         LSTMCell: TypeAlias = _graph_api_legacy_rnn_cells_LSTMCell
         LSTMStateTuple: TypeAlias = _graph_api_legacy_rnn_cells_LSTMStateTuple
+        LayerRNNCell: TypeAlias = _graph_api_legacy_rnn_cells_RNNCell
         MultiRNNCell: TypeAlias = _graph_api_legacy_rnn_wrappers_MultiRNNCell
         RNNCell: TypeAlias = _graph_api_legacy_rnn_cells_RNNCell
         ResidualWrapper: TypeAlias = _graph_api_legacy_rnn_wrappers_ResidualWrapper

@@ -48,7 +48,7 @@ OTHERS: dict[str, dict[str, str]] = {
         "dualgrad/migrate/convert/iterating.py": "named",
         "dualgrad/migrate/convert/jax_functions.py": "_paths helpers lists roots",
         "dualgrad/migrate/convert/module.py": (
-            "_code _held _hosted_calls _lists _plain _said arrays constants customs inside summaries"
+            "_code _held _hosted_calls _inside _lists _plain _said arrays constants customs inside summaries"
         ),
         "dualgrad/migrate/convert/origins.py": "_found by_extent functions",
         "dualgrad/migrate/convert/owning.py": "units",

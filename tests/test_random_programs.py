@@ -250,7 +250,14 @@ MODULES = {
     *("arithmetic", "explog", "trig", "special", "nn", "reduce", "extrema", "stats", "scan"),
     *("shape", "rearrange", "joining", "slicing"),
 }
-SECOND_ORDER = {"bessel_scaled_by_x", "concat_place", "digamma_step", "gaussian_integral", "length_sloped"}
+SECOND_ORDER = {
+    "bessel_scaled_by_x",
+    "concat_place",
+    "digamma_step",
+    "gaussian_integral",
+    "length_sloped",
+    "sign_sloped",
+}
 # these have no second derivative, so no program leads through them
 FIRST_ORDER = {"betainc_grad_a", "betainc_grad_b", "zeta_grad_x"}
 """Ops that only rules of rules consist of."""

@@ -310,7 +310,7 @@ def fdtr(dfn: Any, dfd: Any, x: Any, upper: bool) -> np.ndarray:
     """A tail of the F distribution: of the share of each of two parts, the smaller one keeps its digits."""
     dfn, dfd, x = np.broadcast_arrays(*[np.asarray(v, np.float64) for v in (dfn, dfd, x)])
     with np.errstate(all="ignore"):
-        first, total, out = dfn * x, dfn * x + dfd, np.full_like(x, np.nan)
+        first, total, out = dfn * x, dfn * x + dfd, np.full(x.shape, np.nan)
         small = first < dfd
         near, far = (scipy.special.betaincc, scipy.special.betainc)[:: 1 if upper else -1]
         out[small] = near(dfn[small] / 2, dfd[small] / 2, first[small] / total[small])
