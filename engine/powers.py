@@ -22,34 +22,56 @@ from engine.ops.arithmetic import multiply, real_abs, square_op
 from engine.ops.compare import equal, less, less_equal, logical_and, not_equal, where
 from engine.ops.creation import ones_like, zeros_like
 from engine.ops.explog import pow, sqrt
-from engine.ops.reduce import spread_like
+from engine.ops.reduce import reduce_sum_op, spread_like
 from engine.ops.shape import stop_gradient
 
 _made: dict[tuple[Op, Op], Op] = {}
 
 
 def with_powers(nodes: Sequence[Node], sources: Iterable[Any], stop: Iterable[Any] = ()) -> Sequence[Node]:
-    """The nodes for a reverse walk, each power of a norm as one step from what the norm is taken of.
+    """The nodes for a walk, each power of a norm as one step from what the norm is taken of.
 
-    A norm that is itself a source, or counts as a constant, stays a step of its own.
+    The root of a sum of squares is a norm, too. A norm, or such a sum or square, that is itself a source, or counts as
+    a constant, stays a step of its own.
     """
     ends: set[int] | None = None
     roots: dict[int, Node] = {}
+    sums: dict[int, Node] = {}
     found: list[Node] | None = None
     for i, node in enumerate(nodes):
         op = node.op
-        if op in ROOTS:
-            ends = {id(x) for x in (*sources, *stop)} if ends is None else ends
-            out = node.outputs[0]
-            if id(out) not in ends and not dtype_of(out).is_complex:
-                roots[id(out)] = node
-        if roots and op in _QUOTIENTS and (root := roots.get(id(node.inputs[0]))) is not None:
+        if op not in _FOLLOWED:
+            continue
+        ends = {id(x) for x in (*sources, *stop)} if ends is None else ends
+        out = node.outputs[0]
+        made = None
+        if op is reduce_sum_op or ((op is square_op or op is multiply) and node.inputs[0] is node.inputs[-1]):
+            if id(out) not in ends:
+                sums[id(out)] = node
+        elif op is sqrt and (root := _norm_of(node, sums)) is not None:
+            made = node = root
+        if node.op in ROOTS and id(out) not in ends and not dtype_of(out).is_complex:
+            roots[id(out)] = node
+        if op in _QUOTIENTS and (root := roots.get(id(node.inputs[0]))) is not None:
             if op is multiply and node.inputs[1] is not node.inputs[0]:
                 continue
-            found = list(nodes) if found is None else found
             inputs = (*node.inputs[:2], *root.inputs) if op is pow else (node.inputs[0], *root.inputs)
-            found[i] = Node(_power_of(op, root.op), inputs, root.params, node.outputs)
+            made = Node(_power_of(op, root.op), inputs, root.params, node.outputs)
+        if made is not None:
+            found = list(nodes) if found is None else found
+            found[i] = made
     return nodes if found is None else found
+
+
+def _norm_of(node: Node, sums: dict[int, Node]) -> Node | None:
+    """A root of a sum of squares of real numbers as the norm that it is."""
+    total = sums.get(id(node.inputs[0]))
+    if total is None or total.op is not reduce_sum_op:
+        return None
+    squares = sums.get(id(total.inputs[0]))
+    if squares is None or squares.op is reduce_sum_op or dtype_of(squares.inputs[0]).is_complex:
+        return None
+    return Node(stats.reduce_euclidean_norm_op, (squares.inputs[0],), total.params, node.outputs)
 
 
 def _twice(ct: Any, of: Op, root: Any) -> Operand:
@@ -84,6 +106,7 @@ ROOTS: dict[Op, Rule] = {
 
 _QUOTIENTS: dict[Op, Callable[..., Any]] = {square_op: _twice, multiply: _twice, pow: _power}
 """Cotangents of roots, over these, from those of powers: of ops that raise to a power."""
+_FOLLOWED = frozenset((*ROOTS, *_QUOTIENTS, reduce_sum_op))
 
 
 def _power_of(op: Op, root: Op) -> Op:

@@ -447,6 +447,8 @@ LENGTHS: dict[str, Callable[..., Any]] = {
     "reduce_std": lambda tf, x: tf.math.reduce_std(x),
     "hypot": lambda tf, x: np.hypot(x[0], x[1]),
     "abs, complex": lambda tf, x: tf.abs(tf.complex(x[0], x[1])),
+    "root of a sum of squares": lambda tf, x: tf.sqrt(tf.reduce_sum(tf.square(x))),
+    "root of a sum of products": lambda tf, x: np.sqrt(np.sum(x * x, axis=0, keepdims=True))[0],
 }
 EVEN: dict[str, tuple[Callable[..., Any], float]] = {
     "matern": (of_matern, -1.0),
