@@ -81,7 +81,7 @@ MEANT = (
         "Derivatives of Bessel functions at 0",
     ),
     Meant(
-        "erf|lgamma|digamma|polygamma|zeta|expint",
+        "erf|lgamma|digamma|polygamma|zeta|expint|dawsn",
         ".*",
         lambda at, o, t: theirs_is_nan(at, o, t) or np.isinf(at).any(),
         "Poles and infinities of special functions",
@@ -91,6 +91,12 @@ MEANT = (
         "second ..",
         theirs_is_nan,
         "Second derivatives that TensorFlow computes as",
+    ),
+    Meant(
+        "atan2",
+        "second 01|second 10",
+        lambda at, o, t: np.isinf(at).any() and bool(np.isnan(o)),
+        "Mixed second derivatives of `atan2` at infinities",
     ),
 )
 

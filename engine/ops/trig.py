@@ -9,7 +9,8 @@ import numpy as np
 from engine.core.dtypes import FLOATING
 from engine.core.kinds import elementwise
 from engine.core.operands import Operand
-from engine.ops.arithmetic import maximum, reciprocal, square
+from engine.core.value import dtype_of
+from engine.ops.arithmetic import maximum, minimum, reciprocal, square
 from engine.ops.explog import by_tails, rsqrt
 from engine.ops.shape import stop_gradient
 
@@ -60,14 +61,15 @@ atanh = elementwise("atanh", np.arctanh, (lambda out, x: reciprocal(1 - square(x
 
 def _in_units(y: Any, x: Any) -> tuple[Any, Any, Any, Any]:
     """The larger size of both, each over it, and the sum of their squares: on the size the angle does not depend."""
-    unit = stop_gradient(maximum(abs(x), abs(y)))
+    most = dtype_of(x).as_numpy_dtype(np.finfo(dtype_of(x).numpy).max)
+    unit = stop_gradient(minimum(maximum(abs(x), abs(y)), most))
     v, u = y / unit, x / unit
     return unit, v, u, square(u) + square(v)
 
 
 def _angle_slope(y: Any, x: Any) -> Any:
     with np.errstate(divide="ignore", invalid="ignore"):
-        unit = np.maximum(np.absolute(x), np.absolute(y))
+        unit = np.minimum(np.maximum(np.absolute(x), np.absolute(y)), np.finfo(x.dtype).max)
         v, u = y / unit, x / unit
         return u / (u * u + v * v) / unit
 
