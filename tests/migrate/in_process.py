@@ -48,7 +48,7 @@ def _is_a_programs(name: str) -> bool:
     """Whether a module lies beside a program of a test: another one may have its name."""
     file = getattr(sys.modules[name], "__file__", None) or ""
     # the environment, or this copy of the project, may be in the temporary folder themselves
-    return file.startswith(tempfile.gettempdir()) and not file.startswith((sys.prefix, HOME))
+    return file.startswith(tempfile.gettempdir()) and not file.startswith((sys.prefix + os.sep, HOME + os.sep))
 
 
 @contextmanager
