@@ -82,6 +82,7 @@ WITHOUT_ROW = {
 
 UNTESTED_RULES = {
     ("random_gamma_op", "alpha"): "the numbers are drawn anew for each difference; tests/test_random.py has its slope",
+    ("basis", "vectors"): "come with their values: rows of `eigvals_op` and `eig_op` lead through it",
     ("igamma_grad_a", "a"): "is not implemented and says so",
     ("stdtr_by_df", "df"): "is not implemented and says so",
     **{(op, df): "is not implemented and says so" for op in ("fdtr_by_df", "ratio_score") for df in ("dfn", "dfd")},

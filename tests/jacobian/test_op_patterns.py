@@ -31,7 +31,6 @@ DENSE = {
 """Ops without a rule, and why."""
 
 LOOSE = {
-    "basis": "vectors are passed on, or nothing of them is",
     "cond_op": "the other branch",
     "scan_op": "branches in its body",
     "balanced": "which share is nearly all of the sum",

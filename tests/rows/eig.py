@@ -80,7 +80,6 @@ ROWS = (
         oracle=lambda d, x: np.trace(np.matmul(_apart(x), d), axis1=-2, axis2=-1),
         tol=100,
     ),
-    Row(eig.basis, (real(2, 3), real(2, 3, 3)), wrt=(1,), label="given", oracle=lambda values, vectors: vectors),
     Row(
         eig.basis,
         (real(2, 3, 3),),
