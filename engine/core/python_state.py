@@ -203,7 +203,8 @@ class _Look:
             raise Unknown from error
         found = [(around, name, around.get(name, _ABSENT)) for name in names]
         # a program may put names of its own among Python's
-        pythons: dict[str, Any] = f.__builtins__  # type: ignore[attr-defined]
+        anything: Any = f  # typed stubs have the attribute from Python 3.13 on
+        pythons: dict[str, Any] = anything.__builtins__
         found += [(pythons, name, pythons.get(name, _ABSENT)) for _, name, x in found if x is _ABSENT]
         self.cells += cells
         self.names += found
