@@ -8,7 +8,7 @@ between are in the hands of whoever walks.
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 from typing import Any
 
 import numpy as np
@@ -68,53 +68,64 @@ def _with_lengths(nodes: Sequence[Node]) -> Sequence[Node]:
     marks = {id(n.outputs[0]): n for n in nodes if n.op in _LENGTHS}
     if not marks:
         return nodes
-    made = {id(o): n for n in nodes for o in n.outputs}
     found, many = list(nodes), sum(n.op is sign for n in marks.values()) > _MANY
+    made: dict[int, Node] = {}
+    users: dict[int, list[Node]] = {}
     for i, node in enumerate(nodes):
-        if node.op is not multiply or (mark := marks.get(id(node.inputs[1]))) is None:
-            continue
-        norms = _norms_of(mark, made, nodes[:i])
-        slope = _slope(node.inputs[0], mark, norms, found[:i], many) if norms else None
-        if slope is not None:
-            found[i] = Node(_LENGTHS[mark.op], (node.inputs[0], *mark.inputs, slope), {}, node.outputs)
+        if node.op is multiply and (mark := marks.get(id(node.inputs[1]))) is not None:
+            norms = _norms_of(mark, made, users)
+            slope = _slope(node.inputs[0], mark, norms, found[:i], made, many) if norms else None
+            if slope is not None:
+                found[i] = Node(_LENGTHS[mark.op], (node.inputs[0], *mark.inputs, slope), {}, node.outputs)
+        made.update([(id(out), found[i]) for out in node.outputs])
+        if node.inputs:
+            users.setdefault(id(node.inputs[0]), []).append(node)
     return found
 
 
-def _norms_of(mark: Node, made: dict[int, Node], nodes: Sequence[Node]) -> list[Any]:
+def _norms_of(mark: Node, made: dict[int, Node], users: dict[int, list[Node]]) -> list[Any]:
     """The norms, all the same, that the gradient with this mark may be that of."""
     x = mark.inputs[0]
     if mark.op is not part_of:
         of = real_abs if mark.op is sign else complex_abs
-        return [n.outputs[0] for n in nodes if n.op is of and n.inputs[0] is x]
+        return [n.outputs[0] for n in users.get(id(x), ()) if n.op is of]
     norm = mark.inputs[1]
     norm = made[id(norm)].inputs[0] if id(norm) in made and made[id(norm)].op is spread_like_op else norm
     if id(norm) not in made:
         return [norm]
     one = made[id(norm)]
-    return [n.outputs[0] for n in nodes if n.op is one.op and n.inputs[0] is one.inputs[0] and n.params == one.params]
+    return [n.outputs[0] for n in users[id(one.inputs[0])] if n.op is one.op and n.params == one.params]
 
 
-def _slope(ct: Any, mark: Node, norms: Sequence[Any], nodes: Sequence[Node], is_one_of_many: bool) -> Any:
+def _slope(
+    ct: Any, mark: Node, norms: Sequence[Any], nodes: Sequence[Node], made: dict[int, Node], is_one_of_many: bool
+) -> Any:
     """How a cotangent changes with each of its norms, NaN where that is not known; None if nothing is."""
+    behind = _behind(ct, made, norms)
     if mark.op is sign:
         # an odd function of x besides changes nothing in the mean of both sides; of other moduli nothing is known
-        known = set() if is_one_of_many else _made_of(nodes, ct, norms)
-        is_known = not is_one_of_many and not any(n.op is real_abs and id(n.outputs[0]) in known for n in nodes)
+        is_known = not is_one_of_many and not any(id(x) in made and made[id(x)].op is real_abs for x in behind)
     else:
-        is_known = _made_of(nodes, ct, norms).isdisjoint(_made_of(nodes, mark.inputs[0]))
+        own = set(map(id, _behind(mark.inputs[0], made)))
+        is_known = own.isdisjoint(map(id, behind))
     if not (is_known and _is_apart(nodes, norms, ct)):
         return np.nan * ones_like(ct) if mark.op is sign else None
     (slope,) = forward(nodes, [(n, ones_like(n)) for n in norms], [ct])
     return zeros_like(ct) if slope is None else slope
 
 
-def _made_of(nodes: Sequence[Node], value: Any, stop: Sequence[Any] = ()) -> set[int]:
-    """The identities of the values that a value is computed from, itself among them, as far as `stop`."""
-    known, ends = {id(value)}, set(map(id, stop))
-    for node in reversed(nodes):
-        if any(id(o) in known and id(o) not in ends for o in node.outputs):
-            known.update([id(x) for i, x in enumerate(node.inputs) if node.carries(i)])
-    return known - ends
+def _behind(value: Any, made: dict[int, Node], stop: Sequence[Any] = ()) -> Iterator[Any]:
+    """The values that a value is computed from, itself first, as far as `stop`; `made`: what makes each."""
+    seen, pending = {id(value), *map(id, stop)}, [] if any(x is value for x in stop) else [value]
+    while pending:
+        x = pending.pop()
+        yield x
+        if (node := made.get(id(x))) is None:
+            continue
+        for k, operand in enumerate(node.inputs):
+            if id(operand) not in seen and node.carries(k):
+                seen.add(id(operand))
+                pending.append(operand)
 
 
 def _is_apart(nodes: Sequence[Node], norms: Sequence[Any], ct: Any) -> bool:
