@@ -7,8 +7,9 @@ from typing import Any
 
 import numpy as np
 
-from engine.core.dtypes import NUMERIC
+from engine.core.dtypes import FLOATING, NUMERIC
 from engine.core.kinds import elementwise
+from engine.core.op import Op
 from engine.core.operands import Operand
 from engine.core.structural import all_beyond, scale
 from engine.core.value import dtype_of, scalar
@@ -59,24 +60,34 @@ def _with_tails(y: Any, tail: Any, exact: Callable[..., Any], out: Any, x: Any) 
     return y
 
 
-def within(
+def slope_within(
+    of: str,
     limits: dict[str, float],
     size: Callable[..., Any],
     quick: Callable[..., Any],
     exact: Callable[..., Any],
+    second: Callable[..., Any],
     value: Callable[..., Any] | None = None,
-) -> Callable[..., Any]:
-    """The kernel of a derivative that follows from value and argument alike where no terms cancel.
+    *,
+    module: str,
+) -> Op:
+    """The derivative of an elementwise op, which follows from value and argument alike where no terms cancel.
 
     Parameters
     ----------
+    of : str
+        The op's name.
     limits : dict
         By dtype: for ``size(x)`` below this number ``quick(out, x)`` is exact enough. Other dtypes have none.
     size, quick : callable
     exact : callable
         ``exact(x)``, which is computed elsewhere alone.
+    second : callable
+        ``second(slope, out, x)``, the op's second derivative.
     value : callable, optional
         The function itself: single precision takes it, and `quick`, in double precision where its own limit is passed.
+    module : str
+        Where the op is found.
     """
 
     def kernel(out: Any, x: Any) -> Operand:
@@ -95,7 +106,16 @@ def within(
         found: Any = kernel(value(wide), wide)  # type: ignore[misc]
         return found.astype(np.float32)
 
-    return kernel
+    return elementwise(
+        f"{of}_slope",
+        kernel,
+        (None, second),
+        args=("out", "x"),
+        accepts=FLOATING,
+        strict=False,
+        module=module,
+        doc=f"The derivative of `{of}`, for its value there.",
+    )
 
 
 exp = elementwise("exp", np.exp, (lambda out, x: out,), doc="e to the power x.")

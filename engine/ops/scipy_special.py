@@ -21,7 +21,7 @@ from engine.ops import parameter_kernels, tail_kernels
 from engine.ops.arithmetic import minimum, reciprocal, rint, sign, square
 from engine.ops.compare import greater, less_equal, logical_and, not_equal, where
 from engine.ops.creation import ones_like, zeros_like
-from engine.ops.explog import exp, log, log1p, pow, within
+from engine.ops.explog import exp, log, log1p, pow, slope_within
 from engine.ops.special import (
     beta_density,
     betainc_grad_a,
@@ -64,19 +64,14 @@ def _function(name: str, *partials: Any, args: str = "x", scipy_name: str = "", 
 
 cbrt = _function("cbrt", lambda out, x: 1 / (3 * square(out)), doc="Cube root.")
 # at 1024 half the value is a number yet, and so is the derivative
-exp2_slope = elementwise(
-    "exp2_slope",
-    within(
-        {"e": 15.9, "f": 127.9, "d": 1023.9},
-        np.positive,
-        lambda out, x: math.log(2) * out,
-        lambda x: 2 * math.log(2) * np.exp2(x - 1),
-    ),
-    (None, lambda slope, out, x: math.log(2) * exp2_slope(out, x)),
-    args=("out", "x"),
-    accepts=FLOATING,
-    strict=False,
-    doc="The derivative of `exp2`, for its value there.",
+exp2_slope = slope_within(
+    "exp2",
+    {"e": 15.9, "f": 127.9, "d": 1023.9},
+    np.positive,
+    lambda out, x: math.log(2) * out,
+    lambda x: 2 * math.log(2) * np.exp2(x - 1),
+    lambda slope, out, x: math.log(2) * exp2_slope(out, x),
+    module=__name__,
 )
 exp2 = _function("exp2", lambda out, x: exp2_slope(out, x), doc="``2 ** x``.")
 exp10 = _function("exp10", lambda out, x: math.log(10) * out, doc="``10 ** x``.")
@@ -252,20 +247,15 @@ pseudo_huber = _function(
 
 # ---- error functions, normal and other distributions -----------------------------------------------------------------
 
-erfcx_slope = elementwise(
-    "erfcx_slope",
-    within(
-        {"f": 1.5, "d": 7.0},
-        np.positive,
-        lambda out, x: 2 * x * out - 2 / math.sqrt(math.pi),
-        lambda x: 2 / math.sqrt(math.pi) * gaussian_integral.kernel(x, times=1, sign=1),
-        lambda x: scipy.special.erfcx(x),
-    ),
-    (None, lambda slope, out, x: 2 / math.sqrt(math.pi) * gaussian_integral(x, times=2, sign=1)),
-    args=("out", "x"),
-    accepts=FLOATING,
-    strict=False,
-    doc="The derivative of `erfcx`, for its value there.",
+erfcx_slope = slope_within(
+    "erfcx",
+    {"f": 1.5, "d": 7.0},
+    np.positive,
+    lambda out, x: 2 * x * out - 2 / math.sqrt(math.pi),
+    lambda x: 2 / math.sqrt(math.pi) * gaussian_integral.kernel(x, times=1, sign=1),
+    lambda slope, out, x: 2 / math.sqrt(math.pi) * gaussian_integral(x, times=2, sign=1),
+    lambda x: scipy.special.erfcx(x),
+    module=__name__,
 )
 erfcx = _function(
     "erfcx",
@@ -280,20 +270,15 @@ inverse_mills = elementwise(
     accepts=FLOATING,
     doc="Derivative number `times` of the slope of `log_ndtr`: the normal density over its distribution function.",
 )
-log_ndtr_slope = elementwise(
-    "log_ndtr_slope",
-    within(
-        {"f": 2.5, "d": 9.0},
-        np.negative,
-        lambda out, x: np.exp(-0.5 * np.square(x) - out) / math.sqrt(2 * math.pi),
-        lambda x: inverse_mills.kernel(x, times=0),
-        lambda x: scipy.special.log_ndtr(x),
-    ),
-    (None, lambda slope, out, x: inverse_mills(x, times=1)),
-    args=("out", "x"),
-    accepts=FLOATING,
-    strict=False,
-    doc="The derivative of `log_ndtr`, for its value there.",
+log_ndtr_slope = slope_within(
+    "log_ndtr",
+    {"f": 2.5, "d": 9.0},
+    np.negative,
+    lambda out, x: np.exp(-0.5 * np.square(x) - out) / math.sqrt(2 * math.pi),
+    lambda x: inverse_mills.kernel(x, times=0),
+    lambda slope, out, x: inverse_mills(x, times=1),
+    lambda x: scipy.special.log_ndtr(x),
+    module=__name__,
 )
 log_ndtr = _function("log_ndtr", lambda out, x: log_ndtr_slope(out, x), doc="Logarithm of `ndtr`, far out too.")
 ndtri_exp = _function(

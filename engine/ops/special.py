@@ -22,7 +22,7 @@ from engine.ops import parameter_kernels, tail_kernels
 from engine.ops.arithmetic import square
 from engine.ops.compare import cast, cast_like, equal, not_equal, where
 from engine.ops.creation import ones_like, zeros_like
-from engine.ops.explog import exp, log, log1p, within
+from engine.ops.explog import exp, log, log1p, slope_within
 from engine.ops.reduce import reduce_sum
 from engine.ops.trig import cos, sin
 from engine.runtime.errors import UnimplementedError
@@ -115,20 +115,15 @@ ndtr = elementwise(
     accepts=FLOATING,
     doc="Distribution function of the standard normal distribution.",
 )
-ndtri_slope = elementwise(
-    "ndtri_slope",
-    within(
-        {"f": 0.4995, "d": math.inf},
-        lambda x: np.absolute(x - 0.5),
-        lambda out, x: math.sqrt(2 * math.pi) * np.exp(0.5 * np.square(out)),
-        lambda x: x - x,  # there is none at an infinity
-        lambda x: scipy.special.ndtri(x),
-    ),
-    (None, lambda slope, out, x: out * square(slope)),
-    args=("out", "x"),
-    accepts=FLOATING,
-    strict=False,
-    doc="The derivative of `ndtri`, for its value there.",
+ndtri_slope = slope_within(
+    "ndtri",
+    {"f": 0.4995, "d": math.inf},
+    lambda x: np.absolute(x - 0.5),
+    lambda out, x: math.sqrt(2 * math.pi) * np.exp(0.5 * np.square(out)),
+    lambda x: x - x,  # there is none at an infinity
+    lambda slope, out, x: out * square(slope),
+    lambda x: scipy.special.ndtri(x),
+    module=__name__,
 )
 ndtri = elementwise(
     "ndtri",
@@ -158,20 +153,15 @@ gaussian_integral = elementwise(
     accepts=FLOATING,
     doc="Derivative number `times` of `dawsn` (sign -1), or of ``sqrt(pi) / 2 * erfcx(x)`` (sign 1).",
 )
-dawsn_slope = elementwise(
-    "dawsn_slope",
-    within(
-        {"f": 2.0, "d": 7.0},
-        np.absolute,
-        lambda out, x: 1 - 2 * x * out,
-        lambda x: gaussian_integral.kernel(x, times=1, sign=-1),
-        lambda x: scipy.special.dawsn(x),
-    ),
-    (None, lambda slope, out, x: gaussian_integral(x, times=2, sign=-1)),
-    args=("out", "x"),
-    accepts=FLOATING,
-    strict=False,
-    doc="The derivative of `dawsn`, for its value there.",
+dawsn_slope = slope_within(
+    "dawsn",
+    {"f": 2.0, "d": 7.0},
+    np.absolute,
+    lambda out, x: 1 - 2 * x * out,
+    lambda x: gaussian_integral.kernel(x, times=1, sign=-1),
+    lambda slope, out, x: gaussian_integral(x, times=2, sign=-1),
+    lambda x: scipy.special.dawsn(x),
+    module=__name__,
 )
 dawsn = elementwise(
     "dawsn",
@@ -466,20 +456,15 @@ bessel_scaled_by_x = elementwise(
 
 def _bessel_scaled_slope(kind: str, order: int, limits: dict[str, float], quick: Callable[..., Any]) -> Op:
     exact, following = ({"kind": kind, "order": order, "times": times} for times in (1, 2))
-    return elementwise(
-        f"bessel_{kind}{order}e_slope",
-        within(
-            limits,
-            np.absolute,
-            quick,
-            lambda x: bessel_scaled_by_x.kernel(x, **exact),
-            lambda x: getattr(scipy.special, f"{kind}{order}e")(x),
-        ),
-        (None, lambda slope, out, x: bessel_scaled_by_x(x, **following)),
-        args=("out", "x"),
-        accepts=FLOATING,
-        strict=False,
-        doc=f"The derivative of `bessel_{kind}{order}e`, for its value there.",
+    return slope_within(
+        f"bessel_{kind}{order}e",
+        limits,
+        np.absolute,
+        quick,
+        lambda x: bessel_scaled_by_x.kernel(x, **exact),
+        lambda slope, out, x: bessel_scaled_by_x(x, **following),
+        lambda x: getattr(scipy.special, f"{kind}{order}e")(x),
+        module=__name__,
     )
 
 
