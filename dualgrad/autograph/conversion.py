@@ -124,7 +124,9 @@ def _prepared(found: source.Found, rewritten: bool = True) -> ast.FunctionDef:
     """A copy of a definition, without decorators, with the names that the compiler makes of private ones."""
     node = copy.deepcopy(found.node)
     if isinstance(node, ast.Lambda):
-        made = ast.FunctionDef("ag__lambda", node.args, [ast.Return(node.body)], [], None)
+        # typed stubs of Python 3.12 want type parameters, which those of 3.11 refuse
+        make: Any = ast.FunctionDef
+        made = make("ag__lambda", node.args, [ast.Return(node.body)], [], None)
         ast.copy_location(made, node)
         ast.copy_location(made.body[0], node.body)
         node = made

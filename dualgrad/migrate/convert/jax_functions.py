@@ -511,7 +511,10 @@ class _Taped:
         before = [n for n in self.before if n not in self.arguments]
         every = [ast.arg(p) for p in [*self.arguments, *before]]
         arguments = ast.arguments([], every, None, [], [], None, [_name(n) for n in before])
-        return ast.FunctionDef(self.forward, arguments, body, [], None, None)
+        # typed stubs of Python 3.12 want type parameters, which those of 3.11 refuse
+        make: Any = ast.FunctionDef
+        made: ast.FunctionDef = make(self.forward, arguments, body, [], None, None)
+        return made
 
 
 def _asked(statement: ast.stmt, tape: str) -> list[ast.Call]:
