@@ -1,4 +1,4 @@
-"""The native executor, eager ops, windows and small products, extensions in C: built where there is a compiler.
+"""The extensions in C, built where there is a compiler: functions, executor, eager ops, windows, small products.
 
 Everything else about the package is in pyproject.toml.
 """
@@ -9,11 +9,13 @@ import sys
 
 import numpy as np
 from setuptools import Extension, setup
+from setuptools.command.build_ext import build_ext
 
 HERE = os.path.dirname(os.path.abspath(__file__))
 RUNTIME, OPS, EXECUTOR = "engine/runtime", "engine/ops", "engine/executor"
 # products and sums must stay apart: fused, they are rounded once only
 FLAGS = ["-O3", "-ffp-contract=off"] if sys.platform != "win32" else ["/fp:strict"]
+ELEMENTARY = f"{RUNTIME}/elementary"
 fingerprint = runpy.run_path(os.path.join(HERE, RUNTIME, "extension.py"))["fingerprint"]
 
 
@@ -31,8 +33,30 @@ def extension(name: str, sources: list[str], headers: list[str]) -> Extension:
     )
 
 
+class Build(build_ext):
+    """Writes the elementary functions in C beforehand: Python has them."""
+
+    def build_extension(self, ext: Extension) -> None:
+        """Build one extension."""
+        if ext.name.endswith("._elementary"):
+            functions, c_source = (
+                runpy.run_path(os.path.join(HERE, ELEMENTARY, f"{n}.py")) for n in ("functions", "c_source")
+            )
+            os.makedirs(self.build_temp, exist_ok=True)
+            with open(os.path.join(self.build_temp, "elementary_functions.h"), "w") as file:
+                file.write(c_source["written"](functions["FUNCTIONS"]))
+            ext.include_dirs.append(self.build_temp)
+        super().build_extension(ext)
+
+
 setup(
+    cmdclass={"build_ext": Build},
     ext_modules=[
+        extension(
+            "engine.runtime.elementary._elementary",
+            [f"{ELEMENTARY}/_elementary.c"],
+            [f"{ELEMENTARY}/functions.py", f"{ELEMENTARY}/c_source.py"],
+        ),
         extension(
             "engine.executor._executor",
             [
@@ -69,5 +93,5 @@ setup(
             [f"{OPS}/_products.c"],
             [f"{RUNTIME}/{name}.h" for name in ("four_products", "small_matrix", "small_product", "wide")],
         ),
-    ]
+    ],
 )

@@ -25,7 +25,7 @@ from engine.compiler.updates.deferred_updates import Product, Update
 from engine.core.aval import Aval
 from engine.core.eager import accept, explained
 from engine.executor.staged import Staged, runs_natively
-from engine.runtime import buffer_pool
+from engine.runtime import buffer_pool, elementary
 from engine.runtime.errors import ResourceExhaustedError
 from engine.runtime.ownership import owners_of
 
@@ -325,7 +325,7 @@ class Program:
         """Scalar constants that only NumPy's ufuncs take, which are quicker with arrays of rank 0 than with scalars."""
         found = {s for s, array in self.constants.items() if isinstance(array, np.generic)} - set(self.outputs)
         for instruction in self.instructions:
-            if not isinstance(instruction.op.kernel, np.ufunc):
+            if not elementary.is_ufunc(instruction.op.kernel):
                 found.difference_update(instruction.inputs)
         return found
 

@@ -28,11 +28,10 @@ from dataclasses import dataclass, field
 from enum import Enum
 from typing import Any
 
-import numpy as np
-
 from engine.core.aval import Aval, Shape
 from engine.core.dtypes import DType
 from engine.core.value import Value
+from engine.runtime import elementary
 from engine.runtime.errors import InvalidArgumentError
 
 Rule = Callable[..., Any]
@@ -198,14 +197,14 @@ class Op:
     """The arguments that `abstract` has accepted so far: dtypes of a strict op, else dtypes, shapes and parameters."""
 
     is_ufunc: bool = field(init=False, repr=False)
-    """Whether the kernel is one of NumPy's elementwise ufuncs, with one result."""
+    """Whether the kernel is an elementwise ufunc, NumPy's or our own, with one result."""
 
     references: frozenset[int] = field(init=False, repr=False)
     """Positions of the operands of which only shape and dtype count: by convention those called `ref` or `like`."""
 
     def __post_init__(self) -> None:
         kernel = self.kernel
-        is_ufunc = isinstance(kernel, np.ufunc) and kernel.signature is None and kernel.nout == 1
+        is_ufunc = elementary.is_ufunc(kernel) and kernel.signature is None and kernel.nout == 1
         derived: dict[str, Any] = {
             "is_ufunc": is_ufunc,
             "references": frozenset(i for i, name in enumerate(self.args) if name in ("ref", "like")),

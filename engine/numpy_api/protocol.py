@@ -67,6 +67,7 @@ from engine.ops import (
 from engine.ops.creation import ones_like
 from engine.ops.lift import as_operand, conversion
 from engine.ops.shape import broadcast_to, identity, stop_gradient
+from engine.runtime import elementary
 from engine.runtime.cache import cached
 from engine.runtime.errors import DTypeError, SymbolicArrayError
 
@@ -153,7 +154,9 @@ def _ops_by_kernel() -> dict[Any, Callable[..., Any]]:
     """The ops whose kernel is a ufunc of NumPy's, or of SciPy's, by its name (see `_key`)."""
     modules = (arithmetic, compare, explog, special, trig, *_OF_SCIPY)
     ops = [op for module in modules for op in vars(module).values() if isinstance(op, Op)]
-    by_ufunc: dict[Any, Callable[..., Any]] = {op.kernel: op for op in ops if isinstance(op.kernel, np.ufunc)}
+    by_ufunc: dict[Any, Callable[..., Any]] = {
+        elementary.numpy_of(op.kernel): op for op in ops if elementary.is_ufunc(op.kernel)
+    }
     named = {op.kernel.scipy: op for op in ops if hasattr(op.kernel, "scipy")} | SPECIAL
     return by_ufunc | {f"scipy.special.{name}": function for name, function in named.items()}
 

@@ -21,8 +21,9 @@ from engine.core.value import dtype_of, shape_of
 from engine.ops.axis_args import reduced_shape, single_axis
 from engine.ops.compare import cast
 from engine.ops.creation import ones_like
-from engine.ops.nn import below_largest, log_softmax_op, sigmoid, softmax_op, softplus
+from engine.ops.nn import below_largest, log_softmax_op, sigmoid, softmax_op, softplus, softplus_kernel
 from engine.ops.reduce import balanced, reduce_sum_op
+from engine.runtime import elementary
 from engine.runtime.errors import InvalidArgumentError, ShapeError
 
 # ---- softmax cross entropy -------------------------------------------------------------------------------------------
@@ -30,7 +31,7 @@ from engine.runtime.errors import InvalidArgumentError, ShapeError
 
 def _softmax_xent_kernel(labels: Any, logits: Any, *, axis: int) -> np.ndarray:
     below = below_largest(logits, axis)
-    log_total = np.log(np.add.reduce(np.exp(below), axis=axis, keepdims=True))
+    log_total = elementary.log(np.add.reduce(elementary.exp(below), axis=axis, keepdims=True))
     return np.add.reduce(labels * (log_total - below), axis=axis)
 
 
@@ -209,7 +210,7 @@ def _sparse_xent_kernel(labels: Any, logits: Any) -> Operand:
 
 def entropy_of(below: Any, chosen: Any) -> Operand:
     """The cross entropy of rows of logits less the largest of each, for kernels; `chosen` are those of the labels."""
-    return np.subtract(np.log(np.add.reduce(np.exp(below), axis=-1)), chosen)
+    return np.subtract(elementary.log(np.add.reduce(elementary.exp(below), axis=-1)), chosen)
 
 
 def _sparse_xent_abstract(labels: Aval, logits: Aval) -> Aval:
@@ -266,7 +267,7 @@ def sparse_softmax_cross_entropy_with_logits(labels: Any, logits: Any) -> Operan
 
 def _sigmoid_xent_kernel(labels: Any, logits: Any) -> Operand:
     # in this order nothing cancels: softplus(logits) - logits * labels would lose the digits of a small loss
-    tail = np.log1p(np.exp(np.negative(np.absolute(logits))))
+    tail = softplus_kernel(np.negative(np.absolute(logits)))
     return (np.maximum(logits, 0) - logits * labels) + tail
 
 

@@ -16,6 +16,7 @@ from engine.core.value import dtype_of, scalar
 from engine.ops.arithmetic import reciprocal
 from engine.ops.compare import greater, not_equal, where
 from engine.ops.creation import ones_like, zeros_like
+from engine.runtime import elementary
 
 _LEAST_LEFT = {"e": 0.5, "f": 0.05, "d": 0.001}
 """By dtype: the number from which on the difference between 1 and a rounded number is exact enough."""
@@ -118,18 +119,24 @@ def slope_within(
     )
 
 
-exp = elementwise("exp", np.exp, (lambda out, x: out,), doc="e to the power x.")
-expm1 = elementwise("expm1", np.expm1, (lambda out, x: expm1_slope(out, x),), doc="``exp(x) - 1``, accurate near 0.")
+exp = elementwise("exp", elementary.exp, (lambda out, x: out,), doc="e to the power x.")
+expm1 = elementwise(
+    "expm1", elementary.expm1, (lambda out, x: expm1_slope(out, x),), doc="``exp(x) - 1``, accurate near 0."
+)
 expm1_slope = elementwise(
     "expm1_slope",
-    by_tails(lambda out: out + 1, lambda out, x: np.exp(x), -1.0),
+    by_tails(lambda out: out + 1, lambda out, x: elementary.exp(x), -1.0),
     (1, None),
     args=("out", "x"),
     strict=False,
     doc="``out + 1``, for ``out = expm1(x)`` that may have been rounded to -1.",
 )
-log = elementwise("log", np.log, (lambda out, x: reciprocal(x),), doc="Natural logarithm; the derivative at 0 is inf.")
-log1p = elementwise("log1p", np.log1p, (lambda out, x: reciprocal(x + 1),), doc="``log(1 + x)``, accurate near 0.")
+log = elementwise(
+    "log", elementary.log, (lambda out, x: reciprocal(x),), doc="Natural logarithm; the derivative at 0 is inf."
+)
+log1p = elementwise(
+    "log1p", elementary.log1p, (lambda out, x: reciprocal(x + 1),), doc="``log(1 + x)``, accurate near 0."
+)
 sqrt = elementwise(
     "sqrt", np.sqrt, (lambda out, x: 0.5 / out,), rounds_correctly=True, doc="Square root; the derivative at 0 is inf."
 )

@@ -28,6 +28,7 @@ from engine.ops.joining import concat
 from engine.ops.reduce import as_axes, balanced, change_of_shares, reduce_sum_op
 from engine.ops.special import ndtr
 from engine.ops.trig import tanh
+from engine.runtime import elementary
 from engine.runtime.errors import ShapeError
 
 # ---- rectifiers ------------------------------------------------------------------------------------------------------
@@ -77,7 +78,7 @@ def leaky_relu(features: Any, alpha: float = 0.2) -> Operand:
 
 elu = elementwise(
     "elu",
-    lambda features: np.where(features > 0, features, np.expm1(np.minimum(features, 0))),
+    lambda features: np.where(features > 0, features, elementary.expm1(np.minimum(features, 0))),
     (lambda out, x: where(out < 0, expm1_slope(out, x), ones_like(out)),),
     args=("features",),
     doc="features where positive, else ``exp(features) - 1``.",
@@ -90,7 +91,7 @@ SELU_SCALE_ALPHA = 1.7580993408473768599402175208123
 
 
 def _selu_kernel(features: Any) -> np.ndarray:
-    return np.where(features > 0, SELU_SCALE * features, SELU_SCALE_ALPHA * np.expm1(np.minimum(features, 0)))
+    return np.where(features > 0, SELU_SCALE * features, SELU_SCALE_ALPHA * elementary.expm1(np.minimum(features, 0)))
 
 
 selu = elementwise(
@@ -104,7 +105,9 @@ selu = elementwise(
 
 selu_slope = elementwise(
     "selu_slope",
-    by_tails(lambda out: out + SELU_SCALE_ALPHA, lambda out, x: SELU_SCALE_ALPHA * np.exp(x), near=-SELU_SCALE_ALPHA),
+    by_tails(
+        lambda out: out + SELU_SCALE_ALPHA, lambda out, x: SELU_SCALE_ALPHA * elementary.exp(x), near=-SELU_SCALE_ALPHA
+    ),
     (1, None),
     args=("out", "x"),
     strict=False,
@@ -127,23 +130,18 @@ def crelu(features: Any, axis: Any = -1) -> Operand:
 # ---- smooth activations ----------------------------------------------------------------------------------------------
 
 
-# NumPy's exp and log1p are vectorized and several times faster than SciPy's expit and NumPy's logaddexp.
+def _in_single(function: Any, x: Any) -> Operand:
+    """A function of our own of half precision, which it has no loop for, as well as of single and double."""
+    return function(x) if x.dtype.itemsize > 2 else function(x.astype(np.float32)).astype(x.dtype)
 
 
-def _sigmoid_kernel(x: Any) -> np.ndarray:
-    if x.dtype.itemsize == 2:
-        # exp overflows in half precision where its inverse is still a number
-        return _sigmoid_kernel(x.astype(np.float32)).astype(x.dtype)
-    growth = np.exp(np.negative(x))
-    growth += 1
-    return np.reciprocal(growth)
+def _sigmoid_kernel(x: Any) -> Operand:
+    return np.reciprocal(1 + np.exp(np.negative(x))) if x.dtype.kind == "c" else _in_single(elementary.sigmoid, x)
 
 
 def softplus_kernel(x: Any) -> Operand:
     """``log(1 + exp(x))`` of an array."""
-    tail = np.log1p(np.exp(np.negative(np.absolute(x))))
-    tail += np.maximum(x, 0)
-    return tail
+    return _in_single(elementary.softplus, x)
 
 
 sigmoid = elementwise(
@@ -151,7 +149,7 @@ sigmoid = elementwise(
 )
 sigmoid_slope = elementwise(
     "sigmoid_slope",
-    by_tails(lambda out: out * (1 - out), lambda out, x: np.exp(np.negative(x)) * np.square(out), near=1.0),
+    by_tails(lambda out: out * (1 - out), lambda out, x: elementary.exp(np.negative(x)) * np.square(out), near=1.0),
     (lambda slope, out, x: -tanh(0.5 * x), None),
     args=("out", "x"),
     strict=False,
@@ -159,7 +157,7 @@ sigmoid_slope = elementwise(
 )
 log_sigmoid = elementwise(
     "log_sigmoid",
-    lambda x: np.negative(softplus_kernel(np.negative(x))),
+    lambda x: _in_single(elementary.log_sigmoid, x),
     (lambda out, x: sigmoid(-x),),
     accepts=FLOATING,
     doc="Logarithm of `sigmoid`, without overflow.",
@@ -285,14 +283,14 @@ def below_largest(logits: Any, axis: Any) -> np.ndarray:
 
 def _softmax_kernel(logits: Any, *, axis: Any) -> np.ndarray:
     out = below_largest(logits, axis)
-    np.exp(out, out=out)
+    elementary.exp(out, out=out)
     out /= np.add.reduce(out, axis=axis, keepdims=True)
     return out
 
 
 def _log_softmax_kernel(logits: Any, *, axis: Any) -> np.ndarray:
     out = below_largest(logits, axis)
-    out -= np.log(np.add.reduce(np.exp(out), axis=axis, keepdims=True))
+    out -= elementary.log(np.add.reduce(elementary.exp(out), axis=axis, keepdims=True))
     return out
 
 

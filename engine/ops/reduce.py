@@ -37,6 +37,7 @@ from engine.ops.compare import cast, not_equal
 from engine.ops.creation import ones_like, zeros_like
 from engine.ops.scan import cumprod_op
 from engine.ops.shape import reshape
+from engine.runtime import elementary
 from engine.runtime.cache import cached
 from engine.runtime.errors import InvalidArgumentError, ShapeError
 
@@ -307,8 +308,8 @@ def _product_of_others(x: Any, axis: Axes) -> Operand:
 def _logsumexp_kernel(x: Any, *, axis: Axes, keepdims: bool) -> Any:
     largest = np.maximum.reduce(x, axis=axis, keepdims=True, initial=-np.inf)
     largest = np.where(np.isfinite(largest), largest, np.zeros((), x.dtype))
-    total = np.add.reduce(np.exp(np.subtract(x, largest)), axis=axis, keepdims=True)
-    out = np.add(np.log(total), largest)
+    total = np.add.reduce(elementary.exp(np.subtract(x, largest)), axis=axis, keepdims=True)
+    out = np.add(elementary.log(total), largest)
     return out if keepdims else out.reshape(reduced_shape(out.shape, axis, False))
 
 
@@ -318,7 +319,7 @@ _PLAIN = {"f": 8.0, "d": 256.0}
 
 def _shares_kernel(x: Any, out: Any, *, axis: Axes) -> Operand:
     shares = np.subtract(x, out)
-    shares = np.exp(shares, out=shares) if shares.ndim else np.exp(shares)
+    shares = elementary.exp(shares, out=shares) if shares.ndim else elementary.exp(shares)
     over = range(x.ndim) if axis is None else [i % x.ndim for i in axis]
     size = np.absolute(out[tuple([slice(0, 1) if i in over else slice(None) for i in range(x.ndim)])])
     most = _PLAIN.get(x.dtype.char, 0.0)

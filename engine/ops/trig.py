@@ -13,10 +13,11 @@ from engine.core.value import dtype_of
 from engine.ops.arithmetic import maximum, minimum, reciprocal, square
 from engine.ops.explog import by_tails, rsqrt
 from engine.ops.shape import stop_gradient
+from engine.runtime import elementary
 
-sin = elementwise("sin", np.sin, (lambda out, x: cos(x),), doc="Sine of x (radians).")
-cos = elementwise("cos", np.cos, (lambda out, x: -sin(x),), doc="Cosine of x (radians).")
-tan = elementwise("tan", np.tan, (lambda out, x: 1 + square(out),), doc="Tangent of x (radians).")
+sin = elementwise("sin", elementary.sin, (lambda out, x: cos(x),), doc="Sine of x (radians).")
+cos = elementwise("cos", elementary.cos, (lambda out, x: -sin(x),), doc="Cosine of x (radians).")
+tan = elementwise("tan", elementary.tan, (lambda out, x: 1 + square(out),), doc="Tangent of x (radians).")
 asin = elementwise("asin", np.arcsin, (lambda out, x: rsqrt(1 - square(x)),), doc="Inverse sine, radians.")
 acos = elementwise("acos", np.arccos, (lambda out, x: -rsqrt(1 - square(x)),), doc="Inverse cosine, radians.")
 atan = elementwise("atan", np.arctan, (lambda out, x: atan_slope(x),), doc="Inverse tangent, radians.")
@@ -26,15 +27,16 @@ atan_slope = elementwise(
     (lambda out, x: -2 * (x * out) * out,),
     doc="``1 / (1 + x ** 2)``.",
 )
-sinh = elementwise("sinh", np.sinh, (lambda out, x: cosh(x),), doc="Hyperbolic sine.")
-cosh = elementwise("cosh", np.cosh, (lambda out, x: sinh(x),), doc="Hyperbolic cosine.")
-tanh = elementwise("tanh", np.tanh, (lambda out, x: tanh_slope(out, x),), doc="Hyperbolic tangent.")
+sinh = elementwise("sinh", elementary.sinh, (lambda out, x: cosh(x),), doc="Hyperbolic sine.")
+cosh = elementwise("cosh", elementary.cosh, (lambda out, x: sinh(x),), doc="Hyperbolic cosine.")
+tanh = elementwise("tanh", elementary.tanh, (lambda out, x: tanh_slope(out, x),), doc="Hyperbolic tangent.")
 
 
 tanh_slope = elementwise(
     "tanh_slope",
     by_tails(
-        lambda out: 1 - np.square(out), lambda out, x: np.exp(-2 * np.absolute(x)) * np.square(1 + np.absolute(out))
+        lambda out: 1 - np.square(out),
+        lambda out, x: elementary.exp(-2 * np.absolute(x)) * np.square(1 + np.absolute(out)),
     ),
     (lambda slope, out, x: -2 * out, None),
     args=("out", "x"),

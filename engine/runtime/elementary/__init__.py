@@ -1,0 +1,64 @@
+"""Elementary functions, which give the same bits on every machine, as ufuncs of NumPy where there is the extension.
+
+`functions.py` has each function once. Other dtypes than float32 and float64 are NumPy's.
+"""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+from numpy._core import _multiarray_umath
+
+from engine.runtime.elementary.functions import FUNCTIONS
+from engine.runtime.elementary.in_numpy import Elementary
+from engine.runtime.extension import extension
+
+in_c: Any = extension("engine.runtime.elementary._elementary")[0]
+
+
+def widest() -> int:
+    """Bytes of the widest vectors that NumPy uses, which can be told not to (``NPY_DISABLE_CPU_FEATURES``)."""
+    features = _multiarray_umath.__cpu_features__
+    for width, names in {64: ("X86_V4", "AVX512_SKX"), 32: ("X86_V3", "AVX2")}.items():
+        if any(features.get(name, False) for name in names):
+            return width
+    return 16
+
+
+if in_c is not None:
+    in_c.use(widest())
+
+
+def _function(name: str) -> Any:
+    return Elementary(name, FUNCTIONS[name]) if in_c is None else getattr(in_c, name)
+
+
+exp = _function("exp")
+exp2 = _function("exp2")
+expm1 = _function("expm1")
+log = _function("log")
+log1p = _function("log1p")
+log2 = _function("log2")
+log10 = _function("log10")
+sin = _function("sin")
+cos = _function("cos")
+tan = _function("tan")
+tanh = _function("tanh")
+sinh = _function("sinh")
+cosh = _function("cosh")
+sigmoid = _function("sigmoid")
+softplus = _function("softplus")
+log_sigmoid = _function("log_sigmoid")
+
+
+def is_ufunc(kernel: Any) -> bool:
+    """Whether a kernel is called as NumPy's ufuncs are."""
+    return isinstance(kernel, np.ufunc | Elementary)
+
+
+def numpy_of(kernel: Any) -> Any:
+    """NumPy's ufunc that a kernel stands for, or the kernel."""
+    name = getattr(kernel, "__name__", "")
+    known = name in FUNCTIONS and globals().get(name) is kernel and FUNCTIONS[name].numpy
+    return getattr(np, known) if known else kernel

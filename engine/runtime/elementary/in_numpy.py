@@ -1,0 +1,137 @@
+"""The elementary functions without a C compiler: their steps as operations of NumPy, which round the same."""
+
+from __future__ import annotations
+
+import sys
+import warnings
+from collections.abc import Callable
+from typing import Any
+
+import numpy as np
+
+from engine.runtime.elementary.functions import Function
+
+_PHRASES = {
+    "divide": "divide by zero encountered",
+    "over": "overflow encountered",
+    "under": "underflow encountered",
+    "invalid": "invalid value encountered",
+}
+_FLAGS = {"divide": 1, "over": 2, "under": 4, "invalid": 8}
+"""As `numpy.seterrcall` says."""
+
+
+class Arrays:
+    """Takes steps on arrays."""
+
+    @staticmethod
+    def bits(x: Any) -> Any:
+        """The bits of numbers."""
+        return np.asarray(x, np.float64).view(np.uint64)
+
+    @staticmethod
+    def number(bits: Any) -> Any:
+        """Numbers of bits."""
+        return bits.view(np.float64)
+
+    select, sqrt = staticmethod(np.where), staticmethod(np.sqrt)
+
+    @staticmethod
+    def larger(x: Any, y: Any) -> Any:
+        """The first number if it is larger, else the second."""
+        return np.where(np.greater(x, y), x, y)
+
+    @staticmethod
+    def smaller(x: Any, y: Any) -> Any:
+        """The first number if it is smaller, else the second."""
+        return np.where(np.less(x, y), x, y)
+
+    def rarely(self, mask: Any, function: Callable[..., Any], operands: tuple[Any, ...], others: Any) -> Any:
+        """``function(machine, *operands)`` where the mask says so, and `others` elsewhere."""
+        if not mask.any():
+            return others
+        found = function(self, *operands)
+        if not isinstance(others, tuple):
+            return np.where(mask, found, others)
+        return tuple([np.where(mask, x, y) for x, y in zip(found, others, strict=True)])
+
+
+class Elementary:
+    """An elementary function, called as NumPy's ufuncs are.
+
+    Parameters
+    ----------
+    name : str
+    function : Function
+    """
+
+    signature, nout = None, 1
+
+    def __init__(self, name: str, function: Function) -> None:
+        self.__module__ = __name__.rpartition(".")[0]
+        self.__name__, self.__doc__ = name, function.steps.__doc__
+        self.nin, self.nargs = function.operands, function.operands + 1
+        self._function, self._model = function, getattr(np, function.numpy) if function.numpy else None
+        self.types = ["f->f", "d->d"] if self._model is None else self._model.types
+
+    def __repr__(self) -> str:
+        return f"<elementary function {self.__name__!r}>"
+
+    def __reduce__(self) -> str:
+        return self.__name__
+
+    def __call__(self, *operands: Any, out: Any = None, where: Any = True, dtype: Any = None, **kw: Any) -> Any:
+        """The function of numbers, as `numpy.ufunc` says."""
+        kind = self._result_type(operands, dtype)
+        (out,) = out if isinstance(out, tuple) else (out,)
+        if kind.char not in "fd":
+            if self._model is None:
+                raise TypeError(f"ufunc {self.__name__!r} not supported for the input types {operands}")
+            return self._model(*operands, out=out, where=where, dtype=dtype, **kw)
+        arrays = [np.asarray(x).astype(kind, copy=False) for x in operands]
+        # lies as the result of a ufunc does
+        result = np.add(*arrays, **kw) if len(arrays) > 1 else np.positive(*arrays, **kw)
+        chosen = np.broadcast_to(where, result.shape) if where is not True else ...
+        given = [np.broadcast_to(x, result.shape)[chosen].astype(np.float64) for x in arrays]
+        single = kind.char == "f"
+        with np.errstate(all="ignore"):
+            found = np.asarray(self._function.steps(Arrays(), *given, single)).astype(kind)
+            told = self._complaints(given, found)
+        for complaint in told:
+            self._say(complaint)
+        if where is True and out is None and result.ndim == 0:
+            return found[()]
+        if out is None:
+            out = np.asarray(result)
+        out[chosen] = found
+        return out
+
+    def _result_type(self, operands: tuple[Any, ...], dtype: Any) -> np.dtype:
+        if dtype is not None:
+            return np.dtype(dtype)
+        kinds = tuple([type(x) if type(x) in (int, float, complex) else np.asarray(x).dtype for x in operands])
+        if self._model is not None:
+            return self._model.resolve_dtypes((*kinds, None))[-1]
+        return np.add.resolve_dtypes((*kinds, float, None)[:3] if self.nin > 1 else (kinds[0], float, None))[-1]
+
+    def _complaints(self, given: list[Any], found: Any) -> list[str]:
+        """Name the complaints that NumPy would have of these results."""
+        limits, size = np.finfo(found.dtype), np.absolute(found)
+        known = ~np.logical_or.reduce([np.isnan(x) for x in given])
+        finite = np.logical_and.reduce([np.isfinite(x) for x in given])
+        large = finite & (size > limits.max)
+        pole = large & ((given[0] == 0) | (self.nin == 1)) & self._function.has_pole
+        small = finite & (size < limits.tiny) & self._function.underflows
+        each = {"divide": pole, "over": large & ~pole, "under": small, "invalid": known & np.isnan(found)}
+        return [name for name, where in each.items() if where.any()]
+
+    def _say(self, complaint: str) -> None:
+        how, text = np.geterr()[complaint], f"{_PHRASES[complaint]} in {self.__name__}"  # type: ignore[literal-required]
+        if how == "raise":
+            raise FloatingPointError(text)
+        if how == "warn":
+            warnings.warn(text, RuntimeWarning, stacklevel=3)
+        if how in ("call", "log") and (handler := np.geterrcall()) is not None:
+            handler(_PHRASES[complaint].removesuffix(" encountered"), _FLAGS[complaint])  # type: ignore[operator]
+        if how == "print":
+            sys.stdout.write(f"Warning: {text}\n")
